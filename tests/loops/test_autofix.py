@@ -5,11 +5,10 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
-from support.loops import HEAD, NOW, checks, common_rows, pull, state_of, well
+from support.loops import HEAD, NOW, check_reasons, checks, common_rows, pull, state_of, well
 
 from accord.loops.autofix import AutofixFacts, decide
 from accord.loops.checks import CheckLog
-from accord.loops.models import NEEDS_HUMAN, REASONS
 from accord.loops.posting import APPENDIX_CHARACTERS
 from accord.loops.questions import KEEPALIVE
 from accord.text.redaction import Redactor
@@ -43,15 +42,8 @@ ROWS = [
 ]
 
 
-@pytest.mark.parametrize(("reason", "known"), ROWS, ids=[row[0] for row in ROWS])
-def test_each_reason_has_facts_that_lead_to_it(reason: str, known: AutofixFacts) -> None:
-    decision = decide(known)
-    assert (decision.reason, decision.action) == (reason, REASONS[reason].action)
-    assert (NEEDS_HUMAN in decision.add_labels) == REASONS[reason].asks
-
-
-def test_no_reason_of_autofix_is_left_out_above() -> None:
-    assert {row[0] for row in ROWS} == {code for code, reason in REASONS.items() if "autofix" in reason.loops}
+def test_each_reason_has_facts_that_lead_to_it_and_none_is_left_out() -> None:
+    check_reasons("autofix", ROWS, decide)
 
 
 def test_a_new_head_does_not_restart_the_budget() -> None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
-from support.loops import HEAD, NOW, common_rows, pull
+from support.loops import HEAD, NOW, check_reasons, common_rows, pull
 
 from accord.loops.bot_comments import (
     BotCommentFacts,
@@ -17,7 +17,6 @@ from accord.loops.bot_comments import (
     replies_to,
     waiting_threads,
 )  # fmt: skip
-from accord.loops.models import NEEDS_HUMAN, REASONS
 from accord.loops.posting import APPENDIX_CHARACTERS
 from accord.text.redaction import Redactor
 
@@ -49,15 +48,8 @@ ROWS = [
 ]
 
 
-@pytest.mark.parametrize(("reason", "known"), ROWS, ids=[row[0] for row in ROWS])
-def test_each_reason_has_facts_that_lead_to_it(reason: str, known: BotCommentFacts) -> None:
-    decision = decide(known)
-    assert (decision.reason, decision.action) == (reason, REASONS[reason].action)
-    assert (NEEDS_HUMAN in decision.add_labels) == REASONS[reason].asks
-
-
-def test_no_reason_of_this_loop_is_left_out_above() -> None:
-    assert {row[0] for row in ROWS} == {code for code, reason in REASONS.items() if "bot-comments" in reason.loops}
+def test_each_reason_has_facts_that_lead_to_it_and_none_is_left_out() -> None:
+    check_reasons("bot-comments", ROWS, decide)
 
 
 @pytest.mark.parametrize(

@@ -5,28 +5,14 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 import pytest
-from support.reviewing_turns import ANSWERS, OPEN, SECRET, answered, begun, ended, reviewed, seen
+from support.reviewing_turns import ANSWERS, OPEN, SECRET, answered, begun, ended, seen
 
 from accord.cli.loops_output import result_lines
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
-
     from support.stage import Stage
 
 PUSHED = "c" * 40
-
-
-@pytest.fixture(scope="module")
-def kept(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[Stage, Callable[[], None]]]:
-    with reviewed(tmp_path_factory.mktemp("reviewed")) as stage:
-        yield stage, stage.keep()
-
-
-@pytest.fixture
-def stage(kept: tuple[Stage, Callable[[], None]]) -> Stage:
-    kept[1]()
-    return kept[0]
 
 
 def done(document: Any = ANSWERS, **more: str) -> Any:
@@ -72,15 +58,6 @@ def test_each_thread_gets_one_reply(stage: Stage) -> None:
         assert "Closes #3" not in text
         assert text.count("<!-- accord:thread-reply") == 1
     assert begun(stage, "bot-comments", OPEN, "2").decision.reason == "no-threads"
-
-
-def test_the_same_end_again_changes_nothing(stage: Stage) -> None:
-    begun(stage, "bot-comments", OPEN)
-    ended(stage, "bot-comments", OPEN, done())
-    now = seen(stage, OPEN)
-    turn = ended(stage, "bot-comments", OPEN, done())
-    assert (turn.outcome, turn.context.github.requests.write) == ("unchanged", 0)
-    assert seen(stage, OPEN) == now
 
 
 def test_a_thread_that_a_person_took_up_meanwhile_is_left_to_that_person(stage: Stage) -> None:

@@ -8,11 +8,23 @@ from typing import Any
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from support.loops import BODY, HEAD, LONG_AGO, NOW, TRANSIENT, common_rows, failed, keepalive, running, state_of, well
+from support.loops import (
+    BODY,
+    LONG_AGO,
+    NOW,
+    TRANSIENT,
+    check_reasons,
+    common_rows,
+    failed,
+    keepalive,
+    running,
+    state_of,
+    well,
+)
 
 from accord.loops.keepalive import KeepaliveFacts, decide
 from accord.loops.ledger import begin_run, end_run, settled_state
-from accord.loops.models import NEEDS_HUMAN, REASONS, Budgets, GoAhead, Iteration, LoopState, TokenFacts
+from accord.loops.models import NEEDS_HUMAN, Budgets, GoAhead, Iteration, LoopState, TokenFacts
 from accord.loops.questions import ATTENTION, KEEPALIVE, PAUSED, RETRY, start_run
 
 NO_CHANGE = {"tree_before": "t", "tree": "t"}
@@ -40,16 +52,8 @@ ROWS: list[tuple[str, KeepaliveFacts]] = [
 ]
 
 
-@pytest.mark.parametrize(("reason", "known"), ROWS, ids=[row[0] for row in ROWS])
-def test_each_reason_has_facts_that_lead_to_it(reason: str, known: KeepaliveFacts) -> None:
-    decision = decide(known)
-    assert (decision.reason, decision.action) == (reason, REASONS[reason].action)
-    assert (NEEDS_HUMAN in decision.add_labels) == REASONS[reason].asks
-    assert decision.message.endswith(".")
-
-
-def test_no_reason_of_keepalive_is_left_out_above() -> None:
-    assert {row[0] for row in ROWS} == {code for code, reason in REASONS.items() if "keepalive" in reason.loops}
+def test_each_reason_has_facts_that_lead_to_it_and_none_is_left_out() -> None:
+    check_reasons("keepalive", ROWS, decide)
 
 
 @pytest.mark.parametrize("label", [PAUSED, NEEDS_HUMAN])
@@ -291,7 +295,3 @@ def test_a_loop_that_is_left_alone_comes_to_an_end(kind: str) -> None:
         life.happen(kind)
         life.happen("later")
     assert decide(life.known()).action == "stop"
-
-
-def test_a_head_that_moved_meanwhile_is_never_run_on() -> None:
-    assert decide(keepalive(pull={"head_sha": "c" * 40}, checks={"head_sha": HEAD})).reason == "stale-checks"

@@ -7,13 +7,13 @@ from typing import TYPE_CHECKING
 
 import pytest
 from support.killing import kill_at
-from support.reviewing_turns import ANSWERS, BOTS, FAIL, MERGED, OPEN, SECRET, answered, begun, ended, reviewed, seen
+from support.reviewing_turns import ANSWERS, BOTS, FAIL, MERGED, OPEN, SECRET, answered, begun, ended, seen
 
 from accord.core.errors import Stopped
 from accord_sandbox.faults import Fault
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
+    from collections.abc import Callable
     from pathlib import Path
 
     from support.stage import Stage
@@ -25,12 +25,6 @@ LOOPS = {
     "bot-comments": (OPEN, answered(ANSWERS, changes_made="true", commit_sha="c" * 40)),
 }
 RUN = "local-1"
-
-
-@pytest.fixture(scope="module")
-def kept(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[Stage, Callable[[], None]]]:
-    with reviewed(tmp_path_factory.mktemp("reviewed")) as stage:
-        yield stage, stage.keep()
 
 
 class Case:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from contextlib import nullcontext
 from typing import TYPE_CHECKING
 
 import pytest
@@ -76,76 +77,57 @@ def shown(stage: Stage, pull: int = 1) -> LoopState:
     return found.state
 
 
-def test_a_state_is_written_read_and_written_again(stage: Stage) -> None:
+def test_a_state_is_written_and_read_in_one_request(stage: Stage) -> None:
     where = store(stage)
-    kept = where.update(where.load(), begin("1"))
-    kept = where.update(kept, end("1"))
+    kept = where.update(where.update(where.load(), begin("1")), end("1"))
     assert store(stage).load().value == shown(stage) == kept.value
     assert (kept.value.revision, kept.value.iterations, len(kept.value.history)) == (2, 1, 1)
-
-
-def test_reading_costs_one_request_and_nothing_is_written_where_nothing_changes(stage: Stage) -> None:
-    where = store(stage)
-    where.update(where.load(), begin("1"))
     reader = stage.adapter()
     kept = store(stage, reader).load()
-    assert store(stage, reader).update(kept, begin("1")) is kept
+    assert store(stage, reader).update(kept, end("1")) is kept
     assert (reader.requests.read - 2, reader.requests.write) == (1, 0)  # who we are is asked for each place
-
-
-def test_of_two_runs_that_begin_at_once_one_does(stage: Stage) -> None:
-    one, other = store(stage), store(stage)
-    seen, seen_too = one.load(), other.load()
-    assert one.update(seen, begin("1")).value.running == running("1")
-    assert other.update(seen_too, begin("2")).value.running == running("1")
-    assert shown(stage).iterations == 1
 
 
 REQUESTS = 13
 """So many requests read a state, write it for the first time, and write it again."""
 
 
+ONCE = ("lost-before", "lost-after", "error-500", "error-500-after", "secondary-403", "truncated")
+
+
 @pytest.mark.matrix
 @pytest.mark.parametrize(
-    "kind", ["lost-before", "lost-after", "error-500", "error-500-after", "secondary-403", "truncated"]
+    ("kind", "times"), [*((kind, 1) for kind in ONCE), ("lost-before", 1000), ("lost-after", 1000)]
 )
-def test_an_accident_at_any_request_changes_nothing_about_the_end(stage: Stage, kind: str) -> None:
-    for nth in range(1, REQUESTS + 1):
-        where = store(stage, pull=nth)
-        stage.server.faults.add(Fault(kind, nth=nth))
-        kept = where.update(where.load(), begin("1"))
-        where.update(kept, end("1"))
-        stage.server.faults.clear()
-        state = shown(stage, nth)
-        assert (state.iterations, state.revision, len(state.history)) == (1, 2, 1), f"request {nth}"
-
-
-@pytest.mark.matrix
-@pytest.mark.parametrize("kind", ["lost-before", "lost-after"])
-def test_a_run_that_dies_at_any_request_is_continued_by_the_same_command(stage: Stage, kind: str) -> None:
-    for nth in range(1, REQUESTS + 1):
-        where = store(stage, pull=nth)
-        stage.server.faults.add(Fault(kind, nth=nth, times=1000))
-        with pytest.raises(Stopped):
-            where.update(where.update(where.load(), begin("1")), end("1"))
-        stage.server.faults.clear()
-        where = store(stage, pull=nth)
+def test_a_failure_at_any_request_ends_the_same_at_once_or_with_the_same_command(
+    stage: Stage, kind: str, times: int
+) -> None:
+    def run(pull: int) -> None:
+        where = store(stage, pull=pull)
         kept = where.update(where.load(), lambda state: state if state.history else begin_run(state, running("1")))
         where.update(kept, end("1"))
-        assert (shown(stage, nth).iterations, len(shown(stage, nth).history)) == (1, 1), f"request {nth}"
+
+    for nth in range(1, REQUESTS + 1):
+        stage.server.faults.add(Fault(kind, nth=nth, times=times))
+        with nullcontext() if times == 1 else pytest.raises(Stopped):
+            run(nth)
+        stage.server.faults.clear()
+        if times > 1:
+            run(nth)
+        state = shown(stage, nth)
+        assert (state.iterations, state.revision, len(state.history)) == (1, 2, 1), f"request {nth}"
 
 
 def test_a_comment_that_was_deleted_or_spoiled_resets_nothing(stage: Stage) -> None:
     where = store(stage)
     where.update(where.load(), lambda state: state.model_copy(update={"iterations": 4}))
     number = stage.get(f"/repos/{stage.repository}/issues/1/comments")[0]["id"]
-    stage.send(
-        "PATCH", f"/repos/{stage.repository}/issues/comments/{number}", body="<!-- accord:loop loop=keepalive -->"
-    )
+    path = f"/repos/{stage.repository}/issues/comments/{number}"
+    stage.send("PATCH", path, body="<!-- accord:loop loop=keepalive -->")
     assert where.load().value.iterations == 4
     where.update(where.load(), begin("5"))
     assert shown(stage).iterations == 5
-    stage.send("DELETE", f"/repos/{stage.repository}/issues/comments/{number}")
+    stage.send("DELETE", path)
     assert where.load().value.iterations == 5
     where.update(where.load(), end("5"))
     assert shown(stage).iterations == 5
@@ -161,18 +143,6 @@ def test_a_copy_of_our_own_comment_on_another_pull_request_is_neither_its_state_
     other.update(other.load(), begin("9"))
     assert other.load().value.iterations == 1
     assert comments(stage, 2)[0] == copy
-
-
-def test_a_comment_of_an_earlier_version_goes_on_and_is_bound_by_the_next_write(stage: Stage) -> None:
-    where = store(stage)
-    where.update(where.load(), lambda state: state.model_copy(update={"iterations": 4}))
-    number = stage.get(f"/repos/{stage.repository}/issues/1/comments")[0]["id"]
-    old = comments(stage)[0].replace(" pull=1", "")
-    stage.send("PATCH", f"/repos/{stage.repository}/issues/comments/{number}", body=old)
-    assert where.load().value.iterations == 4
-    where.update(where.load(), begin("5"))
-    assert shown(stage).iterations == 5
-    assert " pull=1 " in comments(stage)[0]
 
 
 def test_of_two_comments_of_ours_the_oldest_stays_and_the_newest_state_counts(stage: Stage) -> None:

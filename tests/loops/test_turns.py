@@ -6,31 +6,16 @@ from dataclasses import replace
 from typing import TYPE_CHECKING
 
 import pytest
-from support.turns import LOGIN, WORKFLOW, Turns, did, failed, opened
+from support.turns import WORKFLOW, Turns, did, failed, opened
 
-from accord.cli.loops_output import step_outputs, turn_summary
+from accord.cli.loops_output import turn_summary
 from accord.loops.facts import gather
 from accord.loops.models import TokenFacts
 from accord.loops.run import LOOPS, pulls_due
 from accord_sandbox.rates import RateLimits
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
     from pathlib import Path
-
-    from support.stage import Stage
-
-
-@pytest.fixture(scope="module")
-def shared(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Stage]:
-    with opened(tmp_path_factory.mktemp("turns")) as stage:
-        yield stage
-
-
-@pytest.fixture
-def turns(shared: Stage) -> Turns:
-    shared.server.reset()
-    return Turns(shared)
 
 
 def test_keepalive_goes_on_until_every_task_is_done(turns: Turns) -> None:
@@ -311,20 +296,3 @@ def test_a_branch_in_a_fork_says_why_nothing_is_done(turns: Turns) -> None:
     known, decision = gather(LOOPS["keepalive"], site, fork)
     assert (decision.reason, known.stored, site.github.requests.read) == ("fork", None, 1)
     assert "fork" in decision.message
-
-
-def test_the_outputs_are_all_there_and_texts(turns: Turns) -> None:
-    turn = turns.begin("77")
-    told = step_outputs(turn, "p.md")
-    assert told["head-sha"] == turns.pull["head"]["sha"]
-    expected = {"action": "run", "should-run": "true", "agent": "codex", "iteration": "1", "pr-number": "1"}
-    expected |= {"head-ref": "feature", "base-ref": "main", "run-id": "77", "prompt-file": "p.md", "wait-seconds": ""}
-    assert expected.items() <= told.items()
-    assert len(told["appendix"].encode()) <= 60_000
-    assert "tasks-open" in turn_summary(turn)
-
-
-def test_the_state_is_that_of_the_jobs_own_login(turns: Turns) -> None:
-    turns.begin()
-    (comment,) = turns.stage.get(f"{turns.root}/issues/1/comments")
-    assert comment["user"]["login"] == LOGIN

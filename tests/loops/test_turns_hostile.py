@@ -14,22 +14,7 @@ from accord.loops.run import LOOPS, pulls_due
 from accord.loops.state import write_comment
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
     from pathlib import Path
-
-    from support.stage import Stage
-
-
-@pytest.fixture(scope="module")
-def shared(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Stage]:
-    with opened(tmp_path_factory.mktemp("turns")) as stage:
-        yield stage
-
-
-@pytest.fixture
-def turns(shared: Stage) -> Turns:
-    shared.server.reset()
-    return Turns(shared)
 
 
 LONG = "- [ ] Add tests\n\n" + "word " * 11_000

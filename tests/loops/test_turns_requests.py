@@ -6,10 +6,10 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 import pytest
-from support.turns import WORKFLOW, Turns, did, failed, opened
+from support.turns import WORKFLOW, Turns, did, failed
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
+    from collections.abc import Callable
 
     from support.stage import Stage
 
@@ -17,12 +17,6 @@ if TYPE_CHECKING:
 
 PAGE = Path(__file__).parents[2] / "docs" / "keepalive.md"
 IDLE_REQUESTS = 5
-
-
-@pytest.fixture(scope="module")
-def shared(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Stage]:
-    with opened(tmp_path_factory.mktemp("turns")) as stage:
-        yield stage
 
 
 def paused(turns: Turns) -> Turn:

@@ -16,7 +16,6 @@ from support.reviewing_turns import (
     answered,
     begun,
     ended,
-    reviewed,
     seen,
     verdict,
 )  # fmt: skip
@@ -24,21 +23,7 @@ from support.reviewing_turns import (
 from accord.github.markers import write_marker
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
-
     from support.stage import Stage
-
-
-@pytest.fixture(scope="module")
-def kept(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[Stage, Callable[[], None]]]:
-    with reviewed(tmp_path_factory.mktemp("reviewed")) as stage:
-        yield stage, stage.keep()
-
-
-@pytest.fixture
-def stage(kept: tuple[Stage, Callable[[], None]]) -> Stage:
-    kept[1]()
-    return kept[0]
 
 
 def test_a_merged_change_is_shown_with_the_criteria_of_the_item_that_it_closes(stage: Stage) -> None:
@@ -79,15 +64,6 @@ def test_remaining_work_becomes_one_pending_work_item(stage: Stage) -> None:
     assert "Fixes #1" not in body
     assert "The remaining work is in #6." in now["comments"][1]
     assert now["labels"] == []
-
-
-def test_the_same_end_again_changes_nothing(stage: Stage) -> None:
-    begun(stage, "verify", MERGED)
-    ended(stage, "verify", MERGED, answered(FAIL))
-    now = seen(stage, MERGED)
-    turn = ended(stage, "verify", MERGED, answered(FAIL))
-    assert (turn.outcome, turn.context.github.requests.write) == ("unchanged", 0)
-    assert seen(stage, MERGED) == now
 
 
 def test_a_follow_up_of_a_follow_up_asks_a_person_instead(stage: Stage) -> None:

@@ -5,9 +5,8 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
-from support.loops import HEAD, NOW, common_rows, pull, state_of, well
+from support.loops import HEAD, NOW, check_reasons, common_rows, pull, state_of, well
 
-from accord.loops.models import NEEDS_HUMAN, REASONS
 from accord.loops.verify import Verdict, VerifyFacts, WorkItem, criteria_of, decide, follow_up_text
 from accord.text.redaction import Redactor
 
@@ -49,16 +48,8 @@ ROWS = [
 ]
 
 
-@pytest.mark.parametrize(("reason", "known"), ROWS, ids=[row[0] for row in ROWS])
-def test_each_reason_has_facts_that_lead_to_it(reason: str, known: VerifyFacts) -> None:
-    decision = decide(known)
-    assert (decision.reason, decision.action) == (reason, REASONS[reason].action)
-    assert (NEEDS_HUMAN in decision.add_labels) == REASONS[reason].asks
-
-
-def test_no_reason_of_the_verifier_is_left_out_above() -> None:
-    known = {code for code, reason in REASONS.items() if "verify" in reason.loops}
-    assert {row[0] for row in ROWS} == known - {"verdict-missing"}  # which only the end of a run can know
+def test_each_reason_has_facts_that_lead_to_it_and_none_is_left_out() -> None:
+    check_reasons("verify", ROWS, decide)
 
 
 def test_a_verdict_is_progress_though_it_changes_no_file() -> None:

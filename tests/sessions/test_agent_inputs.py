@@ -115,16 +115,12 @@ def test_no_coder_works_in_a_full_session_without_its_architecture(tmp_path: Pat
     assert agent_input(read_session(lean), "T-001", "Coder")["task"]["id"] == "T-001"
 
 
-def test_a_task_waits_for_those_that_it_depends_on(tmp_path: Path) -> None:
+def test_a_task_waits_for_its_dependencies_and_its_context_files(tmp_path: Path) -> None:
     folder = make_session(tmp_path, "IMPLEMENT_LOOP", mode="full", user_decisions=GATES)
     assert refused(folder, "T-002") == ["state-forbids"]
     (folder / "tasks.yaml").write_text(READY)
     assert agent_input(read_session(folder), "T-002", "Coder")["task"]["id"] == "T-002"
-
-
-def test_a_context_file_of_the_task_that_is_not_there_stops_the_dispatch(tmp_path: Path) -> None:
-    tasks = TASKS.replace("    owner: 'someone'", "    context_files: [docs/none.md]")
-    folder = make_session(tmp_path, "IMPLEMENT_LOOP", mode="full", user_decisions=GATES, texts={"tasks.yaml": tasks})
+    (folder / "tasks.yaml").write_text(TASKS.replace("owner: 'someone'", "context_files: [docs/none.md]"))
     (said,) = findings(folder, "T-001")
     assert (said.code, said.path) == ("context-file-missing", "/task/context_files/3")
     assert "docs/none.md" in said.message
@@ -148,13 +144,9 @@ def test_every_file_of_a_session_has_a_role_that_writes_it() -> None:
     assert theirs == set(OWNERS) - {"status.json", "approve-design-history.jsonl", "outputs.jsonl"}
 
 
-def test_the_creator_of_a_lean_session_writes_its_plan(tmp_path: Path) -> None:
+def test_a_prompt_of_the_creator_names_the_lean_plan_and_the_keys_to_keep_current(tmp_path: Path) -> None:
     session = read_session(make_session(tmp_path, "INTAKE_LEAN", mode="lean"))
-    assert f".agents-work/{session.name}/tasks.yaml`: " in prompt_of(agent_input(session, "meta", "SpecAgent"), session)
-
-
-def test_a_prompt_asks_to_keep_assumptions_and_issues_current(tmp_path: Path) -> None:
-    session = read_session(make_session(tmp_path, "INTAKE", mode="full"))
     prompt = prompt_of(agent_input(session, "meta", "SpecAgent"), session)
-    keys = "`assumptions`, `known_issues` and `last_ci_result`"
-    assert f"keep {keys} in `.agents-work/{session.name}/status.json`" in prompt
+    folder = f".agents-work/{session.name}"
+    assert f"{folder}/tasks.yaml`: " in prompt
+    assert f"keep `assumptions`, `known_issues` and `last_ci_result` in `{folder}/status.json`" in prompt

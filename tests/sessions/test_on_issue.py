@@ -7,14 +7,14 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 from support.killing import kill_at
-from support.sessions import decision, make_session, writer
+from support.sessions import make_session, writer
 from support.stage import Stage, staged
 
 from accord.core.errors import BrokenContract, Refused, Stopped
 from accord.sessions.folder import check_session, read_session, status_of
 from accord.sessions.issue import SessionIssue, answer_from, ask_on
 from accord.sessions.questions import UserQuestion
-from accord.sessions.run import answer, ask, complete_correction, resume
+from accord.sessions.run import ask, complete_correction, resume
 from accord.text.redaction import Redactor
 from accord_sandbox.faults import KINDS as FAULTS
 from accord_sandbox.faults import Fault
@@ -114,14 +114,6 @@ def test_strangers_and_bots_cannot_answer_and_the_comment_says_so(
     answer_from(place(stage, folder))
     assert kept(folder) == {"UD-1": "no"}
     assert "does not count" not in bodies(stage)[0]
-
-
-def test_a_token_of_actions_asks_and_a_person_answers(stage: Stage, folder: Path) -> None:
-    token = "accord-sandbox-installation-token"
-    ask_on(place(stage, folder, token=token), [UserQuestion("Which one?")])
-    say(stage, "/answer UD-1 the first")
-    answer_from(place(stage, folder, token=token))
-    assert kept(folder) == {"UD-1": "the first"}
 
 
 def test_an_app_of_unknown_identity_leaves_no_lost_comment(stage: Stage, folder: Path) -> None:
@@ -262,21 +254,3 @@ def test_a_process_killed_at_any_request_asks_once_and_loses_no_answer(
         kill_at(nth, command, stage)
         act(stage, folder)
         assert end(stage, folder) == clean, nth
-
-
-def test_an_answer_recorded_elsewhere_wins_over_the_comment(stage: Stage, folder: Path) -> None:
-    ask_on(place(stage, folder), [UserQuestion("Which one?")])
-    say(stage, "/answer UD-1 the second")
-    answer(writer(folder, stage.clock), {"UD-1": "the first"})
-    heard, shown = answer_from(place(stage, folder))
-    assert ([one.reason for one in heard.ignored], shown.action) == (["not-open"], "updated")
-    assert kept(folder) == {"UD-1": "the first"}
-
-
-def test_decisions_that_others_wrote_keep_their_keys(stage: Stage, tmp_path: Path) -> None:
-    mine = {**decision("UD-1", state_context="DESIGN"), "x-ticket": 7}
-    folder = make_session(tmp_path, "ASK_USER", mode="full", user_decisions=[mine])
-    answer_from(place(stage, folder))
-    say(stage, "/answer UD-1 the first")
-    answer_from(place(stage, folder))
-    assert read_session(folder).parts["status.json"].value["user_decisions"][0]["x-ticket"] == 7

@@ -81,17 +81,12 @@ def test_headings_are_read_with_numbers_and_with_content_below_them(tmp_path: Pa
 
 
 @pytest.mark.parametrize("name", ["status.json", "spec.md", "approve-design-history.jsonl"])
-def test_a_link_to_elsewhere_is_not_followed(tmp_path: Path, name: str) -> None:
+@pytest.mark.parametrize("kind", ["link", "pipe"])
+def test_a_link_is_not_followed_and_a_pipe_not_waited_for(tmp_path: Path, name: str, kind: str) -> None:
     folder = make_session(tmp_path, texts={name: None})
     (tmp_path / "secret").write_text('{"token": "x"}')
-    (folder / name).symlink_to(tmp_path / "secret")
+    os.mkfifo(folder / name) if kind == "pipe" else (folder / name).symlink_to(tmp_path / "secret")
     assert (name, "file-unreadable") in found(folder)
-
-
-def test_a_pipe_does_not_make_the_reader_wait(tmp_path: Path) -> None:
-    folder = make_session(tmp_path, texts={"spec.md": None})
-    os.mkfifo(folder / "spec.md")
-    assert ("spec.md", "file-unreadable") in found(folder)
 
 
 @pytest.mark.parametrize(
@@ -140,22 +135,16 @@ def test_a_session_does_not_pass_a_gate_without_its_answer(
     assert found(make_session(tmp_path, state, mode="full", **changes)) == [("", code) for code in expected]
 
 
-def test_asked_changes_are_in_the_history(tmp_path: Path) -> None:
+def test_the_history_holds_requested_changes_and_nothing_else(tmp_path: Path) -> None:
     answer = "changes-requested: smaller"
     asked = [decision("UD-APPROVE-DESIGN", "answered", answer=answer)]
     folder = make_session(tmp_path, "APPROVE_DESIGN", user_decisions=asked)
     assert found(folder) == [("", "history-missing")]
     entry = {"at": AT, "decision_id": "UD-APPROVE-DESIGN", "answer": answer, "state_context": "APPROVE_DESIGN"}
-    (folder / "approve-design-history.jsonl").write_text(json.dumps(entry) + "\n")
-    assert found(folder) == []
-
-
-def test_the_history_holds_nothing_but_asked_changes(tmp_path: Path) -> None:
-    entry = {"at": AT, "decision_id": "UD-APPROVE-DESIGN", "answer": "approved", "state_context": "APPROVE_DESIGN"}
-    text = json.dumps(entry) + "\n" + json.dumps({**entry, "decision_id": "UD-1"}) + "\n"
-    folder = make_session(tmp_path, "APPROVE_DESIGN", texts={"approve-design-history.jsonl": text})
-    codes = [code for name, code in found(folder) if name == "approve-design-history.jsonl"]
-    assert codes == ["history-line", "history-line"]
+    lines = [entry, {**entry, "answer": "approved"}, {**entry, "decision_id": "UD-1"}]
+    for count, wrong in ((1, 0), (3, 2)):
+        (folder / "approve-design-history.jsonl").write_text("".join(json.dumps(line) + "\n" for line in lines[:count]))
+        assert found(folder) == [("approve-design-history.jsonl", "history-line")] * wrong
 
 
 @pytest.mark.parametrize("state", ["INTEGRATE", "RELEASE", "DONE", "FIX_BUILD"])
@@ -165,8 +154,9 @@ def test_tasks_are_completed_before_they_are_integrated(tmp_path: Path, state: s
     assert found(finished) == []
 
 
-@pytest.mark.parametrize("state", ["PLAN", "REVIEW_STRATEGY"])
-@pytest.mark.parametrize("status", ["in-progress", "implemented", "completed"])
+@pytest.mark.parametrize(
+    ("state", "status"), [("PLAN", "in-progress"), ("PLAN", "implemented"), ("REVIEW_STRATEGY", "completed")]
+)
 def test_work_that_began_before_the_gates_is_noticed(tmp_path: Path, state: str, status: str) -> None:
     begun = TASKS.replace("not-started  #", f"{status}  #")
     folder = make_session(tmp_path, state, mode="full", user_decisions=GATES, texts={"tasks.yaml": begun})
@@ -182,39 +172,25 @@ def test_a_task_that_was_completed_past_its_reviews_is_noticed(tmp_path: Path) -
     assert second.startswith("T-002 is completed, but these reviews have not passed: Reviewer, QA.")
 
 
-def test_a_session_has_the_name_of_its_folder(tmp_path: Path) -> None:
-    folder = make_session(tmp_path)
-    moved = folder.rename(folder.with_name("export"))
-    assert found(moved) == [("", "session-name"), ("", "session-mismatch")]
-
-
-def test_retries_are_counted_for_tasks_that_are_there(tmp_path: Path) -> None:
-    counts = {"T-001": {}, "meta": {}, "T-077": {"FIX_TESTS": 1}}
-    folder = make_session(tmp_path, "DESIGN", retry_counts=counts)
-    assert found(folder) == [("", "(task-unknown)")]
-
-
-def test_a_context_file_that_is_missing_is_noticed(tmp_path: Path) -> None:
+def test_names_of_session_tasks_and_context_files_are_checked(tmp_path: Path) -> None:
     files = [".agents-work/<session>/spec.md", f".agents-work/{NAME}/nothing.md"]
     tasks = TASKS.replace("owner: 'someone'", f"context_files: {json.dumps(files)}")
-    assert found(make_session(tmp_path, texts={"tasks.yaml": tasks})) == [("", "(context-file-missing)")]
+    counts = {"T-001": {}, "meta": {}, "T-077": {"FIX_TESTS": 1}}
+    folder = make_session(tmp_path, "DESIGN", retry_counts=counts, texts={"tasks.yaml": tasks})
+    assert found(folder) == [("", "(task-unknown)"), ("", "(context-file-missing)")]
+    moved = folder.rename(folder.with_name("export"))
+    assert found(moved)[:2] == [("", "session-name"), ("", "session-mismatch")]
 
 
-def test_context_files_of_an_input_are_there_or_named(tmp_path: Path) -> None:
-    session = read_session(make_session(tmp_path))
-    paths = [".agents-work/<session>/spec.md", "README.md", "../outside", f".agents-work/{NAME}/tasks.yaml#T-001"]
-    assert missing_files(session, paths) == {"README.md", "../outside"}
-
-
-def test_context_files_outside_the_repository_count_as_missing(tmp_path: Path) -> None:
+def test_context_files_that_are_missing_or_outside_the_repository_are_named(tmp_path: Path) -> None:
     session = read_session(make_session(tmp_path / "repository"))
     (tmp_path / "secret").write_text("x")
     (session.folder / "inside.md").symlink_to("spec.md")
     (session.folder / "outside.md").symlink_to(tmp_path / "secret")
-    paths = [".agents-work/<session>/inside.md", ".agents-work/<session>/outside.md"]
-    assert missing_files(session, paths) == {paths[1]}
-
-
-def test_a_missing_directory_is_wrong_usage(tmp_path: Path) -> None:
+    there = [
+        f".agents-work/{name}" for name in ("<session>/spec.md", f"{NAME}/tasks.yaml#T-001", "<session>/inside.md")
+    ]
+    missing = ["README.md", "../outside", ".agents-work/<session>/outside.md"]
+    assert missing_files(session, [*there, *missing]) == set(missing)
     with pytest.raises(WrongUsage, match="not a directory"):
         read_session(tmp_path / "nothing")

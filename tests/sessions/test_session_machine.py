@@ -204,7 +204,7 @@ def test_coming_back_to_a_loop_from_the_user_counts_nothing(tmp_path: Path) -> N
     assert status.retries("T-001", "FIX_TESTS") == 3
 
 
-def test_a_blocked_session_goes_back_to_where_it_was(tmp_path: Path) -> None:
+def test_a_blocked_session_goes_back_to_where_it_was_and_the_same_move_again_changes_nothing(tmp_path: Path) -> None:
     folder = make_session(tmp_path, "DESIGN")
     blocked = advance(writer(folder), "BLOCKED", role="Orchestrator", blocker="subagent_failure")
     assert (blocked.blocked_from, blocked.blocker) == ("DESIGN", "subagent_failure")
@@ -212,6 +212,9 @@ def test_a_blocked_session_goes_back_to_where_it_was(tmp_path: Path) -> None:
         advance(writer(folder), "INTAKE", role="Orchestrator")
     back = advance(writer(folder), "DESIGN", role="Orchestrator")
     assert (back.blocked_from, back.blocker) == (None, None)
+    before = (folder / "status.json").read_bytes()
+    advance(writer(folder), "DESIGN", role="Orchestrator")
+    assert (folder / "status.json").read_bytes() == before
 
 
 @pytest.mark.parametrize(("start", "mode"), [("INTAKE", "full"), ("INTAKE_LEAN", "lean")])
@@ -227,13 +230,6 @@ def test_a_session_runs_from_its_start_to_done(tmp_path: Path, start: str, mode:
     with pytest.raises(BrokenContract, match="done"):
         advance(writer(folder), "BLOCKED", role="Orchestrator")
     assert reopen(writer(folder)).current_state == "IMPLEMENT_LOOP"
-
-
-def test_a_move_to_the_current_state_changes_nothing(tmp_path: Path) -> None:
-    folder = make_session(tmp_path, "DESIGN")
-    before = (folder / "status.json").read_bytes()
-    advance(writer(folder), "DESIGN", role="Orchestrator")
-    assert (folder / "status.json").read_bytes() == before
 
 
 def test_facts_say_which_file_is_broken_and_where(tmp_path: Path) -> None:

@@ -109,6 +109,15 @@ def test_a_disk_that_keeps_failing_is_an_error_and_changes_nothing(tmp_path: Pat
     assert contents(folder) == before
 
 
+@pytest.mark.parametrize("action", ["advance", "task", "output"])
+def test_a_session_that_is_done_is_read_only(tmp_path: Path, action: str) -> None:
+    folder = make_session(tmp_path, "DONE")
+    before = contents(folder)
+    with pytest.raises(BrokenContract, match="Reopen it with"):
+        act(action, folder, FaultyDisk())
+    assert contents(folder) == before
+
+
 @pytest.mark.matrix
 def test_two_processes_that_write_at_once_lose_nothing(tmp_path: Path) -> None:
     rounds = 100
@@ -206,39 +215,22 @@ def test_a_change_that_breaks_the_contract_is_not_written(tmp_path: Path, change
     assert contents(folder) == before
 
 
-def test_a_broken_file_is_not_changed_and_the_finding_says_where(tmp_path: Path) -> None:
-    folder = make_session(tmp_path, texts={"status.json": "{", "tasks.yaml": "tasks: 1"})
-    for name in ("advance", "task"):
-        with pytest.raises(BrokenContract, match="while it is broken"):
-            CHANGES[name](writer(folder))
-
-
-def test_a_task_that_is_not_there_is_refused_by_name(tmp_path: Path) -> None:
+@pytest.mark.parametrize(
+    ("wanted", "role", "said"),
+    [
+        ({"T-009": "blocked"}, "QA", r"Unknown task `T-009`\. Did you mean `T-00"),
+        ({"T-001": "implementd"}, "Coder", r"Unknown status `implementd`\. Did you mean `implemented`\?"),
+        ({"T-001": "blocked"}, "Tester", "Unknown role `Tester`"),
+        ({"T-001": "blocked", "T-002": "completed"}, "QA", "legal moves"),
+    ],
+)
+def test_tasks_are_moved_together_or_not_at_all(tmp_path: Path, wanted: Any, role: str, said: str) -> None:
     folder = make_session(tmp_path)
-    with pytest.raises(BrokenContract, match=r"Unknown task `T-009`\. Did you mean `T-00"):
-        move_task(writer(folder), "T-009", "blocked", role="QA")
-    with pytest.raises(BrokenContract, match=r"Unknown status `implementd`\. Did you mean `implemented`\?"):
-        move_task(writer(folder), "T-001", "implementd", role="Coder")
-    with pytest.raises(BrokenContract, match="Unknown role `Tester`"):
-        move_task(writer(folder), "T-001", "blocked", role="Tester")
-
-
-def test_several_tasks_are_moved_together_or_not_at_all(tmp_path: Path) -> None:
-    folder = make_session(tmp_path)
-    with pytest.raises(BrokenContract):
-        writer(folder).change_tasks({"T-001": "blocked", "T-002": "completed"}, role="QA")
+    with pytest.raises(BrokenContract, match=said):
+        writer(folder).change_tasks(wanted, role=role)
     assert (folder / "tasks.yaml").read_text() == TASKS
     tasks = writer(folder).change_tasks({"T-001": "blocked", "T-002": "blocked"}, role="QA")
     assert [task.status for task in tasks.tasks] == ["blocked", "blocked"]
-
-
-@pytest.mark.parametrize("action", ["advance", "task", "output"])
-def test_a_session_that_is_done_is_read_only(tmp_path: Path, action: str) -> None:
-    folder = make_session(tmp_path, "DONE")
-    before = contents(folder)
-    with pytest.raises(BrokenContract, match="Reopen it with"):
-        act(action, folder, FaultyDisk())
-    assert contents(folder) == before
 
 
 def test_outputs_grow_by_one_line_each_and_only_the_orchestrator_writes_them(tmp_path: Path) -> None:

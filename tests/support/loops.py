@@ -10,10 +10,12 @@ from accord.loops.keepalive import KeepaliveFacts
 from accord.loops.ledger import begin_run, end_run
 from accord.loops.models import (
     NEEDS_HUMAN,
+    REASONS,
     ActiveRun,
     Budgets,
     CheckFacts,
     Iteration,
+    LoopDecision,
     LoopName,
     LoopState,
     PullFacts,
@@ -92,3 +94,17 @@ def common_rows(
         ("rate-limit", make(rate=RateFacts(remaining=3, resets_in_seconds=99))),
         ("back-off", make(state=past(failed("1", **TRANSIENT)))),
     ]
+
+
+def check_reasons(loop: LoopName, rows: list[tuple[str, Any]], decide: Callable[[Any], LoopDecision]) -> None:
+    """Check that each row's facts lead to its reason, and that no reason of the loop is left out.
+
+    Only the end of a run knows that a verdict is missing.
+    """
+    for reason, known in rows:
+        decision = decide(known)
+        assert (decision.reason, decision.action) == (reason, REASONS[reason].action)
+        assert (NEEDS_HUMAN in decision.add_labels) == REASONS[reason].asks, reason
+        assert decision.message.endswith("."), reason
+    known_codes = {code for code, reason in REASONS.items() if loop in reason.loops}
+    assert {code for code, _ in rows} == known_codes - {"verdict-missing"}

@@ -5,6 +5,7 @@ Attempts count for the pull request, not for a commit: a new head does not resta
 
 from __future__ import annotations
 
+from functools import partial
 from typing import TYPE_CHECKING, Literal
 
 from accord.loops import questions
@@ -34,10 +35,6 @@ def decide(facts: AutofixFacts, redact: Callable[[str], str] = str) -> LoopDecis
     return questions.first_decision(QUESTIONS, questions.situation_of(facts), lambda about: _run(facts, about, redact))
 
 
-def _check_enabled(situation: Situation) -> LoopDecision | None:
-    return questions.check_enabled(situation, "autofix")
-
-
 def _check_keepalive(situation: Situation) -> LoopDecision | None:
     is_on = questions.has_label(situation.facts, questions.KEEPALIVE) and situation.settings.keepalive is not False
     if is_on and any(not task.is_checked for task in tasks(situation.facts.pull.body)):
@@ -59,7 +56,7 @@ def _check_checks(situation: Situation) -> LoopDecision | None:
 QUESTIONS: tuple[questions.Question, ...] = (
     questions.check_open,
     questions.check_stop_labels,
-    _check_enabled,
+    partial(questions.check_enabled, loop="autofix"),
     questions.check_writable,
     questions.check_agent,
     _check_keepalive,

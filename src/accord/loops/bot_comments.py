@@ -5,6 +5,7 @@ Threads with a comment of a person belong to people; threads of other bots are i
 
 from __future__ import annotations
 
+from functools import partial
 from typing import TYPE_CHECKING, Literal
 
 from pydantic import Field
@@ -110,10 +111,6 @@ def decide(facts: BotCommentFacts, redact: Callable[[str], str] = str) -> LoopDe
     return questions.first_decision(QUESTIONS, questions.situation_of(facts), lambda about: _run(facts, about, redact))
 
 
-def _check_enabled(situation: Situation) -> LoopDecision | None:
-    return questions.check_enabled(situation, "bot-comments")
-
-
 def _check_threads(situation: Situation) -> LoopDecision | None:
     facts = situation.facts
     if not isinstance(facts, BotCommentFacts) or facts.threads is None or waiting_threads(facts):
@@ -124,7 +121,7 @@ def _check_threads(situation: Situation) -> LoopDecision | None:
 QUESTIONS: tuple[questions.Question, ...] = (
     questions.check_open,
     questions.check_stop_labels,
-    _check_enabled,
+    partial(questions.check_enabled, loop="bot-comments"),
     questions.check_writable,
     questions.check_agent,
     _check_threads,
@@ -166,34 +163,29 @@ def replies_to(
     ``threads`` are the ids that the agent saw, in that order. ``fixed`` counts only with the ``commit`` that was
     pushed; without one the reply says so.
     """
-    found: dict[str, str] = {}
-    for answer in answers.threads:
-        if answer.number <= len(threads):
-            thread = threads[answer.number - 1]
-            found.setdefault(thread, _reply(answer, thread, commit, run_id, secrets))
-    return found
-
-
-def _reply(answer: ThreadAnswer, thread: str, commit: str, run_id: str, secrets: Redactor) -> str:
-    text = text_to_post(answer.what, secrets, REPLY_CHARACTERS)
     heads = {
         "fixed": f"Fixed in {commit}." if commit else "The agent reports a fix, but no change was pushed.",
         "declined": "Not changed.",
         "question": "This needs a person.",
     }
-    return f"{heads[answer.done]}\n\n{text}\n\n{write_marker(MARKER, thread=thread, run=run_id)}"
+    found: dict[str, str] = {}
+    for answer in answers.threads:
+        thread = threads[answer.number - 1] if answer.number <= len(threads) else ""
+        if thread and thread not in found:
+            text = text_to_post(answer.what, secrets, REPLY_CHARACTERS)
+            marker = write_marker(MARKER, thread=thread, run=run_id)
+            found[thread] = f"{heads[answer.done]}\n\n{text}\n\n{marker}"
+    return found
 
 
 def answer_findings(answers: ThreadAnswers) -> list[Finding]:
     """Find numbers with two answers."""
-    seen: set[int] = set()
-    findings = []
-    for i, answer in enumerate(answers.threads):
-        if answer.number in seen:
-            message = f"Thread {answer.number} has two answers. Remove one."
-            findings.append(Finding("thread-repeated", message, f"/threads/{i}/number"))
-        seen.add(answer.number)
-    return findings
+    numbers = [answer.number for answer in answers.threads]
+    return [
+        Finding("thread-repeated", f"Thread {number} has two answers. Remove one.", f"/threads/{i}/number")
+        for i, number in enumerate(numbers)
+        if number in numbers[:i]
+    ]
 
 
 def _read_threads(gathered: Gathered) -> Gathered:
@@ -233,7 +225,8 @@ def _post_replies(run: EndedRun, effects: PendingEffects) -> None:
     context = run.context
     replies = _replies(run, effects.about)
     for thread in context.github.review_threads(context.number) if replies else ():
-        if thread.id in replies and not _is_settled(context, thread):
+        people = [one for one in thread.comments if not one.is_bot and not context.identity.counts(one.author)]
+        if thread.id in replies and not people and _our_reply(context, thread) is None:
             _reply_once(context, thread, replies[thread.id])
 
 
@@ -245,12 +238,6 @@ def _replies(run: EndedRun, threads: tuple[str, ...]) -> dict[str, str]:
     return replies_to(threads, answers, commit=commit, run_id=run.context.run_id, secrets=run.context.redact)
 
 
-def _is_settled(context: LoopContext, thread: ReviewThread) -> bool:
-    """Tell whether a thread has our reply of this run, or a comment of a person."""
-    has_person = any(not comment.is_bot and not context.identity.counts(comment.author) for comment in thread.comments)
-    return has_person or _our_reply(context, thread) is not None
-
-
 def _our_reply(context: LoopContext, thread: ReviewThread) -> Comment | None:
     fields = {"thread": thread.id, "run": context.run_id}
     ours = (comment for comment in thread.comments if context.identity.counts(comment.author))
@@ -258,15 +245,11 @@ def _our_reply(context: LoopContext, thread: ReviewThread) -> Comment | None:
 
 
 def _reply_once(context: LoopContext, thread: ReviewThread, body: str) -> None:
-    def send() -> Comment:
-        return context.github.reply(context.number, thread.comments[0].id, body)
-
     def find() -> Comment | None:
         found = context.github.review_threads(context.number)
-        ours = (_our_reply(context, now) for now in found if now.id == thread.id)
-        return next((comment for comment in ours if comment), None)
+        return next((_our_reply(context, now) for now in found if now.id == thread.id), None)
 
-    send_once(send, find, context.clock)
+    send_once(lambda: context.github.reply(context.number, thread.comments[0].id, body), find, context.clock)
 
 
 LOOP = Loop(

@@ -49,18 +49,9 @@ def end_run(state: LoopState, iteration: Iteration) -> LoopState:
     if state.running is None or state.running.run_id != iteration.run_id:
         return state
     failures = 0 if is_progress(state, iteration) else state.failures_in_a_row + _is_failure(iteration)
-    if _is_transient(iteration):
-        transient = state.transient_in_a_row + 1
-    else:
-        transient = 0 if iteration.exit_code == "0" else state.transient_in_a_row
-    return state.model_copy(
-        update={
-            "running": None,
-            "failures_in_a_row": failures,
-            "transient_in_a_row": transient,
-            "history": (*state.history, iteration)[-KEPT:],
-        }
-    )
+    transient = 0 if iteration.exit_code == "0" else state.transient_in_a_row + _is_transient(iteration)
+    counts = {"failures_in_a_row": failures, "transient_in_a_row": transient}
+    return state.model_copy(update={**counts, "running": None, "history": (*state.history, iteration)[-KEPT:]})
 
 
 def _is_failure(iteration: Iteration) -> bool:

@@ -206,41 +206,29 @@ BEFORE_A_RUN: tuple[Question, ...] = (check_running, check_budgets, check_progre
 
 def check_switch(situation: Situation, loop: LoopName) -> LoopDecision | None:
     """Stop where the settings turn this loop off."""
-    if _switch(situation, loop) is False:
-        return decision_for("disabled", f"The pull request's settings turn {loop} off.")
-    return None
+    is_off = getattr(situation.settings, loop.replace("-", "_")) is False
+    return decision_for("disabled", f"The pull request's settings turn {loop} off.") if is_off else None
 
 
 def check_enabled(situation: Situation, loop: LoopName) -> LoopDecision | None:
     """Stop unless the settings turn this loop on, a label does, or one names an agent."""
-    off = check_switch(situation, loop)
-    if off is not None or _switch(situation, loop):
+    off, name = check_switch(situation, loop), loop.replace("-", "_")
+    if off is not None or getattr(situation.settings, name):
         return off
     labels = (KEEPALIVE, AUTOFIX) if loop == "autofix" else (KEEPALIVE,)
     if any(has_label(situation.facts, label) for label in labels) or requested_agents(situation.facts):
         return None
-    setting = f"{loop.replace('-', '_')}_enabled"
-    message = f"The loop is off. Add a label `agent:NAME`, or `{setting}: true` to the settings, to start it."
+    message = f"The loop is off. Add a label `agent:NAME`, or `{name}_enabled: true` to the settings, to start it."
     return decision_for("not-enabled", message)
-
-
-def _switch(situation: Situation, loop: LoopName) -> bool | None:
-    """Return what the settings say about a loop; None when nothing."""
-    switch: bool | None = getattr(situation.settings, loop.replace("-", "_"))
-    return switch
 
 
 def _odd_labels(facts: LoopFacts) -> list[str]:
     agents = {f"agent:{name}".casefold(): f"agent:{name}" for name in facts.agents}
-    odd = [
-        label
-        for label in facts.pull.labels
-        if label.casefold().startswith("agent:") and label.casefold() not in agents.keys() | NOT_AGENTS
-    ]
     return [
         f"The label {label} names no enabled agent of the registry and was ignored. "
         f"{did_you_mean(label, agents.values())}".strip()
-        for label in odd
+        for label in facts.pull.labels
+        if label.casefold().startswith("agent:") and label.casefold() not in agents.keys() | NOT_AGENTS
     ]
 
 

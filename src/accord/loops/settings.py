@@ -24,24 +24,14 @@ if TYPE_CHECKING:
 _SETTINGS = re.compile(r"\s*keepalive-config\s*:(?P<text>.*)", re.DOTALL)
 
 COUNTS = {
-    "iterations": "iterations",
+    **{name: name for name in Budgets.model_fields},
     "max_iterations": "iterations",
-    "failures": "failures",
     "failure_threshold": "failures",
-    "transient": "transient",
-    "wait_seconds": "wait_seconds",
-    "longest_wait_seconds": "longest_wait_seconds",
 }
 """Accepted names, and the budget that each sets."""
 
-SWITCHES = {
-    "keepalive": "keepalive",
-    "keepalive_enabled": "keepalive",
-    "autofix": "autofix",
-    "autofix_enabled": "autofix",
-    "bot_comments": "bot_comments",
-    "bot_comments_enabled": "bot_comments",
-}
+_LOOPS = ("keepalive", "autofix", "bot_comments")
+SWITCHES = {**{name: name for name in _LOOPS}, **{f"{name}_enabled": name for name in _LOOPS}}
 _WORDS = {"true": True, "yes": True, "on": True, "false": False, "no": False, "off": False}
 
 

@@ -77,7 +77,7 @@ class StateStore(StoredDocument[LoopState]):
 
     def encode(self, value: LoopState) -> str:
         """Return a state as JSON."""
-        return state_text(value)
+        return value.model_dump_json(exclude_defaults=True)
 
     def decode(self, text: str) -> LoopState:
         """Parse a state."""
@@ -180,11 +180,6 @@ def parse_state(text: str, loop: str) -> LoopState | None:
     return state if state.loop == loop else None
 
 
-def state_text(state: LoopState) -> str:
-    """Return a state as JSON."""
-    return state.model_dump_json(exclude_defaults=True)
-
-
 def promises_more(state: LoopState) -> bool:
     """Tell whether the comment says that the loop continues by itself, though no run is in progress."""
     return state.running is None and state.notice is not None and state.notice.action in _CONTINUES
@@ -218,10 +213,8 @@ def write_comment(state: LoopState, pull: int, commit: str = "", tree: str = "")
         title = _TITLES[notice.action] if state.running else _DUE.get(notice.action, _TITLES[notice.action])
         parts.append(f"**{title}** (`{cell(notice.reason)}`). {cell(notice.message)}")
         parts += [f"> {cell(text)}" for text in (notice.problem, *notice.warnings) if text]
-    if state.history:
-        parts.append(iterations_table(state))
-    parts.append(_state_marker(state, pull, commit, tree))
-    return "\n\n".join(parts)
+    parts += [iterations_table(state)] if state.history else []
+    return "\n\n".join([*parts, _state_marker(state, pull, commit, tree)])
 
 
 def iterations_table(state: LoopState) -> str:
@@ -231,10 +224,8 @@ def iterations_table(state: LoopState) -> str:
 
 def iteration_row(iteration: Iteration) -> list[str]:
     """Return the cells of an iteration."""
-    if iteration.exit_code == "0":
-        result = "✅ succeeded"
-    else:
-        result = f"❌ {iteration.category or 'unknown'}, {iteration.recovery or 'manual'}"
+    failure = f"❌ {iteration.category or 'unknown'}, {iteration.recovery or 'manual'}"
+    result = "✅ succeeded" if iteration.exit_code == "0" else failure
     cost = "" if iteration.cost_usd is None else f"${iteration.cost_usd:.2f}"
     minutes, seconds = divmod(round(iteration.seconds), 60)
     changes = f"`{cell(iteration.head_sha[:12])}`" if iteration.changes_made else "none"
@@ -245,7 +236,7 @@ def _state_marker(state: LoopState, pull: int, commit: str, tree: str) -> str:
     """Return the marker, with as many of the newest iterations as fit."""
     for kept in range(len(state.history), -1, -1):
         history = state.history[len(state.history) - kept :]
-        text = state_text(state.model_copy(update={"history": history}))
+        text = state.model_copy(update={"history": history}).model_dump_json(exclude_defaults=True)
         marker = write_marker(MARKER, loop=state.loop, pull=str(pull), commit=commit, tree=tree, state=text)
         if len(marker) <= STATE_CHARACTERS or not kept:
             return marker

@@ -30,7 +30,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
     from accord.github.models import Issue, Pull, PullFile
-    from accord.loops.facts import EndedRun, Gathered, LoopContext
+    from accord.loops.facts import EndedRun, LoopContext
     from accord.loops.models import PendingEffects
     from accord.loops.questions import Situation
     from accord.text.redaction import Redactor
@@ -49,6 +49,7 @@ TABLE_CHARACTERS = 40_000
 CLOCKS_DIFFER = timedelta(minutes=10)
 """How long before the end of a run its follow-up is searched for."""
 
+_MERGED = ("verify-merged", "The pull request is merged.")
 _KEPT_LABELS = ("task:", "priority:", "complexity:")
 _SIGNS = {"yes": "✅", "no": "❌", "unclear": "❔"}
 
@@ -123,7 +124,10 @@ def decide(facts: VerifyFacts, redact: Callable[[str], str] = str) -> LoopDecisi
     verdict = facts.verdict
     if verdict is not None:
         return questions.first_decision((), situation, lambda _: decide_verdict(facts.work_items or (), verdict))
-    return questions.first_decision(QUESTIONS, situation, lambda about: _run(facts, about, redact))
+    code, message = ("verify-asked", "A person requested a verdict.") if facts.is_asked else _MERGED
+    return questions.first_decision(
+        QUESTIONS, situation, lambda about: questions.run_decision(about, code, message, appendix(facts, redact))
+    )
 
 
 def _check_subject(situation: Situation) -> LoopDecision | None:
@@ -166,13 +170,6 @@ QUESTIONS: tuple[questions.Question, ...] = (
     questions.check_agent,
     *questions.BEFORE_A_RUN,
 )
-
-
-def _run(facts: VerifyFacts, situation: Situation, redact: Callable[[str], str]) -> LoopDecision:
-    code, message = "verify-merged", "The pull request is merged."
-    if facts.is_asked:
-        code, message = "verify-asked", "A person requested a verdict."
-    return questions.run_decision(situation, code, message, appendix(facts, redact))
 
 
 def appendix(facts: VerifyFacts, redact: Callable[[str], str]) -> str:
@@ -223,12 +220,13 @@ def decide_verdict(items: Sequence[WorkItem], verdict: Verdict) -> LoopDecision:
 def verdict_findings(verdict: Verdict) -> list[Finding]:
     """Find contradictions within a verdict, without knowing the criteria."""
     met = {criterion.met for criterion in verdict.criteria}
-    message = ""
     if verdict.verdict == "pass" and met - {"yes"}:
         message = "The verdict is `pass`, though a criterion is not met."
-    if verdict.verdict == "fail" and "no" not in met:
+    elif verdict.verdict == "fail" and "no" not in met:
         message = "The verdict is `fail`, though it marks no criterion as not met."
-    return [Finding("verdict-inconsistent", message, "/verdict")] if message else []
+    else:
+        return []
+    return [Finding("verdict-inconsistent", message, "/verdict")]
 
 
 def _first_facts(context: LoopContext, pull: Pull) -> dict[str, Any]:
@@ -237,10 +235,6 @@ def _first_facts(context: LoopContext, pull: Pull) -> dict[str, Any]:
         "commit": pull.merge_commit or pull.head_sha,
         "work_items": None,
     }
-
-
-def _read_work_items(gathered: Gathered) -> Gathered:
-    return gathered.with_facts(work_items=read_work_items(gathered.context, gathered.pull))
 
 
 def read_work_items(context: LoopContext, pull: Pull) -> tuple[WorkItem, ...]:
@@ -259,10 +253,6 @@ def read_work_items(context: LoopContext, pull: Pull) -> tuple[WorkItem, ...]:
     )
 
 
-def _read_diff(gathered: Gathered) -> Gathered:
-    return gathered.with_facts(diff=diff_of(gathered.context.github.files(gathered.pull.number)))
-
-
 def diff_of(files: Sequence[PullFile]) -> str:
     """Return the files of a pull request as one diff of at most ``DIFF_CHARACTERS``; GitHub omits some contents."""
     parts: list[str] = []
@@ -278,13 +268,8 @@ def diff_of(files: Sequence[PullFile]) -> str:
     return "".join(parts)[:DIFF_CHARACTERS]
 
 
-def _subjects(facts: VerifyFacts) -> tuple[str, ...]:
-    """Return the commit that is judged, and a digest of the criteria: a verdict is about those that the agent saw."""
-    return facts.commit, criteria_digest(facts.work_items or ())
-
-
 def criteria_digest(items: Sequence[WorkItem]) -> str:
-    """Return a digest that identifies the criteria."""
+    """Return a digest that identifies the criteria: a verdict is about those that the agent saw."""
     return digest("\0".join(criteria_of(items)))
 
 
@@ -384,12 +369,12 @@ LOOP = Loop(
     "verify",
     VerifyFacts,
     decide,
-    stages=(read_state, _read_work_items),
+    stages=(read_state, lambda known: known.with_facts(work_items=read_work_items(known.context, known.pull))),
     first_facts=_first_facts,
-    details=(_read_diff,),
+    details=(lambda known: known.with_facts(diff=diff_of(known.context.github.files(known.pull.number))),),
     complete=_complete,
     apply=_post_verdict,
-    subjects=_subjects,
+    subjects=lambda facts: (facts.commit, criteria_digest(facts.work_items or ())),
     schema="verdict",
     is_swept=False,
     changes_code=False,

@@ -6,7 +6,6 @@ Source: global agent contract, "Universal Input JSON" and "Context files enforce
 from __future__ import annotations
 
 import json
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from accord.core.documents import read_object, short_name
@@ -23,7 +22,7 @@ from accord.sessions.rules import STATUS_OF_ONE_ROLE
 from accord.text.markdown import code_block
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Mapping
+    from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 
     from accord.sessions.models import SessionTask
 
@@ -79,55 +78,34 @@ def agent_input(
     start, with the files that are missing or broken.
     """
     _check_dispatch(session, task_id, role)
-    facts = gather_facts(session, task_id, role, base)
-    status = status_of(session)
+    git, status = Git(session.root), status_of(session)
+    has_git = not git.attempt("rev-parse", "--verify", "--quiet", "HEAD^{commit}").returncode
+    branch = git.line("rev-parse", "--abbrev-ref", "HEAD") if has_git else "HEAD"
+    context = context_files(session, role, session.task(task_id))
     document = {
         "task": {
             **_task(session, task_id),
             **({"goal": goal} if goal else {}),
-            "context_files": list(facts.context),
-            "session_changed_files": list(facts.changed),
+            "context_files": context,
+            "session_changed_files": changed_files(session, base) if role == "Reviewer" and has_git else [],
             "constraints": list(constraints),
         },
         "project_type": project_type or (status.model_extra or {}).get("project_type") or "mixed",
-        "repo_state": {"branch": facts.branch, "ci_status": status.last_ci_result, "last_failed_step": None},
+        "repo_state": {"branch": branch, "ci_status": status.last_ci_result, "last_failed_step": None},
         "tools_available": list(TOOLS),
         "artifact_list": [_path(session, name) for name, part in session.parts.items() if part.raw is not None],
         "agent": role,
     }
     _, found = KINDS["agent-input"].read_model(read_object(json.dumps(document).encode()))
-    found = [*found, *_missing_context(facts)]
+    found = [*found, *_missing_context(context, missing_files(session, context))]
     if has_errors(found):
         raise refuse(f"No valid input can be built for {role}.", list(found))
     return document
 
 
-@dataclass(frozen=True)
-class DispatchFacts:
-    """The facts of an input beyond the session's documents: files, and the state of git.
-
-    ``context`` are the files that the agent must read, ``missing`` those that it cannot.
-    """
-
-    context: tuple[str, ...]
-    missing: frozenset[str]
-    branch: str
-    changed: tuple[dict[str, str], ...]
-
-
-def gather_facts(session: Session, task_id: str, role: str, base: str) -> DispatchFacts:
-    """Read the facts of an input from the repository."""
-    git = Git(session.root)
-    has_git = not git.attempt("rev-parse", "--verify", "--quiet", "HEAD^{commit}").returncode
-    branch = git.line("rev-parse", "--abbrev-ref", "HEAD") if has_git else "HEAD"
-    changed = changed_files(session, base) if role == "Reviewer" and has_git else ()
-    context = tuple(context_files(session, role, session.task(task_id)))
-    return DispatchFacts(context, missing_files(session, context), branch, tuple(changed))
-
-
-def _missing_context(facts: DispatchFacts) -> Iterator[Finding]:
-    for i, path in enumerate(facts.context):
-        if path in facts.missing:
+def _missing_context(context: Sequence[str], missing: Collection[str]) -> Iterator[Finding]:
+    for i, path in enumerate(context):
+        if path in missing:
             message = f"The context file `{short_name(path)}` does not exist. Write it, or correct the path."
             yield Finding("context-file-missing", message, pointer("task", "context_files", i))
 

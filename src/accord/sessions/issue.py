@@ -67,18 +67,14 @@ def questions_on_issue(status: SessionStatus, asked: Asked, comments: Iterable[C
     At most ``MOST_OPEN`` questions are open at once, so that any texts fit into the comment.
     """
     newest = max((comment.id for comment in comments), default=0)
-    known = {d.decision_id: d for d in status.user_decisions if _time_of(asked, d.decision_id) == d.asked_at}
+    never = AskedAt("", 0)
+    known = {d.decision_id: d for d in status.user_decisions if asked.get(d.decision_id, never).at == d.asked_at}
     waiting = sorted(status.pending, key=lambda decision: decision.decision_id not in known)[:MOST_OPEN]
     resolved = [name for name, decision in known.items() if decision.status != "pending"][-MOST_RESOLVED:]
-    asked_at = {name: asked[name] for name in resolved}
-    for decision in waiting:
-        name = decision.decision_id
-        asked_at[name] = asked[name] if name in known else AskedAt(decision.asked_at, newest)
-    return asked_at
-
-
-def _time_of(asked: Asked, name: str) -> str | None:
-    return asked[name].at if name in asked else None
+    new = {d.decision_id: AskedAt(d.asked_at, newest) for d in waiting if d.decision_id not in known}
+    return {
+        name: asked[name] if name in known else new[name] for name in (*resolved, *(d.decision_id for d in waiting))
+    }
 
 
 def render_questions(
