@@ -22,7 +22,8 @@ CALLS = {
     "no-changes": Call("looks"), "with-changes": Call("works"), "auth-error": Call("unauthorized"),
     "crash": Call("crashes"), "protected": Call("works"), "may-not-push": Call("works", secrets={"token": READER}),
     "skipped": Call("works", {"skip": True}), "too-long": Call("hangs", {"max_runtime_minutes": 0.02}),
-    "killed": Call("kills_its_runner"), "no-branch": Call(inputs={"pr_ref": "refs/heads/gone"}),
+    "killed": Call("kills_its_runner", {"agent": "unconfined"}),
+    "no-branch": Call(inputs={"pr_ref": "refs/heads/gone"}),
     "no-credential": Call(inputs={"agent": "gemini"}),
 }  # fmt: skip
 PROTECTED = {"work/protected": {"enforce_admins": True, "required_pull_request_reviews": {}}}

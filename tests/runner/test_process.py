@@ -6,6 +6,7 @@ import os
 import subprocess
 import sys
 import time
+from contextlib import suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -123,11 +124,13 @@ RUNS = """
 import os, sys
 from pathlib import Path
 from accord.text.redaction import Redactor
-from accord.runner.process import Program, run_program
-from accord.runner.process import StopSignals
+from accord.runner.isolation import Confinement, Container
+from accord.runner.process import Program, StopSignals, run_program
 place = Path(sys.argv[1])
+container = Container(str(place), writable=(str(place),))
+ways = {"no rights": Confinement(), "sudo": None, "container": Confinement(container=container)}
 run_program(
-    Program([sys.executable, "-c", sys.argv[2]], place, {"PATH": os.environ["PATH"]}, keeps_sudo=len(sys.argv) > 3),
+    Program([sys.executable, "-c", sys.argv[2]], place, {"PATH": os.environ["PATH"]}, confinement=ways[sys.argv[3]]),
     stdout=place / "out", stderr=place / "err", redactor=Redactor(), show=lambda _: None,
     stop=StopSignals(), limit_seconds=300,
 )
@@ -136,17 +139,26 @@ run_program(
 
 @linux
 @pytest.mark.parametrize("kind", ["a child", "a child in a session of its own"])
-@pytest.mark.parametrize("more", [[], ["keeps sudo"]])
-def test_an_agent_ends_though_accord_itself_was_killed(tmp_path: Path, kind: str, more: list[str]) -> None:
+@pytest.mark.parametrize("way", ["no rights", "sudo", "container"])
+def test_an_agent_ends_though_accord_itself_was_killed(tmp_path: Path, kind: str, way: str) -> None:
     """Otherwise it would go on at the user's cost, without any use."""
-    told = f"print(os.getpid(), {ORPHANS[kind]}.pid, flush=True)"
-    script = f"import os, subprocess, time\n{told}\ntime.sleep(300)"
-    with subprocess.Popen([sys.executable, "-c", RUNS, str(tmp_path), script, *more]) as accord:
-        assert soon(lambda: len(words(tmp_path / "out")) == 2)
-        pids = [int(word) for word in words(tmp_path / "out")]
-        assert all(is_running(pid) for pid in pids)
+    seconds = f"300.{os.getpid()}{time.monotonic_ns()}"
+    child = ORPHANS[kind].replace("300", seconds)
+    script = f"import os, subprocess, time\n{child}\nprint('ready', flush=True)\ntime.sleep({seconds})"
+    with subprocess.Popen([sys.executable, "-c", RUNS, str(tmp_path), script, way]) as accord:
+        assert soon(lambda: words(tmp_path / "out") == ["ready"])
+        assert running_with(seconds) >= 3
         accord.kill()
-    assert soon(lambda: not any(is_running(pid) for pid in pids))
+    assert soon(lambda: running_with(seconds) == 0)
+
+
+def running_with(word: str) -> int:
+    """Count the processes with a word in their command."""
+    found = 0
+    for path in Path("/proc").glob("[0-9]*/cmdline"):
+        with suppress(OSError):
+            found += word.encode() in path.read_bytes()
+    return found
 
 
 @linux

@@ -36,6 +36,7 @@ START = ["python3", ".github/agents/scripted.py"]
 REGISTRY = {
     "agents": {
         "scripted": {"codec": "codex", "command": START},
+        "unconfined": {"codec": "codex", "command": START, "isolation": "none"},
         "printing": {"codec": "plain", "command": START},
         "trusted": {
             "codec": "codex",

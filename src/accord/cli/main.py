@@ -126,6 +126,10 @@ def main(args: list[str] | None = None) -> None:
             stream.reconfigure(encoding="utf-8", errors="backslashreplace")
     for number in (signal.SIGINT, signal.SIGTERM):
         signal.signal(number, _stop)
+    if os.environ.get("GITHUB_ACTIONS") == "true":
+        from accord.runner.confine import forbid_reading  # imported here: it takes as long as a small command
+
+        forbid_reading()
     os.environ.setdefault("PYDANTIC_DISABLE_PLUGINS", "__all__")
     printed = Printed()
     settings: dict[str, Any] = {"standalone_mode": False, "auto_envvar_prefix": "ACCORD", "obj": printed}

@@ -94,18 +94,18 @@ def guard_step_files(environment: Mapping[str, str]) -> Iterator[list[str]]:
     finally:
         failures = []
         for name, path in paths.items():
-            if _holds(path, before.get(name)):
+            if holds(path, before.get(name)):
                 continue
             changed.append(name)
             try:
-                _restore(path, before.get(name))
+                restore(path, before.get(name))
             except OSError as error:
                 failures.append(error)
         if failures:
             raise failures[0]
 
 
-def _holds(path: Path, content: bytes | None) -> bool:
+def holds(path: Path, content: bytes | None) -> bool:
     """Return whether a path is a file of this content, or absent where it is None. Reads no file of another size."""
     try:
         status = path.lstat()
@@ -117,7 +117,7 @@ def _holds(path: Path, content: bytes | None) -> bool:
         return False
 
 
-def _restore(path: Path, content: bytes | None) -> None:
+def restore(path: Path, content: bytes | None) -> None:
     """Put a file back in the place of whatever is there now; with None nothing."""
     path.parent.mkdir(parents=True, exist_ok=True)
     if not os.access(path.parent, os.W_OK | os.X_OK):

@@ -20,6 +20,7 @@ from typing import TYPE_CHECKING, Any
 from accord.files.store import DISK_FULL
 from accord.runner.capped import OUTPUT_MIB, CappedLog
 from accord.runner.guard import Termination, adopting_orphans, watchdog
+from accord.runner.isolation import WITHOUT_CONTAINER
 from accord.runner.models import InternalError
 from accord.runner.record import restore_if_replaced
 from accord.text.redaction import RedactedStream
@@ -28,6 +29,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
     from pathlib import Path
 
+    from accord.runner.isolation import Confinement
     from accord.text.redaction import Redactor
 
 LineWatcher = Callable[[str], None]
@@ -43,14 +45,6 @@ _PATIENCE_SECONDS = {"": 2.0, "time-limit": 10.0, "cancelled": 4.0, "disk-full":
 """Seconds to tidy up: for leftover processes, at the time limit, and while a runner waits to kill this process."""
 
 _DRAIN_SECONDS = 2.0
-
-_WITHOUT_SUDO = (
-    "import ctypes, os, sys\n"
-    "ctypes.CDLL(None).prctl(38, 1, 0, 0, 0)\n"  # PR_SET_NO_NEW_PRIVS
-    "try:\n    os.execv(sys.argv[1], sys.argv[1:])\n"
-    "except OSError as error:\n    sys.exit(f'{sys.argv[1]}: {error.strerror}')"
-)
-"""A process can give up privileges only for itself, and forked Python must not do much, so this program starts it."""
 
 
 @dataclass
@@ -87,13 +81,16 @@ def counting_stop_signals() -> Iterator[StopSignals]:
 
 @dataclass(frozen=True)
 class Program:
-    """A program to run. ``words[0]`` is its path; ``stdin`` is a file, None for an empty input."""
+    """A program to run. ``words[0]`` is its path; ``stdin`` is a file, None for an empty input.
+
+    Without a ``confinement`` it keeps every right.
+    """
 
     words: Sequence[str]
     directory: Path
     environment: Mapping[str, str]
     stdin: Path | None = None
-    keeps_sudo: bool = False
+    confinement: Confinement | None = WITHOUT_CONTAINER
     output_mib: int = OUTPUT_MIB
 
 
@@ -153,8 +150,8 @@ def run_program(
 
 def _start(program: Program, stdin: int) -> subprocess.Popen[bytes]:
     words = list(program.words)
-    if not program.keeps_sudo and sys.platform == "linux":
-        words = [sys.executable, "-I", "-S", "-c", _WITHOUT_SUDO, *words]
+    if program.confinement and sys.platform == "linux":
+        words = program.confinement.command(words, program.directory, program.environment)
     return subprocess.Popen(  # noqa: S603 - a list of words, and the program is one of the registry
         words,
         cwd=program.directory,

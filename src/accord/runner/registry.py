@@ -21,6 +21,7 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
 
 VariableName = Annotated[str, StringConstraints(pattern=r"^[A-Za-z_][A-Za-z0-9_]*$")]
+Host = Annotated[str, StringConstraints(pattern=r"^(\*\.)?[A-Za-z0-9-]+(\.[A-Za-z0-9-]+)*(:[0-9]{1,5})?$")]
 Word = Annotated[str, StringConstraints(pattern=r"^[^\x00]*$")]
 
 
@@ -105,6 +106,12 @@ class Agent(BaseModel):
     environment: dict[VariableName, Word] = Field({}, description="Variables to set for it.")
     environment_from: list[VariableName] = Field([], description="More variables of the job that it may see.")
     home_files: dict[str, Any] = Field({}, description="Files to write below its HOME: text, or a mapping for JSON.")
+    isolation: Literal["auto", "container", "none"] = Field(
+        "auto", description="Whether it runs in a container of its own: auto means in GitHub Actions, where possible."
+    )
+    network: list[Host] | None = Field(
+        None, description="The only hosts it may reach: `host`, `*.host` (port 443) or `host:port`; needs a container."
+    )
     output_mib: int = Field(OUTPUT_MIB, ge=1, description="How much of each output stream is kept, in MiB.")
     state_files: list[str] = Field([], description="The agent's own files, as .gitignore patterns; never committed.")
     runner_workflow: str | None = Field(None, description="A workflow that runs it instead; kept for other tools.")

@@ -12,7 +12,7 @@ import os
 import re
 import shutil
 import tempfile
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -20,9 +20,11 @@ from typing import TYPE_CHECKING, Any
 from accord.core.clock import timestamp
 from accord.core.errors import AccordError, WrongUsage
 from accord.files.store import DISK_FULL, write_whole
-from accord.gha.files import guard_step_files
+from accord.gha.files import guard_step_files, holds, restore
 from accord.git.snapshots import changes_since, take_snapshot
 from accord.runner import record as layout
+from accord.runner.confine import forbid_reading
+from accord.runner.isolation import Confinement, choose_confinement, container_for
 from accord.runner.launch import (
     agent_environment,
     check_credentials,
@@ -35,20 +37,21 @@ from accord.runner.launch import (
 from accord.runner.models import AgentNotStarted, InternalError
 from accord.runner.process import Program, run_program
 from accord.runner.prompt import assemble, prompt_for, read_data, validator
+from accord.runner.proxy import PROXY_VARIABLES, allowing
 from accord.runner.publish import some_of
 from accord.runner.record import RunRecord
 from accord.runner.registry import declared_secrets, load_registry, repository_registry
 from accord.text.redaction import RedactedStream, redactor_for
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping
+    from collections.abc import Iterator, Mapping, Sequence
     from datetime import datetime
 
     from accord.core.clock import Clock
     from accord.git.snapshots import Snapshot
     from accord.runner.models import RunRequest
     from accord.runner.process import LineWatcher, StopSignals
-    from accord.runner.registry import Agent
+    from accord.runner.registry import Agent, AgentSettings
     from accord.text.redaction import Redactor
 
 _SECRET_VARIABLE = re.compile(r".*(TOKEN|(?<!CACHE_)(?<!PUBLIC_)KEY|SECRET|PASSWORD)", re.IGNORECASE)
@@ -91,6 +94,7 @@ class _Progress:
     agent: str
     codec: str = "plain"
     base_sha: str = ""
+    snapshot: Snapshot | None = None
     exit_code: int | None = None
     error: InternalError | None = None
     declared: frozenset[str] = frozenset()
@@ -104,6 +108,7 @@ def run_agent(request: RunRequest, job: JobContext) -> RunRecord:
 
     The returned record counts: if it cannot be written, it says so.
     """
+    forbid_reading()
     _prepare_folder(request)
     progress = _Progress(request.agent)
     began = job.clock.now()
@@ -182,7 +187,7 @@ def _run(request: RunRequest, job: JobContext, progress: _Progress) -> None:
     progress.agent = request.agent or registry.default_agent or ""
     agent = registry.agent(progress.agent)
     progress.codec = agent.codec
-    snapshot = take_snapshot(request.directory)
+    snapshot = progress.snapshot = take_snapshot(request.directory)
     progress.base_sha = snapshot.commit if snapshot else ""
     schema = _write_schema(request)
     prompt = _write_prompt(request, job, agent, schema)
@@ -190,12 +195,48 @@ def _run(request: RunRequest, job: JobContext, progress: _Progress) -> None:
     check_credentials(progress.agent, agent, job.environment)
     root = request.install_dir or Path(job.environment.get("RUNNER_TEMP") or tempfile.gettempdir()) / "accord-agents"
     path = install_program(agent, root.absolute(), job.environment, redactor=job.redactor, show=job.show, stop=job.stop)
-    with guard_step_files(job.environment) as restored:
+    git_directory = snapshot.objects.parent if snapshot else None
+    with guard_git_settings(git_directory) as changed, guard_step_files(job.environment) as restored:
         _run_program(request, job, agent, prompt, schema, path, progress)
-    for name in restored:
-        job.show(f"accord: the runner's file {name} was changed while the agent ran. The change was undone.")
-    if snapshot:
-        _save_changes(request, job, agent, snapshot, progress)
+        if snapshot:
+            _save_changes(request, job, agent, snapshot, progress)
+    for name in [*(f"the runner's file {name}" for name in restored), *(f"git's {path}" for path in changed)]:
+        job.show(f"accord: {name} was changed while the agent ran. The change was undone.")
+
+
+@contextmanager
+def guard_git_settings(directory: Path | None) -> Iterator[list[str]]:
+    """Undo changes to a repository's configuration and hooks, which git would obey in later steps of the job.
+
+    Fills the list with what was changed. A directory in the place of git's own is moved aside.
+    """
+    changed: list[str] = []
+    if directory is None:
+        yield changed
+        return
+    own, hooks = directory.stat(), directory / "hooks"
+    paths = [directory / "config", directory / "config.worktree", *(hooks.iterdir() if hooks.is_dir() else ())]
+    before = {path: (path.stat().st_mode, path.read_bytes()) if path.is_file() else (0, None) for path in paths}
+    try:
+        yield changed
+    finally:
+        if directory.is_dir() and os.path.samestat(own, directory.lstat()):
+            changed += _restore_settings(hooks, before)
+        elif os.path.lexists(directory):
+            changed.append(str(directory))
+            directory.rename(directory.with_name(f"{directory.name}-of-the-agent-{os.urandom(4).hex()}"))
+
+
+def _restore_settings(hooks: Path, before: Mapping[Path, tuple[int, bytes | None]]) -> Iterator[str]:
+    if hooks.is_symlink() or (hooks.exists() and not hooks.is_dir()):
+        restore(hooks, None)
+    for path in sorted({*before, *(hooks.iterdir() if hooks.is_dir() else ())}):
+        mode, content = before.get(path, (0, None))
+        if not holds(path, content):
+            restore(path, content)
+            yield str(path)
+        if content is not None:
+            path.chmod(mode)
 
 
 def _write_schema(request: RunRequest) -> str:
@@ -242,19 +283,24 @@ def _run_program(
         settings_of(agent.sandbox, request.sandbox_mode, "sandbox mode"),
         settings_of(agent.safety_strategy, request.safety_strategy, "safety strategy"),
     )
-    with _private_folder(job) as private:
+    with _private_folder(job) as private, ExitStack() as services:
         home, temporary, message = private / "home", private / "tmp", private / "final-message"
         write_home(agent, job.environment, home)
         words = command_line(agent, request, prompt, schema=schema, final_message=message)
         words[0] = find_program(words[0], path, request.directory)
+        environment = agent_environment(agent, {**job.environment, "PATH": path}, home, temporary, settings)
+        proxy = private / "proxy" if agent.network is not None else None
+        refused = services.enter_context(allowing(agent.network or [], proxy, job.environment)) if proxy else {}
+        confinement, warning = _confinement(request, job, agent, settings, progress.snapshot, private, path, proxy)
+        progress.warnings += [warning] if warning else []
         progress.has_run = True
         end = run_program(
             Program(
                 words,
                 request.directory,
-                agent_environment(agent, {**job.environment, "PATH": path}, home, temporary, settings),
+                {**environment, **(PROXY_VARIABLES if proxy else {})},
                 stdin=request.run_dir / layout.PROMPT if agent.prompt == "stdin" else None,
-                keeps_sudo=any(setting.keeps_sudo for setting in settings),
+                confinement=confinement,
                 output_mib=agent.output_mib,
             ),
             stdout=request.run_dir / layout.STDOUT,
@@ -274,11 +320,41 @@ def _run_program(
             progress.warnings.append(
                 f"The agent printed more than {agent.output_mib} MiB. The middle of {cut} is missing."
             )
+        if refused:
+            progress.warnings.append(f"The agent's network does not allow: {some_of(list(refused))}.")
         target = request.run_dir / layout.FINAL_MESSAGE
         layout.make_writable(target)
         target.unlink(missing_ok=True)
         if message.is_file() and not message.is_symlink():
             _copy_redacted(message, target, job.redactor)
+
+
+def _confinement(
+    request: RunRequest,
+    job: JobContext,
+    agent: Agent,
+    settings: Sequence[AgentSettings],
+    snapshot: Snapshot | None,
+    private: Path,
+    path: str,
+    proxy: Path | None,
+) -> tuple[Confinement | None, str]:
+    """Return the confinement of the agent, and a warning. Raises AgentNotStarted if its entry demands more."""
+    is_required = agent.isolation == "container" or proxy is not None
+    if any(setting.keeps_sudo for setting in settings):
+        if is_required:
+            message = "An agent that keeps sudo cannot be isolated."
+            hint = "Use another safety strategy, or remove `isolation` and `network` from the registry entry."
+            raise AgentNotStarted("not-started", message, hint=hint)
+        return None, ""
+    if not is_required and (agent.isolation == "none" or job.environment.get("GITHUB_ACTIONS") != "true"):
+        return choose_confinement(None, job.environment, is_required=False)
+    writable = [snapshot.top, snapshot.objects.parent] if snapshot else [request.directory]
+    program = Path(path.split(":")[0]) if agent.install else None
+    readable = [request.run_dir / layout.PROMPT, request.run_dir / layout.SCHEMA]
+    readable += [program.parents[1]] if program else []
+    container = container_for(job.environment, private, writable, readable, proxy=proxy)
+    return choose_confinement(container, job.environment, is_required=is_required)
 
 
 @contextmanager

@@ -1,0 +1,269 @@
+"""Starting a program with fewer rights; in a container of its own, if asked to.
+
+This file is also the program that does it, because a process can give up rights only for itself, and a forked Python
+must not do much. Root or ``sudo`` runs it, or any user to whom Linux allows user namespaces. It imports nothing of
+accord, so that it starts at once.
+
+The container sees its own processes only. It reads the machine's files, except for credentials and the runner's, and
+writes to the given folders; what it writes to caches and to /tmp is gone at its end. With a socket of a proxy, it has
+no other network. Sources: namespaces(7), mount_setattr(2), capabilities(7), overlayfs.rst of Linux.
+"""
+
+from __future__ import annotations
+
+import ctypes
+import fcntl
+import json
+import os
+import signal
+import socket
+import stat
+import struct
+import sys
+import threading
+from contextlib import suppress
+from pathlib import Path
+from typing import Any, NoReturn
+
+PROXY = "127.0.0.1:3128"
+"""Where a container without other network reaches the proxy."""
+
+_NEWNS, _NEWUSER, _NEWPID, _NEWIPC, _NEWNET = 0x20000, 0x10000000, 0x20000000, 0x8000000, 0x40000000
+_MS_RDONLY, _MS_NOSUID, _MS_NODEV, _MS_NOEXEC, _MS_REC, _MS_PRIVATE = 1, 2, 4, 8, 0x4000, 0x40000
+_AT_FDCWD, _AT_EMPTY_PATH, _AT_RECURSIVE, _OPEN_TREE_CLONE = -100, 0x1000, 0x8000, 1
+_OPEN_TREE, _MOVE_MOUNT, _MOUNT_SETATTR = 428, 429, 442  # the same on x86-64 and arm64
+_PR_SET_PDEATHSIG, _PR_SET_DUMPABLE, _PR_CAPBSET_DROP, _PR_SET_NO_NEW_PRIVS, _PR_CAP_AMBIENT = 1, 4, 24, 38, 47
+_SIOCSIFFLAGS, _IFF_UP = 0x8914, 1
+_DEVICES = ("null", "zero", "full", "random", "urandom", "tty")
+_ROOTS_OWN = ("/proc/sys", "/proc/sysrq-trigger", "/proc/irq", "/proc/bus")
+"""Files by which uid 0 changes the whole machine even without capabilities."""
+
+_LIBC = ctypes.CDLL(None, use_errno=True)
+
+
+def forbid_reading() -> None:
+    """Keep this process's memory and environment from other processes of its user."""
+    if sys.platform == "linux":
+        _LIBC.prctl(_PR_SET_DUMPABLE, 0, 0, 0, 0)
+
+
+def _checked(result: int, what: str) -> int:
+    if result < 0:
+        number = ctypes.get_errno()
+        raise OSError(number, os.strerror(number), what)
+    return result
+
+
+def _mount(kind: str, place: str, flags: int = _MS_NOSUID | _MS_NODEV, options: str = "") -> None:
+    result = _LIBC.mount(kind.encode(), os.fsencode(place), kind.encode(), ctypes.c_ulong(flags), os.fsencode(options))
+    _checked(result, f"{kind} on {place}")
+
+
+def _clone(place: str) -> int:
+    """Return a copy of the mount at a path, which later mounts there do not hide."""
+    flags = _OPEN_TREE_CLONE | os.O_CLOEXEC | _AT_RECURSIVE
+    return _checked(_LIBC.syscall(_OPEN_TREE, _AT_FDCWD, os.fsencode(place), flags), place)
+
+
+def _make_read_only(tree: int, place: str, flags: int = _AT_RECURSIVE) -> None:
+    attributes = struct.pack("QQQQ", _MS_RDONLY, 0, 0, 0)
+    flags |= 0 if place else _AT_EMPTY_PATH
+    result = _LIBC.syscall(_MOUNT_SETATTR, tree, os.fsencode(place), flags, attributes, len(attributes))
+    _checked(result, place or "a mount")
+
+
+def _put(tree: int, place: str) -> None:
+    """Mount a copy at a path, and make that if it is missing."""
+    if not os.path.lexists(place):
+        os.makedirs(os.path.dirname(place), exist_ok=True)
+        if stat.S_ISDIR(os.fstat(tree).st_mode):
+            os.mkdir(place)
+        else:
+            os.close(os.open(place, os.O_CREAT | os.O_CLOEXEC))
+    _checked(_LIBC.syscall(_MOVE_MOUNT, tree, b"", _AT_FDCWD, os.fsencode(place), 4), place)
+    os.close(tree)
+
+
+def _hide(place: str) -> None:
+    if os.path.isdir(place):
+        _mount("tmpfs", place, options="mode=0755")
+    elif os.path.lexists(place):
+        _put(_clone("/dev/null"), place)
+
+
+def _build(plan: dict[str, Any]) -> None:
+    """Mount what the container sees."""
+    writable = [(_clone(place), place) for place in plan["writable"]]
+    readable = [(_clone(place), place) for place in plan["readable"]]
+    _make_read_only(_AT_FDCWD, "/")
+    _mount("tmpfs", plan["scratch"])
+    for number, place in enumerate(plan["discarded"]):
+        with suppress(OSError):  # it stays read-only
+            _discard(place, f"{plan['scratch']}/{number}")
+    _build_devices()
+    for place in plan["hidden"]:
+        _hide(place)
+    _mount("proc", "/proc", _MS_NOSUID | _MS_NODEV | _MS_NOEXEC)
+    for place in _ROOTS_OWN if plan["user"][0] == 0 else ():
+        if os.path.exists(place):
+            tree = _clone(place)
+            _make_read_only(tree, "")
+            _put(tree, place)
+    for tree, place in readable:
+        _make_read_only(tree, "")
+        _put(tree, place)
+    for tree, place in writable:
+        _put(tree, place)
+
+
+def _discard(place: str, layer: str) -> None:
+    """Let a folder look writable: what is written lands in a layer in memory."""
+    status = os.stat(place)
+    for name in ("upper", "work"):
+        os.makedirs(f"{layer}/{name}")
+    os.chmod(f"{layer}/upper", stat.S_IMODE(status.st_mode))
+    with suppress(OSError):
+        os.chown(f"{layer}/upper", status.st_uid, status.st_gid)
+    options = f"lowerdir={place},upperdir={layer}/upper,workdir={layer}/work"
+    try:
+        _mount("overlay", place, options=options)
+    except OSError:
+        _mount("overlay", place, options=f"{options},userxattr")
+
+
+def _build_devices() -> None:
+    devices = [(_clone(f"/dev/{name}"), f"/dev/{name}") for name in _DEVICES]
+    _mount("tmpfs", "/dev", _MS_NOSUID, "mode=0755")
+    for tree, place in devices:
+        _put(tree, place)
+    for name in ("pts", "shm"):
+        os.mkdir(f"/dev/{name}")
+    _mount("devpts", "/dev/pts", _MS_NOSUID | _MS_NOEXEC, "newinstance,ptmxmode=0666,mode=0620")
+    _mount("tmpfs", "/dev/shm", options="mode=1777")  # noqa: S108
+    for name, target in (("ptmx", "pts/ptmx"), ("fd", "/proc/self/fd")):
+        os.symlink(target, f"/dev/{name}")
+    for number, name in enumerate(("stdin", "stdout", "stderr")):
+        os.symlink(f"/proc/self/fd/{number}", f"/dev/{name}")
+    _make_read_only(_AT_FDCWD, "/dev", 0)
+
+
+def _unshare(plan: dict[str, Any]) -> None:
+    """Enter namespaces of this process's own. Another user than root needs a user namespace for that."""
+    flags = _NEWNS
+    if plan["is_isolated"]:
+        flags |= _NEWPID | _NEWIPC | (_NEWNET if plan["proxy"] else 0)
+    is_root = os.geteuid() == 0
+    _checked(_LIBC.unshare(flags if is_root else flags | _NEWUSER), "namespaces")
+    if not is_root:
+        Path("/proc/self/setgroups").write_text("deny")
+        for kind, own in zip(("uid", "gid"), plan["user"], strict=True):
+            Path(f"/proc/self/{kind}_map").write_text(f"{own} {own} 1")
+    _checked(_LIBC.mount(b"none", b"/", None, ctypes.c_ulong(_MS_REC | _MS_PRIVATE), None), "/")
+
+
+def _drop(plan: dict[str, Any]) -> None:
+    """Give up groups, capabilities, and every way to new ones."""
+    for capability in range(64):
+        _LIBC.prctl(_PR_CAPBSET_DROP, capability, 0, 0, 0)
+    _LIBC.prctl(_PR_CAP_AMBIENT, 4, 0, 0, 0)
+    with suppress(PermissionError):  # in a user namespace, and without root
+        os.setgroups([])
+    user, group = plan["user"]
+    os.setresgid(group, group, group)
+    os.setresuid(user, user, user)
+    _LIBC.capset(struct.pack("Ii", 0x20080522, 0), bytes(24))
+    _LIBC.prctl(_PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0)
+
+
+def _execute(plan: dict[str, Any], words: list[str]) -> NoReturn:
+    _drop(plan)
+    for number in (signal.SIGPIPE, signal.SIGXFSZ):  # Python ignores them
+        signal.signal(number, signal.SIG_DFL)
+    os.umask(plan["umask"])
+    try:
+        os.chdir(plan["directory"])
+        os.execve(words[0], words, plan["environment"])  # noqa: S606
+    except OSError as error:
+        sys.exit(f"{words[0]}: {error.strerror}")
+
+
+def _connect_proxy(plan: dict[str, Any]) -> None:
+    """Start a process that passes connections to the container's proxy address on to the proxy's socket."""
+    with socket.socket() as any_socket:
+        fcntl.ioctl(any_socket, _SIOCSIFFLAGS, struct.pack("16sh14x", b"lo", _IFF_UP))
+    host, port = PROXY.split(":")
+    listener = socket.create_server((host, int(port)), backlog=64)
+    if os.fork():
+        listener.close()
+        return
+    _drop(plan)
+    while True:
+        inner, _ = listener.accept()
+        outer = socket.socket(socket.AF_UNIX)
+        try:
+            outer.connect(plan["proxy"])
+        except OSError:
+            inner.close()
+            continue
+        for source, target in ((inner, outer), (outer, inner)):
+            threading.Thread(target=relay, args=(source, target), daemon=True).start()
+
+
+def relay(source: socket.socket, target: socket.socket) -> None:
+    """Pass everything on from one connection to another, and its end."""
+    with suppress(OSError):
+        while data := source.recv(64 * 1024):
+            target.sendall(data)
+    with suppress(OSError):
+        target.shutdown(socket.SHUT_WR)
+
+
+def _wait_for(child: int) -> NoReturn:
+    """Reap processes until this one ends, and end like it."""
+    while True:
+        pid, status = os.wait()
+        if pid == child:
+            code = os.waitstatus_to_exitcode(status)
+            os._exit(code if code >= 0 else 128 - code)
+
+
+def _run(plan: dict[str, Any], words: list[str]) -> NoReturn:
+    if not plan["is_isolated"]:
+        if plan["masked"]:
+            with suppress(OSError):  # without mounts, the rest is given up all the same
+                _unshare(plan)
+                for place in plan["masked"]:
+                    _hide(place)
+        _execute(plan, words)
+    _unshare(plan)
+    _LIBC.prctl(_PR_SET_PDEATHSIG, signal.SIGKILL, 0, 0, 0)
+    if inside := os.fork():
+        for number in (signal.SIGTERM, signal.SIGINT, signal.SIGHUP):
+            signal.signal(number, signal.SIG_IGN)  # for the program to handle
+        _wait_for(inside)
+    _LIBC.prctl(_PR_SET_PDEATHSIG, signal.SIGKILL, 0, 0, 0)
+    _build(plan)
+    for place in plan["masked"]:
+        _hide(place)
+    if plan["proxy"]:
+        _connect_proxy(plan)
+    agent = os.fork()
+    if not agent:
+        _execute(plan, words)
+    _wait_for(agent)
+
+
+def main() -> None:
+    """Run ``FILE PROGRAM ...``: FILE is the plan as JSON, and is deleted, because the environment is in it."""
+    plan_file, *words = sys.argv[1:]
+    plan = json.loads(Path(plan_file).read_bytes())
+    os.unlink(plan_file)
+    try:
+        _run(plan, words)
+    except OSError as error:
+        os.write(2, f"{error.filename or words[0]}: {error.strerror}\n".encode())
+        os._exit(126)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,172 @@
+"""The rights that an agent starts without, and the container around it where this machine can make one."""
+
+from __future__ import annotations
+
+import json
+import os
+import shutil
+import stat
+import subprocess
+import sys
+import tempfile
+from contextlib import suppress
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from accord.runner import confine
+from accord.runner.models import AgentNotStarted
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Mapping, Sequence
+
+_PROBE_SECONDS = 30
+_SUDO = ("sudo", "-n", "--")
+
+_CREDENTIALS = (
+    *(".ssh", ".docker", ".aws", ".azure", ".kube", ".gnupg", ".netrc", ".git-credentials", ".npmrc", ".pypirc"),
+    *(".gitconfig", ".config/gh", ".config/gcloud", ".config/git", ".cargo/credentials.toml", ".bash_history"),
+)
+"""Files and folders below HOME that a container hides."""
+
+_RUNNERS = (".credentials", ".credentials_rsaparams", ".runner", ".env")
+"""Files beside a runner's program: its keys and settings."""
+
+_CACHES = ("RUNNER_TOOL_CACHE", "AGENT_TOOLSDIRECTORY", "CARGO_HOME", "RUSTUP_HOME")
+
+NOT_ISOLATED = (
+    "The agent was not isolated, because this machine allows neither sudo nor user namespaces: "
+    "it could read and change everything that its user can."
+)
+
+
+@dataclass(frozen=True)
+class Container:
+    """Paths that a container sees differently; ``proxy`` is a socket, its only network, if not empty."""
+
+    scratch: str
+    writable: tuple[str, ...] = ()
+    readable: tuple[str, ...] = ()
+    hidden: tuple[str, ...] = ()
+    discarded: tuple[str, ...] = ()
+    proxy: str = ""
+
+
+@dataclass(frozen=True)
+class Confinement:
+    """How to start a program with fewer rights. ``masked`` are sockets that it does not reach."""
+
+    via: Sequence[str] = ()
+    masked: Sequence[str] = ()
+    container: Container | None = None
+
+    def command(self, words: Sequence[str], directory: Path, environment: Mapping[str, str]) -> list[str]:
+        """Return the command that starts a program; a file that it deletes has the environment."""
+        umask = os.umask(0o077)
+        os.umask(umask)
+        plan: dict[str, Any] = {
+            "user": [os.getuid(), os.getgid()],
+            "umask": umask,
+            "directory": str(directory),
+            "environment": dict(environment),
+            "masked": list(self.masked),
+            "is_isolated": self.container is not None,
+            **(asdict(self.container) if self.container else {}),
+        }
+        handle, path = tempfile.mkstemp(prefix="accord-plan-")
+        with os.fdopen(handle, "w") as file:
+            json.dump(plan, file)
+        return [*self.via, sys.executable, "-I", "-S", confine.__file__, path, *words]
+
+    def works(self) -> bool:
+        """Return whether a program can be started this way."""
+        words = self.command([shutil.which("true") or "true"], Path("/"), {})
+        try:
+            tried = subprocess.run(words, stdin=subprocess.DEVNULL, capture_output=True, timeout=_PROBE_SECONDS)  # noqa: S603
+        except (OSError, subprocess.TimeoutExpired):
+            return False
+        finally:
+            Path(words[-2]).unlink(missing_ok=True)
+        return tried.returncode == 0
+
+
+WITHOUT_CONTAINER = Confinement()
+
+
+def choose_confinement(
+    container: Container | None, job: Mapping[str, str], *, is_required: bool
+) -> tuple[Confinement, str]:
+    """Return the strongest confinement that works here, and a warning if that is weaker than asked for.
+
+    Outside GitHub Actions sudo is used only if the container is required. Raises AgentNotStarted if it is, and cannot
+    be made.
+    """
+    is_root, is_step = os.geteuid() == 0, job.get("GITHUB_ACTIONS") == "true"
+    masked = [path for path in reachable_sockets() if not (container and path == container.proxy)]
+    with_sudo = [_SUDO] if not is_root and (is_step or is_required) and shutil.which("sudo") else []
+    ways: list[Sequence[str]] = [*with_sudo, ()]
+    warning = ""
+    if container:
+        for via in ways if sys.platform == "linux" else ():
+            if (found := Confinement(via, masked, container)).works():
+                return found, ""
+        if is_required:
+            message = "This machine cannot isolate the agent: it allows neither sudo nor user namespaces."
+            hint = "Run it on another machine, or remove `isolation` and `network` from its registry entry."
+            raise AgentNotStarted("not-started", message, hint=hint)
+        warning = NOT_ISOLATED
+    if is_root:
+        return Confinement((), masked), warning
+    for via in with_sudo:
+        if (found := Confinement(via, masked)).works():
+            return found, warning
+    if warning and masked:
+        warning = f"{warning} It also reached {', '.join(masked[:5])}."
+    return WITHOUT_CONTAINER, warning
+
+
+def reachable_sockets() -> list[str]:
+    """Return the sockets of root that this user can write to, such as Docker's."""
+    found: dict[str, None] = {}
+    with suppress(OSError):
+        for line in Path("/proc/net/unix").read_text(errors="surrogateescape").splitlines():
+            found |= dict.fromkeys(line.split(maxsplit=7)[7:])
+    for folder, _, names in os.walk("/run"):
+        found |= dict.fromkeys(f"{folder}/{name}" for name in names)
+    return [path for path in found if path.startswith("/") and _is_reachable(path)]
+
+
+def _is_reachable(path: str) -> bool:
+    try:
+        status = os.lstat(path)
+    except OSError:
+        return False
+    return stat.S_ISSOCK(status.st_mode) and status.st_uid == 0 and os.access(path, os.W_OK)
+
+
+def container_for(
+    job: Mapping[str, str], private: Path, writable: Iterable[Path], readable: Iterable[Path], *, proxy: Path | None
+) -> Container:
+    """Return the container for an agent: it writes to its work tree and its private folder."""
+    scratch = private / "layers"
+    scratch.mkdir()
+    temporary = Path(job["RUNNER_TEMP"]).resolve() if job.get("RUNNER_TEMP") else None
+    hidden = [Path(job["HOME"]) / name for name in _CREDENTIALS] if job.get("HOME") else []
+    back = list(readable)
+    if temporary:
+        hidden += [temporary, *(temporary.parents[1] / name for name in _RUNNERS if len(temporary.parents) > 1)]
+        on_path = (Path(entry).resolve() for entry in job.get("PATH", "").split(":") if entry.startswith("/"))
+        back += [folder for folder in on_path if folder.is_relative_to(temporary)]
+    caches = ["/tmp", "/var/tmp", *(job.get(name, "") for name in _CACHES)]  # noqa: S108
+    return Container(
+        scratch=str(scratch),
+        writable=_existing([*writable, private]),
+        readable=_existing(back),
+        hidden=_existing(hidden),
+        discarded=_existing(Path(name) for name in caches if name),
+        proxy=str(proxy or ""),
+    )
+
+
+def _existing(paths: Iterable[Path]) -> tuple[str, ...]:
+    return tuple(dict.fromkeys(str(path.resolve()) for path in paths if path.exists()))

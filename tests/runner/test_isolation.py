@@ -1,0 +1,345 @@
+"""An agent in a container reaches its work tree, and nothing else of the job."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import os
+import socket
+import subprocess
+import sys
+import threading
+import time
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import pytest
+from support.agent_bench import CHECKOUT, Bench, Left, bench
+from support.hostile_agent import POISON
+
+from accord.runner import confine
+from accord.runner.isolation import (
+    NOT_ISOLATED,
+    WITHOUT_CONTAINER,
+    Confinement,
+    Container,
+    choose_confinement,
+    container_for,
+    reachable_sockets,
+)
+from accord.runner.models import AgentNotStarted
+from accord.runner.proxy import is_allowed
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+__all__ = ["bench"]
+
+pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="only Linux has namespaces")
+SCRIPT = CHECKOUT / "tests/support/hostile_agent.py"
+JOBS = {"GITHUB_TOKEN": "ghs-of-the-job-" + "7c1d" * 6, "OTHER_KEY": "key-of-another-agent-" + "9e2f" * 5}
+PLACES = ("env.sh", "home", "home/.bashrc", "tools", "temp", "run", "run/record.json")
+NOBODY = 65534
+
+
+@pytest.fixture(scope="module", autouse=True)
+def _containers(tmp_path_factory: pytest.TempPathFactory) -> None:
+    place = str(tmp_path_factory.mktemp("container"))
+    if not Confinement(container=Container(place, (place,))).works():
+        pytest.skip("this machine allows no namespaces")
+
+
+def reached(left: Left) -> dict[str, Any]:
+    patch = left.text("changes.patch").partition("b/reached.json\n@@")[2].partition("diff --git")[0]
+    document: dict[str, Any] = json.loads("".join(line[1:] for line in patch.splitlines() if line.startswith("+")))
+    return document
+
+
+def attack(bench: Bench, entry: dict[str, Any], job: dict[str, str]) -> Left:
+    (bench.top / "home/.ssh").mkdir()
+    (bench.top / "home/.ssh/id_ed25519").write_text(JOBS["OTHER_KEY"])
+    (bench.top / "temp/creds.config").write_text(JOBS["GITHUB_TOKEN"])
+    places = [
+        bench.top / name for name in ("env.sh", "home", "home/.bashrc", "tools", "temp", "run", "run/record.json")
+    ]
+    (bench.top / "tools").mkdir()
+    (bench.top / "tools/node.js").write_text("run()")
+    (bench.top / "env.sh").touch()
+    wanted = {
+        "hashes": [hashlib.sha256(value.encode()).hexdigest() for value in JOBS.values()],
+        "places": [str(place) for place in places],
+        "sleep": f"600.{time.monotonic_ns()}",
+    }
+    (bench.top / "wanted.json").write_text(json.dumps(wanted))
+    registry = bench.registry({"agents": {"mine": {"command": ["{command}"], "required_secrets": ["MY_KEY"], **entry}}})
+    command = f"{sys.executable} {SCRIPT} {bench.top / 'wanted.json'}"
+    given = {
+        **JOBS,
+        "MY_KEY": "key-of-this-agent-" + "1b3d" * 5,
+        "GITHUB_ENV": str(bench.top / "env.sh"),
+        "RUNNER_TOOL_CACHE": str(bench.top / "tools"),
+    }
+    left = bench.run(
+        *("--agent", "mine", "--command", command, "--prompt-file", "prompt.md", "--registry", registry),
+        job={**given, **job},
+    )
+    assert not any(
+        wanted["sleep"].encode() in path.read_bytes() for path in Path("/proc").glob("[0-9]*/cmdline") if path.exists()
+    )
+    return left
+
+
+@pytest.mark.parametrize(("entry", "job"), [({"isolation": "container"}, {}), ({}, {"GITHUB_ACTIONS": "true"})])
+def test_an_agent_in_a_container_reaches_nothing_but_its_work_tree(
+    bench: Bench, entry: dict[str, Any], job: dict[str, str]
+) -> None:
+    left = attack(bench, entry, job)
+    assert left.outputs["exit-code"] == "0", left.err
+    assert reached(left) == {
+        "found": [],
+        "poisoned": reached(left)["poisoned"],
+        "sockets": [],
+        "sudo": False,
+        "capabilities": [],
+        "groups": [],
+        "killed": [],
+    }
+    tree = [path for name in ("home", "tools", "temp", "run", "env.sh") for path in (bench.top / name).rglob("*")]
+    assert [str(path) for path in tree if path.is_file() and POISON in path.read_text()] == []
+    assert (bench.top / "env.sh").read_text() == ""
+    assert POISON not in (bench.work / ".git/config").read_text()
+    assert not (bench.work / ".git/hooks/pre-push").exists()
+    assert left.record["warnings"] == []
+
+
+GIT_ATTACKS = {
+    "link": "shutil.rmtree('.git/hooks'); os.symlink('../..', '.git/hooks')",
+    "pipe": "os.mkdir('.git/hooks') if not os.path.isdir('.git/hooks') else None; os.mkfifo('.git/hooks/pre-commit')",
+    "replaced": "os.rename('.git', '../old'); subprocess.run(['cp', '-r', '../old', '.git'])",
+    "gone": "shutil.rmtree('.git')",
+}
+
+
+@pytest.mark.parametrize("kind", GIT_ATTACKS)
+def test_settings_of_git_that_an_agent_changes_are_undone(bench: Bench, kind: str) -> None:
+    config = (bench.work / ".git/config").read_text()
+    hooks = sorted(path.name for path in (bench.work / ".git/hooks").iterdir())
+    left = bench.script(
+        f"import os, shutil, subprocess\n{GIT_ATTACKS[kind]}\n"
+        "with open('.git/config', 'a') as file: file.write('[core] fsmonitor = evil')"
+        if kind != "gone"
+        else f"import os, shutil\n{GIT_ATTACKS[kind]}"
+    )
+    if kind in ("replaced", "gone"):
+        assert not (bench.work / ".git").exists()
+        return
+    assert (bench.work / ".git/config").read_text() == config
+    assert not (bench.work / ".git/hooks").is_symlink()
+    assert kind == "link" or sorted(path.name for path in (bench.work / ".git/hooks").iterdir()) == hooks
+    assert "git's " in left.err
+
+
+@pytest.fixture
+def own_server() -> Iterator[str]:
+    """Answer every connection with one word."""
+    with socket.create_server(("127.0.0.1", 0)) as listener:
+
+        def serve() -> None:
+            while True:
+                try:
+                    connection, _ = listener.accept()
+                except OSError:
+                    return
+                with connection:
+                    connection.sendall(b"reached")
+
+        threading.Thread(target=serve, daemon=True).start()
+        yield f"localhost:{listener.getsockname()[1]}"
+        listener.shutdown(socket.SHUT_RDWR)
+
+
+CONNECTS = """
+import json, os, socket, sys
+def ask(target):
+    host, port = os.environ["HTTPS_PROXY"].removeprefix("http://").split(":")
+    with socket.create_connection((host, int(port)), 10) as to:
+        to.sendall(f"CONNECT {target} HTTP/1.1\\r\\nHost: {target}\\r\\n\\r\\n".encode())
+        return b"".join(iter(lambda: to.recv(100), b"")).decode().split("\\r\\n")
+def is_open(target):
+    host, port = target.split(":")
+    try:
+        socket.create_connection((host, int(port)), 2).close()
+    except OSError:
+        return False
+    return True
+allowed, other = sys.argv[1:]
+print(json.dumps({"allowed": ask(allowed), "other": ask(other), "directly": is_open(allowed)}))
+"""
+
+
+def test_an_agent_reaches_the_hosts_of_its_network_and_no_other(bench: Bench, own_server: str) -> None:
+    (bench.top / "agent.py").write_text(CONNECTS)
+    entry = {"command": ["{command}"], "network": [own_server]}
+    other = f"localhost:{int(own_server.split(':')[1]) + 1}"
+    command = f"{sys.executable} {bench.top / 'agent.py'} {own_server} {other}"
+    registry = bench.registry({"agents": {"mine": entry}})
+    left = bench.run(
+        *("--agent", "mine", "--command", command, "--prompt-file", "prompt.md", "--registry", registry),
+        job={"HTTPS_PROXY": ""},
+    )
+    answers = json.loads(left.text("stdout.log"))
+    assert answers["allowed"][0] == "HTTP/1.1 200 Connected"
+    assert answers["allowed"][-1] == "reached"
+    assert answers["other"][0].startswith("HTTP/1.1 403 ")
+    assert not answers["directly"]
+    assert left.record["warnings"] == [f"The agent's network does not allow: {other}."]
+
+
+@pytest.mark.parametrize(
+    ("target", "is_reached"),
+    [
+        ("api.example.com:443", True),
+        ("API.example.com:443", True),
+        ("api.example.com:80", False),
+        ("evil-api.example.com:443", False),
+        ("api.example.com.evil.test:443", False),
+        ("a.b.example.org:443", True),
+        ("example.org:443", False),
+        ("evilexample.org:443", False),
+        ("localhost:8080", True),
+        ("localhost:443", False),
+    ],
+)
+def test_a_host_is_allowed_by_its_whole_name_and_port(target: str, is_reached: bool) -> None:
+    host, _, port = target.lower().rpartition(":")
+    assert is_allowed(host, port, ["api.example.com", "*.example.org", "localhost:8080"]) is is_reached
+
+
+def python_of_everyone() -> str:
+    """Return a Python that any user can start."""
+    for candidate in ("/usr/bin/python3", sys.executable):
+        if subprocess.run([candidate, "-V"], user=NOBODY, capture_output=True, check=False).returncode == 0:
+            return candidate
+    pytest.skip("no Python that another user can start")
+
+
+@pytest.fixture
+def shared_folder(tmp_path: Path) -> Iterator[Path]:
+    """A folder that other users reach."""
+    folder = Path(f"/run/accord-test-{os.getpid()}")
+    if os.geteuid():
+        pytest.skip("only root can start programs of other users")
+    with socket.socket(socket.AF_UNIX) as listener:
+        folder.mkdir(exist_ok=True)
+        (folder / "docker.sock").unlink(missing_ok=True)
+        listener.bind(str(folder / "docker.sock"))
+        listener.listen()
+        (folder / "docker.sock").chmod(0o660)
+        os.chown(folder / "docker.sock", 0, NOBODY - 1)
+        yield folder
+    for path in folder.iterdir():
+        path.unlink()
+    folder.rmdir()
+
+
+LOOKS = """
+import json, os, socket, sys
+status = open("/proc/self/status").read()
+try:
+    socket.socket(socket.AF_UNIX).connect(sys.argv[1])
+    docker = "reached"
+except OSError as error:
+    docker = error.strerror
+lines = dict(line.split(":", 1) for line in status.splitlines())
+names = ("CapPrm", "CapEff", "CapBnd", "CapInh", "CapAmb")
+print(json.dumps([os.getuid(), os.getgroups(), docker, int(lines["NoNewPrivs"]), [int(lines[n], 16) for n in names]]))
+"""
+
+
+@pytest.mark.parametrize("way", ["before", "root", "root in a container", "user namespace"])
+def test_an_agent_loses_docker_groups_and_capabilities(shared_folder: Path, way: str) -> None:
+    python = python_of_everyone()
+    scratch = shared_folder / "scratch"
+    scratch.mkdir(mode=0o777)
+    scratch.chmod(0o777)
+    container = way in ("root in a container", "user namespace")
+    plan = {
+        "user": [NOBODY, NOBODY],
+        "umask": 0o022,
+        "directory": "/",
+        "environment": {},
+        "masked": [str(shared_folder / "docker.sock")],
+        "is_isolated": container,
+        **{name: [] for name in ("writable", "readable", "hidden", "discarded")},
+        "scratch": str(scratch),
+        "proxy": "",
+    }
+    plan_file = scratch / "plan"
+    plan_file.write_text(json.dumps(plan))
+    plan_file.chmod(0o644)
+    (scratch / "confine.py").write_text(Path(confine.__file__).read_text())
+    looks = [python, "-c", LOOKS, str(shared_folder / "docker.sock")]
+    command = looks if way == "before" else [python, "-I", "-S", str(scratch / "confine.py"), str(plan_file), *looks]
+    user = {"user": NOBODY, "group": NOBODY, "extra_groups": [NOBODY - 1]}
+    if way.startswith("root"):
+        user = {"user": 0, "group": 0, "extra_groups": [NOBODY - 1]}
+    done = subprocess.run(command, capture_output=True, text=True, check=False, cwd="/", **user)  # type: ignore[call-overload]
+    for path in scratch.iterdir():
+        path.unlink()
+    scratch.rmdir()
+    assert done.returncode == 0, done.stderr
+    uid, groups, docker, is_sealed, capabilities = json.loads(done.stdout)
+    assert uid == NOBODY
+    if way == "before":
+        assert (docker, is_sealed) == ("reached", 0)
+        return
+    assert docker == "Connection refused"
+    assert set(groups) <= ({NOBODY} if way == "user namespace" else set())
+    assert (is_sealed, capabilities) == (1, [0, 0, 0, 0, 0])
+
+
+READS_ACCORD = """
+import os
+pid = os.getpid()
+while b"accord" not in open(f"/proc/{pid}/cmdline", "rb").read().split(bytes(1)):
+    pid = int(open(f"/proc/{pid}/stat").read().rpartition(")")[2].split()[1])
+for name in ("environ", "mem", "maps", "root/etc/hostname", "fd/0"):
+    try:
+        open(f"/proc/{pid}/{name}", "rb").read(1)
+        print(name, "read")
+    except OSError as error:
+        print(name, error.strerror)
+"""
+
+
+def test_no_other_process_of_the_user_reads_accord(bench: Bench) -> None:
+    left = bench.script(READS_ACCORD, job=JOBS)
+    denied = [f"{name} Permission denied" for name in ("environ", "mem", "maps", "root/etc/hostname", "fd/0")]
+    assert left.text("stdout.log").splitlines() == denied
+
+
+@pytest.fixture
+def no_way(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(Confinement, "works", lambda _: False)
+    monkeypatch.setattr(os, "geteuid", lambda: 1000)
+
+
+@pytest.mark.usefixtures("no_way")
+def test_a_machine_without_containers_is_reported_once_or_refused(tmp_path: Path) -> None:
+    container = container_for({}, tmp_path, [], [], proxy=None)
+    confinement, warning = choose_confinement(container, {"GITHUB_ACTIONS": "true"}, is_required=False)
+    assert (confinement, warning[: len(NOT_ISOLATED)]) == (WITHOUT_CONTAINER, NOT_ISOLATED)
+    assert choose_confinement(None, {}, is_required=False) == (WITHOUT_CONTAINER, "")
+    with pytest.raises(AgentNotStarted, match="cannot isolate"):
+        choose_confinement(container, {}, is_required=True)
+
+
+def test_an_agent_that_keeps_sudo_is_not_isolated(bench: Bench) -> None:
+    strategies = {"default": "unsafe", "values": {"unsafe": {"keeps_sudo": True}}}
+    left = bench.script_of_mine("print('ran')", {"isolation": "container", "safety_strategy": strategies}, {})
+    assert left.text("stdout.log") == ""
+    assert "keeps sudo" in left.record["error"]["detail"]
+
+
+def test_sockets_of_root_are_found(shared_folder: Path) -> None:
+    assert str(shared_folder / "docker.sock") in reachable_sockets()
