@@ -61,6 +61,15 @@ def test_a_file_that_nothing_changes_in_keeps_its_bytes(path: Path) -> None:
     assert path.read_bytes() == before
 
 
+def test_a_missing_file_is_named_and_a_wrong_shape_by_its_line(path: Path) -> None:
+    with pytest.raises(WrongUsage, match=r"absent\.json cannot be read"):
+        append(path.with_name("absent.json"), "one")
+    path.write_text('{\n "status": "review",\n "metadata": {\n  "reviewArtifact": []}}', encoding="utf-8")
+    with pytest.raises(BrokenContract) as broken:
+        append(path, "one")
+    assert [(item.path, item.line) for item in broken.value.findings] == [("/metadata/reviewArtifact", 4)]
+
+
 def test_a_new_task_gets_the_id_after_the_highest_in_its_folder(path: Path) -> None:
     path.write_text('{"title": "New"}', encoding="utf-8")
     (path.parent / "other.json").write_text(json.dumps(handoff(canonicalTaskId="T-00041")), encoding="utf-8")
@@ -75,11 +84,6 @@ def test_a_file_that_is_not_a_handoff_stays_as_it_is(path: Path, content: str) -
     with pytest.raises(BrokenContract):
         append(path, "one")
     assert path.read_text(encoding="utf-8") == content
-
-
-def test_a_file_that_is_not_there_is_named(tmp_path: Path) -> None:
-    with pytest.raises(WrongUsage, match=r"absent\.json cannot be read"):
-        append(tmp_path / "absent.json", "one")
 
 
 def _write_often(path: Path, name: str) -> None:
@@ -138,10 +142,3 @@ def test_a_writer_does_not_wait_for_ever_and_a_reader_not_at_all(path: Path, cap
             change_file(path, nothing, clock, writes=True)
     (told,) = caplog.messages
     assert f"Process {os.getpid()}" in told
-
-
-def test_a_wrong_shape_in_a_file_is_named_by_its_line(path: Path) -> None:
-    path.write_text('{\n "status": "review",\n "metadata": {\n  "reviewArtifact": []}}', encoding="utf-8")
-    with pytest.raises(BrokenContract) as broken:
-        append(path, "one")
-    assert [(item.path, item.line) for item in broken.value.findings] == [("/metadata/reviewArtifact", 4)]

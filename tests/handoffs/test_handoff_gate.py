@@ -70,13 +70,12 @@ def test_a_branch_of_the_same_name_in_a_fork_does_not_pass() -> None:
         assert judge(stored, replace(PULL, head_repository=head), 1, "review").is_open == is_open
 
 
-@pytest.mark.parametrize(
-    ("numbers", "says"), [([], "no work item"), ([1, 3], "several work items (#1, #3)"), ([7], None)]
-)
-def test_a_pull_request_that_names_no_single_work_item_does_not_pass(numbers: list[int], says: str | None) -> None:
-    found = gate.check_work_item(PULL, numbers)
-    assert (found is None) == (says is None)
-    assert found is None or (found.code == "work-item-unclear" and str(says) in found.message)
+def test_a_pull_request_that_names_no_single_work_item_does_not_pass() -> None:
+    assert gate.check_work_item(PULL, [7]) is None
+    for numbers, says in (([], "no work item"), ([1, 3], "several work items (#1, #3)")):
+        found = gate.check_work_item(PULL, numbers)
+        assert found is not None
+        assert (found.code, says in found.message) == ("work-item-unclear", True)
 
 
 def test_the_check_shows_reasons_in_a_table_that_no_text_of_the_handoff_breaks() -> None:
@@ -133,10 +132,5 @@ def test_a_sent_action_is_recorded_once_and_its_payload_has_no_text_of_the_hando
     sent = send_action(action, lambda: None, ManualClock(datetime(2026, 1, 1, tzinfo=UTC)))
     once = with_sent(task, sent, AT).task
     assert with_sent(once, sent, AT).task == once
-    assert gate.payload_of(task, action, 1) == {
-        "id": action["id"],
-        "type": "dispatch_developer",
-        "task": "T-00123",
-        "status": "implementing",
-        "issue": 1,
-    }
+    known = {"type": "dispatch_developer", "task": "T-00123", "status": "implementing", "issue": 1}
+    assert gate.payload_of(task, action, 1) == {"id": action["id"], **known}

@@ -65,25 +65,6 @@ def test_a_run_that_github_says_is_over_costs_its_iteration_and_is_tried_again(t
     assert (turns.begin("902").decision.reason, turns.state.iterations) == ("retry", 2)
 
 
-@pytest.mark.parametrize(
-    ("recovery", "labels", "asked", "reason"),
-    [
-        ("retry", {"agents:keepalive", "agent:retry"}, 0, "back-off"),
-        ("manual", {"agents:keepalive", "needs-human"}, 1, "needs-human"),
-        ("ignore", {"agents:keepalive"}, 0, "tasks-open"),
-        ("", {"agents:keepalive", "needs-human"}, 1, "needs-human"),
-    ],
-)
-def test_the_suggestion_after_a_failure_is_obeyed(
-    turns: Turns, recovery: str, labels: set[str], asked: int, reason: str
-) -> None:
-    turns.begin("1")
-    ended = turns.end(failed(recovery), "1")
-    assert (ended.decision.reason, turns.labels, len(turns.asks)) == (reason, labels, asked)
-    assert all("It broke" in body for body in turns.asks)
-    assert turns.body.count("[x]") == 0
-
-
 def test_only_a_person_with_write_access_lets_a_loop_continue(turns: Turns) -> None:
     for number in range(2):
         turns.begin(str(number))

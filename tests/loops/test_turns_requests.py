@@ -1,4 +1,4 @@
-"""The requests of a turn, as the table of docs/keepalive.md lists them."""
+"""The requests of a turn, as the pages of the loops list them."""
 
 from __future__ import annotations
 
@@ -6,16 +6,19 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 import pytest
+from support import reviewing_turns as reviews
 from support.turns import WORKFLOW, Turns, did, failed
 
+from accord_sandbox.planting import INSTALLATION_TOKEN
+
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Iterator
 
     from support.stage import Stage
 
     from accord.loops.run import Turn
 
-PAGE = Path(__file__).parents[2] / "docs" / "keepalive.md"
+DOCS = Path(__file__).parents[2] / "docs"
 IDLE_REQUESTS = 5
 
 
@@ -111,10 +114,11 @@ TURNS: dict[str, Callable[[Turns], Turn]] = {
 }
 
 
-def told() -> dict[str, tuple[int, int]]:
-    lines = PAGE.read_text().partition("<!-- requests -->")[2].partition("<!-- /requests -->")[0].splitlines()
-    rows = [[cell.strip() for cell in line.strip("| ").split("|")] for line in lines if line.startswith("| ")][2:]
-    return {row[0]: (int(row[1]), int(row[2])) for row in rows}
+def told(page: str) -> dict[str, tuple[int, int]]:
+    """The table of requests on a page."""
+    text = (DOCS / f"{page}.md").read_text().partition("<!-- requests -->")[2].partition("<!-- /requests -->")[0]
+    rows = [[cell.strip() for cell in line.strip("| ").split("|")] for line in text.splitlines() if "|" in line]
+    return {row[0]: (int(row[1]), int(row[2])) for row in rows if row[1].isdecimal()}
 
 
 def counted(turns: Turns, turn: Callable[[Turns], Turn]) -> tuple[int, int]:
@@ -125,7 +129,7 @@ def counted(turns: Turns, turn: Callable[[Turns], Turn]) -> tuple[int, int]:
 
 @pytest.mark.unmeasured
 def test_the_page_tells_what_each_turn_costs(shared: Stage) -> None:
-    assert {name: counted(Turns(shared), turn) for name, turn in TURNS.items()} == told()
+    assert {name: counted(Turns(shared), turn) for name, turn in TURNS.items()} == told("keepalive")
 
 
 @pytest.mark.parametrize("turn", [paused, done, waiting, green])
@@ -134,3 +138,73 @@ def test_an_evaluation_that_does_nothing_costs_five_requests_at_most(
 ) -> None:
     read, write = counted(Turns(shared), turn)
     assert (read <= IDLE_REQUESTS, write) == (True, 0)
+
+
+TASKS_ANSWERED = reviews.answered(reviews.ANSWERS, changes_made="true", commit_sha="c" * 40)
+
+
+@pytest.fixture(scope="module")
+def reviewing(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[Stage, Callable[[], None]]]:
+    with reviews.reviewed(tmp_path_factory.mktemp("reviewed"), is_short=True) as stage:
+        yield stage, stage.keep()
+
+
+def last_of(*turns: Callable[[], Turn]) -> tuple[int, int]:
+    """The requests of the last of these turns."""
+    requests = [turn().context.github.requests for turn in turns][-1]
+    return requests.read, requests.write
+
+
+@pytest.mark.unmeasured
+def test_the_page_tells_what_the_verifier_costs(reviewing: tuple[Stage, Callable[[], None]]) -> None:
+    stage, put_back = reviewing
+
+    def begin(run: str = "1", number: int = reviews.MERGED) -> Callable[[], Turn]:
+        return lambda: reviews.begun(stage, "verify", number, run, token=INSTALLATION_TOKEN)
+
+    def end(document: object) -> Callable[[], Turn]:
+        return lambda: reviews.ended(
+            stage, "verify", reviews.MERGED, reviews.answered(document), token=INSTALLATION_TOKEN
+        )
+
+    turns = {
+        "nothing to do: not merged": (begin(number=reviews.OPEN),),
+        "nothing to do: already verified": (begin(), end(reviews.PASS), begin("2")),
+        "begin, the first time": (begin(),),
+        "end, passed": (begin(), end(reviews.PASS)),
+        "end, failed, a follow-up opened": (begin(), end(reviews.FAIL)),
+        "end, the same again": (begin(), end(reviews.FAIL), end(reviews.FAIL)),
+    }
+    found = {}
+    for name, taken in turns.items():
+        put_back()
+        found[name] = last_of(*taken)
+    assert told("verifier") == found
+
+
+@pytest.mark.unmeasured
+def test_the_page_tells_what_answering_bots_costs(reviewing: tuple[Stage, Callable[[], None]]) -> None:
+    stage, put_back = reviewing
+
+    def begin(run: str = "1") -> Turn:
+        return reviews.begun(stage, "bot-comments", reviews.OPEN, run, token=INSTALLATION_TOKEN)
+
+    def end() -> Turn:
+        return reviews.ended(stage, "bot-comments", reviews.OPEN, TASKS_ANSWERED, token=INSTALLATION_TOKEN)
+
+    def not_asked_for() -> Turn:
+        stage.send("PUT", f"/repos/{stage.repository}/issues/{reviews.OPEN}/labels", labels=[])
+        return begin()
+
+    turns: dict[str, tuple[Callable[[], Turn], ...]] = {
+        "nothing to do: not asked for": (not_asked_for,),
+        "nothing to do: no thread waits": (begin, end, lambda: begin("2")),
+        "begin, the first time": (begin,),
+        "end, two threads answered": (begin, end),
+        "end, the same again": (begin, end, end),
+    }
+    found = {}
+    for name, taken in turns.items():
+        put_back()
+        found[name] = last_of(*taken)
+    assert told("bot-comments") == found

@@ -83,26 +83,16 @@ def test_a_context_file_is_asked_before_the_lanes(project: Project) -> None:
     assert "lanes.json in lane-a" in found.diagnostics[0]
 
 
-def test_a_context_file_cannot_pass_a_merged_branch_off_as_that_of_a_lane(project: Project) -> None:
-    project.work_package("WP01", CODE)
-    remember(project, "lane-a", lane_wp_ids=["WP01"], branch_name="main")
-    found = resolve_workspace(project.load(), "WP01")
-    assert found.branch_name == "kitty/mission-078-ships-lane-a"
-    assert "not a mission's" in found.diagnostics[0]
-
-
-def test_context_files_of_other_missions_and_broken_ones_remember_nothing(project: Project) -> None:
+def test_context_files_of_other_missions_branches_and_broken_ones_remember_nothing(project: Project) -> None:
     project.work_package("WP01", CODE)
     project.lanes(lane_a=["WP01"])
     remember(project, "lane-b", mission_slug="078", lane_wp_ids=["WP01"])
     remember(project, "lane-c", lane_wp_ids=["WP01"]).write_text("{", encoding="utf-8")
     remember(project, "lane-d", lane_id="../../etc", lane_wp_ids=["WP01"])
     assert resolve_workspace(project.load(), "WP01").lane_id == "lane-a"
-
-
-def test_two_context_files_that_claim_a_work_package_are_an_error(project: Project) -> None:
-    project.work_package("WP01", CODE)
-    remember(project, "lane-a", wp_id="WP01")
+    remember(project, "lane-a", lane_wp_ids=["WP01"], branch_name="main")
+    found = resolve_workspace(project.load(), "WP01")
+    assert (found.branch_name, "not a mission's" in found.diagnostics[0]) == ("kitty/mission-078-ships-lane-a", True)
     remember(project, "lane-b", current_wp="WP01")
     with pytest.raises(BrokenContract, match=r"lane-a\.json and 078-ships-lane-b\.json"):
         resolve_workspace(project.load(), "WP01")
