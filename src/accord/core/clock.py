@@ -16,15 +16,12 @@ class Clock(Protocol):
 
     def now(self) -> datetime:
         """Return the current time, timezone-aware, in UTC."""
-        ...
 
     def monotonic(self) -> float:
         """Return seconds since an arbitrary start; setting the date does not change them."""
-        ...
 
     def sleep(self, seconds: float) -> None:
         """Wait this many seconds."""
-        ...
 
 
 class SystemClock:

@@ -124,17 +124,14 @@ class Located(Protocol):
     @property
     def value(self) -> Mapping[str, Any]:
         """The document."""
-        ...
 
     @property
     def lines(self) -> Mapping[str, int]:
         """The line of each part."""
-        ...
 
     @property
     def is_alone(self) -> bool:
         """Whether the file holds nothing but the document."""
-        ...
 
 
 def format_of(path: str) -> Format:

@@ -83,14 +83,6 @@ class BranchFacts:
     applied: str
 
 
-@dataclass(frozen=True)
-class CommitText:
-    """Author and message of a commit; trailers are added to the message."""
-
-    author: str
-    message: str
-
-
 @contextmanager
 def scratch_repository(remote: Remote, lender: Path | None) -> Iterator[Git]:
     """Make a bare repository that exists for this block, with the way into the remote and what the lender has."""
@@ -165,18 +157,18 @@ def runs_of(git: Git, commits: str) -> list[str]:
 
 
 def commit_patch(
-    git: Git, facts: BranchFacts, patch: bytes, text: CommitText, now: datetime
+    git: Git, facts: BranchFacts, patch: bytes, author: str, message: str, now: datetime
 ) -> tuple[str, list[Change]]:
     """Make the commit of the branch, and list its changes. Raises PatchConflict, BrokenContract for no patch."""
     parent = facts.tip or facts.base
     tree = apply_patch(git, patch, parent, facts.base)
     changes = changes_between(git, parent, tree)
-    name, _, address = text.author.rpartition(" <")
+    name, _, address = author.rpartition(" <")
     who: dict[str, str] = {}
     for role in ("AUTHOR", "COMMITTER"):
         who |= {f"GIT_{role}_NAME": name, f"GIT_{role}_EMAIL": address.rstrip(">"), f"GIT_{role}_DATE": timestamp(now)}
     named = replace(git, environment=who)
-    commit = named("commit-tree", tree, "-p", parent, data=text.message.encode()).decode().strip()
+    commit = named("commit-tree", tree, "-p", parent, data=message.encode()).decode().strip()
     return commit, changes
 
 

@@ -43,24 +43,14 @@ CRITERIA = Heading("Acceptance Criteria")
 SPEC_REFERENCE = Heading("Spec Reference")
 OPTIONS = Heading("Options")
 
+_CONTEXT, _CONSTRAINTS, _BLOCKED = (
+    Heading(title, may_be_none=True) for title in ("Context", "Constraints", "Blocked Tasks")
+)
+_SCOPE = (Heading("Scope"), IN_SCOPE, OUT_OF_SCOPE)
+
 TEMPLATES: dict[ItemKind, tuple[Heading, ...]] = {
-    ItemKind.TASK: (
-        Heading("Objective"),
-        SPEC_REFERENCE,
-        Heading("Scope"),
-        IN_SCOPE,
-        OUT_OF_SCOPE,
-        CRITERIA,
-        Heading("Context", may_be_none=True),
-        Heading("Constraints", may_be_none=True),
-    ),
-    ItemKind.REFINEMENT: (
-        Heading("Ambiguity"),
-        SPEC_REFERENCE,
-        OPTIONS,
-        Heading("Recommendation"),
-        Heading("Blocked Tasks", may_be_none=True),
-    ),
+    ItemKind.TASK: (Heading("Objective"), SPEC_REFERENCE, *_SCOPE, CRITERIA, _CONTEXT, _CONSTRAINTS),
+    ItemKind.REFINEMENT: (Heading("Ambiguity"), SPEC_REFERENCE, OPTIONS, Heading("Recommendation"), _BLOCKED),
 }
 
 ITEM = "item"
@@ -99,11 +89,8 @@ class Body:
     def find(self, heading: Heading) -> Section | None:
         """Return the section of a required heading, with its level and its parent."""
         for section in self.sections:
-            if (
-                _same(section.title, heading.title)
-                and section.level == heading.level
-                and (not heading.parent or _same(section.parent, heading.parent))
-            ):
+            is_below = not heading.parent or _same(section.parent, heading.parent)
+            if _same(section.title, heading.title) and section.level == heading.level and is_below:
                 return section
         return None
 

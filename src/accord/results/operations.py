@@ -95,10 +95,6 @@ OnEntry: TypeAlias = "Callable[[LedgerEntry, int, int], None]"
 """Called with the entry of each operation that ended, how many ended, and how many there are."""
 
 
-def _ignore(entry: LedgerEntry, ended: int, total: int) -> None:
-    """Report no progress."""
-
-
 @dataclass(frozen=True)
 class RunOptions:
     """The options of a run, passed from the command line down to the last operation.
@@ -112,7 +108,7 @@ class RunOptions:
     redact: Redactor
     run_key: str = ""
     is_dry_run: bool = False
-    on_entry: OnEntry = _ignore
+    on_entry: OnEntry = lambda *_: None
     work_item: int | None = None
     pull: int | None = None
     commit: str = ""

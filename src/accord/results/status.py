@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from accord.core.errors import BrokenContract, Refused
-from accord.core.findings import Finding
+from accord.core.findings import Finding, warning
 from accord.core.machine import Edge, Machine
 from accord.github.markers import take_markers
 from accord.github.models import IssueChange, NotThere
@@ -182,6 +182,14 @@ def open_blockers(github: GitHub, issue: Issue) -> Iterator[int]:
         blocker_or_none = github.issue(number) if number not in seen else None
         if blocker_or_none and blocker_or_none.is_open:
             yield number
+
+
+def foreign_marker(name: str, author: str, identity: Identity, *, is_bot: bool) -> Finding:
+    """Return a warning about a marker of this run by another author. Raises Refused if it may be this very token."""
+    message = f"{name} has the marker of this run, but its author is {author}, not {identity.login}."
+    if is_bot and not identity.is_person:
+        raise Refused(message, hint=f"If this token belongs to that app, pass `--identity '{author}'`.")
+    return warning("foreign-marker", f"{message} It does not count. If it is yours, pass `--identity '{author}'`.")
 
 
 def require_unarchived(repository: Repository) -> None:

@@ -21,7 +21,6 @@ from accord.git.branches import (
     DEFAULT_AUTHOR,
     RUN_TRAILER,
     BranchFacts,
-    CommitText,
     Remote,
     Unreachable,
     commit_of_run,
@@ -178,9 +177,9 @@ def _commit(git: Git, remote: Remote, facts: BranchFacts, work: Publication) -> 
     """Commit the patch. A patch that does not apply to a branch that moved is a conflict, not a broken patch."""
     subject, body = (without_skips(text) for text in (work.subject, work.body))  # trailers are ours, CI runs
     paragraphs = [" ".join(subject.split()), body.strip(), f"{RUN_TRAILER}: {work.token}"]
-    text = CommitText(work.author, "\n\n".join(filter(None, paragraphs)) + "\n")
+    message = "\n\n".join(filter(None, paragraphs)) + "\n"
     try:
-        return commit_patch(git, facts, work.patch, text, remote.clock.now())
+        return commit_patch(git, facts, work.patch, work.author, message, remote.clock.now())
     except BrokenContract as broken:
         if work.base_sha in (facts.tip, facts.base if not facts.tip else ""):
             raise

@@ -9,7 +9,6 @@ from typing import TYPE_CHECKING
 from accord.git.branches import (
     DEFAULT_AUTHOR,
     BranchFacts,
-    CommitText,
     branch_clone,
     branch_facts,
     commit_patch,
@@ -18,6 +17,7 @@ from accord.git.branches import (
 from accord.git.patches import Change, changes_between, secret_findings
 from accord.git.paths import escaping_links
 from accord.github.markers import find_markers
+from accord.results.bodies import has_marker
 from accord.results.status import find_work_item, require_writable
 from accord.results.texts import posted_message
 
@@ -120,8 +120,8 @@ def _with_branch(
         return replace(facts, is_superseded=True)
     commit, changes = found.applied, list[Change]()
     if not found.applied:
-        text = CommitText(options.author or DEFAULT_AUTHOR, commit_message(result.summary, facts, options))
-        commit, changes = commit_patch(git, found, patch, text, options.clock.now())
+        author, message = options.author or DEFAULT_AUTHOR, commit_message(result.summary, facts, options)
+        commit, changes = commit_patch(git, found, patch, author, message, options.clock.now())
     before = found.tip or found.base
     head = commit if changes else before
     branch = Branch(
@@ -183,19 +183,15 @@ def _is_superseded(facts: RevisionFacts, *, has_branch: bool) -> bool:
 
 
 def _is_of_run(pull: Pull, facts: RevisionFacts) -> bool:
-    markers = find_markers(pull.body, REVISION) if facts.identity.counts(pull.author) else []
-    return any(fields.get("run") == facts.token for fields in markers)
+    return facts.identity.counts(pull.author) and has_marker(pull.body, REVISION, facts.token)
 
 
 def our_comment(facts: RevisionFacts, comments: Sequence[Comment]) -> Comment | None:
     """Return the one comment in which we report this work item's outcome."""
     number = str(facts.issue.number)
-    for comment in comments:
-        if facts.identity.counts(comment.author) and any(
-            fields.get("item") == number for fields in find_markers(comment.body, OUTCOME)
-        ):
-            return comment
-    return None
+    ours = (comment for comment in comments if facts.identity.counts(comment.author))
+    items = ((comment, [fields.get("item") for fields in find_markers(comment.body, OUTCOME)]) for comment in ours)
+    return next((comment for comment, named in items if number in named), None)
 
 
 def runs_before(body: str, name: str) -> list[str]:

@@ -9,7 +9,7 @@ from accord.core.errors import BrokenContract
 from accord.core.findings import Finding, has_errors, warning
 from accord.github.limits import BODY_CHARS, TITLE_CHARS
 from accord.github.markers import find_markers, write_marker
-from accord.results.bodies import read_body
+from accord.results.bodies import has_marker, read_body
 from accord.results.implementor.facts import OUTCOME, REVISION, our_comment, our_pull, runs_before
 from accord.results.implementor.scope import audit_scope
 from accord.results.operations import MoveWorkItem, Operation, adopted_if, move_operation, skipped_if
@@ -147,9 +147,7 @@ def _plan_comment(facts: RevisionFacts, outcome: str, summary: str) -> RevisionP
         return _superseded()
     number = facts.issue.number
     earlier = runs_in(comment.body, OUTCOME) if comment else []
-    is_written = comment is not None and any(
-        fields.get("run") == facts.token for fields in find_markers(comment.body, OUTCOME)
-    )
+    is_written = comment is not None and has_marker(comment.body, OUTCOME, facts.token)
     body = outcome_comment(outcome, summary, facts, earlier)
     write = WriteComment(f"#{number}", skipped_if(is_written), number, comment, body)
     return RevisionPlan((write, *_plan_move(facts, TARGETS[outcome], is_settled=is_written)))

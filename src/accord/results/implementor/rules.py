@@ -18,21 +18,11 @@ SPEC_BLOCKERS = ("spec-ambiguity", "spec-contradiction", "spec-gap")
 BLOCKERS = (*SPEC_BLOCKERS, "external-dependency", "technical-constraint", "debugging-limit")
 
 _LABELS = {
-    "type": "type",
-    "blocker type": "type",
-    "blocker": "description",
-    "description": "description",
-    "problem": "description",
-    "spec reference": "spec",
-    "spec": "spec",
-    "reference": "spec",
-    "section": "section",
-    "section(s)": "section",
-    "sections": "section",
-    "quote": "quote",
-    "options": "options",
-    "recommendation": "recommendation",
-    "impact": "impact",
+    **dict.fromkeys(("type", "blocker type"), "type"),
+    **dict.fromkeys(("blocker", "description", "problem"), "description"),
+    **dict.fromkeys(("spec reference", "spec", "reference"), "spec"),
+    **dict.fromkeys(("section", "section(s)", "sections"), "section"),
+    **{name: name for name in ("quote", "options", "recommendation", "impact")},
 }
 _TYPE_WORD = re.compile(r"[a-z]+(?:-[a-z]+)+")
 _ANY_TYPE = re.compile(r"(?<![\w-])(?:" + "|".join(BLOCKERS) + r")(?![\w-])", re.IGNORECASE)
@@ -78,16 +68,12 @@ _FEWEST_OPTION_WORDS = 4
 
 def implementor_findings(result: ImplementorResult) -> list[Finding]:
     """Check the patch against the outcome, and the summary for what it must say."""
-    found = [*_check_patch(result)]
     if not result.summary.strip():
-        found.append(
-            Finding("summary-empty", "The summary is empty. Write what was done, or what blocks the work.", "/summary")
-        )
-    elif result.outcome == "blocked":
-        found += _check_blocked(result.summary)
-    elif result.outcome == "validation-failure":
-        found += _check_validation(result.summary)
-    return found
+        message = "The summary is empty. Write what was done, or what blocks the work."
+        return [*_check_patch(result), Finding("summary-empty", message, "/summary")]
+    rules = {"blocked": _check_blocked, "validation-failure": _check_validation}
+    rule = rules.get(result.outcome)
+    return [*_check_patch(result), *(rule(result.summary) if rule else ())]
 
 
 def _check_patch(result: ImplementorResult) -> Iterator[Finding]:

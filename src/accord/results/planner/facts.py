@@ -6,13 +6,12 @@ from dataclasses import dataclass
 from datetime import datetime, timedelta
 from typing import TYPE_CHECKING
 
-from accord.core.errors import Refused
 from accord.core.findings import Finding, warning
 from accord.github.limits import SEARCH_LAG_SECONDS
 from accord.github.models import NotThere
 from accord.results.bodies import item_marker, split_body
 from accord.results.planner.rules import item_number
-from accord.results.status import require_writable
+from accord.results.status import foreign_marker, require_writable
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
@@ -92,17 +91,8 @@ def own_items(candidates: Iterable[Issue], token: str, identity: Identity) -> tu
                 message = f"#{kept} and #{issue.number} are both `{key}` of this run. #{kept} counts. Close the other."
                 findings.append(warning("item-repeated", message))
             items.setdefault(key, issue)
-        elif issue.author_is_bot and not identity.is_person:
-            raise Refused(
-                f"#{issue.number} has the marker of this run, but its author is {issue.author}, not {identity.login}.",
-                hint=f"If this token belongs to that app, pass `--identity '{issue.author}'`.",
-            )
         else:
-            message = (
-                f"#{issue.number} has the marker of this run, but its author is {issue.author}, not {identity.login}, "
-                f"so it is not adopted. If it is yours, pass `--identity '{issue.author}'`."
-            )
-            findings.append(warning("foreign-marker", message))
+            findings.append(foreign_marker(f"#{issue.number}", issue.author, identity, is_bot=issue.author_is_bot))
     return items, findings
 
 

@@ -9,9 +9,10 @@ from accord.core.errors import AccordError, Refused
 from accord.core.findings import warning
 from accord.github.models import AnchorRefused, VerdictRefused
 from accord.github.once import send_once
+from accord.results.bodies import has_marker
 from accord.results.operations import LedgerEntry, MoveWorkItem, OperationStatus
-from accord.results.reviewer.facts import is_of_run, own_reviews, posted_numbers
-from accord.results.reviewer.placement import COMMENT, PART
+from accord.results.reviewer.facts import own_reviews, posted_numbers
+from accord.results.reviewer.placement import COMMENT, PART, REVIEW
 from accord.results.reviewer.plan import (
     OPPOSABLE,
     AmendReview,
@@ -30,6 +31,8 @@ from accord.results.reviewer.plan import (
 from accord.results.status import apply_move
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
     from accord.core.clock import Clock
     from accord.github.client import GitHub
     from accord.github.models import Review
@@ -77,13 +80,24 @@ def _apply(
         case PostReview():
             return _post(github, operation, facts, state, clock)
         case CommentOnFile():
-            return _comment_on_file(github, operation, facts, state, clock)
+            try:
+                _post_comment(
+                    lambda: github.comment_on_file(number, facts.draft.commit, operation.path, operation.body),
+                    lambda: operation.note.at in posted_numbers(github.review_comments(number), COMMENT, facts),
+                    clock,
+                )
+            except AnchorRefused as refused:
+                return without_file(state, operation.note, refused.message)
         case AmendReview():
             review = state.review
             changed = github.change_review(number, review.id, operation.body) if review else None
             state = replace(state, review=changed, is_stale=False)
         case FollowUpComment():
-            _follow_up(github, operation, facts, clock)
+            _post_comment(
+                lambda: github.create_comment(number, operation.body).url,
+                lambda: operation.part in posted_numbers(github.comments(number), PART, facts),
+                clock,
+            )
         case DismissReview():
             return _dismiss(github, operation, facts, state)
         case MoveWorkItem():
@@ -100,7 +114,7 @@ def _post(github: GitHub, operation: PostReview, facts: ReviewFacts, state: Revi
 
     def find() -> Review | None:
         _, reviews, _ = own_reviews(github.reviews(number), token, facts.identity)
-        return next((review for review in reviews if is_of_run(review, token)), None)
+        return next((review for review in reviews if has_marker(review.body, REVIEW, token)), None)
 
     try:
         review = send_once(lambda: github.create_review(number, operation.review), find, clock)
@@ -115,33 +129,8 @@ def _post(github: GitHub, operation: PostReview, facts: ReviewFacts, state: Revi
     return _with_done(replace(state, review=review), operation)
 
 
-def _comment_on_file(
-    github: GitHub, operation: CommentOnFile, facts: ReviewFacts, state: ReviewState, clock: Clock
-) -> ReviewState:
-    number, draft, at = facts.pull.number, facts.draft, operation.note.at
-
-    def find() -> str | None:
-        comments = github.review_comments(number)
-        return "there" if at in posted_numbers(comments, COMMENT, "at", draft.token, facts.identity) else None
-
-    def send() -> str:
-        return github.comment_on_file(number, draft.commit, operation.path, operation.body)
-
-    try:
-        send_once(send, find, clock)
-    except AnchorRefused as refused:
-        return without_file(state, operation.note, refused.message)
-    return _with_done(state, operation)
-
-
-def _follow_up(github: GitHub, operation: FollowUpComment, facts: ReviewFacts, clock: Clock) -> None:
-    number, token = facts.pull.number, facts.draft.token
-
-    def find() -> str | None:
-        comments = github.comments(number)
-        return "there" if operation.part in posted_numbers(comments, PART, "part", token, facts.identity) else None
-
-    send_once(lambda: github.create_comment(number, operation.body).url, find, clock)
+def _post_comment(send: Callable[[], str], exists: Callable[[], bool], clock: Clock) -> None:
+    send_once(send, lambda: "there" if exists() else None, clock)
 
 
 def _dismiss(github: GitHub, operation: DismissReview, facts: ReviewFacts, state: ReviewState) -> ReviewState:

@@ -11,6 +11,7 @@ from accord.github.limits import COMPARED_FILES, PULL_FILES
 from accord.github.markers import find_markers
 from accord.github.models import NotThere
 from accord.github.pulls import closing_references
+from accord.results.bodies import has_marker
 from accord.results.reviewer.placement import (
     COMMENT,
     PART,
@@ -23,7 +24,7 @@ from accord.results.reviewer.placement import (
     lay_out,
     marks_of,
 )
-from accord.results.status import StatusFacts, find_work_item, require_unarchived
+from accord.results.status import StatusFacts, find_work_item, foreign_marker, require_unarchived
 from accord.results.status import gather_facts as gather_status_facts
 
 if TYPE_CHECKING:
@@ -93,7 +94,7 @@ def gather_facts(github: GitHub, draft: DraftReview, options: RunOptions) -> Rev
         mine=mine,
         marks=marks_of(mine.body, token, len(draft.notes)) if mine else None,
         pending=pending,
-        standing=tuple(review for review in reviews if not is_of_run(review, token)),
+        standing=tuple(review for review in reviews if not has_marker(review.body, REVIEW, token)),
         findings=(*findings, *_pull_findings(pull, commit, mine, options)),
     )
     return _with_work_item(github, _with_comments(github, facts), options)
@@ -108,11 +109,6 @@ def _posted_before(reviews: Iterable[Review], draft: DraftReview, commit: str) -
             if is_same or fields.get("run") == draft.token:
                 found, token = review, fields.get("run", "")
     return found, token
-
-
-def is_of_run(review: Review, token: str) -> bool:
-    """Return whether a review of ours has the marker of this run."""
-    return any(fields.get("run") == token for fields in find_markers(review.body, REVIEW))
 
 
 def own_reviews(
@@ -131,11 +127,8 @@ def own_reviews(
             pending = review
         elif is_own and find_markers(review.body, REVIEW):
             own.append(review)
-        elif not is_own and is_of_run(review, token):
-            message = f"A review has the marker of this run, but its author is {review.author}, not {identity.login}."
-            if review.author_is_bot and not identity.is_person:
-                raise Refused(message, hint=f"If this token belongs to that app, pass `--identity '{review.author}'`.")
-            findings.append(warning("foreign-marker", f"{message} It does not count."))
+        elif not is_own and has_marker(review.body, REVIEW, token):
+            findings.append(foreign_marker("A review", review.author, identity, is_bot=review.author_is_bot))
     return pending, sorted(own, key=lambda review: review.id), findings
 
 
@@ -174,27 +167,22 @@ def _with_comments(github: GitHub, facts: ReviewFacts) -> ReviewFacts:
     marks = facts.marks
     if marks is None or facts.is_superseded:
         return facts
-    token, number = facts.draft.token, facts.pull.number
+    number = facts.pull.number
     wanted = {note.at for note in facts.draft.notes if marks.places[note.at] is Placement.FILE}
     if wanted:
-        on_files = posted_numbers(github.review_comments(number), COMMENT, "at", token, facts.identity)
-        facts = replace(facts, on_files=on_files)
+        facts = replace(facts, on_files=posted_numbers(github.review_comments(number), COMMENT, facts))
     if len(lay_out(facts.draft, marks)) > 1:
-        facts = replace(facts, parts=posted_numbers(github.comments(number), PART, "part", token, facts.identity))
+        facts = replace(facts, parts=posted_numbers(github.comments(number), PART, facts))
     return _with_anchors(github, facts) if wanted - facts.on_files else facts
 
 
-def posted_numbers(
-    comments: Iterable[Comment], marker: str, name: str, token: str, identity: Identity
-) -> frozenset[int]:
+def posted_numbers(comments: Iterable[Comment], marker: str, facts: ReviewFacts) -> frozenset[int]:
     """Return the numbers in this run's markers, from comments of ours."""
-    found = set()
-    for comment in comments:
-        if identity.counts(comment.author):
-            for fields in find_markers(comment.body, marker):
-                if fields.get("run") == token and fields.get(name, "").isdecimal():
-                    found.add(int(fields[name]))
-    return frozenset(found)
+    name = "at" if marker == COMMENT else "part"
+    ours = (comment for comment in comments if facts.identity.counts(comment.author))
+    found = (fields for comment in ours for fields in find_markers(comment.body, marker))
+    numbers = (fields.get(name, "") for fields in found if fields.get("run") == facts.draft.token)
+    return frozenset(int(number) for number in numbers if number.isdecimal())
 
 
 def _with_anchors(github: GitHub, facts: ReviewFacts) -> ReviewFacts:

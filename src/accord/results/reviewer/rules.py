@@ -29,11 +29,8 @@ def reviewer_findings(result: ReviewerResult) -> list[Finding]:
     review = result.review
     found: list[Finding] = []
     if not review.summary.strip():
-        found.append(
-            Finding(
-                "summary-empty", "The summary is empty. Write the result of the review.", pointer("review", "summary")
-            )
-        )
+        message = "The summary is empty. Write the result of the review."
+        found.append(Finding("summary-empty", message, pointer("review", "summary")))
     finding_positions = [i for i, comment in enumerate(review.comments) if not is_warning(comment)]
     if review.verdict == "needs-changes" and not finding_positions:
         message = "The verdict `needs-changes` has no finding. Add one, or approve."
