@@ -86,10 +86,7 @@ def test_hostile_texts_are_applied_as_mere_texts(bench: Bench, github: RunningSa
     outputs = run.outputs("apply")
     assert outputs["outcome"] == "applied"
     assert set(outputs) == {"outcome", "items", "run-key", "receipt", "revision", "review"}
-    assert set(json.loads(outputs["items"])) == {
-        "leak",
-        *(f"t{i} {text}"[:80] for i, text in enumerate(texts(canary))),
-    }
+    assert set(json.loads(outputs["items"])) == {"leak", *(f"t{i} {text}"[:80] for i, text in enumerate(texts(canary)))}
     titles = [" ".join(text.replace("\x1b[2J", "").replace("\x1b", "").split()) for text in texts(canary)]
     found = [issue["title"] for issue in document(tmp_path / "sandbox")["issues"]]
     assert sorted(title for title in found if not title.startswith("Use ")) == sorted(titles)

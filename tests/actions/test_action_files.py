@@ -10,16 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 import pytest
-from support.act import (
-    ROOT,
-    STAND_INS,
-    TEMPLATES,
-    action_files,
-    others_used,
-    read_yaml,
-    steps_of,
-    workflow_files,
-)
+from support.act import ROOT, STAND_INS, TEMPLATES, action_files, others_used, read_yaml, steps_of, workflow_files
 
 from accord.cli.main import accord
 

@@ -85,10 +85,7 @@ def test_the_agents_job_only_reads_and_the_writing_jobs_run_no_agent(name: str) 
         assert "run-agent" not in str(jobs[job])
     assert {
         step["with"]["phase"] for job in jobs.values() for step in job["steps"] if "phase" in step.get("with", {})
-    } == {
-        "begin",
-        "end",
-    }
+    } == {"begin", "end"}
 
 
 @EVERY_WORKFLOW

@@ -351,11 +351,7 @@ def test_removing_a_deprecated_part_is_a_warning(mark: str) -> None:
 
 
 @pytest.mark.parametrize(
-    ("old", "new", "path"),
-    [
-        (OUTPUT_VALUE, "value: '0'", OUTPUT_PATH),
-        (JOB_VALUE, "      exit-code: '0'\n", JOB_PATH),
-    ],
+    ("old", "new", "path"), [(OUTPUT_VALUE, "value: '0'", OUTPUT_PATH), (JOB_VALUE, "      exit-code: '0'\n", JOB_PATH)]
 )
 def test_an_output_that_becomes_a_constant_breaks_callers(old: str, new: str, path: str) -> None:
     constant = edited(RUNNER, (old, new))
