@@ -16,7 +16,7 @@ from accord.cli.run_step import summary_page
 from accord.gha.files import OUTPUT_BYTES, utf16_size
 from accord.runner.analysis.analyse import Analysis, ProviderAttempt
 from accord.runner.models import Category, Classification, Evidence, InternalError, Origin, Recovery, RunOutputs, Source
-from accord.runner.outputs import BUDGET, SUMMARY_CHARS, TRUNCATION_NOTICE, RunFacts, outputs_of, safe_line
+from accord.runner.outputs import BUDGET, SUMMARY_CHARS, TRUNCATION_NOTICE, RunFacts, outputs_of
 from accord.runner.publish import Published
 from accord.runner.transcripts.events import Account, Usage
 from accord.text.redaction import Redactor, redactor_for
@@ -231,11 +231,11 @@ def test_a_summary_that_grew_by_being_made_safe_loses_words_and_no_safety() -> N
 @pytest.mark.parametrize(
     "text",
     ['"; rm -rf ~ #', "$(id)", "`id`", "\\", "${{ secrets.X }}", "'; id; '", "\u201d; id", "a\nb", "::error::x",
-     "@octocat"],
+     "@octocat", "Failed <!-- ![a](http://example.org/) <details> `x`"],
 )  # fmt: skip
 def test_an_error_summary_can_stand_in_the_script_of_the_contracts_own_example(text: str) -> None:
     summary = written(RunFacts("codex", 1, error(summary=text)))["error-summary"]
-    assert not re.search(r"[\"'`$\\\n\u201c\u201d]|^::|@octocat", summary)
+    assert not re.search(r"[\"'`$<>\\\n\u201c\u201d]|!\[|^::|@octocat", summary)
 
 
 def test_a_message_too_long_is_cut_with_a_mark_and_a_warning_and_nothing_else_is_lost() -> None:
@@ -343,8 +343,3 @@ def test_whatever_happened_the_outputs_keep_the_contract(facts: RunFacts) -> Non
         assert SECRET not in text
         assert ODD_SECRET not in text
         assert "ghp_" + "a1B2" * 9 not in text
-
-
-def test_an_error_summary_holds_nothing_that_a_comment_would_render() -> None:
-    line = safe_line("Failed <!-- ![a](http://example.org/) <details> `x`", Redactor())
-    assert not {"<", ">", "![", "`"} & {*line, *(line[i : i + 2] for i in range(len(line)))}

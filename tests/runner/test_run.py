@@ -101,13 +101,6 @@ def test_an_install_that_fails_says_what_npm_said_and_gets_no_secret(bench: Benc
     assert "OPENAI_API_KEY" not in left.err
 
 
-def test_an_agent_is_ended_at_its_time_limit_with_its_changes_kept(bench: Bench) -> None:
-    program = "import time; open('new.txt', 'w').write('new'); time.sleep(300)"
-    left = bench.script(program, "--max-runtime-minutes", "0.02")
-    assert (kind(left), left.record["exit_code"]) == ("time-limit", 143)
-    assert "+new" in left.text("changes.patch")
-
-
 def test_a_full_disk_ends_the_agent_and_everything_that_fits_is_written(bench: Bench) -> None:
     output = bench.top / "output"
     program = "import time; open('new.txt', 'w').write('new'); print('x' * 500_000, flush=True); time.sleep(300)"
@@ -192,24 +185,19 @@ def test_no_secret_of_the_job_is_left_in_the_folder_or_the_log(bench: Bench) -> 
     assert SECRET not in files + left.out + left.err
 
 
-def test_a_change_with_a_secret_of_the_job_in_it_is_not_handed_on(bench: Bench) -> None:
-    program = f"open('config.ini', 'w').write('key=' + {A!r} + {B!r})"
-    left = bench.script(program, job={"MY_SECRET": SECRET})
-    assert kind(left) == "changes-unreadable"
-    assert "config.ini" in left.record["error"]["detail"]
-    assert not (left.folder / "changes.patch").exists()
-    assert left.outputs["exit-code"] == "1"
-
-
-@pytest.mark.parametrize("name", ["QWEN_PAT", "DEPLOY_KEY"])
-def test_a_secret_stays_one_whatever_it_is_called(bench: Bench, name: str) -> None:
+@pytest.mark.parametrize("name", ["QWEN_PAT", "DEPLOY_KEY", "MY_SECRET"])
+def test_a_secret_stays_one_whatever_it_is_called_and_a_change_with_it_is_not_handed_on(
+    bench: Bench, name: str
+) -> None:
     program = f"secret = {A!r} + {B!r}\nprint('I used', secret)\nopen('config.ini', 'w').write('key=' + secret)"
     job = {"QWEN_PAT": "another-long-value", name: SECRET}
     left = bench.script_of_mine(program, {"required_secrets": ["QWEN_PAT"]}, job)
     files = "".join(path.read_text() for path in left.folder.iterdir())
     assert "I used [redacted: secret of the environment]" in left.text("stdout.log")
     assert SECRET not in files + left.out + left.err + json.dumps(left.outputs)
-    assert kind(left) == "changes-unreadable"
+    assert (kind(left), left.outputs["exit-code"]) == ("changes-unreadable", "1")
+    assert "config.ini" in left.record["error"]["detail"]
+    assert not (left.folder / "changes.patch").exists()
 
 
 def test_a_secret_in_the_name_of_an_ignored_file_is_redacted(bench: Bench) -> None:
@@ -279,12 +267,9 @@ def test_an_agent_cannot_take_its_record_away(bench: Bench, attack: str) -> None
 
 def test_a_run_folder_that_is_not_empty_or_inside_the_work_tree_is_refused(bench: Bench) -> None:
     assert bench.script("print(1)").code == 0
-    again = bench.script("print(1)")
-    assert again.code == 2
-    assert "not empty" in again.err
-    inside = bench.script("print(1)", "--run-dir", "here")
-    assert inside.code == 2
-    assert "outside" in inside.err
+    for options, problem in (((), "not empty"), (("--run-dir", "here"), "outside")):
+        left = bench.script("print(1)", *options)
+        assert (left.code, problem in left.err) == (2, True)
 
 
 def test_the_repositorys_own_registry_is_used_and_its_mistakes_have_a_line(bench: Bench) -> None:
