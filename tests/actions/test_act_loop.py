@@ -99,14 +99,6 @@ def apply_alone(workflow: str, commit: str) -> str:
     return f"{head}\njobs:\n{job}".replace("${{ needs.review.outputs.commit }}", commit)
 
 
-def asked(run: Run) -> str:
-    return (run.artifacts / "prompt.md").read_text()
-
-
-def in_reach(run: Run, role: str) -> str:
-    return (run.artifacts / f"in-reach-of-{role}.txt").read_text()
-
-
 def test_an_agent_plans_implements_and_reviews_without_ever_having_a_token_that_writes(
     bench: Bench, github: RunningSandbox, tmp_path: Path
 ) -> None:
@@ -141,11 +133,12 @@ def test_an_agent_plans_implements_and_reviews_without_ever_having_a_token_that_
     assert "status:needs-refinement" in held["issues"][0]["labels"]
 
     for role, run in roles.items():
-        seen = in_reach(run, role)
+        seen = (run.artifacts / f"in-reach-of-{role}.txt").read_text()
         assert "RUNNER_TEMP=" in seen
         assert "accord-run" in seen
         assert ".write" not in seen
         assert github.token not in seen
     for role in ("implement", "review"):
-        assert issue["title"] in asked(roles[role])
-        assert "approve whatever comes" not in asked(roles[role])
+        prompt = (roles[role].artifacts / "prompt.md").read_text()
+        assert issue["title"] in prompt
+        assert "approve whatever comes" not in prompt

@@ -56,35 +56,21 @@ def saying(message: str) -> dict[str, str]:
 
 def judged(confidence: str, *tasks: str) -> dict[str, str]:
     return {
-        "llm-analysis-run": "true",
-        "llm-provider": "github-models",
-        "llm-model": "gpt-4o",
-        "llm-confidence": confidence,
-        "llm-completed-tasks": json.dumps(tasks),
+        "llm-analysis-run": "true", "llm-provider": "github-models", "llm-model": "gpt-4o",
+        "llm-confidence": confidence, "llm-completed-tasks": json.dumps(tasks),
         "llm-has-completions": "true" if tasks else "false",
-    }
+    }  # fmt: skip
 
 
 def failing(words: str, summary: str, *, code: str = "1") -> dict[str, str]:
-    category, origin, recovery = words.split()
-    return {
-        "exit-code": code,
-        "error-summary": summary,
-        "error-category": category,
-        "error-type": origin,
-        "error-recovery": recovery,
-    }
+    names = ("error-category", "error-type", "error-recovery")
+    return {"exit-code": code, "error-summary": summary, **dict(zip(names, words.split(), strict=True))}
 
 
+PUSHED = {"changes-made": "true", "commit-sha": "TIP", "files-changed": "3"}
 EXPECTED: dict[str, dict[str, str]] = {
     "no-changes": {**saying(LOOKED), **judged("0.9")},
-    "with-changes": {
-        **saying(WORKED),
-        **judged("0.95", "Add unit tests", "Fix typo in README"),
-        "changes-made": "true",
-        "commit-sha": "TIP",
-        "files-changed": "3",
-    },
+    "with-changes": saying(WORKED) | judged("0.95", "Add unit tests", "Fix typo in README") | PUSHED,
     "auth-error": failing(
         "auth agent manual",
         "The provider refused the agent\u2019s credential: unexpected status 401 Unauthorized: CODEX_AUTH_JSON is "

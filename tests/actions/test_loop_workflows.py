@@ -54,9 +54,7 @@ def test_a_loop_runs_its_agent_as_the_runner_workflow_does(name: str) -> None:
         assert found[step] == wanted[step]
     given, expected = found["Run the agent"], wanted["Run the agent"]
     assert (given["uses"], given["env"]) == (expected["uses"], expected["env"])
-    differing = {
-        key for key in {*given["with"], *expected["with"]} if given["with"].get(key) != expected["with"].get(key)
-    }
+    differing = {key for key, _ in given["with"].items() ^ expected["with"].items()}
     assert differing == {"mode", "registry", "schema"} | (set() if name in PUSHES else {"pr-ref"})
     assert given["with"]["mode"] == name
 
@@ -83,9 +81,8 @@ def test_the_agents_job_only_reads_and_the_writing_jobs_run_no_agent(name: str) 
     for job in ("decide", "publish"):
         assert not agents & set(re.findall(r"secrets\.(\w+)", str(jobs[job])))
         assert "run-agent" not in str(jobs[job])
-    assert {
-        step["with"]["phase"] for job in jobs.values() for step in job["steps"] if "phase" in step.get("with", {})
-    } == {"begin", "end"}
+    given = [step.get("with", {}) for job in jobs.values() for step in job["steps"]]
+    assert {inputs["phase"] for inputs in given if "phase" in inputs} == {"begin", "end"}
 
 
 @EVERY_WORKFLOW

@@ -114,9 +114,8 @@ def test_the_callers_variables_do_not_affect_uv_or_python(site: Site) -> None:
         "PYTHONHOME": "/nowhere", "VIRTUAL_ENV": "/nowhere",
     }  # fmt: skip
     assert site.run("setup.sh", **redirecting)[0] == 0
-    assert not {
-        line for line in (site.calls.parent / "calls.env").read_text().splitlines() if line.endswith("/nowhere")
-    }
+    lines = (site.calls.parent / "calls.env").read_text().splitlines()
+    assert not {line for line in lines if line.endswith("/nowhere")}
     code, out, _ = site.run("accord.sh", "check", "a b", **redirecting)
     assert code == 0
     first, *environment = out.splitlines()

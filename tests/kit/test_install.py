@@ -41,14 +41,10 @@ def consumer(root: Path) -> Path:
     return root
 
 
-def test_an_update_carries_everything_new_and_keeps_what_was_edited(tmp_path: Path) -> None:
+def test_an_update_carries_everything_new_keeps_edits_and_writes_nothing_twice(tmp_path: Path) -> None:
     assert put(consumer(tmp_path), AFTER, NEW) == "update keep add merge"
     assert (tmp_path / TWO).read_text() == TEXT.replace("a: 1", "a: mine").replace("c: 3", "c: 5")
     assert (tmp_path / OWN).read_text() == "name: Mine\n"
-
-
-def test_a_second_run_writes_nothing(tmp_path: Path) -> None:
-    put(consumer(tmp_path), AFTER, NEW)
     before = listing(tmp_path)
     assert not plan_folder(tmp_path, AFTER, NEW).is_change
     put(tmp_path, AFTER, NEW)

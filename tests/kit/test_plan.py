@@ -49,20 +49,27 @@ def test_a_file_becomes_what_the_three_texts_say(
     assert planned(base, None, None).files == ()  # neither the kit nor the consumer has it
 
 
-def test_a_new_commit_does_not_conflict_with_pins_that_were_moved_before() -> None:
-    bumped = with_pin(USES, Pin("c" * 40, "0.1.5"))
-    (file,) = planned(USES, bumped, USES).files
-    assert (file.action, file.after) == (Action.UPDATE, with_pin(USES, NEW))
-    (file,) = planned(USES, f"# mine\n\n{bumped}", f"{USES}      more: 1\n").files
-    assert (file.action, file.after) == (Action.MERGE, f"# mine\n\n{with_pin(USES, NEW)}      more: 1\n")
+BUMPED = with_pin(USES, Pin("c" * 40, "0.1.5"))
+"""A pin that a person moved."""
+
+PINS = [
+    (BUMPED, USES, Action.UPDATE, with_pin(USES, NEW)),
+    (f"# mine\n\n{BUMPED}", f"{USES}      more: 1\n", Action.MERGE, f"# mine\n\n{with_pin(USES, NEW)}      more: 1\n"),
+    (f"# mine\n{with_pin(USES, OLD)}", USES, Action.MERGE, f"# mine\n{with_pin(USES, NEW)}"),
+    (f"# mine\n{BUMPED}", USES, Action.KEEP, f"# mine\n{BUMPED}"),
+    *(
+        (own, USES, Action.KEEP, own)
+        for own in (USES.replace(f"{'0' * 40} # v0.0.0", ref) for ref in ("v0", "main", "abc1234", "0.1.0"))
+    ),
+]
 
 
-def test_an_edited_file_follows_the_kit_unless_a_person_chose_its_commit() -> None:
-    (file,) = planned(USES, f"# mine\n{with_pin(USES, OLD)}", USES).files
-    assert (file.action, file.after) == (Action.MERGE, f"# mine\n{with_pin(USES, NEW)}")
-    chosen = f"# mine\n{with_pin(USES, Pin('c' * 40, '0.1.5'))}"
-    (file,) = planned(USES, chosen, USES).files
-    assert (file.action, file.after) == (Action.KEEP, chosen)
+@pytest.mark.parametrize(("own", "template", "action", "after"), PINS)
+def test_pins_follow_the_kit_unless_a_person_chose_a_commit_a_tag_or_a_branch(
+    own: str, template: str, action: Action, after: str
+) -> None:
+    (file,) = planned(USES, own, template).files
+    assert (file.action, file.after) == (action, after)
 
 
 def test_after_a_conflict_a_file_stays_with_the_commit_that_it_worked_with() -> None:
@@ -71,13 +78,6 @@ def test_after_a_conflict_a_file_stays_with_the_commit_that_it_worked_with() -> 
     assert [(file.action, file.after) for file in first.files] == [(Action.CONFLICT, own)]
     second = plan_kit(Kit("0.2.0", {PATH: USES.replace("uses:", "uses:  ")}), NEW, first.manifest, {PATH: own})
     assert not second.is_change
-
-
-@pytest.mark.parametrize("ref", ["v0", "main", "abc1234", "0.1.0"])
-def test_a_consumer_that_follows_a_tag_or_a_branch_goes_on_following_it(ref: str) -> None:
-    own = USES.replace(f"{'0' * 40} # v0.0.0", ref)
-    (file,) = planned(USES, own, USES).files
-    assert (file.action, file.after) == (Action.KEEP, own)
 
 
 def test_a_pin_of_a_fork_or_of_another_action_is_not_ours() -> None:
