@@ -132,20 +132,15 @@ def read_manifest(text: str) -> Manifest:
         return read_shape(Manifest, read_object(text.encode("utf-8", "surrogateescape")).value)
     except BrokenContract as broken:
         first = next((f"{found.path} {found.text}".strip() for found in broken.findings), broken.message)
-        raise BrokenContract(
-            f"Cannot read {PLACE}: {first}",
-            findings=broken.findings,
-            hint="Restore it from git, use the version of accord that wrote it, or delete it and run `accord init`.",
-        ) from None
+        hint = "Restore it from git, use the version of accord that wrote it, or delete it and run `accord init`."
+        raise BrokenContract(f"Cannot read {PLACE}: {first}", findings=broken.findings, hint=hint) from None
 
 
 def check_version(manifest: Manifest, version: str) -> None:
     """Raise Refused for the kit of a later version than this one."""
     if _numbers(manifest.version) > _numbers(version):
-        raise Refused(
-            f"The installed kit is of accord {manifest.version}, which is later than this version ({version}).",
-            hint="Use that version or a later one.",
-        )
+        message = f"The installed kit is of accord {manifest.version}, which is later than this version ({version})."
+        raise Refused(message, hint="Use that version or a later one.")
 
 
 def _numbers(version: str) -> tuple[int, ...]:

@@ -223,8 +223,11 @@ def read_consumer(github: GitHub, kit: Kit, pin: Pin) -> Consumer:
     known = {blob_of(text): text for text in [*texts, *(with_pin(text, pin) for text in kit.files.values())]}
     files = {}
     for path in sorted(kit.files.keys() | manifest.files.keys() | manifest.pending.keys()):
-        if path in entries:
-            files[path] = known.get(_blob(entries, path)) or _text(github, path, commit)
+        if entry := entries.get(path):
+            if entry.kind != "blob" or entry.mode == "120000":
+                message = f"{path} is not a plain file in this repository."
+                raise Refused(message, hint="Replace the link or folder by a file.")
+            files[path] = known.get(entry.sha) or _text(github, path, commit)
     modes = {path: entries[path].mode for path in files}
     return Consumer(repository.default_branch, commit, tree, manifest, files, modes)
 
@@ -245,13 +248,6 @@ def blob_of(text: str) -> str:
     """Return the id that git gives a file with this text."""
     data = text.encode("utf-8", "surrogateescape")
     return hashlib.sha1(b"blob %d\0%s" % (len(data), data), usedforsecurity=False).hexdigest()
-
-
-def _blob(entries: Mapping[str, TreeEntry], path: str) -> str:
-    entry = entries[path]
-    if entry.kind != "blob" or entry.mode == "120000":
-        raise Refused(f"{path} is not a plain file in this repository.", hint="Replace the link or folder by a file.")
-    return entry.sha
 
 
 def _text(github: GitHub, path: str, commit: str) -> str:

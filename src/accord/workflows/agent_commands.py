@@ -17,12 +17,10 @@ if TYPE_CHECKING:
 
     from accord.runner.registry import Registry
 
-_OTHER_AGENTS = frozenset({"opencode"})
-_SETUP_WORDS = (
-    "agents auth completion config doctor extensions features help install login logout mcp models plugin plugins "
-    "setup-token uninstall update upgrade"
-)
-_HARMLESS = frozenset(_SETUP_WORDS.split())
+_HARMLESS = frozenset({
+    "agents", "auth", "completion", "config", "doctor", "extensions", "features", "help", "install", "login", "logout",
+    "mcp", "models", "plugin", "plugins", "setup-token", "uninstall", "update", "upgrade",
+})  # fmt: skip
 """First words after an agent's name that only set it up or look at it."""
 
 _ASKS = frozenset({"-v", "-V", "--version", "-h", "--help"})
@@ -63,7 +61,7 @@ _DEEPEST = 8
 
 def agent_programs(registry: Registry) -> frozenset[str]:
     """Return the programs of a registry's agents, and their packages as ``npx`` names them."""
-    named = set(_OTHER_AGENTS)
+    named = {"opencode"}
     for agent in registry.agents.values():
         words = [word for word in agent.command if not word.startswith("{")]
         command = next(_commands_in(words), None)

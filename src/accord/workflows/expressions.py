@@ -185,11 +185,8 @@ class _Link(NamedTuple):
     name: str
 
 
-class _End(NamedTuple):
-    """The end of a chain: an output of a step, or of a job of another workflow."""
-
-    chain: tuple[_Link, ...]
-    reference: Reference
+_End = tuple[tuple[_Link, ...], Reference]
+"""The end of a chain: an output of a step, or of a job of another workflow."""
 
 
 class Break(NamedTuple):
@@ -215,13 +212,12 @@ class Wiring:
 
     def crossed(self, name: str, value: Any, path: str, others: Collection[str]) -> Break | None:
         """Find where an output is connected to another output's source instead of its own."""
-        ends = [end for end in self._ends(value, (_Link(path, "", name),)) if isinstance(end, _End)]
-        wrong = next((end for end in ends if end.reference[-1] in others), None)
-        if wrong is None or any(end.reference[-1] == name for end in ends):
+        ends = [end for end in self._ends(value, (_Link(path, "", name),)) if not isinstance(end, Break)]
+        chain, ref = next(((chain, ref) for chain, ref in ends if ref[-1] in others), ((), ()))
+        if not ref or any(ref[-1] == name for _, ref in ends):
             return None
-        link = next(link for link in reversed(wrong.chain) if link.name.lower() == name)
-        reason = f"{written(wrong.reference)} is the source of the output `{wrong.reference[-1]}`"
-        return Break(link.path, reason, link.job, name)
+        link = next(link for link in reversed(chain) if link.name.lower() == name)
+        return Break(link.path, f"{'.'.join(ref)} is the source of the output `{ref[-1]}`", link.job, name)
 
     def _ends(self, value: Any, chain: tuple[_Link, ...]) -> Iterator[Break | _End]:
         """Yield the ends of all sources of a value, which is that of the last link."""
@@ -234,7 +230,7 @@ class Wiring:
         elif references is None:
             yield Break(path, f"its value {value!r} is not a valid expression", job, name)
         elif stray:
-            yield Break(path, f"{written(stray[0])} is not available there, only outputs of jobs are")
+            yield Break(path, f"{'.'.join(stray[0])} is not available there, only outputs of jobs are")
         elif not sources:
             yield Break(path, f"its value {value!r} comes from no {'step' if job else 'job'}", job, name)
         else:
@@ -246,7 +242,7 @@ class Wiring:
         if len(ref) < 3 or ref[1] not in {step.id.lower() for step in self.workflow.jobs[job].steps if step.id}:
             yield Break(path, f'no step of that job has the id "{(*ref, "")[1]}"', job, name)
         elif len(ref) == 4:
-            yield _End(chain, ref)
+            yield chain, ref
 
     def _of_job(self, ref: Reference, chain: tuple[_Link, ...]) -> Iterator[Break | _End]:
         """Follow ``jobs.<job>.outputs.<name>`` or ``needs.<job>.outputs.<name>``."""
@@ -257,21 +253,21 @@ class Wiring:
         elif ref[2:] == ("result",):
             return
         elif len(ref) != 4 or ref[2] != "outputs":
-            yield Break(path, f"{written(ref)} is not an output of a job", job, name)
+            yield Break(path, f"{'.'.join(ref)} is not an output of a job", job, name)
         elif found is None:
             yield Break(path, f"the job `{ref[1]}` does not exist", job, name)
         elif found[1].uses:
             target = self.called.get(found[1].uses)
             call = target.on.workflow_call if target else None
             is_there = call is None or ref[3] in {output.lower() for output in call.outputs}
-            yield _End(chain, ref) if is_there else Break(path, f'{found[1].uses} has no output "{ref[3]}"', job, name)
+            yield (chain, ref) if is_there else Break(path, f'{found[1].uses} has no output "{ref[3]}"', job, name)
         else:
             output = next((key for key in found[1].outputs if key.lower() == ref[3]), None)
             link = _Link(pointer("jobs", found[0], "outputs", output or ""), found[0], output or "")
             if output is None:
                 yield Break(path, f'the job "{found[0]}" has no output "{ref[3]}"', found[0], ref[3])
             elif link in chain:
-                yield Break(path, f"{written(ref)} comes from itself", job, name)
+                yield Break(path, f"{'.'.join(ref)} comes from itself", job, name)
             else:
                 yield from self._ends(found[1].outputs[output], (*chain, link))
 
@@ -285,11 +281,6 @@ def reads(value: Any) -> list[Reference] | None:
             return None
         found |= parsed.reads
     return sorted(found)
-
-
-def written(reference: Reference) -> str:
-    """Return a reference as workflows write it."""
-    return ".".join(reference)
 
 
 def all_reads(node: Any) -> Iterator[Reference]:

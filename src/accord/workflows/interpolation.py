@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from accord.core.findings import Finding, pointer, warning
-from accord.workflows.expressions import Reference, embedded, parse, written
+from accord.workflows.expressions import Reference, embedded, parse
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -62,10 +62,9 @@ def interpolation_findings(workflow: Workflow) -> list[Finding]:
 
 
 def _scripts(step: Step, path: str) -> Iterator[_Script]:
-    if step.run:
-        yield _Script(step.run, path + "/run", '"${}"')
-    if step.shell:
-        yield _Script(step.shell, path + "/shell", '"${}"')
+    for key, text in (("run", step.run), ("shell", step.shell)):
+        if text:
+            yield _Script(text, f"{path}/{key}", '"${}"')
     action = step.uses.partition("@")[0].lower()
     for name, value in step.given.items():
         where = path + pointer("with", name)
@@ -130,7 +129,7 @@ def _findings(script: _Script, scope: _Scope) -> Iterator[Finding]:
             continue
         variable = _variable(untrusted[0])
         hint = f"env:\n  {variable}: ${{{{ {expression} }}}}\n# and in the script: {script.read.format(variable)}"
-        message = f"`{written(untrusted[0])}` is inserted into the script, so its text can run. Pass it as a variable."
+        message = f"`{'.'.join(untrusted[0])}` is inserted into the script, so its text can run. Pass it as a variable."
         error = Finding("unsafe-interpolation", message, script.path, hint=hint)
         yield error if script.is_surely_code else warning("unsafe-interpolation", message, script.path, hint=hint)
 

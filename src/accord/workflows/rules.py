@@ -152,16 +152,13 @@ def _output_findings(workflow: Workflow, call: WorkflowCall, called: Mapping[str
         found = wiring.break_of(output.value, place)
         if found is None and name in OUTPUTS:
             found = wiring.crossed(name, output.value, place, OUTPUTS)
-        if found and (name in OUTPUTS or not _is_constant(output.value)):
+        is_constant = output.value is not None and reads(output.value) == []
+        if found and (name in OUTPUTS or not is_constant):
             message = f"The output `{name}` does not come from the run: {found.reason}. Connect it to a step."
             hint = f"value: ${{{{ jobs.{source}.outputs.{name} }}}}" + _job_output(workflow, source, name)
             if found.job:
                 hint = _from_step(workflow, found.job, found.name)
             yield Finding("output-unwired", message, found.path, hint=hint)
-
-
-def _is_constant(value: Any) -> bool:
-    return value is not None and reads(value) == []
 
 
 def _source(workflow: Workflow, call: WorkflowCall) -> str:
@@ -225,7 +222,7 @@ def breaking_findings(old: Workflow, new: Workflow) -> list[Finding]:
         *_broken_calls("output", before.outputs, after.outputs),
         *_broken_calls("secret", before.secrets, after.secrets),
         *_changed_inputs(before, after),
-        *_unwired_outputs(old, new),
+        *_unwired_outputs(Wiring(old, {}), Wiring(new, {}), before, after),
         *_more_permissions(old, new),
     ]
 
@@ -285,17 +282,15 @@ def _changed_inputs(before: WorkflowCall, after: WorkflowCall) -> Iterator[Findi
             yield Finding("breaking-change", message, path + "/default")
 
 
-def _unwired_outputs(old: Workflow, new: Workflow) -> Iterator[Finding]:
+def _unwired_outputs(old: Wiring, new: Wiring, before: WorkflowCall, after: WorkflowCall) -> Iterator[Finding]:
     """Find outputs that came from the run and no longer do."""
-    before = old.on.workflow_call.outputs if old.on.workflow_call else {}
-    after = new.on.workflow_call.outputs if new.on.workflow_call else {}
     path = _CALL + pointer("outputs")
-    values = {name.lower(): given.value for name, given in before.items()}
-    for name, given in after.items():
+    values = {name.lower(): given.value for name, given in before.outputs.items()}
+    for name, given in after.outputs.items():
         value = values.get(name.lower())
-        if value is None or Wiring(old, {}).break_of(value, path):
+        if value is None or old.break_of(value, path):
             continue
-        if found := Wiring(new, {}).break_of(given.value, path + pointer(name, "value")):
+        if found := new.break_of(given.value, path + pointer(name, "value")):
             message = f"The output `{name}` no longer comes from the run: {found.reason}. Keep its source."
             yield Finding("breaking-change", message, found.path)
 
