@@ -377,7 +377,7 @@ def route(
     def register(handler: Handler) -> Handler:
         operation = Route(method, path, handler, docs, creates, resource, only_reads)
         parts = _PARAMETER.split(path)
-        pattern = re.escape(parts[0])
+        pattern = rf"\A{re.escape(parts[0])}"
         for name, kind, text in zip(parts[1::3], parts[2::3], parts[3::3], strict=True):
             pattern += f"(?P<{name}>{_KINDS[kind or '']}){re.escape(text)}"
         ROUTES.append(operation)

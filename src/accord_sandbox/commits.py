@@ -23,7 +23,7 @@ MOST_COMPARED_COMMITS = 250
 MOST_COMPARED_FILES = 300
 _OF_SIGNED = ("signature", "payload", "verified_at")
 _FORMAT = "%H%x1f%T%x1f%P%x1f%an%x1f%ae%x1f%at%x1f%cn%x1f%ce%x1f%ct%x1f%B"
-_NOREPLY = re.compile(r"(?:[0-9]+\+)?(?P<login>[^@]+)@users\.noreply\.github\.com")
+_NOREPLY = re.compile(r"\A(?:[0-9]+\+)?(?P<login>[^@]+)@users\.noreply\.github\.com")
 
 
 @dataclass(frozen=True)

@@ -56,7 +56,9 @@ def _loader(base: type[yaml.SafeLoader]) -> type[yaml.SafeLoader]:
         "tag:yaml.org,2002:bool", re.compile(r"(?:true|True|TRUE|false|False|FALSE)\Z"), list("tTfF")
     )
     Loader.add_constructor("tag:yaml.org,2002:str", _text)
-    Loader.add_implicit_resolver("tag:yaml.org,2002:int", re.compile(r"[-+]?(?:0|[1-9][0-9]*)\Z"), list("-+0123456789"))
+    Loader.add_implicit_resolver(
+        "tag:yaml.org,2002:int", re.compile(r"\A[-+]?(?:0|[1-9][0-9]*)\Z"), list("-+0123456789")
+    )
     return Loader
 
 

@@ -33,7 +33,7 @@ DEFAULT_AUTHOR = "github-actions[bot] <41898282+github-actions[bot]@users.norepl
 Trouble = Literal["refused", "conflict", "unreachable", "unknown"]
 """Why a push failed: for good, because the branch moved, for now, or for an unknown reason."""
 
-_AUTHOR = re.compile(r"[^<>\n]+ <[^<>\s]+>")
+_AUTHOR = re.compile(r"\A[^<>\n]+ <[^<>\s]+>")
 _MOVED = re.compile(
     r"non-fast-forward|fetch first|stale info|(?:cannot|failed to|unable to) (?:update|lock) ref|already exists",
     re.IGNORECASE,
@@ -51,7 +51,7 @@ _PASSING = re.compile(
 _BUSY = re.compile(r"rate limit|returned error: (?:408|429)|internal server error", re.IGNORECASE)
 """Temporary problems that read like a final refusal; a rate limit is a 403."""
 
-_ADDRESS = re.compile(r"(?:\w+://|[\w.-]+@[\w.-]+:)[^\s']+")
+_ADDRESS = re.compile(r"(?:(?<!\w)\w++://|(?<![\w.-])[\w.-]++@[\w.-]++:)[^\s']+")
 """Where a remote is. Git quotes it in what it says, and a repository may be called anything, access-denied too."""
 
 

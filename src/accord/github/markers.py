@@ -14,10 +14,10 @@ from urllib.parse import quote, unquote
 
 from accord.github.limits import BODY_CHARS
 
-_ANY = re.compile(r"<!--\s*accord:([a-z-]+)((?:\s+[a-z]+=[^\s>]*)*)\s*-->")
+_ANY = re.compile(r"<!--\s*accord:([a-z-]+)((?:\s+[a-z]+=[^\s<>]*)*)\s*-->")
 _REFERENCE = re.compile(r'^\[accord:([a-z-]+)\]: # "((?:[a-z]+=[^\s"]*(?: |(?=")))*)"\s*$', re.MULTILINE)
 _IMITATION = re.compile(r"<!--(?=[\s/]*accord:)", re.IGNORECASE)
-_IMITATED_REFERENCE = re.compile(r"\[(?=\s*accord:[^\]\n]*\]:)", re.IGNORECASE)
+_IMITATED_REFERENCE = re.compile(r"\[(?=\s{0,1000}accord:[^\]\n]{0,1000}\]:)", re.IGNORECASE)
 _TOKEN_CHARS = 20
 
 

@@ -15,7 +15,7 @@ from accord.github.transport import RateLeft, Transport
 
 Parsed = TypeVar("Parsed")
 
-_NAME = re.compile(r"[A-Za-z0-9](?:[A-Za-z0-9-]*[A-Za-z0-9])?/[A-Za-z0-9._-]+")
+_NAME = re.compile(r"\A[A-Za-z0-9](?:[A-Za-z0-9-]*[A-Za-z0-9])?/[A-Za-z0-9._-]+")
 _TOKEN = re.compile(r"[!-~]+")
 
 

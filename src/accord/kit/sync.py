@@ -44,7 +44,7 @@ _CONFLICTS = (
     "## Conflicts\n\nThese files were edited here and in the new version, in the same lines. They stay unchanged. "
     "Below are the changes of the templates; copy those that you want."
 )
-_NAME = re.compile(r"[A-Za-z0-9](?:[A-Za-z0-9-]*[A-Za-z0-9])?/[A-Za-z0-9._-]+")
+_NAME = re.compile(r"\A[A-Za-z0-9](?:[A-Za-z0-9-]*[A-Za-z0-9])?/[A-Za-z0-9._-]+")
 
 
 @dataclass(frozen=True)

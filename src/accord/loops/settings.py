@@ -21,7 +21,7 @@ from accord.text.markdown import blocks, spans
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-_SETTINGS = re.compile(r"\s*keepalive-config\s*:(?P<text>.*)", re.DOTALL)
+_SETTINGS = re.compile(r"\A\s*keepalive-config\s*:(?P<text>.*)", re.DOTALL)
 
 COUNTS = {
     **{name: name for name in Budgets.model_fields},

@@ -36,8 +36,8 @@ if TYPE_CHECKING:
 FILE = "status.events.jsonl"
 SPECS = "kitty-specs"
 _SLUG = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,199}")
-_WP_FILE = re.compile(r"(WP[0-9]{2,})(?:[-_.].*)?\.md")
-_FRONTMATTER = re.compile(rb"---[ \t]*\r?\n(.*?)^---[ \t]*(?:\r?\n|\Z)", re.DOTALL | re.MULTILINE)
+_WP_FILE = re.compile(r"\A(WP[0-9]{2,})(?:[-_.].*)?\.md")
+_FRONTMATTER = re.compile(rb"\A---[ \t]*\r?\n(.*?)^---[ \t]*(?:\r?\n|\Z)", re.DOTALL | re.MULTILINE)
 
 Model = TypeVar("Model", bound="BaseModel")
 

@@ -40,7 +40,7 @@ THROUGH: tuple[WorkPackageStatus, ...] = ("claimed", "in_review")
 STARTABLE = frozenset({"approved", "done"})
 """Statuses of a dependency that let its dependents start."""
 
-_FIRST_WORD = re.compile(r"\W*(\w+)")
+_FIRST_WORD = re.compile(r"\A\W*(\w+)")
 
 
 @dataclass(frozen=True)

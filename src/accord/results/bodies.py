@@ -67,13 +67,13 @@ _DIGEST_CHARS = 12
 _LONGEST_NUMBER = 9_999_999_999
 _LONGEST_TOKEN = "x" * 26
 
-_NONE = re.compile(r"(?:[-*+]\s+)?[*_]*(?:none|n/a|nothing)[*_]*[.]?", re.IGNORECASE)
+_NONE = re.compile(r"\A(?:[-*+]\s+)?[*_]*(?:none|n/a|nothing)[*_]*[.]?", re.IGNORECASE)
 _QUOTE_LABEL = re.compile(r"^[^\w\n]*+quotes?[^\w\n:\uff1a]*+[:\uff1a][^\w]*+\w", re.IGNORECASE | re.MULTILINE)
 _OPTION_WORD = re.compile(r"^[*_]{0,3}option\b", re.IGNORECASE | re.MULTILINE)
-_CODE_SPAN = re.compile(r"(`+)\s?(.+?)\s?\1(?!`)")
+_CODE_SPAN = re.compile(r"\A(`++)\s?(.+?)\s?(?<!`)\1(?!`)")
 _AFTER_PATH = "(\N{EM DASH}\N{EN DASH}-#"
-_LINK = re.compile(r"\[`*([^\]`]+)`*\]\(")
-_EMPHASISED = re.compile(r"(\*\*|[\"'])(?!/)([^\s*]+)(?<!/)\1(?=[\s:,;]|$)")
+_LINK = re.compile(r"\A\[`*([^\]`]+)`*\]\(")
+_EMPHASISED = re.compile(r"\A(\*\*|[\"'])(?!/)([^\s*]+)(?<!/)\1(?=[\s:,;]|$)")
 _NAMED_LATER = re.compile(r"`([^`\s()]*[./][^`\s()]*)`")
 _LINES = re.compile(r"(?::\d+(?:[-\u2013]\d+)?|#L\d+(?:-L\d+)?)$")
 

@@ -154,14 +154,14 @@ WORDS: dict[str, re.Pattern[str]] = {
         r"rate.?limit", r"too many requests", r"exceeded your current quota", r"resource has been exhausted"
     ),
     "context": _words(
-        r"context.(?:window|length)", r"prompt is too long", r"input token count .* exceeds", r"request too large",
-        r"maximum (?:context|number of tokens)",
+        r"context.(?:window|length)", r"prompt is too long", r"input token count .{0,200} exceeds",
+        r"request too large", r"maximum (?:context|number of tokens)",
     ),
     "output": _words(r"max_output_tokens", r"output token (?:maximum|limit)", r"max_tokens"),
     "refusal": _words(r"blocked due to safety", r"content (?:policy|filter)", r"safety settings"),
     "settings": _words(
         r"(?:unexpected|unknown|unrecognized|invalid) (?:argument|option|flag|auth method)", r"requires --\w",
-        r"model provider .* not found", r"error loading config", r"not (?:inside|running in) a trusted directory",
+        r"model provider .{0,200} not found", r"error loading config", r"not (?:inside|running in) a trusted directory",
         r"no input provided", r"input must be provided", r"failed to read output schema", r"is not valid json",
         r"cannot be used with root", r"command not found", r"no such file or directory", r"no prompt provided",
     ),

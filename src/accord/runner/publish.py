@@ -51,7 +51,7 @@ _PAUSES_SECONDS = (1.0, 2.0, 3.0, 4.0, 5.0)
 """Waits before the push is tried again on a branch that has moved."""
 
 _SHA = re.compile(r"[0-9a-f]{40}|[0-9a-f]{64}")
-_PULL_REF = re.compile(r"(?:refs/)?pull/\d+/.+|\d+/merge")
+_PULL_REF = re.compile(r"\A(?:(?:refs/)?pull/\d+/.+|\d+/merge)")
 _DISK_FULL = re.compile(r"no space left on device|disk quota exceeded", re.IGNORECASE)
 _PATH_CHARS = 200
 _PATHS_SHOWN = 10

@@ -54,7 +54,7 @@ if TYPE_CHECKING:
     from accord.runner.registry import Agent, AgentSettings
     from accord.text.redaction import Redactor
 
-_SECRET_VARIABLE = re.compile(r".*(TOKEN|(?<!CACHE_)(?<!PUBLIC_)KEY|SECRET|PASSWORD)", re.IGNORECASE)
+_SECRET_VARIABLE = re.compile(r"(?:TOKEN|(?<!CACHE_)(?<!PUBLIC_)KEY|SECRET|PASSWORD)\Z", re.IGNORECASE)
 """Variables that certainly hold secrets: a change with such a value is refused. Redaction takes a wider view."""
 
 _RESERVED_BYTES = 64 * 1024
@@ -83,7 +83,7 @@ class JobContext:
     @property
     def secret_names(self) -> frozenset[str]:
         """Name the variables that certainly hold secrets; the path of a key file is not a secret."""
-        named = (n for n, value in self.environment.items() if _SECRET_VARIABLE.fullmatch(n) and value[:1] != "/")
+        named = (n for n, value in self.environment.items() if _SECRET_VARIABLE.search(n) and value[:1] != "/")
         return self.declared.union(named)
 
 

@@ -122,19 +122,19 @@ def _context_files(tasks: SessionTasks, missing: Collection[str]) -> Iterator[Fi
 
 TEXTS = {
     "spec.md": {
-        "Goals": re.compile(r"(?!non\b)(\w+ )?goals?\b"),
-        "Acceptance Criteria": re.compile(r"acceptance criteria\b"),
-        "Definition of Done": re.compile(r"definition of done\b|dod\b"),
+        "Goals": re.compile(r"\A(?!non\b)(\w+ )?goals?\b"),
+        "Acceptance Criteria": re.compile(r"\Aacceptance criteria\b"),
+        "Definition of Done": re.compile(r"\A(?:definition of done|dod)\b"),
     },
     "architecture.md": {
-        "Overview": re.compile(r"(\w+ )?overview\b"),
-        "Modules": re.compile(r".*\b(modules?|components?)\b"),
+        "Overview": re.compile(r"\A(\w+ )?overview\b"),
+        "Modules": re.compile(r"\b(modules?|components?)\b"),
     },
     "report.md": {
-        "What was done": re.compile(r".*\b(done|summary|changes|implemented|delivered)\b"),
-        "How to run": re.compile(r".*\b(run|usage|use)\b"),
-        "How to test": re.compile(r".*\b(test|tests|testing|verify|verification)\b"),
-        "Known issues": re.compile(r".*\b(issues|limitations)\b"),
+        "What was done": re.compile(r"\b(done|summary|changes|implemented|delivered)\b"),
+        "How to run": re.compile(r"\b(run|usage|use)\b"),
+        "How to test": re.compile(r"\b(test|tests|testing|verify|verification)\b"),
+        "Known issues": re.compile(r"\b(issues|limitations)\b"),
     },
 }
 """Required sections of each text, with the headings that count, in lower case and without numbering."""
@@ -155,7 +155,7 @@ def text_findings(raw: bytes, wanted: Mapping[str, re.Pattern[str]]) -> list[Fin
 
 def _section_findings(found: list[Section], wanted: Mapping[str, re.Pattern[str]]) -> Iterator[Finding]:
     for name, heading in wanted.items():
-        positions = [i for i, section in enumerate(found) if heading.match(_plain(section.title))]
+        positions = [i for i, section in enumerate(found) if heading.search(_plain(section.title))]
         if not positions:
             yield Finding("section-missing", f"The section `{name}` is missing. Add the heading `## {name}`.")
         elif not any(_has_text(found, i) for i in positions):

@@ -49,7 +49,7 @@ _APPROVED = re.compile(r"approved(?![\w-])")
 _CHANGES = re.compile(r"changes-requested:\s*\S")
 _STRATEGIES = frozenset({"per-batch", "single-final"})
 _CHECK = re.compile(r"(cmd|manual):\s*\S")
-_SESSION_NAME = re.compile(r"(\d{4}-\d\d-\d\d)_[A-Za-z0-9][A-Za-z0-9._-]*\Z")
+_SESSION_NAME = re.compile(r"\A(\d{4}-\d\d-\d\d)_[A-Za-z0-9][A-Za-z0-9._-]*\Z")
 _CRITERION = re.compile(r"AC-[0-9]{3,}")
 _SILENCE = re.compile(
     r"(((no|without|missing)( user)?|(the )?user (gave|sent|made) no)[ -](response|answer|reply)"

@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 
 
 _BLANK = re.compile(r"[\x00-\x20\x7f-\xa0]+")
-_SCHEME = re.compile(r"([a-z][a-z0-9+-]*):")
+_SCHEME = re.compile(r"\A([a-z][a-z0-9+-]*):")
 _SCHEMES = frozenset(("ftp", "http", "https", "irc", "ircs", "mailto", "xmpp"))
 _WITH_HOST = frozenset(("ftp", "http", "https"))
 _AUTHORITY = re.compile(r"[/\\]*([^/\\?#]*)")
@@ -22,7 +22,7 @@ _PORT = re.compile(r":[0-9]*\Z")
 _MARKUP = re.compile(r"</?[A-Za-z][^<>]*>|[*_`~\\]")
 _SHOWN_HOST = re.compile(r"(?:https?|ftp)://([^\s/\\?#<>()\[\]{}\"',;]+)", re.IGNORECASE)
 _BARE_HOST = re.compile(
-    r"(?:[a-z0-9-]+\.)+(?:ai|app|cloud|co|com|dev|edu|eu|gov|info|int|io|mil|net|org|uk|us|xyz)(?=[/:?#]|\Z)",
+    r"\A(?:[a-z0-9-]+\.)+(?:ai|app|cloud|co|com|dev|edu|eu|gov|info|int|io|mil|net|org|uk|us|xyz)(?=[/:?#]|\Z)",
     re.IGNORECASE,
 )
 _MIXED = frozenset(("ARMENIAN", "CHEROKEE", "CYRILLIC", "GREEK"))

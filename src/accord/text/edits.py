@@ -43,7 +43,7 @@ _LONGEST_LABEL = 2000
 _MARKER_LABEL = re.compile(r"[\s\\]*accord\b", re.IGNORECASE)
 _MARKER_LINE = re.compile(r"^[ \t]*(\[)(?=[\s\\]*accord\b[^\]\n]*\]:)", re.IGNORECASE | re.MULTILINE)
 _STRAY = re.compile(r"<(?=!--)|(?:^[ \t]*)<(?=[A-Za-z/!?])", re.MULTILINE)
-_NOTE = re.compile(r"\[\^[^\]\s]+\]")
+_NOTE = re.compile(r"\[\^(?:(?!\[\^)[^\]\s])++\]")
 _ANY_TAG = re.compile(r"<(?=[A-Za-z/!?])")
 IMITATION = re.compile(r"<!--[\s/]*accord\b", re.IGNORECASE)
 

@@ -231,7 +231,7 @@ def _ended(content: str, opening: re.Match[str], endless: set[str]) -> Span | No
     return Span("open", content[begin:]) if end < 0 else Span("comment", content[begin : end + len(_COMMENT_SPANS[1])])
 
 
-_BLOCK = re.compile(r"(`{3,}|~{3,})\n(.*)\n\1", re.DOTALL)
+_BLOCK = re.compile(r"\A(`{3,}|~{3,})\n(.*)\n\1", re.DOTALL)
 _BACKTICKS = re.compile(r"`+")
 _TILDES = re.compile(r"~+")
 
@@ -261,7 +261,7 @@ def unfenced(text: str) -> str:
 
 
 _LEAD = r"^[ \t]*(?:>[ \t]*)?(?:(?:[-*+]|\d{1,3}[.)])[ \t]+)?"
-_DRESSED = r"(?:\#{{1,6}}[ \t]+)(?P<h>{names})[ \t]*[:\uff1a]?[ \t]*\#*[ \t]*$|"
+_DRESSED = r"(?:\#{{1,6}}[ \t]+)(?P<h>{names})[ \t]*+[:\uff1a]?[ \t]*+\#*+[ \t]*+$|"
 _BOLD = r"(?P<mark>\*\*|__)(?P<b>{names})[ \t]*[:\uff1a]?(?P=mark)[ \t]*[:\uff1a]?|"
 _PLAIN = r"[*_]?(?P<p>{names})[*_]?[ \t]*[:\uff1a][*_]?"
 

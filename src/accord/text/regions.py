@@ -29,8 +29,9 @@ LONGEST_TEXT = 4 * LONGEST_PROSE
 _LINE = re.compile(r"[^\r\n]*(\r\n?|\n|\Z)")
 _FOOTNOTE_LABEL = re.compile(r"\[(\^[^\]\s]+)\]:")
 _NOTE_AS_DEFINITION = re.compile(r"\[(\^[^\]\s]+)\]:[\s>]*<?([^\s>]*)")
-_BACKTICK_IN_BRACKETS = re.compile(r"\]\[[^\]]*`|\]\([^)\s]*`")
-_NOTE = re.compile(r"\[(\^[^\]\s]+)\]|\[\^")
+_BACKTICK_IN_LABEL = re.compile(r"(\]\[)[^\]]*`")
+_BACKTICK_IN_ADDRESS = re.compile(r"(?<![^)\s])(?:(?!\]\()[^)\s])*+(\]\()[^)\s`]*+`")
+_NOTE = re.compile(r"\[(\^(?:(?!\[\^)[^\]\s])++)\]|\[\^")
 _ADDRESS = re.compile(r"(?:://|www\.)[^\s<]*", re.IGNORECASE)
 _SWALLOWED = re.compile(r"[`\\]")
 _TABLE_RULE = re.compile(r"^[ \t]*[|:-][ \t|:-]*$", re.MULTILINE)
@@ -178,8 +179,8 @@ def _doubt(page: ParsedMarkdown, token: Token, spans: Sequence[InlineSpan]) -> i
     if _TABLE_RULE.search(content) or _NESTED_BRACKETS.search(content) or "\\\\|" in row:
         return 0
     outside = _without_code(content, spans)
-    backtick = _BACKTICK_IN_BRACKETS.search(content)
-    return min(_lost_note(page, outside), _odd_address(outside, spans), backtick.start() if backtick else len(content))
+    backticks = filter(None, (_BACKTICK_IN_LABEL.search(content), _BACKTICK_IN_ADDRESS.search(content)))
+    return min(_lost_note(page, outside), _odd_address(outside, spans), *(hit.start(1) for hit in backticks))
 
 
 def _lost_note(page: ParsedMarkdown, content: str) -> int:
@@ -251,7 +252,7 @@ def _definitions(page: ParsedMarkdown, env: dict[str, Any]) -> Iterator[Definiti
             is_doubtful = last in doubtful or (last < len(page.lines) and bool(_INDENTED.match(page.line(last))))
             yield Definition(start, end, label, definition["href"], is_doubtful)
     for number in env.get("accord.footnotes", ()):
-        note = _NOTE_AS_DEFINITION.search(page.text, page.lines[number][0])
+        note = _NOTE_AS_DEFINITION.match(page.text, page.text.find("[^", page.lines[number][0]))
         if note:
             yield Definition(note.start(), note.start(1), note[1], note[2])
 
@@ -271,7 +272,7 @@ def _lines_above_tables(page: ParsedMarkdown) -> set[int]:
 def _footnotes(page: ParsedMarkdown, env: dict[str, Any]) -> Iterator[Definition]:
     for first, last in env.get("accord.footnotes", {}).items():
         start, end = page.lines[first][0], page.lines[min(last, len(page.lines)) - 1][1]
-        note = _FOOTNOTE_LABEL.search(page.text, start)
+        note = _FOOTNOTE_LABEL.match(page.text, page.text.find("[^", start))
         if note:
             yield Definition(note.start(), end, note[1], "")
 

@@ -95,7 +95,7 @@ _HOST = re.compile(
     re.IGNORECASE,
 )
 _PLAIN_ADDRESS = re.compile(
-    r"(?:(?:https?|ftp)://|www\.)[a-z0-9-]+(?:\.[a-z0-9-]+)*(?::[0-9]+)?(?=[/?#]|$)"
+    r"(?:(?:https?|ftp)://|(?<![a-z0-9.-])www\.)[a-z0-9-]+(?:\.[a-z0-9-]+)*(?::[0-9]+)?(?=[/?#]|$)"
     r"(?:[a-z0-9./:%?#=+,;@!$-]|(?<=[a-z0-9])_)*",
     re.IGNORECASE,
 )

@@ -38,8 +38,8 @@ def examine_workflows(root: Path, owner: str = "") -> list[DoctorCheck]:
 
 
 _AGENT_ACTIONS = re.compile(
-    r"openai/codex-action|anthropics/claude-code(?:-base)?-action|google-github-actions/run-gemini-cli"
-    r"|(?:\.|\$|[\w.-]+/[\w.-]+)/actions/run-agent",
+    r"\A(?:openai/codex-action|anthropics/claude-code(?:-base)?-action|google-github-actions/run-gemini-cli"
+    r"|(?:\.|\$|[\w.-]+/[\w.-]+)/actions/run-agent)",
     re.IGNORECASE,
 )
 _HARMLESS_SCOPES = frozenset({"id-token", "models"})

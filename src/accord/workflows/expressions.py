@@ -25,7 +25,7 @@ _EMBEDDED = re.compile(r"\$\{\{((?:[^'}]++|'[^']*+'|\}(?!\}))*+)(?:\}\}|(?P<open
 """A doubled quotation mark is two texts side by side. An expression without an end is skipped in one step."""
 
 _TOKEN = re.compile(
-    r"\s*(?P<text>'(?:[^']|'')*'|[-+]?(?:0x[0-9A-Fa-f]+|\d+(?:\.\d+)?(?:[eE][-+]?\d+)?)(?![\w.])"
+    r"(?:(?<!\s)\s++)?(?P<text>'(?:[^']|'')*'|[-+]?(?:0x[0-9A-Fa-f]+|\d+(?:\.\d+)?(?:[eE][-+]?\d+)?)(?![\w.])"
     r"|[A-Za-z_][\w-]*|&&|\|\||[!<>=]=|[()\[\],.!<>*])"
 )
 _LITERALS = frozenset({"true", "false", "null", "nan", "infinity"})

@@ -39,7 +39,7 @@ REVISION = "revision"
 OUTCOME = "outcome"
 """The names of the markers in pull requests and in comments."""
 
-_CONVENTIONAL = re.compile(r"[a-z]+(?:\([^()]+\))?!?: \S")
+_CONVENTIONAL = re.compile(r"\A[a-z]+(?:\([^()]+\))?!?: \S")
 _SUBJECT_CHARS = 72
 
 

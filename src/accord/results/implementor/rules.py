@@ -24,7 +24,7 @@ _LABELS = {
     **dict.fromkeys(("section", "section(s)", "sections"), "section"),
     **{name: name for name in ("quote", "options", "recommendation", "impact")},
 }
-_TYPE_WORD = re.compile(r"[a-z]+(?:-[a-z]+)+")
+_TYPE_WORD = re.compile(r"\A[a-z]+(?:-[a-z]+)+")
 _ANY_TYPE = re.compile(r"(?<![\w-])(?:" + "|".join(BLOCKERS) + r")(?![\w-])", re.IGNORECASE)
 _OPTION = re.compile(
     r"^(?P<indent>[ \t]*)(?P<mark>[-*+](?=[ \t])|\d{1,2}[.)]|[A-Ha-h][.)]|#{2,6}|(?=[*_]*option\b))[ \t]*(?=\S)",
@@ -32,7 +32,7 @@ _OPTION = re.compile(
 )
 _UNSPACED = re.compile(r"[\u0e00-\u0eff\u1000-\u109f\u1780-\u17ff\u3040-\u30ff\u3400-\u9fff\uf900-\ufaff]{2}")
 """Two letters of a script without spaces between words: about one word."""
-_PATH = re.compile(r"[\w.-]+/[\w./-]+|\b[\w-]+\.(?:md|mdx|rst|txt|adoc|ya?ml|json)\b")
+_PATH = re.compile(r"[\w.-]/[\w./-]|\w-*+\.(?:md|mdx|rst|txt|adoc|ya?ml|json)\b")
 _QUOTED = re.compile(
     r"[\"\u201c-\u201f\u00ab\u00bb\u300c\u300e][^\"\u201c-\u201f\u00ab\u00bb\u300d\u300f]{3,}"
     r"[\"\u201c-\u201f\u00ab\u00bb\u300d\u300f]|(?<!\w)['\u2018\u201a\u2039][^\n]{3,}['\u2018\u2019\u203a](?!\w)"

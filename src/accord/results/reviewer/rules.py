@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from accord.results.models import AgentReviewComment, ReviewerResult
 
 _PARTS = {"what": "What", "why": "Why", "fix": "Fix"}
-_WARNING = re.compile(r"\s*(?:\*\*|__)?\[warning\]", re.IGNORECASE)
+_WARNING = re.compile(r"(?<!\s)\s*+(?:\*\*|__)?\[warning\]", re.IGNORECASE)
 _OUTSIDE_TREE = re.compile(r"^(?:/|[A-Za-z]:[\\/])|(?:^|[\\/])\.\.(?:[\\/]|$)")
 _WORD = re.compile(r"\w")
 

@@ -32,7 +32,7 @@ INVALID_STREAM = "invalid-stream"
 """accord's class for a failed result without an error: the answer was empty, invalid or blocked."""
 
 _WRITERS = {"write_file": "add", "replace": "update", "edit": "update"}
-_API_ERROR = re.compile(r"\[API Error: (.*?)\](?:\n.*)?", re.DOTALL)
+_API_ERROR = re.compile(r"\A\[API Error: (.*?)\](?:\n.*)?", re.DOTALL)
 _NOT_ALLOWED = re.compile(r"tool_not_registered|denied|not_allowed|policy", re.IGNORECASE)
 _WAITED_FOR = frozenset({"run_shell_command", "read_file", "web_fetch", *_WRITERS})
 _EXIT_CODE = re.compile(r"(?:Command exited with code|Exit Code): (\d{1,3})\b")

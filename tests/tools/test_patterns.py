@@ -1,0 +1,132 @@
+"""No text keeps a regular expression busy for longer than its length explains: each is pumped with what it repeats."""
+
+from __future__ import annotations
+
+import re
+import time
+
+from support.patterns import Use, pumped, uses
+
+from accord.runner.error_rules import HARD_QUOTA, WORDS
+from accord_sandbox import calls, pages
+
+LOCAL_NAMES = {
+    "accord.results.bodies._owner_pattern": [{"known": "a b|a c"}],
+    "accord.results.implementor.scope._test_names": [{"family": (".ts", ".tsx")}],
+    "accord.results.implementor.scope._pattern": [{"escaped": r"([#!\[\]])"}, {"escaped": r"([\\#!\[\]])"}],
+    "accord.runner.analysis.checkbox_evidence._any_of": [{"longest_first": ["a b", "ab"]}],
+    "accord.runner.error_rules._words": [{"patterns": [words.pattern]} for words in (HARD_QUOTA, *WORDS.values())],
+    "accord.text.markdown.longer_run": [{"char": "`"}],
+    "accord.text.markdown._ended": [{"mark": "`"}, {"mark": "``"}],
+    "accord.text.markdown.labelled_parts": [{"words": "how to fix|why"}],
+    "accord.text.redaction.find": [{"value": "abababab"}],
+    "accord.text.untrusted._definitions": [{"words": r"a\s+b"}],
+    "accord_sandbox.faults.__post_init__": [],
+    "accord_sandbox.faults.matches": [],
+    "accord_sandbox.pages.respond": [{"pattern": pattern} for pattern, _ in pages._VIEWS],
+    "accord_sandbox.calls.register": [
+        {"pattern": pattern.pattern} for patterns in calls._PATTERNS.values() for pattern, _ in patterns
+    ],
+}
+"""What expressions take from the function around them; that of a fault is the tester's own."""
+
+UNITS = [
+    *(
+        "a",
+        "A",
+        "0",
+        "é",
+        " ",
+        "\n",
+        "\t",
+        "\r\n",
+        " \n",
+        "a ",
+        "a\n",
+        "/",
+        "/a",
+        "\\",
+        "\\\\n",
+        "a.",
+        "a-",
+        "a_",
+        "a/",
+    ),
+    *(
+        "[",
+        "]",
+        "[a](",
+        "[a]: ",
+        "[^a]",
+        "(",
+        "{",
+        "${{",
+        "<",
+        "<!--",
+        "<a ",
+        "<a b='",
+        "&",
+        "&#1",
+        "`",
+        "```\n",
+        "~",
+        "*",
+        "_",
+    ),
+    *(
+        "@",
+        "@a",
+        "#1 ",
+        "fix ",
+        "://",
+        "a://b@",
+        "www.",
+        "- ",
+        "> ",
+        "|",
+        ":",
+        "::",
+        "=",
+        "a=",
+        '"',
+        "'",
+        "--",
+        "$(",
+        ",",
+        ";",
+        "%",
+        "+",
+    ),
+]
+SIZE = 20_000
+SUSPECT = 0.02
+"""Seconds; a linear search takes a tenth of it."""
+
+
+def seconds_for(use: Use, text: str) -> float:
+    began = time.thread_time()
+    use.run(text)
+    return time.thread_time() - began
+
+
+def is_slow(use: Use, text: str) -> bool:
+    """Return whether four times the text takes far more than four times as long."""
+    if seconds_for(use, text) < SUSPECT:
+        return False
+    quarter = text[: len(text) // 4] + "\0"
+    return min(seconds_for(use, text) for _ in range(3)) > 8 * min(seconds_for(use, quarter) for _ in range(3))
+
+
+def test_every_pattern_takes_time_in_proportion_to_its_text() -> None:
+    slow = {}
+    for use in uses(LOCAL_NAMES):
+        for text in pumped(use.pattern, UNITS, SIZE):
+            if is_slow(use, text):
+                slow[use.place, use.method] = text[:80]
+                break
+    assert slow == {}
+
+
+def test_a_pattern_that_scans_its_blanks_again_and_again_is_slow() -> None:
+    use = Use("here", re.compile(r"\s*a"), "search")
+    assert any(is_slow(use, text) for text in pumped(use.pattern, UNITS, SIZE))
