@@ -19,7 +19,7 @@ from support.implementations import (
     state,
     work_of_agent,
 )
-from support.rendered import complaints
+from support.renderer import complaints
 from support.stage import codes
 from support.trees import git
 

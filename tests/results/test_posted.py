@@ -12,7 +12,7 @@ from markdown_it import MarkdownIt
 from support.hostile import KNOWN
 from support.innocent import INNOCENT
 from support.plans import plan, task, task_body, update
-from support.rendered import complaints
+from support.renderer import complaints
 from support.reviews import PULL, approve, comment, listed, needs_changes, post, review_stage, reviews, snapshot, warn
 from support.stage import Stage, codes, staged
 

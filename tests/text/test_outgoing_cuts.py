@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
-from support.rendered import complaints
+from support.renderer import complaints
 
 from accord.text.cutting import cut
 from accord.text.markdown import in_fence, unfenced
