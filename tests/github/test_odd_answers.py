@@ -61,21 +61,6 @@ def test_a_renamed_repository_is_refused_by_name_instead_of_read_from_another_li
 
 
 @responses.activate
-def test_the_missing_permission_is_named() -> None:
-    responses.post(
-        f"{ROOT}/labels",
-        status=403,
-        json={"message": "Resource not accessible by personal access token"},
-        headers={"x-accepted-github-permissions": "issues=write"},
-    )
-    from accord.github.models import Label
-
-    with pytest.raises(Refused) as caught:
-        adapter().create_label(Label("a", "", "000000"))
-    assert "issues: write" in caught.value.hint
-
-
-@responses.activate
 def test_a_page_of_a_proxy_is_not_an_answer() -> None:
     responses.get(f"{ROOT}/labels", body="<html>Sign in to the hotel</html>")
     with pytest.raises(Stopped, match="cannot be reached"):

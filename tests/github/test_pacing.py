@@ -54,17 +54,6 @@ def test_each_request_goes_out_at_the_first_second_that_keeps_all_limits(bursts:
             log.append((now, kind))
 
 
-def test_a_burst_inside_the_limits_waits_for_nothing() -> None:
-    pacer = Pacer()
-    for _ in range(CONTENT_PER_MINUTE):
-        assert pacer.wait(0, is_write=True, creates_content=True) == 0
-        pacer.spend(0, is_write=True, creates_content=True)
-    for _ in range(POINTS_PER_MINUTE - 5 * CONTENT_PER_MINUTE):
-        assert pacer.wait(0, is_write=False, creates_content=False) == 0
-        pacer.spend(0, is_write=False, creates_content=False)
-    assert pacer.wait(0, is_write=False, creates_content=False) == 60
-
-
 def test_the_estimate_knows_the_minute_and_the_hour() -> None:
     assert estimate_seconds(0, 0) == 0
     assert estimate_seconds(80, 0, latency=0) == 0

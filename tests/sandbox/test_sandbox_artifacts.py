@@ -10,7 +10,6 @@ from support.archives import zipped
 from support.code_repository import INSTALLATION, Client
 
 from accord.core.clock import ManualClock
-from accord_sandbox.workflow_runs import RETENTION_DAYS
 
 ARCHIVE = zipped({"result.json": "{}"})
 
@@ -79,11 +78,3 @@ def test_the_storage_takes_its_own_links_alone_and_no_token_beside_them(client: 
     assert get(place.partition("?")[0], timeout=20).status_code == 403
     clock.sleep(60)
     assert get(place, timeout=20).status_code == 403
-
-
-def test_an_artifact_expires(client: Client, clock: ManualClock) -> None:
-    upload(client)
-    clock.sleep(RETENTION_DAYS * 86400)
-    (artifact,) = listed(client)
-    assert artifact["expired"] is True
-    assert download(client, artifact["id"]).status_code == 410

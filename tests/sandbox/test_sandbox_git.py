@@ -19,6 +19,10 @@ FLOW = ".github/workflows/ci é.yml"
 SEED = CODE
 
 
+CHANGE = "files: {a.txt: One}, branches: {next: {a.txt: Two}}"
+THREAD = "{path: a.txt, line: 9, comments: [{body: x}]}"
+
+
 def branches(git: Git) -> list[str]:
     lines = git("ls-remote", "--heads", git.url()).splitlines()
     return [line.rpartition("refs/heads/")[2] for line in lines]
@@ -220,6 +224,7 @@ def test_a_repository_is_imported(tmp_path: Path) -> None:
         ("git: /nowhere/at/all", "git cannot read `/nowhere/at/all`"),
         ('branches: {"a..b": {x: y}}', "`a..b` is not a valid branch name"),
         ("issues: [{title: x, head: gone}]", "has no branch `gone`"),
+        (f"{CHANGE}, issues: [{{title: x, head: next, threads: [{THREAD}]}}]", "must be part of the diff"),
     ],
 )
 def test_a_seed_that_git_refuses_is_an_error(tmp_path: Path, parts: str, said: str) -> None:

@@ -60,17 +60,6 @@ def test_no_way_through_the_api_brings_a_workflow_file_without_its_permission(
     api("POST", "refs", 201, token=token, ref="refs/heads/same", sha=flow)
 
 
-def test_a_ref_moves_only_to_a_descendant_and_is_made_only_once(api: API) -> None:
-    first = api.commit("one")
-    then, rival = api.commit("two", first), api.commit("rival", first)
-    api("POST", "refs", 201, ref=REF, sha=first)
-    api("POST", "refs", 422, ref=REF, sha=rival)
-    api("PATCH", REF, 200, sha=then, force=False)
-    api("PATCH", REF, 422, sha=rival, force=False)
-    assert api("GET", "ref/accord/test", 200)["object"]["sha"] == then
-    assert api("GET", f"commits/{then}", 200)["parents"][0]["sha"] == first
-
-
 def test_a_tree_holds_what_was_put_over_another_one(api: API) -> None:
     below = api("POST", "trees", 201, tree=[FILE])["sha"]
     entries = [

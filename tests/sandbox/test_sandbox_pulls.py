@@ -3,16 +3,12 @@
 from __future__ import annotations
 
 import base64
-import json
 from pathlib import Path
 from typing import Any
 
 import pytest
-import requests
 from support.code_repository import ADMIN, CODE, INSTALLATION, STRANGER, Client, Git
-from support.openapi import conforming
-
-from accord_sandbox.server import serving
+from support.stage import staged
 
 SEED = CODE
 
@@ -259,32 +255,25 @@ def test_invalid_ref_changes_are_refused(client: Client, method: str, path: str,
     assert client(method, path, body, token="reader").status_code == 403
 
 
+FORK = """
+repositories:
+  - name: octo/code
+    files: {README.md: "Hello"}
+    branches: {feature: {README.md: "Hello, world"}}
+    issues: [{title: From outside, head: feature, fork: stranger/code}]
+"""
+
+
 def test_a_pull_request_from_a_fork_stays_open_after_a_push(tmp_path: Path) -> None:
-    seed = {
-        "repositories": [
-            {
-                "name": "octo/code",
-                "files": {"README.md": "Hello\n"},
-                "branches": {"feature": {"README.md": "Hello, world\n"}},
-                "issues": [{"title": "From outside", "head": "feature", "fork": "stranger/code"}],
-            }
-        ]
-    }
-    (tmp_path / "seed.json").write_text(json.dumps(seed))
-    with (
-        serving(tmp_path / "sandbox", seed=tmp_path / "seed.json") as running,
-        conforming(running),
-        requests.Session() as session,
-    ):
-        session.headers["authorization"] = f"Bearer {running.token}"
-        root = f"{running.url}/repos/octo/code"
-        (tmp_path / "work").mkdir()
-        home = Git(running, tmp_path / "work")
+    (tmp_path / "seed.yml").write_text(FORK)
+    (tmp_path / "work").mkdir()
+    with staged(tmp_path / "sandbox", seed=tmp_path / "seed.yml") as stage:
+        home = Git(stage.server, tmp_path / "work")
         home.clone("main")
         home.commit({"more.txt": "More\n"})
         home("push", "-q", "origin", "main")
-        pull = session.get(f"{root}/pulls/1").json()
+        pull = stage.get("/repos/octo/code/pulls/1")
         assert (pull["state"], pull["head"]["label"]) == ("open", "stranger:feature")
         assert (pull["head"]["repo"]["full_name"], pull["base"]["repo"]["full_name"]) == ("stranger/code", "octo/code")
-        assert session.get(f"{root}/git/ref/heads/feature").status_code == 404
-        assert [file["filename"] for file in session.get(f"{root}/pulls/1/files").json()] == ["README.md"]
+        assert [branch["name"] for branch in stage.get("/repos/octo/code/branches")] == ["main"]
+        assert [file["filename"] for file in stage.get("/repos/octo/code/pulls/1/files")] == ["README.md"]

@@ -22,56 +22,35 @@ def custom(resource: str, field: str, message: str, code: str = "custom") -> lis
     return [{"resource": resource, "code": code, "field": field, "message": message}]
 
 
-BODY_TOO_LONG = custom("Issue", "body", "body is too long (maximum is 65536 characters)")
+def too_long(resource: str, field: str, limit: int) -> list[dict[str, str]]:
+    return custom(resource, field, f"{field} is too long (maximum is {limit} characters)")
+
+
+def plain(resource: str, field: str, code: str, **more: str) -> list[dict[str, str]]:
+    return [{"resource": resource, "code": code, "field": field, **more}]
+
+
 COMMENT_TOO_LONG = custom("IssueComment", "data", "Body is too long (maximum is 65536 characters)", "unprocessable")
+BLANK_COMMENT = custom("IssueComment", "data", "Body cannot be blank", "unprocessable")
+MANY_LABELS = custom("Issue", "labels", "labels is too long (maximum is 100)")
 
 INVALID: list[tuple[str, str, Any, Any]] = [
-    ("POST", "issues", {"title": "x", "body": "b" * 65_537}, BODY_TOO_LONG),
-    ("PATCH", "issues/2", {"body": "b" * 65_537}, BODY_TOO_LONG),
-    ("POST", "issues", {"title": "t" * 257}, custom("Issue", "title", "title is too long (maximum is 256 characters)")),
-    ("POST", "issues", {"title": " "}, [{"resource": "Issue", "code": "missing_field", "field": "title"}]),
-    (
-        "POST",
-        "issues",
-        {"title": "x", "labels": MANY},
-        custom("Issue", "labels", "labels is too long (maximum is 100)"),
-    ),
-    (
-        "POST",
-        "issues",
-        {"title": "x", "labels": ["n" * 51]},
-        custom("Label", "name", "name is too long (maximum is 50 characters)"),
-    ),
-    ("POST", "labels", {"name": "BUG"}, [{"resource": "Label", "code": "already_exists", "field": "name"}]),
-    (
-        "PATCH",
-        "labels/bug",
-        {"new_name": "Wontfix"},
-        [{"resource": "Label", "code": "already_exists", "field": "name"}],
-    ),
-    ("POST", "labels", {"name": "n" * 51}, custom("Label", "name", "name is too long (maximum is 50 characters)")),
-    (
-        "POST",
-        "labels",
-        {"name": "n", "description": "d" * 101},
-        custom("Label", "description", "description is too long (maximum is 100 characters)"),
-    ),
+    ("POST", "issues", {"title": "x", "body": "b" * 65_537}, too_long("Issue", "body", 65536)),
+    ("PATCH", "issues/2", {"body": "b" * 65_537}, too_long("Issue", "body", 65536)),
+    ("POST", "issues", {"title": "t" * 257}, too_long("Issue", "title", 256)),
+    ("POST", "issues", {"title": " "}, plain("Issue", "title", "missing_field")),
+    ("POST", "issues", {"title": "x", "labels": MANY}, MANY_LABELS),
+    ("POST", "issues", {"title": "x", "labels": ["n" * 51]}, too_long("Label", "name", 50)),
+    ("POST", "labels", {"name": "BUG"}, plain("Label", "name", "already_exists")),
+    ("PATCH", "labels/bug", {"new_name": "Wontfix"}, plain("Label", "name", "already_exists")),
+    ("POST", "labels", {"name": "n" * 51}, too_long("Label", "name", 50)),
+    ("POST", "labels", {"name": "n", "description": "d" * 101}, too_long("Label", "description", 100)),
     *(
-        (
-            "POST",
-            "labels",
-            {"name": "n", "color": color},
-            [{"value": color, "resource": "Label", "code": "invalid", "field": "color"}],
-        )
+        ("POST", "labels", {"name": "n", "color": color}, plain("Label", "color", "invalid", value=color))
         for color in ("#ff0000", "fff", "gggggg", "ff0000\n")
     ),
     ("POST", "issues/2/comments", {"body": "b" * 65_537}, COMMENT_TOO_LONG),
-    (
-        "POST",
-        "issues/2/comments",
-        {"body": ""},
-        custom("IssueComment", "data", "Body cannot be blank", "unprocessable"),
-    ),
+    ("POST", "issues/2/comments", {"body": ""}, BLANK_COMMENT),
     ("GET", "issues?state=shut", None, [{"value": "shut", "resource": "Issue", "code": "invalid", "field": "state"}]),
 ]
 

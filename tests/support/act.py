@@ -162,24 +162,15 @@ class Bench:
             "ACCORD_HOME": str(self.home),
             "ARTIFACTS": str(artifacts),
         }
+        shared = {**(secrets or {}), "GITHUB_TOKEN": token}
         pinned = [f"accord-ci/accord@{commit}" for commit in sorted(set(_OURS.findall(workflow)))]
         folders = {**dict.fromkeys([PUBLISHED, *pinned], self.published), **self.stand_ins}
         command = [
             *(str(ACT), event, "--directory", str(consumer), "--platform", "ubuntu-latest=-self-hosted"),
-            *(
-                "--eventpath",
-                str(payload),
-                "--json",
-                "--rm",
-                "--no-cache-server",
-                "--insecure-secrets",
-            ),  # a secret in the log must not hide
+            *("--eventpath", str(payload), "--json", "--rm", "--no-cache-server"),
+            "--insecure-secrets",  # a secret in the log must not hide
             *("--action-cache-path", str(directory / "act")),
-            *(
-                part
-                for name, value in {**(secrets or {}), "GITHUB_TOKEN": token}.items()
-                for part in ("--secret", f"{name}={value}")
-            ),
+            *(part for name, value in shared.items() for part in ("--secret", f"{name}={value}")),
             *(part for name, value in variables.items() for part in ("--env", f"{name}={value}")),
             *(("--job", job) if job else ()),
             *(part for name, folder in folders.items() for part in ("--local-repository", f"{name}={folder}")),

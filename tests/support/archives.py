@@ -25,8 +25,4 @@ def with_entry(name: str, content: bytes = b"x", *, mode: int = 0o100644, flags:
         info.external_attr = mode << 16
         archive.writestr(info, content)
         archive.infolist()[-1].flag_bits |= flags
-    return (
-        packed.getvalue().replace(name.replace("\0", "~").encode(), name.encode())
-        if "\0" in name
-        else packed.getvalue()
-    )
+    return packed.getvalue().replace(name.replace("\0", "~").encode(), name.encode())

@@ -9,7 +9,7 @@ from __future__ import annotations
 import os
 import re
 from collections.abc import Callable, Iterator
-from functools import wraps
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -23,7 +23,18 @@ Contents = dict[str, bytes]
 COUNTED = ("read", "create", "replace", "sync", "append")
 
 
-class FaultyDisk(Disk):
+class WatchedDisk(Disk):
+    """A real disk on which ``around`` makes each call."""
+
+    def __getattribute__(self, name: str) -> Any:
+        found = super().__getattribute__(name)
+        return partial(self.around, name, found) if name in COUNTED else found
+
+    def around(self, name: str, call: Callable[..., Any], *arguments: Any) -> Any:
+        raise NotImplementedError
+
+
+class FaultyDisk(WatchedDisk):
     """A real disk that asks ``accident`` before each call; ``calls`` names those that were made."""
 
     def __init__(self, accident: Callable[[FaultyDisk, str], None] = lambda disk, call: None) -> None:
@@ -31,19 +42,11 @@ class FaultyDisk(Disk):
         self.calls: list[str] = []
         self.writes_half = False
 
-    def __getattribute__(self, name: str) -> Any:
-        found = super().__getattribute__(name)
-        if name not in COUNTED:
-            return found
-
-        @wraps(found)
-        def counted(*arguments: Any) -> Any:
-            self.calls.append(name)
-            self.writes_half = False
-            self.accident(self, name)
-            return found(*arguments)
-
-        return counted
+    def around(self, name: str, call: Callable[..., Any], *arguments: Any) -> Any:
+        self.calls.append(name)
+        self.writes_half = False
+        self.accident(self, name)
+        return call(*arguments)
 
     def create(self, path: Path, data: bytes) -> None:
         super().create(path, data[: len(data) // 2] if self.writes_half else data)
@@ -72,30 +75,23 @@ def fails(call: str, number: int, *, times: int = 1_000_000) -> Callable[[Faulty
     return accident
 
 
-class LastCall(Disk):
+class LastCall(WatchedDisk):
     """A real disk on which the process ends, as by SIGKILL: before, in the middle of, or after its n-th call."""
 
     def __init__(self, nth: int, moment: str) -> None:
         self.left = nth
         self.moment = moment
 
-    def __getattribute__(self, name: str) -> Any:
-        found = super().__getattribute__(name)
-        if name not in COUNTED:
-            return found
-
-        def counted(*arguments: Any) -> Any:
-            self.left -= 1
-            if self.left or self.moment == "after":
-                result = found(*arguments)
-            elif self.moment == "within" and name in ("create", "append"):
-                path, data, *more = arguments
-                result = getattr(Disk, name)(self, path, data[: len(data) // 2], *more)
-            if not self.left:
-                os._exit(77)
-            return result
-
-        return counted
+    def around(self, name: str, call: Callable[..., Any], *arguments: Any) -> Any:
+        self.left -= 1
+        if self.left or self.moment == "after":
+            result = call(*arguments)
+        elif self.moment == "within" and name in ("create", "append"):
+            path, data, *more = arguments
+            result = getattr(Disk, name)(self, path, data[: len(data) // 2], *more)
+        if not self.left:
+            os._exit(77)
+        return result
 
 
 def contents(folder: Path) -> Contents:
@@ -108,7 +104,7 @@ def timeless(folder: Path) -> Contents:
     return {name: _MOMENT.sub(b"(moment)", raw) for name, raw in contents(folder).items()}
 
 
-class CrashImages(Disk):
+class CrashImages(WatchedDisk):
     """A real disk that keeps what ``folder`` holds before, in the middle of, and after each call.
 
     ``kept`` has an image for each call, counted from 1, and point in it; only writes have a middle.
@@ -119,21 +115,14 @@ class CrashImages(Disk):
         self.nth = 0
         self.kept: dict[tuple[int, str], Contents] = {}
 
-    def __getattribute__(self, name: str) -> Any:
-        found = super().__getattribute__(name)
-        if name not in COUNTED:
-            return found
-
-        def counted(*arguments: Any) -> Any:
-            self.nth += 1
-            self.keep("before")
-            if name in ("create", "append"):
-                self.keep_half(name, *arguments)
-            result = found(*arguments)
-            self.keep("after")
-            return result
-
-        return counted
+    def around(self, name: str, call: Callable[..., Any], *arguments: Any) -> Any:
+        self.nth += 1
+        self.keep("before")
+        if name in ("create", "append"):
+            self.keep_half(name, *arguments)
+        result = call(*arguments)
+        self.keep("after")
+        return result
 
     def keep(self, moment: str) -> None:
         self.kept[self.nth, moment] = contents(self.folder)

@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     from accord.missions.models import ExecutionMode
 
 SLUG = "078-ships"
+_WHO = ("AUTHOR_NAME", "AUTHOR_EMAIL", "COMMITTER_NAME", "COMMITTER_EMAIL")
 NOW = datetime(2026, 5, 4, 12, 0, tzinfo=UTC)
 
 
@@ -95,11 +96,7 @@ class Project:
             **{name: value for name, value in os.environ.items() if not name.startswith("GIT_")},
             "GIT_CONFIG_GLOBAL": os.devnull,
             "GIT_CONFIG_NOSYSTEM": "1",
-            **{
-                f"GIT_{who}_{what}": f"{what}@example.org"
-                for who in ("AUTHOR", "COMMITTER")
-                for what in ("NAME", "EMAIL")
-            },
+            **{f"GIT_{who}": "person@example.org" for who in _WHO},
             "GIT_AUTHOR_DATE": stamp,
             "GIT_COMMITTER_DATE": stamp,
         }

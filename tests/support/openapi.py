@@ -33,54 +33,35 @@ NULL_ALL_THE_SAME = {
 }
 """Where GitHub answers null although its description does not say so: outdated comments, comments on a file, labels."""
 
+
+def _json(schema: dict[str, Any]) -> dict[str, Any]:
+    return {"content": {"application/json": {"schema": schema}}}
+
+
+_REPOSITORY = [{"$ref": f"#/components/parameters/{name}"} for name in ("owner", "repo")]
+_MOVED = {"description": "", "headers": {"Location": {"schema": {"type": "string"}}}}
+_QUERY = {"query": {"type": "string"}, "variables": {"type": ["object", "null"]}}
+_ERRORS = {"type": "array", "items": {"type": "object", "required": ["message"]}}
+_ANSWER = {
+    "type": "object",
+    "anyOf": [{"required": ["data"]}, {"required": ["errors"]}],
+    "properties": {"errors": _ERRORS},
+}
 ADDED: dict[str, Any] = {
-    "/repos/{owner}/{repo}/actions/artifacts/{artifact_id}/{archive_format}": {
-        "get": {
-            "operationId": "actions/download-artifact",
-            "parameters": [{"$ref": "#/components/parameters/owner"}, {"$ref": "#/components/parameters/repo"}],
-            "responses": {"302": {"description": "", "headers": {"Location": {"schema": {"type": "string"}}}}},
-        }
-    },
-    "/repos/{owner}/{repo}/actions/jobs/{job_id}/logs": {
-        "get": {
-            "operationId": "actions/download-job-logs-for-workflow-run",
-            "parameters": [{"$ref": "#/components/parameters/owner"}, {"$ref": "#/components/parameters/repo"}],
-            "responses": {"302": {"description": "", "headers": {"Location": {"schema": {"type": "string"}}}}},
-        }
-    },
-    "/graphql": {
-        "post": {
-            "operationId": "graphql",
-            "requestBody": {
-                "required": True,
-                "content": {
-                    "application/json": {
-                        "schema": {
-                            "type": "object",
-                            "required": ["query"],
-                            "properties": {"query": {"type": "string"}, "variables": {"type": ["object", "null"]}},
-                        }
-                    }
-                },
-            },
-            "responses": {
-                "200": {
-                    "description": "",
-                    "content": {
-                        "application/json": {
-                            "schema": {
-                                "type": "object",
-                                "anyOf": [{"required": ["data"]}, {"required": ["errors"]}],
-                                "properties": {
-                                    "errors": {"type": "array", "items": {"type": "object", "required": ["message"]}}
-                                },
-                            }
-                        }
-                    },
-                }
-            },
-        }
-    },
+    f"/repos/{{owner}}/{{repo}}/actions/{path}": {
+        "get": {"operationId": name, "parameters": _REPOSITORY, "responses": {"302": _MOVED}}
+    }
+    for path, name in (
+        ("artifacts/{artifact_id}/{archive_format}", "actions/download-artifact"),
+        ("jobs/{job_id}/logs", "actions/download-job-logs-for-workflow-run"),
+    )
+}
+ADDED["/graphql"] = {
+    "post": {
+        "operationId": "graphql",
+        "requestBody": {"required": True, **_json({"type": "object", "required": ["query"], "properties": _QUERY})},
+        "responses": {"200": {"description": "", **_json(_ANSWER)}},
+    }
 }
 """Operations that the extract lacks, by GitHub's documentation."""
 

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import subprocess
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
 import pytest
+from support.implementations import clone
 from support.stage import Stage, staged
 from support.trees import commit, git
 
@@ -48,13 +48,7 @@ class Workshop:
         return Remote(url, self.stage.server.url, token or self.stage.server.token, clock or self.stage.clock)
 
     def clone(self, name: str, branch: str = "feature") -> Path:
-        url = f"{self.stage.server.url.replace('http://', f'http://x:{self.stage.server.token}@')}"
-        subprocess.run(
-            ["git", "clone", "-q", "-b", branch, f"{url}/{self.stage.repository}.git", str(self.folder / name)],
-            check=True,
-            capture_output=True,
-        )
-        return self.folder / name
+        return clone(self.stage, self.folder / name, branch)
 
     def person_commits(self, path: str, text: str, branch: str = "feature") -> str:
         """Let a person push a commit."""
