@@ -103,6 +103,7 @@ HOSTILE = {
         "[^1]:Close\n[^1]/r#2",
         "[^1]:C·lose\n[^1]/r#2",
     ),
+    "a keyword above a rule that only one reader takes for a table": ("Fix\n-|\n#1", "F·ix\n-|\n#1"),
     "a keyword with emphasis inside": ("F*i*xes #1", "F·*i*xes #1"),
     "a keyword with a link inside": ("Fi[x](/y)es #1", "F·i[x](/y)es #1"),
     # commands
@@ -141,6 +142,18 @@ HOSTILE = {
     "a tag as a row of a table begins an HTML block": (
         "a | b\n-|-\n</pre>\n| <?x",
         "a | b\n-|-\n&lt;/pre>\n| &lt;?x",
+    ),
+    "a tag as a row of what only one reader takes for a table": (
+        "x\n-|\n<b>\n~~~@a\n~~~",
+        "x\n-|\n&lt;b>\n~~~@a\n~~~",
+    ),
+    "a tag on a line that a quote goes on with": (
+        "> x\n<b>\n~~~@a\n~~~",
+        "> x\n&lt;b>\n~~~@a\n~~~",
+    ),
+    "a tag on a line that a footnote goes on with": (
+        "[^1]: x\n<b>\n~~~@a\n~~~",
+        "[^1]: x\n&lt;b>\n~~~@a\n~~~",
     ),
     "a tag below a definition": ("[1]: /x\n\t<i onerror>", "\\[1]: /x\n\t&lt;i onerror>"),
     # comments, markers
@@ -207,6 +220,7 @@ HOSTILE = {
         "[<-http://github.com>](http://x.test)",
         "\\[<-http://github.com>](http://x.test)",
     ),
+    "a definition with an open bracket": ("[x]: javascript:(\n[x]", "\\[x]: javascript:(\n[x]"),
     "a backslash does not end a host": ("https://github.com\\@x.test", "https:·//github.com\\@·x.test"),
     "a bracket does not end an address": (
         "https://x.test/[ ](https://github.com)@x.test",

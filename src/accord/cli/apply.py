@@ -16,8 +16,8 @@ from accord.cli.options import (
     Lines,
     dry_run_option,
     format_option,
+    posting_options,
     pull_option,
-    repository_options,
     root_option,
     together,
     work_item_option,
@@ -67,7 +67,7 @@ kind_options = together(
 @dry_run_option
 @click.option("--receipt", type=click.Path(path_type=Path), help="Also write the JSON receipt to this file.")
 @kind_options
-@repository_options
+@posting_options
 @format_option
 @click.pass_context
 def apply(

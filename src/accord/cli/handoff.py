@@ -12,9 +12,9 @@ from accord.cli.options import (
     Choice,
     dry_run_option,
     format_option,
+    posting_options,
     pull_option,
     reading_options,
-    repository_options,
     together,
     work_item_option,
 )
@@ -67,7 +67,7 @@ _issue_option = work_item_option("The handoff of work item N, instead of a file.
     help="Stage whose artifacts the handoff must have.",
 )
 @dry_run_option
-@repository_options
+@posting_options
 @format_option
 @click.pass_context
 def gate(ctx: click.Context, /, pull: int, work_item: int | None, target: str, dry_run: bool, **more: Any) -> None:
@@ -112,7 +112,7 @@ def gate(ctx: click.Context, /, pull: int, work_item: int | None, target: str, d
 @_issue_option
 @click.option("--again", is_flag=True, help="Send again what GitHub refused before.")
 @dry_run_option
-@repository_options
+@posting_options
 @format_option
 @click.pass_context
 def dispatch(ctx: click.Context, /, file: str | None, issue: int | None, again: bool, **more: Any) -> None:
@@ -167,7 +167,7 @@ _writing_options = together(
     _issue_option,
     click.option("--adopt", is_flag=True, help="Trust the block in the issue's body where it has no ref."),
     dry_run_option,
-    repository_options,
+    posting_options,
     format_option,
 )
 

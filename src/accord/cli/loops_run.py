@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from accord.cli.loops_output import HISTORY, LoopOptions, report_sweep, report_turn, turn_options
-from accord.cli.options import format_option, repository_options
+from accord.cli.options import format_option, posting_options
 from accord.cli.sources import github_for, read_bytes
 from accord.core.clock import SystemClock
 from accord.core.errors import WrongUsage
@@ -54,7 +54,7 @@ def add_run(group: click.Group, name: str) -> None:
     Without --pull, start --dispatch-workflow for each open pull request that the loop is on for. The same command
     continues after an interruption, and changes nothing after a success. Exits 0 when there is nothing to do, too.
     """
-    group.command("run")(turn_options(format_option(repository_options(run))))
+    group.command("run")(turn_options(format_option(posting_options(run))))
 
 
 def _run(name: str, options: LoopOptions, connection: Connection, output_format: str) -> None:
@@ -96,7 +96,7 @@ def _context(options: LoopOptions, connection: Connection, run_dir: Path) -> Loo
         run_id=os.environ.get("GITHUB_RUN_ID") or local_id,
         agents=registry.enabled_agents(options.agent),
         clock=SystemClock(),
-        redact=redactor_for(os.environ),
+        redact=redactor_for(os.environ, hosts=registry.allowed_hosts),
         token=token_facts(os.environ),
         minutes=options.max_runtime_minutes,
         bots=tuple(registry.review_bots),

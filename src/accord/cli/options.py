@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import re
 from collections.abc import Callable, Iterable
 from pathlib import Path
@@ -112,6 +113,25 @@ _sandbox = click.option(
 _identity = click.option(
     "--identity", default="", metavar="LOGIN", help="The token's account; only for tokens of other apps."
 )
+
+
+def _allow_hosts(_ctx: click.Context, _param: click.Parameter, value: str) -> None:
+    """Add hosts to ``ACCORD_ALLOWED_HOSTS``, which everything that makes a text fit to be posted reads."""
+    for host in value.replace(",", " ").split():
+        if not re.fullmatch(r"(?:\*\.)?[a-z0-9-]+(?:\.[a-z0-9-]+)*|\*", host, re.IGNORECASE):
+            raise click.BadParameter(f"`{host[:80]}` is not a host. Use `img.example.org` or `*.example.org`.")
+    if value:
+        os.environ["ACCORD_ALLOWED_HOSTS"] = f"{os.environ.get('ACCORD_ALLOWED_HOSTS', '')} {value}".strip()
+
+
+_allowed_hosts = click.option(
+    "--allowed-hosts",
+    default="",
+    metavar="HOSTS",
+    expose_value=False,
+    callback=_allow_hosts,
+    help="Hosts that images in posted texts may come from.",
+)
 _max_wait = click.option(
     "--max-wait",
     type=click.IntRange(min=0),
@@ -123,6 +143,9 @@ _max_wait = click.option(
 
 repository_options = together(_repo, _sandbox, _identity, _max_wait)
 """Options of a command that writes to one repository."""
+
+posting_options = together(_repo, _sandbox, _identity, _allowed_hosts, _max_wait)
+"""Options of a command that posts texts in one repository."""
 
 reading_options = together(_repo, _sandbox, _max_wait)
 """Options of a command that only reads one repository."""

@@ -21,7 +21,7 @@ from accord.cli.options import (
     Lines,
     dry_run_option,
     format_option,
-    repository_options,
+    posting_options,
     together,
 )
 from accord.cli.output import one_line
@@ -186,7 +186,7 @@ def run_with_output(request: RunRequest, stop: StopSignals) -> RunRecord:
 @click.option("--outputs", type=FILE, help="File to write the outputs to as well, as JSON.")
 @click.option("--fail", is_flag=True, help="Exit with the run's exit code instead of 0.")
 @dry_run_option
-@repository_options
+@posting_options
 @format_option
 @click.pass_context
 def publish(ctx: click.Context, /, run_dir: Path, author: str, outputs: Path | None, **options: Any) -> None:

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, Literal
 
 import click
 
-from accord.cli.options import Choice, repository_options
+from accord.cli.options import Choice, posting_options
 from accord.cli.output import one_line
 from accord.cli.session_output import ChangeOptions, change_options, folder_argument, run_change
 from accord.cli.sources import github_for, standard_input
@@ -37,7 +37,7 @@ _HINTS = {
 @click.option("--category", type=Choice(["security"], False), help="Mark a security question, for the user alone.")
 @click.option("--options", "choices", multiple=True, help="Possible answer (repeatable).")
 @click.option("--issue", type=click.IntRange(min=1), metavar="N", help="Ask in a comment on this issue.")
-@repository_options
+@posting_options
 @change_options
 def ask_question(
     options: ChangeOptions, /, folder: Path, questions: Sequence[str], decision_id: str, issue: int | None, **more: Any
@@ -69,7 +69,7 @@ def ask_question(
 @click.argument("answers", metavar="[ID=TEXT]…", nargs=-1)
 @click.option("--final", is_flag=True, help="Cancel the questions left open, except gates and security.")
 @click.option("--from-issue", "issue", type=click.IntRange(min=1), metavar="N", help="Read answers from comments.")
-@repository_options
+@posting_options
 @change_options
 def answer_questions(
     options: ChangeOptions, /, folder: Path, answers: Sequence[str], final: bool, issue: int | None, **access: Any

@@ -132,6 +132,7 @@ class Registry(BaseModel):
     default_agent: str | None = Field(None, description="The agent if none is named.")
     keepalive_marker_prefix: str | None = Field(None, description="Kept for other tools.")
     review_bots: list[Word] = Field([], description="Logins of bots whose review threads an agent answers.")
+    allowed_hosts: list[Word] = Field([], description="Hosts that images in texts of the loops may come from.")
     agents: dict[str, Agent] = Field(description="The agents by name.")
 
     def agent(self, name: str) -> Agent:

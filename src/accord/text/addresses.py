@@ -77,7 +77,9 @@ def allowed_hosts(environment: Mapping[str, str], hosts: Iterable[str] = ()) -> 
     """Return the hosts that images may come from: GitHub's own, those of ``ACCORD_ALLOWED_HOSTS``, and these."""
     server = _host_of(_authority_of(_plain(environment.get("GITHUB_SERVER_URL", ""))))
     given = environment.get("ACCORD_ALLOWED_HOSTS", "").replace(",", " ").lower().split()
-    return tuple(dict.fromkeys((*GITHUB_HOSTS, *((server, f"*.{server}") if server else ()), *given, *hosts)))
+    return tuple(
+        dict.fromkeys((*GITHUB_HOSTS, *((server, f"*.{server}") if server else ()), *given, *map(str.lower, hosts)))
+    )
 
 
 def is_lookalike(authority: str) -> bool:

@@ -11,7 +11,7 @@ from accord.text.addresses import is_misleading, is_safe_address
 from accord.text.hidden import hidden_runs, in_place_of
 from accord.text.html import html_parts, is_allowed_tag, link_of_tag
 from accord.text.images import image_edits
-from accord.text.regions import Prose, is_odd_label
+from accord.text.regions import TABLE_RULE, Prose, is_odd_label
 from accord.text.words import (
     CODE,
     ISSUE_LINK,
@@ -42,6 +42,7 @@ _LINK_END = re.compile(r"</a", re.IGNORECASE)
 _LONGEST_LABEL = 2000
 _MARKER_LABEL = re.compile(r"[\s\\]*accord\b", re.IGNORECASE)
 _MARKER_LINE = re.compile(r"^[ \t]*(\[)(?=[\s\\]*accord\b[^\]\n]*\]:)", re.IGNORECASE | re.MULTILINE)
+_LIKE_DEFINITION = re.compile(r"\s*(?=\[(?:[^\[\]\\]|\\.){1,1000}\]:\s*\S)", re.DOTALL)
 _STRAY = re.compile(r"<(?=!--)|(?:^[ \t]*)<(?=[A-Za-z/!?])", re.MULTILINE)
 _NOTE = re.compile(r"\[\^(?:(?!\[\^)[^\]\s])++\]")
 _ANY_TAG = re.compile(r"<(?=[A-Za-z/!?])")
@@ -98,6 +99,8 @@ def _prose_edits(page: ParsedMarkdown, prose: Prose) -> tuple[list[Edit], View]:
     sure = [hole for hole in holes if hole.new == TAG or hole.end <= prose.doubt]
     bracket = "&#91;" if prose.is_html else "\\["
     edits += (Edit(hit.start(1), hit.end(1), bracket, "markers") for hit in _MARKER_LINE.finditer(content))
+    if not prose.is_html and (note := _LIKE_DEFINITION.match(content)):  # cmark-gfm takes "(" in an address for one
+        edits.append(Edit(note.end(), note.end() + 1, "\\[", "links"))
     edits += entity_edits(content, sure, is_html=prose.is_html)
     view = as_rendered(content, holes, has_escapes=not prose.is_html)
     images = [Replacement(span.start, span.end, LINK) for span in prose.spans if span.kind == "image"]
@@ -116,7 +119,8 @@ def _prose_edits(page: ParsedMarkdown, prose: Prose) -> tuple[list[Edit], View]:
         if not _before_on_line(page.text, prose.source(edit.start)).strip()
     )
     notes = [Replacement(*hit.span(), "1") for hit in _NOTE.finditer(content)] if page.footnotes else []
-    return edits, as_rendered(content, [*holes, *images, *notes], has_escapes=not prose.is_html)
+    rules = [] if prose.doubt else [Replacement(*hit.span(), "") for hit in TABLE_RULE.finditer(content)]
+    return edits, as_rendered(content, [*holes, *images, *notes, *rules], has_escapes=not prose.is_html)
 
 
 def _before_on_line(text: str, position: int) -> str:
@@ -178,18 +182,25 @@ def _is_mail(span: InlineSpan) -> bool:
     return ":" not in (span.address or "")
 
 
-def _is_line(page: ParsedMarkdown, prose: Prose, span: InlineSpan) -> bool:
-    """Return whether a tag is all of a line: in a table, cmark-gfm takes it for the start of an HTML block."""
+def _may_begin_block(page: ParsedMarkdown, prose: Prose, span: InlineSpan) -> bool:
+    """Return whether cmark-gfm may take a tag for the start of an HTML block.
+
+    It does so in a table, and on a line that goes on with a paragraph of a quote or list without its marks.
+    """
     start = prose.source(span.start)
     line = page.lines[bisect_right(page.lines, start, key=itemgetter(0)) - 1]
-    return page.text[line[0] : line[1]].strip(" \t>") + ">" == prose.content[span.start : span.end]
+    if page.text[line[0] : line[1]].strip(" \t>") + ">" != prose.content[span.start : span.end]:
+        return False
+    first, own = (_before_on_line(page.text, place).expandtabs(4) for place in (prose.source(0), start))
+    is_lazy = own.count(">") < first.count(">") or len(own) < len(first) - first.endswith("> ")
+    return prose.is_cell or not prose.doubt or is_lazy
 
 
 def _tag_edits(page: ParsedMarkdown, prose: Prose, span: InlineSpan) -> Iterator[Edit]:
     tag = prose.content[span.start : span.end]
     if tag.startswith("<!--"):
         yield Edit(span.start, span.end, "", "markers" if IMITATION.match(tag) else "comments")
-    elif not is_allowed_tag(tag) or (prose.is_cell and _is_line(page, prose, span)):
+    elif not is_allowed_tag(tag) or _may_begin_block(page, prose, span):
         yield Edit(span.start, span.start + 1, "&lt;", "html")
     elif _misleads(page, prose, span.start, span.end):
         yield Edit(span.start, span.start + 1, "&lt;", "links")

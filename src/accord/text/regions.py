@@ -34,7 +34,9 @@ _BACKTICK_IN_ADDRESS = re.compile(r"(?<![^)\s])(?:(?!\]\()[^)\s])*+(\]\()[^)\s`]
 _NOTE = re.compile(r"\[(\^(?:(?!\[\^)[^\]\s])++)\]|\[\^")
 _ADDRESS = re.compile(r"(?:://|www\.)[^\s<]*", re.IGNORECASE)
 _SWALLOWED = re.compile(r"[`\\]")
-_TABLE_RULE = re.compile(r"^[ \t]*[|:-][ \t|:-]*$", re.MULTILINE)
+TABLE_RULE = re.compile(r"^[ \t]*[|:-][ \t|:-]*$", re.MULTILINE)
+"""The row below the head of a table, or something like it."""
+
 _INDENTED = re.compile(r"[ >]*(?: {4}|\t)[ \t]*\S")
 _NESTED_BRACKETS = re.compile(r"(?:\[[^\[\]]*){15}")
 _MANY_BRACKETS = re.compile(r"(?:\[[^\[\]]*){64}")
@@ -176,7 +178,7 @@ def _doubt(page: ParsedMarkdown, token: Token, spans: Sequence[InlineSpan]) -> i
         return len(content)
     first, last = token.map or (0, 0)
     row = page.line(first) if last - first == 1 else ""
-    if _TABLE_RULE.search(content) or _NESTED_BRACKETS.search(content) or "\\\\|" in row:
+    if TABLE_RULE.search(content) or _NESTED_BRACKETS.search(content) or "\\\\|" in row:
         return 0
     outside = _without_code(content, spans)
     backticks = filter(None, (_BACKTICK_IN_LABEL.search(content), _BACKTICK_IN_ADDRESS.search(content)))
@@ -263,7 +265,7 @@ def _lines_above_tables(page: ParsedMarkdown) -> set[int]:
     is_above = False
     for number in reversed(range(len(page.lines))):
         line = page.line(number).strip(" \t>")
-        is_above = bool(line) and (is_above or (bool(_TABLE_RULE.fullmatch(line)) and line.strip("- \t") != ""))
+        is_above = bool(line) and (is_above or (bool(TABLE_RULE.fullmatch(line)) and line.strip("- \t") != ""))
         if is_above:
             found.add(number)
     return found

@@ -84,7 +84,7 @@ _REFERENCE = (
     rf"(?:#{_JOINED}[0-9]|{_JOINED.join('GH-')}{_JOINED}[0-9]|[\w.{_MARKUP}-]{{0,100}}/[\w.{_MARKUP}-]{{1,100}}#{_JOINED}[0-9]"
     rf"|{_ISSUE_PATH}|[^\[\]\n{CODE}]{{0,200}}{ISSUE_LINK})"
 )
-_CLOSING = re.compile(rf"{_KEYWORD}(?=(?:[\s:(<\"'\\{_MARKUP}]++{_REFERENCE}|#[0-9]))", re.IGNORECASE)
+_CLOSING = re.compile(rf"{_KEYWORD}(?=(?:[\s:(<\"'\\|{_MARKUP}]++{_REFERENCE}|#[0-9]))", re.IGNORECASE)
 _ISSUE_ADDRESS = re.compile(_ISSUE_PATH, re.IGNORECASE)
 _MENTION = re.compile(rf"@(?={_JOINED}[A-Za-z0-9])")
 _MAIL_DOMAIN = re.compile(r"@[A-Za-z0-9-]+(?:\.[A-Za-z0-9-]+)+(?!\w)")
