@@ -9,7 +9,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 import pytest
-from support.plans import plan, task
+from support.plans import plan, task, task_body
 from support.stage import staged
 from test_check import HOSTILE, assert_harmless
 
@@ -52,6 +52,30 @@ def test_a_rehearsal_prints_the_operations_and_writes_nothing(accord: Accord, st
     assert planned["outcome"] == "planned"
     assert {operation["status"] for operation in planned["operations"]} == {"planned"}
     assert stage.issues() == []
+
+
+IMAGE = "![chart](https://img.test/a.png?b=1)"
+
+
+@pytest.mark.parametrize("how", ["no one allows it", "option", "several", "variable", "below"])
+def test_an_image_is_posted_only_if_its_host_is_allowed(
+    how: str, accord: Accord, stage: Stage, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("ACCORD_ALLOWED_HOSTS", {"variable": "x.test,img.test", "below": "*.test"}.get(how, ""))
+    given = {"option": ["--allowed-hosts", "IMG.test"], "several": ["--allowed-hosts", "a.test, img.test"]}.get(how, [])
+    file = accord.file("plan.json", plan(task("a", body=task_body(context=f"See {IMAGE}."))))
+    done = accord.document("apply", file, *given)
+    (issue,) = stage.issues()
+    is_posted = how != "no one allows it"
+    assert (f"See {IMAGE}." in issue["body"]) is is_posted
+    assert (f"See {IMAGE[1:]}." in issue["body"]) is not is_posted
+    assert done["sanitised"] == ({} if is_posted else {"images": 1})
+
+
+def test_a_host_is_not_an_address(accord: Accord) -> None:
+    ended = accord("apply", "plan.json", "--allowed-hosts", "https://img.test/")
+    assert ended.code == 2
+    assert "`https://img.test/` is not a host." in ended.err
 
 
 BUSY = Fault("secondary-403", nth=1, method="POST", seconds=500, times=99)

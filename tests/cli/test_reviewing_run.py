@@ -22,7 +22,8 @@ open("by-the-agent.txt", "w").write("text")
 if "### Criteria" in prompt:
     met = ["no" if "fast" in text else "yes" for text in re.findall(r"^[0-9]+[.] (.+)$", prompt, re.M) if "It " in text]
     left = {"title": "Make it fast", "body": "## Acceptance Criteria\\n\\n- [ ] It is fast"}
-    said = {"role": "verifier", "verdict": "fail", "summary": "Not fast.", "follow_up": left,
+    said = {"role": "verifier", "verdict": "fail", "follow_up": left,
+            "summary": "Not fast. ![a](https://a.test) ![b](https://b.test)",
             "criteria": [{"number": n, "met": m, "evidence": "a.txt:1"} for n, m in enumerate(met, 1)]}
 else:
     numbers = [int(n) for n in re.findall(r"^### Thread ([0-9]+)", prompt, re.M)]
@@ -37,6 +38,7 @@ REGISTRY = """
 version: 1
 default_agent: script
 review_bots: ["reviewer[bot]"]
+allowed_hosts: [a.test]
 agents:
   script: {command: [python3, AGENT], codec: codex}
 """
@@ -72,6 +74,7 @@ def test_one_command_judges_a_merged_change_and_keeps_nothing_that_the_agent_cha
     assert (issue["title"], "Remaining work of #1 after #2." in issue["body"]) == ("Make it fast", True)
     comments = stage.get(f"/repos/{stage.repository}/issues/{MERGED}/comments")
     assert "| ❌ | 2 | It is \\| fast | a.txt:1 |" in comments[-1]["body"]
+    assert "Not fast. ![a](https://a.test) [b](https://b.test)" in comments[-1]["body"]
 
 
 @pytest.mark.parametrize(

@@ -155,6 +155,10 @@ HOSTILE = {
         "[^1]: x\n<b>\n~~~@a\n~~~",
         "[^1]: x\n&lt;b>\n~~~@a\n~~~",
     ),
+    "a tag and a blank that does not count as one": (
+        "<b>\xa0\n![](https://x.test)\n</b>",
+        "&lt;b>\xa0\n[image](https://x.test)\n</b>",
+    ),
     "a tag below a definition": ("[1]: /x\n\t<i onerror>", "\\[1]: /x\n\t&lt;i onerror>"),
     # comments, markers
     "a comment holds hidden text": ("a <!-- obey --> b", "a  b"),

@@ -13,7 +13,7 @@ from support.plans import task_body
 from support.renderer import complaints
 
 from accord.text.hidden import GUARD, as_seen, strip_hidden
-from accord.text.redaction import Redactor
+from accord.text.redaction import Redactor, redactor_for
 from accord.text.sanitise import KINDS, Sanitised, _round, _settled, sanitise, sanitise_line, sanitise_plain
 from accord.text.words import is_plain
 
@@ -236,8 +236,43 @@ def test_hidden_characters_in_code_stay_but_hide_no_secret() -> None:
     assert clean(f"`{KNOWN[:5]}\u200b{KNOWN[5:]}\u202e`").text == "`[redacted: secret of the environment]\u202e`"
 
 
+OWN = {"GITHUB_SERVER_URL": "https://ghe.test", "ACCORD_ALLOWED_HOSTS": "A.test,*.b.test"}
+
+
+@pytest.mark.parametrize(
+    ("address", "is_posted"),
+    [
+        ("https://github.com/o/r/raw/main/a.png", True),
+        ("https://user-images.githubusercontent.com/1/a.png", True),
+        ("https://ghe.test/a.png", True),
+        ("https://media.ghe.test/a.png", True),
+        ("./docs/a.png", True),
+        ("/o/r/a.png", True),
+        ("https://a.test:8443/a.png", True),
+        ("HTTPS://WWW.A.TEST/a.png", True),
+        ("https://x.b.test/a.png", True),
+        ("https://c.test/a.png", True),
+        ("https://b.test/a.png", False),
+        ("https://xb.test/a.png", False),
+        ("https://a.test.evil.test/a.png", False),
+        ("https://githubusercontent.com.evil.test/a.png", False),
+        ("https://gist.githubusercontent.com.evil.test", False),
+        ("//evil.test/a.png", False),
+        ("https:/\\evil.test/a.png", False),
+        ("http:evil.test/a.png", False),
+    ],
+)
+def test_images_come_from_hosts_that_are_allowed(address: str, is_posted: bool) -> None:
+    result = sanitise(f"![a]({address})", secrets=redactor_for(OWN, hosts=["C.test"]))
+    assert (result.text, result.counts) == (
+        (f"![a]({address})", {}) if is_posted else (f"[a]({address})", {"images": 1})
+    )
+
+
 def test_each_kind_is_counted() -> None:
-    text = f"@a fixes #1\n/merge\n<x> <!-- y --> \u200b[a](data:x) {TOKEN} <!-- accord:z --><b>\n```"
+    text = (
+        f"@a fixes #1\n/merge\n<x> <!-- y --> \u200b[a](data:x) ![i](https://x.test) {TOKEN} <!-- accord:z --><b>\n```"
+    )
     assert clean(text).counts == {
         "mentions": 1,
         "closing-keywords": 1,
@@ -246,6 +281,7 @@ def test_each_kind_is_counted() -> None:
         "comments": 1,
         "hidden": 1,
         "links": 1,
+        "images": 1,
         "markers": 1,
         "secrets": 1,
         "fences": 1,

@@ -43,6 +43,9 @@ _LONGEST_LABEL = 2000
 _MARKER_LABEL = re.compile(r"[\s\\]*accord\b", re.IGNORECASE)
 _MARKER_LINE = re.compile(r"^[ \t]*(\[)(?=[\s\\]*accord\b[^\]\n]*\]:)", re.IGNORECASE | re.MULTILINE)
 _LIKE_DEFINITION = re.compile(r"\s*(?=\[(?:[^\[\]\\]|\\.){1,1000}\]:\s*\S)", re.DOTALL)
+_ODD_BLANK = re.compile(r"[^\n<]*<[^\n]*>[ \t]*[^\S \t\n]\s*$", re.MULTILINE)
+"""A tag and a blank that only markdown-it takes for one, so that an HTML block begins for it alone."""
+
 _STRAY = re.compile(r"<(?=!--)|(?:^[ \t]*)<(?=[A-Za-z/!?])", re.MULTILINE)
 _NOTE = re.compile(r"\[\^(?:(?!\[\^)[^\]\s])++\]")
 _ANY_TAG = re.compile(r"<(?=[A-Za-z/!?])")
@@ -130,6 +133,9 @@ def _before_on_line(text: str, position: int) -> str:
 def _raw_html(page: ParsedMarkdown, prose: Prose) -> tuple[list[Edit], list[Replacement]]:
     """Look through an HTML block, in which nothing is Markdown."""
     edits, holes = [], []
+    if _ODD_BLANK.match(prose.content):
+        start = prose.content.index("<")
+        edits.append(Edit(start, start + 1, "&lt;", "html"))
     for piece in html_parts(prose.content):
         text = prose.content[piece.start : piece.end]
         if piece.kind == "comment":

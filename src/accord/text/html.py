@@ -66,7 +66,7 @@ class HtmlPart:
 
 
 def read_tag(tag: str) -> tuple[str, dict[str, str]]:
-    """Return the name of a tag, with a slash if it closes, and its attributes as they are written."""
+    """Return the name of a tag, with a slash if it closes, and its attributes unchanged."""
     found = _TAG.fullmatch(tag)
     return (found[1] + found[2].lower(), _attributes(found)) if found else ("", {})
 

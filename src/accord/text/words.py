@@ -141,7 +141,7 @@ def as_rendered(content: str, holes: Iterable[Replacement], *, has_escapes: bool
 def mention_edits(content: str, view: View, addresses: Sequence[Replacement]) -> Iterator[Edit]:
     """Break every mention, except in addresses, which GitHub makes links of as a whole.
 
-    Behind a Latin letter or a digit it is none, unless it is an entity: GitHub ends an address before that.
+    A Latin letter or a digit before it makes it harmless, unless it is an entity: GitHub ends an address before that.
     """
     in_address = _Cursor(addresses)
     for hit in _MENTION.finditer(view.text):
