@@ -231,6 +231,14 @@ def test_synonyms_of_a_strategy_are_recorded_in_canonical_form() -> None:
         assert normalize_answer(STRATEGY, said) == "single-final"
 
 
+def test_an_older_session_without_a_correction_status_is_corrected_once(tmp_path: Path) -> None:
+    said = decision(DESIGN, "answered", answer="changes-requested: smaller")
+    texts = with_line(at=said["resolved_at"], answer=said["answer"])
+    folder = make_session(tmp_path, "APPROVE_DESIGN", mode="full", user_decisions=[said], texts=texts)
+    steps = [run.resume(writer(folder), agent="SpecAgent").next for _ in range(2)]
+    assert steps == ["dispatch-correction", "verify-correction"]
+
+
 def test_requested_changes_reach_the_history_then_are_corrected_then_asked_again(tmp_path: Path) -> None:
     folder = gate(tmp_path)
     answer(folder, UD_APPROVE_DESIGN="changes-requested: smaller")
@@ -250,24 +258,19 @@ def test_requested_changes_reach_the_history_then_are_corrected_then_asked_again
     assert (status_of(session).correction_status, len(session.history)) == ("none", 1)
 
 
-def test_an_older_session_without_a_correction_status_is_corrected_once(tmp_path: Path) -> None:
-    said = decision(DESIGN, "answered", answer="changes-requested: smaller")
-    texts = with_line(at=said["resolved_at"], answer=said["answer"])
-    folder = make_session(tmp_path, "APPROVE_DESIGN", mode="full", user_decisions=[said], texts=texts)
-    assert run.resume(writer(folder), agent="SpecAgent").next == "dispatch-correction"
-    assert run.resume(writer(folder), agent="SpecAgent").next == "verify-correction"
-
-
-def test_an_answered_session_goes_back_to_where_the_question_came_up(tmp_path: Path) -> None:
-    folder = make_session(tmp_path, "DESIGN", mode="full")
+@pytest.mark.parametrize(("state", "mode"), [("DESIGN", {"mode": "full"}), ("INTAKE", {})])
+def test_an_answered_session_goes_back_to_where_the_question_came_up(
+    tmp_path: Path, state: str, mode: dict[str, str]
+) -> None:
+    folder = make_session(tmp_path, state, texts={"architecture.md": None, "tasks.yaml": None}, **mode)
     ask(folder)
     answer(folder, UD_1="the first")
     answer(folder, UD_1="the first")
     refused("decision-resolved", answer, folder, UD_1="the other")
     refused("decision-unknown", answer, folder, UD_2="x")
     found = run.resume(writer(folder), agent="Architect")
-    assert (found.next, found.state) == ("continue", "DESIGN")
-    assert status_of(read_session(folder)).current_state == "DESIGN"
+    assert (found.next, found.state) == ("continue", state)
+    assert status_of(read_session(folder)).current_state == state
 
 
 @pytest.mark.parametrize("category", ["security", "Security", " SECURITY "])
@@ -277,14 +280,6 @@ def test_a_question_about_security_stays_one_however_it_is_written(tmp_path: Pat
     run.answer(writer(folder), {}, is_final=True)
     status = status_of(read_session(folder))
     assert [item.status for item in status.user_decisions] == ["cancelled", "pending"]
-
-
-def test_a_full_session_that_does_not_say_so_comes_back_from_a_question_at_its_intake(tmp_path: Path) -> None:
-    folder = make_session(tmp_path, "INTAKE", texts={"architecture.md": None, "tasks.yaml": None})
-    run.ask(writer(folder), [UserQuestion("Which one?")])
-    run.answer(writer(folder), {"UD-1": "x"})
-    assert run.resume(writer(folder), agent="Architect").next == "continue"
-    assert json.loads((folder / "status.json").read_text())["current_state"] == "INTAKE"
 
 
 TEXTS = st.sampled_from(

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from typing import TYPE_CHECKING
 
+import pytest
 from support.sessions import GATES, NAME, done, make_session, outputs, writer
 
 from accord.git.program import Git
@@ -76,25 +77,22 @@ def test_a_session_reopened_and_finished_in_one_change_is_allowed(tmp_path: Path
     assert codes(tmp_path) == ["session-done"]
 
 
-def test_a_change_may_not_remove_recorded_outputs(tmp_path: Path) -> None:
-    folder = repository(tmp_path, "IMPLEMENT_LOOP")
-    (folder / "outputs.jsonl").write_text(outputs(("Reviewer", "FAIL")))
+@pytest.mark.parametrize(
+    ("name", "first", "second"),
+    [
+        ("outputs.jsonl", outputs(("Reviewer", "FAIL")), outputs(("Reviewer", "OK"))),
+        ("approve-design-history.jsonl", LINE + "\n", LINE.replace(": a", ": b") + "\n"),
+    ],
+)
+def test_a_file_of_lines_may_grow_but_lose_and_change_no_line(
+    tmp_path: Path, name: str, first: str, second: str
+) -> None:
+    lines = repository(tmp_path, "IMPLEMENT_LOOP") / name
+    lines.write_text(first)
     commit(tmp_path)
     Git(tmp_path)("branch", "--force", "main")
-    (folder / "outputs.jsonl").write_text(outputs(("Reviewer", "FAIL"), ("Reviewer", "OK")))
-    assert codes(tmp_path) == []
-    (folder / "outputs.jsonl").write_text(outputs(("Reviewer", "OK")))
-    assert codes(tmp_path) == ["history-shortened"]
-
-
-def test_a_history_that_grows_is_fine_and_one_that_is_rewritten_is_not(tmp_path: Path) -> None:
-    folder = repository(tmp_path, "IMPLEMENT_LOOP")
-    history = folder / "approve-design-history.jsonl"
-    history.write_text(LINE + "\n" + LINE.replace(": a", ": b") + "\n")
-    assert codes(tmp_path) == []
-    history.write_text(LINE.replace(": a", ": b") + "\n")
-    assert codes(tmp_path) == ["history-shortened"]
-    history.write_text(LINE + "\n")
-    assert codes(tmp_path) == []
-    history.unlink()
+    for text, found in ((first + second, []), (second, ["history-shortened"]), (first, [])):
+        lines.write_text(text)
+        assert codes(tmp_path) == found
+    lines.unlink()
     assert codes(tmp_path) == ["history-shortened"]

@@ -98,10 +98,7 @@ def judge(stored: LoadedHandoff, pull: Pull, number: int, target: str) -> GateVe
 def publish_check(
     github: GitHub, pull: Pull, judged: GateVerdict, clock: Clock, redact: Redactor
 ) -> tuple[PublishedVerdict | None, bool]:
-    """Set the check on the head of the pull request; return it, and whether it is new.
-
-    None where the token cannot set one, as on a pull request from a fork.
-    """
+    """Set the check on the head; return it, or None where the token cannot, and whether it is new."""
     verdict, sha = verdict_of(judged, redact), pull.head_sha
 
     def publish(

@@ -74,10 +74,7 @@ class Author:
 
 @dataclass(frozen=True)
 class HandoffDecision:
-    """The task after a request, and the reasons that block it.
-
-    ``is_redirected``: the task moved to awaiting_human instead, as requested.
-    """
+    """The task after a request, the reasons against it, and whether it moved to awaiting_human instead."""
 
     task: dict[str, Any]
     reasons: tuple[Finding, ...] = ()
@@ -141,10 +138,7 @@ def decide_move(
     *,
     redirects: bool = False,
 ) -> HandoffDecision:
-    """Move a normalised task to a status, after an optional patch.
-
-    ``redirects``: where an artifact is missing, ask a person instead, if the status allows that.
-    """
+    """Move a task, after an optional patch. ``redirects`` asks a person where an artifact is missing."""
     patched = decide_patch(task, patch, author, target) if patch else HandoffDecision(dict(task))
     if patched.reasons:
         return HandoffDecision(with_refusal(task, target, author.at, patched.reasons), patched.reasons)
@@ -278,10 +272,7 @@ def as_reason(finding: Finding) -> dict[str, str]:
 def with_move(
     task: Mapping[str, Any], target: str, at: str, reasons: Sequence[Finding] = (), wanted: str = ""
 ) -> dict[str, Any]:
-    """Return the task after a legal move; ``reasons`` say why it is a redirect instead of a move to ``wanted``.
-
-    Entering done sets the task's ``completedAt``, leaving it clears it.
-    """
+    """Return the task after a legal move, or after a redirect from ``wanted`` for these ``reasons``."""
     source, action = task["status"], f"redirect:{wanted}" if wanted else f"move:{target}"
     runtime = runtime_of(task)
     leaving = _entry(task, at, "onExit", action, reasons)

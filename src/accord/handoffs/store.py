@@ -110,10 +110,7 @@ def read_block(body: str) -> tuple[str, Task | None] | None:
 
 
 def with_block(body: str, task: Mapping[str, Any], commit: str) -> str:
-    """Put the block into a body, replacing others.
-
-    A block without the task only names the commit that holds it; where not even that fits, the body gets none.
-    """
+    """Put the block into a body, replacing others: with the task, with its commit only, or none, as it fits."""
     text = json.dumps(task, ensure_ascii=False, separators=(",", ":"))
     packed = base64.b64encode(zlib.compress(text.encode(), 9)).decode()
     return with_copy({"commit": commit, "data": packed}, take_copy(body)[1])
@@ -138,10 +135,7 @@ def _unpack(data: str) -> Task | None:
 
 @dataclass(frozen=True)
 class LoadedHandoff(Stored[Task]):
-    """A task as it was read, and warnings about its block.
-
-    ``is_new``: the work item has no handoff yet. ``is_adopted``: it comes from a block without a ref.
-    """
+    """A task as it was read, with warnings; ``is_adopted``: it comes from a block without a ref."""
 
     is_new: bool = False
     is_adopted: bool = False

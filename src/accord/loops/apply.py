@@ -44,10 +44,7 @@ def without_effects(state: LoopState, run_id: str) -> LoopState | None:
 
 
 def ask_once(context: LoopContext, loop: LoopName, state: LoopState) -> None:
-    """Comment the notice, once for this reason after this number of runs.
-
-    It is a separate comment, because GitHub does not notify anyone of an edit.
-    """
+    """Comment the notice, once for this reason and run count; GitHub does not notify anyone of an edit."""
     notice = state.notice
     if notice is None:
         return

@@ -57,10 +57,7 @@ class Thread(Closed):
 
 
 class BotCommentFacts(LoopFacts):
-    """The facts of the loop. ``bots`` are the logins whose threads are answered; ``threads`` are null while not read.
-
-    ``answered`` are threads whose reply is planned.
-    """
+    """The facts of the loop; ``bots`` are the logins that get answers, ``answered`` threads whose reply is planned."""
 
     kind: Literal["bot-comments-facts"] = "bot-comments-facts"
     threads: tuple[Thread, ...] | None = ()

@@ -76,11 +76,7 @@ def names_of(checks: tuple[str, ...]) -> str:
 
 
 def read_checks(gathered: Gathered) -> Gathered:
-    """Read the checks of the head.
-
-    GitHub does not tell when a commit was pushed, so the age of the head is the time since the last event of the pull
-    request: a push is one.
-    """
+    """Read the checks of the head. Its age is that of the pull request's last event, since a push is one."""
     github, pull = gathered.context.github, gathered.pull
     checks = tuple(check for check in github.checks(pull.head_sha) if not is_own(check, gathered.context.run_id))
     now = github.server_time()
@@ -90,10 +86,7 @@ def read_checks(gathered: Gathered) -> Gathered:
 
 
 def is_own(check: Check, run_id: str) -> bool:
-    """Tell whether a check is a loop's own job: of this workflow run, or named like one.
-
-    Loops would wait for each other, and a failed loop is not a failure of the change.
-    """
+    """Tell whether a check is a loop's own job, for which a loop must not wait: of this run, or named like one."""
     if check.app != "github-actions":
         return False
     is_of_a_loop = check.name.rpartition(" / ")[2].startswith(OWN_JOB)
@@ -118,12 +111,8 @@ def read_logs(gathered: Gathered) -> Gathered:
     if gathered.decide().action != "fix":
         return gathered
     failing = [check for check in gathered.checks if check.state == "failing"]
-    logs = [
-        CheckLog(check=check.name, url=check.url, log=text)
-        for check in failing[:LOGS]
-        if (text := _read_log(check, gathered.context))
-    ]
-    return gathered.with_facts(logs=tuple(logs))
+    logs = [CheckLog(check=one.name, url=one.url, log=_read_log(one, gathered.context)) for one in failing[:LOGS]]
+    return gathered.with_facts(logs=tuple(log for log in logs if log.log))
 
 
 def _read_log(check: Check, context: LoopContext) -> str:
@@ -157,15 +146,19 @@ def _one_line(text: str) -> str:
 def failing_part(log: str, redact: Callable[[str], str], *, characters: int = PART_CHARACTERS) -> str:
     """Return the last error of a log with its context, and the end of the failing step; at most ``characters``."""
     lines = _plain_lines(log, redact)
-    end = next((i for i in range(len(lines) - 1, -1, -1) if _STEP_END.search(lines[i])), len(lines))
+    end = _last(lines, _STEP_END, len(lines))
     lines = "\n".join(line for line in lines[:end] if not _NOISE.match(line)).strip("\n").split("\n")
-    last = next((i for i in range(len(lines) - 1, -1, -1) if _ERROR.search(lines[i])), None)
+    last = _last(lines, _ERROR, len(lines))
     tail = _tail(lines, characters // 2)
-    if last is None or last >= len(lines) - len(tail):
+    if last >= len(lines) - len(tail):
         return "\n".join(_tail(lines, characters))
     region = lines[max(0, last - LINES_BEFORE) : last + LINES_AFTER]
     shown = "\n".join(region)[: characters - characters // 2 - 10]
     return "\n".join([shown, "[…]", *tail])
+
+
+def _last(lines: Sequence[str], pattern: re.Pattern[str], default: int) -> int:
+    return next((i for i in range(len(lines) - 1, -1, -1) if pattern.search(lines[i])), default)
 
 
 def _plain_lines(log: str, redact: Callable[[str], str]) -> list[str]:

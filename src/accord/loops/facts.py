@@ -89,10 +89,7 @@ class LoopContext:
         return self.writers[login]
 
     def is_trusted(self, author: str) -> bool:
-        """Tell whether an author's text may start the agent.
-
-        A bot's text may quote untrusted text; ours does not. A token that may not ask cannot write either.
-        """
+        """Tell whether an author's text may start the agent; texts of other bots may quote untrusted text."""
         if author.endswith(BOT):
             return self.identity.counts(author)
         try:
@@ -101,10 +98,7 @@ class LoopContext:
             return False
 
     def base_facts(self, pull: Pull) -> dict[str, Any]:
-        """Return the facts of every loop that the pull request alone tells.
-
-        A branch of a deleted repository counts as a fork's. Time is GitHub's, which all runners share.
-        """
+        """Return what the pull request alone tells every loop; time is GitHub's, which all runners share."""
         facts = PullFacts(
             number=pull.number,
             is_open=pull.state == "open",
@@ -128,10 +122,7 @@ class LoopContext:
 
 @dataclass(frozen=True)
 class EndedRun:
-    """A run that ended: the pull request now, and the outputs of the run.
-
-    ``state`` is the one with the run in progress; while effects are applied, the one with the effects.
-    """
+    """A run that ended, with the pull request as it is now; ``state`` has the run in progress, or its effects."""
 
     loop: Loop
     context: LoopContext
@@ -226,11 +217,7 @@ def gather(
     for_prompt: bool = True,
     more: Mapping[str, object] | None = None,
 ) -> tuple[Gathered, LoopDecision]:
-    """Read as many facts as the decision takes, and decide.
-
-    ``pull``, ``stored`` and ``more`` facts are used where the caller has them. Without ``for_prompt`` only the facts
-    of the decision are read.
-    """
+    """Read as many facts as the decision takes, and decide. ``for_prompt`` also reads what only the prompt needs."""
     pull = pull or context.pull()
     gathered = Gathered(loop, context, pull, loop.facts_of(context, pull), stored).with_facts(**(more or {}))
     decision = gathered.decide()

@@ -45,10 +45,7 @@ class KeepaliveFacts(LoopFacts):
 
 
 def decide(facts: KeepaliveFacts, redact: Callable[[str], str] = str) -> LoopDecision:
-    """Decide what the loop does now; each decision has its own reason code. Pure.
-
-    ``redact`` removes secrets from the agent's prompt.
-    """
+    """Decide what the loop does now; ``redact`` removes secrets from the agent's prompt. Pure."""
     return questions.first_decision(QUESTIONS, questions.situation_of(facts), lambda about: _run(facts, about, redact))
 
 
@@ -118,10 +115,7 @@ def appendix(body: str, redact: Callable[[str], str]) -> str:
 
 
 def tick(body: str, outputs: RunOutputs) -> tuple[str, int]:
-    """Tick the open tasks that a run completed; return the body, and how many were ticked.
-
-    Nothing is ticked where the run failed or the analysis is not confident.
-    """
+    """Tick the tasks that a run completed, and count them; none where it failed or the analysis is not confident."""
     if outputs.exit_code != "0" or not _is_confident(outputs.llm_confidence):
         return body, 0
     wanted = Counter(completed_tasks(outputs.llm_completed_tasks))
@@ -156,10 +150,7 @@ def _complete(run: EndedRun) -> CompletedWork:
 
 
 def _tick_body(run: EndedRun, effects: PendingEffects) -> None:
-    """Tick completed tasks in the body, unless that is done.
-
-    A body that a person changes meanwhile is read again. Raises Stopped when that never ends.
-    """
+    """Tick completed tasks in the body as it is now, unless that is done. Raises Stopped when it keeps changing."""
     if not effects.body:
         return
     pull = run.pull

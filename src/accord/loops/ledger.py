@@ -28,10 +28,7 @@ _LONG_AGO = datetime(1970, 1, 1, tzinfo=UTC)
 
 
 def begin_run(state: LoopState, running: ActiveRun) -> LoopState | None:
-    """Count a run when it begins, so that a run that never reports back has used its iteration.
-
-    None while another run is in progress.
-    """
+    """Count a run when it begins, also if it never reports back; None while another run is in progress."""
     if state.running is not None:
         return state if state.running.run_id == running.run_id else None
     return state.model_copy(update={"iterations": state.iterations + 1, "running": running})
@@ -117,10 +114,7 @@ def with_go_ahead(state: LoopState, go_ahead: GoAhead) -> LoopState:
 
 
 def seconds_until_retry(state: LoopState, budgets: Budgets, now: datetime) -> int:
-    """Return the seconds left of the pause after a transient failure; 0 when it is over.
-
-    The pause doubles with each failure, or is as long as the provider requested; ``budgets`` bound it.
-    """
+    """Return the seconds left of the pause after a transient failure; it doubles with each, within the budgets."""
     last = state.last
     if last is None or not state.transient_in_a_row or not _is_transient(last):
         return 0

@@ -102,10 +102,7 @@ class GoAhead(Closed):
 
 
 class ActiveRun(Closed):
-    """A run of the agent that began and has not ended; ``minutes`` is its time limit.
-
-    ``about`` lists what the agent's answer refers to by number, as of the start of the run.
-    """
+    """A run in progress and its time limit; ``about`` lists what the agent's answer refers to by number."""
 
     run_id: Word
     head_sha: Word

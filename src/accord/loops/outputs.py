@@ -76,10 +76,7 @@ def iteration_of(
     trees: tuple[str, str] = ("", ""),
     tasks_done: int = 0,
 ) -> Iteration:
-    """Describe a run that ended; ``trees`` are those of the head before and after it.
-
-    An unknown category or suggestion is empty, so a person is asked.
-    """
+    """Describe a run that ended; ``trees`` are those before and after it. An unknown category is empty."""
     failed = outputs.exit_code != "0"
     return Iteration(
         run_id=running.run_id,

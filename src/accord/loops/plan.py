@@ -37,10 +37,7 @@ class Aftermath(Closed):
 
 
 def aftermath(state: LoopState, budgets: Budgets, summary: str) -> Aftermath:
-    """Return what the last iteration requires; ``summary`` is its ``error-summary``, untrusted text.
-
-    A missing or unknown suggestion counts as ``manual``, as the contract has it for unclassified failures.
-    """
+    """Return what the last iteration requires; a missing or unknown suggestion counts as ``manual``."""
     last = state.last
     if last is None or last.exit_code == "0":
         return Aftermath(remove_labels=(RETRY,))
@@ -54,10 +51,7 @@ def aftermath(state: LoopState, budgets: Budgets, summary: str) -> Aftermath:
 
 
 def plan_end(run: EndedRun, running: ActiveRun, workflow: str) -> Callable[[LoopState], LoopState | None]:
-    """Return the step of the state, for its compare-and-set, that records the run and its effects.
-
-    The step returns None where another run is in progress. ``workflow`` is started again if a run is due at once.
-    """
+    """Return the step that records the run and its effects; it returns None where another run is in progress."""
     loop, context = run.loop, run.context
     work = loop.complete(run)
     iteration = _iteration(run, running, work)
@@ -111,10 +105,7 @@ def _tree(run: EndedRun, sha: str) -> str:
 
 
 def _pull_after(run: EndedRun, work: CompletedWork, iteration: Iteration, after: Aftermath) -> Pull:
-    """Return the pull request with the effects applied: ticked, relabelled, and at the pushed commit.
-
-    GitHub may still report the head that the run began at.
-    """
+    """Return the pull request with the effects applied; GitHub may still report the old head."""
     pull, running = run.pull, run.state.running
     labels = [label for label in pull.labels if label.casefold() not in after.remove_labels]
     is_behind = running is not None and pull.head_sha == running.head_sha

@@ -34,10 +34,7 @@ def join_parts(parts: list[str], rest: str) -> str:
 
 
 def text_to_post(text: str, secrets: Redactor, characters: int) -> str:
-    """Return Markdown that is safe to post, about ``characters`` long and never twice as long.
-
-    Secrets are redacted first, since half of one is no longer recognised. Markers are defused in code too.
-    """
+    """Return Markdown that is safe to post, at most twice ``characters`` long; redacted before it is cut."""
     from accord.text.sanitise import sanitise
 
     def make_safe(cut: str) -> str:

@@ -235,10 +235,7 @@ def _odd_labels(facts: LoopFacts) -> list[str]:
 def start_run(
     decide: Callable[[FactsT], LoopDecision], facts: FactsT, state: LoopState, running: ActiveRun
 ) -> LoopState | None:
-    """Return the state with this run in progress; None where these facts with this state lead to no run.
-
-    A step for a compare-and-set: a state that another run changed meanwhile is judged again.
-    """
+    """Return the state with this run in progress; None where these facts with this state lead to no run."""
     if state.running is not None and state.running.run_id == running.run_id:
         return state.model_copy(update={"running": state.running.model_copy(update={"about": running.about})})
     updated = with_state(facts, state)

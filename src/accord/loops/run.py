@@ -68,10 +68,7 @@ def begin(
     ready: Callable[[LoopDecision], None] = lambda _: None,
     is_dry_run: bool = False,
 ) -> Turn:
-    """Decide, and record the run that begins. The same run begins once, however often the command is repeated.
-
-    ``ready`` is called before a run is recorded, and raises where the run could not take place.
-    """
+    """Decide, and record the run once. ``ready`` is called before, and raises where the run could not take place."""
     gathered, decision = gather(loop, context)
     if decision.reason in PERSONS_STOP and context.by_person:
         gathered = read_state(gathered)
@@ -132,17 +129,17 @@ def _record_stop(gathered: Gathered, decision: LoopDecision) -> Turn:
     context, facts = gathered.context, gathered.facts
     asks = NEEDS_HUMAN in decision.add_labels
 
-    def is_outdated(settled: LoopState) -> bool:
-        return decision.reason in PERSONS_STOP and promises_more(settled)
+    def needs_notice(settled: LoopState) -> bool:
+        return asks or (decision.reason in PERSONS_STOP and promises_more(settled))
 
     def step(state: LoopState) -> LoopState | None:
         settled = settled_state(with_state(facts, state))
-        is_wanted = asks or is_outdated(settled) or settled != state
+        is_wanted = needs_notice(settled) or settled != state
         return with_notice(settled, decision, secrets=context.redact) if is_wanted else None
 
     settled = settled_state(facts)
     is_lost = facts.state.running is not None and settled.running is None
-    if not (asks or is_lost or is_outdated(settled)):
+    if not (is_lost or needs_notice(settled)):
         return _turn(gathered, "idle", decision)
     store = context.store(gathered.loop.name)
     stored = store.update(gathered.stored or store.load(), step)
@@ -193,10 +190,7 @@ def pulls_due(loop: Loop, context: LoopContext) -> Iterator[int]:
 
 
 def check_out(pull: Pull, remote: Remote, directory: Path) -> Path:
-    """Clone the pull request's branch and its base into a directory, without the token.
-
-    A merged change is in the base; its branch may be gone.
-    """
+    """Clone the pull request's branch (unless it is merged) and its base into a directory, without the token."""
     shutil.rmtree(directory, ignore_errors=True)
     directory.mkdir(parents=True)
     git = Git(directory, config=token_config(remote.server_url, remote.token))

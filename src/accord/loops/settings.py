@@ -50,10 +50,7 @@ NAME = "keepalive-config"
 
 
 def read_settings(body: str, defaults: Budgets, *, is_trusted: bool = True) -> LoopSettings:
-    """Read the settings of a body over the defaults; the first settings comment counts.
-
-    The settings of a body that is not trusted can only turn loops off.
-    """
+    """Read the first settings comment over the defaults; in an untrusted body, it can only turn loops off."""
     texts = list(_texts(body)) if NAME in body else []
     if not texts:
         return LoopSettings(defaults)
@@ -120,10 +117,8 @@ def _settings(value: dict[Any, Any], defaults: Budgets, findings: list[Finding])
             else:
                 switches[SWITCHES[name]] = flag
         else:
-            message = (
-                f"The setting `{short_name(str(key))}` is unknown and was ignored. {did_you_mean(name, known)}".strip()
-            )
-            findings.append(warning("setting-unknown", message))
+            message = f"The setting `{short_name(str(key))}` is unknown and was ignored. {did_you_mean(name, known)}"
+            findings.append(warning("setting-unknown", message.rstrip()))
     return LoopSettings(defaults.model_copy(update=counts), findings=tuple(findings), **switches)
 
 

@@ -94,10 +94,7 @@ class StateStore(StoredDocument[LoopState]):
         return f"{self.loop} of #{self.pull}, revision {value.revision}"
 
     def load(self) -> Stored[LoopState]:
-        """Read the state: one request, and one or two more unless exactly one comment of ours shows it.
-
-        A comment that a person deleted or edited resets nothing: the commits are read then.
-        """
+        """Read the state: one request, and one or two more unless exactly one comment of ours shows it."""
         self.comments = self._our_comments()
         shown = [view for comment in self.comments if (view := self._view(comment)) and view.state]
         if len(self.comments) != 1 or not shown:

@@ -328,10 +328,7 @@ def _create_follow_up(run: EndedRun, verdict: Verdict, item: WorkItem) -> Issue:
 
 
 def follow_up_text(verdict: Verdict, item: WorkItem, pull: int, secrets: Redactor) -> tuple[str, str]:
-    """Return title and body of the follow-up work item, safe to post and without its marker.
-
-    Raises ValueError where the verdict has none.
-    """
+    """Return title and body of the follow-up, safe to post. Raises ValueError where the verdict has none."""
     if verdict.follow_up is None:
         raise ValueError("the verdict has no follow-up")
     title = line_to_post(verdict.follow_up.title, secrets, TITLE_CHARACTERS) or f"Remaining work of #{item.number}"

@@ -33,10 +33,7 @@ _NO_NAME = re.compile(r"[\x00-\x20\x7f~^:?*\[\\]|\.\.|@\{")
 
 @dataclass(frozen=True)
 class OwnCommits:
-    """The own commits of a branch: their count, and the time of the newest in seconds since 1970.
-
-    With an ``error``, the counts are unknown.
-    """
+    """The own commits of a branch, and the time of the newest (seconds since 1970); unknown with an ``error``."""
 
     count: int = 0
     newest: int | None = None
@@ -132,10 +129,7 @@ class MissionGit:
         return OwnCommits(len(times), max(times, default=None))
 
     def _refs(self, branch: str) -> list[str]:
-        """Return the existing refs of a branch: here, and at origin as last fetched.
-
-        An expression such as ``lane~0`` has none: it could be a lane under another name.
-        """
+        """Return the existing refs of a branch, here and at origin; none for an expression such as ``lane~0``."""
         found = [] if not branch or _NO_NAME.search(branch) else [f"{_HEADS}{branch}", f"{_REMOTES}{branch}"]
         return [ref for ref in found if self._answer("rev-parse", "--verify", "--quiet", f"{ref}^{{commit}}")]
 

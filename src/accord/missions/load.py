@@ -103,10 +103,7 @@ def _distinct(events: Iterable[StatusEvent]) -> tuple[StatusEvent, ...]:
 
 
 def _latest(events: Iterable[StatusEvent]) -> dict[str, StatusEvent]:
-    """Return the event that counts for each work package; ``events`` are distinct and in the order of time.
-
-    A review that sends work back beats another event of the same time that does not continue from it.
-    """
+    """Return the event that counts for each work package: the last, where a rollback beats others of its time."""
     latest: dict[str, StatusEvent] = {}
     for event in events:
         before = latest.get(event.wp_id)
@@ -202,10 +199,7 @@ class Mission:
 
 
 def find_root(start: Path) -> Path:
-    """Return the project that contains a directory; the work tree of a lane belongs to the project that made it.
-
-    Raises BrokenContract ``unknown-mission`` without a project.
-    """
+    """Return the project that contains a directory or made a work tree. Raises BrokenContract ``unknown-mission``."""
     start = Path(os.path.abspath(start))
     for folder in (start, *start.parents):
         if (folder / ".kittify").is_dir() or (folder / SPECS).is_dir():

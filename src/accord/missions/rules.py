@@ -21,10 +21,7 @@ if TYPE_CHECKING:
 
 
 def mission_findings(mission: Mission) -> dict[str, list[Finding]]:
-    """Return the findings of each file of a mission, by its path in the project; valid files have none.
-
-    A code change without a lane is an error only once ``lanes.json`` exists: lanes follow the work packages.
-    """
+    """Return the findings of each file by its path; a code change needs a lane once ``lanes.json`` exists."""
     names = ["meta.json", "lanes.json", FILE]
     found: dict[Path, list[Finding]] = {path: [] for name in names if (path := mission.folder / name).is_file()}
     for wp_id, path in mission.files.items():

@@ -79,10 +79,7 @@ class RunPosition:
 
 
 def position_of(steps: Sequence[MissionStep], state: RunState, mission_type: str) -> RunPosition:
-    """Return the position of a run. Raises BrokenContract ``no-first-step`` for a fresh one that cannot start.
-
-    A block precedes a question, and a question the next step.
-    """
+    """Return the position of a run: blocked, asked, or at a step. Raises BrokenContract ``no-first-step``."""
     done = set(state.completed_steps)
     issued = state.issued_step_id if state.issued_step_id and state.issued_step_id not in done else None
     following = next(
@@ -238,10 +235,7 @@ def _reading(path: Path, path_in: str = "") -> Iterator[None]:
 
 
 def steps_of(mission: Mission, run: StoredRun) -> tuple[Sequence[MissionStep], dict[str, Any]]:
-    """Return the steps of a mission's type, and their origin.
-
-    Raises RunBroken: ``run-invalid`` for a template that cannot be read, ``mission-type-unknown`` without one.
-    """
+    """Return the steps of a mission's type, and their origin. Raises RunBroken for an unknown type or its file."""
     for folder in _TYPES if _TYPE.fullmatch(run.mission_type) else ():
         path = mission.root / folder / run.mission_type / "mission-runtime.yaml"
         if path.is_file():

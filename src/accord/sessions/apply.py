@@ -51,10 +51,7 @@ class SessionWriter:
     def change_status(
         self, step: StatusStep, *, role: str, reopens: bool = False, history: HistoryStep | None = None
     ) -> SessionStatus:
-        """Change ``status.json`` and return it, with ``last_update``; write nothing where nothing changes.
-
-        ``history`` returns the line of ``approve-design-history.jsonl`` that is written before the status.
-        """
+        """Change ``status.json`` and return it. ``history`` returns a line to append to the design history first."""
 
         def plan(session: Session) -> list[FileOperation]:
             now = self.clock.now()

@@ -159,10 +159,7 @@ def _check_state(session: Session, task_id: str, role: str) -> str | None:
 
 
 def _relied_on(session: Session, role: str) -> list[str]:
-    """Return the documents that an agent cannot start without: those of its role, and those it reads in this state.
-
-    A document that it writes itself may be broken.
-    """
+    """Return the documents that an agent needs, by role and state; one that it writes itself may be broken."""
     of_state = files_needed(working_state(status_of(session)), session.mode)
     optional = [name for name in OPTIONAL.get(role, ()) if name in of_state and role not in OWNERS[name]]
     return [*REQUIRED[role], *optional]

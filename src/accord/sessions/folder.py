@@ -214,10 +214,7 @@ def _read_part(folder: Path, name: str) -> Part:
 
 
 def missing_files(session: Session, paths: Iterable[str]) -> frozenset[str]:
-    """Return the context files that no agent can read; ``<session>`` stands for the session's name.
-
-    Files outside the repository count as missing, also where a link leads to them.
-    """
+    """Return the context files that no agent can read, or that are outside the repository, also by a link."""
     root = session.root.resolve()
 
     def exists(path: str) -> bool:

@@ -175,10 +175,7 @@ def _has_text(found: list[Section], position: int) -> bool:
 
 
 def read_history(raw: bytes) -> tuple[list[DecisionHistoryEntry], list[Finding]]:
-    """Read ``approve-design-history.jsonl``; a line that cannot be read is a finding with its number.
-
-    A line with an error is not an entry: it must not count as an answer of the user.
-    """
+    """Read ``approve-design-history.jsonl``; a line with an error is a finding, and does not count as an answer."""
     entries, found = _read_lines(raw, DecisionHistoryEntry, _history_findings)
     return [entry for entry in entries if not has_errors(_history_findings(entry))], found
 

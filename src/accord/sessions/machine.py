@@ -71,10 +71,7 @@ REVIEWS = ("Reviewer", "QA", "Security")
 
 
 def reviews_of(task: SessionTask, outputs: Sequence[OutputEntry]) -> dict[str, str]:
-    """Return the last status of each review of a task since the Coder's last output for it.
-
-    A review of ``meta``, the session as a whole, counts for each of its tasks.
-    """
+    """Return the last status of each review of a task, or of ``meta``, since the Coder's last output for it."""
     statuses: dict[str, str] = {}
     for output in outputs:
         if output.agent == "Coder" and output.task_id == task.id:
@@ -233,10 +230,7 @@ MACHINES: Mapping[Mode, Machine[SessionFacts]] = {"full": SESSION, "lean": LEAN}
 
 @dataclass(frozen=True)
 class TaskFacts:
-    """The facts that the guards of a task read.
-
-    ``waits_for`` are dependencies that are not implemented yet, ``open_gates`` the reviews that have not passed.
-    """
+    """The facts that the guards of a task read: dependencies that are open, and reviews that have not passed."""
 
     role: str = ""
     waits_for: tuple[str, ...] = ()

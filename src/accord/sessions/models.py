@@ -347,9 +347,7 @@ class AcceptanceCriterion(OpenModel):
 
     id: Text = Field(description="The criterion's id, AC-XXX.")
     description: Text = Field(description="The criterion.")
-    verify: Annotated[list[Check], BeforeValidator(_as_list)] = Field(
-        min_length=1, description="Checks of the criterion."
-    )
+    verify: Annotated[list[Check], BeforeValidator(_as_list)] = Field(min_length=1, description="Its checks.")
 
 
 class Acceptance(OpenModel):

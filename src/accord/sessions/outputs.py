@@ -48,10 +48,7 @@ class OutputEffects:
 
 
 def apply_output(writer: SessionWriter, task_id: str, role: str, output: AgentOutput) -> OutputEffects:
-    """Apply an output to its session, and record last what the gates of its task read.
-
-    The same output again changes nothing more.
-    """
+    """Apply an output to its session once, and record last what the gates of its task read."""
     effects = effects_of(writer.read(), task_id, role, output)
     for status in effects.task_status:
         move_task(writer, task_id, status, role=role)

@@ -52,10 +52,7 @@ class SessionOperation:
 
 @dataclass(frozen=True)
 class FileOperation(SessionOperation):
-    """One write to a file of a session: its whole new content, or one line to append once.
-
-    ``changed`` lists the keys or tasks that change.
-    """
+    """One write to a file, whole or one line to append; ``changed`` lists the keys or tasks that change."""
 
     op: Literal["write", "append"]
     file: str

@@ -76,10 +76,7 @@ class SessionStep:
 
 
 def with_questions(session: Session, questions: Sequence[UserQuestion], *, now: datetime) -> Record:
-    """Return the status with one pending record for each question; a pending one with the same text is not repeated.
-
-    A working session goes to ASK_USER; at a gate it stays where it is.
-    """
+    """Return the status with a pending record for each new question; a working session goes to ASK_USER."""
     value = status_value(session)
     status = status_of(session)
     state = status.current_state
@@ -156,10 +153,7 @@ def with_gate_asked_again(session: Session, value: Record, *, now: datetime) -> 
 
 
 def with_answers(session: Session, answers: Mapping[str, str], *, now: datetime, is_final: bool = False) -> Record:
-    """Return the status with the user's answers. ``is_final`` cancels the questions left open.
-
-    Questions about security and gates are never cancelled that way: they stay pending.
-    """
+    """Return the status with the answers. ``is_final`` cancels open questions, but no gate and no security question."""
     value = status_value(session)
     for decision_id, text in answers.items():
         entry = _open_record(value, decision_id, text)
@@ -213,10 +207,7 @@ def normalize_answer(decision_id: str, text: str) -> str:
 def with_closed_question(
     session: Session, decision_id: str, how: Literal["cancelled", "skipped"], reason: str, *, now: datetime
 ) -> Record:
-    """Return the status with a question that the user cancelled, or that no longer applies (skipped).
-
-    A cancelled gate blocks the session. A gate and a question about security cannot be skipped: the user decides.
-    """
+    """Return the status with a cancelled or skipped question; a cancelled gate blocks the session."""
     if not reason.strip():
         raise _refused("reason-missing", f"No reason given. Say with `--reason` why the question is {how}.")
     value = status_value(session)

@@ -18,7 +18,7 @@ from accord.core.suggest import did_you_mean
 from accord.sessions.models import APPROVE_DESIGN, GATES, LOOPS, REVIEW_STRATEGY, ROLES, RiskFlag
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Sequence
+    from collections.abc import Iterator, Sequence
 
     from accord.sessions.models import (
         Acceptance,
@@ -218,11 +218,7 @@ def _timestamps(status: SessionStatus) -> Iterator[Finding]:
 
 
 def _decisions(decisions: Sequence[UserDecision]) -> Iterator[Finding]:
-    for i in _repeated(decision.decision_id for decision in decisions):
-        message = (
-            f"{decisions[i].decision_id} occurs twice. Give each question its own number, and each gate one entry."
-        )
-        yield Finding("decision-repeated", message, pointer("user_decisions", i))
+    yield from _repeated("decision-repeated", [decision.decision_id for decision in decisions], "user_decisions")
     for i, decision in enumerate(decisions):
         place = pointer("user_decisions", i)
         yield from _record(decision, place)
@@ -230,12 +226,12 @@ def _decisions(decisions: Sequence[UserDecision]) -> Iterator[Finding]:
         yield from _gate_answer(decision, place)
 
 
-def _repeated(names: Iterable[str]) -> Iterator[int]:
-    seen: set[str] = set()
-    for i, name in enumerate(names):
-        if name in seen:
-            yield i
-        seen.add(name)
+def _repeated(code: str, ids: Sequence[str], *place: str) -> Iterator[Finding]:
+    """Find ids that occur again; ``place`` is the key of the list, and that of the id in an entry."""
+    for i, name in enumerate(ids):
+        if name in ids[:i]:
+            message = f"{short_name(name)} occurs twice. Give one of them another id."
+            yield Finding(code, message, pointer(place[0], i, *place[1:]))
 
 
 def _record(decision: UserDecision, place: str) -> Iterator[Finding]:
@@ -357,11 +353,7 @@ def _duplicated_task_status(status: SessionStatus) -> Iterator[Finding]:
 
 def tasks_findings(tasks: SessionTasks) -> list[Finding]:
     """Check ``tasks.yaml``: ids, dependencies, checks."""
-    found = []
-    for i in _repeated(task.id for task in tasks.tasks):
-        message = f"{tasks.tasks[i].id} occurs twice. Give one of them another id."
-        found.append(Finding("task-repeated", message, pointer("tasks", i, "id")))
-    found += _dependencies(tasks)
+    found = [*_repeated("task-repeated", [task.id for task in tasks.tasks], "tasks", "id"), *_dependencies(tasks)]
     for i, task in enumerate(tasks.tasks):
         found += _checks(task.acceptance_checks, pointer("tasks", i, "acceptance_checks"))
         found += _relative(task.context_files, pointer("tasks", i, "context_files"))
@@ -387,10 +379,7 @@ def _dependencies(tasks: SessionTasks) -> Iterator[Finding]:
 def acceptance_findings(acceptance: Acceptance) -> list[Finding]:
     """Check ``acceptance.json``: every criterion has its own id."""
     criteria = acceptance.acceptance_criteria
-    found = []
-    for i in _repeated(criterion.id for criterion in criteria):
-        message = f"{short_name(criteria[i].id)} occurs twice. Give one of them another id."
-        found.append(Finding("criterion-repeated", message, pointer("acceptance_criteria", i, "id")))
+    found = [*_repeated("criterion-repeated", [one.id for one in criteria], "acceptance_criteria", "id")]
     for i, criterion in enumerate(criteria):
         if not _CRITERION.fullmatch(criterion.id):
             message = f"`{short_name(criterion.id)}` is not an id like AC-001. Rename the criterion."

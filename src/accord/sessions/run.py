@@ -104,10 +104,7 @@ def ask(writer: SessionWriter, questions: Sequence[UserQuestion]) -> SessionStat
 
 
 def answer(writer: SessionWriter, answers: Mapping[str, str], *, is_final: bool = False) -> SessionStatus:
-    """Record answers. Requested changes of the design reach the history first, so that they are never lost.
-
-    An answer that reached the history before a crash is adopted first, so that giving it again adds no line.
-    """
+    """Record answers; requested changes of the design reach the history first, and only once."""
     now = writer.clock.now()
     writer.change_status(with_adopted_answer, role=ROLE)
     return writer.change_status(
