@@ -228,12 +228,8 @@ def test_an_output_that_breaks_the_contract_changes_nothing(session: Session) ->
         assert not refused["ok"]
         assert refused["findings"]
     assert play.files() == before
-
-
-def test_a_refused_output_is_reported_for_the_session(accord: Accord, session: Session) -> None:
-    folder = session("DONE").folder
-    output = accord.file("output.json", agent_output(status="BLOCKED"))
-    ended = accord("dispatch", folder, "T-001", "--role", "QA", "--take", output)
+    folder, output = session("DONE").folder, play.accord.file("output.json", agent_output(status="BLOCKED"))
+    ended = play.accord("dispatch", folder, "T-001", "--role", "QA", "--take", output)
     assert (ended.code, ended.out.startswith(f"{folder}: error session-done")) == (1, True)
 
 

@@ -97,9 +97,7 @@ NO_ERROR: dict[str, Any] = dict.fromkeys(("category", "type", "recovery", "summa
 
 @click.command(short_help="Explain why an agent's run failed.")
 @click.argument("log", metavar="LOG", envvar="ACCORD_CLASSIFY_LOG")
-@click.option(
-    "--agent", default="", metavar="NAME", help="Agent of the log: codex, claude or gemini. Default: detected."
-)
+@click.option("--agent", default="", metavar="NAME", help="Agent: codex, claude or gemini. Default: detected.")
 @click.option("--exit-code", type=click.IntRange(0, 255), help="Exit code of the agent, if known.")
 @click.option("--stderr", metavar="FILE", help="The agent's standard error.")
 @format_option

@@ -20,9 +20,7 @@ if TYPE_CHECKING:
 @click.command(short_help="Download an artifact of a workflow run.")
 @click.argument("name", metavar="NAME", envvar="ACCORD_ARTIFACT_NAME")
 @click.option("--into", type=click.Path(path_type=Path), required=True, help="The folder to create.")
-@click.option(
-    "--file", "wanted", default="", metavar="PATH", help="A file that it must contain. Default: its only one."
-)
+@click.option("--file", "wanted", default="", metavar="PATH", help="A file that it must have. Default: its only one.")
 @click.option("--run-id", type=click.IntRange(min=1), metavar="N", help="The workflow run. Default: `GITHUB_RUN_ID`.")
 @reading_options
 @format_option

@@ -145,10 +145,8 @@ def _take_turn(loop: Loop, context: LoopContext, options: LoopOptions, connectio
 def _check_run_is_named(options: LoopOptions) -> None:
     """Raise WrongUsage where ``begin`` and ``end`` could not recognise the same run."""
     if options.run_dir is None and not os.environ.get("GITHUB_RUN_ID"):
-        raise WrongUsage(
-            "The run has no name, so its end could not find its beginning.",
-            hint="Pass the same `--run-dir DIR` to both phases, or set GITHUB_RUN_ID.",
-        )
+        hint = "Pass the same `--run-dir DIR` to both phases, or set GITHUB_RUN_ID."
+        raise WrongUsage("The run has no name, so its end could not find its beginning.", hint=hint)
 
 
 def _read_outputs(path: str | None) -> RunOutputs:
@@ -208,10 +206,8 @@ def _claim(run_dir: Path) -> None:
         run_dir.mkdir(mode=0o700, parents=True, exist_ok=True)
         names = {entry.name for entry in run_dir.iterdir()}
         if _MARKER_FILE not in names and names - {HISTORY}:
-            raise WrongUsage(
-                f"The directory {run_dir} contains other files, such as {min(names - {HISTORY})}.",
-                hint="Pass a new one with `--run-dir`, or the directory of an interrupted run.",
-            )
+            message = f"The directory {run_dir} contains other files, such as {min(names - {HISTORY})}."
+            raise WrongUsage(message, hint="Pass a new one with `--run-dir`, or that of an interrupted run.")
         (run_dir / _MARKER_FILE).touch()
         with tempfile.TemporaryFile(dir=run_dir):
             pass

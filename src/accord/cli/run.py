@@ -130,12 +130,11 @@ def _request(options: dict[str, Any]) -> RunRequest:
         command = shlex.split(options["command"])
     except ValueError as error:
         raise WrongUsage(f"Cannot split `--command` into words: {error}.", hint="Close its quotes.") from None
-    run_dir = options["run_dir"] or Path(
-        tempfile.mkdtemp(prefix="accord-run-", dir=os.environ.get("RUNNER_TEMP") or None)
-    )
+    temporary = os.environ.get("RUNNER_TEMP") or None
+    run_dir = options["run_dir"] or tempfile.mkdtemp(prefix="accord-run-", dir=temporary)
     context = RunContext(**{name: options.pop(name) for name in RunContext.model_fields})
     changed = {
-        "run_dir": run_dir.resolve(),
+        "run_dir": Path(run_dir).resolve(),
         "command": command,
         "schema": schema_of(options["schema"]),
         "data": [Path(name.strip()) for name in options["data"] if name.strip()],
@@ -269,10 +268,8 @@ def outputs(
     from accord.runner.registry import declared_secrets, registries
 
     if (root is None) != (base is None) or (pushed == "true" and root is None):
-        raise WrongUsage(
-            "`--root` and `--base` belong together, and `--pushed true` needs both.",
-            hint="Pass `--root DIR --base SHA`.",
-        )
+        message = "`--root` and `--base` belong together, and `--pushed true` needs both."
+        raise WrongUsage(message, hint="Pass `--root DIR --base SHA`.")
     output_format = more.pop("output_format")
     external = ExternalRun(
         **{**more, "pr_body": _text(more["pr_body"]), "push_error": _text(more["push_error"]) or ""},

@@ -77,10 +77,9 @@ def _report(documents: Sequence[Checked], sessions: Sequence[Session]) -> None:
     from accord.cli.step import report_checks
 
     report_checks(documents, name="session check")
-    states = {
-        session.name: {"state": session.status.current_state, "tasks": counts(session)} if session.status else None
-        for session in sessions
-    }
+    read = {session.name: session.status for session in sessions}
+    tasks = {session.name: counts(session) for session in sessions}
+    states = {name: {"state": one.current_state, "tasks": tasks[name]} if one else None for name, one in read.items()}
     leave_outputs({"sessions": as_output(states)})
     for session in sessions:
         leave_summary(summary_page(session, redact))

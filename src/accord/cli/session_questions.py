@@ -106,10 +106,8 @@ def _interview(writer: SessionWriter) -> None:
     from accord.sessions.answers import interview
 
     if not interview(writer, _prompt):
-        raise WrongUsage(
-            "The input ended before the first answer, so nothing was changed.",
-            hint="Answer on a terminal, pass ID=TEXT, or pass `--final` if no answers will come.",
-        )
+        hint = "Answer on a terminal, pass ID=TEXT, or pass `--final` if no answers will come."
+        raise WrongUsage("The input ended before the first answer, so nothing was changed.", hint=hint)
 
 
 def _prompt(decision: UserDecision, problem: str) -> str | None:

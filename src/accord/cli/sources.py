@@ -102,10 +102,8 @@ def addresses(api_url: str, server_url: str) -> tuple[str, str]:
     api_url = api_url or _api_of(server_url or "https://github.com")
     own = _server_of(api_url)
     if server_url and _host(server_url) != _host(own):
-        raise WrongUsage(
-            f"`GITHUB_API_URL` ({api_url}) and `GITHUB_SERVER_URL` ({server_url}) name two servers.",
-            hint=f"Set `GITHUB_SERVER_URL` to {own}, or leave it out.",
-        )
+        message = f"`GITHUB_API_URL` ({api_url}) and `GITHUB_SERVER_URL` ({server_url}) name two servers."
+        raise WrongUsage(message, hint=f"Set `GITHUB_SERVER_URL` to {own}, or leave it out.")
     return api_url, server_url or own
 
 

@@ -83,9 +83,8 @@ def _broken(code: str, message: str, *, line: int | None = None) -> BrokenContra
 
 def _decode(raw: bytes) -> str:
     if len(raw) > MAX_BYTES:
-        raise _broken(
-            "too-large", f"The document has more than the {MAX_BYTES // 1_048_576} MiB that are read. Split it."
-        )
+        message = f"The document has more than the {MAX_BYTES // 1_048_576} MiB that are read. Split it."
+        raise _broken("too-large", message)
     try:
         return raw.decode("utf-8-sig")
     except UnicodeDecodeError as problem:

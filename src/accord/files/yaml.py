@@ -126,9 +126,8 @@ def _composing(raw: bytes) -> yaml.SafeLoader:
 def read_mapping(raw: bytes) -> YamlDocument:
     """Read one YAML document that is a mapping. Raises BrokenContract as ``read_yaml`` does, and with ``schema``."""
     if len(raw) > _MOST_BYTES:
-        raise _broken(
-            "too-large", f"The YAML has more than the {_MOST_BYTES // 1024} KiB that are read. Split it.", None
-        )
+        message = f"The YAML has more than the {_MOST_BYTES // 1024} KiB that are read. Split it."
+        raise _broken("too-large", message, None)
     document = read_yaml(raw)
     if not isinstance(document.value, dict):
         raise _broken("schema", "The document is not a mapping. Write keys and values.", 1)

@@ -32,6 +32,10 @@ _STEADY = {
 }
 
 
+_QUIET = {"GIT_TERMINAL_PROMPT": "0", "GIT_CONFIG_NOSYSTEM": "1", "GIT_CONFIG_GLOBAL": os.devnull}
+_QUIET |= {"GIT_OPTIONAL_LOCKS": "0", "LC_ALL": "C"}
+
+
 class GitFailed(Refused):
     """Git ended with an error; ``stderr`` is what it said."""
 
@@ -70,16 +74,7 @@ class Git:
         for i, (key, value) in enumerate(settings.items()):
             numbered |= {f"GIT_CONFIG_KEY_{i}": key, f"GIT_CONFIG_VALUE_{i}": value}
         kept = {name: value for name, value in os.environ.items() if not name.startswith("GIT_")}
-        environment = {
-            **kept,
-            "GIT_TERMINAL_PROMPT": "0",
-            "GIT_CONFIG_NOSYSTEM": "1",
-            "GIT_CONFIG_GLOBAL": os.devnull,
-            "GIT_OPTIONAL_LOCKS": "0",
-            "LC_ALL": "C",
-            **numbered,
-            **dict(self.environment),
-        }
+        environment = {**kept, **_QUIET, **numbered, **dict(self.environment)}
         return subprocess.run(
             ["git", *arguments],
             cwd=self.directory,

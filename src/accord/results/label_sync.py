@@ -284,10 +284,6 @@ def _compare_labels(
         return DoctorCheck(_LABELS_ON_GITHUB, error.message, is_skipped=True)
     except AccordError as error:
         return DoctorCheck(_LABELS_ON_GITHUB, "not readable", [(path, warning("labels-unknown", str(error)))])
-    actions, _ = plan_labels(entries, labels, ())
-    drift = [
-        (path, warning("label-drift", f"The label `{action.name}` would be {action.action}. Run `accord labels sync`."))
-        for action in actions
-        if action.is_change
-    ]
-    return DoctorCheck(_LABELS_ON_GITHUB, repository, drift)
+    changes = [action for action in plan_labels(entries, labels, ())[0] if action.is_change]
+    texts = [f"The label `{one.name}` would be {one.action}. Run `accord labels sync`." for one in changes]
+    return DoctorCheck(_LABELS_ON_GITHUB, repository, [(path, warning("label-drift", text)) for text in texts])

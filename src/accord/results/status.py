@@ -206,9 +206,8 @@ def require_writable(github: GitHub, identity: Identity) -> Repository:
     repository = github.repository()
     require_unarchived(repository)
     if not repository.has_issues:
-        raise Refused(
-            f"Issues are disabled in {repository.full_name}.", hint="Enable them under Settings → General → Features."
-        )
+        message = f"Issues are disabled in {repository.full_name}."
+        raise Refused(message, hint="Enable them under Settings → General → Features.")
     if identity.is_person and repository.may_triage is False:
         raise Refused(
             f"{identity.login} may read {repository.full_name}, but not label or change its issues.",

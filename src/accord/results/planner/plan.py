@@ -175,11 +175,9 @@ def adoption_findings(operations: Sequence[PlanOperation], token: str) -> Iterat
         if isinstance(operation, CreateWorkItem) and operation.adopted:
             digest = item_marker(operation.adopted.body, token).get("sum")
             if digest and digest != content_digest(operation.title, operation.content, operation.labels):
-                message = (
-                    f"#{operation.adopted.number} is `{operation.key}` of this run key, made from another text, "
-                    "and stays unchanged. Put the change into `update`, or use another run key."
-                )
-                yield warning("adopted-differs", message)
+                name = f"#{operation.adopted.number} is `{operation.key}` of this run key"
+                hint = "Put the change into `update`, or use another run key."
+                yield warning("adopted-differs", f"{name}, made from another text, and stays unchanged. {hint}")
 
 
 def rewritable(plan: Plan) -> set[str]:

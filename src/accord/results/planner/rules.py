@@ -106,8 +106,7 @@ def _check_item(item: PlannedWorkItem, plan: Plan, position: int) -> Iterator[Fi
     if len(item.title) > TITLE_CHARS:
         message = f"The title has {len(item.title)} characters; GitHub allows {TITLE_CHARS}. Shorten it."
         yield Finding("title-too-long", message, path + "/title")
-    limit = content_limit(item.temp_id, len(item.blocked_by))
-    yield from check_length(len(item.body), limit, path + "/body")
+    yield from check_length(len(item.body), content_limit(item.temp_id, len(item.blocked_by)), path + "/body")
     yield from check_labels(item.labels, plan.kinds[position], path + "/labels")
     if len(item.body) <= BODY_CHARS:
         yield from body_findings(plan.bodies[position], plan.kinds[position], path + "/body")
@@ -116,10 +115,8 @@ def _check_item(item: PlannedWorkItem, plan: Plan, position: int) -> Iterator[Fi
 def check_length(length: int, limit: int, path: str) -> Iterator[Finding]:
     """Check that a body of this many characters fits."""
     if length > limit:
-        message = (
-            f"The body has {length} characters; GitHub allows {limit} beside accord's marker. "
-            "Move details into files and link them."
-        )
+        allowed = f"GitHub allows {limit} beside accord's marker"
+        message = f"The body has {length} characters; {allowed}. Move details into files and link them."
         yield Finding("body-too-long", message, path)
 
 

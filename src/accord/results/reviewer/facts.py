@@ -150,10 +150,8 @@ def _pull_findings(pull: Pull, commit: str, mine: Review | None, options: RunOpt
     if commit != pull.head_sha:
         moved = f"the head of #{pull.number} is {pull.head_sha[:12]} now"
         if mine and not options.commit:
-            message = (
-                f"This review was posted at {commit[:12]} already, but {moved}. If the reviewer read the new head, "
-                f"pass `--commit {pull.head_sha}`."
-            )
+            hint = f"If the reviewer read the new head, pass `--commit {pull.head_sha}`."
+            message = f"This review was posted at {commit[:12]} already, but {moved}. {hint}"
             found.append(warning("already-reviewed", message))
         else:
             found.append(warning("head-moved", f"The review is posted at {commit[:12]}, but {moved}."))

@@ -270,27 +270,22 @@ def pack(texts: Sequence[BodyText], first_limit: int, limit: int) -> list[list[B
         if len(text.text) <= fits:
             parts[-1].append(text)
             free = fits - len(text.text)
-        elif parts[-1] and (len(text.text) <= limit - _frame(text, []) or fits < _SMALLEST_CUT):
+        else:
+            if not parts[-1] or (len(text.text) > limit - _frame(text, []) and fits >= _SMALLEST_CUT):
+                head, tail = cut(text.text, fits)
+                parts[-1].append(replace(text, text=head))
+                text = replace(text, text=tail)
             parts.append([])
             free = limit
             waiting.appendleft(text)
-        else:
-            head, tail = cut(text.text, fits)
-            parts[-1].append(replace(text, text=head))
-            parts.append([])
-            free = limit
-            waiting.appendleft(replace(text, text=tail))
     return parts
 
 
 def _rendered(part: Iterable[BodyText]) -> list[str]:
     blocks = []
     for name, texts in groupby(part, key=lambda text: text.name):
-        if name:
-            blocks.append(_heading(name))
-        for text in texts:
-            blocks += [text.label, text.text] if text.label else [text.text]
-    return blocks
+        blocks += [_heading(name) if name else "", *(block for text in texts for block in (text.label, text.text))]
+    return [block for block in blocks if block]
 
 
 def _frame(text: BodyText, before: Sequence[BodyText]) -> int:
