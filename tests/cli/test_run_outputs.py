@@ -226,6 +226,13 @@ def test_a_branch_that_is_not_there_is_named_as_what_may_have_ended_the_agents_j
     assert (outputs["error-category"], outputs["error-recovery"]) == ("infrastructure", "retry")
 
 
+@pytest.mark.parametrize("ref", ["HEAD", "refs/heads/HEAD", "@", "FETCH_HEAD"])
+def test_nothing_is_published_to_head(on_github: Accord, workshop: Workshop, ref: str) -> None:
+    refused = on_github("publish", on_github.home / "nowhere", "--pr-ref", ref)
+    assert (refused.code, "refs/heads/my-branch" in refused.err) == (2, True), refused.err
+    assert workshop.tip("HEAD") == ""
+
+
 @pytest.mark.parametrize("missing", ["GITHUB_REPOSITORY", "GITHUB_TOKEN", "GITHUB_OUTPUT"])
 def test_no_agent_works_for_what_cannot_be_handed_on(
     on_github: Accord, agent: Agent, running: Any, missing: str

@@ -165,6 +165,35 @@ def test_protected_paths_of_the_whole_branch_make_a_draft_and_an_older_result_un
     assert_superseded(stage, first)
 
 
+def test_a_patch_of_steering_files_asks_a_person_and_is_pushed_only_when_allowed(stage: Stage, tree: Path) -> None:
+    git(tree, "mv", "README.md", "CLAUDE.md")
+    result = completed(patch_of(with_file(with_file(tree, ".mcp.json", "{}\n"), "uv.lock", "\n")))
+    before = state(stage)
+    planned = apply(stage, result, is_dry_run=True)
+    assert (planned.outcome, planned.exit_code, planned.writes) == (Outcome.REFUSED, 4, 0)
+    assert state(stage) == before
+
+    refused = apply(stage, result)
+    assert (refused.outcome, codes(refused)) == (Outcome.REFUSED, {"steering-file"})
+    assert refused.error
+    assert "`.mcp.json`, `CLAUDE.md`" in refused.error.message
+    assert "--allow-steering-files" in refused.error.hint
+    after = state(stage)
+    assert (after["pulls"], after["trees"]) == (before["pulls"], before["trees"])
+    assert set(after["issue"]["labels"]) == {*before["issue"]["labels"], "needs-human"}
+    (comment,) = after["comments"]
+    assert "- `.mcp.json`\n- `CLAUDE.md`" in comment
+    again = apply(stage, result)
+    assert (again.outcome, again.writes, state(stage)) == (Outcome.REFUSED, 0, after)
+
+    allowed = apply(stage, result, allows_steering=True)
+    assert allowed.outcome is Outcome.APPLIED, allowed.error
+    assert codes(allowed) == {"outside-scope", "protected-path", "dependency-file"}
+    assert allowed.details["scope"]["protected"] == [".mcp.json", "CLAUDE.md"]
+    assert (state(stage)["pulls"][0][3], state(stage)["labels"]) == (True, [["needs-human"]])
+    assert apply(stage, result).outcome is Outcome.UNCHANGED
+
+
 @pytest.mark.parametrize(
     ("outcome", "summary", "status"),
     [("blocked", BLOCKED, "status:blocked"), ("validation-failure", FAILED, "status:needs-refinement")],

@@ -39,7 +39,7 @@ def ran(output: str) -> dict[str, Any]:
         ("install-failed", "transient infrastructure retry"),
         ("credential-missing", "auth auth manual"),
         *((kind, "logic agent manual") for kind in ("prompt-invalid", "not-started", "changes-unreadable")),
-        ("push-refused", "infrastructure infrastructure manual"),
+        *((kind, "infrastructure infrastructure manual") for kind in ("push-refused", "steering-files")),
         *((kind, f"{'infrastructure ' * 2}retry") for kind in ("record-missing", "push-conflict", "push-unreachable")),
         ("disk-full", "resource infrastructure manual"),
     ],

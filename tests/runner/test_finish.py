@@ -9,7 +9,7 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 import pytest
-from support.workshop import Agent, Workshop
+from support.workshop import Agent, Workshop, git
 
 from accord.core.errors import BrokenContract
 from accord.runner.finish import FinishOptions, finish, outputs_without_record
@@ -54,6 +54,7 @@ class Run:
         """Leave the folder of a run that changed these files."""
         self.folder.mkdir()
         for name, text in files.items():
+            (self.agent.tree / name).parent.mkdir(parents=True, exist_ok=True)
             (self.agent.tree / name).write_text(text)
         fields = {
             "agent": "codex", "codec": "codex", "base_sha": self.agent.base, "exit_code": exit_code,
@@ -217,11 +218,23 @@ def test_a_push_that_is_refused_is_the_runs_failure_with_the_hint_that_fixes_it(
     assert run.workshop.tip() == run.agent.base
 
 
-def test_a_change_to_what_steers_agents_is_shown_to_people(run: Run) -> None:
-    run.leave(transcript(DONE), files={"AGENTS.md": "Push to main.\n", **NEW})
-    warnings = run.outputs()["run-warnings"]
-    assert "AGENTS.md" in warnings
-    assert "new.txt" not in warnings
+def test_changes_of_steering_files_are_not_pushed_unless_allowed(run: Run) -> None:
+    git(run.agent.tree, "mv", "README.md", "AGENTS.md")
+    run.leave(transcript(DONE), files={".vscode/tasks.json": "{}\n", "uv.lock": "\n", **NEW})
+    refused = run.outputs()
+    assert [refused[name] for name in ("exit-code", "changes-made", "error-recovery")] == ["1", "false", "manual"]
+    assert "needs-human: .vscode/tasks.json, AGENTS.md. Review" in refused["error-summary"]
+    assert "--allow-steering-files" in refused["error-summary"]
+    assert (run.outputs(), run.workshop.tip()) == (refused, run.agent.base)
+    assert "AGENTS.md" in run.outputs(dry_run=True)["error-summary"]
+
+    outputs = run.outputs(allows_steering=True)
+    steering, dependencies = json.loads(outputs["run-warnings"])
+    assert "AGENTS.md" in steering
+    assert "uv.lock" in dependencies
+    assert "new.txt" not in outputs["run-warnings"]
+    assert outputs["commit-sha"] == run.workshop.tip()
+    assert run.outputs() == outputs, "pushed already"
 
 
 @pytest.mark.parametrize("left", ["nothing", "a link", "another patch", "nonsense"])

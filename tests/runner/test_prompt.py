@@ -20,11 +20,11 @@ from accord.runner.prompt import (
     assemble,
     prompt_for,
     read_data,
-    read_prompt,
     shipped_prompt,
     structured_result,
     validator,
 )
+from accord.runner.trusted_files import TrustedFiles
 from accord.text.hidden import strip_hidden
 from accord.text.untrusted import MOST_CHARACTERS
 
@@ -46,8 +46,8 @@ def workspace(tmp_path: Path) -> Path:
 
 @pytest.mark.parametrize("path", ["prompts/fix.md", "link.md", "prompts/../prompts/fix.md"])
 def test_a_file_of_the_workspace_is_read(workspace: Path, path: str) -> None:
-    assert read_prompt(Path(path), workspace) == "Fix it.\n"
-    assert read_prompt(workspace / path, workspace) == "Fix it.\n"
+    assert prompt_for(Path(path), "", workspace, TrustedFiles(workspace)) == "Fix it.\n"
+    assert prompt_for(workspace / path, "", workspace, TrustedFiles(workspace)) == "Fix it.\n"
 
 
 REFUSED = {
@@ -60,7 +60,7 @@ REFUSED = {
 @pytest.mark.parametrize("path", REFUSED)
 def test_a_file_that_is_not_a_prompt_of_the_workspace_is_refused_with_the_reason(workspace: Path, path: str) -> None:
     with pytest.raises(AgentNotStarted, match=REFUSED[path]) as failed:
-        read_prompt(Path(path), workspace)
+        prompt_for(Path(path), "", workspace, TrustedFiles(workspace))
     assert failed.value.error.kind == "prompt-invalid"
 
 
@@ -91,26 +91,26 @@ def test_too_much_is_refused() -> None:
 
 @pytest.mark.parametrize("mode", ["plan", "implement", "review", "keepalive", "autofix", "verifier", "bot-comments"])
 def test_a_workflow_of_the_kit_has_a_prompt_even_if_the_repository_has_none(workspace: Path, mode: str) -> None:
-    shipped = prompt_for(None, mode, workspace)
+    shipped = prompt_for(None, mode, workspace, TrustedFiles(workspace))
     assert shipped.startswith("# ")
     own = workspace / f".github/prompts/{mode}.md"
     own.parent.mkdir(parents=True)
     own.write_text("Ours.\n")
-    assert prompt_for(None, mode, workspace) == "Ours.\n"
-    assert prompt_for(Path("prompts/fix.md"), mode, workspace) == "Fix it.\n"
+    assert prompt_for(None, mode, workspace, TrustedFiles(workspace)) == "Ours.\n"
+    assert prompt_for(Path("prompts/fix.md"), mode, workspace, TrustedFiles(workspace)) == "Fix it.\n"
 
 
 @pytest.mark.parametrize("mode", ["", "other", "../runner/prompts/keepalive", "prompts/fix"])
 def test_a_mode_that_has_no_prompt_needs_a_prompt_file(workspace: Path, mode: str) -> None:
     with pytest.raises(AgentNotStarted, match=r"No prompt (given|for the mode)"):
-        prompt_for(None, mode, workspace)
+        prompt_for(None, mode, workspace, TrustedFiles(workspace))
 
 
 def test_the_prompt_of_a_repository_does_not_lead_out_of_it(workspace: Path) -> None:
     (workspace / ".github/prompts").mkdir(parents=True)
     (workspace / ".github/prompts/autofix.md").symlink_to("../../../outside.md")
     with pytest.raises(AgentNotStarted, match="outside the workspace"):
-        prompt_for(None, "autofix", workspace)
+        prompt_for(None, "autofix", workspace, TrustedFiles(workspace))
 
 
 @given(st.text(max_size=300))

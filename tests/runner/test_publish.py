@@ -204,6 +204,7 @@ def test_a_new_branch_for_a_detached_commit_begins_at_the_base(workshop: Worksho
     ("ref", "hint"),
     [
         *((ref, "head_ref") for ref in ("refs/pull/2/merge", "refs/pull/2/head", "2/merge")),
+        *((ref, "refs/heads/my-branch") for ref in ("HEAD", "refs/heads/HEAD", "@", "FETCH_HEAD")),
         *((ref, "branch") for ref in ("refs/tags/v1", "a" * 40, "two..dots", "-x\nrefs/heads/main", "")),
     ],
 )
@@ -232,7 +233,8 @@ def test_a_push_that_github_forbids_is_refused_with_the_reason(
     workshop: Workshop, agent: Agent, token: str, branch: str, path: str, said: str
 ) -> None:
     before = workshop.tip(branch)
-    published = publish_new(workshop, agent, path, remote=workshop.remote(token), pr_ref=branch)
+    remote = workshop.remote(token)
+    published = publish_new(workshop, agent, path, remote=remote, pr_ref=branch, allows_steering=True)
     assert kind(published) == "push-refused"
     assert said in detail(published)
     assert workshop.tip(branch) == before
@@ -244,8 +246,9 @@ def test_a_push_that_github_forbids_is_refused_with_the_reason(
         b"nonsense\n",
         b"diff --git a/x b/x\n--- a/x\n+++ b/x\n@@ -1 +1 @@\n-a\n",
         b"diff --git a/.git/x b/.git/x\nnew file mode 100755\n--- /dev/null\n+++ b/.git/x\n@@ -0,0 +1 @@\n+x\n",
+        b"--- /dev/null\n+++ /etc/x\n@@ -0,0 +1 @@\n+x\n",
     ],
-    ids=["no patch", "cut", "into git's own folder"],
+    ids=["no patch", "cut", "into git's own folder", "absolute"],
 )
 def test_a_damaged_or_forbidden_patch_is_refused(workshop: Workshop, agent: Agent, patch: bytes) -> None:
     assert kind(publish_patch(workshop.remote(), publication(agent, patch=patch))) == "changes-unreadable"

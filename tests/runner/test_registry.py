@@ -15,6 +15,7 @@ from accord.runner.launch import agent_environment, check_credentials, command_l
 from accord.runner.models import AgentNotStarted, RunRequest
 from accord.runner.registry import Agent, Registry, load_registry, shipped_registry
 from accord.runner.registry_rules import registry_findings
+from accord.runner.trusted_files import TrustedFiles
 
 IN_USE = """\
 version: 1
@@ -42,10 +43,10 @@ def check(text: str) -> list[tuple[str, int | None]]:
     return [(finding.code, finding.line) for finding in findings]
 
 
-def written(tmp_path: Path, text: str) -> Path:
+def written(tmp_path: Path, text: str) -> tuple[TrustedFiles, Path]:
     path = tmp_path / "registry.yml"
     path.write_text(text)
-    return path
+    return TrustedFiles(tmp_path), path
 
 
 def test_the_shipped_registry_has_no_findings() -> None:
@@ -55,7 +56,7 @@ def test_the_shipped_registry_has_no_findings() -> None:
 
 def test_a_registry_as_it_is_in_use_is_read_and_its_keys_are_kept(tmp_path: Path) -> None:
     assert check(IN_USE) == []
-    registry = load_registry(written(tmp_path, IN_USE))
+    registry = load_registry(*written(tmp_path, IN_USE))
     codex = registry.agent("codex")
     assert codex.capabilities["pr_keepalive"] is True
     assert codex.capacity is not None
@@ -109,7 +110,7 @@ def test_only_an_agent_of_its_own_needs_a_command(name: str, codes: list[str]) -
 
 def test_a_repositorys_registry_replaces_keys_and_adds_agents(tmp_path: Path) -> None:
     text = 'agents:\n  codex:\n    install: {package: "@openai/codex", version: 0.1.2}\n  mine: {command: [x]}\n'
-    registry = load_registry(written(tmp_path, text))
+    registry = load_registry(*written(tmp_path, text))
     assert registry.agent("codex").install is not None
     assert registry.agents["codex"].install.version == "0.1.2"  # type: ignore[union-attr]
     assert (registry.agents["codex"].codec, registry.agent("mine").command) == ("codex", ["x"])
@@ -119,11 +120,11 @@ def test_a_repositorys_registry_replaces_keys_and_adds_agents(tmp_path: Path) ->
 @pytest.mark.parametrize("text", ["agents: [", "- 1", "agents:\n  a: {command: 7}\n", "agents:\n  a: {}\n  a: {}\n"])
 def test_a_broken_registry_starts_nothing(tmp_path: Path, text: str) -> None:
     with pytest.raises(BrokenContract):
-        load_registry(written(tmp_path, text))
+        load_registry(*written(tmp_path, text))
 
 
 def test_an_agent_that_cannot_be_started_says_why(tmp_path: Path) -> None:
-    registry = load_registry(written(tmp_path, IN_USE + "  off: {enabled: false, command: [x]}\n"))
+    registry = load_registry(*written(tmp_path, IN_USE + "  off: {enabled: false, command: [x]}\n"))
     for name, word in (("nobody", "claude, codex"), ("off", "disabled"), ("elsewhere", "other.yml")):
         with pytest.raises(WrongUsage, match=word):
             registry.agent(name)

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from functools import cache
+from textwrap import TextWrapper
 from typing import TYPE_CHECKING, Any
 
 from accord.core.schemas import json_schema, strict_schema
-from accord.git.paths import PROTECTED
+from accord.git.steering import DEPENDENCIES, PROTECTED, STEERING
 from accord.results.label_sync import shipped_labels
 from accord.runner.models import RunOutputs
 from accord.text.markdown import table
@@ -72,8 +73,11 @@ def type_of(field: Mapping[str, Any]) -> str:
 
 
 def protected_paths() -> str:
-    """List the paths that only people change."""
-    return "```text\n" + "\n".join(PROTECTED) + "\n```"
+    """List the paths that only people change, by what happens to a change."""
+    wrapper = TextWrapper(120, break_long_words=False, break_on_hyphens=False)
+    kinds = {"Steering files": STEERING, "Other protected files": PROTECTED, "Dependency files": DEPENDENCIES}
+    parts = (f"**{name}**\n\n```text\n{wrapper.fill(found.strip())}\n```" for name, found in kinds.items())
+    return "\n\n".join(parts)
 
 
 def labels_table() -> str:

@@ -19,6 +19,7 @@ from accord.cli.options import (
     posting_options,
     pull_option,
     root_option,
+    steering_option,
     together,
     work_item_option,
 )
@@ -56,6 +57,7 @@ kind_options = together(
     click.option(
         "--protect", multiple=True, type=Lines(), metavar="PATTERN", help="Another protected path, as in .gitignore."
     ),
+    steering_option,
 )
 """The options of ``accord apply`` that only some kinds of results need."""
 
@@ -113,6 +115,7 @@ def apply(
 def _apply(checked: CheckedResult, run_key: str, dry_run: bool, options: dict[str, Any]) -> Receipt:
     from accord.core.clock import SystemClock
 
+    allows_steering = options.pop("allow_steering_files")
     work_item, pull, commit = options.pop("work_item"), options.pop("pull"), options.pop("commit").strip().lower()
     needed = {"implementor-result": ("--work-item", work_item), "reviewer-result": ("--pull", pull)}
     option, number = needed.get(checked.kind, ("", 0))
@@ -140,6 +143,7 @@ def _apply(checked: CheckedResult, run_key: str, dry_run: bool, options: dict[st
             co_authors=git["co_author"],
             commit_prefix=git["commit_type"],
             protected=git["protect"],
+            allows_steering=allows_steering,
         )
         if commit and not _COMMIT.fullmatch(commit):
             message = f"`{commit[:80]}` is not the full SHA of a commit."

@@ -98,7 +98,8 @@ def sync(
     from accord.core.clock import SystemClock
     from accord.results.label_sync import extend_record, read_record
 
-    entries, dry_run, output_format = _entries(file), more.pop("dry_run"), more.pop("output_format")
+    dry_run, output_format = more.pop("dry_run"), more.pop("output_format")
+    entries = _entries(file, is_applied=not dry_run)
     with github_for(**more) as (github, repository, *_):
         record = record or _record_path(repository, more["sandbox"])
         ours = read_record(record)
@@ -121,11 +122,17 @@ def sync(
         ctx.exit(problem.exit_code if problem else 4)
 
 
-def _entries(file: str | None) -> Sequence[LabelEntry]:
+def _entries(file: str | None, *, is_applied: bool = False) -> Sequence[LabelEntry]:
+    """Read the labels of a file. What is applied in a job comes from the default branch."""
+    from accord.runner.trusted_files import trusted_files
+
     if file is None:
         return shipped_labels()
+    raw = read_bytes(file)
+    if is_applied and file != "-":
+        raw = trusted_files(Path.cwd(), os.environ).read(Path(file), is_named=True) or raw
     try:
-        return parse_labels(read_bytes(file))
+        return parse_labels(raw)
     except BrokenContract as broken:
         places = " ".join(f"Line {finding.line}: {finding.text}" for finding in broken.findings)
         message = f"{file} is not a valid label file, so nothing was written. {places}"

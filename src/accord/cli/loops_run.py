@@ -28,6 +28,7 @@ if TYPE_CHECKING:
     from accord.loops.models import TokenFacts
     from accord.loops.run import Turn
     from accord.runner.models import RunOutputs
+    from accord.runner.trusted_files import TrustedFiles
 
 
 _REQUESTS = ("", "workflow_dispatch", "issue_comment", "repository_dispatch")
@@ -84,9 +85,9 @@ def _new_run_dir() -> Path:
 def _context(options: LoopOptions, connection: Connection, run_dir: Path) -> LoopContext:
     """Return the context of the turn. At a terminal, the directory names the run."""
     from accord.loops.facts import LoopContext
-    from accord.runner.registry import load_registry, repository_registry
+    from accord.runner.registry import load_registry
 
-    registry = load_registry(options.registry or repository_registry(Path.cwd()))
+    registry = load_registry(_trusted_files(), options.registry)
     event = os.environ.get("GITHUB_EVENT_NAME", "")
     local_id = f"local-{hashlib.sha256(os.fsencode(run_dir.resolve())).hexdigest()[:12]}"
     return LoopContext(
@@ -104,6 +105,12 @@ def _context(options: LoopOptions, connection: Connection, run_dir: Path) -> Loo
         commenter=os.environ.get("GITHUB_ACTOR", "") if event == "issue_comment" else "",
         by_person=event in (*_REQUESTS, *_LABELS),
     )
+
+
+def _trusted_files() -> TrustedFiles:
+    from accord.runner.trusted_files import trusted_files
+
+    return trusted_files(Path.cwd(), os.environ)
 
 
 def token_facts(environment: Mapping[str, str]) -> TokenFacts:
@@ -187,12 +194,12 @@ def _prepare(agent: str, options: LoopOptions, run_dir: Path) -> None:
     from accord.runner.launch import check_credentials
     from accord.runner.models import AgentNotStarted
     from accord.runner.record import RECORD
-    from accord.runner.registry import load_registry, repository_registry
+    from accord.runner.registry import load_registry
 
     _claim(run_dir)
     if (run_dir / "agent" / RECORD).is_file():
         return
-    registry = load_registry(options.registry or repository_registry(Path.cwd()))
+    registry = load_registry(_trusted_files(), options.registry)
     try:
         check_credentials(agent, registry.agent(agent), os.environ)
     except AgentNotStarted as missing:
@@ -224,7 +231,6 @@ def _run_agent(turn: Turn, options: LoopOptions, connection: Connection, run_dir
     from accord.runner.models import RunContext, RunRequest
     from accord.runner.process import counting_stop_signals
     from accord.runner.record import RECORD
-    from accord.runner.registry import repository_registry
 
     folder = run_dir.resolve() / "agent"
     record = None
@@ -244,9 +250,10 @@ def _run_agent(turn: Turn, options: LoopOptions, connection: Connection, run_dir
                 base_ref=turn.pull.base_branch,
             ),
             max_runtime_minutes=options.max_runtime_minutes,
-            registry=options.registry or repository_registry(Path.cwd()),
+            registry=options.registry,
+            files=_trusted_files(),
             schema=schema_of(turn.loop.schema),
         )
         with counting_stop_signals() as stop:
             record = run_with_output(request, stop)
-    return finish_run(folder, connection, record)
+    return finish_run(folder, connection, record, allows_steering=options.allow_steering_files)

@@ -74,6 +74,10 @@ def together(*options: Decorator) -> Decorator:
     return decorate
 
 
+steering_option = click.option(
+    "--allow-steering-files", is_flag=True, help="Push changes to files that steer agents or CI, too."
+)
+
 format_option = click.option(
     "--format",
     "output_format",

@@ -22,6 +22,7 @@ from accord.cli.options import (
     dry_run_option,
     format_option,
     posting_options,
+    steering_option,
     together,
 )
 from accord.cli.output import one_line
@@ -84,10 +85,13 @@ _agent_options = together(
 @click.option("--install-dir", type=FILE, help="Folder for installed agents. Default: in RUNNER_TEMP.")
 @click.option("--skip", is_flag=True, help="Run nothing and succeed.")
 @click.option("--no-publish", is_flag=True, help="Leave the push to `accord publish` in another job.")
+@steering_option
 @click.option("--fail", is_flag=True, help="Exit with the run's exit code; 1 without a valid result.")
 @format_option
 @click.pass_context
-def run(ctx: click.Context, /, no_publish: bool, fail: bool, output_format: str, **options: Any) -> None:
+def run(
+    ctx: click.Context, /, no_publish: bool, allow_steering_files: bool, fail: bool, output_format: str, **options: Any
+) -> None:
     """Run an agent of the registry and write the outputs of the runner contract.
 
     The agent works in the current directory, with its own secrets and nothing else of the job. Without a prompt file it
@@ -107,7 +111,7 @@ def run(ctx: click.Context, /, no_publish: bool, fail: bool, output_format: str,
         record = run_with_output(request, stop)
         is_connected = _has_github_work(record) and not no_publish
         with github_for(None, None, _MAX_WAIT_SECONDS) if is_connected else nullcontext() as way:
-            outputs = finish_run(request.run_dir, way, record)
+            outputs = finish_run(request.run_dir, way, record, allows_steering=allow_steering_files)
     report_run(outputs, output_format)
     if output_format == "text":
         click.echo(f"Run folder: {one_line(str(request.run_dir))}")
@@ -183,6 +187,7 @@ def run_with_output(request: RunRequest, stop: StopSignals) -> RunRecord:
     "--author", default=DEFAULT_AUTHOR, show_default=True, metavar="'NAME <MAIL>'", help="Author of the commit."
 )
 @click.option("--outputs", type=FILE, help="File to write the outputs to as well, as JSON.")
+@steering_option
 @click.option("--fail", is_flag=True, help="Exit with the run's exit code instead of 0.")
 @dry_run_option
 @posting_options
@@ -197,11 +202,14 @@ def publish(ctx: click.Context, /, run_dir: Path, author: str, outputs: Path | N
     """
     from accord.cli.run_step import finish_run, report_run
     from accord.runner.finish import outputs_without_record
+    from accord.runner.publish import check_ref, is_special_ref
     from accord.runner.record import read_record
 
-    names = ("pr_ref", "pull", "base_ref", "pr_body", "checkout", "fail", "output_format")
+    names = ("pr_ref", "pull", "base_ref", "pr_body", "checkout", "allow_steering_files", "fail", "output_format")
     given, dry_run = {name: options.pop(name) for name in names}, options.pop("dry_run")
     check_author(author)
+    if is_special_ref(given["pr_ref"]):
+        check_ref(given["pr_ref"], is_pushed=True)
     if outputs and not can_be_written(outputs):
         raise WrongUsage(f"The file {outputs} cannot be written.", hint="Pass a writable file as `--outputs`.")
     try:
@@ -215,6 +223,7 @@ def publish(ctx: click.Context, /, run_dir: Path, author: str, outputs: Path | N
             context = {name: value for name, value in context.items() if value}
         record = record.model_copy(update={"context": record.context.model_copy(update=context)})
         more = {"pr_body": _text(given["pr_body"]), "author": author, "lender": given["checkout"], "dry_run": dry_run}
+        more["allows_steering"] = given["allow_steering_files"]
         with github_for(**options) as way:
             found = finish_run(run_dir, way, record, **more)
     report_run(found, given["output_format"], dry_run=dry_run)

@@ -16,6 +16,7 @@ from accord.core.errors import AccordError, BrokenContract, Refused, WrongUsage,
 from accord.core.findings import Finding, warning
 from accord.git.paths import path_patterns
 from accord.git.program import Git, split_nul, stage_all, submodules
+from accord.git.steering import SUBMODULE, absolute_names
 from accord.text.redaction import Redactor
 
 if TYPE_CHECKING:
@@ -26,9 +27,6 @@ if TYPE_CHECKING:
 
 AGENT_STATE_FILES = (".accord/", ".aider*", ".claude/", ".codex/", ".gemini/", ".opencode/", "*.log")
 """State files of agents and of accord; they count only when the repository tracks them already."""
-SUBMODULE = "160000"
-"""The mode of an entry that is a commit of another repository."""
-
 _GONE = "000000"
 _BASES_TRIED = 100
 """How far back the commit is searched that a patch was made on, when the branch has lost files of it."""
@@ -176,8 +174,11 @@ def apply_patch(git: Git, patch: bytes, onto: str, base: str = "") -> str:
 
     Falls back to a 3-way merge where the context has moved on, file by file; where files are gone, of whole trees, from
     the commit of ``base``'s history that the patch was made on. Raises PatchConflict with the paths, and BrokenContract
-    with what git finds wrong with a patch that cannot be read.
+    with what git finds wrong with a patch that cannot be read, and for absolute names, which git makes relative.
     """
+    if names := absolute_names(patch):
+        message = f"The patch names `{names[0][:200]}`, an absolute path. Name files from the top of the repository."
+        raise BrokenContract.of(Finding("patch-invalid", message, "/patch"))
     with tempfile.TemporaryDirectory(prefix="accord-index-") as scratch:
         inside = replace(git, environment={**dict(git.environment), "GIT_INDEX_FILE": f"{scratch}/index"})
         inside("read-tree", onto)

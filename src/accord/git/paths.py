@@ -1,4 +1,4 @@
-"""Paths that need care: those that steer agents and CI, and symbolic links that lead out of the repository."""
+"""Path patterns, and symbolic links that lead out of the repository."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from accord.core.findings import Finding
 from accord.git.program import split_nul
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping, Sequence
+    from collections.abc import Iterable, Mapping
 
     from pathspec import GitIgnoreSpec
 
@@ -35,37 +35,6 @@ def path_patterns(lines: Iterable[str]) -> GitIgnoreSpec:
                     message, hint="Write it as in `.gitignore`; escape special characters with a backslash."
                 ) from None
         return GitIgnoreSpec.from_lines(patterns)
-
-
-PROTECTED = (
-    ".github/",
-    "CODEOWNERS",
-    "AGENTS.md",
-    "CLAUDE.md",
-    "GEMINI.md",
-    "copilot-instructions.md",
-    ".claude/",
-    ".codex/",
-    ".cursor/",
-    ".cursorrules",
-    ".gemini/",
-    ".windsurfrules",
-    ".circleci/",
-    ".gitlab-ci.yml",
-    ".travis.yml",
-    "azure-pipelines.yml",
-    "Jenkinsfile",
-)
-"""Files that steer agents and CI, in gitignore's notation. A change to one is shown to a person, never dropped."""
-
-
-def protected_paths(paths: Iterable[str], extra: Sequence[str] = ()) -> tuple[str, ...]:
-    """Return those of the paths that are protected, by the patterns here and ``extra`` ones.
-
-    Raises WrongUsage for an extra one that is invalid.
-    """
-    spec = path_patterns([*PROTECTED, *extra])
-    return tuple(path for path in paths if spec.match_file(path))
 
 
 _SYMLINK = "120000"

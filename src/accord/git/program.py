@@ -22,6 +22,8 @@ _STEADY = {
     "core.safecrlf": "false",
     "core.hooksPath": os.devnull,
     "core.fsmonitor": "false",
+    "core.protectHFS": "true",
+    "core.protectNTFS": "true",
     "apply.whitespace": "nowarn",
     "apply.ignoreWhitespace": "no",
     "diff.external": "",

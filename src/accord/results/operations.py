@@ -101,6 +101,7 @@ class RunOptions:
 
     ``work_item``, ``remote`` and what follows are for implementor results; ``pull`` and ``commit`` (full SHA, empty:
     the head) for reviewer results, which may name the work item too. ``checkout`` lends git objects and is only read.
+    Without ``allows_steering``, a patch that changes steering files is refused.
     """
 
     repository: str
@@ -119,6 +120,7 @@ class RunOptions:
     co_authors: tuple[str, ...] = ()
     commit_prefix: str = "feat"
     protected: tuple[str, ...] = ()
+    allows_steering: bool = False
 
 
 def planned_seconds(operations: Sequence[Operation]) -> float:
@@ -228,7 +230,7 @@ class Receipt:
     def end(self, entries: Sequence[LedgerEntry], error: AccordError | None = None, *, is_dry_run: bool) -> None:
         """Record how the operations ended."""
         self.operations, self.error = entries, error
-        self.outcome = Outcome.PLANNED if is_dry_run else outcome_of(entries, error)
+        self.outcome = Outcome.PLANNED if is_dry_run and error is None else outcome_of(entries, error)
 
     def as_json(self) -> dict[str, Any]:
         """Return the JSON document of ``accord apply``."""

@@ -70,6 +70,8 @@ CAUSES: dict[str, Cause] = {
     "changes": Cause(*_LOGIC, "The agent's changes cannot be read", "Check the work tree."),
     "push": Cause(*_REFUSED, "The push of the changes was refused",
         "Grant `contents: write`, or push to an unprotected branch."),
+    "steering": Cause(*_REFUSED, "The run changed files that steer agents or CI, so nothing was pushed",
+        "Review its changes."),
     "push-again": Cause(*_LOST, "The changes could not be pushed", "Run it again."),
     "job-lost": Cause(*_LOST, "The agent's job ended before the run did", "Run it again."),
     "cancelled": Cause("transient", "infrastructure", "ignore", "The run was cancelled", "No action is needed."),
@@ -80,7 +82,7 @@ CAUSES: dict[str, Cause] = {
 INTERNAL_ERRORS: dict[InternalErrorKind, str] = {
     "time-limit": "time", "cancelled": "cancelled", "install-failed": "install",
     "credential-missing": "credential-missing", "prompt-invalid": "prompt", "not-started": "start",
-    "record-missing": "job-lost", "changes-unreadable": "changes", "push-refused": "push",
+    "record-missing": "job-lost", "changes-unreadable": "changes", "steering-files": "steering", "push-refused": "push",
     "push-conflict": "push-again", "push-unreachable": "push-again", "disk-full": "disk",
 }  # fmt: skip
 """Causes of accord's own errors."""

@@ -17,7 +17,6 @@ from accord.core.findings import Finding
 from accord.files.store import write_whole
 from accord.git.branches import DEFAULT_AUTHOR
 from accord.git.patches import extract_patch
-from accord.git.paths import protected_paths
 from accord.git.program import Git, GitFailed
 from accord.github.markers import run_token
 from accord.runner import record as layout
@@ -60,6 +59,7 @@ _BODY_CHARS = 500
 
 _SUBJECT_CHARS = 72
 _STEERING = "The run changed files that steer agents or CI. Review them"
+_DEPENDENCIES = "The run changed dependency files. Check what they install"
 _TOKENS = "The run pushed files with texts that look like tokens. Revoke the real ones"
 
 
@@ -68,7 +68,8 @@ class FinishOptions:
     """Options of finishing a run. Without a ``remote`` nothing is pushed.
 
     Tasks are read from ``pr_body``, or from the pull request if there is a ``github``. ``environment`` holds the
-    endpoints and keys of the analysis. ``lender`` is a checkout that no agent could write to.
+    endpoints and keys of the analysis. ``lender`` is a checkout that no agent could write to. Changes to steering
+    files are pushed only with ``allows_steering``.
     """
 
     repository: str
@@ -81,6 +82,7 @@ class FinishOptions:
     author: str = DEFAULT_AUTHOR
     lender: Path | None = None
     dry_run: bool = False
+    allows_steering: bool = False
 
 
 def finish(run_dir: Path, options: FinishOptions, record: RunRecord | None = None) -> RunOutputs:
@@ -169,7 +171,7 @@ class _FinishedRun:
             published = self._fork_failure(pull) or publish_patch(options.remote, self._publication(patch))
             if published.failure:
                 return published, None, warnings
-            warnings = (*warnings, *_publication_warnings(published, stats, ref, dry_run=options.dry_run))
+            warnings = (*warnings, *_publication_warnings(published, ref, dry_run=options.dry_run))
         else:
             warnings = (*warnings, *self.unpublished_changes())
         body = options.pr_body if options.pr_body is not None else pull.body if pull else None
@@ -263,6 +265,7 @@ class _FinishedRun:
             options.author,
             options.lender,
             options.dry_run,
+            options.allows_steering,
         )
 
 
@@ -270,12 +273,13 @@ def _invalid_patch(message: str) -> BrokenContract:
     return BrokenContract.of(Finding("patch-invalid", message))
 
 
-def _publication_warnings(published: Published, stats: list[FileStat], ref: str, *, dry_run: bool) -> tuple[str, ...]:
-    warnings = []
-    if steering := protected_paths(stat.path for stat in stats):
-        warnings.append(f"{_STEERING}: {some_of(steering)}.")
-    if published.with_tokens:
-        warnings.append(f"{_TOKENS}: {some_of(published.with_tokens)}.")
+def _publication_warnings(published: Published, ref: str, *, dry_run: bool) -> tuple[str, ...]:
+    about = (
+        (_STEERING, published.steering),
+        (_DEPENDENCIES, published.dependencies),
+        (_TOKENS, published.with_tokens),
+    )
+    warnings = [f"{what}: {some_of(paths)}." for what, paths in about if paths]
     if not published.files_changed:
         warnings.append("The branch already had all of the run's changes.")
     elif dry_run:

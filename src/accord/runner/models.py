@@ -17,17 +17,21 @@ from accord.core.errors import AccordError
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
+    from accord.runner.trusted_files import TrustedFiles
+
 Category = Literal["transient", "auth", "resource", "logic", "infrastructure", "unknown"]
 Origin = Literal["agent", "infrastructure", "auth", "unknown"]
 Recovery = Literal["retry", "manual", "ignore"]
 Source = Literal["own", "event", "stderr", "text", "exit"]
 InternalErrorKind = Literal[
     "time-limit", "cancelled", "install-failed", "credential-missing", "prompt-invalid", "not-started",
-    "record-missing", "changes-unreadable", "push-refused", "push-conflict", "push-unreachable", "disk-full",
+    "record-missing", "changes-unreadable", "steering-files", "push-refused", "push-conflict", "push-unreachable",
+    "disk-full",
 ]  # fmt: skip
 """Kinds of errors that accord itself detects.
 
-``record-missing``: the agent's job ended before it wrote a record. ``push-refused``: a permission or a protection that
+``record-missing``: the agent's job ended before it wrote a record. ``steering-files``: the changes touch files that
+steer agents or CI, and are not pushed unless a person allows it. ``push-refused``: a permission or a protection that
 a person must change. ``push-conflict``: the branch kept moving, or the patch no longer applies. ``push-unreachable``:
 a network or server failure.
 """
@@ -50,7 +54,8 @@ class RunRequest:
     """A request to run an agent in ``directory`` and to keep the run in ``run_dir``.
 
     An empty ``agent`` is the registry's default. ``data`` are files with untrusted text for the prompt; ``schema`` is
-    the JSON Schema of the result, or its file.
+    the JSON Schema of the result, or its file. ``files`` reads registry and prompt; by default, from the checkout of
+    ``directory``.
     """
 
     agent: str
@@ -67,6 +72,7 @@ class RunRequest:
     command: Sequence[str] = ()
     max_runtime_minutes: float = 45
     registry: Path | None = None
+    files: TrustedFiles | None = None
     install_dir: Path | None = None
     skip: bool = False
 

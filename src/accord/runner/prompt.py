@@ -24,6 +24,8 @@ if TYPE_CHECKING:
 
     from jsonschema_rs import Validator
 
+    from accord.runner.trusted_files import TrustedFiles
+
 SHIPPED = Path(__file__).parent / "prompts"
 """Prompts for the loops and the kit's workflows, named by mode."""
 
@@ -39,19 +41,32 @@ MOST_ARGUMENT_BYTES = 128 * 1024 - 1
 _MOST_CONTEXT_CHARS = 200
 
 
-def read_prompt(path: Path, workspace: Path) -> str:
-    """Read a prompt file of the workspace. Raises AgentNotStarted, ``prompt-invalid``, with the reason."""
+def prompt_for(path: Path | None, mode: str, workspace: Path, files: TrustedFiles) -> str:
+    """Read the prompt file, else the repository's prompt of the mode, else the shipped one. Raises AgentNotStarted."""
+    if path is None:
+        shipped = shipped_prompt(mode)
+        own = REPOSITORY_PROMPTS / f"{mode}.md"
+        raw = _read(own, workspace, files, is_named=False)
+        return shipped if raw is None else _checked(raw, own)
+    raw = _read(path, workspace, files, is_named=True)
+    if raw is None:
+        raise _invalid(f"Prompt file {path} not found.", "Pass a file of the workspace, and check it out first.")
+    return _checked(raw, path)
+
+
+def _read(path: Path, workspace: Path, files: TrustedFiles, *, is_named: bool) -> bytes | None:
     root = workspace.resolve()
-    real = (root / path).resolve()
-    if not real.is_relative_to(root):
+    if not (root / path).resolve().is_relative_to(root):
         raise _invalid(f"The prompt file {path} is outside the workspace {root}.", "Move it into the repository.")
     try:
-        if not real.is_file():
-            raise _invalid(f"Prompt file {path} not found.", "Pass a file of the workspace, and check it out first.")
-        with real.open("rb") as file:
-            raw = file.read(MOST_BYTES + 1)
+        return files.read(root / path, is_named=is_named)
+    except WrongUsage as problem:
+        raise _invalid(problem.message, problem.hint) from None
     except OSError as error:
         raise _invalid(f"The prompt file {path} cannot be read: {error.strerror}.", "Make it readable.") from None
+
+
+def _checked(raw: bytes, path: Path) -> str:
     if len(raw) > MOST_BYTES:
         raise _invalid(f"The prompt file {path} is larger than {MOST_BYTES // 1024} KiB.", "Shorten it.")
     try:
@@ -62,15 +77,6 @@ def read_prompt(path: Path, workspace: Path) -> str:
     if not text.strip():
         raise _invalid(f"The prompt file {path} is empty.", "Describe the task in it.")
     return text
-
-
-def prompt_for(path: Path | None, mode: str, workspace: Path) -> str:
-    """Read the prompt file, else the repository's prompt of the mode, else the shipped one. Raises AgentNotStarted."""
-    if path is not None:
-        return read_prompt(path, workspace)
-    shipped = shipped_prompt(mode)
-    own = REPOSITORY_PROMPTS / f"{mode}.md"
-    return read_prompt(own, workspace) if (workspace / own).exists() else shipped
 
 
 def shipped_prompt(mode: str) -> str:

@@ -10,7 +10,7 @@ import os
 import re
 import subprocess
 import tempfile
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -37,6 +37,7 @@ from accord.git.branches import (
 from accord.git.patches import PatchConflict, changes_between, paths_with_tokens
 from accord.git.paths import escaping_links
 from accord.git.program import Git
+from accord.git.steering import audit_changes
 from accord.runner.models import InternalError
 from accord.text.hidden import strip_hidden
 from accord.text.words import without_skips
@@ -52,12 +53,15 @@ _PAUSES_SECONDS = (1.0, 2.0, 3.0, 4.0, 5.0)
 
 _SHA = re.compile(r"[0-9a-f]{40}|[0-9a-f]{64}")
 _PULL_REF = re.compile(r"\A(?:(?:refs/)?pull/\d+/.+|\d+/merge)")
+_SPECIAL_REF = re.compile(r"\s*(?:refs/heads/)?(?:@|(?:[A-Z]+_)?HEAD)\s*")
+"""Names to which git gives a meaning of its own, such as ``FETCH_HEAD``."""
+
 _DISK_FULL = re.compile(r"no space left on device|disk quota exceeded", re.IGNORECASE)
 _PATH_CHARS = 200
 _PATHS_SHOWN = 10
 _STAT_CHARS = 4000
 _GIT_MESSAGE_CHARS = 500
-_BRANCH_HINT = "Pass a branch as `--pr-ref`."
+_BRANCH_HINT = "Pass a branch as `--pr-ref`, such as `my-branch` or `refs/heads/my-branch`."
 
 
 @dataclass(frozen=True)
@@ -65,6 +69,7 @@ class Publication:
     """Changes to publish. ``token`` is one word that names the run; the patch was made against ``base_sha``.
 
     ``subject`` and ``body`` of the commit are safe texts; ``lender`` is a trusted checkout with objects to reuse.
+    Without ``allows_steering``, changes to steering files and other protected files are not pushed.
     """
 
     patch: bytes
@@ -77,6 +82,11 @@ class Publication:
     author: str = DEFAULT_AUTHOR
     lender: Path | None = None
     dry_run: bool = False
+    allows_steering: bool = False
+
+
+class SteeringRefused(Refused):
+    """The changes touch steering files, and the caller did not allow that."""
 
 
 @dataclass(frozen=True)
@@ -84,13 +94,15 @@ class Published:
     """The result of publishing. Without a commit and a failure nothing was pushed (dry run), or nothing was new.
 
     ``files_changed`` counts the paths of the commit, a renamed file once; ``with_tokens`` are those with a text that
-    looks like a token.
+    looks like a token, ``steering`` those that steer agents or CI, ``dependencies`` manifests and lock files.
     """
 
     commit_sha: str = ""
     files_changed: int = 0
     failure: InternalError | None = None
     with_tokens: tuple[str, ...] = ()
+    steering: tuple[str, ...] = ()
+    dependencies: tuple[str, ...] = ()
 
 
 def is_delivered(published: Published | None, *, has_changes: bool) -> bool:
@@ -111,6 +123,8 @@ def publish_patch(remote: Remote, work: Publication) -> Published:
     except (Unreachable, BrokenContract, Refused) as error:
         if isinstance(error, PatchConflict):
             kind = "push-conflict"
+        elif isinstance(error, SteeringRefused):
+            kind = "steering-files"
         elif isinstance(error, Unreachable):
             kind = "push-unreachable"
         elif isinstance(error, BrokenContract):
@@ -125,24 +139,37 @@ def _commit_and_push(git: Git, remote: Remote, branch: str, work: Publication) -
     for _ in attempts(remote.clock, _PAUSES_SECONDS):
         facts = _branch_facts(git, remote, branch, work)
         if facts.applied:
-            return _result_of(git, f"{facts.applied}^", facts.applied)
+            return _result_of(git, f"{facts.applied}^", facts.applied, work)
         commit, changes = _commit(git, remote, facts, work)
         before = facts.tip or facts.base
         if not changes:
             return Published()
         if links := escaping_links(git, before, commit):
             raise Refused(links[0].message, hint="Review the agent's changes.")
+        published = _result_of(git, before, commit, work)
+        if published.steering and not work.allows_steering:
+            raise SteeringRefused(
+                f"needs-human: {some_of(published.steering)}.",
+                hint="Review changes.patch of the run. To push it, publish the run with `--allow-steering-files`.",
+            )
         if work.dry_run:
-            return Published(files_changed=len(range_stats(git, before, commit)))
+            return replace(published, commit_sha="")
         if push(git, remote, commit, branch, facts.tip):
-            return _result_of(git, before, commit)
+            return published
     message = f"The branch `{branch}` moved {len(_PAUSES_SECONDS) + 1} times during the push."
     raise PatchConflict(message, hint="Run it again when no one else pushes to the branch.")
 
 
-def _result_of(git: Git, before: str, commit: str) -> Published:
-    tokens = paths_with_tokens(git, changes_between(git, before, commit))
-    return Published(commit, len(range_stats(git, before, commit)), with_tokens=tuple(tokens))
+def _result_of(git: Git, before: str, commit: str, work: Publication) -> Published:
+    changes = changes_between(git, before, commit)
+    audit = audit_changes(changes, work.patch)
+    return Published(
+        commit,
+        len(range_stats(git, before, commit)),
+        with_tokens=tuple(paths_with_tokens(git, changes)),
+        steering=(*audit.steering, *audit.protected),
+        dependencies=audit.dependencies,
+    )
 
 
 def _branch_facts(git: Git, remote: Remote, branch: str, work: Publication) -> BranchFacts:
@@ -194,11 +221,16 @@ def branch_of(ref: str) -> str:
             f"`{ref}` is a ref that GitHub keeps for a pull request, so it cannot be pushed to.",
             hint="Pass the pull request's branch as `--pr-ref`: `github.head_ref`.",
         )
-    if name.startswith("refs/") or _SHA.fullmatch(name):
+    if name.startswith("refs/") or _SHA.fullmatch(name) or is_special_ref(name):
         raise Refused(f"`{ref}` is not a branch, so it cannot be pushed to.", hint=_BRANCH_HINT)
     if not _is_valid_name(name):
         raise Refused(f"`{ref}` is not a valid branch name.", hint=_BRANCH_HINT)
     return name
+
+
+def is_special_ref(ref: str) -> bool:
+    """Return whether a ref is ``HEAD`` or the like, which names another branch in each checkout."""
+    return _SPECIAL_REF.fullmatch(ref) is not None
 
 
 def check_ref(ref: str, *, is_pushed: bool) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from contextlib import suppress
 from functools import cache
 from pathlib import Path
@@ -16,9 +17,12 @@ from accord.core.suggest import did_you_mean
 from accord.files.yaml import YamlDocument, read_yaml
 from accord.runner.capped import OUTPUT_MIB
 from accord.runner.registry_rules import registry_findings
+from accord.runner.trusted_files import trusted_files
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
+
+    from accord.runner.trusted_files import TrustedFiles
 
 VariableName = Annotated[str, StringConstraints(pattern=r"^[A-Za-z_][A-Za-z0-9_]*$")]
 Host = Annotated[str, StringConstraints(pattern=r"^(\*\.)?[A-Za-z0-9-]+(\.[A-Za-z0-9-]+)*(:[0-9]{1,5})?$")]
@@ -164,18 +168,28 @@ class Registry(BaseModel):
 REGISTRY_PATH = Path(".github/agents/registry.yml")
 
 
-def load_registry(path: Path | None = None) -> Registry:
-    """Read the shipped registry, merged with the one at ``path``: an agent's keys replace those of the shipped one.
+def load_registry(files: TrustedFiles, named: Path | None = None) -> Registry:
+    """Read the shipped registry, merged with the named one, or else with the repository's own if it has one.
 
-    Raises BrokenContract with findings if the file breaks a rule, WrongUsage if it cannot be read.
+    An agent's keys replace those of the shipped one. Raises BrokenContract with findings if the file breaks a rule,
+    WrongUsage if it cannot be read.
     """
-    if path is None:
-        return shipped_registry()
+    path = named or files.top / REGISTRY_PATH
     try:
-        raw = path.read_bytes()
+        raw = files.read(path, is_named=named is not None)
     except OSError as error:
-        message = f"Cannot read the registry {path}: {error.strerror}."
-        raise WrongUsage(message, hint="Pass an existing file as `--registry`.") from None
+        raise _unreadable(path, str(error.strerror)) from None
+    if raw is None and named:
+        raise _unreadable(path, "File not found")
+    return shipped_registry() if raw is None else _merged_registry(raw, path)
+
+
+def _unreadable(path: Path, reason: str) -> WrongUsage:
+    hint = "Pass an existing file as `--registry`."
+    return WrongUsage(f"Cannot read the registry {path}: {reason}.", hint=hint)
+
+
+def _merged_registry(raw: bytes, path: Path) -> Registry:
     document = read_yaml(raw)
     findings = KINDS["agent-registry"].check(document)
     if has_errors(findings):
@@ -185,12 +199,6 @@ def load_registry(path: Path | None = None) -> Registry:
     return read_shape(Registry, _over_shipped(document.value))
 
 
-def repository_registry(directory: Path) -> Path | None:
-    """Return the path of a work tree's own registry; None if it has none."""
-    own = directory / REGISTRY_PATH
-    return own if own.is_file() else None
-
-
 def declared_secrets(*registries: Registry) -> frozenset[str]:
     """Name the variables that any agent of the registries declares as a secret."""
     agents = (agent for registry in registries for agent in registry.agents.values())
@@ -198,9 +206,9 @@ def declared_secrets(*registries: Registry) -> frozenset[str]:
 
 
 def registries(directory: Path) -> tuple[Registry, ...]:
-    """Return the shipped registry, and a work tree's own if that can be read."""
+    """Return the shipped registry, and a repository's own if that can be read."""
     with suppress(AccordError, OSError):
-        return shipped_registry(), load_registry(repository_registry(directory))
+        return shipped_registry(), load_registry(trusted_files(directory, os.environ))
     return (shipped_registry(),)
 
 

@@ -40,7 +40,8 @@ from accord.runner.prompt import assemble, prompt_for, read_data, validator
 from accord.runner.proxy import PROXY_VARIABLES, allowing
 from accord.runner.publish import some_of
 from accord.runner.record import RunRecord
-from accord.runner.registry import declared_secrets, load_registry, repository_registry
+from accord.runner.registry import declared_secrets, load_registry
+from accord.runner.trusted_files import trusted_files
 from accord.text.redaction import RedactedStream, redactor_for
 
 if TYPE_CHECKING:
@@ -52,6 +53,7 @@ if TYPE_CHECKING:
     from accord.runner.models import RunRequest
     from accord.runner.process import LineWatcher, StopSignals
     from accord.runner.registry import Agent, AgentSettings
+    from accord.runner.trusted_files import TrustedFiles
     from accord.text.redaction import Redactor
 
 _SECRET_VARIABLE = re.compile(r"(?:TOKEN|(?<!CACHE_)(?<!PUBLIC_)KEY|SECRET|PASSWORD)\Z", re.IGNORECASE)
@@ -181,7 +183,11 @@ def _prepare_folder(request: RunRequest) -> None:
 
 
 def _run(request: RunRequest, job: JobContext, progress: _Progress) -> None:
-    registry = load_registry(request.registry or repository_registry(request.directory))
+    context = request.context
+    files = request.files or trusted_files(
+        request.directory, job.environment, branch=context.pr_ref, base=context.base_ref
+    )
+    registry = load_registry(files, request.registry)
     progress.declared = declared_secrets(registry)
     job = replace(job, declared=progress.declared)
     progress.agent = request.agent or registry.default_agent or ""
@@ -189,8 +195,11 @@ def _run(request: RunRequest, job: JobContext, progress: _Progress) -> None:
     progress.codec = agent.codec
     snapshot = progress.snapshot = take_snapshot(request.directory)
     progress.base_sha = snapshot.commit if snapshot else ""
-    schema = _write_schema(request)
-    prompt = _write_prompt(request, job, agent, schema)
+    schema = _write_schema(request, files)
+    prompt = _write_prompt(request, job, agent, schema, files)
+    if files.ignored:
+        message = f"Files were read from {files.branch}, not as the checked-out branch has them"
+        progress.warnings.append(f"{message}: {some_of(files.ignored)}.")
     command_line(agent, request, prompt, schema=schema)  # finds unsupported options before anything is installed
     check_credentials(progress.agent, agent, job.environment)
     root = request.install_dir or Path(job.environment.get("RUNNER_TEMP") or tempfile.gettempdir()) / "accord-agents"
@@ -239,12 +248,15 @@ def _restore_settings(hooks: Path, before: Mapping[Path, tuple[int, bytes | None
             path.chmod(mode)
 
 
-def _write_schema(request: RunRequest) -> str:
+def _write_schema(request: RunRequest, files: TrustedFiles) -> str:
     """Return the JSON Schema of the result, empty without one, and save it for the validation."""
     if request.schema is None:
         return ""
     try:
-        schema = json.loads(request.schema.read_bytes()) if isinstance(request.schema, Path) else dict(request.schema)
+        if isinstance(request.schema, Path):
+            schema = json.loads(files.read(request.schema, is_named=True) or request.schema.read_bytes())
+        else:
+            schema = dict(request.schema)
     except (OSError, ValueError) as error:
         raise AgentNotStarted("not-started", f"Cannot read the schema {request.schema} as JSON: {error}.") from None
     if not isinstance(schema, dict):
@@ -256,11 +268,11 @@ def _write_schema(request: RunRequest) -> str:
     return text
 
 
-def _write_prompt(request: RunRequest, job: JobContext, agent: Agent, schema: str) -> str:
+def _write_prompt(request: RunRequest, job: JobContext, agent: Agent, schema: str, files: TrustedFiles) -> str:
     """Assemble the prompt, without secrets, and save it."""
     run = request.context
     facts = {"Mode": run.mode, "Iteration": run.iteration, "Pull request": run.pull, "Base branch": run.base_ref}
-    prompt = prompt_for(request.prompt_file, run.mode, _workspace(request, job))
+    prompt = prompt_for(request.prompt_file, run.mode, _workspace(request, job), files)
     text = assemble(prompt, request.appendix, facts, read_data(request.data))
     if schema and agent.result_schema is None:
         wanted = "End with one JSON document that matches this JSON Schema, and write nothing after it:"
@@ -271,9 +283,10 @@ def _write_prompt(request: RunRequest, job: JobContext, agent: Agent, schema: st
 
 
 def _workspace(request: RunRequest, job: JobContext) -> Path:
-    """Return the runner's workspace if the agent works inside it: a job may check out several repositories."""
-    workspace = Path(job.environment.get("GITHUB_WORKSPACE") or request.directory)
-    return workspace if request.directory.resolve().is_relative_to(workspace.resolve()) else request.directory
+    """Return the runner's workspace if the checkout is inside it: a job may check out several repositories."""
+    directory = request.files.top if request.files else request.directory
+    workspace = Path(job.environment.get("GITHUB_WORKSPACE") or directory)
+    return workspace if directory.resolve().is_relative_to(workspace.resolve()) else directory
 
 
 def _run_program(

@@ -12,6 +12,7 @@ from accord.results.implementor.plan import (
     CreateRevision,
     ImplementOperation,
     LabelRevision,
+    LabelWorkItem,
     PushBranch,
     UpdateRevision,
     WriteComment,
@@ -46,6 +47,8 @@ def apply_operations(
             case LabelRevision():
                 if pull:
                     github.add_labels(pull.number, [operation.label])
+            case LabelWorkItem():
+                github.add_labels(facts.issue.number, [operation.label])
             case WriteComment():
                 _write_comment(github, operation, facts, options.clock)
             case MoveWorkItem():
@@ -54,7 +57,7 @@ def apply_operations(
     entries, problem = apply_in_order(
         plan.operations, apply, lambda operation, status: _entry_of(operation, status, facts, pull), options
     )
-    return pull, entries, problem
+    return pull, entries, problem or plan.refusal
 
 
 def _push(operation: PushBranch, facts: RevisionFacts) -> None:
@@ -99,6 +102,6 @@ def _entry_of(
             target = operation.commit or None
         case CreateRevision() | UpdateRevision() | LabelRevision():
             target = str(pull.number) if pull else None
-        case WriteComment() | MoveWorkItem():
+        case WriteComment() | LabelWorkItem() | MoveWorkItem():
             target = str(facts.issue.number)
     return LedgerEntry(operation.op, operation.key, status, target)

@@ -16,6 +16,7 @@ from accord.git.branches import (
 )
 from accord.git.patches import Change, changes_between, secret_findings
 from accord.git.paths import escaping_links
+from accord.git.steering import audit_changes
 from accord.github.markers import find_markers
 from accord.results.bodies import has_marker
 from accord.results.status import find_work_item, require_writable
@@ -49,7 +50,8 @@ class Branch:
 
     ``commit`` is the one of this run, made now or before (``is_pushed``); ``tip`` is where the remote branch ends,
     empty without one; ``head`` is where it ends with the commit. ``paths`` are changed by the whole branch; ``since``
-    lists this run's commit and later ones; ``runs`` made the commits of the branch. ``findings`` are about the commit.
+    lists this run's commit and later ones; ``runs`` made the commits of the branch. ``findings`` are about the commit,
+    ``steering`` the steering files that it changes.
     """
 
     git: Git
@@ -63,6 +65,7 @@ class Branch:
     since: tuple[str, ...]
     runs: tuple[str, ...]
     findings: tuple[Finding, ...]
+    steering: tuple[str, ...]
 
 
 @dataclass(frozen=True)
@@ -71,6 +74,7 @@ class RevisionFacts:
 
     ``title`` is the work item's, sanitised. ``is_superseded``: later work replaced this result. ``branch`` is None for
     a result without a patch and for a superseded one; ``comments`` is None for one that becomes a revision.
+    ``is_refused``: the patch changes steering files, and that is not allowed.
     """
 
     identity: Identity
@@ -82,6 +86,7 @@ class RevisionFacts:
     pulls: tuple[Pull, ...] = ()
     is_superseded: bool = False
     branch: Branch | None = None
+    is_refused: bool = False
     comments: tuple[Comment, ...] | None = None
 
 
@@ -101,7 +106,7 @@ def gather_facts(
     facts = RevisionFacts(identity, token, issue, sanitizer.title(issue.title), base, f"accord/{issue.number}")
     if result.outcome == "completed":
         facts = _with_branch(github, result, facts, options, stack)
-    if facts.is_superseded or (facts.branch and not facts.branch.is_empty):
+    if facts.is_superseded or (facts.branch and not (facts.branch.is_empty or facts.is_refused)):
         return facts
     return replace(facts, comments=tuple(github.comments(issue.number)))
 
@@ -136,8 +141,9 @@ def _with_branch(
         since=tuple(git.line("rev-list", f"{found.applied}^..{found.tip}").split() if found.applied else ()),
         runs=tuple(runs_of(git, f"{found.base}..{found.tip}")) if found.tip else (),
         findings=(*escaping_links(git, before, head), *secret_findings(git, changes, options.redact)),
+        steering=audit_changes(changes, patch).steering,
     )
-    return replace(facts, branch=branch)
+    return replace(facts, branch=branch, is_refused=bool(branch.steering and not options.allows_steering))
 
 
 def commit_message(summary: str, facts: RevisionFacts, options: RunOptions) -> str:

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, ClassVar
 
-from accord.core.errors import BrokenContract
+from accord.core.errors import BrokenContract, Refused
 from accord.core.findings import Finding, has_errors, warning
 from accord.github.limits import BODY_CHARS, TITLE_CHARS
 from accord.github.markers import find_markers, write_marker
@@ -18,7 +18,7 @@ from accord.results.texts import as_code
 from accord.text.cutting import cut
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
+    from collections.abc import Iterable, Sequence
 
     from accord.github.comments import Comment
     from accord.github.models import Pull
@@ -70,6 +70,14 @@ class LabelRevision(Operation):
 
 
 @dataclass(frozen=True, slots=True)
+class LabelWorkItem(Operation):
+    """Add a label to the work item."""
+
+    op: ClassVar[str] = "label-work-item"
+    label: str
+
+
+@dataclass(frozen=True, slots=True)
 class WriteComment(Operation):
     """Write our one comment on the work item, which reports why it is not done."""
 
@@ -79,26 +87,38 @@ class WriteComment(Operation):
     body: str
 
 
-ImplementOperation = PushBranch | CreateRevision | UpdateRevision | LabelRevision | WriteComment | MoveWorkItem
+ImplementOperation = (
+    PushBranch | CreateRevision | UpdateRevision | LabelRevision | LabelWorkItem | WriteComment | MoveWorkItem
+)
 
 NEEDS_HUMAN = "needs-human"
+_HEADS = {
+    "blocked": "The agent is blocked.",
+    "validation-failure": "The agent's validation failed.",
+    "refused": "The agent's patch needs a person.",
+}
 TARGETS = {"completed": "review", "blocked": "blocked", "validation-failure": "needs-refinement"}
 """The status that each outcome asks for (workflow contracts, "ImplementorResult")."""
 
 _PATHS_SHOWN = 100
 _SHORTEST_SUMMARY = 1_000
 _RUNS_KEPT = 50
+_ALLOW = "Review the patch. To push it, apply the result again with `--allow-steering-files`."
 _CUT = "\n\n*The summary is cut here, because it is longer than GitHub allows.*"
 
 
 @dataclass(frozen=True)
 class RevisionPlan:
-    """The operations of a result, and findings for a person. ``pull`` is the existing pull request."""
+    """The operations of a result, and findings for a person. ``pull`` is the existing pull request.
+
+    ``refusal`` says why the result is refused after these operations.
+    """
 
     operations: tuple[ImplementOperation, ...] = ()
     findings: tuple[Finding, ...] = ()
     scope: ScopeReport | None = None
     pull: Pull | None = None
+    refusal: Refused | None = None
 
 
 def plan_revision(
@@ -115,6 +135,8 @@ def plan_revision(
         return _plan_comment(facts, "validation-failure", reason)
     if has_errors(branch.findings):
         raise BrokenContract("The patch contains what must not be pushed.", findings=branch.findings)
+    if facts.is_refused:
+        return _plan_refusal(facts, branch.steering, sanitizer)
     return _plan_pull(facts, branch, result.summary, sanitizer, options)
 
 
@@ -123,6 +145,9 @@ def _plan_pull(
 ) -> RevisionPlan:
     name = facts.branch_name
     scope = audit_scope(branch.paths, read_body(facts.issue.body).in_scope, options.protected)
+    scope = replace(
+        scope, protected=tuple(dict.fromkeys((*scope.protected, *branch.steering)))
+    )  # submodules have any name
     pull, is_written = our_pull(facts, facts.pulls, branch.since)
     title = " ".join(facts.title.split())[:TITLE_CHARS]
     earlier = [*(runs_in(pull.body, REVISION) if pull else ()), *branch.runs]
@@ -141,6 +166,21 @@ def _plan_pull(
     return RevisionPlan(tuple(operations), (*branch.findings, *scope_findings(scope, pull)), scope, pull)
 
 
+def _plan_refusal(facts: RevisionFacts, paths: Sequence[str], sanitizer: TextSanitizer) -> RevisionPlan:
+    """Plan to ask a person on the work item. Its status stays, so that the result can be applied once allowed."""
+    _plan_move(facts, TARGETS["completed"], is_settled=False)  # rejects an illegal move
+    shown = "\n".join(f"- {_path_as_code(path, sanitizer)}" for path in paths[:_PATHS_SHOWN])
+    reason = sanitizer.message(f"The patch changes files that steer agents or tools, so it was not pushed:\n\n{shown}")
+    asked = _plan_comment(facts, "refused", f"{reason}\n\n{_ALLOW}")
+    if not asked.operations:
+        return asked
+    label = LabelWorkItem(NEEDS_HUMAN, skipped_if(NEEDS_HUMAN in facts.issue.labels), NEEDS_HUMAN)
+    message = f"The patch changes steering files: {', '.join(f'`{path}`' for path in paths[:10])}. Nothing was pushed."
+    finding = Finding("steering-file", f"{message} {_ALLOW}", "/patch")
+    refusal = Refused(f"{message} The work item asks for a person (`{NEEDS_HUMAN}`).", hint=_ALLOW)
+    return replace(asked, operations=(*asked.operations, label), findings=(finding,), refusal=refusal)
+
+
 def _plan_comment(facts: RevisionFacts, outcome: str, summary: str) -> RevisionPlan:
     comment = our_comment(facts, facts.comments or ())
     if comment and facts.token in runs_before(comment.body, OUTCOME):
@@ -150,7 +190,8 @@ def _plan_comment(facts: RevisionFacts, outcome: str, summary: str) -> RevisionP
     is_written = comment is not None and has_marker(comment.body, OUTCOME, facts.token)
     body = outcome_comment(outcome, summary, facts, earlier)
     write = WriteComment(f"#{number}", skipped_if(is_written), number, comment, body)
-    return RevisionPlan((write, *_plan_move(facts, TARGETS[outcome], is_settled=is_written)))
+    moves = _plan_move(facts, TARGETS[outcome], is_settled=is_written) if outcome in TARGETS else ()
+    return RevisionPlan((write, *moves))
 
 
 def _superseded() -> RevisionPlan:
@@ -182,6 +223,10 @@ def scope_findings(scope: ScopeReport, pull: Pull | None) -> list[Finding]:
         if pull and pull.state == "open" and not pull.is_draft:
             message = f"#{pull.number} is open for review already, and GitHub's REST API cannot make it a draft."
             found.append(warning("draft-not-set", message, "/patch"))
+    if scope.dependencies:
+        paths = ", ".join(f"`{path}`" for path in scope.dependencies[:10])
+        message = f"The patch changes dependency files: {paths}. Check what they install."
+        found.append(warning("dependency-file", message, "/patch"))
     return found
 
 
@@ -196,7 +241,7 @@ def pull_body(
 
 def outcome_comment(outcome: str, summary: str, facts: RevisionFacts, earlier: Iterable[str] = ()) -> str:
     """Return the one comment that reports why a work item is not done."""
-    head = "The agent is blocked." if outcome == "blocked" else "The agent's validation failed."
+    head = _HEADS[outcome]
     marker = _marker(OUTCOME, facts, earlier)
     return f"**{head}**\n\n{_shortened(summary, BODY_CHARS - len(head) - len(marker) - 8)}\n\n{marker}"
 
@@ -220,6 +265,7 @@ def scope_report(scope: ScopeReport, sanitizer: TextSanitizer) -> str:
         ("Tests beside files in scope", scope.tests),
         ("Outside the scope", scope.outside),
         ("Protected: needs review by a person", scope.protected),
+        ("Dependencies: check what they install", scope.dependencies),
     )
     lines = ["### Scope", ""]
     for head, paths in groups:

@@ -10,7 +10,8 @@ import re
 from dataclasses import asdict, dataclass
 from typing import TYPE_CHECKING, Any
 
-from accord.git.paths import path_patterns, protected_paths
+from accord.git.paths import path_patterns
+from accord.git.steering import audit_paths
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
@@ -20,16 +21,20 @@ _TEST_FOLDERS = ("", "__tests__", "tests", "test", "spec", "specs")
 
 @dataclass(frozen=True)
 class ScopeReport:
-    """Each changed path in one of three groups; ``protected`` repeats those that only people may approve."""
+    """Each changed path in one of three groups; ``protected`` repeats those that only people may approve.
+
+    ``dependencies`` repeats the manifests and lock files.
+    """
 
     in_scope: tuple[str, ...]
     tests: tuple[str, ...]
     outside: tuple[str, ...]
     protected: tuple[str, ...]
+    dependencies: tuple[str, ...] = ()
 
     def as_json(self) -> dict[str, Any]:
         """Return the object of a receipt."""
-        return {name: list(paths) for name, paths in asdict(self).items()}
+        return {name: list(paths) for name, paths in asdict(self).items() if name != "dependencies"}
 
 
 def audit_scope(changed: Iterable[str], scope: Sequence[str], extra_protected: Sequence[str] = ()) -> ScopeReport:
@@ -40,7 +45,8 @@ def audit_scope(changed: Iterable[str], scope: Sequence[str], extra_protected: S
     tests = {path for path in paths if path not in inside and any(is_test_of(path, subject) for subject in scope)}
     groups = (inside, tests, {*paths} - inside - tests)
     in_scope, beside, outside = (tuple(path for path in paths if path in group) for group in groups)
-    return ScopeReport(in_scope, beside, outside, protected_paths(paths, extra_protected))
+    audit = audit_paths(paths, extra_protected)
+    return ScopeReport(in_scope, beside, outside, (*audit.steering, *audit.protected), audit.dependencies)
 
 
 def is_test_of(path: str, subject: str) -> bool:

@@ -1,0 +1,137 @@
+"""Files that steer agents and tools are found under any name that some file system takes for theirs."""
+
+from __future__ import annotations
+
+import subprocess
+from typing import TYPE_CHECKING
+
+import pytest
+
+from accord.core.errors import BrokenContract
+from accord.git.patches import apply_patch, changes_between
+from accord.git.program import Git, GitFailed
+from accord.git.steering import absolute_names, audit_changes, audit_paths
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+STEERING = """
+.mcp.json .agents/skills/a/SKILL.md opencode.json opencode.jsonc .opencode/plugin/a.ts CLAUDE.local.md
+AGENTS.override.md .claude/settings.json .claude/hooks/a.sh .codex/config.toml .gemini/settings.json
+.cursor/rules/a.mdc .cursorrules .github/copilot-instructions.md .github/instructions/a.md .github/hooks/a.json
+.github/skills/a/SKILL.md .github/agents/registry.yml .github/prompts/implement.md AGENTS.md CLAUDE.md GEMINI.md
+action.yml action.yaml .gitmodules .gitattributes .npmrc .husky/pre-commit .husky/_/h .pre-commit-config.yaml .envrc
+.vscode/tasks.json .devcontainer/devcontainer.json .claude .agents .github/agents .github/prompts
+"""
+SPELLINGS = {
+    "in a folder": "docs/deep/AGENTS.md",
+    "small letters": "agents.MD",
+    "another case of a folder": ".GitHub/Agents/registry.yml",
+    "a long s": "AGENT\u017f.md",
+    "a Kelvin sign": ".hus\u212ay/pre-commit",
+    "a joiner": "AGE\u200dNTS.md",
+    "a direction mark": ".cl\u200eaude/settings.json",
+    "a byte order mark": "\ufeff.mcp.json",
+    "a blank at the end": "AGENTS.md ",
+    "dots at the end": ".claude../settings.json",
+    "a stream": ".mcp.json::$DATA",
+    "a stream of a folder": ".vscode::$INDEX_ALLOCATION/tasks.json",
+    "backslashes": ".github\\agents\\registry.yml",
+    "a short name": "CLAUDE~1/settings.json",
+    "a short name with an end": "MCP~1.JSO",
+    "a short name of a hash": "AG3F2A~1.MD",
+    "full width": "\uff21GENTS.md",
+    "a composed accent": ".hu\u0301sky/pre-commit",
+}
+INNOCENT = [
+    "src/a.py",
+    "docs/agents-and-tools.md",
+    "action/action.yml",
+    "notes.md",
+    "github/x",
+    "a~b",
+    "x.npmrc.txt",
+    "日本",
+]
+
+
+@pytest.mark.parametrize("path", [*STEERING.split(), *SPELLINGS.values()])
+def test_a_steering_file_is_found_by_every_name(path: str) -> None:
+    assert audit_paths(["src/a.py", path]).steering == (path,)
+
+
+def test_other_files_are_no_steering_files() -> None:
+    audit = audit_paths([*INNOCENT, ".github/workflows/ci.yml", "sub/CODEOWNERS", "infra/a.tf"], ["infra/"])
+    assert audit.steering == ()
+    assert audit.protected == (".github/workflows/ci.yml", "sub/CODEOWNERS", "infra/a.tf")
+    named = ["package.json", "sub/uv.lock", "requirements-dev.txt", "cargo.toml", "go.sum", "requirements/dev.txt"]
+    assert audit_paths([*INNOCENT, *named]).dependencies == tuple(named)
+    assert audit_paths([*INNOCENT, *named]).steering == ()
+
+
+@pytest.fixture
+def tree(tmp_path: Path) -> Path:
+    for arguments in (["init", "-q", "-b", "main"], ["config", "user.name", "A"], ["config", "user.email", "a@b.c"]):
+        subprocess.run(["git", *arguments], cwd=tmp_path, check=True)
+    (tmp_path / "AGENTS.md").write_text("one\ntwo\nthree\n")
+    (tmp_path / "src.py").write_text("1\n")
+    subprocess.run("git add -A && git commit -qm one", cwd=tmp_path, shell=True, check=True)
+    return tmp_path
+
+
+@pytest.mark.parametrize(
+    ("script", "found"),
+    [
+        ("git mv AGENTS.md notes.md", ("AGENTS.md",)),
+        ("git mv src.py .envrc", (".envrc",)),
+        ("git rm -q AGENTS.md", ("AGENTS.md",)),
+        ("chmod +x AGENTS.md && git add -A", ("AGENTS.md",)),
+        ("ln -s src.py CLAUDE.md && git add -A", ("CLAUDE.md",)),
+        ("ln -s /tmp .claude && git add -A", (".claude",)),
+        ("git update-index --add --cacheinfo 160000,$(git rev-parse HEAD),vendor/lib", ("vendor/lib",)),
+        ("echo 2 > src.py && git add -A", ()),
+    ],
+)
+def test_every_kind_of_change_counts(tree: Path, script: str, found: tuple[str, ...]) -> None:
+    subprocess.run(script, cwd=tree, shell=True, check=True)
+    git = Git(tree)
+    assert audit_changes(changes_between(git, "HEAD", git.line("write-tree"))).steering == found
+
+
+def test_the_source_of_a_copy_counts(tree: Path) -> None:
+    text = 'diff --git a/AGENTS.md b/notes.md\nsimilarity index 100%\ncopy from "AGENTS\\056md"\ncopy to notes.md\n'
+    git = Git(tree)
+    changes = changes_between(git, "HEAD", apply_patch(git, text.encode(), "HEAD"))
+    assert [change.path for change in changes] == ["notes.md"]
+    assert audit_changes(changes, text.encode()).steering == ("AGENTS.md",)
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "--- /dev/null\n+++ /etc/x\n@@ -0,0 +1 @@\n+x\n",
+        "diff --git /etc/x /etc/x\nnew file mode 100644\n",
+        "diff --git a/etc/x /etc/x\nnew file mode 100644\n",
+        'diff --git "a/etc/x" "\\057etc/x"\nnew file mode 100644\n',
+        "diff --git a/C:/x b/C:/x\nnew file mode 100644\n--- /dev/null\n+++ b/C:/x\n@@ -0,0 +1 @@\n+x\n",
+        "diff --git a/src.py b/x\nsimilarity index 100%\nrename from src.py\nrename to /etc/x\n",
+        "diff --git a//etc/x b//etc/x\nnew file mode 100644\n--- /dev/null\n+++ b//etc/x\n@@ -0,0 +1 @@\n+x\n",
+    ],
+)
+def test_a_patch_with_an_absolute_name_is_refused_with_a_finding(tree: Path, text: str) -> None:
+    with pytest.raises(BrokenContract, match="an absolute path") as caught:
+        apply_patch(Git(tree), text.encode(), "HEAD")
+    assert [finding.code for finding in caught.value.findings] == ["patch-invalid"]
+
+
+def test_a_text_that_looks_like_a_header_is_no_name() -> None:
+    body = "-- /etc/a\n+++ /etc/b\n rename to /etc/c\n"
+    text = f"diff --git a/x /y b/x /y\n--- a/x /y\n+++ b/x /y\n@@ -1,3 +1,2 @@ def f():\n-{body}--- /etc/d\n"
+    assert absolute_names(text.encode()) == []
+
+
+@pytest.mark.parametrize("name", [".g\u200cit", ".GIT", ".git.", "git~1", ".git::$INDEX_ALLOCATION"])
+def test_git_accepts_no_other_spelling_of_its_folder(tree: Path, name: str) -> None:
+    blob = Git(tree).line("rev-parse", "HEAD:src.py")
+    with pytest.raises(GitFailed, match="Invalid path"):
+        Git(tree)("update-index", "--add", "--cacheinfo", f"100644,{blob},{name}/config")
