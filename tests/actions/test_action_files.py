@@ -33,8 +33,8 @@ NEEDED = {"actions/patch/action.yml": {"into"}, "actions/sync/action.yml": {"ref
 """Inputs that an action needs although its command does not: what it would print else is not for a log; an action does
 not know its own commit."""
 
-FIXED = {"actions/run-agent/action.yml": {"no-publish"}}
-"""Options that an action always sets, so that they cannot be omitted."""
+FIXED = {"actions/run-agent/action.yml": {"no-publish", "allow-steering-files"}}
+"""Options that an action always sets, or that have no effect with those, so that it has no inputs for them."""
 
 FACTS = {"ACCORD_TOKEN_IS_JOBS"}
 """Variables with facts about the job; no input sets them."""
@@ -45,7 +45,7 @@ NOT_INPUTS = {"format", "help"}
 ELSEWHERE = {"sandbox", "receipt", "repo", "checkout"}
 """Options without a use in a job: it writes to the repository it runs in, and has no checkout."""
 
-OF_REVISIONS = {"base", "author", "co-author", "commit-type", "protect"}
+OF_REVISIONS = {"base", "author", "co-author", "commit-type", "protect", "allow-steering-files"}
 OF_REVIEWS = {"pull", "commit"}
 LOOPS = {"keepalive", "autofix", "verifier", "bot-comments"}
 """Their workflows are held in step by test_loop_workflows.py."""

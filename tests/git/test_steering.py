@@ -60,7 +60,7 @@ def test_a_steering_file_is_found_by_every_name(path: str) -> None:
     assert audit_paths(["src/a.py", path]).steering == (path,)
 
 
-def test_other_files_are_no_steering_files() -> None:
+def test_other_files_are_not_steering_files() -> None:
     audit = audit_paths([*INNOCENT, ".github/workflows/ci.yml", "sub/CODEOWNERS", "infra/a.tf"], ["infra/"])
     assert audit.steering == ()
     assert audit.protected == (".github/workflows/ci.yml", "sub/CODEOWNERS", "infra/a.tf")
@@ -124,7 +124,7 @@ def test_a_patch_with_an_absolute_name_is_refused_with_a_finding(tree: Path, tex
     assert [finding.code for finding in caught.value.findings] == ["patch-invalid"]
 
 
-def test_a_text_that_looks_like_a_header_is_no_name() -> None:
+def test_a_text_that_looks_like_a_header_is_not_a_name() -> None:
     body = "-- /etc/a\n+++ /etc/b\n rename to /etc/c\n"
     text = f"diff --git a/x /y b/x /y\n--- a/x /y\n+++ b/x /y\n@@ -1,3 +1,2 @@ def f():\n-{body}--- /etc/d\n"
     assert absolute_names(text.encode()) == []

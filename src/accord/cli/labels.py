@@ -123,7 +123,7 @@ def sync(
 
 
 def _entries(file: str | None, *, is_applied: bool = False) -> Sequence[LabelEntry]:
-    """Read the labels of a file. What is applied in a job comes from the default branch."""
+    """Read the labels of a file; before it is applied in a job, from the default branch."""
     from accord.runner.trusted_files import trusted_files
 
     if file is None:
