@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 from accord.cli.run_step import summary_page
 from accord.gha.files import OUTPUT_BYTES, utf16_size
 from accord.runner.analysis.analyse import Analysis, ProviderAttempt
-from accord.runner.models import Category, Classification, Evidence, InternalError, Origin, Recovery, RunOutputs, Source
+from accord.runner.models import Category, Classification, Evidence, InternalError, Origin, Recovery, Source
 from accord.runner.outputs import BUDGET, SUMMARY_CHARS, TRUNCATION_NOTICE, RunFacts, outputs_of
 from accord.runner.publish import Published
 from accord.runner.transcripts.events import Account, Usage
@@ -178,11 +178,6 @@ def test_each_row_of_the_contract_holds(row: str) -> None:
     facts, expected = ROWS[row]
     outputs = written(facts)
     assert ({name: outputs[name] for name in expected}, outputs["agent-name"]) == (expected, "codex")
-
-
-def test_the_names_are_those_of_the_contract_and_of_our_extras() -> None:
-    assert set(RunOutputs().as_outputs()) == CONTRACT | EXTRA
-    assert RunOutputs().as_outputs() == outputs_of(RunFacts(""), NO_SECRETS).as_outputs()
 
 
 HOSTILE = {
