@@ -172,6 +172,11 @@ def test_a_single_comment_off_the_diff_says_why(client: Client, body: dict[str, 
     assert (answer.status_code, answer.json()["errors"][0]["message"]) == (422, message)
 
 
+def test_a_comment_on_several_lines_is_refused(client: Client) -> None:
+    answer = client("POST", "pulls/2/comments", {**LINE, "start_line": 2, "commit_id": client.tip("feature")})
+    assert (answer.status_code, "does not support `start_line`" in answer.json()["message"]) == (422, True)
+
+
 def test_only_writers_review_in_a_locked_conversation(client: Client, sandbox: RunningSandbox) -> None:
     commit = client.tip("feature")
     with sandbox.database.writing() as connection:

@@ -114,9 +114,7 @@ class Transport:
         self.requests = RequestCount()
         self.server_time: datetime | None = None
         self.rate_left: RateLeft | None = None
-        self._access = access
-        self._clock = clock
-        self._tell_wait = tell_wait
+        self._access, self._clock, self._tell_wait = access, clock, tell_wait
         self._pacer = Pacer()
         self._waited = 0.0
         self._requester = requester_for(access)
@@ -158,7 +156,8 @@ class Transport:
                 case NextStep.WAIT_FOR_LIMIT:
                     self._wait(ruling.seconds, f"GitHub's rate limit ({status}: {message})")
                 case NextStep.LOST | NextStep.GIVE_UP:
-                    raise _unanswered(ruling.step, f"{method} {path}", tries, _reason(status, message))
+                    reason = f"status {status}: {message}" if status else message
+                    raise _unanswered(ruling.step, f"{method} {path}", tries, reason)
                 case NextStep.REFUSED if takes_location and status == 302 and LOCATION in headers:
                     return Response(status, headers, headers[LOCATION], f"{method} {path}")
                 case NextStep.REFUSED:
@@ -258,10 +257,6 @@ def _message(data: Any, text: str) -> str:
     if isinstance(data, dict) and isinstance(data.get("message"), str):
         return str(data["message"])
     return "" if data is not None else " ".join(text[:200].split())
-
-
-def _reason(status: int, message: str) -> str:
-    return f"status {status}: {message}" if status else message
 
 
 def _next_page(link: str) -> dict[str, str] | None:

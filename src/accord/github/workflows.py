@@ -156,7 +156,8 @@ def _copied(status: int, content: Iterator[bytes], artifact: Artifact, file: IO[
     digest = hashlib.sha256()
     for chunk in content:
         if file.tell() + len(chunk) > MOST_ARCHIVE_BYTES:
-            raise _too_large(artifact)
+            message = f'The artifact "{artifact.name}" is larger than {MOST_ARCHIVE_BYTES >> 20} MiB.'
+            raise BrokenContract(message, hint="Upload only what the next job reads.")
         file.write(chunk)
         digest.update(chunk)
     has_digest = artifact.digest.startswith("sha256:")
@@ -215,13 +216,6 @@ def _expired(artifact: Artifact) -> Refused:
     return Refused(
         f'The artifact "{artifact.name}" has expired or was deleted.',
         hint="Run the job that made it again; retention-days of its upload says how long it is kept.",
-    )
-
-
-def _too_large(artifact: Artifact) -> BrokenContract:
-    return BrokenContract(
-        f'The artifact "{artifact.name}" is larger than {MOST_ARCHIVE_BYTES >> 20} MiB.',
-        hint="Upload only what the next job reads.",
     )
 
 
