@@ -50,20 +50,19 @@ def test_a_broken_work_package_only_affects_itself(project: Project, case: str) 
     assert [item.code for item in mission_findings(mission)["kitty-specs/078-ships/tasks/WP02-broken.md"]] == [code]
 
 
-def test_a_finding_has_the_line_of_the_file_and_not_of_its_head(project: Project) -> None:
-    path = project.write("tasks/WP01-a.md", "---\nwork_package_id: WP01\ntitle: a\nexecution_mode: [a]\n---\n")
-    with pytest.raises(BrokenContract) as broken:
-        read_work_package(path.read_bytes(), "WP01")
-    assert [(item.path, item.line) for item in broken.value.findings] == [("/execution_mode", 4)]
-
-
-def test_two_files_of_one_work_package_are_an_error_for_it(project: Project) -> None:
+def test_two_files_of_one_work_package_are_an_error_for_it_and_findings_have_the_line_of_the_file(
+    project: Project,
+) -> None:
     project.work_package("WP01", "planning_artifact")
     project.write("tasks/WP01-again.md", (project.folder / "tasks/WP01-part.md").read_text(encoding="utf-8"))
     mission = project.load()
     with pytest.raises(BrokenContract, match=r"WP01-again\.md and WP01-part\.md"):
         mission.work_package("WP01")
     assert mission.work_packages == {}
+    raw = b"---\nwork_package_id: WP01\ntitle: a\nexecution_mode: [a]\n---\n"
+    with pytest.raises(BrokenContract) as broken:
+        read_work_package(raw, "WP01")
+    assert [(item.path, item.line) for item in broken.value.findings] == [("/execution_mode", 4)]
 
 
 @pytest.mark.parametrize(
@@ -155,9 +154,6 @@ def test_a_type_that_next_cannot_answer_for_does_not_pass_the_check(project: Pro
     assert found_in(project) == {"kitty-specs/078-ships/meta.json": [("mission-type-unknown", "/mission_type", 3)]}
     project.begin(mission_type="")
     assert found_in(project) == {}
-
-
-def test_the_check_names_the_template_of_a_type_that_cannot_begin(project: Project) -> None:
     project.begin(mission_type="research")
     template = project.root / ".kittify" / "missions" / "research" / "mission-runtime.yaml"
     template.parent.mkdir(parents=True)

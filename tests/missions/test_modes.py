@@ -48,10 +48,12 @@ def test_the_first_signal_in_the_order_of_the_rules_decides_and_is_named(given: 
     assert signal in settled.diagnostics[0]
 
 
-@pytest.mark.parametrize("mode", [CODE, PLANNING])
-def test_the_mode_of_the_file_beats_every_signal_and_needs_no_diagnostic(mode: str) -> None:
-    settled = settle_mode(facts(declared=mode, owned_files=["src/a.py"], text="kitty-specs/"))
-    assert (settled.value, settled.source, settled.diagnostics) == (mode, "frontmatter", ())
+def test_the_mode_of_the_file_beats_every_signal_and_an_unknown_one_is_never_guessed() -> None:
+    for mode in (CODE, PLANNING):
+        settled = settle_mode(facts(declared=mode, owned_files=["src/a.py"], text="kitty-specs/"))
+        assert (settled.value, settled.source, settled.diagnostics) == (mode, "frontmatter", ())
+    with pytest.raises(BrokenContract, match="code_change or planning_artifact"):
+        settle_mode(facts(declared="worktree", is_listed_as_planning=True))
 
 
 @pytest.mark.parametrize("text", ["", "Think about it.", "myspec.md", "contest/", "a.json", "README.md", "docs/x.rst"])
@@ -77,11 +79,6 @@ def test_places_that_contradict_each_other_are_an_error_even_with_a_default(give
     with pytest.raises(BrokenContract) as broken:
         settle_mode(facts(**given), CODE)
     assert [finding.code for finding in broken.value.findings] == ["mode-contradiction"]
-
-
-def test_an_unknown_mode_is_an_error_and_never_guessed() -> None:
-    with pytest.raises(BrokenContract, match="code_change or planning_artifact"):
-        settle_mode(facts(declared="worktree", is_listed_as_planning=True))
 
 
 @pytest.mark.parametrize(

@@ -61,12 +61,16 @@ def test_commits_of_the_default_branch_do_not_count_after_they_are_merged_into_t
     assert stale(project).status.minutes_since_commit == 120
 
 
-def test_commits_of_the_missions_own_branch_are_those_of_planning(project: Project) -> None:
+def test_a_missions_own_branch_has_the_commits_of_planning_and_another_history_no_answer(project: Project) -> None:
     begun(project)
     project.git("checkout", "--quiet", "-b", "kitty/mission-078-ships")
     project.commit("plan", at=RECENT)
-    project.worktree("lane-a")
+    project.git("branch", "--quiet", "kitty/mission-078-ships-lane-a")
     assert stale(project).status.reason == "no_own_commits"
+    project.git("branch", "--quiet", "-D", "kitty/mission-078-ships-lane-a")
+    project.git("checkout", "--quiet", "--orphan", "kitty/mission-078-ships-lane-a")
+    project.commit("work", at=OLD)
+    assert "shares no commit" in stale(project).error
 
 
 def test_the_default_branch_of_origin_keeps_its_slashes(project: Project, tmp_path: Path) -> None:
@@ -107,13 +111,6 @@ def test_work_that_cannot_be_judged_is_fresh_with_a_reason(project: Project) -> 
         assert (found.status.status, found.status.reason) == ("fresh", UNAVAILABLE)
         assert (found.status.minutes_since_commit, found.status.last_commit_time) == (None, None)
         assert said in found.error
-
-
-def test_a_branch_with_another_history_has_no_answer(project: Project) -> None:
-    begun(project)
-    project.git("checkout", "--quiet", "--orphan", "kitty/mission-078-ships-lane-a")
-    project.commit("work", at=OLD)
-    assert "shares no commit" in stale(project).error
 
 
 @pytest.mark.parametrize("status", ["planned", "for_review", "approved", "done", "blocked", "claimed"])
