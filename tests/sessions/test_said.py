@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import example, given, settings
 from hypothesis import strategies as st
 from support.sessions import decision, status
 
@@ -127,12 +127,9 @@ def test_an_answer_to_a_question_that_was_asked_again_since_does_not_count_again
     assert heard(old, new, known=again, asked=asked)[0] == {"UD-APPROVE-DESIGN": "approved"}
 
 
-def test_a_resolved_question_takes_no_more_answers() -> None:
+def test_a_resolved_question_takes_no_answer_and_the_right_to_write_is_asked_for_only_where_it_matters() -> None:
     known = asking(decision("UD-1", "answered"), decision("UD-2"))
     assert heard(comment("/answer UD-1 x"), known=known) == ({}, ["not-open"])
-
-
-def test_the_right_to_write_is_asked_for_only_where_it_matters() -> None:
     said = [
         *parse_commands(comment("/answer UD-1 x", author="rita")),
         *parse_commands(comment("/answer UD-9 x", author="mallory")),
@@ -182,21 +179,12 @@ def test_a_question_cannot_speak_to_others_nor_tell_secrets() -> None:
     assert parse_commands(comment(body)) == []
 
 
-LONG = [["Which one?\n" * 3_000] * (MOST_OPEN + 3), ["\n" * 9_000 + "x"] * 3, ["<" * 5_000]]
-
-
-@pytest.mark.parametrize("texts", LONG)
-def test_the_longest_questions_fit_a_comment(texts: list[str]) -> None:
-    assert_fits(texts)
-
-
 @given(texts=st.lists(st.text(min_size=1).filter(str.strip), min_size=1, max_size=4))
+@example(texts=["Which one?\n" * 3_000] * (MOST_OPEN + 3))
+@example(texts=["\n" * 9_000 + "x"] * 3)
+@example(texts=["<" * 5_000])
 @settings(max_examples=30, deadline=None)
-def test_any_question_is_read_back_and_never_an_answer(texts: list[str]) -> None:
-    assert_fits(texts)
-
-
-def assert_fits(texts: list[str]) -> None:
+def test_any_question_fits_a_comment_is_read_back_and_never_an_answer(texts: list[str]) -> None:
     known = asking(*(decision(f"UD-{i}", question=text) for i, text in enumerate(texts, start=1)))
     body = body_of(known)
     assert len(body) <= BODY_CHARS
