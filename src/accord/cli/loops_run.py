@@ -114,11 +114,7 @@ def _trusted_files() -> TrustedFiles:
 
 
 def token_facts(environment: Mapping[str, str]) -> TokenFacts:
-    """Return what the token may do, as far as the environment of a workflow tells.
-
-    ``ACCORD_TOKEN_IS_JOBS``: it is the job's own. Source: GitHub documentation, "Triggering a workflow from a workflow"
-    and "Dependabot on GitHub Actions".
-    """
+    """Return what the token may do (GitHub documentation, "Triggering a workflow from a workflow", "Dependabot")."""
     from accord.loops.models import TokenFacts
 
     given = environment.get("ACCORD_TOKEN_IS_JOBS", "").strip().lower()

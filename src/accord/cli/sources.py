@@ -94,10 +94,9 @@ def github_for(repo: str | None, sandbox: str | None, max_wait: int, identity: s
 
 
 def addresses(api_url: str, server_url: str) -> tuple[str, str]:
-    """Return the URLs of the API and of git: the same GitHub, because one token opens both.
+    """Return the URLs of the API and of git: the same GitHub, as one token opens both. Raises WrongUsage for two.
 
-    A missing URL follows from the other one. Raises WrongUsage for two servers. Source: GitHub documentation, "Network
-    access for GHE.com" and "GitHub Enterprise Server, REST API".
+    Source: GitHub documentation, "Network access for GHE.com" and "GitHub Enterprise Server, REST API".
     """
     api_url = api_url or _api_of(server_url or "https://github.com")
     own = _server_of(api_url)

@@ -48,10 +48,7 @@ class Document:
 
 
 def read_object(raw: bytes) -> Document:
-    """Read the one JSON object in ``raw``, which may be surrounded by prose or a code fence.
-
-    Raises BrokenContract with findings ``too-large``, ``not-json``, ``several-objects`` or ``duplicate-key``.
-    """
+    """Read the one JSON object in ``raw``, in prose or a code fence. Raises BrokenContract with the reason as code."""
     text = _decode(raw)
     start, is_alone = 0, True
     try:

@@ -154,11 +154,9 @@ _TEXT_AROUND = Finding(
 
 @dataclass(frozen=True)
 class Kind:
-    """One kind of document. ``model_name`` and ``rules_name`` are written ``module:name``.
+    """One kind of document; ``marks`` are its keys, each with its value or a test of its value.
 
-    ``marks`` are the keys that a document of this kind has, each with its value, or with a test of its value.
-    ``is_alone`` refuses JSON that prose or a code fence surrounds. ``has_role`` says that the rules also take the role
-    that wrote the document, or that it is for.
+    ``is_alone`` refuses JSON that text surrounds; the rules take a role where ``has_role``.
     """
 
     name: str
@@ -289,10 +287,7 @@ FOLDERS = {"session": ("accord.sessions.folder:is_session", "accord.sessions.fol
 
 
 def kind_for(name: str | None, value: Mapping[str, Any], form: Format = "json") -> Kind:
-    """Return the kind of this name; without a name, the kind that the document shows.
-
-    Raises BrokenContract when the document shows no known kind, or another kind than ``name``.
-    """
+    """Return the kind of this name, else the one that the document shows. Raises BrokenContract for another or none."""
     if name is None:
         return recognised_kind(value, form)
     kind = KINDS[name]

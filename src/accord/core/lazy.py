@@ -15,10 +15,7 @@ if TYPE_CHECKING:
 
 
 class LazyFinder(MetaPathFinder):
-    """Finds these modules, and all below a name that ends with a dot, and loads each when an attribute of it is read.
-
-    Used as a context manager, for the imports within; or put into ``sys.meta_path`` for good.
-    """
+    """Finds these modules, and all below a name that ends with a dot, and loads each when it is first used."""
 
     def __init__(self, *names: str) -> None:
         self._names = frozenset(names)

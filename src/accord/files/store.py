@@ -135,10 +135,7 @@ def _persist(path: Path, once: Callable[[], str], storage: Storage) -> None:
 
 
 def change_file(path: Path, change: Callable[[bytes], bytes], storage: Storage) -> bytes:
-    """Read a file, change it, and write it only if it is still what was read; return what it holds now.
-
-    ``change`` is called again when another program wrote meanwhile. Raises NotWritten and Stopped.
-    """
+    """Read, change and write a file unless another program wrote it meanwhile; then try again. Raises Stopped."""
     for _ in attempts(storage.clock, _PAUSES):
         before = storage.disk.read(path)
         after = change(before)
@@ -154,10 +151,7 @@ def change_file(path: Path, change: Callable[[bytes], bytes], storage: Storage) 
 
 
 def append_once(path: Path, line: bytes, storage: Storage) -> None:
-    """Add a line of JSON to a file unless it is there, and read it back, under the caller's lock. Raises NotWritten.
-
-    A last line that a crash cut short is taken away first; a whole JSON document only gets its line break.
-    """
+    """Add a line of JSON unless it is there, under the caller's lock; a last line cut by a crash goes first."""
 
     def once() -> str:
         there = storage.disk.read(path) if path.exists() else b""
@@ -175,10 +169,7 @@ def append_once(path: Path, line: bytes, storage: Storage) -> None:
 
 @contextmanager
 def folder_lock(folder: Path, storage: Storage) -> Iterator[None]:
-    """Keep other holders of this lock out of a folder; it ends with its holder, and leaves nothing behind.
-
-    A wait of a second is logged. Raises Stopped after half a minute. Windows has no such lock.
-    """
+    """Lock a folder; the lock ends with its holder. Raises Stopped after half a minute. Windows has no such lock."""
     if sys.platform == "win32":
         yield
         return

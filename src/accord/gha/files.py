@@ -1,7 +1,4 @@
-"""The files by which a step hands results on: outputs and the step summary.
-
-GitHub counts outputs in UTF-16 (1 MB a job) and drops a summary over 1 MiB whole, so both have a budget here.
-"""
+"""Outputs and the step summary, each with a budget: GitHub keeps 1 MB of UTF-16 a job, and 1 MiB of summary."""
 
 from __future__ import annotations
 

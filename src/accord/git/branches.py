@@ -1,7 +1,4 @@
-"""A branch on a remote: what the remote has of it, and one more commit on it, never a forced one.
-
-Everything happens in a bare repository of our own that is thrown away afterwards; the caller's checkout lends objects.
-"""
+"""A branch on a remote, and one more commit on it, never a forced one, made in a bare repository of our own."""
 
 from __future__ import annotations
 
@@ -125,10 +122,7 @@ def branch_facts(git: Git, token: str, patch: bytes) -> BranchFacts:
 
 
 def commit_of_run(git: Git, token: str, commits: str, patch: bytes) -> str:
-    """Find the commit that a run made among these (``base..tip``) by its trailer; empty when it made no commit.
-
-    A trailer can be copied, so a commit counts only when it does what the run's patch does, and nothing else.
-    """
+    """Find the commit that a run made among these, by its trailer and its patch, as a trailer can be copied."""
     log = git("log", "-z", f"--format=%H%n%(trailers:key={RUN_TRAILER},valueonly)", commits).decode("utf-8", "replace")
     found = ""
     for entry in log.split("\0"):

@@ -193,10 +193,7 @@ def apply_patch(git: Git, patch: bytes, onto: str, base: str = "") -> str:
 
 
 def _merged(inside: Git, patch: bytes, onto: str, base: str) -> str:
-    """Merge what the patch makes of its own base into a commit; empty when its base is unknown.
-
-    The merge may change no path but those of the patch: where the commit has renamed a file, a person must look.
-    """
+    """Merge what the patch makes of its own base, in its paths alone, into a commit; empty for an unknown base."""
     start = _applicable(inside, patch, base)
     if not start:
         return ""
@@ -252,10 +249,7 @@ def changes_between(git: Git, before: str, after: str) -> list[Change]:
 
 
 def secret_findings(git: Git, changes: Iterable[Change], redactor: Redactor) -> Iterator[Finding]:
-    """Find secrets that changed files or their names have and had not before, without saying them.
-
-    A value of this process is an error; a text that merely looks like a token, as in tests, is a warning.
-    """
+    """Find new secrets of this process in changes (errors), and texts that look like tokens (warnings), unsaid."""
     for change, new, old in _files(git, changes):
         shown = redactor(change.path)
         named = change.path if not old else ""

@@ -78,10 +78,7 @@ def take_snapshot(directory: Path) -> Snapshot | None:
 def changes_since(
     snapshot: Snapshot, *, state_files: Sequence[str] = (), secrets: Sequence[str] = ()
 ) -> WorkTreeChanges:
-    """Return what differs from the snapshot, commits and untracked files included.
-
-    Raises Refused when a change brings one of ``secrets`` into the repository, GitFailed for an unreadable work tree.
-    """
+    """Return what differs from the snapshot. Raises Refused for a change with one of ``secrets``, GitFailed."""
     with _staged(snapshot) as (ours, nested):
         untouched = _leave_untouched(ours, snapshot)
         left_out = unstage_state_files(ours, snapshot.commit, [*AGENT_STATE_FILES, *state_files])

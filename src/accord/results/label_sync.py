@@ -179,10 +179,7 @@ def _action(wanted: Label, found: Label | None) -> LabelAction:
 def apply_labels(
     github: GitHub, actions: Sequence[LabelAction], clock: Clock, on_action: Callable[[LabelAction], None]
 ) -> tuple[list[LabelAction], AccordError | None]:
-    """Apply the actions; return them as they ended, and the error that stopped them.
-
-    A refused label fails alone; an unreachable GitHub or a missing permission ends the sync.
-    """
+    """Apply the actions until GitHub is unreachable or forbids all; return how they ended, and that error."""
     ended: list[LabelAction] = []
     problem: AccordError | None = None
     for action in actions:

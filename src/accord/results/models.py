@@ -1,8 +1,4 @@
-"""The wire format of agent results (workflow contracts, "Structured Output Formats").
-
-The models hold shape only: closed objects, exact names, no coercion. Everything else is a rule.
-Field descriptions end up in the JSON Schemas that agents are given.
-"""
+"""The wire format of agent results (workflow contracts, "Structured Output Formats"). Rules are elsewhere."""
 
 from __future__ import annotations
 

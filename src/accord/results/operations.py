@@ -51,10 +51,7 @@ def adopted_if(exists: bool) -> OperationStatus | None:
 
 @dataclass(frozen=True, slots=True)
 class Operation:
-    """One write. ``key`` names its object; ``found`` is how it ended already, None while it is still to do.
-
-    ``is_content``: it creates what GitHub limits more than other writes: an issue, a review or a comment.
-    """
+    """One write of the object ``key``; ``found`` is how it ended already, ``is_content`` what GitHub limits more."""
 
     op: ClassVar[str]
     is_content: ClassVar[bool] = False
@@ -194,11 +191,7 @@ class Item:
 
 @dataclass
 class Receipt:
-    """The report of one run, filled while it goes on. ``error`` says why the run ended early.
-
-    ``items`` is in the order of the result; ``dependencies`` are pairs of a blocker and the item that it blocks.
-    ``details`` holds what only one kind of result has. ``sanitised`` counts, by kind, the changes to the agent's texts.
-    """
+    """The report of one run, filled while it goes on; ``dependencies`` are pairs of a blocker and a blocked item."""
 
     kind: str
     repository: str

@@ -68,10 +68,7 @@ def apply_result(github: GitHub, result: CheckedResult, options: RunOptions) -> 
 
 
 def with_patch(raw: bytes, patch: bytes, name: str) -> dict[str, object]:
-    """Return an implementor result with its patch; a completed one without a change becomes a validation failure.
-
-    Raises BrokenContract when ``raw``, the content of the file ``name``, is not an implementor result.
-    """
+    """Return an implementor result with its patch; a completed one without a change becomes a validation failure."""
     try:
         document = read_object(raw)
         result = read_shape(ImplementorResult, {"patch": None, **document.value}).model_dump()

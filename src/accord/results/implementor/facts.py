@@ -70,11 +70,10 @@ class Branch:
 
 @dataclass(frozen=True)
 class RevisionFacts:
-    """The work item with its branch, its pull requests and its comments, as far as a plan needs them.
+    """The work item with its branch, pull requests and comments, as far as a plan needs them.
 
-    ``title`` is the work item's, sanitised. ``is_superseded``: later work replaced this result. ``branch`` is None for
-    a result without a patch and for a superseded one; ``comments`` is None for one that becomes a revision.
-    ``is_refused``: the patch changes steering files, and that is not allowed.
+    ``is_superseded``: later work replaced this result. ``is_refused``: the patch changes steering files, and that is
+    not allowed. ``comments`` is None for a result that becomes a revision.
     """
 
     identity: Identity

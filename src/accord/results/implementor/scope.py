@@ -1,7 +1,4 @@
-"""Compare the paths that a patch changes with the scope of its work item, and with the protected paths.
-
-Source: workflow contracts, "Scope Enforcement Rules". A path outside the scope is reported, never refused.
-"""
+"""Compare changed paths with the scope of a work item (workflow contracts, "Scope Enforcement Rules")."""
 
 from __future__ import annotations
 
@@ -70,9 +67,6 @@ def _test_names(stem: str, extension: str) -> set[str]:
 
 
 def _pattern(path: str) -> str:
-    """Return the .gitignore pattern for a path of a work item, which is a file, a folder or a glob.
-
-    Only stars and question marks make a glob; brackets are part of a file's name, as in ``app/[slug]/page.tsx``.
-    """
+    """Return the .gitignore pattern for a file, a folder or a glob; brackets are part of a name."""
     escaped = r"([#!\[\]])" if re.search(r"[*?]", path) else r"([\\#!\[\]])"
     return "/" + re.sub(escaped, r"\\\1", path).lstrip("/")

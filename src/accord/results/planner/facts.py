@@ -75,10 +75,7 @@ def _items_of_run(
 
 
 def own_items(candidates: Iterable[Issue], token: str, identity: Identity) -> tuple[dict[str, Issue], list[Finding]]:
-    """Return the issues that this run created, by tempID; the oldest of several with one tempID counts.
-
-    Raises Refused when another bot wrote one: it may be this token under an unexpected name.
-    """
+    """Return the issues that this run created, by tempID; the oldest of several with one tempID counts."""
     items: dict[str, Issue] = {}
     findings = []
     for issue in sorted(candidates, key=lambda issue: issue.number):

@@ -114,10 +114,7 @@ def _posted_before(reviews: Iterable[Review], draft: DraftReview, commit: str) -
 def own_reviews(
     reviews: Iterable[Review], token: str, identity: Identity
 ) -> tuple[Review | None, list[Review], list[Finding]]:
-    """Return our pending review, the reviews that accord posted as us, and warnings about copied markers.
-
-    Raises Refused when another bot wrote this very review: it may be this token under an unexpected name.
-    """
+    """Return our pending review, the reviews that accord posted as us, and warnings about copied markers."""
     pending = None
     own: list[Review] = []
     findings = []

@@ -78,10 +78,7 @@ class Note:
 
 @dataclass(frozen=True, slots=True)
 class DraftReview:
-    """A review that is not posted yet. ``token`` names the run; ``same`` names all runs of this result at any commit.
-
-    ``pull_url`` and ``commit`` are empty until the pull request is read.
-    """
+    """A review to post. ``token`` names the run, ``same`` all runs of this result at any commit."""
 
     verdict: str
     summary: str
@@ -151,10 +148,7 @@ def anchors_of(files: Iterable[PullFile]) -> Anchors:
 
 
 def shown_lines(patch: str, side: str) -> frozenset[int]:
-    """Return the numbers of the lines that the hunks of a patch show on one side.
-
-    Only existing rows count, not the headers' numbers. A row without a sign is an empty line whose space was trimmed.
-    """
+    """Return the numbers of the rows that the hunks of a patch show on one side; a bare row is an empty line."""
     skipped = "-" if side == RIGHT else "+"
     shown: set[int] = set()
     following = 0

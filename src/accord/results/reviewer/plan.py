@@ -1,8 +1,4 @@
-"""Plan the operations of a reviewer result from the facts and the state so far. Pure.
-
-Where GitHub refuses an operation, the state falls back to the next placement, and the rest is planned again.
-
-"""
+"""Plan a review from facts and state; an operation that GitHub refuses changes the state, and all is planned again."""
 
 from __future__ import annotations
 
