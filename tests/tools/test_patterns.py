@@ -28,7 +28,7 @@ LOCAL_NAMES = {
         {"pattern": pattern.pattern} for patterns in calls._PATTERNS.values() for pattern, _ in patterns
     ],
 }
-"""What expressions take from the function around them; that of a fault is the tester's own."""
+"""Values that expressions take from the function around them; that of a fault is the tester's own."""
 
 UNITS = [
     *(
