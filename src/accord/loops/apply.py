@@ -79,11 +79,7 @@ def relabel(context: LoopContext, current: Sequence[str], added: Sequence[str], 
 
 
 def start_workflow(context: LoopContext, workflow: str, number: int) -> None:
-    """Start a workflow of the default branch for a pull request.
-
-    Starting it twice is harmless: the second finds a run in progress, or the next turn due. Raises NotThere where the
-    default branch has no such workflow.
-    """
+    """Start a workflow of the default branch, which is harmless twice. Raises NotThere where it does not exist."""
     branch = context.github.repository().default_branch
     inputs = {"pr_number": str(number)}
     try:

@@ -155,11 +155,7 @@ def _thread_part(number: int, thread: Thread, redact: Callable[[str], str]) -> s
 def replies_to(
     threads: Sequence[str], answers: ThreadAnswers, *, commit: str, run_id: str, secrets: Redactor
 ) -> dict[str, str]:
-    """Return a reply, safe to post and with a marker, for the id of each answered thread; unknown numbers are ignored.
-
-    ``threads`` are the ids that the agent saw, in that order. ``fixed`` counts only with the ``commit`` that was
-    pushed; without one the reply says so.
-    """
+    """Return a reply by thread id; ``threads`` are those that the agent saw, ``commit`` is empty without a push."""
     heads = {
         "fixed": f"Fixed in {commit}." if commit else "The agent reports a fix, but no change was pushed.",
         "declined": "Not changed.",

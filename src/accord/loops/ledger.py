@@ -125,10 +125,7 @@ def seconds_until_retry(state: LoopState, budgets: Budgets, now: datetime) -> in
 
 
 def repetition_of(state: LoopState) -> Literal["", "error", "tree"]:
-    """Return what the last two runs that count repeat: the same error, or no progress; empty when neither.
-
-    Transient failures, cancelled runs, and runs before a person's go-ahead do not count.
-    """
+    """Return what the last two runs repeat, if they count: neither transient, cancelled, nor before a go-ahead."""
     since = state.resumed_at
     counted = [
         (iteration, is_progress(state.model_copy(update={"history": state.history[:i]}), iteration))

@@ -68,10 +68,7 @@ class PullFacts(Closed):
 
 
 class CheckFacts(Closed):
-    """The checks of one commit, by name. ``seconds_since_push`` is the age of that commit on the branch.
-
-    Leave out the check of the loop's own workflow, or the loop waits for itself.
-    """
+    """The checks of one commit, by name, without the loop's own; ``seconds_since_push`` is the commit's age."""
 
     head_sha: Word
     passing: tuple[str, ...] = ()

@@ -40,11 +40,7 @@ _LOST = {
 
 
 def read_outputs(text: str) -> RunOutputs:
-    """Read the outputs of a run: a JSON object of strings. Unknown outputs are ignored.
-
-    Without an exit code the publishing job ended too early, and the run counts as lost. Raises WrongUsage where the
-    text is not a JSON object.
-    """
+    """Read a run's outputs; without an exit code the run counts as lost. Raises WrongUsage for other JSON."""
     try:
         value = json.loads(text) if text.strip() else {}
     except (ValueError, RecursionError):

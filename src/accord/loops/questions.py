@@ -57,10 +57,7 @@ def settings_of(facts: LoopFacts) -> LoopSettings:
 def first_decision(
     questions: Iterable[Question], situation: Situation, otherwise: Callable[[Situation], LoopDecision]
 ) -> LoopDecision:
-    """Ask the questions in order and return the first decision; the run that ``otherwise`` describes if none decides.
-
-    Every decision gets the warnings of the settings, and removes the label of a retry that is over.
-    """
+    """Return the first decision of the questions, or else the run, with the warnings of the settings."""
     decision = next((found for question in questions if (found := question(situation)) is not None), None)
     decision = decision or otherwise(situation)
     facts = situation.facts

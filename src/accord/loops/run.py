@@ -41,10 +41,7 @@ _NOT_RUNNING = "This run is not in progress: it was given up as lost, or never b
 
 @dataclass(frozen=True)
 class Turn:
-    """The result of one phase. ``outcome`` says what was written: nothing yet when planned, nothing when unchanged.
-
-    ``state`` is None where it was not read; ``started`` names the workflow that was started again.
-    """
+    """The result of one phase: what was written, the decision, the state where it was read, and what was started."""
 
     loop: Loop
     context: LoopContext

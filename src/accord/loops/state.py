@@ -65,10 +65,7 @@ class StateView(NamedTuple):
 
 
 class StateStore(StoredDocument[LoopState]):
-    """The stored state of one loop on one pull request; ``is_ours`` recognises our own logins.
-
-    ``comments`` are ours on the pull request, oldest first; None before they are read.
-    """
+    """The stored state of one loop on one pull request; ``comments`` are ours there, None before they are read."""
 
     def __init__(self, github: GitHub, pull: int, loop: LoopName, is_ours: Callable[[str], bool], clock: Clock) -> None:
         super().__init__(github, f"refs/accord/loops/{pull}/{loop}", README, clock, f"the state of {loop} on #{pull}")

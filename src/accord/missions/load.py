@@ -331,10 +331,7 @@ def _lines_below(head: YamlDocument) -> dict[str, int]:
 
 
 def read_work_package(raw: bytes, wp_id: str) -> tuple[Frontmatter, str, bool]:
-    """Read a work package's file: its frontmatter, its text, and whether its dependencies are declared.
-
-    Raises BrokenContract with lines of the file: ``frontmatter-missing``, ``work-package-id``, and as YAML does.
-    """
+    """Read a work package's file: its frontmatter, its text, and whether it declares dependencies."""
     parts = _FRONTMATTER.match(raw.removeprefix(b"\xef\xbb\xbf"))
     if not parts:
         message = "The file has no frontmatter. Begin it with `---`, `work_package_id: WP…` and `---`."

@@ -147,11 +147,7 @@ WORK_PACKAGE: Machine[MoveFacts] = Machine(
 
 
 def plan_move(source: WorkPackageStatus, facts: MoveFacts) -> tuple[Step, ...]:
-    """Return the steps of a move, none when the work package has that status already.
-
-    Raises BrokenContract ``illegal-move`` with the legal moves. Force allows any edge to an actor with a reason, but
-    does not replace the merge that ``done`` needs.
-    """
+    """Return the steps of a move, none if it is done. Raises ``illegal-move``; force does not replace a merge."""
     target = facts.request.target
     if refusal := _refusal(source, facts):
         message = f"The move from {source} to {target} is refused. {refusal}"

@@ -148,10 +148,7 @@ class _RunEntry(MissionFileModel):
 
 @dataclass(frozen=True)
 class StoredRun:
-    """The recorded run of a mission (``state`` is None without one), and its type with the file and key that name it.
-
-    ``findings`` are warnings about the run's files, by file.
-    """
+    """The recorded run of a mission, None without one, its type with the place that names it, and warnings by file."""
 
     state: RunState | None
     run_id: str | None

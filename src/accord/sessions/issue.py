@@ -62,10 +62,7 @@ def read_asked(body: str, session: str) -> dict[str, AskedAt] | None:
 
 
 def questions_on_issue(status: SessionStatus, asked: Asked, comments: Iterable[Comment]) -> dict[str, AskedAt]:
-    """Return since when each question is asked once the comment shows it; new ones count from the newest comment on.
-
-    At most ``MOST_OPEN`` questions are open at once, so that any texts fit into the comment.
-    """
+    """Return since when each question is asked once the comment shows it; at most ``MOST_OPEN`` are open."""
     newest = max((comment.id for comment in comments), default=0)
     never = AskedAt("", 0)
     known = {d.decision_id: d for d in status.user_decisions if asked.get(d.decision_id, never).at == d.asked_at}

@@ -82,10 +82,7 @@ def reviews_of(task: SessionTask, outputs: Sequence[OutputEntry]) -> dict[str, s
 
 
 def open_gates(task: SessionTask, outputs: Sequence[OutputEntry]) -> tuple[str, ...]:
-    """Return the reviews that a task has not passed; none where the session records no review at all.
-
-    Security is required where the task has the flag, an agent raised a concern, or Security gave any output.
-    """
+    """Return the reviews that a task has not passed, Security where it is at risk; none before any review."""
     if not any(output.agent in REVIEWS for output in outputs):
         return ()
     statuses = reviews_of(task, outputs)

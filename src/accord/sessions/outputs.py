@@ -29,10 +29,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class OutputEffects:
-    """The changes that an output causes. ``task_status`` are the task's next statuses, in order.
-
-    ``findings`` are warnings: files that the agent reports as changed, and that its role may not change.
-    """
+    """The changes that an output causes; ``findings`` warn of files that the agent's role may not change."""
 
     task_status: tuple[str, ...] = ()
     question: UserQuestion | None = None

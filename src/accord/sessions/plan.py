@@ -124,10 +124,7 @@ def plan_tasks(session: Session, wanted: Mapping[str, str], *, role: str) -> lis
 
 
 def plan_output(session: Session, entry: Value, *, role: str, now: datetime) -> list[FileOperation]:
-    """Plan the line of ``outputs.jsonl`` for an agent's output; none where it repeats the last one on its task.
-
-    An output for ``meta``, the session as a whole, is one on each task, and any output is one on ``meta``.
-    """
+    """Plan the line of ``outputs.jsonl``; none where it repeats the last one on its task, or on ``meta``."""
     if role != "Orchestrator":
         raise refuse(f"{role} must not write {OUTPUTS_FILE}.", _not_by(role, OUTPUTS_FILE, frozenset({"Orchestrator"})))
     _check_writable(session)

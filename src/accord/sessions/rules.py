@@ -116,10 +116,7 @@ def parse_lenient_timestamp(text: str) -> datetime | None:
 
 
 def is_before(timestamp: str, other: str) -> bool:
-    """Return whether a timestamp is earlier than another. Where only one has an offset, the offset is ignored.
-
-    A text that is not a timestamp is neither earlier nor later.
-    """
+    """Return whether a timestamp is earlier; offsets count if both have one, and other texts are never earlier."""
     first, second = parse_lenient_timestamp(timestamp), parse_lenient_timestamp(other)
     if first is None or second is None:
         return False

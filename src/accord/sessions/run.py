@@ -43,10 +43,7 @@ ROLE = "Orchestrator"
 
 
 def create_session(root: Path, slug: str, *, is_lean: bool, clock: Clock, is_dry_run: bool = False) -> SessionWriter:
-    """Create a session below ``.agents-work``, named by the day and the slug; return its writer.
-
-    Raises BrokenContract with ``session-exists`` when the name is taken, ``path-outside`` when the folder is a link.
-    """
+    """Create a session, named by the day and the slug. Raises ``session-exists``, or ``path-outside`` for a link."""
     if (root / WORK).is_symlink():
         message = f"{root / WORK} is a link. Replace it with a directory in the repository."
         raise refuse("The session cannot be created.", Finding("path-outside", message))
