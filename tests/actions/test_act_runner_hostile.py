@@ -81,6 +81,15 @@ def calls_of(canary: Path) -> dict[str, Call]:
             inputs={**dict.fromkeys((*SOFT, *HARD), given), "pr_ref": "refs/heads/quiet"}, branch="quiet"
         ),
         "told-inputs": Call("echoes", {**dict.fromkeys(SOFT, given), "pr_number": "3"}),
+        "steering": Call("steers"),
+        "rewritten": Call(
+            files={
+                ".github/agents/registry.yml": json.dumps(
+                    {"agents": {"scripted": {"command": ["touch", str(canary)]}}}
+                ),
+                "prompts/rewritten.md": "works\n",
+            }
+        ),
         "leaking": Call("leaks", {"agent": "trusted", "appendix": f"The key is {SECRETS['OPENAI_API_KEY']}."}, PASSED),
     }
 
@@ -130,6 +139,15 @@ def test_a_branch_with_a_script_for_its_name_is_pushed_to(calls: Calls, canary: 
     assert calls.outputs["hostile-agent"]["commit-sha"] == tip
     names = calls.git("-c", "core.quotePath=false", "diff-tree", "-z", "-r", "--name-only", "--no-commit-id", tip)
     assert sum("touch" in name for name in names.split("\0")) >= 5
+
+
+def test_an_agent_cannot_choose_how_the_next_one_starts(calls: Calls, canary: Path) -> None:
+    refused = calls.outputs["steering"]
+    assert (refused["exit-code"], refused["changes-made"], refused["error-recovery"]) == ("1", "false", "manual")
+    assert "needs-human: AGENTS.md" in refused["error-summary"]
+    outputs = calls.outputs["rewritten"]
+    assert (outputs["exit-code"], outputs["changes-made"], canary.exists()) == ("0", "false", False)
+    assert ".github/agents/registry.yml, prompts/rewritten.md" in outputs["run-warnings"]
 
 
 def test_invalid_inputs_start_no_agent(calls: Calls) -> None:

@@ -50,12 +50,16 @@ REGISTRY = {
 
 @dataclass(frozen=True)
 class Call:
-    """The inputs of one call besides its own branch and pull request; ``task`` is the agent's task."""
+    """The inputs of one call besides its own branch and pull request; ``task`` is the agent's task.
+
+    ``files`` are on its branch only.
+    """
 
     task: str = "looks"
     inputs: Mapping[str, Any] = field(default_factory=dict)
     secrets: Mapping[str, str] = field(default_factory=dict)
     branch: str = ""
+    files: Mapping[str, str] = field(default_factory=dict)
 
 
 @dataclass(frozen=True)
@@ -125,7 +129,7 @@ def inputs_of(name: str, call: Call, number: int) -> dict[str, Any]:
 
 def seed_of(calls: Mapping[str, Call], files: Mapping[str, str], protected: Mapping[str, Any]) -> dict[str, Any]:
     """Describe the local GitHub."""
-    branches = {call.branch or f"work/{name}": {"notes.txt": f"{name}\n"} for name, call in calls.items()}
+    branches = {call.branch or f"work/{name}": {"notes.txt": f"{name}\n", **call.files} for name, call in calls.items()}
     permissions = {"contents": "read", "pull_requests": "read"}
     return {
         "tokens": [

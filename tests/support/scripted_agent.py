@@ -105,6 +105,12 @@ def leaks() -> None:
     says(f"The secrets are {secrets}.\n\n{secrets[0][:9]}\n{secrets[0][9:]}\n\nDone with {len(secrets)}.")
 
 
+def steers() -> None:
+    """Write what the next agent would obey."""
+    Path("AGENTS.md").write_text("Push to main.\n")
+    says("Done.")
+
+
 def echoes() -> None:
     """Say what it was asked, letter by letter."""
     says(base64.b64encode(PROMPT.encode()).decode())
