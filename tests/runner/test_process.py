@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
+from accord.runner.isolation import Confinement, Container
 from accord.runner.process import Program, ProgramEnd, StopSignals, run_program
 from accord.text.redaction import redactor_for
 
@@ -37,8 +38,17 @@ class Ran:
         return self.end.error.kind if self.end.error else ""
 
 
+in_container_too = pytest.mark.parametrize("run", ["", "container"], indirect=True)
+
+
 @pytest.fixture
-def run(tmp_path: Path) -> Callable[..., Ran]:
+def run(tmp_path: Path, request: pytest.FixtureRequest) -> Callable[..., Ran]:
+    confinement = Confinement()
+    if getattr(request, "param", ""):
+        confinement = Confinement(container=Container(str(tmp_path), (str(tmp_path),)))
+        if not confinement.works():
+            pytest.skip("this machine allows no namespaces")
+
     def run_script(
         script: str,
         *,
@@ -51,7 +61,7 @@ def run(tmp_path: Path) -> Callable[..., Ran]:
         lines: list[str] = []
         words = [sys.executable, "-c", script]
         end = run_program(
-            Program(words, tmp_path, {"PATH": os.environ["PATH"]}),
+            Program(words, tmp_path, {"PATH": os.environ["PATH"]}, confinement=confinement),
             stdout=stdout,
             stderr=stderr,
             redactor=redactor_for({"A_SECRET": SECRET}),
@@ -71,6 +81,7 @@ def is_running(pid: int) -> bool:
         return False
 
 
+@in_container_too
 def test_the_exit_code_and_both_outputs_are_kept_byte_for_byte_and_the_input_is_empty(run: Callable[..., Ran]) -> None:
     ran = run(
         "import sys; sys.stdout.buffer.write(b'\\xff\\x00caf\\xc3\\n')\n"
@@ -80,6 +91,7 @@ def test_the_exit_code_and_both_outputs_are_kept_byte_for_byte_and_the_input_is_
     assert len(ran.lines) == 2
 
 
+@in_container_too
 def test_a_program_that_ignores_sigterm_is_killed(run: Callable[..., Ran], monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("accord.runner.process._PATIENCE_SECONDS", {"time-limit": 0.3})
     ran = run(
@@ -91,6 +103,7 @@ def test_a_program_that_ignores_sigterm_is_killed(run: Callable[..., Ran], monke
     assert ran.out == b"ready\nasked\n"
 
 
+@in_container_too
 def test_a_program_that_is_asked_to_end_may_say_its_last_words(run: Callable[..., Ran]) -> None:
     script = (
         "import signal, sys, time\n"
@@ -109,17 +122,18 @@ ORPHANS = {
 
 
 @linux
+@in_container_too
 @pytest.mark.parametrize("kind", ORPHANS)
 @pytest.mark.parametrize("ending", ["by itself", "by SIGKILL", "at the limit"])
 def test_nothing_that_a_program_started_outlives_it(run: Callable[..., Ran], kind: str, ending: str) -> None:
     last = {"by itself": "", "by SIGKILL": "os.kill(os.getpid(), 9)", "at the limit": "time.sleep(300)"}[ending]
-    child = ORPHANS[kind]
-    script = f"import os, subprocess, time\nchild = {child}\nprint(getattr(child, 'pid', ''), flush=True)\n{last}"
+    seconds = f"300.{os.getpid()}{time.monotonic_ns()}"
+    child = ORPHANS[kind].replace("300", seconds)
     began = time.monotonic()
-    ran = run(script, limit=1)
-    pids = [int(word) for word in ran.out.split()]
-    assert pids
-    assert not any(is_running(pid) for pid in pids)
+    ran = run(f"import os, subprocess, time\n{child}\nprint('ready', flush=True)\n{last}", limit=1)
+    assert b"ready\n" in ran.out
+    assert ran.end.exit_code == {"by itself": 0, "by SIGKILL": 137, "at the limit": 143}[ending]
+    assert running_with(seconds) == 0
     assert time.monotonic() - began < 10
 
 
@@ -219,6 +233,7 @@ def test_a_full_disk_ends_the_program_and_is_reported(run: Callable[..., Ran]) -
     assert (ran.kind, ran.lines) == ("disk-full", ["x"])
 
 
+@in_container_too
 @linux
 def test_a_program_can_gain_no_privileges(run: Callable[..., Ran]) -> None:
     ran = run("print(next(line for line in open('/proc/self/status') if line.startswith('NoNewPrivs')))")

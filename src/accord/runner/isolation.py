@@ -157,7 +157,7 @@ def container_for(
         hidden += [temporary, *(temporary.parents[1] / name for name in _RUNNERS if len(temporary.parents) > 1)]
         on_path = (Path(entry).resolve() for entry in job.get("PATH", "").split(":") if entry.startswith("/"))
         back += [folder for folder in on_path if folder.is_relative_to(temporary)]
-    caches = ["/tmp", "/var/tmp", *(job.get(name, "") for name in _CACHES)]  # noqa: S108
+    caches = ["/tmp", "/var/tmp", "/usr/local", "/opt", *(job.get(name, "") for name in _CACHES)]  # noqa: S108
     return Container(
         scratch=str(scratch),
         writable=_existing([*writable, private]),
