@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import base64
+import html
 import re
 import string
 import time
@@ -192,6 +193,8 @@ ENCODINGS: dict[str, Callable[[bytes], str]] = {
     "base64 for URLs": lambda secret: base64.urlsafe_b64encode(secret).decode().rstrip("="),
     "hexadecimal": bytes.hex,
     "hexadecimal, upper case": lambda secret: secret.hex().upper(),
+    "hexadecimal with blanks": lambda secret: secret.hex(" "),
+    "hexadecimal with blanks, upper case": lambda secret: secret.hex(" ").upper(),
     "part of a URL": urllib.parse.quote,
     "parameter of a URL": urllib.parse.quote_plus,
     "part of a URL, lower case": lambda secret: _lower(urllib.parse.quote(secret, safe="")),
@@ -200,7 +203,7 @@ ENCODINGS: dict[str, Callable[[bytes], str]] = {
 
 @pytest.mark.parametrize("encoding", ENCODINGS)
 @pytest.mark.parametrize("secret", ["hunter2?", "a?b>c~d/e f+correct-horse", "ünï~cödé?>secret"])
-@pytest.mark.parametrize("wrap", ["", "\n"])
+@pytest.mark.parametrize("wrap", ["", "\n", "\n> ", "\n> > "])
 def test_a_known_secret_is_found_however_it_is_encoded(encoding: str, secret: str, wrap: str) -> None:
     written = ENCODINGS[encoding](secret.encode())
     written = f"{written[:7]}{wrap}{written[7:]}"
@@ -209,6 +212,43 @@ def test_a_known_secret_is_found_however_it_is_encoded(encoding: str, secret: st
     assert written[-9:-3] not in said
     assert said.startswith("it is ")
     assert said.endswith(" now")
+
+
+ESCAPES: dict[str, Callable[[str], str]] = {
+    "bytes": lambda secret: "".join(f"\\x{byte:02x}" for byte in secret.encode()),
+    "bytes in JSON, upper case": lambda secret: "".join(f"\\\\x{byte:02X}" for byte in secret.encode()),
+    "characters": lambda secret: "".join(f"\\u{ord(char):04x}" for char in secret),
+    "characters in braces": lambda secret: "".join(f"\\u{{{ord(char):x}}}" for char in secret),
+    "one byte": lambda secret: secret.replace("c", "\\x63", 1),
+    "decimal entities": lambda secret: "".join(f"&#{ord(char)};" for char in secret),
+    "hexadecimal entities": lambda secret: "".join(f"&#x{ord(char):X};" for char in secret),
+    "HTML": html.escape,
+    "HTML, other entities": lambda secret: html.escape(secret).replace("&#x27;", "&apos;").replace("&quot;", "&#34;"),
+}
+
+
+@pytest.mark.parametrize("form", ESCAPES)
+@pytest.mark.parametrize("secret", ["correct<'horse'>&\"staple\"", "ünï~cödé?>secret"])
+@pytest.mark.parametrize("around", ["{}", "it is &amp; {}&amp; now", "\\x41 {}\n> b", "> {}"])
+def test_a_known_secret_is_found_however_it_is_escaped(form: str, secret: str, around: str) -> None:
+    written = ESCAPES[form](secret)
+    said, count = redactor_for({"MY_SECRET": secret}).redact(around.replace("{}", written))
+    assert count == 1
+    before, after = around.split("{}")
+    assert said.startswith(f"{before}[redacted")
+    assert said.endswith(after)
+    assert written[-9:-2] not in said
+
+
+def test_a_secret_of_several_words_is_found_over_quoted_lines() -> None:
+    redact = redactor_for({"MY_SECRET": "correct horse battery staple"})
+    said = redact("> it is correct horse\n> battery\n> staple")
+    assert said == "> it is [redacted: secret of the environment]"
+
+
+def test_text_with_escapes_and_no_secret_stays() -> None:
+    text = r"\x41\u0042 &amp; &#67; \xff\xfe \ud83d \u{110000} &nosuch; > a" + "\n> b"
+    assert redactor_for({"MY_SECRET": "correct horse"}).redact(text) == (text, 0)
 
 
 @given(st.binary(max_size=7), st.binary(max_size=7))
