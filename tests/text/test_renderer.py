@@ -7,12 +7,14 @@ import random
 import re
 from html.parser import HTMLParser
 from importlib.metadata import distributions
+from pathlib import Path
 
 import pytest
 from support.hostile import KNOWN
 from support.renderer import complaints, rendered
 from support.rubble import rubble, shortest
 
+from accord.text.hidden import GUARD
 from accord.text.redaction import Redactor
 from accord.text.sanitise import sanitise
 
@@ -63,6 +65,27 @@ def test_random_texts_do_nothing_on_a_rendered_page(part: int) -> None:
             pytest.fail(f"{text!r} is posted as {posted(text)!r}: {complaints(posted(text))}")
 
 
+DATA = Path(__file__).parents[1] / "data/legitimate.txt"
+LEGITIMATE = {
+    name: text.strip("\n")
+    for name, _, text in (part.partition("\n") for part in DATA.read_text(encoding="utf-8").split("%%%% ")[1:])
+}
+
+
+@pytest.mark.parametrize("end", ["\n", "\r\n"])
+@pytest.mark.parametrize("text", LEGITIMATE.values(), ids=LEGITIMATE)
+def test_a_legitimate_text_is_rendered_the_same(text: str, end: str) -> None:
+    text = text.replace("\n", end)
+    result = sanitise(text, secrets=SECRETS)
+    assert rendered(result.text).replace(GUARD, "") == rendered(text)
+    assert result.counts.keys() <= {"mentions", "closing-keywords", "commands"}
+    assert complaints(result.text) == []
+
+
+def test_there_are_many_legitimate_texts() -> None:
+    assert len(LEGITIMATE) >= 70
+
+
 class Page(HTMLParser):
     """Collect the words that a reader sees and the addresses that links lead to."""
 
@@ -81,7 +104,7 @@ class Page(HTMLParser):
 def page_of(markdown: str) -> tuple[str, list[str | None]]:
     page = Page()
     page.feed(rendered(markdown))
-    return re.sub(r"\s+", " ", page.words.replace("\u2060", "")).strip(), page.addresses
+    return re.sub(r"\s+", " ", page.words.replace(GUARD, "")).strip(), page.addresses
 
 
 def descriptions() -> dict[str, str]:
