@@ -45,7 +45,7 @@ NOBODY = 65534
 @pytest.fixture(scope="module", autouse=True)
 def _containers(tmp_path_factory: pytest.TempPathFactory) -> None:
     place = str(tmp_path_factory.mktemp("container"))
-    if not Confinement(container=Container(place, (place,))).works():
+    if Confinement(container=Container(place, (place,))).problem():
         pytest.skip("this machine allows no namespaces")
 
 
@@ -320,7 +320,7 @@ def test_no_other_process_of_the_user_reads_accord(bench: Bench) -> None:
 
 @pytest.fixture
 def no_way(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(Confinement, "works", lambda _: False)
+    monkeypatch.setattr(Confinement, "problem", lambda _: "unshare: Operation not permitted")
     monkeypatch.setattr(os, "geteuid", lambda: 1000)
 
 
@@ -328,7 +328,8 @@ def no_way(monkeypatch: pytest.MonkeyPatch) -> None:
 def test_a_machine_without_containers_is_reported_once_or_refused(tmp_path: Path) -> None:
     container = container_for({}, tmp_path, [], [], proxy=None)
     confinement, warning = choose_confinement(container, {"GITHUB_ACTIONS": "true"}, is_required=False)
-    assert (confinement, warning[: len(NOT_ISOLATED)]) == (WITHOUT_CONTAINER, NOT_ISOLATED)
+    assert confinement == WITHOUT_CONTAINER
+    assert warning.startswith(f"{NOT_ISOLATED} The reason: unshare: Operation not permitted")
     assert choose_confinement(None, {}, is_required=False) == (WITHOUT_CONTAINER, "")
     with pytest.raises(AgentNotStarted, match="cannot isolate"):
         choose_confinement(container, {}, is_required=True)
@@ -343,3 +344,21 @@ def test_an_agent_that_keeps_sudo_is_not_isolated(bench: Bench) -> None:
 
 def test_sockets_of_root_are_found(shared_folder: Path) -> None:
     assert str(shared_folder / "docker.sock") in reachable_sockets()
+
+
+def test_an_agent_in_a_container_reaches_no_socket_of_its_user_and_cannot_rewrite_its_prompt(bench: Bench) -> None:
+    program = (
+        "import os, socket, sys\n"
+        "try:\n    socket.socket(socket.AF_UNIX).connect(sys.argv[1])\n    print('reached')\n"
+        "except OSError as error:\n    print(error.strerror)\n"
+        "with open('/proc/self/fd/0', 'w') as file: file.write('forged')\n"
+    )
+    with socket.socket(socket.AF_UNIX) as listener:
+        listener.bind(str(bench.top / "agent.sock"))
+        listener.listen()
+        (bench.top / "agent.py").write_text(program)
+        registry = bench.registry({"agents": {"mine": {"command": ["{command}"], "isolation": "container"}}})
+        command = f"{sys.executable} {bench.top / 'agent.py'} {bench.top / 'agent.sock'}"
+        left = bench.run("--agent", "mine", "--command", command, "--prompt-file", "prompt.md", "--registry", registry)
+    assert (left.text("stdout.log"), left.outputs["exit-code"]) == ("Connection refused\n", "0")
+    assert "Add a file." in left.text("prompt.md")

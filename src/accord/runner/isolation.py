@@ -18,7 +18,7 @@ from accord.runner import confine
 from accord.runner.models import AgentNotStarted
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping, Sequence
+    from collections.abc import Collection, Iterable, Mapping, Sequence
 
 _PROBE_SECONDS = 30
 _SUDO = ("sudo", "-n", "--")
@@ -34,10 +34,7 @@ _RUNNERS = (".credentials", ".credentials_rsaparams", ".runner", ".env")
 
 _CACHES = ("RUNNER_TOOL_CACHE", "AGENT_TOOLSDIRECTORY", "CARGO_HOME", "RUSTUP_HOME")
 
-NOT_ISOLATED = (
-    "The agent was not isolated, because this machine allows neither sudo nor user namespaces: "
-    "it could read and change everything that its user can."
-)
+NOT_ISOLATED = "The agent was not isolated: it could read and change everything that its user can."
 
 
 @dataclass(frozen=True)
@@ -78,16 +75,17 @@ class Confinement:
             json.dump(plan, file)
         return [*self.via, sys.executable, "-I", "-S", confine.__file__, path, *words]
 
-    def works(self) -> bool:
-        """Return whether a program can be started this way."""
+    def problem(self) -> str:
+        """Return why no program can be started this way; empty if one can."""
         words = self.command([shutil.which("true") or "true"], Path("/"), {})
         try:
             tried = subprocess.run(words, stdin=subprocess.DEVNULL, capture_output=True, timeout=_PROBE_SECONDS)  # noqa: S603
-        except (OSError, subprocess.TimeoutExpired):
-            return False
+        except (OSError, subprocess.TimeoutExpired) as error:
+            return str(error)
         finally:
             Path(words[-2]).unlink(missing_ok=True)
-        return tried.returncode == 0
+        said = tried.stderr.decode(errors="replace").strip().splitlines() or [f"exit code {tried.returncode}"]
+        return said[-1] if tried.returncode else ""
 
 
 WITHOUT_CONTAINER = Confinement()
@@ -101,47 +99,47 @@ def choose_confinement(
     Outside GitHub Actions sudo is used only if the container is required. Raises AgentNotStarted if it is, and cannot
     be made.
     """
-    is_root, is_step = os.geteuid() == 0, job.get("GITHUB_ACTIONS") == "true"
-    masked = [path for path in reachable_sockets() if not (container and path == container.proxy)]
-    with_sudo = [_SUDO] if not is_root and (is_step or is_required) and shutil.which("sudo") else []
-    ways: list[Sequence[str]] = [*with_sudo, ()]
-    warning = ""
+    user, is_step = os.geteuid(), job.get("GITHUB_ACTIONS") == "true"
+    with_sudo = [_SUDO] if user and (is_step or is_required) and shutil.which("sudo") else []
+    masked, warning = reachable_sockets(), ""
     if container:
-        for via in ways if sys.platform == "linux" else ():
-            if (found := Confinement(via, masked, container)).works():
+        others = [path for path in reachable_sockets({0, user}) if path != container.proxy]
+        problem = "only Linux has namespaces"
+        for via in [*with_sudo, ()] if sys.platform == "linux" else ():
+            found = Confinement(via, others, container)
+            if not (problem := found.problem()):
                 return found, ""
         if is_required:
-            message = "This machine cannot isolate the agent: it allows neither sudo nor user namespaces."
+            message = f"This machine cannot isolate the agent, neither with sudo nor with user namespaces: {problem}"
             hint = "Run it on another machine, or remove `isolation` and `network` from its registry entry."
             raise AgentNotStarted("not-started", message, hint=hint)
-        warning = NOT_ISOLATED
-    if is_root:
-        return Confinement((), masked), warning
-    for via in with_sudo:
-        if (found := Confinement(via, masked)).works():
+        warning = f"{NOT_ISOLATED} The reason: {problem}"
+    for via in with_sudo if user else [()]:
+        found = Confinement(via, masked)
+        if not found.problem():
             return found, warning
     if warning and masked:
         warning = f"{warning} It also reached {', '.join(masked[:5])}."
     return WITHOUT_CONTAINER, warning
 
 
-def reachable_sockets() -> list[str]:
-    """Return the sockets of root that this user can write to, such as Docker's."""
+def reachable_sockets(owners: Collection[int] = (0,)) -> list[str]:
+    """Return the sockets of root, or other owners, that this user can write to, such as Docker's."""
     found: dict[str, None] = {}
     with suppress(OSError):
         for line in Path("/proc/net/unix").read_text(errors="surrogateescape").splitlines():
             found |= dict.fromkeys(line.split(maxsplit=7)[7:])
     for folder, _, names in os.walk("/run"):
         found |= dict.fromkeys(f"{folder}/{name}" for name in names)
-    return [path for path in found if path.startswith("/") and _is_reachable(path)]
+    return [path for path in found if path.startswith("/") and _is_reachable(path, owners)]
 
 
-def _is_reachable(path: str) -> bool:
+def _is_reachable(path: str, owners: Collection[int]) -> bool:
     try:
         status = os.lstat(path)
     except OSError:
         return False
-    return stat.S_ISSOCK(status.st_mode) and status.st_uid == 0 and os.access(path, os.W_OK)
+    return stat.S_ISSOCK(status.st_mode) and status.st_uid in owners and os.access(path, os.W_OK)
 
 
 def container_for(
@@ -151,7 +149,7 @@ def container_for(
     scratch = private / "layers"
     scratch.mkdir()
     temporary = Path(job["RUNNER_TEMP"]).resolve() if job.get("RUNNER_TEMP") else None
-    hidden = [Path(job["HOME"]) / name for name in _CREDENTIALS] if job.get("HOME") else []
+    hidden = [Path("/run/user"), *(Path(job["HOME"]) / name for name in _CREDENTIALS if job.get("HOME"))]
     back = list(readable)
     if temporary:
         hidden += [temporary, *(temporary.parents[1] / name for name in _RUNNERS if len(temporary.parents) > 1)]

@@ -7,9 +7,11 @@ from __future__ import annotations
 
 import os
 import selectors
+import shutil
 import signal
 import subprocess
 import sys
+import tempfile
 import threading
 import time
 from collections.abc import Callable
@@ -128,7 +130,11 @@ def run_program(
         watchdog(program.environment) as watch,
         adopting_orphans() as spared,
     ):
-        with program.stdin.open("rb") if program.stdin else open(os.devnull, "rb") as given:
+        with tempfile.TemporaryFile() as given:  # a copy, because a program can open its input again to write to it
+            if program.stdin:
+                with program.stdin.open("rb") as source:
+                    shutil.copyfileobj(source, given)
+                given.seek(0)
             started = _start(program, given.fileno())
         watch(started)
         limit = program.output_mib * 1024 * 1024
