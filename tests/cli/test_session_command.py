@@ -62,7 +62,8 @@ class Play:
         assert (shown["ok"], shown["path"]) == (False, str(self.folder))
         assert code in [finding["code"] for finding in shown["findings"]]
         assert self.files() == before
-        return str(shown["findings"][0]["message"])
+        first = shown["findings"][0]
+        return f"{first['message']} {first.get('hint', '')}"
 
 
 @pytest.fixture

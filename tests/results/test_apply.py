@@ -246,7 +246,7 @@ def test_a_run_under_another_identity_names_the_author_of_items_that_it_did_not_
     result = plan(task("a"))
     stage.apply(result, adapter=stage.adapter(token=INSTALLATION))
     receipt = stage.apply(result, is_dry_run=True)
-    assert any("--identity 'github-actions[bot]'" in finding.message for finding in receipt.findings)
+    assert any("--identity 'github-actions[bot]'" in finding.text for finding in receipt.findings)
     adopting = stage.apply(result, adapter=stage.adapter(identity="github-actions[bot]"))
     assert adopting.outcome is Outcome.UNCHANGED
 

@@ -400,5 +400,5 @@ MESSAGES = [
 
 @pytest.mark.parametrize(("result", "code", "said"), MESSAGES)
 def test_a_message_names_the_nearest_valid_word_and_the_whole_cycle(result: Any, code: str, said: str) -> None:
-    message = next(finding.message for finding in findings_of(result) if finding.code == code)
+    message = next(finding.text for finding in findings_of(result) if finding.code == code)
     assert said in message

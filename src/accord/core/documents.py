@@ -61,33 +61,35 @@ def read_object(raw: bytes) -> Document:
         missing = json.JSONDecodeError("no JSON value", text, 0)
         (value, repeated, start), is_alone = _object_in_prose(text, missing), False
     if not isinstance(value, dict):
-        raise _broken("not-json", f"Found {_name(value)} where one JSON object is expected.", line=1)
+        raise _broken(
+            "not-json", f"Found {_name(value)} where one JSON object is expected.", "Write one object.", line=1
+        )
     document = Document(value, text, start, is_alone)
     if repeated:
         raise BrokenContract("A key is repeated.", findings=_duplicates(document, repeated))
     if _LONE_SURROGATE.search(json.dumps(value, ensure_ascii=False)):
         raise _broken(
             "not-json",
-            "The text holds half of a surrogate pair (such as \\ud83d alone), which is not a character. "
+            "The text holds half of a surrogate pair (such as \\ud83d alone), which is not a character.",
             "Write the whole character, or its complete pair of escapes.",
         )
     return document
 
 
-def _broken(code: str, message: str, *, line: int | None = None) -> BrokenContract:
-    return BrokenContract.of(Finding(code, message, line=line))
+def _broken(code: str, message: str, hint: str, *, line: int | None = None) -> BrokenContract:
+    return BrokenContract.of(Finding(code, message, line=line, hint=hint))
 
 
 def _decode(raw: bytes) -> str:
     if len(raw) > MAX_BYTES:
-        message = f"The document has more than the {MAX_BYTES // 1_048_576} MiB that are read. Split it."
-        raise _broken("too-large", message)
+        message = f"The document has more than the {MAX_BYTES // 1_048_576} MiB that are read."
+        raise _broken("too-large", message, "Split it.")
     try:
         return raw.decode("utf-8-sig")
     except UnicodeDecodeError as problem:
         line = raw.count(b"\n", 0, problem.start) + 1
-        message = f"Byte {problem.start} is not UTF-8. Save the document as UTF-8."
-        raise _broken("not-json", message, line=line) from None
+        message = f"Byte {problem.start} is not UTF-8."
+        raise _broken("not-json", message, "Save the document as UTF-8.", line=line) from None
 
 
 def _parse(text: str, start: int | None = None) -> tuple[Any, list[str], int]:
@@ -107,13 +109,13 @@ def _parse(text: str, start: int | None = None) -> tuple[Any, list[str], int]:
         if _depth_exceeds(value, MAX_DEPTH):
             raise RecursionError
     except RecursionError:
-        message = f"The document nests deeper than {MAX_DEPTH} levels, which no contract does. Flatten it."
-        raise _broken("too-large", message) from None
+        message = f"The document nests deeper than {MAX_DEPTH} levels, which no contract does."
+        raise _broken("too-large", message, "Flatten it.") from None
     except json.JSONDecodeError:
         raise
     except ValueError as problem:
         said = "A number has more digits than can be read." if "digits" in str(problem) else str(problem)
-        raise _broken("not-json", f"{said} Write it as a string, or leave it out.") from None
+        raise _broken("not-json", said, "Write it as a string, or leave it out.") from None
     return value, repeated, end
 
 
@@ -154,19 +156,19 @@ def _object_in_prose(text: str, problem: json.JSONDecodeError) -> tuple[dict[str
     if len(found) == 1 and not cut_at:
         return found[0]
     if len(found) == 1:
-        message = f"A complete JSON object is followed by one, at line {cut_at}, that is cut short. Which one counts?"
-        raise _broken("several-objects", f"{message} Write one object, to its end.", line=cut_at)
+        message = f"A complete JSON object is followed by one, at line {cut_at}, that is cut short."
+        raise _broken("several-objects", message, "Write one object, to its end.", line=cut_at)
     if found:
         places = ", ".join(str(text.count("\n", 0, start) + 1) for _, _, start in found)
-        message = f"Found {len(found)} JSON objects (at lines {places}) where exactly one is expected. Keep one."
-        raise _broken("several-objects", message, line=text.count("\n", 0, found[1][2]) + 1)
+        message = f"Found {len(found)} JSON objects (at lines {places}) where exactly one is expected."
+        raise _broken("several-objects", message, "Keep one.", line=text.count("\n", 0, found[1][2]) + 1)
     if not text.strip():
-        raise _broken("not-json", "The document is empty. Write one JSON object.", line=1)
+        raise _broken("not-json", "The document is empty.", "Write one JSON object.", line=1)
     problem = broken[0] if broken else problem
     raise _broken(
         "not-json",
-        f"No complete JSON object found. Line {problem.lineno}, column {problem.colno}: "
-        f"{problem.msg}. Write one JSON object.",
+        f"No complete JSON object found. Line {problem.lineno}, column {problem.colno}: {problem.msg}.",
+        "Write one JSON object.",
         line=problem.lineno,
     )
 
@@ -194,9 +196,10 @@ def _duplicates(document: Document, repeated: list[str]) -> list[Finding]:
     return [
         Finding(
             "duplicate-key",
-            f'The key "{short_name(key)}" is written twice in one object, so one value would be lost. Keep one.',
+            f'The key "{short_name(key)}" is written twice in one object, so one value would be lost.',
             path,
             line=line,
+            hint="Keep one.",
         )
         for path, key, line in places
     ]

@@ -148,7 +148,7 @@ def read_as(form: Format, raw: bytes) -> Located:
 
 
 _TEXT_AROUND = Finding(
-    "text-around", "Text or a code fence surrounds the JSON object. Write the object and nothing else."
+    "text-around", "Text or a code fence surrounds the JSON object.", hint="Write the object and nothing else."
 )
 
 
@@ -295,10 +295,9 @@ def kind_for(name: str | None, value: Mapping[str, Any], form: Format = "json") 
     for other in others:
         for key, mark in kind.marks.items():
             if not callable(mark) and other.marks.get(key, mark) != mark:
-                message = (
-                    f"The document's kind is {other.name}, not {name}. Pass `--kind {other.name}`, or no `--kind`."
-                )
-                raise BrokenContract.of(Finding("schema", message, pointer(key)))
+                message = f"The document's kind is {other.name}, not {name}."
+                hint = f"Pass `--kind {other.name}`, or no `--kind`."
+                raise BrokenContract.of(Finding("schema", message, pointer(key), hint=hint))
     return kind
 
 
@@ -310,8 +309,9 @@ def recognised_kind(value: Mapping[str, Any], form: Format) -> Kind:
             return kind
     if form == "yaml":
         names = ", ".join(kind.name for kind in candidates)
-        message = f"The document shows no known kind. Pass `--kind` with one of: {names}."
-        raise BrokenContract.of(Finding("schema", message))
+        message = "The document shows no known kind."
+        hint = f"Pass `--kind` with one of: {names}."
+        raise BrokenContract.of(Finding("schema", message, hint=hint))
     role = value.get("role")
     roles = [str(kind.marks["role"]) for kind in candidates if "role" in kind.marks]
     if role is None:

@@ -274,8 +274,9 @@ def read_inside(root: Path, path: str) -> bytes:
         with file.open("rb") as stream:
             return stream.read(MAX_BYTES + 1)
     except OSError as error:
-        message = f"Cannot read this file: {error.strerror}. Replace it with a readable file, or remove it."
-        raise BrokenContract.of(Finding("file-unreadable", message)) from None
+        message = f"Cannot read this file: {error.strerror}."
+        hint = "Replace it with a readable file, or remove it."
+        raise BrokenContract.of(Finding("file-unreadable", message, hint=hint)) from None
 
 
 def is_inside(root: Path, path: Path) -> bool:

@@ -96,12 +96,12 @@ def read_yaml(raw: bytes) -> YamlDocument:
     except yaml.MarkedYAMLError as problem:
         mark = problem.problem_mark
         line = mark.line + 1 if mark else None
-        raise _broken("not-yaml", f"YAML cannot be read: {problem.problem}. Fix the line.", line) from None
+        raise _broken("not-yaml", f"YAML cannot be read: {problem.problem}.", "Fix the line.", line) from None
     except (yaml.YAMLError, ValueError, LookupError, AttributeError) as problem:
         # the last three are how PyYAML fails on a tag that does not fit its text, such as "!!bool maybe"
-        raise _broken("not-yaml", f"YAML cannot be read: {problem}", None) from None
+        raise _broken("not-yaml", f"YAML cannot be read: {problem}", "Write valid YAML.") from None
     except RecursionError:
-        raise _broken("too-large", "The YAML nests too deeply. Flatten it.", None) from None
+        raise _broken("too-large", "The YAML nests too deeply.", "Flatten it.") from None
     return YamlDocument(value, lines)
 
 
@@ -126,25 +126,25 @@ def _composing(raw: bytes) -> yaml.SafeLoader:
 def read_mapping(raw: bytes) -> YamlDocument:
     """Read one YAML document that is a mapping. Raises BrokenContract as ``read_yaml`` does, and with ``schema``."""
     if len(raw) > _MOST_BYTES:
-        message = f"The YAML has more than the {_MOST_BYTES // 1024} KiB that are read. Split it."
-        raise _broken("too-large", message, None)
+        message = f"The YAML has more than the {_MOST_BYTES // 1024} KiB that are read."
+        raise _broken("too-large", message, "Split it.")
     document = read_yaml(raw)
     if not isinstance(document.value, dict):
-        raise _broken("schema", "The document is not a mapping. Write keys and values.", 1)
+        raise _broken("schema", "The document is not a mapping.", "Write keys and values.", 1)
     return document
 
 
-def _broken(code: str, message: str, line: int | None) -> BrokenContract:
-    return BrokenContract.of(Finding(code, message, line=line))
+def _broken(code: str, message: str, hint: str, line: int | None = None) -> BrokenContract:
+    return BrokenContract.of(Finding(code, message, line=line, hint=hint))
 
 
 def _visit(node: yaml.Node, path: str, lines: dict[str, int], above: frozenset[int]) -> None:
     import yaml
 
     if id(node) in above:
-        raise _broken("not-yaml", "An alias refers to what contains it. Write it out.", node.start_mark.line + 1)
+        raise _broken("not-yaml", "An alias refers to what contains it.", "Write it out.", node.start_mark.line + 1)
     if len(lines) > _MOST_NODES:
-        raise _broken("too-large", f"The YAML unfolds to more than {_MOST_NODES} nodes. Split it.", None)
+        raise _broken("too-large", f"The YAML unfolds to more than {_MOST_NODES} nodes.", "Split it.")
     lines.setdefault(path, node.start_mark.line + 1)
     above |= {id(node)}
     if isinstance(node, yaml.SequenceNode):
@@ -156,7 +156,7 @@ def _visit(node: yaml.Node, path: str, lines: dict[str, int], above: frozenset[i
             name = str(key.value)
             line = key.start_mark.line + 1
             if name in seen:
-                raise _broken("duplicate-key", f'The key "{name}" is written twice. Keep one.', line)
+                raise _broken("duplicate-key", f'The key "{name}" is written twice.', "Keep one.", line)
             seen.add(name)
             lines[path + pointer(name)] = line
             _visit(child, path + pointer(name), lines, above)
@@ -172,7 +172,7 @@ def with_scalars(raw: bytes, changes: Mapping[str, str]) -> bytes:
     spans = {path: span for path, span in _spans(text).items() if path in changes}
     for path, (start, end) in sorted(spans.items(), key=lambda item: item[1], reverse=True):
         if "\n" in text[start:end]:
-            raise _broken("not-yaml", _NOT_PLAIN, before.lines[path])
+            raise _broken("not-yaml", _NOT_PLAIN, _WRITE_OUT, before.lines[path])
         quote = text[start] if text[start] in "\"'" else ""
         text = text[:start] + quote + changes[path] + quote + text[end:]
     try:
@@ -181,11 +181,14 @@ def with_scalars(raw: bytes, changes: Mapping[str, str]) -> bytes:
         after = None
     if _with_values(before, changes) != after:
         path = min(changes)  # what a merge key brings has no line of its own
-        raise _broken("not-yaml", _NOT_PLAIN, before.lines.get(path, before.lines.get(path.rpartition("/")[0])))
+        raise _broken(
+            "not-yaml", _NOT_PLAIN, _WRITE_OUT, before.lines.get(path, before.lines.get(path.rpartition("/")[0]))
+        )
     return text.encode("utf-8")
 
 
-_NOT_PLAIN = "A value that is to be changed is shared by an anchor, or is written over lines. Write it out in its line."
+_NOT_PLAIN = "A value that is to be changed is shared by an anchor, or is written over lines."
+_WRITE_OUT = "Write it out in its line."
 
 
 def _spans(text: str) -> dict[str, tuple[int, int]]:

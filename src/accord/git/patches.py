@@ -177,8 +177,9 @@ def apply_patch(git: Git, patch: bytes, onto: str, base: str = "") -> str:
     with what git finds wrong with a patch that cannot be read, and for absolute names, which git makes relative.
     """
     if names := absolute_names(patch):
-        message = f"The patch names `{names[0][:200]}`, an absolute path. Name files from the top of the repository."
-        raise BrokenContract.of(Finding("patch-invalid", message, "/patch"))
+        message = f"The patch names `{names[0][:200]}`, an absolute path."
+        hint = "Name files from the top of the repository."
+        raise BrokenContract.of(Finding("patch-invalid", message, "/patch", hint=hint))
     with tempfile.TemporaryDirectory(prefix="accord-index-") as scratch:
         inside = replace(git, environment={**dict(git.environment), "GIT_INDEX_FILE": f"{scratch}/index"})
         inside("read-tree", onto)
@@ -237,8 +238,9 @@ def _unfit(conflicts: Sequence[str], said: str) -> AccordError:
             hint="The branch is as it was. Let the agent work on top of it.",
         )
     reason = " ".join(said.replace("error: ", "").split())[:500]
-    message = f"{sentence(f'Git cannot apply the patch: {reason}')} Let accord take it from the work tree again."
-    return BrokenContract.of(Finding("patch-invalid", message, "/patch"))
+    message = sentence(f"Git cannot apply the patch: {reason}")
+    hint = "Let accord take it from the work tree again."
+    return BrokenContract.of(Finding("patch-invalid", message, "/patch", hint=hint))
 
 
 def changes_between(git: Git, before: str, after: str) -> list[Change]:
@@ -254,11 +256,12 @@ def secret_findings(git: Git, changes: Iterable[Change], redactor: Redactor) -> 
         shown = redactor(change.path)
         named = change.path if not old else ""
         if _values(redactor, new) - _values(redactor, old) or any(value in named for value in redactor.values):
-            message = f"`{shown}` holds a secret of this job. Nothing is pushed; revoke the secret, an agent saw it."
-            yield Finding("secret-in-patch", message, "/patch")
+            message = f"`{shown}` holds a secret of this job, so nothing is pushed."
+            yield Finding("secret-in-patch", message, "/patch", hint="Revoke the secret, because an agent saw it.")
         elif _tokens(redactor, new) - _tokens(redactor, old):
-            message = f"`{shown}` gets a text that looks like a token. Revoke it, if it is a real one."
-            yield warning("token-in-patch", message, "/patch")
+            message = f"`{shown}` gets a text that looks like a token."
+            hint = "Revoke it, if it is a real one."
+            yield warning("token-in-patch", message, "/patch", hint=hint)
 
 
 def paths_with_tokens(git: Git, changes: Iterable[Change]) -> Iterator[str]:

@@ -22,7 +22,7 @@ from accord.handoffs.models import TaskWorkflow
 from accord.handoffs.plan import HandoffDecision, runtime_of, with_runtime
 from accord.handoffs.rules import handoff_findings, read_handoff
 from accord.handoffs.stages import gate_findings
-from accord.handoffs.store import NO_HANDOFF, HandoffStore
+from accord.handoffs.store import START, HandoffStore
 from accord.text.markdown import cell, table
 
 if TYPE_CHECKING:
@@ -81,18 +81,20 @@ def check_work_item(pull: Pull, numbers: Sequence[int]) -> Finding | None:
         return None
     names = ", ".join(f"#{number}" for number in numbers[:5])
     says = f"several work items ({names})" if numbers else "no work item"
-    message = f"#{pull.number} names {says}. Add `Closes #N` for one to its body, or pass `--work-item N`."
-    return Finding("work-item-unclear", message)
+    message = f"#{pull.number} names {says}."
+    hint = "Add `Closes #N` for one to its body, or pass `--work-item N`."
+    return Finding("work-item-unclear", message, hint=hint)
 
 
 def judge(stored: LoadedHandoff, pull: Pull, number: int, target: str) -> GateVerdict:
     """Find what blocks a task from ``target``, and whether it belongs to this pull request. Pure."""
     if stored.is_new:
-        return GateVerdict(target, "", (Finding("handoff-missing", NO_HANDOFF.format(number=number)),))
+        found = Finding("handoff-missing", f"#{number} has no handoff.", hint=START.format(number=number))
+        return GateVerdict(target, "", (found,))
     handoff = read_handoff(stored.value)
     gated = gate_findings("", target, handoff.metadata)
-    found = dict.fromkeys([*_ownership_findings(handoff, pull), *handoff_findings(handoff), *gated])
-    return GateVerdict(target, handoff.status, tuple(item for item in found if item.severity is Severity.ERROR))
+    errors = dict.fromkeys([*_ownership_findings(handoff, pull), *handoff_findings(handoff), *gated])
+    return GateVerdict(target, handoff.status, tuple(item for item in errors if item.severity is Severity.ERROR))
 
 
 def publish_check(
@@ -124,7 +126,7 @@ def publish_check(
 
 def verdict_of(judged: GateVerdict, redact: Redactor) -> CommitVerdict:
     """Return the check: a line, and a table of the reasons."""
-    rows = [[f"`{reason.code}`", cell(redact(reason.path)), cell(redact(reason.message))] for reason in judged.reasons]
+    rows = [[f"`{reason.code}`", cell(redact(reason.path)), cell(redact(reason.text))] for reason in judged.reasons]
     status = f"The task is in `{judged.status}`; the check is for `{judged.target}`." if judged.status else ""
     shown = table(["Reason", "Location", "Fix"], rows[:_MOST_REASONS]) if rows else ""
     more = len(rows) - _MOST_REASONS
@@ -140,8 +142,9 @@ def _ownership_findings(handoff: Handoff, pull: Pull) -> Iterator[Finding]:
     branch, url = workflow.branch_name, workflow.pull_request_url
     is_from_here = f"/{pull.head_repository}/pull/".lower() in pull.url.lower()
     if handoff.status == "cancelled":
-        message = "The task was cancelled. Close the pull request, or reopen the task."
-        yield Finding("handoff-cancelled", message, "/status")
+        message = "The task was cancelled."
+        hint = "Close the pull request, or reopen the task."
+        yield Finding("handoff-cancelled", message, "/status", hint=hint)
     if branch and (branch != pull.head_branch or not is_from_here):
         where = pull.head_branch if is_from_here else f"{pull.head_repository}:{pull.head_branch}"
         message = f"The handoff belongs to the branch {branch} of this repository, not to {where}."

@@ -181,7 +181,7 @@ def _with_a_person(
 
 def _with_question(task: Mapping[str, Any], target: str, reasons: list[Finding], author: Author) -> dict[str, Any]:
     """Return the task with the question of a redirect, replacing any older one."""
-    missing = " ".join(reason.message for reason in reasons)
+    missing = " ".join(reason.text for reason in reasons)
     source = task["status"]
     back = source if source in HANDOFF.targets(AWAITING) else "implementing"
     on = target if target in HANDOFF.targets(AWAITING) else f"review, and from there to {target}"
@@ -205,10 +205,11 @@ def _with_question(task: Mapping[str, Any], target: str, reasons: list[Finding],
 
 def _misplaced_findings(patch: Mapping[str, Any], task: Mapping[str, Any], target: str) -> Iterator[Finding]:
     for key in (key for key in patch if key in _ROLE_KEYS):
-        yield Finding("misplaced-artifact", f"`{key}` belongs in `metadata`. Move it there.", f"/{key}")
+        yield Finding("misplaced-artifact", f"`{key}` belongs in `metadata`.", f"/{key}", hint="Move it there.")
     if "status" in patch and patch["status"] not in (task["status"], target):
-        message = "A patch cannot change the status of a task. Use `accord handoff move` with `--to STATUS`."
-        yield Finding("status-in-patch", message, "/status")
+        message = "A patch cannot change the status of a task."
+        hint = "Use `accord handoff move` with `--to STATUS`."
+        yield Finding("status-in-patch", message, "/status", hint=hint)
 
 
 def _removal_findings(task: Mapping[str, Any], merged: Mapping[str, Any]) -> list[Finding]:

@@ -33,8 +33,9 @@ def handoff_findings(handoff: Handoff) -> list[Finding]:
     missing = [finding for finding in findings if finding.code.startswith("missing-")]
     task_id = handoff.metadata.canonical_task_id
     if task_id is not None and not TASK_ID.fullmatch(task_id):
-        what = f"`{short_name(task_id)}` is not a task id. Use T- and five digits or more; the next write replaces it."
-        missing.append(warning("task-id-invalid", what, "/metadata/canonicalTaskId"))
+        what = f"`{short_name(task_id)}` is not a task id."
+        hint = "Use T- and five digits or more; the next write replaces it."
+        missing.append(warning("task-id-invalid", what, "/metadata/canonicalTaskId", hint=hint))
     return missing
 
 
@@ -139,8 +140,8 @@ def role_findings(role: str, changed: Iterable[FieldChange]) -> Iterator[Finding
     """Find changes that the role must not make."""
     for location, _, _ in changed:
         if not ROLES[role].may_change(location):
-            what = f"is not writable for the role {role}. Remove it, or pass another `--role`."
-            yield _finding("role-must-not-write", location, what)
+            what = f"is not writable for the role {role}."
+            yield _finding("role-must-not-write", location, what, "Remove it, or pass another `--role`.")
 
 
 def engine_findings(patch: Mapping[str, Any]) -> Iterator[Finding]:
@@ -148,12 +149,12 @@ def engine_findings(patch: Mapping[str, Any]) -> Iterator[Finding]:
     for location in ENGINE:
         holder = value_at(patch, location[:-1])
         if isinstance(holder, dict) and location[-1] in holder:
-            what = "belongs to the engine; no role writes it. Remove it from the patch."
-            yield _finding("engine-field", location, what)
+            what = "belongs to the engine; no role writes it."
+            yield _finding("engine-field", location, what, "Remove it from the patch.")
 
 
-def _finding(code: str, location: Location, what: str) -> Finding:
-    return Finding(code, f"{pointer(*location)} {what}", pointer(*location))
+def _finding(code: str, location: Location, what: str, hint: str) -> Finding:
+    return Finding(code, f"{pointer(*location)} {what}", pointer(*location), hint=hint)
 
 
 TASK_ID_LOCATION: Location = ("metadata", "canonicalTaskId")
@@ -181,18 +182,18 @@ def mutability_findings(
     for location in (*IMMUTABLE, *((TASK_ID_LOCATION,) if has_task_id(before) else ())):
         old = value_at(before, location)
         if not is_empty(old) and value_at(after, location) != old:
-            yield _finding("immutable-field", location, "is immutable once set. Remove it from the patch.")
+            yield _finding("immutable-field", location, "is immutable once set.", "Remove it from the patch.")
     for location in APPEND_ONLY:
         old, new = value_at(before, location) or [], value_at(after, location) or []
         if new[: len(old)] != old:
-            what = f"only grows: keep its {len(old)} entries in front, then add the new ones."
-            yield _finding("append-only", location, what)
+            hint = f"Keep its {len(old)} entries in front, then add the new ones."
+            yield _finding("append-only", location, "only grows.", hint)
     note, old_note = value_at(after, NOTE), value_at(before, NOTE)
     has_reason = isinstance(note, str) and note.strip() not in ("", str(old_note or "").strip())
     for change in changed:
         if not has_reason and _needs_reason(change):
-            what = "changes without a reason. Add a new reason as metadata.transitionNote to the same patch."
-            yield _finding("transition-note-missing", change.location, what)
+            hint = "Add a new reason as metadata.transitionNote to the same patch."
+            yield _finding("transition-note-missing", change.location, "changes without a reason.", hint)
 
 
 def _needs_reason(change: FieldChange) -> bool:

@@ -38,10 +38,9 @@ def verification_gate(metadata: Metadata) -> Iterator[Finding]:
     yield from review_gate(metadata)
     review = _present(metadata.review_artifact)
     if review and review.decision != "approved":
-        message = (
-            "The decision of the reviewArtifact is not `approved`. Fix the findings of the review, then review again."
-        )
-        yield Finding("review-not-approved", message, "/metadata/reviewArtifact/decision")
+        message = "The decision of the reviewArtifact is not `approved`."
+        hint = "Fix the findings of the review, then review again."
+        yield Finding("review-not-approved", message, "/metadata/reviewArtifact/decision", hint=hint)
 
 
 def done_gate(metadata: Metadata) -> Iterator[Finding]:
@@ -49,8 +48,9 @@ def done_gate(metadata: Metadata) -> Iterator[Finding]:
     yield from verification_gate(metadata)
     verification = _present(metadata.verification_artifact)
     if verification and verification.result == "failed":
-        message = "The result of the verificationArtifact is `failed`. Fix the failures, then verify again."
-        yield Finding("verification-not-passed", message, "/metadata/verificationArtifact/result")
+        message = "The result of the verificationArtifact is `failed`."
+        hint = "Fix the failures, then verify again."
+        yield Finding("verification-not-passed", message, "/metadata/verificationArtifact/result", hint=hint)
     yield from _missing("missing-done-artifact", metadata, "doneArtifact", ["completedAt", "summary"], _ADD)
 
 
@@ -64,13 +64,14 @@ def awaiting_human_gate(metadata: Metadata) -> Iterator[Finding]:
         if len(set(labels)) < _LEAST_OPTIONS:
             yield Finding(
                 "missing-awaiting-human-artifact",
-                f"The {name} has fewer than two options. {_ASK}",
+                f"The {name} has fewer than two options.",
                 f"/metadata/{name}/options",
+                hint=_ASK,
             )
         if asked.recommended_option not in labels:
-            meant = did_you_mean(asked.recommended_option or "", labels) or _ASK
-            message = f"The recommendedOption is not the label of an option. {meant}"
-            yield Finding("missing-awaiting-human-artifact", message, f"/metadata/{name}/recommendedOption")
+            message = "The recommendedOption is not the label of an option."
+            hint = did_you_mean(asked.recommended_option or "", labels) or _ASK
+            yield Finding("missing-awaiting-human-artifact", message, f"/metadata/{name}/recommendedOption", hint=hint)
 
 
 GATES: dict[str, Callable[[Metadata], Iterator[Finding]]] = {
@@ -133,9 +134,9 @@ def _missing(code: str, metadata: Metadata, name: str, parts: list[str], hint: s
     """Find an artifact that is missing, or those of its parts that have no text."""
     artifact = metadata.model_dump(by_alias=True)[name]
     if artifact is None or artifact["status"] == "superseded":
-        yield Finding(code, f"The {name} is missing. {hint}", f"/metadata/{name}")
+        yield Finding(code, f"The {name} is missing.", f"/metadata/{name}", hint=hint)
         return
     for part in parts:
         entries = artifact[part] if isinstance(artifact[part], list) else [artifact[part]]
         if not any(entry and entry.strip() for entry in entries):
-            yield Finding(code, f"The {name} has no {part}. {hint}", f"/metadata/{name}/{part}")
+            yield Finding(code, f"The {name} has no {part}.", f"/metadata/{name}/{part}", hint=hint)

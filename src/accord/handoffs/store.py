@@ -48,13 +48,12 @@ README = (
 _ACTED_ON = re.compile("[@#<>/]")
 """Characters by which GitHub recognises a mention, a reference or an address in the message of a commit."""
 
-NO_HANDOFF = (
-    "#{number} has no handoff. Start one with `accord handoff patch PATCH.json --work-item {number} --role ROLE`."
-)
+START = "Start one with `accord handoff patch PATCH.json --work-item {number} --role ROLE`."
 _DIFFERS = "The block in the body of #{number} differs from the ref. The ref counts; the next write fixes the body."
+_ADOPT = "If you trust it, pass `--adopt`; else delete it."
 _UNTRUSTED = (
     "The body of #{number} contains a handoff that no ref of this repository confirms: the issue came from another "
-    "repository, the ref was deleted, or a person wrote the block. If you trust it, pass `--adopt`; else delete it."
+    "repository, the ref was deleted, or a person wrote the block."
 )
 
 
@@ -188,14 +187,17 @@ class HandoffStore(StoredDocument[Task]):
         block = read_block(issue.body)
         if block is None:
             task = {"title": self.secrets(issue.title), "status": "backlog", "metadata": {}}
-            missing = warning("handoff-missing", NO_HANDOFF.format(number=self.number))
+            missing = warning(
+                "handoff-missing", f"#{self.number} has no handoff.", hint=START.format(number=self.number)
+            )
             return LoadedHandoff(with_task_id(task, task_id), is_new=True, warnings=(missing,))
         if not self.adopts:
-            raise BrokenContract.of(Finding("handoff-untrusted", _UNTRUSTED.format(number=self.number)))
+            raise BrokenContract.of(Finding("handoff-untrusted", _UNTRUSTED.format(number=self.number), hint=_ADOPT))
         _, found = block
         if found is None:
-            message = f"The block in the body of #{self.number} cannot be read. Delete it to start again."
-            raise BrokenContract.of(Finding("handoff-unreadable", message))
+            message = f"The block in the body of #{self.number} cannot be read."
+            hint = "Delete it to start again."
+            raise BrokenContract.of(Finding("handoff-unreadable", message, hint=hint))
         task = normalised(found)
         read_handoff(task)
         return LoadedHandoff(with_task_id(task, task_id), is_adopted=True)
@@ -225,6 +227,7 @@ class HandoffStore(StoredDocument[Task]):
     def _issue(self) -> Issue:
         issue = self.github.issue(self.number)
         if issue is None or issue.is_pull:
-            message = f"This repository has no work item #{self.number}. Pass the number of an existing one."
-            raise BrokenContract.of(Finding("unknown-reference", message))
+            message = f"This repository has no work item #{self.number}."
+            hint = "Pass the number of an existing one."
+            raise BrokenContract.of(Finding("unknown-reference", message, hint=hint))
         return issue

@@ -68,8 +68,9 @@ def kit_check(root: Path) -> DoctorCheck:
     for file in behind:
         is_conflict = file.action is Action.CONFLICT
         problem = "conflicts with the template's changes" if is_conflict else f"is behind the kit ({file.action.value})"
-        message = f"This file {problem}. Run `accord init` to see the difference."
-        findings.append((file.path, warning("kit-drift", message)))
+        message = f"This file {problem}."
+        hint = "Run `accord init` to see the difference."
+        findings.append((file.path, warning("kit-drift", message, hint=hint)))
     note = f"version {manifest.version}, {len(plan.of(Action.KEEP))} files edited or left out"
     return DoctorCheck("kit", note, findings)
 

@@ -133,7 +133,7 @@ def read_repositories(raw: bytes) -> list[str]:
         message = "The file must be a list of repositories, written OWNER/NAME."
         raise BrokenContract(message, findings=[Finding("schema", message, line=1)])
     findings = [
-        Finding("schema", f"{name!r:.80} is not a repository. Write it as OWNER/NAME.", pointer(i))
+        Finding("schema", f"{name!r:.80} is not a repository.", pointer(i), hint="Write it as OWNER/NAME.")
         for i, name in enumerate(names)
         if not isinstance(name, str) or not _NAME.fullmatch(name)
     ]

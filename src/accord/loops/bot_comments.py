@@ -175,7 +175,7 @@ def answer_findings(answers: ThreadAnswers) -> list[Finding]:
     """Find numbers with two answers."""
     numbers = [answer.number for answer in answers.threads]
     return [
-        Finding("thread-repeated", f"Thread {number} has two answers. Remove one.", f"/threads/{i}/number")
+        Finding("thread-repeated", f"Thread {number} has two answers.", f"/threads/{i}/number", hint="Remove one.")
         for i, number in enumerate(numbers)
         if number in numbers[:i]
     ]

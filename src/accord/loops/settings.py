@@ -56,8 +56,9 @@ def read_settings(body: str, defaults: Budgets, *, is_trusted: bool = True) -> L
         return LoopSettings(defaults)
     findings = []
     if len(texts) > 1:
-        message = f"The body has {len(texts)} settings comments; the first counts. Remove the others."
-        findings.append(warning("settings-repeated", message))
+        message = f"The body has {len(texts)} settings comments; the first counts."
+        hint = "Remove the others."
+        findings.append(warning("settings-repeated", message, hint=hint))
     problem = 'The settings are not an object and were ignored. Write them as {"max_iterations": 8}.'
     try:
         value = read_yaml(texts[0].encode("utf-8", "replace")).value
@@ -77,11 +78,9 @@ def _switches_off(settings: LoopSettings, defaults: Budgets) -> LoopSettings:
     kept = LoopSettings(defaults, findings=settings.findings, **off)
     if settings == kept:
         return settings
-    message = (
-        "Settings that do not turn a loop off were ignored: the author of the pull request has no write access. "
-        "Turn a loop on by a label."
-    )
-    return replace(kept, findings=(*settings.findings, warning("settings-untrusted", message)))
+    message = "Settings that do not turn a loop off were ignored: the author of the pull request has no write access."
+    hint = "Turn a loop on by a label."
+    return replace(kept, findings=(*settings.findings, warning("settings-untrusted", message, hint=hint)))
 
 
 def _texts(body: str) -> Iterator[str]:

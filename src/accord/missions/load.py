@@ -85,8 +85,9 @@ def _read_line(line: bytes, number: int, events: list[StatusEvent], problems: di
             return
         events.append(read_shape(StatusEvent, value))
     except (ValueError, RecursionError):
-        message = "The line is not a JSON object. Restore it from git, or remove it."
-        problems.setdefault("", []).append(Finding("event-invalid", message, line=number))
+        message = "The line is not a JSON object."
+        hint = "Restore it from git, or remove it."
+        problems.setdefault("", []).append(Finding("event-invalid", message, line=number, hint=hint))
     except BrokenContract as broken:
         message = f"The line is not an event. {broken.findings[0].path}: {broken.findings[0].text}"
         problems.setdefault(wp_id, []).append(Finding("event-invalid", message, line=number))
@@ -183,7 +184,7 @@ class Mission:
         self.check_readable(wp_id)
         if wp_id not in self.work_packages:
             message = f"Unknown work package `{short_name(wp_id)}` in mission {self.slug}."
-            raise BrokenContract.of(Finding("unknown-work-package", f"{message} {_hint(wp_id, self.work_packages)}"))
+            raise BrokenContract.of(Finding("unknown-work-package", message, hint=_hint(wp_id, self.work_packages)))
         return self.work_packages[wp_id]
 
     def status_of(self, wp_id: str) -> WorkPackageStatus:
@@ -218,7 +219,7 @@ def named_root(folder: Path) -> Path:
 
 def _no_project(message: str) -> BrokenContract:
     hint = f"Pass `--root DIR`, the directory that contains `{SPECS}/`."
-    return BrokenContract(message, findings=[Finding("unknown-mission", f"{message} {hint}")], hint=hint)
+    return BrokenContract(message, findings=[Finding("unknown-mission", message, hint=hint)], hint=hint)
 
 
 def mission_slugs(root: Path) -> list[str]:
@@ -232,8 +233,9 @@ def load_mission(root: Path, slug: str, legacy_default: ExecutionMode | None = N
     """Read a mission. Raises BrokenContract ``unknown-mission``; every other problem is in ``broken``."""
     folder = root / SPECS / slug
     if not _SLUG.fullmatch(slug) or not folder.is_dir() or folder.is_symlink():
-        message = f"Unknown mission `{short_name(slug)}` in {root / SPECS}. {_hint(slug, mission_slugs(root))}"
-        raise BrokenContract.of(Finding("unknown-mission", message))
+        message = f"Unknown mission `{short_name(slug)}` in {root / SPECS}."
+        hint = _hint(slug, mission_slugs(root))
+        raise BrokenContract.of(Finding("unknown-mission", message, hint=hint))
     broken: dict[str, BrokenContract] = {}
     meta = _read_json(folder / "meta.json", Meta, broken)
     lanes = _read_json(folder / "lanes.json", Lanes, broken)
@@ -297,8 +299,9 @@ def _work_packages(
         wp_id = name[1]
         try:
             if wp_id in files:
-                message = f"{wp_id} has two files, {files[wp_id].name} and {path.name}. Remove one."
-                raise BrokenContract.of(Finding("work-package-repeated", message))
+                message = f"{wp_id} has two files, {files[wp_id].name} and {path.name}."
+                hint = "Remove one."
+                raise BrokenContract.of(Finding("work-package-repeated", message, hint=hint))
             files[wp_id] = path
             head, body, has_dependencies = read_work_package(path.read_bytes(), wp_id)
             if not head.execution_mode and "lanes.json" in broken:
@@ -334,16 +337,16 @@ def read_work_package(raw: bytes, wp_id: str) -> tuple[Frontmatter, str, bool]:
     """Read a work package's file: its frontmatter, its text, and whether it declares dependencies."""
     parts = _FRONTMATTER.match(raw.removeprefix(b"\xef\xbb\xbf"))
     if not parts:
-        message = "The file has no frontmatter. Begin it with `---`, `work_package_id: WP…` and `---`."
-        raise BrokenContract.of(Finding("frontmatter-missing", message, line=1))
+        message = "The file has no frontmatter."
+        hint = "Begin it with `---`, `work_package_id: WP…` and `---`."
+        raise BrokenContract.of(Finding("frontmatter-missing", message, line=1, hint=hint))
     document = read_mapping(parts[1])
     try:
         head = read_shape(Frontmatter, document.value)
         if head.work_package_id != wp_id:
-            message = (
-                f"The file name says {wp_id}, but its frontmatter says {head.work_package_id}. Correct one of them."
-            )
-            raise BrokenContract.of(Finding("work-package-id", message, "/work_package_id"))
+            message = f"The file name says {wp_id}, but its frontmatter says {head.work_package_id}."
+            hint = "Correct one of them."
+            raise BrokenContract.of(Finding("work-package-id", message, "/work_package_id", hint=hint))
     except BrokenContract as error:
         raise BrokenContract(error.message, findings=with_lines(error.findings, _lines_below(document))) from None
     return head, raw[parts.end() :].decode("utf-8", "replace"), "dependencies" in document.value

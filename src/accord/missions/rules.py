@@ -35,8 +35,11 @@ def mission_findings(mission: Mission) -> dict[str, list[Finding]]:
         found[mission.folder / FILE] += _of_log(mission)
     if cycle := _cycle(mission):
         names_of_cycle = " → ".join([*cycle, cycle[0]])
-        message = f"The work packages depend on each other in a cycle: {names_of_cycle}. Remove one dependency."
-        found[mission.files[cycle[0]]].append(Finding("work-package-cycle", message, pointer("dependencies")))
+        message = f"The work packages depend on each other in a cycle: {names_of_cycle}."
+        hint = "Remove one dependency."
+        found[mission.files[cycle[0]]].append(
+            Finding("work-package-cycle", message, pointer("dependencies"), hint=hint)
+        )
     for path, findings in _of_run(mission).items():
         found.setdefault(path, []).extend(findings)
     return {
@@ -76,8 +79,9 @@ def _of_work_package(mission: Mission, wp_id: str) -> list[Finding]:
     for i, name in enumerate(mission.work_packages[wp_id].head.dependencies):
         if name not in mission.files:
             hint = did_you_mean(name, mission.files) or "Write the file."
-            message = f"The dependency `{name}` has no file under tasks/. {hint}"
-            findings.append(Finding("work-package-unknown", message, pointer("dependencies", i)))
+            message = f"The dependency `{name}` has no file under tasks/."
+            hint = hint
+            findings.append(Finding("work-package-unknown", message, pointer("dependencies", i), hint=hint))
     if mission.lanes:
         try:
             resolve_workspace(mission, wp_id)
@@ -91,8 +95,9 @@ def _of_lanes(mission: Mission, lanes: Lanes) -> list[Finding]:
     for i, lane in enumerate(lanes.lanes):
         for j, wp_id in enumerate(lane.wp_ids):
             if wp_id not in mission.files:
-                message = f"The lane {lane.lane_id} lists {wp_id}, which has no file under tasks/. Remove it."
-                findings.append(Finding("work-package-unknown", message, pointer("lanes", i, "wp_ids", j)))
+                message = f"The lane {lane.lane_id} lists {wp_id}, which has no file under tasks/."
+                hint = "Remove it."
+                findings.append(Finding("work-package-unknown", message, pointer("lanes", i, "wp_ids", j), hint=hint))
     return findings
 
 

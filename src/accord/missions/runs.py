@@ -98,8 +98,9 @@ def position_of(steps: Sequence[MissionStep], state: RunState, mission_type: str
             following.id if done else "not_started", None, preview, None, _missing_input(following, state)
         )
     if not done:
-        message = f"The mission type `{mission_type}` has no issuable first step. Fix the steps in its template."
-        raise BrokenContract.of(Finding("no-first-step", message))
+        message = f"The mission type `{mission_type}` has no issuable first step."
+        hint = "Fix the steps in its template."
+        raise BrokenContract.of(Finding("no-first-step", message, hint=hint))
     if all(step.id in done for step in steps):
         return RunPosition("done")
     return RunPosition("blocked", reason="No step can be issued: each depends on a step that cannot be completed.")
@@ -175,9 +176,10 @@ def read_run(mission: Mission) -> StoredRun:
     if state.run_id and state.run_id != entry.run_id:
         message = (
             f"{path.parent.name}/{path.name} belongs to the run `{short_name(state.run_id)}`, but {index.name} "
-            f"expects `{entry.run_id}`. Correct one of them, or remove the entry."
+            f"expects `{entry.run_id}`."
         )
-        raise RunBroken(message, path, Finding("run-mismatch", message, "/run_id"))
+        hint = "Correct one of them, or remove the entry."
+        raise RunBroken(message, path, Finding("run-mismatch", message, "/run_id", hint=hint))
     return _with_type(mission, index, entry, path, state)
 
 
@@ -196,8 +198,9 @@ def _with_type(mission: Mission, index: Path, entry: _RunEntry, path: Path, stat
     for other, where, at in given[1:]:
         if other != kind:
             here, counted = short_name(other), short_name(kind)
-            message = f"The type is `{here}` here, but `{counted}` in {file.name} counts. Correct one of them."
-            findings.setdefault(where, []).append(warning("run-type-differs", message, at))
+            message = f"The type is `{here}` here, but `{counted}` in {file.name} counts."
+            hint = "Correct one of them."
+            findings.setdefault(where, []).append(warning("run-type-differs", message, at, hint=hint))
     return StoredRun(state, entry.run_id, kind, file, key_path, findings)
 
 
@@ -214,8 +217,9 @@ def _state_file(root: Path, entry: _RunEntry, index: Path, slug: str) -> Path:
         with suppress(OSError, ValueError, RuntimeError):  # not a path, or a loop of links
             if path.is_file() and path.resolve().is_relative_to(root.resolve()):
                 return root / path.resolve().relative_to(root.resolve())
-    message = f"The run {entry.run_id} has no state.json. Restore it, or remove the entry."
-    raise RunBroken(message, index, Finding("run-invalid", message, pointer(slug, "run_id")))
+    message = f"The run {entry.run_id} has no state.json."
+    hint = "Restore it, or remove the entry."
+    raise RunBroken(message, index, Finding("run-invalid", message, pointer(slug, "run_id"), hint=hint))
 
 
 @contextmanager
@@ -242,8 +246,6 @@ def steps_of(mission: Mission, run: StoredRun) -> tuple[Sequence[MissionStep], d
     if run.mission_type == DEFAULT_TYPE:
         return SOFTWARE_DEV, {}
     name = short_name(run.mission_type)
-    message = (
-        f"Unknown mission type `{name}`, so it has no issuable first step. "
-        f"Correct it, or write its steps to .kittify/missions/{name}/mission-runtime.yaml."
-    )
-    raise RunBroken(message, run.named_in, Finding("mission-type-unknown", message, run.named_at))
+    message = f"Unknown mission type `{name}`, so it has no issuable first step."
+    hint = f"Correct it, or write its steps to .kittify/missions/{name}/mission-runtime.yaml."
+    raise RunBroken(message, run.named_in, Finding("mission-type-unknown", message, run.named_at, hint=hint))

@@ -91,8 +91,9 @@ def _lane_of(mission: Mission, work_package: WorkPackage) -> _Lane:
     planned = next((lane for lane in lanes if work_package.id in lane.wp_ids), None)
     if len(recorded) > 1:
         files = " and ".join(path.name for path, _ in recorded)
-        message = f"{work_package.id} is in two context files: {files}. Remove the older one."
-        raise BrokenContract.of(Finding("lane-unclear", message))
+        message = f"{work_package.id} is in two context files: {files}."
+        hint = "Remove the older one."
+        raise BrokenContract.of(Finding("lane-unclear", message, hint=hint))
     if recorded:
         path, context = recorded[0]
         notes = []
@@ -110,7 +111,7 @@ def _lane_of(mission: Mission, work_package: WorkPackage) -> _Lane:
     if planned is None:
         why = "is not in a lane of lanes.json" if mission.lanes else "needs a lane, but the mission has no lanes.json"
         hint = "Add it to a lane, or set `execution_mode: planning_artifact` if it changes no code."
-        raise BrokenContract.of(Finding("lane-missing", f"{work_package.id} is a code_change and {why}. {hint}"))
+        raise BrokenContract.of(Finding("lane-missing", f"{work_package.id} is a code_change and {why}.", hint=hint))
     # the file may be older than the lane's work package
     context_file = mission.contexts[planned.lane_id][0] if planned.lane_id in mission.contexts else None
     branch = lane_branch(mission.slug, planned.lane_id)
@@ -152,8 +153,8 @@ def settle_mode(facts: ModeFacts, legacy_default: ExecutionMode | None = None) -
     declared = next((mode for mode in MODES if mode == facts.declared), None)
     if facts.declared and not declared:
         hint = did_you_mean(facts.declared, MODES) or f"Use {MODES[0]} or {MODES[1]}."
-        message = f"{facts.wp_id} has the unknown execution_mode `{short_name(facts.declared)}`. {hint}"
-        raise _broken_mode("mode-invalid", message)
+        message = f"{facts.wp_id} has the unknown execution_mode `{short_name(facts.declared)}`."
+        raise _broken_mode("mode-invalid", message, hint)
     signals: list[tuple[ExecutionMode, str]] = [(declared, "its file declares it")] if declared else []
     if facts.is_listed_as_planning:
         signals.append(("planning_artifact", "lanes.json lists it under planning_artifact_wps"))
@@ -161,11 +162,11 @@ def settle_mode(facts: ModeFacts, legacy_default: ExecutionMode | None = None) -
         signals.append(("code_change", f"lanes.json lists it in {facts.lane_ids[0]}"))
     if len({mode for mode, _ in signals}) > 1:
         sides = "; ".join(f"{mode}, because {why}" for mode, why in signals)
-        message = f"{facts.wp_id} has two execution modes: {sides}. Correct one of them."
-        raise _broken_mode("mode-contradiction", message)
+        message = f"{facts.wp_id} has two execution modes: {sides}."
+        raise _broken_mode("mode-contradiction", message, "Correct one of them.")
     if len(facts.lane_ids) > 1:
         lanes = " and ".join(facts.lane_ids)
-        raise _broken_mode("mode-contradiction", f"lanes.json lists {facts.wp_id} in {lanes}. Keep it in one lane.")
+        raise _broken_mode("mode-contradiction", f"lanes.json lists {facts.wp_id} in {lanes}.", "Keep it in one lane.")
     if declared:
         return Mode(declared, "frontmatter")
     value, signal = signals[0] if signals else _inferred(facts, legacy_default)
@@ -185,7 +186,7 @@ def _inferred(facts: ModeFacts, legacy_default: ExecutionMode | None) -> tuple[E
         return legacy_default, "no signal was found and `--legacy-default` says so"
     raise _broken_mode(
         "mode-unknown",
-        f"{facts.wp_id} has no execution_mode, and neither its file nor lanes.json implies one. "
+        f"{facts.wp_id} has no execution_mode, and neither its file nor lanes.json implies one.",
         f"Add `execution_mode: {' or '.join(MODES)}` to its file, or pass `--legacy-default MODE`.",
     )
 
@@ -195,5 +196,5 @@ def is_planning_path(path: str) -> bool:
     return posixpath.normpath(path.replace("\\", "/") + "/").split("/")[0] == "kitty-specs"
 
 
-def _broken_mode(code: str, message: str) -> BrokenContract:
-    return BrokenContract.of(Finding(code, message, "/execution_mode"))
+def _broken_mode(code: str, message: str, hint: str) -> BrokenContract:
+    return BrokenContract.of(Finding(code, message, "/execution_mode", hint=hint))

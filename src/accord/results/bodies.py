@@ -112,49 +112,57 @@ def body_findings(body: Body, kind: ItemKind, path: str) -> Iterator[Finding]:
     for heading in TEMPLATES[kind]:
         section = body.find(heading)
         if section is None:
-            yield Finding("section-missing", _missing(body, heading), path)
+            message, hint = _missing(body, heading)
+            yield Finding("section-missing", message, path, hint=hint)
         elif not _is_filled(body, section, heading):
-            message = f"The section `{section.title}` (line {section.line} of the body) is empty. Fill it in"
-            yield Finding("section-empty", message + (", or write `None`." if heading.may_be_none else "."), path)
+            message = f"The section `{section.title}` (line {section.line} of the body) is empty."
+            hint = "Fill it in, or write `None`." if heading.may_be_none else "Fill it in."
+            yield Finding("section-empty", message, path, hint=hint)
     yield from (_task_findings if kind is ItemKind.TASK else _refinement_findings)(body, path)
 
 
 def _task_findings(body: Body, path: str) -> Iterator[Finding]:
     if body.find(IN_SCOPE) and not body.in_scope:
-        yield Finding("scope-empty", "`In Scope` lists no path. List the files that the task may change.", path)
+        yield Finding("scope-empty", "`In Scope` lists no path.", path, hint="List the files that the task may change.")
     for both in sorted(set(body.in_scope) & set(body.out_of_scope)):
-        yield Finding("scope-overlap", f"`{both}` is both in scope and out of scope. Remove it from one list.", path)
+        yield Finding(
+            "scope-overlap", f"`{both}` is both in scope and out of scope.", path, hint="Remove it from one list."
+        )
     criteria = body.find(CRITERIA)
     if criteria and not any(item.checked is not None for item in list_items(criteria.tokens)):
-        message = "`Acceptance Criteria` has no checkbox. Write each criterion as `- [ ] …`."
-        yield Finding("criteria-missing", message, path)
+        message = "`Acceptance Criteria` has no checkbox."
+        hint = "Write each criterion as `- [ ] …`."
+        yield Finding("criteria-missing", message, path, hint=hint)
 
 
 def _refinement_findings(body: Body, path: str) -> Iterator[Finding]:
     reference = body.find(SPEC_REFERENCE)
     if reference and not _has_quote(reference):
-        message = "`Spec Reference` contains no quote. Add a line `- Quote: …` with the words of the spec."
-        yield Finding("quote-missing", message, path)
+        message = "`Spec Reference` contains no quote."
+        hint = "Add a line `- Quote: …` with the words of the spec."
+        yield Finding("quote-missing", message, path, hint=hint)
     options = body.find(OPTIONS)
     if options and (count := _count_options(body, options)) < 2:
-        message = f"`Options` lists {count} of at least two options. List each with its trade-offs."
-        yield Finding("options-too-few", message, path)
+        message = f"`Options` lists {count} of at least two options."
+        hint = "List each with its trade-offs."
+        yield Finding("options-too-few", message, path, hint=hint)
 
 
-def _missing(body: Body, heading: Heading) -> str:
+def _missing(body: Body, heading: Heading) -> tuple[str, str]:
+    """Return the message and the hint for a section that is missing."""
     wanted = f"`{'#' * heading.level} {heading.title}`" + (f" under `{heading.parent}`" if heading.parent else "")
     for section in body.sections:
         if _same(section.title, heading.title):
             where = f"line {section.line} of the body has it at level {section.level}"
             where += f" under `{section.parent}`" if section.parent else ""
-            return f"The section {wanted} is missing; {where}. Move it."
+            return f"The section {wanted} is missing; {where}.", "Move it."
     required = {heading.title.casefold() for headings in TEMPLATES.values() for heading in headings}
     titles = {section.title: section for section in body.sections if section.title.casefold() not in required}
     near = titles.get(nearest(heading.title, titles) or "")
     if near is None:
-        return f"The section {wanted} is missing. Add it."
-    meant = f"Line {near.line} of the body has `{near.title}`. Did you mean `{heading.title}`?"
-    return f"The section {wanted} is missing. {meant}"
+        return f"The section {wanted} is missing.", "Add it."
+    where = f"line {near.line} of the body has `{near.title}`"
+    return f"The section {wanted} is missing; {where}.", f"Did you mean `{heading.title}`?"
 
 
 def _is_filled(body: Body, section: Section, heading: Heading) -> bool:

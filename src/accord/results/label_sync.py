@@ -104,8 +104,9 @@ def _repeated_names(entries: Iterable[LabelEntry]) -> Iterator[Finding]:
         for j, name in enumerate([entry.name, *entry.aliases]):
             path = pointer(i, "name") if j == 0 else pointer(i, "aliases", j - 1)
             if name.lower() in seen:
-                message = f"`{name}` is used at {seen[name.lower()]} already; case makes no difference. Rename one."
-                yield Finding("label-repeated", message, path)
+                message = f"`{name}` is used at {seen[name.lower()]} already; case makes no difference."
+                hint = "Rename one."
+                yield Finding("label-repeated", message, path, hint=hint)
             seen.setdefault(name.lower(), path)
 
 
@@ -151,18 +152,16 @@ def plan_labels(
         actions.append(_action(wanted, found))
         kept.update(label.name.lower() for label in (wanted, found) if label)
         for alias in aliases:
-            message = (
-                f"`{alias.name}` is an alias of `{entry.name}`, but both labels exist, so it cannot be renamed. "
-                "Relabel its issues by hand, then delete it."
-            )
-            findings.append(warning("alias-left", message))
+            message = f"`{alias.name}` is an alias of `{entry.name}`, but both labels exist, so it cannot be renamed."
+            hint = "Relabel its issues by hand, then delete it."
+            findings.append(warning("alias-left", message, hint=hint))
             remaining.add(alias.name.lower())
     for name in named:
         if name.lower() in kept:
             findings.append(warning("not-removed", f"`{name}` is not removed, because the file lists it."))
         elif name.lower() not in by_name:
             advice = did_you_mean(name, [label.name for label in current])
-            findings.append(warning("not-removed", f"The repository has no label `{name}`. {advice}".strip()))
+            findings.append(warning("not-removed", f"The repository has no label `{name}`.", hint=advice))
     gone = ({name.lower() for name in ours} - remaining | {name.lower() for name in named}) - kept
     actions += [LabelAction(by_name[name].name, DELETED, None, by_name[name]) for name in sorted(gone & by_name.keys())]
     return actions, findings

@@ -73,7 +73,7 @@ def with_patch(raw: bytes, patch: bytes, name: str) -> dict[str, object]:
         document = read_object(raw)
         result = read_shape(ImplementorResult, {"patch": None, **document.value}).model_dump()
     except BrokenContract as broken:
-        first = broken.findings[0].message if broken.findings else broken.message
+        first = broken.findings[0].text if broken.findings else broken.message
         raise BrokenContract(f"{name} is not an implementor result: {first}", findings=broken.findings) from None
     if result["outcome"] != "completed":
         return {**result, "patch": None}

@@ -98,8 +98,9 @@ def current_status(issue: Issue) -> str:
     status = status_if_clear(issue)
     if status is None:
         has = " and ".join(f"`{label}`" for label in in_category(issue.labels, Category.STATUS)) or "no status label"
-        message = f"#{issue.number} has {has}. Give it exactly one status label of the contract."
-        raise BrokenContract.of(Finding("status-unclear", message))
+        message = f"#{issue.number} has {has}."
+        hint = "Give it exactly one status label of the contract."
+        raise BrokenContract.of(Finding("status-unclear", message, hint=hint))
     return status
 
 
@@ -152,8 +153,9 @@ def find_work_item(github: GitHub, number: int) -> Issue:
     """Read a work item. Raises BrokenContract when the number is not one of an issue."""
     issue = github.issue(number)
     if issue is None or issue.is_pull:
-        message = f"The repository has no work item #{number}. Use the number of an existing issue."
-        raise BrokenContract.of(Finding("unknown-reference", message))
+        message = f"The repository has no work item #{number}."
+        hint = "Use the number of an existing issue."
+        raise BrokenContract.of(Finding("unknown-reference", message, hint=hint))
     return issue
 
 
@@ -189,7 +191,9 @@ def foreign_marker(name: str, author: str, identity: Identity, *, is_bot: bool) 
     message = f"{name} has the marker of this run, but its author is {author}, not {identity.login}."
     if is_bot and not identity.is_person:
         raise Refused(message, hint=f"If this token belongs to that app, pass `--identity '{author}'`.")
-    return warning("foreign-marker", f"{message} It does not count. If it is yours, pass `--identity '{author}'`.")
+    return warning(
+        "foreign-marker", f"{message} It does not count.", hint=f"If it is yours, pass `--identity '{author}'`."
+    )
 
 
 def require_unarchived(repository: Repository) -> None:
@@ -221,8 +225,9 @@ def item_closed_by(pull: Pull, repository: str) -> int:
     found = closing_references(pull.body, repository)
     if len(found) == 1:
         return found[0]
-    message = f"Pull request #{pull.number} closes {len(found)} work items. Write one `Closes #N` into its body."
-    raise BrokenContract.of(Finding("work-item-unknown", message))
+    message = f"Pull request #{pull.number} closes {len(found)} work items."
+    hint = "Write one `Closes #N` into its body."
+    raise BrokenContract.of(Finding("work-item-unknown", message, hint=hint))
 
 
 def item_of(issue: Issue) -> dict[str, Any]:

@@ -56,8 +56,9 @@ class TextSanitizer:
     def _record(self, sanitised: Sanitised, path: str) -> str:
         self.counts.update(sanitised.counts)
         if sanitised.counts.get("secrets") and path:
-            message = "This text contains a secret and is posted without it. Revoke the secret: an agent saw it."
-            self.findings.append(warning("secret-redacted", message, path))
+            message = "This text contains a secret and is posted without it."
+            hint = "Revoke the secret: an agent saw it."
+            self.findings.append(warning("secret-redacted", message, path, hint=hint))
         return sanitised.text
 
     @property

@@ -52,8 +52,9 @@ def _one_of(word: str, known: Iterable[str]) -> str:
 def _agent_findings(agent: Agent) -> Iterator[Finding]:
     yield from _unknown_keys(agent)
     if not agent.command and not agent.runner_workflow:
-        message = "The agent has no command. Add `command` with the words that start it."
-        yield Finding("command-missing", message, "/command")
+        message = "The agent has no command."
+        hint = "Add `command` with the words that start it."
+        yield Finding("command-missing", message, "/command", hint=hint)
     yield from _command_findings(agent)
     for key, choice in (("sandbox", agent.sandbox), ("safety_strategy", agent.safety_strategy)):
         yield from _choice_findings(key, choice)
@@ -87,8 +88,9 @@ def _command_findings(agent: Agent) -> Iterator[Finding]:
         needed |= {name} if choice and any(value.arguments for value in choice.values.values()) else set()
     if agent.command:
         for name in sorted(needed - used):
-            message = f"The command has no placeholder `{{{name}}}`, so `{name}` has no effect. Add it."
-            yield Finding("place-missing", message, "/command")
+            message = f"The command has no placeholder `{{{name}}}`, so `{name}` has no effect."
+            hint = "Add it."
+            yield Finding("place-missing", message, "/command", hint=hint)
 
 
 def _choice_findings(key: str, choice: AgentChoice | None) -> Iterator[Finding]:
@@ -101,11 +103,13 @@ def _secret_findings(agent: Agent) -> Iterator[Finding]:
     for key in ("required_secrets", "environment_from"):
         for i, name in enumerate(getattr(agent, key)):
             if _FORBIDDEN.fullmatch(name):
-                message = f"`{name}` would let the agent act as the job or steer later steps. Remove it."
-                yield Finding("environment-forbidden", message, f"/{key}/{i}")
+                message = f"`{name}` would let the agent act as the job or steer later steps."
+                hint = "Remove it."
+                yield Finding("environment-forbidden", message, f"/{key}/{i}", hint=hint)
             elif key == "environment_from" and is_secret_name(name):
-                message = f"`{name}` looks like a secret. Move it to `required_secrets`, or remove it."
-                yield Finding("secret-undeclared", message, f"/{key}/{i}")
+                message = f"`{name}` looks like a secret."
+                hint = "Move it to `required_secrets`, or remove it."
+                yield Finding("secret-undeclared", message, f"/{key}/{i}", hint=hint)
     for name, delivery in agent.secret_delivery.items():
         if (delivery.variable is None) == (delivery.file is None):
             yield Finding("delivery-unclear", "Set either `variable` or `file`.", f"/secret_delivery/{name}")
@@ -118,5 +122,6 @@ def _path_findings(agent: Agent) -> Iterator[Finding]:
     for place, path in files.items():
         parts = PurePosixPath(path).parts
         if not parts or path.startswith("/") or ".." in parts:
-            message = f"`{short_name(path)}` is outside the agent's HOME. Use a path below it."
-            yield Finding("path-outside", message, place)
+            message = f"`{short_name(path)}` is outside the agent's HOME."
+            hint = "Use a path below it."
+            yield Finding("path-outside", message, place, hint=hint)

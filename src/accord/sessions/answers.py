@@ -89,7 +89,7 @@ def _answer_problem(name: str, text: str, reason: str | None) -> str:
     try:
         normalize_answer(name, text)
     except BrokenContract as broken:
-        return broken.findings[0].message
+        return broken.findings[0].text
     return ""
 
 

@@ -94,8 +94,9 @@ class SessionWriter:
 
     def _check_is_new(self, path: Path) -> None:
         if path.exists():
-            message = f"{path} exists already. Choose another name, or continue that session."
-            raise refuse("The session exists already.", Finding("session-exists", message))
+            message = f"{path} exists already."
+            hint = "Choose another name, or continue that session."
+            raise refuse("The session exists already.", Finding("session-exists", message, hint=hint))
 
     def _change(self, name: str, plan: Callable[[Session], Sequence[FileOperation]]) -> Any:
         """Plan a change of a document for the session as it is, apply it in order, and return the document's model."""
@@ -127,8 +128,9 @@ class SessionWriter:
 
     def _check_file(self, is_file: bool, name: str) -> None:
         if not is_file:
-            message = f"{self.folder / name} is missing or not a regular file. Restore it."
-            raise refuse(f"{name} cannot be changed.", Finding("artifact-missing", message))
+            message = f"{self.folder / name} is missing or not a regular file."
+            hint = "Restore it."
+            raise refuse(f"{name} cannot be changed.", Finding("artifact-missing", message, hint=hint))
 
     def _remember(self, session: Session, operations: Sequence[FileOperation]) -> None:
         self.operations += operations

@@ -106,8 +106,9 @@ def agent_input(
 def _missing_context(context: Sequence[str], missing: Collection[str]) -> Iterator[Finding]:
     for i, path in enumerate(context):
         if path in missing:
-            message = f"The context file `{short_name(path)}` does not exist. Write it, or correct the path."
-            yield Finding("context-file-missing", message, pointer("task", "context_files", i))
+            message = f"The context file `{short_name(path)}` does not exist."
+            hint = "Write it, or correct the path."
+            yield Finding("context-file-missing", message, pointer("task", "context_files", i), hint=hint)
 
 
 def _task(session: Session, task_id: str) -> dict[str, Any]:

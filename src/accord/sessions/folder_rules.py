@@ -37,8 +37,9 @@ def folder_findings(session: Session, missing: Collection[str]) -> list[Finding]
     found = [*session_name_findings(session.name)]
     status, tasks = session.status, session.tasks
     if session.parts["status.json"].is_missing:
-        message = "status.json is missing. Create the session with `accord session new`."
-        found.append(Finding("artifact-missing", message, "/status.json"))
+        message = "status.json is missing."
+        hint = "Create the session with `accord session new`."
+        found.append(Finding("artifact-missing", message, "/status.json", hint=hint))
     if status:
         found += [*_artifacts(session, status), *_gates(session, status), *_history(session, status)]
     if status and tasks:
@@ -52,12 +53,12 @@ def _artifacts(session: Session, status: SessionStatus) -> Iterator[Finding]:
     if status.session != session.name:
         named = short_name(status.session)
         message = f"status.json names the session `{named}`, but its folder is `{short_name(session.name)}`."
-        yield Finding("session-mismatch", message + " Give both the same name.", "/status.json/session")
+        yield Finding("session-mismatch", message, "/status.json/session", hint="Give both the same name.")
     state = working_state(status)
     for name in files_needed(state, session.mode):
         if session.parts[name].is_missing:
-            message = f"{name} is missing, but the session is already in {state}. Write the file, or go back a state."
-            yield Finding("artifact-missing", message, pointer(name))
+            message = f"{name} is missing, but the session is already in {state}."
+            yield Finding("artifact-missing", message, pointer(name), hint="Write the file, or go back a state.")
 
 
 def _gates(session: Session, status: SessionStatus) -> Iterator[Finding]:
@@ -66,20 +67,22 @@ def _gates(session: Session, status: SessionStatus) -> Iterator[Finding]:
         is_past = is_at_least(state, gate, session.mode) and state != gate
         reason = check_gate(status, decision_id) if is_past and status.current_state != "BLOCKED" else None
         if reason:
-            message = f"The session passed {gate} and is in {state}, but {reason} Ask the user first."
-            yield Finding("gate-open", message, "/status.json/user_decisions")
+            message = f"The session passed {gate} and is in {state}, but {reason}"
+            yield Finding("gate-open", message, "/status.json/user_decisions", hint="Ask the user first.")
         decision = status.decision(decision_id)
         if decision and decision.status == "cancelled" and status.current_state == gate:
-            message = f"{decision_id} is cancelled, so the session cannot continue. Move it to BLOCKED."
-            yield Finding("gate-cancelled", message, "/status.json/current_state")
+            message = f"{decision_id} is cancelled, so the session cannot continue."
+            hint = "Move it to BLOCKED."
+            yield Finding("gate-cancelled", message, "/status.json/current_state", hint=hint)
 
 
 def _history(session: Session, status: SessionStatus) -> Iterator[Finding]:
     decision = status.decision(APPROVE_DESIGN)
     answer = decision.answer if decision and decision.status == "answered" else None
     if answer and is_change_request(answer) and answer not in [entry.answer for entry in session.history]:
-        message = "The user requested changes of the design, but approve-design-history.jsonl lacks them. Add the line."
-        yield Finding("history-missing", message, "/status.json/user_decisions")
+        message = "The user requested changes of the design, but approve-design-history.jsonl lacks them."
+        hint = "Add the line."
+        yield Finding("history-missing", message, "/status.json/user_decisions", hint=hint)
     if session.history and decision is None:
         message = f"The history has requested changes of the design, but {APPROVE_DESIGN} was never asked."
         yield warning("history-without-question", message, "/status.json/user_decisions")
@@ -90,8 +93,9 @@ def _tasks_by_state(session: Session, status: SessionStatus, tasks: SessionTasks
     unfinished = [task.id for task in tasks.tasks if task.status != "completed"]
     begun = [task.id for task in tasks.tasks if task.status in ("in-progress", "implemented", "completed")]
     if state and begun and not is_at_least(state, "IMPLEMENT_LOOP", session.mode):
-        message = f"The session is in {state}, but work has started on {', '.join(begun)}. Pass the gates first."
-        yield warning("tasks-early", message, "/status.json/current_state")
+        message = f"The session is in {state}, but work has started on {', '.join(begun)}."
+        hint = "Pass the gates first."
+        yield warning("tasks-early", message, "/status.json/current_state", hint=hint)
     if state in ("INTEGRATE", "RELEASE", "DONE", "FIX_BUILD") and unfinished:
         message = f"The session is in {state}, but these tasks are not completed: {', '.join(unfinished)}."
         yield Finding("tasks-open", message, "/status.json/current_state")
@@ -100,15 +104,17 @@ def _tasks_by_state(session: Session, status: SessionStatus, tasks: SessionTasks
 def _counted_tasks(status: SessionStatus, tasks: SessionTasks) -> Iterator[Finding]:
     for name in status.retry_counts:
         if name != "meta" and tasks.task(name) is None:
-            message = f"`retry_counts` has the unknown task `{short_name(name)}`. Correct the id."
-            yield warning("task-unknown", message, pointer("status.json", "retry_counts", name))
+            message = f"`retry_counts` has the unknown task `{short_name(name)}`."
+            hint = "Correct the id."
+            yield warning("task-unknown", message, pointer("status.json", "retry_counts", name), hint=hint)
 
 
 def _reviews(session: Session, tasks: SessionTasks) -> Iterator[Finding]:
     for i, task in enumerate(tasks.tasks):
         if task.status == "completed" and (gates := open_gates(task, session.outputs)):
-            message = f"{task.id} is completed, but these reviews have not passed: {', '.join(gates)}. Run them again."
-            yield warning("review-open", message, pointer("tasks.yaml", "tasks", i, "status"))
+            message = f"{task.id} is completed, but these reviews have not passed: {', '.join(gates)}."
+            hint = "Run them again."
+            yield warning("review-open", message, pointer("tasks.yaml", "tasks", i, "status"), hint=hint)
 
 
 def _context_files(tasks: SessionTasks, missing: Collection[str]) -> Iterator[Finding]:
@@ -116,8 +122,11 @@ def _context_files(tasks: SessionTasks, missing: Collection[str]) -> Iterator[Fi
         for j, path in enumerate(task.context_files):
             if path in missing and is_inside(path):
                 name = short_name(path)
-                message = f"{task.id} needs the file `{name}`, which does not exist. Write it, or correct the path."
-                yield warning("context-file-missing", message, pointer("tasks.yaml", "tasks", i, "context_files", j))
+                message = f"{task.id} needs the file `{name}`, which does not exist."
+                hint = "Write it, or correct the path."
+                yield warning(
+                    "context-file-missing", message, pointer("tasks.yaml", "tasks", i, "context_files", j), hint=hint
+                )
 
 
 TEXTS = {
@@ -149,7 +158,7 @@ def text_findings(raw: bytes, wanted: Mapping[str, re.Pattern[str]]) -> list[Fin
     try:
         text = raw.decode("utf-8-sig")
     except UnicodeDecodeError:
-        return [Finding("not-text", "The file is not valid UTF-8. Save it as UTF-8.")]
+        return [Finding("not-text", "The file is not valid UTF-8.", hint="Save it as UTF-8.")]
     return list(_section_findings(sections(text), wanted))
 
 
@@ -157,10 +166,11 @@ def _section_findings(found: list[Section], wanted: Mapping[str, re.Pattern[str]
     for name, heading in wanted.items():
         positions = [i for i, section in enumerate(found) if heading.search(_plain(section.title))]
         if not positions:
-            yield Finding("section-missing", f"The section `{name}` is missing. Add the heading `## {name}`.")
+            yield Finding("section-missing", f"The section `{name}` is missing.", hint=f"Add the heading `## {name}`.")
         elif not any(_has_text(found, i) for i in positions):
-            message = f"The section `{name}` is empty. Write its text."
-            yield Finding("section-empty", message, line=found[positions[0]].line)
+            message = f"The section `{name}` is empty."
+            hint = "Write its text."
+            yield Finding("section-empty", message, line=found[positions[0]].line, hint=hint)
 
 
 def _plain(title: str) -> str:
@@ -210,5 +220,6 @@ def _read_lines(
 def _history_findings(entry: DecisionHistoryEntry) -> Iterator[Finding]:
     yield from timestamp_findings(entry.at, "")
     if entry.decision_id != APPROVE_DESIGN or not is_change_request(entry.answer):
-        message = "The entry is not an answer to UD-APPROVE-DESIGN that requests changes. Remove it."
-        yield Finding("history-line", message)
+        message = "The entry is not an answer to UD-APPROVE-DESIGN that requests changes."
+        hint = "Remove it."
+        yield Finding("history-line", message, hint=hint)

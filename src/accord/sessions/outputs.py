@@ -69,10 +69,9 @@ def _foreign_files(session: Session, role: str, output: AgentOutput) -> Iterator
     for i, path in enumerate(output.artifacts.files_changed):
         inside = path.removeprefix(f"{session.root}/").replace("<session>", session.name)
         if reason := check_path(role, inside, context):
-            message = (
-                f"{role} reports a change of `{short_name(path)}`. {reason} Review that change before you continue."
-            )
-            yield warning("role-forbidden", message, pointer("artifacts", "files_changed", i))
+            message = f"{role} reports a change of `{short_name(path)}`. {reason}"
+            hint = "Review that change before you continue."
+            yield warning("role-forbidden", message, pointer("artifacts", "files_changed", i), hint=hint)
 
 
 def _decide(session: Session, task_id: str, role: str, output: AgentOutput) -> OutputEffects:

@@ -153,8 +153,9 @@ def _is_about(output: OutputEntry, task_id: str) -> bool:
 
 def _check_writable(session: Session) -> None:
     if session.status and session.status.current_state == "DONE":
-        message = "The session is done and read-only. Reopen it with `accord session reopen`."
-        raise refuse("The session is done.", Finding("session-done", message))
+        message = "The session is done and read-only."
+        hint = "Reopen it with `accord session reopen`."
+        raise refuse("The session is done.", Finding("session-done", message, hint=hint))
 
 
 def _check_document(name: str, raw: bytes) -> None:
@@ -172,8 +173,9 @@ def _encode_like(value: Value, before: bytes) -> bytes:
     try:
         text = json.dumps(value, indent=indent.group(1) if indent else 2, ensure_ascii=False, allow_nan=False)
     except ValueError:
-        message = "A number is too large to be written back. Write it as a string."
-        raise refuse("The document cannot be written.", Finding("not-json", message)) from None
+        message = "A number is too large to be written back."
+        hint = "Write it as a string."
+        raise refuse("The document cannot be written.", Finding("not-json", message, hint=hint)) from None
     text = text + "\n" if old.endswith("\n") or not old else text
     return _encoded(text.replace("\n", "\r\n") if "\r\n" in old else text)
 
@@ -182,8 +184,9 @@ def _encoded(text: str) -> bytes:
     try:
         return text.encode("utf-8")
     except UnicodeEncodeError:
-        message = "The text is not valid UTF-8. Set the terminal to UTF-8 and enter it again."
-        raise refuse("The document cannot be written.", Finding("not-text", message)) from None
+        message = "The text is not valid UTF-8."
+        hint = "Set the terminal to UTF-8 and enter it again."
+        raise refuse("The document cannot be written.", Finding("not-text", message, hint=hint)) from None
 
 
 def _not_by(role: str, name: str, owners: frozenset[str]) -> Finding:
@@ -223,8 +226,9 @@ def status_in(
     if source == target and target not in LOOPS:
         return {**value, "blocker": blocker} if target == "BLOCKED" and blocker else value
     if target not in STATES:
-        message = f"Unknown state `{target}`. {did_you_mean(target, STATES) or 'Use one of ' + ', '.join(STATES) + '.'}"
-        raise refuse("The state is unknown.", Finding("illegal-move", message))
+        message = f"Unknown state `{target}`."
+        hint = did_you_mean(target, STATES) or "Use one of " + ", ".join(STATES) + "."
+        raise refuse("The state is unknown.", Finding("illegal-move", message, hint=hint))
     if target in LOOPS and task not in ("", "meta") and session.task(task) is None:
         raise refuse("The task is unknown.", task_unknown(session, task))
     if refusal := MACHINES[session.mode].refusal(source, target, facts_of(session, task=task, reopens=reopens)):
@@ -249,8 +253,9 @@ def reopened_status(session: Session, *, now: datetime) -> dict[str, Any]:
     """Return ``status.json`` of a session that was done, back in IMPLEMENT_LOOP, where it may be already."""
     state = str(status_value(session)["current_state"])
     if state not in ("DONE", "IMPLEMENT_LOOP"):
-        message = f"Only a session in DONE can be reopened. This one is in {state}. Continue with it."
-        raise refuse("The session is not done.", Finding("illegal-move", message, "/current_state"))
+        message = f"Only a session in DONE can be reopened. This one is in {state}."
+        hint = "Continue with it."
+        raise refuse("The session is not done.", Finding("illegal-move", message, "/current_state", hint=hint))
     value = status_in(session, "IMPLEMENT_LOOP", reopens=True)
     return {**value, "reopened_at": timestamp(now)} if state == "DONE" else value
 
@@ -266,7 +271,7 @@ def _refused_tasks(session: Session, wanted: Mapping[str, str], role: str) -> It
             yield task_unknown(session, name)
         elif target not in TASK.states:
             hint = did_you_mean(target, TASK.states) or f"Use one of {', '.join(TASK.states)}."
-            yield Finding("illegal-move", f"{name}: Unknown status `{short_name(target)}`. {hint}")
+            yield Finding("illegal-move", f"{name}: Unknown status `{short_name(target)}`.", hint=hint)
         elif target != task.status:
             facts = TaskFacts(role, session.tasks.waits_for(task), open_gates(task, session.outputs))
             outputs = session.parts[OUTPUTS_FILE]

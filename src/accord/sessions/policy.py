@@ -110,23 +110,25 @@ def forbidden_status(role: str, before: Mapping[str, Any], after: Mapping[str, A
         if key in before and key in after and before[key] == after[key]:
             continue
         if key in ORCHESTRATOR_KEYS and role != "Orchestrator":
-            message = f"Only the Orchestrator writes `{key}`, not {role}. Return the change to the Orchestrator."
-            found.append(Finding("role-forbidden", message, pointer(key)))
+            message = f"Only the Orchestrator writes `{key}`, not {role}."
+            hint = "Return the change to the Orchestrator."
+            found.append(Finding("role-forbidden", message, pointer(key), hint=hint))
         elif key == "session":
-            message = "A session keeps the name that it was created with. Restore it."
-            found.append(Finding("role-forbidden", message, pointer(key)))
+            message = "A session keeps the name that it was created with."
+            hint = "Restore it."
+            found.append(Finding("role-forbidden", message, pointer(key), hint=hint))
     return found
 
 
 def role_unknown(role: str) -> Finding:
     """Return the finding for an unknown role."""
-    return Finding("role-unknown", f"Unknown role `{short_name(role)}`. {_hint(role, ROLES)}")
+    return Finding("role-unknown", f"Unknown role `{short_name(role)}`.", hint=_hint(role, ROLES))
 
 
 def task_unknown(session: Session, task_id: str) -> Finding:
     """Return the finding for a task id that the session does not have."""
     known = [task.id for task in session.tasks.tasks] if session.tasks else []
-    return Finding("task-unknown", f"Unknown task `{short_name(task_id)}`. {_hint(task_id, known)}")
+    return Finding("task-unknown", f"Unknown task `{short_name(task_id)}`.", hint=_hint(task_id, known))
 
 
 def _hint(word: str, known: Sequence[str]) -> str:

@@ -87,22 +87,26 @@ def _named_role(document: OpenModel) -> str:
 def _changed_files(given: AgentInput, role: str) -> Iterator[Finding]:
     place, files = "/task/session_changed_files", given.task.session_changed_files
     if role == "Reviewer" and not files:
-        message = "The Reviewer needs the files that the session changed. List them."
-        yield Finding("changed-files-missing", message, place)
+        message = "The Reviewer needs the files that the session changed."
+        hint = "List them."
+        yield Finding("changed-files-missing", message, place, hint=hint)
     if files and role not in ("", "Reviewer"):
-        message = f"Only the Reviewer gets the list of changed files, not {role}. Remove the list."
-        yield warning("changed-files-unexpected", message, place)
+        message = f"Only the Reviewer gets the list of changed files, not {role}."
+        hint = "Remove the list."
+        yield warning("changed-files-unexpected", message, place, hint=hint)
     for i, file in enumerate(files):
         if file.change_type == "renamed" and not (file.old_path or "").strip():
-            message = "A renamed file needs its previous path. Add `old_path`."
-            yield Finding("old-path-missing", message, place + pointer(i, "old_path"))
+            message = "A renamed file needs its previous path."
+            hint = "Add `old_path`."
+            yield Finding("old-path-missing", message, place + pointer(i, "old_path"), hint=hint)
 
 
 def _relative(paths: Sequence[str], place: str) -> Iterator[Finding]:
     for i, path in enumerate(paths):
         if not is_inside(path):
-            message = "The path is empty or outside the repository. Write it relative to the repository's root."
-            yield Finding("path-outside", message, place + pointer(i))
+            message = "The path is empty or outside the repository."
+            hint = "Write it relative to the repository's root."
+            yield Finding("path-outside", message, place + pointer(i), hint=hint)
 
 
 def parse_lenient_timestamp(text: str) -> datetime | None:
@@ -130,13 +134,13 @@ def timestamp_findings(text: str | None, path: str) -> Iterator[Finding]:
     if text is None:
         return
     if parse_lenient_timestamp(text) is None:
-        message = "The value is not an ISO-8601 timestamp. Write it like `2026-01-31T09:30:00Z`."
-        yield Finding("timestamp-invalid", message, path)
+        message = "The value is not an ISO-8601 timestamp."
+        hint = "Write it like `2026-01-31T09:30:00Z`."
+        yield Finding("timestamp-invalid", message, path, hint=hint)
     elif not _ZONE.search(text) or _DAY.match(text):
-        message = (
-            "The timestamp lacks a time or an offset, so its order is unknown. Write it like `2026-01-31T09:30:00Z`."
-        )
-        yield warning("timestamp-vague", message, path)
+        message = "The timestamp lacks a time or an offset, so its order is unknown."
+        hint = "Write it like `2026-01-31T09:30:00Z`."
+        yield warning("timestamp-vague", message, path, hint=hint)
 
 
 def is_inside(path: str) -> bool:
@@ -149,19 +153,23 @@ def is_inside(path: str) -> bool:
 def _checks(checks: Sequence[str], place: str) -> Iterator[Finding]:
     for i, check in enumerate(checks):
         if not _CHECK.match(check):
-            message = "The check begins with neither `cmd:` nor `manual:`. Begin it with one of them."
-            yield warning("check-form", message, place + pointer(i))
+            message = "The check begins with neither `cmd:` nor `manual:`."
+            hint = "Begin it with one of them."
+            yield warning("check-form", message, place + pointer(i), hint=hint)
 
 
 def _risk_flags(flags: Sequence[str], place: str) -> Iterator[Finding]:
     if "none" in flags and len(set(flags)) > 1:
-        message = "`none` cannot be combined with other flags. Keep one or the other."
-        yield warning("risk-flags-contradict", message, place)
+        message = "`none` cannot be combined with other flags."
+        hint = "Keep one or the other."
+        yield warning("risk-flags-contradict", message, place, hint=hint)
     known: tuple[str, ...] = get_args(RiskFlag)
     for i, flag in enumerate(flags):
         if flag not in known:
             hint = did_you_mean(flag, known) or f"Use {', '.join(known)}."
-            yield warning("risk-flag-unknown", f"Unknown risk flag `{short_name(flag)}`. {hint}", place + pointer(i))
+            yield warning(
+                "risk-flag-unknown", f"Unknown risk flag `{short_name(flag)}`.", place + pointer(i), hint=hint
+            )
 
 
 def output_findings(output: AgentOutput, role: str = "") -> list[Finding]:
@@ -170,14 +178,17 @@ def output_findings(output: AgentOutput, role: str = "") -> list[Finding]:
     found = []
     only = STATUS_OF_ONE_ROLE.get(output.status)
     if only and not role:
-        message = f"Only {only} returns {output.status}, and the output names no agent. Check it with `--role`."
-        found.append(warning("status-role-unknown", message, "/status"))
+        message = f"Only {only} returns {output.status}, and the output names no agent."
+        hint = "Check it with `--role`."
+        found.append(warning("status-role-unknown", message, "/status", hint=hint))
     elif only and role != only:
         own = "".join(f"{status}, " for status, other in STATUS_OF_ONE_ROLE.items() if other == role)
         message = f"Only {only} returns {output.status}. {role} returns OK, {own}BLOCKED or FAIL."
         found.append(Finding("status-of-other-role", message, "/status"))
     if len(_SENTENCE_END.findall(output.summary)) > 3:
-        found.append(warning("summary-long", "The summary has more than three sentences. Shorten it.", "/summary"))
+        found.append(
+            warning("summary-long", "The summary has more than three sentences.", "/summary", hint="Shorten it.")
+        )
     return found
 
 
@@ -197,8 +208,9 @@ def session_name_findings(name: str, path: str = "") -> Iterator[Finding]:
     """Check the name of a session or of its folder: a date that exists, and a slug."""
     match = _SESSION_NAME.match(name)
     if not match or parse_lenient_timestamp(match[1]) is None:
-        message = f"The session is named `{short_name(name)}`. Rename it to YYYY-MM-DD_short-slug."
-        yield Finding("session-name", message, path)
+        message = f"The session is named `{short_name(name)}`."
+        hint = "Rename it to YYYY-MM-DD_short-slug."
+        yield Finding("session-name", message, path, hint=hint)
 
 
 def _timestamps(status: SessionStatus) -> Iterator[Finding]:
@@ -227,8 +239,9 @@ def _repeated(code: str, ids: Sequence[str], *place: str) -> Iterator[Finding]:
     """Find ids that occur again; ``place`` is the key of the list, and that of the id in an entry."""
     for i, name in enumerate(ids):
         if name in ids[:i]:
-            message = f"{short_name(name)} occurs twice. Give one of them another id."
-            yield Finding(code, message, pointer(place[0], i, *place[1:]))
+            message = f"{short_name(name)} occurs twice."
+            hint = "Give one of them another id."
+            yield Finding(code, message, pointer(place[0], i, *place[1:]), hint=hint)
 
 
 def _record(decision: UserDecision, place: str) -> Iterator[Finding]:
@@ -236,17 +249,20 @@ def _record(decision: UserDecision, place: str) -> Iterator[Finding]:
     if decision.status == "pending":
         for key in ("answer", "resolved_at", "resolution_reason"):
             if getattr(decision, key) is not None:
-                message = f"A pending decision cannot have `{key}`. Set it to null, or resolve the decision."
-                yield Finding("decision-record", message, f"{place}/{key}")
+                message = f"A pending decision cannot have `{key}`."
+                hint = "Set it to null, or resolve the decision."
+                yield Finding("decision-record", message, f"{place}/{key}", hint=hint)
         return
     for key in ("resolved_at", "answer" if decision.status == "answered" else "resolution_reason"):
         if not (getattr(decision, key) or "").strip():
-            message = f"The {decision.status} decision has no `{key}`. Write it, or set the decision back to pending."
-            yield Finding("decision-record", message, f"{place}/{key}")
+            message = f"The {decision.status} decision has no `{key}`."
+            hint = "Write it, or set the decision back to pending."
+            yield Finding("decision-record", message, f"{place}/{key}", hint=hint)
     is_security = decision.status == "cancelled" and is_about_security(decision.category)
     if is_security and is_silence(decision.resolution_reason or ""):
-        message = "A question about security cannot be cancelled for lack of an answer. Ask it again."
-        yield Finding("security-cancelled", message, f"{place}/resolution_reason")
+        message = "A question about security cannot be cancelled for lack of an answer."
+        hint = "Ask it again."
+        yield Finding("security-cancelled", message, f"{place}/resolution_reason", hint=hint)
 
 
 def is_about_security(category: str | None) -> bool:
@@ -262,17 +278,19 @@ def is_silence(reason: str) -> bool:
 def _context(decision: UserDecision, place: str) -> Iterator[Finding]:
     gate, context = GATES.get(decision.decision_id), decision.state_context
     if gate and context != gate:
-        message = f"{decision.decision_id} belongs to the gate {gate}. Set `state_context` to {gate}."
-        yield Finding("decision-context", message, f"{place}/state_context")
+        message = f"{decision.decision_id} belongs to the gate {gate}."
+        hint = f"Set `state_context` to {gate}."
+        yield Finding("decision-context", message, f"{place}/state_context", hint=hint)
     elif context in ("ASK_USER", "BLOCKED", "DONE"):
-        message = f"A session cannot return to {context}. Set `state_context` to the state before it."
-        yield Finding("decision-context", message, f"{place}/state_context")
+        message = f"A session cannot return to {context}."
+        hint = "Set `state_context` to the state before it."
+        yield Finding("decision-context", message, f"{place}/state_context", hint=hint)
 
 
 def _gate_answer(decision: UserDecision, place: str) -> Iterator[Finding]:
     answer = decision.answer if decision.status == "answered" else None
     if answer and (problem := gate_answer_problem(decision.decision_id, answer)):
-        yield Finding("gate-answer", f"The answer must {problem}. Ask again.", f"{place}/answer")
+        yield Finding("gate-answer", f"The answer must {problem}.", f"{place}/answer", hint="Ask again.")
 
 
 def gate_answer_problem(decision_id: str, answer: str) -> str:
@@ -315,37 +333,42 @@ def _retries(status: SessionStatus) -> Iterator[Finding]:
     for task, counts in status.retry_counts.items():
         for loop in LOOPS:
             if counts.of(loop) > MOST_RETRIES:
-                message = (
-                    f"{short_name(task)} entered {loop} more than {MOST_RETRIES} times. Ask the user how to continue."
-                )
-                yield Finding("retry-budget", message, pointer("retry_counts", task, loop))
+                message = f"{short_name(task)} entered {loop} more than {MOST_RETRIES} times."
+                hint = "Ask the user how to continue."
+                yield Finding("retry-budget", message, pointer("retry_counts", task, loop), hint=hint)
 
 
 def _state(status: SessionStatus) -> Iterator[Finding]:
     state = status.current_state
     if status.mode and state in _OTHER_MODE[status.mode]:
-        message = f"A {status.mode} session has no state {state}. Correct `mode` or `current_state`."
-        yield Finding("mode-state", message, "/current_state")
+        message = f"A {status.mode} session has no state {state}."
+        hint = "Correct `mode` or `current_state`."
+        yield Finding("mode-state", message, "/current_state", hint=hint)
     if state == "BLOCKED" and status.blocked_from is None:
-        message = "The state before the block is not recorded. Set `blocked_from` to it."
-        yield warning("blocked-from", message, "/current_state")
+        message = "The state before the block is not recorded."
+        hint = "Set `blocked_from` to it."
+        yield warning("blocked-from", message, "/current_state", hint=hint)
     if status.blocked_from in ("BLOCKED", "DONE"):
-        message = f"A session cannot return to {status.blocked_from}. Set `blocked_from` to the state before the block."
-        yield Finding("blocked-from-invalid", message, "/blocked_from")
+        message = f"A session cannot return to {status.blocked_from}."
+        hint = "Set `blocked_from` to the state before the block."
+        yield Finding("blocked-from-invalid", message, "/blocked_from", hint=hint)
     if state == "ASK_USER" and not status.user_decisions:
-        message = "The session asks the user, but has no question. Write one with `accord session ask`."
-        yield Finding("question-missing", message, "/user_decisions")
+        message = "The session asks the user, but has no question."
+        hint = "Write one with `accord session ask`."
+        yield Finding("question-missing", message, "/user_decisions", hint=hint)
     asks = {"ASK_USER", "BLOCKED", *GATES.values()}
     for i, decision in enumerate(status.user_decisions if state not in asks else ()):
         if decision.status == "pending":
-            message = f"{decision.decision_id} is pending, but the session moved to {state}. Resolve it first."
-            yield Finding("decision-left", message, pointer("user_decisions", i, "status"))
+            message = f"{decision.decision_id} is pending, but the session moved to {state}."
+            hint = "Resolve it first."
+            yield Finding("decision-left", message, pointer("user_decisions", i, "status"), hint=hint)
 
 
 def _duplicated_task_status(status: SessionStatus) -> Iterator[Finding]:
     for key in sorted(_STATUS_KEYS & set(status.model_extra or {})):
-        message = "Only tasks.yaml records the status of tasks. Remove the key."
-        yield Finding("task-status-duplicated", message, pointer(key))
+        message = "Only tasks.yaml records the status of tasks."
+        hint = "Remove the key."
+        yield Finding("task-status-duplicated", message, pointer(key), hint=hint)
 
 
 def tasks_findings(tasks: SessionTasks) -> list[Finding]:
@@ -364,13 +387,15 @@ def _dependencies(tasks: SessionTasks) -> Iterator[Finding]:
         for name in task.depends_on:
             if name not in position:
                 hint = did_you_mean(name, position) or "Correct the id."
-                message = f"{task.id} depends on the unknown task `{short_name(name)}`. {hint}"
-                yield Finding("dependency-unknown", message, pointer("tasks", i))
+                message = f"{task.id} depends on the unknown task `{short_name(name)}`."
+                hint = hint
+                yield Finding("dependency-unknown", message, pointer("tasks", i), hint=hint)
     waits = {i: [position[name] for name in task.depends_on if name in position] for i, task in enumerate(tasks.tasks)}
     if cycle := find_cycle(waits):
         names = " → ".join(tasks.tasks[i].id for i in [*cycle, cycle[0]])
-        message = f"The tasks depend on each other in a cycle: {names}. Remove one of these dependencies."
-        yield Finding("dependency-cycle", message, pointer("tasks", cycle[0]))
+        message = f"The tasks depend on each other in a cycle: {names}."
+        hint = "Remove one of these dependencies."
+        yield Finding("dependency-cycle", message, pointer("tasks", cycle[0]), hint=hint)
 
 
 def acceptance_findings(acceptance: Acceptance) -> list[Finding]:
@@ -379,6 +404,7 @@ def acceptance_findings(acceptance: Acceptance) -> list[Finding]:
     found = [*_repeated("criterion-repeated", [one.id for one in criteria], "acceptance_criteria", "id")]
     for i, criterion in enumerate(criteria):
         if not _CRITERION.fullmatch(criterion.id):
-            message = f"`{short_name(criterion.id)}` is not an id like AC-001. Rename the criterion."
-            found.append(warning("criterion-id", message, pointer("acceptance_criteria", i, "id")))
+            message = f"`{short_name(criterion.id)}` is not an id like AC-001."
+            hint = "Rename the criterion."
+            found.append(warning("criterion-id", message, pointer("acceptance_criteria", i, "id"), hint=hint))
     return found

@@ -45,8 +45,9 @@ ROLE = "Orchestrator"
 def create_session(root: Path, slug: str, *, is_lean: bool, clock: Clock, is_dry_run: bool = False) -> SessionWriter:
     """Create a session, named by the day and the slug. Raises ``session-exists``, or ``path-outside`` for a link."""
     if (root / WORK).is_symlink():
-        message = f"{root / WORK} is a link. Replace it with a directory in the repository."
-        raise refuse("The session cannot be created.", Finding("path-outside", message))
+        message = f"{root / WORK} is a link."
+        hint = "Replace it with a directory in the repository."
+        raise refuse("The session cannot be created.", Finding("path-outside", message, hint=hint))
     folder = root / WORK / f"{clock.now():%Y-%m-%d}_{slug}"
     first: dict[str, Any] = {
         "current_state": "INTAKE_LEAN" if is_lean else "INTAKE",

@@ -128,16 +128,21 @@ def check_names(facts: RepositoryFacts) -> Iterator[PlacedFinding]:
             message = "The workflow has no name, so GitHub lists it by its path. Name it."
             yield path, warning("workflow-unnamed", message, hint="name: Plan work items")
         elif workflow.name in first:
-            message = f"The name `{workflow.name}` is also used by {first[workflow.name]}. Give each workflow its own."
-            yield path, warning("workflow-name-repeated", message, "/name")
+            message = f"The name `{workflow.name}` is also used by {first[workflow.name]}."
+            hint = "Give each workflow its own."
+            yield path, warning("workflow-name-repeated", message, "/name", hint=hint)
         first.setdefault(workflow.name, path)
     for path, workflow in facts.workflows.items():
         trigger = (workflow.on.model_extra or {}).get("workflow_run") or {}
         names = trigger.get("workflows") if isinstance(trigger, dict) else None
         for i, name in enumerate([names] if isinstance(names, str) else names or ()):
             if str(name) not in first:
-                message = f"No workflow has the name `{name}`, so this workflow never starts. Correct the name."
-                yield path, Finding("workflow-unknown", message, pointer("on", "workflow_run", "workflows", i))
+                message = f"No workflow has the name `{name}`, so this workflow never starts."
+                hint = "Correct the name."
+                yield (
+                    path,
+                    Finding("workflow-unknown", message, pointer("on", "workflow_run", "workflows", i), hint=hint),
+                )
 
 
 def check_runners(facts: RepositoryFacts) -> Iterator[PlacedFinding]:

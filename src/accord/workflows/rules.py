@@ -246,8 +246,9 @@ def _broken_calls(what: str, before: _Parts, after: _Parts) -> Iterator[Finding]
             message = f"The deprecated {what} `{name}` {change}, which breaks callers that still use it: major version."
             yield warning("breaking-change", message, path)
             continue
-        message = f"The {what} `{name}` {change}, which breaks callers that use it. Keep it."
-        yield Finding("breaking-change", message, path)
+        message = f"The {what} `{name}` {change}, which breaks callers that use it."
+        hint = "Keep it."
+        yield Finding("breaking-change", message, path, hint=hint)
         message = (
             f"The {what} `{name}` was never deprecated. Keep it and mark it as deprecated for at least three months."
         )
@@ -278,8 +279,9 @@ def _changed_inputs(before: WorkflowCall, after: WorkflowCall) -> Iterator[Findi
             message = f"The type of the input `{name}` changed from {old.type} to {new.type}. Keep the type."
             yield Finding("breaking-change", message, path + "/type", hint=f"type: {old.type}")
         elif not old.required and not new.required and _default(old) != _default(new):
-            message = f"The default of `{name}` changed from {_default(old)!r} to {_default(new)!r}. Keep the default."
-            yield Finding("breaking-change", message, path + "/default")
+            message = f"The default of `{name}` changed from {_default(old)!r} to {_default(new)!r}."
+            hint = "Keep the default."
+            yield Finding("breaking-change", message, path + "/default", hint=hint)
 
 
 def _unwired_outputs(old: Wiring, new: Wiring, before: WorkflowCall, after: WorkflowCall) -> Iterator[Finding]:
@@ -291,8 +293,9 @@ def _unwired_outputs(old: Wiring, new: Wiring, before: WorkflowCall, after: Work
         if value is None or old.break_of(value, path):
             continue
         if found := new.break_of(given.value, path + pointer(name, "value")):
-            message = f"The output `{name}` no longer comes from the run: {found.reason}. Keep its source."
-            yield Finding("breaking-change", message, found.path)
+            message = f"The output `{name}` no longer comes from the run: {found.reason}."
+            hint = "Keep its source."
+            yield Finding("breaking-change", message, found.path, hint=hint)
 
 
 def _default(given: Input) -> Any:
@@ -307,9 +310,10 @@ def _more_permissions(old: Workflow, new: Workflow) -> Iterator[Finding]:
         if _LEVELS.get(level, 0) > _LEVELS.get(had, 0):
             message = (
                 f"A job now needs `{scope}: {level}` (before: `{had}`), so it does not start for callers that grant "
-                "less. Do without it, or release a major version."
+                "less."
             )
-            yield Finding("breaking-change", message, path)
+            hint = "Do without it, or release a major version."
+            yield Finding("breaking-change", message, path, hint=hint)
 
 
 def _permissions_of(workflow: Workflow) -> dict[str, tuple[str, str]]:

@@ -176,7 +176,7 @@ def _plan_refusal(facts: RevisionFacts, paths: Sequence[str], sanitizer: TextSan
         return asked
     label = LabelWorkItem(NEEDS_HUMAN, skipped_if(NEEDS_HUMAN in facts.issue.labels), NEEDS_HUMAN)
     message = f"The patch changes steering files: {', '.join(f'`{path}`' for path in paths[:10])}. Nothing was pushed."
-    finding = Finding("steering-file", f"{message} {_ALLOW}", "/patch")
+    finding = Finding("steering-file", message, "/patch", hint=_ALLOW)
     refusal = Refused(f"{message} The work item asks for a person (`{NEEDS_HUMAN}`).", hint=_ALLOW)
     return replace(asked, operations=(*asked.operations, label), findings=(finding,), refusal=refusal)
 
@@ -225,8 +225,9 @@ def scope_findings(scope: ScopeReport, pull: Pull | None) -> list[Finding]:
             found.append(warning("draft-not-set", message, "/patch"))
     if scope.dependencies:
         paths = ", ".join(f"`{path}`" for path in scope.dependencies[:10])
-        message = f"The patch changes dependency files: {paths}. Check what they install."
-        found.append(warning("dependency-file", message, "/patch"))
+        message = f"The patch changes dependency files: {paths}."
+        hint = "Check what they install."
+        found.append(warning("dependency-file", message, "/patch", hint=hint))
     return found
 
 

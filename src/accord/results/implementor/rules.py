@@ -69,8 +69,9 @@ _FEWEST_OPTION_WORDS = 4
 def implementor_findings(result: ImplementorResult) -> list[Finding]:
     """Check the patch against the outcome, and the summary for what it must say."""
     if not result.summary.strip():
-        message = "The summary is empty. Write what was done, or what blocks the work."
-        return [*_check_patch(result), Finding("summary-empty", message, "/summary")]
+        message = "The summary is empty."
+        hint = "Write what was done, or what blocks the work."
+        return [*_check_patch(result), Finding("summary-empty", message, "/summary", hint=hint)]
     rules = {"blocked": _check_blocked, "validation-failure": _check_validation}
     rule = rules.get(result.outcome)
     return [*_check_patch(result), *(rule(result.summary) if rule else ())]
@@ -79,33 +80,40 @@ def implementor_findings(result: ImplementorResult) -> list[Finding]:
 def _check_patch(result: ImplementorResult) -> Iterator[Finding]:
     has_patch = bool(result.patch and result.patch.strip())
     if result.outcome == "completed" and not has_patch:
-        message = "A completed result needs its patch. Run `accord patch` in the work tree to add it."
-        yield Finding("patch-missing", message, "/patch")
+        message = "A completed result needs its patch."
+        hint = "Run `accord patch` in the work tree to add it."
+        yield Finding("patch-missing", message, "/patch", hint=hint)
     if result.outcome != "completed" and result.patch is not None:
-        message = f"A result with the outcome `{result.outcome}` has no patch. Set `patch` to null."
-        yield Finding("patch-unexpected", message, "/patch")
+        message = f"A result with the outcome `{result.outcome}` has no patch."
+        hint = "Set `patch` to null."
+        yield Finding("patch-unexpected", message, "/patch", hint=hint)
 
 
 def _check_blocked(summary: str) -> Iterator[Finding]:
     parts = labelled_parts(summary, _LABELS)
     blocker = _blocker_type(summary, parts.get("type"))
     if blocker is None:
-        message = f"The summary names no blocker type. Add a line `Type: …` with one of {', '.join(BLOCKERS)}."
-        yield Finding("blocker-type-missing", message, "/summary")
+        message = "The summary names no blocker type."
+        hint = f"Add a line `Type: …` with one of {', '.join(BLOCKERS)}."
+        yield Finding("blocker-type-missing", message, "/summary", hint=hint)
     elif blocker not in BLOCKERS:
         advice = did_you_mean(blocker, BLOCKERS) or f"Use one of {', '.join(BLOCKERS)}."
-        message = f"Unknown blocker type `{blocker[:60]}`. {advice}"
-        yield Finding("blocker-type-unknown", message, "/summary")
+        message = f"Unknown blocker type `{blocker[:60]}`."
+        hint = advice
+        yield Finding("blocker-type-unknown", message, "/summary", hint=hint)
     if not _describes(summary, parts):
-        message = "The summary does not describe the blocker. Add a line `Description: …` with what blocks the work."
-        yield Finding("blocker-description", message, "/summary")
+        message = "The summary does not describe the blocker."
+        hint = "Add a line `Description: …` with what blocks the work."
+        yield Finding("blocker-description", message, "/summary", hint=hint)
     yield from _check_options(parts.get("options", ""))
     if not parts.get("recommendation", "").strip():
-        message = "The summary has no recommendation. Add `Recommendation: …` with the best option and the reason."
-        yield Finding("blocker-recommendation", message, "/summary")
+        message = "The summary has no recommendation."
+        hint = "Add `Recommendation: …` with the best option and the reason."
+        yield Finding("blocker-recommendation", message, "/summary", hint=hint)
     if not parts.get("impact", "").strip():
-        message = "The summary names no impact. Add `Impact: …` with what happens if the blocker stays."
-        yield Finding("blocker-impact", message, "/summary")
+        message = "The summary names no impact."
+        hint = "Add `Impact: …` with what happens if the blocker stays."
+        yield Finding("blocker-impact", message, "/summary", hint=hint)
     if blocker in SPEC_BLOCKERS:
         yield from _check_spec(summary, parts)
 
@@ -159,12 +167,14 @@ def _words(text: str) -> int:
 def _check_options(options: str) -> Iterator[Finding]:
     found = _options(options)
     if len(found) < 2:
-        message = f"The summary lists {len(found)} of at least two options. Put one on each line under `Options:`."
-        yield Finding("blocker-options", message, "/summary")
+        message = f"The summary lists {len(found)} of at least two options."
+        hint = "Put one on each line under `Options:`."
+        yield Finding("blocker-options", message, "/summary", hint=hint)
     for option in found:
         if _words(option) < _FEWEST_OPTION_WORDS:
-            message = f"The option `{option.splitlines()[0][:60]}` has no trade-off. Add its advantages and its costs."
-            yield Finding("blocker-options", message, "/summary")
+            message = f"The option `{option.splitlines()[0][:60]}` has no trade-off."
+            hint = "Add its advantages and its costs."
+            yield Finding("blocker-options", message, "/summary", hint=hint)
 
 
 def _check_spec(summary: str, parts: dict[str, str]) -> Iterator[Finding]:
@@ -178,8 +188,9 @@ def _check_spec(summary: str, parts: dict[str, str]) -> Iterator[Finding]:
         missing.append("a quote")
     if missing:
         verb = "is" if len(missing) == 1 else "are"
-        message = f"A spec blocker needs a reference; {', '.join(missing)} {verb} missing. Add `Spec reference: …`."
-        yield Finding("blocker-spec-reference", message, "/summary")
+        message = f"A spec blocker needs a reference; {', '.join(missing)} {verb} missing."
+        hint = "Add `Spec reference: …`."
+        yield Finding("blocker-spec-reference", message, "/summary", hint=hint)
 
 
 def _check_validation(summary: str) -> Iterator[Finding]:
@@ -194,5 +205,6 @@ def _check_validation(summary: str) -> Iterator[Finding]:
     if missing:
         names, labels = [name for name, _ in missing], [f"`{label}`" for _, label in missing]
         lines = f"the line{'s' if len(labels) > 1 else ''} {' and '.join(labels)}"
-        message = f"The summary does not name {' nor '.join(names)}. Add {lines}."
-        yield Finding("validation-step-missing", message, "/summary")
+        message = f"The summary does not name {' nor '.join(names)}."
+        hint = f"Add {lines}."
+        yield Finding("validation-step-missing", message, "/summary", hint=hint)

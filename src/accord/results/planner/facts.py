@@ -85,8 +85,9 @@ def own_items(candidates: Iterable[Issue], token: str, identity: Identity) -> tu
         if identity.counts(issue.author):
             if key in items:
                 kept = items[key].number
-                message = f"#{kept} and #{issue.number} are both `{key}` of this run. #{kept} counts. Close the other."
-                findings.append(warning("item-repeated", message))
+                message = f"#{kept} and #{issue.number} are both `{key}` of this run. #{kept} counts."
+                hint = "Close the other."
+                findings.append(warning("item-repeated", message, hint=hint))
             items.setdefault(key, issue)
         else:
             findings.append(foreign_marker(f"#{issue.number}", issue.author, identity, is_bot=issue.author_is_bot))

@@ -118,8 +118,9 @@ def check_names(plan: Plan, redact: Callable[[str], str]) -> Iterator[Finding]:
     names = [(item.temp_id, pointer("create", i, "tempID")) for i, item in enumerate(plan.result.create)]
     for name, path in [*names, *_labels(plan)]:
         if redact(name) != name:
-            message = "This name contains a secret, or a value that is secret in this process. Use another name."
-            yield Finding("secret-in-name", message, path)
+            message = "This name contains a secret, or a value that is secret in this process."
+            hint = "Use another name."
+            yield Finding("secret-in-name", message, path, hint=hint)
 
 
 def plan_operations(plan: Plan, facts: PlanFacts) -> list[PlanOperation]:
@@ -177,7 +178,7 @@ def adoption_findings(operations: Sequence[PlanOperation], token: str) -> Iterat
             if digest and digest != content_digest(operation.title, operation.content, operation.labels):
                 name = f"#{operation.adopted.number} is `{operation.key}` of this run key"
                 hint = "Put the change into `update`, or use another run key."
-                yield warning("adopted-differs", f"{name}, made from another text, and stays unchanged. {hint}")
+                yield warning("adopted-differs", f"{name}, made from another text, and stays unchanged.", hint=hint)
 
 
 def rewritable(plan: Plan) -> set[str]:
@@ -256,11 +257,13 @@ def _missing(reference: str, facts: PlanFacts, path: str) -> Iterator[Finding]:
     number = item_number(reference)
     issue = facts.existing.get(number) if number else None
     if number and issue is None:
-        message = f"The repository has no issue #{number}. Use the number of an existing one."
-        yield Finding("unknown-reference", message, path)
+        message = f"The repository has no issue #{number}."
+        hint = "Use the number of an existing one."
+        yield Finding("unknown-reference", message, path, hint=hint)
     elif issue and issue.is_pull:
-        message = f"#{number} is a pull request, not a work item. Use the number of an issue."
-        yield Finding("unknown-reference", message, path)
+        message = f"#{number} is a pull request, not a work item."
+        hint = "Use the number of an issue."
+        yield Finding("unknown-reference", message, path, hint=hint)
 
 
 def _check_open(issue: Issue, path: str, facts: PlanFacts) -> Iterator[Finding]:
@@ -268,8 +271,9 @@ def _check_open(issue: Issue, path: str, facts: PlanFacts) -> Iterator[Finding]:
     if not issue.is_open and facts.items:
         yield warning("already-closed", f"#{issue.number} was closed after this run began, and stays unchanged.", path)
     elif not issue.is_open:
-        message = f"#{issue.number} is closed already. Leave it out of the result, or reopen it first."
-        yield Finding("already-closed", message, path)
+        message = f"#{issue.number} is closed already."
+        hint = "Leave it out of the result, or reopen it first."
+        yield Finding("already-closed", message, path, hint=hint)
 
 
 def _check_labels_exist(plan: Plan, facts: PlanFacts) -> Iterator[Finding]:
@@ -280,8 +284,9 @@ def _check_labels_exist(plan: Plan, facts: PlanFacts) -> Iterator[Finding]:
         if label.lower() not in seen:
             seen.add(label.lower())
             advice = did_you_mean(label, known) or "Create it, or run `accord labels sync`."
-            message = f"The repository has no label `{label}`, so GitHub will create a grey one. {advice}"
-            yield warning("label-not-there", message, path)
+            message = f"The repository has no label `{label}`, so GitHub will create a grey one."
+            hint = advice
+            yield warning("label-not-there", message, path, hint=hint)
 
 
 def _labels(plan: Plan) -> Iterator[tuple[str, str]]:
@@ -295,5 +300,6 @@ def _check_status_kept(issue: Issue, labels: Sequence[str], path: str) -> Iterat
     has = {label.lower() for label in issue.labels}
     for i, label in enumerate(labels):
         if category_of(label) in (Category.TYPE, Category.STATUS) and label.lower() not in has:
-            message = f"An update keeps type and status, so `{label}` is left out. Move it with `accord items move`."
-            yield warning("label-ignored", message, path + pointer(i))
+            message = f"An update keeps type and status, so `{label}` is left out."
+            hint = "Move it with `accord items move`."
+            yield warning("label-ignored", message, path + pointer(i), hint=hint)

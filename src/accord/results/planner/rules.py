@@ -92,20 +92,22 @@ def _check_temp_ids(plan: Plan) -> Iterator[Finding]:
     for i, item in enumerate(plan.result.create):
         path = pointer("create", i, "tempID")
         if not item.temp_id.strip():
-            yield Finding("schema", "The tempID is empty. Give the item a name.", path)
+            yield Finding("schema", "The tempID is empty.", path, hint="Give the item a name.")
         elif plan.positions[item.temp_id] != i:
             first = plan.positions[item.temp_id]
-            message = f"The tempID `{item.temp_id}` is used by create/{first} already. Give this item another one."
-            yield Finding("duplicate-temp-id", message, path)
+            message = f"The tempID `{item.temp_id}` is used by create/{first} already."
+            hint = "Give this item another one."
+            yield Finding("duplicate-temp-id", message, path, hint=hint)
 
 
 def _check_item(item: PlannedWorkItem, plan: Plan, position: int) -> Iterator[Finding]:
     path = pointer("create", position)
     if not item.title.strip():
-        yield Finding("title-empty", "The title is empty. Write what the item achieves.", path + "/title")
+        yield Finding("title-empty", "The title is empty.", path + "/title", hint="Write what the item achieves.")
     if len(item.title) > TITLE_CHARS:
-        message = f"The title has {len(item.title)} characters; GitHub allows {TITLE_CHARS}. Shorten it."
-        yield Finding("title-too-long", message, path + "/title")
+        message = f"The title has {len(item.title)} characters; GitHub allows {TITLE_CHARS}."
+        hint = "Shorten it."
+        yield Finding("title-too-long", message, path + "/title", hint=hint)
     yield from check_length(len(item.body), content_limit(item.temp_id, len(item.blocked_by)), path + "/body")
     yield from check_labels(item.labels, plan.kinds[position], path + "/labels")
     if len(item.body) <= BODY_CHARS:
@@ -116,8 +118,9 @@ def check_length(length: int, limit: int, path: str) -> Iterator[Finding]:
     """Check that a body of this many characters fits."""
     if length > limit:
         allowed = f"GitHub allows {limit} beside accord's marker"
-        message = f"The body has {length} characters; {allowed}. Move details into files and link them."
-        yield Finding("body-too-long", message, path)
+        message = f"The body has {length} characters; {allowed}."
+        hint = "Move details into files and link them."
+        yield Finding("body-too-long", message, path, hint=hint)
 
 
 def check_labels(labels: Sequence[str], kind: ItemKind, path: str) -> Iterator[Finding]:
@@ -127,18 +130,21 @@ def check_labels(labels: Sequence[str], kind: ItemKind, path: str) -> Iterator[F
         positions = [i for i, label in enumerate(labels) if category_of(label) is category]
         if not allowed:
             for position in positions:
-                message = f"A {kind.word} has no {category.word} label. Remove `{labels[position]}`."
-                yield Finding("label-forbidden", message, path + pointer(position))
+                message = f"A {kind.word} has no {category.word} label."
+                hint = f"Remove `{labels[position]}`."
+                yield Finding("label-forbidden", message, path + pointer(position), hint=hint)
             continue
         choice = " or ".join(f"`{label}`" for label in allowed)
         if not positions:
-            message = f"A {kind.word} needs exactly one {category.word} label. Add {choice}."
-            yield Finding("label-missing", message, path)
+            message = f"A {kind.word} needs exactly one {category.word} label."
+            hint = f"Add {choice}."
+            yield Finding("label-missing", message, path, hint=hint)
         yield from _check_repeated(labels, positions, category, path)
         for position in positions:
             if labels[position] in KNOWN_NAMES and labels[position] not in allowed:
-                message = f"A new {kind.word} cannot have the label `{labels[position]}`. Use {choice}."
-                yield Finding("label-forbidden", message, path + pointer(position))
+                message = f"A new {kind.word} cannot have the label `{labels[position]}`."
+                hint = f"Use {choice}."
+                yield Finding("label-forbidden", message, path + pointer(position), hint=hint)
 
 
 def _check_updated_labels(labels: Sequence[str], path: str) -> Iterator[Finding]:
@@ -148,7 +154,7 @@ def _check_updated_labels(labels: Sequence[str], path: str) -> Iterator[Finding]
         positions = [i for i, label in enumerate(labels) if category_of(label) is category]
         yield from _check_repeated(labels, positions, category, path)
     if not in_category(labels, Category.PRIORITY):
-        yield warning("label-missing", "This list removes the item's priority. Add a priority label.", path)
+        yield warning("label-missing", "This list removes the item's priority.", path, hint="Add a priority label.")
 
 
 def check_labels_of_kind(labels: Sequence[str], kind: ItemKind, path: str) -> Iterator[Finding]:
@@ -156,36 +162,41 @@ def check_labels_of_kind(labels: Sequence[str], kind: ItemKind, path: str) -> It
     for category in (Category.PRIORITY, Category.COMPLEXITY):
         for i, label in enumerate(labels):
             if category_of(label) is category and label in KNOWN_NAMES.difference(CREATION_RULES[kind][category]):
-                message = f"A {kind.word} cannot have the label `{label}`. Remove it."
-                yield Finding("label-forbidden", message, path + pointer(i))
+                message = f"A {kind.word} cannot have the label `{label}`."
+                hint = "Remove it."
+                yield Finding("label-forbidden", message, path + pointer(i), hint=hint)
 
 
 def _check_label_names(labels: Sequence[str], path: str) -> Iterator[Finding]:
     """Check what holds for every list of labels: known names in the four categories, and GitHub's limits."""
     if len(labels) > LABELS_PER_ITEM:
-        message = f"The item has {len(labels)} labels; GitHub allows {LABELS_PER_ITEM}. Remove some."
-        yield Finding("labels-too-many", message, path)
+        message = f"The item has {len(labels)} labels; GitHub allows {LABELS_PER_ITEM}."
+        hint = "Remove some."
+        yield Finding("labels-too-many", message, path, hint=hint)
     for position, label in enumerate(labels):
         here = path + pointer(position)
         category = category_of(label)
         if not label.strip():
-            yield Finding("label-unknown", "A label is empty. Name one or remove it.", here)
+            yield Finding("label-unknown", "A label is empty.", here, hint="Name one or remove it.")
         elif label != label.strip() or not label.isprintable():
-            message = "A label has whitespace around it or contains invisible characters. Remove them."
-            yield Finding("label-unknown", message, here)
+            message = "A label has whitespace around it or contains invisible characters."
+            hint = "Remove them."
+            yield Finding("label-unknown", message, here, hint=hint)
         elif len(label) > LABEL_NAME_CHARS:
-            message = f"The label has {len(label)} characters; GitHub allows {LABEL_NAME_CHARS}. Shorten it."
-            yield Finding("label-too-long", message, here)
+            message = f"The label has {len(label)} characters; GitHub allows {LABEL_NAME_CHARS}."
+            hint = "Shorten it."
+            yield Finding("label-too-long", message, here, hint=hint)
         elif category and label not in KNOWN_NAMES:
             known = sorted(name for name in KNOWN_NAMES if category_of(name) is category)
             advice = did_you_mean(label, known) or f"Use {', '.join(f'`{name}`' for name in known)}."
-            yield Finding("label-unknown", f"Unknown {category.word} label `{label}`. {advice}", here)
+            yield Finding("label-unknown", f"Unknown {category.word} label `{label}`.", here, hint=advice)
 
 
 def _check_repeated(labels: Sequence[str], positions: list[int], category: Category, path: str) -> Iterator[Finding]:
     for position in positions[1:]:
-        message = f"`{labels[position]}` is a second {category.word} label beside `{labels[positions[0]]}`. Keep one."
-        yield Finding("label-repeated", message, path + pointer(position))
+        message = f"`{labels[position]}` is a second {category.word} label beside `{labels[positions[0]]}`."
+        hint = "Keep one."
+        yield Finding("label-repeated", message, path + pointer(position), hint=hint)
 
 
 def _check_references(plan: Plan) -> Iterator[Finding]:
@@ -193,12 +204,14 @@ def _check_references(plan: Plan) -> Iterator[Finding]:
         for j, reference in enumerate(item.blocked_by):
             path = pointer("create", i, "blockedBy", j)
             if reference == item.temp_id:
-                message = f"`{reference}` blocks itself. Remove it from its `blockedBy`."
-                yield Finding("self-reference", message, path)
+                message = f"`{reference}` blocks itself."
+                hint = "Remove it from its `blockedBy`."
+                yield Finding("self-reference", message, path, hint=hint)
             elif reference not in plan.positions and item_number(reference) is None:
                 advice = did_you_mean(reference, plan.positions) or "Use a tempID of this result or a number like 42."
-                message = f"`{reference}` is neither a tempID of this result nor a work item number. {advice}"
-                yield Finding("unknown-reference", message, path)
+                message = f"`{reference}` is neither a tempID of this result nor a work item number."
+                hint = advice
+                yield Finding("unknown-reference", message, path, hint=hint)
 
 
 def _check_dependency_counts(plan: Plan) -> Iterator[Finding]:
@@ -208,11 +221,9 @@ def _check_dependency_counts(plan: Plan) -> Iterator[Finding]:
         counts = {"is blocked by": len(plan.blockers(i)) + len(plan.existing_blockers(i)), "blocks": blocked[i]}
         for words, count in counts.items():
             if count > DEPENDENCIES_PER_DIRECTION:
-                message = (
-                    f"`{item.temp_id}` {words} {count} items; GitHub allows {DEPENDENCIES_PER_DIRECTION}. "
-                    "Add an item in between that stands for a group of them."
-                )
-                yield Finding("dependencies-too-many", message, pointer("create", i, "blockedBy"))
+                message = f"`{item.temp_id}` {words} {count} items; GitHub allows {DEPENDENCIES_PER_DIRECTION}."
+                hint = "Add an item in between that stands for a group of them."
+                yield Finding("dependencies-too-many", message, pointer("create", i, "blockedBy"), hint=hint)
 
 
 def _check_changes(result: PlannerResult) -> Iterator[Finding]:
@@ -230,11 +241,13 @@ def _check_changes(result: PlannerResult) -> Iterator[Finding]:
         if number is None:
             yield _not_a_number(update.work_item_id, path + "/workItemID")
         elif number in closed:
-            message = f"#{number} is both closed and updated. Keep one of the two."
-            yield Finding("close-and-update", message, path + "/workItemID")
+            message = f"#{number} is both closed and updated."
+            hint = "Keep one of the two."
+            yield Finding("close-and-update", message, path + "/workItemID", hint=hint)
         elif times[number] > 1:
-            message = f"#{number} is updated {times[number]} times. Merge the updates into one."
-            yield Finding("update-repeated", message, path + "/workItemID")
+            message = f"#{number} is updated {times[number]} times."
+            hint = "Merge the updates into one."
+            yield Finding("update-repeated", message, path + "/workItemID", hint=hint)
         if update.body is not None:
             body = read_body(update.body[:BODY_CHARS])
             kind = kind_of(update.labels or ()) or likely_kind(body)
@@ -245,7 +258,7 @@ def _check_changes(result: PlannerResult) -> Iterator[Finding]:
 
 
 def _not_a_number(reference: str, path: str) -> Finding:
-    return Finding("unknown-reference", f"`{reference}` is not a work item number. Use `42` or `#42`.", path)
+    return Finding("unknown-reference", f"`{reference}` is not a work item number.", path, hint="Use `42` or `#42`.")
 
 
 def _check_order(plan: Plan) -> Iterator[Finding]:
@@ -254,8 +267,9 @@ def _check_order(plan: Plan) -> Iterator[Finding]:
     cycle = find_cycle(blockers)
     if cycle:
         names = [create[i].temp_id for i in cycle]
-        message = f"These items block each other: {' → '.join([*names, names[0]])}. Remove one `blockedBy` entry."
-        yield Finding("dependency-cycle", message, pointer("create", cycle[0], "blockedBy"))
+        message = f"These items block each other: {' → '.join([*names, names[0]])}."
+        hint = "Remove one `blockedBy` entry."
+        yield Finding("dependency-cycle", message, pointer("create", cycle[0], "blockedBy"), hint=hint)
         return
     above = ancestors(blockers)
     by_path: dict[str, list[int]] = {}
@@ -269,6 +283,7 @@ def _check_order(plan: Plan) -> Iterator[Finding]:
                 listed = ", ".join(f"`{create[j].temp_id}`" for j in others[:3]) + (" …" if len(others) > 3 else "")
                 message = (
                     f"`{path}` is in scope of `{create[i].temp_id}` and of {listed}, and none blocks the other, "
-                    "so their changes may collide. Add a `blockedBy`, or split the work on the file."
+                    "so their changes may collide."
                 )
-                yield warning("shared-scope", message, pointer("create", i, "body"))
+                hint = "Add a `blockedBy`, or split the work on the file."
+                yield warning("shared-scope", message, pointer("create", i, "body"), hint=hint)

@@ -78,8 +78,9 @@ def gather_facts(github: GitHub, draft: DraftReview, options: RunOptions) -> Rev
     repository = github.repository()
     pull = github.pull(options.pull or 0)
     if pull is None:
-        message = f"The repository has no pull request #{options.pull}. Use the number of an existing one."
-        raise BrokenContract.of(Finding("unknown-reference", message))
+        message = f"The repository has no pull request #{options.pull}."
+        hint = "Use the number of an existing one."
+        raise BrokenContract.of(Finding("unknown-reference", message, hint=hint))
     _require_access(repository, identity, pull)
     pending, reviews, findings = own_reviews(github.reviews(pull.number), draft.token, identity)
     mine, token = _posted_before(reviews, draft, options.commit)
@@ -148,8 +149,9 @@ def _pull_findings(pull: Pull, commit: str, mine: Review | None, options: RunOpt
         moved = f"the head of #{pull.number} is {pull.head_sha[:12]} now"
         if mine and not options.commit:
             hint = f"If the reviewer read the new head, pass `--commit {pull.head_sha}`."
-            message = f"This review was posted at {commit[:12]} already, but {moved}. {hint}"
-            found.append(warning("already-reviewed", message))
+            message = f"This review was posted at {commit[:12]} already, but {moved}."
+            hint = hint
+            found.append(warning("already-reviewed", message, hint=hint))
         else:
             found.append(warning("head-moved", f"The review is posted at {commit[:12]}, but {moved}."))
     return found
@@ -224,5 +226,6 @@ def _work_item(pull: Pull, options: RunOptions) -> tuple[int | None, Finding | N
         return numbers[0], None
     names = ", ".join(f"#{number}" for number in numbers[:5])
     problem = f"closes several work items ({names})" if numbers else "closes no work item"
-    message = f"#{pull.number} {problem}, so no status changes. Pass `--work-item N`, or write `Closes #N` into it."
-    return None, warning("work-item-unknown", message)
+    message = f"#{pull.number} {problem}, so no status changes."
+    hint = "Pass `--work-item N`, or write `Closes #N` into it."
+    return None, warning("work-item-unknown", message, hint=hint)

@@ -29,34 +29,40 @@ def reviewer_findings(result: ReviewerResult) -> list[Finding]:
     review = result.review
     found: list[Finding] = []
     if not review.summary.strip():
-        message = "The summary is empty. Write the result of the review."
-        found.append(Finding("summary-empty", message, pointer("review", "summary")))
+        message = "The summary is empty."
+        hint = "Write the result of the review."
+        found.append(Finding("summary-empty", message, pointer("review", "summary"), hint=hint))
     finding_positions = [i for i, comment in enumerate(review.comments) if not is_warning(comment)]
     if review.verdict == "needs-changes" and not finding_positions:
-        message = "The verdict `needs-changes` has no finding. Add one, or approve."
-        found.append(Finding("needs-changes-without-finding", message, pointer("review", "comments")))
+        message = "The verdict `needs-changes` has no finding."
+        hint = "Add one, or approve."
+        found.append(Finding("needs-changes-without-finding", message, pointer("review", "comments"), hint=hint))
     for i, comment in enumerate(review.comments):
         path = pointer("review", "comments", i)
         found += _check_comment(comment, path)
         if i in finding_positions:
             if review.verdict == "approve":
-                message = "An approval has no findings. Begin the comment with `[Warning]`, or request changes."
-                found.append(Finding("approve-with-finding", message, path + "/body"))
+                message = "An approval has no findings."
+                hint = "Begin the comment with `[Warning]`, or request changes."
+                found.append(Finding("approve-with-finding", message, path + "/body", hint=hint))
             elif missing := _missing_parts(comment.body):
-                message = f"The finding lacks {' and '.join(missing)}. Add each label with its text."
-                found.append(Finding("finding-incomplete", message, path + "/body"))
+                message = f"The finding lacks {' and '.join(missing)}."
+                hint = "Add each label with its text."
+                found.append(Finding("finding-incomplete", message, path + "/body", hint=hint))
     return found
 
 
 def _check_comment(comment: AgentReviewComment, path: str) -> Iterator[Finding]:
     if comment.line is not None and comment.line < 1:
-        message = f"The line {comment.line} is not valid, because lines count from 1. Use null for the whole file."
-        yield Finding("line-invalid", message, path + "/line")
+        message = f"The line {comment.line} is not valid, because lines count from 1."
+        hint = "Use null for the whole file."
+        yield Finding("line-invalid", message, path + "/line", hint=hint)
     if not comment.path.strip() or _OUTSIDE_TREE.search(comment.path):
-        message = f"`{comment.path[:80]}` is not a path in the repository. Use a path relative to its root."
-        yield Finding("path-invalid", message, path + "/path")
+        message = f"`{comment.path[:80]}` is not a path in the repository."
+        hint = "Use a path relative to its root."
+        yield Finding("path-invalid", message, path + "/path", hint=hint)
     if not _WORD.search(_WARNING.sub("", comment.body, count=1)):
-        yield Finding("comment-empty", "The comment is empty. Write its text, or remove it.", path + "/body")
+        yield Finding("comment-empty", "The comment is empty.", path + "/body", hint="Write its text, or remove it.")
 
 
 def _missing_parts(body: str) -> list[str]:
