@@ -10,9 +10,11 @@ from support.act import CHECKOUT, CONSUMER, ROOT, Bench, Run, read_yaml, steps_w
 from support.plans import plan, task
 
 from accord_sandbox.planting import INSTALLATION_TOKEN, TOKEN, ensure_repository
+from accord_sandbox.server import serving
 from accord_sandbox.show import document
 
 if TYPE_CHECKING:
+    from collections.abc import Iterator
     from pathlib import Path
 
     from accord_sandbox.server import RunningSandbox
@@ -78,6 +80,16 @@ jobs:
         env:
           ACCORD: ${{{{ steps.setup.outputs.command }}}}
 """
+
+
+@pytest.fixture
+def github(tmp_path: Path) -> Iterator[RunningSandbox]:
+    """Serve the consumer's repository, whose default branch has the label files that the reusable workflow reads."""
+    seed = tmp_path / "seed.json"
+    files = {"labels.yml": FILE, ".github/labels.yml": FILE}
+    seed.write_text(json.dumps({"repositories": [{"name": CONSUMER, "files": files}]}))
+    with serving(tmp_path / "sandbox", seed=seed) as running:
+        yield running
 
 
 @pytest.fixture
