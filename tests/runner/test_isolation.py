@@ -28,7 +28,7 @@ from accord.runner.isolation import (
     reachable_sockets,
 )
 from accord.runner.models import AgentNotStarted
-from accord.runner.proxy import is_allowed
+from accord.runner.proxy import allowing, is_allowed
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -193,6 +193,35 @@ def test_an_agent_reaches_the_hosts_of_its_network_and_no_other(bench: Bench, ow
     assert answers["other"][0].startswith("HTTP/1.1 403 ")
     assert not answers["directly"]
     assert left.record["warnings"] == [f"The agent's network does not allow: {other}."]
+
+
+def test_the_jobs_own_proxy_is_used_with_its_password(tmp_path: Path) -> None:
+    asked = []
+    with socket.create_server(("127.0.0.1", 0)) as upstream:
+
+        def serve() -> None:
+            connection, _ = upstream.accept()
+            with connection:
+                asked.append(connection.recv(1000).decode())
+                connection.sendall(b"HTTP/1.1 200 Yes\r\n\r\n" + connection.recv(100))
+
+        thread = threading.Thread(target=serve)
+        thread.start()
+        job = {"HTTPS_PROXY": f"http://me:p%40ss@127.0.0.1:{upstream.getsockname()[1]}"}
+        with allowing(["api.example.com"], tmp_path / "proxy", job) as refused, socket.socket(socket.AF_UNIX) as agent:
+            agent.settimeout(20)
+            agent.connect(str(tmp_path / "proxy"))
+            agent.sendall(b"CONNECT api.example.com:443 HTTP/1.1\r\nHost: api.example.com:443\r\n\r\nhello")
+            answer = b"".join(iter(lambda: agent.recv(100), b""))
+        thread.join()
+    assert answer == b"HTTP/1.1 200 Yes\r\n\r\nhello"
+    assert asked[0].splitlines() == [
+        "CONNECT api.example.com:443 HTTP/1.1",
+        "Host: api.example.com:443",
+        "Proxy-Authorization: Basic bWU6cEBzcw==",
+        "",
+    ]
+    assert refused == {}
 
 
 @pytest.mark.parametrize(

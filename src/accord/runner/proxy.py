@@ -5,9 +5,10 @@ from __future__ import annotations
 import socket
 import socketserver
 import threading
+from base64 import b64encode
 from contextlib import contextmanager, suppress
 from typing import TYPE_CHECKING
-from urllib.parse import urlsplit
+from urllib.parse import unquote, urlsplit
 
 from accord.runner.confine import PROXY, relay
 
@@ -43,6 +44,7 @@ class _Proxy(socketserver.ThreadingUnixStreamServer):
 
 class _Connection(socketserver.StreamRequestHandler):
     timeout = _SECONDS
+    rbufsize = 0  # the bytes after the head are for the host
     server: _Proxy
 
     def handle(self) -> None:
@@ -62,7 +64,9 @@ class _Connection(socketserver.StreamRequestHandler):
             outer.settimeout(None)
             self.connection.settimeout(None)
             if through.hostname:
-                outer.sendall(f"CONNECT {target} HTTP/1.1\r\nHost: {target}\r\n\r\n".encode())
+                user = unquote(f"{through.username}:{through.password or ''}") if through.username else ""
+                key = f"Proxy-Authorization: Basic {b64encode(user.encode()).decode()}\r\n" if user else ""
+                outer.sendall(f"CONNECT {target} HTTP/1.1\r\nHost: {target}\r\n{key}\r\n".encode())
             else:
                 self.wfile.write(b"HTTP/1.1 200 Connected\r\n\r\n")
             back = threading.Thread(target=relay, args=(outer, self.connection), daemon=True)
