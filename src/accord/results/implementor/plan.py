@@ -170,6 +170,7 @@ def _plan_refusal(facts: RevisionFacts, paths: Sequence[str], sanitizer: TextSan
     """Plan to ask a person on the work item. Its status stays, so that the result can be applied once allowed."""
     _plan_move(facts, TARGETS["completed"], is_settled=False)  # rejects an illegal move
     shown = "\n".join(f"- {_path_as_code(path, sanitizer)}" for path in paths[:_PATHS_SHOWN])
+    shown += f"\n- and {len(paths) - _PATHS_SHOWN} more" if len(paths) > _PATHS_SHOWN else ""
     reason = sanitizer.message(f"The patch changes files that steer agents or tools, so it was not pushed:\n\n{shown}")
     asked = _plan_comment(facts, "refused", f"{reason}\n\n{_ALLOW}")
     if not asked.operations:
