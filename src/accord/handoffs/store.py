@@ -25,6 +25,7 @@ from accord.github.state import Stored, StoredDocument
 from accord.handoffs.models import has_task_id, next_task_id, normalised
 from accord.handoffs.plan import with_task_id
 from accord.handoffs.rules import read_handoff
+from accord.text.hidden import strip_hidden
 from accord.text.redaction import Redactor, redact_json
 
 if TYPE_CHECKING:
@@ -186,7 +187,8 @@ class HandoffStore(StoredDocument[Task]):
         task_id = f"T-{self.number:05d}"
         block = read_block(issue.body)
         if block is None:
-            task = {"title": self.secrets(issue.title), "status": "backlog", "metadata": {}}
+            title = self.secrets(strip_hidden(issue.title)).strip() or f"#{self.number}"
+            task = {"title": title, "status": "backlog", "metadata": {}}
             missing = warning(
                 "handoff-missing", f"#{self.number} has no handoff.", hint=START.format(number=self.number)
             )

@@ -19,6 +19,7 @@ from accord.sessions.models import GATES
 from accord.sessions.questions import MAX_REPEATS, needs_answer, normalize_answer, with_silence
 from accord.sessions.run import ROLE, answer, close_question
 from accord.text.markdown import blank_code
+from accord.text.untrusted import visible_text
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Iterable
@@ -161,7 +162,7 @@ def parse_commands(comment: Comment) -> list[AnswerCommand]:
     text = comment.body.replace("\r\n", "\n")
     found = list(_COMMAND.finditer(blank_code(text)))
     ends = [*(match.start() for match in found[1:]), len(text)]
-    spans = [(match, text[match.end() : end].strip()) for match, end in zip(found, ends, strict=False)]
+    spans = [(match, visible_text(text[match.end() : end]).strip()) for match, end in zip(found, ends, strict=False)]
     return [
         AnswerCommand((match[2] or "").upper(), cast("CommandName", match[1].lower()), said, comment)
         for match, said in spans

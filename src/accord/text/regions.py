@@ -100,6 +100,7 @@ class ParsedMarkdown:
     definitions: list[Definition] = field(default_factory=list)
     open_fence: str = ""
     is_readable: bool = True
+    tokens: Sequence[Token] = ()
 
     def line(self, number: int) -> str:
         """Return a line without its end."""
@@ -116,6 +117,7 @@ def parse_markdown(text: str) -> ParsedMarkdown:
     tokens = markdown_parser().parse(text, env)
     page.is_readable = all(map(_is_readable, tokens))
     if page.is_readable:
+        page.tokens = tokens
         page.definitions += _definitions(page, env)
         page.footnotes += _footnotes(page, env)
         _read_blocks(page, tokens, env)

@@ -23,17 +23,32 @@ _COMMENT = re.compile(r"<!--.*?(?:-->|\Z)", re.DOTALL)
 _UNSEEN = re.compile(
     r"<!-->|<!--->|<!--.*?(?:-->|\Z)|<\?.*?(?:\?>|\Z)|<!\[CDATA\[.*?(?:\]\]>|\Z)|<![A-Za-z][^>]*>?", re.DOTALL
 )
-_TAG = re.compile(r"<([A-Za-z][A-Za-z0-9-]*)(\s(?:[^<>\"']|\"[^\"]*\"|'[^']*')*)>")
-_SHOWN_ATTRIBUTE = re.compile(r"\s(?:href|src|alt)\s*=\s*(?:\"[^\"]*\"|'[^']*'|[^\s\"'>]+)", re.IGNORECASE)
-_USE = r"\[{label}\](?!:)"
+_TAG = re.compile(
+    r"<(/?)([A-Za-z][^\s/>]*+)((?:=\s*+(?:\"[^\"]*+(?:\"|\Z)|'[^']*+(?:'|\Z))|[^>])*+)(?:>|\Z)", re.DOTALL
+)
+_SHOWN_ATTRIBUTE = re.compile(r"[\s/](href|src|alt)\s*=\s*(?:\"[^\"]*\"|'[^']*'|[^\s\"'>]+)", re.IGNORECASE)
+_SHOWN_ATTRIBUTES = {"a": {"href"}, "audio": {"src"}, "img": {"alt", "src"}, "source": {"src"}, "video": {"src"}}
+_USE = r"(?<!\\)\[{label}\](?!:)"
+_PIPE = re.compile(r"(?<!\\)\|")
+_INFO = re.compile(r"[ \t>]*(?:(?:[-*+]|[0-9]{1,9}[.)])[ \t]+)*(?:`{3,}|~{3,})[ \t]*([\w+#.-]{0,30}(?![^\s,{]))(.*)")
+_MERMAID = re.compile(r"^[ \t>]*(?:%%|acc(?:Title|Descr)\s*:)[^\n]*$|^[ \t>]*accDescr\s*\{[^}]*\}?", re.MULTILINE)
+_MATH = re.compile(r"\$\$(.+?)\$\$|(?<![\w$\\])\$(?![\s$])([^$\n]{0,1000}?[^\s$\\])\$(?![\w$])", re.DOTALL)
+_BRACES = r"\{(?:[^{}]|\{(?:[^{}]|\{[^{}]*\})*+\})*+\}"
+_WHITE = r"\{\s*(?:white|transparent|\#?[fF]{3,8})\s*\}"
+_UNSEEN_MATH = re.compile(
+    rf"(?<!\\)%[^\n]*|\\[hv]?phantom\s*{_BRACES}|\\textcolor\s*{_WHITE}\s*{_BRACES}|\\color\s*{_WHITE}[^{{}}]*"
+)
+"""Parts of formulas and graphs that MathJax and Mermaid, which GitHub uses, do not show."""
 
 
 def visible_text(text: str) -> str:
     """Remove everything that the rendered text does not show, from untrusted text for an agent.
 
     Taken out are characters without width (in code too), and outside of code comments, processing instructions, link
-    definitions and footnotes that nothing refers to, and attributes of tags but ``href``, ``src`` and ``alt``. The
-    result is its own result. A text too confused to be read as Markdown loses comments in its code as well.
+    definitions and footnotes that are repeated or that nothing refers to, attributes of tags but addresses and texts
+    of images, cells beyond the columns of a table, words after the language of a code block, and what formulas and
+    Mermaid graphs do not show. The result is its own result. A text too confused to be read as Markdown loses comments
+    in its code as well.
     """
     for _ in range(_ROUNDS):
         seen = _round(text)
@@ -45,12 +60,12 @@ def visible_text(text: str) -> str:
 
 def _round(text: str) -> str:
     text = strip_hidden(text.replace(GUARD, ""))
-    if not any(sign in text for sign in ("<", "]:", "&")):
+    if not any(sign in text for sign in ("<", "]:", "&", "|", "```", "~~~", "$")):
         return text
     page = parse_markdown(text)
     if not page.is_readable:
         return _bare(text)
-    cuts = [*_definitions(page)]
+    cuts = [*_definitions(page), *_cells(page), *_fences(page)]
     for prose in page.prose:
         cuts += (_placed(cut, prose) for cut in _prose_cuts(prose))
     return View(text, cuts).text
@@ -75,20 +90,76 @@ def _prose_cuts(prose: Prose) -> Iterator[Replacement]:
             yield from (Replacement(*hit.span(), "") for hit in _COMMENT.finditer(content))
     for start, end in tags:
         tag = _TAG.fullmatch(content, start, end)
-        if tag and (plain := f"<{tag[1]}{''.join(_SHOWN_ATTRIBUTE.findall(tag[2]))}>") != tag[0]:
+        if tag and (plain := _plain_tag(tag)) != tag[0]:
             yield Replacement(start, end, plain)
     holes = [Replacement(span.start, span.end, "") for span in prose.spans if span.kind == "code"]
+    for hit in _MATH.finditer(content) if not prose.is_html else ():
+        if not any(hit.start() < hole.start < hit.end() or hole.start <= hit.start() < hole.end for hole in holes):
+            yield from (
+                Replacement(*cut.span(), "") for cut in _UNSEEN_MATH.finditer(content, *hit.span(hit.lastindex or 0))
+            )
+    for hole in holes:
+        if content[hole.start - 1 : hole.start] == "$" == content[hole.end : hole.end + 1]:
+            yield from (
+                Replacement(*cut.span(), "") for cut in _UNSEEN_MATH.finditer(content, hole.start, hole.end - 1)
+            )
     yield from (Replacement(edit.start, edit.end, "") for edit in entity_edits(content, holes, is_html=prose.is_html))
 
 
 def _definitions(page: ParsedMarkdown) -> Iterator[Replacement]:
-    """Yield the definitions and footnotes that nothing refers to: they show nowhere, and serve as comments."""
-    prose = "\n".join(prose.content for prose in page.prose if not prose.is_html).casefold()
+    """Yield the definitions and footnotes that show nowhere: nothing refers to them, or to an earlier one instead."""
+    prose = "\n".join(map(_without_code, page.prose)).casefold()
     links = [definition for definition in page.definitions if not definition.label.startswith("^")]
+    earlier: set[str] = set()
     for definition in (*links, *page.footnotes):
-        words = r"\s+".join(map(re.escape, definition.label.casefold().split()))
-        if not re.search(_USE.format(label=rf"\s*{words}\s*"), prose):
+        label = definition.label.casefold().split()
+        words = r"\s+".join(map(re.escape, label))
+        if " ".join(label) in earlier or not re.search(_USE.format(label=rf"\s*{words}\s*"), prose):
             yield Replacement(definition.start, definition.end, "")
+        earlier.add(" ".join(label))
+
+
+def _without_code(prose: Prose) -> str:
+    code = [Replacement(span.start, span.end, " ") for span in prose.spans if span.kind == "code"]
+    return "" if prose.is_html else View(prose.content, () if prose.is_doubtful else code).text
+
+
+def _cells(page: ParsedMarkdown) -> Iterator[Replacement]:
+    """Yield the cells of tables beyond the last column of the head, which GitHub leaves out."""
+    columns = 0
+    for token in page.tokens:
+        if token.type == "table_open":
+            columns = 0
+        elif token.type == "th_open":
+            columns += 1
+        elif token.type == "tr_open" and token.map and columns:
+            begin, end = page.lines[token.map[0]]
+            pipes = [hit.end() for hit in _PIPE.finditer(page.text, begin, end)]
+            last = columns - 1 + (not page.text[begin : pipes[0] - 1].strip(" \t>") if pipes else 0)
+            if last < len(pipes) and page.text[pipes[last] : end].strip():
+                yield Replacement(pipes[last], end, "")
+
+
+def _fences(page: ParsedMarkdown) -> Iterator[Replacement]:
+    """Yield the words after the language of each code block, and what a formula or a Mermaid graph does not show."""
+    for token in page.tokens:
+        if token.type != "fence" or not token.map:
+            continue
+        begin, end = page.lines[token.map[0]]
+        info = _INFO.fullmatch(page.text, begin, end)
+        if info and info[2].strip():
+            yield Replacement(info.start(2), end, "")
+        unseen = {"mermaid": _MERMAID, "math": _UNSEEN_MATH}.get(token.info.partition(" ")[0].lower())
+        last = token.map[1] - 1
+        is_closed = set(page.line(last).strip(" \t>")) == {token.markup[0]}
+        for hit in unseen.finditer(page.text, end, page.lines[last - is_closed][1]) if unseen else ():
+            yield Replacement(*hit.span(), "")
+
+
+def _plain_tag(tag: re.Match[str]) -> str:
+    shown = _SHOWN_ATTRIBUTES.get(tag[2].lower(), set()) if not tag[1] else ()
+    attributes = [hit[0] for hit in _SHOWN_ATTRIBUTE.finditer(tag[3]) if hit[1].lower() in shown]
+    return f"<{tag[1]}{tag[2]}{''.join(attributes)}>"
 
 
 def _placed(cut: Replacement, prose: Prose) -> Replacement:
@@ -108,8 +179,12 @@ def fenced_data(text: str) -> str:
 
 
 def data_section(texts: Mapping[str, str]) -> str:
-    """Write untrusted texts as a part of a prompt, each under its name, ``MOST_CHARACTERS`` of each at most."""
-    parts = [f"### {name}\n\n{fenced_data(_cut(strip_hidden(text).rstrip()))}" for name, text in texts.items()]
+    """Write untrusted texts as a part of a prompt, each under its name, ``MOST_CHARACTERS`` of each at most.
+
+    A text named ``.md`` is Markdown, and shown as people see it.
+    """
+    seen = ((name, (visible_text if name.endswith(".md") else strip_hidden)(text)) for name, text in texts.items())
+    parts = [f"### {name}\n\n{fenced_data(_cut(text.rstrip()))}" for name, text in seen]
     return "\n\n".join([f"## Data\n\n{DATA}", *parts])
 
 

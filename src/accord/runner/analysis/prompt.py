@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING
 
 from accord.text.hidden import strip_hidden
 from accord.text.markdown import sections, shorten
+from accord.text.untrusted import visible_text
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -66,7 +67,10 @@ def task_prompt(evidence: TaskEvidence, tasks: Sequence[ChecklistTask], *, fence
     def clean(text: str) -> str:
         return secrets(strip_hidden(_COMMENT.sub(r"\1", text)))
 
-    listed = _task_lines(tasks, [clean(heading) for heading in _headings(evidence.pr_body, tasks)], clean)
+    def seen(text: str) -> str:
+        return secrets(visible_text(text))
+
+    listed = _task_lines(tasks, [seen(heading) for heading in _headings(evidence.pr_body, tasks)], seen)
     todos = "\n".join(f"[{'x' if todo.is_done else ' '}] {clean(todo.text)}" for todo in evidence.todos)
     parts = [
         ("The open tasks", _notice(listed, len(tasks))),
