@@ -3,15 +3,11 @@
 from __future__ import annotations
 
 import json
-from typing import TYPE_CHECKING
+from collections.abc import Iterator
 
 import pytest
+from conftest import Accord
 from support.model_server import ModelServer, chat, error, serving_models
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
-
-    from conftest import Accord
 
 KEYS = ("OPENAI_API_KEY", "OPENAI_BASE_URL", "CLAUDE_API_STRANSKE", "ANTHROPIC_API_KEY", "ANTHROPIC_BASE_URL")
 BODY = "- [ ] Add tests\n- [ ] Fix docs\n- [x] Old thing\n"

@@ -2,16 +2,12 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from collections.abc import Iterator
 
 import pytest
+from conftest import Accord
 from support.reviews import PULL, approve, comment, needs_changes, review_stage, status
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
-
-    from conftest import Accord
-    from support.stage import Stage
+from support.stage import Stage
 
 RESULT = needs_changes(comment("added.txt", 1), comment("src/long.txt"), comment("no|such.txt", 7))
 

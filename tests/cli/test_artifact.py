@@ -3,18 +3,15 @@
 from __future__ import annotations
 
 import json
-from typing import TYPE_CHECKING
 
 import pytest
 import requests
+from conftest import Accord
 from support.archives import with_entry, zipped
 from support.plans import plan
+from support.stage import Stage
 from support.workshop import git
 from test_check import assert_harmless
-
-if TYPE_CHECKING:
-    from conftest import Accord
-    from support.stage import Stage
 
 RESULT = json.dumps(plan())
 

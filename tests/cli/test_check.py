@@ -7,21 +7,18 @@ import json
 import os
 import subprocess
 import sys
+from pathlib import Path
 from types import SimpleNamespace
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import jsonschema_rs
 import pytest
+from conftest import Accord
 from support.plans import plan, task
 from support.sessions import GATES, NAME, SPEC, agent_output, make_session
 
 from accord.cli.reference import MACHINES
 from accord.git.program import Git
-
-if TYPE_CHECKING:
-    from pathlib import Path
-
-    from conftest import Accord
 
 GOOD = plan(task("a"), task("b", "a"))
 BAD = plan(task("a"), task("a", in_scope="- src/b.py"), task("c", "nobody"))

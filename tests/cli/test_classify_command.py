@@ -4,16 +4,13 @@ from __future__ import annotations
 
 import subprocess
 from functools import partial
-from typing import TYPE_CHECKING
 
 import pytest
+from conftest import Accord
 from support.act import ROOT, read_yaml
 from support.runs import Run
 
 from accord.cli.analyze import NO_ERROR
-
-if TYPE_CHECKING:
-    from conftest import Accord
 
 
 def test_a_failure_is_printed_with_all_keys(accord: Accord) -> None:

@@ -2,16 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from functools import cache
-from typing import TYPE_CHECKING
 
 import click
 import pytest
 
 from accord.cli.main import COMMANDS, HEADINGS, accord
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
 
 COLUMNS = 80
 OTHER_NAMES = {

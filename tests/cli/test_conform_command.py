@@ -2,15 +2,11 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from pathlib import Path
 
 import pytest
+from conftest import Accord
 from support.runner_workflows import CALLED, OUTPUTS, RUNNER, THIN, edited
-
-if TYPE_CHECKING:
-    from pathlib import Path
-
-    from conftest import Accord
 
 UNPINNED = edited(RUNNER, ("@3d3c42e5aac5ba805825da76410c181273ba90b1 # v7.0.1", "@v7"))
 

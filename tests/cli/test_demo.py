@@ -5,15 +5,13 @@ from __future__ import annotations
 import json
 import re
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import pytest
 import requests
+from conftest import Accord, Ended
 
 from accord_sandbox.server import serving
-
-if TYPE_CHECKING:
-    from conftest import Accord, Ended
 
 ROOT = Path(__file__).parents[2]
 RESULTS = ["planner-result", "implementor-result", "reviewer-result"]

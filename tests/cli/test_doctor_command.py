@@ -4,22 +4,20 @@ from __future__ import annotations
 
 import json
 import shutil
+from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import pytest
+from conftest import Accord
 from support.runner_workflows import RUNNER, edited
+from support.stage import Stage
 
 from accord.git.program import Git
 
-if TYPE_CHECKING:
-    from collections.abc import Callable
+Doctor = Callable[[], "Found"]
 
-    from conftest import Accord
-    from support.stage import Stage
-
-    Doctor = Callable[[], "Found"]
 
 ROOT = Path(__file__).parents[2]
 UNNAMED = "on: push\njobs: {a: {steps: [{uses: actions/x@v1}]}}\n"

@@ -2,15 +2,11 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 import pytest
+from conftest import Accord
 from test_check import HOSTILE, assert_harmless
 
 from accord.cli.main import COMMANDS
-
-if TYPE_CHECKING:
-    from conftest import Accord
 
 TOKEN = "ghp_" + "aB3" * 12
 FAILING = f"""import click

@@ -5,20 +5,17 @@ from __future__ import annotations
 import json
 import subprocess
 import time
-from typing import TYPE_CHECKING, Any
+from collections.abc import Iterator
+from typing import Any
 
 import pytest
+from conftest import Accord
 from support.handoffs import DONE, EVERYTHING, PLAN, REVIEW, VERIFICATION, handoff, patch
 from support.stage import Stage, staged
 
 from accord.core.clock import SystemClock
 from accord.handoffs.store import read_block
 from accord_sandbox.server import Fault
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
-
-    from conftest import Accord
 
 JOB = "job"
 SEED = """

@@ -2,21 +2,17 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from collections.abc import Iterator
+from pathlib import Path
 
 import pytest
 import yaml
+from conftest import Accord
 from support.consumers import CONSUMER, NEW, PLAN, REVIEW, SHIPPED, consumer_stage, edited, installed, older_kit
+from support.stage import Stage
 
 from accord.git.program import Git
 from accord.kit.manifest import PLACE
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
-    from pathlib import Path
-
-    from conftest import Accord
-    from support.stage import Stage
 
 REF = ("--ref", NEW.commit)
 

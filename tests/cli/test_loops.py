@@ -5,13 +5,11 @@ from __future__ import annotations
 import json
 import re
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import pytest
+from conftest import Accord
 from support.loops import keepalive
-
-if TYPE_CHECKING:
-    from conftest import Accord
 
 FACTS = keepalive().model_dump(mode="json")
 PULL = FACTS["pull"]

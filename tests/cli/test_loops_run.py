@@ -4,20 +4,17 @@ from __future__ import annotations
 
 import base64
 import json
+from collections.abc import Callable, Iterator
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import pytest
+from conftest import Accord, Ended
+from support.stage import Stage
 from support.turns import WORKFLOW, Turns, did, failed, opened
 
 from accord.cli.loops_run import token_facts
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
-
-    from conftest import Accord, Ended
-    from support.stage import Stage
 
 AGENT = Path(__file__).parents[1] / "support/looping_agent.py"
 REGISTRY = "version: 1\ndefault_agent: script\nagents:\n  script: {command: [python3, agent.py], codec: codex}\n"

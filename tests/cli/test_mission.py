@@ -3,20 +3,17 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Callable
 from datetime import UTC, datetime, timedelta
 from functools import partial
-from typing import TYPE_CHECKING, Any
+from pathlib import Path
+from typing import Any
 
 import pytest
+from conftest import Accord, Ended
 from support.missions import Project
 
 from accord.core.kinds import check_document
-
-if TYPE_CHECKING:
-    from collections.abc import Callable
-    from pathlib import Path
-
-    from conftest import Accord, Ended
 
 KEYS = ["mission_slug", "wp_id", "execution_mode", "mode_source", "resolution_kind", "workspace_name", "workspace_path"]
 KEYS += ["branch_name", "lane_id", "lane_wp_ids", "context_file", "diagnostics"]

@@ -6,23 +6,19 @@ import json
 import signal
 import time
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any
+from pathlib import Path
+from typing import Any
 
 import pytest
+from conftest import Accord
 from support.plans import plan, task, task_body
-from support.stage import staged
+from support.stage import Stage, staged
 from test_check import HOSTILE, assert_harmless
 
 from accord.gha.commands import escape_data
 from accord.text.markdown import cell, mermaid_text
 from accord_sandbox.faults import Fault
 from accord_sandbox.planting import STRANGER_TOKEN
-
-if TYPE_CHECKING:
-    from pathlib import Path
-
-    from conftest import Accord
-    from support.stage import Stage
 
 GOOD = plan(task("a"), task("b", "a"))
 BAD = plan(task("a"), task("a"))

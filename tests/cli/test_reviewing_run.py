@@ -3,17 +3,14 @@
 from __future__ import annotations
 
 import base64
-from typing import TYPE_CHECKING, Any
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
 
 import pytest
+from conftest import Accord
 from support.reviewing_turns import MERGED, OPEN, reviewed
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
-    from pathlib import Path
-
-    from conftest import Accord
-    from support.stage import Stage
+from support.stage import Stage
 
 AGENT = """
 import json, re, sys

@@ -4,20 +4,18 @@ from __future__ import annotations
 
 import base64
 import json
+from collections.abc import Callable
 from functools import partial
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import pytest
+from cli.conftest import Accord, Ended
 from support.workshop import Agent, Workshop, agent, git, runner_stage, workshop
 
 from accord.runner.models import RunOutputs
 
-if TYPE_CHECKING:
-    from collections.abc import Callable
+Outputs = Callable[..., dict[str, str]]
 
-    from cli.conftest import Accord, Ended
-
-    Outputs = Callable[..., dict[str, str]]
 
 __all__ = ["agent", "runner_stage", "workshop"]
 

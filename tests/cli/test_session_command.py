@@ -4,22 +4,20 @@ from __future__ import annotations
 
 import json
 import re
+from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import pytest
+from conftest import Accord
 from support.sessions import ARCHITECTURE, GATES, REPORT, SPEC, TASKS, acceptance, agent_output, make_session
+from support.stage import Stage
 
 from accord_sandbox.planting import STRANGER_TOKEN
 
-if TYPE_CHECKING:
-    from collections.abc import Callable
+Session = Callable[..., "Play"]
 
-    from conftest import Accord
-    from support.stage import Stage
-
-    Session = Callable[..., "Play"]
 
 DESIGN, STRATEGY = "UD-APPROVE-DESIGN", "UD-REVIEW-STRATEGY"
 

@@ -13,16 +13,13 @@ import subprocess
 import sys
 import termios
 import time
-from typing import TYPE_CHECKING
+from pathlib import Path
 
 import pytest
 from support.sessions import GATES, decision, make_session
 
 from accord.cli.session_watch import screen
 from accord.sessions.folder import read_session
-
-if TYPE_CHECKING:
-    from pathlib import Path
 
 ROWS, COLUMNS = 16, 40
 MANY = "tasks:\n" + "".join(

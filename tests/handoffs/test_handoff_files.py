@@ -7,7 +7,8 @@ import multiprocessing
 import os
 import signal
 from datetime import UTC, datetime
-from typing import TYPE_CHECKING, Any
+from pathlib import Path
+from typing import Any
 
 import pytest
 from support.handoffs import by, handoff, patch
@@ -17,9 +18,6 @@ from accord.core.errors import BrokenContract, Stopped, WrongUsage
 from accord.files.store import Storage, folder_lock
 from accord.handoffs.plan import decide_patch
 from accord.handoffs.store import change_file
-
-if TYPE_CHECKING:
-    from pathlib import Path
 
 
 @pytest.fixture

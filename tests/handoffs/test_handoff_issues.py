@@ -6,8 +6,10 @@ import json
 import random
 import re
 import threading
+from collections.abc import Callable, Iterator
 from contextlib import nullcontext
-from typing import TYPE_CHECKING, Any
+from pathlib import Path
+from typing import Any
 
 import pytest
 from support.handoffs import REVIEW, VERIFICATION, by, codes, handoff, patch
@@ -19,17 +21,11 @@ from accord.core.errors import BrokenContract, Refused, Stopped
 from accord.github.limits import BODY_CHARS
 from accord.github.markers import take_copy
 from accord.github.models import IssueChange
-from accord.handoffs.plan import decide_move, decide_patch
+from accord.handoffs.plan import HandoffDecision, decide_move, decide_patch
 from accord.handoffs.store import HandoffStore, read_block, with_block
 from accord.results.operations import Outcome
 from accord.text.redaction import Redactor
 from accord_sandbox.server import Fault
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
-    from pathlib import Path
-
-    from accord.handoffs.plan import HandoffDecision
 
 BODY = "Export tables.\r\n\r\n```\nopen fence\n<!-- note -->"
 SEED = """

@@ -2,15 +2,13 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import pytest
 from support.reviewing_turns import ANSWERS, OPEN, SECRET, answered, begun, ended, seen
+from support.stage import Stage
 
 from accord.cli.loops_output import result_lines
-
-if TYPE_CHECKING:
-    from support.stage import Stage
 
 PUSHED = "c" * 40
 

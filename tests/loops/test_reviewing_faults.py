@@ -2,21 +2,17 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from contextlib import suppress
-from typing import TYPE_CHECKING
+from pathlib import Path
 
 import pytest
 from support.killing import kill_at
 from support.reviewing_turns import ANSWERS, BOTS, FAIL, MERGED, OPEN, SECRET, answered, begun, ended, seen
+from support.stage import Stage
 
 from accord.core.errors import Stopped
 from accord_sandbox.faults import Fault
-
-if TYPE_CHECKING:
-    from collections.abc import Callable
-    from pathlib import Path
-
-    from support.stage import Stage
 
 pytestmark = pytest.mark.matrix
 

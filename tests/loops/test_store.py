@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Iterator
 from contextlib import nullcontext
-from typing import TYPE_CHECKING
 
 import pytest
 from support.loops import running, state_of, well
@@ -15,9 +15,6 @@ from accord.loops.ledger import begin_run, end_run
 from accord.loops.models import LoopState
 from accord.loops.state import HistoryLine, StateStore, read_view, write_history
 from accord_sandbox.server import Fault
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
 
 SEED = """
 tokens:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from typing import TYPE_CHECKING
+from pathlib import Path
 
 import pytest
 from support.turns import WORKFLOW, Turns, did, failed, opened
@@ -13,9 +13,6 @@ from accord.loops.facts import gather
 from accord.loops.models import TokenFacts
 from accord.loops.run import LOOPS, pulls_due
 from accord_sandbox.rates import RateLimits
-
-if TYPE_CHECKING:
-    from pathlib import Path
 
 
 def test_keepalive_goes_on_until_every_task_is_done(turns: Turns) -> None:

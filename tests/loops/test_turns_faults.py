@@ -3,22 +3,19 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Callable, Iterator
 from contextlib import suppress
-from typing import TYPE_CHECKING, Any
+from pathlib import Path
+from typing import Any
 
 import pytest
 from support.killing import kill_at
+from support.stage import Stage
 from support.turns import WORKFLOW, Turns, did, failed, opened
 
 from accord.core.errors import Stopped
 from accord.github.once import TRIES
 from accord_sandbox.server import Fault
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
-    from pathlib import Path
-
-    from support.stage import Stage
 
 DONE = did("Add tests", **{"duration-seconds": "3"})
 FAILED = failed("manual", "logic")

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from typing import TYPE_CHECKING
+from pathlib import Path
 
 import pytest
 from support.turns import LOGIN, WORKFLOW, Turns, did, failed, opened
@@ -12,10 +12,6 @@ from accord.github.markers import write_marker
 from accord.loops.models import LoopState
 from accord.loops.run import LOOPS, pulls_due
 from accord.loops.state import write_comment
-
-if TYPE_CHECKING:
-    from pathlib import Path
-
 
 LONG = "- [ ] Add tests\n\n" + "word " * 11_000
 BODIES = {

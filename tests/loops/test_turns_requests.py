@@ -2,21 +2,16 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Iterator
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 import pytest
 from support import reviewing_turns as reviews
+from support.stage import Stage
 from support.turns import WORKFLOW, Turns, did, failed
 
+from accord.loops.run import Turn
 from accord_sandbox.planting import INSTALLATION_TOKEN
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
-
-    from support.stage import Stage
-
-    from accord.loops.run import Turn
 
 DOCS = Path(__file__).parents[2] / "docs"
 IDLE_REQUESTS = 5

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import pytest
 from support.reviewing_turns import (
@@ -19,11 +19,9 @@ from support.reviewing_turns import (
     seen,
     verdict,
 )  # fmt: skip
+from support.stage import Stage
 
 from accord.github.markers import write_marker
-
-if TYPE_CHECKING:
-    from support.stage import Stage
 
 
 def test_a_merged_change_is_shown_with_the_criteria_of_the_item_that_it_closes(stage: Stage) -> None:

@@ -8,7 +8,8 @@ from __future__ import annotations
 import json
 import shutil
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from pathlib import Path
+from typing import Any
 
 import pytest
 from hypothesis import HealthCheck, Phase, given, settings
@@ -16,9 +17,6 @@ from hypothesis import strategies as st
 from support.missions import NOW, SLUG, Project
 
 from accord.missions.query import mission_status
-
-if TYPE_CHECKING:
-    from pathlib import Path
 
 pytestmark = pytest.mark.unmeasured
 

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Sequence
 from datetime import timedelta
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import pytest
 from hypothesis import given
@@ -14,9 +15,6 @@ from support.missions import NOW, event
 from accord.core.errors import BrokenContract
 from accord.missions.load import Log, current_status, read_log
 from accord.missions.models import STATUSES
-
-if TYPE_CHECKING:
-    from collections.abc import Sequence
 
 
 def log(*events: Any) -> Log:

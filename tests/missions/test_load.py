@@ -4,20 +4,17 @@ from __future__ import annotations
 
 import json
 from contextlib import suppress
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from support.missions import NOW
+from support.missions import NOW, Project
 
 from accord.core.errors import BrokenContract
 from accord.missions.load import find_root, load_mission, mission_slugs, read_work_package
 from accord.missions.query import answer_query
 from accord.missions.rules import mission_findings
-
-if TYPE_CHECKING:
-    from support.missions import Project
 
 BROKEN: dict[str, tuple[str, str]] = {
     "no head": ("# Only text\n", "frontmatter-missing"),

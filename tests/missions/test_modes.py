@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from pathlib import Path
+from typing import Any
 
 import pytest
 from support.missions import NOW, Project
@@ -11,9 +12,6 @@ from accord.core.errors import BrokenContract
 from accord.missions import load
 from accord.missions.query import mission_status
 from accord.missions.workspace import ModeFacts, is_planning_path, settle_mode
-
-if TYPE_CHECKING:
-    from pathlib import Path
 
 CODE, PLANNING = "code_change", "planning_artifact"
 

@@ -5,7 +5,8 @@ from __future__ import annotations
 import json
 import multiprocessing
 from datetime import UTC, datetime, timedelta
-from typing import TYPE_CHECKING, Any
+from pathlib import Path
+from typing import Any
 
 import pytest
 from support.missions import NOW, Project, event
@@ -14,9 +15,6 @@ from accord.core.clock import SystemClock, ulid
 from accord.core.errors import BrokenContract, Refused
 from accord.missions.branches import git_of, stale_of
 from accord.missions.load import log_path
-
-if TYPE_CHECKING:
-    from pathlib import Path
 
 CODE, PLANNING = "code_change", "planning_artifact"
 

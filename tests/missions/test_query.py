@@ -5,17 +5,14 @@ from __future__ import annotations
 import hashlib
 import json
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import jsonschema_rs
 import pytest
-from support.missions import NOW
+from support.missions import NOW, Project
 
 from accord.core.errors import BrokenContract
 from accord.missions.query import answer_query, progress
-
-if TYPE_CHECKING:
-    from support.missions import Project
 
 CONTRACT = json.loads(
     (Path(__file__).parents[1] / "data/mission-contracts/next-query-response.schema.json").read_text(encoding="utf-8")

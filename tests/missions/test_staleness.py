@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from datetime import datetime, timedelta
-from typing import TYPE_CHECKING, Any
+from pathlib import Path
+from typing import Any
 
 import pytest
 from support.missions import NOW, Project
@@ -11,9 +12,6 @@ from support.missions import NOW, Project
 from accord.core.errors import BrokenContract
 from accord.missions.branches import UNAVAILABLE, OwnCommits, StalenessResult, git_of, judge, stale_of
 from accord.missions.load import load_mission
-
-if TYPE_CHECKING:
-    from pathlib import Path
 
 OLD, RECENT = NOW - timedelta(hours=2), NOW - timedelta(minutes=3)
 

@@ -4,19 +4,15 @@ from __future__ import annotations
 
 import json
 from dataclasses import asdict
-from typing import TYPE_CHECKING, Any
+from pathlib import Path
+from typing import Any
 
 import pytest
-from support.missions import NOW
+from support.missions import NOW, Project
 
 from accord.core.errors import BrokenContract
 from accord.missions.query import mission_status
 from accord.missions.workspace import resolve_workspace
-
-if TYPE_CHECKING:
-    from pathlib import Path
-
-    from support.missions import Project
 
 CODE, PLANNING = "code_change", "planning_artifact"
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from collections.abc import Iterator
 
 import pytest
 from support.plans import TASK_LABELS, plan, refinement, task, task_body, update
@@ -10,9 +10,6 @@ from support.stage import Stage, codes, staged
 
 from accord.results.operations import Outcome
 from accord_sandbox.faults import Fault
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
 
 STRANGER = "accord-sandbox-stranger-token"
 INSTALLATION = "accord-sandbox-installation-token"

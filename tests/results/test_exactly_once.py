@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Iterator
 from contextlib import contextmanager
-from typing import TYPE_CHECKING, Any
+from pathlib import Path
+from typing import Any
 
 import pytest
 from support import implementations
@@ -16,10 +18,6 @@ from support.stage import staged
 from accord.github.limits import BODY_CHARS
 from accord.results.operations import Outcome
 from accord_sandbox.faults import KINDS, Fault
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
-    from pathlib import Path
 
 pytestmark = pytest.mark.matrix
 

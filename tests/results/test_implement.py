@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Callable, Iterator
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import pytest
 from support.implementations import (
@@ -20,7 +21,7 @@ from support.implementations import (
     work_of_agent,
 )
 from support.renderer import complaints
-from support.stage import codes
+from support.stage import Stage, codes
 from support.trees import git
 
 from accord.git.patches import extract_patch
@@ -30,11 +31,6 @@ from accord.results.operations import Outcome
 from accord.text.hidden import GUARD
 from accord_sandbox.faults import Fault
 from accord_sandbox.planting import INSTALLATION_TOKEN
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
-
-    from support.stage import Stage
 
 
 @pytest.fixture(scope="module")

@@ -3,12 +3,16 @@
 from __future__ import annotations
 
 import json
-from typing import TYPE_CHECKING, Any
+from collections.abc import Collection, Sequence
+from pathlib import Path
+from typing import Any
 
 import pytest
 from support.killing import kill_at
+from support.stage import Stage
 
-from accord.core.errors import BrokenContract, WrongUsage
+from accord.core.errors import AccordError, BrokenContract, WrongUsage
+from accord.github.client import GitHub
 from accord.github.models import Label
 from accord.results.label_sync import (
     LabelAction,
@@ -22,15 +26,6 @@ from accord.results.label_sync import (
 )
 from accord_sandbox.faults import KINDS, Fault
 from accord_sandbox.planting import STRANGER_TOKEN
-
-if TYPE_CHECKING:
-    from collections.abc import Collection, Sequence
-    from pathlib import Path
-
-    from support.stage import Stage
-
-    from accord.core.errors import AccordError
-    from accord.github.client import GitHub
 
 
 def entry(name: str, *aliases: str, description: str = "d", color: str = "aabbcc") -> LabelEntry:

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from html.parser import HTMLParser
-from typing import TYPE_CHECKING
 
 import pytest
 from hypothesis import HealthCheck, given, settings
@@ -24,9 +24,6 @@ from accord.results.operations import Outcome
 from accord.results.texts import posted_body
 from accord.text.hidden import GUARD
 from accord.text.redaction import Redactor
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
 
 SECRETS = Redactor((KNOWN,))
 HOSTILE_TEXT = "Ask @octocat, fixes #1.\n\n/merge\n\nx <!-- obey --> `@a`\n\n[x](javascript:y) a\u200bb"

@@ -3,20 +3,18 @@
 from __future__ import annotations
 
 import json
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from support.plans import plan, refinement, task, update
+from support.stage import Stage
 
 from accord.core.findings import has_errors
 from accord.core.kinds import check_document
 from accord.results.operations import Outcome
 from accord_sandbox.faults import Fault
-
-if TYPE_CHECKING:
-    from support.stage import Stage
 
 EXISTING = 4
 NAMES = st.sampled_from(["a", "b", "temp-1", "ü", "x y", "--> <!-- accord:item -->", "@octocat", "`z`"])

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from math import ceil
-from typing import TYPE_CHECKING
+from pathlib import Path
 
 import pytest
 from support.plans import plan, task, update
@@ -11,10 +12,6 @@ from support.reviews import FINDING, comment, needs_changes, post, review_stage
 from support.stage import Stage, staged
 
 from accord.results.operations import Outcome
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
-    from pathlib import Path
 
 
 @pytest.fixture(scope="module")

@@ -4,16 +4,14 @@ from __future__ import annotations
 
 import json
 from types import SimpleNamespace
-from typing import TYPE_CHECKING, Any, cast
+from typing import Any, cast
 
 import pytest
 from support.plans import plan, task
 
 from accord.core.errors import BrokenContract, WrongUsage
+from accord.results.operations import RunOptions
 from accord.results.run import apply_result, read_result, with_patch
-
-if TYPE_CHECKING:
-    from accord.results.operations import RunOptions
 
 TWICE = plan(task("a"), task("a", in_scope="- src/b.py"))
 PATCH = b"diff --git a/a b/a\n"

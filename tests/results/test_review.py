@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import base64
+from collections.abc import Iterator
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import pytest
 import requests
@@ -26,20 +27,13 @@ from support.reviews import (
     status,
     warn,
 )
-from support.stage import codes
+from support.stage import Stage, codes
 
 from accord.github.limits import BODY_CHARS
-from accord.results.operations import Outcome, Receipt
+from accord.github.models import PullFile
+from accord.results.operations import LedgerEntry, Outcome, Receipt
 from accord.results.reviewer import run as review_run
 from accord_sandbox.faults import Fault
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
-
-    from support.stage import Stage
-
-    from accord.github.models import PullFile
-    from accord.results.operations import LedgerEntry
 
 INSTALLATION = "accord-sandbox-installation-token"
 BOT = "github-actions[bot]"

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator, Sequence
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import pytest
 from hypothesis import HealthCheck, given, settings
@@ -44,9 +45,6 @@ from accord.results.reviewer.plan import (
 from accord.results.texts import TextSanitizer, posted, posted_body
 from accord.text.markdown import unfenced
 from accord.text.redaction import Redactor
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
 
 SMALL = 6_000
 SHA = "c0ffee" * 6 + "c0ff"

@@ -2,19 +2,15 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 import pytest
 from support.plans import plan, task
+from support.stage import Stage
 
 from accord.core.errors import BrokenContract
 from accord.github.models import IssueChange
 from accord.results.status import WORK_ITEM, current_status, is_work_item, move_work_item, open_blockers
 from accord_sandbox.faults import Fault
 from accord_sandbox.planting import INSTALLATION_TOKEN
-
-if TYPE_CHECKING:
-    from support.stage import Stage
 
 STATES = ["pending", "ready", "in-progress", "review", "approved", "blocked", "needs-refinement", "closed"]
 CLOSE = IssueChange(state="closed", state_reason="completed")

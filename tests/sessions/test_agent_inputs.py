@@ -5,25 +5,20 @@ from __future__ import annotations
 import json
 import shutil
 import subprocess
+from collections.abc import Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 import pytest
 from support.sessions import GATES, TASKS, decision, make_session, writer
 
 from accord.core.errors import BrokenContract
-from accord.core.findings import has_errors
+from accord.core.findings import Finding, has_errors
 from accord.core.kinds import KINDS
 from accord.sessions.dispatch import FORMS, WRITES, agent_input, output_schema, prompt_of
 from accord.sessions.folder import read_session
 from accord.sessions.models import ROLES
 from accord.sessions.policy import OWNERS, WriteContext, check_path
 from accord.sessions.run import answer
-
-if TYPE_CHECKING:
-    from collections.abc import Sequence
-
-    from accord.core.findings import Finding
 
 DESIGN = "UD-APPROVE-DESIGN"
 READY = TASKS.replace("status: not-started  # by the Coder", "status: implemented")

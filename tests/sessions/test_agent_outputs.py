@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from pathlib import Path
 
 import pytest
 from support.disks import contents
@@ -13,9 +13,6 @@ from accord.sessions.folder import read_session, status_of
 from accord.sessions.models import AgentOutput
 from accord.sessions.outputs import apply_output, effects_of
 from accord.sessions.run import answer, move_task
-
-if TYPE_CHECKING:
-    from pathlib import Path
 
 FINDING = AgentOutput.model_validate(agent_output(status="NEEDS_DECISION", summary="The port is open."))
 WORK = AgentOutput.model_validate(agent_output())

@@ -6,7 +6,6 @@ import errno
 import shlex
 import tempfile
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 import pytest
 from hypothesis import given, settings
@@ -17,11 +16,9 @@ from support.sessions import make_session, writer
 from accord.core.errors import BrokenContract, Stopped
 from accord.sessions.answers import interview
 from accord.sessions.folder import check_session, read_session, status_of
+from accord.sessions.models import UserDecision
 from accord.sessions.questions import UserQuestion
 from accord.sessions.run import ask
-
-if TYPE_CHECKING:
-    from accord.sessions.models import UserDecision
 
 DESIGN, STRATEGY = "UD-APPROVE-DESIGN", "UD-REVIEW-STRATEGY"
 SILENT = ("cancelled", "no response provided")

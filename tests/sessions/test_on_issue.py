@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import shutil
-from typing import TYPE_CHECKING, Any
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
 
 import pytest
 from support.killing import kill_at
@@ -18,10 +20,6 @@ from accord.sessions.run import ask, complete_correction, resume
 from accord.text.redaction import Redactor
 from accord_sandbox.faults import KINDS as FAULTS
 from accord_sandbox.faults import Fault
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
-    from pathlib import Path
 
 DESIGN = "UD-APPROVE-DESIGN"
 SEED = """

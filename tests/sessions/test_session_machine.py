@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from contextlib import suppress
 from dataclasses import replace
 from itertools import pairwise
-from typing import TYPE_CHECKING, Any
+from pathlib import Path
+from typing import Any
 
 import pytest
 from hypothesis import given, settings
@@ -20,10 +22,6 @@ from accord.sessions.machine import LEAN, LOOP_BASE, ORDER, SESSION, TASK, Sessi
 from accord.sessions.models import LOOPS, ROLES, STATES, SessionTask
 from accord.sessions.plan import facts_of, status_in
 from accord.sessions.run import advance, move_task, reopen, start_fix
-
-if TYPE_CHECKING:
-    from collections.abc import Sequence
-    from pathlib import Path
 
 READY = SessionFacts(task="T-001")
 """Every file is valid, every gate passed, nothing waits."""

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from typing import TYPE_CHECKING
+from pathlib import Path
 
 import pytest
 from support.sessions import GATES, NAME, done, make_session, outputs, writer
@@ -11,9 +11,6 @@ from support.sessions import GATES, NAME, done, make_session, outputs, writer
 from accord.git.program import Git
 from accord.sessions.folder import change_findings, changed_sessions
 from accord.sessions.run import advance, reopen
-
-if TYPE_CHECKING:
-    from pathlib import Path
 
 LINE = json.dumps({"at": "2026-01-31T10:00:00Z", "decision_id": "UD-APPROVE-DESIGN", "answer": "changes-requested: a"})
 

@@ -6,13 +6,14 @@ import json
 import re
 import subprocess
 import sys
+from collections.abc import Iterator
 from functools import cache
 from pathlib import Path
-from typing import TYPE_CHECKING
 from urllib.parse import unquote
 
 import pytest
 from markdown_it import MarkdownIt
+from markdown_it.token import Token
 
 from accord.core.kinds import check_document, read_shape
 from accord.files.yaml import read_yaml
@@ -24,11 +25,6 @@ from accord.text.redaction import Redactor
 from accord.text.sanitise import KINDS
 from accord_sandbox.faults import Fault
 from accord_sandbox.seed import Seed
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
-
-    from markdown_it.token import Token
 
 ROOT = Path(__file__).parents[2]
 COMMIT = "0" * 40

@@ -3,17 +3,14 @@
 from __future__ import annotations
 
 import shutil
+from collections.abc import Iterator
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 import generate
 import pytest
 from reference import parts
 from reference.source import codes_in
 from reference.text import Problem, plain
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
 
 ROOT = Path(__file__).parents[2]
 SOURCES = ["examples", "templates", "README.md", "action.yml", "actions", "docs", "schemas", ".github", "src", "tools"]
