@@ -45,17 +45,17 @@ def pytest_xdist_make_scheduler(config: pytest.Config, log: object) -> object:
 
 
 @pytest.fixture(scope="module")
-def shared_stage(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Stage]:
-    """One stage for the tests of a module."""
+def shared_stage(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Stage]:
+    """One stage for the tests of a module: with the module's ``SEED`` and no rate limits, or an empty one with them."""
     from support.stage import staged
 
-    with staged(tmp_path_factory.mktemp("sandbox")) as stage:
+    seeded = {"seed": request.module.SEED, "rate_limits": None} if hasattr(request.module, "SEED") else {}
+    with staged(tmp_path_factory.mktemp("sandbox"), **seeded) as stage:
         yield stage
 
 
 @pytest.fixture
 def stage(shared_stage: Stage) -> Stage:
     """The module's stage as it began."""
-    shared_stage.server.reset()
-    shared_stage.waits.clear()
+    shared_stage.reset()
     return shared_stage

@@ -13,16 +13,15 @@ RESULT = needs_changes(comment("added.txt", 1), comment("src/long.txt"), comment
 
 
 @pytest.fixture(scope="module")
-def shared(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Stage]:
+def shared_stage(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Stage]:
     with review_stage(tmp_path_factory.mktemp("command")) as stage:
         yield stage
 
 
 @pytest.fixture
-def stage(shared: Stage, accord: Accord) -> Stage:
-    shared.server.reset()
-    accord.on(shared)
-    return shared
+def accord(accord: Accord, stage: Stage) -> Accord:
+    accord.on(stage)
+    return accord
 
 
 def test_the_document_tells_what_became_of_verdict_and_comments(accord: Accord, stage: Stage) -> None:

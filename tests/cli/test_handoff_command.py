@@ -5,13 +5,12 @@ from __future__ import annotations
 import json
 import subprocess
 import time
-from collections.abc import Iterator
 from typing import Any
 
 import pytest
 from conftest import Accord
 from support.handoffs import DONE, EVERYTHING, PLAN, REVIEW, VERIFICATION, handoff, patch
-from support.stage import Stage, staged
+from support.stage import Stage
 
 from accord.core.clock import SystemClock
 from accord.handoffs.store import read_block
@@ -33,20 +32,6 @@ repositories:
       - {title: The change, head: feature, body: "Closes #1"}
       - {title: Another}
 """
-
-
-@pytest.fixture(scope="module")
-def shared(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Stage]:
-    folder = tmp_path_factory.mktemp("sandbox")
-    (folder / "seed.yml").write_text(SEED)
-    with staged(folder / "home", seed=folder / "seed.yml", rate_limits=None) as stage:
-        yield stage
-
-
-@pytest.fixture
-def stage(shared: Stage) -> Stage:
-    shared.server.reset()
-    return shared
 
 
 @pytest.fixture

@@ -22,17 +22,16 @@ BODY = "Intro\n\n- [ ] Write tests\n- [ ] Write docs\n"
 
 
 @pytest.fixture(scope="module")
-def shared(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Stage]:
+def shared_stage(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Stage]:
     with opened(tmp_path_factory.mktemp("turns"), body=BODY, files={"agent.py": AGENT.read_text()}) as stage:
         yield stage
 
 
 @pytest.fixture
-def turns(shared: Stage, accord: Accord) -> Turns:
-    shared.server.reset()
-    accord.on(shared)
+def turns(stage: Stage, accord: Accord) -> Turns:
+    accord.on(stage)
     accord.file("registry.yml", REGISTRY)
-    return Turns(shared, token=shared.server.token)
+    return Turns(stage, token=stage.server.token)
 
 
 @pytest.fixture

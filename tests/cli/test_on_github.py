@@ -268,8 +268,7 @@ def test_of_a_pull_request_the_work_item_that_it_closes_is_shown(accord: Accord,
         "branches": {"work/one": {"one.txt": "1\n"}, "release/1.x": {}},
         "issues": [{"title": "A"}, *pulls],
     }
-    (tmp_path / "seed.json").write_text(json.dumps({"repositories": [repository]}))
-    with staged(tmp_path / "data", seed=tmp_path / "seed.json") as stage:
+    with staged(tmp_path / "data", seed={"repositories": [repository]}) as stage:
         accord.on(stage, GITHUB_REPOSITORY="octo/demo")
         step = accord.in_step()
         shown = accord.document("items", "show", "2")

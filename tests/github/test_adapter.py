@@ -189,7 +189,7 @@ def test_one_who_may_only_read_is_refused_once_and_not_asked_to_run_again(stage:
     assert (caught.value.exit_code, github.requests.write) == (4, 1)
 
 
-SEED = """
+UNUSUAL = """
 repositories:
   - {name: octo/old, archived: true, issues: [{title: Ancient}]}
   - {name: octo/code, has_issues: false}
@@ -197,9 +197,7 @@ repositories:
 
 
 def test_archived_closed_and_missing_repositories_are_distinguished(tmp_path: Path) -> None:
-    seed = tmp_path / "seed.yml"
-    seed.write_text(SEED)
-    with staged(tmp_path / "sandbox", seed=seed) as stage:
+    with staged(tmp_path / "sandbox", seed=UNUSUAL) as stage:
         old, code, none = (other(stage, repo=name) for name in ("octo/old", "octo/code", "octo/none"))
         assert (old.repository().is_archived, code.repository().has_issues) == (True, False)
         with pytest.raises(Refused, match="archived") as archived:

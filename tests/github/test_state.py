@@ -22,8 +22,7 @@ repositories: [{name: octo/code, files: {a.txt: "One"}, issues: [{title: "List",
 
 @pytest.fixture
 def stage(tmp_path: Path) -> Iterator[Stage]:
-    (tmp_path / "seed.yml").write_text(SEED)
-    with staged(tmp_path / "sandbox", seed=tmp_path / "seed.yml", rate_limits=None) as stage:
+    with staged(tmp_path / "sandbox", seed=SEED, rate_limits=None) as stage:
         yield stage
 
 

@@ -7,7 +7,6 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-import yaml
 from support.stage import START, Stage, staged
 
 from accord.core.clock import timestamp
@@ -89,9 +88,7 @@ SEED: dict[str, Any] = {
 
 @pytest.fixture
 def stage(tmp_path: Path) -> Iterator[Stage]:
-    seed = tmp_path / "seed.yml"
-    seed.write_text(yaml.safe_dump(SEED))
-    with staged(tmp_path, seed=seed) as opened:
+    with staged(tmp_path, seed=SEED) as opened:
         yield opened
 
 
@@ -129,8 +126,7 @@ def test_checks_of_a_hundred_and_more_are_all_read(tmp_path: Path) -> None:
         "statuses": [{"context": f"status {number}", "state": "success"} for number in range(101)],
     }
     home = SEED["repositories"][0]
-    seed = tmp_path / "seed.yml"
-    seed.write_text(yaml.safe_dump({"repositories": [{**home, "issues": [{**home["issues"][0], **many}]}]}))
+    seed = {"repositories": [{**home, "issues": [{**home["issues"][0], **many}]}]}
     with staged(tmp_path, seed=seed) as stage:
         github = stage.adapter()
         assert len({check.name for check in github.checks(head(stage))}) == 103 + 101
@@ -201,9 +197,7 @@ def test_no_thread_and_no_comment_is_missed_on_any_page(tmp_path: Path, below: s
     threads[60]["comments"] = comments(205)
     home = SEED["repositories"][0]
     pull = {**home["issues"][0], "threads": threads}
-    seed = tmp_path / "seed.yml"
-    seed.write_text(yaml.safe_dump({"repositories": [{**home, "issues": [pull]}]}))
-    with staged(tmp_path, seed=seed) as stage:
+    with staged(tmp_path, seed={"repositories": [{**home, "issues": [pull]}]}) as stage:
         access = Access(stage.repository, stage.server.token, stage.server.url + below)
         github = GitHub(access, stage.clock, lambda *_: None)
         found = github.review_threads(1)

@@ -6,7 +6,7 @@ import json
 import random
 import re
 import threading
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import nullcontext
 from pathlib import Path
 from typing import Any
@@ -41,20 +41,13 @@ ISSUES = 40
 
 
 @pytest.fixture(scope="module")
-def shared(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[Stage, Callable[[], None]]]:
-    folder = tmp_path_factory.mktemp("sandbox")
-    (folder / "seed.yml").write_text(SEED)
-    with staged(folder / "home", seed=folder / "seed.yml", rate_limits=None) as stage:
+def shared_stage(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Stage]:
+    with staged(tmp_path_factory.mktemp("sandbox"), seed=SEED, rate_limits=None) as stage:
         github = stage.adapter()
         for _ in range(ISSUES):
             github.create_issue("Export", BODY, [])
-        yield stage, stage.keep()
-
-
-@pytest.fixture
-def stage(shared: tuple[Stage, Callable[[], None]]) -> Stage:
-    shared[1]()
-    return shared[0]
+        stage.begin_at_present()
+        yield stage
 
 
 def store(stage: Stage, number: int = 1, **more: Any) -> HandoffStore:

@@ -7,14 +7,14 @@ from typing import TYPE_CHECKING
 import pytest
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
+    from collections.abc import Iterator
 
     from support.stage import Stage
     from support.turns import Turns
 
 
 @pytest.fixture(scope="module")
-def shared(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Stage]:
+def turns_stage(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Stage]:
     from support.turns import opened
 
     with opened(tmp_path_factory.mktemp("turns")) as stage:
@@ -22,22 +22,17 @@ def shared(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Stage]:
 
 
 @pytest.fixture
-def turns(shared: Stage) -> Turns:
+def turns(turns_stage: Stage) -> Turns:
     from support.turns import Turns
 
-    shared.server.reset()
-    return Turns(shared)
+    turns_stage.reset()
+    return Turns(turns_stage)
 
 
 @pytest.fixture(scope="module")
-def kept(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[Stage, Callable[[], None]]]:
+def shared_stage(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Stage]:
     from support.reviewing_turns import reviewed
 
     with reviewed(tmp_path_factory.mktemp("reviewed")) as stage:
-        yield stage, stage.keep()
-
-
-@pytest.fixture
-def stage(kept: tuple[Stage, Callable[[], None]]) -> Stage:
-    kept[1]()
-    return kept[0]
+        stage.begin_at_present()
+        yield stage

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from contextlib import suppress
 from pathlib import Path
 
@@ -26,10 +25,8 @@ RUN = "local-1"
 class Case:
     """The end of one loop's run, from the same beginning again and again."""
 
-    def __init__(self, kept: tuple[Stage, Callable[[], None]], name: str) -> None:
-        self.stage, put_back = kept
-        put_back()
-        self.name = name
+    def __init__(self, stage: Stage, name: str) -> None:
+        self.stage, self.name = stage, name
         self.number, self.outputs = LOOPS[name]
         begun(self.stage, name, self.number, RUN)
         self.put_back = self.stage.keep()
@@ -49,10 +46,8 @@ class Case:
 
 
 @pytest.mark.parametrize("name", LOOPS)
-def test_an_accident_at_any_request_changes_nothing_about_the_end(
-    kept: tuple[Stage, Callable[[], None]], name: str
-) -> None:
-    case = Case(kept, name)
+def test_an_accident_at_any_request_changes_nothing_about_the_end(stage: Stage, name: str) -> None:
+    case = Case(stage, name)
     kinds = ("lost-after", "error-500-after", "truncated", "lost-before", "secondary-403")
     for nth in range(1, case.count + 1):
         case.put_back()
@@ -64,9 +59,9 @@ def test_an_accident_at_any_request_changes_nothing_about_the_end(
 
 @pytest.mark.parametrize("name", LOOPS)
 def test_an_end_that_is_killed_at_a_request_is_continued_by_the_same_command(
-    kept: tuple[Stage, Callable[[], None]], name: str, tmp_path: Path
+    stage: Stage, name: str, tmp_path: Path
 ) -> None:
-    case = Case(kept, name)
+    case = Case(stage, name)
     told, registry = tmp_path / "outputs.json", tmp_path / "registry.yml"
     told.write_text(case.outputs.model_dump_json(by_alias=True))
     registry.write_text(f"version: 1\nreview_bots: {[*BOTS]}\nagents: {{}}\n")

@@ -31,18 +31,9 @@ repositories:
 
 
 @pytest.fixture(scope="module")
-def shared(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Stage]:
-    folder = tmp_path_factory.mktemp("sandbox")
-    (folder / "seed.yml").write_text(SEED)
-    with staged(folder / "home", seed=folder / "seed.yml", rate_limits=None) as stage:
+def shared_stage(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Stage]:
+    with staged(tmp_path_factory.mktemp("sandbox"), seed=SEED, rate_limits=None) as stage:
         yield stage
-
-
-@pytest.fixture
-def stage(shared: Stage) -> Stage:
-    shared.server.faults.clear()
-    shared.server.reset()
-    return shared
 
 
 def store(stage: Stage, github: GitHub | None = None, pull: int = 1) -> StateStore:

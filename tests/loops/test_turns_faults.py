@@ -27,7 +27,7 @@ pytestmark = pytest.mark.matrix
 
 
 @pytest.fixture(scope="module")
-def shared(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Stage]:
+def turns_stage(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Stage]:
     with opened(tmp_path_factory.mktemp("turns"), body=TWINS) as stage:
         yield stage
 
@@ -55,8 +55,7 @@ class Case:
     """One phase, begun from the same state again and again."""
 
     def __init__(self, stage: Stage, phase: str) -> None:
-        stage.server.faults.clear()
-        stage.server.reset()
+        stage.reset()
         self.turns = Turns(stage)
         prepare, self.act = PHASES[phase]
         prepare(self.turns)
@@ -79,46 +78,48 @@ class Case:
 
 @pytest.mark.parametrize("phase", PHASES)
 @pytest.mark.parametrize("kind", ["lost-before", "lost-after"])
-def test_a_turn_that_dies_at_any_request_is_continued_by_the_same_command(shared: Stage, phase: str, kind: str) -> None:
-    case = Case(shared, phase)
+def test_a_turn_that_dies_at_any_request_is_continued_by_the_same_command(
+    turns_stage: Stage, phase: str, kind: str
+) -> None:
+    case = Case(turns_stage, phase)
     for nth in case.writes if kind == "lost-before" else range(1, case.count + 1):
         case.put_back()
-        shared.server.faults.add(Fault(kind, nth=nth, times=10_000))
+        turns_stage.server.faults.add(Fault(kind, nth=nth, times=10_000))
         with pytest.raises(Stopped):
             case.act(case.turns)
-        shared.server.faults.clear()
+        turns_stage.server.faults.clear()
         case.act(case.turns)
         case.is_as_if_nothing_had_happened(nth, starts=TRIES + 1)
 
 
 @pytest.mark.parametrize("phase", PHASES)
-def test_an_accident_at_any_request_changes_nothing_about_the_end(shared: Stage, phase: str) -> None:
-    case = Case(shared, phase)
+def test_an_accident_at_any_request_changes_nothing_about_the_end(turns_stage: Stage, phase: str) -> None:
+    case = Case(turns_stage, phase)
     for nth in range(1, case.count + 1):
         case.put_back()
-        shared.server.faults.add(Fault(ACCIDENTS[nth % len(ACCIDENTS)], nth=nth))
+        turns_stage.server.faults.add(Fault(ACCIDENTS[nth % len(ACCIDENTS)], nth=nth))
         case.act(case.turns)
-        shared.server.faults.clear()
+        turns_stage.server.faults.clear()
         case.is_as_if_nothing_had_happened(nth)
 
 
 @pytest.mark.parametrize("phase", PHASES)
 def test_a_turn_that_is_killed_at_any_write_is_continued_by_the_same_command(
-    shared: Stage, phase: str, tmp_path: Path
+    turns_stage: Stage, phase: str, tmp_path: Path
 ) -> None:
-    case = Case(shared, phase)
+    case = Case(turns_stage, phase)
     told = tmp_path / "outputs.json"
     told.write_text(json.dumps(DONE if phase == "end well" else FAILED))
     words = ["keepalive", "run", "--pull", "1", "--run-dir", str(tmp_path / "run"), "--dispatch-workflow", WORKFLOW]
     words += ["--phase", "begin"] if phase == "begin" else ["--phase", "end", "--outputs", str(told)]
     for nth in case.writes:
         case.put_back()
-        kill_at(nth, words, shared, GITHUB_RUN_ID="local-1", GITHUB_TOKEN=case.turns.token)
+        kill_at(nth, words, turns_stage, GITHUB_RUN_ID="local-1", GITHUB_TOKEN=case.turns.token)
         with suppress(Stopped):
             case.act(case.turns)
         case.is_as_if_nothing_had_happened(nth)
 
 
-def test_a_start_is_asked_for_once_where_nothing_goes_wrong(shared: Stage) -> None:
-    assert Case(shared, "end well").starts == 1
-    assert Case(shared, "end badly").starts == 0
+def test_a_start_is_asked_for_once_where_nothing_goes_wrong(turns_stage: Stage) -> None:
+    assert Case(turns_stage, "end well").starts == 1
+    assert Case(turns_stage, "end badly").starts == 0

@@ -117,21 +117,21 @@ def told(page: str) -> dict[str, tuple[int, int]]:
 
 
 def counted(turns: Turns, turn: Callable[[Turns], Turn]) -> tuple[int, int]:
-    turns.stage.server.reset()
+    turns.stage.reset()
     requests = turn(turns).context.github.requests
     return requests.read, requests.write
 
 
 @pytest.mark.unmeasured
-def test_the_page_tells_what_each_turn_costs(shared: Stage) -> None:
-    assert {name: counted(Turns(shared), turn) for name, turn in TURNS.items()} == told("keepalive")
+def test_the_page_tells_what_each_turn_costs(turns_stage: Stage) -> None:
+    assert {name: counted(Turns(turns_stage), turn) for name, turn in TURNS.items()} == told("keepalive")
 
 
 @pytest.mark.parametrize("turn", [paused, done, waiting, green])
 def test_an_evaluation_that_does_nothing_costs_five_requests_at_most(
-    shared: Stage, turn: Callable[[Turns], Turn]
+    turns_stage: Stage, turn: Callable[[Turns], Turn]
 ) -> None:
-    read, write = counted(Turns(shared), turn)
+    read, write = counted(Turns(turns_stage), turn)
     assert (read <= IDLE_REQUESTS, write) == (True, 0)
 
 
@@ -139,21 +139,24 @@ TASKS_ANSWERED = reviews.answered(reviews.ANSWERS, changes_made="true", commit_s
 
 
 @pytest.fixture(scope="module")
-def reviewing(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[Stage, Callable[[], None]]]:
+def shared_stage(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Stage]:
     with reviews.reviewed(tmp_path_factory.mktemp("reviewed"), is_short=True) as stage:
-        yield stage, stage.keep()
+        stage.begin_at_present()
+        yield stage
 
 
-def last_of(*turns: Callable[[], Turn]) -> tuple[int, int]:
-    """The requests of the last of these turns."""
-    requests = [turn().context.github.requests for turn in turns][-1]
-    return requests.read, requests.write
+def costs(stage: Stage, turns: dict[str, list[Callable[[], Turn]]]) -> dict[str, tuple[int, int]]:
+    """The requests of the last turn of each list."""
+    found = {}
+    for name, taken in turns.items():
+        stage.reset()
+        requests = [turn().context.github.requests for turn in taken][-1]
+        found[name] = (requests.read, requests.write)
+    return found
 
 
 @pytest.mark.unmeasured
-def test_the_page_tells_what_the_verifier_costs(reviewing: tuple[Stage, Callable[[], None]]) -> None:
-    stage, put_back = reviewing
-
+def test_the_page_tells_what_the_verifier_costs(stage: Stage) -> None:
     def begin(run: str = "1", number: int = reviews.MERGED) -> Callable[[], Turn]:
         return lambda: reviews.begun(stage, "verify", number, run, token=INSTALLATION_TOKEN)
 
@@ -162,25 +165,19 @@ def test_the_page_tells_what_the_verifier_costs(reviewing: tuple[Stage, Callable
             stage, "verify", reviews.MERGED, reviews.answered(document), token=INSTALLATION_TOKEN
         )
 
-    turns = {
-        "nothing to do: not merged": (begin(number=reviews.OPEN),),
-        "nothing to do: already verified": (begin(), end(reviews.PASS), begin("2")),
-        "begin, the first time": (begin(),),
-        "end, passed": (begin(), end(reviews.PASS)),
-        "end, failed, a follow-up opened": (begin(), end(reviews.FAIL)),
-        "end, the same again": (begin(), end(reviews.FAIL), end(reviews.FAIL)),
+    turns: dict[str, list[Callable[[], Turn]]] = {
+        "nothing to do: not merged": [begin(number=reviews.OPEN)],
+        "nothing to do: already verified": [begin(), end(reviews.PASS), begin("2")],
+        "begin, the first time": [begin()],
+        "end, passed": [begin(), end(reviews.PASS)],
+        "end, failed, a follow-up opened": [begin(), end(reviews.FAIL)],
+        "end, the same again": [begin(), end(reviews.FAIL), end(reviews.FAIL)],
     }
-    found = {}
-    for name, taken in turns.items():
-        put_back()
-        found[name] = last_of(*taken)
-    assert told("verifier") == found
+    assert told("verifier") == costs(stage, turns)
 
 
 @pytest.mark.unmeasured
-def test_the_page_tells_what_answering_bots_costs(reviewing: tuple[Stage, Callable[[], None]]) -> None:
-    stage, put_back = reviewing
-
+def test_the_page_tells_what_answering_bots_costs(stage: Stage) -> None:
     def begin(run: str = "1") -> Turn:
         return reviews.begun(stage, "bot-comments", reviews.OPEN, run, token=INSTALLATION_TOKEN)
 
@@ -191,15 +188,11 @@ def test_the_page_tells_what_answering_bots_costs(reviewing: tuple[Stage, Callab
         stage.send("PUT", f"/repos/{stage.repository}/issues/{reviews.OPEN}/labels", labels=[])
         return begin()
 
-    turns: dict[str, tuple[Callable[[], Turn], ...]] = {
-        "nothing to do: not asked for": (not_asked_for,),
-        "nothing to do: no thread waits": (begin, end, lambda: begin("2")),
-        "begin, the first time": (begin,),
-        "end, two threads answered": (begin, end),
-        "end, the same again": (begin, end, end),
+    turns: dict[str, list[Callable[[], Turn]]] = {
+        "nothing to do: not asked for": [not_asked_for],
+        "nothing to do: no thread waits": [begin, end, lambda: begin("2")],
+        "begin, the first time": [begin],
+        "end, two threads answered": [begin, end],
+        "end, the same again": [begin, end, end],
     }
-    found = {}
-    for name, taken in turns.items():
-        put_back()
-        found[name] = last_of(*taken)
-    assert told("bot-comments") == found
+    assert told("bot-comments") == costs(stage, turns)

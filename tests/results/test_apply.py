@@ -126,7 +126,7 @@ def test_a_dependency_that_is_missing_is_the_only_thing_sent(stage: Stage) -> No
     assert one(stage, 3)["blocked_by"] == [1, 2]
 
 
-SEED = """
+SEEDED = """
 tokens:
 - {token: reader-token, login: 'reader[bot]', kind: installation, permissions: {issues: read}}
 repositories:
@@ -139,9 +139,7 @@ repositories:
 
 @pytest.fixture(scope="module")
 def seeded(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Stage]:
-    folder = tmp_path_factory.mktemp("seeded")
-    (folder / "seed.yml").write_text(SEED)
-    with staged(folder / "data", seed=folder / "seed.yml") as stage:
+    with staged(tmp_path_factory.mktemp("seeded"), seed=SEEDED) as stage:
         yield stage
 
 
@@ -225,7 +223,7 @@ def test_a_marker_that_a_stranger_forged_adopts_nothing(stage: Stage) -> None:
     result = plan(task("a"))
     stage.apply(result)
     forged = stage.get(f"/repos/{stage.repository}/issues/1")["body"]
-    stage.server.reset()
+    stage.reset()
     stage.send("POST", f"/repos/{stage.repository}/issues", token=STRANGER, title="Mine", body=forged)
     receipt = stage.apply(result)
     assert receipt.items["a"].id == "2"

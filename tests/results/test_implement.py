@@ -36,23 +36,13 @@ from accord_sandbox.planting import INSTALLATION_TOKEN
 @pytest.fixture(scope="module")
 def shared_stage(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Stage]:
     with implement_stage(tmp_path_factory.mktemp("implement")) as stage:
+        stage.begin_at_present()
         yield stage
 
 
 @pytest.fixture(scope="module")
-def begin(shared_stage: Stage) -> Callable[[], None]:
-    return shared_stage.keep()
-
-
-@pytest.fixture
-def stage(shared_stage: Stage, begin: Callable[[], None]) -> Stage:
-    begin()
-    return shared_stage
-
-
-@pytest.fixture(scope="module")
-def patch(shared_stage: Stage, begin: Callable[[], None], tmp_path_factory: pytest.TempPathFactory) -> str:
-    begin()
+def patch(shared_stage: Stage, tmp_path_factory: pytest.TempPathFactory) -> str:
+    shared_stage.reset()
     return work_of_agent(shared_stage, tmp_path_factory.mktemp("agent") / "tree")
 
 

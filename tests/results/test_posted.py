@@ -178,7 +178,7 @@ def shared_review_stage(tmp_path_factory: pytest.TempPathFactory) -> Iterator[St
 
 @pytest.fixture
 def reviewed(shared_review_stage: Stage) -> Stage:
-    shared_review_stage.server.reset()
+    shared_review_stage.reset()
     return shared_review_stage
 
 

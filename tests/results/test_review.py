@@ -40,16 +40,9 @@ BOT = "github-actions[bot]"
 
 
 @pytest.fixture(scope="module")
-def shared(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Stage]:
+def shared_stage(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Stage]:
     with review_stage(tmp_path_factory.mktemp("reviews")) as stage:
         yield stage
-
-
-@pytest.fixture
-def stage(shared: Stage) -> Stage:
-    shared.server.reset()
-    shared.server.faults.clear()
-    return shared
 
 
 def counts(receipt: Receipt) -> tuple[int, int, int, int]:

@@ -265,9 +265,8 @@ repositories:
 
 
 def test_a_pull_request_from_a_fork_stays_open_after_a_push(tmp_path: Path) -> None:
-    (tmp_path / "seed.yml").write_text(FORK)
     (tmp_path / "work").mkdir()
-    with staged(tmp_path / "sandbox", seed=tmp_path / "seed.yml") as stage:
+    with staged(tmp_path / "sandbox", seed=FORK) as stage:
         home = Git(stage.server, tmp_path / "work")
         home.clone("main")
         home.commit({"more.txt": "More\n"})

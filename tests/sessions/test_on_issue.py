@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 import shutil
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 import pytest
 from support.killing import kill_at
 from support.sessions import make_session, writer
-from support.stage import Stage, staged
+from support.stage import Stage
 
 from accord.core.errors import BrokenContract, Refused, Stopped
 from accord.sessions.folder import check_session, read_session, status_of
@@ -33,21 +33,6 @@ repositories:
     collaborators: {rita: write, tim: triage}
     issues: [{title: The work}, {title: Another}]
 """
-
-
-@pytest.fixture(scope="module")
-def shared(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Stage]:
-    folder = tmp_path_factory.mktemp("sandbox")
-    (folder / "seed.yml").write_text(SEED)
-    with staged(folder / "home", seed=folder / "seed.yml", rate_limits=None) as stage:
-        yield stage
-
-
-@pytest.fixture
-def stage(shared: Stage) -> Stage:
-    shared.server.faults.clear()
-    shared.server.reset()
-    return shared
 
 
 @pytest.fixture
@@ -192,8 +177,7 @@ def answers(stage: Stage, folder: Path) -> None:
 
 def prepared(stage: Stage, root: Path, act: Callable[[Stage, Path], None]) -> Path:
     """Start over; for answers, with questions on the issue and two comments that answer them."""
-    stage.server.faults.clear()
-    stage.server.reset()
+    stage.reset()
     shutil.rmtree(root, ignore_errors=True)
     folder = make_session(root, "DESIGN", mode="full")
     if act is answers:

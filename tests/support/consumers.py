@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-import json
-from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from collections.abc import Mapping, Sequence
+from contextlib import AbstractContextManager
 from pathlib import Path
 from typing import Any
 
@@ -46,15 +45,12 @@ def edited(files: Mapping[str, str]) -> dict[str, str]:
     return {**files, PLAN: plan, REVIEW: review, "README.md": "# Mine\n", ".github/workflows/own.yml": "name: Own\n"}
 
 
-@contextmanager
 def consumer_stage(
     directory: Path, files: Mapping[str, str], tokens: Sequence[Mapping[str, Any]] = (), **more: Any
-) -> Iterator[Stage]:
+) -> AbstractContextManager[Stage]:
     """A local GitHub with one consumer's repository."""
-    seed = directory / "seed.json"
-    seed.write_text(json.dumps({"tokens": [*tokens], "repositories": [{"name": CONSUMER, "files": files, **more}]}))
-    with staged(directory / "data", seed=seed) as stage:
-        yield stage
+    seed = {"tokens": [*tokens], "repositories": [{"name": CONSUMER, "files": files, **more}]}
+    return staged(directory / "data", seed=seed)
 
 
 def sync(stage: Stage, *, kit: Kit = SHIPPED, pin: Pin = NEW, **options: Any) -> SyncResult:

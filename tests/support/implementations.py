@@ -39,8 +39,7 @@ FAILED = "The test step failed. I tried twice; the cause is outside of the task'
 @contextmanager
 def implement_stage(folder: Path) -> Iterator[Stage]:
     """Open a stage with a little code, and one work item that is in progress."""
-    (folder / "seed.yml").write_text(SEED)
-    with staged(folder / "data", seed=folder / "seed.yml", rate_limits=None) as stage:
+    with staged(folder, seed=SEED, rate_limits=None) as stage:
         labels = ["task:implement", "status:in-progress", "priority:low", "complexity:low"]
         body = task_body(in_scope="- src/a.py")
         stage.send("POST", f"/repos/{stage.repository}/issues", title="Do the work", body=body, labels=labels)

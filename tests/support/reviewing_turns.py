@@ -9,7 +9,6 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
-import yaml
 from support.stage import Stage, staged
 
 from accord.github.markers import write_marker
@@ -69,12 +68,10 @@ SEED: dict[str, Any] = {
 @contextmanager
 def reviewed(folder: Path, *, is_short: bool = False) -> Iterator[Stage]:
     """Open the stage, its two changes merged; ``is_short`` leaves the thread out that has two pages."""
-    seed = folder / "seed.yml"
     document = copy.deepcopy(SEED)
     if is_short:
         del document["repositories"][0]["issues"][OPEN - 1]["threads"][3]
-    seed.write_text(yaml.safe_dump(document))
-    with staged(folder, seed=seed, rate_limits=None) as stage:
+    with staged(folder, seed=document, rate_limits=None) as stage:
         for number in (MERGED, CHAINED):
             stage.send("PUT", f"/repos/{stage.repository}/pulls/{number}/merge", merge_method="merge")
         yield stage

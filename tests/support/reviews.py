@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-import json
 import re
-from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import AbstractContextManager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -90,15 +88,11 @@ SEED = {
 }
 
 
-@contextmanager
-def review_stage(directory: Path, **settings: Any) -> Iterator[Stage]:
+def review_stage(directory: Path, **settings: Any) -> AbstractContextManager[Stage]:
     """Open a stage with pull requests of other people and of our own."""
     from support.stage import staged  # here, so that pure tests of reviews do without the sandbox
 
-    seed = directory / "seed.yml"
-    seed.write_text(json.dumps(SEED), encoding="utf-8")
-    with staged(directory / "data", seed=seed, **settings) as stage:
-        yield stage
+    return staged(directory, seed=SEED, **settings)
 
 
 def post(

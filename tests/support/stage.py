@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+import json
 import shutil
 import sqlite3
 import tempfile
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import closing, contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
@@ -40,6 +41,7 @@ class Stage:
     clock: ManualClock
     waits: list[tuple[float, str]]
     session: requests.Session
+    put_back: Callable[[], None] | None = field(default=None, repr=False)
 
     @property
     def repository(self) -> str:
@@ -66,6 +68,15 @@ class Stage:
             self.server.requests.clear()
 
         return put_back
+
+    def begin_at_present(self) -> None:
+        """Let ``reset`` return to what the local GitHub holds now instead of to its seed."""
+        self.put_back = self.keep()
+
+    def reset(self) -> None:
+        """Return to the beginning: data, faults, rate limits, the logs of requests and waits."""
+        (self.put_back or self.server.reset)()
+        self.waits.clear()
 
     def adapter(self, *, token: str = "", identity: str = "", max_wait: float = 100_000.0, repo: str = "") -> GitHub:
         access = Access(repo or self.repository, token or self.server.token, self.server.url, identity, max_wait)
@@ -123,10 +134,17 @@ class Stage:
 
 
 @contextmanager
-def staged(directory: Path, *, seed: Path | None = None, **settings: Any) -> Iterator[Stage]:
-    """Open a stage; every exchange on it is held against GitHub's OpenAPI description."""
+def staged(directory: Path, *, seed: Mapping[str, Any] | str = "", **settings: Any) -> Iterator[Stage]:
+    """Open a stage, with a seed or its YAML; every exchange on it is held against GitHub's OpenAPI description."""
+    directory.mkdir(parents=True, exist_ok=True)
+    path = directory / "seed.yml"
+    path.write_text(seed if isinstance(seed, str) else json.dumps(seed), encoding="utf-8")
     clock = ManualClock(START)
     settings.setdefault("search_lag_seconds", 300.0)
     chosen = SandboxSettings(clock=clock, **settings)
-    with serving(directory, seed=seed, settings=chosen) as server, conforming(server), requests.Session() as session:
+    with (
+        serving(directory, seed=path if seed else None, settings=chosen) as server,
+        conforming(server),
+        requests.Session() as session,
+    ):
         yield Stage(server, clock, [], session)

@@ -9,7 +9,6 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-import yaml
 from support.stage import Stage, staged
 
 from accord.loops import run
@@ -182,5 +181,4 @@ class Turns:
 
 def opened(folder: Path, limits: RateLimits | None = None, **pull: Any) -> AbstractContextManager[Stage]:
     """Open a stage with a pull request that differs from the common one by these parts."""
-    (folder / "seed.yml").write_text(yaml.safe_dump(seed(**pull)))
-    return staged(folder / "home", seed=folder / "seed.yml", rate_limits=limits)
+    return staged(folder, seed=seed(**pull), rate_limits=limits)

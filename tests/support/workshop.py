@@ -73,16 +73,13 @@ class Workshop:
 
 @pytest.fixture(scope="package")
 def runner_stage(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Stage]:
-    folder = tmp_path_factory.mktemp("runner")
-    (folder / "seed.yml").write_text(SEED)
-    with staged(folder / "data", seed=folder / "seed.yml", rate_limits=None) as stage:
+    with staged(tmp_path_factory.mktemp("runner"), seed=SEED, rate_limits=None) as stage:
         yield stage
 
 
 @pytest.fixture
 def workshop(runner_stage: Stage, tmp_path: Path) -> Workshop:
-    runner_stage.server.reset()
-    runner_stage.server.requests.clear()
+    runner_stage.reset()
     return Workshop(runner_stage, tmp_path)
 
 
