@@ -262,14 +262,18 @@ def is_json(text: bytes) -> bool:
     return True
 
 
-LINK_OUT = "This link leads out of the repository. Replace it with a file, or remove it."
+LINK_OUT = Finding(
+    "file-unreadable",
+    "This link leads out of the repository.",
+    hint="Replace it with a file, or remove it.",
+)
 
 
 def read_inside(root: Path, path: str) -> bytes:
     """Read a file of the repository. Raises BrokenContract for a link that leads out of it and for an OSError."""
     file = root / path
     if not is_inside(root, file):
-        raise BrokenContract.of(Finding("file-unreadable", LINK_OUT))
+        raise BrokenContract.of(LINK_OUT)
     try:
         with file.open("rb") as stream:
             return stream.read(MAX_BYTES + 1)

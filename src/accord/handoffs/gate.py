@@ -136,6 +136,9 @@ def verdict_of(judged: GateVerdict, redact: Redactor) -> CommitVerdict:
     return CommitVerdict(CHECK_NAME, judged.is_open, status_line(title), summary or title, mark)
 
 
+_OWN = "Name the work item of this pull request, or correct its handoff."
+
+
 def _ownership_findings(handoff: Handoff, pull: Pull) -> Iterator[Finding]:
     """Find signs that the handoff is cancelled or belongs to another branch or pull request."""
     workflow = handoff.metadata.workflow or TaskWorkflow()
@@ -148,10 +151,10 @@ def _ownership_findings(handoff: Handoff, pull: Pull) -> Iterator[Finding]:
     if branch and (branch != pull.head_branch or not is_from_here):
         where = pull.head_branch if is_from_here else f"{pull.head_repository}:{pull.head_branch}"
         message = f"The handoff belongs to the branch {branch} of this repository, not to {where}."
-        yield Finding("handoff-of-another", message, "/metadata/workflow/branchName")
+        yield Finding("handoff-of-another", message, "/metadata/workflow/branchName", hint=_OWN)
     if url and url.rstrip("/") != pull.url.rstrip("/"):
         message = f"The handoff belongs to {url}, not to {pull.url}."
-        yield Finding("handoff-of-another", message, "/metadata/workflow/pullRequestUrl")
+        yield Finding("handoff-of-another", message, "/metadata/workflow/pullRequestUrl", hint=_OWN)
 
 
 EVENT = "accord-handoff"

@@ -62,7 +62,7 @@ def kit_check(root: Path) -> DoctorCheck:
         kit = shipped_kit()
         plan = plan_folder(root, kit, Pin(manifest.commit, kit.version))
     except AccordError as error:
-        return DoctorCheck("kit", PLACE, [(PLACE, Finding("kit-unreadable", str(error)))])
+        return DoctorCheck("kit", PLACE, [(PLACE, Finding("kit-unreadable", error.message, hint=error.hint))])
     behind = [file for file in plan.files if file.is_change or file.action is Action.CONFLICT]
     findings = []
     for file in behind:

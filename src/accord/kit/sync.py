@@ -130,8 +130,8 @@ def read_repositories(raw: bytes) -> list[str]:
     document = read_yaml(raw)
     names = document.value
     if not isinstance(names, list) or not names:
-        message = "The file must be a list of repositories, written OWNER/NAME."
-        raise BrokenContract(message, findings=[Finding("schema", message, line=1)])
+        message = "The file is not a list of repositories."
+        raise BrokenContract.of(Finding("schema", message, line=1, hint="Write a line `- OWNER/NAME` for each."))
     findings = [
         Finding("schema", f"{name!r:.80} is not a repository.", pointer(i), hint="Write it as OWNER/NAME.")
         for i, name in enumerate(names)

@@ -226,7 +226,7 @@ def verdict_findings(verdict: Verdict) -> list[Finding]:
         message = "The verdict is `fail`, though it marks no criterion as not met."
     else:
         return []
-    return [Finding("verdict-inconsistent", message, "/verdict")]
+    return [Finding("verdict-inconsistent", message, "/verdict", hint="Correct the verdict or the criterion.")]
 
 
 def _first_facts(context: LoopContext, pull: Pull) -> dict[str, Any]:

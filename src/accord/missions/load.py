@@ -89,8 +89,9 @@ def _read_line(line: bytes, number: int, events: list[StatusEvent], problems: di
         hint = "Restore it from git, or remove it."
         problems.setdefault("", []).append(Finding("event-invalid", message, line=number, hint=hint))
     except BrokenContract as broken:
-        message = f"The line is not an event. {broken.findings[0].path}: {broken.findings[0].text}"
-        problems.setdefault(wp_id, []).append(Finding("event-invalid", message, line=number))
+        first = broken.findings[0]
+        message = f"The line is not an event. {first.path}: {first.message}"
+        problems.setdefault(wp_id, []).append(Finding("event-invalid", message, line=number, hint=first.hint))
 
 
 def _distinct(events: Iterable[StatusEvent]) -> tuple[StatusEvent, ...]:

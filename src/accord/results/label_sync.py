@@ -85,8 +85,8 @@ def parse_labels(raw: bytes) -> tuple[LabelEntry, ...]:
     """Read a label file. Raises BrokenContract with every finding, each on its line."""
     document = read_yaml(raw)
     if not isinstance(document.value, list):
-        message = "A label file is a list of labels, each with name, description and color."
-        raise BrokenContract.of(Finding("schema", message, line=1))
+        hint = "Write a line `- {name: NAME, description: TEXT, color: 'RRGGBB'}` for each."
+        raise BrokenContract.of(Finding("schema", "The file is not a list of labels.", line=1, hint=hint))
     try:
         entries = read_shape(_LabelFile, document.value).root
         findings = tuple(_repeated_names(entries))

@@ -270,7 +270,7 @@ class _FinishedRun:
 
 
 def _invalid_patch(message: str) -> BrokenContract:
-    return BrokenContract.of(Finding("patch-invalid", message))
+    return BrokenContract.of(Finding("patch-invalid", message, hint="Run the agent again."))
 
 
 def _publication_warnings(published: Published, ref: str, *, dry_run: bool) -> tuple[str, ...]:

@@ -292,7 +292,7 @@ def patch_stats(patch: bytes) -> list[FileStat]:
     if done.returncode:
         reason = " ".join(done.stderr.decode("utf-8", "replace").replace("error: ", "").split())
         message = f"Git cannot read the patch of the run: {reason[:_GIT_MESSAGE_CHARS]}"
-        raise BrokenContract.of(Finding("patch-invalid", message))
+        raise BrokenContract.of(Finding("patch-invalid", message, hint="Run the agent again."))
     return _numstat(done.stdout)
 
 

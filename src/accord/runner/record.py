@@ -68,10 +68,8 @@ def read_record(run_dir: Path) -> RunRecord:
             return RunRecord.model_validate_json(file.read())
     except (OSError, ValidationError) as error:
         problem = "is missing" if isinstance(error, OSError) else "was not written by `accord run`"
-        raise BrokenContract.of(
-            Finding("run-record", f"{run_dir / RECORD} {problem}."),
-            hint="Pass the folder that `accord run` wrote. The agent's job may have ended before it wrote one.",
-        ) from None
+        hint = "Pass the folder that `accord run` wrote. The agent's job may have ended before it wrote one."
+        raise BrokenContract.of(Finding("run-record", f"{run_dir / RECORD} {problem}.", hint=hint)) from None
 
 
 def open_regular(path: Path) -> IO[bytes]:

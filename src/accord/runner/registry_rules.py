@@ -64,7 +64,7 @@ def _agent_findings(agent: Agent) -> Iterator[Finding]:
         try:
             path_patterns([pattern])
         except WrongUsage as error:
-            yield Finding("pattern-invalid", str(error), pointer("state_files", i))
+            yield Finding("pattern-invalid", error.message, pointer("state_files", i), hint=error.hint)
 
 
 def _unknown_keys(part: Registry | Agent) -> Iterator[Finding]:
@@ -112,7 +112,9 @@ def _secret_findings(agent: Agent) -> Iterator[Finding]:
                 yield Finding("secret-undeclared", message, f"/{key}/{i}", hint=hint)
     for name, delivery in agent.secret_delivery.items():
         if (delivery.variable is None) == (delivery.file is None):
-            yield Finding("delivery-unclear", "Set either `variable` or `file`.", f"/secret_delivery/{name}")
+            message = "The delivery of this secret names both a variable and a file, or neither."
+            hint = "Set either `variable` or `file`."
+            yield Finding("delivery-unclear", message, f"/secret_delivery/{name}", hint=hint)
 
 
 def _path_findings(agent: Agent) -> Iterator[Finding]:

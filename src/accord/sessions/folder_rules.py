@@ -98,7 +98,8 @@ def _tasks_by_state(session: Session, status: SessionStatus, tasks: SessionTasks
         yield warning("tasks-early", message, "/status.json/current_state", hint=hint)
     if state in ("INTEGRATE", "RELEASE", "DONE", "FIX_BUILD") and unfinished:
         message = f"The session is in {state}, but these tasks are not completed: {', '.join(unfinished)}."
-        yield Finding("tasks-open", message, "/status.json/current_state")
+        hint = "Complete them, or move the session back to IMPLEMENT_LOOP."
+        yield Finding("tasks-open", message, "/status.json/current_state", hint=hint)
 
 
 def _counted_tasks(status: SessionStatus, tasks: SessionTasks) -> Iterator[Finding]:

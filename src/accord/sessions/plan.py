@@ -192,7 +192,9 @@ def _encoded(text: str) -> bytes:
 def _not_by(role: str, name: str, owners: frozenset[str]) -> Finding:
     if role not in ROLES:
         return role_unknown(role)
-    return Finding("role-forbidden", f"Only {' or '.join(sorted(owners))} writes {name}, not {role}.")
+    names = sorted(owners)
+    hint = f"Pass `--role {names[0]}` if you act for it."
+    return Finding("role-forbidden", f"Only {' or '.join(names)} writes {name}, not {role}.", hint=hint)
 
 
 def facts_of(session: Session, *, task: str = "", reopens: bool = False) -> SessionFacts:

@@ -81,7 +81,7 @@ def with_questions(session: Session, questions: Sequence[UserQuestion], *, now: 
     status = status_of(session)
     state = status.current_state
     if state in ("BLOCKED", "DONE"):
-        raise _refused("ask-state", f"Questions cannot be asked in {state}. Return to a working state first.")
+        raise _refused("ask-state", f"Questions cannot be asked in {state}.", "Return to a working state first.")
     context = working_state(status)
     for question in questions:
         wanted = question.decision_id or _number_of_same(value, question) or _next_number(value)
@@ -91,9 +91,9 @@ def with_questions(session: Session, questions: Sequence[UserQuestion], *, now: 
         if known := _record(value, wanted):
             if known["status"] == "pending" and known["question"] == question.full_text:
                 continue
-            raise _refused("decision-repeated", f"{wanted} was asked already. Omit the id to get a new one.")
+            raise _refused("decision-repeated", f"{wanted} was asked already.", "Omit the id to get a new one.")
         if wanted != _next_number(value):
-            raise _refused("decision-order", f"The next id is {_next_number(value)}. Omit the id to get it.")
+            raise _refused("decision-order", f"The next id is {_next_number(value)}.", "Omit the id to get it.")
         category = question.category.strip().lower()
         value["user_decisions"].append(_pending_record(wanted, question.full_text, context, now, category=category))
     if state in GATE_OF or state == "ASK_USER":
@@ -114,12 +114,12 @@ def _ask_gate(session: Session, value: Record, gate_id: str, question: UserQuest
         return
     if gate_id == APPROVE_DESIGN and is_change_request(entry.get("answer") or ""):
         if status_of(session).correction_status != "completed":
-            raise _refused("correction-open", "The design is not corrected yet. Run `accord session resume` first.")
+            raise _refused("correction-open", "The design is not corrected yet.", "Run `accord session resume` first.")
         if entry["answer"] not in [line.answer for line in session.history]:
-            message = "The answer is not in approve-design-history.jsonl. Add it before you ask again."
-            raise _refused("history-missing", message)
+            message = "The answer is not in approve-design-history.jsonl."
+            raise _refused("history-missing", message, "Add it before you ask again.")
     elif passes_gate(gate_id, entry.get("answer") or ""):
-        raise _refused("gate-decided", f"{gate_id} is already answered: {entry['answer']}. Continue the session.")
+        raise _refused("gate-decided", f"{gate_id} is already answered: {entry['answer']}.", "Continue the session.")
     _ask_again(session, entry, question.full_text, now=now)
 
 
@@ -194,13 +194,13 @@ def normalize_answer(decision_id: str, text: str) -> str:
     """Return an answer as it is recorded. Raises BrokenContract when it does not answer this question."""
     text = text.strip()
     if not text:
-        raise _refused("answer-empty", f"The answer to {decision_id} is empty. Ask again.")
+        raise _refused("answer-empty", f"The answer to {decision_id} is empty.", "Ask again.")
     if decision_id == REVIEW_STRATEGY:
         for name, words in (("per-batch", _PER_BATCH), ("single-final", _SINGLE_FINAL)):
             if words.fullmatch(re.sub(r"[\s_-]+", " ", text.lower()).rstrip(".! ")):
                 return name
     if problem := gate_answer_problem(decision_id, text):
-        raise _refused("gate-answer", f"The answer to {decision_id} must {problem}. Ask again.")
+        raise _refused("gate-answer", f"The answer to {decision_id} must {problem}.", "Ask again.")
     return text
 
 
@@ -209,17 +209,17 @@ def with_closed_question(
 ) -> Record:
     """Return the status with a cancelled or skipped question; a cancelled gate blocks the session."""
     if not reason.strip():
-        raise _refused("reason-missing", f"No reason given. Say with `--reason` why the question is {how}.")
+        raise _refused("reason-missing", "No reason given.", f"Say with `--reason` why the question is {how}.")
     value = status_value(session)
     entry = _known_record(value, decision_id)
     if entry["status"] == how and entry.get("resolution_reason") == reason.strip():
         return value
     _check_pending(entry)
     if how == "skipped" and needs_answer(decision_id, entry.get("category")):
-        raise _refused("decision-mandatory", f"{decision_id} cannot be skipped. The user answers or cancels it.")
+        raise _refused("decision-mandatory", f"{decision_id} cannot be skipped.", "The user answers or cancels it.")
     if how == "cancelled" and is_about_security(entry.get("category")) and is_silence(reason):
-        message = "A question about security cannot be cancelled for lack of an answer. Ask it again."
-        raise _refused("security-cancelled", message)
+        message = "A question about security cannot be cancelled for lack of an answer."
+        raise _refused("security-cancelled", message, "Ask it again.")
     entry.update(status=how, resolved_at=timestamp(now), resolution_reason=reason.strip())
     if decision_id in GATES:
         is_blocked = value["current_state"] == "BLOCKED"
@@ -320,7 +320,7 @@ def _known_record(value: Mapping[str, Any], decision_id: str) -> Record:
     if entry is None:
         known = [entry["decision_id"] for entry in value["user_decisions"]]
         hint = did_you_mean(decision_id, known) or f"The questions are: {', '.join(known) or 'none'}."
-        raise _refused("decision-unknown", f"Unknown question `{decision_id}`. {hint}")
+        raise _refused("decision-unknown", f"Unknown question `{decision_id}`.", hint)
     return entry
 
 
@@ -351,5 +351,5 @@ def _next_number(value: Mapping[str, Any]) -> str:
     return f"UD-{max((int(match.group(1)) for match in found if match), default=0) + 1}"
 
 
-def _refused(code: str, message: str) -> Exception:
-    return refuse("The question protocol forbids it.", Finding(code, message))
+def _refused(code: str, message: str, hint: str = "") -> Exception:
+    return refuse("The question protocol forbids it.", Finding(code, message, hint=hint))

@@ -183,8 +183,9 @@ def output_findings(output: AgentOutput, role: str = "") -> list[Finding]:
         found.append(warning("status-role-unknown", message, "/status", hint=hint))
     elif only and role != only:
         own = "".join(f"{status}, " for status, other in STATUS_OF_ONE_ROLE.items() if other == role)
-        message = f"Only {only} returns {output.status}. {role} returns OK, {own}BLOCKED or FAIL."
-        found.append(Finding("status-of-other-role", message, "/status"))
+        message = f"Only {only} returns {output.status}, not {role}."
+        hint = f"Return OK, {own}BLOCKED or FAIL."
+        found.append(Finding("status-of-other-role", message, "/status", hint=hint))
     if len(_SENTENCE_END.findall(output.summary)) > 3:
         found.append(
             warning("summary-long", "The summary has more than three sentences.", "/summary", hint="Shorten it.")

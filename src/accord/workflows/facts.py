@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 from accord.core.errors import BrokenContract
-from accord.core.findings import Finding, has_errors, with_lines
+from accord.core.findings import has_errors, with_lines
 from accord.core.kinds import KINDS, read_shape
 from accord.files.store import LINK_OUT, is_inside, read_inside
 from accord.files.yaml import read_mapping
@@ -65,7 +65,7 @@ def _read_workflows(root: Path, files: RepositoryFiles) -> dict[str, Workflow]:
     workflows: dict[str, Workflow] = {}
     folder = root / WORKFLOWS
     if not is_inside(root, folder):
-        files.unreadable.append((WORKFLOWS, Finding("file-unreadable", LINK_OUT)))
+        files.unreadable.append((WORKFLOWS, LINK_OUT))
         return workflows
     for file in sorted(folder.glob("*.y*ml")):
         path = file.relative_to(root).as_posix()
