@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from accord.runner.isolation import Confinement, Container
+from accord.runner.isolation import Confinement, Container, choose_confinement
 from accord.runner.process import Program, ProgramEnd, StopSignals, run_program
 from accord.text.redaction import redactor_for
 
@@ -45,9 +45,10 @@ in_container_too = pytest.mark.parametrize("run", ["", "container"], indirect=Tr
 def run(tmp_path: Path, request: pytest.FixtureRequest) -> Callable[..., Ran]:
     confinement = Confinement()
     if getattr(request, "param", ""):
-        confinement = Confinement(container=Container(str(tmp_path), (str(tmp_path),)))
-        if confinement.problem():
-            pytest.skip("this machine allows no namespaces")
+        container = Container(str(tmp_path), (str(tmp_path),))
+        confinement, problem = choose_confinement(container, {"GITHUB_ACTIONS": "true"}, is_required=False)
+        if problem:
+            pytest.skip(problem)
 
     def run_script(
         script: str,
@@ -141,11 +142,12 @@ RUNS = """
 import os, sys
 from pathlib import Path
 from accord.text.redaction import Redactor
-from accord.runner.isolation import Confinement, Container
+from accord.runner.isolation import Confinement, Container, choose_confinement
 from accord.runner.process import Program, StopSignals, run_program
 place = Path(sys.argv[1])
 container = Container(str(place), writable=(str(place),))
-ways = {"no rights": Confinement(), "sudo": None, "container": Confinement(container=container)}
+inside, _ = choose_confinement(container, {"GITHUB_ACTIONS": "true"}, is_required=False)
+ways = {"no rights": Confinement(), "sudo": None, "container": inside}
 run_program(
     Program([sys.executable, "-c", sys.argv[2]], place, {"PATH": os.environ["PATH"]}, confinement=ways[sys.argv[3]]),
     stdout=place / "out", stderr=place / "err", redactor=Redactor(), show=lambda _: None,

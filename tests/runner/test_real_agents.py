@@ -105,6 +105,7 @@ def started(bench: Bench, name: str, *answers: Answer, more: Sequence[str] = ())
         arguments = ["--agent", name, "--prompt-file", "prompt.md", "--install-dir", str(INSTALLED), *cli.options]
         arguments += ["--registry", bench.registry({"agents": {name: entry}}), *more]
         job = {key: value.replace("URL", served.url) for key, value in cli.job.items()}
+        job["GITHUB_ACTIONS"] = "true"  # in a container, as in a job
         with bench.start(*arguments, job=job) as process:
             yield process, served
 
