@@ -70,6 +70,20 @@ def test_a_host_is_not_an_address(accord: Accord) -> None:
     assert "`https://img.test/` is not a host." in ended.err
 
 
+@pytest.mark.parametrize("how", ["option", "variable", "both"])
+def test_the_words_of_other_bots_are_broken(
+    how: str, accord: Accord, stage: Stage, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("ACCORD_BREAK_WORDS", {"variable": "recheck,bors r+", "both": "recheck"}.get(how, ""))
+    given = {"option": ["--break-words", "bors r+, recheck"], "both": ["--break-words", "bors r+"]}.get(how, [])
+    file = accord.file("plan.json", plan(task("a", body=task_body(context="Say `bors r+`, not recheck."))))
+    done = accord.document("apply", file, *given)
+    (issue,) = stage.issues()
+    assert "Say `b\u2060ors r+`, not r\u2060echeck." in issue["body"]
+    assert done["sanitised"] == {"commands": 2}
+    assert accord.document("apply", file, *given)["outcome"] == "unchanged"
+
+
 BUSY = Fault("secondary-403", nth=1, method="POST", seconds=500, times=99)
 
 

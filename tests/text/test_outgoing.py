@@ -12,6 +12,7 @@ from support.innocent import INNOCENT
 from support.plans import task_body
 from support.renderer import complaints
 
+from accord.text.cutting import cut
 from accord.text.hidden import GUARD, as_seen, strip_hidden
 from accord.text.redaction import Redactor, redactor_for
 from accord.text.sanitise import KINDS, Sanitised, _round, _settled, sanitise, sanitise_line, sanitise_plain
@@ -444,3 +445,35 @@ def test_many_small_things_are_each_broken() -> None:
     result = clean(text)
     assert result.text == f"@{GUARD}a f{GUARD}ixes #1 &lt;x>\n\n" * 4_000
     assert result.counts == {"mentions": 4_000, "closing-keywords": 4_000, "html": 4_000}
+
+
+CHOSEN = redactor_for({"ACCORD_BREAK_WORDS": "bors r+, recheck,@claude\n/retest "})
+BROKEN = {
+    "in prose": ("Please bors  r+ and ReCheck.", "Please b·ors  r+ and R·eCheck."),
+    "in code": ("`@claude go`\n\n```\nrecheck\n```", "`@·claude go`\n\n```\nr·echeck\n```"),
+    "in a link": ("[recheck](https://h.test/recheck)", "[r·echeck](https://h.test/recheck)"),
+    "within a line": ("Say /retest and @claude.", "Say /·retest and @·claude."),
+    "in other words": ("rechecks, src/retest, x-recheck", "rechecks, src/retest, x-recheck"),
+}
+
+
+@pytest.mark.parametrize(("text", "posted"), BROKEN.values(), ids=BROKEN)
+def test_the_words_of_a_repository_s_bots_are_broken(text: str, posted: str) -> None:
+    result = sanitise(text, secrets=CHOSEN)
+    assert result.text == posted.replace("·", GUARD)
+    assert bool(result.counts) is (text != posted)
+    assert sanitise(result.text, secrets=CHOSEN) == Sanitised(result.text, {})
+
+
+def test_the_words_of_a_repository_s_bots_are_broken_in_titles_and_commits() -> None:
+    for clean in (sanitise_line, sanitise_plain):
+        result = clean("bors r+ `recheck`", secrets=CHOSEN)
+        assert result == Sanitised(f"b{GUARD}ors r+ `r{GUARD}echeck`", {"commands": 2})
+        assert clean(result.text, secrets=CHOSEN) == Sanitised(result.text, {})
+
+
+def test_a_text_with_broken_words_is_cut_between_lines() -> None:
+    text = sanitise("recheck it\n\n" * 10, secrets=CHOSEN).text
+    head, tail = cut(text, 60)
+    assert head + tail == text
+    assert head.endswith("\n\n")

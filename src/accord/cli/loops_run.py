@@ -97,7 +97,7 @@ def _context(options: LoopOptions, connection: Connection, run_dir: Path) -> Loo
         run_id=os.environ.get("GITHUB_RUN_ID") or local_id,
         agents=registry.enabled_agents(options.agent),
         clock=SystemClock(),
-        redact=redactor_for(os.environ, hosts=registry.allowed_hosts),
+        redact=redactor_for(os.environ, hosts=registry.allowed_hosts, words=registry.break_words),
         token=token_facts(os.environ),
         minutes=options.max_runtime_minutes,
         bots=tuple(registry.review_bots),

@@ -136,6 +136,22 @@ _allowed_hosts = click.option(
     callback=_allow_hosts,
     help="Hosts that images in posted texts may come from.",
 )
+
+
+def _break_words(_ctx: click.Context, _param: click.Parameter, value: str) -> None:
+    """Add words to ``ACCORD_BREAK_WORDS``."""
+    if value:
+        os.environ["ACCORD_BREAK_WORDS"] = f"{os.environ.get('ACCORD_BREAK_WORDS', '')},{value}"
+
+
+_broken_words = click.option(
+    "--break-words",
+    default="",
+    metavar="WORDS",
+    expose_value=False,
+    callback=_break_words,
+    help="Bots' commands to break in posted texts, such as `bors r+`.",
+)
 _max_wait = click.option(
     "--max-wait",
     type=click.IntRange(min=0),
@@ -148,7 +164,7 @@ _max_wait = click.option(
 repository_options = together(_repo, _sandbox, _identity, _max_wait)
 """Options of a command that writes to one repository."""
 
-posting_options = together(_repo, _sandbox, _identity, _allowed_hosts, _max_wait)
+posting_options = together(_repo, _sandbox, _identity, _allowed_hosts, _broken_words, _max_wait)
 """Options of a command that posts texts in one repository."""
 
 reading_options = together(_repo, _sandbox, _max_wait)

@@ -137,6 +137,7 @@ class Registry(BaseModel):
     keepalive_marker_prefix: str | None = Field(None, description="Kept for other tools.")
     review_bots: list[Word] = Field([], description="Logins of bots whose review threads an agent answers.")
     allowed_hosts: list[Word] = Field([], description="Hosts that images in texts of the loops may come from.")
+    break_words: list[Word] = Field([], description="Commands of bots to break in texts of the loops, such as bors r+.")
     agents: dict[str, Agent] = Field(description="The agents by name.")
 
     def agent(self, name: str) -> Agent:

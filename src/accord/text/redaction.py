@@ -174,11 +174,12 @@ class Secret:
 class Redactor:
     """Replaces secrets by ``[redacted: kind]``. ``values`` are known secrets, longest first; never printed.
 
-    ``image_hosts`` are the hosts that images in posted texts may come from.
+    ``image_hosts`` are the hosts that images in posted texts may come from, ``words`` those that posted texts break.
     """
 
     values: tuple[str, ...] = ()
     image_hosts: tuple[str, ...] = GITHUB_HOSTS
+    words: tuple[str, ...] = ()
 
     def __repr__(self) -> str:
         return f"Redactor({len(self.values)} known values)"
@@ -314,11 +315,17 @@ def is_secret_name(name: str) -> bool:
     return _SECRET_NAME.search(name) is not None
 
 
-def redactor_for(environment: Mapping[str, str], *, certain: Iterable[str] = (), hosts: Iterable[str] = ()) -> Redactor:
+def redactor_for(
+    environment: Mapping[str, str],
+    *,
+    certain: Iterable[str] = (),
+    hosts: Iterable[str] = (),
+    words: Iterable[str] = (),
+) -> Redactor:
     """Know the secrets of this process: the values of variables whose names say that they hold one.
 
     Variables named in ``certain`` surely do, whatever their names or values look like. Images may come from ``hosts``,
-    too.
+    too. Posted texts break ``words`` and those of ``ACCORD_BREAK_WORDS``, which commas or line ends separate.
     """
     declared = frozenset(certain)
     values = {
@@ -327,7 +334,9 @@ def redactor_for(environment: Mapping[str, str], *, certain: Iterable[str] = (),
         if name in declared or (is_secret_name(name) and not value.startswith("/"))
         for form in _forms(value.strip())
     }
-    return Redactor(tuple(sorted(values, key=len, reverse=True)), allowed_hosts(environment, hosts))
+    given = (*re.split(r"[,\n]", environment.get("ACCORD_BREAK_WORDS", "")), *words)
+    broken = tuple(dict.fromkeys(filter(None, map(str.strip, given))))
+    return Redactor(tuple(sorted(values, key=len, reverse=True)), allowed_hosts(environment, hosts), broken)
 
 
 def _forms(secret: str) -> Iterator[str]:

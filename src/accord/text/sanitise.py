@@ -25,7 +25,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from accord.text.edits import IMITATION, page_edits
-from accord.text.hidden import hidden_runs, in_place_of, invisible_runs, strip_hidden, without_escapes
+from accord.text.hidden import GUARD, hidden_runs, in_place_of, invisible_runs, strip_hidden, without_escapes
 from accord.text.html import closing_tags
 from accord.text.markdown import in_fence, is_fenced
 from accord.text.redaction import Redactor, Secret, merge_overlaps, without_secrets
@@ -35,6 +35,7 @@ from accord.text.words import (
     Replacement,
     View,
     address_edits,
+    chosen_words,
     command_edits,
     is_plain,
     keyword_edits,
@@ -85,7 +86,7 @@ class Sanitised:
 
 def sanitise(text: str, *, secrets: Redactor) -> Sanitised:
     """Make Markdown fit to be posted as a body or a comment."""
-    if is_plain(text) and not _secrets_in(text, secrets):
+    if is_plain(text) and not secrets.words and not _secrets_in(text, secrets):
         return Sanitised(text, {})
     return _settled(text, secrets, _round, _as_code)
 
@@ -109,8 +110,11 @@ def _settled(
     once: Callable[[str, Redactor], tuple[str, Counter[str]]],
     give_up: Callable[[str], str],
 ) -> Sanitised:
+    given = text
     text, unsendable = _UNSENDABLE.subn("", text)
     counts = Counter(hidden=unsendable)
+    if secrets.words:
+        text = chosen_words(secrets.words).sub(lambda hit: hit[0][0], text)
     for _ in range(_ROUNDS):
         changed, found = once(text, secrets)
         if changed == text:
@@ -120,6 +124,11 @@ def _settled(
     else:
         text = give_up(text)
         counts["unreadable"] += 1
+    if secrets.words:
+        broken = chosen_words(secrets.words).sub(lambda hit: hit[0][0] + GUARD, text)
+        counts["commands"] += broken.count(GUARD) - text.count(GUARD)
+        if (text := broken) == given:
+            return Sanitised(text, {})
     return Sanitised(text, {kind: counts[kind] for kind in KINDS if counts[kind]})
 
 

@@ -12,6 +12,7 @@ from __future__ import annotations
 import html
 import re
 from bisect import bisect_right
+from functools import cache
 from html.entities import html5
 from itertools import accumulate
 from typing import TYPE_CHECKING, NamedTuple
@@ -185,6 +186,18 @@ def skip_edits(content: str) -> Iterator[Edit]:
 def without_skips(content: str) -> str:
     """Return a text that keeps no checks from running when it becomes a commit message."""
     return View(content, [Replacement(edit.start, edit.end, edit.new) for edit in skip_edits(content)]).text
+
+
+@cache
+def chosen_words(words: tuple[str, ...]) -> re.Pattern[str]:
+    """Return a pattern for words of a repository's own bots, whole or broken; its group is what follows the guard."""
+    found = []
+    for word in sorted(words, key=len, reverse=True):
+        first, rest = re.escape(word[0]), r"\s+".join(map(re.escape, word[1:].split()))
+        gap = r"\s+" if word[1:2].isspace() else ""
+        end = r"(?!\w)" if word[-1].isalnum() else ""
+        found.append(rf"(?<![\w./=-]){first}{GUARD}?(?={gap}{rest}{end})")
+    return re.compile("|".join(found), re.IGNORECASE)
 
 
 def address_edits(content: str, holes: Sequence[Replacement]) -> Iterator[Edit]:
