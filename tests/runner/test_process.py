@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import shutil
 import subprocess
 import sys
 import time
@@ -15,7 +16,7 @@ import pytest
 
 from accord.runner.isolation import Confinement, Container, choose_confinement
 from accord.runner.process import Program, ProgramEnd, StopSignals, run_program
-from accord.text.redaction import redactor_for
+from accord.text.redaction import Redactor, redactor_for
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -240,3 +241,19 @@ def test_a_full_disk_ends_the_program_and_is_reported(run: Callable[..., Ran]) -
 def test_a_program_can_gain_no_privileges(run: Callable[..., Ran]) -> None:
     ran = run("print(next(line for line in open('/proc/self/status') if line.startswith('NoNewPrivs')))")
     assert ran.out.split() == [b"NoNewPrivs:", b"1"]
+
+
+@linux
+def test_a_program_starts_with_the_usual_signals(tmp_path: Path) -> None:
+    """Python ignores SIGPIPE, and a program that it starts would do the same."""
+    cat = shutil.which("cat") or "cat"
+    run_program(
+        Program([cat, "/proc/self/status"], tmp_path, {}),
+        stdout=tmp_path / "out",
+        stderr=tmp_path / "err",
+        redactor=Redactor(),
+        show=lambda _: None,
+        stop=StopSignals(),
+        limit_seconds=20,
+    )
+    assert "SigIgn:\t0000000000000000" in (tmp_path / "out").read_text()
