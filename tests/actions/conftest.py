@@ -5,18 +5,13 @@ from __future__ import annotations
 import fcntl
 import os
 import subprocess
-from typing import TYPE_CHECKING
+from collections.abc import Iterator
+from pathlib import Path
 
 import pytest
 from support.act import CONSUMER, Bench, make_consumer, publish, stand_ins
 
-from accord_sandbox.server import serving
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
-    from pathlib import Path
-
-    from accord_sandbox.server import RunningSandbox
+from accord_sandbox.server import RunningSandbox, serving
 
 PLANTED = [f"{name}.py" for name in ("pip", "sitecustomize", "uv", "venv")]
 """Files of a workspace that must not become part of the set-up."""

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from typing import TYPE_CHECKING
+from pathlib import Path
 
 import pytest
 import requests
@@ -17,9 +17,6 @@ from accord.handoffs.plan import decide_patch
 from accord.handoffs.store import HandoffStore
 from accord_sandbox.planting import INSTALLATION_TOKEN
 from accord_sandbox.server import serving
-
-if TYPE_CHECKING:
-    from pathlib import Path
 
 pytestmark = pytest.mark.unmeasured
 

@@ -3,19 +3,16 @@
 from __future__ import annotations
 
 import json
-from typing import TYPE_CHECKING, Any
+from pathlib import Path
+from typing import Any
 
 import pytest
 from support.act import CHECKOUT, Bench, Run
 from support.plans import plan, task
 
 from accord_sandbox.planting import INSTALLATION_TOKEN
+from accord_sandbox.server import RunningSandbox
 from accord_sandbox.show import document
-
-if TYPE_CHECKING:
-    from pathlib import Path
-
-    from accord_sandbox.server import RunningSandbox
 
 pytestmark = pytest.mark.unmeasured
 

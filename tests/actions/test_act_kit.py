@@ -7,7 +7,8 @@ from __future__ import annotations
 
 import base64
 import json
-from typing import TYPE_CHECKING, Any
+from pathlib import Path
+from typing import Any
 
 import pytest
 import requests
@@ -15,9 +16,6 @@ from support.act import CONSUMER, PUBLISHED, Bench, job_token, job_tokens, workf
 from support.consumers import OLD, PLAN, installed, older_kit
 
 from accord_sandbox.server import serving
-
-if TYPE_CHECKING:
-    from pathlib import Path
 
 pytestmark = pytest.mark.unmeasured
 

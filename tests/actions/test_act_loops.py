@@ -9,21 +9,17 @@ from __future__ import annotations
 import json
 import re
 import time
-from concurrent.futures import ThreadPoolExecutor
-from typing import TYPE_CHECKING, Any
+from collections.abc import Iterator
+from concurrent.futures import Future, ThreadPoolExecutor
+from typing import Any
 
 import pytest
+from support.act import Bench
 from support.loop_calls import Consumer, seed
 
 from accord.loops.state import HistoryLine
 from accord_sandbox.planting import BOT
 from accord_sandbox.server import serving
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
-    from concurrent.futures import Future
-
-    from support.act import Bench
 
 pytestmark = pytest.mark.unmeasured
 

@@ -7,14 +7,11 @@ from __future__ import annotations
 
 import base64
 import json
-from typing import TYPE_CHECKING
 
 import pytest
+from support.act import Bench
 from support.agent_calls import READER, Call, Calls, make_calls, once
 from support.model_server import chat, serving_models
-
-if TYPE_CHECKING:
-    from support.act import Bench
 
 pytestmark = pytest.mark.unmeasured
 

@@ -5,18 +5,15 @@ from __future__ import annotations
 import base64
 import json
 import re
-from typing import TYPE_CHECKING, Any
+from pathlib import Path
+from typing import Any
 
 import pytest
+from support.act import Bench
 from support.agent_calls import Call, Calls, make_calls, message_of, once
 from support.model_server import messages, serving_models
 
 from accord_sandbox.show import document
-
-if TYPE_CHECKING:
-    from pathlib import Path
-
-    from support.act import Bench
 
 pytestmark = pytest.mark.unmeasured
 

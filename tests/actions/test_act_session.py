@@ -3,14 +3,11 @@
 from __future__ import annotations
 
 import json
-from typing import TYPE_CHECKING
+from pathlib import Path
 
 import pytest
 from support.act import CHECKOUT, Bench
 from support.sessions import NAME, SPEC, TASKS, acceptance, status
-
-if TYPE_CHECKING:
-    from pathlib import Path
 
 pytestmark = pytest.mark.unmeasured
 

@@ -5,17 +5,15 @@ from __future__ import annotations
 import os
 import re
 import subprocess
+from collections.abc import Iterator
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import click
 import pytest
 from support.act import ROOT, STAND_INS, TEMPLATES, action_files, others_used, read_yaml, steps_of, workflow_files
 
 from accord.cli.main import accord
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
 
 PINS = re.compile(r"uses: (?!accord-ci/)[\w.-]+/[\w./-]+@[0-9a-f]{40} # v\d+\.\d+\.\d+\n")
 COMMANDS = {

@@ -5,13 +5,10 @@ from __future__ import annotations
 import os
 import shutil
 import subprocess
-from typing import TYPE_CHECKING
+from pathlib import Path
 
 import pytest
 from support.act import ROOT
-
-if TYPE_CHECKING:
-    from pathlib import Path
 
 UV_SH = """
 mkdir -p "$1"

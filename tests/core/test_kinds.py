@@ -6,7 +6,8 @@ import copy
 import json
 import subprocess
 import sys
-from typing import TYPE_CHECKING, Any
+from collections.abc import Iterator
+from typing import Any
 
 import jsonschema_rs
 import pytest
@@ -15,14 +16,9 @@ from hypothesis import strategies as st
 from support.plans import plan, refinement, task, update
 
 from accord.core.errors import BrokenContract
-from accord.core.kinds import KINDS, load_name, read_shape
+from accord.core.kinds import KINDS, Kind, load_name, read_shape
 from accord.core.schemas import json_schema, strict_schema
 from accord.results.models import PlannerResult
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
-
-    from accord.core.kinds import Kind
 
 
 @pytest.mark.parametrize("kind", KINDS.values(), ids=list(KINDS))

@@ -5,7 +5,8 @@ from __future__ import annotations
 import io
 import warnings
 import zipfile
-from typing import TYPE_CHECKING
+from collections.abc import Mapping
+from pathlib import Path
 
 import pytest
 from hypothesis import given
@@ -15,10 +16,6 @@ from support.archives import with_entry, zipped
 from accord.core.errors import BrokenContract, WrongUsage
 from accord.files import archives
 from accord.files.archives import check_absent, read_members, unpack
-
-if TYPE_CHECKING:
-    from collections.abc import Mapping
-    from pathlib import Path
 
 
 def unpacked(content: bytes, into: Path) -> dict[str, bytes]:

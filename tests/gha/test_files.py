@@ -5,8 +5,9 @@ from __future__ import annotations
 import os
 import resource
 import secrets
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from typing import TYPE_CHECKING
+from pathlib import Path
 
 import pytest
 from hypothesis import given
@@ -21,10 +22,6 @@ from accord.gha.files import (
     write_outputs,
     write_summary,
 )
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
-    from pathlib import Path
 
 
 def as_the_runner_reads(text: str) -> dict[str, str]:

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Callable
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 import pytest
 from support.trees import commit, git
@@ -13,9 +13,6 @@ from accord.core.errors import BrokenContract, Refused, WrongUsage
 from accord.git.patches import apply_patch, extract_patch
 from accord.git.paths import escaping_links, stays_inside
 from accord.git.program import Git
-
-if TYPE_CHECKING:
-    from collections.abc import Callable
 
 NEW_FILE = "diff --git a/PATH b/PATH\nnew file mode 100644\n--- /dev/null\n+++ b/PATH\n@@ -0,0 +1 @@\n+x\n"
 

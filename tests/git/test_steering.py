@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import subprocess
-from typing import TYPE_CHECKING
+from pathlib import Path
 
 import pytest
 
@@ -11,9 +11,6 @@ from accord.core.errors import BrokenContract
 from accord.git.patches import apply_patch, changes_between
 from accord.git.program import Git, GitFailed
 from accord.git.steering import absolute_names, audit_changes, audit_paths
-
-if TYPE_CHECKING:
-    from pathlib import Path
 
 STEERING = """
 .mcp.json .agents/skills/a/SKILL.md opencode.json opencode.jsonc .opencode/plugin/a.ts CLAUDE.local.md

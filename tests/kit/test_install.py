@@ -3,7 +3,7 @@ from __future__ import annotations
 import json
 import os
 from contextlib import nullcontext
-from typing import TYPE_CHECKING
+from pathlib import Path
 
 import pytest
 
@@ -12,9 +12,6 @@ from accord.files import store
 from accord.kit import install
 from accord.kit.install import install_kit, kit_check, plan_folder
 from accord.kit.manifest import PLACE, Kit, Pin, shipped_kit, with_pin
-
-if TYPE_CHECKING:
-    from pathlib import Path
 
 OLD, NEW = Pin("a" * 40, "0.1.0"), Pin("b" * 40, "0.2.0")
 ONE, TWO, THREE, OWN = (f".github/workflows/{name}.yml" for name in ("one", "two", "three", "own"))

@@ -2,7 +2,7 @@ from __future__ import annotations
 
 import re
 import string
-from typing import TYPE_CHECKING
+from collections.abc import Mapping
 
 import pytest
 from hypothesis import assume, given, settings
@@ -11,9 +11,6 @@ from hypothesis import strategies as st
 from accord.kit import manifest as written
 from accord.kit.manifest import PLACE, Kit, Manifest, Pin, manifest_entry, shipped_kit, with_pin
 from accord.kit.plan import DELETED, OWN, RETIRED, Action, KitPlan, plan_kit
-
-if TYPE_CHECKING:
-    from collections.abc import Mapping
 
 PATH = ".github/workflows/accord-plan.yml"
 OLD, NEW = Pin("a" * 40, "0.1.0"), Pin("b" * 40, "0.2.0")

@@ -1,8 +1,10 @@
 from __future__ import annotations
 
 import base64
+from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
-from typing import TYPE_CHECKING, Any
+from pathlib import Path
+from typing import Any
 
 import pytest
 from support.consumers import (
@@ -23,16 +25,11 @@ from support.consumers import (
     sync,
 )
 from support.killing import kill_at
+from support.stage import Stage
 
 from accord.kit.manifest import PLACE, Kit, Pin
 from accord.kit.sync import SyncOutcome, sync_repository
 from accord_sandbox.faults import Fault
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
-    from pathlib import Path
-
-    from support.stage import Stage
 
 
 @pytest.fixture

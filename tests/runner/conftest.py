@@ -1,13 +1,10 @@
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from pathlib import Path
 
 import pytest
 from support.runs import Reader
 from support.workshop import agent, runner_stage, workshop
-
-if TYPE_CHECKING:
-    from pathlib import Path
 
 __all__ = ["agent", "runner_stage", "workshop"]
 

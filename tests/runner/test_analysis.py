@@ -5,10 +5,11 @@ from __future__ import annotations
 import json
 import re
 import time
+from collections.abc import Iterator
 from contextlib import suppress
 from dataclasses import replace
 from datetime import UTC, datetime
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import pytest
 from hypothesis import given
@@ -22,9 +23,6 @@ from accord.runner.analysis.analyse import Analysis, TaskEvidence, analyse, answ
 from accord.runner.analysis.providers import ALL, ProviderFailed, reply_in
 from accord.runner.outputs import analysis_outputs
 from accord.text.redaction import Redactor
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
 
 KEY = "correct-horse-battery-staple"
 BODY = "## API\n\n- [ ] Add tests\n- [x] Old thing\n- [ ] Fix docs\n\n## UI\n\n- [ ] Add tests\n"

@@ -4,15 +4,12 @@ from __future__ import annotations
 
 import re
 import tracemalloc
-from typing import TYPE_CHECKING
+from collections.abc import Iterable
+from pathlib import Path
 
 import pytest
 
 from accord.runner.capped import CappedLog
-
-if TYPE_CHECKING:
-    from collections.abc import Iterable
-    from pathlib import Path
 
 MIB = 1024 * 1024
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import subprocess
-from typing import TYPE_CHECKING
+from pathlib import Path
 
 import pytest
 
@@ -11,9 +11,6 @@ from accord.core.errors import BrokenContract
 from accord.git.patches import extract_patch
 from accord.git.program import Git
 from accord.runner.publish import FileStat, diff_stat, patch_stats, range_stats
-
-if TYPE_CHECKING:
-    from pathlib import Path
 
 USER = ("-c", "user.name=A", "-c", "user.email=a@example.org")
 

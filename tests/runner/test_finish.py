@@ -5,8 +5,10 @@ from __future__ import annotations
 import base64
 import hashlib
 import json
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Any
+from pathlib import Path
+from typing import Any
 
 import pytest
 from support.workshop import Agent, Workshop, git
@@ -16,10 +18,6 @@ from accord.runner.finish import FinishOptions, finish, outputs_without_record
 from accord.runner.models import InternalError, RunContext
 from accord.runner.record import FINAL_MESSAGE, PATCH, RECORD, RESULT, SCHEMA, STDERR, STDOUT, RunRecord, read_record
 from accord.text.redaction import redactor_for
-
-if TYPE_CHECKING:
-    from collections.abc import Mapping
-    from pathlib import Path
 
 SECRET = "correct-horse-battery-staple"
 DONE = "All done.\n\n- [x] Add the thing\n- [ ] Test it"

@@ -7,19 +7,16 @@ import shutil
 import subprocess
 import sys
 import time
+from collections.abc import Callable
 from contextlib import suppress
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 import pytest
 
 from accord.runner.isolation import Confinement, Container, choose_confinement
 from accord.runner.process import Program, ProgramEnd, StopSignals, run_program
 from accord.text.redaction import Redactor, redactor_for
-
-if TYPE_CHECKING:
-    from collections.abc import Callable
 
 SECRET = "correct-horse-battery"
 linux = pytest.mark.skipif(sys.platform != "linux", reason="only Linux has subreapers and no_new_privs")

@@ -11,12 +11,14 @@ import json
 import os
 import shutil
 import signal
+import subprocess
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import Any, NamedTuple
 
 import pytest
-from support.agent_bench import bench
+from support.agent_bench import Bench, Left, bench
 from support.providers import Answer, Calls, Fails, Hangs, Provider, Says, provider
 
 from accord.runner.launch import install_program
@@ -24,13 +26,7 @@ from accord.runner.process import StopSignals
 from accord.runner.registry import shipped_registry
 from accord.text.redaction import Redactor
 
-if TYPE_CHECKING:
-    import subprocess
-    from collections.abc import Iterator, Sequence
-
-    from support.agent_bench import Bench, Left
-
-    Started = tuple[subprocess.Popen[str], Provider]
+Started = tuple[subprocess.Popen[str], Provider]
 
 __all__ = ["bench"]
 

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import json
-from typing import TYPE_CHECKING, Any
+from pathlib import Path
+from typing import Any
 
 import pytest
 from support.runs import CHOICES, EXPECTED, LOGS, Run, as_lines, words_of
@@ -12,9 +13,6 @@ from accord.files.yaml import read_yaml
 from accord.runner.classify import classify, contract_exit_code
 from accord.runner.transcripts.events import Todo
 from accord.runner.transcripts.read import read_evidence, recognise
-
-if TYPE_CHECKING:
-    from pathlib import Path
 
 CHOSEN: dict[str, Any] = {run: row["error"] for row in read_yaml(CHOICES.read_bytes()).value for run in row["runs"]}
 

@@ -6,13 +6,9 @@ import json
 import re
 import signal
 import sys
-from typing import TYPE_CHECKING
 
 import pytest
-from support.agent_bench import bench
-
-if TYPE_CHECKING:
-    from support.agent_bench import Bench, Left
+from support.agent_bench import Bench, Left, bench
 
 __all__ = ["bench"]
 

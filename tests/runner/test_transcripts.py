@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from pathlib import Path
+from typing import Any
 
 import pytest
 from support.runs import EXPECTED, Reader, Run, as_lines
@@ -11,9 +12,6 @@ from accord.runner.classify import contract_exit_code
 from accord.runner.transcripts import lines
 from accord.runner.transcripts.gemini import without_repeats
 from accord.runner.transcripts.read import MAX_COMMANDS
-
-if TYPE_CHECKING:
-    from pathlib import Path
 
 INIT = {"type": "system", "subtype": "init", "model": "m", "tools": ["Bash"]}
 THREAD = {"type": "thread.started", "thread_id": "1"}

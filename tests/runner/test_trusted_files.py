@@ -4,17 +4,14 @@ from __future__ import annotations
 
 import json
 import subprocess
+from collections.abc import Mapping
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 import pytest
 from support.agent_bench import Bench, Left, bench
 
 from accord.core.errors import WrongUsage
 from accord.runner.trusted_files import trusted_files
-
-if TYPE_CHECKING:
-    from collections.abc import Mapping
 
 __all__ = ["bench"]
 

@@ -5,15 +5,13 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import Any, NamedTuple
 
 from support.killing import kill_at
+from support.stage import Stage
 
 from accord.results.operations import Outcome, Receipt
 from accord_sandbox.faults import Fault
-
-if TYPE_CHECKING:
-    from support.stage import Stage
 
 
 class Clean(NamedTuple):

@@ -13,14 +13,11 @@ import threading
 from collections.abc import Callable, Sequence
 from functools import cache
 from multiprocessing import forkserver
-from typing import TYPE_CHECKING
+from multiprocessing.context import ForkServerProcess
 
-if TYPE_CHECKING:
-    from multiprocessing.context import ForkServerProcess
+from support.stage import Stage
 
-    from support.stage import Stage
-
-    from accord_sandbox.server import Exchange
+from accord_sandbox.server import Exchange
 
 _FORKS = multiprocessing.get_context("forkserver")
 _FORKS.set_forkserver_preload(

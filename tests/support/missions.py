@@ -8,16 +8,14 @@ import subprocess
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import yaml
 
 from accord.core.clock import ManualClock
 from accord.missions.load import Mission, load_mission
+from accord.missions.models import ExecutionMode
 from accord.missions.move import MoveRequest, MoveResult, move
-
-if TYPE_CHECKING:
-    from accord.missions.models import ExecutionMode
 
 SLUG = "078-ships"
 _WHO = ("AUTHOR_NAME", "AUTHOR_EMAIL", "COMMITTER_NAME", "COMMITTER_EMAIL")

@@ -5,19 +5,17 @@ from __future__ import annotations
 import re
 from contextlib import AbstractContextManager
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
+
+from support.stage import Stage
 
 from accord.core.kinds import read_shape
+from accord.github.client import GitHub
 from accord.github.models import PullFile
 from accord.results.models import ReviewerResult
 from accord.results.operations import Receipt, RunOptions
 from accord.results.reviewer.run import apply_review
 from accord.text.redaction import Redactor
-
-if TYPE_CHECKING:
-    from support.stage import Stage
-
-    from accord.github.client import GitHub
 
 FINDING = "What: off by one.\nWhy: the spec says n.\nFix: use range(n)."
 

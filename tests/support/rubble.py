@@ -2,13 +2,10 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+import random
+from collections.abc import Callable
 
 from support.hostile import KNOWN, TOKEN
-
-if TYPE_CHECKING:
-    import random
-    from collections.abc import Callable
 
 PIECES = (
     *("@a", "@", "user", "octocat", "fixes ", "Fix", "es", "Close", "s", ":", " ", "  ", "#1", "o/r#2", "GH-3"),

@@ -7,19 +7,15 @@ from __future__ import annotations
 
 import shutil
 from collections.abc import Callable, Iterator
+from multiprocessing.context import ForkServerProcess
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 from support.killing import forked
 
 from accord.core.clock import Clock
+from accord.files.store import Disk
 from accord.sessions import run
-
-if TYPE_CHECKING:
-    from multiprocessing.context import ForkServerProcess
-
-    from accord.files.store import Disk
-    from accord.sessions.apply import SessionWriter
+from accord.sessions.apply import SessionWriter
 
 HISTORY = {
     "at": "2026-01-31T09:30:00Z",
