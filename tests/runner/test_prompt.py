@@ -16,14 +16,7 @@ from accord.results.bodies import body_findings, read_body
 from accord.results.labels import ItemKind
 from accord.results.models import ImplementorResult, PlannerResult, ReviewerResult
 from accord.runner.models import AgentNotStarted
-from accord.runner.prompt import (
-    assemble,
-    prompt_for,
-    read_data,
-    shipped_prompt,
-    structured_result,
-    validator,
-)
+from accord.runner.prompt import assemble, prompt_for, read_data, shipped_prompt, structured_result, validator
 from accord.runner.trusted_files import TrustedFiles
 from accord.text.hidden import strip_hidden
 from accord.text.untrusted import MOST_CHARACTERS

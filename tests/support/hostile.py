@@ -93,16 +93,10 @@ HOSTILE = {
         "C·lose\n<details>https://github.com/o/r/issues/4</details>",
     ),
     "a keyword in the label of a link in a footnote": ("[^fixes ]()GH-3", "[^f·ixes ]()GH-3"),
-    "a keyword before the footnotes": (
-        "[^1]\n\n[^1]: #7\n\nClose",
-        "[^1]\n\n[^1]: #7\n\nC·lose",
-    ),
+    "a keyword before the footnotes": ("[^1]\n\n[^1]: #7\n\nClose", "[^1]\n\n[^1]: #7\n\nC·lose"),
     "an image between keyword and number": ("fix ![a](/b) #1", "f·ix ![a](/b) #1"),
     "a keyword before a hard line break": ("fix\\\n#1", "f·ix\\\n#1"),
-    "a footnote as the name of an owner": (
-        "[^1]:Close\n[^1]/r#2",
-        "[^1]:C·lose\n[^1]/r#2",
-    ),
+    "a footnote as the name of an owner": ("[^1]:Close\n[^1]/r#2", "[^1]:C·lose\n[^1]/r#2"),
     "a keyword above a rule that only one reader takes for a table": ("Fix\n-|\n#1", "F·ix\n-|\n#1"),
     "a keyword with emphasis inside": ("F*i*xes #1", "F·*i*xes #1"),
     "a keyword with a link inside": ("Fi[x](/y)es #1", "F·i[x](/y)es #1"),
@@ -139,22 +133,10 @@ HOSTILE = {
         "&lt;a href='https:·//github.com@x.test'>y</a>",
     ),
     "a tag behind a backslash in an address": ("https://x.test/\\<i onerror=y>", "https://x.test/\\&lt;i onerror=y>"),
-    "a tag as a row of a table begins an HTML block": (
-        "a | b\n-|-\n</pre>\n| <?x",
-        "a | b\n-|-\n&lt;/pre>\n| &lt;?x",
-    ),
-    "a tag as a row of what only one reader takes for a table": (
-        "x\n-|\n<b>\n~~~@a\n~~~",
-        "x\n-|\n&lt;b>\n~~~@a\n~~~",
-    ),
-    "a tag on a line that a quote goes on with": (
-        "> x\n<b>\n~~~@a\n~~~",
-        "> x\n&lt;b>\n~~~@a\n~~~",
-    ),
-    "a tag on a line that a footnote goes on with": (
-        "[^1]: x\n<b>\n~~~@a\n~~~",
-        "[^1]: x\n&lt;b>\n~~~@a\n~~~",
-    ),
+    "a tag as a row of a table begins an HTML block": ("a | b\n-|-\n</pre>\n| <?x", "a | b\n-|-\n&lt;/pre>\n| &lt;?x"),
+    "a tag as a row of what only one reader takes for a table": ("x\n-|\n<b>\n~~~@a\n~~~", "x\n-|\n&lt;b>\n~~~@a\n~~~"),
+    "a tag on a line that a quote goes on with": ("> x\n<b>\n~~~@a\n~~~", "> x\n&lt;b>\n~~~@a\n~~~"),
+    "a tag on a line that a footnote goes on with": ("[^1]: x\n<b>\n~~~@a\n~~~", "[^1]: x\n&lt;b>\n~~~@a\n~~~"),
     "a tag and a blank that does not count as one": (
         "<b>\xa0\n![](https://x.test)\n</b>",
         "&lt;b>\xa0\n[image](https://x.test)\n</b>",
