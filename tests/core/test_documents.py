@@ -54,21 +54,12 @@ def test_an_object_is_found_wherever_an_agent_put_it(text: str, value: dict[str,
 @pytest.mark.parametrize(
     ("text", "said"),
     [
-        ("", "empty"),
-        (" \n\t ", "empty"),
-        ("no object here", "No complete JSON object"),
-        ("[1, 2]", "an array"),
-        ('"text"', "a string"),
-        ("17", "a number"),
-        ("1.5", "a number"),
-        ("true", "a boolean"),
-        ("null", "null"),
-        ("{'a': 1}", "property name"),
-        ('{"a": 1,}', "No complete JSON object"),
-        ('{"a": undefined}', "Expecting value"),
-        ("// note\n{a: 1}", "No complete JSON object"),
+        ("", "empty"), (" \n\t ", "empty"), ("no object here", "No complete JSON object"), ("[1, 2]", "an array"),
+        ('"text"', "a string"), ("17", "a number"), ("1.5", "a number"), ("true", "a boolean"), ("null", "null"),
+        ("{'a': 1}", "property name"), ('{"a": 1,}', "No complete JSON object"),
+        ('{"a": undefined}', "Expecting value"), ("// note\n{a: 1}", "No complete JSON object"),
     ],
-)
+)  # fmt: skip
 def test_anything_but_an_object_is_named_for_what_it_is(text: str, said: str) -> None:
     (found,) = findings_of(text.encode())
     assert found.code == "not-json"
@@ -115,23 +106,16 @@ def test_a_key_written_twice_is_shown_where_it_is_repeated(text: str, places: li
 @pytest.mark.parametrize(
     ("raw", "code"),
     [
-        (b'{"a": NaN}', "not-json"),
-        (b'{"a": -Infinity}', "not-json"),
-        (b'prose {"a": NaN, "b": {"c": 1}}', "not-json"),
-        (b'{"a": ' + b"9" * 5000 + b"}", "not-json"),
-        (b'prose {"a": ' + b"9" * 5000 + b"}", "not-json"),
-        (b'{"a": "\xff"}', "not-json"),
-        ('{"a": 1}'.encode("utf-16"), "not-json"),
-        (b'{"a": "\\ud83d"}', "not-json"),
-        (b'{"\\ude00": 1}', "not-json"),
-        (b'{"a": {"\\ud83dx": 1}}', "not-json"),
-        (b"[" * 100_000, "too-large"),
-        (b'{"a":' * 100_000, "too-large"),
+        (b'{"a": NaN}', "not-json"), (b'{"a": -Infinity}', "not-json"),
+        (b'prose {"a": NaN, "b": {"c": 1}}', "not-json"), (b'{"a": ' + b"9" * 5000 + b"}", "not-json"),
+        (b'prose {"a": ' + b"9" * 5000 + b"}", "not-json"), (b'{"a": "\xff"}', "not-json"),
+        ('{"a": 1}'.encode("utf-16"), "not-json"), (b'{"a": "\\ud83d"}', "not-json"), (b'{"\\ude00": 1}', "not-json"),
+        (b'{"a": {"\\ud83dx": 1}}', "not-json"), (b"[" * 100_000, "too-large"), (b'{"a":' * 100_000, "too-large"),
         (b'prose {"a":' + b"[" * 100_000, "too-large"),
         (b'{"a":' * (MAX_DEPTH + 1) + b"1" + b"}" * (MAX_DEPTH + 1), "too-large"),
         (b" " * (MAX_BYTES + 1), "too-large"),
     ],
-)
+)  # fmt: skip
 def test_values_beyond_json_or_the_reader_are_findings(raw: bytes, code: str) -> None:
     assert only_code(raw) == code
 

@@ -47,22 +47,15 @@ def test_whatever_the_names_are_nothing_lands_outside_and_nothing_is_lost(
 
 
 HARMFUL = {
-    "absolute": with_entry("/etc/passwd"),
-    "upwards": with_entry("a/../../escape"),
-    "a drive": with_entry("C:/windows"),
-    "a backslash": with_entry("..\\escape"),
-    "a control character": with_entry("a\nb"),
-    "a name that is cut at NUL": with_entry("good\0.txt"),
+    "absolute": with_entry("/etc/passwd"), "upwards": with_entry("a/../../escape"),
+    "a drive": with_entry("C:/windows"), "a backslash": with_entry("..\\escape"),
+    "a control character": with_entry("a\nb"), "a name that is cut at NUL": with_entry("good\0.txt"),
     "a link": with_entry("link", b"/etc/passwd", mode=0o120777),
-    "a device": with_entry("pipe", mode=0o010644),
-    "encrypted": with_entry("secret", flags=0x1),
-    "a name too long": with_entry("n" * 256),
-    "a path too deep": with_entry("d/" * 600 + "f"),
+    "a device": with_entry("pipe", mode=0o010644), "encrypted": with_entry("secret", flags=0x1),
+    "a name too long": with_entry("n" * 256), "a path too deep": with_entry("d/" * 600 + "f"),
     "a file that is also a folder": with_entry("good.txt/inside"),
-    "no archive": b"PK but not really",
-    "empty": b"",
-    "cut": zipped({"a": "content"})[:-10],
-}
+    "no archive": b"PK but not really", "empty": b"", "cut": zipped({"a": "content"})[:-10],
+}  # fmt: skip
 
 
 @pytest.mark.parametrize("content", [pytest.param(content, id=name) for name, content in HARMFUL.items()])

@@ -21,29 +21,17 @@ LAUGHS = "a0: &a0 [x]\n" + "\n".join(f"a{i}: &a{i} [{', '.join([f'*a{i - 1}'] * 
 @pytest.mark.parametrize(
     ("text", "value"),
     [
-        ("on: push", {"on": "push"}),
-        ("on:\n  push:", {"on": {"push": None}}),
-        ("yes: no", {"yes": "no"}),
-        ("time: 12:30", {"time": "12:30"}),
-        ("day: 2026-01-02", {"day": "2026-01-02"}),
-        ("color: 000000", {"color": "000000"}),
-        ("mode: 0755", {"mode": "0755"}),
-        ("hex: 0x10", {"hex": "0x10"}),
-        ("big: 1_000", {"big": "1_000"}),
-        ("color: 1e1000", {"color": "1e1000"}),
-        ("n: 123456", {"n": 123456}),
-        ("n: -7", {"n": -7}),
-        ("b: true", {"b": True}),
-        ("truly: truest", {"truly": "truest"}),
-        ("", None),
-        ("# only a comment", None),
-        ("a: &x [1]\nb: *x", {"a": [1], "b": [1]}),
-        ("\ufeffa: 1", {"a": 1}),
+        ("on: push", {"on": "push"}), ("on:\n  push:", {"on": {"push": None}}), ("yes: no", {"yes": "no"}),
+        ("time: 12:30", {"time": "12:30"}), ("day: 2026-01-02", {"day": "2026-01-02"}),
+        ("color: 000000", {"color": "000000"}), ("mode: 0755", {"mode": "0755"}), ("hex: 0x10", {"hex": "0x10"}),
+        ("big: 1_000", {"big": "1_000"}), ("color: 1e1000", {"color": "1e1000"}), ("n: 123456", {"n": 123456}),
+        ("n: -7", {"n": -7}), ("b: true", {"b": True}), ("truly: truest", {"truly": "truest"}), ("", None),
+        ("# only a comment", None), ("a: &x [1]\nb: *x", {"a": [1], "b": [1]}), ("\ufeffa: 1", {"a": 1}),
         ("a: caf\u00e9 \U0001f600", {"a": "caf\u00e9 \U0001f600"}),
         ('{"a":\r\n\t["b",\t1]}', {"a": ["b", 1]}),
         (json.dumps({"a": "\U0001f600 \\ \t / é"}), {"a": "\U0001f600 \\ \t / é"}),
     ],
-)
+)  # fmt: skip
 def test_a_file_means_what_its_author_wrote(text: str, value: Any) -> None:
     assert read_yaml(text.encode()).value == value
 
@@ -51,27 +39,16 @@ def test_a_file_means_what_its_author_wrote(text: str, value: Any) -> None:
 @pytest.mark.parametrize(
     ("text", "code", "line"),
     [
-        ("a: 1\nb: 2\na: 3", "duplicate-key", 3),
-        ("x:\n  - {a: 1, a: 2}", "duplicate-key", 2),
-        ("a: [1\nb: 2", "not-yaml", 2),
-        ("a: 1\n\tb: 2", "not-yaml", 2),
-        ("a: &x [*x]", "not-yaml", 1),
-        ("a: &x {b: *x}", "not-yaml", 1),
-        (LAUGHS, "too-large", None),
+        ("a: 1\nb: 2\na: 3", "duplicate-key", 3), ("x:\n  - {a: 1, a: 2}", "duplicate-key", 2),
+        ("a: [1\nb: 2", "not-yaml", 2), ("a: 1\n\tb: 2", "not-yaml", 2), ("a: &x [*x]", "not-yaml", 1),
+        ("a: &x {b: *x}", "not-yaml", 1), (LAUGHS, "too-large", None),
         ("a: !!python/object/apply:os.system [id]", "not-yaml", 1),
-        ("a: !!python/name:os.system", "not-yaml", 1),
-        ("a: !secret x", "not-yaml", 1),
-        ("a: *nothing", "not-yaml", 1),
-        ("a: 1\n---\nb: 2", "not-yaml", 2),
-        ("!!timestamp noon", "not-yaml", None),
-        ("!!bool maybe", "not-yaml", None),
-        ('!!int ""', "not-yaml", None),
-        ("a: " + "9" * 5000, "not-yaml", None),
-        ("a: \x00", "not-yaml", None),
-        (r'a: "\ud83d"', "not-yaml", None),
-        ("[" * 5000, "too-large", None),
+        ("a: !!python/name:os.system", "not-yaml", 1), ("a: !secret x", "not-yaml", 1),
+        ("a: *nothing", "not-yaml", 1), ("a: 1\n---\nb: 2", "not-yaml", 2), ("!!timestamp noon", "not-yaml", None),
+        ("!!bool maybe", "not-yaml", None), ('!!int ""', "not-yaml", None), ("a: " + "9" * 5000, "not-yaml", None),
+        ("a: \x00", "not-yaml", None), (r'a: "\ud83d"', "not-yaml", None), ("[" * 5000, "too-large", None),
     ],
-)
+)  # fmt: skip
 def test_values_that_would_be_lost_run_or_unfold_are_findings(text: str, code: str, line: int | None) -> None:
     with pytest.raises(BrokenContract) as caught:
         read_yaml(text.encode())

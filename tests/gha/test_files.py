@@ -44,19 +44,9 @@ def as_the_runner_reads(text: str) -> dict[str, str]:
 
 
 HOSTILE = [
-    "",
-    "\n",
-    "EOF\nevil=1",
-    "evil<<EOF\n1\nEOF",
-    "::set-output name=evil::1",
-    "accord-\nevil=1",
-    "a\r\nb\rc",
-    "a\0b",
-    "\ud83d and \ude00",
-    "\ud83d\ude00",
-    "\ufeffa",
-    "x=y",
-]
+    "", "\n", "EOF\nevil=1", "evil<<EOF\n1\nEOF", "::set-output name=evil::1", "accord-\nevil=1", "a\r\nb\rc", "a\0b",
+    "\ud83d and \ude00", "\ud83d\ude00", "\ufeffa", "x=y",
+]  # fmt: skip
 
 
 @pytest.mark.parametrize("value", HOSTILE)

@@ -21,35 +21,19 @@ action.yml action.yaml .gitmodules .gitattributes .npmrc .husky/pre-commit .husk
 .vscode/tasks.json .devcontainer/devcontainer.json .claude .agents .github/agents .github/prompts
 """
 SPELLINGS = {
-    "in a folder": "docs/deep/AGENTS.md",
-    "small letters": "agents.MD",
-    "another case of a folder": ".GitHub/Agents/registry.yml",
-    "a long s": "AGENT\u017f.md",
-    "a Kelvin sign": ".hus\u212ay/pre-commit",
-    "a joiner": "AGE\u200dNTS.md",
-    "a direction mark": ".cl\u200eaude/settings.json",
-    "a byte order mark": "\ufeff.mcp.json",
-    "a blank at the end": "AGENTS.md ",
-    "dots at the end": ".claude../settings.json",
-    "a stream": ".mcp.json::$DATA",
+    "in a folder": "docs/deep/AGENTS.md", "small letters": "agents.MD",
+    "another case of a folder": ".GitHub/Agents/registry.yml", "a long s": "AGENT\u017f.md",
+    "a Kelvin sign": ".hus\u212ay/pre-commit", "a joiner": "AGE\u200dNTS.md",
+    "a direction mark": ".cl\u200eaude/settings.json", "a byte order mark": "\ufeff.mcp.json",
+    "a blank at the end": "AGENTS.md ", "dots at the end": ".claude../settings.json", "a stream": ".mcp.json::$DATA",
     "a stream of a folder": ".vscode::$INDEX_ALLOCATION/tasks.json",
-    "backslashes": ".github\\agents\\registry.yml",
-    "a short name": "CLAUDE~1/settings.json",
-    "a short name with an end": "MCP~1.JSO",
-    "a short name of a hash": "AG3F2A~1.MD",
-    "full width": "\uff21GENTS.md",
+    "backslashes": ".github\\agents\\registry.yml", "a short name": "CLAUDE~1/settings.json",
+    "a short name with an end": "MCP~1.JSO", "a short name of a hash": "AG3F2A~1.MD", "full width": "\uff21GENTS.md",
     "a composed accent": ".hu\u0301sky/pre-commit",
-}
+}  # fmt: skip
 INNOCENT = [
-    "src/a.py",
-    "docs/agents-and-tools.md",
-    "action/action.yml",
-    "notes.md",
-    "github/x",
-    "a~b",
-    "x.npmrc.txt",
-    "日本",
-]
+    "src/a.py", "docs/agents-and-tools.md", "action/action.yml", "notes.md", "github/x", "a~b", "x.npmrc.txt", "日本",
+]  # fmt: skip
 
 
 @pytest.mark.parametrize("path", [*STEERING.split(), *SPELLINGS.values()])

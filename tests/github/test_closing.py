@@ -16,8 +16,7 @@ HERE = "octo/home"
 @pytest.mark.parametrize(
     ("body", "numbers"),
     [
-        ("Closes #1", (1,)),
-        ("closes: #1, Fixed #2 and RESOLVE #3.", (1, 2, 3)),
+        ("Closes #1", (1,)), ("closes: #1, Fixed #2 and RESOLVE #3.", (1, 2, 3)),
         ("Closes #1\r\nCloses #1\r\nfixes #2", (1, 2)),
         ("Fixes octo/home#4, fixes Octo/Home#5, fixes other/home#6", (4, 5)),
         (
@@ -28,17 +27,14 @@ HERE = "octo/home"
         ("See <!-- Closes #1 --> and closes #2 <!-- Closes #3", (2,)),
         ("<!-- Closes #1 -->\nCloses #2", (2,)),
         ("```\nCloses #1\n```\n\n    Closes #2\n\nCloses #3", (3,)),
-        ("```\n<!--\n```\nCloses #1", (1,)),
-        ("a ` stray\n\nCloses #1\n\nand ` another", (1,)),
+        ("```\n<!--\n```\nCloses #1", (1,)), ("a ` stray\n\nCloses #1\n\nand ` another", (1,)),
         ("Closes#1 Closes # 2 encloses #3 closes #4a Closes #0 dis-closes #5", ()),
-        ("Closes #1000000000 closes #12", (12,)),
-        ("See #1 and #2, discloses #3", ()),
-        ("Closes octo/home#4, closes #4", (4,)),
-        ("Closes\n\n#1, closes `by` #2, and closes #3", (3,)),
+        ("Closes #1000000000 closes #12", (12,)), ("See #1 and #2, discloses #3", ()),
+        ("Closes octo/home#4, closes #4", (4,)), ("Closes\n\n#1, closes `by` #2, and closes #3", (3,)),
         ("| a | closes #1 |\n|---|---|\n| `closes #2` | closes #3 |", (1, 3)),
         ("", ()),
     ],
-)
+)  # fmt: skip
 def test_a_body_closes_what_it_says_with_githubs_own_words(body: str, numbers: tuple[int, ...]) -> None:
     assert closing_references(body, HERE) == numbers
 

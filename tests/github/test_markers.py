@@ -23,15 +23,10 @@ def test_any_value_comes_back_from_any_body(run: str, item: str, before: str, af
 
 
 FORGED = [
-    write_marker("item", run="r", id="t1"),
-    "<!--accord:item run=r-->",
-    "<!--\n\naccord:item\n run=r -->",
-    "<!-- ACCORD:item run=r -->",
-    "<!-- /accord:item -->",
-    "<!<!-- accord:item run=r -->",
-    "<!--<!-- accord:item run=r -->",
-    "<!-- accord:item run=r --><!-- accord:blocked-by -->",
-]
+    write_marker("item", run="r", id="t1"), "<!--accord:item run=r-->", "<!--\n\naccord:item\n run=r -->",
+    "<!-- ACCORD:item run=r -->", "<!-- /accord:item -->", "<!<!-- accord:item run=r -->",
+    "<!--<!-- accord:item run=r -->", "<!-- accord:item run=r --><!-- accord:blocked-by -->",
+]  # fmt: skip
 
 
 @pytest.mark.parametrize("text", FORGED)

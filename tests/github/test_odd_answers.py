@@ -19,16 +19,9 @@ ROOT = "https://api.github.com:443/repos/octo/tools"
 START = datetime(2026, 1, 1, tzinfo=UTC)
 TOKEN = "ghp_" + "s3cretS3CRET" * 3
 ISSUE = {
-    "id": 1,
-    "number": 7,
-    "html_url": "https://github.com/octo/tools/issues/7",
-    "title": "T",
-    "body": None,
-    "user": None,
-    "labels": ["plain", {"name": "object"}],
-    "state": "open",
-    "created_at": "2026-01-01T00:00:00Z",
-}
+    "id": 1, "number": 7, "html_url": "https://github.com/octo/tools/issues/7", "title": "T", "body": None,
+    "user": None, "labels": ["plain", {"name": "object"}], "state": "open", "created_at": "2026-01-01T00:00:00Z",
+}  # fmt: skip
 
 
 def adapter(max_wait: float = 900) -> GitHub:

@@ -26,17 +26,11 @@ def attempt(
 @pytest.mark.parametrize(
     ("status", "headers", "message", "step", "seconds"),
     [
-        (200, {}, "", NextStep.TAKE, 0),
-        (201, {}, "", NextStep.TAKE, 0),
-        (204, {}, "", NextStep.TAKE, 0),
-        (301, {}, "Moved Permanently", NextStep.REFUSED, 0),
-        (307, {}, "Temporary Redirect", NextStep.REFUSED, 0),
-        (400, {}, "", NextStep.REFUSED, 0),
-        (401, {}, "Bad credentials", NextStep.REFUSED, 0),
-        (403, {}, DENIED, NextStep.REFUSED, 0),
-        (403, LEFT, DENIED, NextStep.REFUSED, 0),
-        (404, RESET, "Not Found", NextStep.REFUSED, 0),
-        (410, {}, "", NextStep.REFUSED, 0),
+        (200, {}, "", NextStep.TAKE, 0), (201, {}, "", NextStep.TAKE, 0), (204, {}, "", NextStep.TAKE, 0),
+        (301, {}, "Moved Permanently", NextStep.REFUSED, 0), (307, {}, "Temporary Redirect", NextStep.REFUSED, 0),
+        (400, {}, "", NextStep.REFUSED, 0), (401, {}, "Bad credentials", NextStep.REFUSED, 0),
+        (403, {}, DENIED, NextStep.REFUSED, 0), (403, LEFT, DENIED, NextStep.REFUSED, 0),
+        (404, RESET, "Not Found", NextStep.REFUSED, 0), (410, {}, "", NextStep.REFUSED, 0),
         (422, {"retry-after": "5"}, "", NextStep.REFUSED, 0),
         (403, {"retry-after": "30"}, SECONDARY, NextStep.WAIT_FOR_LIMIT, 30),
         (429, {"retry-after": "30"}, "", NextStep.WAIT_FOR_LIMIT, 30),
@@ -45,15 +39,14 @@ def attempt(
         (403, RESET, "API rate limit exceeded for user", NextStep.WAIT_FOR_LIMIT, 101),
         (429, RESET, "", NextStep.WAIT_FOR_LIMIT, 101),
         (403, {**RESET, "x-ratelimit-reset": str(int(NOW) - 9)}, "", NextStep.WAIT_FOR_LIMIT, 1),
-        (403, {}, SECONDARY, NextStep.WAIT_FOR_LIMIT, 60),
-        (403, LEFT, SECONDARY, NextStep.WAIT_FOR_LIMIT, 60),
+        (403, {}, SECONDARY, NextStep.WAIT_FOR_LIMIT, 60), (403, LEFT, SECONDARY, NextStep.WAIT_FOR_LIMIT, 60),
         (403, {}, "You have triggered an abuse detection mechanism", NextStep.WAIT_FOR_LIMIT, 60),
         (429, {}, "", NextStep.WAIT_FOR_LIMIT, 60),
         (429, {"retry-after": "Wed, 21 Oct 2026 07:28:00 GMT"}, "", NextStep.WAIT_FOR_LIMIT, 60),
         (429, {"retry-after": "\u00b2"}, "", NextStep.WAIT_FOR_LIMIT, 60),
         (403, {"x-ratelimit-remaining": "0", "x-ratelimit-reset": "soon"}, DENIED, NextStep.REFUSED, 0),
     ],
-)
+)  # fmt: skip
 def test_an_answer_decides_the_same_for_every_method(
     method: str, status: int, headers: dict[str, str], message: str, step: NextStep, seconds: float
 ) -> None:

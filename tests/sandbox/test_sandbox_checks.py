@@ -36,16 +36,12 @@ def test_the_newest_of_each_name_counts(client: Client) -> None:
 @pytest.mark.parametrize(
     ("token", "body", "status"),
     [
-        (ADMIN, {}, 403),
-        (None, {}, 401),
-        ("flows", {}, 403),
-        (INSTALLATION, {"head_sha": "0" * 40}, 422),
-        (INSTALLATION, {"status": "completed"}, 422),
-        (INSTALLATION, {"conclusion": "splendid"}, 422),
+        (ADMIN, {}, 403), (None, {}, 401), ("flows", {}, 403), (INSTALLATION, {"head_sha": "0" * 40}, 422),
+        (INSTALLATION, {"status": "completed"}, 422), (INSTALLATION, {"conclusion": "splendid"}, 422),
         (INSTALLATION, {"output": {"title": "x"}}, 422),
         (INSTALLATION, {"output": {"title": "x", "summary": "x" * 65_536}}, 422),
     ],
-)
+)  # fmt: skip
 def test_invalid_check_runs_are_refused(client: Client, token: str | None, body: Any, status: int) -> None:
     answer = client("POST", "check-runs", {"name": "x", "head_sha": client.tip("feature"), **body}, token=token)
     assert answer.status_code == status

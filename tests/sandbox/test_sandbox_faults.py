@@ -38,21 +38,12 @@ def taken_apart(answer: bytes) -> tuple[int, dict[str, str], bytes]:
 @pytest.mark.parametrize(
     ("kind", "status", "issues"),
     [
-        ("lost-before", None, 0),
-        ("lost-after", None, 1),
-        ("error-500", 500, 0),
-        ("error-502", 502, 0),
-        ("error-503", 503, 0),
-        ("error-500-after", 500, 1),
-        ("secondary-403", 403, 0),
-        ("secondary-429", 429, 0),
-        ("secondary-403-bare", 403, 0),
-        ("secondary-429-bare", 429, 0),
-        ("primary-403", 403, 0),
-        ("truncated", 201, 1),
-        ("slow", 201, 1),
+        ("lost-before", None, 0), ("lost-after", None, 1), ("error-500", 500, 0), ("error-502", 502, 0),
+        ("error-503", 503, 0), ("error-500-after", 500, 1), ("secondary-403", 403, 0), ("secondary-429", 429, 0),
+        ("secondary-403-bare", 403, 0), ("secondary-429-bare", 429, 0), ("primary-403", 403, 0),
+        ("truncated", 201, 1), ("slow", 201, 1),
     ],
-)
+)  # fmt: skip
 def test_each_accident_looks_as_it_should(
     client: Client, clock: ManualClock, kind: str, status: int | None, issues: int
 ) -> None:

@@ -79,19 +79,15 @@ def test_long_lists_have_pages(client: Client) -> None:
     ("text", "shown"),
     [
         (HOSTILE.split("\n\n")[1], '<li class="task"><input type="checkbox" disabled checked> done</li>'),
-        ("<!-- a\nb\n\nc -->\nafter", "<p>after</p>"),
-        ("before <!-- a --> after", "<p>before  after</p>"),
-        ("<!-- never closed\ntext", ""),
-        ("x <!-- never closed", "<p>x &lt;!-- never closed</p>"),
+        ("<!-- a\nb\n\nc -->\nafter", "<p>after</p>"), ("before <!-- a --> after", "<p>before  after</p>"),
+        ("<!-- never closed\ntext", ""), ("x <!-- never closed", "<p>x &lt;!-- never closed</p>"),
         ("<!-- a --> rest", "<p> rest</p>"),
         ("`<!-- code -->`", "<p><code>&lt;!-- code --&gt;</code></p>"),
         ("    <!-- code -->", "<pre><code>&lt;!-- code --&gt;\n</code></pre>"),
         ("- <!-- a -->\n- b", "<ul>\n<li>\n</li>\n<li>b</li>\n</ul>"),
-        ("- [ ]nothing", "<ul>\n<li>[ ]nothing</li>\n</ul>"),
-        ("one\ntwo", "<p>one<br />\ntwo</p>"),
-        (None, ""),
+        ("- [ ]nothing", "<ul>\n<li>[ ]nothing</li>\n</ul>"), ("one\ntwo", "<p>one<br />\ntwo</p>"), (None, ""),
     ],
-)
+)  # fmt: skip
 def test_comments_are_hidden_and_boxes_are_disabled(text: str | None, shown: str) -> None:
     assert shown in markdown_html(text)
     if "task" not in shown:
@@ -101,15 +97,11 @@ def test_comments_are_hidden_and_boxes_are_disabled(text: str | None, shown: str
 @pytest.mark.parametrize(
     "edges",
     [
-        [],
-        [(1, 2)],
-        [(1, 2), (2, 3), (1, 3), (4, 3)],
-        [(1, 2), (2, 1)],
-        [(1, 2), (2, 3), (3, 1), (3, 4)],
+        [], [(1, 2)], [(1, 2), (2, 3), (1, 3), (4, 3)], [(1, 2), (2, 1)], [(1, 2), (2, 3), (3, 1), (3, 4)],
         [(number, number + 1) for number in range(1500)],
         [(blocker, blocked) for blocker in range(12) for blocked in range(12, 24)],
     ],
-)
+)  # fmt: skip
 def test_the_graph_puts_blockers_to_the_left_and_nothing_on_top_of_another(edges: list[tuple[int, int]]) -> None:
     drawing = draw_graph(edges)
     places = drawing.boxes

@@ -58,15 +58,10 @@ def test_a_pull_request_is_also_an_issue(client: Client) -> None:
 @pytest.mark.parametrize(
     ("query", "expected"),
     [
-        ("", [3, 2]),
-        ("?state=closed", [4]),
-        ("?state=all&direction=asc", [2, 3, 4]),
-        ("?head=octo:feature", [2]),
-        ("?head=OCTO:other", [3]),
-        ("?head=feature", [3, 2]),
-        ("?base=other", []),
+        ("", [3, 2]), ("?state=closed", [4]), ("?state=all&direction=asc", [2, 3, 4]), ("?head=octo:feature", [2]),
+        ("?head=OCTO:other", [3]), ("?head=feature", [3, 2]), ("?base=other", []),
     ],
-)
+)  # fmt: skip
 def test_lists_are_filtered(client: Client, query: str, expected: list[int]) -> None:
     opened(client)
     client("PATCH", f"pulls/{opened(client, 'rival')['number']}", {"state": "closed"})
@@ -95,15 +90,10 @@ def test_invalid_pull_requests_are_refused(client: Client, body: dict[str, Any],
 @pytest.mark.parametrize(
     ("token", "status"),
     [
-        (None, 401),
-        (STRANGER, 403),
-        ("reader", 403),
-        ("fine", 403),
-        ("writer", 201),
-        (INSTALLATION, 201),
+        (None, 401), (STRANGER, 403), ("reader", 403), ("fine", 403), ("writer", 201), (INSTALLATION, 201),
         ("flows", 201),
     ],
-)
+)  # fmt: skip
 def test_opening_needs_write_access(client: Client, token: str | None, status: int) -> None:
     answer = client("POST", "pulls", {"title": "x", "head": "other", "base": "main"}, token=token)
     assert answer.status_code == status

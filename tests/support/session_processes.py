@@ -24,13 +24,9 @@ HISTORY = {
     "state_context": "APPROVE_DESIGN",
 }
 OUTPUT = {
-    "at": "2026-01-31T09:30:00Z",
-    "task_id": "T-001",
-    "agent": "Reviewer",
-    "status": "OK",
-    "summary": "Looked at.",
+    "at": "2026-01-31T09:30:00Z", "task_id": "T-001", "agent": "Reviewer", "status": "OK", "summary": "Looked at.",
     "security_concerns": 0,
-}
+}  # fmt: skip
 
 
 def _writer(folder: Path, clock: Clock, *, disk: Disk | None = None) -> SessionWriter:

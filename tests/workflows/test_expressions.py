@@ -25,8 +25,7 @@ def names(references: frozenset[tuple[str, ...]]) -> set[str]:
         ("github.event.commits[*].id", {"github.event.commits.*.id"}, {"github.event.commits.*.id"}),
         ("steps[inputs.step].outputs.x", {"steps.*.outputs.x", "inputs.step"}, {"steps.*.outputs.x"}),
         ("steps.run.outputs.exit-code", {"steps.run.outputs.exit-code"}, {"steps.run.outputs.exit-code"}),
-        ("inputs.a == 'x'", {"inputs.a"}, set()),
-        ("inputs.n >= 0x1f", {"inputs.n"}, set()),
+        ("inputs.a == 'x'", {"inputs.a"}, set()), ("inputs.n >= 0x1f", {"inputs.n"}, set()),
         ("!inputs.a", {"inputs.a"}, set()),
         ("inputs.skip && 'a' || 'it''s b'", {"inputs.skip"}, set()),
         ("inputs.skip && inputs.a || inputs.b", {"inputs.skip", "inputs.a", "inputs.b"}, {"inputs.a", "inputs.b"}),
@@ -38,14 +37,10 @@ def names(references: frozenset[tuple[str, ...]]) -> set[str]:
             set(),
         ),
         ("format('{0}-{1}', inputs.a, 1)", {"inputs.a"}, {"inputs.a"}),
-        ("fromJSON(inputs.a).b[0]", {"inputs.a"}, {"inputs.a"}),
-        ("toJSON(inputs)", {"inputs"}, {"inputs"}),
-        ("always()", set(), set()),
-        ("'}}'", set(), set()),
-        ("-1.5e3", set(), set()),
-        ("true", set(), set()),
+        ("fromJSON(inputs.a).b[0]", {"inputs.a"}, {"inputs.a"}), ("toJSON(inputs)", {"inputs"}, {"inputs"}),
+        ("always()", set(), set()), ("'}}'", set(), set()), ("-1.5e3", set(), set()), ("true", set(), set()),
     ],
-)
+)  # fmt: skip
 def test_an_operand_that_is_only_compared_is_not_a_value(expression: str, reads: set[str], yields: set[str]) -> None:
     found = parse(expression)
     assert found is not None
