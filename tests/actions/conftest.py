@@ -1,7 +1,5 @@
 """One set-up of accord for all runs of a test session, whichever process they are in."""
 
-from __future__ import annotations
-
 import fcntl
 import os
 import subprocess

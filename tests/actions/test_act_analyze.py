@@ -1,7 +1,5 @@
 """The action that tells which tasks are done, run as a step beside a provider on this machine."""
 
-from __future__ import annotations
-
 import json
 from pathlib import Path
 

@@ -1,7 +1,5 @@
 """The action and the reusable workflow that apply a result, as a consumer calls them."""
 
-from __future__ import annotations
-
 import json
 from pathlib import Path
 from typing import Any

@@ -1,7 +1,5 @@
 """The action that holds a pull request against the handoff of its work item."""
 
-from __future__ import annotations
-
 import json
 from pathlib import Path
 

@@ -3,8 +3,6 @@
 The installed workflows are those that test_act_loop.py, test_act_loops.py and test_act_labels.py run.
 """
 
-from __future__ import annotations
-
 import base64
 import json
 from pathlib import Path

@@ -1,7 +1,5 @@
 """The action and the reusable workflow that keep labels in step, and the action that checks documents."""
 
-from __future__ import annotations
-
 import json
 from typing import TYPE_CHECKING, Any
 

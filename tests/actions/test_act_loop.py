@@ -4,8 +4,6 @@ The workflows are those of the consumer kit. Each job has a token with just the 
 local GitHub holds it to them, so a permission that is missing fails here as it would there.
 """
 
-from __future__ import annotations
-
 import json
 import re
 from collections.abc import Iterator, Mapping

@@ -4,8 +4,6 @@ One workflow run calls them for everything that can happen to a pull request, a 
 that are those that the loops asked for.
 """
 
-from __future__ import annotations
-
 import json
 import re
 import time

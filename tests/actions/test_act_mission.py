@@ -1,7 +1,5 @@
 """The action that checks missions, run on a pull request's branch with real git."""
 
-from __future__ import annotations
-
 import json
 from pathlib import Path
 

@@ -3,8 +3,6 @@
 One workflow run calls the runner for everything that can happen to an agent.
 """
 
-from __future__ import annotations
-
 import base64
 import json
 

@@ -1,7 +1,5 @@
 """Text of an agent or caller never takes effect, and no secret is printed."""
 
-from __future__ import annotations
-
 import base64
 import json
 import re

@@ -1,7 +1,5 @@
 """Actions, commands and workflows say the same: every input is an option, every output is written, nothing is loose."""
 
-from __future__ import annotations
-
 import os
 import re
 import subprocess

@@ -1,7 +1,5 @@
 """The runner workflows of this repository keep the contract, and differ from each other only where they must."""
 
-from __future__ import annotations
-
 import re
 from pathlib import Path
 from typing import Any

@@ -1,7 +1,5 @@
 """The workflows of the loops run agents as the runner workflow does, and differ from it only where they must."""
 
-from __future__ import annotations
-
 import json
 import re
 from typing import Any

@@ -1,7 +1,5 @@
 """setup.sh with a stand-in for uv that only records its calls: what it does once, and what it never does."""
 
-from __future__ import annotations
-
 import os
 import shutil
 import subprocess

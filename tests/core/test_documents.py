@@ -1,7 +1,5 @@
 """Whatever an agent wrote: one object comes out, or a finding that says what was there; the reader never breaks."""
 
-from __future__ import annotations
-
 import json
 import os
 import string

@@ -1,7 +1,5 @@
 """Clocks, errors, JSON pointers and findings."""
 
-from __future__ import annotations
-
 from datetime import UTC, datetime, timedelta, timezone
 
 import pytest

@@ -1,7 +1,5 @@
 """Orders and cycles, held against the obvious slow way."""
 
-from __future__ import annotations
-
 from itertools import permutations
 
 import pytest

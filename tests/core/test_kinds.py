@@ -1,7 +1,5 @@
 """Kinds name what exists and import no other; a document that does not fit its shape is shown where it does not."""
 
-from __future__ import annotations
-
 import copy
 import json
 import subprocess

@@ -1,7 +1,5 @@
 """A table of edges judges moves, names the legal ones, and draws itself."""
 
-from __future__ import annotations
-
 import pytest
 
 from accord.core.machine import Edge, Machine

@@ -1,7 +1,5 @@
 """Untrusted archives: unpacking restores exactly the packed files, and refuses harmful ones entirely."""
 
-from __future__ import annotations
-
 import io
 import warnings
 import zipfile

@@ -1,7 +1,5 @@
 """Files under accidents: what a disk may answer, where a process may end, and what may not be replaced."""
 
-from __future__ import annotations
-
 import errno
 import os
 import re

@@ -1,7 +1,5 @@
 """YAML that people write: what they meant is what is read, and nothing they were sent runs or unfolds."""
 
-from __future__ import annotations
-
 import json
 from contextlib import suppress
 from typing import Any

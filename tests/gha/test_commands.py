@@ -1,7 +1,5 @@
 """Workflow commands: untrusted text cannot end one, begin one, or silently push the rest out of sight."""
 
-from __future__ import annotations
-
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st

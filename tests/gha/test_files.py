@@ -1,7 +1,5 @@
 """Outputs that no value can forge, and a summary that GitHub shows."""
 
-from __future__ import annotations
-
 import os
 import resource
 import secrets

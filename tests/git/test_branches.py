@@ -1,7 +1,5 @@
 """Commits on a shared branch: their author, and why a push failed."""
 
-from __future__ import annotations
-
 import pytest
 
 from accord.core.errors import WrongUsage

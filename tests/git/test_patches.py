@@ -1,7 +1,5 @@
 """A patch carries a work tree byte for byte: what git would have committed is what the branch gets."""
 
-from __future__ import annotations
-
 import os
 from collections.abc import Callable
 from pathlib import Path

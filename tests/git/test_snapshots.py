@@ -1,7 +1,5 @@
 """Changes of an agent are found whatever it did to the repository, and nothing in its .git takes effect."""
 
-from __future__ import annotations
-
 import subprocess
 from pathlib import Path
 

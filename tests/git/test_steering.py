@@ -1,7 +1,5 @@
 """Files that steer agents and tools are found under any name that some file system takes for theirs."""
 
-from __future__ import annotations
-
 import subprocess
 from pathlib import Path
 

@@ -1,7 +1,5 @@
 """The adapter against the local GitHub: pages, limits, refusals, and what a lost answer costs."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from datetime import datetime
 from pathlib import Path

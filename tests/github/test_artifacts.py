@@ -1,7 +1,5 @@
 """Fetching an artifact: whole or not at all, whatever happens on the way, and the token stays where it belongs."""
 
-from __future__ import annotations
-
 import json
 from pathlib import Path
 from typing import Any

@@ -1,7 +1,5 @@
 """The copy of a handoff in a body: it keeps its place while it fits, and gives way to other text."""
 
-from __future__ import annotations
-
 import pytest
 
 from accord.github.limits import BODY_CHARS

@@ -1,7 +1,5 @@
 """Which work items a pull request closes: those that GitHub closes, and none that only code or a comment names."""
 
-from __future__ import annotations
-
 import time
 
 import pytest

@@ -1,7 +1,5 @@
 """Markers are read back unchanged, and no other text passes for one."""
 
-from __future__ import annotations
-
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st

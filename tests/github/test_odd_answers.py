@@ -1,7 +1,5 @@
 """Answers that the local GitHub does not give: redirects, proxies, clocks, permissions."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Callable
 from datetime import UTC, datetime

@@ -1,7 +1,5 @@
 """Requests that must not be sent twice: their result is looked for first."""
 
-from __future__ import annotations
-
 from datetime import UTC, datetime
 
 import pytest

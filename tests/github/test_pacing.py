@@ -1,7 +1,5 @@
 """Pacing keeps every documented limit, and never waits when it need not."""
 
-from __future__ import annotations
-
 from hypothesis import given, settings
 from hypothesis import strategies as st
 

@@ -1,7 +1,5 @@
 """One answer, one decision: what is sent again, what waits, what is lost, what is refused."""
 
-from __future__ import annotations
-
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st

@@ -1,7 +1,5 @@
 """Each refusal keeps GitHub's words and says what to change."""
 
-from __future__ import annotations
-
 import pytest
 
 from accord.core.errors import Refused

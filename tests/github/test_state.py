@@ -1,7 +1,5 @@
 """Documents kept at a ref: the second of two writers is refused, and a lost answer loses nothing."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterator
 from pathlib import Path
 

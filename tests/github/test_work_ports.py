@@ -1,7 +1,5 @@
 """The requests of the loops: checks and logs, label events, review threads, workflow runs; against the local GitHub."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any

@@ -1,7 +1,5 @@
 """The kit's workflows for the loops: started by the labels that the loops obey, and given what an app's token needs."""
 
-from __future__ import annotations
-
 import re
 from typing import Any
 

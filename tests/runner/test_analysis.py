@@ -1,7 +1,5 @@
 """Models are asked in turn over HTTP; an answer that does not fit the tasks is a failed attempt."""
 
-from __future__ import annotations
-
 import json
 import re
 import time

@@ -1,7 +1,5 @@
 """The prompt of the analysis has the tasks and the evidence, cut to a budget, and no hidden text."""
 
-from __future__ import annotations
-
 import re
 from typing import Any
 

@@ -1,7 +1,5 @@
 """Of an endless output, the beginning and the end are kept in whole lines."""
 
-from __future__ import annotations
-
 import re
 import tracemalloc
 from collections.abc import Iterable

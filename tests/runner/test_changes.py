@@ -1,7 +1,5 @@
 """Changes are counted like git and GitHub do, and summarized in a few lines."""
 
-from __future__ import annotations
-
 import subprocess
 from pathlib import Path
 

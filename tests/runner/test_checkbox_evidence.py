@@ -1,7 +1,5 @@
 """Without a model, only what the agent says plainly counts, and nothing for which it says "not"."""
 
-from __future__ import annotations
-
 import time
 
 import pytest

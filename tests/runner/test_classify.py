@@ -1,7 +1,5 @@
 """The classifier: which evidence counts, in which order, and which never does."""
 
-from __future__ import annotations
-
 from typing import Any, get_args
 
 import pytest

@@ -1,7 +1,5 @@
 """A run is finished from its folder alone, with the same result however often it is done."""
 
-from __future__ import annotations
-
 import base64
 import hashlib
 import json

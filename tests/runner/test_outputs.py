@@ -1,7 +1,5 @@
 """The outputs report a run whatever happened, and contain no command and no secret."""
 
-from __future__ import annotations
-
 import base64
 import json
 import re

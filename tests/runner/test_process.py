@@ -1,7 +1,5 @@
 """A program ends with all its processes, and its output is kept without secrets."""
 
-from __future__ import annotations
-
 import os
 import shutil
 import subprocess

@@ -1,7 +1,5 @@
 """The prompt is a file of the workspace plus visible additions; a structured result counts only if it matches."""
 
-from __future__ import annotations
-
 import json
 import re
 from pathlib import Path

@@ -4,8 +4,6 @@ accord installs them once into a folder of the checkout that git ignores (0.8 GB
 empty, and a proxy refuses every other connection.
 """
 
-from __future__ import annotations
-
 import base64
 import json
 import os

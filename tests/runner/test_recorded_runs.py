@@ -1,7 +1,5 @@
 """Every recorded run of a real CLI is classified correctly: whether it failed, why, and how to recover."""
 
-from __future__ import annotations
-
 import json
 from pathlib import Path
 from typing import Any

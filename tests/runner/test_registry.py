@@ -1,7 +1,5 @@
 """Mistakes in a registry are found before an agent starts, with their line."""
 
-from __future__ import annotations
-
 import json
 from contextlib import nullcontext
 from pathlib import Path

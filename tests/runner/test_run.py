@@ -1,7 +1,5 @@
 """However a run ends, its folder has the outcome, the agent's changes, and no secret."""
 
-from __future__ import annotations
-
 import json
 import re
 import signal

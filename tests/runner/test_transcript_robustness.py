@@ -1,7 +1,5 @@
 """Reading the output of a process never fails and takes little memory."""
 
-from __future__ import annotations
-
 import io
 import json
 import tracemalloc

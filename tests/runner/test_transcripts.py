@@ -1,7 +1,5 @@
 """The codecs: what each CLI means by what it prints, and what of it survives the accidents of a stream."""
 
-from __future__ import annotations
-
 from pathlib import Path
 from typing import Any
 

@@ -1,7 +1,5 @@
 """An agent cannot choose by what it writes how the next agent is started."""
 
-from __future__ import annotations
-
 import json
 import subprocess
 from collections.abc import Mapping

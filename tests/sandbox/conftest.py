@@ -1,7 +1,5 @@
 """One server a module, reset before each test, every exchange held against GitHub's own description."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from datetime import UTC, datetime
 from pathlib import Path

@@ -1,7 +1,5 @@
 """Artifacts of workflow runs in the local GitHub: who may list and download them, and for how long."""
 
-from __future__ import annotations
-
 from typing import Any
 from urllib.parse import urlsplit
 

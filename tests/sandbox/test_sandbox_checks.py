@@ -1,7 +1,5 @@
 """Check runs and commit statuses are kept apart, and the newest of each name counts."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import pytest

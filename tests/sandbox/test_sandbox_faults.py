@@ -1,7 +1,5 @@
 """Accidents happen on the socket: what a client loses here it loses on a bad network."""
 
-from __future__ import annotations
-
 import json
 import socket
 import time

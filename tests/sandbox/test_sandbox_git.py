@@ -1,7 +1,5 @@
 """Real git against the sandbox: clones, pushes and GitHub's refusals of pushes."""
 
-from __future__ import annotations
-
 import gzip
 import os
 import subprocess

@@ -1,7 +1,5 @@
 """Commits, trees and refs over the API."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import pytest

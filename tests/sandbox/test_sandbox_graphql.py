@@ -1,7 +1,5 @@
 """GraphQL returns the requested fields, and reports errors in a response with status 200."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import pytest

@@ -1,7 +1,5 @@
 """Issues, labels, comments and dependencies behave like on GitHub."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import pytest

@@ -1,7 +1,5 @@
 """The pages show what agents wrote, so nothing that agents wrote may do anything there."""
 
-from __future__ import annotations
-
 import re
 from itertools import pairwise
 

@@ -1,7 +1,5 @@
 """Pull requests come from real git branches."""
 
-from __future__ import annotations
-
 import base64
 from pathlib import Path
 from typing import Any

@@ -1,7 +1,5 @@
 """The limits are those that GitHub documents."""
 
-from __future__ import annotations
-
 from datetime import UTC, datetime
 from pathlib import Path
 

@@ -1,7 +1,5 @@
 """Every refusal has GitHub's status and words."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import pytest

@@ -1,7 +1,5 @@
 """Reviews are stored or refused as a whole, in GitHub's words."""
 
-from __future__ import annotations
-
 from pathlib import Path
 from typing import Any
 

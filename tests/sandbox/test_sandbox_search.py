@@ -1,7 +1,5 @@
 """Search is late and finds whole words only."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import pytest

@@ -1,7 +1,5 @@
 """Starting, stopping, sharing and resetting the sandbox."""
 
-from __future__ import annotations
-
 import json
 import signal
 import subprocess

@@ -1,7 +1,5 @@
 """A repository for an agent to work in, and `accord run` there in a process of its own."""
 
-from __future__ import annotations
-
 import json
 import os
 import subprocess

@@ -4,8 +4,6 @@ The repository is on the local GitHub, with a branch and a pull request for each
 with the permissions that it asks for, and the local GitHub holds it to them.
 """
 
-from __future__ import annotations
-
 import base64
 import fcntl
 import io

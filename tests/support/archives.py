@@ -1,7 +1,5 @@
 """Zip archives for tests: ordinary and dangerous ones."""
 
-from __future__ import annotations
-
 import io
 import zipfile
 from collections.abc import Mapping

@@ -1,7 +1,5 @@
 """Two seeds for tests of the sandbox, with a client for its API and real git to work on its code, as any user."""
 
-from __future__ import annotations
-
 import os
 import subprocess
 from dataclasses import dataclass

@@ -1,7 +1,5 @@
 """Repositories of consumers that have an older kit than the one of this checkout, each with edits of its own."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 from contextlib import AbstractContextManager
 from pathlib import Path

@@ -1,7 +1,5 @@
 """Evidence for "exactly once": one result, applied from the same beginning as often as it takes."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from functools import cached_property

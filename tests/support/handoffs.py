@@ -1,7 +1,5 @@
 """Handoffs as tests need them: valid parts, and tasks made of them; a test says only what is different."""
 
-from __future__ import annotations
-
 import copy
 import json
 from typing import Any

@@ -1,7 +1,5 @@
 """Hostile texts and what is posted instead. ``·`` stands for the character that breaks a word without being seen."""
 
-from __future__ import annotations
-
 TOKEN = "ghp_" + "a1B2" * 9
 KNOWN = "correct-horse-battery"
 

@@ -1,7 +1,5 @@
 """Implementor's results for tests: builders, and a stage with a little code and one work item in progress."""
 
-from __future__ import annotations
-
 import subprocess
 from collections.abc import Iterator
 from contextlib import contextmanager

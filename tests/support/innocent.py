@@ -1,7 +1,5 @@
 """Innocent texts: what people and agents write all day, in many languages. Not a byte of them may change."""
 
-from __future__ import annotations
-
 INNOCENT = {
     "nothing": "",
     "blank lines": "\n\n  \n",

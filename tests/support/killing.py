@@ -3,8 +3,6 @@
 The code of the processes is imported once, by the server that forks them. Each imports this module: keep it fast.
 """
 
-from __future__ import annotations
-
 import multiprocessing
 import os
 import signal

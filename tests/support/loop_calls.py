@@ -4,8 +4,6 @@ It is on a local GitHub, with a pull request for each thing that can happen. Eve
 permissions that it asks for, and the local GitHub holds it to them.
 """
 
-from __future__ import annotations
-
 import json
 import os
 import subprocess

@@ -1,7 +1,5 @@
 """Facts under which a loop runs the agent, and states with a past; a test says only what is different."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from datetime import UTC, datetime, timedelta
 from typing import Any

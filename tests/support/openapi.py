@@ -6,8 +6,6 @@ Use it as an observer::
         ...  # any exchange outside the description fails the test at the end of the block
 """
 
-from __future__ import annotations
-
 import json
 import re
 from collections.abc import Iterator

@@ -1,7 +1,5 @@
 """Plans for tests: small builders for valid results, so that a test says only what it is about."""
 
-from __future__ import annotations
-
 from typing import Any
 
 TASK_LABELS = ["task:implement", "status:pending", "priority:medium", "complexity:low"]

@@ -4,8 +4,6 @@ An answer is a text, a tool call, an HTTP error, or silence. Each request for a 
 stays. The formats are those that the pinned CLIs send and accept (OpenAI responses, Anthropic messages, Gemini).
 """
 
-from __future__ import annotations
-
 import json
 import threading
 from collections.abc import Iterable, Iterator

@@ -1,7 +1,5 @@
 """Turns of the loops that review, on a stage with merged changes, an item that is a follow-up, and threads of bots."""
 
-from __future__ import annotations
-
 import copy
 import json
 from collections.abc import Iterator

@@ -1,7 +1,5 @@
 """Reviews for tests: small builders for valid results, and diffs as the files API gives them."""
 
-from __future__ import annotations
-
 import re
 from contextlib import AbstractContextManager
 from pathlib import Path

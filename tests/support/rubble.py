@@ -1,7 +1,5 @@
 """Texts made of pieces that mean something in Markdown, for attacks by chance."""
 
-from __future__ import annotations
-
 import random
 from collections.abc import Callable
 

@@ -1,7 +1,5 @@
 """Agent-runner workflows to hold against the contract: one that keeps it, and edits that each break one thing."""
 
-from __future__ import annotations
-
 from accord.core.findings import Finding, with_lines
 from accord.core.kinds import read_shape
 from accord.files.yaml import read_mapping

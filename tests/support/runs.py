@@ -1,7 +1,5 @@
 """Recorded runs of real agent CLIs, and small transcripts made by hand."""
 
-from __future__ import annotations
-
 import json
 from dataclasses import dataclass
 from pathlib import Path

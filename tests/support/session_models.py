@@ -1,7 +1,5 @@
 """Imported once, by the server that processes of sessions are forked from: it builds the models for all of them."""
 
-from __future__ import annotations
-
 import tempfile
 from pathlib import Path
 

@@ -3,8 +3,6 @@
 Each process imports this module: nothing slow in here. The server that they fork from does the slow work.
 """
 
-from __future__ import annotations
-
 import shutil
 from collections.abc import Callable, Iterator
 from multiprocessing.context import ForkServerProcess

@@ -1,7 +1,5 @@
 """Valid documents of sessions, so that a test says only what is different; and folders of them."""
 
-from __future__ import annotations
-
 import json
 from datetime import UTC, datetime
 from pathlib import Path

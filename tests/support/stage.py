@@ -1,7 +1,5 @@
 """A stage for tests that write: the real local GitHub, the real adapter, and one clock without real waiting."""
 
-from __future__ import annotations
-
 import json
 import shutil
 import sqlite3

@@ -1,7 +1,5 @@
 """Work trees of git."""
 
-from __future__ import annotations
-
 import subprocess
 from pathlib import Path
 

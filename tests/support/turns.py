@@ -1,7 +1,5 @@
 """A loop on the stage: a pull request that it works on, its turns as commands take them, and their results."""
 
-from __future__ import annotations
-
 import base64
 import json
 from contextlib import AbstractContextManager

@@ -1,7 +1,5 @@
 """The local GitHub with a pull request, and an agent's work tree beside it: the stage for publishing runs."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path

@@ -1,7 +1,5 @@
 """A script that starts an agent is known however it is written; one that only names an agent is not."""
 
-from __future__ import annotations
-
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st

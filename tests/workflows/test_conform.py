@@ -1,7 +1,5 @@
 """Whether a workflow is a runner: one good one, and edits that each break one thing."""
 
-from __future__ import annotations
-
 import re
 
 import jsonschema_rs

@@ -1,7 +1,5 @@
 """Doctor reports each problem of a workflow once, in the file that has it."""
 
-from __future__ import annotations
-
 import pytest
 from support.runner_workflows import RUNNER, SHA, edited, workflow
 

@@ -1,7 +1,5 @@
 """The reads of an expression, and those that can be its value."""
 
-from __future__ import annotations
-
 import time
 
 import pytest

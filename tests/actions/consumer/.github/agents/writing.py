@@ -4,8 +4,6 @@ Each role also tells, in a file for the test, all that was in its reach: its env
 its job's temporary folder.
 """
 
-from __future__ import annotations
-
 import json
 import os
 import re
