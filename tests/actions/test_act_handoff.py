@@ -7,6 +7,7 @@ import pytest
 import requests
 from support.act import CONSUMER, ROOT, Bench, read_yaml
 from support.handoffs import REVIEW, VERIFICATION, by, patch
+from support.stage import seed_file
 
 from accord.core.clock import SystemClock
 from accord.github.client import GitHub
@@ -46,8 +47,7 @@ jobs:
 
 
 def test_the_action_sets_the_check_and_lists_the_blocking_reasons(bench: Bench, tmp_path: Path) -> None:
-    (tmp_path / "seed.yml").write_text(SEED)
-    with serving(tmp_path / "sandbox", seed=tmp_path / "seed.yml", repository=CONSUMER) as github:
+    with serving(tmp_path / "sandbox", seed=seed_file(tmp_path, SEED), repository=CONSUMER) as github:
         adapter = GitHub(Access(CONSUMER, github.token, github.url), SystemClock(), lambda *_: None)
         both = patch(reviewArtifact=REVIEW, verificationArtifact=VERIFICATION)
         HandoffStore(adapter, 1, SystemClock()).decide(lambda task: decide_patch(task, both, by("tester")))

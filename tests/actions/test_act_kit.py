@@ -4,7 +4,6 @@ The installed workflows are those that test_act_loop.py, test_act_loops.py and t
 """
 
 import base64
-import json
 from pathlib import Path
 from typing import Any
 
@@ -12,6 +11,7 @@ import pytest
 import requests
 from support.act import CONSUMER, PUBLISHED, Bench, job_token, job_tokens, workflow_files
 from support.consumers import OLD, PLAN, installed, older_kit
+from support.stage import seed_file
 
 from accord_sandbox.server import serving
 
@@ -41,8 +41,8 @@ def test_each_consumer_is_updated_in_a_job_of_its_own(bench: Bench, tmp_path: Pa
         {"name": BEHIND, "files": installed(tmp_path / "behind", older_kit(), OLD)},
         {"name": KITLESS, "files": {"README.md": "# Nothing\n"}},
     ]
-    (tmp_path / "seed.json").write_text(json.dumps({"tokens": [*tokens, app], "repositories": repositories}))
-    with serving(tmp_path / "sandbox", seed=tmp_path / "seed.json") as github:
+    seed = seed_file(tmp_path, {"tokens": [*tokens, app], "repositories": repositories})
+    with serving(tmp_path / "sandbox", seed=seed) as github:
 
         def api(path: str, **params: str) -> Any:
             headers = {"authorization": f"Bearer {github.token}"}

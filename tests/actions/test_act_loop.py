@@ -4,7 +4,6 @@ The workflows are those of the consumer kit. Each job has a token with just the 
 local GitHub holds it to them, so a permission that is missing fails here as it would there.
 """
 
-import json
 import re
 from collections.abc import Iterator, Mapping
 from pathlib import Path
@@ -23,6 +22,7 @@ from support.act import (
     with_own_tokens,
     workflow_files,
 )
+from support.stage import seed_file
 
 from accord_sandbox.server import RunningSandbox, serving
 from accord_sandbox.show import document
@@ -42,9 +42,8 @@ def github(tmp_path: Path) -> Iterator[RunningSandbox]:
     """Serve the consumer's repository on a local GitHub that knows the token of every job."""
     origin = make_consumer(tmp_path / "origin", FILES)
     tokens = [*job_tokens(path.read_text() for path in workflow_files()), *job_tokens(["jobs: {none: {}}"])]
-    seed = tmp_path / "seed.json"
     repository = {"name": CONSUMER, "git": str(origin), "default_labels": False}
-    seed.write_text(json.dumps({"tokens": tokens, "repositories": [repository]}))
+    seed = seed_file(tmp_path, {"tokens": tokens, "repositories": [repository]})
     with serving(tmp_path / "sandbox", seed=seed) as running:
         yield running
 

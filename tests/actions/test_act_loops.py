@@ -4,7 +4,6 @@ One workflow run calls them for everything that can happen to a pull request, a 
 that are those that the loops asked for.
 """
 
-import json
 import re
 import time
 from collections.abc import Iterator
@@ -14,6 +13,7 @@ from typing import Any
 import pytest
 from support.act import Bench
 from support.loop_calls import Consumer, seed
+from support.stage import seed_file
 
 from accord.loops.state import HistoryLine
 from accord_sandbox.planting import BOT
@@ -91,8 +91,7 @@ def consumer(bench: Bench, tmp_path_factory: pytest.TempPathFactory) -> Iterator
         *({"id": run_id, "name": "Keepalive", "status": "in_progress"} for run_id in (7001, 7002)),
     ]
     document = seed({"README.md": "# Demo\n"}, branches=branches, issues=issues, workflow_runs=runs)
-    (home / "seed.json").write_text(json.dumps(document))
-    with serving(home / "sandbox", seed=home / "seed.json") as github:
+    with serving(home / "sandbox", seed=seed_file(home, document)) as github:
         consumer = Consumer(bench.with_own_tokens, github, home)
         for name in ("kept", "lost"):
             consumer.api("PUT", f"pulls/{NUMBERS[name]}/merge", json={})

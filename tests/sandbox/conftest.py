@@ -8,6 +8,7 @@ import pytest
 import requests
 from support.code_repository import HOME, Client, Git
 from support.openapi import conforming
+from support.stage import seed_file
 
 from accord.core.clock import ManualClock
 from accord_sandbox.server import RunningSandbox, SandboxSettings, serving
@@ -24,9 +25,8 @@ def server(
 ) -> Iterator[RunningSandbox]:
     """Serve the module's ``SEED``, without rate limits, or the home repository, with them."""
     directory, own = tmp_path_factory.mktemp("sandbox"), getattr(request.module, "SEED", "")
-    (directory / "seed.yml").write_text(own or HOME, encoding="utf-8")
     settings = SandboxSettings(clock=clock, rate_limits=None) if own else SandboxSettings(clock=clock)
-    with serving(directory / "home", seed=directory / "seed.yml", settings=settings) as running:
+    with serving(directory / "home", seed=seed_file(directory, own or HOME), settings=settings) as running:
         yield running
 
 

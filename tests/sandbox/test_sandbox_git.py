@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 import requests
 from support.code_repository import ADMIN, CODE, INSTALLATION, STRANGER, Git
+from support.stage import seed_file
 
 from accord.core.errors import WrongUsage
 from accord_sandbox.faults import Exchange
@@ -202,11 +203,9 @@ def test_a_repository_is_imported(tmp_path: Path) -> None:
     who = ["-c", "user.name=a", "-c", "user.email=a@b"]
     subprocess.run(["git", *who, "commit", "-q", "--allow-empty", "-m", "Old"], cwd=source, check=True)
     subprocess.run(["git", "tag", "v1"], cwd=source, check=True)
-    seed = tmp_path / "seed.yml"
-    seed.write_text(
-        f"repositories: [{{name: o/r, git: {source}, branches: {{next: {{a.txt: A}}}},"
-        " issues: [{title: Next, head: next, base: trunk}]}]"
-    )
+    issues = [{"title": "Next", "head": "next", "base": "trunk"}]
+    repository = {"name": "o/r", "git": str(source), "branches": {"next": {"a.txt": "A"}}, "issues": issues}
+    seed = seed_file(tmp_path, {"repositories": [repository]})
     with serving(tmp_path / "home", seed=seed) as sandbox:
         api = f"{sandbox.url}/repos/o/r"
         assert requests.get(api, timeout=10).json()["default_branch"] == "trunk"
@@ -226,8 +225,7 @@ def test_a_repository_is_imported(tmp_path: Path) -> None:
     ],
 )
 def test_a_seed_that_git_refuses_is_an_error(tmp_path: Path, parts: str, said: str) -> None:
-    seed = tmp_path / "seed.yml"
-    seed.write_text(f"repositories: [{{name: o/r, {parts}}}]")
+    seed = seed_file(tmp_path, f"repositories: [{{name: o/r, {parts}}}]")
     with pytest.raises(WrongUsage) as caught, serving(tmp_path / "home", seed=seed):
         pass
     assert said in str(caught.value)

@@ -13,6 +13,7 @@ from typing import Any
 import pytest
 import requests
 from support.openapi import violations
+from support.stage import seed_file
 
 from accord.core.errors import WrongUsage
 from accord_sandbox.seed import Seed, read_seed
@@ -116,7 +117,6 @@ def test_two_processes_on_one_directory_lose_and_repeat_nothing(tmp_path: Path) 
 
 
 def test_the_command_serves_a_seed_until_a_signal(tmp_path: Path) -> None:
-    seed = tmp_path / "seed.json"
     issues = [
         {"title": "A", "labels": ["zeta", "bug"], "comments": [{"body": "hi", "author": "ann"}]},
         {"title": "B", "blocked_by": [1], "created_at": "2026-01-01T00:00:00Z", "state": "closed"},
@@ -125,7 +125,7 @@ def test_the_command_serves_a_seed_until_a_signal(tmp_path: Path) -> None:
     labels = [{"name": "bug", "color": "123456", "description": "Mine"}]
     tokens = [{"token": "t", "login": "ann"}]
     repositories = [{"name": "o/r", "issues": issues, "labels": labels, "default_labels": False}]
-    seed.write_text(json.dumps({"tokens": tokens, "repositories": repositories}))
+    seed = seed_file(tmp_path, {"tokens": tokens, "repositories": repositories})
     home = str(tmp_path / "home")
     process, ready = serve("--dir", home, "--seed", str(seed), "--latency-ms", "30")
     assert (ready["repository"], ready["token"]) == ("o/r", "accord-sandbox-token")
@@ -193,8 +193,7 @@ def test_wrong_arguments_are_reported(tmp_path: Path, arguments: list[str], said
     ],
 )
 def test_a_wrong_seed_is_reported_with_every_place_and_its_line(tmp_path: Path, seed: Any, places: list[str]) -> None:
-    path = tmp_path / "seed.json"
-    path.write_text(json.dumps(seed))
+    path = seed_file(tmp_path, seed)
     with pytest.raises(WrongUsage) as caught:
         read_seed(path)
     assert [place for place in places if place not in str(caught.value)] == []

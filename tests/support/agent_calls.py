@@ -16,6 +16,7 @@ from pathlib import Path
 from typing import Any
 
 from support.act import CONSUMER, ROOT, Bench, Run, job_token, job_tokens
+from support.stage import seed_file
 
 from accord_sandbox.database import Database
 from accord_sandbox.git_storage import GitStorage
@@ -174,8 +175,7 @@ def make_calls(
     **given: Any,
 ) -> None:
     """Make all of the calls in one workflow run."""
-    seed = folder / "seed.json"
-    seed.write_text(json.dumps(seed_of(calls, files or {}, protected or {})))
+    seed = seed_file(folder, seed_of(calls, files or {}, protected or {}))
     with serving(folder / "sandbox", seed=seed) as github:
         run = bench.with_own_tokens.run(caller(calls), folder, api_url=github.url, token=POWERLESS, **given)
     told = run.artifacts / "needs.json"

@@ -131,18 +131,19 @@ class Stage:
         ]
 
 
+def seed_file(directory: Path, seed: str | Mapping[str, Any]) -> Path:
+    """Write a seed, given as YAML or as a document, into a folder."""
+    path = directory / "seed.yml"
+    directory.mkdir(parents=True, exist_ok=True)
+    path.write_text(seed if isinstance(seed, str) else json.dumps(seed), encoding="utf-8")
+    return path
+
+
 @contextmanager
 def staged(directory: Path, *, seed: Mapping[str, Any] | str = "", **settings: Any) -> Iterator[Stage]:
     """Open a stage, with a seed or its YAML; every exchange on it is held against GitHub's OpenAPI description."""
-    directory.mkdir(parents=True, exist_ok=True)
-    path = directory / "seed.yml"
-    path.write_text(seed if isinstance(seed, str) else json.dumps(seed), encoding="utf-8")
-    clock = ManualClock(START)
+    clock, path = ManualClock(START), seed_file(directory, seed) if seed else None
     settings.setdefault("search_lag_seconds", 300.0)
     chosen = SandboxSettings(clock=clock, **settings)
-    with (
-        serving(directory, seed=path if seed else None, settings=chosen) as server,
-        conforming(server),
-        requests.Session() as session,
-    ):
+    with serving(directory, seed=path, settings=chosen) as server, conforming(server), requests.Session() as session:
         yield Stage(server, clock, [], session)
