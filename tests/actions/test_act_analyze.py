@@ -4,37 +4,24 @@ import json
 from pathlib import Path
 
 import pytest
-from support.act import CHECKOUT, Bench
+from support.act import Bench, job_with
 from support.model_server import chat, messages, serving_models
+from support.runner_workflows import edited
 
 pytestmark = pytest.mark.unmeasured
 
-WORKFLOW = f"""
-on: workflow_dispatch
-jobs:
-  analyze:
-    runs-on: ubuntu-latest
-    env:
-      ANTHROPIC_BASE_URL: SERVER
-      ANTHROPIC_API_KEY: key-of-the-job
-    steps:
-      - uses: {CHECKOUT}
-      - id: first
-        uses: accord-ci/accord/actions/analyze-tasks@v0
-        with:
-          pr-body: body.md
-          message: message.md
-          openai-api-key: key-of-the-input
-        env:
-          OPENAI_BASE_URL: SERVER/v1
-          ACCORD_OPENAI_MODEL: some-model
-      - id: second
-        uses: accord-ci/accord/actions/analyze-tasks@v0
-        with:
-          pr-body: body.md
-          message: message.md
-          providers: anthropic,regex-fallback
-"""
+TEXTS = {"pr-body": "body.md", "message": "message.md"}
+STEPS = {
+    "first": {**TEXTS, "openai-api-key": "key-of-the-input"},
+    "second": {**TEXTS, "providers": "anthropic,regex-fallback"},
+}
+OF_JOB = {"ANTHROPIC_BASE_URL": "SERVER", "ANTHROPIC_API_KEY": "key-of-the-job"}
+OF_FIRST = {"OPENAI_BASE_URL": "SERVER/v1", "ACCORD_OPENAI_MODEL": "some-model"}
+WORKFLOW = edited(
+    job_with("accord-ci/accord/actions/analyze-tasks@v0", STEPS),
+    ("    steps:\n", f"    env: {json.dumps(OF_JOB)}\n    steps:\n"),
+    ("      - id: first\n", f"      - id: first\n        env: {json.dumps(OF_FIRST)}\n"),
+)
 
 
 def test_keys_come_from_inputs_or_the_environment_and_outputs_reach_the_job(bench: Bench, tmp_path: Path) -> None:

@@ -4,7 +4,7 @@ import json
 from typing import TYPE_CHECKING, Any
 
 import pytest
-from support.act import CHECKOUT, CONSUMER, ROOT, Bench, Run, read_yaml, steps_with, template
+from support.act import CONSUMER, ROOT, Bench, Run, job_with, read_yaml, template
 from support.plans import plan, task
 
 from accord_sandbox.planting import INSTALLATION_TOKEN, TOKEN, ensure_repository
@@ -33,18 +33,11 @@ STEPS = {
 }
 """The inputs of every step, by its id; the first that writes is ``sync``."""
 
-USES = steps_with("accord-ci/accord/actions/labels@v0", STEPS, failing=("broken", "check"))
-LABELS = f"""
-on: workflow_dispatch
-jobs:
-  labels:
-    runs-on: ubuntu-latest
-    steps:
-      - uses: {CHECKOUT}
-{USES}
+ENDS = """\
       - id: ends
-        run: printf 'of=%s\\n' "${{{{ steps.broken.outcome }}}} ${{{{ steps.check.outcome }}}}" >> "$GITHUB_OUTPUT"
+        run: printf 'of=%s\\n' "${{ steps.broken.outcome }} ${{ steps.check.outcome }}" >> "$GITHUB_OUTPUT"
 """
+LABELS = job_with("accord-ci/accord/actions/labels@v0", STEPS, failing=("broken", "check"), after=ENDS)
 MANY = """
 on: workflow_dispatch
 jobs:
@@ -56,19 +49,7 @@ jobs:
     secrets:
       token: ${{ secrets.GITHUB_TOKEN }}
 """
-CHECK = f"""
-on: workflow_dispatch
-jobs:
-  check:
-    runs-on: ubuntu-latest
-    steps:
-      - uses: {CHECKOUT}
-      - id: check
-        uses: accord-ci/accord/actions/check@v0
-        with:
-          paths: |
-            good.json
-            plans/bad.json
+LATER = """\
       - id: setup
         if: always()
         uses: accord-ci/accord/actions/setup@v0
@@ -76,8 +57,9 @@ jobs:
         if: always()
         run: printf 'answer=%s\\n' "$(bash "$ACCORD" check good.json)" >> "$GITHUB_OUTPUT"
         env:
-          ACCORD: ${{{{ steps.setup.outputs.command }}}}
+          ACCORD: ${{ steps.setup.outputs.command }}
 """
+CHECK = job_with("accord-ci/accord/actions/check@v0", {"check": {"paths": "good.json\nplans/bad.json"}}, after=LATER)
 
 
 @pytest.fixture

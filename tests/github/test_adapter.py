@@ -17,14 +17,9 @@ from accord_sandbox.planting import INSTALLATION_TOKEN, STRANGER_TOKEN
 LABEL = Label("bug: 50% / ärger", "Broken", "d73a4a")
 
 
-def other(stage: Stage, *, url: str = "", token: str = "", repo: str = "", max_wait: float = 1e5) -> GitHub:
-    access = Access(repo or stage.repository, token or stage.server.token, url or stage.server.url, "", max_wait)
-    return GitHub(access, stage.clock, lambda seconds, reason: stage.waits.append((seconds, reason)))
-
-
 @pytest.mark.parametrize("below", ["", "/", "/api/v3", "/api/v3/"])
 def test_an_enterprise_server_is_reached_below_its_path(stage: Stage, below: str) -> None:
-    github = other(stage, url=stage.server.url + below)
+    github = stage.adapter(below=below)
     made = github.create_issue("Title", "Body", ["a"])
     assert github.issue(made.number) == made
     assert [issue.number for issue in github.issues()] == [made.number]
@@ -196,7 +191,7 @@ repositories:
 
 def test_archived_closed_and_missing_repositories_are_distinguished(tmp_path: Path) -> None:
     with staged(tmp_path / "sandbox", seed=UNUSUAL) as stage:
-        old, code, none = (other(stage, repo=name) for name in ("octo/old", "octo/code", "octo/none"))
+        old, code, none = (stage.adapter(repo=name) for name in ("octo/old", "octo/code", "octo/none"))
         assert (old.repository().is_archived, code.repository().has_issues) == (True, False)
         with pytest.raises(Refused, match="archived") as archived:
             old.create_issue("A", "", [])

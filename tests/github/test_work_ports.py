@@ -9,8 +9,7 @@ from support.stage import START, Stage, staged
 
 from accord.core.clock import timestamp
 from accord.core.errors import Refused
-from accord.github.client import GitHub
-from accord.github.models import Access, AnswerLost, Conflict, Forbidden, NotThere
+from accord.github.models import AnswerLost, Conflict, Forbidden, NotThere
 from accord.github.workflows import MOST_LOG_BYTES
 from accord_sandbox.faults import Fault
 from accord_sandbox.planting import INSTALLATION_TOKEN, STRANGER_TOKEN
@@ -29,6 +28,7 @@ def comments(count: int, author: str = BOT) -> list[dict[str, str]]:
     return [{"author": author, "body": f"Word {number}"} for number in range(count)]
 
 
+NEEDED = {"label": "needs-human"}
 SEED: dict[str, Any] = {
     "tokens": [
         {"token": "reads", "login": "ci[bot]", "kind": "installation", "permissions": {"pull_requests": "read"}},
@@ -51,13 +51,8 @@ SEED: dict[str, Any] = {
                     "body": "- [ ] a\r\n",
                     "labels": ["agent:codex"],
                     "label_events": [
-                        {"label": "needs-human", "change": "added", "author": "github-actions[bot]"},
-                        {
-                            "label": "needs-human",
-                            "change": "removed",
-                            "author": "wanda",
-                            "created_at": "2026-11-02T08:00:00Z",
-                        },
+                        {**NEEDED, "change": "added", "author": "github-actions[bot]"},
+                        {**NEEDED, "change": "removed", "author": "wanda", "created_at": "2026-11-02T08:00:00Z"},
                     ],
                     "checks": [
                         {"name": "tests", "conclusion": "failure", "run": 7001, "log": "1\nFAILED ✗\n", "title": "T"},
@@ -99,15 +94,9 @@ def head(stage: Stage) -> str:
 def test_check_runs_and_statuses_are_one_list_with_the_jobs_that_can_be_read(stage: Stage) -> None:
     github = stage.adapter()
     found = {check.name: check for check in github.checks(head(stage))}
-    states = {
-        "tests": "failing",
-        "old": "failing",
-        "lint": "pending",
-        "docs": "skipped",
-        "ci": "failing",
-        "cd": "pending",
-    }
-    assert {name: check.state for name, check in found.items()} == states
+    states = {name: check.state for name, check in found.items()}
+    failing, pending = dict.fromkeys(("tests", "old", "ci"), "failing"), dict.fromkeys(("lint", "cd"), "pending")
+    assert states == {**failing, **pending, "docs": "skipped"}
     tests = found["tests"]
     assert (tests.app, tests.workflow_run_id, tests.summary, tests.started_at) == ("github-actions", 7001, "T", START)
     assert (found["docs"].app, found["docs"].job_id, found["docs"].summary) == ("docs", None, "Fine")
@@ -196,8 +185,7 @@ def test_no_thread_and_no_comment_is_missed_on_any_page(tmp_path: Path, below: s
     home = SEED["repositories"][0]
     pull = {**home["issues"][0], "threads": threads}
     with staged(tmp_path, seed={"repositories": [{**home, "issues": [pull]}]}) as stage:
-        access = Access(stage.repository, stage.server.token, stage.server.url + below)
-        github = GitHub(access, stage.clock, lambda *_: None)
+        github = stage.adapter(below=below)
         found = github.review_threads(1)
         assert [thread.line for thread in found] == [n + 1 for n in range(120)]
         assert [len(thread.comments) for thread in found] == [205 if n == 60 else 2 for n in range(120)]

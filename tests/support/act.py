@@ -323,6 +323,14 @@ def steps_with(uses: str, inputs: Mapping[str, Mapping[str, Any]], failing: Sequ
     return "".join(parts).rstrip("\n")
 
 
+def job_with(
+    uses: str, inputs: Mapping[str, Mapping[str, Any]], failing: Sequence[str] = (), *, after: str = ""
+) -> str:
+    """Write a workflow of one job: it checks the repository out, and has the steps of ``steps_with``."""
+    head = "on: workflow_dispatch\njobs:\n  it:\n    runs-on: ubuntu-latest\n    steps:\n"
+    return f"{head}      - uses: {CHECKOUT}\n{steps_with(uses, inputs, failing)}\n{after}"
+
+
 def workflow_files() -> list[Path]:
     """All workflows of this repository, and those for a consumer to copy."""
     return sorted([*(ROOT / ".github/workflows").glob("*.yml"), *TEMPLATES.glob("*.yml")])

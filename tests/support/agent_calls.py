@@ -130,29 +130,24 @@ def seed_of(calls: Mapping[str, Call], files: Mapping[str, str], protected: Mapp
     """Describe the local GitHub."""
     branches = {call.branch or f"work/{name}": {"notes.txt": f"{name}\n", **call.files} for name, call in calls.items()}
     permissions = {"contents": "read", "pull_requests": "read"}
-    return {
-        "tokens": [
-            *job_tokens([WORKFLOW.read_text(), "jobs: {none: {}}"]),
-            {"token": READER, "login": "rita", "kind": "fine-grained", "permissions": permissions},
-        ],
-        "repositories": [
-            {
-                "name": CONSUMER,
-                "collaborators": {"rita": "read"},
-                "files": {
-                    "README.md": "# The dmeo\n",
-                    "src/a.py": "a = 1\n",
-                    ".github/agents/registry.yml": json.dumps(REGISTRY),
-                    ".github/agents/scripted.py": AGENT.read_text(),
-                    **{f"prompts/{name}.md": f"{call.task}\n" for name, call in calls.items()},
-                    **files,
-                },
-                "branches": branches,
-                "protected": dict(protected),
-                "issues": [{"title": branch, "head": branch, "body": BODY} for branch in branches],
-            }
-        ],
+    reader = {"token": READER, "login": "rita", "kind": "fine-grained", "permissions": permissions}
+    agent = {"registry.yml": json.dumps(REGISTRY), "scripted.py": AGENT.read_text()}
+    own = {
+        "README.md": "# The dmeo\n",
+        "src/a.py": "a = 1\n",
+        **{f".github/agents/{name}": text for name, text in agent.items()},
+        **{f"prompts/{name}.md": f"{call.task}\n" for name, call in calls.items()},
     }
+    repository = {
+        "name": CONSUMER,
+        "collaborators": {"rita": "read"},
+        "files": {**own, **files},
+        "branches": branches,
+        "protected": dict(protected),
+        "issues": [{"title": branch, "head": branch, "body": BODY} for branch in branches],
+    }
+    tokens = [*job_tokens([WORKFLOW.read_text(), "jobs: {none: {}}"]), reader]
+    return {"tokens": tokens, "repositories": [repository]}
 
 
 def once(folder: Path, make: Callable[[], None]) -> Calls:

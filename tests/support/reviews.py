@@ -41,47 +41,28 @@ def changed(path: str, patch: str | None, status: str = "modified", previous: st
 OLD = "".join(f"line {n}\n" for n in range(1, 41))
 NEW = OLD.replace("line 3\n", "line three\n").replace("line 30\n", "").replace("line 40\n", "line 40\nline 41\n")
 ITEM, PULL, OWN, LOCKED = 1, 2, 3, 4
-SEED = {
-    "tokens": [
-        {"token": "wanda-token", "login": "wanda"},
-        {"token": "rita-token", "login": "rita"},
-        {
-            "token": "blind-token",
-            "login": "blind[bot]",
-            "kind": "installation",
-            "permissions": {"issues": "write", "contents": "read", "pull_requests": "read"},
-        },
-    ],
-    "repositories": [
-        {
-            "name": "accord/sandbox",
-            "collaborators": {"wanda": "write", "rita": "read"},
-            "files": {
-                "src/long.txt": OLD,
-                "gone.txt": "Farewell\nfor\never\n",
-                "old name.txt": "Same\ncontent\nas before\nand after\n",
-                "untouched.txt": "Still\n",
-            },
-            "branches": {
-                "accord/1": {
-                    "src/long.txt": NEW,
-                    "gone.txt": None,
-                    "old name.txt": None,
-                    "new name.txt": "Same\ncontent\nas before\nand after\n",
-                    "added.txt": "New\nfile\n",
-                },
-                "own": {"added.txt": "Own\n"},
-                "locked": {"added.txt": "Locked\n"},
-            },
-            "issues": [
-                {"title": "The work", "labels": ["task:implement", "status:review", "priority:low"]},
-                {"title": "The change", "head": "accord/1", "body": "Does it.\n\nCloses #1", "author": "wanda"},
-                {"title": "My change", "head": "own", "body": "Closes #1"},
-                {"title": "A locked one", "head": "locked", "author": "wanda", "locked": True},
-            ],
-        }
+SAME = "Same\ncontent\nas before\nand after\n"
+BEFORE = {"src/long.txt": OLD, "gone.txt": "Farewell\nfor\never\n", "old name.txt": SAME, "untouched.txt": "Still\n"}
+CHANGE = {"src/long.txt": NEW, "gone.txt": None, "old name.txt": None, "new name.txt": SAME, "added.txt": "New\nfile\n"}
+READS = {"issues": "write", "contents": "read", "pull_requests": "read"}
+TOKENS = [
+    {"token": "wanda-token", "login": "wanda"},
+    {"token": "rita-token", "login": "rita"},
+    {"token": "blind-token", "login": "blind[bot]", "kind": "installation", "permissions": READS},
+]
+REPOSITORY = {
+    "name": "accord/sandbox",
+    "collaborators": {"wanda": "write", "rita": "read"},
+    "files": BEFORE,
+    "branches": {"accord/1": CHANGE, "own": {"added.txt": "Own\n"}, "locked": {"added.txt": "Locked\n"}},
+    "issues": [
+        {"title": "The work", "labels": ["task:implement", "status:review", "priority:low"]},
+        {"title": "The change", "head": "accord/1", "body": "Does it.\n\nCloses #1", "author": "wanda"},
+        {"title": "My change", "head": "own", "body": "Closes #1"},
+        {"title": "A locked one", "head": "locked", "author": "wanda", "locked": True},
     ],
 }
+SEED = {"tokens": TOKENS, "repositories": [REPOSITORY]}
 
 
 def review_stage(directory: Path, **settings: Any) -> AbstractContextManager[Stage]:
@@ -111,13 +92,7 @@ def post(
 
 def listed(stage: Stage, path: str) -> list[dict[str, Any]]:
     """List everything under a path of the repository."""
-    found: list[dict[str, Any]] = []
-    for page in range(1, 100):
-        part = stage.get(f"/repos/{stage.repository}{path}", per_page=100, page=page)
-        found += part
-        if len(part) < 100:
-            break
-    return found
+    return stage.listed(path)
 
 
 def reviews(stage: Stage, number: int = PULL) -> list[dict[str, Any]]:

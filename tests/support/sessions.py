@@ -40,7 +40,7 @@ def clock(hour: int = 12) -> ManualClock:
 def decision(decision_id: str = "UD-1", status: str = "pending", **changes: Any) -> dict[str, Any]:
     contexts = {"UD-APPROVE-DESIGN": "APPROVE_DESIGN", "UD-REVIEW-STRATEGY": "REVIEW_STRATEGY"}
     answers = {"UD-APPROVE-DESIGN": "approved", "UD-REVIEW-STRATEGY": "per-batch"}
-    made = {
+    return {
         "decision_id": decision_id,
         "question": "Which one?",
         "status": status,
@@ -49,15 +49,15 @@ def decision(decision_id: str = "UD-1", status: str = "pending", **changes: Any)
         "resolved_at": None if status == "pending" else AT,
         "state_context": contexts.get(decision_id, "IMPLEMENT_LOOP"),
         "resolution_reason": "not needed" if status in ("cancelled", "skipped") else None,
+        **changes,
     }
-    return {**made, **changes}
 
 
 GATES = [decision("UD-APPROVE-DESIGN", "answered"), decision("UD-REVIEW-STRATEGY", "answered")]
 
 
 def status(state: str = "INTAKE", **changes: Any) -> dict[str, Any]:
-    made = {
+    return {
         "current_state": state,
         "session": NAME,
         "assumptions": ["UTF-8"],
@@ -66,8 +66,8 @@ def status(state: str = "INTAKE", **changes: Any) -> dict[str, Any]:
         "known_issues": [],
         "last_ci_result": "unknown",
         "last_update": AT,
+        **changes,
     }
-    return {**made, **changes}
 
 
 def acceptance() -> dict[str, Any]:
@@ -94,7 +94,7 @@ def agent_input(**task: Any) -> dict[str, Any]:
 
 
 def agent_output(**changes: Any) -> dict[str, Any]:
-    made = {
+    return {
         "status": "OK",
         "summary": "The header is written.",
         "artifacts": {"commands_to_run": ["pytest"], "notes": []},
@@ -105,8 +105,8 @@ def agent_output(**changes: Any) -> dict[str, Any]:
             "security_concerns": [],
         },
         "next": {"recommended_agent": "Reviewer", "recommended_task_id": "T-001", "reason": "Review it."},
+        **changes,
     }
-    return {**made, **changes}
 
 
 def outputs(*said: tuple[str, str], task: str = "T-001", concerns: int = 0) -> str:

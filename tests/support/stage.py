@@ -76,8 +76,11 @@ class Stage:
         (self.put_back or self.server.reset)()
         self.waits.clear()
 
-    def adapter(self, *, token: str = "", identity: str = "", max_wait: float = 100_000.0, repo: str = "") -> GitHub:
-        access = Access(repo or self.repository, token or self.server.token, self.server.url, identity, max_wait)
+    def adapter(
+        self, *, token: str = "", identity: str = "", max_wait: float = 1e5, repo: str = "", below: str = ""
+    ) -> GitHub:
+        url = self.server.url + below
+        access = Access(repo or self.repository, token or self.server.token, url, identity, max_wait)
         return GitHub(access, self.clock, lambda seconds, reason: self.waits.append((seconds, reason)))
 
     def apply(self, result: dict[str, Any], *, adapter: GitHub | None = None, **setting: Any) -> Receipt:
@@ -99,36 +102,30 @@ class Stage:
         answer.raise_for_status()
         return answer.json() if answer.content else None
 
-    def issues(self) -> list[dict[str, Any]]:
+    def listed(self, path: str, **params: Any) -> list[dict[str, Any]]:
+        """List everything under a path of the repository, from all pages."""
         found: list[dict[str, Any]] = []
         for page in range(1, 100):
-            part = self.get(f"/repos/{self.repository}/issues", state="all", direction="asc", per_page=100, page=page)
+            part = self.get(f"/repos/{self.repository}{path}", per_page=100, page=page, **params)
             found += part
             if len(part) < 100:
                 break
         return found
 
+    def issues(self) -> list[dict[str, Any]]:
+        return self.listed("/issues", state="all", direction="asc")
+
     def snapshot(self) -> list[dict[str, Any]]:
         """All that a user could see of the issues, without what differs by nature: times and ids."""
-        return [
-            {
-                "number": issue["number"],
-                "title": issue["title"],
-                "body": issue["body"],
-                "state": issue["state"],
-                "reason": issue["state_reason"],
-                "labels": sorted(label["name"] for label in issue["labels"]),
-                "blocked_by": sorted(
-                    blocker["number"]
-                    for blocker in self.get(
-                        f"/repos/{self.repository}/issues/{issue['number']}/dependencies/blocked_by", per_page=100
-                    )
-                )
-                if issue.get("issue_dependencies_summary", {}).get("total_blocked_by")
-                else [],
-            }
-            for issue in self.issues()
-        ]
+        found = []
+        for issue in self.issues():
+            is_blocked = issue.get("issue_dependencies_summary", {}).get("total_blocked_by")
+            blockers = self.listed(f"/issues/{issue['number']}/dependencies/blocked_by") if is_blocked else []
+            same = {name: issue[name] for name in ("number", "title", "body", "state")}
+            labels = sorted(label["name"] for label in issue["labels"])
+            blocked_by = sorted(blocker["number"] for blocker in blockers)
+            found.append({**same, "reason": issue["state_reason"], "labels": labels, "blocked_by": blocked_by})
+        return found
 
 
 def seed_file(directory: Path, seed: str | Mapping[str, Any]) -> Path:

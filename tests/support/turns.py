@@ -44,36 +44,25 @@ def failed(recovery: str, category: str = "transient", **more: str) -> dict[str,
 
 def seed(files: dict[str, str] | None = None, **pull: Any) -> dict[str, Any]:
     """A repository whose first issue is a pull request with a green check, keepalive on, except these parts."""
-    work = {
-        "title": "The change",
-        "head": "feature",
-        "body": BODY,
-        "labels": ["agents:keepalive"],
-        "checks": [{"name": "test", "conclusion": "success", "run": 501}],
-        **pull,
+    checks = [{"name": "test", "conclusion": "success", "run": 501}]
+    work = {"title": "The change", "head": "feature", "body": BODY, "labels": ["agents:keepalive"], "checks": checks}
+    reads, app = {"pull_requests": "read"}, {"login": "ci[bot]", "kind": "installation"}
+    pushes = {"contents": "write", "checks": "read", "statuses": "read", **reads}
+    people = {"stranger": "mallory", "writer": "wanda", "triager": "tess"}
+    repository = {
+        "name": "octo/code",
+        "collaborators": {"wanda": "write", "tess": "triage"},
+        "files": {"a.txt": "One\n", f".github/workflows/{WORKFLOW}": CALLER, **(files or {})},
+        "branches": {"feature": {"b.txt": "Two\n"}, "other": {"c.txt": "Three\n"}},
+        "issues": [{**work, **pull}],
     }
     return {
         "tokens": [
-            {"token": "stranger", "login": "mallory"},
-            {"token": "writer", "login": "wanda"},
-            {"token": "triager", "login": "tess"},
-            {"token": "reading", "login": "ci[bot]", "kind": "installation", "permissions": {"pull_requests": "read"}},
-            {
-                "token": "pushing",
-                "login": "ci[bot]",
-                "kind": "installation",
-                "permissions": {"contents": "write", "checks": "read", "statuses": "read", "pull_requests": "read"},
-            },
+            *({"token": token, "login": login} for token, login in people.items()),
+            {**app, "token": "reading", "permissions": reads},
+            {**app, "token": "pushing", "permissions": pushes},
         ],
-        "repositories": [
-            {
-                "name": "octo/code",
-                "collaborators": {"wanda": "write", "tess": "triage"},
-                "files": {"a.txt": "One\n", f".github/workflows/{WORKFLOW}": CALLER, **(files or {})},
-                "branches": {"feature": {"b.txt": "Two\n"}, "other": {"c.txt": "Three\n"}},
-                "issues": [work],
-            }
-        ],
+        "repositories": [repository],
     }
 
 
