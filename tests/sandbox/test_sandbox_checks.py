@@ -8,11 +8,9 @@ from support.code_repository import ADMIN, CODE, INSTALLATION, STRANGER, Client
 SEED = CODE
 
 
-def run(client: Client, name: str = "tests", **more: Any) -> dict[str, Any]:
-    answer = client("POST", "check-runs", {"name": name, "head_sha": client.tip("feature"), **more}, token=INSTALLATION)
-    assert answer.status_code == 201, answer.text
-    document: dict[str, Any] = answer.json()
-    return document
+def run(client: Client, name: str = "tests", **more: Any) -> Any:
+    body = {"name": name, "head_sha": client.tip("feature"), **more}
+    return client.send(201, "POST", "check-runs", body, token=INSTALLATION)
 
 
 def test_a_check_run_is_completed_by_its_conclusion(client: Client) -> None:

@@ -53,11 +53,8 @@ def test_a_large_push_goes_through_in_chunks(git: Git) -> None:
 
 def test_a_zipped_request_is_understood(sandbox: RunningSandbox) -> None:
     url = f"{sandbox.url}/octo/code.git/git-upload-pack"
-    headers = {
-        "content-type": "application/x-git-upload-pack-request",
-        "content-encoding": "gzip",
-        "git-protocol": "version=2",
-    }
+    kind = "application/x-git-upload-pack-request"
+    headers = {"content-type": kind, "content-encoding": "gzip", "git-protocol": "version=2"}
     body = gzip.compress(b"0014command=ls-refs\n00010009peel\n0000")
     assert b"refs/heads/feature" in requests.post(url, data=body, headers=headers, timeout=10).content
 

@@ -8,11 +8,8 @@ from support.code_repository import Client
 REPOSITORY = 'repository(owner: "octo", name: "home")'
 
 
-def ask(client: Client, query: str, variables: Any = None, **options: Any) -> dict[str, Any]:
-    answer = client("POST", "/graphql", {"query": query, "variables": variables}, **options)
-    assert answer.status_code == 200, answer.text
-    document: dict[str, Any] = answer.json()
-    return document
+def ask(client: Client, query: str, variables: Any = None, **options: Any) -> Any:
+    return client.send(200, "POST", "/graphql", {"query": query, "variables": variables}, **options)
 
 
 def test_an_alias_names_the_field(client: Client) -> None:

@@ -11,11 +11,8 @@ from support.stage import staged
 SEED = CODE
 
 
-def opened(client: Client, head: str = "other", **more: Any) -> dict[str, Any]:
-    answer = client("POST", "pulls", {"title": "A change", "head": head, "base": "main", **more})
-    assert answer.status_code == 201, answer.text
-    document: dict[str, Any] = answer.json()
-    return document
+def opened(client: Client, head: str = "other", **more: Any) -> Any:
+    return client.send(201, "POST", "pulls", {"title": "A change", "head": head, "base": "main", **more})
 
 
 def test_a_pull_request_has_the_changes_of_its_branches(client: Client) -> None:
@@ -25,12 +22,8 @@ def test_a_pull_request_has_the_changes_of_its_branches(client: Client) -> None:
     assert (pull["head"]["label"], pull["head"]["sha"]) == ("octo:feature", client.tip("feature"))
     assert (pull["base"]["ref"], pull["base"]["sha"]) == ("main", client.tip("main"))
     files = {entry["filename"]: entry for entry in client("GET", "pulls/2/files").json()}
-    assert {name: entry["status"] for name, entry in files.items()} == {
-        "added.txt": "added",
-        "gone.txt": "removed",
-        "long.txt": "modified",
-        "new name.txt": "renamed",
-    }
+    states = {"added.txt": "added", "gone.txt": "removed", "long.txt": "modified", "new name.txt": "renamed"}
+    assert {name: entry["status"] for name, entry in files.items()} == states
     assert files["new name.txt"]["previous_filename"] == "old name.txt"
     assert (files["long.txt"]["additions"], files["long.txt"]["deletions"], files["long.txt"]["changes"]) == (2, 2, 4)
     assert files["added.txt"]["patch"] == "@@ -0,0 +1 @@\n+New"
@@ -93,8 +86,7 @@ def test_invalid_pull_requests_are_refused(client: Client, body: dict[str, Any],
     ],
 )  # fmt: skip
 def test_opening_needs_write_access(client: Client, token: str | None, status: int) -> None:
-    answer = client("POST", "pulls", {"title": "x", "head": "other", "base": "main"}, token=token)
-    assert answer.status_code == status
+    client.send(status, "POST", "pulls", {"title": "x", "head": "other", "base": "main"}, token=token)
 
 
 def test_a_pull_request_is_changed_but_stays_a_draft(client: Client) -> None:
@@ -125,9 +117,7 @@ def test_a_push_moves_the_head(client: Client, git: Git) -> None:
 @pytest.mark.parametrize("method", ["merge", "squash"])
 def test_merging_closes_the_issues_in_the_body(client: Client, git: Git, method: str) -> None:
     head = client.tip("feature")
-    merged = client("PUT", "pulls/2/merge", {"merge_method": method, "sha": head})
-    assert merged.status_code == 200, merged.text
-    sha = merged.json()["sha"]
+    sha = client.send(200, "PUT", "pulls/2/merge", {"merge_method": method, "sha": head})["sha"]
     parents = client("GET", f"git/commits/{sha}").json()["parents"]
     assert (client.tip("main"), len(parents)) == (sha, 2 if method == "merge" else 1)
     pull, issue = client("GET", "pulls/2").json(), client("GET", "issues/1").json()

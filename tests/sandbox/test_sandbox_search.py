@@ -9,9 +9,8 @@ from accord.core.clock import ManualClock
 
 
 def found(client: Client, query: str, **options: Any) -> list[int]:
-    answer = client("GET", "/search/issues", params={"q": query}, **options)
-    assert answer.status_code == 200, answer.text
-    return [item["number"] for item in answer.json()["items"]]
+    answer = client.send(200, "GET", "/search/issues", params={"q": query}, **options)
+    return [item["number"] for item in answer["items"]]
 
 
 def test_a_new_issue_is_found_only_after_the_lag(client: Client, clock: ManualClock) -> None:

@@ -106,12 +106,15 @@ class Client:
             method, url, json=json, headers=authorization | (headers or {}), timeout=20, **options
         )
 
-    def issue(self, title: str = "An issue", **more: Any) -> dict[str, Any]:
+    def send(self, status: int, *request: Any, **options: Any) -> Any:
+        """Send a request that must get this status; return the document of the answer."""
+        answer = self(*request, **options)
+        assert answer.status_code == status, answer.text
+        return answer.json()
+
+    def issue(self, title: str = "An issue", **more: Any) -> Any:
         """Open an issue as the maintainer."""
-        answer = self("POST", "issues", {"title": title, **more})
-        assert answer.status_code == 201, answer.text
-        document: dict[str, Any] = answer.json()
-        return document
+        return self.send(201, "POST", "issues", {"title": title, **more})
 
     def tip(self, branch: str) -> str:
         """Return the commit of a branch."""
