@@ -1,21 +1,18 @@
 """The action and the reusable workflow that keep labels in step, and the action that checks documents."""
 
 import json
-from typing import TYPE_CHECKING, Any
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
 
 import pytest
 from support.act import CONSUMER, ROOT, Bench, Run, job_with, read_yaml, template
 from support.plans import plan, task
+from support.stage import seed_file
 
 from accord_sandbox.planting import INSTALLATION_TOKEN, TOKEN, ensure_repository
-from accord_sandbox.server import serving
+from accord_sandbox.server import RunningSandbox, serving
 from accord_sandbox.show import document
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
-    from pathlib import Path
-
-    from accord_sandbox.server import RunningSandbox
 
 pytestmark = pytest.mark.unmeasured
 
@@ -65,9 +62,8 @@ CHECK = job_with("accord-ci/accord/actions/check@v0", {"check": {"paths": "good.
 @pytest.fixture
 def github(tmp_path: Path) -> Iterator[RunningSandbox]:
     """Serve the consumer's repository, whose default branch has the label files that the reusable workflow reads."""
-    seed = tmp_path / "seed.json"
     files = {"labels.yml": FILE, ".github/labels.yml": FILE}
-    seed.write_text(json.dumps({"repositories": [{"name": CONSUMER, "files": files}]}))
+    seed = seed_file(tmp_path, {"repositories": [{"name": CONSUMER, "files": files}]})
     with serving(tmp_path / "sandbox", seed=seed) as running:
         yield running
 
