@@ -61,9 +61,8 @@ def test_a_finding_gets_the_line_of_what_is_nearest_above_it() -> None:
     found = [Finding("c", "m", path) for path in ("/a/0/missing/too", "/a/7", "/b", "", "/a/0")]
     found.append(Finding("c", "m", "/a", line=99))
     placed = with_lines(found, lines)
-    assert [(finding.path, finding.line) for finding in placed] == [
-        ("/b", 1), ("", 1), ("/a/7", 2), ("/a/0/missing/too", 3), ("/a/0", 3), ("/a", 99),
-    ]  # fmt: skip
+    seen = [(finding.path, finding.line) for finding in placed]
+    assert seen == [("/b", 1), ("", 1), ("/a/7", 2), ("/a/0/missing/too", 3), ("/a/0", 3), ("/a", 99)]
     assert with_lines([Finding("c", "m", "/x")], {})[0].line is None
 
 

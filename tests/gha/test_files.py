@@ -52,9 +52,8 @@ def test_no_value_forges_an_output(tmp_path: Path, value: str) -> None:
     file = tmp_path / "output"
     file.write_text("before=1\n")
     write_outputs(file, {"outcome": value, "items": "{}"})
-    assert as_the_runner_reads(file.read_text(encoding="utf-8")) == {
-        "before": "1", "outcome": clean(value), "items": "{}",
-    }  # fmt: skip
+    found = as_the_runner_reads(file.read_text(encoding="utf-8"))
+    assert found == {"before": "1", "outcome": clean(value), "items": "{}"}
 
 
 def test_one_who_saw_a_delimiter_knows_nothing_of_the_next(tmp_path: Path) -> None:

@@ -42,9 +42,8 @@ def test_an_issue_is_read_as_it_is(stage: Stage) -> None:
     github.change_issue(blocker.number, IssueChange(state="closed", state_reason="not_planned"))
     read = github.issue(waiting.number)
     assert read is not None
-    assert (read.title, read.labels, read.blocker_count, read.author, read.is_pull) == (
-        "B", ("x", "y"), 1, "maintainer", False,
-    )  # fmt: skip
+    found = (read.title, read.labels, read.blocker_count, read.author, read.is_pull)
+    assert found == ("B", ("x", "y"), 1, "maintainer", False)
     (closed,) = github.blockers(waiting.number)
     assert (closed.is_open, closed.state_reason) == (False, "not_planned")
     assert github.issue(99) is None

@@ -168,10 +168,8 @@ def test_threads_say_whether_they_are_resolved_and_who_spoke(stage: Stage) -> No
     github = stage.adapter(token=INSTALLATION_TOKEN)
     first, second, third = github.review_threads(1)
     assert (first.path, first.line, first.is_resolved, second.is_resolved) == ("a.txt", 3, False, True)
-    assert [(word.author, word.is_bot, word.body) for word in first.comments] == [
-        (BOT, True, "Word 0"),
-        ("wanda", False, "Word 0"),
-    ]
+    seen = [(word.author, word.is_bot, word.body) for word in first.comments]
+    assert seen == [(BOT, True, "Word 0"), ("wanda", False, "Word 0")]
     assert (third.line, third.comments[0].author, third.is_outdated) == (None, "github-actions[bot]", False)
     said = github.reply(1, first.comments[0].id, "Done.")
     assert stage.adapter().review_threads(1)[0].comments[-1].id == said.id
@@ -266,9 +264,8 @@ def test_a_run_tells_what_became_of_it_and_for_which_pull_requests(stage: Stage)
 def test_a_workflow_is_started_by_hand_with_its_inputs(stage: Stage) -> None:
     stage.adapter(token=INSTALLATION_TOKEN).dispatch_workflow("loop.yml", "main", {"pr_number": "1"})
     started = dispatches(stage)
-    assert [(entry["workflow"], entry["ref"], entry["inputs"], entry["author"]) for entry in started] == [
-        ("loop.yml", "main", {"pr_number": "1"}, "github-actions[bot]")
-    ]
+    seen = [(entry["workflow"], entry["ref"], entry["inputs"], entry["author"]) for entry in started]
+    assert seen == [("loop.yml", "main", {"pr_number": "1"}, "github-actions[bot]")]
 
 
 @pytest.mark.parametrize(

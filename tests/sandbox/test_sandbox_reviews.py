@@ -135,9 +135,8 @@ def test_a_single_comment_is_a_review_of_its_own(client: Client) -> None:
     made = client("POST", "pulls/2/comments", {**LINE, "commit_id": commit})
     assert (made.status_code, made.json()["line"], made.json()["commit_id"]) == (201, 3, commit)
     wrapped = client("GET", "pulls/2/reviews").json()
-    assert [(entry["id"], entry["state"], entry["body"]) for entry in wrapped] == [
-        (made.json()["pull_request_review_id"], "COMMENTED", "")
-    ]
+    seen = [(entry["id"], entry["state"], entry["body"]) for entry in wrapped]
+    assert seen == [(made.json()["pull_request_review_id"], "COMMENTED", "")]
     file = {"path": "new name.txt", "body": "All of it", "subject_type": "file", "commit_id": commit}
     on_file = client("POST", "pulls/2/comments", file).json()
     assert (on_file["subject_type"], on_file["line"]) == ("file", None)
@@ -225,10 +224,8 @@ def test_the_page_shows_reviews_and_comments_under_their_lines(client: Client, s
     assert "The change" not in client("GET", "/octo/code", token=None).text
     assert client("GET", "/octo/none/pulls", token=None).status_code == 404
     shown = document(sandbox.database.path.parent)
-    assert [(entry["state"], entry["pull"], len(entry["comments"])) for entry in shown["reviews"]] == [
-        ("COMMENTED", 2, 1),
-        ("DISMISSED", 2, 1),
-    ]
+    seen = [(entry["state"], entry["pull"], len(entry["comments"])) for entry in shown["reviews"]]
+    assert seen == [("COMMENTED", 2, 1), ("DISMISSED", 2, 1)]
     assert shown["reviews"][1]["comments"][0]["line"] == 3
     assert (shown["pulls"][0]["head"]["ref"], shown["pulls"][0]["merged"]) == ("feature", False)
 

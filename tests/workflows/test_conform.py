@@ -343,9 +343,8 @@ def test_a_version_does_not_break_itself() -> None:
 )
 def test_removing_a_deprecated_part_is_a_warning(mark: str) -> None:
     old = edited(RUNNER, (MODEL, f"{MODEL}        {mark}\n"))
-    assert broken(old, edited(old, (f"{MODEL}        {mark}\n", ""))) == [
-        ("breaking-change", "warning", f"{CALL}/inputs")
-    ]
+    seen = broken(old, edited(old, (f"{MODEL}        {mark}\n", "")))
+    assert seen == [("breaking-change", "warning", f"{CALL}/inputs")]
 
 
 @pytest.mark.parametrize(
