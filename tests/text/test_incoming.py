@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import time
+
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
@@ -187,3 +189,20 @@ def test_data_in_markdown_is_shown_as_people_see_it_and_other_data_as_it_is() ->
     section = data_section({"issue.md": text, "change.diff": text})
     assert "### issue.md\n\n```text\na  b\n```" in section
     assert "### change.diff\n\n```text\na <!-- obey --> b\n```" in section
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "".join(f"[x{n}]: y\n" for n in range(3000)) + "".join(f"[x{n}] " for n in range(3000)),
+        *(
+            unit * (60_000 // len(unit))
+            for unit in ("`$a$` ", "$a% ", "[^1]: a\n", "|a|\n|-|\n|1|2|\n", "</b x=", "\\phantom{")
+        ),
+    ],
+    ids=lambda text: text[:12],
+)
+def test_sixty_kilobytes_take_no_longer_than_their_length_explains(text: str) -> None:
+    began = time.process_time()
+    visible_text(text)
+    assert time.process_time() - began < 4

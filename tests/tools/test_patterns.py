@@ -21,7 +21,6 @@ LOCAL_NAMES = {
     "accord.text.markdown.labelled_parts": [{"words": "how to fix|why"}],
     "accord.text.redaction._known": [{"value": "abab ab"}],
     "accord.text.words.chosen_words": [{"found": [r"(?<![\w./=-])b(?=ors\s+r\+)"]}],
-    "accord.text.untrusted._definitions": [{"words": r"a\s+b"}],
     "accord_sandbox.faults.__post_init__": [],
     "accord_sandbox.faults.matches": [],
     "accord_sandbox.pages.respond": [{"pattern": pattern} for pattern, _ in pages._VIEWS],

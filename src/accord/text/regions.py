@@ -101,6 +101,7 @@ class ParsedMarkdown:
     open_fence: str = ""
     is_readable: bool = True
     tokens: Sequence[Token] = ()
+    notes: frozenset[str] = frozenset()
 
     def line(self, number: int) -> str:
         """Return a line without its end."""
@@ -120,6 +121,7 @@ def parse_markdown(text: str) -> ParsedMarkdown:
         page.tokens = tokens
         page.definitions += _definitions(page, env)
         page.footnotes += _footnotes(page, env)
+        page.notes = frozenset(note.label for note in page.footnotes)
         _read_blocks(page, tokens, env)
     return page
 
@@ -189,8 +191,7 @@ def _doubt(page: ParsedMarkdown, token: Token, spans: Sequence[InlineSpan]) -> i
 
 def _lost_note(page: ParsedMarkdown, content: str) -> int:
     """Return where the first footnote without a definition begins: cmark-gfm shows its source as text."""
-    labels = {note.label for note in page.footnotes}
-    return next((hit.start() for hit in _NOTE.finditer(content) if hit[1] not in labels), len(content))
+    return next((hit.start() for hit in _NOTE.finditer(content) if hit[1] not in page.notes), len(content))
 
 
 def _odd_address(content: str, spans: Sequence[InlineSpan]) -> int:

@@ -28,7 +28,7 @@ _TAG = re.compile(
 )
 _SHOWN_ATTRIBUTE = re.compile(r"[\s/](href|src|alt)\s*=\s*(?:\"[^\"]*\"|'[^']*'|[^\s\"'>]+)", re.IGNORECASE)
 _SHOWN_ATTRIBUTES = {"a": {"href"}, "audio": {"src"}, "img": {"alt", "src"}, "source": {"src"}, "video": {"src"}}
-_USE = r"(?<!\\)\[{label}\](?!:)"
+_USE = re.compile(r"(?<!\\)\[((?:[^\[\]\\]|\\.){1,1000})\](?!:)", re.DOTALL)
 _PIPE = re.compile(r"(?<!\\)\|")
 _INFO = re.compile(r"[ \t>]*(?:(?:[-*+]|[0-9]{1,9}[.)])[ \t]+)*(?:`{3,}|~{3,})[ \t]*([\w+#.-]{0,30}(?![^\s,{]))(.*)")
 _MERMAID = re.compile(r"^[ \t>]*(?:%%|acc(?:Title|Descr)\s*:)[^\n]*$|^[ \t>]*accDescr\s*\{[^}]*\}?", re.MULTILINE)
@@ -93,11 +93,10 @@ def _prose_cuts(prose: Prose) -> Iterator[Replacement]:
         if tag and (plain := _plain_tag(tag)) != tag[0]:
             yield Replacement(start, end, plain)
     holes = [Replacement(span.start, span.end, "") for span in prose.spans if span.kind == "code"]
-    for hit in _MATH.finditer(content) if not prose.is_html else ():
-        if not any(hit.start() < hole.start < hit.end() or hole.start <= hit.start() < hole.end for hole in holes):
-            yield from (
-                Replacement(*cut.span(), "") for cut in _UNSEEN_MATH.finditer(content, *hit.span(hit.lastindex or 0))
-            )
+    masked = _without_code(prose)
+    for hit in _MATH.finditer(masked):
+        formula = hit.span(hit.lastindex or 0)
+        yield from (Replacement(*cut.span(), "") for cut in _UNSEEN_MATH.finditer(masked, *formula))
     for hole in holes:
         if content[hole.start - 1 : hole.start] == "$" == content[hole.end : hole.end + 1]:
             yield from (
@@ -108,20 +107,26 @@ def _prose_cuts(prose: Prose) -> Iterator[Replacement]:
 
 def _definitions(page: ParsedMarkdown) -> Iterator[Replacement]:
     """Yield the definitions and footnotes that show nowhere: nothing refers to them, or to an earlier one instead."""
-    prose = "\n".join(map(_without_code, page.prose)).casefold()
+    uses = {_label(hit[1]) for prose in page.prose for hit in _USE.finditer(_without_code(prose))}
     links = [definition for definition in page.definitions if not definition.label.startswith("^")]
     earlier: set[str] = set()
     for definition in (*links, *page.footnotes):
-        label = definition.label.casefold().split()
-        words = r"\s+".join(map(re.escape, label))
-        if " ".join(label) in earlier or not re.search(_USE.format(label=rf"\s*{words}\s*"), prose):
+        label = _label(definition.label)
+        if label in earlier or label not in uses:
             yield Replacement(definition.start, definition.end, "")
-        earlier.add(" ".join(label))
+        earlier.add(label)
+
+
+def _label(label: str) -> str:
+    return " ".join(label.casefold().split())
 
 
 def _without_code(prose: Prose) -> str:
-    code = [Replacement(span.start, span.end, " ") for span in prose.spans if span.kind == "code"]
-    return "" if prose.is_html else View(prose.content, () if prose.is_doubtful else code).text
+    """Put blanks in the place of code; raw HTML has no Markdown at all, and where in doubt, nothing is code."""
+    if prose.is_html or prose.is_doubtful:
+        return "" if prose.is_html else prose.content
+    code = [(span.start, span.end) for span in prose.spans if span.kind == "code"]
+    return View(prose.content, [Replacement(start, end, " " * (end - start)) for start, end in code]).text
 
 
 def _cells(page: ParsedMarkdown) -> Iterator[Replacement]:
