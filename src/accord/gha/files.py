@@ -91,18 +91,55 @@ def guard_step_files(environment: Mapping[str, str]) -> Iterator[list[str]]:
     finally:
         failures = []
         for name, path in paths.items():
-            if holds(path, before.get(name)):
+            if _holds(path, before.get(name)):
                 continue
             changed.append(name)
             try:
-                restore(path, before.get(name))
+                _restore(path, before.get(name))
             except OSError as error:
                 failures.append(error)
         if failures:
             raise failures[0]
 
 
-def holds(path: Path, content: bytes | None) -> bool:
+@contextmanager
+def guard_git_settings(directory: Path | None) -> Iterator[list[str]]:
+    """Undo changes to a repository's configuration and hooks, which git would obey in later steps of the job.
+
+    Fills the list with what was changed. A directory in the place of git's own is moved aside.
+    """
+    changed: list[str] = []
+    if directory is None:
+        yield changed
+        return
+    own, hooks = directory.stat(), directory / "hooks"
+    paths = [directory / "config", directory / "config.worktree", *(hooks.iterdir() if hooks.is_dir() else ())]
+    before = {path: (path.stat().st_mode, path.read_bytes()) if path.is_file() else (0, None) for path in paths}
+    try:
+        yield changed
+    finally:
+        if directory.is_dir() and os.path.samestat(own, directory.lstat()):
+            changed += _restore_settings(hooks, before)
+        elif os.path.lexists(directory):
+            changed.append(str(directory))
+            directory.rename(directory.with_name(f"{directory.name}-of-the-agent-{os.urandom(4).hex()}"))
+
+
+def _restore_settings(hooks: Path, before: Mapping[Path, tuple[int, bytes | None]]) -> Iterator[str]:
+    if hooks.is_symlink() or (hooks.exists() and not hooks.is_dir()):
+        _restore(hooks, None)
+    if hooks.is_dir() and not os.access(hooks, os.R_OK | os.W_OK | os.X_OK):
+        hooks.chmod(stat.S_IRWXU)
+    for path in sorted({*before, *(hooks.iterdir() if hooks.is_dir() else ())}):
+        mode, content = before.get(path, (0, None))
+        if not _holds(path, content):
+            _restore(path, content)
+            yield str(path)
+        if content is not None:
+            path.chmod(mode)
+
+
+def _holds(path: Path, content: bytes | None) -> bool:
     """Return whether a path is a file of this content, or absent where it is None. Reads no file of another size."""
     try:
         status = path.lstat()
@@ -114,7 +151,7 @@ def holds(path: Path, content: bytes | None) -> bool:
         return False
 
 
-def restore(path: Path, content: bytes | None) -> None:
+def _restore(path: Path, content: bytes | None) -> None:
     """Put a file back in the place of whatever is there now; with None nothing."""
     path.parent.mkdir(parents=True, exist_ok=True)
     if not os.access(path.parent, os.W_OK | os.X_OK):

@@ -20,6 +20,8 @@ from accord.runner.models import AgentNotStarted
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterable, Mapping, Sequence
 
+    from accord.runner.registry import Agent, AgentSettings
+
 _PROBE_SECONDS = 30
 _SUDO = ("sudo", "-n", "--")
 
@@ -89,6 +91,21 @@ class Confinement:
 
 
 WITHOUT_CONTAINER = Confinement()
+
+
+def confinement_of(
+    agent: Agent, settings: Iterable[AgentSettings], job: Mapping[str, str], container: Container
+) -> tuple[Confinement | None, str]:
+    """Return the confinement of an agent, and a warning. Raises AgentNotStarted if its entry demands more."""
+    is_required = agent.isolation == "container" or agent.network is not None
+    if any(setting.keeps_sudo for setting in settings):
+        if is_required:
+            message = "An agent that keeps sudo cannot be isolated."
+            hint = "Use another safety strategy, or remove `isolation` and `network` from the registry entry."
+            raise AgentNotStarted("not-started", message, hint=hint)
+        return None, ""
+    is_isolated = is_required or (agent.isolation == "auto" and job.get("GITHUB_ACTIONS") == "true")
+    return choose_confinement(container if is_isolated else None, job, is_required=is_required)
 
 
 def choose_confinement(

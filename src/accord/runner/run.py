@@ -20,11 +20,11 @@ from typing import TYPE_CHECKING, Any
 from accord.core.clock import timestamp
 from accord.core.errors import AccordError, WrongUsage
 from accord.files.store import DISK_FULL, write_whole
-from accord.gha.files import guard_step_files, holds, restore
+from accord.gha.files import guard_git_settings, guard_step_files
 from accord.git.snapshots import changes_since, take_snapshot
 from accord.runner import record as layout
 from accord.runner.confine import forbid_reading
-from accord.runner.isolation import Confinement, choose_confinement, container_for
+from accord.runner.isolation import confinement_of, container_for
 from accord.runner.launch import (
     agent_environment,
     check_credentials,
@@ -45,14 +45,14 @@ from accord.runner.trusted_files import trusted_files
 from accord.text.redaction import RedactedStream, redactor_for
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping, Sequence
+    from collections.abc import Iterator, Mapping
     from datetime import datetime
 
     from accord.core.clock import Clock
     from accord.git.snapshots import Snapshot
     from accord.runner.models import RunRequest
     from accord.runner.process import LineWatcher, StopSignals
-    from accord.runner.registry import Agent, AgentSettings
+    from accord.runner.registry import Agent
     from accord.runner.trusted_files import TrustedFiles
     from accord.text.redaction import Redactor
 
@@ -213,41 +213,6 @@ def _run(request: RunRequest, job: JobContext, progress: _Progress) -> None:
         job.show(f"accord: {name} was changed while the agent ran. The change was undone.")
 
 
-@contextmanager
-def guard_git_settings(directory: Path | None) -> Iterator[list[str]]:
-    """Undo changes to a repository's configuration and hooks, which git would obey in later steps of the job.
-
-    Fills the list with what was changed. A directory in the place of git's own is moved aside.
-    """
-    changed: list[str] = []
-    if directory is None:
-        yield changed
-        return
-    own, hooks = directory.stat(), directory / "hooks"
-    paths = [directory / "config", directory / "config.worktree", *(hooks.iterdir() if hooks.is_dir() else ())]
-    before = {path: (path.stat().st_mode, path.read_bytes()) if path.is_file() else (0, None) for path in paths}
-    try:
-        yield changed
-    finally:
-        if directory.is_dir() and os.path.samestat(own, directory.lstat()):
-            changed += _restore_settings(hooks, before)
-        elif os.path.lexists(directory):
-            changed.append(str(directory))
-            directory.rename(directory.with_name(f"{directory.name}-of-the-agent-{os.urandom(4).hex()}"))
-
-
-def _restore_settings(hooks: Path, before: Mapping[Path, tuple[int, bytes | None]]) -> Iterator[str]:
-    if hooks.is_symlink() or (hooks.exists() and not hooks.is_dir()):
-        restore(hooks, None)
-    for path in sorted({*before, *(hooks.iterdir() if hooks.is_dir() else ())}):
-        mode, content = before.get(path, (0, None))
-        if not holds(path, content):
-            restore(path, content)
-            yield str(path)
-        if content is not None:
-            path.chmod(mode)
-
-
 def _write_schema(request: RunRequest, files: TrustedFiles) -> str:
     """Return the JSON Schema of the result, empty without one, and save it for the validation."""
     if request.schema is None:
@@ -304,7 +269,12 @@ def _run_program(
         environment = agent_environment(agent, {**job.environment, "PATH": path}, home, temporary, settings)
         proxy = private / "proxy" if agent.network is not None else None
         refused = services.enter_context(allowing(agent.network or [], proxy, job.environment)) if proxy else {}
-        confinement, warning = _confinement(request, job, agent, settings, progress.snapshot, private, path, proxy)
+        snapshot = progress.snapshot
+        writable = [snapshot.top, snapshot.objects.parent] if snapshot else [request.directory]
+        readable = [request.run_dir / layout.PROMPT, request.run_dir / layout.SCHEMA]
+        readable += [Path(path.split(":")[0]).parents[1]] if agent.install else []
+        container = container_for(job.environment, private, writable, readable, proxy=proxy)
+        confinement, warning = confinement_of(agent, settings, job.environment, container)
         progress.warnings += [warning] if warning else []
         progress.has_run = True
         end = run_program(
@@ -340,34 +310,6 @@ def _run_program(
         target.unlink(missing_ok=True)
         if message.is_file() and not message.is_symlink():
             _copy_redacted(message, target, job.redactor)
-
-
-def _confinement(
-    request: RunRequest,
-    job: JobContext,
-    agent: Agent,
-    settings: Sequence[AgentSettings],
-    snapshot: Snapshot | None,
-    private: Path,
-    path: str,
-    proxy: Path | None,
-) -> tuple[Confinement | None, str]:
-    """Return the confinement of the agent, and a warning. Raises AgentNotStarted if its entry demands more."""
-    is_required = agent.isolation == "container" or proxy is not None
-    if any(setting.keeps_sudo for setting in settings):
-        if is_required:
-            message = "An agent that keeps sudo cannot be isolated."
-            hint = "Use another safety strategy, or remove `isolation` and `network` from the registry entry."
-            raise AgentNotStarted("not-started", message, hint=hint)
-        return None, ""
-    if not is_required and (agent.isolation == "none" or job.environment.get("GITHUB_ACTIONS") != "true"):
-        return choose_confinement(None, job.environment, is_required=False)
-    writable = [snapshot.top, snapshot.objects.parent] if snapshot else [request.directory]
-    program = Path(path.split(":")[0]) if agent.install else None
-    readable = [request.run_dir / layout.PROMPT, request.run_dir / layout.SCHEMA]
-    readable += [program.parents[1]] if program else []
-    container = container_for(job.environment, private, writable, readable, proxy=proxy)
-    return choose_confinement(container, job.environment, is_required=is_required)
 
 
 @contextmanager
