@@ -205,4 +205,4 @@ def test_data_in_markdown_is_shown_as_people_see_it_and_other_data_as_it_is() ->
 def test_sixty_kilobytes_take_no_longer_than_their_length_explains(text: str) -> None:
     began = time.process_time()
     visible_text(text)
-    assert time.process_time() - began < 4
+    assert time.process_time() - began < 8

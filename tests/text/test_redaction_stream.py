@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import base64
 import json
 import re
 
@@ -91,3 +92,21 @@ def test_a_secret_of_many_lines_stays_out_of_a_transcript_of_json_however_it_was
             kept = (stream.feed(f"{line}\n".encode()) + stream.end()).decode()
             assert set(json.loads(kept)) == {"text"}
             assert not any(part in kept for part in ("dGhl", "bmUs", "b3Ro", "Y29y", "ZXJ5"))
+
+
+@pytest.mark.parametrize("wrap", ["\n", "\n> ", "\r\n", "\n\n  "])
+@pytest.mark.parametrize("size", [3, 5, 11])
+@pytest.mark.parametrize("secret", [KNOWN, base64.b64encode(KNOWN.encode()).decode()])
+def test_a_secret_does_not_come_out_line_by_line(wrap: str, size: int, secret: str) -> None:
+    wrapped = wrap.join(secret[i : i + size] for i in range(0, len(secret), size))
+    came = through(f"It is:\n{wrapped}\nand more\n".encode().splitlines(keepends=True)).decode()
+    assert came.startswith("It is:\n[redacted: ")
+    assert came.endswith("\nand more\n")
+    assert secret[-5:-2] not in came
+
+
+def test_lines_come_out_at_once_unless_they_end_like_a_secret() -> None:
+    stream = RedactedStream(REDACTOR)
+    assert stream.feed(b"one\n") == b"one\n"
+    assert stream.feed(b"two corr\n") == b""
+    assert stream.feed(b"three\n") == b"two corr\nthree\n"

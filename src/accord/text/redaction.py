@@ -208,7 +208,7 @@ class Redactor:
         return merge_overlaps(secret for secret in found if not _is_within(secret, placeholders))
 
     def _known(self, text: str) -> Iterator[tuple[int, int]]:
-        joined = _BREAK.sub("", text).replace(" ", "") if any(sign in text for sign in _WRAPPED) else ""
+        joined = _joined(text) if any(sign in text for sign in _WRAPPED) else ""
         for value in self.values:
             yield from ((start, start + len(value)) for start in _places(value, text))
             if joined and value.replace(" ", "") in joined:
@@ -281,6 +281,10 @@ def _broken(value: str) -> str:
     """Write a value as a pattern that finds it however it is wrapped."""
     words = (f"(?:{_WRAP})?".join(map(re.escape, word)) for word in value.split(" "))
     return f"(?:{_WRAP}| )".join(words)
+
+
+def _joined(text: str) -> str:
+    return _BREAK.sub("", text).replace(" ", "")
 
 
 def _unescaped(escapes: str) -> str:
@@ -388,6 +392,8 @@ class RedactedStream:
         self._next_look = 0
         """So much is there before what is held back is looked through again; else each piece would cost all of it."""
         self._held_chars = max([_HELD_CHARS, *map(len, redactor.values)])
+        self._values = [value.replace(" ", "") for value in redactor.values]
+        self._beginnings = "\0".join(value[:-1] for value in self._values)
 
     def feed(self, data: bytes) -> bytes:
         """Take the next piece; return what can be passed on by now."""
@@ -414,7 +420,7 @@ class RedactedStream:
 
     def _cut(self, text: str, secrets: list[Secret], open_key: int | None) -> int:
         """Return up to where the text is final: nothing that comes later can make a secret of it."""
-        whole_lines = text.rfind("\n") + 1
+        whole_lines = self._before_wrapped(text, text.rfind("\n") + 1)
         cut = max(whole_lines, len(text) - self._held_chars)
         if open_key is not None:
             cut = min(cut, open_key)
@@ -423,6 +429,19 @@ class RedactedStream:
                 is_final = secret.end < len(text) or len(text) - secret.start > self._held_chars + _KEY_CHARS
                 cut = secret.end if is_final else secret.start
         return cut
+
+    def _before_wrapped(self, text: str, end: int) -> int:
+        """Return the end of these lines, less those that end like the beginning of a value that may go on below."""
+        if "".join(text[max(0, end - 64) : end].split()).replace(">", "")[-3:] not in self._beginnings:
+            return end
+        first = max(0, end - self._held_chars)
+        tail = _joined(text[first:end])
+        sizes = (size for value in self._values for size in range(3, len(value)) if tail.endswith(value[:size]))
+        longest = max(sizes, default=0)
+        start = end
+        while start > first and len(_joined(text[start:end])) < longest:
+            start = max(first, text.rfind("\n", first, start - 1) + 1)
+        return start
 
 
 def _keys(text: str) -> tuple[list[Secret], int | None]:
