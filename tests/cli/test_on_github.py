@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import base64
 import json
 import signal
 import time
@@ -194,6 +195,34 @@ def test_off_a_runner_nothing_is_left(accord: Accord) -> None:
 )
 def test_no_secret_of_the_environment_is_printed_anywhere(accord: Accord, stage: Stage, secret: str) -> None:
     accord.on(stage, DEPLOY_PASSWORD=secret)
+    shown = everything_shown(accord, stage, secret)
+    escaped = {json.dumps(secret)[1:-1], json.dumps(secret, ensure_ascii=False)[1:-1], repr(secret)[1:-1]}
+    for form in {secret, cell(secret), mermaid_text(secret), escape_data(secret), *escaped}:
+        assert form not in shown
+    assert stage.server.token not in shown
+    assert "redacted" in shown
+
+
+WRITTEN = {
+    "hexadecimal with blanks": SECRET.encode().hex(" "),
+    "bytes": "".join(f"\\x{byte:02x}" for byte in SECRET.encode()),
+    "characters": "".join(f"\\u{ord(char):04x}" for char in SECRET),
+    "entities": "".join(f"&#{ord(char)};" for char in SECRET),
+    "base64": base64.b64encode(SECRET.encode()).decode(),
+}
+
+
+@pytest.mark.parametrize("written", WRITTEN.values(), ids=WRITTEN)
+def test_no_secret_is_printed_anywhere_in_another_form(accord: Accord, stage: Stage, written: str) -> None:
+    accord.on(stage, DEPLOY_PASSWORD=SECRET)
+    shown = everything_shown(accord, stage, written)
+    assert written[-12:-2] not in shown
+    assert written.replace("\\", "\\\\")[-12:-2] not in shown
+    assert "redacted" in shown
+
+
+def everything_shown(accord: Accord, stage: Stage, secret: str) -> str:
+    """Return text, JSON, errors, annotations, outputs, summary, receipt and issues of results that contain a secret."""
     step = accord.in_step()
     leaky = plan(task("a", title=f"Use {secret}"), task("b", "a", context=f"The password is {secret}."))
     said = []
@@ -206,12 +235,7 @@ def test_no_secret_of_the_environment_is_printed_anywhere(accord: Accord, stage:
     said += [accord("items", "list").out, accord("items", "show", "1", "--format", "json").out]
     said += [step.output.read_text(), step.summary, (accord.home / "receipt.json").read_text()]
     said += [json.dumps(stage.issues())]
-    shown = "\n".join(said)
-    escaped = {json.dumps(secret)[1:-1], json.dumps(secret, ensure_ascii=False)[1:-1], repr(secret)[1:-1]}
-    for form in {secret, cell(secret), mermaid_text(secret), escape_data(secret), *escaped}:
-        assert form not in shown
-    assert stage.server.token not in shown
-    assert "redacted" in shown
+    return "\n".join(said)
 
 
 def test_a_failed_command_tells_no_token(accord: Accord, stage: Stage) -> None:
