@@ -96,6 +96,22 @@ HOSTILE = {
     "a keyword before a hard line break": ("fix\\\n#1", "f·ix\\\n#1"),
     "a footnote as the name of an owner": ("[^1]:Close\n[^1]/r#2", "[^1]:C·lose\n[^1]/r#2"),
     "a keyword above a rule that only one reader takes for a table": ("Fix\n-|\n#1", "F·ix\n-|\n#1"),
+    "a keyword before an address in brackets": (
+        "Close [[x]](https://github.com/o/r/issues/7)",
+        "C·lose [[x]](https://github.com/o/r/issues/7)",
+    ),
+    "a keyword before an address with a tag inside": (
+        "Close ht<b>tp</b>s://x.test/o/r/issues/4",
+        "C·lose ht<b>tp</b>s://x.test/o/r/issues/4",
+    ),
+    "a keyword before a link that only one reader sees": (
+        "https://x.test/`\n[fixes ](/y)#1`",
+        "https://x.test/`\n[f·ixes ](/y)#1`",
+    ),
+    "a keyword before an address that swallows a backtick": (
+        "Close https://x`/o/r/issues/7`",
+        "C·lose https://x`/o/r/issues/7`",
+    ),
     "a keyword with emphasis inside": ("F*i*xes #1", "F·*i*xes #1"),
     "a keyword with a link inside": ("Fi[x](/y)es #1", "F·i[x](/y)es #1"),
     # commands
@@ -131,6 +147,11 @@ HOSTILE = {
         "&lt;a href='https:·//github.com@x.test'>y</a>",
     ),
     "a tag behind a backslash in an address": ("https://x.test/\\<i onerror=y>", "https://x.test/\\&lt;i onerror=y>"),
+    "code after backticks that close nothing": ("`` `a` `<i onclick>`", "`` `a` `&lt;i onclick>`"),
+    "a table that only one reader sees": ("`\n-|-\n`@c`||\n-|-", "`\n-|-\n`@·c`||\n\\-|-"),
+    "a table whose head looks like a rule": ("a|`\n-|\n-|\n`@c`", "a|`\n-|\n\\-|\n`@·c`"),
+    "a cell beyond the head of a table": ("a|\n-|\n|\n-|@b", "a|\n-|\n|\n-|@·b"),
+    "a tag below a definition, behind another blank": ("[1]: /x\n\t\xa0<i onerror>", "\\[1]: /x\n\t\xa0&lt;i onerror>"),
     "a tag as a row of a table begins an HTML block": ("a | b\n-|-\n</pre>\n| <?x", "a | b\n-|-\n&lt;/pre>\n| &lt;?x"),
     "a tag as a row of what only one reader takes for a table": ("x\n-|\n<b>\n~~~@a\n~~~", "x\n-|\n&lt;b>\n~~~@a\n~~~"),
     "a tag on a line that a quote goes on with": ("> x\n<b>\n~~~@a\n~~~", "> x\n&lt;b>\n~~~@a\n~~~"),
@@ -198,13 +219,25 @@ HOSTILE = {
     ),
     "an image with a caret is a link": (
         "![^http://github.com](http://x.test)",
-        "\\[^http://github.com](http://x.test)",
+        "[^http://github.com\\](http://x.test)",
     ),
     "a link shows another host behind an arrow": (
         "[<-http://github.com>](http://x.test)",
         "\\[<-http://github.com>](http://x.test)",
     ),
     "a definition with an open bracket": ("[x]: javascript:(\n[x]", "\\[x]: javascript:(\n[x]"),
+    "a link that shows another host in something like a tag": (
+        '[<i"https://github.com>](https://x.test)',
+        '\\[<i"https://github.com>](https://x.test)',
+    ),
+    "a link that only one reader sees": (
+        "https://x.test/` [a](javascript:x)`",
+        "https://x.test/` [a\\](javascript:x)`",
+    ),
+    "a link that only one reader sees lies": (
+        "https://x.test/` [https://github.com](https://x.test)`",
+        "https://x.test/` [https://github.com\\](https://x.test)`",
+    ),
     "a backslash does not end a host": ("https://github.com\\@x.test", "https:·//github.com\\@·x.test"),
     "a bracket does not end an address": (
         "https://x.test/[ ](https://github.com)@x.test",
@@ -221,6 +254,10 @@ HOSTILE = {
     "an image where readers differ": (
         "https://x.test/` ![a](https://x.test/a.png) `",
         "https://x.test/` !\\[a](https://x.test/a.png) `",
+    ),
+    "an image by reference that only one reader sees": (
+        "![b](\n\n[b]: //x.test/b.png",
+        "!\\[b](\n\n[b]: //x.test/b.png",
     ),
     "an image from a host that only begins well": (
         "![a](https://github.com.x.test/a)",

@@ -36,7 +36,7 @@ ISSUE = re.compile(r"https?://[^\s/]+/[^\s/]+/[^\s/]+/(?:issues|pull|pulls|discu
 COMMAND = re.compile(r"^[ \t]*/[A-Za-z][\w-]*(?![\w/-]|\.\w)", re.MULTILINE)
 SHOWN_HOST = re.compile(r"(?<![\w.])https?://([A-Za-z0-9][A-Za-z0-9.-]*)", re.IGNORECASE)
 OWN_IMAGE = re.compile(
-    r"(?!https?:[/\\]*[^/\\]|[/\\]{2,}[^/\\])|https?://(?:github\.com|[a-z0-9.-]+\.githubusercontent\.com)(?:/|\Z)"
+    r"(?!https?:[/\\]*[^/\\]|[/\\]{2,}[^/\\])|https?:[/\\]*(?:github\.com|[^/\\?#@]+\.githubusercontent\.com)\.?(?:[:/\\?#]|\Z)"
 )
 BIDI = re.compile("[\u202a-\u202e\u2066-\u2069]")
 
@@ -109,7 +109,7 @@ class Judge(HTMLParser):
     def judge_label(self, address: str, label: str) -> None:
         shown = SHOWN_HOST.search(label)
         if shown and not label.startswith("www.") and unquote(address) != label:
-            host = unquote(urlsplit(address).netloc if "://" in address else "").lower()
+            host = unquote(urlsplit(address).netloc if re.match("(?:https?|ftp)://", address.lower()) else "").lower()
             if host and not host.startswith(shown[1].lower().rstrip(".,:;!'\")")):
                 self.complaints.append(f"link to {address} shown as {label!r}")
 

@@ -18,8 +18,11 @@ _SCHEME = re.compile(r"\A([a-z][a-z0-9+-]*):")
 _SCHEMES = frozenset(("ftp", "http", "https", "irc", "ircs", "mailto", "xmpp"))
 _WITH_HOST = frozenset(("ftp", "http", "https"))
 _AUTHORITY = re.compile(r"[/\\]*([^/\\?#]*)")
+_NAMED = re.compile(r"[a-z]*+:?[/\\]++[^/?#@]*+@")
+"""A name before the host for GitHub, which writes a backslash as %5C."""
+
 _PORT = re.compile(r":[0-9]*\Z")
-_MARKUP = re.compile(r"</?[A-Za-z][^<>]*>|[*_`~\\]")
+_MARKUP = re.compile(r"[*_`~\\]")
 _SHOWN_HOST = re.compile(r"(?:https?|ftp)://([^\s/\\?#<>()\[\]{}\"',;]+)", re.IGNORECASE)
 _BARE_HOST = re.compile(
     r"\A(?:[a-z0-9-]+\.)+(?:ai|app|cloud|co|com|dev|edu|eu|gov|info|int|io|mil|net|org|uk|us|xyz)(?=[/:?#]|\Z)",
@@ -48,7 +51,9 @@ def is_safe_address(address: str) -> bool:
     if scheme and scheme[1] not in _SCHEMES:
         return False
     authority = _authority_of(plain)
-    return authority is None or ("@" not in authority and not is_lookalike(authority))
+    if authority is None:
+        return True
+    return "@" not in authority and not is_lookalike(authority) and not _NAMED.match(plain)
 
 
 def is_misleading(label: str, address: str) -> bool:
@@ -69,8 +74,14 @@ def is_misleading(label: str, address: str) -> bool:
 
 def is_at_host(address: str, hosts: Iterable[str]) -> bool:
     """Return whether an address has one of these hosts, or none at all. ``*.x.test`` is any below x.test, ``*`` any."""
-    host = _host_of(_authority_of(_plain(address)))
-    return not host or any(name in ("*", host) or (name.startswith("*.") and host.endswith(name[1:])) for name in hosts)
+    authority = _authority_of(_plain(address))
+    if authority is None:
+        return True
+    host = _host_of(authority)
+    shown = html.unescape(address)
+    if _BLANK.search(shown) or strip_hidden(shown) != shown:
+        hosts = ()
+    return any(name in ("*", host) or (name.startswith("*.") and host.endswith(name[1:])) for name in hosts)
 
 
 def allowed_hosts(environment: Mapping[str, str], hosts: Iterable[str] = ()) -> tuple[str, ...]:

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 from accord.text.addresses import is_misleading, is_safe_address
 from accord.text.hidden import hidden_runs, in_place_of
-from accord.text.html import html_parts, is_allowed_tag, link_of_tag
+from accord.text.html import html_parts, is_allowed_tag, link_of_tag, without_tags
 from accord.text.images import image_edits
 from accord.text.regions import TABLE_RULE, Prose, is_odd_label
 from accord.text.words import (
@@ -42,6 +42,9 @@ _LINK_END = re.compile(r"</a", re.IGNORECASE)
 _LONGEST_LABEL = 2000
 _MARKER_LABEL = re.compile(r"[\s\\]*accord\b", re.IGNORECASE)
 _MARKER_LINE = re.compile(r"^[ \t]*(\[)(?=[\s\\]*accord\b[^\]\n]*\]:)", re.IGNORECASE | re.MULTILINE)
+_LINK_ADDRESS = re.compile(r"\]\([ \t\n]*+<?([^()\s<>]*+)[^()]*+\)")
+_MAY_LINK = re.compile(r"(?<!\\)\](?=\([ \t\n]*<?([^\s<>)]{0,2000})|\[)")
+_OPENING = re.compile(r"(?<!\\)\[")
 _LIKE_DEFINITION = re.compile(r"\s*(?=\[(?:[^\[\]\\]|\\.){1,1000}\]:\s*\S)", re.DOTALL)
 _ODD_BLANK = re.compile(r"[^\n<]*<[^\n]*>[ \t]*[^\S \t\n]\s*$", re.MULTILINE)
 """A tag and a blank that only markdown-it takes for one, so that an HTML block begins for it alone."""
@@ -55,10 +58,11 @@ IMITATION = re.compile(r"<!--[\s/]*accord\b", re.IGNORECASE)
 def page_edits(page: ParsedMarkdown, image_hosts: Sequence[str]) -> list[Edit]:
     """Return what to change; edits may overlap. Images from ``image_hosts`` stay."""
     edits = [*_hidden_edits(page), *_definition_edits(page)]
+    edits += (Edit(start, start, "\\", "html") for start in page.false_rules)
     blocks = []
     for prose in page.prose:
         found, view = _prose_edits(page, prose)
-        edits += (_placed(edit, prose) for edit in (*found, *image_edits(prose, image_hosts)))
+        edits += (_placed(edit, prose) for edit in (*found, *image_edits(page, prose, image_hosts)))
         blocks.append((prose.content, view))
     between = "\n#1\n" if page.footnotes else "\n"  # where notes are shown, any may follow any block
     edits += (_placed(edit, page.prose[i]) for i, edit in keyword_edits(blocks, between=between))
@@ -111,18 +115,31 @@ def _prose_edits(page: ParsedMarkdown, prose: Prose) -> tuple[list[Edit], View]:
     addresses = [] if prose.is_html else linked_addresses(content, sure)
     addresses += (Replacement(span.start, span.end, "") for span in prose.spans if span.kind == "autolink")
     edits += mention_edits(content, view, sorted(addresses))
-    if images:
-        edits += (edit for _, edit in keyword_edits([(content, view)]))
-    for reading in (as_rendered(content, sure, has_escapes=True), View(content, ())) if prose.is_doubtful else ():
-        acting = [*mention_edits(content, reading, ()), *(edit for _, edit in keyword_edits([(content, reading)]))]
+    if not prose.is_html:
+        known = {span.label_end for span in prose.spans if span.end <= prose.doubt}
+        edits += (edit for edit in _odd_links(content, sure) if edit.start not in known)
+    rules = [] if prose.doubt else [Replacement(*hit.span(), "") for hit in TABLE_RULE.finditer(content)]
+    readings = [view] if images else []
+    if prose.is_doubtful:
+        links = [
+            Replacement(*hit.span(), ISSUE_LINK if leads_to_issue(hit[1]) else LINK)
+            for hit in _LINK_ADDRESS.finditer(content, prose.doubt)
+        ]
+        doubtful = [
+            as_rendered(content, [*sure, *rules], has_escapes=True),
+            as_rendered(content, [*sure, *links, *rules], has_escapes=True),
+            View(content, [hole for hole in sure if hole.new == CODE]),
+        ]
+        readings += doubtful
+        acting = (edit for reading in doubtful for edit in mention_edits(content, reading, ()))
         edits += (edit for edit in acting if edit.start >= prose.doubt)
+    edits += (edit for reading in readings for _, edit in keyword_edits([(content, reading)]))
     edits += (
         edit
         for edit in command_edits(content, view)
         if not _before_on_line(page.text, prose.source(edit.start)).strip()
     )
     notes = [Replacement(*hit.span(), "1") for hit in _NOTE.finditer(content)] if page.footnotes else []
-    rules = [] if prose.doubt else [Replacement(*hit.span(), "") for hit in TABLE_RULE.finditer(content)]
     return edits, as_rendered(content, [*holes, *images, *notes, *rules], has_escapes=not prose.is_html)
 
 
@@ -195,7 +212,7 @@ def _may_begin_block(page: ParsedMarkdown, prose: Prose, span: InlineSpan) -> bo
     """
     start = prose.source(span.start)
     line = page.lines[bisect_right(page.lines, start, key=itemgetter(0)) - 1]
-    if page.text[line[0] : line[1]].strip(" \t>") + ">" != prose.content[span.start : span.end]:
+    if page.text[line[0] : line[1]].strip(" \t>") != prose.content[span.start : span.end].strip(" \t>"):
         return False
     first, own = (_before_on_line(page.text, place).expandtabs(4) for place in (prose.source(0), start))
     is_lazy = own.count(">") < first.count(">") or len(own) < len(first) - first.endswith("> ")
@@ -220,20 +237,37 @@ def _misleads(page: ParsedMarkdown, prose: Prose, start: int, end: int) -> bool:
     begin = prose.source(end - 1) + 1
     closing = _LINK_END.search(page.text, begin, begin + _LONGEST_LABEL)
     label = page.text[begin : closing.start() if closing else begin + _LONGEST_LABEL]
-    return len(label) == _LONGEST_LABEL or is_misleading(label, address)
+    return len(label) == _LONGEST_LABEL or is_misleading(without_tags(label), address)
 
 
 def _link_edits(content: str, span: InlineSpan, images: Sequence[InlineSpan]) -> Iterator[Edit]:
     """Turn a link or an image that leads nowhere good into text. One by reference is seen to where it is defined."""
     bracket = span.start + (span.kind == "image")
     is_odd = "<!--" in content[span.label_end : span.end]
-    label, begin = "", bracket + 1
+    label, bare, begin = "", "", bracket + 1
     for image in images[bisect_left(images, begin, key=_START) : bisect_left(images, span.label_end, key=_START)]:
         label += content[begin : image.label_end]
+        bare += content[begin : image.start]
         begin = max(begin, image.end)
-    is_lie = is_misleading(label + content[begin : span.label_end], span.target or "")
+    rest = content[begin : span.label_end]
+    is_lie = any(is_misleading(without_tags(shown + rest), span.target or "") for shown in {label, bare})
     if is_odd or is_lie or (span.address is not None and not is_safe_address(span.address)):
         yield Edit(bracket, bracket + 1, "\\[", "links")
+
+
+def _odd_links(content: str, sure: Sequence[Replacement]) -> Iterator[Edit]:
+    """Break what only some readers take for a link, if it leads nowhere good."""
+    code = [(hole.start, hole.end) for hole in sure if hole.new == CODE]
+    openings = [hit.start() for hit in _OPENING.finditer(content)]
+    for hit in _MAY_LINK.finditer(content):
+        opened = openings[bisect_left(openings, hit.start()) - 1] if openings else len(content)
+        if opened > hit.start():
+            continue
+        label = content[max(opened, hit.start() - _LONGEST_LABEL) : hit.start()]
+        is_lie = "://" in label if hit[1] is None else is_misleading(without_tags(label[1:]), hit[1])
+        i = bisect_right(code, (hit.start(), len(content))) - 1
+        if (is_lie or not is_safe_address(hit[1] or "")) and (i < 0 or code[i][1] <= hit.start()):
+            yield Edit(hit.start(), hit.start() + 1, "\\]", "links")
 
 
 def _stray_edits(content: str, spans: Sequence[InlineSpan], doubt: int) -> Iterator[Edit]:

@@ -51,9 +51,9 @@ _VALUES = {
 """An image of less than 10 pixels shows nothing; it counts who reads. ``alt`` and ``title`` may hold any text."""
 
 _ATTRIBUTE = r"""(?<!\s)\s++([A-Za-z-]++)(?:\s*=\s*("[^"<]*"|'[^'<]*'|[A-Za-z0-9%_.-]+))?"""
-_TAG = re.compile(rf"<(/?)([A-Za-z][A-Za-z0-9]*)((?:{_ATTRIBUTE})*)\s*/?>")
+_TAG = re.compile(rf"<(/?)([A-Za-z][A-Za-z0-9]*)((?:{_ATTRIBUTE})*)\s*/?>", re.ASCII)
 _OPENING = re.compile(r"<[A-Za-z/!?]")
-_ATTRIBUTES_IN = re.compile(_ATTRIBUTE)
+_ATTRIBUTES_IN = re.compile(_ATTRIBUTE, re.ASCII)
 
 
 @dataclass(frozen=True, slots=True)
@@ -82,6 +82,11 @@ def link_of_tag(tag: str) -> str | None:
     """Return the address that this tag links to; None for a tag that is not an opening ``<a href=…>``."""
     name, values = read_tag(tag)
     return html.unescape(values["href"]) if name == "a" and "href" in values else None
+
+
+def without_tags(text: str) -> str:
+    """Return a text without its allowed tags."""
+    return _TAG.sub(lambda tag: "" if _is_allowed(tag) else tag[0], text)
 
 
 def is_allowed_tag(tag: str) -> bool:
@@ -129,7 +134,7 @@ def _is_allowed(tag: re.Match[str]) -> bool:
     if not _NAMES.fullmatch(name):
         return False
     values = {key: html.unescape(value) for key, value in _attributes(tag).items()}
-    if tag[1]:
+    if tag[1] or len(values) < len(_ATTRIBUTES_IN.findall(tag[3])):
         return not values
     return values.keys() <= _ATTRIBUTES.get(name, set()) and _are_harmless(name, values)
 

@@ -13,22 +13,26 @@ if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
     from accord.text.parser import InlineSpan
-    from accord.text.regions import Prose
+    from accord.text.regions import ParsedMarkdown, Prose
 
 
 _IMAGE = re.compile(r"!\[")
 
 
-def image_edits(prose: Prose, hosts: Sequence[str]) -> Iterator[Edit]:
+def image_edits(page: ParsedMarkdown, prose: Prose, hosts: Sequence[str]) -> Iterator[Edit]:
     """Make links of images from other hosts than these, and plain text of those inside a link.
 
-    Where readers may differ on what an image is, nothing is one that does not come from these hosts.
+    Where readers may differ on what an image is, nothing is one that markdown-it does not see. cmark-gfm sees one by
+    reference in what else looks like one.
     """
     spans = [span for span in prose.spans if span.kind in ("link", "image")]
     yield from _of_markdown(prose, spans, hosts)
     known = {span.start for span in spans}
-    for hit in _IMAGE.finditer(prose.content, prose.doubt):
-        if hit.start() not in known:
+    code = [span for span in prose.spans if span.kind == "code" and span.end <= prose.doubt]
+    for hit in _IMAGE.finditer(prose.content, 0 if page.definitions and not prose.is_html else prose.doubt):
+        while code and code[0].end <= hit.start():
+            code.pop(0)
+        if hit.start() not in known and not (code and code[0].start < hit.start()):
             yield Edit(hit.start(), hit.end(), "!\\[", "images")
     links = [(span.start, span.label_end) for span in spans if span.kind == "link"]
     yield from _of_html(prose.content, tag_spans(prose), links, hosts)

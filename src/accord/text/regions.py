@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any
 from accord.text.parser import NESTING, InlineSpan, markdown_parser, spans_of
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
+    from collections.abc import Iterator, Mapping, Sequence
 
     from markdown_it.token import Token
 
@@ -31,13 +31,13 @@ _FOOTNOTE_LABEL = re.compile(r"\[(\^[^\]\s]+)\]:")
 _NOTE_AS_DEFINITION = re.compile(r"\[(\^[^\]\s]+)\]:[\s>]*<?([^\s>]*)")
 _BACKTICK_IN_LABEL = re.compile(r"(\]\[)[^\]]*`")
 _BACKTICK_IN_ADDRESS = re.compile(r"(?<![^)\s])(?:(?!\]\()[^)\s])*+(\]\()[^)\s`]*+`")
-_NOTE = re.compile(r"\[(\^(?:(?!\[\^)[^\]\s])++)\]|\[\^")
-_ADDRESS = re.compile(r"(?:://|www\.)[^\s<]*", re.IGNORECASE)
+_NOTE = re.compile(r"\[(\^(?:(?!\[\^)[^\]\s])++)\]|\[(?:\\?\^|&(?:#0{0,6}94|#[xX]0{0,6}5[eE]|Hat);)")
+_ADDRESS = re.compile(r"(?:://|www\.)[^ \t-\r<]*", re.IGNORECASE)
 _SWALLOWED = re.compile(r"[`\\]")
 TABLE_RULE = re.compile(r"^[ \t]*[|:-][ \t|:-]*$", re.MULTILINE)
 """The row below the head of a table, or something like it."""
 
-_INDENTED = re.compile(r"[ >]*(?: {4}|\t)[ \t]*\S")
+_INDENTED = re.compile(r"[ >]*(?: {4}|\t)[ \t]*[^ \t]")
 _NESTED_BRACKETS = re.compile(r"(?:\[[^\[\]]*){15}")
 _MANY_BRACKETS = re.compile(r"(?:\[[^\[\]]*){64}")
 _LONGEST_LABEL = 900
@@ -88,6 +88,7 @@ class Definition:
 class ParsedMarkdown:
     """A text taken apart. ``code`` holds what stays byte for byte, ``open_fence`` the fence that nothing closes.
 
+    ``false_rules`` belong to tables that cmark-gfm does not see: it looks for one only once in a paragraph.
     A footnote ends a paragraph for GitHub and none for plain CommonMark, so that a tag may end where only one sees it.
     ``footnotes`` holds each with its label and all that is indented below it.
     """
@@ -98,6 +99,7 @@ class ParsedMarkdown:
     prose: list[Prose] = field(default_factory=list)
     footnotes: list[Definition] = field(default_factory=list)
     definitions: list[Definition] = field(default_factory=list)
+    false_rules: list[int] = field(default_factory=list)
     open_fence: str = ""
     is_readable: bool = True
     tokens: Sequence[Token] = ()
@@ -123,6 +125,7 @@ def parse_markdown(text: str) -> ParsedMarkdown:
         page.footnotes += _footnotes(page, env)
         page.notes = frozenset(note.label for note in page.footnotes)
         _read_blocks(page, tokens, env)
+        page.false_rules += _false_rules(page, tokens)
     return page
 
 
@@ -134,11 +137,17 @@ def _is_readable(token: Token) -> bool:
 
 def _read_blocks(page: ParsedMarkdown, tokens: Sequence[Token], env: dict[str, Any]) -> None:
     cell_end = (-1, 0)
+    ends: dict[int, int] = {}
     for i, token in enumerate(tokens):
         if token.map is None:
             continue
         first, last = token.map
-        if token.type in ("fence", "code_block"):
+        if token.type == "code_block" and i and tokens[i - 1].type == "table_close":
+            page.prose += (
+                Prose(page.line(number), False, True, 0, spans_of(page.line(number), env), [0], [page.lines[number][0]])
+                for number in range(first, last)
+            )
+        elif token.type in ("fence", "code_block"):
             page.code.append((page.lines[first][0], page.lines[last - 1][1]))
             if token.type == "fence" and token.level == 0 and not _is_closed(page, token):
                 page.open_fence = token.markup
@@ -148,9 +157,30 @@ def _read_blocks(page: ParsedMarkdown, tokens: Sequence[Token], env: dict[str, A
             searched_from = cell_end[1] if cell_end[0] == first else 0
             cell, end = _by_cell(page, token, searched_from)
             cell_end = (first, end)
+            ends[first] = end
             page.prose.append(_prose(page, token, env, cell, is_cell=True))
         elif token.type == "inline":
             page.prose.append(_prose(page, token, env, _by_lines(page, token)))
+
+    page.prose += _excess_cells(page, ends, env)
+    page.prose.sort(key=lambda prose: prose.source(0))
+
+
+def _excess_cells(page: ParsedMarkdown, ends: Mapping[int, int], env: dict[str, Any]) -> Iterator[Prose]:
+    """Yield what follows the last cell of each row: it shows where a reader sees no table."""
+    for first, end in ends.items():
+        rest = page.text[end : page.lines[first][1]]
+        if rest.strip("| \t"):
+            yield Prose(rest, False, True, 0, spans_of(rest, env), [0], [end])
+
+
+def _false_rules(page: ParsedMarkdown, tokens: Sequence[Token]) -> Iterator[int]:
+    """Yield the rules of tables that cmark-gfm does not see, since it looks for one only once in a paragraph."""
+    below = _lines_at_rules(page, range(len(page.lines)))
+    for token in tokens:
+        rule = token.map[0] + 1 if token.map else 0
+        if token.type == "table_open" and (rule - 1 in below or (rule in below and page.line(rule - 2).strip(" \t>"))):
+            yield page.text.find(page.line(rule).strip(" \t>"), page.lines[rule][0])
 
 
 def _is_closed(page: ParsedMarkdown, fence: Token) -> bool:
@@ -186,7 +216,17 @@ def _doubt(page: ParsedMarkdown, token: Token, spans: Sequence[InlineSpan]) -> i
         return 0
     outside = _without_code(content, spans)
     backticks = filter(None, (_BACKTICK_IN_LABEL.search(content), _BACKTICK_IN_ADDRESS.search(content)))
-    return min(_lost_note(page, outside), _odd_address(outside, spans), *(hit.start(1) for hit in backticks))
+    ticks = _lost_backtick(content, spans)
+    return min(ticks, _lost_note(page, outside), _odd_address(outside, spans), *(hit.start(1) for hit in backticks))
+
+
+def _lost_backtick(content: str, spans: Sequence[InlineSpan]) -> int:
+    """Return where the first backtick is that belongs to no code: cmark-gfm loses count after it."""
+    position = content.find("`")
+    for span in spans:
+        if span.kind == "code" and span.start <= position:
+            position = content.find("`", span.end)
+    return len(content) if position < 0 else position
 
 
 def _lost_note(page: ParsedMarkdown, content: str) -> int:
@@ -246,7 +286,7 @@ def _by_cell(page: ParsedMarkdown, token: Token, searched_from: int) -> tuple[tu
 
 def _definitions(page: ParsedMarkdown, env: dict[str, Any]) -> Iterator[Definition]:
     """Yield the definitions; footnotes too, since readers without footnotes take their beginning for an address."""
-    doubtful = _lines_above_tables(page)
+    doubtful = _lines_at_rules(page, range(len(page.lines) - 1, -1, -1))
     named = [(label, definition) for label, definition in env.get("references", {}).items()]
     named += [(definition["label"], definition) for definition in env.get("duplicate_refs", ())]
     for label, definition in named:
@@ -254,7 +294,7 @@ def _definitions(page: ParsedMarkdown, env: dict[str, Any]) -> Iterator[Definiti
         begin, end = page.lines[first][0], page.lines[last - 1][1]
         start = page.text.find("[", begin, end)
         if start >= 0:
-            is_doubtful = last in doubtful or (last < len(page.lines) and bool(_INDENTED.match(page.line(last))))
+            is_doubtful = last - 1 in doubtful or (last < len(page.lines) and bool(_INDENTED.match(page.line(last))))
             yield Definition(start, end, label, definition["href"], is_doubtful)
     for number in env.get("accord.footnotes", ()):
         note = _NOTE_AS_DEFINITION.match(page.text, page.text.find("[^", page.lines[number][0]))
@@ -262,15 +302,17 @@ def _definitions(page: ParsedMarkdown, env: dict[str, Any]) -> Iterator[Definiti
             yield Definition(note.start(), note.start(1), note[1], note[2])
 
 
-def _lines_above_tables(page: ParsedMarkdown) -> set[int]:
-    """Return the lines that no blank line parts from a row of dashes below them, and those rows."""
+def _lines_at_rules(page: ParsedMarkdown, numbers: range) -> set[int]:
+    """Return the lines that no blank line parts from what looks like the rule of a table, earlier in this order."""
     found = set()
-    is_above = False
-    for number in reversed(range(len(page.lines))):
+    is_near = False
+    for number in numbers:
         line = page.line(number).strip(" \t>")
-        is_above = bool(line) and (is_above or (bool(TABLE_RULE.fullmatch(line)) and line.strip("- \t") != ""))
-        if is_above:
+        if is_near and line:
             found.add(number)
+        is_near = bool(line) and (
+            is_near or (bool(TABLE_RULE.fullmatch(line)) and "-" in line and line.strip("- \t") != "")
+        )
     return found
 
 

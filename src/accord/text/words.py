@@ -80,12 +80,19 @@ _JOINED = f"[{_MARKUP}]*+"
 """Markup that vanishes between two characters."""
 
 _KEYWORD = "(?<![A-Za-z0-9])(?:" + "|".join(_JOINED.join(word) for word in _KEYWORDS) + ")"
-_ISSUE_PATH = r"https?://[^\s/<>]{1,200}/[^\s/<>]{1,100}/[^\s/<>]{1,100}/(?:issues|pull|pulls|discussions)/[0-9]"
-_REFERENCE = (
-    rf"(?:#{_JOINED}[0-9]|{_JOINED.join('GH-')}{_JOINED}[0-9]|[\w.{_MARKUP}-]{{0,100}}/[\w.{_MARKUP}-]{{1,100}}#{_JOINED}[0-9]"
-    rf"|{_ISSUE_PATH}|[^\[\]\n{CODE}]{{0,200}}{ISSUE_LINK})"
+_SLASH = f"/{_JOINED}"
+_ISSUE_PATH = (
+    rf"{_JOINED.join('http')}{_JOINED}s?{_JOINED}:{_JOINED}{_SLASH}{_SLASH}"
+    rf"[^ \t-\r/]{{1,200}}{_SLASH}[^ \t-\r/]{{1,100}}{_SLASH}[^ \t-\r/]{{1,100}}{_SLASH}"
+    rf"(?:{'|'.join(_JOINED.join(word) for word in ('issues', 'pulls', 'pull', 'discussions'))}){_JOINED}{_SLASH}[0-9]"
 )
-_CLOSING = re.compile(rf"{_KEYWORD}(?=(?:[\s:(<\"'\\|{_MARKUP}]++{_REFERENCE}|#[0-9]))", re.IGNORECASE)
+_REFERENCE = (
+    rf"(?:#{_JOINED}[0-9]|{_JOINED.join('GH-')}{_JOINED}[0-9]"
+    rf"|[\w.{_MARKUP}-]{{0,100}}/[\w.{_MARKUP}-]{{1,100}}#{_JOINED}[0-9]|{_ISSUE_PATH})"
+)
+_BEFORE = rf"[\s:(<\"'\\|{_MARKUP}]"
+_TO_ISSUE = rf"{_BEFORE}*?\[[^{CODE}]{{0,200}}?{ISSUE_LINK}"
+_CLOSING = re.compile(rf"{_KEYWORD}(?=(?:{_BEFORE}++{_REFERENCE}|#[0-9]|{_TO_ISSUE}))", re.IGNORECASE)
 _ISSUE_ADDRESS = re.compile(_ISSUE_PATH, re.IGNORECASE)
 _MENTION = re.compile(rf"@(?={_JOINED}[A-Za-z0-9])")
 _MAIL_DOMAIN = re.compile(r"@[A-Za-z0-9-]+(?:\.[A-Za-z0-9-]+)+(?!\w)")
@@ -270,6 +277,7 @@ _ACTIVE = re.compile(
     r"|```|~~~"  # fences may be left open
     r"|\]:"  # definitions, footnotes, markers
     r"|!\["  # images
+    r"|^[ >-]*[|:]"  # tables
     r"|\]\((?!(?:https?://)?[A-Za-z0-9_./#?%=+,;~-]*\))"  # links, except the plainest
     r"|(?:://|www\.)[^\s/?#<]{0,300}[^\x00-\x7f]"  # hosts that may pass for others
     r"|\[(?=[^\[\]]*+\]\()[^\[\].:]*+[.:]"  # links that may show another host
