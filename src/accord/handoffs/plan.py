@@ -110,7 +110,7 @@ def decide_patch(
     """
     # a patch that holds only artifacts is one of the metadata, where they belong
     wanted = as_patch({"metadata": patch} if patch and _ROLE_KEYS.issuperset(patch) else patch)
-    reasons = [*_misplaced_findings(wanted, task, target), *engine_findings(wanted)]
+    reasons = [*_patch_findings(wanted, task, target), *engine_findings(wanted)]
     if reasons:
         return HandoffDecision(dict(task), tuple(reasons))
     wanted.pop("status", None)
@@ -203,7 +203,7 @@ def _with_question(task: Mapping[str, Any], target: str, reasons: list[Finding],
     return _with_metadata(task, awaitingHumanArtifact=question)
 
 
-def _misplaced_findings(patch: Mapping[str, Any], task: Mapping[str, Any], target: str) -> Iterator[Finding]:
+def _patch_findings(patch: Mapping[str, Any], task: Mapping[str, Any], target: str) -> Iterator[Finding]:
     for key in (key for key in patch if key in _ROLE_KEYS):
         yield Finding("misplaced-artifact", f"`{key}` belongs in `metadata`.", f"/{key}", hint="Move it there.")
     if "status" in patch and patch["status"] not in (task["status"], target):

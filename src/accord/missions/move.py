@@ -80,7 +80,7 @@ def _requires(is_given: Callable[[MoveFacts], object], refusal: str) -> Callable
 def _may_start(facts: MoveFacts) -> str:
     if facts.waits_for:
         return f"It depends on {', '.join(facts.waits_for)}, whose review has not passed. Finish that first."
-    return _has_actor(facts)
+    return _check_actor(facts)
 
 
 def _may_continue(facts: MoveFacts) -> str:
@@ -92,7 +92,7 @@ def _refers_to_work(facts: MoveFacts) -> bool:
     return bool(facts.request.review_ref or facts.request.feedback)
 
 
-def _is_ready(facts: MoveFacts) -> str:
+def _check_ready(facts: MoveFacts) -> str:
     if facts.open_subtasks:
         return f"These subtasks are open in tasks.md: {', '.join(facts.open_subtasks)}. Finish and tick them."
     if facts.evidence_problem and not _refers_to_work(facts):
@@ -100,18 +100,18 @@ def _is_ready(facts: MoveFacts) -> str:
     return ""
 
 
-def _is_complete(facts: MoveFacts) -> str:
+def _check_complete(facts: MoveFacts) -> str:
     if not facts.merge_problem or facts.request.override_reason:
         return ""
     return f"{facts.merge_problem} `--override-reason TEXT` allows it without a merge; `--force` does not."
 
 
-_has_actor = _requires(lambda facts: facts.request.actor.strip(), "No actor given. Pass `--actor`.")
-_has_review = _requires(lambda facts: facts.request.review_ref, "No review given. Pass `--review-ref`.")
-_has_evidence = _requires(
+_check_actor = _requires(lambda facts: facts.request.actor.strip(), "No actor given. Pass `--actor`.")
+_check_review = _requires(lambda facts: facts.request.review_ref, "No review given. Pass `--review-ref`.")
+_check_evidence = _requires(
     _refers_to_work, "The move skips the review. Pass `--review-ref` or `--feedback` as evidence."
 )
-_has_findings = _requires(
+_check_findings = _requires(
     lambda facts: _refers_to_work(facts) or facts.request.reason,
     "No review findings given. Pass `--review-ref` or `--feedback`.",
 )
@@ -128,17 +128,17 @@ WORK_PACKAGE: Machine[MoveFacts] = Machine(
     (
         Edge("planned", "claimed", "an actor, dependencies approved", _may_start),
         Edge("claimed", "in_progress", "a workspace", lambda facts: facts.workspace_problem),
-        Edge("in_progress", "for_review", "subtasks done, evidence", _is_ready),
-        Edge("for_review", "in_review", "an actor", _has_actor),
-        Edge("in_review", "approved", "an actor", _has_actor),
-        Edge("in_review", "done", "merged, or a planning artifact", _is_complete),
-        Edge("in_review", "in_progress", "review reference or feedback", _has_findings),
-        Edge("in_review", "planned", "review reference or feedback", _has_findings),
-        Edge("in_progress", "approved", "evidence of a review", _has_evidence),
+        Edge("in_progress", "for_review", "subtasks done, evidence", _check_ready),
+        Edge("for_review", "in_review", "an actor", _check_actor),
+        Edge("in_review", "approved", "an actor", _check_actor),
+        Edge("in_review", "done", "merged, or a planning artifact", _check_complete),
+        Edge("in_review", "in_progress", "review reference or feedback", _check_findings),
+        Edge("in_review", "planned", "review reference or feedback", _check_findings),
+        Edge("in_progress", "approved", "evidence of a review", _check_evidence),
         Edge("in_progress", "planned", "a reason", _says_why),
-        Edge("approved", "done", "merged, or a planning artifact", _is_complete),
-        Edge("approved", "in_progress", "review reference", _has_review),
-        Edge("approved", "planned", "review reference", _has_review),
+        Edge("approved", "done", "merged, or a planning artifact", _check_complete),
+        Edge("approved", "in_progress", "review reference", _check_review),
+        Edge("approved", "planned", "review reference", _check_review),
         *(Edge(source, "blocked") for source in _BEFORE_DONE),
         Edge("blocked", "in_progress", "dependencies approved, a workspace", _may_continue),
         *(Edge(source, "canceled") for source in (*_BEFORE_DONE, "blocked")),
@@ -163,12 +163,12 @@ def _refusal(source: WorkPackageStatus, facts: MoveFacts) -> str:
         is_own = source not in THROUGH or not facts.holder or request.actor == facts.holder or request.is_forced
         hint = "Choose another work package, or pass `--force` with `--reason`."
         return "" if is_own else f"{facts.holder} has claimed it. {hint}"
-    if refusal := _has_actor(facts):
+    if refusal := _check_actor(facts):
         return refusal
     if request.is_forced and not request.reason:
         return "`--force` needs a reason. Pass `--reason`."
     if request.is_forced:
-        return _is_complete(facts) if request.target == "done" else ""
+        return _check_complete(facts) if request.target == "done" else ""
     refusals = (WORK_PACKAGE.refusal(a, b, facts) for a, b in _steps(source, request.target))
     return next((refusal for refusal in refusals if refusal), "")
 

@@ -80,7 +80,6 @@ def _of_work_package(mission: Mission, wp_id: str) -> list[Finding]:
         if name not in mission.files:
             hint = did_you_mean(name, mission.files) or "Write the file."
             message = f"The dependency `{name}` has no file under tasks/."
-            hint = hint
             findings.append(Finding("work-package-unknown", message, pointer("dependencies", i), hint=hint))
     if mission.lanes:
         try:

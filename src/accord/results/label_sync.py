@@ -279,7 +279,10 @@ def _compare_labels(
     except WrongUsage as error:
         return DoctorCheck(_LABELS_ON_GITHUB, error.message, is_skipped=True)
     except AccordError as error:
-        return DoctorCheck(_LABELS_ON_GITHUB, "not readable", [(path, warning("labels-unknown", str(error)))])
+        return DoctorCheck(
+            _LABELS_ON_GITHUB, "not readable", [(path, warning("labels-unknown", error.message, hint=error.hint))]
+        )
     changes = [action for action in plan_labels(entries, labels, ())[0] if action.is_change]
-    texts = [f"The label `{one.name}` would be {one.action}. Run `accord labels sync`." for one in changes]
-    return DoctorCheck(_LABELS_ON_GITHUB, repository, [(path, warning("label-drift", text)) for text in texts])
+    texts = [f"The label `{one.name}` would be {one.action}." for one in changes]
+    found = [warning("label-drift", text, hint="Run `accord labels sync`.") for text in texts]
+    return DoctorCheck(_LABELS_ON_GITHUB, repository, [(path, finding) for finding in found])

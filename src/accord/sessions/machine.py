@@ -143,7 +143,7 @@ def _reopened(facts: SessionFacts) -> str:
     return "" if facts.reopens else "The session is done and read-only. Reopen it with `accord session reopen`."
 
 
-def _has_question(source: str) -> Callable[[SessionFacts], str]:
+def _check_question(source: str) -> Callable[[SessionFacts], str]:
     question = f"No question from {source} is pending. Write it with `accord session ask` first."
     return lambda facts: "" if source in facts.pending.values() else question
 
@@ -207,7 +207,7 @@ def _loops(mode: Mode) -> Iterator[Edge[SessionFacts]]:
 def _detours(mode: Mode) -> Iterator[Edge[SessionFacts]]:
     working = [*ORDER[mode][:-1], *LOOP_BASE]
     for state in working:
-        yield Edge(state, "ASK_USER", "a question waits", _has_question(state))
+        yield Edge(state, "ASK_USER", "a question waits", _check_question(state))
         yield Edge("ASK_USER", state, "state_context", _all(_resolved, _came_from(state), _files(state, mode)))
     for state in (*working, "ASK_USER"):
         yield Edge(state, "BLOCKED")

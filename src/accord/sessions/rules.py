@@ -389,7 +389,6 @@ def _dependencies(tasks: SessionTasks) -> Iterator[Finding]:
             if name not in position:
                 hint = did_you_mean(name, position) or "Correct the id."
                 message = f"{task.id} depends on the unknown task `{short_name(name)}`."
-                hint = hint
                 yield Finding("dependency-unknown", message, pointer("tasks", i), hint=hint)
     waits = {i: [position[name] for name in task.depends_on if name in position] for i, task in enumerate(tasks.tasks)}
     if cycle := find_cycle(waits):

@@ -97,9 +97,8 @@ def _check_blocked(summary: str) -> Iterator[Finding]:
         hint = f"Add a line `Type: …` with one of {', '.join(BLOCKERS)}."
         yield Finding("blocker-type-missing", message, "/summary", hint=hint)
     elif blocker not in BLOCKERS:
-        advice = did_you_mean(blocker, BLOCKERS) or f"Use one of {', '.join(BLOCKERS)}."
+        hint = did_you_mean(blocker, BLOCKERS) or f"Use one of {', '.join(BLOCKERS)}."
         message = f"Unknown blocker type `{blocker[:60]}`."
-        hint = advice
         yield Finding("blocker-type-unknown", message, "/summary", hint=hint)
     if not _describes(summary, parts):
         message = "The summary does not describe the blocker."

@@ -283,9 +283,8 @@ def _check_labels_exist(plan: Plan, facts: PlanFacts) -> Iterator[Finding]:
     for label, path in _labels(plan):
         if label.lower() not in seen:
             seen.add(label.lower())
-            advice = did_you_mean(label, known) or "Create it, or run `accord labels sync`."
+            hint = did_you_mean(label, known) or "Create it, or run `accord labels sync`."
             message = f"The repository has no label `{label}`, so GitHub will create a grey one."
-            hint = advice
             yield warning("label-not-there", message, path, hint=hint)
 
 

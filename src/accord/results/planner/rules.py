@@ -188,8 +188,8 @@ def _check_label_names(labels: Sequence[str], path: str) -> Iterator[Finding]:
             yield Finding("label-too-long", message, here, hint=hint)
         elif category and label not in KNOWN_NAMES:
             known = sorted(name for name in KNOWN_NAMES if category_of(name) is category)
-            advice = did_you_mean(label, known) or f"Use {', '.join(f'`{name}`' for name in known)}."
-            yield Finding("label-unknown", f"Unknown {category.word} label `{label}`.", here, hint=advice)
+            hint = did_you_mean(label, known) or f"Use {', '.join(f'`{name}`' for name in known)}."
+            yield Finding("label-unknown", f"Unknown {category.word} label `{label}`.", here, hint=hint)
 
 
 def _check_repeated(labels: Sequence[str], positions: list[int], category: Category, path: str) -> Iterator[Finding]:
@@ -208,9 +208,8 @@ def _check_references(plan: Plan) -> Iterator[Finding]:
                 hint = "Remove it from its `blockedBy`."
                 yield Finding("self-reference", message, path, hint=hint)
             elif reference not in plan.positions and item_number(reference) is None:
-                advice = did_you_mean(reference, plan.positions) or "Use a tempID of this result or a number like 42."
+                hint = did_you_mean(reference, plan.positions) or "Use a tempID of this result or a number like 42."
                 message = f"`{reference}` is neither a tempID of this result nor a work item number."
-                hint = advice
                 yield Finding("unknown-reference", message, path, hint=hint)
 
 

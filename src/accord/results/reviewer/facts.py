@@ -150,7 +150,6 @@ def _pull_findings(pull: Pull, commit: str, mine: Review | None, options: RunOpt
         if mine and not options.commit:
             hint = f"If the reviewer read the new head, pass `--commit {pull.head_sha}`."
             message = f"This review was posted at {commit[:12]} already, but {moved}."
-            hint = hint
             found.append(warning("already-reviewed", message, hint=hint))
         else:
             found.append(warning("head-moved", f"The review is posted at {commit[:12]}, but {moved}."))
