@@ -14,8 +14,9 @@ from support.sessions import TASKS as PLAN
 from accord.core.findings import Severity
 from accord.core.kinds import KINDS
 from accord.files.yaml import read_mapping
+from accord.sessions.decision_rules import is_approval, is_change_request
 from accord.sessions.models import ROLES
-from accord.sessions.rules import is_approval, is_change_request, is_inside
+from accord.sessions.rules import is_inside
 
 INPUT, OUTPUT = KINDS["agent-input"], KINDS["agent-output"]
 STATUS, TASKS, ACCEPTANCE = KINDS["session-status"], KINDS["session-tasks"], KINDS["session-acceptance"]

@@ -15,9 +15,10 @@ from accord.core.documents import short_name
 from accord.core.errors import BrokenContract
 from accord.core.findings import Finding, has_errors, pointer, warning
 from accord.core.kinds import read_shape
+from accord.sessions.decision_rules import check_gate, is_change_request
 from accord.sessions.machine import files_needed, is_at_least, open_gates, working_state
 from accord.sessions.models import APPROVE_DESIGN, GATES, DecisionHistoryEntry, OutputEntry
-from accord.sessions.rules import check_gate, is_change_request, is_inside, session_name_findings, timestamp_findings
+from accord.sessions.rules import is_inside, session_name_findings, timestamp_findings
 from accord.text.markdown import sections
 
 if TYPE_CHECKING:

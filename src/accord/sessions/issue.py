@@ -14,10 +14,10 @@ from accord.github.comments import refuse_lost
 from accord.github.markers import defuse, find_markers, write_marker
 from accord.github.once import send_once
 from accord.sessions.answers import AskedAt, authors_to_check, parse_commands, select_answers
+from accord.sessions.decision_rules import is_about_security
 from accord.sessions.folder import status_of
 from accord.sessions.models import APPROVE_DESIGN, GATES, REVIEW_STRATEGY
 from accord.sessions.plan import SessionOperation
-from accord.sessions.rules import is_about_security
 from accord.sessions.run import answer, ask, close_question
 from accord.text.cutting import cut
 from accord.text.markdown import cell, code_block

@@ -11,12 +11,13 @@ from typing import TYPE_CHECKING
 
 from accord.core.documents import short_name
 from accord.core.findings import Finding, pointer, warning
+from accord.sessions.decision_rules import SECURITY, is_about_security
 from accord.sessions.folder import status_of
 from accord.sessions.machine import working_state
 from accord.sessions.models import CORRECTORS
 from accord.sessions.policy import WriteContext, check_path, refuse, task_unknown
 from accord.sessions.questions import UserQuestion
-from accord.sessions.rules import SECURITY, is_about_security, is_before
+from accord.sessions.rules import is_before
 from accord.sessions.run import ROLE, ask, complete_correction, move_task
 
 if TYPE_CHECKING:

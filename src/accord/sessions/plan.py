@@ -18,11 +18,11 @@ from accord.core.errors import BrokenContract
 from accord.core.findings import Finding, has_errors, pointer
 from accord.core.suggest import did_you_mean
 from accord.files.yaml import with_scalars
+from accord.sessions.decision_rules import check_gate
 from accord.sessions.folder import HISTORY_FILE, OUTPUTS_FILE, STATUS_FILE, TASKS_FILE, Part, status_of, status_value
 from accord.sessions.machine import MACHINES, TASK, SessionFacts, TaskFacts, open_gates, return_state
 from accord.sessions.models import GATES, LOOPS, ROLES, STATES
 from accord.sessions.policy import CREATORS, forbidden_status, refuse, role_unknown, task_unknown
-from accord.sessions.rules import check_gate
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence

@@ -14,21 +14,20 @@ from typing import TYPE_CHECKING, Any, Literal
 from accord.core.clock import timestamp
 from accord.core.findings import Finding
 from accord.core.suggest import did_you_mean
+from accord.sessions.decision_rules import (
+    NO_RESPONSE,
+    gate_answer_problem,
+    is_about_security,
+    is_change_request,
+    is_silence,
+    passes_gate,
+)
 from accord.sessions.folder import status_of, status_value
 from accord.sessions.machine import return_state, working_state
 from accord.sessions.models import APPROVE_DESIGN, GATE_OF, GATES, REVIEW_STRATEGY
 from accord.sessions.plan import status_in
 from accord.sessions.policy import refuse
-from accord.sessions.rules import (
-    NO_RESPONSE,
-    gate_answer_problem,
-    is_about_security,
-    is_before,
-    is_change_request,
-    is_silence,
-    parse_lenient_timestamp,
-    passes_gate,
-)
+from accord.sessions.rules import is_before, parse_lenient_timestamp
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Mapping, Sequence

@@ -15,7 +15,8 @@ from accord.core.documents import short_name
 from accord.core.findings import Finding, pointer, warning
 from accord.core.graph import find_cycle
 from accord.core.suggest import did_you_mean
-from accord.sessions.models import APPROVE_DESIGN, GATES, LOOPS, REVIEW_STRATEGY, ROLES, RiskFlag
+from accord.sessions.decision_rules import decision_findings
+from accord.sessions.models import GATES, LOOPS, ROLES, RiskFlag
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -33,30 +34,15 @@ if TYPE_CHECKING:
 MOST_RETRIES = 3
 """How often a task may enter one fix loop before the user is asked."""
 
-SECURITY = "security"
-"""The category of questions that only the user resolves."""
-
-NO_RESPONSE = "no response provided"
-"""The reason of a cancelled decision that got no answer."""
-
 STATUS_OF_ONE_ROLE = {"NEEDS_INFO": "Researcher", "NEEDS_DECISION": "Security"}
 
 _WITH_TIME = re.compile(r"\d{4}-\d\d-\d\d[T ]\d\d:\d\d(:\d\d([.,]\d+)?)?(Z|[+-]\d\d:?\d\d)?\Z")
 _DAY = re.compile(r"\d{4}-\d\d-\d\d\Z")
 _ZONE = re.compile(r"(Z|[+-]\d\d:?\d\d)\Z")
 _SENTENCE_END = re.compile(r"[.!?](?=\s|$)")
-_APPROVED = re.compile(r"approved(?![\w-])")
-_CHANGES = re.compile(r"changes-requested:\s*\S")
-_STRATEGIES = frozenset({"per-batch", "single-final"})
 _CHECK = re.compile(r"(cmd|manual):\s*\S")
 _SESSION_NAME = re.compile(r"\A(\d{4}-\d\d-\d\d)_[A-Za-z0-9][A-Za-z0-9._-]*\Z")
 _CRITERION = re.compile(r"AC-[0-9]{3,}")
-_SILENCE = re.compile(
-    r"(((no|without|missing)( user)?|(the )?user (gave|sent|made) no)[ -](response|answer|reply)"
-    r"|(the )?user (did not|didn.t|never) (respond|responded|answer|answered|reply|replied)"
-    r"|unanswered|not answered|time(d )?-?out|none|n/?a)"
-    r"( (was |has been )?(provided|given|received|made|yet|from the user))*"
-)
 _OTHER_MODE = {
     "full": {"INTAKE_LEAN"},
     "lean": {"INTAKE", "DESIGN", "APPROVE_DESIGN", "PLAN", "REVIEW_STRATEGY", "RELEASE"},
@@ -230,10 +216,7 @@ def _timestamps(status: SessionStatus) -> Iterator[Finding]:
 def _decisions(decisions: Sequence[UserDecision]) -> Iterator[Finding]:
     yield from _repeated("decision-repeated", [decision.decision_id for decision in decisions], "user_decisions")
     for i, decision in enumerate(decisions):
-        place = pointer("user_decisions", i)
-        yield from _record(decision, place)
-        yield from _context(decision, place)
-        yield from _gate_answer(decision, place)
+        yield from decision_findings(decision, pointer("user_decisions", i))
 
 
 def _repeated(code: str, ids: Sequence[str], *place: str) -> Iterator[Finding]:
@@ -243,91 +226,6 @@ def _repeated(code: str, ids: Sequence[str], *place: str) -> Iterator[Finding]:
             message = f"{short_name(name)} occurs twice."
             hint = "Give one of them another id."
             yield Finding(code, message, pointer(place[0], i, *place[1:]), hint=hint)
-
-
-def _record(decision: UserDecision, place: str) -> Iterator[Finding]:
-    """Check one record ("Decision record validity rules")."""
-    if decision.status == "pending":
-        for key in ("answer", "resolved_at", "resolution_reason"):
-            if getattr(decision, key) is not None:
-                message = f"A pending decision cannot have `{key}`."
-                hint = "Set it to null, or resolve the decision."
-                yield Finding("decision-record", message, f"{place}/{key}", hint=hint)
-        return
-    for key in ("resolved_at", "answer" if decision.status == "answered" else "resolution_reason"):
-        if not (getattr(decision, key) or "").strip():
-            message = f"The {decision.status} decision has no `{key}`."
-            hint = "Write it, or set the decision back to pending."
-            yield Finding("decision-record", message, f"{place}/{key}", hint=hint)
-    is_security = decision.status == "cancelled" and is_about_security(decision.category)
-    if is_security and is_silence(decision.resolution_reason or ""):
-        message = "A question about security cannot be cancelled for lack of an answer."
-        hint = "Ask it again."
-        yield Finding("security-cancelled", message, f"{place}/resolution_reason", hint=hint)
-
-
-def is_about_security(category: str | None) -> bool:
-    """Return whether a question is one that only the user resolves."""
-    return (category or "").strip().lower() == SECURITY
-
-
-def is_silence(reason: str) -> bool:
-    """Return whether the reason of a cancelled decision only means that no answer came."""
-    return bool(_SILENCE.fullmatch(" ".join(reason.lower().split()).strip(".!- ")))
-
-
-def _context(decision: UserDecision, place: str) -> Iterator[Finding]:
-    gate, context = GATES.get(decision.decision_id), decision.state_context
-    if gate and context != gate:
-        message = f"{decision.decision_id} belongs to the gate {gate}."
-        hint = f"Set `state_context` to {gate}."
-        yield Finding("decision-context", message, f"{place}/state_context", hint=hint)
-    elif context in ("ASK_USER", "BLOCKED", "DONE"):
-        message = f"A session cannot return to {context}."
-        hint = "Set `state_context` to the state before it."
-        yield Finding("decision-context", message, f"{place}/state_context", hint=hint)
-
-
-def _gate_answer(decision: UserDecision, place: str) -> Iterator[Finding]:
-    answer = decision.answer if decision.status == "answered" else None
-    if answer and (problem := gate_answer_problem(decision.decision_id, answer)):
-        yield Finding("gate-answer", f"The answer must {problem}.", f"{place}/answer", hint="Ask again.")
-
-
-def gate_answer_problem(decision_id: str, answer: str) -> str:
-    """Return what a gate's answer must be, where it is not; empty for a valid answer, and for other questions."""
-    if decision_id == APPROVE_DESIGN and not (is_approval(answer) or is_change_request(answer)):
-        return "begin with `approved`, or be `changes-requested: WHAT`"
-    is_wrong = decision_id == REVIEW_STRATEGY and answer not in _STRATEGIES
-    return "be `per-batch` or `single-final`" if is_wrong else ""
-
-
-def is_approval(answer: str) -> bool:
-    """Return whether an answer approves the design: the word ``approved``, and anything after it."""
-    return bool(_APPROVED.match(answer))
-
-
-def is_change_request(answer: str) -> bool:
-    """Return whether an answer requests changes of the design, and names them."""
-    return bool(_CHANGES.match(answer))
-
-
-def passes_gate(decision_id: str, answer: str) -> bool:
-    """Return whether an answer lets a session pass the gate."""
-    return is_approval(answer) if decision_id == APPROVE_DESIGN else answer in _STRATEGIES
-
-
-def check_gate(status: SessionStatus, decision_id: str) -> str | None:
-    """Return why a gate's decision does not let a session pass; None when it does."""
-    decision = status.decision(decision_id)
-    if decision is None:
-        return f"{decision_id} was never asked."
-    if decision.status != "answered" or not decision.answer:
-        return f"{decision_id} is {decision.status}, not answered."
-    if passes_gate(decision_id, decision.answer):
-        return None
-    wanted = {APPROVE_DESIGN: "`approved`", REVIEW_STRATEGY: "`per-batch` or `single-final`"}
-    return f"{decision_id} is not answered with {wanted[decision_id]}."
 
 
 def _retries(status: SessionStatus) -> Iterator[Finding]:

@@ -1,0 +1,125 @@
+"""Rules of a session's questions to the user: their records, gates and answers. All pure.
+
+Source: global agent contract; each rule names its section.
+"""
+
+from __future__ import annotations
+
+import re
+from typing import TYPE_CHECKING
+
+from accord.core.findings import Finding
+from accord.sessions.models import APPROVE_DESIGN, GATES, REVIEW_STRATEGY
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from accord.sessions.models import SessionStatus, UserDecision
+
+SECURITY = "security"
+"""The category of questions that only the user resolves."""
+
+NO_RESPONSE = "no response provided"
+"""The reason of a cancelled decision that got no answer."""
+
+_APPROVED = re.compile(r"approved(?![\w-])")
+_CHANGES = re.compile(r"changes-requested:\s*\S")
+_STRATEGIES = frozenset({"per-batch", "single-final"})
+_SILENCE = re.compile(
+    r"(((no|without|missing)( user)?|(the )?user (gave|sent|made) no)[ -](response|answer|reply)"
+    r"|(the )?user (did not|didn.t|never) (respond|responded|answer|answered|reply|replied)"
+    r"|unanswered|not answered|time(d )?-?out|none|n/?a)"
+    r"( (was |has been )?(provided|given|received|made|yet|from the user))*"
+)
+
+
+def decision_findings(decision: UserDecision, place: str) -> Iterator[Finding]:
+    """Check one record of ``user_decisions``; ``place`` is its pointer."""
+    yield from _record(decision, place)
+    yield from _context(decision, place)
+    yield from _gate_answer(decision, place)
+
+
+def _record(decision: UserDecision, place: str) -> Iterator[Finding]:
+    """Check one record ("Decision record validity rules")."""
+    if decision.status == "pending":
+        for key in ("answer", "resolved_at", "resolution_reason"):
+            if getattr(decision, key) is not None:
+                message = f"A pending decision cannot have `{key}`."
+                hint = "Set it to null, or resolve the decision."
+                yield Finding("decision-record", message, f"{place}/{key}", hint=hint)
+        return
+    for key in ("resolved_at", "answer" if decision.status == "answered" else "resolution_reason"):
+        if not (getattr(decision, key) or "").strip():
+            message = f"The {decision.status} decision has no `{key}`."
+            hint = "Write it, or set the decision back to pending."
+            yield Finding("decision-record", message, f"{place}/{key}", hint=hint)
+    is_security = decision.status == "cancelled" and is_about_security(decision.category)
+    if is_security and is_silence(decision.resolution_reason or ""):
+        message = "A question about security cannot be cancelled for lack of an answer."
+        hint = "Ask it again."
+        yield Finding("security-cancelled", message, f"{place}/resolution_reason", hint=hint)
+
+
+def is_about_security(category: str | None) -> bool:
+    """Return whether a question is one that only the user resolves."""
+    return (category or "").strip().lower() == SECURITY
+
+
+def is_silence(reason: str) -> bool:
+    """Return whether the reason of a cancelled decision only means that no answer came."""
+    return bool(_SILENCE.fullmatch(" ".join(reason.lower().split()).strip(".!- ")))
+
+
+def _context(decision: UserDecision, place: str) -> Iterator[Finding]:
+    gate, context = GATES.get(decision.decision_id), decision.state_context
+    if gate and context != gate:
+        message = f"{decision.decision_id} belongs to the gate {gate}."
+        hint = f"Set `state_context` to {gate}."
+        yield Finding("decision-context", message, f"{place}/state_context", hint=hint)
+    elif context in ("ASK_USER", "BLOCKED", "DONE"):
+        message = f"A session cannot return to {context}."
+        hint = "Set `state_context` to the state before it."
+        yield Finding("decision-context", message, f"{place}/state_context", hint=hint)
+
+
+def _gate_answer(decision: UserDecision, place: str) -> Iterator[Finding]:
+    answer = decision.answer if decision.status == "answered" else None
+    if answer and (problem := gate_answer_problem(decision.decision_id, answer)):
+        yield Finding("gate-answer", f"The answer must {problem}.", f"{place}/answer", hint="Ask again.")
+
+
+def gate_answer_problem(decision_id: str, answer: str) -> str:
+    """Return what a gate's answer must be, where it is not; empty for a valid answer, and for other questions."""
+    if decision_id == APPROVE_DESIGN and not (is_approval(answer) or is_change_request(answer)):
+        return "begin with `approved`, or be `changes-requested: WHAT`"
+    is_wrong = decision_id == REVIEW_STRATEGY and answer not in _STRATEGIES
+    return "be `per-batch` or `single-final`" if is_wrong else ""
+
+
+def is_approval(answer: str) -> bool:
+    """Return whether an answer approves the design: the word ``approved``, and anything after it."""
+    return bool(_APPROVED.match(answer))
+
+
+def is_change_request(answer: str) -> bool:
+    """Return whether an answer requests changes of the design, and names them."""
+    return bool(_CHANGES.match(answer))
+
+
+def passes_gate(decision_id: str, answer: str) -> bool:
+    """Return whether an answer lets a session pass the gate."""
+    return is_approval(answer) if decision_id == APPROVE_DESIGN else answer in _STRATEGIES
+
+
+def check_gate(status: SessionStatus, decision_id: str) -> str | None:
+    """Return why a gate's decision does not let a session pass; None when it does."""
+    decision = status.decision(decision_id)
+    if decision is None:
+        return f"{decision_id} was never asked."
+    if decision.status != "answered" or not decision.answer:
+        return f"{decision_id} is {decision.status}, not answered."
+    if passes_gate(decision_id, decision.answer):
+        return None
+    wanted = {APPROVE_DESIGN: "`approved`", REVIEW_STRATEGY: "`per-batch` or `single-final`"}
+    return f"{decision_id} is not answered with {wanted[decision_id]}."
