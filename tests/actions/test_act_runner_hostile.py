@@ -70,21 +70,14 @@ def branch_of(canary: Path) -> str:
 
 def calls_of(canary: Path) -> dict[str, Call]:
     given = "${{ github.event.inputs.text }}"
+    registry = json.dumps({"agents": {"scripted": {"command": ["touch", str(canary)]}}})
+    every = {**dict.fromkeys((*SOFT, *HARD), given), "pr_ref": "refs/heads/quiet"}
     return {
         "hostile-agent": Call("hostile", dict.fromkeys(SOFT, given), branch=branch_of(canary)),
-        "hostile-inputs": Call(
-            inputs={**dict.fromkeys((*SOFT, *HARD), given), "pr_ref": "refs/heads/quiet"}, branch="quiet"
-        ),
+        "hostile-inputs": Call(inputs=every, branch="quiet"),
         "told-inputs": Call("echoes", {**dict.fromkeys(SOFT, given), "pr_number": "3"}),
         "steering": Call("steers"),
-        "rewritten": Call(
-            files={
-                ".github/agents/registry.yml": json.dumps(
-                    {"agents": {"scripted": {"command": ["touch", str(canary)]}}}
-                ),
-                "prompts/rewritten.md": "works\n",
-            }
-        ),
+        "rewritten": Call(files={".github/agents/registry.yml": registry, "prompts/rewritten.md": "works\n"}),
         "leaking": Call("leaks", {"agent": "trusted", "appendix": f"The key is {SECRETS['OPENAI_API_KEY']}."}, PASSED),
     }
 

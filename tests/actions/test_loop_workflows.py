@@ -121,11 +121,8 @@ def test_outputs_that_a_job_reads_from_another_exist(name: str) -> None:
 
 @EVERY_WORKFLOW
 def test_runs_for_one_pull_request_wait_for_each_other_and_none_is_dropped(name: str) -> None:
-    assert WORKFLOWS[name]["concurrency"] == {
-        "group": f"accord-{name}-${{{{ inputs.pr_number || github.run_id }}}}",
-        "cancel-in-progress": "false",
-        "queue": "max",
-    }
+    group = f"accord-{name}-${{{{ inputs.pr_number || github.run_id }}}}"
+    assert WORKFLOWS[name]["concurrency"] == {"group": group, "cancel-in-progress": "false", "queue": "max"}
 
 
 @EVERY_WORKFLOW
@@ -141,9 +138,8 @@ def test_the_actions_of_the_loops_differ_in_words_only() -> None:
     keepalive = ACTIONS["keepalive"]
     for name, action in ACTIONS.items():
         command = name.removesuffix("ifier") + "ify" if name == "verifier" else name
-        same = json.dumps(keepalive["runs"]).replace(
-            "ACCORD_KEEPALIVE_", f"ACCORD_{command.upper().replace('-', '_')}_"
-        )
+        prefix = f"ACCORD_{command.upper().replace('-', '_')}_"
+        same = json.dumps(keepalive["runs"]).replace("ACCORD_KEEPALIVE_", prefix)
         assert json.dumps(action["runs"]) == same.replace("keepalive run", f"{command} run")
         assert {**action["inputs"], "token": ""} == {**keepalive["inputs"], "token": ""}
         assert action["outputs"] == keepalive["outputs"]

@@ -48,14 +48,8 @@ class Site:
         own = {name: value for name, value in os.environ.items() if not name.startswith(("UV_", "PIP_", "ACCORD_"))}
         own |= {"RUNNER_TEMP": str(self.temp), "CALLS": str(self.calls)}
         own |= {name: str(path) for name, path in self.files.items()}
-        return subprocess.Popen(
-            ["bash", self.root / "actions/setup" / script, *arguments],
-            cwd=self.workspace,
-            env=own | environment,
-            stdout=subprocess.PIPE,
-            stderr=subprocess.PIPE,
-            text=True,
-        )
+        command, pipe = ["bash", self.root / "actions/setup" / script, *arguments], subprocess.PIPE
+        return subprocess.Popen(command, cwd=self.workspace, env=own | environment, stdout=pipe, stderr=pipe, text=True)
 
     def run(self, script: str, *arguments: str, **environment: str) -> tuple[int, str, str]:
         with self.start(script, *arguments, **environment) as process:

@@ -4,6 +4,7 @@ import pytest
 
 from accord.core.machine import Edge, Machine
 
+FINAL = '"thrown-away" does not lead to "on"; from "thrown-away" the legal moves are: none, it is final.'
 LAMP: Machine[bool] = Machine(
     "lamp",
     "off",
@@ -23,12 +24,7 @@ LAMP: Machine[bool] = Machine(
         ("on", "off", False, ""),
         ("off", "on", False, "Power is missing."),
         ("on", "thrown-away", True, '"on" does not lead to "thrown-away"; from "on" the legal moves are: off.'),
-        (
-            "thrown-away",
-            "on",
-            True,
-            '"thrown-away" does not lead to "on"; from "thrown-away" the legal moves are: none, it is final.',
-        ),
+        ("thrown-away", "on", True, FINAL),
         ("off", "dim", True, "Unknown state `dim` of the lamp. States: off, on, thrown-away."),
     ],
 )

@@ -4,6 +4,7 @@ import subprocess
 from pathlib import Path
 
 import pytest
+from support.trees import commit, git
 
 from accord.core.errors import BrokenContract
 from accord.git.patches import apply_patch, changes_between
@@ -50,11 +51,10 @@ def test_other_files_are_not_steering_files() -> None:
 
 @pytest.fixture
 def tree(tmp_path: Path) -> Path:
-    for arguments in (["init", "-q", "-b", "main"], ["config", "user.name", "A"], ["config", "user.email", "a@b.c"]):
-        subprocess.run(["git", *arguments], cwd=tmp_path, check=True)
+    git(tmp_path, "init", "-q", "-b", "main")
     (tmp_path / "AGENTS.md").write_text("one\ntwo\nthree\n")
     (tmp_path / "src.py").write_text("1\n")
-    subprocess.run("git add -A && git commit -qm one", cwd=tmp_path, shell=True, check=True)
+    commit(tmp_path)
     return tmp_path
 
 
@@ -73,14 +73,14 @@ def tree(tmp_path: Path) -> Path:
 )
 def test_every_kind_of_change_counts(tree: Path, script: str, found: tuple[str, ...]) -> None:
     subprocess.run(script, cwd=tree, shell=True, check=True)
-    git = Git(tree)
-    assert audit_changes(changes_between(git, "HEAD", git.line("write-tree"))).steering == found
+    at_hand = Git(tree)
+    assert audit_changes(changes_between(at_hand, "HEAD", at_hand.line("write-tree"))).steering == found
 
 
 def test_the_source_of_a_copy_counts(tree: Path) -> None:
     text = 'diff --git a/AGENTS.md b/notes.md\nsimilarity index 100%\ncopy from "AGENTS\\056md"\ncopy to notes.md\n'
-    git = Git(tree)
-    changes = changes_between(git, "HEAD", apply_patch(git, text.encode(), "HEAD"))
+    at_hand = Git(tree)
+    changes = changes_between(at_hand, "HEAD", apply_patch(at_hand, text.encode(), "HEAD"))
     assert [change.path for change in changes] == ["notes.md"]
     assert audit_changes(changes, text.encode()).steering == ("AGENTS.md",)
 

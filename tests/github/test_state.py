@@ -1,10 +1,9 @@
 """Documents kept at a ref: the second of two writers is refused, and a lost answer loses nothing."""
 
-from collections.abc import Callable, Iterator
-from pathlib import Path
+from collections.abc import Callable
 
 import pytest
-from support.stage import START, Stage, staged
+from support.stage import START, Stage
 
 from accord.core.clock import ManualClock
 from accord.core.errors import Stopped
@@ -16,12 +15,6 @@ from accord_sandbox.server import Fault
 SEED = """
 repositories: [{name: octo/code, files: {a.txt: "One"}, issues: [{title: "List", body: ""}]}]
 """
-
-
-@pytest.fixture
-def stage(tmp_path: Path) -> Iterator[Stage]:
-    with staged(tmp_path / "sandbox", seed=SEED, rate_limits=None) as stage:
-        yield stage
 
 
 class Interrupted(ManualClock):

@@ -6,6 +6,7 @@ from typing import Any
 
 import pytest
 from support.stage import START, Stage, staged
+from support.turns import CALLER
 
 from accord.core.clock import timestamp
 from accord.core.errors import Refused
@@ -15,13 +16,6 @@ from accord_sandbox.faults import Fault
 from accord_sandbox.planting import INSTALLATION_TOKEN, STRANGER_TOKEN
 
 BOT = "reviewer[bot]"
-CALLER = """
-on:
-  workflow_dispatch:
-    inputs:
-      pr_number: {type: string, required: true}
-jobs: {}
-"""
 
 
 def comments(count: int, author: str = BOT) -> list[dict[str, str]]:

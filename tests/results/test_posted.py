@@ -13,7 +13,7 @@ from support.hostile import KNOWN
 from support.innocent import INNOCENT
 from support.plans import plan, task, task_body, update
 from support.renderer import complaints
-from support.reviews import PULL, approve, comment, listed, needs_changes, post, review_stage, reviews, snapshot, warn
+from support.reviews import PULL, approve, comment, needs_changes, post, review_stage, reviews, snapshot, warn
 from support.stage import Stage, codes, staged
 
 from accord.github.limits import BODY_CHARS, TITLE_CHARS

@@ -18,7 +18,6 @@ from support.reviews import (
     approve,
     changed,
     comment,
-    listed,
     needs_changes,
     post,
     review_stage,
@@ -81,7 +80,7 @@ def test_each_comment_lands_where_the_diff_allows_and_only_file_comments_cost_a_
     receipt = post(stage, needs_changes(*(made for made, _ in ANCHORS.values())))
     places = [posted["place"] for posted in receipt.details["review"]["comments"]]
     assert places == [place for _, place in ANCHORS.values()]
-    on_code = listed(stage, f"/pulls/{PULL}/comments")
+    on_code = stage.listed(f"/pulls/{PULL}/comments")
     assert [c["subject_type"] for c in on_code] == ["line"] * 4 + ["file"] * 4
     assert {(c["path"], c["line"]) for c in on_code if c["subject_type"] == "line"} == {
         (made["path"], made["line"]) for made, place in ANCHORS.values() if place == "inline"
@@ -194,8 +193,8 @@ def test_a_marker_that_a_stranger_forged_adopts_nothing(stage: Stage) -> None:
 def test_forged_comments_do_not_keep_ours_from_being_posted(stage: Stage) -> None:
     result = needs_changes(comment("added.txt"), comment("no.txt", 1, FINDING + "x" * BODY_CHARS))
     post(stage, result)
-    on_file = listed(stage, f"/pulls/{PULL}/comments")[0]["body"]
-    follow_up = listed(stage, f"/issues/{PULL}/comments")[0]["body"]
+    on_file = stage.listed(f"/pulls/{PULL}/comments")[0]["body"]
+    follow_up = stage.listed(f"/issues/{PULL}/comments")[0]["body"]
     stage.server.reset()
     stage.server.faults.add(Fault("lost-before", nth=2, times=1000, method="POST"))
     assert post(stage, result).outcome is Outcome.STOPPED
@@ -211,8 +210,8 @@ def test_forged_comments_do_not_keep_ours_from_being_posted(stage: Stage) -> Non
     assert answer.status_code == 201
     stage.send("POST", f"/repos/{stage.repository}/issues/{PULL}/comments", token="rita-token", body=follow_up)
     assert post(stage, result).outcome is Outcome.APPLIED
-    assert len(listed(stage, f"/pulls/{PULL}/comments")) == 2
-    assert len(listed(stage, f"/issues/{PULL}/comments")) == 2
+    assert len(stage.listed(f"/pulls/{PULL}/comments")) == 2
+    assert len(stage.listed(f"/issues/{PULL}/comments")) == 2
 
 
 def test_the_token_of_a_workflow_finds_its_own_review(stage: Stage) -> None:
@@ -303,7 +302,7 @@ def test_a_body_that_is_too_long_continues_in_comments(stage: Stage) -> None:
     texts = [f"{FINDING} {n} " + "word " * 8_000 for n in range(5)]
     receipt = post(stage, needs_changes(*(comment("no/such.txt", n + 1, text) for n, text in enumerate(texts))))
     assert counts(receipt) == (0, 0, 5, 4)
-    bodies = [reviews(stage)[0]["body"], *(c["body"] for c in listed(stage, f"/issues/{PULL}/comments"))]
+    bodies = [reviews(stage)[0]["body"], *(c["body"] for c in stage.listed(f"/issues/{PULL}/comments"))]
     assert all(len(body) <= BODY_CHARS for body in bodies)
     assert [sum(text.rstrip() in body for body in bodies) for text in texts] == [1] * 5
     assert reviews(stage)[0]["html_url"] in bodies[1]

@@ -1,10 +1,11 @@
 from pathlib import Path
 
 import pytest
+from support.agent_bench import bench
 from support.runs import Reader
 from support.workshop import agent, runner_stage, workshop
 
-__all__ = ["agent", "runner_stage", "workshop"]
+__all__ = ["agent", "bench", "runner_stage", "workshop"]
 
 
 @pytest.fixture

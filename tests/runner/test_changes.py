@@ -1,34 +1,27 @@
 """Changes are counted like git and GitHub do, and summarized in a few lines."""
 
-import subprocess
 from pathlib import Path
 
 import pytest
+from support.trees import commit, git
 
 from accord.core.errors import BrokenContract
 from accord.git.patches import extract_patch
 from accord.git.program import Git
 from accord.runner.publish import FileStat, diff_stat, patch_stats, range_stats
 
-USER = ("-c", "user.name=A", "-c", "user.email=a@example.org")
-
 
 @pytest.fixture
 def tree(tmp_path: Path) -> Path:
     (tmp_path / "kept.txt").write_text("kept\n" * 20)
     (tmp_path / "gone.txt").write_text("gone\n")
-    commit(tmp_path, "init", "-q", "-b", "main")
+    git(tmp_path, "init", "-q", "-b", "main")
+    commit(tmp_path)
     (tmp_path / "kept.txt").rename(tmp_path / "moved\tto é.txt")
     (tmp_path / "gone.txt").unlink()
     (tmp_path / "binary").write_bytes(bytes(range(256)))
     (tmp_path / "new.py").write_text("a\nb\n")
     return tmp_path
-
-
-def commit(tree: Path, *before: str) -> None:
-    commands = [before, ("add", "-A"), (*USER, "commit", "-qm", "x")]
-    for arguments in filter(None, commands):
-        subprocess.run(["git", *arguments], cwd=tree, check=True)
 
 
 EXPECTED = {

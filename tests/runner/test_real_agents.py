@@ -16,7 +16,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 import pytest
-from support.agent_bench import Bench, Left, bench
+from support.agent_bench import Bench, Left
 from support.providers import Answer, Calls, Fails, Hangs, Provider, Says, provider
 
 from accord.runner.launch import install_program
@@ -25,8 +25,6 @@ from accord.runner.registry import shipped_registry
 from accord.text.redaction import Redactor
 
 Started = tuple[subprocess.Popen[str], Provider]
-
-__all__ = ["bench"]
 
 INSTALLED = Path(__file__).parents[2] / ".accord/agents"
 KEY = "dummy-key-of-the-test"

@@ -6,9 +6,7 @@ import signal
 import sys
 
 import pytest
-from support.agent_bench import Bench, Left, bench
-
-__all__ = ["bench"]
+from support.agent_bench import Bench, Left
 
 A, B = "correct-ho", "rse-battery"
 SECRET = A + B

@@ -6,12 +6,10 @@ from collections.abc import Mapping
 from pathlib import Path
 
 import pytest
-from support.agent_bench import Bench, Left, bench
+from support.agent_bench import Bench, Left
 
 from accord.core.errors import WrongUsage
 from accord.runner.trusted_files import trusted_files
-
-__all__ = ["bench"]
 
 REGISTRY = Path(".github/agents/registry.yml")
 PROMPT = Path(".github/prompts/keepalive.md")

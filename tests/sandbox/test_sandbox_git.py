@@ -2,13 +2,13 @@
 
 import gzip
 import os
-import subprocess
 from pathlib import Path
 
 import pytest
 import requests
 from support.code_repository import ADMIN, CODE, INSTALLATION, STRANGER, Git
 from support.stage import seed_file
+from support.trees import git as run_git
 
 from accord.core.errors import WrongUsage
 from accord_sandbox.faults import Exchange
@@ -196,10 +196,9 @@ def test_a_fetch_that_is_lost_changes_nothing(git: Git) -> None:
 
 def test_a_repository_is_imported(tmp_path: Path) -> None:
     source = tmp_path / "source"
-    subprocess.run(["git", "init", "-q", "-b", "trunk", str(source)], check=True)
-    who = ["-c", "user.name=a", "-c", "user.email=a@b"]
-    subprocess.run(["git", *who, "commit", "-q", "--allow-empty", "-m", "Old"], cwd=source, check=True)
-    subprocess.run(["git", "tag", "v1"], cwd=source, check=True)
+    source.mkdir()
+    for command in ("init -q -b trunk", "commit -q --allow-empty -m Old", "tag v1"):
+        run_git(source, *command.split())
     issues = [{"title": "Next", "head": "next", "base": "trunk"}]
     repository = {"name": "o/r", "git": str(source), "branches": {"next": {"a.txt": "A"}}, "issues": issues}
     seed = seed_file(tmp_path, {"repositories": [repository]})

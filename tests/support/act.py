@@ -276,21 +276,13 @@ def job_token(permissions: Mapping[str, str]) -> str:
 
 def job_tokens(workflows: Iterable[str]) -> list[dict[str, Any]]:
     """Return the tokens of all jobs of some workflows, as a seed of the local GitHub has them."""
-    found = {
-        job_token(permissions): permissions
-        for workflow in workflows
-        for permissions in permissions_of(workflow).values()
+    all_permissions = [given for workflow in workflows for given in permissions_of(workflow).values()]
+    found = {job_token(permissions): permissions for permissions in all_permissions}
+    app = {"login": "github-actions[bot]", "kind": "installation", "repositories": [CONSUMER]}
+    spelled = {
+        token: {area.replace("-", "_"): level for area, level in given.items()} for token, given in found.items()
     }
-    return [
-        {
-            "token": token,
-            "login": "github-actions[bot]",
-            "kind": "installation",
-            "permissions": {area.replace("-", "_"): level for area, level in permissions.items()},
-            "repositories": [CONSUMER],
-        }
-        for token, permissions in found.items()
-    ]
+    return [{**app, "token": token, "permissions": permissions} for token, permissions in spelled.items()]
 
 
 def stand_ins(directory: Path) -> dict[str, Path]:
@@ -301,11 +293,8 @@ def stand_ins(directory: Path) -> dict[str, Path]:
         folder.mkdir(parents=True)
         name = uses.partition("@")[0]
         inputs = {"path": "", "ref": "", **DEFAULTS.get(name, {})}
-        step = {
-            "run": STAND_INS[name],
-            "shell": "bash",
-            "env": {f"INPUT_{key.replace('-', '_').upper()}": f"${{{{ inputs.{key} }}}}" for key in inputs},
-        }
+        variables = {f"INPUT_{key.replace('-', '_').upper()}": f"${{{{ inputs.{key} }}}}" for key in inputs}
+        step = {"run": STAND_INS[name], "shell": "bash", "env": variables}
         stand_in = {"name": "stand-in", "description": "stand-in", "runs": {"using": "composite", "steps": [step]}}
         offered = {key: {"default": value} for key, value in inputs.items()}
         (folder / "action.yml").write_text(json.dumps({**stand_in, "inputs": offered}))

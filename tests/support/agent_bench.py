@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from support.trees import commit, git
 
 CHECKOUT = Path(__file__).parents[2]
 
@@ -46,9 +47,7 @@ class Bench:
     top: Path
 
     def git(self, *arguments: str) -> str:
-        user = ("-c", "user.name=A", "-c", "user.email=a@example.org")
-        done = subprocess.run(["git", *user, *arguments], cwd=self.work, check=True, capture_output=True, text=True)
-        return done.stdout.strip()
+        return git(self.work, *arguments)
 
     def start(
         self, *arguments: str, job: Mapping[str, str] | None = None, below: Sequence[str] = ()
@@ -106,6 +105,5 @@ def bench(tmp_path: Path) -> Bench:
     bench.git("init", "-q", "-b", "main")
     (bench.work / "README.md").write_text("# Demo\n")
     (bench.work / "prompt.md").write_text("Add a file.\n")
-    bench.git("add", "-A")
-    bench.git("commit", "-qm", "one")
+    commit(bench.work)
     return bench

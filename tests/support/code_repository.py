@@ -1,12 +1,12 @@
 """Two seeds for tests of the sandbox, with a client for its API and real git to work on its code, as any user."""
 
-import os
 import subprocess
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 import requests
+from support.trees import own_settings
 
 from accord_sandbox.server import RunningSandbox
 
@@ -136,12 +136,8 @@ class Git:
 
     def __call__(self, *arguments: str, ok: bool = True) -> str:
         """Run git and return what it wrote to both channels."""
-        environment = {name: value for name, value in os.environ.items() if not name.startswith("GIT_")} | {
-            "GIT_TERMINAL_PROMPT": "0",
-            "GIT_CONFIG_NOSYSTEM": "1",
-            "GIT_CONFIG_GLOBAL": os.devnull,
-            **{f"GIT_{role}_{part}": value for role in ("AUTHOR", "COMMITTER") for part, value in WHO.items()},
-        }
+        who = {f"GIT_{role}_{part}": value for role in ("AUTHOR", "COMMITTER") for part, value in WHO.items()}
+        environment = own_settings() | who
         command = ["git", *arguments]
         done = subprocess.run(
             command, cwd=self.folder, env=environment, capture_output=True, text=True, timeout=60, check=False

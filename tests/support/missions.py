@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import os
 import subprocess
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
@@ -11,6 +10,7 @@ from pathlib import Path
 from typing import Any
 
 import yaml
+from support.trees import own_settings
 
 from accord.core.clock import ManualClock
 from accord.missions.load import Mission, load_mission
@@ -90,14 +90,8 @@ class Project:
     def git(self, *arguments: str, at: datetime = NOW, directory: Path | None = None) -> str:
         """Run git as a person would, at a given time."""
         stamp = at.isoformat()
-        environment = {
-            **{name: value for name, value in os.environ.items() if not name.startswith("GIT_")},
-            "GIT_CONFIG_GLOBAL": os.devnull,
-            "GIT_CONFIG_NOSYSTEM": "1",
-            **{f"GIT_{who}": "person@example.org" for who in _WHO},
-            "GIT_AUTHOR_DATE": stamp,
-            "GIT_COMMITTER_DATE": stamp,
-        }
+        who = {f"GIT_{name}": "person@example.org" for name in _WHO}
+        environment = own_settings() | who | dict.fromkeys(("GIT_AUTHOR_DATE", "GIT_COMMITTER_DATE"), stamp)
         command = ["git", *arguments]
         done = subprocess.run(
             command, cwd=directory or self.root, env=environment, check=True, capture_output=True, text=True
@@ -123,19 +117,7 @@ class Project:
 
 def event(wp_id: str, source: str | None, target: str, at: datetime = NOW, **more: Any) -> dict[str, Any]:
     """Make an event as the log holds it."""
-    return {
-        "event_id": f"E-{wp_id}-{target}-{at.isoformat()}",
-        "mission_slug": SLUG,
-        "wp_id": wp_id,
-        "from_lane": source,
-        "to_lane": target,
-        "at": at.isoformat(),
-        "actor": "ada",
-        "force": False,
-        "execution_mode": "worktree",
-        "reason": None,
-        "review_ref": None,
-        "evidence": None,
-        "policy_metadata": None,
-        **more,
-    }
+    when, absent = at.isoformat(), dict.fromkeys(("reason", "review_ref", "evidence", "policy_metadata"))
+    head = {"event_id": f"E-{wp_id}-{target}-{when}", "mission_slug": SLUG, "wp_id": wp_id}
+    lanes = {"from_lane": source, "to_lane": target, "at": when, "actor": "ada"}
+    return {**head, **lanes, "force": False, "execution_mode": "worktree", **absent, **more}

@@ -124,18 +124,25 @@ class _Handler(BaseHTTPRequestHandler):
 
 
 @contextmanager
-def serving_models() -> Iterator[ModelServer]:
+def serving_http(handler: type[BaseHTTPRequestHandler]) -> Iterator[ThreadingHTTPServer]:
     """Serve on a free port of this machine until the block ends."""
-    handler = type("Handler", (_Handler,), {})
     with ThreadingHTTPServer(("127.0.0.1", 0), handler) as http:
         http.daemon_threads = True
-        server = ModelServer(f"http://127.0.0.1:{http.server_address[1]}")
-        handler.model_server = server
         thread = threading.Thread(target=http.serve_forever, kwargs={"poll_interval": 0.02}, daemon=True)
         thread.start()
+        try:
+            yield http
+        finally:
+            http.shutdown()
+            thread.join()
+
+
+@contextmanager
+def serving_models() -> Iterator[ModelServer]:
+    handler = type("Handler", (_Handler,), {})
+    with serving_http(handler) as http:
+        handler.model_server = server = ModelServer(f"http://127.0.0.1:{http.server_address[1]}")
         try:
             yield server
         finally:
             server.is_closing.set()
-            http.shutdown()
-            thread.join()

@@ -80,23 +80,14 @@ How fast is fast?
 
 def task(temp_id: str, *blocked_by: str, title: str = "", body: str | None = None, **scope: str) -> dict[str, Any]:
     scope.setdefault("in_scope", f"- src/{temp_id}.py")
-    return {
-        "tempID": temp_id,
-        "title": title or f"Do {temp_id}",
-        "body": task_body(**scope) if body is None else body,
-        "labels": list(TASK_LABELS),
-        "blockedBy": list(blocked_by),
-    }
+    body = task_body(**scope) if body is None else body
+    entry = {"tempID": temp_id, "title": title or f"Do {temp_id}", "body": body}
+    return {**entry, "labels": list(TASK_LABELS), "blockedBy": list(blocked_by)}
 
 
 def refinement(temp_id: str, *blocked_by: str, **parts: str) -> dict[str, Any]:
-    return {
-        "tempID": temp_id,
-        "title": f"Clarify {temp_id}",
-        "body": refinement_body(**parts),
-        "labels": list(REFINEMENT_LABELS),
-        "blockedBy": list(blocked_by),
-    }
+    entry = {"tempID": temp_id, "title": f"Clarify {temp_id}", "body": refinement_body(**parts)}
+    return {**entry, "labels": list(REFINEMENT_LABELS), "blockedBy": list(blocked_by)}
 
 
 def plan(

@@ -9,8 +9,10 @@ import threading
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from http.server import BaseHTTPRequestHandler
 from typing import Any
+
+from support.model_server import serving_http
 
 
 @dataclass(frozen=True)
@@ -67,19 +69,13 @@ class Provider:
 @contextmanager
 def provider(*answers: Answer) -> Iterator[Provider]:
     """Serve these answers for as long as the block runs."""
-    server = ThreadingHTTPServer(("127.0.0.1", 0), _Handler)
-    server.daemon_threads = True
-    served = Provider(f"http://127.0.0.1:{server.server_address[1]}", list(answers))
-    server.provider = served  # type: ignore[attr-defined]
-    thread = threading.Thread(target=server.serve_forever, kwargs={"poll_interval": 0.05}, daemon=True)
-    thread.start()
-    try:
-        yield served
-    finally:
-        served.closing.set()
-        server.shutdown()
-        server.server_close()
-        thread.join()
+    with serving_http(_Handler) as server:
+        served = Provider(f"http://127.0.0.1:{server.server_address[1]}", list(answers))
+        server.provider = served  # type: ignore[attr-defined]
+        try:
+            yield served
+        finally:
+            served.closing.set()
 
 
 class _Handler(BaseHTTPRequestHandler):
@@ -143,14 +139,9 @@ def _openai(answer: Says | Calls, number: int) -> Events:
     else:
         called = {"type": "function_call", "call_id": f"call_{number}", "name": answer.tool}
         item = {**called, "arguments": json.dumps(answer.arguments)}
-    usage = {
-        "input_tokens": 100,
-        "input_tokens_details": {"cached_tokens": 0},
-        "output_tokens": 10,
-        "output_tokens_details": {"reasoning_tokens": 0},
-        "total_tokens": 110,
-    }
-    response = {"id": f"resp_{number}", "usage": usage}
+    usage = {"input_tokens": 100, "output_tokens": 10, "total_tokens": 110}
+    details = {"input_tokens_details": {"cached_tokens": 0}, "output_tokens_details": {"reasoning_tokens": 0}}
+    response = {"id": f"resp_{number}", "usage": {**usage, **details}}
     return [
         ("response.created", {"type": "response.created", "response": {"id": f"resp_{number}"}}),
         ("response.output_item.done", {"type": "response.output_item.done", "item": item}),

@@ -90,14 +90,9 @@ def post(
     return apply_review(adapter or stage.adapter(), model, options)
 
 
-def listed(stage: Stage, path: str) -> list[dict[str, Any]]:
-    """List everything under a path of the repository."""
-    return stage.listed(path)
-
-
 def reviews(stage: Stage, number: int = PULL) -> list[dict[str, Any]]:
     """List the reviews that say something themselves, without the wrappings of single comments."""
-    return [review for review in listed(stage, f"/pulls/{number}/reviews") if review["body"]]
+    return [review for review in stage.listed(f"/pulls/{number}/reviews") if review["body"]]
 
 
 def status(stage: Stage) -> list[str]:
@@ -108,7 +103,7 @@ def status(stage: Stage) -> list[str]:
 
 def snapshot(stage: Stage, number: int = PULL) -> dict[str, Any]:
     """All that a user could see of the reviews, without what differs by nature: times, ids, and so ids of commits."""
-    found = listed(stage, f"/pulls/{number}/reviews")
+    found = stage.listed(f"/pulls/{number}/reviews")
     commits = list(dict.fromkeys(review["commit_id"] for review in found))
 
     def stable(text: str) -> str:
@@ -123,8 +118,8 @@ def snapshot(stage: Stage, number: int = PULL) -> dict[str, Any]:
         ],
         "comments": [
             (c["path"], c["line"], c["side"], c.get("subject_type"), c["body"])
-            for c in listed(stage, f"/pulls/{number}/comments")
+            for c in stage.listed(f"/pulls/{number}/comments")
         ],
-        "conversation": [stable(c["body"]) for c in listed(stage, f"/issues/{number}/comments")],
+        "conversation": [stable(c["body"]) for c in stage.listed(f"/issues/{number}/comments")],
         "labels": sorted(label["name"] for label in stage.get(f"/repos/{stage.repository}/issues/{ITEM}")["labels"]),
     }

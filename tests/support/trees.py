@@ -1,9 +1,16 @@
 """Work trees of git."""
 
+import os
 import subprocess
 from pathlib import Path
 
 USER = ("-c", "user.name=Wanda", "-c", "user.email=wanda@example.org")
+
+
+def own_settings() -> dict[str, str]:
+    """Return the variables of this process for a git without the settings of the user and the machine."""
+    kept = {name: value for name, value in os.environ.items() if not name.startswith("GIT_")}
+    return kept | {"GIT_CONFIG_NOSYSTEM": "1", "GIT_CONFIG_GLOBAL": os.devnull, "GIT_TERMINAL_PROMPT": "0"}
 
 
 def git(tree: Path, *arguments: str) -> str:
