@@ -195,7 +195,7 @@ def test_a_review_is_posted_without_acting_in_all_its_places(reviewed: Stage) ->
     )
     rehearsal = post(reviewed, result, is_dry_run=True)
     receipt = post(reviewed, result)
-    bodies = [reviews(reviewed)[0]["body"], *(c["body"] for c in listed(reviewed, f"/pulls/{PULL}/comments"))]
+    bodies = [reviews(reviewed)[0]["body"], *(c["body"] for c in reviewed.listed(f"/pulls/{PULL}/comments"))]
     assert [body.count(HARMLESS_TEXT) for body in bodies] == [2, 1, 1]
     for body in bodies:
         assert complaints(take_markers(body)[0]) == []
@@ -267,7 +267,7 @@ def open_tags(page: str) -> set[str]:
 def test_a_suggestion_is_posted_byte_for_byte(reviewed: Stage) -> None:
     text = finding("a") + "\n\n```suggestion\n    @property  # fixes #1 <b>\n\u200b/merge\n```"
     post(reviewed, needs_changes(comment("added.txt", 1, text)))
-    assert listed(reviewed, f"/pulls/{PULL}/comments")[0]["body"] == text
+    assert reviewed.listed(f"/pulls/{PULL}/comments")[0]["body"] == text
 
 
 def test_a_comment_of_which_nothing_is_left_stops_the_review(reviewed: Stage) -> None:
