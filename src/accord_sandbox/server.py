@@ -25,10 +25,8 @@ from accord_sandbox.app import Application
 from accord_sandbox.calls import SandboxSettings
 from accord_sandbox.database import Database, get_meta, wipe
 from accord_sandbox.faults import DROP, Exchange, Fault, Faults, Observer
-from accord_sandbox.issues import NewIssue, insert_issue
-from accord_sandbox.planting import MAINTAINER, TOKEN, plant_seed, use_as_home
+from accord_sandbox.planting import TOKEN, plant_seed, use_as_home
 from accord_sandbox.rates import RateLimits
-from accord_sandbox.repositories import find_repository, find_user
 
 if TYPE_CHECKING:
     import asyncio
@@ -40,7 +38,6 @@ __all__ = ["Exchange", "Fault", "Faults", "Observer", "RateLimits", "RunningSand
 HOST = "127.0.0.1"
 START_SECONDS = 10.0
 IDLE_SECONDS = 600
-YEAR = 365 * 86400.0
 
 
 @dataclass(frozen=True)
@@ -78,34 +75,6 @@ class RunningSandbox:
         self.faults.clear()
         self.application.meter.clear()
         self.requests.clear()
-
-    def bulk_issues(
-        self,
-        count: int,
-        *,
-        title: str = "Old issue {n}",
-        body: str | None = "Body of old issue {n}",
-        state: str = "open",
-        author: str = MAINTAINER,
-        age_seconds: float = YEAR,
-        repository: str | None = None,
-    ) -> list[int]:
-        """Insert many issues at once, a second apart, the first ``age_seconds`` old; return their numbers.
-
-        ``{n}`` in title and body becomes 1, 2, and so on.
-        """
-        with self.database.writing() as connection:
-            row, user = find_repository(connection, repository or self.repository), find_user(connection, author)
-            if row is None or user is None:
-                raise LookupError(f"No repository {repository} or no user {author}.")
-            start = self._now() - age_seconds
-            for n in range(1, count + 1):
-                text = None if body is None else body.replace("{n}", str(n))
-                draft = NewIssue(
-                    title.replace("{n}", str(n)), text, user["id"], min(start + n, self._now()), state=state
-                )
-                insert_issue(connection, row["id"], draft)
-            return list(range(row["last_number"] + 1, row["last_number"] + count + 1))
 
     def _now(self) -> float:
         return self.application.settings.clock.now().timestamp()

@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from support.stage import Stage, staged
+from support.stage import Stage, insert_issues, staged
 
 from accord.core.errors import Refused, Stopped, WrongUsage
 from accord.github.client import GitHub
@@ -26,7 +26,7 @@ def test_an_enterprise_server_is_reached_below_its_path(stage: Stage, below: str
 
 
 def test_no_issue_is_missed_on_any_page_and_no_page_is_read_without_need(stage: Stage) -> None:
-    numbers = stage.server.bulk_issues(250)
+    numbers = insert_issues(stage.server, 250)
     github = stage.adapter()
     assert [issue.number for issue in github.issues()] == sorted(numbers, reverse=True)
     assert github.requests.read == 3

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 from support.plans import plan, task, update
 from support.reviews import FINDING, comment, needs_changes, post, review_stage
-from support.stage import Stage, staged
+from support.stage import Stage, insert_issues, staged
 
 from accord.results.operations import Outcome
 
@@ -18,7 +18,7 @@ from accord.results.operations import Outcome
 def old_stage(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Stage]:
     """A repository with 5,000 issues of the past year."""
     with staged(tmp_path_factory.mktemp("old"), rate_limits=None) as stage:
-        stage.server.bulk_issues(5000)
+        insert_issues(stage.server, 5000)
         yield stage
 
 

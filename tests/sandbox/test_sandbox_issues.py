@@ -4,6 +4,7 @@ from typing import Any
 
 import pytest
 from support.code_repository import INSTALLATION, STRANGER, Client
+from support.stage import insert_issues
 
 from accord.core.clock import ManualClock
 
@@ -74,7 +75,7 @@ def test_lists_are_filtered(client: Client, query: str, expected: list[int]) -> 
 
 
 def test_links_to_pages_use_the_host_of_the_request(client: Client) -> None:
-    client.sandbox.bulk_issues(5)
+    insert_issues(client.sandbox, 5)
     answer = client("GET", "/api/v3/repos/octo/home/issues?per_page=4&page=2&state=all")
     base = f"{client.sandbox.url}/api/v3/repos/octo/home/issues?per_page=4"
     assert answer.links["next"]["url"] == f"{base}&page=3&state=all"

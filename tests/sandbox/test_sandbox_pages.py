@@ -5,6 +5,7 @@ from itertools import pairwise
 
 import pytest
 from support.code_repository import Client
+from support.stage import insert_issues
 
 from accord_sandbox.page_parts import HEIGHT, WIDTH, draw_graph, markdown_html
 
@@ -66,7 +67,7 @@ def test_no_page_may_run_scripts_or_load_from_elsewhere(client: Client) -> None:
 
 
 def test_long_lists_have_pages(client: Client) -> None:
-    client.sandbox.bulk_issues(60)
+    insert_issues(client.sandbox, 60)
     first, second = (client("GET", f"/octo/home?page={page}").text for page in (1, 2))
     assert "Page 1 of 2" in first
     assert "Old issue 60" in first

@@ -4,6 +4,7 @@ from typing import Any
 
 import pytest
 from support.code_repository import STRANGER, Client
+from support.stage import insert_issues
 
 from accord.core.clock import ManualClock
 
@@ -70,7 +71,7 @@ def test_searches_that_github_refuses(client: Client, query: str, message: str) 
 
 
 def test_only_a_thousand_results_can_be_paged(client: Client) -> None:
-    client.sandbox.bulk_issues(1100)
+    insert_issues(client.sandbox, 1100)
     answer = client("GET", "/search/issues?q=is:issue+repo:octo/home+old&per_page=100&page=10")
     assert answer.json()["total_count"] == 1100
     assert "next" not in answer.links

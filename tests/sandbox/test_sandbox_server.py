@@ -91,16 +91,6 @@ def test_a_port_or_file_that_cannot_be_opened_is_an_error(tmp_path: Path) -> Non
         pass
 
 
-def test_bulk_issues_are_gone_after_a_reset(tmp_path: Path) -> None:
-    with serving(tmp_path) as sandbox:
-        assert sandbox.bulk_issues(3, state="closed", body=None) == [1, 2, 3]
-        sandbox.reset()
-        ready = {"url": sandbox.url, "token": sandbox.token, "repository": sandbox.repository}
-        assert ask("GET", ready, "issues?state=all").json() == []
-        with pytest.raises(LookupError):
-            sandbox.bulk_issues(1, author="nobody")
-
-
 def test_two_processes_on_one_directory_lose_and_repeat_nothing(tmp_path: Path) -> None:
     first, ready = serve("--dir", str(tmp_path), "--no-rate-limits")
     try:

@@ -23,6 +23,9 @@ from accord.results.operations import Receipt, RunOptions
 from accord.results.planner.rules import read_plan
 from accord.results.planner.run import apply_plan
 from accord.text.redaction import Redactor
+from accord_sandbox.issues import NewIssue, insert_issue
+from accord_sandbox.planting import MAINTAINER
+from accord_sandbox.repositories import find_repository, find_user
 from accord_sandbox.server import RunningSandbox, SandboxSettings, serving
 
 START = datetime(2026, 11, 2, 9, 0, tzinfo=UTC)
@@ -126,6 +129,18 @@ class Stage:
             blocked_by = sorted(blocker["number"] for blocker in blockers)
             found.append({**same, "reason": issue["state_reason"], "labels": labels, "blocked_by": blocked_by})
         return found
+
+
+def insert_issues(server: RunningSandbox, count: int) -> list[int]:
+    """Insert issues that are a year old, a second apart; return their numbers."""
+    with server.database.writing() as connection:
+        row, user = find_repository(connection, server.repository), find_user(connection, MAINTAINER)
+        assert row
+        assert user
+        begin = server.application.settings.clock.now().timestamp() - 365 * 86_400
+        for n in range(1, count + 1):
+            insert_issue(connection, row["id"], NewIssue(f"Old issue {n}", f"Body {n}", user["id"], begin + n))
+        return list(range(row["last_number"] + 1, row["last_number"] + count + 1))
 
 
 def seed_file(directory: Path, seed: str | Mapping[str, Any]) -> Path:
