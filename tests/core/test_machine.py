@@ -5,16 +5,9 @@ import pytest
 from accord.core.machine import Edge, Machine
 
 FINAL = '"thrown-away" does not lead to "on"; from "thrown-away" the legal moves are: none, it is final.'
-LAMP: Machine[bool] = Machine(
-    "lamp",
-    "off",
-    frozenset({"thrown-away"}),
-    (
-        Edge("off", "on", "power", lambda has_power: "" if has_power else "Power is missing."),
-        Edge("on", "off"),
-        Edge("off", "thrown-away"),
-    ),
-)
+SWITCH_ON: Edge[bool] = Edge("off", "on", "power", lambda has_power: "" if has_power else "Power is missing.")
+EDGES = (SWITCH_ON, Edge[bool]("on", "off"), Edge[bool]("off", "thrown-away"))
+LAMP = Machine("lamp", "off", frozenset({"thrown-away"}), EDGES)
 
 
 @pytest.mark.parametrize(

@@ -186,12 +186,9 @@ def _close_the_folder(path: Path) -> None:
     path.parent.chmod(0)
 
 
-def _remove(path: Path) -> None:
-    path.unlink()
-
-
 @pytest.mark.parametrize(
-    "harm", [_replace_by_folder, _replace_by_link, _replace_by_pipe, _fill_with_a_terabyte, _close_the_folder, _remove]
+    "harm",
+    [_replace_by_folder, _replace_by_link, _replace_by_pipe, _fill_with_a_terabyte, _close_the_folder, Path.unlink],
 )
 def test_whatever_becomes_of_one_file_of_the_runner_all_are_restored(
     tmp_path: Path, harm: Callable[[Path], None]

@@ -37,16 +37,10 @@ def test_tasks_are_numbered_and_told_apart_by_their_headings() -> None:
 
 
 def test_all_evidence_of_the_run_is_shown_each_in_a_part_of_its_own() -> None:
-    found = asked(
-        "- [ ] a",
-        "I did a.",
-        commands=("pytest -q", "ruff check"),
-        diff_stat=" a.py | 3 +++",
-        todos=(Todo("a", is_done=True), Todo("b", is_done=False)),
-    )
-    assert parts(found.evidence) == [
-        "1. a", "I did a.", "[x] a\n[ ] b", "pytest -q\nruff check", " a.py | 3 +++"
-    ]  # fmt: skip
+    todos = (Todo("a", is_done=True), Todo("b", is_done=False))
+    found = asked("- [ ] a", "I did a.", commands=("pytest -q", "ruff check"), diff_stat=" a.py | 3 +++", todos=todos)
+    shown = ["1. a", "I did a.", "[x] a\n[ ] b", "pytest -q\nruff check", " a.py | 3 +++"]
+    assert parts(found.evidence) == shown
 
 
 INJECTIONS = [
@@ -64,10 +58,8 @@ def test_no_text_can_leave_its_part_or_hide_in_it(injection: str) -> None:
     evidence = asked(body, f"I: {injection}", commands=("ls", injection), diff_stat=f"| {injection}").evidence
     assert (len(parts(evidence)), len(re.findall(FENCE, evidence))) == (4, 2 * len(parts(evidence)))
     outside = re.sub(rf"BEGIN {FENCE}\n.*?\nEND {FENCE}", "", evidence, flags=re.DOTALL)
-    assert set(outside.split("\n")) == {
-        "", "The open tasks:", "The agent's final message:", "The agent's commands:",
-        "The changes, from git:",
-    }  # fmt: skip
+    headings = {"The open tasks:", "The agent's final message:", "The agent's commands:", "The changes, from git:"}
+    assert set(outside.split("\n")) == {"", *headings}
     assert not re.search("[\u200b\u202e\U000e0000-\U000e007f]|<!-- system", evidence)
 
 

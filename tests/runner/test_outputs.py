@@ -195,11 +195,9 @@ def test_a_hostile_message_arrives_whole_and_does_nothing(name: str) -> None:
     assert {key: outputs[key] for key in (*SUCCESS, *UNCHANGED)} == SUCCESS | UNCHANGED
     decoded = message_of(outputs)
     clean = message.replace("\0", "\ufffd").encode("utf-16", "surrogatepass").decode("utf-16", "replace")
-    assert (
-        decoded == clean
-        if len(message) < 1000
-        else (clean.startswith(decoded[: -len(TRUNCATION_NOTICE)]) and decoded.endswith(TRUNCATION_NOTICE))
-    )
+    is_cut = len(message) >= 1000
+    assert clean.startswith(decoded.removesuffix(TRUNCATION_NOTICE)) if is_cut else decoded == clean
+    assert decoded.endswith(TRUNCATION_NOTICE) == is_cut
     summary = outputs["final-message-summary"]
     assert len(summary) <= SUMMARY_CHARS
     assert not re.search(r"@octocat|<!--|<script|closes #1|\0|\x1b|^::|##\[", summary, re.MULTILINE)
@@ -233,13 +231,8 @@ def test_an_error_summary_can_stand_in_the_script_of_the_contracts_own_example(t
 
 def test_a_message_too_long_is_cut_with_a_mark_and_a_warning_and_nothing_else_is_lost() -> None:
     tasks = tuple(f"Task {i} " + "x" * 50 for i in range(100))
-    facts = RunFacts(
-        "codex",
-        account=account("é" * 1_000_000, structured={"a": "b"}),
-        published=Published("abc", 3),
-        analysis=replace(ANSWER, completed=tasks),
-    )
-    outputs = written(facts)
+    long, analysis = account("é" * 1_000_000, structured={"a": "b"}), replace(ANSWER, completed=tasks)
+    outputs = written(RunFacts("codex", account=long, published=Published("abc", 3), analysis=analysis))
     assert message_of(outputs).endswith(TRUNCATION_NOTICE)
     assert len(message_of(outputs)) > 100_000
     assert json.loads(outputs["llm-completed-tasks"]) == list(tasks)
@@ -250,12 +243,9 @@ def test_a_message_too_long_is_cut_with_a_mark_and_a_warning_and_nothing_else_is
 
 def test_other_long_outputs_are_left_out_with_a_warning() -> None:
     many = tuple(f"{i} " + "x" * 1000 for i in range(1000))
-    facts = RunFacts(
-        "codex",
-        account=account("m" * 1_000_000, structured="x" * 1_000_000, warnings=many),
-        analysis=replace(ANSWER, completed=many, attempts=(ProviderAttempt("p" * 999, "failed", "r" * 9999),) * 999),
-    )
-    outputs = written(facts)
+    attempts = (ProviderAttempt("p" * 999, "failed", "r" * 9999),) * 999
+    long = account("m" * 1_000_000, structured="x" * 1_000_000, warnings=many)
+    outputs = written(RunFacts("codex", account=long, analysis=replace(ANSWER, completed=many, attempts=attempts)))
     assert size(outputs) <= BUDGET
     assert outputs["result-json"] == ""
     assert 0 < len(json.loads(outputs["llm-completed-tasks"])) < 1000
@@ -321,9 +311,8 @@ def test_whatever_happened_the_outputs_keep_the_contract(facts: RunFacts) -> Non
     assert set(outputs) == CONTRACT | EXTRA
     assert size(outputs) <= BUDGET < OUTPUT_BYTES
     failed = outputs["exit-code"] != "0"
-    assert all(
-        bool(outputs[f"error-{name}"]) == failed for name in ("summary", "category", "type", "recovery", "evidence")
-    )
+    words = ("summary", "category", "type", "recovery", "evidence")
+    assert all(bool(outputs[f"error-{name}"]) == failed for name in words)
     assert (outputs["changes-made"] == "true") == bool(outputs["commit-sha"]) == (outputs["files-changed"] != "0")
     if facts.published and facts.published.failure:
         assert (outputs["exit-code"], outputs["changes-made"]) == ("1", "false")

@@ -6,8 +6,6 @@ and ``continue-on-error`` of a job. Third-party actions are small stand-ins. A g
 permissions, concurrency and size limits.
 """
 
-from __future__ import annotations
-
 import json
 import re
 import shutil
@@ -17,7 +15,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from pathlib import Path
-from typing import Any
+from typing import Any, Self
 
 import yaml
 
@@ -125,7 +123,7 @@ class Bench:
     home: Path
 
     @property
-    def with_own_tokens(self) -> Bench:
+    def with_own_tokens(self) -> Self:
         """The same bench with a copy in which each job has a token of its own."""
         return replace(self, published=self.published.with_name("published-with-own-tokens"))
 

@@ -4,8 +4,6 @@ A killed process leaves what its files hold at that point, and nothing else: ``C
 point of one run, so that no process has to end for each. ``LastCall`` ends one; a test holds both against each other.
 """
 
-from __future__ import annotations
-
 import os
 import re
 from collections.abc import Callable, Iterator
@@ -37,7 +35,7 @@ class WatchedDisk(Disk):
 class FaultyDisk(WatchedDisk):
     """A real disk that asks ``accident`` before each call; ``calls`` names those that were made."""
 
-    def __init__(self, accident: Callable[[FaultyDisk, str], None] = lambda disk, call: None) -> None:
+    def __init__(self, accident: Callable[[Any, str], None] = lambda disk, call: None) -> None:
         self.accident = accident
         self.calls: list[str] = []
         self.writes_half = False

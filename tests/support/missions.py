@@ -1,13 +1,11 @@
 """Missions on disk for tests: builders that write what a test is about, and real git where it matters."""
 
-from __future__ import annotations
-
 import json
 import subprocess
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
-from typing import Any
+from typing import Any, Self
 
 import yaml
 from support.trees import own_settings
@@ -33,7 +31,7 @@ class Project:
     def folder(self) -> Path:
         return self.root / "kitty-specs" / self.slug
 
-    def begin(self, **meta: Any) -> Project:
+    def begin(self, **meta: Any) -> Self:
         (self.root / ".kittify").mkdir(parents=True, exist_ok=True)
         (self.folder / "tasks").mkdir(parents=True, exist_ok=True)
         self.write("meta.json", {"mission_slug": self.slug, "mission_type": "software-dev", **meta})
@@ -98,7 +96,7 @@ class Project:
         )
         return done.stdout.strip()
 
-    def repository(self, branch: str = "main") -> Project:
+    def repository(self, branch: str = "main") -> Self:
         """Make the project a repository with one commit, a day old."""
         self.git("init", "--quiet", f"--initial-branch={branch}")
         self.git("add", "kitty-specs")

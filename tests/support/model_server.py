@@ -1,14 +1,12 @@
 """A model provider on this machine: real HTTP in both formats, answers and accidents by script, requests kept."""
 
-from __future__ import annotations
-
 import json
 import threading
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
-from typing import Any
+from typing import Any, Self
 
 CHAT_PATH, MESSAGES_PATH = "/v1/chat/completions", "/v1/messages"
 
@@ -48,7 +46,7 @@ class ModelServer:
     seen: list[Seen] = field(default_factory=list)
     is_closing: threading.Event = field(default_factory=threading.Event)
 
-    def play(self, *plays: Play) -> ModelServer:
+    def play(self, *plays: Play) -> Self:
         """Start again with this script."""
         self.plays, self.seen = list(plays), []
         return self

@@ -36,40 +36,33 @@ THREADS = [
 ]
 """The first and the last wait for an answer."""
 
-SEED: dict[str, Any] = {
-    "repositories": [
-        {
-            "name": "octo/home",
-            "default_labels": False,
-            "files": {"a.txt": "one\n"},
-            "branches": {
-                "feature": {"a.txt": "two\n", "new.txt": "new\n"},
-                "more": {"more.txt": "three\n"},
-                "long": {"long.txt": "1\n2\n3\n4\n5\n"},
-            },
-            "issues": [
-                {
-                    "title": "Make it work",
-                    "body": CRITERIA,
-                    "labels": ["task:implement", "status:approved", "priority:high", "agent:codex"],
-                },
-                {"title": "Work", "head": "feature", "body": "Closes #1\n\n`Closes #3` <!-- Fixes #3 -->\r\n"},
-                {"title": "Left over", "body": f"{CRITERIA}\n{write_marker('follow-up', pull='9', run='9')}"},
-                {"title": "More work", "head": "more", "body": "Closes: octo/home#3"},
-                {"title": "Commented", "head": "long", "labels": ["agent:codex"], "threads": THREADS},
-            ],
-        }
-    ]
+LABELS = ["task:implement", "status:approved", "priority:high", "agent:codex"]
+REPOSITORY: dict[str, Any] = {
+    "name": "octo/home",
+    "default_labels": False,
+    "files": {"a.txt": "one\n"},
+    "branches": {
+        "feature": {"a.txt": "two\n", "new.txt": "new\n"},
+        "more": {"more.txt": "three\n"},
+        "long": {"long.txt": "1\n2\n3\n4\n5\n"},
+    },
+    "issues": [
+        {"title": "Make it work", "body": CRITERIA, "labels": LABELS},
+        {"title": "Work", "head": "feature", "body": "Closes #1\n\n`Closes #3` <!-- Fixes #3 -->\r\n"},
+        {"title": "Left over", "body": f"{CRITERIA}\n{write_marker('follow-up', pull='9', run='9')}"},
+        {"title": "More work", "head": "more", "body": "Closes: octo/home#3"},
+        {"title": "Commented", "head": "long", "labels": ["agent:codex"], "threads": THREADS},
+    ],
 }
 
 
 @contextmanager
 def reviewed(folder: Path, *, is_short: bool = False) -> Iterator[Stage]:
     """Open the stage, its two changes merged; ``is_short`` leaves the thread out that has two pages."""
-    document = copy.deepcopy(SEED)
+    repository = copy.deepcopy(REPOSITORY)
     if is_short:
-        del document["repositories"][0]["issues"][OPEN - 1]["threads"][3]
-    with staged(folder, seed=document, rate_limits=None) as stage:
+        del repository["issues"][OPEN - 1]["threads"][3]
+    with staged(folder, seed={"repositories": [repository]}, rate_limits=None) as stage:
         for number in (MERGED, CHAINED):
             stage.send("PUT", f"/repos/{stage.repository}/pulls/{number}/merge", merge_method="merge")
         yield stage

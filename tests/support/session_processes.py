@@ -15,14 +15,11 @@ from accord.files.store import Disk
 from accord.sessions import run
 from accord.sessions.apply import SessionWriter
 
-HISTORY = {
-    "at": "2026-01-31T09:30:00Z",
-    "decision_id": "UD-APPROVE-DESIGN",
-    "answer": "changes-requested: smaller",
-    "state_context": "APPROVE_DESIGN",
-}
+AT = "2026-01-31T09:30:00Z"
+CHANGES = "changes-requested: smaller"
+HISTORY = {"at": AT, "decision_id": "UD-APPROVE-DESIGN", "answer": CHANGES, "state_context": "APPROVE_DESIGN"}
 OUTPUT = {
-    "at": "2026-01-31T09:30:00Z", "task_id": "T-001", "agent": "Reviewer", "status": "OK", "summary": "Looked at.",
+    "at": AT, "task_id": "T-001", "agent": "Reviewer", "status": "OK", "summary": "Looked at.",
     "security_concerns": 0,
 }  # fmt: skip
 

@@ -57,17 +57,9 @@ GATES = [decision("UD-APPROVE-DESIGN", "answered"), decision("UD-REVIEW-STRATEGY
 
 
 def status(state: str = "INTAKE", **changes: Any) -> dict[str, Any]:
-    return {
-        "current_state": state,
-        "session": NAME,
-        "assumptions": ["UTF-8"],
-        "user_decisions": [],
-        "retry_counts": {},
-        "known_issues": [],
-        "last_ci_result": "unknown",
-        "last_update": AT,
-        **changes,
-    }
+    empty: dict[str, Any] = {"user_decisions": [], "retry_counts": {}, "known_issues": []}
+    made = {"current_state": state, "session": NAME, "assumptions": ["UTF-8"], **empty}
+    return {**made, "last_ci_result": "unknown", "last_update": AT, **changes}
 
 
 def acceptance() -> dict[str, Any]:
