@@ -42,7 +42,7 @@ from accord.results.reviewer.plan import (
     without_anchors,
     without_file,
 )
-from accord.results.texts import TextSanitizer, posted, posted_body
+from accord.results.texts import TextSanitizer, posted_body, with_safe_texts
 from accord.text.markdown import unfenced
 from accord.text.redaction import Redactor
 
@@ -79,7 +79,7 @@ DIFF = anchors_of(
 def draft(result: dict[str, Any]) -> DraftReview:
     model = read_shape(ReviewerResult, result)
     sanitizer = TextSanitizer(Redactor())
-    drafted = draft_review(posted(model, sanitizer), sanitizer, "accordtoken", "")
+    drafted = draft_review(with_safe_texts(model, sanitizer), sanitizer, "accordtoken", "")
     return replace(drafted, pull_url=PULL.url, commit=SHA)
 
 
@@ -119,9 +119,9 @@ def test_requests_do_not_grow_with_the_comments() -> None:
 
 def test_a_review_of_very_many_comments_is_still_one_request_with_a_short_marker() -> None:
     many = [comment("src/a.py", 1 + n % 60) if n % 2 else comment("absent.py") for n in range(3 * MOST_PLACED)]
-    posted = review(needs_changes(*many)).review
-    assert len(posted.comments) == MOST_PLACED // 2
-    assert len(posted.body) <= BODY_CHARS
+    with_safe_texts = review(needs_changes(*many)).review
+    assert len(with_safe_texts.comments) == MOST_PLACED // 2
+    assert len(with_safe_texts.body) <= BODY_CHARS
 
 
 def test_the_body_names_file_and_line_of_what_it_holds() -> None:

@@ -1,7 +1,6 @@
 """Kinds of documents: how each is recognised, read and checked.
 
 The table names model and rules as text, so that checking one kind imports the code of no other.
-
 """
 
 from __future__ import annotations
@@ -338,7 +337,7 @@ def check_document(raw: bytes, kind: str | None, path: str = "-", role: str = ""
 
 
 def check_folder(folder: Path, kind: str | None) -> list[tuple[Path, str, list[Finding]]]:
-    """Check the documents of a folder together. Raises WrongUsage without a kind where it is of no known one."""
+    """Check the documents of a folder together. Raises WrongUsage if its kind is not given and unknown."""
     for name, (test, check) in FOLDERS.items():
         if kind == name or (kind is None and load_name(test)(folder)):
             checked: list[tuple[Path, str, list[Finding]]] = load_name(check)(folder)

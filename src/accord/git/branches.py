@@ -153,7 +153,7 @@ def runs_of(git: Git, commits: str) -> list[str]:
 def commit_patch(
     git: Git, facts: BranchFacts, patch: bytes, author: str, message: str, now: datetime
 ) -> tuple[str, list[Change]]:
-    """Make the commit of the branch, and list its changes. Raises PatchConflict, BrokenContract for no patch."""
+    """Make the commit of the branch, and list its changes. Raises PatchConflict, or BrokenContract for a bad patch."""
     parent = facts.tip or facts.base
     tree = apply_patch(git, patch, parent, facts.base)
     changes = changes_between(git, parent, tree)
@@ -167,7 +167,10 @@ def commit_patch(
 
 
 def push(git: Git, remote: Remote, commit: str, branch: str, expected: str) -> bool:
-    """Push a commit unless the branch moved (False). A push whose answer is lost is looked up. Raises Refused."""
+    """Push a commit unless the branch moved (False). A push whose answer is lost is looked up.
+
+    Raises Refused, and Unreachable if the remote does not answer.
+    """
     for _ in attempts(remote.clock, PAUSES):
         done = git.attempt("push", "--quiet", "--no-verify", remote.url, f"{commit}:refs/heads/{branch}")
         if done.returncode == 0:

@@ -1,7 +1,6 @@
 """Patches: taken from an agent's work tree, looked at before they are trusted, and put on a branch by git itself.
 
 Source: workflow contracts, "ImplementorResult". The caller's index, work tree and HEAD are never touched.
-
 """
 
 from __future__ import annotations
@@ -251,7 +250,10 @@ def changes_between(git: Git, before: str, after: str) -> list[Change]:
 
 
 def secret_findings(git: Git, changes: Iterable[Change], redactor: Redactor) -> Iterator[Finding]:
-    """Find new secrets of this process in changes (errors), and texts that look like tokens (warnings), unsaid."""
+    """Find new secrets of this process in changes (errors), and texts that look like tokens (warnings).
+
+    The findings name the file, never the secret.
+    """
     for change, new, old in _files(git, changes):
         shown = redactor(change.path)
         named = change.path if not old else ""

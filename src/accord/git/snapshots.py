@@ -1,7 +1,6 @@
 """A repository as it was before an untrusted program worked in it, and its changes since.
 
 Afterwards nothing in ``.git`` is believed but the objects: a git directory of our own is laid over the work tree.
-
 """
 
 from __future__ import annotations

@@ -2,7 +2,6 @@
 
 A body is content, a visible list of blockers where the server has no native dependencies, then markers. Source of the
 templates: workflow contracts, "Work Item Body Templates". The order of sections is free, as are additional ones.
-
 """
 
 from __future__ import annotations

@@ -87,7 +87,7 @@ def posted_message(text: str, secrets: Redactor) -> str:
     return sanitise_plain(text.replace("\r\n", "\n"), secrets=secrets).text.strip()
 
 
-def posted(result: Model, sanitizer: TextSanitizer, path: str = "") -> Model:
+def with_safe_texts(result: Model, sanitizer: TextSanitizer, path: str = "") -> Model:
     """Return a result with its titles, bodies and summaries sanitised; names, labels, paths and a patch stay."""
     changes: dict[str, Any] = {}
     for name, value in result:
@@ -95,9 +95,9 @@ def posted(result: Model, sanitizer: TextSanitizer, path: str = "") -> Model:
         if name in _TEXTS and isinstance(value, str):
             changes[name] = (sanitizer.title if name == "title" else sanitizer.body)(value, here)
         elif isinstance(value, BaseModel):
-            changes[name] = posted(value, sanitizer, here)
+            changes[name] = with_safe_texts(value, sanitizer, here)
         elif isinstance(value, list) and value and isinstance(value[0], BaseModel):
-            changes[name] = [posted(each, sanitizer, here + pointer(i)) for i, each in enumerate(value)]
+            changes[name] = [with_safe_texts(each, sanitizer, here + pointer(i)) for i, each in enumerate(value)]
     return result.model_copy(update=changes)
 
 

@@ -11,7 +11,7 @@ from accord.results.implementor.facts import gather_facts
 from accord.results.implementor.plan import plan_revision
 from accord.results.implementor.rules import implementor_findings
 from accord.results.operations import Receipt, default_run_key, reporting, require_postable
-from accord.results.texts import TextSanitizer, posted
+from accord.results.texts import TextSanitizer, with_safe_texts
 
 if TYPE_CHECKING:
     from accord.github.client import GitHub
@@ -29,7 +29,7 @@ def apply_implementation(github: GitHub, result: ImplementorResult, options: Run
     with reporting(github, receipt), ExitStack() as stack:
         receipt.require(implementor_findings(result))
         sanitizer = TextSanitizer(options.redact)
-        result = posted(result, sanitizer)
+        result = with_safe_texts(result, sanitizer)
         require_postable(receipt, sanitizer, implementor_findings(result))
         token = run_token(options.repository, run_key)
         facts = gather_facts(github, result, token, sanitizer, options, stack)

@@ -17,7 +17,7 @@ from accord.results.planner.plan import (
     rewritable,
 )
 from accord.results.planner.rules import with_texts
-from accord.results.texts import TextSanitizer, errors_as_posted, posted
+from accord.results.texts import TextSanitizer, errors_as_posted, with_safe_texts
 
 if TYPE_CHECKING:
     from accord.github.client import GitHub
@@ -56,7 +56,7 @@ def _sanitised(plan: Plan, receipt: Receipt, options: RunOptions) -> Plan:
     """Sanitise the texts, and check the result again: above all, lengths change."""
     sanitizer = TextSanitizer(options.redact)
     names = check_names(plan, options.redact)
-    plan = with_texts(plan, posted(plan.result, sanitizer))
+    plan = with_texts(plan, with_safe_texts(plan.result, sanitizer))
     receipt.sanitised = sanitizer.sanitised
     receipt.require([*names, *sanitizer.findings, *(errors_as_posted(plan.findings) if sanitizer.sanitised else [])])
     return plan

@@ -2,7 +2,6 @@
 
 ``place_comment`` moves a comment off a line that is not in the diff. Every text goes to one place, whole unless it is
 longer than a body. The layout depends only on the draft and the placements, which a posted review has in its marker.
-
 """
 
 from __future__ import annotations

@@ -11,7 +11,7 @@ from accord.results.reviewer.facts import gather_facts
 from accord.results.reviewer.placement import Placement, draft_review, lay_out
 from accord.results.reviewer.plan import initial_state, plan_findings, plan_operations, require_allowed
 from accord.results.reviewer.rules import reviewer_findings
-from accord.results.texts import TextSanitizer, posted
+from accord.results.texts import TextSanitizer, with_safe_texts
 
 if TYPE_CHECKING:
     from accord.github.client import GitHub
@@ -33,7 +33,7 @@ def apply_review(github: GitHub, result: ReviewerResult, options: RunOptions) ->
     with reporting(github, receipt):
         receipt.require(reviewer_findings(result))
         sanitizer = TextSanitizer(options.redact)
-        result = posted(result, sanitizer)
+        result = with_safe_texts(result, sanitizer)
         scope = f"{run_key}\n{digest}\n"
         token, same = run_token(options.repository, scope + options.commit), run_token(options.repository, scope)
         draft = draft_review(result, sanitizer, token, same)
