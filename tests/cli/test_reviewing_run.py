@@ -36,6 +36,7 @@ version: 1
 default_agent: script
 review_bots: ["reviewer[bot]"]
 allowed_hosts: [a.test]
+break_words: [not fast]
 agents:
   script: {command: [python3, AGENT], codec: codex}
 """
@@ -71,7 +72,7 @@ def test_one_command_judges_a_merged_change_and_keeps_nothing_that_the_agent_cha
     assert (issue["title"], "Remaining work of #1 after #2." in issue["body"]) == ("Make it fast", True)
     comments = stage.get(f"/repos/{stage.repository}/issues/{MERGED}/comments")
     assert "| ❌ | 2 | It is \\| fast | a.txt:1 |" in comments[-1]["body"]
-    assert "Not fast. ![a](https://a.test) [b](https://b.test)" in comments[-1]["body"]
+    assert "N\u2060ot fast. ![a](https://a.test) [b](https://b.test)" in comments[-1]["body"]
 
 
 @pytest.mark.parametrize(

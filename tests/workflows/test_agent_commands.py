@@ -1,5 +1,7 @@
 """A script that starts an agent is known however it is written; one that only names an agent is not."""
 
+import time
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -68,3 +70,15 @@ def test_the_programs_are_those_of_the_registry() -> None:
 @given(st.text("claude -pc'\"$(`){}\\\n;|&<>#sudo", max_size=80))
 def test_every_script_can_be_read(script: str) -> None:
     starts_agent(script, shipped_programs())
+
+
+@pytest.mark.parametrize("inner", ["it's $(codex exec)", "'$(codex exec)'", "`codex exec`", r"\"$(codex exec)\""])
+def test_an_agent_behind_another_substitution_is_found(inner: str) -> None:
+    assert starts_agent(f'echo "$(a) {inner}"', shipped_programs())
+
+
+@pytest.mark.parametrize("unit", ["$(x ", "`a ", "'$('", "'$(a)' it's "])
+def test_many_substitutions_are_read_in_no_time(unit: str) -> None:
+    began = time.process_time()
+    assert not starts_agent(f'echo "{unit * 2000}"', shipped_programs())
+    assert time.process_time() - began < 3

@@ -56,6 +56,7 @@ _TOKEN = re.compile(
 _CASE = re.compile(r"""^[ \t]*[^\s()|]++(?:[ \t]*\|[ \t]*[^\s()|]++)*\)""", re.MULTILINE)
 _ASSIGNMENT = re.compile(r"\A\w+\+?=.*", re.DOTALL)
 _QUOTES = re.compile(r"""\\(.)|'([^']*)'|"((?:\\.|[^"\\])*)\"""", re.DOTALL)
+_SUBSTITUTION = re.compile(r"\$\(|`")
 _DEEPEST = 8
 
 
@@ -83,7 +84,7 @@ def starts_agent(script: str, programs: frozenset[str], depth: int = 0) -> bool:
     if depth > _DEEPEST:
         return False
     for words in _split(_CASE.sub("", script)):
-        nested = [word[at.end() :] for word in words for at in re.finditer(r"\$\(|`", word)]
+        nested = [word[at.end() :] for word in words if (at := _SUBSTITUTION.search(word))]
         commands = list(_commands_in([_unquoted(word) for word in words]))
         wrappers = [command for command in commands if command[0] in _WRAPPERS]
         nested += [word for command in wrappers for word in command if re.search(r"\s", word)]
