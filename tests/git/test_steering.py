@@ -44,6 +44,9 @@ def test_other_files_are_not_steering_files() -> None:
     audit = audit_paths([*INNOCENT, ".github/workflows/ci.yml", "sub/CODEOWNERS", "infra/a.tf"], ["infra/"])
     assert audit.steering == ()
     assert audit.protected == (".github/workflows/ci.yml", "sub/CODEOWNERS", "infra/a.tf")
+    assert audit_paths(["Infra/A.tf", "infra./b", "dotted./c"], ["infra/", "dotted./"]).protected == (
+        "Infra/A.tf", "infra./b", "dotted./c",
+    )  # fmt: skip
     named = ["package.json", "sub/uv.lock", "requirements-dev.txt", "cargo.toml", "go.sum", "requirements/dev.txt"]
     assert audit_paths([*INNOCENT, *named]).dependencies == tuple(named)
     assert audit_paths([*INNOCENT, *named]).steering == ()

@@ -9,6 +9,7 @@ import pytest
 from support.agent_bench import Bench, Left
 
 from accord.core.errors import WrongUsage
+from accord.gha.files import guard_git_settings
 from accord.runner.trusted_files import trusted_files
 
 REGISTRY = Path(".github/agents/registry.yml")
@@ -99,6 +100,38 @@ def test_at_a_terminal_the_work_tree_counts_on_the_default_branch(tree: Path) ->
     for script in ("true", "git -c user.name=A -c user.email=a@example.org commit -qam three"):
         shell(tree, script)
         assert trusted_files(tree, {}).read(tree / REGISTRY) == b"being written\n"
+
+
+@pytest.mark.parametrize(
+    "script",
+    [
+        "git replace origin/main agent/1",
+        "git update-ref refs/remotes/origin/main agent/1",
+        "git pack-refs --all && sed -i s/$(git rev-parse main)/$(git rev-parse agent/1)/ .git/packed-refs",
+        "git rev-parse agent/1 > own && git update-ref -d refs/remotes/origin/main && mkdir .git/refs/remotes/origin/main"
+        " && mv own .git/refs/remotes/origin/main/own",
+        "cp -r .git/refs refs && git rev-parse agent/1 > refs/remotes/origin/main && rm -r .git/refs"
+        " && ln -s ../refs .git/refs",
+        "rm -r .git/refs && echo > .git/refs",
+        "cp -r .git own && git -C own update-ref refs/remotes/origin/main agent/1 && echo ../own > .git/commondir",
+        "git checkout -q --orphan main2 && git branch -qD main agent/1",
+    ],
+)
+def test_refs_that_an_agent_changes_are_not_trusted(tree: Path, job: Mapping[str, str], script: str) -> None:
+    with guard_git_settings(tree / ".git", with_refs=True):
+        shell(tree, script)
+    assert trusted_files(tree, job).read(tree / REGISTRY) == b"of main\n"
+    shell(tree, "test $(git branch --show-current) = agent/1 && git rev-parse origin/main agent/1 main")
+
+
+def test_an_agents_commit_in_a_job_becomes_a_change_on_the_commit_before(bench: Bench, job: dict[str, str]) -> None:
+    before = bench.git("rev-parse", "HEAD")
+    commit = "git add -A && git -c user.name=A -c user.email=a@example.org commit -qm x"
+    script = f"import subprocess; open('new.txt', 'w').write('x'); subprocess.run('{commit}', shell=True, check=True)"
+    left = bench.script(script, job=job)
+    assert left.outputs["exit-code"] == "0", left.err
+    assert "new.txt" in left.text("changes.patch")
+    assert bench.git("rev-parse", "HEAD") == before
 
 
 @pytest.mark.parametrize("script", ["true", "git init -q -b main"])

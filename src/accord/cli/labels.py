@@ -130,7 +130,8 @@ def _entries(file: str | None, *, is_applied: bool = False) -> Sequence[LabelEnt
         return shipped_labels()
     raw = read_bytes(file)
     if is_applied and file != "-":
-        raw = trusted_files(Path.cwd(), os.environ).read(Path(file), is_named=True) or raw
+        trusted = trusted_files(Path.cwd(), os.environ).read(Path(file), is_named=True)
+        raw = raw if trusted is None else trusted
     try:
         return parse_labels(raw)
     except BrokenContract as broken:

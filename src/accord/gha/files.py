@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 from accord.files.store import DISK_FULL
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping
+    from collections.abc import Iterator, Mapping, Sequence
 
 SUMMARY_BYTES = 1024 * 1024
 OUTPUT_BYTES = 1024 * 1024
@@ -102,35 +102,43 @@ def guard_step_files(environment: Mapping[str, str]) -> Iterator[list[str]]:
             raise failures[0]
 
 
+_SETTINGS = ("commondir", "config", "config.worktree", "hooks", "info", "objects/info/alternates", "refs/remotes")
+_REFS = ("HEAD", "packed-refs", "refs", "reftable", "shallow")
+"""Files and folders of a git directory that decide what git does, and which commits it finds."""
+
+
 @contextmanager
-def guard_git_settings(directory: Path | None) -> Iterator[list[str]]:
+def guard_git_settings(directory: Path | None, *, with_refs: bool = False) -> Iterator[list[str]]:
     """Undo changes to a repository's configuration and hooks, which git would obey in later steps of the job.
 
-    Fills the list with what was changed. A directory in the place of git's own is moved aside.
+    With refs, branches and tags are guarded, too: only where no person works in the repository meanwhile. Fills the
+    list with what was changed. A directory in the place of git's own is moved aside.
     """
     changed: list[str] = []
     if directory is None:
         yield changed
         return
-    own, hooks = directory.stat(), directory / "hooks"
-    paths = [directory / "config", directory / "config.worktree", *(hooks.iterdir() if hooks.is_dir() else ())]
+    own, tops = directory.stat(), [directory / name for name in (*_SETTINGS, *(_REFS if with_refs else ()))]
+    folders = [path for path in tops if path.is_dir()]
+    paths = [path for top in tops for path in _paths_below(top)]
     before = {path: (path.stat().st_mode, path.read_bytes()) if path.is_file() else (0, None) for path in paths}
     try:
         yield changed
     finally:
         if directory.is_dir() and os.path.samestat(own, directory.lstat()):
-            changed += _restore_settings(hooks, before)
+            changed += _restore_settings(tops, before)
+            for folder in folders:
+                folder.mkdir(parents=True, exist_ok=True)
         elif os.path.lexists(directory):
             changed.append(str(directory))
             directory.rename(directory.with_name(f"{directory.name}-of-the-agent-{os.urandom(4).hex()}"))
 
 
-def _restore_settings(hooks: Path, before: Mapping[Path, tuple[int, bytes | None]]) -> Iterator[str]:
-    if hooks.is_symlink() or (hooks.exists() and not hooks.is_dir()):
-        _restore(hooks, None)
-    if hooks.is_dir() and not os.access(hooks, os.R_OK | os.W_OK | os.X_OK):
-        hooks.chmod(stat.S_IRWXU)
-    for path in sorted({*before, *(hooks.iterdir() if hooks.is_dir() else ())}):
+def _restore_settings(tops: Sequence[Path], before: Mapping[Path, tuple[int, bytes | None]]) -> Iterator[str]:
+    for top in tops:
+        if top.is_symlink():
+            _restore(top, None)
+    for path in sorted({*before, *(path for top in tops for path in _paths_below(top))}):
         mode, content = before.get(path, (0, None))
         if not _holds(path, content):
             _restore(path, content)
@@ -139,13 +147,34 @@ def _restore_settings(hooks: Path, before: Mapping[Path, tuple[int, bytes | None
             path.chmod(mode)
 
 
+def _paths_below(top: Path) -> Iterator[Path]:
+    """Yield the files and links below a folder, which becomes readable, or the path itself if it is something else."""
+    if not top.is_dir():
+        yield from [top] if os.path.lexists(top) else []
+        return
+    for place, names, files in os.walk(_readable(top)):
+        folder = Path(place)
+        yield from (folder / name for name in files)
+        for name in names:
+            if (folder / name).is_symlink():
+                yield folder / name
+            else:
+                _readable(folder / name)  # os.walk goes into it next
+
+
+def _readable(folder: Path) -> Path:
+    if not os.access(folder, os.R_OK | os.W_OK | os.X_OK):
+        folder.chmod(stat.S_IRWXU)
+    return folder
+
+
 def _holds(path: Path, content: bytes | None) -> bool:
     """Return whether a path is a file of this content, or absent where it is None. Reads no file of another size."""
     try:
         status = path.lstat()
         is_alike = content is not None and stat.S_ISREG(status.st_mode) and status.st_size == len(content)
         return is_alike and path.read_bytes() == content
-    except FileNotFoundError:
+    except (FileNotFoundError, NotADirectoryError):
         return content is None
     except OSError:
         return False

@@ -35,7 +35,7 @@ _STEADY = {
 
 
 _QUIET = {"GIT_TERMINAL_PROMPT": "0", "GIT_CONFIG_NOSYSTEM": "1", "GIT_CONFIG_GLOBAL": os.devnull}
-_QUIET |= {"GIT_OPTIONAL_LOCKS": "0", "LC_ALL": "C"}
+_QUIET |= {"GIT_OPTIONAL_LOCKS": "0", "LC_ALL": "C", "GIT_NO_REPLACE_OBJECTS": "1"}
 
 
 class GitFailed(Refused):

@@ -84,13 +84,13 @@ def audit_changes(changes: Iterable[Change], patch: bytes = b"") -> PathAudit:
 def audit_paths(paths: Iterable[str], extra: Sequence[str] = ()) -> PathAudit:
     """Sort paths; ``extra`` are more patterns for protected ones. Raises WrongUsage for an invalid pattern."""
     steering, protected, dependencies = map(_spec_of, (STEERING, PROTECTED, DEPENDENCIES))
-    more = path_patterns(extra)
+    more, folded = path_patterns(extra), path_patterns(pattern.lower() for pattern in extra)
     found: dict[str, list[str]] = {"steering": [], "protected": [], "dependencies": []}
     for path in dict.fromkeys(paths):
         name = _folded(path)
         if steering.match_file(name) or _SHORT_NAME.search(name):
             found["steering"].append(path)
-        elif protected.match_file(name) or more.match_file(path):
+        elif protected.match_file(name) or more.match_file(path) or folded.match_file(name):
             found["protected"].append(path)
         if dependencies.match_file(name):
             found["dependencies"].append(path)

@@ -205,7 +205,9 @@ def _run(request: RunRequest, job: JobContext, progress: _Progress) -> None:
     root = request.install_dir or Path(job.environment.get("RUNNER_TEMP") or tempfile.gettempdir()) / "accord-agents"
     path = install_program(agent, root.absolute(), job.environment, redactor=job.redactor, show=job.show, stop=job.stop)
     git_directory = snapshot.objects.parent if snapshot else None
-    with guard_git_settings(git_directory) as changed, guard_step_files(job.environment) as restored:
+    in_job = job.environment.get("GITHUB_ACTIONS") == "true"
+    guard = guard_git_settings(git_directory, with_refs=in_job)
+    with guard as changed, guard_step_files(job.environment) as restored:
         _run_program(request, job, agent, prompt, schema, path, progress)
         if snapshot:
             _save_changes(request, job, agent, snapshot, progress)
@@ -219,7 +221,8 @@ def _write_schema(request: RunRequest, files: TrustedFiles) -> str:
         return ""
     try:
         if isinstance(request.schema, Path):
-            schema = json.loads(files.read(request.schema, is_named=True) or request.schema.read_bytes())
+            content = files.read(request.schema, is_named=True)
+            schema = json.loads(request.schema.read_bytes() if content is None else content)
         else:
             schema = dict(request.schema)
     except (OSError, ValueError) as error:
