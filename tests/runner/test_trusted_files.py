@@ -108,10 +108,8 @@ def test_at_a_terminal_the_work_tree_counts_on_the_default_branch(tree: Path) ->
         "git replace origin/main agent/1",
         "git update-ref refs/remotes/origin/main agent/1",
         "git pack-refs --all && sed -i s/$(git rev-parse main)/$(git rev-parse agent/1)/ .git/packed-refs",
-        "git rev-parse agent/1 > own && git update-ref -d refs/remotes/origin/main && mkdir .git/refs/remotes/origin/main"
-        " && mv own .git/refs/remotes/origin/main/own",
-        "cp -r .git/refs refs && git rev-parse agent/1 > refs/remotes/origin/main && rm -r .git/refs"
-        " && ln -s ../refs .git/refs",
+        "cd .git/refs/remotes/origin && git update-ref -d refs/remotes/origin/main && mkdir main && echo > main/own",
+        "mv .git/refs refs && cat refs/heads/agent/1 > refs/remotes/origin/main && ln -s ../refs .git/refs",
         "rm -r .git/refs && echo > .git/refs",
         "cp -r .git own && git -C own update-ref refs/remotes/origin/main agent/1 && echo ../own > .git/commondir",
         "git checkout -q --orphan main2 && git branch -qD main agent/1",
