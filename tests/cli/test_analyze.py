@@ -1,7 +1,5 @@
 """``accord analyze`` tells which tasks are done, to people, to programs and to the runner."""
 
-from __future__ import annotations
-
 import json
 from collections.abc import Iterator
 

@@ -1,7 +1,5 @@
 """``accord apply`` with a reviewer's result: options, the JSON document, and the files of a step."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 
 import pytest

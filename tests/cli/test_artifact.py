@@ -1,7 +1,5 @@
 """``accord artifact``, ``accord patch --into``, ``accord apply --kind``: steps around an agent, and what they write."""
 
-from __future__ import annotations
-
 import json
 
 import pytest

@@ -1,7 +1,5 @@
 """``accord check`` and ``accord schema``: a verdict with lines, one JSON document, and nothing heavy loaded."""
 
-from __future__ import annotations
-
 import io
 import json
 import os

@@ -1,7 +1,5 @@
 """``accord classify``: a recorded log in, the contract's words out, for people, programs and later steps."""
 
-from __future__ import annotations
-
 import subprocess
 from functools import partial
 

@@ -1,7 +1,5 @@
 """The help of every command: it fits the terminal, reads well, and names one concept by one option."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from functools import cache
 

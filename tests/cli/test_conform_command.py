@@ -1,7 +1,5 @@
 """``accord conform`` and ``accord check`` on workflow files: verdict, lines, exit codes, and what a step leaves."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import pytest

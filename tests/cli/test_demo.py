@@ -1,7 +1,5 @@
 """The demo is the first thing that people see of accord, and its examples are what they copy."""
 
-from __future__ import annotations
-
 import json
 import re
 from pathlib import Path

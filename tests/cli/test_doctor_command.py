@@ -1,7 +1,5 @@
 """``accord doctor``: a table of checks, findings by file, and GitHub asked only where there is a token."""
 
-from __future__ import annotations
-
 import json
 import shutil
 from collections.abc import Callable

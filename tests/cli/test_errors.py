@@ -1,7 +1,5 @@
 """How a command ends with an error: one document for programs, a hint for people, and no blame for our own bugs."""
 
-from __future__ import annotations
-
 import pytest
 from conftest import Accord
 from test_check import HOSTILE, assert_harmless

@@ -1,7 +1,5 @@
 """``accord handoff`` as it is called: what it prints, what it leaves, and how it ends."""
 
-from __future__ import annotations
-
 import json
 import subprocess
 import time

@@ -1,7 +1,5 @@
 """``accord init`` and ``accord sync``: what people see, what programs read, and how they end."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from pathlib import Path
 

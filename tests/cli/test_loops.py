@@ -1,7 +1,5 @@
 """``accord keepalive|autofix|verify|bot-comments decide`` tells what a loop does next."""
 
-from __future__ import annotations
-
 import json
 import re
 from pathlib import Path

@@ -1,7 +1,5 @@
 """``accord keepalive|autofix run``: turns as people and workflows take them."""
 
-from __future__ import annotations
-
 import base64
 import json
 from collections.abc import Callable, Iterator

@@ -1,7 +1,5 @@
 """``accord mission`` as programs and people call it."""
 
-from __future__ import annotations
-
 import json
 from collections.abc import Callable
 from datetime import UTC, datetime, timedelta

@@ -1,7 +1,5 @@
 """Commands that reach GitHub: exit codes, receipts, outputs for the runner, and no secret anywhere."""
 
-from __future__ import annotations
-
 import base64
 import json
 import signal

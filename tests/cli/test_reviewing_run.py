@@ -1,7 +1,5 @@
 """``accord verify|bot-comments run``: whole turns with an agent that answers in the shape that is asked for."""
 
-from __future__ import annotations
-
 import base64
 from collections.abc import Iterator
 from pathlib import Path

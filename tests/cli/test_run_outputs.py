@@ -1,7 +1,5 @@
 """`accord outputs`, `publish` and `run` leave the same outputs, wherever a program or a person reads them."""
 
-from __future__ import annotations
-
 import base64
 import json
 from collections.abc import Callable

@@ -1,7 +1,5 @@
 """``accord session`` and ``accord dispatch``: one path through each command, its output and its exit codes."""
 
-from __future__ import annotations
-
 import json
 import re
 from collections.abc import Callable

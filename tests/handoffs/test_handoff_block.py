@@ -1,7 +1,5 @@
 """The hidden block: whatever is in it, the body around it stays as it is."""
 
-from __future__ import annotations
-
 import base64
 import json
 import zlib

@@ -1,7 +1,5 @@
 """A handoff in a file: replaced as a whole, by one writer at a time."""
 
-from __future__ import annotations
-
 import json
 import multiprocessing
 import os

@@ -1,7 +1,5 @@
 """The verdict on a pull request's handoff, and the actions of a handoff that are still to be sent."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 from datetime import UTC, datetime
 from typing import Any

@@ -1,7 +1,5 @@
 """A handoff on a work item: two writers lose nothing, no accident counts twice, a stranger's block counts nothing."""
 
-from __future__ import annotations
-
 import json
 import random
 import re

@@ -1,7 +1,5 @@
 """Handoffs as others wrote them, in today's form."""
 
-from __future__ import annotations
-
 import copy
 from typing import Any
 

@@ -1,7 +1,5 @@
 """The pages about handoffs match the code: each rule has a test, and each role exists."""
 
-from __future__ import annotations
-
 import ast
 import re
 from pathlib import Path

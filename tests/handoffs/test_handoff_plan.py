@@ -1,7 +1,5 @@
 """Patches and moves of a task, and the engine's record of them."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import pytest

@@ -1,7 +1,5 @@
 """Whatever is patched and moved, in whatever order: what the contract promises holds."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import pytest

@@ -1,7 +1,5 @@
 """Artifacts that each role may write, and fields that no role may change."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import pytest

@@ -1,7 +1,5 @@
 """Which moves there are, and what each of them asks for."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import pytest

@@ -1,7 +1,5 @@
 """Autofix: fixes checks of this head, a few times a pull request, and leaves to keepalive what is keepalive's."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import pytest

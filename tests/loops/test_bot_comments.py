@@ -1,7 +1,5 @@
 """Bot comments: the threads of listed bots, in one run, and not those in which a person has spoken."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import pytest

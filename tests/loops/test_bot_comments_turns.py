@@ -1,7 +1,5 @@
 """Review threads of bots on the local GitHub: one run for all that wait, and one reply to each."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import pytest

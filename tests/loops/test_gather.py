@@ -1,7 +1,5 @@
 """Facts made of GitHub's answers before any decision, and a rival between two requests."""
 
-from __future__ import annotations
-
 from datetime import timedelta
 from pathlib import Path
 

@@ -1,7 +1,5 @@
 """Keepalive's decisions: a row for each reason, and random lives of a pull request."""
 
-from __future__ import annotations
-
 from datetime import timedelta
 from typing import Any
 

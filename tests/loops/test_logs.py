@@ -1,7 +1,5 @@
 """Of a log, what a person would scroll to: the error and the end of the failing step, without colours and secrets."""
 
-from __future__ import annotations
-
 import time
 
 import pytest

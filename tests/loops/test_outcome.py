@@ -1,7 +1,5 @@
 """A run counts by the runner's outputs, whatever texts they are."""
 
-from __future__ import annotations
-
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st

@@ -1,7 +1,5 @@
 """An agent's text is posted without mentions, commands or markers, and always fits."""
 
-from __future__ import annotations
-
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st

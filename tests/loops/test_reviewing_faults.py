@@ -1,7 +1,5 @@
 """Accidents and kills at every request of the end of a verifier's and of a bot-comments' run: the same end."""
 
-from __future__ import annotations
-
 from contextlib import suppress
 from pathlib import Path
 

@@ -1,7 +1,5 @@
 """A pull request's settings: read leniently, bounded strictly, and only from a comment that is one."""
 
-from __future__ import annotations
-
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st

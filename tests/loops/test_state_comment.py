@@ -1,7 +1,5 @@
 """The comment that shows a loop's state: nothing in it can break out, and it fits whatever it holds."""
 
-from __future__ import annotations
-
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st

@@ -1,7 +1,5 @@
 """The state in its ref and its comment: two writers lose nothing, and no accident counts twice."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterator
 from contextlib import nullcontext
 

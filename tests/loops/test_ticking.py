@@ -1,7 +1,5 @@
 """Completed tasks are ticked where they stand; nothing else in a body changes, however hostile it is."""
 
-from __future__ import annotations
-
 import json
 
 import pytest

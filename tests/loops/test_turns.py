@@ -1,7 +1,5 @@
 """Turns of keepalive and autofix on the stage: what they cost, what they write, and what stops them."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 from pathlib import Path
 

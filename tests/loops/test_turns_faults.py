@@ -1,7 +1,5 @@
 """Accidents and kills at every request of both phases of a turn: the same command again, and the same end."""
 
-from __future__ import annotations
-
 import json
 from collections.abc import Callable, Iterator
 from contextlib import suppress

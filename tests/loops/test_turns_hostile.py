@@ -1,7 +1,5 @@
 """Texts that others wrote to mislead a loop: nothing changes that they do not own."""
 
-from __future__ import annotations
-
 import json
 from pathlib import Path
 

@@ -1,7 +1,5 @@
 """The requests of a turn, as the pages of the loops list them."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterator
 from pathlib import Path
 

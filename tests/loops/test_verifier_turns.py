@@ -1,7 +1,5 @@
 """The verifier on the local GitHub: one comment for a verdict, one work item for remaining work, never a chain."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import pytest

@@ -1,7 +1,5 @@
 """The verifier: the criteria that are judged, and the decision after a verdict, which is not trusted blindly."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import pytest

@@ -1,7 +1,5 @@
 """Our two answers and the contract's two schemas mean the same: one corpus, every instance judged alike."""
 
-from __future__ import annotations
-
 import json
 import random
 from functools import cache

@@ -3,8 +3,6 @@
 The reference knows what was drawn, not what was written; it shares nothing with the code but the words of the contract.
 """
 
-from __future__ import annotations
-
 import json
 import shutil
 from dataclasses import dataclass

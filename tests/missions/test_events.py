@@ -1,7 +1,5 @@
 """The log: its meaning does not depend on the order of its lines, and a crash loses no reported event."""
 
-from __future__ import annotations
-
 import json
 from collections.abc import Sequence
 from datetime import timedelta

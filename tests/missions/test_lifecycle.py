@@ -1,7 +1,5 @@
 """The moves of a work package: every edge, what it needs, and what planning artifacts are spared."""
 
-from __future__ import annotations
-
 from itertools import product
 from typing import Any
 

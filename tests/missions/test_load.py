@@ -1,7 +1,5 @@
 """Reading a mission: what is broken stays with its part."""
 
-from __future__ import annotations
-
 import json
 from contextlib import suppress
 from typing import Any

@@ -1,7 +1,5 @@
 """Which mode a work package has, and which signal decides."""
 
-from __future__ import annotations
-
 from pathlib import Path
 from typing import Any
 

@@ -1,7 +1,5 @@
 """Moves that are made: into a log that only grows, once, whatever else happens; merged by real git, or accepted."""
 
-from __future__ import annotations
-
 import json
 import multiprocessing
 from datetime import UTC, datetime, timedelta

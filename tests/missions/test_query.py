@@ -1,7 +1,5 @@
 """Where a mission stands: one answer for every state of a run, and nothing changes by asking."""
 
-from __future__ import annotations
-
 import hashlib
 import json
 from pathlib import Path

@@ -1,7 +1,5 @@
 """Whether an agent fell silent, from real git."""
 
-from __future__ import annotations
-
 from datetime import datetime, timedelta
 from pathlib import Path
 from typing import Any

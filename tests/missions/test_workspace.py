@@ -1,7 +1,5 @@
 """Where a work package runs, and the overview that drops none of them."""
 
-from __future__ import annotations
-
 import json
 from dataclasses import asdict
 from pathlib import Path

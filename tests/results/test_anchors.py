@@ -1,7 +1,5 @@
 """Where a comment can stand in a diff: exactly where GitHub shows a line of the version that is meant."""
 
-from __future__ import annotations
-
 import difflib
 
 import pytest

@@ -1,7 +1,5 @@
 """A planner result on GitHub: its effects, and the reasons that stop it before the first write."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 
 import pytest

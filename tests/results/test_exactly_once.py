@@ -1,7 +1,5 @@
 """Exactly once, whatever happens to a request or to the process: nothing is lost, and nothing exists twice."""
 
-from __future__ import annotations
-
 import json
 from collections.abc import Iterator
 from contextlib import contextmanager

@@ -1,7 +1,5 @@
 """An implementor's result becomes a branch and a pull request; what a person did in between is never lost."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Callable, Iterator
 from pathlib import Path

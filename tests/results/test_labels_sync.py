@@ -1,7 +1,5 @@
 """Syncing labels with a file: only the needed changes, and issues keep their labels."""
 
-from __future__ import annotations
-
 import json
 from collections.abc import Collection, Sequence
 from pathlib import Path

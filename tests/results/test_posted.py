@@ -1,7 +1,5 @@
 """Texts of agents are sanitised before they are posted, and the receipt counts the changes."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from html.parser import HTMLParser
 

@@ -1,7 +1,5 @@
 """For any plan, and any way a run can be cut off: valid ones end the same, invalid ones write nothing."""
 
-from __future__ import annotations
-
 import json
 from typing import Any
 

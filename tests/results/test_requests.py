@@ -1,7 +1,5 @@
 """How many requests a run costs: a repository's age and size must not be paid for with its rate limit."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from math import ceil
 from pathlib import Path

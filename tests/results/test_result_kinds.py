@@ -1,7 +1,5 @@
 """Reading a result of any kind, and the patch that a step puts into an implementor's result."""
 
-from __future__ import annotations
-
 import json
 from types import SimpleNamespace
 from typing import Any, cast

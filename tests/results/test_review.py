@@ -1,7 +1,5 @@
 """A reviewer result on GitHub: placements of comments, the verdict, the label, and exactly once."""
 
-from __future__ import annotations
-
 import base64
 from collections.abc import Iterator
 from dataclasses import replace

@@ -1,7 +1,5 @@
 """The plan of a review: every text at exactly one place, within GitHub's limits."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from typing import Any

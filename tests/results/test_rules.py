@@ -1,7 +1,5 @@
 """Every rule of the three results: what breaks it is found at its place, and what keeps it passes."""
 
-from __future__ import annotations
-
 import json
 import re
 from itertools import chain

@@ -1,7 +1,5 @@
 """The scope audit: nothing that a patch touches is missing from the report, and tests beside the work are expected."""
 
-from __future__ import annotations
-
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st

@@ -1,7 +1,5 @@
 """Work items move only where the table lets them, in one request, and keep every other label."""
 
-from __future__ import annotations
-
 import pytest
 from support.plans import plan, task
 from support.stage import Stage

@@ -1,7 +1,5 @@
 """Bodies are read as GitHub shows them: structure counts where a reader sees it, and nowhere else."""
 
-from __future__ import annotations
-
 import pytest
 from support.plans import refinement_body, task_body
 

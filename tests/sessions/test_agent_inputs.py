@@ -1,7 +1,5 @@
 """Inputs of agents: whom the gates stop, what each role reads, and what its prompt lets it write."""
 
-from __future__ import annotations
-
 import json
 import shutil
 import subprocess

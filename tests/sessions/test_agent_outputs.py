@@ -1,7 +1,5 @@
 """Outputs of agents applied to a session: what changes, what the user is asked, and which reviews count."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import pytest

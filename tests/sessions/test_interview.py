@@ -1,7 +1,5 @@
 """Questions put one after the other: how often, what silence means, and what is kept whatever happens."""
 
-from __future__ import annotations
-
 import errno
 import shlex
 import tempfile

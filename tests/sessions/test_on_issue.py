@@ -1,7 +1,5 @@
 """Questions on an issue: put there once, answered by people who may, whatever happens on the way."""
 
-from __future__ import annotations
-
 import shutil
 from collections.abc import Callable
 from pathlib import Path

@@ -1,7 +1,5 @@
 """Questions to the user, step by step: what is written, what is refused by which rule, and what survives."""
 
-from __future__ import annotations
-
 import json
 import tempfile
 from datetime import UTC, datetime

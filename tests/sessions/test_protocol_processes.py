@@ -1,7 +1,5 @@
 """Questions and answers when processes end at any point, or work at the same time."""
 
-from __future__ import annotations
-
 from pathlib import Path
 from typing import Any
 

@@ -1,7 +1,5 @@
 """Answers in comments: how they are read, whose count, and what the comment that asks holds."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import pytest

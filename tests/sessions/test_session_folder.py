@@ -1,7 +1,5 @@
 """A session's folder: what its files must contain, and what they must say to each other."""
 
-from __future__ import annotations
-
 import json
 import os
 from pathlib import Path

@@ -1,7 +1,5 @@
 """The states of sessions and tasks: which moves are legal, and what each asks for."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from contextlib import suppress
 from dataclasses import replace

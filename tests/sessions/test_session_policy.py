@@ -1,7 +1,5 @@
 """The files and keys that each role may write."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import pytest

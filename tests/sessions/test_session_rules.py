@@ -1,7 +1,5 @@
 """Each rule of the documents of sessions, one document at a time."""
 
-from __future__ import annotations
-
 import json
 from typing import Any
 

@@ -1,7 +1,5 @@
 """The pages of rules of sessions and missions name existing tests for every rule."""
 
-from __future__ import annotations
-
 import ast
 import re
 from functools import cache

@@ -1,7 +1,5 @@
 """Writing a session: nothing is lost or half written, and no role writes more than it may."""
 
-from __future__ import annotations
-
 import errno
 import json
 import shutil

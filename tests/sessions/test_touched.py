@@ -1,7 +1,5 @@
 """The sessions that a change touches, by real git."""
 
-from __future__ import annotations
-
 import json
 from pathlib import Path
 

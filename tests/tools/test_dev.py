@@ -1,7 +1,5 @@
 """What ``./dev`` does around the programs that it starts; here they are scripts that tell how they were called."""
 
-from __future__ import annotations
-
 import shutil
 import subprocess
 from pathlib import Path

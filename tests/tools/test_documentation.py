@@ -1,7 +1,5 @@
 """Links of the documentation lead somewhere, and its examples work."""
 
-from __future__ import annotations
-
 import json
 import re
 import subprocess

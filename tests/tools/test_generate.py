@@ -1,7 +1,5 @@
 """The generator notices every difference, and refuses what it cannot describe."""
 
-from __future__ import annotations
-
 import shutil
 from collections.abc import Iterator
 from pathlib import Path

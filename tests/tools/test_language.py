@@ -1,7 +1,5 @@
 """Every text that people read keeps to the rules of ``tools/language.py``."""
 
-from __future__ import annotations
-
 import language
 import pytest
 

@@ -1,7 +1,5 @@
 """No text keeps a regular expression busy for longer than its length explains: each is pumped with what it repeats."""
 
-from __future__ import annotations
-
 import re
 import time
 

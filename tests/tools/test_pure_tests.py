@@ -1,7 +1,5 @@
 """Tests of pure code load neither the sandbox nor PyGithub, so that one file of them runs in a second."""
 
-from __future__ import annotations
-
 import os
 import subprocess
 import sys
