@@ -67,9 +67,7 @@ def test_a_called_workflow_that_cannot_be_read_counts_as_good(accord: Accord) ->
     ],
 )
 @pytest.mark.parametrize("command", [["conform"], ["check", "--kind", "runner-workflow"]])
-def test_a_file_that_is_not_a_workflow_is_a_finding(
-    accord: Accord, command: list[str], content: str, code: str
-) -> None:
+def test_a_file_other_than_a_workflow_is_a_finding(accord: Accord, command: list[str], content: str, code: str) -> None:
     (document,) = accord.document(*command, accord.file("run.yml", content), code=1)["documents"]
     assert {finding["code"] for finding in document["findings"]} == {code}
 

@@ -170,9 +170,7 @@ def test_labels_that_differ_or_cannot_be_read_on_github_are_a_warning(
     [("git@github.com:octo/app.git", True), ("https://github.com/flows/app", False), (None, False)],
 )
 def test_the_remote_names_the_owner(doctor: Doctor, repository: Path, origin: str | None, is_foreign: bool) -> None:
-    call = (
-        f"name: Call\non: push\npermissions: {{}}\njobs:\n  a:\n    uses: flows/x/.github/workflows/r.yml@{'0' * 40}\n"
-    )
+    call = f"name: C\non: push\npermissions: {{}}\njobs:\n  a:\n    uses: flows/x/.github/workflows/r.yml@{'0' * 40}\n"
     (repository / ".github/workflows/call.yml").write_text(call + "    permissions: {}\n    secrets: inherit\n")
     if origin:
         git = Git(repository)

@@ -122,8 +122,6 @@ def test_a_group_without_a_command_shows_its_help(accord: Accord, arguments: tup
         (("doctor", "--format", "jsn"), "`json`"),
     ],
 )
-def test_a_misspelt_word_is_answered_with_the_nearest_one(
-    accord: Accord, arguments: tuple[str, ...], word: str
-) -> None:
+def test_a_misspelt_word_is_answered_with_the_nearest(accord: Accord, arguments: tuple[str, ...], word: str) -> None:
     ended = accord(*arguments)
     assert (ended.code, f"Did you mean {word}?" in ended.err) == (2, True)

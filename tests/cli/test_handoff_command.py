@@ -259,9 +259,7 @@ def test_the_next_role_is_called_once(ready: Accord, stage: Stage) -> None:
     assert (last["actionId"], last["result"]) == (planned["actions"][0]["id"], "ok")
 
 
-def test_a_passing_error_is_waited_for_three_times_and_then_the_same_command_continues(
-    ready: Accord, stage: Stage
-) -> None:
+def test_a_passing_error_is_waited_for_three_times_and_the_same_command_continues(ready: Accord, stage: Stage) -> None:
     waits: list[float] = []
     ready.monkeypatch.setattr(SystemClock, "sleep", lambda _, seconds: waits.append(seconds))
     stage.server.faults.add(Fault("lost-before", path="/dispatches$", times=4))

@@ -80,9 +80,7 @@ def test_a_conflict_is_shown_with_what_the_template_changed(accord: Accord, root
     assert "+    timeout-minutes: 60" in ended.out.partition("stays unchanged")[2]
 
 
-def test_an_installed_kit_is_in_order_for_doctor_which_tells_later_when_it_is_behind(
-    accord: Accord, root: Path
-) -> None:
+def test_an_installed_kit_is_in_order_for_doctor_which_tells_when_it_is_behind(accord: Accord, root: Path) -> None:
     accord("init", "--root", root, "--yes", *REF)
     ended = accord("doctor", "--root", root, "--repo", CONSUMER)
     assert ended.code == 0, ended.out

@@ -154,9 +154,7 @@ def test_other_files_survive_a_run_in_their_directory(accord: Accord, turns: Tur
     assert not turns.comments
 
 
-def test_an_agent_without_its_secret_costs_no_iteration_at_a_terminal(
-    accord: Accord, turns: Turns, keepalive: Any
-) -> None:
+def test_an_agent_without_secret_costs_no_iteration_at_a_terminal(accord: Accord, turns: Turns, keepalive: Any) -> None:
     accord.file("registry.yml", REGISTRY.replace("codec: codex", "codec: codex, required_secrets: [KEY_OF_SCRIPT]"))
     ended = keepalive("--run-dir", accord.home / "run")
     assert (ended.code, "KEY_OF_SCRIPT" in ended.err) == (2, True)

@@ -110,9 +110,7 @@ def test_each_way_to_fail_has_its_exit_code_and_its_receipt(
 @pytest.mark.parametrize(
     ("method", "said"), [("GET", "stopped before anything was written; run"), ("POST", "stopped part-way: ")]
 )
-def test_a_run_that_stopped_says_how_far_it_came_and_what_to_do(
-    accord: Accord, stage: Stage, method: str, said: str
-) -> None:
+def test_a_stopped_run_says_how_far_it_got_and_what_to_do(accord: Accord, stage: Stage, method: str, said: str) -> None:
     stage.server.faults.add(replace(BUSY, method=method))
     ended = accord("apply", accord.file("plan.json", GOOD), "--max-wait", "1")
     assert ended.code == 3
@@ -188,9 +186,7 @@ def test_off_a_runner_nothing_is_left(accord: Accord) -> None:
     assert [path.name for path in accord.home.iterdir()] == ["bad.json"]
 
 
-@pytest.mark.parametrize(
-    "secret", [SECRET, 'quo"ted\\and-é-secret', "line\none-of-two-lines", TOKEN, "100%_[own]_secret"]
-)
+@pytest.mark.parametrize("secret", [SECRET, 'quo"ted\\and-é-secret', "line\none-of-two", TOKEN, "100%_[own]_secret"])
 def test_no_secret_of_the_environment_is_printed_anywhere(accord: Accord, stage: Stage, secret: str) -> None:
     accord.on(stage, DEPLOY_PASSWORD=secret)
     shown = everything_shown(accord, stage, secret)
@@ -316,9 +312,7 @@ def test_of_a_pull_request_the_work_item_that_it_closes_is_shown(accord: Accord,
     assert step.outputs == {"base": "main"}
 
 
-def test_a_legal_move_is_rehearsed_and_made_once_and_an_illegal_one_lists_the_legal_ones(
-    accord: Accord, stage: Stage
-) -> None:
+def test_a_move_is_rehearsed_and_made_once_and_an_illegal_one_lists_legal_ones(accord: Accord, stage: Stage) -> None:
     make_items(stage)
     refused = accord.document("items", "move", "2", "--to", "approved", code=1)
     assert refused["outcome"] == "rejected"

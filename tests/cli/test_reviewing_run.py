@@ -93,9 +93,7 @@ def test_the_event_and_who_caused_it_decide_whether_an_open_pull_request_is_judg
     assert (turn["reason"], turn["requests"]["write"]) == (reason, 0)
 
 
-def test_one_command_answers_all_threads_and_names_the_commit_that_was_pushed(
-    accord: Accord, stage: Stage, tmp_path: Path
-) -> None:
+def test_one_command_answers_all_threads_and_names_its_commit(accord: Accord, stage: Stage, tmp_path: Path) -> None:
     stage.send("PUT", f"/repos/{stage.repository}/issues/{OPEN}/labels", labels=["agent:script"])
     turn = take(accord, stage, tmp_path, "bot-comments", "run", "--pull", OPEN)
     assert (turn["outcome"], turn["reason"]) == ("ended", "no-threads")

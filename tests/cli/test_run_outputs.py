@@ -214,9 +214,7 @@ def test_publishing_what_is_not_there_leaves_and_prints_all_outputs(on_github: A
         ("0" * 40, "Run it again"),
     ],
 )
-def test_a_branch_that_is_not_there_is_named_as_what_may_have_ended_the_agents_job(
-    on_github: Accord, ref: str, said: str
-) -> None:
+def test_a_missing_branch_is_named_as_what_may_have_ended_the_job(on_github: Accord, ref: str, said: str) -> None:
     outputs = on_github.document("publish", on_github.home / "nowhere", "--pr-ref", ref)
     assert said in outputs["error-summary"]
     assert (outputs["error-category"], outputs["error-recovery"]) == ("infrastructure", "retry")
@@ -230,9 +228,7 @@ def test_nothing_is_published_to_head(on_github: Accord, workshop: Workshop, ref
 
 
 @pytest.mark.parametrize("missing", ["GITHUB_REPOSITORY", "GITHUB_TOKEN", "GITHUB_OUTPUT"])
-def test_no_agent_works_for_what_cannot_be_handed_on(
-    on_github: Accord, agent: Agent, running: Any, missing: str
-) -> None:
+def test_no_agent_does_what_cannot_be_handed_on(on_github: Accord, agent: Agent, running: Any, missing: str) -> None:
     on_github.monkeypatch.setenv(missing, str(on_github.home) if missing == "GITHUB_OUTPUT" else "")
     ended = running()
     assert (ended.code, missing in ended.err) == (2, True)

@@ -20,9 +20,7 @@ from accord.core.errors import WrongUsage
         ("https://api.github.com", "https://GitHub.com", ("https://api.github.com", "https://GitHub.com")),
     ],
 )
-def test_api_and_git_are_found_on_the_same_server_when_only_one_is_set(
-    api: str, server: str, expected: tuple[str, str]
-) -> None:
+def test_api_and_git_are_on_one_server_when_one_is_set(api: str, server: str, expected: tuple[str, str]) -> None:
     assert addresses(api, server) == expected
 
 

@@ -112,10 +112,8 @@ def test_of_many_writers_at_once_no_word_is_lost(stage: Stage) -> None:
             word = f"{name}{number}"
 
             def add(task: dict[str, Any], word: str = word) -> HandoffDecision:
-                known = task["metadata"].get("retrospectives", [])
-                return decide_patch(
-                    task, patch(retrospectives=[*known, word]) if word not in known else {}, by("human")
-                )
+                old = task["metadata"].get("retrospectives", [])
+                return decide_patch(task, patch(retrospectives=[*old, word]) if word not in old else {}, by("human"))
 
             store(stage).decide(add)
 
@@ -142,12 +140,8 @@ ONCE = ("lost-before", "lost-after", "error-500", "error-500-after", "secondary-
 
 
 @pytest.mark.matrix
-@pytest.mark.parametrize(
-    ("kind", "times"), [*((kind, 1) for kind in ONCE), ("lost-before", 1000), ("lost-after", 1000)]
-)
-def test_a_failure_at_any_request_ends_the_same_at_once_or_with_the_same_command(
-    stage: Stage, kind: str, times: int
-) -> None:
+@pytest.mark.parametrize(("kind", "times"), [*((one, 1) for one in ONCE), ("lost-before", 1000), ("lost-after", 1000)])
+def test_a_failure_at_any_request_ends_the_same_at_once_or_when_repeated(stage: Stage, kind: str, times: int) -> None:
     go(stage, REQUESTS + 1)
     wanted = shown(stage, REQUESTS + 1)
     for nth in range(1, REQUESTS + 1):
@@ -198,10 +192,7 @@ def test_a_forged_damaged_or_deleted_block_beside_a_true_handoff_is_reported_and
     for spoiled in (with_block(BODY, handoff("done"), "f" * 40), body(stage).replace("data=e", "data=f"), BODY):
         stage.adapter().change_issue(1, IssueChange(spoiled))
         held = store(stage).load()
-        assert (held.value["status"], [warning.code for warning in held.warnings]) == (
-            "review",
-            ["handoff-block-differs"],
-        )
+        assert (held.value["status"], [one.code for one in held.warnings]) == ("review", ["handoff-block-differs"])
         store(stage).decide(to_review)
         assert shown(stage)["status"] == "review"
 
@@ -227,10 +218,8 @@ def test_an_update_of_the_item_and_its_handoff_leave_each_other_whole(stage: Sta
     updated = body(stage)
     assert updated.startswith("<!-- accord:handoff commit=")
     assert task_body(context=context).rstrip() in updated
-    assert (store(stage).load().value["metadata"]["note"], store(stage).load().warnings) == (
-        note["metadata"]["note"],
-        (),
-    )
+    held = store(stage).load()
+    assert (held.value["metadata"]["note"], held.warnings) == (note["metadata"]["note"], ())
     assert stage.apply(result).outcome is Outcome.UNCHANGED
     store(stage).decide(to_implementing)
     assert take_copy(body(stage))[1] == take_copy(updated)[1]

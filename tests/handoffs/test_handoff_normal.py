@@ -9,10 +9,7 @@ from support.handoffs import EVERYTHING, checked, handoff
 from accord.core.kinds import read_shape
 from accord.handoffs.models import Handoff, next_task_id, normalised
 
-BOTH_NAMES = {
-    "status": "backlog",
-    "metadata": {"planningArtifact": {"implementationSteps": ["Old"], "steps": ["New"]}},
-}
+BOTH_NAMES = {"status": "backlog", "metadata": {"planningArtifact": {"implementationSteps": ["Old"], "steps": ["New"]}}}
 UNKNOWN_KEYS = {**handoff(planningArtifact={"x-mood": {"colour": ["blue"]}}, provider="any"), "x-board": 7}
 
 

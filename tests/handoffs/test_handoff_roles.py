@@ -37,9 +37,7 @@ ASKED = {Q: {"question": "Why?"}}
         ("human", [], [GOALS, PLANNED, SUMMARY, EVIDENCE, FINISHED, TESTS, ASKED]),
     ],
 )
-def test_a_role_writes_its_own_artifacts_only(
-    role: str, forbidden: list[dict[str, Any]], allowed: list[dict[str, Any]]
-) -> None:
+def test_a_role_writes_its_own_artifacts_only(role: str, forbidden: list[Any], allowed: list[Any]) -> None:
     task = handoff(**EVERYTHING)
     for content in forbidden:
         decided = decide_patch(task, patch(**content), by(role))

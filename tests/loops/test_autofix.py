@@ -15,11 +15,8 @@ CODEX = "agent:codex"
 
 
 def autofix(**parts: Any) -> AutofixFacts:
-    given = {
-        "pull": {"labels": (CODEX,), **parts.pop("pull", {})},
-        "checks": parts.pop("checks", {"failing": ("lint",)}),
-    }
-    known = {"pull": pull(**given["pull"]), "checks": checks(**given["checks"])}
+    about = pull(**{"labels": (CODEX,), **parts.pop("pull", {})})
+    known = {"pull": about, "checks": checks(**parts.pop("checks", {"failing": ("lint",)}))}
     return AutofixFacts(**{"now": NOW, "agents": ("codex", "claude"), **known, **parts})
 
 

@@ -154,9 +154,7 @@ AHEAD = (timedelta(minutes=9), timedelta(minutes=11), timedelta(days=400))
 
 
 @pytest.mark.parametrize("ahead", AHEAD)
-def test_a_run_that_says_it_began_in_the_future_holds_the_pull_request_up_no_longer_than_any_run(
-    ahead: timedelta,
-) -> None:
+def test_a_run_that_says_it_began_in_the_future_holds_a_pull_request_up_no_longer_than_any(ahead: timedelta) -> None:
     state = LoopState(iterations=1, running=running(started_at=NOW + ahead))
     first = decide(keepalive(state=state))
     assert (first.reason == "running") == (ahead < timedelta(minutes=10))

@@ -56,9 +56,7 @@ def test_an_accident_at_any_request_changes_nothing_about_the_end(stage: Stage, 
 
 
 @pytest.mark.parametrize("name", LOOPS)
-def test_an_end_that_is_killed_at_a_request_is_continued_by_the_same_command(
-    stage: Stage, name: str, tmp_path: Path
-) -> None:
+def test_an_end_killed_at_a_request_is_continued_by_the_same_command(stage: Stage, name: str, tmp_path: Path) -> None:
     case = Case(stage, name)
     told, registry = tmp_path / "outputs.json", tmp_path / "registry.yml"
     told.write_text(case.outputs.model_dump_json(by_alias=True))

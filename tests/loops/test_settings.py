@@ -32,9 +32,7 @@ def config(text: str) -> str:
         ('{"note": "-->", "max_iterations": 8}', 5, 3, [UNREADABLE]),
     ],
 )
-def test_an_invalid_value_keeps_its_default_with_a_warning(
-    text: str, iterations: int, failures: int, codes: list[str]
-) -> None:
+def test_invalid_values_keep_defaults_and_warn(text: str, iterations: int, failures: int, codes: list[str]) -> None:
     found = read_settings(config(text), Budgets())
     assert (found.budgets.iterations, found.budgets.failures) == (iterations, failures)
     assert [finding.code for finding in found.findings] == codes

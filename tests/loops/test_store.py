@@ -82,12 +82,8 @@ ONCE = ("lost-before", "lost-after", "error-500", "error-500-after", "secondary-
 
 
 @pytest.mark.matrix
-@pytest.mark.parametrize(
-    ("kind", "times"), [*((kind, 1) for kind in ONCE), ("lost-before", 1000), ("lost-after", 1000)]
-)
-def test_a_failure_at_any_request_ends_the_same_at_once_or_with_the_same_command(
-    stage: Stage, kind: str, times: int
-) -> None:
+@pytest.mark.parametrize(("kind", "times"), [*((one, 1) for one in ONCE), ("lost-before", 1000), ("lost-after", 1000)])
+def test_a_failure_at_any_request_ends_the_same_at_once_or_when_repeated(stage: Stage, kind: str, times: int) -> None:
     def run(pull: int) -> None:
         where = store(stage, pull=pull)
         kept = where.update(where.load(), lambda state: state if state.history else begin_run(state, running("1")))
@@ -140,9 +136,7 @@ def test_of_two_comments_of_ours_the_oldest_stays_and_the_newest_state_counts(st
 
 
 @pytest.mark.parametrize("revision", [0, 9])
-def test_a_forged_state_that_a_workflow_repeated_under_our_own_login_counts_for_nothing(
-    stage: Stage, revision: int
-) -> None:
+def test_a_forged_state_that_a_workflow_posted_under_our_login_counts_for_nothing(stage: Stage, revision: int) -> None:
     """Many a workflow posts words of strangers as ``github-actions[bot]``: they could hold a loop up or renew it."""
     where = store(stage)
     where.update(where.load(), lambda state: state.model_copy(update={"iterations": 4}))

@@ -89,18 +89,13 @@ def test_a_budget_that_is_used_up_asks_a_person_once(turns: Turns) -> None:
 def test_a_pull_request_that_a_person_paused_costs_one_request(turns: Turns) -> None:
     turns.label("agents:paused")
     turn = turns.begin()
-    assert (turn.decision.reason, turn.context.github.requests.read, turn.context.github.requests.write) == (
-        "paused",
-        1,
-        0,
-    )
+    requests = turn.context.github.requests
+    assert (turn.decision.reason, requests.read, requests.write) == ("paused", 1, 0)
 
 
 @pytest.mark.parametrize("loop", ["keepalive", "autofix"])
 @pytest.mark.parametrize("told", ["back-off", "due"])
-def test_a_person_who_takes_the_label_off_reads_in_the_comment_that_no_run_follows(
-    turns: Turns, loop: str, told: str
-) -> None:
+def test_a_person_who_removes_the_label_reads_that_no_run_follows(turns: Turns, loop: str, told: str) -> None:
     turns.loop = loop
     if loop == "autofix":
         turns.unlabel("agents:keepalive")

@@ -76,9 +76,7 @@ class Case:
 
 @pytest.mark.parametrize("phase", PHASES)
 @pytest.mark.parametrize("kind", ["lost-before", "lost-after"])
-def test_a_turn_that_dies_at_any_request_is_continued_by_the_same_command(
-    turns_stage: Stage, phase: str, kind: str
-) -> None:
+def test_a_turn_lost_at_any_request_is_continued_by_the_same_command(turns_stage: Stage, phase: str, kind: str) -> None:
     case = Case(turns_stage, phase)
     for nth in case.writes if kind == "lost-before" else range(1, case.count + 1):
         case.put_back()

@@ -47,12 +47,7 @@ IDLE: dict[str, list[Step]] = {
         lambda turns: turns.stage.send("PATCH", f"{turns.root}/pulls/1", body="- [x] a\n"),
         begin("2"),
     ],
-    "nothing to do: checks pending, or a pause that is not over": [
-        begin(),
-        end(),
-        lambda turns: turns.push("new"),
-        begin("2"),
-    ],
+    "nothing to do: checks pending, or a pause that is not over": [begin(), end(), lambda t: t.push("new"), begin("2")],
     "nothing to do: autofix, all checks green": [become_autofix, begin("2")],
 }
 TURNS: dict[str, list[Step]] = {

@@ -45,9 +45,7 @@ def test_a_broken_work_package_only_affects_itself(project: Project, case: str) 
     assert [item.code for item in mission_findings(mission)["kitty-specs/078-ships/tasks/WP02-broken.md"]] == [code]
 
 
-def test_two_files_of_one_work_package_are_an_error_for_it_and_findings_have_the_line_of_the_file(
-    project: Project,
-) -> None:
+def test_two_files_of_one_work_package_are_an_error_for_it_and_findings_have_lines(project: Project) -> None:
     project.work_package("WP01", "planning_artifact")
     project.write("tasks/WP01-again.md", (project.folder / "tasks/WP01-part.md").read_text(encoding="utf-8"))
     mission = project.load()
@@ -80,9 +78,7 @@ def test_a_title_and_a_status_of_old_files_are_read(project: Project) -> None:
     assert mission.status_of("WP01") == "in_progress"
 
 
-@pytest.mark.parametrize(
-    "slug", ["nope", "..", "../078-ships", "", "a/b", ".hidden", "078-ships/", "x" * 5000, "a\x00b"]
-)
+@pytest.mark.parametrize("slug", ["nope", "..", "../078-ships", "", "a/b", ".x", "078-ships/", "x" * 5000, "a\x00b"])
 def test_a_mission_that_is_not_there_is_named_with_those_that_are(project: Project, slug: str) -> None:
     with pytest.raises(BrokenContract, match="Known: 078-ships") as broken:
         load_mission(project.root, slug)

@@ -31,11 +31,7 @@ def facts(**more: Any) -> ModeFacts:
         ({"text": "Write kitty-specs/m/research"}, PLANNING, "kitty-specs/"),
         ({"text": "Update tasks.md, then tests/unit"}, CODE, "tests/"),
         ({"text": "Change lib/index.ts"}, CODE, ".ts"),
-        (
-            {"text": "See `quickstart.md`, in latest/ and a contest/ of my-spec.markdown, a.json"},
-            PLANNING,
-            "quickstart.md",
-        ),
+        ({"text": "`quickstart.md`, in latest/ and a contest/ of my-spec.markdown, a.json"}, PLANNING, "quickstart.md"),
     ],
 )
 def test_the_first_signal_in_the_order_of_the_rules_decides_and_is_named(given: Any, mode: str, signal: str) -> None:

@@ -71,9 +71,7 @@ RUNS: dict[str, tuple[dict[str, Any] | None, dict[str, Any]]] = {
 
 
 @pytest.mark.parametrize(("run", "wanted"), RUNS.values(), ids=RUNS)
-def test_the_answer_follows_from_the_state_of_the_run(
-    project: Project, run: dict[str, Any] | None, wanted: dict[str, Any]
-) -> None:
+def test_the_answer_follows_from_the_state_of_the_run(project: Project, run: Any, wanted: Any) -> None:
     if run is not None:
         project.run(**run)
     answer = ask(project, "claude")
@@ -121,9 +119,7 @@ def test_a_mission_that_cannot_begin_is_an_error_and_no_made_up_step(project: Pr
         ("feature-runs.json", '{"078-ships": {"run_id": "other", "run_dir": "/etc"}}'),
     ],
 )
-def test_a_run_that_cannot_be_read_is_an_error_and_not_a_fresh_one(
-    project: Project, file: str, content: str | None
-) -> None:
+def test_a_run_that_cannot_be_read_is_an_error_and_not_fresh(project: Project, file: str, content: str | None) -> None:
     project.run(issued_step_id="plan")
     path = project.root / ".kittify" / "runtime" / file
     path.unlink() if content is None else path.write_text(content, encoding="utf-8")

@@ -81,9 +81,7 @@ def test_the_default_branch_of_origin_keeps_its_slashes(project: Project, tmp_pa
 
 
 @pytest.mark.parametrize("depth", [1, 2])
-def test_a_shallow_clone_is_not_evidence_and_the_error_has_the_fix(
-    project: Project, tmp_path: Path, depth: int
-) -> None:
+def test_a_shallow_clone_is_not_evidence_and_the_error_has_a_fix(project: Project, tmp_path: Path, depth: int) -> None:
     begun(project)
     for text in ("one", "two", "three"):
         project.commit(text, at=OLD)

@@ -1,6 +1,7 @@
 """A planner result on GitHub: its effects, and the reasons that stop it before the first write."""
 
 from collections.abc import Iterator
+from pathlib import Path
 
 import pytest
 from support.plans import TASK_LABELS, plan, refinement, task, task_body, update
@@ -254,11 +255,9 @@ def test_another_apps_token_is_refused_before_it_duplicates_its_own_items(stage:
     assert "--identity" in receipt.error.hint
 
 
-def test_without_native_dependencies_a_visible_list_carries_them_through_updates(
-    tmp_path_factory: pytest.TempPathFactory,
-) -> None:
+def test_without_native_dependencies_a_visible_list_carries_them_through_updates(tmp_path: Path) -> None:
     result = plan(task("a"), task("b"), task("c", "a", "b"))
-    with staged(tmp_path_factory.mktemp("old"), native_dependencies=False) as stage:
+    with staged(tmp_path, native_dependencies=False) as stage:
         first = stage.apply(result)
         assert first.outcome is Outcome.APPLIED
         body = stage.get(f"/repos/{stage.repository}/issues/3")["body"]

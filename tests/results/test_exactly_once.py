@@ -160,9 +160,7 @@ def test_a_run_that_is_killed_at_any_request_is_finished_by_the_next_one(
 
 
 @pytest.mark.parametrize("work", ["planner"], indirect=True)
-def test_an_answer_that_comes_after_the_time_limit_is_found_not_sent_again(
-    work: Work, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_an_answer_after_the_time_limit_is_found_not_sent_again(work: Work, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("accord.github.pygithub.TIMEOUT_SECONDS", 1)
     for method, path in [("POST", "/issues$"), ("POST", "/blocked_by$"), ("PATCH", "/issues/5$"), ("GET", "/search/")]:
         work.begin()
@@ -173,9 +171,7 @@ def test_an_answer_that_comes_after_the_time_limit_is_found_not_sent_again(
 
 @pytest.mark.parametrize("work", ["reviewer"], indirect=True)
 @pytest.mark.parametrize("posted", range(1, 5))
-def test_a_head_that_moves_between_two_runs_changes_nothing_of_the_review_that_was_begun(
-    work: Work, posted: int
-) -> None:
+def test_a_head_that_moves_between_two_runs_changes_nothing_of_a_review_that_was_begun(work: Work, posted: int) -> None:
     """The second run finishes the review of the first commit, though the files of the pull request look different."""
     stage, expected = work.stage, work.clean.state
     work.begin()

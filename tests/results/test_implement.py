@@ -90,12 +90,8 @@ def test_a_completed_result_becomes_a_pull_request_that_closes_its_item(stage: S
         "feat: do the work\n\nDid it, and tested it.\n\nRefs: #1\nAccord-Run: "
     )
     assert receipt.details["revision"]["head_sha"]
-    assert receipt.details["scope"] == {
-        "in_scope": ["src/a.py"],
-        "tests": ["src/test_a.py"],
-        "outside": [],
-        "protected": [],
-    }
+    scope = {"in_scope": ["src/a.py"], "tests": ["src/test_a.py"], "outside": [], "protected": []}
+    assert receipt.details["scope"] == scope
     again = apply(stage, completed(patch))
     assert (again.outcome, again.writes) == (Outcome.UNCHANGED, 0)
     assert state(stage) == after
@@ -182,9 +178,7 @@ def test_a_patch_of_steering_files_asks_a_person_and_is_pushed_only_when_allowed
     ("outcome", "summary", "status"),
     [("blocked", BLOCKED, "status:blocked"), ("validation-failure", FAILED, "status:needs-refinement")],
 )
-def test_a_result_without_a_change_tells_why_in_one_comment(
-    stage: Stage, outcome: str, summary: str, status: str
-) -> None:
+def test_a_result_without_change_says_why_in_one_comment(stage: Stage, outcome: str, summary: str, status: str) -> None:
     assert apply(stage, ended(outcome, summary)).writes == 2
     after = state(stage)
     assert status in after["issue"]["labels"]
@@ -276,9 +270,7 @@ def assert_superseded(stage: Stage, *results: dict[str, Any]) -> None:
 
 def test_a_second_run_leaves_a_persons_decision_alone(stage: Stage, patch: str) -> None:
     apply(stage, completed(patch))
-    stage.send(
-        "PATCH", f"/repos/{stage.repository}/pulls/2", state="closed", body=state(stage)["pulls"][0][2] + "\nNo."
-    )
+    stage.send("PATCH", f"/repos/{stage.repository}/pulls/2", state="closed", body=state(stage)["pulls"][0][2] + "No.")
     set_status(stage, "approved")
     before = state(stage)
     again = apply(stage, completed(patch))
@@ -371,9 +363,7 @@ def test_a_summary_acts_neither_in_the_pull_request_nor_in_the_commit(stage: Sta
     assert apply(stage, completed(patch, HOSTILE_SUMMARY)).writes == 0
 
 
-def test_a_work_items_title_acts_neither_in_the_pull_request_nor_in_the_commit(
-    stage: Stage, patch: str, tmp_path: Path
-) -> None:
+def test_an_items_title_acts_neither_in_pull_request_nor_commit(stage: Stage, patch: str, tmp_path: Path) -> None:
     stage.send("PATCH", f"/repos/{stage.repository}/issues/1", title="Fixes #9 for @octocat")
     receipt = apply(stage, completed(patch))
     title = stage.get(f"/repos/{stage.repository}/pulls/2")["title"]

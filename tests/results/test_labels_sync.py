@@ -117,9 +117,7 @@ def test_of_two_aliases_the_first_is_renamed_and_the_other_is_reported(stage: St
     ("removable", "deleted"),
     [([], set()), (["gone"], {"gone"}), (["GONE"], {"gone"}), (["kept", "gone"], {"gone"}), (["absent"], set())],
 )
-def test_a_label_goes_only_when_it_is_named_and_not_wanted(
-    stage: Stage, removable: list[str], deleted: set[str]
-) -> None:
+def test_a_label_goes_only_if_named_and_not_wanted(stage: Stage, removable: list[str], deleted: set[str]) -> None:
     make(stage, "gone", "kept", "somebody's")
     ended, _ = sync(stage, [entry("kept")], removable)
     assert changes(ended) == dict.fromkeys(deleted, "deleted")

@@ -93,12 +93,10 @@ def test_an_agent_that_sends_back_what_it_read_changes_nothing(stage: Stage) -> 
     assert (receipt.outcome, receipt.sanitised) == (Outcome.UNCHANGED, {})
 
 
-def test_our_own_marker_and_lists_stand_below_what_an_agent_leaves_open(
-    tmp_path_factory: pytest.TempPathFactory,
-) -> None:
+def test_our_own_marker_and_lists_stand_below_what_an_agent_leaves_open(tmp_path: Path) -> None:
     body = task_body(constraints="<details><summary>x</summary>\n\n```\nopen")
     result = plan(task("a"), task("b", "a", body=body))
-    with staged(tmp_path_factory.mktemp("old"), native_dependencies=False) as stage:
+    with staged(tmp_path, native_dependencies=False) as stage:
         receipt = stage.apply(result)
         posted = body_of(stage, 2)
         assert "open\n```\n\n</details>\n\n<!-- accord:" in posted

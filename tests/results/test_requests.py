@@ -52,11 +52,9 @@ def test_an_empty_plan_asks_nothing(old_stage: Stage) -> None:
 
 
 @pytest.mark.unmeasured
-def test_a_thousand_items_wait_for_githubs_limits_instead_of_running_into_them(
-    tmp_path_factory: pytest.TempPathFactory,
-) -> None:
+def test_a_thousand_items_wait_for_githubs_limits_instead_of_running_into_them(tmp_path: Path) -> None:
     result = plan(*(task(f"t{i}") for i in range(600)))
-    with staged(tmp_path_factory.mktemp("limits")) as stage:
+    with staged(tmp_path) as stage:
         rehearsal = stage.apply(result, is_dry_run=True)
         begin = stage.clock.now()
         receipt = stage.apply(result)
@@ -68,9 +66,9 @@ def test_a_thousand_items_wait_for_githubs_limits_instead_of_running_into_them(
     assert took <= rehearsal.estimated_seconds <= took + 600
 
 
-def test_a_wait_beyond_the_bound_stops_and_says_when_to_go_on(tmp_path_factory: pytest.TempPathFactory) -> None:
+def test_a_wait_beyond_the_bound_stops_and_says_when_to_go_on(tmp_path: Path) -> None:
     result = plan(*(task(f"t{i}") for i in range(100)))
-    with staged(tmp_path_factory.mktemp("bound")) as stage:
+    with staged(tmp_path) as stage:
         receipt = stage.apply(result, adapter=stage.adapter(max_wait=10))
         assert (receipt.outcome, receipt.exit_code) == (Outcome.STOPPED, 3)
         assert receipt.error is not None

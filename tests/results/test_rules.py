@@ -43,17 +43,13 @@ PLANS = {
     "forward reference": plan(task("a", "b"), task("b")),
     "existing items by number": plan(task("a", "#12", "13"), close=["1", "#2"], update=[update(3)]),
     "other labels": plan(changed(task("a"), labels=[*task("a")["labels"], "area: web", "good first issue"])),
-    "refinement of medium priority": plan(
-        labelled(refinement("a"), "task:refinement", "status:pending", "priority:medium")
-    ),
+    "medium refinement": plan(labelled(refinement("a"), "task:refinement", "status:pending", "priority:medium")),
     "same blocker twice": plan(task("a"), task("b", "a", "a")),
     "a title of 256 characters": plan(task("a", title="x" * 256)),
     "emoji in a title": plan(task("a", title="\U0001f600" * 256)),
     "update of labels alone": plan(update=[update(3, labels=["priority:high"])]),
     "update to the refinement template": plan(update=[update(3, body=refinement_body())]),
-    "shared file with a dependency": plan(
-        task("a", in_scope="- src/x.py"), task("b", "a"), task("c", "b", in_scope="- src/x.py")
-    ),
+    "one file, in order": plan(task("a", in_scope="- src/x.py"), task("b", "a"), task("c", "b", in_scope="- src/x.py")),
 }
 
 BROKEN_PLANS: dict[str, Case] = {
@@ -92,11 +88,7 @@ BROKEN_PLANS: dict[str, Case] = {
         "label-unknown",
         "/update/0/labels/1",
     ),
-    "update with a body of no template": (
-        plan(update=[update(1, body="Just do it.")]),
-        "section-missing",
-        "/update/0/body",
-    ),
+    "update with another body": (plan(update=[update(1, body="Just do it.")]), "section-missing", "/update/0/body"),
 }
 
 LABELS = {
@@ -109,9 +101,7 @@ LABELS = {
     "unknown priority": ("task:implement status:pending priority:urgent complexity:low", "label-unknown", "/2"),
     "priority in capitals": ("task:implement status:pending Priority:High complexity:low", "label-unknown", "/2"),
     "created as ready": ("task:implement status:ready priority:low complexity:low", "label-forbidden", "/1"),
-    "refinement with complexity": (
-        "task:refinement status:pending priority:high complexity:low", "label-forbidden", "/3",
-    ),
+    "complex refinement": ("task:refinement status:pending priority:high complexity:low", "label-forbidden", "/3"),
     "refinement of low priority": ("task:refinement status:pending priority:low", "label-forbidden", "/2"),
     "label of 51 characters": (" ".join([*TASK_LABELS, "x" * 51]), "label-too-long", "/4"),
     "101 labels": (" ".join([*TASK_LABELS, *(f"l{i}" for i in range(97))]), "labels-too-many", ""),
@@ -226,9 +216,7 @@ REPORTS = {
     "blocked, with headings": report("blocked", DRESSED),
     "bold labels": report("blocked", BLOCKED.replace("Type:", "**Type:**").replace("Impact:", "**Impact** -")),
     "validation failure": report("validation-failure", FAILED),
-    "another blocker than the spec": report(
-        "blocked", BLOCKED.replace("spec-gap", "technical-constraint").replace(SPEC_LINE, "")
-    ),
+    "another blocker": report("blocked", BLOCKED.replace("spec-gap", "technical-constraint").replace(SPEC_LINE, "")),
     **{
         f"debugging limit, {outcome}": report(outcome, BLOCKED.replace("spec-gap", "debugging-limit") + LIMIT)
         for outcome in ("blocked", "validation-failure")
@@ -253,14 +241,10 @@ CHANGED = {
     "no type": ("Type: spec-gap\n", "", "blocker-type-missing"),
     "type in a code block": ("Type: spec-gap\n", "```\nType: spec-gap\n```\n", "blocker-type-missing"),
     "another type": ("spec-gap", "bad-mood", "blocker-type-unknown"),
-    "no description": (
-        "Description: The spec does not say what an empty list means.\n", "", "blocker-description",
-    ),
+    "no description": ("Description: The spec does not say what an empty list means.\n", "", "blocker-description"),
     "one option": ("2. Refuse it: safe, but callers break\n", "", "blocker-options"),
     "option without trade-off": ("Refuse it: safe, but callers break", "Refuse it", "blocker-options"),
-    "no recommendation": (
-        "Recommendation: option 2, because a hidden error costs more.\n", "", "blocker-recommendation",
-    ),
+    "no advice": ("Recommendation: option 2, because a hidden error costs more.\n", "", "blocker-recommendation"),
     "no impact": ("Impact: the task cannot be finished.", "", "blocker-impact"),
     "no path": ("docs/specs/a.md", "the spec", "blocker-spec-reference"),
     "no section": ('section "Input"', "in it", "blocker-spec-reference"),

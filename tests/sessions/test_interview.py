@@ -104,9 +104,7 @@ def test_a_gate_is_repeated_three_times_then_cancelled_and_the_session_blocked(t
         (STRATEGY, "Single final.", "single-final"),
     ],
 )
-def test_the_last_try_of_a_gate_counts_and_no_second_entry_is_made(
-    tmp_path: Path, name: str, said: str, answer: str
-) -> None:
+def test_the_last_try_of_a_gate_counts_and_is_one_entry(tmp_path: Path, name: str, said: str, answer: str) -> None:
     folder = gate(tmp_path, name)
     user = talk(folder, "yes", "no", "well", said)
     assert len(user.put) == 4
@@ -152,9 +150,7 @@ def test_a_question_or_an_answer_that_another_process_adds_meanwhile_stays(tmp_p
 
 
 @pytest.mark.parametrize("said", ['it\'s "so" $HOME; rm', "/defer user's choice"])
-def test_an_answer_that_cannot_be_written_is_handed_back_with_the_command_that_keeps_it(
-    tmp_path: Path, said: str
-) -> None:
+def test_an_answer_that_cannot_be_written_is_handed_back_with_the_command_to_keep_it(tmp_path: Path, said: str) -> None:
     folder = questions(tmp_path, "", "")
     before = (folder / "status.json").read_bytes()
     disk = FaultyDisk(fails("create", errno.ENOSPC))

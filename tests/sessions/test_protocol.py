@@ -257,9 +257,7 @@ def test_requested_changes_reach_the_history_then_are_corrected_then_asked_again
 
 
 @pytest.mark.parametrize(("state", "mode"), [("DESIGN", {"mode": "full"}), ("INTAKE", {})])
-def test_an_answered_session_goes_back_to_where_the_question_came_up(
-    tmp_path: Path, state: str, mode: dict[str, str]
-) -> None:
+def test_an_answered_session_goes_back_to_where_it_asked(tmp_path: Path, state: str, mode: dict[str, str]) -> None:
     folder = make_session(tmp_path, state, texts={"architecture.md": None, "tasks.yaml": None}, **mode)
     ask(folder)
     answer(folder, UD_1="the first")
@@ -280,9 +278,7 @@ def test_a_question_about_security_stays_one_however_it_is_written(tmp_path: Pat
     assert [item.status for item in status.user_decisions] == ["cancelled", "pending"]
 
 
-TEXTS = st.sampled_from(
-    ["yes", "", "approved", "approved: ok", "changes-requested: a", "per batch", 'a "quoted"\nline']
-)
+TEXTS = st.sampled_from(["yes", "", "approved", "approved: ok", "changes-requested: a", "per batch", 'a "quote"\nline'])
 IDS = st.sampled_from(["", "UD-1", "UD-2", "UD-3", DESIGN, STRATEGY])
 
 

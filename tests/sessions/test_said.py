@@ -53,10 +53,7 @@ WAITING = asking(decision("UD-1"), decision("UD-2"), decision("UD-APPROVE-DESIGN
             "/answer UD-1 like so:\n```sh\n/answer UD-2 no\n```\nand so on",
             [("UD-1", "answer", "like so:\n```sh\n/answer UD-2 no\n```\nand so on")],
         ),
-        (
-            "/answer UD-APPROVE-DESIGN changes-requested: a\nb",
-            [("UD-APPROVE-DESIGN", "answer", "changes-requested: a\nb")],
-        ),
+        ("/answer UD-APPROVE-DESIGN approved: a\nb", [("UD-APPROVE-DESIGN", "answer", "approved: a\nb")]),
         ("/answer", [("", "answer", "")]),
         ("/answer Postgres", [("", "answer", "Postgres")]),
         ("/answer UD-1", [("UD-1", "answer", "")]),

@@ -185,9 +185,7 @@ def test_context_files_that_are_missing_or_outside_the_repository_are_named(tmp_
     (tmp_path / "secret").write_text("x")
     (session.folder / "inside.md").symlink_to("spec.md")
     (session.folder / "outside.md").symlink_to(tmp_path / "secret")
-    there = [
-        f".agents-work/{name}" for name in ("<session>/spec.md", f"{NAME}/tasks.yaml#T-001", "<session>/inside.md")
-    ]
+    there = [f".agents-work/{n}" for n in ("<session>/spec.md", f"{NAME}/tasks.yaml#T-001", "<session>/inside.md")]
     missing = ["README.md", "../outside", ".agents-work/<session>/outside.md"]
     assert missing_files(session, [*there, *missing]) == set(missing)
     with pytest.raises(WrongUsage, match="not a directory"):

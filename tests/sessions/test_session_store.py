@@ -51,9 +51,7 @@ def test_a_session_as_tools_leave_it_is_written_again_without_losing_anything(tm
 
 
 @pytest.mark.parametrize("action", ACTIONS)
-def test_a_process_killed_at_any_write_leaves_old_or_new_and_the_next_run_ends_alike(
-    tmp_path: Path, action: str
-) -> None:
+def test_a_process_killed_at_any_write_leaves_old_or_new_and_the_next_ends_alike(tmp_path: Path, action: str) -> None:
     before = make_session(tmp_path / "before", "APPROVE_DESIGN")
     old = contents(before)
     clean = copied(before, tmp_path / "clean")
@@ -88,9 +86,7 @@ def test_a_killed_process_leaves_the_image_of_that_call_and_no_lock(tmp_path: Pa
 @pytest.mark.parametrize("number", [errno.ENOSPC, errno.EIO])
 @pytest.mark.parametrize("call", ["create", "replace", "append", "half"])
 @pytest.mark.parametrize("action", ACTIONS)
-def test_a_disk_that_fails_three_times_is_written_in_the_end(
-    tmp_path: Path, action: str, call: str, number: int
-) -> None:
+def test_a_disk_that_fails_three_times_is_written_at_last(tmp_path: Path, action: str, call: str, number: int) -> None:
     clean = make_session(tmp_path / "clean", "APPROVE_DESIGN")
     act(action, clean, FaultyDisk())
     folder = make_session(tmp_path / "faulty", "APPROVE_DESIGN")

@@ -79,9 +79,7 @@ def test_a_session_reopened_and_finished_in_one_change_is_allowed(tmp_path: Path
         ("approve-design-history.jsonl", LINE + "\n", LINE.replace(": a", ": b") + "\n"),
     ],
 )
-def test_a_file_of_lines_may_grow_but_lose_and_change_no_line(
-    tmp_path: Path, name: str, first: str, second: str
-) -> None:
+def test_a_file_of_lines_may_grow_but_lose_and_change_none(tmp_path: Path, name: str, first: str, second: str) -> None:
     lines = repository(tmp_path, "IMPLEMENT_LOOP") / name
     lines.write_text(first)
     commit(tmp_path)

@@ -97,9 +97,7 @@ def test_a_page_without_its_marks_is_a_problem(copy: Path, capsys: pytest.Captur
     assert "docs/labels.md needs <!-- labels --> and <!-- /labels -->" in capsys.readouterr().out
 
 
-def test_a_code_without_a_line_and_a_line_without_a_code_are_problems(
-    copy: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_codes_without_lines_and_lines_without_codes_are_found(copy: Path, capsys: pytest.CaptureFixture[str]) -> None:
     module = copy / "src/accord/results/planner/rules.py"
     module.write_text(module.read_text() + '\n\nNEW = Finding("brand-new", "Never heard of.")\n')
     assert generate.main(["--check"], copy) == 1
