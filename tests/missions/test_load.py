@@ -5,7 +5,7 @@ from contextlib import suppress
 from typing import Any
 
 import pytest
-from hypothesis import given
+from hypothesis import example, given
 from hypothesis import strategies as st
 from support.missions import NOW, Project
 
@@ -69,10 +69,8 @@ def test_dependencies_of_old_files_are_lists_as_well(written: Any, read: list[st
 
 
 def test_a_title_and_a_status_of_old_files_are_read(project: Project) -> None:
-    project.write(
-        "tasks/WP01.md",
-        "\ufeff---\r\nwork_package_id: WP01\r\nwork_package_title: Old\r\nlane: doing\r\n---\r\nsrc/\r\n",
-    )
+    head = "work_package_id: WP01\r\nwork_package_title: Old\r\nlane: doing"
+    project.write("tasks/WP01.md", f"\ufeff---\r\n{head}\r\n---\r\nsrc/\r\n")
     mission = project.load()
     assert mission.work_package("WP01").title == "Old"
     assert mission.status_of("WP01") == "in_progress"
@@ -129,6 +127,7 @@ def test_findings_of_the_lanes_belong_to_their_file(project: Project, lanes: str
 
 
 @given(st.binary(max_size=200))
+@example(b"? \n1: a")  # keys that are not texts
 def test_no_bytes_crash_the_reader(raw: bytes) -> None:
     for text in (raw, b"---\n" + raw + b"\n---\n"):
         with suppress(BrokenContract):

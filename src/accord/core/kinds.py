@@ -62,7 +62,8 @@ def _finding(detail: ErrorDetails, model: type[BaseModel]) -> Finding:
     key = str(steps[-1]) if steps else "document"
     found = f"found {_described(given)}"
     if kind == "missing":
-        near = nearest(key, set(given) - set(_keys_at(model, steps[:-1]))) if isinstance(given, dict) else None
+        names = {name for name in given if isinstance(name, str)} if isinstance(given, dict) else set()
+        near = nearest(key, names.difference(_keys_at(model, steps[:-1])))
         message = f"The required key `{key}` is missing."
         hint = f"Rename `{near}` to `{key}`." if near else "Add it."
     elif kind == "extra_forbidden":
