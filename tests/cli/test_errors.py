@@ -36,21 +36,13 @@ def failing(accord: Accord) -> Accord:
     return accord
 
 
-@pytest.mark.parametrize(
-    "arguments",
-    [
-        ("run", "--bogus"),
-        ("schema", "nope"),
-        ("doctor", "--root", "/nonexist"),
-        ("nonsense",),
-        ("items", "nonsense"),
-        ("apply", "--max-wait", "soon"),
-        ("check",),
-    ],
-)
+WRONG = ["run --bogus", "schema nope", "doctor --root /nonexist", "nonsense", "items nonsense", "apply --max-wait soon"]
+
+
+@pytest.mark.parametrize("words", [*WRONG, "check"])
 @pytest.mark.parametrize("spelling", [("--format", "json"), ("--format=json",)])
-def test_wrong_usage_is_one_document(accord: Accord, arguments: tuple[str, ...], spelling: tuple[str, ...]) -> None:
-    ended = accord(*arguments, *spelling)
+def test_wrong_usage_is_one_document(accord: Accord, words: str, spelling: tuple[str, ...]) -> None:
+    ended = accord(*words.split(), *spelling)
     assert ended.code == 2
     assert ended.document["outcome"] == "usage"
     assert ended.document["error"]["message"] in ended.err

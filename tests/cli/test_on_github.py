@@ -294,10 +294,11 @@ def test_of_a_pull_request_the_work_item_that_it_closes_is_shown(accord: Accord,
         {"title": f"Pull {body}", "head": "work/one", "body": body, **base}
         for body, base in (("Closes #1", {"base": "release/1.x"}), ("See #1", {}))
     ]
+    branches = {"work/one": {"one.txt": "1\n"}, "release/1.x": {}}
     repository = {
         "name": "octo/demo",
         "files": {"README.md": "# A\n"},
-        "branches": {"work/one": {"one.txt": "1\n"}, "release/1.x": {}},
+        "branches": branches,
         "issues": [{"title": "A"}, *pulls],
     }
     with staged(tmp_path / "data", seed={"repositories": [repository]}) as stage:

@@ -103,14 +103,11 @@ def test_no_task_counts_as_completed_while_its_work_is_not_pushed(
     assert json.loads(outputs(*where, "--pushed", "true")["llm-completed-tasks"]) == ["Add the thing"]
 
 
+OFFLINE = "fatal: unable to access: Could not resolve host: x\n"
+
+
 @pytest.mark.parametrize(
-    ("said", "recovery"),
-    [
-        (PROTECTED, "manual"),
-        ("fatal: unable to access: Could not resolve host: x\n", "retry"),
-        ("", "retry"),
-        (None, "retry"),
-    ],
+    ("said", "recovery"), [(PROTECTED, "manual"), (OFFLINE, "retry"), ("", "retry"), (None, "retry")]
 )
 def test_a_push_that_failed_is_the_runs_failure(
     accord: Accord, outputs: Outputs, agent: Agent, said: str | None, recovery: str

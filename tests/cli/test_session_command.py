@@ -189,14 +189,8 @@ def test_a_status_that_cannot_be_read_is_shown_as_such_and_not_written(session: 
     play = session(texts={"status.json": "{"})
     shown = play("show", code=1)
     assert (shown["ok"], shown["state"], shown["findings"][0]["code"]) == (False, None, "not-json")
-    for command in (
-        ["resume"],
-        ["advance", "--to", "DESIGN", "--role", "Orchestrator"],
-        ["answer", "UD-1=x"],
-        ["answer"],
-        ["ask", "--question", "x"],
-    ):
-        play.refused("not-json", *command)
+    for words in ("resume", "advance --to DESIGN --role Orchestrator", "answer UD-1=x", "answer", "ask --question x"):
+        play.refused("not-json", *words.split())
 
 
 def test_a_secret_that_an_agent_repeats_is_not_recorded(accord: Accord, session: Session) -> None:

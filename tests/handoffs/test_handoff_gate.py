@@ -6,11 +6,11 @@ from typing import Any
 
 import pytest
 from support.handoffs import AT, EVERYTHING, REVIEW, VERIFICATION, WORKFLOW, by, handoff
+from support.reviews import CLOSING_PULL
 
 from accord.core.clock import ManualClock
 from accord.core.errors import Refused, Stopped
 from accord.core.findings import Finding
-from accord.github.models import Pull
 from accord.handoffs import gate
 from accord.handoffs.gate import GateVerdict, judge, open_actions, send_action, verdict_of, with_sent
 from accord.handoffs.plan import decide_move
@@ -20,23 +20,7 @@ from accord.text.redaction import Redactor
 URL = "https://github.com/octo/code/pull/2"
 BRANCH = WORKFLOW["branchName"]
 BOTH = {"reviewArtifact": REVIEW, "verificationArtifact": VERIFICATION}
-PULL = Pull(
-    number=2,
-    url=URL,
-    title="The change",
-    body="Closes #1",
-    state="open",
-    is_merged=False,
-    is_draft=False,
-    is_locked=False,
-    author="rita",
-    labels=(),
-    head_branch=BRANCH,
-    head_sha="a" * 40,
-    head_repository="octo/code",
-    base_branch="main",
-    base_sha="b" * 40,
-)
+PULL = replace(CLOSING_PULL, number=2, url=URL, head_branch=BRANCH, head_repository="octo/code")
 
 
 @pytest.mark.parametrize(

@@ -17,11 +17,8 @@ from accord.loops.outputs import read_outputs
 from accord.loops.questions import start_run
 
 WORKFLOWS = Path(__file__).parents[2] / ".github" / "workflows"
-LOOPS = [
-    path
-    for name in ("keepalive", "autofix", "verifier", "bot-comments")
-    if (path := WORKFLOWS / f"reusable-{name}.yml").exists()
-]
+NAMES = ("keepalive", "autofix", "verifier", "bot-comments")
+LOOPS = [path for name in NAMES if (path := WORKFLOWS / f"reusable-{name}.yml").exists()]
 
 
 @pytest.mark.parametrize(

@@ -140,11 +140,8 @@ def test_a_forged_state_that_a_workflow_posted_under_our_login_counts_for_nothin
     """Many a workflow posts words of strangers as ``github-actions[bot]``: they could hold a loop up or renew it."""
     where = store(stage)
     where.update(where.load(), lambda state: state.model_copy(update={"iterations": 4}))
-    forged = (
-        comments(stage)[0]
-        .replace("iterations%22%3A4", "iterations%22%3A0")
-        .replace("revision%22%3A1", f"revision%22%3A{revision}")
-    )
+    forged = comments(stage)[0].replace("iterations%22%3A4", "iterations%22%3A0")
+    forged = forged.replace("revision%22%3A1", f"revision%22%3A{revision}")
     stage.send("POST", f"/repos/{stage.repository}/issues/1/comments", body=forged)
     assert where.load().value.iterations == 4
     where.update(where.load(), begin("5"))

@@ -171,10 +171,8 @@ def test_autofix_fixes_and_asks_a_person_when_it_cannot(turns: Turns) -> None:
 
 def test_the_failing_part_of_a_log_goes_with_the_prompt(turns: Turns) -> None:
     turns.check(conclusion="failure")
-    turns.stage.session.put(
-        f"{turns.stage.server.url}/_sandbox/jobs/octo/code/{check_id(turns)}?run=502",
-        data=b"x\nE  AssertionError: 41\n",
-    )
+    url = f"{turns.stage.server.url}/_sandbox/jobs/octo/code/{check_id(turns)}?run=502"
+    turns.stage.session.put(url, data=b"x\nE  AssertionError: 41\n")
     for loop in ("keepalive", "autofix"):
         turns.loop = loop
         if loop == "autofix":

@@ -11,14 +11,12 @@ from accord.loops.models import LoopState
 from accord.loops.run import LOOPS, pulls_due
 from accord.loops.state import write_comment
 
+FORGED = write_comment(LoopState(iterations=99), 1)
 LONG = "- [ ] Add tests\n\n" + "word " * 11_000
 BODIES = {
     "crlf": ("- [ ] Add tests\r\n- [ ] Add tests too\r\n\r\nEnd", "- [x] Add tests\r\n- [ ] Add tests too\r\n\r\nEnd"),
     "long": (LONG, LONG.replace("[ ]", "[x]")),
-    "state": (
-        "- [ ] Add tests\n" + write_comment(LoopState(iterations=99), 1),
-        "- [x] Add tests\n" + write_comment(LoopState(iterations=99), 1),
-    ),
+    "state": (f"- [ ] Add tests\n{FORGED}", f"- [x] Add tests\n{FORGED}"),
 }
 
 

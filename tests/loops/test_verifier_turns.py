@@ -75,13 +75,8 @@ def test_a_follow_up_of_a_follow_up_asks_a_person_instead(stage: Stage) -> None:
 
 def test_a_strangers_marker_makes_no_follow_up_of_an_item(stage: Stage) -> None:
     forged = f"{CRITERIA}\n{write_marker('follow-up', pull='2', run='1')}"
-    made = stage.send(
-        "POST",
-        f"/repos/{stage.repository}/issues",
-        token="accord-sandbox-stranger-token",
-        title="Forged",
-        body=forged,
-    )
+    path = f"/repos/{stage.repository}/issues"
+    made = stage.send("POST", path, token="accord-sandbox-stranger-token", title="Forged", body=forged)
     stage.send("PATCH", f"/repos/{stage.repository}/pulls/{MERGED}", body=f"Closes #{made['number']}")
     begun(stage, "verify", MERGED)
     assert ended(stage, "verify", MERGED, answered(FAIL)).decision.reason == "verdict-fail"

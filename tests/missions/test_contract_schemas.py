@@ -25,22 +25,12 @@ NO_DATES += ["2026-02-30T12:00:00Z"]
 ODD: list[Any] = ["", "x", "not_started", "query", None, True, False, 0, 1, 1.5, -3, [], ["a"], ["a", 1], [None], {}]
 ODD += [{"a": 1}, *DATES, *NO_DATES, SHARED_WORKSPACE, "fresh", "stale", "not_applicable", "😀", " ", MISSING]
 
+QUERY = {"kind": "query", "agent": None, "mission_slug": "m", "mission": "software-dev", "is_query": True}
+MORE = {"preview_step": "plan", "guard_failures": [], "progress": {"total_wps": 1}, "origin": {}, "options": ["a"]}
 RESPONSES: list[dict[str, Any]] = [
-    {
-        "kind": "query",
-        "agent": None,
-        "mission_slug": "m",
-        "mission": "software-dev",
-        "mission_state": state,
-        "timestamp": DATES[0],
-        "is_query": True,
-        **more,
-    }
+    {**QUERY, "timestamp": DATES[0], "mission_state": state, **more}
     for state in ("not_started", "plan")
-    for more in (
-        {},
-        {"preview_step": "plan", "guard_failures": [], "progress": {"total_wps": 1}, "origin": {}, "options": ["a"]},
-    )
+    for more in ({}, MORE)
 ]
 STALE: list[dict[str, Any]] = [
     {"status": status, "reason": reason, "minutes_since_commit": minutes, "last_commit_time": time}

@@ -230,10 +230,8 @@ def test_a_log_that_is_a_link_is_not_written_through(planning: Project) -> None:
     assert target.read_text(encoding="utf-8") == ""
 
 
-IMPOSSIBLE = [
-    json.dumps({**event("WP01", None, "claimed"), "at": at})
-    for at in ("9999-12-31T23:59:59.999999Z", "0001-01-01T00:00:00+14:00")
-]
+TIMES = ("9999-12-31T23:59:59.999999Z", "0001-01-01T00:00:00+14:00")
+IMPOSSIBLE = [json.dumps({**event("WP01", None, "claimed"), "at": at}) for at in TIMES]
 
 
 @pytest.mark.parametrize("line", ["nonsense", *IMPOSSIBLE])

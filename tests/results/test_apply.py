@@ -26,12 +26,8 @@ def one(stage: Stage, number: int) -> dict[str, object]:
 
 def test_items_are_made_in_dependency_order_and_reported_in_the_order_of_the_plan(stage: Stage) -> None:
     receipt = stage.apply(plan(task("last", "middle"), task("free"), task("middle", "first"), task("first")))
-    assert [(key, item.id) for key, item in receipt.items.items()] == [
-        ("last", "4"),
-        ("free", "1"),
-        ("middle", "3"),
-        ("first", "2"),
-    ]
+    ids = [(key, item.id) for key, item in receipt.items.items()]
+    assert ids == [("last", "4"), ("free", "1"), ("middle", "3"), ("first", "2")]
     assert [issue["blocked_by"] for issue in stage.snapshot()] == [[], [], [2], [3]]
 
 

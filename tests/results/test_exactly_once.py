@@ -7,8 +7,8 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from support import implementations
 from support.exactly_once import FaultCase, Work, assert_survives_faults, assert_survives_kills
+from support.implementations import BLOCKED, apply, completed, ended, implement_stage, state, work_of_agent
 from support.plans import plan, refinement, task, task_body, update
 from support.reviews import FINDING, PULL, approve, comment, needs_changes, post, review_stage, snapshot, warn
 from support.stage import staged
@@ -73,19 +73,12 @@ def reviewer_work(folder: Path) -> Iterator[Work]:
 @contextmanager
 def implementor_work(folder: Path, outcome: str = "completed") -> Iterator[Work]:
     """A work item in progress, and a patch for it or the reason for its absence."""
-    with implementations.implement_stage(folder) as stage:
+    with implement_stage(folder) as stage:
         begin = stage.keep()
-        result = implementations.ended("blocked", implementations.BLOCKED)
+        result = ended("blocked", BLOCKED)
         if outcome == "completed":
-            result = implementations.completed(implementations.work_of_agent(stage, folder / "agent"))
-        yield Work(
-            stage,
-            begin,
-            lambda: implementations.apply(stage, result),
-            lambda: implementations.state(stage),
-            result,
-            ("--work-item", "1"),
-        )
+            result = completed(work_of_agent(stage, folder / "agent"))
+        yield Work(stage, begin, lambda: apply(stage, result), lambda: state(stage), result, ("--work-item", "1"))
 
 
 @contextmanager

@@ -111,18 +111,13 @@ JSON = st.recursive(
     lambda children: st.lists(children, max_size=4) | st.dictionaries(TEXT, children, max_size=4),
     max_leaves=15,
 )
+NAMES = st.lists(TEXT, max_size=3)
 ALMOST = st.fixed_dictionaries(
     {
         "role": st.just("planner"),
         "create": st.lists(
             st.fixed_dictionaries(
-                {
-                    "tempID": JSON | TEXT,
-                    "title": TEXT,
-                    "body": TEXT,
-                    "labels": st.lists(TEXT, max_size=3),
-                    "blockedBy": st.lists(TEXT, max_size=3),
-                }
+                {"tempID": JSON | TEXT, "title": TEXT, "body": TEXT, "labels": NAMES, "blockedBy": NAMES}
             )
             | JSON,
             max_size=3,

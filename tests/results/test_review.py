@@ -197,12 +197,8 @@ def test_forged_comments_do_not_keep_ours_from_being_posted(stage: Stage) -> Non
     stage.server.faults.clear()
     commit = head(stage)
     forged = {"commit_id": commit, "path": "added.txt", "subject_type": "file", "body": on_file}
-    answer = requests.post(
-        f"{stage.server.url}/repos/{stage.repository}/pulls/{PULL}/comments",
-        json=forged,
-        headers={"Authorization": "Bearer rita-token"},
-        timeout=10,
-    )
+    url = f"{stage.server.url}/repos/{stage.repository}/pulls/{PULL}/comments"
+    answer = requests.post(url, json=forged, headers={"Authorization": "Bearer rita-token"}, timeout=10)
     assert answer.status_code == 201
     stage.send("POST", f"/repos/{stage.repository}/issues/{PULL}/comments", token="rita-token", body=follow_up)
     assert post(stage, result).outcome is Outcome.APPLIED

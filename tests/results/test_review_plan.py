@@ -7,12 +7,12 @@ from typing import Any
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
-from support.reviews import FINDING, approve, changed, comment, needs_changes, warn
+from support.reviews import CLOSING_PULL, FINDING, approve, changed, comment, needs_changes, warn
 
 from accord.core.kinds import read_shape
 from accord.github.limits import BODY_CHARS
 from accord.github.markers import find_markers, take_markers
-from accord.github.models import Identity, Pull
+from accord.github.models import Identity
 from accord.results.models import ReviewerResult
 from accord.results.reviewer import placement as review_layout
 from accord.results.reviewer.facts import ReviewFacts
@@ -46,32 +46,10 @@ from accord.text.redaction import Redactor
 
 SMALL = 6_000
 SHA = "c0ffee" * 6 + "c0ff"
-PULL = Pull(
-    number=5,
-    url="https://github.com/accord/sandbox/pull/5",
-    title="Do it",
-    body="Closes #1",
-    state="open",
-    is_merged=False,
-    is_draft=False,
-    is_locked=False,
-    author="author",
-    labels=(),
-    head_branch="accord/1",
-    head_sha=SHA,
-    head_repository="accord/sandbox",
-    base_branch="main",
-    base_sha="b" * 40,
-)
+PULL = replace(CLOSING_PULL, author="author", head_sha=SHA)
 LONG = "@@ -0,0 +1,60 @@\n" + "\n".join(f"+{n}" for n in range(60))
-DIFF = anchors_of(
-    [
-        changed("src/a.py", LONG, "added"),
-        changed("src/b.py", "@@ -1 +1 @@\n-a\n+b"),
-        changed("logo.png", None),
-        changed("new.py", None, "renamed", "old.py"),
-    ]
-)
+FILES = [changed("src/a.py", LONG, "added"), changed("src/b.py", "@@ -1 +1 @@\n-a\n+b")]
+DIFF = anchors_of([*FILES, changed("logo.png", None), changed("new.py", None, "renamed", "old.py")])
 
 
 def draft(result: dict[str, Any]) -> DraftReview:

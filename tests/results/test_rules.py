@@ -52,6 +52,7 @@ PLANS = {
     "one file, in order": plan(task("a", in_scope="- src/x.py"), task("b", "a"), task("c", "b", in_scope="- src/x.py")),
 }
 
+WORK_ITEM = "/update/0/workItemID"
 BROKEN_PLANS: dict[str, Case] = {
     "tempID twice": (plan(task("a"), task("a")), "duplicate-temp-id", "/create/1/tempID"),
     "empty tempID": (plan(task(" ")), "schema", "/create/0/tempID"),
@@ -61,11 +62,7 @@ BROKEN_PLANS: dict[str, Case] = {
     "number with zeros before": (plan(close=["007"]), "unknown-reference", "/close/0"),
     "other digits": (plan(close=["\u0664\u0662"]), "unknown-reference", "/close/0"),
     "close by name": (plan(task("a"), close=["a"]), "unknown-reference", "/close/0"),
-    "update by name": (
-        plan(task("a"), update=[{"workItemID": "a", "body": None, "labels": None}]),
-        "unknown-reference",
-        "/update/0/workItemID",
-    ),
+    "update name": (plan(task("a"), update=[changed(update(1), workItemID="a")]), "unknown-reference", WORK_ITEM),
     "itself": (plan(task("a", "a")), "self-reference", "/create/0/blockedBy/0"),
     "two in a circle": (plan(task("a", "b"), task("b", "a")), "dependency-cycle", "/create/0/blockedBy"),
     "more dependencies than GitHub allows": (
@@ -73,8 +70,8 @@ BROKEN_PLANS: dict[str, Case] = {
         "dependencies-too-many",
         "/create/0/blockedBy",
     ),
-    "close and update": (plan(close=["#5"], update=[update(5)]), "close-and-update", "/update/0/workItemID"),
-    "update twice": (plan(update=[update(5), update(5)]), "update-repeated", "/update/0/workItemID"),
+    "close and update": (plan(close=["#5"], update=[update(5)]), "close-and-update", WORK_ITEM),
+    "update twice": (plan(update=[update(5), update(5)]), "update-repeated", WORK_ITEM),
     "long title": (plan(task("a", title="x" * 257)), "title-too-long", "/create/0/title"),
     "empty title": (plan(task("a", title="  ")), "title-empty", "/create/0/title"),
     "long body": (plan(task("a", body=task_body(objective="x" * 65_536))), "body-too-long", "/create/0/body"),

@@ -82,7 +82,7 @@ def test_questions_stand_in_one_comment_that_follows_the_session(stage: Stage, f
 @pytest.mark.parametrize(
     ("token", "reason"), [("tim", "no-write-permission"), ("mallory", "no-write-permission"), ("helper", "bot")]
 )
-def test_strangers_and_bots_cannot_answer_and_are_told_so(stage: Stage, folder: Path, token: str, reason: str) -> None:
+def test_strangers_and_bots_cannot_answer_and_read_why(stage: Stage, folder: Path, token: str, reason: str) -> None:
     ask_on(place(stage, folder), [UserQuestion("May it be open?", category="security")])
     say(stage, "/answer UD-1 sure", token)
     heard, shown = answer_from(place(stage, folder))

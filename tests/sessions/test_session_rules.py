@@ -43,11 +43,12 @@ def tracked(approval: dict[str, Any]) -> dict[str, Any]:
     return {"gate_tracking": {"APPROVE_DESIGN": approval}}
 
 
+VALID = [(OUTPUT, agent_output()), (INPUT, agent_input()), (STATUS, status()), (ACCEPTANCE, acceptance())]
+
+
 def test_valid_documents_have_no_findings() -> None:
-    assert found(INPUT, agent_input()) == []
-    assert found(OUTPUT, agent_output()) == []
-    assert found(STATUS, status("IMPLEMENT_LOOP", user_decisions=GATES)) == []
-    assert found(ACCEPTANCE, acceptance()) == []
+    for kind, value in (*VALID, (STATUS, status("IMPLEMENT_LOOP", user_decisions=GATES))):
+        assert found(kind, value) == []
 
 
 INPUT_KEYS = ["task/id", "task/title", "task/goal", "task/non_goals", "task/context_files", "task/constraints"]
@@ -58,14 +59,10 @@ OUTPUT_KEYS += ["gates/meets_definition_of_done", "gates/needs_review", "gates/n
 OUTPUT_KEYS += ["next/recommended_agent", "next/recommended_task_id", "next/reason"]
 
 
-@pytest.mark.parametrize(
-    ("kind", "value", "path"),
-    [
-        *((INPUT, agent_input(), path) for path in INPUT_KEYS),
-        *((OUTPUT, agent_output(), path) for path in OUTPUT_KEYS),
-        *((STATUS, status(), path) for path in status()),
-    ],
-)
+REQUIRED = [(INPUT, agent_input(), INPUT_KEYS), (OUTPUT, agent_output(), OUTPUT_KEYS), (STATUS, status(), status())]
+
+
+@pytest.mark.parametrize(("kind", "value", "path"), [(k, v, path) for k, v, paths in REQUIRED for path in paths])
 def test_every_required_key_is_missed(kind: Any, value: dict[str, Any], path: str) -> None:
     assert found(kind, without(value, *path.split("/"))) == [("schema", f"/{path}")]
 
@@ -115,10 +112,7 @@ def test_a_status_of_one_role_is_a_warning_while_the_role_is_unknown() -> None:
 
 
 @pytest.mark.parametrize("text", ["Here it is:\n{}", "```json\n{}\n```", "{}\nDone.", "{} // done"])
-@pytest.mark.parametrize(
-    ("kind", "value"),
-    [(OUTPUT, agent_output()), (INPUT, agent_input()), (STATUS, status()), (ACCEPTANCE, acceptance())],
-)
+@pytest.mark.parametrize(("kind", "value"), VALID)
 def test_json_with_anything_around_it_is_refused(kind: Any, value: Any, text: str) -> None:
     assert ("text-around", "") in found(kind, text.replace("{}", json.dumps(value)).encode())
 

@@ -9,7 +9,7 @@ from support.stage import Stage
 
 from accord.core.kinds import read_shape
 from accord.github.client import GitHub
-from accord.github.models import PullFile
+from accord.github.models import Pull, PullFile
 from accord.results.models import ReviewerResult
 from accord.results.operations import Receipt, RunOptions
 from accord.results.reviewer.run import apply_review
@@ -123,3 +123,11 @@ def snapshot(stage: Stage, number: int = PULL) -> dict[str, Any]:
         "conversation": [stable(c["body"]) for c in stage.listed(f"/issues/{number}/comments")],
         "labels": sorted(label["name"] for label in stage.get(f"/repos/{stage.repository}/issues/{ITEM}")["labels"]),
     }
+
+
+CLOSING_PULL = Pull(
+    number=5, url="https://github.com/accord/sandbox/pull/5", title="Do it", body="Closes #1", state="open",
+    is_merged=False, is_draft=False, is_locked=False, author="rita", labels=(), head_branch="accord/1",
+    head_sha="a" * 40, head_repository="accord/sandbox", base_branch="main", base_sha="b" * 40,
+)  # fmt: skip
+"""A pull request that closes #1."""
