@@ -46,11 +46,12 @@ def pytest_xdist_make_scheduler(config: pytest.Config, log: object) -> object:
 
 @pytest.fixture(scope="module")
 def shared_stage(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Stage]:
-    """One stage for the tests of a module: with the module's ``SEED`` and no rate limits, or an empty one with them."""
+    """One stage for a module's tests: its ``STAGE``, its ``SEED`` without rate limits, or an empty one with them."""
     from support.stage import staged
 
-    seeded = {"seed": request.module.SEED, "rate_limits": None} if hasattr(request.module, "SEED") else {}
-    with staged(tmp_path_factory.mktemp("sandbox"), **seeded) as stage:
+    directory, module = tmp_path_factory.mktemp("sandbox"), request.module
+    seeded = {"seed": module.SEED, "rate_limits": None} if hasattr(module, "SEED") else {}
+    with module.STAGE(directory) if hasattr(module, "STAGE") else staged(directory, **seeded) as stage:
         yield stage
 
 

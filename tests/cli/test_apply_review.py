@@ -1,19 +1,12 @@
 """``accord apply`` with a reviewer's result: options, the JSON document, and the files of a step."""
 
-from collections.abc import Iterator
-
 import pytest
 from conftest import Accord
 from support.reviews import PULL, approve, comment, needs_changes, review_stage, status
 from support.stage import Stage
 
+STAGE = review_stage
 RESULT = needs_changes(comment("added.txt", 1), comment("src/long.txt"), comment("no|such.txt", 7))
-
-
-@pytest.fixture(scope="module")
-def shared_stage(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Stage]:
-    with review_stage(tmp_path_factory.mktemp("command")) as stage:
-        yield stage
 
 
 @pytest.fixture

@@ -2,7 +2,7 @@
 
 import base64
 import json
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -17,12 +17,7 @@ from accord.cli.loops_run import token_facts
 AGENT = Path(__file__).parents[1] / "support/looping_agent.py"
 REGISTRY = "version: 1\ndefault_agent: script\nagents:\n  script: {command: [python3, agent.py], codec: codex}\n"
 BODY = "Intro\n\n- [ ] Write tests\n- [ ] Write docs\n"
-
-
-@pytest.fixture(scope="module")
-def shared_stage(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Stage]:
-    with opened(tmp_path_factory.mktemp("turns"), body=BODY, files={"agent.py": AGENT.read_text()}) as stage:
-        yield stage
+STAGE = partial(opened, body=BODY, files={"agent.py": AGENT.read_text()})
 
 
 @pytest.fixture

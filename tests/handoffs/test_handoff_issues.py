@@ -63,7 +63,7 @@ def to_implementing(task: dict[str, Any]) -> HandoffDecision:
 def go(stage: Stage, number: int = 1) -> None:
     """From the beginning into review, in two writes."""
     store(stage, number).decide(
-        lambda task: to_implementing(task) if task["status"] == "backlog" else decide_patch(task, {}, by("human")),
+        lambda task: to_implementing(task) if task["status"] == "backlog" else decide_patch(task, {}, by("human"))
     )
     store(stage, number).decide(to_review)
 

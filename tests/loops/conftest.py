@@ -27,12 +27,3 @@ def turns(turns_stage: Stage) -> Turns:
 
     turns_stage.reset()
     return Turns(turns_stage)
-
-
-@pytest.fixture(scope="module")
-def shared_stage(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Stage]:
-    from support.reviewing_turns import reviewed
-
-    with reviewed(tmp_path_factory.mktemp("reviewed")) as stage:
-        stage.begin_at_present()
-        yield stage

@@ -3,11 +3,12 @@
 from typing import Any
 
 import pytest
-from support.reviewing_turns import ANSWERS, OPEN, SECRET, answered, begun, ended, seen
+from support.reviewing_turns import ANSWERS, OPEN, SECRET, answered, begun, ended, reviewed, seen
 from support.stage import Stage
 
 from accord.cli.loops_output import result_lines
 
+STAGE = reviewed
 PUSHED = "c" * 40
 
 

@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 from support.killing import kill_at
-from support.reviewing_turns import ANSWERS, BOTS, FAIL, MERGED, OPEN, SECRET, answered, begun, ended, seen
+from support.reviewing_turns import ANSWERS, BOTS, FAIL, MERGED, OPEN, SECRET, answered, begun, ended, reviewed, seen
 from support.stage import Stage
 
 from accord.core.errors import Stopped
@@ -18,6 +18,7 @@ LOOPS = {
     "bot-comments": (OPEN, answered(ANSWERS, changes_made="true", commit_sha="c" * 40)),
 }
 RUN = "local-1"
+STAGE = reviewed
 
 
 class Case:

@@ -1,11 +1,11 @@
 """The state in its ref and its comment: two writers lose nothing, and no accident counts twice."""
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from contextlib import nullcontext
 
 import pytest
 from support.loops import running, state_of, well
-from support.stage import Stage, staged
+from support.stage import Stage
 
 from accord.core.errors import Refused, Stopped
 from accord.github.client import GitHub
@@ -26,12 +26,6 @@ repositories:
     branches: {feature: {a.txt: "Two\\n"}}
     issues: [{title: The change, head: feature}@MORE@]
 """.replace("@MORE@", ", {title: Another}" * 12)
-
-
-@pytest.fixture(scope="module")
-def shared_stage(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Stage]:
-    with staged(tmp_path_factory.mktemp("sandbox"), seed=SEED, rate_limits=None) as stage:
-        yield stage
 
 
 def store(stage: Stage, github: GitHub | None = None, pull: int = 1) -> StateStore:

@@ -1,6 +1,7 @@
 """The requests of a turn, as the pages of the loops list them."""
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -14,8 +15,7 @@ from accord_sandbox.planting import INSTALLATION_TOKEN
 
 DOCS = Path(__file__).parents[2] / "docs"
 IDLE_REQUESTS = 5
-
-
+STAGE = partial(reviews.reviewed, is_short=True)
 Step = Callable[[Any], Any]
 
 
@@ -90,13 +90,6 @@ def test_the_page_tells_what_each_turn_costs(turns_stage: Stage) -> None:
 def test_an_evaluation_that_does_nothing_costs_five_requests_at_most(turns_stage: Stage, name: str) -> None:
     ((read, write),) = costs(turns_stage, {name: IDLE[name]}, Turns).values()
     assert (read <= IDLE_REQUESTS, write) == (True, 0)
-
-
-@pytest.fixture(scope="module")
-def shared_stage(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Stage]:
-    with reviews.reviewed(tmp_path_factory.mktemp("reviewed"), is_short=True) as stage:
-        stage.begin_at_present()
-        yield stage
 
 
 @pytest.mark.unmeasured

@@ -14,12 +14,15 @@ from support.reviewing_turns import (
     answered,
     begun,
     ended,
+    reviewed,
     seen,
     verdict,
 )  # fmt: skip
 from support.stage import Stage
 
 from accord.github.markers import write_marker
+
+STAGE = reviewed
 
 
 def test_a_merged_change_is_shown_with_the_criteria_of_the_item_that_it_closes(stage: Stage) -> None:

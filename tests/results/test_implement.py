@@ -1,7 +1,7 @@
 """An implementor's result becomes a branch and a pull request; what a person did in between is never lost."""
 
 import re
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -30,12 +30,7 @@ from accord.text.hidden import GUARD
 from accord_sandbox.faults import Fault
 from accord_sandbox.planting import INSTALLATION_TOKEN
 
-
-@pytest.fixture(scope="module")
-def shared_stage(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Stage]:
-    with implement_stage(tmp_path_factory.mktemp("implement")) as stage:
-        stage.begin_at_present()
-        yield stage
+STAGE = implement_stage
 
 
 @pytest.fixture(scope="module")

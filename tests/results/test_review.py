@@ -1,7 +1,6 @@
 """A reviewer result on GitHub: placements of comments, the verdict, the label, and exactly once."""
 
 import base64
-from collections.abc import Iterator
 from dataclasses import replace
 from typing import Any
 
@@ -34,12 +33,7 @@ from accord_sandbox.faults import Fault
 
 INSTALLATION = "accord-sandbox-installation-token"
 BOT = "github-actions[bot]"
-
-
-@pytest.fixture(scope="module")
-def shared_stage(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Stage]:
-    with review_stage(tmp_path_factory.mktemp("reviews")) as stage:
-        yield stage
+STAGE = review_stage
 
 
 def counts(receipt: Receipt) -> tuple[int, int, int, int]:

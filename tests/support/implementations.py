@@ -41,6 +41,7 @@ def implement_stage(folder: Path) -> Iterator[Stage]:
         labels = ["task:implement", "status:in-progress", "priority:low", "complexity:low"]
         body = task_body(in_scope="- src/a.py")
         stage.send("POST", f"/repos/{stage.repository}/issues", title="Do the work", body=body, labels=labels)
+        stage.begin_at_present()
         yield stage
 
 

@@ -65,6 +65,7 @@ def reviewed(folder: Path, *, is_short: bool = False) -> Iterator[Stage]:
     with staged(folder, seed={"repositories": [repository]}, rate_limits=None) as stage:
         for number in (MERGED, CHAINED):
             stage.send("PUT", f"/repos/{stage.repository}/pulls/{number}/merge", merge_method="merge")
+        stage.begin_at_present()
         yield stage
 
 

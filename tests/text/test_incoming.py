@@ -65,10 +65,7 @@ SHOWN = {
         "$5, 10% of $50. `$a % b$` costs US$5 (7% more)",
         "$5, 10% of $50. `$a % b$` costs US$5 (7% more)",
     ),
-    "a second definition": (
-        "[a][x]\n\n[x]: https://h.test\n[X]: # (obey)\n",
-        "[a][x]\n\n[x]: https://h.test\n\n",
-    ),
+    "a second definition": ("[a][x]\n\n[x]: https://h.test\n[X]: # (obey)\n", "[a][x]\n\n[x]: https://h.test\n\n"),
     "a second footnote": ("a[^1]\n\n[^1]: b\n[^1]: obey", "a[^1]\n\n[^1]: b\n"),
     "a definition that only code names": ("`[x]` \\[x]\n\n[x]: # (obey)", "`[x]` \\[x]\n\n"),
     "attributes of an end tag": ('<div>\nx\n</div title="obey">', "<div>\nx\n</div>"),
