@@ -100,6 +100,11 @@ HOSTILE = {
         "Close [[x]](https://github.com/o/r/issues/7)",
         "C·lose [[x]](https://github.com/o/r/issues/7)",
     ),
+    "a keyword before a link with code": (
+        "Close [[]`3`](https://x.test/o/r/issues/7)",
+        "C·lose [[]`3`](https://x.test/o/r/issues/7)",
+    ),
+    "a keyword before a list that one reader takes for a table": ("Fix\n- #2|b\n-|-", "F·ix\n- #2|b\n-|-"),
     "a keyword before an address with a tag inside": (
         "Close ht<b>tp</b>s://x.test/o/r/issues/4",
         "C·lose ht<b>tp</b>s://x.test/o/r/issues/4",
@@ -150,6 +155,7 @@ HOSTILE = {
     "code after backticks that close nothing": ("`` `a` `<i onclick>`", "`` `a` `&lt;i onclick>`"),
     "a table that only one reader sees": ("`\n-|-\n`@c`||\n-|-", "`\n-|-\n`@·c`||\n\\-|-"),
     "a table whose head looks like a rule": ("a|`\n-|\n-|\n`@c`", "a|`\n-|\n\\-|\n`@·c`"),
+    "a table whose head begins an HTML block": ("<div>|\n-|\n`@c`", "&lt;div>|\n-|\n`@c`"),
     "a cell beyond the head of a table": ("a|\n-|\n|\n-|@b", "a|\n-|\n|\n-|@·b"),
     "a tag below a definition, behind another blank": ("[1]: /x\n\t\xa0<i onerror>", "\\[1]: /x\n\t\xa0&lt;i onerror>"),
     "a tag as a row of a table begins an HTML block": ("a | b\n-|-\n</pre>\n| <?x", "a | b\n-|-\n&lt;/pre>\n| &lt;?x"),
@@ -233,6 +239,10 @@ HOSTILE = {
     "a link that only one reader sees": (
         "https://x.test/` [a](javascript:x)`",
         "https://x.test/` [a\\](javascript:x)`",
+    ),
+    "a link with brackets shows another host": (
+        "//[https://github.com[]](https://x.test)",
+        "//\\[https://github.com[]](https://x.test)",
     ),
     "a link that only one reader sees lies": (
         "https://x.test/` [https://github.com](https://x.test)`",

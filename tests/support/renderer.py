@@ -110,6 +110,7 @@ class Judge(HTMLParser):
         shown = SHOWN_HOST.search(label)
         if shown and not label.startswith("www.") and unquote(address) != label:
             host = unquote(urlsplit(address).netloc if re.match("(?:https?|ftp)://", address.lower()) else "").lower()
+            host = host.partition(":")[0]
             if host and not host.startswith(shown[1].lower().rstrip(".,:;!'\")")):
                 self.complaints.append(f"link to {address} shown as {label!r}")
 

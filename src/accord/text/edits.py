@@ -42,7 +42,11 @@ _LINK_END = re.compile(r"</a", re.IGNORECASE)
 _LONGEST_LABEL = 2000
 _MARKER_LABEL = re.compile(r"[\s\\]*accord\b", re.IGNORECASE)
 _MARKER_LINE = re.compile(r"^[ \t]*(\[)(?=[\s\\]*accord\b[^\]\n]*\]:)", re.IGNORECASE | re.MULTILINE)
-_LINK_ADDRESS = re.compile(r"\]\([ \t\n]*+<?([^()\s<>]*+)[^()]*+\)")
+_LINK_ADDRESS = re.compile(r"\]\([ \t\n]*+<?([^()\s<>]*+)(?:[^()]++|\([^()]*+\))*+\)")
+_BLOCK_TAG = re.compile(
+    r"</?(?:blockquote|caption|dd|details|div|dl|dt|h[1-6]|hr|li|ol|p|summary|table|tbody|td|tfoot|th|thead|tr|ul)\b",
+    re.IGNORECASE,
+)
 _MAY_LINK = re.compile(r"(?<!\\)\](?=\([ \t\n]*<?([^\s<>)]{0,2000})|\[)")
 _OPENING = re.compile(r"(?<!\\)\[")
 _LIKE_DEFINITION = re.compile(r"\s*(?=\[(?:[^\[\]\\]|\\.){1,1000}\]:\s*\S)", re.DOTALL)
@@ -211,6 +215,8 @@ def _may_begin_block(page: ParsedMarkdown, prose: Prose, span: InlineSpan) -> bo
     It does so in a table, and on a line that goes on with a paragraph of a quote or list without its marks.
     """
     start = prose.source(span.start)
+    if prose.is_cell and _BLOCK_TAG.match(prose.content, span.start):
+        return not _before_on_line(page.text, start).strip(" \t>")
     line = page.lines[bisect_right(page.lines, start, key=itemgetter(0)) - 1]
     if page.text[line[0] : line[1]].strip(" \t>") != prose.content[span.start : span.end].strip(" \t>"):
         return False

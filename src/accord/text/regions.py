@@ -26,6 +26,9 @@ LONGEST_PROSE = 65_536
 LONGEST_TEXT = 4 * LONGEST_PROSE
 """Characters of a text that is looked into: enough for one that is posted as a body and follow-up comments."""
 
+MOST_PARTS = 8_192
+"""Paragraphs, cells, tags, links and spans of code that are looked into, or one in 12 characters of a longer text."""
+
 _LINE = re.compile(r"[^\r\n]*(\r\n?|\n|\Z)")
 _FOOTNOTE_LABEL = re.compile(r"\[(\^[^\]\s]+)\]:")
 _NOTE_AS_DEFINITION = re.compile(r"\[(\^[^\]\s]+)\]:[\s>]*<?([^\s>]*)")
@@ -126,6 +129,8 @@ def parse_markdown(text: str) -> ParsedMarkdown:
         page.notes = frozenset(note.label for note in page.footnotes)
         _read_blocks(page, tokens, env)
         page.false_rules += _false_rules(page, tokens)
+        parts = len(page.prose) + sum(len(prose.spans) for prose in page.prose)
+        page.is_readable = page.is_readable and parts <= max(MOST_PARTS, len(text) // 12)
     return page
 
 

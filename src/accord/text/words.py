@@ -90,8 +90,8 @@ _REFERENCE = (
     rf"(?:#{_JOINED}[0-9]|{_JOINED.join('GH-')}{_JOINED}[0-9]"
     rf"|[\w.{_MARKUP}-]{{0,100}}/[\w.{_MARKUP}-]{{1,100}}#{_JOINED}[0-9]|{_ISSUE_PATH})"
 )
-_BEFORE = rf"[\s:(<\"'\\|{_MARKUP}]"
-_TO_ISSUE = rf"{_BEFORE}*?\[[^{CODE}]{{0,200}}?{ISSUE_LINK}"
+_BEFORE = rf"[\s:(<>+\-\"'\\|{_MARKUP}]"
+_TO_ISSUE = rf"{_BEFORE}*?\[(?s:.){{0,200}}?{ISSUE_LINK}"
 _CLOSING = re.compile(rf"{_KEYWORD}(?=(?:{_BEFORE}++{_REFERENCE}|#[0-9]|{_TO_ISSUE}))", re.IGNORECASE)
 _ISSUE_ADDRESS = re.compile(_ISSUE_PATH, re.IGNORECASE)
 _MENTION = re.compile(rf"@(?={_JOINED}[A-Za-z0-9])")
@@ -278,6 +278,7 @@ _ACTIVE = re.compile(
     r"|\]:"  # definitions, footnotes, markers
     r"|!\["  # images
     r"|^[ >-]*[|:]"  # tables
+    r"|\[[^\[\]]*+[.:][^\[\]]*+\[|\][^\[\]()]*+\]\("  # brackets in labels that may show another host
     r"|\]\((?!(?:https?://)?[A-Za-z0-9_./#?%=+,;~-]*\))"  # links, except the plainest
     r"|(?:://|www\.)[^\s/?#<]{0,300}[^\x00-\x7f]"  # hosts that may pass for others
     r"|\[(?=[^\[\]]*+\]\()[^\[\].:]*+[.:]"  # links that may show another host
