@@ -101,7 +101,7 @@ def test_an_agent_in_a_container_reaches_nothing_but_its_work_tree(
         "poisoned": reached(left)["poisoned"],
         "sockets": [],
         "sudo": False,
-        "capabilities": [],
+        "capabilities": ["80000000"] * 3 if os.geteuid() == 0 else [],  # CAP_SETFCAP
         "groups": [],
         "killed": [],
     }
@@ -304,16 +304,14 @@ def test_an_agent_loses_docker_groups_and_capabilities(shared_folder: Path, way:
         "scratch": str(scratch),
         "proxy": "",
     }
-    plan_file = scratch / "plan"
-    plan_file.write_text(json.dumps(plan))
-    plan_file.chmod(0o644)
+    data = json.dumps(plan)
     (scratch / "confine.py").write_text(Path(confine.__file__).read_text())
     looks = [python, "-c", LOOKS, str(shared_folder / "docker.sock")]
-    command = looks if way == "before" else [python, "-I", "-S", str(scratch / "confine.py"), str(plan_file), *looks]
+    command = looks if way == "before" else [python, "-I", "-S", str(scratch / "confine.py"), str(len(data)), *looks]
     user = {"user": NOBODY, "group": NOBODY, "extra_groups": [NOBODY - 1]}
     if way.startswith("root"):
         user = {"user": 0, "group": 0, "extra_groups": [NOBODY - 1]}
-    done = subprocess.run(command, capture_output=True, text=True, check=False, cwd="/", **user)  # type: ignore[call-overload]
+    done = subprocess.run(command, input=data, capture_output=True, text=True, check=False, cwd="/", **user)  # type: ignore[call-overload]
     for path in scratch.iterdir():
         path.unlink()
     scratch.rmdir()
@@ -350,7 +348,7 @@ def test_no_other_process_of_the_user_reads_accord(bench: Bench) -> None:
 
 @pytest.fixture
 def no_way(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(Confinement, "problem", lambda _: "unshare: Operation not permitted")
+    monkeypatch.setattr(Confinement, "trial", lambda _: ("unshare: Operation not permitted", []))
     monkeypatch.setattr(os, "geteuid", lambda: 1000)
 
 
@@ -370,6 +368,36 @@ def test_an_agent_that_keeps_sudo_is_not_isolated(bench: Bench) -> None:
     left = bench.script_of_mine("print('ran')", {"isolation": "container", "safety_strategy": strategies}, {})
     assert left.text("stdout.log") == ""
     assert "keeps sudo" in left.record["error"]["detail"]
+
+
+CANNOT_MOUNT = "import ctypes, os, sys; [ctypes.CDLL(None).prctl(24, 21, 0, 0, 0)]; os.execv(sys.argv[1], sys.argv[1:])"
+"""Starts a program without CAP_SYS_ADMIN, as in a container job."""
+
+
+def test_a_socket_that_cannot_be_hidden_is_found_by_the_trial(shared_folder: Path) -> None:
+    docker = str(shared_folder / "docker.sock")
+    assert Confinement((), [docker]).trial() == ("", [])
+    assert Confinement((sys.executable, "-c", CANNOT_MOUNT), [docker]).trial() == ("", [docker])
+
+
+def test_the_warning_names_the_sockets_that_stay(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    container = container_for({}, tmp_path, [], [], proxy=None)
+    monkeypatch.setattr(os, "geteuid", lambda: 0)
+    trials = {True: ("no namespaces", []), False: ("", ["/run/docker.sock"])}
+    monkeypatch.setattr(Confinement, "trial", lambda self: trials[self.container is not None])
+    confinement, warning = choose_confinement(container, {"GITHUB_ACTIONS": "true"}, is_required=False)
+    assert confinement.container is None
+    assert warning == f"{NOT_ISOLATED} The reason: no namespaces It also reached /run/docker.sock."
+
+
+@pytest.mark.parametrize("isolation", ["none", "container"])
+def test_a_program_of_an_unknown_format_is_not_started(bench: Bench, isolation: str) -> None:
+    (bench.work / "agent").write_bytes(bytes(8))
+    (bench.work / "agent").chmod(0o755)
+    registry = bench.registry({"agents": {"mine": {"command": ["./agent"], "isolation": isolation}}})
+    left = bench.run("--agent", "mine", "--prompt-file", "prompt.md", "--registry", registry)
+    assert (left.record["exit_code"], left.record["error"]["kind"]) == (None, "not-started")
+    assert "Exec format error" in left.record["error"]["detail"]
 
 
 def test_sockets_of_root_are_found(shared_folder: Path) -> None:

@@ -171,3 +171,12 @@ def test_an_agent_gets_its_schema_and_an_unchanged_tree_has_an_empty_patch(bench
     assert (left.outputs["exit-code"], words(left)) == ("0", ("", "", ""))
     assert (left.folder / "changes.patch").read_bytes() == b""
     assert json.loads(left.outputs["result-json"]) == {"verdict_of_the_test": "good"}
+
+
+@pytest.mark.skipif(os.geteuid() != 0, reason="root without capabilities is the hard case")
+@pytest.mark.parametrize("name", ["codex"], indirect=True)
+def test_an_agents_own_sandbox_works_in_the_container(bench: Bench, name: str) -> None:
+    answers = (CLIS[name].change, Says("I added new.txt."))
+    left, _ = run(bench, name, *answers, more=("--sandbox-mode", "workspace-write"))
+    assert left.record["warnings"] == []
+    assert "+new\n" in left.text("changes.patch")

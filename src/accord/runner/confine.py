@@ -28,12 +28,18 @@ from typing import Any, NoReturn
 PROXY = "127.0.0.1:3128"
 """Where a container without other network reaches the proxy."""
 
+NOT_STARTED = 126
+"""The exit code if the program did not start; then a line that begins with CANNOT_START says why."""
+
+CANNOT_START = "accord: cannot start "
+
 _NEWNS, _NEWUSER, _NEWPID, _NEWIPC, _NEWNET = 0x20000, 0x10000000, 0x20000000, 0x8000000, 0x40000000
 _MS_RDONLY, _MS_NOSUID, _MS_NODEV, _MS_NOEXEC, _MS_REC, _MS_PRIVATE = 1, 2, 4, 8, 0x4000, 0x40000
 _AT_FDCWD, _AT_EMPTY_PATH, _AT_RECURSIVE, _OPEN_TREE_CLONE = -100, 0x1000, 0x8000, 1
 _OPEN_TREE, _MOVE_MOUNT, _MOUNT_SETATTR = 428, 429, 442  # the same on x86-64 and arm64
 _PR_SET_PDEATHSIG, _PR_SET_DUMPABLE, _PR_CAPBSET_DROP, _PR_SET_NO_NEW_PRIVS, _PR_CAP_AMBIENT = 1, 4, 24, 38, 47
 _SIOCSIFFLAGS, _IFF_UP = 0x8914, 1
+_CAPABILITIES, _SETFCAP = struct.pack("Ii", 0x20080522, 0), 31
 _DEVICES = ("null", "zero", "full", "random", "urandom", "tty")
 _ROOTS_OWN = ("/proc/sys", "/proc/sysrq-trigger", "/proc/irq", "/proc/bus")
 """Files by which uid 0 changes the whole machine even without capabilities."""
@@ -89,6 +95,12 @@ def _hide(place: str) -> None:
         _mount("tmpfs", place, options="mode=0755")
     elif os.path.lexists(place):
         _put(_clone("/dev/null"), place)
+
+
+def _mask(plan: dict[str, Any]) -> None:
+    for place in plan["masked"]:
+        with suppress(OSError):  # such as a socket that is gone; the trial finds those that stay
+            _hide(place)
 
 
 def _build(plan: dict[str, Any]) -> None:
@@ -162,16 +174,24 @@ def _unshare(plan: dict[str, Any]) -> None:
 
 
 def _drop(plan: dict[str, Any]) -> None:
-    """Give up groups, capabilities, and every way to new ones."""
+    """Give up groups, capabilities, and every way to new ones.
+
+    Root keeps CAP_SETFCAP: without it, Linux lets root map no uid into a user namespace, such as that of an agent's own
+    sandbox. What it allows, capabilities of files, is no more than root's setuid programs.
+    """
+    user, group = plan["user"]
+    held = ctypes.create_string_buffer(24)
+    _LIBC.capget(_CAPABILITIES, held)
+    kept = 1 << _SETFCAP & struct.unpack("6I", held)[1] if user == 0 else 0
     for capability in range(64):
-        _LIBC.prctl(_PR_CAPBSET_DROP, capability, 0, 0, 0)
+        if not kept >> capability & 1:
+            _LIBC.prctl(_PR_CAPBSET_DROP, capability, 0, 0, 0)
     _LIBC.prctl(_PR_CAP_AMBIENT, 4, 0, 0, 0)
     with suppress(PermissionError):  # in a user namespace, and without root
         os.setgroups([])
-    user, group = plan["user"]
     os.setresgid(group, group, group)
     os.setresuid(user, user, user)
-    _LIBC.capset(struct.pack("Ii", 0x20080522, 0), bytes(24))
+    _checked(_LIBC.capset(_CAPABILITIES, struct.pack("6I", kept, kept, 0, 0, 0, 0)), "capabilities")
     _LIBC.prctl(_PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0)
 
 
@@ -184,7 +204,13 @@ def _execute(plan: dict[str, Any], words: list[str]) -> NoReturn:
         os.chdir(plan["directory"])
         os.execve(words[0], words, plan["environment"])  # noqa: S606
     except OSError as error:
-        sys.exit(f"{words[0]}: {error.strerror}")
+        _fail(words, error)
+
+
+def _fail(words: list[str], error: OSError) -> NoReturn:
+    reason = f"{error.filename}: {error.strerror}" if error.filename else error.strerror
+    os.write(2, os.fsencode(f"{CANNOT_START}{words[0]}: {reason}\n"))
+    os._exit(NOT_STARTED)
 
 
 def _connect_proxy(plan: dict[str, Any]) -> None:
@@ -232,8 +258,7 @@ def _run(plan: dict[str, Any], words: list[str]) -> NoReturn:
         if plan["masked"]:
             with suppress(OSError):  # without mounts, the rest is given up all the same
                 _unshare(plan)
-                for place in plan["masked"]:
-                    _hide(place)
+                _mask(plan)
         _execute(plan, words)
     _unshare(plan)
     _LIBC.prctl(_PR_SET_PDEATHSIG, signal.SIGKILL, 0, 0, 0)
@@ -243,8 +268,7 @@ def _run(plan: dict[str, Any], words: list[str]) -> NoReturn:
         _wait_for(inside)
     _LIBC.prctl(_PR_SET_PDEATHSIG, signal.SIGKILL, 0, 0, 0)
     _build(plan)
-    for place in plan["masked"]:
-        _hide(place)
+    _mask(plan)
     if plan["proxy"]:
         _connect_proxy(plan)
     agent = os.fork()
@@ -253,16 +277,30 @@ def _run(plan: dict[str, Any], words: list[str]) -> NoReturn:
     _wait_for(agent)
 
 
+def _read_plan(size: int) -> dict[str, Any]:
+    """Read the plan from the input, and make what follows it the whole input of the program.
+
+    The environment is in the plan: in a file with a name, its secrets could stay on the disk.
+    """
+    data = b""
+    while len(data) < size and (part := os.read(0, size - len(data))):
+        data += part
+    rest = _checked(_LIBC.memfd_create(b"input", 1), "input")
+    while part := os.read(0, 64 * 1024):
+        os.write(rest, part)
+    os.lseek(rest, 0, os.SEEK_SET)
+    os.dup2(rest, 0)
+    plan: dict[str, Any] = json.loads(data)
+    return plan
+
+
 def main() -> None:
-    """Run ``FILE PROGRAM ...``: FILE is the plan as JSON, and is deleted, because the environment is in it."""
-    plan_file, *words = sys.argv[1:]
-    plan = json.loads(Path(plan_file).read_bytes())
-    os.unlink(plan_file)
+    """Run ``SIZE PROGRAM ...``: the input begins with the plan as JSON, of SIZE bytes."""
+    size, *words = sys.argv[1:]
     try:
-        _run(plan, words)
+        _run(_read_plan(int(size)), words)
     except OSError as error:
-        os.write(2, f"{error.filename or words[0]}: {error.strerror}\n".encode())
-        os._exit(126)
+        _fail(words, error)
 
 
 if __name__ == "__main__":

@@ -8,11 +8,10 @@ import shutil
 import stat
 import subprocess
 import sys
-import tempfile
 from contextlib import suppress
 from dataclasses import asdict, dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from accord.runner import confine
 from accord.runner.models import AgentNotStarted
@@ -35,6 +34,8 @@ _RUNNERS = (".credentials", ".credentials_rsaparams", ".runner", ".env")
 """Files beside a runner's program: its keys and settings."""
 
 _CACHES = ("RUNNER_TOOL_CACHE", "AGENT_TOOLSDIRECTORY", "CARGO_HOME", "RUSTUP_HOME")
+
+_LIST_SOCKETS = 'for path; do if [ -S "$path" ] && [ -w "$path" ]; then echo "$path"; fi; done'
 
 NOT_ISOLATED = "The agent was not isolated: it could read and change everything that its user can."
 
@@ -59,11 +60,11 @@ class Confinement:
     masked: Sequence[str] = ()
     container: Container | None = None
 
-    def command(self, words: Sequence[str], directory: Path, environment: Mapping[str, str]) -> list[str]:
-        """Return the command that starts a program; a file that it deletes has the environment."""
+    def command(self, words: Sequence[str], directory: Path, environment: Mapping[str, str]) -> tuple[list[str], bytes]:
+        """Return the command that starts a program, and what comes before the program's own input."""
         umask = os.umask(0o077)
         os.umask(umask)
-        plan: dict[str, Any] = {
+        plan = {
             "user": [os.getuid(), os.getgid()],
             "umask": umask,
             "directory": str(directory),
@@ -72,22 +73,20 @@ class Confinement:
             "is_isolated": self.container is not None,
             **(asdict(self.container) if self.container else {}),
         }
-        handle, path = tempfile.mkstemp(prefix="accord-plan-")
-        with os.fdopen(handle, "w") as file:
-            json.dump(plan, file)
-        return [*self.via, sys.executable, "-I", "-S", confine.__file__, path, *words]
+        data = json.dumps(plan).encode()
+        return [*self.via, sys.executable, "-I", "-S", confine.__file__, str(len(data)), *words], data
 
-    def problem(self) -> str:
-        """Return why no program can be started this way; empty if one can."""
-        words = self.command([shutil.which("true") or "true"], Path("/"), {})
+    def trial(self) -> tuple[str, list[str]]:
+        """Return why no program can be started this way, empty if one can; and the masked sockets that it reaches."""
+        words, data = self.command(["/bin/sh", "-c", _LIST_SOCKETS, "sh", *self.masked], Path("/"), {})
         try:
-            tried = subprocess.run(words, stdin=subprocess.DEVNULL, capture_output=True, timeout=_PROBE_SECONDS)  # noqa: S603
+            tried = subprocess.run(words, input=data, capture_output=True, timeout=_PROBE_SECONDS)  # noqa: S603
         except (OSError, subprocess.TimeoutExpired) as error:
-            return str(error)
-        finally:
-            Path(words[-2]).unlink(missing_ok=True)
-        said = tried.stderr.decode(errors="replace").strip().splitlines() or [f"exit code {tried.returncode}"]
-        return said[-1] if tried.returncode else ""
+            return str(error), []
+        if tried.returncode:
+            said = tried.stderr.decode(errors="replace").strip().splitlines() or [f"exit code {tried.returncode}"]
+            return said[-1].removeprefix(confine.CANNOT_START), []
+        return "", tried.stdout.decode(errors="replace").splitlines()
 
 
 WITHOUT_CONTAINER = Confinement()
@@ -124,7 +123,9 @@ def choose_confinement(
         problem = "only Linux has namespaces"
         for via in [*with_sudo, ()] if sys.platform == "linux" else ():
             found = Confinement(via, others, container)
-            if not (problem := found.problem()):
+            problem, reached = found.trial()
+            problem = problem or (f"it still reached {_some(reached)}" if reached else "")
+            if not problem:
                 return found, ""
         if is_required:
             message = f"This machine cannot isolate the agent, neither with sudo nor with user namespaces: {problem}"
@@ -133,11 +134,18 @@ def choose_confinement(
         warning = f"{NOT_ISOLATED} The reason: {problem}"
     for via in with_sudo if user else [()]:
         found = Confinement(via, masked)
-        if not found.problem():
-            return found, warning
-    if warning and masked:
-        warning = f"{warning} It also reached {', '.join(masked[:5])}."
-    return WITHOUT_CONTAINER, warning
+        problem, reached = found.trial()
+        if not problem:
+            return found, _with_sockets(warning, reached)
+    return WITHOUT_CONTAINER, _with_sockets(warning, masked)
+
+
+def _with_sockets(warning: str, reached: Sequence[str]) -> str:
+    return f"{warning} It also reached {_some(reached)}." if warning and reached else warning
+
+
+def _some(paths: Sequence[str]) -> str:
+    return ", ".join(paths[:5])
 
 
 def reachable_sockets(owners: Collection[int] = (0,)) -> list[str]:

@@ -212,7 +212,7 @@ def _install(
         )
         if end.error and end.error.kind == "cancelled":
             raise AgentNotStarted("cancelled", end.error.detail)
-        if end.exit_code:
+        if end.exit_code != 0:
             tail = " ".join(log.read_text("utf-8", "replace").split())[-_INSTALL_LOG_CHARS:]
             message = f"`npm install {package}` failed with exit code {end.exit_code}: {tail}"
             hint = "Check the version in the registry, and the network."

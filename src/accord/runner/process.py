@@ -17,10 +17,11 @@ import time
 from collections.abc import Callable
 from contextlib import contextmanager
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, BinaryIO
 
 from accord.files.store import DISK_FULL
 from accord.runner.capped import OUTPUT_MIB, CappedLog
+from accord.runner.confine import CANNOT_START, NOT_STARTED
 from accord.runner.guard import Termination, adopting_orphans, watchdog
 from accord.runner.isolation import WITHOUT_CONTAINER
 from accord.runner.models import InternalError
@@ -130,12 +131,7 @@ def run_program(
         watchdog(program.environment) as watch,
         adopting_orphans() as spared,
     ):
-        with tempfile.TemporaryFile() as given:  # a copy, because a program can open its input again to write to it
-            if program.stdin:
-                with program.stdin.open("rb") as source:
-                    shutil.copyfileobj(source, given)
-                given.seek(0)
-            started = _start(program, given.fileno())
+        started = _start(program)
         watch(started)
         limit = program.output_mib * 1024 * 1024
         sinks = [
@@ -149,24 +145,37 @@ def run_program(
             patience = _PATIENCE_SECONDS[error.kind if error else ""]
             error = _terminate(Termination(started, spared, patience), selector, stop, error, sinks)
         code = started.poll()
+        if code == NOT_STARTED and (reason := _reason_not_started(err)):
+            return ProgramEnd(None, InternalError(kind="not-started", detail=reason))
         shortened = tuple(path.name for path, sink in zip((stdout, stderr), sinks, strict=True) if sink.is_shortened)
         replaced = tuple(path.name for path, file in ((stdout, out), (stderr, err)) if restore_if_replaced(path, file))
     return ProgramEnd(None if code is None else code if code >= 0 else 128 - code, error, replaced, shortened)
 
 
-def _start(program: Program, stdin: int) -> subprocess.Popen[bytes]:
-    words = list(program.words)
+def _start(program: Program) -> subprocess.Popen[bytes]:
+    words, before = list(program.words), b""
     if program.confinement and sys.platform == "linux":
-        words = program.confinement.command(words, program.directory, program.environment)
-    return subprocess.Popen(  # noqa: S603 - a list of words, and the program is one of the registry
-        words,
-        cwd=program.directory,
-        env=dict(program.environment),
-        stdin=stdin,
-        stdout=subprocess.PIPE,
-        stderr=subprocess.PIPE,
-        start_new_session=True,
-    )
+        words, before = program.confinement.command(words, program.directory, program.environment)
+    with tempfile.TemporaryFile() as given:  # a copy, because a program can open its input again to write to it
+        given.write(before)
+        if program.stdin:
+            with program.stdin.open("rb") as source:
+                shutil.copyfileobj(source, given)
+        given.seek(0)
+        return subprocess.Popen(  # noqa: S603 - a list of words, and the program is one of the registry
+            words,
+            cwd=program.directory,
+            env=dict(program.environment),
+            stdin=given,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
+            start_new_session=True,
+        )
+
+
+def _reason_not_started(stderr: BinaryIO) -> str:
+    line = os.pread(stderr.fileno(), _SHOWN_CHARS, 0).decode(errors="replace").partition("\n")[0]
+    return f"Cannot start {line.removeprefix(CANNOT_START)}." if line.startswith(CANNOT_START) else ""
 
 
 def _wait_for(
