@@ -71,6 +71,7 @@ BROKEN_PLANS: dict[str, Case] = {
         "/create/0/blockedBy",
     ),
     "close and update": (plan(close=["#5"], update=[update(5)]), "close-and-update", WORK_ITEM),
+    "close twice": (plan(close=["5", "#5"]), "close-repeated", "/close/1"),
     "update twice": (plan(update=[update(5), update(5)]), "update-repeated", WORK_ITEM),
     "long title": (plan(task("a", title="x" * 257)), "title-too-long", "/create/0/title"),
     "empty title": (plan(task("a", title="  ")), "title-empty", "/create/0/title"),

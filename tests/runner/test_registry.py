@@ -73,7 +73,8 @@ MISTAKES = {
     "environment-forbidden": "{command: [x], environment_from: [GITHUB_TOKEN]}",
     "secret-undeclared": "{command: [x], environment_from: [OPENAI_API_KEY]}",
     "path-outside": "{command: [x], home_files: {../.bashrc: ls}}",
-    "agent-key-unknown": "{command: [x], comand: [y]}",
+    "agent-key-misspelled": "{command: [x], isolaton: container}",
+    "agent-key-unknown": "{command: [x], colour: red}",
     "schema": "{command: [x], prompt: telepathy}",
 }
 
@@ -93,12 +94,18 @@ def test_no_entry_can_ask_for_what_steers_the_job(name: str, key: str) -> None:
 @pytest.mark.parametrize(
     ("top", "code"),
     [
-        ("version: 2", "schema"), ("version: '1'", "schema"), ("defualt_agent: codex", "agent-key-unknown"),
+        ("version: 2", "schema"), ("version: '1'", "schema"), ("defualt_agent: codex", "agent-key-misspelled"),
         ("default_agent: unknown", "default-unknown"),
     ],
 )  # fmt: skip
 def test_a_mistake_at_the_top_is_found_on_its_line(top: str, code: str) -> None:
     assert check(f"agents: {{mine: {{command: [x]}}}}\n{top}\n") == [(code, 2)]
+
+
+def test_unknown_keys_are_reported_beside_a_wrong_value() -> None:
+    entry = "{colour: red, netwrk: [a.b], prompt: telepathy}"
+    codes = {code for code, _ in check(f"agents:\n  mine: {entry}\n")}
+    assert codes == {"schema", "agent-key-misspelled", "agent-key-unknown"}
 
 
 @pytest.mark.parametrize(("name", "codes"), [("mine", ["command-missing"]), ("codex", [])])

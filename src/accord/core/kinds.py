@@ -201,6 +201,8 @@ class Kind:
             findings += self.findings(model, role)
         except BrokenContract as broken:
             findings += broken.findings
+            if unknown_keys := getattr(self.model, "unknown_key_findings", None):
+                findings += unknown_keys(document.value)
         return model, with_lines(findings, document.lines) if findings else []
 
 

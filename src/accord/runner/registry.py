@@ -16,11 +16,11 @@ from accord.core.kinds import KINDS, read_shape
 from accord.core.suggest import did_you_mean
 from accord.files.yaml import YamlDocument, read_yaml
 from accord.runner.capped import OUTPUT_MIB
-from accord.runner.registry_rules import registry_findings
+from accord.runner.registry_rules import registry_findings, unknown_keys
 from accord.runner.trusted_files import trusted_files
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Iterator, Mapping
 
     from accord.runner.trusted_files import TrustedFiles
 
@@ -139,6 +139,15 @@ class Registry(BaseModel):
     allowed_hosts: list[Word] = Field([], description="Hosts that images in texts of the loops may come from.")
     break_words: list[Word] = Field([], description="Commands of bots to break in texts of the loops, such as bors r+.")
     agents: dict[str, Agent] = Field(description="The agents by name.")
+
+    @classmethod
+    def unknown_key_findings(cls, value: Any) -> Iterator[Finding]:
+        """Report the unknown keys of a document that need not have the shape."""
+        document = value if isinstance(value, dict) else {}
+        yield from unknown_keys(cls, document)
+        agents = document.get("agents")
+        for name, entry in agents.items() if isinstance(agents, dict) else ():
+            yield from unknown_keys(Agent, entry if isinstance(entry, dict) else (), f"/agents{pointer(name)}")
 
     def agent(self, name: str) -> Agent:
         """Return an enabled agent with a command. Raises WrongUsage with the known names."""

@@ -37,7 +37,7 @@ def registry_findings(registry: Registry) -> list[Finding]:
         message = f"Unknown default agent `{short_name(registry.default_agent)}`."
         hint = _one_of(registry.default_agent, registry.agents)
         found.append(Finding("default-unknown", message, "/default_agent", hint=hint))
-    found += _unknown_keys(registry)
+    found += unknown_keys(type(registry), registry.model_extra or ())
     for name, agent in registry.agents.items():
         place = f"/agents{pointer(name)}"
         found += [replace(finding, path=place + finding.path) for finding in _agent_findings(agent)]
@@ -50,7 +50,7 @@ def _one_of(word: str, known: Iterable[str]) -> str:
 
 
 def _agent_findings(agent: Agent) -> Iterator[Finding]:
-    yield from _unknown_keys(agent)
+    yield from unknown_keys(type(agent), agent.model_extra or ())
     if not agent.command and not agent.runner_workflow:
         message = "The agent has no command."
         hint = "Add `command` with the words that start it."
@@ -67,11 +67,14 @@ def _agent_findings(agent: Agent) -> Iterator[Finding]:
             yield Finding("pattern-invalid", error.message, pointer("state_files", i), hint=error.hint)
 
 
-def _unknown_keys(part: Registry | Agent) -> Iterator[Finding]:
-    for key in part.model_extra or {}:
-        hint = did_you_mean(key, type(part).model_fields)
-        message = f"Unknown key `{short_name(key)}`; accord ignores it."
-        yield warning("agent-key-unknown", message, pointer(key), hint=hint)
+def unknown_keys(model: type[Registry | Agent], keys: Iterable[object], place: str = "") -> Iterator[Finding]:
+    """Report the keys that a model does not know: those near a known one as errors, as it would have no effect."""
+    for key in (key for key in keys if isinstance(key, str) and key not in model.model_fields):
+        path = place + pointer(key)
+        if hint := did_you_mean(key, model.model_fields):
+            yield Finding("agent-key-misspelled", f"Unknown key `{short_name(key)}`.", path, hint=hint)
+        else:
+            yield warning("agent-key-unknown", f"Unknown key `{short_name(key)}`; accord ignores it.", path)
 
 
 def _command_findings(agent: Agent) -> Iterator[Finding]:

@@ -231,6 +231,8 @@ def _check_changes(result: PlannerResult) -> Iterator[Finding]:
         number = item_number(reference)
         if number is None:
             yield _not_a_number(reference, pointer("close", i))
+        elif number in closed:
+            yield Finding("close-repeated", f"#{number} is closed twice.", pointer("close", i), hint="Keep one entry.")
         else:
             closed.add(number)
     times = Counter(item_number(update.work_item_id) for update in result.update)
