@@ -28,7 +28,7 @@ from accord.runner.isolation import (
     reachable_sockets,
 )
 from accord.runner.models import AgentNotStarted
-from accord.runner.proxy import allowing, is_allowed
+from accord.runner.proxy import is_allowed, serve_proxy, through_proxy, upstream_of
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -180,13 +180,15 @@ print(json.dumps({"allowed": ask(allowed), "other": ask(other), "directly": is_o
 
 def test_an_agent_reaches_the_hosts_of_its_network_and_no_other(bench: Bench, own_server: str) -> None:
     (bench.top / "agent.py").write_text(CONNECTS)
+    temporary = bench.top / ("long-" * 20)  # longer than the address of a socket
+    temporary.mkdir()
     entry = {"command": ["{command}"], "network": [own_server]}
     other = f"localhost:{int(own_server.split(':')[1]) + 1}"
     command = f"{sys.executable} {bench.top / 'agent.py'} {own_server} {other}"
     registry = bench.registry({"agents": {"mine": entry}})
     left = bench.run(
         *("--agent", "mine", "--command", command, "--prompt-file", "prompt.md", "--registry", registry),
-        job={"HTTPS_PROXY": ""},
+        job={"HTTPS_PROXY": "", "RUNNER_TEMP": str(temporary)},
     )
     answers = json.loads(left.text("stdout.log"))
     assert answers["allowed"][0] == "HTTP/1.1 200 Connected"
@@ -204,16 +206,22 @@ def test_the_jobs_own_proxy_is_used_with_its_password(tmp_path: Path) -> None:
             connection, _ = upstream.accept()
             with connection:
                 asked.append(connection.recv(1000).decode())
-                connection.sendall(b"HTTP/1.1 200 Yes\r\n\r\n" + connection.recv(100))
+                connection.sendall(b"HTTP/1.1 200 Yes\r\n\r\n")
+                connection.sendall(connection.recv(100))
 
         thread = threading.Thread(target=serve)
         thread.start()
         job = {"HTTPS_PROXY": f"http://me:p%40ss@127.0.0.1:{upstream.getsockname()[1]}"}
-        with allowing(["api.example.com"], tmp_path / "proxy", job) as refused, socket.socket(socket.AF_UNIX) as agent:
+        with (
+            serve_proxy(["api.example.com"], tmp_path / "proxy", job) as refused,
+            socket.socket(socket.AF_UNIX) as agent,
+        ):
             agent.settimeout(20)
             agent.connect(str(tmp_path / "proxy"))
-            agent.sendall(b"CONNECT api.example.com:443 HTTP/1.1\r\nHost: api.example.com:443\r\n\r\nhello")
-            answer = b"".join(iter(lambda: agent.recv(100), b""))
+            agent.sendall(b"CONNECT api.example.com:443 HTTP/1.1\r\nHost: api.example.com:443\r\n\r\n")
+            answer = agent.recv(100)
+            agent.sendall(b"hello")
+            answer += b"".join(iter(lambda: agent.recv(100), b""))
         thread.join()
     assert answer == b"HTTP/1.1 200 Yes\r\n\r\nhello"
     assert asked[0].splitlines() == [
@@ -222,7 +230,68 @@ def test_the_jobs_own_proxy_is_used_with_its_password(tmp_path: Path) -> None:
         "Proxy-Authorization: Basic bWU6cEBzcw==",
         "",
     ]
-    assert refused == {}
+    assert refused == []
+
+
+@pytest.mark.parametrize("no_proxy", ["localhost", "*", "example.com, .localhost,localhost"])
+def test_the_jobs_own_proxy_is_not_used_for_its_exceptions(tmp_path: Path, own_server: str, no_proxy: str) -> None:
+    job = {"HTTPS_PROXY": "http://127.0.0.1:1", "NO_PROXY": no_proxy}
+    with serve_proxy([own_server], tmp_path / "proxy", job), socket.socket(socket.AF_UNIX) as agent:
+        agent.connect(str(tmp_path / "proxy"))
+        agent.sendall(f"CONNECT {own_server} HTTP/1.1\r\n\r\n".encode())
+        assert b"".join(iter(lambda: agent.recv(100), b"")).endswith(b"reached")
+
+
+@pytest.mark.parametrize(
+    ("job", "host", "port"),
+    [
+        ({"HTTPS_PROXY": "proxy:3128"}, "proxy", 3128),
+        ({"https_proxy": "me:secret@proxy:3128"}, "proxy", 3128),
+        ({"ALL_PROXY": "http://proxy/"}, "proxy", None),
+        ({"HTTPS_PROXY": "", "all_proxy": "http://[::1]:3128"}, "::1", 3128),
+    ],
+)
+def test_the_jobs_own_proxy_is_found(job: dict[str, str], host: str, port: int | None) -> None:
+    found = upstream_of(job)
+    assert found is not None
+    assert (found.hostname, found.port) == (host, port)
+
+
+@pytest.mark.parametrize("address", ["https://me:secret@proxy", "socks5://proxy:1080", "http://proxy:none", "http://"])
+def test_other_kinds_of_proxies_are_refused(address: str) -> None:
+    with pytest.raises(AgentNotStarted, match="ALL_PROXY") as failed:
+        upstream_of({"ALL_PROXY": address})
+    assert "secret" not in str(failed.value.error.detail)
+
+
+def test_a_program_behind_the_proxy_does_not_see_the_jobs_own() -> None:
+    environment = through_proxy({"ALL_PROXY": "http://me:secret@proxy", "Https_Proxy": "http://me:secret@proxy"})
+    assert "secret" not in str(environment)
+    assert environment["HTTPS_PROXY"] == f"http://{confine.PROXY}"
+
+
+@pytest.mark.parametrize(
+    ("entry", "back"),
+    [
+        ("temp/venv/bin", ["temp/venv"]),
+        ("temp/tools", ["temp/tools"]),
+        ("temp/bin", ["temp/bin"]),
+        ("temp", []),
+        ("home/.claude/local", ["home/.claude/local"]),
+        ("home/bin", []),
+    ],
+)
+def test_programs_on_the_path_stay_readable_with_their_prefix(tmp_path: Path, entry: str, back: list[str]) -> None:
+    (tmp_path / entry).mkdir(parents=True)
+    for name in ("private", "temp", "home/.claude", "home/.codex"):
+        (tmp_path / name).mkdir(parents=True, exist_ok=True)
+    (tmp_path / "home/.codex/auth.json").touch()
+    folders = {name: str(tmp_path / folder) for name, folder in (("HOME", "home"), ("RUNNER_TEMP", "temp"))}
+    job = {**folders, "PATH": f"/usr/bin:{tmp_path / entry}"}
+    container = container_for(job, tmp_path / "private", [], [], proxy=None)
+    assert list(container.readable) == [str(tmp_path / name) for name in back]
+    hidden = {str(tmp_path / name) for name in ("temp", "home/.claude", "home/.codex/auth.json")}
+    assert hidden <= set(container.hidden)
 
 
 @pytest.mark.parametrize(

@@ -223,11 +223,13 @@ def _connect_proxy(plan: dict[str, Any]) -> None:
         listener.close()
         return
     _drop(plan)
+    folder, name = os.path.split(plan["proxy"])
+    os.chdir(folder)  # a socket's address has at most 107 bytes
     while True:
         inner, _ = listener.accept()
         outer = socket.socket(socket.AF_UNIX)
         try:
-            outer.connect(plan["proxy"])
+            outer.connect(name)
         except OSError:
             inner.close()
             continue

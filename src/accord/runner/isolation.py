@@ -27,6 +27,8 @@ _SUDO = ("sudo", "-n", "--")
 _CREDENTIALS = (
     *(".ssh", ".docker", ".aws", ".azure", ".kube", ".gnupg", ".netrc", ".git-credentials", ".npmrc", ".pypirc"),
     *(".gitconfig", ".config/gh", ".config/gcloud", ".config/git", ".cargo/credentials.toml", ".bash_history"),
+    *(".claude", ".claude.json", ".gemini", ".codex/auth.json", ".codex/config.toml", ".codex/sessions"),
+    *(".codex/history.jsonl", ".m2/settings.xml", ".gradle", ".vault-token", ".local/share/keyrings"),
 )
 """Files and folders below HOME that a container hides."""
 
@@ -178,8 +180,10 @@ def container_for(
     back = list(readable)
     if temporary:
         hidden += [temporary, *(temporary.parents[1] / name for name in _RUNNERS if len(temporary.parents) > 1)]
-        on_path = (Path(entry).resolve() for entry in job.get("PATH", "").split(":") if entry.startswith("/"))
-        back += [folder for folder in on_path if folder.is_relative_to(temporary)]
+    for folder in (Path(entry).resolve() for entry in job.get("PATH", "").split(":") if entry.startswith("/")):
+        places = [place.resolve() for place in hidden if place.resolve() in folder.parents]
+        is_prefix = folder.name in ("bin", "sbin") and folder.parent not in places
+        back += [folder.parent if is_prefix else folder] if places else []
     caches = ["/tmp", "/var/tmp", "/usr/local", "/opt", *(job.get(name, "") for name in _CACHES)]  # noqa: S108
     return Container(
         scratch=str(scratch),

@@ -1,16 +1,20 @@
-"""The only way out of a container without other network: a proxy that connects to the allowed hosts."""
+"""A proxy for a container without other network. It connects to the allowed hosts only."""
 
 from __future__ import annotations
 
+import os
 import socket
 import socketserver
+import sys
 import threading
 from base64 import b64encode
 from contextlib import contextmanager, suppress
 from typing import TYPE_CHECKING
-from urllib.parse import unquote, urlsplit
+from urllib.parse import SplitResult, unquote, urlsplit
+from urllib.request import proxy_bypass_environment  # type: ignore[attr-defined]
 
 from accord.runner.confine import PROXY, relay
+from accord.runner.models import AgentNotStarted
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
@@ -20,7 +24,7 @@ _HEAD_BYTES = 16 * 1024
 _SECONDS = 30
 _MOST_NAMES = 20
 
-PROXY_VARIABLES = {
+_VARIABLES = {
     **dict.fromkeys(("HTTP_PROXY", "HTTPS_PROXY", "http_proxy", "https_proxy"), f"http://{PROXY}"),
     **dict.fromkeys(("NO_PROXY", "no_proxy"), "localhost,127.0.0.1,::1"),
     "NODE_USE_ENV_PROXY": "1",
@@ -28,21 +32,46 @@ PROXY_VARIABLES = {
 """The variables by which programs find it."""
 
 
+def through_proxy(environment: Mapping[str, str]) -> dict[str, str]:
+    """Return the environment of a program that uses it, without the job's own proxies, which can have a password."""
+    return {name: value for name, value in environment.items() if not name.lower().endswith("_proxy")} | _VARIABLES
+
+
+def upstream_of(job: Mapping[str, str]) -> SplitResult | None:
+    """Return the job's own proxy for HTTPS, if it has one. Raises AgentNotStarted if it is not an HTTP proxy."""
+    names = ("HTTPS_PROXY", "https_proxy", "ALL_PROXY", "all_proxy")
+    name = next((name for name in names if job.get(name)), "")
+    if not name:
+        return None
+    address = urlsplit(job[name] if "://" in job[name] else f"http://{job[name]}")
+    with suppress(ValueError):  # of a port that is not a number
+        if address.scheme == "http" and address.hostname and address.port != 0:
+            return address
+    message = f"The proxy of {name} cannot be used together with `network`."
+    hint = f"Set {name} to an address such as `http://proxy.example.com:3128`, or remove `network`."
+    raise AgentNotStarted("not-started", message, hint=hint)
+
+
 class _Proxy(socketserver.ThreadingUnixStreamServer):
     daemon_threads = True
     block_on_close = False
 
-    def __init__(self, path: Path, allowed: Sequence[str], upstream: str) -> None:
-        super().__init__(str(path), _Connection)
+    def __init__(self, path: Path, allowed: Sequence[str], job: Mapping[str, str]) -> None:
         self.allowed = allowed
-        self.upstream = urlsplit(upstream)
-        self.refused: dict[str, None] = {}
+        self.upstream = upstream_of(job)
+        self.direct = {"no": job.get("NO_PROXY") or job.get("no_proxy") or ""}
+        self.refused: list[str] = []
+        folder = os.open(path.parent, os.O_RDONLY | os.O_CLOEXEC)
+        try:  # a socket's address has at most 107 bytes
+            super().__init__(f"/proc/self/fd/{folder}/{path.name}" if sys.platform == "linux" else str(path), _Tunnel)
+        finally:
+            os.close(folder)
 
     def handle_error(self, *_: object) -> None:
         """Let a broken connection end without a word."""
 
 
-class _Connection(socketserver.StreamRequestHandler):
+class _Tunnel(socketserver.StreamRequestHandler):
     timeout = _SECONDS
     rbufsize = 0  # the bytes after the head are for the host
     server: _Proxy
@@ -54,16 +83,18 @@ class _Connection(socketserver.StreamRequestHandler):
             pass
         host, _, port = target.lower().rpartition(":")
         if method != "CONNECT" or not is_allowed(host, port, self.server.allowed):
-            if len(self.server.refused) < _MOST_NAMES:
-                self.server.refused[target[:100]] = None
+            refused = self.server.refused
+            if target[:100] not in refused and len(refused) < _MOST_NAMES:
+                refused.append(target[:100])
             self.wfile.write(b"HTTP/1.1 403 Not in the network of the agent's registry entry\r\n\r\n")
             return
-        through = self.server.upstream
-        address = (through.hostname, through.port or 80) if through.hostname else (host.strip("[]"), int(port))
+        is_direct = proxy_bypass_environment(target.lower(), self.server.direct)
+        through = None if is_direct else self.server.upstream
+        address = (through.hostname, through.port or 80) if through else (host, int(port))
         with socket.create_connection(address, _SECONDS) as outer:
             outer.settimeout(None)
             self.connection.settimeout(None)
-            if through.hostname:
+            if through:
                 user = unquote(f"{through.username}:{through.password or ''}") if through.username else ""
                 key = f"Proxy-Authorization: Basic {b64encode(user.encode()).decode()}\r\n" if user else ""
                 outer.sendall(f"CONNECT {target} HTTP/1.1\r\nHost: {target}\r\n{key}\r\n".encode())
@@ -86,10 +117,9 @@ def is_allowed(host: str, port: str, allowed: Sequence[str]) -> bool:
 
 
 @contextmanager
-def allowing(allowed: Sequence[str], path: Path, job: Mapping[str, str]) -> Iterator[dict[str, None]]:
+def serve_proxy(allowed: Sequence[str], path: Path, job: Mapping[str, str]) -> Iterator[list[str]]:
     """Serve the proxy at a socket; yield the targets that it refused. It uses the job's own proxy, if there is one."""
-    upstream = next((job[name] for name in ("HTTPS_PROXY", "https_proxy") if job.get(name)), "")
-    with _Proxy(path, allowed, upstream) as proxy:
+    with _Proxy(path, allowed, job) as proxy:
         thread = threading.Thread(target=proxy.serve_forever, args=(0.1,), daemon=True)
         thread.start()
         try:

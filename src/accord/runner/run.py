@@ -37,7 +37,7 @@ from accord.runner.launch import (
 from accord.runner.models import AgentNotStarted, InternalError
 from accord.runner.process import Program, run_program
 from accord.runner.prompt import assemble, prompt_for, read_data, validator
-from accord.runner.proxy import PROXY_VARIABLES, allowing
+from accord.runner.proxy import serve_proxy, through_proxy
 from accord.runner.publish import some_of
 from accord.runner.record import RunRecord
 from accord.runner.registry import declared_secrets, load_registry
@@ -134,7 +134,7 @@ def run_agent(request: RunRequest, job: JobContext) -> RunRecord:
 
 def _file_error(error: OSError, progress: _Progress) -> InternalError:
     """Say that a file cannot be used: before the agent ran, or in what it left."""
-    detail = f"{error.filename or 'A file'} cannot be used: {error.strerror}."
+    detail = f"{error.filename or 'A file'} cannot be used: {error.strerror or error}."
     if error.errno in DISK_FULL:
         return InternalError(kind="disk-full", detail=detail)
     return InternalError(kind="changes-unreadable" if progress.has_run else "not-started", detail=detail)
@@ -271,7 +271,7 @@ def _run_program(
         words[0] = find_program(words[0], path, request.directory)
         environment = agent_environment(agent, {**job.environment, "PATH": path}, home, temporary, settings)
         proxy = private / "proxy" if agent.network is not None else None
-        refused = services.enter_context(allowing(agent.network or [], proxy, job.environment)) if proxy else {}
+        refused = services.enter_context(serve_proxy(agent.network or [], proxy, job.environment)) if proxy else []
         snapshot = progress.snapshot
         writable = [snapshot.top, snapshot.objects.parent] if snapshot else [request.directory]
         readable = [request.run_dir / layout.PROMPT, request.run_dir / layout.SCHEMA]
@@ -284,7 +284,7 @@ def _run_program(
             Program(
                 words,
                 request.directory,
-                {**environment, **(PROXY_VARIABLES if proxy else {})},
+                through_proxy(environment) if proxy else environment,
                 stdin=request.run_dir / layout.PROMPT if agent.prompt == "stdin" else None,
                 confinement=confinement,
                 output_mib=agent.output_mib,
@@ -307,7 +307,7 @@ def _run_program(
                 f"The agent printed more than {agent.output_mib} MiB. The middle of {cut} is missing."
             )
         if refused:
-            progress.warnings.append(f"The agent's network does not allow: {some_of(list(refused))}.")
+            progress.warnings.append(f"The agent's network does not allow: {some_of(refused)}.")
         target = request.run_dir / layout.FINAL_MESSAGE
         layout.make_writable(target)
         target.unlink(missing_ok=True)
