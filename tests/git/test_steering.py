@@ -7,9 +7,9 @@ import pytest
 from support.trees import commit, git
 
 from accord.core.errors import BrokenContract
-from accord.git.patches import apply_patch, changes_between
+from accord.git.patches import absolute_names, apply_patch, changes_between
 from accord.git.program import Git, GitFailed
-from accord.git.steering import absolute_names, audit_changes, audit_paths
+from accord.git.steering import audit_changes, audit_paths
 
 STEERING = """
 .mcp.json .agents/skills/a/SKILL.md opencode.json opencode.jsonc .opencode/plugin/a.ts CLAUDE.local.md
@@ -27,11 +27,13 @@ SPELLINGS = {
     "a blank at the end": "AGENTS.md ", "dots at the end": ".claude../settings.json", "a stream": ".mcp.json::$DATA",
     "a stream of a folder": ".vscode::$INDEX_ALLOCATION/tasks.json",
     "backslashes": ".github\\agents\\registry.yml", "a short name": "CLAUDE~1/settings.json",
-    "a short name with an end": "MCP~1.JSO", "a short name of a hash": "AG3F2A~1.MD", "full width": "\uff21GENTS.md",
-    "a composed accent": ".hu\u0301sky/pre-commit",
+    "a short name with an end": "MCP~1.JSO", "a short name of a hash": "AG3F2A~1.MD",
+    "a variation selector": "AGENTS\ufe0f.md",
+    "an action in a folder": "actions/build/action.yml", "an older file of opencode": ".opencode.json",
 }  # fmt: skip
 INNOCENT = [
-    "src/a.py", "docs/agents-and-tools.md", "action/action.yml", "notes.md", "github/x", "a~b", "x.npmrc.txt", "日本",
+    "src/a.py", "docs/agents-and-tools.md", "action.yml.md", "opencode_client.py", "AG\u00c9NTS.md", "AGE\u0301NTS.md",
+    "\uff21GENTS.md", "lefthook_test.py", "notes.md", "github/x", "a~b", "x.npmrc.txt", "日本",
 ]  # fmt: skip
 
 
@@ -57,6 +59,15 @@ def tree(tmp_path: Path) -> Path:
     git(tmp_path, "init", "-q", "-b", "main")
     (tmp_path / "AGENTS.md").write_text("one\ntwo\nthree\n")
     (tmp_path / "src.py").write_text("1\n")
+    (tmp_path / "docs/claude").mkdir(parents=True)
+    (tmp_path / "docs/guide.md").write_text("1\n")
+    (tmp_path / "docs/claude/a.md").symlink_to("../linked.md")
+    (tmp_path / "manual").symlink_to("docs")
+    (tmp_path / "sub").mkdir()
+    (tmp_path / "sub/CLAUDE.md").symlink_to("../manual/guide.md")
+    (tmp_path / ".claude").symlink_to("docs/claude")
+    (tmp_path / "GEMINI.md").symlink_to("gone/gemini.md")
+    (tmp_path / "CODEOWNERS").symlink_to("docs/owners")
     commit(tmp_path)
     return tmp_path
 
@@ -69,7 +80,14 @@ def tree(tmp_path: Path) -> Path:
         ("git rm -q AGENTS.md", ("AGENTS.md",)),
         ("chmod +x AGENTS.md && git add -A", ("AGENTS.md",)),
         ("ln -s src.py CLAUDE.md && git add -A", ("CLAUDE.md",)),
-        ("ln -s /tmp .claude && git add -A", (".claude",)),
+        ("ln -sfn /tmp .claude && git add -A", (".claude",)),
+        ("echo 2 > docs/guide.md && git add -A", ("docs/guide.md",)),
+        ("git mv docs/guide.md docs/other.md", ("docs/guide.md",)),
+        ("echo 2 > docs/claude/new.md && git add -A", ("docs/claude/new.md",)),
+        ("echo 2 > docs/linked.md && git add -A", ("docs/linked.md",)),
+        ("ln -sfn sub manual && git add -A", ("manual",)),
+        ("ln -s sub gone && git add -A", ("gone",)),
+        ("echo 2 > docs/owners && echo 2 > docs/other.md && git add -A", ()),
         ("git update-index --add --cacheinfo 160000,$(git rev-parse HEAD),vendor/lib", ("vendor/lib",)),
         ("echo 2 > src.py && git add -A", ()),
     ],
@@ -77,7 +95,9 @@ def tree(tmp_path: Path) -> Path:
 def test_every_kind_of_change_counts(tree: Path, script: str, found: tuple[str, ...]) -> None:
     subprocess.run(script, cwd=tree, shell=True, check=True)
     at_hand = Git(tree)
-    assert audit_changes(changes_between(at_hand, "HEAD", at_hand.line("write-tree"))).steering == found
+    changes = changes_between(at_hand, "HEAD", at_hand.line("write-tree"))
+    audit = audit_changes(at_hand, "HEAD", changes)
+    assert (audit.steering, audit.protected) == (found, ("docs/owners",) if "owners" in script else ())
 
 
 def test_the_source_of_a_copy_counts(tree: Path) -> None:
@@ -85,7 +105,7 @@ def test_the_source_of_a_copy_counts(tree: Path) -> None:
     at_hand = Git(tree)
     changes = changes_between(at_hand, "HEAD", apply_patch(at_hand, text.encode(), "HEAD"))
     assert [change.path for change in changes] == ["notes.md"]
-    assert audit_changes(changes, text.encode()).steering == ("AGENTS.md",)
+    assert audit_changes(at_hand, "HEAD", changes, text.encode()).steering == ("AGENTS.md",)
 
 
 @pytest.mark.parametrize(

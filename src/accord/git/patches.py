@@ -5,6 +5,7 @@ Source: workflow contracts, "ImplementorResult". The caller's index, work tree a
 
 from __future__ import annotations
 
+import re
 import tempfile
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
@@ -15,7 +16,6 @@ from accord.core.errors import AccordError, BrokenContract, Refused, WrongUsage,
 from accord.core.findings import Finding, warning
 from accord.git.paths import path_patterns
 from accord.git.program import Git, split_nul, stage_all, submodules
-from accord.git.steering import SUBMODULE, absolute_names
 from accord.text.redaction import Redactor
 
 if TYPE_CHECKING:
@@ -26,9 +26,19 @@ if TYPE_CHECKING:
 
 AGENT_STATE_FILES = (".accord/", ".aider*", ".claude/", ".codex/", ".gemini/", ".opencode/", "*.log")
 """State files of agents and of accord; they count only when the repository tracks them already."""
+SUBMODULE = "160000"
+"""The mode of an entry that is a commit of another repository."""
+
 _GONE = "000000"
 _BASES_TRIED = 100
 """How far back the commit is searched that a patch was made on, when the branch has lost files of it."""
+
+_HUNK = re.compile(rb"@@ -\d+(?:,(\d+))? \+\d+(?:,(\d+))? @@")
+_HEADER = re.compile(rb"(---|\+\+\+|(?:rename|copy) (?:from|to)|diff --git) ([^\t\r]+)")
+_ESCAPE = re.compile(rb"\\([0-7]{3}|.)")
+_PAIR = re.compile(r'"?[a-z]/.+ "?[a-z]/.+', re.DOTALL)
+_ABSOLUTE_TOKEN = re.compile(r'(?:^| )"?(?:/|\\057)')
+_ABSOLUTE = re.compile(r"(?:[a-z]/)?(?:/|\\|[A-Za-z]:[/\\])")
 
 
 class PatchConflict(Refused):
@@ -288,3 +298,38 @@ def _values(redactor: Redactor, content: bytes) -> set[str]:
 def _tokens(redactor: Redactor, content: bytes) -> set[str]:
     text = content.decode("utf-8", "replace")
     return {text[secret.start : secret.end] for secret in redactor.find(text)}
+
+
+def absolute_names(patch: bytes) -> list[str]:
+    """List the absolute names in the headers of a patch, which git takes for names below the top of the work tree."""
+    found = []
+    for key, name in header_names(patch):
+        if key == b"diff --git":
+            is_absolute = not _PAIR.fullmatch(name) and _ABSOLUTE_TOKEN.search(name)
+        else:
+            is_absolute = name != "/dev/null" and _ABSOLUTE.match(name)
+        if is_absolute:
+            found.append(name)
+    return list(dict.fromkeys(found))
+
+
+def header_names(patch: bytes) -> Iterator[tuple[bytes, str]]:
+    """Yield the names in the headers of a patch with their keywords; ``diff --git`` has both names in one."""
+    old = new = 0
+    for line in patch.split(b"\n"):
+        if old > 0 or new > 0:
+            old -= line[:1] in (b" ", b"-", b"")
+            new -= line[:1] in (b" ", b"+", b"")
+        elif hunk := _HUNK.match(line):
+            old, new = (int(1 if count is None else count) for count in hunk.groups())
+        elif header := _HEADER.match(line):
+            name = header[2] if header[1] == b"diff --git" else _unquoted(header[2])
+            yield header[1], name.decode("utf-8", "surrogateescape")
+
+
+def _unquoted(name: bytes) -> bytes:
+    """Read a name as git quotes it: in double quotes, with escapes and octal numbers."""
+    if not name.startswith(b'"'):
+        return name
+    text = name[1:].rpartition(b'"')[0]
+    return _ESCAPE.sub(lambda hit: bytes([int(hit[1], 8) & 255]) if len(hit[1]) == 3 else hit[1], text)

@@ -75,27 +75,33 @@ def links_of(git: Git, tree: str) -> dict[str, str]:
 
 
 def stays_inside(path: str, links: Mapping[str, str]) -> bool:
-    """Follow a link through the links of its tree; what is neither a link nor there counts as a folder."""
+    """Return whether a path leads to a place in the repository; what is neither a link nor there counts as a folder."""
+    return bool(names_on_way(path, links))
+
+
+def names_on_way(path: str, links: Mapping[str, str]) -> list[str]:
+    """Follow a path through the links of its tree: return these links and, last, where it leads; empty if outside."""
     here: list[str] = []
     ahead = deque(path.split("/"))
-    followed = 0
+    followed: list[str] = []
     while ahead:
         step = ahead.popleft()
         if step in ("", "."):
             continue
         if step == "..":
             if not here:
-                return False
+                return []
             here.pop()
             continue
         if step.casefold() == ".git":
-            return False
-        target = links.get("/".join([*here, step]))
+            return []
+        name = "/".join([*here, step])
+        target = links.get(name)
         if target is None:
             here.append(step)
             continue
-        followed += 1
-        if target.startswith("/") or followed > _MOST_LINKS:
-            return False
+        followed.append(name)
+        if target.startswith("/") or len(followed) > _MOST_LINKS:
+            return []
         ahead.extendleft(reversed(target.split("/")))
-    return True
+    return [*followed, "/".join(here)]

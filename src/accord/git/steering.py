@@ -11,23 +11,25 @@ from dataclasses import dataclass
 from functools import cache
 from typing import TYPE_CHECKING
 
-from accord.git.paths import path_patterns
+from accord.git.patches import SUBMODULE, header_names
+from accord.git.paths import links_of, names_on_way, path_patterns
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Sequence
+    from collections.abc import Iterable, Mapping, Sequence
 
     from pathspec import GitIgnoreSpec
 
     from accord.git.patches import Change
+    from accord.git.program import Git
 
 STEERING = """
-AGENTS.md AGENTS.*.md CLAUDE.md CLAUDE.*.md GEMINI.md GEMINI.*.md copilot-instructions.md opencode* .opencode*
-.agent .agents .aider* .amazonq .augment* .claude* .cline* .codex* .continue* .copilot* .cursor* .gemini*
-.goosehints SKILL.md .junie .kiro .roo .roomodes .roorules* .windsurf* .mcp.json
-**/.github/agents **/.github/chatmodes **/.github/copilot* **/.github/hooks **/.github/instructions
-**/.github/prompts **/.github/skills
-/action.yml /action.yaml .gitmodules .gitattributes .githooks .husky lefthook* .lefthook* .pre-commit-config.yaml
-.npmrc .yarnrc* .pnpmfile.cjs .envrc .vscode .devcontainer .devcontainer.json
+AGENTS.md AGENTS.*.md CLAUDE.md CLAUDE.*.md GEMINI.md GEMINI.*.md copilot-instructions.md opencode.json opencode.jsonc
+.opencode .opencode.json* .agent .agents .aider* .amazonq .augment* .claude* .cline* .codex* .continue* .copilot*
+.cursor* .gemini* .goosehints SKILL.md .junie .kiro .roo .roomodes .roorules* .windsurf* .mcp.json **/.github/agents
+**/.github/chatmodes **/.github/copilot* **/.github/hooks **/.github/instructions **/.github/prompts **/.github/skills
+action.yml action.yaml .gitmodules .gitattributes .githooks .husky lefthook.y*ml lefthook.toml lefthook.json*
+lefthook-local.* .lefthook* .pre-commit-config.yaml .npmrc .yarnrc* .pnpmfile.cjs .envrc .vscode .devcontainer
+.devcontainer.json
 """
 """Files that agents obey or that tools start by themselves, as .gitignore patterns. Not pushed unless allowed."""
 
@@ -49,18 +51,14 @@ Directory.Packages.props NuGet.config vcpkg.json conanfile.* flake.nix flake.loc
 """
 """Dependency manifests and lock files. A change is reported."""
 
-SUBMODULE = "160000"
-"""The mode of an entry that is a commit of another repository."""
-
 _SHORT_NAME = re.compile(r"(?:^|/)[^/~]{1,6}~\d+(?:\.[^/.]{0,3})?(?:/|$)")
 """A name in the form of Windows' short names, such as ``GITHUB~1``, which may stand for any other name."""
 
-_HUNK = re.compile(rb"@@ -\d+(?:,(\d+))? \+\d+(?:,(\d+))? @@")
-_HEADER = re.compile(rb"(---|\+\+\+|(?:rename|copy) (?:from|to)|diff --git) ([^\t\r]+)")
-_ESCAPE = re.compile(rb"\\([0-7]{3}|.)")
-_PAIR = re.compile(r'"?[a-z]/.+ "?[a-z]/.+', re.DOTALL)
-_ABSOLUTE_TOKEN = re.compile(r'(?:^| )"?(?:/|\\057)')
-_ABSOLUTE = re.compile(r"(?:[a-z]/)?(?:/|\\|[A-Za-z]:[/\\])")
+_IGNORED = re.compile(
+    "[\u00ad\u034f\u061c\u115f\u1160\u17b4\u17b5\u180b-\u180f\u200b-\u200f\u202a-\u202e\u2060-\u206f\u3164\ufe00-\ufe0f"
+    "\ufeff\uffa0\ufff0-\ufff8\U0001bca0-\U0001bca3\U0001d173-\U0001d17a\U000e0000-\U000e0fff]"
+)
+"""Code points that Unicode allows to ignore, as file systems do (Default_Ignorable_Code_Point)."""
 
 
 @dataclass(frozen=True)
@@ -72,19 +70,52 @@ class PathAudit:
     dependencies: tuple[str, ...] = ()
 
 
-def audit_changes(changes: Iterable[Change], patch: bytes = b"") -> PathAudit:
-    """Sort what a change touches: both names of a renamed or copied file, removed files, and submodules."""
+def audit_changes(git: Git, before: str, changes: Iterable[Change], patch: bytes = b"") -> PathAudit:
+    """Sort what a change of the tree ``before`` touches: both names of a renamed or copied file, removed files too.
+
+    Submodules count as steering files. What a link leads to counts by the name of the link.
+    """
     changes = list(changes)
-    copied = [name for key, name in _header_names(patch) if key == b"copy from"] if changes else []
-    audit = audit_paths([*(change.path for change in changes), *copied])
-    links = [change.path for change in changes if change.mode == SUBMODULE]
-    return PathAudit(tuple(dict.fromkeys((*audit.steering, *links))), audit.protected, audit.dependencies)
+    if not changes:
+        return PathAudit()
+    copied = [name for key, name in header_names(patch) if key == b"copy from"]
+    paths = list(dict.fromkeys([*(change.path for change in changes), *copied]))
+    audit, links = audit_paths(paths), links_of(git, before)
+    linked = audit_paths(links)
+    steering, protected = (_targets(links, names) for names in (linked.steering, linked.protected))
+    modules = [change.path for change in changes if change.mode == SUBMODULE]
+    steers = [*audit.steering, *(path for path in paths if _is_beside(path, steering)), *modules]
+    stays = [*audit.protected, *(path for path in paths if _is_beside(path, protected))]
+    return PathAudit(
+        tuple(dict.fromkeys(steers)),
+        tuple(path for path in dict.fromkeys(stays) if path not in steers),
+        audit.dependencies,
+    )
+
+
+def _targets(links: Mapping[str, str], chosen: Iterable[str]) -> set[str]:
+    """Return the folded names that lie on the ways of the chosen links, and of links in the folders they lead to."""
+    found: set[str] = set()
+    left, todo = {*links} - {*chosen}, list(chosen)
+    while todo:
+        way = [name for name in names_on_way(todo.pop(), links) if name]
+        below = [link for link in left if link.startswith(f"{way[-1]}/")] if way else []
+        found.update(way)
+        left.difference_update(below)
+        todo += below
+    return {_folded(name) for name in found}
+
+
+def _is_beside(path: str, names: set[str]) -> bool:
+    """Return whether a path is one of these names, in one of these folders, or in the place of their folder."""
+    name = _folded(path)
+    return any(f"{name}/".startswith(f"{known}/") or known.startswith(f"{name}/") for known in names)
 
 
 def audit_paths(paths: Iterable[str], extra: Sequence[str] = ()) -> PathAudit:
     """Sort paths; ``extra`` are more patterns for protected ones. Raises WrongUsage for an invalid pattern."""
     steering, protected, dependencies = map(_spec_of, (STEERING, PROTECTED, DEPENDENCIES))
-    more, folded = path_patterns(extra), path_patterns(pattern.lower() for pattern in extra)
+    more, folded = path_patterns(extra), path_patterns(map(_compared, extra))
     found: dict[str, list[str]] = {"steering": [], "protected": [], "dependencies": []}
     for path in dict.fromkeys(paths):
         name = _folded(path)
@@ -103,42 +134,12 @@ def _spec_of(patterns: str) -> GitIgnoreSpec:
 
 
 def _folded(path: str) -> str:
-    """Write a path as HFS+, APFS and NTFS compare it: case, ignored code points, and ends of names do not count."""
-    plain = unicodedata.normalize("NFKD", path.replace("\\", "/"))
-    visible = "".join(sign for sign in plain if unicodedata.category(sign) not in ("Cc", "Cf", "Mn"))
-    return "/".join(part.partition(":")[0].rstrip(". ") or part for part in visible.casefold().split("/"))
+    """Write a path as file systems compare it: case, ignored code points, and ends of names do not count."""
+    parts = _compared(path.replace("\\", "/")).split("/")
+    return "/".join(part.partition(":")[0].rstrip(". ") or part for part in parts)
 
 
-def absolute_names(patch: bytes) -> list[str]:
-    """List the absolute names in the headers of a patch, which git takes for names below the top of the work tree."""
-    found = []
-    for key, name in _header_names(patch):
-        if key == b"diff --git":
-            is_absolute = not _PAIR.fullmatch(name) and _ABSOLUTE_TOKEN.search(name)
-        else:
-            is_absolute = name != "/dev/null" and _ABSOLUTE.match(name)
-        if is_absolute:
-            found.append(name)
-    return list(dict.fromkeys(found))
-
-
-def _header_names(patch: bytes) -> Iterator[tuple[bytes, str]]:
-    """Yield the names in the headers of a patch with their keywords; ``diff --git`` has both names in one."""
-    old = new = 0
-    for line in patch.split(b"\n"):
-        if old > 0 or new > 0:
-            old -= line[:1] in (b" ", b"-", b"")
-            new -= line[:1] in (b" ", b"+", b"")
-        elif hunk := _HUNK.match(line):
-            old, new = (int(1 if count is None else count) for count in hunk.groups())
-        elif header := _HEADER.match(line):
-            name = header[2] if header[1] == b"diff --git" else _unquoted(header[2])
-            yield header[1], name.decode("utf-8", "surrogateescape")
-
-
-def _unquoted(name: bytes) -> bytes:
-    """Read a name as git quotes it: in double quotes, with escapes and octal numbers."""
-    if not name.startswith(b'"'):
-        return name
-    text = name[1:].rpartition(b'"')[0]
-    return _ESCAPE.sub(lambda hit: bytes([int(hit[1], 8) & 255]) if len(hit[1]) == 3 else hit[1], text)
+def _compared(text: str) -> str:
+    """Fold a text as HFS+, APFS and case-insensitive ext4 do. Other letters, such as those with accents, differ."""
+    visible = _IGNORED.sub("", unicodedata.normalize("NFD", text))
+    return unicodedata.normalize("NFC", visible.casefold())

@@ -162,7 +162,7 @@ def _commit_and_push(git: Git, remote: Remote, branch: str, work: Publication) -
 
 def _result_of(git: Git, before: str, commit: str, work: Publication) -> Published:
     changes = changes_between(git, before, commit)
-    audit = audit_changes(changes, work.patch)
+    audit = audit_changes(git, before, changes, work.patch)
     return Published(
         commit,
         len(range_stats(git, before, commit)),

@@ -57,7 +57,7 @@ def apply_operations(
     entries, problem = apply_in_order(
         plan.operations, apply, lambda operation, status: _entry_of(operation, status, facts, pull), options
     )
-    return pull, entries, problem or plan.refusal
+    return pull, entries, problem
 
 
 def _push(operation: PushBranch, facts: RevisionFacts) -> None:

@@ -29,6 +29,7 @@ if TYPE_CHECKING:
     from accord.core.findings import Finding
     from accord.git.branches import Remote
     from accord.git.program import Git
+    from accord.git.steering import PathAudit
     from accord.github.client import GitHub
     from accord.github.comments import Comment
     from accord.github.models import Identity, Issue, Pull
@@ -51,7 +52,7 @@ class Branch:
     ``commit`` is the one of this run, made now or before (``is_pushed``); ``tip`` is where the remote branch ends,
     empty without one; ``head`` is where it ends with the commit. ``paths`` are changed by the whole branch; ``since``
     lists this run's commit and later ones; ``runs`` made the commits of the branch. ``findings`` are about the commit,
-    ``steering`` the steering files that it changes.
+    ``audit`` the steering and protected files that it changes.
     """
 
     git: Git
@@ -65,15 +66,14 @@ class Branch:
     since: tuple[str, ...]
     runs: tuple[str, ...]
     findings: tuple[Finding, ...]
-    steering: tuple[str, ...]
+    audit: PathAudit
 
 
 @dataclass(frozen=True)
 class RevisionFacts:
     """The work item with its branch, pull requests and comments, as far as a plan needs them.
 
-    ``is_superseded``: later work replaced this result. ``is_refused``: the patch changes steering files, and that is
-    not allowed. ``comments`` is None for a result that becomes a revision.
+    ``is_superseded``: later work replaced this result. ``comments`` is None where no plan writes one.
     """
 
     identity: Identity
@@ -85,7 +85,6 @@ class RevisionFacts:
     pulls: tuple[Pull, ...] = ()
     is_superseded: bool = False
     branch: Branch | None = None
-    is_refused: bool = False
     comments: tuple[Comment, ...] | None = None
 
 
@@ -105,7 +104,7 @@ def gather_facts(
     facts = RevisionFacts(identity, token, issue, sanitizer.title(issue.title), base, f"accord/{issue.number}")
     if result.outcome == "completed":
         facts = _with_branch(github, result, facts, options, stack)
-    if facts.is_superseded or (facts.branch and not (facts.branch.is_empty or facts.is_refused)):
+    if facts.is_superseded or (facts.branch and not (facts.branch.is_empty or facts.branch.audit.steering)):
         return facts
     return replace(facts, comments=tuple(github.comments(issue.number)))
 
@@ -140,9 +139,9 @@ def _with_branch(
         since=tuple(git.line("rev-list", f"{found.applied}^..{found.tip}").split() if found.applied else ()),
         runs=tuple(runs_of(git, f"{found.base}..{found.tip}")) if found.tip else (),
         findings=(*escaping_links(git, before, head), *secret_findings(git, changes, options.redact)),
-        steering=audit_changes(changes, patch).steering,
+        audit=audit_changes(git, before, changes, patch),
     )
-    return replace(facts, branch=branch, is_refused=bool(branch.steering and not options.allows_steering))
+    return replace(facts, branch=branch)
 
 
 def commit_message(summary: str, facts: RevisionFacts, options: RunOptions) -> str:

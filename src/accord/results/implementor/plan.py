@@ -6,7 +6,7 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, ClassVar
 
 from accord.core.errors import BrokenContract, Refused
-from accord.core.findings import Finding, has_errors, warning
+from accord.core.findings import has_errors, warning
 from accord.github.limits import BODY_CHARS, TITLE_CHARS
 from accord.github.markers import find_markers, write_marker
 from accord.results.bodies import has_marker, read_body
@@ -20,6 +20,7 @@ from accord.text.cutting import cut
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
 
+    from accord.core.findings import Finding
     from accord.github.comments import Comment
     from accord.github.models import Pull
     from accord.results.implementor.facts import Branch, RevisionFacts
@@ -135,8 +136,8 @@ def plan_revision(
         return _plan_comment(facts, "validation-failure", reason)
     if has_errors(branch.findings):
         raise BrokenContract("The patch contains what must not be pushed.", findings=branch.findings)
-    if facts.is_refused:
-        return _plan_refusal(facts, branch.steering, sanitizer)
+    if branch.audit.steering and not options.allows_steering:
+        return _plan_refusal(facts, branch.audit.steering, sanitizer)
     return _plan_pull(facts, branch, result.summary, sanitizer, options)
 
 
@@ -145,9 +146,8 @@ def _plan_pull(
 ) -> RevisionPlan:
     name = facts.branch_name
     scope = audit_scope(branch.paths, read_body(facts.issue.body).in_scope, options.protected)
-    scope = replace(
-        scope, protected=tuple(dict.fromkeys((*scope.protected, *branch.steering)))
-    )  # submodules have any name
+    unnamed = (*branch.audit.steering, *branch.audit.protected)  # submodules and targets of links have any name
+    scope = replace(scope, protected=tuple(dict.fromkeys((*scope.protected, *unnamed))))
     pull, is_written = our_pull(facts, facts.pulls, branch.since)
     title = " ".join(facts.title.split())[:TITLE_CHARS]
     earlier = [*(runs_in(pull.body, REVISION) if pull else ()), *branch.runs]
@@ -177,7 +177,7 @@ def _plan_refusal(facts: RevisionFacts, paths: Sequence[str], sanitizer: TextSan
         return asked
     label = LabelWorkItem(NEEDS_HUMAN, skipped_if(NEEDS_HUMAN in facts.issue.labels), NEEDS_HUMAN)
     message = f"The patch changes steering files: {', '.join(f'`{path}`' for path in paths[:10])}. Nothing was pushed."
-    finding = Finding("steering-file", message, "/patch", hint=_ALLOW)
+    finding = warning("steering-file", message, "/patch", hint=_ALLOW)
     refusal = Refused(f"{message} The work item asks for a person (`{NEEDS_HUMAN}`).", hint=_ALLOW)
     return replace(asked, operations=(*asked.operations, label), findings=(finding,), refusal=refusal)
 

@@ -38,7 +38,7 @@ def apply_implementation(github: GitHub, result: ImplementorResult, options: Run
         receipt.sanitised = sanitizer.sanitised
         receipt.titles = {"": facts.title}
         pull, entries, problem = apply_operations(github, plan, facts, options)
-        receipt.end(entries, problem, is_dry_run=options.is_dry_run)
+        receipt.end(entries, problem or plan.refusal, is_dry_run=options.is_dry_run)
         receipt.details = _details(plan, facts, pull)
     return receipt
 
