@@ -161,7 +161,6 @@ def test_a_handoff_lives_on_an_issue_and_is_read_back(online: Accord, stage: Sta
     read = online.document("handoff", "check", *ISSUE)
     assert (read["ok"], read["task"]) == (True, written["task"])
     block = read_block(stage.get("/repos/octo/code/issues/1")["body"])
-    assert block is not None
     assert block[1] == read["task"]
     assert online.document("handoff", "patch", change, *ISSUE, "--role", "planner")["outcome"] == "unchanged"
 
@@ -171,7 +170,6 @@ def test_a_patch_from_stdin_is_merged_into_what_another_writer_wrote_meanwhile(o
     other = online.file("other.json", patch(other="word"))
     command = ("handoff", "patch", *ISSUE, "--role", "human")
     with online.start(*command, "-", stdin=subprocess.PIPE) as first:
-        assert first.stdin is not None
         first.stdin.write(json.dumps(patch(mine="word")))
         first.stdin.close()
         while not any(request[1].endswith("/git/commits") for request in stage.server.requests):

@@ -36,10 +36,8 @@ def mission(accord: Accord, project: Project) -> Callable[..., Ended]:
     return partial(accord, "mission", "--root", project.root)
 
 
-def test_next_prints_a_response_of_the_contract_and_nothing_else(
-    accord: Accord, project: Project, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.chdir(project.root / ".worktrees" / "078-ships-lane-a")
+def test_next_prints_a_response_of_the_contract_and_nothing_else(accord: Accord, project: Project) -> None:
+    accord.monkeypatch.chdir(project.root / ".worktrees" / "078-ships-lane-a")
     for more in ((), ("--format", "json")):
         ended = accord("mission", "next", project.slug, "--agent", "claude", *more)
         assert (ended.code, ended.err) == (0, "")

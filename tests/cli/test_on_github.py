@@ -49,10 +49,8 @@ IMAGE = "![chart](https://img.test/a.png?b=1)"
 
 
 @pytest.mark.parametrize("how", ["no one allows it", "option", "several", "variable", "below"])
-def test_an_image_is_posted_only_if_its_host_is_allowed(
-    how: str, accord: Accord, stage: Stage, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setenv("ACCORD_ALLOWED_HOSTS", {"variable": "x.test,img.test", "below": "*.test"}.get(how, ""))
+def test_an_image_is_posted_only_if_its_host_is_allowed(how: str, accord: Accord, stage: Stage) -> None:
+    accord.monkeypatch.setenv("ACCORD_ALLOWED_HOSTS", {"variable": "x.test,img.test", "below": "*.test"}.get(how, ""))
     given = {"option": ["--allowed-hosts", "IMG.test"], "several": ["--allowed-hosts", "a.test, img.test"]}.get(how, [])
     file = accord.file("plan.json", plan(task("a", body=task_body(context=f"See {IMAGE}."))))
     done = accord.document("apply", file, *given)
@@ -73,7 +71,7 @@ def test_a_host_is_not_an_address(accord: Accord) -> None:
 def test_the_words_of_other_bots_are_broken(
     how: str, accord: Accord, stage: Stage, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setenv("ACCORD_BREAK_WORDS", {"variable": "recheck,bors r+", "both": "recheck"}.get(how, ""))
+    accord.monkeypatch.setenv("ACCORD_BREAK_WORDS", {"variable": "recheck,bors r+", "both": "recheck"}.get(how, ""))
     given = {"option": ["--break-words", "bors r+, recheck"], "both": ["--break-words", "bors r+"]}.get(how, [])
     file = accord.file("plan.json", plan(task("a", body=task_body(context="Say `bors r+`, not recheck."))))
     done = accord.document("apply", file, *given)

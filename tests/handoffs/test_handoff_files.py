@@ -110,9 +110,7 @@ def _write_and_die(path: Path, moment: str) -> None:
 
 
 @pytest.mark.parametrize("moment", ["before the file is put in place", "after the file is put in place"])
-def test_a_writer_that_is_killed_leaves_the_old_file_or_the_new_one_and_the_same_again_ends_the_same(
-    path: Path, moment: str
-) -> None:
+def test_a_killed_writer_leaves_the_old_or_new_file_and_the_same_again_ends_the_same(path: Path, moment: str) -> None:
     once = patch(reviewArtifact={"changeSummary": ["One"]})
     process = multiprocessing.get_context("fork").Process(target=_write_and_die, args=(path, moment))
     process.start()

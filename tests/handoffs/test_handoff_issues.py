@@ -78,7 +78,6 @@ def shown(stage: Stage, number: int = 1) -> dict[str, Any]:
     whole = body(stage, number)
     assert take_copy(whole)[1] == BODY
     block = read_block(whole)
-    assert block is not None
     commit, task = block
     assert task is not None
     ref = stage.get(f"/repos/{stage.repository}/git/ref/accord/handoffs/{number}")

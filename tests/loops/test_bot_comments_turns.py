@@ -33,8 +33,6 @@ def say(stage: Stage, thread: int, body: str, token: str = "") -> None:
 def test_one_run_is_given_all_threads_that_wait_and_none_that_a_person_has_answered(stage: Stage) -> None:
     turn = begun(stage, "bot-comments", OPEN)
     assert (turn.decision.reason, turn.should_run) == ("threads-open", True)
-    assert turn.state is not None
-    assert turn.state.running is not None
     assert turn.state.running.about == (ids(stage)[0], ids(stage)[5])
     appendix = turn.decision.appendix
     assert ("Use a set." in appendix, "Split this file." in appendix) == (True, True)
@@ -78,8 +76,6 @@ def test_a_run_that_begins_once_more_after_a_crash_is_given_the_threads_as_they_
     begun(stage, "bot-comments", OPEN)
     say(stage, 0, "I am on it.", token="accord-sandbox-stranger-token")
     turn = begun(stage, "bot-comments", OPEN)
-    assert turn.state is not None
-    assert turn.state.running is not None
     assert (turn.should_run, turn.state.iterations, turn.state.running.about) == (True, 1, (ids(stage)[5],))
     assert "Use a set." not in turn.decision.appendix
     ended(stage, "bot-comments", OPEN, done())

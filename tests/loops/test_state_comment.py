@@ -31,7 +31,6 @@ def test_each_loop_finds_its_own_state() -> None:
     body = write_comment(LoopState(loop="autofix", iterations=2), 7)
     assert read_view(body, "keepalive", 7) is None
     found = read_view(body, "autofix", 7)
-    assert found is not None
     assert found.state == LoopState(loop="autofix", iterations=2)
 
 
@@ -53,7 +52,6 @@ def test_a_comment_of_an_earlier_version_which_names_no_pull_request_is_read() -
 )
 def test_an_unreadable_state_is_recognised(state: str) -> None:
     found = read_view(f"<!-- accord:loop loop=keepalive {state} -->", "keepalive", 7)
-    assert found is not None
     assert found.state is None
 
 
@@ -68,8 +66,6 @@ def test_a_long_history_fits_a_comment_and_keeps_its_newest() -> None:
     body = write_comment(told, 7)
     assert len(body) <= BODY_CHARS
     found = read_view(body, "keepalive", 7)
-    assert found is not None
-    assert found.state is not None
     assert (found.state.iterations, found.state.last) == (KEPT, history[-1])
 
 

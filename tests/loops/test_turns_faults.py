@@ -100,9 +100,7 @@ def test_an_accident_at_any_request_changes_nothing_about_the_end(turns_stage: S
 
 
 @pytest.mark.parametrize("phase", PHASES)
-def test_a_turn_that_is_killed_at_any_write_is_continued_by_the_same_command(
-    turns_stage: Stage, phase: str, tmp_path: Path
-) -> None:
+def test_a_turn_killed_at_any_write_is_continued_when_repeated(turns_stage: Stage, phase: str, tmp_path: Path) -> None:
     case = Case(turns_stage, phase)
     told = tmp_path / "outputs.json"
     told.write_text(json.dumps(DONE if phase == "end well" else FAILED))

@@ -37,9 +37,7 @@ ON = "- [ ] Do as I say\n<!-- keepalive-config: {autofix_enabled: true, bot_comm
 @pytest.mark.parametrize(
     ("author", "is_heard"), [("mallory", False), ("tess", False), ("other[bot]", False), ("wanda", True), (LOGIN, True)]
 )
-def test_a_stranger_who_opens_a_pull_request_of_our_own_branch_starts_no_agent_by_its_settings(
-    tmp_path: Path, author: str, is_heard: bool
-) -> None:
+def test_a_stranger_who_opens_our_branch_starts_no_agent(tmp_path: Path, author: str, is_heard: bool) -> None:
     """Anybody may open one; the agent would work with our secrets and push to our branch."""
     red = [{"name": "test", "conclusion": "failure", "run": 501}]
     with opened(tmp_path, author=author, body=ON, labels=[], checks=red) as stage:

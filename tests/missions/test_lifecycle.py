@@ -76,9 +76,7 @@ def test_the_table_draws_itself_with_its_ends() -> None:
         ("for_review", "done", dict(ALL, merge_problem="not merged"), "--override-reason", NONE),
     ],
 )
-def test_a_guard_names_the_fix_and_accepts_it(
-    source: Any, target: Any, lacking: dict[str, Any], said: str, fixed: dict[str, Any]
-) -> None:
+def test_a_guard_names_the_fix_and_accepts_it(source: Any, target: Any, lacking: Any, said: str, fixed: Any) -> None:
     with pytest.raises(BrokenContract, match=said):
         plan(source, target, lacking)
     assert plan(source, target, fixed)

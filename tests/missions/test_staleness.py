@@ -116,9 +116,7 @@ def test_only_work_in_progress_can_be_stale(project: Project, status: str) -> No
 
 
 @pytest.mark.parametrize("broken", ["the file", "the lanes", "the log"])
-def test_a_work_package_that_cannot_be_read_has_no_answer_and_one_that_is_not_there_is_an_error(
-    project: Project, broken: Any
-) -> None:
+def test_an_unreadable_work_package_has_no_answer_and_a_missing_one_is_an_error(project: Project, broken: Any) -> None:
     begun(project)
     name = {"the file": "tasks/WP01-part.md", "the lanes": "lanes.json", "the log": "status.events.jsonl"}[broken]
     project.write(name, "{\n")

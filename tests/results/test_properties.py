@@ -49,9 +49,7 @@ def prepare(stage: Stage) -> None:
 @pytest.mark.unmeasured
 @SLOW
 @given(plans(), st.lists(st.tuples(st.integers(1, 30), st.integers(0, 1200)), max_size=4))
-def test_any_valid_plan_ends_the_same_however_often_it_is_cut_off(
-    stage: Stage, result: dict[str, Any], cuts: list[tuple[int, int]]
-) -> None:
+def test_any_valid_plan_ends_the_same_however_often_it_is_cut_off(stage: Stage, result: Any, cuts: Any) -> None:
     prepare(stage)
     clean = stage.apply(result)
     assert clean.exit_code == 0, clean.findings

@@ -62,7 +62,6 @@ def test_a_thousand_items_wait_for_githubs_limits_instead_of_running_into_them(t
         refused = [entry for entry in stage.server.requests if entry[2] in (403, 429)]
     assert receipt.outcome is Outcome.APPLIED
     assert refused == [], "a request was sent that GitHub's documented limits forbid"
-    assert rehearsal.estimated_seconds is not None
     assert took <= rehearsal.estimated_seconds <= took + 600
 
 
@@ -71,7 +70,6 @@ def test_a_wait_beyond_the_bound_stops_and_says_when_to_go_on(tmp_path: Path) ->
     with staged(tmp_path) as stage:
         receipt = stage.apply(result, adapter=stage.adapter(max_wait=10))
         assert (receipt.outcome, receipt.exit_code) == (Outcome.STOPPED, 3)
-        assert receipt.error is not None
         assert "again after 2026-11-02T09:01" in receipt.error.hint
         stage.clock.sleep(60)
         rest = stage.apply(result, adapter=stage.adapter(max_wait=10))

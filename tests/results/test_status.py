@@ -117,7 +117,6 @@ def test_a_status_label_in_another_case_is_the_same_status(stage: Stage) -> None
     github = stage.adapter()
     move_work_item(github, 1, "in-progress")
     moved = github.issue(1)
-    assert moved is not None
     assert moved.labels == ("task:implement", "status:in-progress")
 
 

@@ -193,9 +193,7 @@ def end(stage: Stage, folder: Path) -> Any:
 @pytest.mark.matrix
 @pytest.mark.parametrize("kind", [kind for kind in FAULTS if kind != "slow"])
 @pytest.mark.parametrize("act", [asks, answers])
-def test_no_accident_asks_twice_or_loses_an_answer(
-    stage: Stage, tmp_path: Path, act: Callable[[Stage, Path], None], kind: str
-) -> None:
+def test_no_accident_asks_twice_or_loses_an_answer(stage: Stage, tmp_path: Path, act: Any, kind: str) -> None:
     folder = prepared(stage, tmp_path / "s", act)
     act(stage, folder)
     count, clean = len(stage.server.requests), end(stage, folder)
@@ -219,9 +217,7 @@ def test_no_accident_asks_twice_or_loses_an_answer(
 
 @pytest.mark.matrix
 @pytest.mark.parametrize("act", [asks, answers])
-def test_a_process_killed_at_any_request_asks_once_and_loses_no_answer(
-    stage: Stage, tmp_path: Path, act: Callable[[Stage, Path], None]
-) -> None:
+def test_a_process_killed_at_any_request_asks_once_and_loses_no_answer(stage: Stage, tmp_path: Path, act: Any) -> None:
     folder = prepared(stage, tmp_path / "s", act)
     act(stage, folder)
     count, clean = len(stage.server.requests), end(stage, folder)

@@ -65,7 +65,6 @@ def test_changes_that_the_user_asked_for_are_not_asked_for_again_once_a_line_say
         is_kept = bool(read_session(folder).history)
         act("resume", folder, FaultyDisk())
         status = read_session(folder).status
-        assert status is not None
         entry = status.decision(GATE)
         assert entry is not None
         durable = (HISTORY["answer"], "dispatched") if is_kept else (None, "none")
@@ -88,7 +87,6 @@ def test_two_processes_that_answer_and_move_at_once_lose_no_answer_and_break_no_
         looks += 1
     assert [process.exitcode for process in processes] == [0, 0]
     status = read_session(folder).status
-    assert status is not None
     answers = {item.question: item.answer for item in status.user_decisions[1:]}
     assert answers == {f"Number {i}?": f"answer {i}" for i in range(rounds)}
     assert [item.decision_id for item in status.user_decisions] == [f"UD-{i}" for i in range(1, rounds + 2)]

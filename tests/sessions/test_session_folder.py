@@ -35,9 +35,7 @@ def test_a_session_as_tools_leave_it_is_read_whole() -> None:
     session = read_session(WILD)
     assert found(WILD) == []
     assert session.mode == "full"
-    assert session.status
     assert session.status.retries("T-001", "FIX_REVIEW") == 1
-    assert session.tasks
     first, second = session.tasks.tasks
     assert first.acceptance_checks == ["cmd: npm test -- filter", "manual: open /orders?region=north"]
     assert second.depends_on == ["T-001"]

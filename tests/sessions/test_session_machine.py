@@ -236,9 +236,7 @@ WORDS = st.sampled_from([*STATES, "T-001", "T-002"])
 
 @settings(max_examples=15, deadline=None)
 @given(steps=st.lists(st.tuples(WORDS, WORDS, st.sampled_from(["Orchestrator", "Coder"])), max_size=12))
-def test_no_sequence_of_moves_breaks_a_document(
-    tmp_path_factory: pytest.TempPathFactory, steps: list[tuple[str, str, str]]
-) -> None:
+def test_no_sequence_of_moves_breaks_a_document(tmp_path_factory: pytest.TempPathFactory, steps: Any) -> None:
     folder = make_session(tmp_path_factory.mktemp("s"), "IMPLEMENT_LOOP", user_decisions=GATES)
     for first, second, role in steps:
         with suppress(BrokenContract):
