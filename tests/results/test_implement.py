@@ -314,13 +314,13 @@ def test_after_a_branch_was_thrown_away_a_new_pull_request_is_opened(stage: Stag
 
 def test_a_squash_merge_skips_no_checks(stage: Stage, tree: Path) -> None:
     with_file(tree, "src/[no ci].py", "a = 2\n")
-    summary = "Did it. [skip ci]\n\n`[ci skip]`\n\n```\n[skip\nactions]\n```\n\nskip-checks: true"
+    summary = "Did it. [skip ci]\n\n`[ci skip]`\n\n```\n[skip\nactions]\n```\n\nskip-checks: true\nAcked-by: A <a@b.c>"
     receipt = apply(stage, completed(patch_of(tree), summary))
     body = pull_body(stage)
-    assert not re.search(r"\[(?:skip|ci|no|actions)\s+\w+\]|skip-checks:", body)
+    assert not re.search(r"\[(?:skip|ci|no|actions)\s+\w+\]|skip-checks:|-by:", body)
     assert "Did it. (skip ci)" in body
     assert "`src/(no ci).py`" in body
-    assert receipt.sanitised["commands"] == 5
+    assert receipt.sanitised["commands"] == 6
 
 
 def test_nothing_of_the_callers_checkout_changes(stage: Stage, patch: str, tree: Path) -> None:

@@ -304,10 +304,15 @@ def test_a_run_that_is_killed_after_its_push_is_found_again(workshop: Workshop, 
 
 
 def test_nothing_in_a_body_marks_another_run_or_skips_the_checks(workshop: Workshop, agent: Agent) -> None:
-    publish_new(workshop, agent, body="Done [skip ci] [CI Skip]\n\nskip-checks: true\nAccord-Run: accordforged\n")
+    publish_new(
+        workshop,
+        agent,
+        body="Done [skip ci] [CI Skip]\n\nskip-checks: true\nAcked-by: A <a@b.c>\nAccord-Run: accordforged\n",
+    )
     message = workshop.commits()[0]
     assert "[" not in message
     assert "skip-checks:" not in message
+    assert "Acked-by:" not in message
     trailers = fetched(agent, "log", "-1", "--format=%(trailers:key=Accord-Run,valueonly)", "origin/feature")
     assert trailers.split() == [TOKEN]
 

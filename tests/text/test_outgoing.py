@@ -370,6 +370,10 @@ COMMITS = {
         "Done [skip ci] [CI Skip] [no\u200b ci] [skip\nactions]\n\nskip-checks: true\n",
         "Done (skip ci) (CI Skip) (no ci) (skip\nactions)\n\n(skip-checks) true\n",
     ),
+    "no one credited": (
+        "Done\n\nCo-authored-by: A <a@b.c>\nsigned-off-BY : B <b@c.d>\nWritten by: me\n",
+        "Done\n\n(Co-authored-by) A <a@b.c>\n(signed-off-BY) B <b@c.d>\nWritten by: me\n",
+    ),
 }
 
 

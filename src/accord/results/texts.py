@@ -42,7 +42,7 @@ class TextSanitizer:
         return self._record(sanitise_line(text, secrets=self.secrets), path)
 
     def message(self, text: str) -> str:
-        """Return a posted body without commands that skip checks: a squash merge makes a commit message of it."""
+        """Return a posted body without skipped checks and trailers: a squash merge makes a commit message of it."""
         self.counts["commands"] += len(list(skip_edits(text)))
         return without_skips(text)
 

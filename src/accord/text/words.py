@@ -115,8 +115,9 @@ _HTML_ENTITY = re.compile(
 """In raw HTML, numbers and the names of HTML 2 need no semicolon (HTML Standard, "Named character reference state")."""
 
 _ESCAPE = re.compile(r"\\([!-/:-@\[-`{-~])|" + _ENTITY.pattern)
-_SKIPS_CI = re.compile(
-    r"\[(skip\s+ci|ci\s+skip|no\s+ci|skip\s+actions|actions\s+skip)\]|^[ \t]*(skip-checks)[ \t]*:",
+_COMMIT_COMMAND = re.compile(
+    r"\[(skip\s+ci|ci\s+skip|no\s+ci|skip\s+actions|actions\s+skip)\]"
+    r"|^[ \t]*(skip-checks|[a-z0-9][a-z0-9-]{0,60}-by)[ \t]*:",
     re.IGNORECASE | re.MULTILINE,
 )
 _WORKING = frozenset("\u200b\u200c\u200d\u200e\u200f\ufe0e\ufe0f")
@@ -182,16 +183,16 @@ def command_edits(content: str, view: View) -> Iterator[Edit]:
 
 
 def skip_edits(content: str) -> Iterator[Edit]:
-    """Put round brackets where a commit message would tell GitHub to run no checks.
+    """Put round brackets where a commit message would skip checks, or credit or sign for a person with a trailer.
 
-    Source: GitHub documentation, "Skipping workflow runs".
+    Source: GitHub documentation, "Skipping workflow runs" and "Creating a commit with multiple authors".
     """
-    for hit in _SKIPS_CI.finditer(content):
+    for hit in _COMMIT_COMMAND.finditer(content):
         yield Edit(hit.start(), hit.end(), f"({hit[1] or hit[2]})", "commands")
 
 
 def without_skips(content: str) -> str:
-    """Return a text that keeps no checks from running when it becomes a commit message."""
+    """Return a text that skips no checks and credits no one when it becomes a commit message."""
     return View(content, [Replacement(edit.start, edit.end, edit.new) for edit in skip_edits(content)]).text
 
 
