@@ -121,7 +121,7 @@ def test_a_move_prints_its_steps_and_an_illegal_one_the_legal_moves(mission: Any
     assert (ended.code, ended.document["outcome"], ended.document["events"]) == (0, "unchanged", [])
     ended = move("done", "--format", "json")
     assert (ended.code, list(ended.document)) == (1, ["error"])
-    assert "legal moves are" in ended.document["error"]
+    assert "Legal moves" in ended.document["error"]
     assert move("merged").code == 2
     assert move("for_review", "--dry-run", "--format", "json").document["outcome"] == "planned"
 

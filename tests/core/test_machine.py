@@ -4,7 +4,7 @@ import pytest
 
 from accord.core.machine import Edge, Machine
 
-FINAL = '"thrown-away" does not lead to "on"; from "thrown-away" the legal moves are: none, it is final.'
+FINAL = '"thrown-away" does not lead to "on". Legal moves from "thrown-away": none, it is final.'
 SWITCH_ON: Edge[bool] = Edge("off", "on", "power", lambda has_power: "" if has_power else "Power is missing.")
 EDGES = (SWITCH_ON, Edge[bool]("on", "off"), Edge[bool]("off", "thrown-away"))
 LAMP = Machine("lamp", "off", frozenset({"thrown-away"}), EDGES)
@@ -16,7 +16,7 @@ LAMP = Machine("lamp", "off", frozenset({"thrown-away"}), EDGES)
         ("off", "on", True, ""),
         ("on", "off", False, ""),
         ("off", "on", False, "Power is missing."),
-        ("on", "thrown-away", True, '"on" does not lead to "thrown-away"; from "on" the legal moves are: off.'),
+        ("on", "thrown-away", True, '"on" does not lead to "thrown-away". Legal moves from "on": off.'),
         ("thrown-away", "on", True, FINAL),
         ("off", "dim", True, "Unknown state `dim` of the lamp. States: off, on, thrown-away."),
     ],

@@ -106,4 +106,4 @@ def test_with_every_artifact_each_move_of_the_table_may_be_made_and_others_are_e
         assert {HANDOFF.refusal(source, target, metadata) for target in targets.split()} == {""}
     bare = read_handoff(handoff("implementing")).metadata
     assert "reviewArtifact is missing" in HANDOFF.refusal("implementing", "review", bare)
-    assert "legal moves are: backlog, review" in HANDOFF.refusal("implementing", "done", bare)
+    assert 'Legal moves from "implementing": backlog, review' in HANDOFF.refusal("implementing", "done", bare)

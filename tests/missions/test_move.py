@@ -40,7 +40,7 @@ def lines(project: Project) -> list[Any]:
 
 
 def test_a_planning_artifact_goes_all_the_way_without_branch_lane_or_context_file(planning: Project) -> None:
-    with pytest.raises(BrokenContract, match="legal moves are: claimed, blocked, canceled"):
+    with pytest.raises(BrokenContract, match='Legal moves from "planned": claimed, blocked, canceled'):
         planning.move("WP01", "done")
     for target in ("in_progress", "for_review", "approved", "done"):
         assert planning.move("WP01", target).events

@@ -65,7 +65,7 @@ def test_every_legal_move_can_be_made_and_no_other(machine: Any, mode: str) -> N
         ("IMPLEMENT_LOOP", "FIX_TESTS", {"retries": {"FIX_TESTS": 3}}, "Go to ASK_USER"),
         ("IMPLEMENT_LOOP", "FIX_TESTS", {"retries": {"FIX_REVIEW": 3}}, ""),
         ("IMPLEMENT_LOOP", "FIX_TESTS", {"task": ""}, "needs a task"),
-        ("IMPLEMENT_LOOP", "FIX_BUILD", {}, "legal moves are"),
+        ("IMPLEMENT_LOOP", "FIX_BUILD", {}, "Legal moves"),
         ("PLAN", "ASK_USER", {}, "`accord session ask` first"),
         ("PLAN", "ASK_USER", {"pending": {"UD-1": "PLAN"}}, ""),
         ("ASK_USER", "PLAN", {"returns_to": "DESIGN"}, "came up in DESIGN"),
@@ -75,7 +75,7 @@ def test_every_legal_move_can_be_made_and_no_other(machine: Any, mode: str) -> N
         ("BLOCKED", "PLAN", {}, "blocked_from"),
         ("BLOCKED", "PLAN", {"blocked_from": "DESIGN"}, "can only return there"),
         ("DONE", "IMPLEMENT_LOOP", {}, "Reopen"),
-        ("INTAKE", "PLAN", {}, "the legal moves are: DESIGN, ASK_USER, BLOCKED"),
+        ("INTAKE", "PLAN", {}, 'Legal moves from "INTAKE": DESIGN, ASK_USER, BLOCKED'),
     ],
 )
 def test_a_move_has_the_guards_of_the_contract(source: str, target: str, change: dict[str, Any], said: str) -> None:

@@ -14,7 +14,7 @@ from reference.text import WRITTEN_BY, Problem, plain, yaml_value
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
-_MAKES_FINDINGS = re.compile(r"\b(?:Finding|warning)\(")
+_MAKES_FINDINGS = re.compile(r"\b(?:Finding|finding_of|warning)\(")
 
 
 def findings_page(root: Path) -> str:
@@ -52,7 +52,7 @@ def codes_of(source: Path) -> dict[str, set[str]]:
 
 @cache
 def codes_in(text: str, name: str) -> Sequence[tuple[str, str]]:
-    """List code and severity of each finding that a module makes, by ``Finding``, ``warning`` or a helper of its own.
+    """List code and severity of each finding that a module makes, by the functions for it or a helper of its own.
 
     A helper is a function that hands its parameter ``code`` on. Raises Problem for a code that is not a constant.
     """
@@ -61,10 +61,10 @@ def codes_in(text: str, name: str) -> Sequence[tuple[str, str]]:
         function.name
         for function in ast.walk(tree)
         if isinstance(function, ast.FunctionDef)
-        if any(hands_code_on(call.args[0]) for call in calls_in(function, {"Finding", "warning"}))
+        if any(hands_code_on(call.args[0]) for call in calls_in(function, {"Finding", "finding_of", "warning"}))
     }
     found = []
-    for call in calls_in(tree, helpers | {"Finding", "warning"}):
+    for call in calls_in(tree, helpers | {"Finding", "finding_of", "warning"}):
         code = call.args[0]
         if isinstance(code, ast.Constant) and isinstance(code.value, str):
             is_warning = isinstance(call.func, ast.Name) and call.func.id == "warning"

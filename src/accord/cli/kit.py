@@ -34,7 +34,7 @@ COLORS = {
 _DIFF_COLORS = {"+": "green", "-": "red", "@": "cyan"}
 _NEXT = """\
 Next:
-  1. Add the secret of your agent to the repository, such as OPENAI_API_KEY. To use another agent than codex, change
+  1. Add the secret of your agent to the repository, such as OPENAI_API_KEY. To use an agent other than codex, change
      the default in .github/agents/registry.yml.
   2. Delete the workflows that you do not want. They are not installed again.
   3. Run `accord doctor`, then commit .github."""

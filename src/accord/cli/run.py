@@ -269,7 +269,7 @@ def outputs(
 ) -> None:
     """Compute the outputs of an agent's run from what it printed, and write them where a runner reads them.
 
-    It runs nothing and pushes nothing. It exits 0 whenever the outputs were written, whatever they say.
+    It runs nothing and pushes nothing. It exits 0 whenever the outputs were written, even if the agent failed.
     """
     from accord.cli.run_step import report_run
     from accord.core.clock import SystemClock

@@ -82,7 +82,7 @@ def _broken(code: str, message: str, hint: str, *, line: int | None = None) -> B
 
 def _decode(raw: bytes) -> str:
     if len(raw) > MAX_BYTES:
-        message = f"The document has more than the {MAX_BYTES // 1_048_576} MiB that are read."
+        message = f"The document is larger than {MAX_BYTES // 1_048_576} MiB."
         raise _broken("too-large", message, "Split it.")
     try:
         return raw.decode("utf-8-sig")
@@ -109,12 +109,12 @@ def _parse(text: str, start: int | None = None) -> tuple[Any, list[str], int]:
         if _depth_exceeds(value, MAX_DEPTH):
             raise RecursionError
     except RecursionError:
-        message = f"The document nests deeper than {MAX_DEPTH} levels, which no contract does."
+        message = f"The document nests deeper than {MAX_DEPTH} levels."
         raise _broken("too-large", message, "Flatten it.") from None
     except json.JSONDecodeError:
         raise
     except ValueError as problem:
-        said = "A number has more digits than can be read." if "digits" in str(problem) else str(problem)
+        said = "A number has too many digits." if "digits" in str(problem) else str(problem)
         raise _broken("not-json", said, "Write it as a string, or leave it out.") from None
     return value, repeated, end
 
@@ -156,7 +156,7 @@ def _object_in_prose(text: str, problem: json.JSONDecodeError) -> tuple[dict[str
     if len(found) == 1 and not cut_at:
         return found[0]
     if len(found) == 1:
-        message = f"A complete JSON object is followed by one, at line {cut_at}, that is cut short."
+        message = f"Line {cut_at} begins a second, incomplete JSON object."
         raise _broken("several-objects", message, "Write one object, to its end.", line=cut_at)
     if found:
         places = ", ".join(str(text.count("\n", 0, start) + 1) for _, _, start in found)

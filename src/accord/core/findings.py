@@ -6,6 +6,8 @@ from dataclasses import asdict, dataclass, replace
 from enum import StrEnum
 from typing import TYPE_CHECKING, Any
 
+from accord.core.errors import sentence
+
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
 
@@ -51,6 +53,12 @@ class Finding:
         if not self.hint:
             del record["hint"]
         return record
+
+
+def finding_of(code: str, text: str, path: str = "") -> Finding:
+    """Make an error from a text whose first sentence says what is wrong and whose others say what to do."""
+    message, _, hint = text.partition(". ")
+    return Finding(code, sentence(message), path, hint=hint)
 
 
 def warning(code: str, message: str, path: str = "", *, hint: str = "") -> Finding:

@@ -51,7 +51,7 @@ class Machine(Generic[MachineFacts]):
             fix = did_you_mean(target, self.states) or f"States: {', '.join(self.states)}."
             return f"Unknown state `{target}` of the {self.name}. {fix}"
         legal = ", ".join(self.targets(source)) or "none, it is final"
-        return f'"{source}" does not lead to "{target}"; from "{source}" the legal moves are: {legal}.'
+        return f'"{source}" does not lead to "{target}". Legal moves from "{source}": {legal}.'
 
     def mermaid(self) -> str:
         """Draw the machine as a Mermaid state diagram."""

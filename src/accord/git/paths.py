@@ -52,7 +52,7 @@ def escaping_links(git: Git, before: str, after: str) -> list[Finding]:
     for path, target in new.items():
         is_old = old.get(path) == target
         if not stays_inside(path, new) and not (is_old and not stays_inside(path, old)):
-            message = f"`{path}` is a link to `{target}`, which leads outside of the repository or in a circle."
+            message = f"`{path}` is a link to `{target}`, which points outside the repository or to itself."
             hint = "Remove it."
             found.append(Finding("link-outside", message, "/patch", hint=hint))
     return found

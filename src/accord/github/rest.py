@@ -36,7 +36,7 @@ class Rest:
         if not access.token:
             raise WrongUsage("No GitHub token found.", hint="Set `GITHUB_TOKEN`.")
         if not _TOKEN.fullmatch(access.token):
-            raise WrongUsage("`GITHUB_TOKEN` contains whitespace.", hint="Set it again without it.")
+            raise WrongUsage("`GITHUB_TOKEN` contains whitespace.", hint="Set it without spaces and line breaks.")
         self._access = access
         self._clock = clock
         self._root = f"/repos/{access.repository}"

@@ -189,7 +189,7 @@ def _newest(github: ArtifactMethods, name: str, run_id: int) -> Artifact:
         others = sorted({artifact.name for artifact in github.artifacts(run_id)})
         raise Refused(
             f"Workflow run {run_id} has no artifact `{name}`{_listed(others)}.",
-            hint="Upload it in a job that this one needs, with if-no-files-found: error, and name both alike.",
+            hint="Upload it under the same name in a job that this one needs, with `if-no-files-found: error`.",
         )
     newest = max(found, key=lambda artifact: (artifact.created_at, artifact.id))
     if newest.is_expired:
@@ -209,7 +209,7 @@ def _wanted(artifact: Artifact, members: Sequence[Member], wanted: str) -> str:
 
 def _listed(names: Sequence[str]) -> str:
     more = f" and {len(names) - _NAMED} more" if len(names) > _NAMED else ""
-    return f"; it has {', '.join(names[:_NAMED])}{more}" if names else "; it has none"
+    return f"; it has {', '.join(names[:_NAMED])}{more}" if names else "; it has no artifacts"
 
 
 def _expired(artifact: Artifact) -> Refused:

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any
 
 from accord.core.documents import read_object
 from accord.core.errors import BrokenContract
-from accord.core.findings import Finding
+from accord.core.findings import Finding, finding_of
 from accord.handoffs.models import Handoff, Metadata, as_patch, has_task_id, normalised
 from accord.handoffs.rules import (
     DONE,
@@ -159,7 +159,7 @@ def _move_findings(task: Mapping[str, Any], target: str) -> list[Finding]:
     source = task["status"]
     if target in HANDOFF.targets(source):
         return gate_findings(source, target, read_handoff(task).metadata)
-    return [Finding("invalid-status-transition", HANDOFF.refusal(source, target, Metadata()), "/status")]
+    return [finding_of("invalid-status-transition", HANDOFF.refusal(source, target, Metadata()), "/status")]
 
 
 def _can_redirect(source: str, target: str, reasons: list[Finding]) -> bool:

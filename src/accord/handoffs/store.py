@@ -230,6 +230,6 @@ class HandoffStore(StoredDocument[Task]):
         issue = self.github.issue(self.number)
         if issue is None or issue.is_pull:
             message = f"This repository has no work item #{self.number}."
-            hint = "Pass the number of an existing one."
+            hint = "Pass the number of an existing issue."
             raise BrokenContract.of(Finding("unknown-reference", message, hint=hint))
         return issue

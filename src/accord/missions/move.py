@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 
 from accord.core.clock import ulid
 from accord.core.errors import BrokenContract, Refused
-from accord.core.findings import Finding
+from accord.core.findings import finding_of
 from accord.core.machine import Edge, Machine
 from accord.files.store import Storage, append_once, folder_lock
 from accord.missions.branches import git_of
@@ -149,9 +149,9 @@ WORK_PACKAGE: Machine[MoveFacts] = Machine(
 def plan_move(source: WorkPackageStatus, facts: MoveFacts) -> tuple[Step, ...]:
     """Return the steps of a move, none if it is done. Raises ``illegal-move``; force does not replace a merge."""
     target = facts.request.target
-    if refusal := _refusal(source, facts):
-        message = f"The move from {source} to {target} is refused. {refusal}"
-        raise BrokenContract.of(Finding("illegal-move", message))
+    if reason := _refusal(source, facts):
+        message = f"The move from {source} to {target} is refused: {reason}"
+        raise BrokenContract.of(finding_of("illegal-move", message))
     if source == target or facts.request.is_forced:
         return ((source, target),) if source != target else ()
     return _steps(source, target)

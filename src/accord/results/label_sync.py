@@ -104,7 +104,7 @@ def _repeated_names(entries: Iterable[LabelEntry]) -> Iterator[Finding]:
         for j, name in enumerate([entry.name, *entry.aliases]):
             path = pointer(i, "name") if j == 0 else pointer(i, "aliases", j - 1)
             if name.lower() in seen:
-                message = f"`{name}` is used at {seen[name.lower()]} already; case makes no difference."
+                message = f"`{name}` is already used at {seen[name.lower()]}; names are not case-sensitive."
                 hint = "Rename one."
                 yield Finding("label-repeated", message, path, hint=hint)
             seen.setdefault(name.lower(), path)

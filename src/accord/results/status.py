@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from accord.core.errors import BrokenContract, Refused
-from accord.core.findings import Finding, warning
+from accord.core.findings import Finding, finding_of, warning
 from accord.core.machine import Edge, Machine
 from accord.github.markers import take_markers
 from accord.github.models import IssueChange, NotThere
@@ -109,9 +109,8 @@ def plan_move(issue: Issue, target: str, facts: StatusFacts = _NOT_READ) -> Stat
     source = current_status(issue)
     if source == target:
         return StatusMove(issue, source, target, issue.labels)
-    refusal = WORK_ITEM.refusal(source, target, facts)
-    if refusal:
-        raise BrokenContract.of(Finding("illegal-move", f"#{issue.number} cannot move: {refusal}"))
+    if reason := WORK_ITEM.refusal(source, target, facts):
+        raise BrokenContract.of(finding_of("illegal-move", f"#{issue.number} cannot move: {reason}"))
     kept = tuple(label for label in issue.labels if category_of(label) is not Category.STATUS)
     labels = kept if target == CLOSED else (*kept, f"{Category.STATUS}:{target}")
     return StatusMove(issue, source, target, labels)

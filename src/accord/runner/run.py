@@ -198,7 +198,7 @@ def _run(request: RunRequest, job: JobContext, progress: _Progress) -> None:
     schema = _write_schema(request, files)
     prompt = _write_prompt(request, job, agent, schema, files)
     if files.ignored:
-        message = f"Files were read from {files.branch}, not as the checked-out branch has them"
+        message = f"Files were read from {files.branch}, because the checked-out branch changes them"
         progress.warnings.append(f"{message}: {some_of(files.ignored)}.")
     command_line(agent, request, prompt, schema=schema)  # finds unsupported options before anything is installed
     check_credentials(progress.agent, agent, job.environment)

@@ -94,9 +94,9 @@ class SessionWriter:
 
     def _check_is_new(self, path: Path) -> None:
         if path.exists():
-            message = f"{path} exists already."
+            message = f"{path} already exists."
             hint = "Choose another name, or continue that session."
-            raise refuse("The session exists already.", Finding("session-exists", message, hint=hint))
+            raise refuse("The session already exists.", Finding("session-exists", message, hint=hint))
 
     def _change(self, name: str, plan: Callable[[Session], Sequence[FileOperation]]) -> Any:
         """Plan a change of a document for the session as it is, apply it in order, and return the document's model."""

@@ -9,7 +9,7 @@ import json
 from typing import TYPE_CHECKING, Any
 
 from accord.core.documents import read_object, short_name
-from accord.core.findings import Finding, has_errors, pointer
+from accord.core.findings import Finding, finding_of, has_errors, pointer
 from accord.core.kinds import KINDS
 from accord.core.schemas import strict_schema
 from accord.git.patches import changed_paths
@@ -140,9 +140,9 @@ def _task(session: Session, task_id: str) -> dict[str, Any]:
 def _check_dispatch(session: Session, task_id: str, role: str) -> None:
     """Raise BrokenContract where the state, a dependency or a document keeps the agent from starting."""
     if reason := _check_state(session, task_id, role):
-        raise refuse(f"{role} cannot be dispatched.", Finding("state-forbids", reason))
+        raise refuse(f"{role} cannot be dispatched.", finding_of("state-forbids", reason))
     if problems := [problem for name in _relied_on(session, role) if (problem := session.parts[name].problem)]:
-        raise refuse(f"{role} cannot be dispatched.", [Finding("context-file-missing", text) for text in problems])
+        raise refuse(f"{role} cannot be dispatched.", [finding_of("context-file-missing", text) for text in problems])
 
 
 def _check_state(session: Session, task_id: str, role: str) -> str | None:

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any, cast
 
 from accord.core.documents import MAX_BYTES
 from accord.core.errors import BrokenContract, WrongUsage
-from accord.core.findings import Finding, Severity
+from accord.core.findings import Finding, Severity, finding_of
 from accord.core.kinds import KINDS
 from accord.git.program import Git, split_nul
 from accord.sessions.folder_rules import (
@@ -105,7 +105,7 @@ class Part:
     @property
     def _read(self) -> tuple[Any, Any, Sequence[Finding]]:
         if self.raw is None:
-            return None, None, [Finding("file-unreadable", self.unreadable)] if self.unreadable else []
+            return None, None, [finding_of("file-unreadable", self.unreadable)] if self.unreadable else []
         return _parsed(self.name, self.raw)
 
 

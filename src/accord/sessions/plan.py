@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any, Literal
 from accord.core.clock import timestamp
 from accord.core.documents import short_name
 from accord.core.errors import BrokenContract
-from accord.core.findings import Finding, has_errors, pointer
+from accord.core.findings import Finding, finding_of, has_errors, pointer
 from accord.core.suggest import did_you_mean
 from accord.files.yaml import with_scalars
 from accord.sessions.decision_rules import check_gate
@@ -143,7 +143,7 @@ def plan_line(session: Session, name: str, entry: Value) -> FileOperation:
     line = _encoded(json.dumps(dict(entry), ensure_ascii=False, allow_nan=False))
     _check_document(name, line + b"\n")
     if session.parts[name].unreadable:
-        raise refuse(f"{name} cannot be written.", Finding("file-unreadable", session.parts[name].unreadable))
+        raise refuse(f"{name} cannot be written.", finding_of("file-unreadable", session.parts[name].unreadable))
     return FileOperation("append", name, line)
 
 
@@ -233,8 +233,8 @@ def status_in(
         raise refuse("The state is unknown.", Finding("illegal-move", message, hint=hint))
     if target in LOOPS and task not in ("", "meta") and session.task(task) is None:
         raise refuse("The task is unknown.", task_unknown(session, task))
-    if refusal := MACHINES[session.mode].refusal(source, target, facts_of(session, task=task, reopens=reopens)):
-        raise refuse(f"The session stays in {source}.", Finding("illegal-move", refusal, "/current_state"))
+    if reason := MACHINES[session.mode].refusal(source, target, facts_of(session, task=task, reopens=reopens)):
+        raise refuse(f"The session stays in {source}.", finding_of("illegal-move", reason, "/current_state"))
     value["current_state"] = target
     if source == "BLOCKED":
         value.pop("blocked_from", None)
@@ -277,8 +277,8 @@ def _refused_tasks(session: Session, wanted: Mapping[str, str], role: str) -> It
         elif target != task.status:
             facts = TaskFacts(role, session.tasks.waits_for(task), open_gates(task, session.outputs))
             outputs = session.parts[OUTPUTS_FILE]
-            if refusal := TASK.refusal(task.status, target, facts):
-                yield Finding("illegal-move", f"{name}: {refusal}")
+            if reason := TASK.refusal(task.status, target, facts):
+                yield finding_of("illegal-move", f"{name}: {reason}")
             elif target == "completed" and not outputs.is_missing and outputs.problem:
                 message = f"{name}: The reviews cannot be read, so it is unknown which passed. {outputs.problem}"
-                yield Finding("illegal-move", message)
+                yield finding_of("illegal-move", message)

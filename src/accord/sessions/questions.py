@@ -351,4 +351,4 @@ def _next_number(value: Mapping[str, Any]) -> str:
 
 
 def _refused(code: str, message: str, hint: str = "") -> Exception:
-    return refuse("The question protocol forbids it.", Finding(code, message, hint=hint))
+    return refuse("The question cannot be changed.", Finding(code, message, hint=hint))

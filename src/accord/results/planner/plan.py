@@ -258,7 +258,7 @@ def _missing(reference: str, facts: PlanFacts, path: str) -> Iterator[Finding]:
     issue = facts.existing.get(number) if number else None
     if number and issue is None:
         message = f"The repository has no issue #{number}."
-        hint = "Use the number of an existing one."
+        hint = "Use the number of an existing issue."
         yield Finding("unknown-reference", message, path, hint=hint)
     elif issue and issue.is_pull:
         message = f"#{number} is a pull request, not a work item."

@@ -95,7 +95,7 @@ def _check_temp_ids(plan: Plan) -> Iterator[Finding]:
             yield Finding("schema", "The tempID is empty.", path, hint="Give the item a name.")
         elif plan.positions[item.temp_id] != i:
             first = plan.positions[item.temp_id]
-            message = f"The tempID `{item.temp_id}` is used by create/{first} already."
+            message = f"The tempID `{item.temp_id}` is already used by create/{first}."
             hint = "Give this item another one."
             yield Finding("duplicate-temp-id", message, path, hint=hint)
 
@@ -246,7 +246,7 @@ def _check_changes(result: PlannerResult) -> Iterator[Finding]:
             hint = "Keep one of the two."
             yield Finding("close-and-update", message, path + "/workItemID", hint=hint)
         elif times[number] > 1:
-            message = f"#{number} is updated {times[number]} times."
+            message = f"#{number} has {times[number]} updates."
             hint = "Merge the updates into one."
             yield Finding("update-repeated", message, path + "/workItemID", hint=hint)
         if update.body is not None:

@@ -79,7 +79,7 @@ def gather_facts(github: GitHub, draft: DraftReview, options: RunOptions) -> Rev
     pull = github.pull(options.pull or 0)
     if pull is None:
         message = f"The repository has no pull request #{options.pull}."
-        hint = "Use the number of an existing one."
+        hint = "Use the number of an existing pull request."
         raise BrokenContract.of(Finding("unknown-reference", message, hint=hint))
     _require_access(repository, identity, pull)
     pending, reviews, findings = own_reviews(github.reviews(pull.number), draft.token, identity)
