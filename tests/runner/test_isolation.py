@@ -433,8 +433,11 @@ def test_a_machine_without_containers_is_reported_once_or_refused(tmp_path: Path
 
 
 def test_an_agent_that_keeps_sudo_is_not_isolated(bench: Bench) -> None:
-    strategies = {"default": "unsafe", "values": {"unsafe": {"keeps_sudo": True}}}
-    left = bench.script_of_mine("print('ran')", {"isolation": "container", "safety_strategy": strategies}, {})
+    strategies = {"default": "safe", "values": {"safe": {}, "unsafe": {"keeps_sudo": True}}}
+    entry = {"command": ["true"], "isolation": "container", "safety_strategy": strategies}
+    registry = bench.registry({"agents": {"mine": entry}})
+    arguments = ("--agent", "mine", "--prompt-file", "prompt.md", "--safety-strategy", "unsafe")
+    left = bench.run(*arguments, "--registry", registry)
     assert left.text("stdout.log") == ""
     assert "keeps sudo" in left.record["error"]["detail"]
 

@@ -70,6 +70,7 @@ MISTAKES = {
     "command-missing": "enabled: true",
     "default-unknown": "{command: [x], sandbox: {default: a, values: {b: {}}}}",
     "delivery-unclear": "{command: [x], required_secrets: [A_KEY], secret_delivery: {A_KEY: {}}}",
+    "isolation-contradiction": "{command: [x], isolation: none, network: [example.com]}",
     "environment-forbidden": "{command: [x], environment_from: [GITHUB_TOKEN]}",
     "secret-undeclared": "{command: [x], environment_from: [OPENAI_API_KEY]}",
     "path-outside": "{command: [x], home_files: {../.bashrc: ls}}",
@@ -83,6 +84,22 @@ MISTAKES = {
 def test_a_mistake_is_found_on_its_line(code: str) -> None:
     line = 3 if code == "command-missing" else 4
     assert check(f"version: 1\nagents:\n  mine:\n    {MISTAKES[code]}\n") == [(code, line)]
+
+
+@pytest.mark.parametrize(
+    ("entry", "is_contradiction"),
+    [
+        ("isolation: container", True),
+        ("network: []", True),
+        ("network: [], isolation: none", True),
+        ("isolation: none", False),
+        ("isolation: auto", False),
+    ],
+)
+def test_a_default_that_keeps_sudo_contradicts_a_container(entry: str, is_contradiction: bool) -> None:
+    strategy = "safety_strategy: {default: unsafe, values: {unsafe: {keeps_sudo: true}}}"
+    found = check(f"agents: {{mine: {{command: [x], {strategy}, {entry}}}}}")
+    assert (("isolation-contradiction", 1) in found) == is_contradiction
 
 
 @pytest.mark.parametrize("name", ["ACTIONS_RUNTIME_TOKEN", "GITHUB_ENV", "GH_TOKEN", "LD_PRELOAD"])

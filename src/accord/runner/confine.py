@@ -177,7 +177,7 @@ def _drop(plan: dict[str, Any]) -> None:
     """Give up groups, capabilities, and every way to new ones.
 
     Root keeps CAP_SETFCAP: without it, Linux lets root map no uid into a user namespace, such as that of an agent's own
-    sandbox. What it allows, capabilities of files, is no more than root's setuid programs.
+    sandbox. Capabilities of files give no more rights than root's setuid programs.
     """
     user, group = plan["user"]
     held = ctypes.create_string_buffer(24)

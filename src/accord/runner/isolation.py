@@ -63,7 +63,7 @@ class Confinement:
     container: Container | None = None
 
     def command(self, words: Sequence[str], directory: Path, environment: Mapping[str, str]) -> tuple[list[str], bytes]:
-        """Return the command that starts a program, and what comes before the program's own input."""
+        """Return the command that starts a program, and the bytes to put before the program's own input."""
         umask = os.umask(0o077)
         os.umask(umask)
         plan = {

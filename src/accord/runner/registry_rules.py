@@ -58,6 +58,7 @@ def _agent_findings(agent: Agent) -> Iterator[Finding]:
     yield from _command_findings(agent)
     for key, choice in (("sandbox", agent.sandbox), ("safety_strategy", agent.safety_strategy)):
         yield from _choice_findings(key, choice)
+    yield from _isolation_findings(agent)
     yield from _secret_findings(agent)
     yield from _path_findings(agent)
     for i, pattern in enumerate(agent.state_files):
@@ -100,6 +101,19 @@ def _choice_findings(key: str, choice: AgentChoice | None) -> Iterator[Finding]:
     if choice and choice.default not in choice.values:
         message = f"Unknown default `{short_name(choice.default)}`."
         yield Finding("default-unknown", message, f"/{key}/default", hint=_one_of(choice.default, choice.values))
+
+
+def _isolation_findings(agent: Agent) -> Iterator[Finding]:
+    if agent.network is not None and agent.isolation == "none":
+        message = "`network` needs a container, and `isolation` is `none`."
+        yield Finding("isolation-contradiction", message, "/isolation", hint="Remove one of the two keys.")
+    if agent.network is None and agent.isolation != "container":
+        return
+    for key, choice in (("sandbox", agent.sandbox), ("safety_strategy", agent.safety_strategy)):
+        if choice and choice.default in choice.values and choice.values[choice.default].keeps_sudo:
+            message = f"The default `{short_name(choice.default)}` keeps sudo, so the agent cannot be isolated."
+            hint = "Use another default, or remove `isolation` and `network`."
+            yield Finding("isolation-contradiction", message, f"/{key}/default", hint=hint)
 
 
 def _secret_findings(agent: Agent) -> Iterator[Finding]:
