@@ -31,7 +31,17 @@ Format = Literal["json", "yaml"]
 _OBJECTS = ("model_type", "dict_type")
 """Errors in which pydantic names classes of this program."""
 
-_WANTED = {"string_type": "a string", "list_type": "an array", "int_type": "an integer", "bool_type": "true or false"}
+_WANTED = {
+    "string_type": "a string",
+    "list_type": "an array",
+    "int_type": "an integer",
+    "bool_type": "true or false",
+    **dict.fromkeys(_OBJECTS, "an object"),
+    "string_too_long": "at most {max_length} characters long",
+    "greater_than_equal": "{ge} or more",
+    "less_than_equal": "{le} or less",
+    "string_pattern_mismatch": "text that matches `{pattern}`",
+}
 """The wanted type in words, by pydantic's name of the error."""
 
 _QUOTED = re.compile(r"'([^']*)'")
@@ -70,14 +80,14 @@ def _finding(detail: ErrorDetails, model: type[BaseModel]) -> Finding:
         message = f"The key `{short_name(key)}` is not part of the contract."
         hint = did_you_mean(key, _keys_at(model, steps[:-1])) or "Remove it."
     elif kind in ("literal_error", "enum"):
-        values = _QUOTED.findall(detail["ctx"]["expected"])
-        message = f"{_named(steps)} must be {detail['ctx']['expected']}; {found}."
-        hint = did_you_mean(str(given), values) or "Correct it."
+        expected = detail["ctx"]["expected"]
+        message = f"{_named(steps)} must be {expected}; {found}."
+        hint = did_you_mean(str(given), _QUOTED.findall(expected)) or f"Write {expected}."
     else:
-        wanted = "an object" if kind in _OBJECTS else _WANTED.get(kind)
+        wanted = _WANTED.get(kind, "").format(**detail.get("ctx", {}))
         reason = detail["msg"].removeprefix("Value error, ")
         message = f"{_named(steps)} must be {wanted}; {found}." if wanted else f"{reason}; {found}."
-        hint = "Correct it."
+        hint = "Shorten it." if kind == "string_too_long" else f"Write {wanted}." if wanted else "Correct it."
     return Finding("schema", message, pointer(*steps), hint=hint)
 
 
