@@ -12,6 +12,7 @@ import pytest
 from conftest import Accord
 from support.plans import plan, task, task_body
 from support.stage import Stage, staged
+from support.trees import commit, git
 from test_check import HOSTILE, assert_harmless
 
 from accord.gha.commands import escape_data
@@ -344,6 +345,27 @@ def test_label_drift_is_shown_planned_fixed_and_gone(accord: Accord, stage: Stag
     assert done["outcome"] == "applied"
     assert accord.document("labels", "sync", *use)["outcome"] == "unchanged"
     assert accord("labels", "check", *use).code == 0
+
+
+def test_all_commands_read_the_label_file_of_the_default_branch(accord: Accord, stage: Stage) -> None:
+    accord.in_step()
+    git(accord.home, "init", "-q", "-b", "main")
+    file = accord.file("labels.yml", FILE)
+    commit(accord.home)
+    git(accord.home, "checkout", "-qb", "agent/1")
+    accord.file("labels.yml", "- {name: evil, color: '333333'}\n")
+    commit(accord.home)
+    for words in (["check"], ["sync", "--dry-run"], ["sync"]):
+        ended = accord("labels", *words, "--file", file, "--format", "json")
+        assert [label["name"] for label in ended.document["labels"]] == ["one", "two"]
+        assert "labels.yml" in ended.err
+        assert "read from main" in ended.err
+    git(accord.home, "checkout", "-q", "main")
+    accord.file("labels.yml", "")
+    commit(accord.home)
+    git(accord.home, "checkout", "-q", "agent/1")
+    for words in (["check"], ["sync"]):
+        assert "is not a valid label file" in accord("labels", *words, "--file", file).err, "an empty file counts"
 
 
 def test_pruning_takes_only_what_a_sync_made_and_what_is_named(accord: Accord, stage: Stage) -> None:

@@ -10,12 +10,12 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from accord.core.errors import WrongUsage
+from accord.git.trusted_files import WorkTreeFiles
 from accord.results.bodies import body_findings, read_body
 from accord.results.labels import ItemKind
 from accord.results.models import ImplementorResult, PlannerResult, ReviewerResult
 from accord.runner.models import AgentNotStarted
 from accord.runner.prompt import assemble, prompt_for, read_data, shipped_prompt, structured_result, validator
-from accord.runner.trusted_files import TrustedFiles
 from accord.text.hidden import strip_hidden
 from accord.text.untrusted import MOST_CHARACTERS
 
@@ -37,8 +37,8 @@ def workspace(tmp_path: Path) -> Path:
 
 @pytest.mark.parametrize("path", ["prompts/fix.md", "link.md", "prompts/../prompts/fix.md"])
 def test_a_file_of_the_workspace_is_read(workspace: Path, path: str) -> None:
-    assert prompt_for(Path(path), "", workspace, TrustedFiles(workspace)) == "Fix it.\n"
-    assert prompt_for(workspace / path, "", workspace, TrustedFiles(workspace)) == "Fix it.\n"
+    assert prompt_for(Path(path), "", workspace, WorkTreeFiles(workspace)) == "Fix it.\n"
+    assert prompt_for(workspace / path, "", workspace, WorkTreeFiles(workspace)) == "Fix it.\n"
 
 
 REFUSED = {
@@ -51,7 +51,7 @@ REFUSED = {
 @pytest.mark.parametrize("path", REFUSED)
 def test_a_file_that_is_not_a_prompt_of_the_workspace_is_refused_with_the_reason(workspace: Path, path: str) -> None:
     with pytest.raises(AgentNotStarted, match=REFUSED[path]) as failed:
-        prompt_for(Path(path), "", workspace, TrustedFiles(workspace))
+        prompt_for(Path(path), "", workspace, WorkTreeFiles(workspace))
     assert failed.value.error.kind == "prompt-invalid"
 
 
@@ -82,26 +82,26 @@ def test_too_much_is_refused() -> None:
 
 @pytest.mark.parametrize("mode", ["plan", "implement", "review", "keepalive", "autofix", "verifier", "bot-comments"])
 def test_a_workflow_of_the_kit_has_a_prompt_even_if_the_repository_has_none(workspace: Path, mode: str) -> None:
-    shipped = prompt_for(None, mode, workspace, TrustedFiles(workspace))
+    shipped = prompt_for(None, mode, workspace, WorkTreeFiles(workspace))
     assert shipped.startswith("# ")
     own = workspace / f".github/prompts/{mode}.md"
     own.parent.mkdir(parents=True)
     own.write_text("Ours.\n")
-    assert prompt_for(None, mode, workspace, TrustedFiles(workspace)) == "Ours.\n"
-    assert prompt_for(Path("prompts/fix.md"), mode, workspace, TrustedFiles(workspace)) == "Fix it.\n"
+    assert prompt_for(None, mode, workspace, WorkTreeFiles(workspace)) == "Ours.\n"
+    assert prompt_for(Path("prompts/fix.md"), mode, workspace, WorkTreeFiles(workspace)) == "Fix it.\n"
 
 
 @pytest.mark.parametrize("mode", ["", "other", "../runner/prompts/keepalive", "prompts/fix"])
 def test_a_mode_that_has_no_prompt_needs_a_prompt_file(workspace: Path, mode: str) -> None:
     with pytest.raises(AgentNotStarted, match=r"No prompt (given|for the mode)"):
-        prompt_for(None, mode, workspace, TrustedFiles(workspace))
+        prompt_for(None, mode, workspace, WorkTreeFiles(workspace))
 
 
 def test_the_prompt_of_a_repository_does_not_lead_out_of_it(workspace: Path) -> None:
     (workspace / ".github/prompts").mkdir(parents=True)
     (workspace / ".github/prompts/autofix.md").symlink_to("../../../outside.md")
     with pytest.raises(AgentNotStarted, match="outside the workspace"):
-        prompt_for(None, "autofix", workspace, TrustedFiles(workspace))
+        prompt_for(None, "autofix", workspace, WorkTreeFiles(workspace))
 
 
 @given(st.text(max_size=300))

@@ -9,11 +9,11 @@ import pytest
 
 from accord.core.errors import BrokenContract, WrongUsage
 from accord.core.kinds import check_document
+from accord.git.trusted_files import WorkTreeFiles
 from accord.runner.launch import agent_environment, check_credentials, command_line, install_environment
 from accord.runner.models import AgentNotStarted, RunRequest
 from accord.runner.registry import Agent, Registry, load_registry, shipped_registry
 from accord.runner.registry_rules import registry_findings
-from accord.runner.trusted_files import TrustedFiles
 
 IN_USE = """\
 version: 1
@@ -41,10 +41,10 @@ def check(text: str) -> list[tuple[str, int | None]]:
     return [(finding.code, finding.line) for finding in findings]
 
 
-def written(tmp_path: Path, text: str) -> tuple[TrustedFiles, Path]:
+def written(tmp_path: Path, text: str) -> tuple[WorkTreeFiles, Path]:
     path = tmp_path / "registry.yml"
     path.write_text(text)
-    return TrustedFiles(tmp_path), path
+    return WorkTreeFiles(tmp_path), path
 
 
 def test_the_shipped_registry_has_no_findings() -> None:

@@ -10,7 +10,7 @@ from support.agent_bench import Bench, Left
 
 from accord.core.errors import WrongUsage
 from accord.gha.files import guard_git_settings
-from accord.runner.trusted_files import trusted_files
+from accord.git.trusted_files import trusted_files
 
 REGISTRY = Path(".github/agents/registry.yml")
 PROMPT = Path(".github/prompts/keepalive.md")
@@ -53,7 +53,7 @@ def test_a_job_reads_the_default_branch(tree: Path, job: Mapping[str, str]) -> N
     assert files.read(tree / REGISTRY) == files.read(tree / REGISTRY, **NAMED) == b"of main\n"
     assert files.read(tree / "linked.yml", **NAMED) == b"of main\n"
     assert files.read(tree / PROMPT) is None
-    assert files.ignored == [str(REGISTRY), str(REGISTRY), "linked.yml", str(PROMPT)]
+    assert files.warning.endswith(f"branch changes them: {REGISTRY}, linked.yml, {PROMPT}.")
     for name in (LABELS, PROMPT, Path("prompts/keepalive.md"), Path("src/../labels.yml")):
         with pytest.raises(WrongUsage, match="on the checked-out branch only"):
             files.read(tree / name, **NAMED)

@@ -71,7 +71,7 @@ def check(ctx: click.Context, /, file: str | None, output_format: str, **access:
 
     Exits 1 when they differ.
     """
-    entries = _entries(file)
+    entries = _entries(file, is_trusted=True)
     with github_for(**access) as (github, *_):
         actions, findings = plan_labels(entries, github.labels(), ())
     in_step = not any(action.is_change for action in actions)
@@ -99,7 +99,7 @@ def sync(
     from accord.results.label_sync import extend_record, read_record
 
     dry_run, output_format = more.pop("dry_run"), more.pop("output_format")
-    entries = _entries(file, is_applied=not dry_run)
+    entries = _entries(file, is_trusted=True)
     with github_for(**more) as (github, repository, *_):
         record = record or _record_path(repository, more["sandbox"])
         ours = read_record(record)
@@ -122,16 +122,20 @@ def sync(
         ctx.exit(problem.exit_code if problem else 4)
 
 
-def _entries(file: str | None, *, is_applied: bool = False) -> Sequence[LabelEntry]:
-    """Read the labels of a file; before it is applied in a job, from the default branch."""
-    from accord.runner.trusted_files import trusted_files
+def _entries(file: str | None, *, is_trusted: bool = False) -> Sequence[LabelEntry]:
+    """Read the labels of a file; with ``is_trusted`` as the default branch has it, in a job."""
+    from accord.cli.step import warn
+    from accord.git.trusted_files import trusted_files
 
     if file is None:
         return shipped_labels()
     raw = read_bytes(file)
-    if is_applied and file != "-":
-        trusted = trusted_files(Path.cwd(), os.environ).read(Path(file), is_named=True)
+    if is_trusted and file != "-":
+        files = trusted_files(Path.cwd(), os.environ)
+        trusted = files.read(Path(file), is_named=True)
         raw = raw if trusted is None else trusted
+        if files.warning:
+            warn(files.warning)
     try:
         return parse_labels(raw)
     except BrokenContract as broken:

@@ -8,13 +8,14 @@ import secrets
 import shutil
 import tempfile
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import click
 
 from accord.cli.loops_output import HISTORY, LoopOptions, report_sweep, report_turn, turn_options
 from accord.cli.options import format_option, posting_options
 from accord.cli.sources import github_for, read_bytes
+from accord.cli.step import warn
 from accord.core.clock import SystemClock
 from accord.core.errors import WrongUsage
 from accord.files.store import write_whole
@@ -24,11 +25,12 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
 
     from accord.cli.sources import Connection
+    from accord.git.trusted_files import TrustedFiles
     from accord.loops.facts import Loop, LoopContext
     from accord.loops.models import TokenFacts
     from accord.loops.run import Turn
     from accord.runner.models import RunOutputs
-    from accord.runner.trusted_files import TrustedFiles
+    from accord.runner.registry import Registry
 
 
 _REQUESTS = ("", "workflow_dispatch", "issue_comment", "repository_dispatch")
@@ -64,16 +66,36 @@ def _run(name: str, options: LoopOptions, connection: Connection, output_format:
 
     loop = LOOPS[name]
     run_dir = options.run_dir or _new_run_dir()
-    context = _context(options, connection, run_dir)
+    own = _own_files(options)
+    context = _context(options, connection, run_dir, own.registry)
     if options.pull is None:
         _sweep(loop, context, options, output_format)
         return
-    turn = _take_turn(loop, context, options, connection, run_dir)
+    turn = _take_turn(loop, context, options, connection, run_dir, own)
     is_kept = options.run_dir is not None or run_dir.is_dir()
     if is_kept and turn.state is not None and turn.outcome != "planned":
         run_dir.mkdir(parents=True, exist_ok=True)
         write_whole(run_dir / HISTORY, write_history(turn.pull.number, loop.name, turn.state.history))
     report_turn(turn, options.prompt_file, run_dir if run_dir.is_dir() else None, output_format)
+
+
+class _OwnFiles(NamedTuple):
+    """The repository's own files, which count for the whole turn."""
+
+    files: TrustedFiles
+    registry: Registry
+
+
+def _own_files(options: LoopOptions) -> _OwnFiles:
+    """Read the registry, and warn if the checked-out branch has another one."""
+    from accord.git.trusted_files import trusted_files
+    from accord.runner.registry import load_registry
+
+    files = trusted_files(Path.cwd(), os.environ)
+    registry = load_registry(files, options.registry)
+    if files.warning:
+        warn(files.warning)
+    return _OwnFiles(files, registry)
 
 
 def _new_run_dir() -> Path:
@@ -82,12 +104,10 @@ def _new_run_dir() -> Path:
     return root / f"accord-loop-{secrets.token_hex(4)}"
 
 
-def _context(options: LoopOptions, connection: Connection, run_dir: Path) -> LoopContext:
+def _context(options: LoopOptions, connection: Connection, run_dir: Path, registry: Registry) -> LoopContext:
     """Return the context of the turn. At a terminal, the directory names the run."""
     from accord.loops.facts import LoopContext
-    from accord.runner.registry import load_registry
 
-    registry = load_registry(_trusted_files(), options.registry)
     event = os.environ.get("GITHUB_EVENT_NAME", "")
     local_id = f"local-{hashlib.sha256(os.fsencode(run_dir.resolve())).hexdigest()[:12]}"
     return LoopContext(
@@ -107,12 +127,6 @@ def _context(options: LoopOptions, connection: Connection, run_dir: Path) -> Loo
     )
 
 
-def _trusted_files() -> TrustedFiles:
-    from accord.runner.trusted_files import trusted_files
-
-    return trusted_files(Path.cwd(), os.environ)
-
-
 def token_facts(environment: Mapping[str, str]) -> TokenFacts:
     """Return what the token may do (GitHub documentation, "Triggering a workflow from a workflow", "Dependabot")."""
     from accord.loops.models import TokenFacts
@@ -124,7 +138,9 @@ def token_facts(environment: Mapping[str, str]) -> TokenFacts:
     return TokenFacts(triggers_workflows=not is_jobs, may_write=not (is_jobs and is_read_only))
 
 
-def _take_turn(loop: Loop, context: LoopContext, options: LoopOptions, connection: Connection, run_dir: Path) -> Turn:
+def _take_turn(
+    loop: Loop, context: LoopContext, options: LoopOptions, connection: Connection, run_dir: Path, own: _OwnFiles
+) -> Turn:
     from accord.loops.run import begin, end
 
     if options.phase == "end":
@@ -135,14 +151,15 @@ def _take_turn(loop: Loop, context: LoopContext, options: LoopOptions, connectio
     if options.phase == "begin" or options.dry_run:
         return begin(loop, context, ready=lambda _: _check_run_is_named(options), is_dry_run=options.dry_run)
 
-    turn = begin(loop, context, ready=lambda decision: _prepare(decision.agent, options, run_dir))
+    turn = begin(loop, context, ready=lambda decision: _prepare(decision.agent, own.registry, run_dir))
     if not turn.should_run:
         if options.run_dir is None:
             shutil.rmtree(run_dir, ignore_errors=True)  # another process was faster
         return turn
     if options.run_dir is None:
         click.echo(f"Files of the run: {run_dir}. To continue it, pass `--run-dir {run_dir}`.", err=True)
-    return end(loop, context, _run_agent(turn, options, connection, run_dir), workflow=options.dispatch_workflow)
+    outputs = _run_agent(turn, options, connection, run_dir, own.files)
+    return end(loop, context, outputs, workflow=options.dispatch_workflow)
 
 
 def _check_run_is_named(options: LoopOptions) -> None:
@@ -185,17 +202,15 @@ def _sweep(loop: Loop, context: LoopContext, options: LoopOptions, output_format
     report_sweep(loop.name, numbers, requests, is_dry_run=options.dry_run, output_format=output_format)
 
 
-def _prepare(agent: str, options: LoopOptions, run_dir: Path) -> None:
+def _prepare(agent: str, registry: Registry, run_dir: Path) -> None:
     """Raise WrongUsage, before a run is recorded, for an unwritable directory or missing secrets of the agent."""
     from accord.runner.launch import check_credentials
     from accord.runner.models import AgentNotStarted
     from accord.runner.record import RECORD
-    from accord.runner.registry import load_registry
 
     _claim(run_dir)
     if (run_dir / "agent" / RECORD).is_file():
         return
-    registry = load_registry(_trusted_files(), options.registry)
     try:
         check_credentials(agent, registry.agent(agent), os.environ)
     except AgentNotStarted as missing:
@@ -219,7 +234,9 @@ def _claim(run_dir: Path) -> None:
         raise WrongUsage(message, hint="Pass a writable directory with `--run-dir`.") from None
 
 
-def _run_agent(turn: Turn, options: LoopOptions, connection: Connection, run_dir: Path) -> RunOutputs:
+def _run_agent(
+    turn: Turn, options: LoopOptions, connection: Connection, run_dir: Path, files: TrustedFiles
+) -> RunOutputs:
     """Run the agent in a clone below ``run_dir`` and publish its changes; a finished run is only published."""
     from accord.cli.run import run_with_output, schema_of
     from accord.cli.run_step import finish_run
@@ -247,7 +264,7 @@ def _run_agent(turn: Turn, options: LoopOptions, connection: Connection, run_dir
             ),
             max_runtime_minutes=options.max_runtime_minutes,
             registry=options.registry,
-            files=_trusted_files(),
+            files=files,
             schema=schema_of(turn.loop.schema),
         )
         with counting_stop_signals() as stop:

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from accord.cli.output import one_line
 from accord.core.findings import Finding, has_errors
 from accord.gha.commands import annotate, command
 from accord.gha.files import write_outputs, write_summary
@@ -28,6 +29,13 @@ def leave_outputs(values: Mapping[str, str]) -> None:
         for name in write_outputs(Path(path), values):
             text = f"The output {name} is too large for GitHub; read the receipt instead."
             click.echo(command("warning", text), err=True)
+
+
+def warn(text: str) -> None:
+    """Show a warning on stderr, redacted: in a workflow as an annotation."""
+    in_job = os.environ.get("GITHUB_ACTIONS") == "true"
+    text = one_line(redact(text))
+    click.echo(command("warning", text, title="accord") if in_job else f"warning: {text}", err=True)
 
 
 def as_output(document: Any) -> str:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import re
 import warnings
 from collections import deque
@@ -12,7 +13,7 @@ from accord.core.findings import Finding
 from accord.git.program import split_nul
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping
+    from collections.abc import Iterable, Mapping, Sequence
 
     from pathspec import GitIgnoreSpec
 
@@ -105,3 +106,12 @@ def names_on_way(path: str, links: Mapping[str, str]) -> list[str]:
             return []
         ahead.extendleft(reversed(target.split("/")))
     return [*followed, "/".join(here)]
+
+
+_PATHS_SHOWN = 10
+
+
+def some_of(paths: Sequence[str]) -> str:
+    """List paths for people, at most the first ten."""
+    shown = ", ".join(os.fsencode(path).decode("utf-8", "replace") for path in paths[:_PATHS_SHOWN])
+    return f"{shown} and {len(paths) - _PATHS_SHOWN} more" if len(paths) > _PATHS_SHOWN else shown

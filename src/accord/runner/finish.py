@@ -17,6 +17,7 @@ from accord.core.findings import Finding
 from accord.files.store import write_whole
 from accord.git.branches import DEFAULT_AUTHOR
 from accord.git.patches import extract_patch
+from accord.git.paths import some_of
 from accord.git.program import Git, GitFailed
 from accord.github.markers import run_token
 from accord.runner import record as layout
@@ -34,7 +35,6 @@ from accord.runner.publish import (
     publish_patch,
     push_failure,
     range_stats,
-    some_of,
 )
 from accord.runner.record import RunRecord, make_writable, open_regular, read_record
 from accord.runner.transcripts.events import Account

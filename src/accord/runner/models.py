@@ -17,7 +17,7 @@ from accord.core.errors import AccordError
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
-    from accord.runner.trusted_files import TrustedFiles
+    from accord.git.trusted_files import TrustedFiles
 
 Category = Literal["transient", "auth", "resource", "logic", "infrastructure", "unknown"]
 Origin = Literal["agent", "infrastructure", "auth", "unknown"]

@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 
     from jsonschema_rs import Validator
 
-    from accord.runner.trusted_files import TrustedFiles
+    from accord.git.trusted_files import TrustedFiles
 
 SHIPPED = Path(__file__).parent / "prompts"
 """Prompts for the loops and the kit's workflows, named by mode."""

@@ -35,7 +35,7 @@ from accord.git.branches import (
     scratch_repository,
 )
 from accord.git.patches import PatchConflict, changes_between, paths_with_tokens
-from accord.git.paths import escaping_links
+from accord.git.paths import escaping_links, some_of
 from accord.git.program import Git
 from accord.git.steering import audit_changes
 from accord.runner.models import InternalError
@@ -58,7 +58,6 @@ _SPECIAL_REF = re.compile(r"\s*(?:refs/heads/)?(?:@|(?:[A-Z]+_)?HEAD)\s*")
 
 _DISK_FULL = re.compile(r"no space left on device|disk quota exceeded", re.IGNORECASE)
 _PATH_CHARS = 200
-_PATHS_SHOWN = 10
 _STAT_CHARS = 4000
 _GIT_MESSAGE_CHARS = 500
 _BRANCH_HINT = "Pass a branch as `--pr-ref`, such as `my-branch` or `refs/heads/my-branch`."
@@ -327,9 +326,3 @@ def diff_stat(stats: Sequence[FileStat], *, limit: int = _STAT_CHARS) -> str:
             return "\n".join([*lines, f"and {len(stats) - len(lines)} more files"])
         lines.append(line)
     return "\n".join(lines)
-
-
-def some_of(paths: Sequence[str]) -> str:
-    """List paths for people, at most the first ten."""
-    shown = ", ".join(os.fsencode(path).decode("utf-8", "replace") for path in paths[:_PATHS_SHOWN])
-    return f"{shown} and {len(paths) - _PATHS_SHOWN} more" if len(paths) > _PATHS_SHOWN else shown

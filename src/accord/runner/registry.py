@@ -15,14 +15,14 @@ from accord.core.findings import Finding, Severity, has_errors, pointer
 from accord.core.kinds import KINDS, read_shape
 from accord.core.suggest import did_you_mean
 from accord.files.yaml import YamlDocument, read_yaml
+from accord.git.trusted_files import trusted_files
 from accord.runner.capped import OUTPUT_MIB
 from accord.runner.registry_rules import registry_findings, unknown_keys
-from accord.runner.trusted_files import trusted_files
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
 
-    from accord.runner.trusted_files import TrustedFiles
+    from accord.git.trusted_files import TrustedFiles
 
 VariableName = Annotated[str, StringConstraints(pattern=r"^[A-Za-z_][A-Za-z0-9_]*$")]
 Host = Annotated[str, StringConstraints(pattern=r"^(\*\.)?[A-Za-z0-9-]+(\.[A-Za-z0-9-]+)*(:[0-9]{1,5})?$")]

@@ -21,7 +21,9 @@ from accord.core.clock import timestamp
 from accord.core.errors import AccordError, WrongUsage
 from accord.files.store import DISK_FULL, write_whole
 from accord.gha.files import guard_git_settings, guard_step_files
+from accord.git.paths import some_of
 from accord.git.snapshots import changes_since, take_snapshot
+from accord.git.trusted_files import trusted_files
 from accord.runner import record as layout
 from accord.runner.confine import forbid_reading
 from accord.runner.isolation import confinement_of, container_for
@@ -38,10 +40,8 @@ from accord.runner.models import AgentNotStarted, InternalError
 from accord.runner.process import Program, run_program
 from accord.runner.prompt import assemble, prompt_for, read_data, validator
 from accord.runner.proxy import serve_proxy, through_proxy
-from accord.runner.publish import some_of
 from accord.runner.record import RunRecord
 from accord.runner.registry import declared_secrets, load_registry
-from accord.runner.trusted_files import trusted_files
 from accord.text.redaction import RedactedStream, redactor_for
 
 if TYPE_CHECKING:
@@ -50,10 +50,10 @@ if TYPE_CHECKING:
 
     from accord.core.clock import Clock
     from accord.git.snapshots import Snapshot
+    from accord.git.trusted_files import TrustedFiles
     from accord.runner.models import RunRequest
     from accord.runner.process import LineWatcher, StopSignals
     from accord.runner.registry import Agent
-    from accord.runner.trusted_files import TrustedFiles
     from accord.text.redaction import Redactor
 
 _SECRET_VARIABLE = re.compile(r"(?:TOKEN|(?<!CACHE_)(?<!PUBLIC_)KEY|SECRET|PASSWORD)\Z", re.IGNORECASE)
@@ -197,9 +197,7 @@ def _run(request: RunRequest, job: JobContext, progress: _Progress) -> None:
     progress.base_sha = snapshot.commit if snapshot else ""
     schema = _write_schema(request, files)
     prompt = _write_prompt(request, job, agent, schema, files)
-    if files.ignored:
-        message = f"Files were read from {files.branch}, because the checked-out branch changes them"
-        progress.warnings.append(f"{message}: {some_of(files.ignored)}.")
+    progress.warnings += [files.warning] if files.warning else []
     command_line(agent, request, prompt, schema=schema)  # finds unsupported options before anything is installed
     check_credentials(progress.agent, agent, job.environment)
     root = request.install_dir or Path(job.environment.get("RUNNER_TEMP") or tempfile.gettempdir()) / "accord-agents"

@@ -12,8 +12,8 @@ from accord.core.kinds import KINDS, read_shape
 from accord.files.store import LINK_OUT, is_inside, read_inside
 from accord.files.yaml import read_mapping
 from accord.git.program import Git
+from accord.git.trusted_files import WorkTreeFiles
 from accord.runner.registry import REGISTRY_PATH, load_registry
-from accord.runner.trusted_files import TrustedFiles
 from accord.workflows.agent_commands import agent_programs, shipped_programs
 from accord.workflows.models import Workflow
 
@@ -91,7 +91,7 @@ def _read_registry(root: Path, files: RepositoryFiles) -> tuple[Registry | None,
         files.registry_findings = [(REGISTRY, finding) for finding in findings]
         if has_errors(findings):
             return None, []
-        registry = load_registry(TrustedFiles(root))
+        registry = load_registry(WorkTreeFiles(root))
     except BrokenContract as broken:
         files.registry_findings = [(REGISTRY, finding) for finding in broken.findings]
         return None, []

@@ -11,31 +11,51 @@ import os
 from contextlib import suppress
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, ClassVar
 
 from accord.core.errors import WrongUsage
+from accord.git.paths import some_of
 from accord.git.program import Git, GitFailed, split_nul
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
+
 
 _FORMAT = "--format=%(objectname) %(refname)"
 _FETCH_HINT = "Check out with `fetch-depth: 0`, or run it on the default branch."
 
 
 @dataclass(frozen=True)
-class TrustedFiles:
-    """Reads files of the checkout at ``top`` as the commit has them; without a commit, as the work tree has them.
+class WorkTreeFiles:
+    """Reads files of the checkout at ``top`` as the work tree has them."""
+
+    top: Path
+    warning: ClassVar[str] = ""
+
+    def read(self, path: Path, *, is_named: bool = False) -> bytes | None:  # noqa: ARG002
+        """Return the content of a file; None if it does not exist. Raises OSError for one that cannot be read."""
+        return path.read_bytes() if path.is_file() else None
+
+
+@dataclass(frozen=True)
+class CommittedFiles:
+    """Reads files of the checkout at ``top`` as the commit has them.
 
     ``branch`` is the commit's branch; both are empty if the default branch is unknown. Outside of a job, a file that is
     named on the command line is read from the work tree. ``ignored`` collects files that the work tree has otherwise.
     """
 
     top: Path
-    commit: str | None = None
-    branch: str = ""
-    in_job: bool = False
+    commit: str
+    branch: str
+    in_job: bool
     ignored: list[str] = field(default_factory=list)
+
+    @property
+    def warning(self) -> str:
+        """Name the files that the work tree has otherwise; empty without any."""
+        message = f"Files were read from {self.branch}, because the checked-out branch changes them"
+        return f"{message}: {some_of(self.ignored)}." if self.ignored else ""
 
     def read(self, path: Path, *, is_named: bool = False) -> bytes | None:
         """Return the content of a file; None if it does not exist. ``is_named``: the command line names it.
@@ -43,7 +63,7 @@ class TrustedFiles:
         Raises WrongUsage for a file that only the agent's branch has, OSError for one that cannot be read.
         """
         name = self._name_of(path)
-        if self.commit is None or name is None or (is_named and not self.in_job):
+        if name is None or (is_named and not self.in_job):
             return path.read_bytes() if path.is_file() else None
         content = self._committed(name)
         if content is None and not self._is_on_branch(name):
@@ -55,7 +75,7 @@ class TrustedFiles:
         if content is None and is_named:
             message = f"`{name}` is on the checked-out branch only. It is read from `{self.branch}`."
             raise WrongUsage(message, hint=f"Merge it into `{self.branch}` first, or write it in an earlier step.")
-        if path.is_file() and path.read_bytes() != content:
+        if name not in self.ignored and path.is_file() and path.read_bytes() != content:
             self.ignored.append(name)
         return content
 
@@ -83,6 +103,9 @@ class TrustedFiles:
         return any(place in prefixes and meta.split(" ")[1] != "tree" for meta, _, place in found)
 
 
+TrustedFiles = WorkTreeFiles | CommittedFiles
+
+
 def trusted_files(directory: Path, environment: Mapping[str, str], *, branch: str = "", base: str = "") -> TrustedFiles:
     """Decide where the files of the checkout around ``directory`` are read.
 
@@ -93,12 +116,12 @@ def trusted_files(directory: Path, environment: Mapping[str, str], *, branch: st
         top, head = Path(git.line("rev-parse", "--show-toplevel")), git.line("rev-parse", "--verify", "HEAD^{commit}")
         has_remote = bool(git("remote"))
     except (GitFailed, OSError):
-        return TrustedFiles(directory.resolve())
+        return WorkTreeFiles(directory.resolve())
     name, commits = _bases(git, environment, _short(branch), _short(base))
     is_on_base = any(not git.attempt("merge-base", "--is-ancestor", head, commit).returncode for commit in commits)
     if (is_on_base and not (in_job and has_remote)) or not (commits or has_remote):
-        return TrustedFiles(top)
-    return TrustedFiles(top, next(iter(commits), ""), name, in_job)
+        return WorkTreeFiles(top)
+    return CommittedFiles(top, next(iter(commits), ""), name, in_job)
 
 
 def _bases(git: Git, environment: Mapping[str, str], branch: str, base: str) -> tuple[str, list[str]]:
