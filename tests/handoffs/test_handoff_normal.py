@@ -96,6 +96,22 @@ def test_a_wrong_shape_is_named_with_its_path(artifact: str, content: Any, path:
     assert [(finding.code, finding.path) for finding in findings] == [("schema", path)]
 
 
+@pytest.mark.parametrize(
+    ("task", "paths"),
+    [
+        ({"statu": "planning"}, ["/statu"]),
+        (
+            {"metadata": {"reviewArtefact": {}, "designArtifact": {}, "x": 1}},
+            ["/metadata/reviewArtefact"],
+        ),
+    ],
+)
+def test_a_misspelled_key_is_a_warning_and_other_keys_are_free(task: dict[str, Any], paths: list[str]) -> None:
+    _, findings = checked(task)
+    assert [finding.path for finding in findings] == paths
+    assert all(finding.severity == "warning" and finding.hint.startswith("Did you mean") for finding in findings)
+
+
 @pytest.mark.parametrize(("task_id", "found"), [("123", 1), ("T-012345", 1), ("T-123456", 0)])
 def test_a_malformed_id_is_a_warning_since_the_next_write_fixes_it(task_id: str, found: int) -> None:
     _, findings = checked({"metadata": {"canonicalTaskId": task_id}})

@@ -66,6 +66,8 @@ REFUSED = {
     "schema /metadata/reviewArtifact/decision": ("reviewer", patch(reviewArtifact={"decision": "fine"})),
     "too-large ": ("planner", patch(planningArtifact=deep())),
     "misplaced-artifact /reviewArtifact": ("reviewer", {"reviewArtifact": REVIEW, "title": "T"}),
+    "key-misspelled /planingArtifact": ("planner", {"planingArtifact": {"goals": ["Ship"]}}),
+    "key-misspelled /metadata/transitionnote": ("planner", patch(transitionnote="Why")),
     "status-in-patch /status": ("human", {"status": "done"}),
     "role-must-not-write /metadata/doneArtifact/completedAt": ("planner", patch(doneArtifact=None)),
     "immutable-field /metadata/planningArtifact/createdAt": ("human", patch(planningArtifact={"createdAt": None})),

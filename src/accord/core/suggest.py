@@ -11,14 +11,17 @@ _LONGEST_WORD = 100
 """Comparing longer words takes too long, and they are not typing mistakes."""
 
 
-def nearest(word: str, known: Iterable[str]) -> str | None:
-    """Return the known word that is closest to ``word``, ignoring case; None where none is close."""
+def nearest(word: str, known: Iterable[str], *, cutoff: float = 0.6) -> str | None:
+    """Return the known word that is closest to ``word``, ignoring case; None where none is close.
+
+    ``cutoff`` is the least similarity that is close, from 0 to 1.
+    """
     from difflib import get_close_matches
 
     if len(word) > _LONGEST_WORD:
         return None
     spelling = {name.lower(): name for name in known}
-    matches = get_close_matches(word.lower(), spelling, n=1)
+    matches = get_close_matches(word.lower(), spelling, n=1, cutoff=cutoff)
     return spelling[matches[0]] if matches else None
 
 

@@ -19,6 +19,7 @@ from accord.core.findings import Finding, finding_of
 from accord.handoffs.models import Handoff, Metadata, as_patch, has_task_id, normalised
 from accord.handoffs.rules import (
     DONE,
+    METADATA_KEYS,
     PLAN,
     PLANNED,
     REVIEW,
@@ -29,6 +30,7 @@ from accord.handoffs.rules import (
     is_empty,
     is_within,
     merge_patch,
+    misspelled_keys,
     mutability_findings,
     read_handoff,
     role_findings,
@@ -59,8 +61,7 @@ ACTIONS = {
 """The action that each status requires; backlog and cancelled require none."""
 
 _DIGEST_CHARS = 16
-_METADATA_KEYS = {field.alias or name for name, field in Metadata.model_fields.items()} - {"schemaVersion"}
-_ROLE_KEYS = _METADATA_KEYS - {field.alias or name for name, field in Handoff.model_fields.items()}
+_ROLE_KEYS = METADATA_KEYS - {"schemaVersion"} - {field.alias or name for name, field in Handoff.model_fields.items()}
 
 
 @dataclass(frozen=True)
@@ -206,6 +207,8 @@ def _with_question(task: Mapping[str, Any], target: str, reasons: list[Finding],
 def _patch_findings(patch: Mapping[str, Any], task: Mapping[str, Any], target: str) -> Iterator[Finding]:
     for key in (key for key in patch if key in _ROLE_KEYS):
         yield Finding("misplaced-artifact", f"`{key}` belongs in `metadata`.", f"/{key}", hint="Move it there.")
+    for found in misspelled_keys(patch, task):
+        yield Finding("key-misspelled", found.message, found.path, hint=found.hint)
     if "status" in patch and patch["status"] not in (task["status"], target):
         message = "A patch cannot change the status of a task."
         hint = "Use `accord handoff move` with `--to STATUS`."

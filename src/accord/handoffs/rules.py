@@ -11,7 +11,8 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from accord.core.documents import short_name
 from accord.core.findings import Finding, pointer, warning
 from accord.core.kinds import read_shape
-from accord.handoffs.models import TASK_ID, Handoff, has_task_id
+from accord.core.suggest import nearest
+from accord.handoffs.models import TASK_ID, Handoff, Metadata, has_task_id
 from accord.handoffs.stages import gate_findings
 
 if TYPE_CHECKING:
@@ -36,10 +37,40 @@ def handoff_findings(handoff: Handoff) -> list[Finding]:
         what = f"`{short_name(task_id)}` is not a task id."
         hint = "Use T- and five digits or more; the next write replaces it."
         missing.append(warning("task-id-invalid", what, "/metadata/canonicalTaskId", hint=hint))
+    extra = {**(handoff.model_extra or {}), "metadata": handoff.metadata.model_extra or {}}
+    missing += (warning("key-misspelled", *key[:2], hint=key.hint) for key in misspelled_keys(extra))
     return missing
 
 
 Location = tuple[str, ...]
+
+METADATA_KEYS = frozenset(field.alias or name for name, field in Metadata.model_fields.items())
+_TASK_KEYS = frozenset(field.alias or name for name, field in Handoff.model_fields.items())
+_SIMILARITY = 0.85
+"""From where on an unknown key counts as misspelled: tools may add keys such as ``designArtifact``."""
+
+
+class MisspelledKey(NamedTuple):
+    """An unknown key near a known one."""
+
+    message: str
+    path: str
+    hint: str
+
+
+def misspelled_keys(task: Mapping[str, Any], known: Mapping[str, Any] | None = None) -> Iterator[MisspelledKey]:
+    """Yield unknown keys of a task or a patch, and of its metadata, near a known one; those of ``known`` are kept."""
+    metadata = task.get("metadata")
+    for location, part, keys in (
+        ((), task, _TASK_KEYS | METADATA_KEYS),
+        (("metadata",), metadata if isinstance(metadata, dict) else {}, METADATA_KEYS),
+    ):
+        kept = value_at(known, location)
+        for key, value in part.items():
+            is_kept = value is None or (isinstance(kept, dict) and key in kept)
+            if key not in keys and not is_kept and (near := nearest(key, keys, cutoff=_SIMILARITY)):
+                message = f"Unknown key `{short_name(key)}`."
+                yield MisspelledKey(message, pointer(*location, key), f"Did you mean `{near}`?")
 
 
 class FieldChange(NamedTuple):
