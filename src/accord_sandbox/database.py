@@ -43,7 +43,12 @@ class Database:
         try:
             directory.mkdir(parents=True, exist_ok=True)
             self._connection = _connect(self.path)
-        except (OSError, sqlite3.Error) as error:
+        except (FileExistsError, NotADirectoryError):
+            raise WrongUsage(f"`{_file_in(directory)}` is a file.", hint="Pass a directory.") from None
+        except OSError as error:
+            message = f"The sandbox in {directory} cannot be opened: {error.strerror}."
+            raise WrongUsage(message, hint="Choose a directory that you may write to.") from error
+        except sqlite3.Error as error:
             raise WrongUsage(f"The sandbox in {directory} cannot be opened: {error}.", hint=_HINT) from error
 
     @contextmanager
@@ -73,6 +78,23 @@ class Database:
                 self._connection.execute("ROLLBACK")
                 raise
             self._connection.execute("COMMIT")
+
+
+def has_home(directory: Path) -> bool:
+    """Return whether a directory holds a sandbox with content: its home repository exists."""
+    if not (directory / FILE_NAME).exists():
+        return False
+    database = Database(directory)
+    try:
+        with database.reading() as connection:
+            return get_meta(connection, "home") is not None
+    finally:
+        database.close()
+
+
+def _file_in(directory: Path) -> Path:
+    """Return the file that stands where a directory should be: the path itself or one of its parents."""
+    return next((path for path in (directory, *directory.parents) if path.is_file()), directory)
 
 
 def next_id(connection: Connection) -> int:

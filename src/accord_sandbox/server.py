@@ -27,6 +27,7 @@ from accord_sandbox.database import Database, get_meta, wipe
 from accord_sandbox.faults import DROP, Exchange, Fault, Faults, Observer
 from accord_sandbox.planting import TOKEN, plant_seed, use_as_home
 from accord_sandbox.rates import RateLimits
+from accord_sandbox.repositories import find_repository
 
 if TYPE_CHECKING:
     import asyncio
@@ -88,18 +89,19 @@ def serving(
     repository: str | None = None,
     seed: Path | None = None,
     settings: SandboxSettings | None = None,
+    creates: bool = True,
 ) -> Iterator[RunningSandbox]:
     """Serve the local GitHub in ``directory`` until the block ends.
 
     Port 0 takes a free one. ``seed`` counts only for a new directory. ``repository`` ("owner/name") is created if it
-    does not exist. Several processes may serve one directory at once.
+    does not exist; without ``creates`` only in a new directory. Several processes may serve one directory at once.
     """
     settings = settings or SandboxSettings()
     directory = directory.absolute()  # git runs elsewhere
     store = Database(directory)
     try:
         application = Application(store, settings)
-        running_seed, home = _open(application, repository, seed, settings.clock.now().timestamp())
+        running_seed, home = _open(application, repository, seed, settings.clock.now().timestamp(), creates=creates)
         with _listening(port) as listener, _thread(application, listener):
             url = f"http://{HOST}:{listener.getsockname()[1]}"
             yield RunningSandbox(url, TOKEN, home, application, store, running_seed)
@@ -107,7 +109,9 @@ def serving(
         store.close()
 
 
-def _open(application: Application, repository: str | None, path: Path | None, now: float) -> tuple[Seed | None, str]:
+def _open(
+    application: Application, repository: str | None, path: Path | None, now: float, *, creates: bool
+) -> tuple[Seed | None, str]:
     seed = None
     if path is not None:
         from accord_sandbox.seed import read_seed  # imported here: most sandboxes have no seed file
@@ -117,7 +121,8 @@ def _open(application: Application, repository: str | None, path: Path | None, n
         if get_meta(connection, "home") is None:
             plant_seed(connection, application.storage, seed, repository, now)
         home = repository or str(get_meta(connection, "home"))
-        use_as_home(connection, home, now)
+        if creates or find_repository(connection, home):
+            use_as_home(connection, home, now)
     return seed, home
 
 

@@ -77,6 +77,20 @@ def test_data_survives_a_restart(tmp_path: Path) -> None:
         assert ask("POST", ready, "issues", {"title": "x"}).json()["number"] == 1
 
 
+def test_a_connection_creates_no_second_repository(tmp_path: Path) -> None:
+    for name in ("me/mine", "me/other"):
+        with serving(tmp_path, repository=name, creates=False) as sandbox:
+            ready = {"url": sandbox.url, "token": sandbox.token, "repository": name}
+            assert ask("GET", ready, "issues").status_code == (200 if name == "me/mine" else 404)
+
+
+def test_a_file_is_not_a_sandbox(tmp_path: Path) -> None:
+    (tmp_path / "file").write_text("x")
+    for path in (tmp_path / "file", tmp_path / "file" / "below"):
+        with pytest.raises(WrongUsage, match="/file` is a file"), serving(path):
+            pass
+
+
 def test_a_port_or_file_that_cannot_be_opened_is_an_error(tmp_path: Path) -> None:
     with serving(tmp_path) as sandbox:
         port = int(sandbox.url.rpartition(":")[2])
@@ -147,6 +161,7 @@ def test_the_command_serves_a_seed_until_a_signal(tmp_path: Path) -> None:
             ["serve", "--dir", "{here}/new", "--seed", "{here}/bad.yml"],
             "bad.yml:1: /repositories/0/issues/0/title: The required key `title` is missing.",
         ),
+        (["serve", "--dir", "{here}", "--seed", "{here}/bad.yml"], "so `--seed` would have no effect"),
     ],
 )
 def test_wrong_arguments_are_reported(tmp_path: Path, arguments: list[str], said: str) -> None:

@@ -12,6 +12,7 @@ import click
 from accord.cli.options import FOLDER, SANDBOX_DIRECTORY
 from accord.cli.output import print_json
 from accord.cli.sources import sandbox_server
+from accord.core.errors import WrongUsage
 
 _directory = click.option(
     "--dir",
@@ -49,8 +50,12 @@ def serve(
     """
     serving = sandbox_server()
     from accord_sandbox.calls import SandboxSettings
+    from accord_sandbox.database import has_home
     from accord_sandbox.rates import RateLimits
 
+    if seed and has_home(directory):
+        message = f"`{directory}` has a sandbox, so `--seed` would have no effect."
+        raise WrongUsage(message, hint="Pass a new directory as `--dir`, or leave out `--seed`.")
     stop = threading.Event()
     for number in (signal.SIGINT, signal.SIGTERM):
         signal.signal(number, lambda _number, _frame: stop.set())

@@ -73,14 +73,14 @@ class Connection(NamedTuple):
 
 @contextmanager
 def github_for(repo: str | None, sandbox: str | None, max_wait: int, identity: str = "") -> Iterator[Connection]:
-    """Connect to a repository. A sandbox runs as long as the context."""
+    """Connect to a repository. A sandbox runs as long as the context; an existing one gets no new repository."""
     from accord.cli.output import tell_wait
     from accord.core.clock import SystemClock
     from accord.github.client import GitHub
     from accord.github.models import Access
 
     if sandbox is not None:
-        with sandbox_server()(Path(sandbox), repository=repo) as server:
+        with sandbox_server()(Path(sandbox), repository=repo, creates=False) as server:
             access = Access(server.repository, server.token, server.url, identity, max_wait)
             yield Connection(GitHub(access, SystemClock(), tell_wait), server.repository, server.url, server.token)
         return
