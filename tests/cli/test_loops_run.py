@@ -193,3 +193,8 @@ DEPENDABOT = {"GITHUB_ACTOR": "dependabot[bot]", "GITHUB_EVENT_NAME": "pull_requ
 def test_the_workflow_says_which_token_it_is(environment: dict[str, str], triggers: bool, writes: bool) -> None:
     facts = token_facts(environment)
     assert (facts.triggers_workflows, facts.may_write) == (triggers, writes)
+
+
+@pytest.mark.parametrize("loop", ["keepalive", "autofix", "bot-comments", "verify"])
+def test_only_loops_that_change_code_can_push_steering_files(accord: Accord, loop: str) -> None:
+    assert ("--allow-steering-files" in accord(loop, "run", "--help").out) == (loop != "verify")

@@ -17,10 +17,10 @@ from accord.core.kinds import KINDS
 from accord.text.redaction import redactor_for
 
 
-def _loop_group(name: str, summary: str, subject: str) -> click.Group:
+def _loop_group(name: str, summary: str, subject: str, *, changes_code: bool = True) -> click.Group:
     """Return the group of a loop with its commands ``run`` and ``decide``."""
     group = click.Group(name, help=summary)
-    add_run(group, name)
+    add_run(group, name, changes_code=changes_code)
 
     def decide(ctx: click.Context, /, facts: str, output_format: str) -> None:
         from accord.loops.run import LOOPS
@@ -55,7 +55,9 @@ keepalive = _loop_group(
     "keepalive", "Rerun the agent while tasks of a pull request are open.", "whether the agent runs again"
 )
 autofix = _loop_group("autofix", "Let the agent fix failing checks.", "whether the agent fixes checks")
-verify = _loop_group("verify", "Judge a change by its work item's acceptance criteria.", "whether to verify")
+verify = _loop_group(
+    "verify", "Judge a change by its work item's acceptance criteria.", "whether to verify", changes_code=False
+)
 bot_comments = _loop_group(
     "bot-comments", "Let the agent answer bots' review threads.", "whether the agent answers bots"
 )

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from accord.cli.options import FILE, Choice, dry_run_option, pull_option, steering_option, together
+from accord.cli.options import FILE, Choice, dry_run_option, pull_option, together
 from accord.cli.output import one_line, print_json
 from accord.cli.step import leave_outputs, leave_summary, redact
 from accord.gha.commands import command
@@ -73,7 +73,6 @@ turn_options = together(
         help="Time limit of the agent.",
     ),
     click.option("--prompt-file", default="", metavar="F", help="Prompt for the agent; the shipped one by default."),
-    steering_option,
     dry_run_option,
 )
 """The options of a turn, besides the repository."""
@@ -92,8 +91,8 @@ class LoopOptions:
     dispatch_workflow: str
     max_runtime_minutes: int
     prompt_file: str
-    allow_steering_files: bool
     dry_run: bool
+    allow_steering_files: bool = False
 
 
 def report_turn(turn: Turn, prompt_file: str, run_dir: Path | None, output_format: str) -> None:

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import click
 
 from accord.cli.loops_output import HISTORY, LoopOptions, report_sweep, report_turn, turn_options
-from accord.cli.options import format_option, posting_options
+from accord.cli.options import format_option, posting_options, steering_option
 from accord.cli.sources import github_for, read_bytes
 from accord.cli.step import warn
 from accord.core.clock import SystemClock
@@ -44,11 +44,12 @@ _MARKER_FILE = ".accord-loop"
 """Marks the directory of a loop's run: what an earlier attempt left in it may be removed."""
 
 
-def add_run(group: click.Group, name: str) -> None:
-    """Add the command ``run`` to a loop's group."""
+def add_run(group: click.Group, name: str, *, changes_code: bool) -> None:
+    """Add the command ``run`` to a loop's group, with options about changes only if its agent ``changes_code``."""
 
     def run(output_format: str, **given: Any) -> None:
-        options = LoopOptions(**{field: given.pop(field) for field in LoopOptions.__dataclass_fields__})
+        keys = [key for key in LoopOptions.__dataclass_fields__ if key in given]
+        options = LoopOptions(**{key: given.pop(key) for key in keys})
         with github_for(**given) as connection:
             _run(name, options, connection, output_format)
 
@@ -57,7 +58,8 @@ def add_run(group: click.Group, name: str) -> None:
     Without --pull, start --dispatch-workflow for each open pull request that the loop is on for. The same command
     continues after an interruption, and changes nothing after a success. Exits 0 when there is nothing to do, too.
     """
-    group.command("run")(turn_options(format_option(posting_options(run))))
+    offered = format_option(posting_options(run))
+    group.command("run")(turn_options(steering_option(offered) if changes_code else offered))
 
 
 def _run(name: str, options: LoopOptions, connection: Connection, output_format: str) -> None:
