@@ -73,7 +73,7 @@ class PathAudit:
 def audit_changes(git: Git, before: str, changes: Iterable[Change], patch: bytes = b"") -> PathAudit:
     """Sort what a change of the tree ``before`` touches: both names of a renamed or copied file, removed files too.
 
-    Submodules count as steering files. What a link leads to counts by the name of the link.
+    Submodules count as steering files. The target of a link counts by the name of the link.
     """
     changes = list(changes)
     if not changes:
