@@ -12,6 +12,7 @@ import click
 from accord.cli.options import FILE, Choice, dry_run_option, pull_option, together
 from accord.cli.output import one_line, print_json
 from accord.cli.step import leave_outputs, leave_summary, redact
+from accord.core.environment import is_in_actions
 from accord.gha.commands import command
 from accord.loops.models import RUNS
 from accord.loops.state import iteration_row, iterations_table
@@ -99,7 +100,7 @@ def report_turn(turn: Turn, prompt_file: str, run_dir: Path | None, output_forma
     """Leave outputs and a summary for the next steps, and print the turn."""
     leave_outputs({name: redact(value) for name, value in step_outputs(turn, prompt_file).items()})
     leave_summary(turn_summary(turn))
-    if os.environ.get("GITHUB_ACTIONS") == "true":
+    if is_in_actions(os.environ):
         warnings = [*turn.decision.warnings]
         if turn.decision.reason == "read-only-token":
             warnings.append(turn.decision.message)

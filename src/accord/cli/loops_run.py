@@ -17,6 +17,7 @@ from accord.cli.options import format_option, posting_options, steering_option
 from accord.cli.sources import github_for, read_bytes
 from accord.cli.step import warn
 from accord.core.clock import SystemClock
+from accord.core.environment import is_in_actions
 from accord.core.errors import WrongUsage
 from accord.files.store import write_whole
 from accord.text.redaction import redactor_for
@@ -134,7 +135,7 @@ def token_facts(environment: Mapping[str, str]) -> TokenFacts:
     from accord.loops.models import TokenFacts
 
     given = environment.get("ACCORD_TOKEN_IS_JOBS", "").strip().lower()
-    is_jobs = given == "true" if given in ("true", "false") else environment.get("GITHUB_ACTIONS") == "true"
+    is_jobs = given == "true" if given in ("true", "false") else is_in_actions(environment)
     is_dependabot = environment.get("GITHUB_ACTOR") == "dependabot[bot]"
     is_read_only = is_dependabot and environment.get("GITHUB_EVENT_NAME") in _READ_ONLY_FOR_DEPENDABOT
     return TokenFacts(triggers_workflows=not is_jobs, may_write=not (is_jobs and is_read_only))
@@ -174,7 +175,7 @@ def _check_run_is_named(options: LoopOptions) -> None:
 def _read_outputs(path: str | None) -> RunOutputs:
     from accord.loops.outputs import read_outputs
 
-    if path is not None and os.environ.get("GITHUB_ACTIONS") == "true" and not Path(path).exists():
+    if path is not None and is_in_actions(os.environ) and not Path(path).exists():
         return read_outputs("")  # the step that writes them did not finish
     if path is not None:
         return read_outputs(read_bytes(path).decode("utf-8", "replace"))

@@ -14,6 +14,7 @@ import click
 
 from accord import __version__
 from accord.cli.output import Printed, one_line
+from accord.core.environment import is_in_actions
 from accord.core.errors import AccordError, BrokenContract, Stopped, WrongUsage
 
 if TYPE_CHECKING:
@@ -126,7 +127,7 @@ def main(args: list[str] | None = None) -> None:
             stream.reconfigure(encoding="utf-8", errors="backslashreplace")
     for number in (signal.SIGINT, signal.SIGTERM):
         signal.signal(number, _stop)
-    if os.environ.get("GITHUB_ACTIONS") == "true":
+    if is_in_actions(os.environ):
         from accord.runner.confine import forbid_reading  # imported here: it takes as long as a small command
 
         forbid_reading()
@@ -166,7 +167,7 @@ def _report_error(error: AccordError, args: list[str], printed: Printed) -> int:
     click.echo(f"{click.style('accord:', bold=True)} {one_line(error.message)}", err=True)
     if error.hint:
         click.echo(f"  {one_line(error.hint)}", err=True)
-    if "GITHUB_ACTIONS" in os.environ:
+    if is_in_actions(os.environ):
         from accord.cli.step import report_error
 
         report_error(error.message, error.hint)

@@ -27,6 +27,7 @@ from accord.cli.options import (
 )
 from accord.cli.output import one_line
 from accord.cli.sources import github_for, read_bytes
+from accord.core.environment import is_in_actions
 from accord.core.errors import AccordError, BrokenContract, WrongUsage
 from accord.files.store import can_be_written, write_whole
 from accord.git.branches import DEFAULT_AUTHOR, check_author
@@ -166,7 +167,7 @@ def run_with_output(request: RunRequest, stop: StopSignals) -> RunRecord:
         with suppress(OSError):  # a closed stderr must not end the agent
             click.echo(inert(line), err=True)
 
-    is_step = os.environ.get("GITHUB_ACTIONS") == "true"
+    is_step = is_in_actions(os.environ)
     if is_step:
         click.echo(command("group", f"Output of {one_line(request.agent or 'the agent')}"), err=True)
     try:
@@ -219,7 +220,7 @@ def publish(ctx: click.Context, /, run_dir: Path, author: str, outputs: Path | N
         found = outputs_without_record(broken.message, redactor_for(os.environ), missing)
     else:
         context = {name: given[name] for name in ("pr_ref", "pull", "base_ref")}
-        if os.environ.get("GITHUB_ACTIONS") != "true":
+        if not is_in_actions(os.environ):
             context = {name: value for name, value in context.items() if value}
         record = record.model_copy(update={"context": record.context.model_copy(update=context)})
         more = {"pr_body": _text(given["pr_body"]), "author": author, "lender": given["checkout"], "dry_run": dry_run}

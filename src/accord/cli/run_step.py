@@ -12,6 +12,7 @@ import click
 
 from accord.cli.output import one_line, print_clean_json
 from accord.cli.step import leave_outputs, leave_summary
+from accord.core.environment import is_in_actions
 from accord.core.errors import BrokenContract, WrongUsage
 from accord.core.findings import Finding
 from accord.files.store import can_be_written
@@ -94,7 +95,7 @@ def leave_run(outputs: RunOutputs) -> None:
     leave_outputs(outputs.as_outputs())
     with suppress(OSError):  # on a full disk the outputs matter more
         leave_summary(summary_page(outputs))
-    if os.environ.get("GITHUB_ACTIONS") == "true":
+    if is_in_actions(os.environ):
         name = outputs.agent_name or "agent"
         if outputs.error_category:
             title = f"{name}: {outputs.error_category}"
@@ -109,7 +110,7 @@ def report_classification(found: Classification | None, warnings: Sequence[str])
     outputs = error_outputs(found, redactor_for(os.environ))
     leave_outputs(outputs)
     leave_summary(f"### accord classify: {outputs['error-category'] or 'no error'}\n\n{_error_table(outputs)}")
-    if os.environ.get("GITHUB_ACTIONS") == "true":
+    if is_in_actions(os.environ):
         _annotate_warnings(warnings, "accord")
     else:
         for text in warnings:
@@ -120,7 +121,7 @@ def report_analysis(outputs: Mapping[str, str], warnings: Sequence[str]) -> None
     """Write the step files of ``accord analyze``: the outputs ``llm-*`` and a summary."""
     leave_outputs(outputs)
     leave_summary(_analysis_page(outputs))
-    if os.environ.get("GITHUB_ACTIONS") == "true":
+    if is_in_actions(os.environ):
         _annotate_warnings(warnings, "accord")
 
 

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from accord.cli.output import one_line
+from accord.core.environment import is_in_actions
 from accord.core.findings import Finding, has_errors
 from accord.gha.commands import annotate, command
 from accord.gha.files import write_outputs, write_summary
@@ -94,7 +95,7 @@ def _one_line(document: object) -> str:
 def report_error(message: str, hint: str) -> None:
     """Report what ended a command before it could report anything itself."""
     leave_summary(f"### accord: error\n\n{redacted_cell(message)} {redacted_cell(hint)}")
-    if os.environ.get("GITHUB_ACTIONS") == "true":
+    if is_in_actions(os.environ):
         text = redact(f"{message} {hint}".strip())
         click.echo(command("error", text, title="accord"), err=True)
 
@@ -106,7 +107,7 @@ def leave_redacted(values: Mapping[str, str]) -> None:
 
 def annotate_file(findings: Sequence[Finding], file: str | None) -> None:
     """Annotate the file; commands go to stderr, so that stdout stays one document."""
-    if os.environ.get("GITHUB_ACTIONS") != "true":
+    if not is_in_actions(os.environ):
         return
     safe = [replace(finding, message=redact(finding.message), hint=redact(finding.hint)) for finding in findings]
     for line in annotate(safe, None if file in (None, "-") else redact(file)):

@@ -13,6 +13,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, ClassVar
 
+from accord.core.environment import is_in_actions
 from accord.core.errors import WrongUsage
 from accord.git.paths import some_of
 from accord.git.program import Git, GitFailed, split_nul
@@ -111,7 +112,7 @@ def trusted_files(directory: Path, environment: Mapping[str, str], *, branch: st
 
     ``base`` is used if the default branch is unknown. ``branch`` is the one that an agent writes to; no guess names it.
     """
-    git, in_job = Git(directory), environment.get("GITHUB_ACTIONS") == "true"
+    git, in_job = Git(directory), is_in_actions(environment)
     try:
         top, head = Path(git.line("rev-parse", "--show-toplevel")), git.line("rev-parse", "--verify", "HEAD^{commit}")
         has_remote = bool(git("remote"))

@@ -13,6 +13,7 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from accord.core.environment import is_in_actions
 from accord.runner import confine
 from accord.runner.models import AgentNotStarted
 
@@ -105,7 +106,7 @@ def confinement_of(
             hint = "Use another safety strategy, or remove `isolation` and `network` from the registry entry."
             raise AgentNotStarted("not-started", message, hint=hint)
         return None, ""
-    is_isolated = is_required or (agent.isolation == "auto" and job.get("GITHUB_ACTIONS") == "true")
+    is_isolated = is_required or (agent.isolation == "auto" and is_in_actions(job))
     return choose_confinement(container if is_isolated else None, job, is_required=is_required)
 
 
@@ -117,7 +118,7 @@ def choose_confinement(
     Outside GitHub Actions sudo is used only if the container is required. Raises AgentNotStarted if it is, and cannot
     be made.
     """
-    user, is_step = os.geteuid(), job.get("GITHUB_ACTIONS") == "true"
+    user, is_step = os.geteuid(), is_in_actions(job)
     with_sudo = [_SUDO] if user and (is_step or is_required) and shutil.which("sudo") else []
     masked, warning = reachable_sockets(), ""
     if container:

@@ -18,6 +18,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from accord.core.clock import timestamp
+from accord.core.environment import is_in_actions
 from accord.core.errors import AccordError, WrongUsage
 from accord.files.store import DISK_FULL, write_whole
 from accord.gha.files import guard_git_settings, guard_step_files
@@ -203,7 +204,7 @@ def _run(request: RunRequest, job: JobContext, progress: _Progress) -> None:
     root = request.install_dir or Path(job.environment.get("RUNNER_TEMP") or tempfile.gettempdir()) / "accord-agents"
     path = install_program(agent, root.absolute(), job.environment, redactor=job.redactor, show=job.show, stop=job.stop)
     git_directory = snapshot.objects.parent if snapshot else None
-    in_job = job.environment.get("GITHUB_ACTIONS") == "true"
+    in_job = is_in_actions(job.environment)
     guard = guard_git_settings(git_directory, with_refs=in_job)
     with guard as changed, guard_step_files(job.environment) as restored:
         _run_program(request, job, agent, prompt, schema, path, progress)
