@@ -459,7 +459,7 @@ def test_the_warning_names_the_sockets_that_stay(tmp_path: Path, monkeypatch: py
     monkeypatch.setattr(Confinement, "trial", lambda self: trials[self.container is not None])
     confinement, warning = choose_confinement(container, {"GITHUB_ACTIONS": "true"}, is_required=False)
     assert confinement.container is None
-    assert warning == f"{NOT_ISOLATED} The reason: no namespaces It also reached /run/docker.sock."
+    assert warning == f"{NOT_ISOLATED} The reason: no namespaces. It also reached /run/docker.sock."
 
 
 @pytest.mark.parametrize("isolation", ["none", "container"])

@@ -34,7 +34,7 @@ def leave_outputs(values: Mapping[str, str]) -> None:
 
 def warn(text: str) -> None:
     """Show a warning on stderr, redacted: in a workflow as an annotation."""
-    in_job = os.environ.get("GITHUB_ACTIONS") == "true"
+    in_job = is_in_actions(os.environ)
     text = one_line(redact(text))
     click.echo(command("warning", text, title="accord") if in_job else f"warning: {text}", err=True)
 

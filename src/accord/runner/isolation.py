@@ -134,7 +134,7 @@ def choose_confinement(
             message = f"This machine cannot isolate the agent, neither with sudo nor with user namespaces: {problem}"
             hint = "Run it on another machine, or remove `isolation` and `network` from its registry entry."
             raise AgentNotStarted("not-started", message, hint=hint)
-        warning = f"{NOT_ISOLATED} The reason: {problem}"
+        warning = f"{NOT_ISOLATED} The reason: {problem.removesuffix('.')}."
     for via in with_sudo if user else [()]:
         found = Confinement(via, masked)
         problem, reached = found.trial()
