@@ -212,6 +212,7 @@ def test_publishing_what_is_not_there_leaves_and_prints_all_outputs(on_github: A
     ],
 )
 def test_a_missing_branch_is_named_as_what_may_have_ended_the_job(on_github: Accord, ref: str, said: str) -> None:
+    on_github.in_step(annotates=False)
     outputs = on_github.document("publish", on_github.home / "nowhere", "--pr-ref", ref)
     assert said in outputs["error-summary"]
     assert (outputs["error-category"], outputs["error-recovery"]) == ("infrastructure", "retry")
@@ -222,6 +223,12 @@ def test_nothing_is_published_to_head(on_github: Accord, workshop: Workshop, ref
     refused = on_github("publish", on_github.home / "nowhere", "--pr-ref", ref)
     assert (refused.code, "refs/heads/my-branch" in refused.err) == (2, True), refused.err
     assert workshop.tip("HEAD") == ""
+
+
+@pytest.mark.parametrize("ref", ["", "a b", "../x", "-x", "refs/pull/1/head"])
+def test_a_terminal_is_told_of_a_missing_run_and_an_invalid_branch(on_github: Accord, ref: str) -> None:
+    refused = on_github("publish", on_github.home / "nowhere", f"--pr-ref={ref}")
+    assert (refused.code, (ref or "No run folder found") in refused.err) == (2, True), refused.err
 
 
 @pytest.mark.parametrize("missing", ["GITHUB_REPOSITORY", "GITHUB_TOKEN", "GITHUB_OUTPUT"])

@@ -64,6 +64,10 @@ NOT_STARTED = {
     "--agent codex --prompt-file prompt.md": ("credential-missing", "OPENAI_API_KEY"),
     "--agent command --command no-such-program --prompt-file prompt.md": ("not-started", "no-such-program"),
     "--agent command --prompt-file prompt.md": ("not-started", "--command"),
+    "--agent codex --prompt-file prompt.md --schema planner-reslt": (
+        "not-started",
+        "No such file or directory. Did you mean `planner-result`?",
+    ),
     "--agent codex --prompt-file prompt.md --model --yolo": ("not-started", "--yolo"),
 }
 

@@ -198,8 +198,8 @@ def publish(ctx: click.Context, /, run_dir: Path, author: str, outputs: Path | N
     """Commit and push the changes of the run in RUN_DIR and write its final outputs.
 
     Run it again at any time: pushed changes are recognized. It exits 0 whenever the outputs were written, whatever they
-    say. In a terminal, RUN_DIR supplies the branch and the pull request that no option names. In a workflow it never
-    does, as the agent could have written them itself.
+    say; in a terminal, a missing RUN_DIR or an invalid branch exits 2. There, RUN_DIR supplies the branch and the pull
+    request that no option names. In a workflow it never does, as the agent could have written them itself.
     """
     from accord.cli.run_step import finish_run, report_run
     from accord.runner.finish import outputs_without_record
@@ -209,8 +209,11 @@ def publish(ctx: click.Context, /, run_dir: Path, author: str, outputs: Path | N
     names = ("pr_ref", "pull", "base_ref", "pr_body", "checkout", "allow_steering_files", "fail", "output_format")
     given, dry_run = {name: options.pop(name) for name in names}, options.pop("dry_run")
     check_author(author)
-    if is_special_ref(given["pr_ref"]):
+    is_step = os.environ.get("GITHUB_ACTIONS") == "true" or bool(os.environ.get("GITHUB_OUTPUT"))
+    if is_special_ref(given["pr_ref"]) or (given["pr_ref"] and not is_step):
         check_ref(given["pr_ref"], is_pushed=True)
+    if not is_step and not run_dir.is_dir():
+        raise WrongUsage(f"No run folder found at `{run_dir}`.", hint="Pass the folder that `accord run` wrote.")
     if outputs and not can_be_written(outputs):
         raise WrongUsage(f"The file {outputs} cannot be written.", hint="Pass a writable file as `--outputs`.")
     try:

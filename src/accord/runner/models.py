@@ -78,7 +78,7 @@ class RunRequest:
 
 
 class InternalError(BaseModel):
-    """An error that accord itself saw; ``detail`` is for people, ``has_hint`` says that it ends with a hint."""
+    """An error that accord itself saw; ``detail`` is for people, ``has_hint`` says that it needs no general hint."""
 
     model_config = ConfigDict(frozen=True, defer_build=True)
 

@@ -20,6 +20,8 @@ from typing import TYPE_CHECKING, Any
 from accord.core.clock import timestamp
 from accord.core.environment import is_in_actions
 from accord.core.errors import AccordError, WrongUsage
+from accord.core.kinds import KINDS
+from accord.core.suggest import did_you_mean
 from accord.files.store import DISK_FULL, write_whole
 from accord.gha.files import guard_git_settings, guard_step_files
 from accord.git.paths import some_of
@@ -52,7 +54,7 @@ if TYPE_CHECKING:
     from accord.core.clock import Clock
     from accord.git.snapshots import Snapshot
     from accord.git.trusted_files import TrustedFiles
-    from accord.runner.models import RunRequest
+    from accord.runner.models import InternalErrorKind, RunRequest
     from accord.runner.process import LineWatcher, StopSignals
     from accord.runner.registry import Agent
     from accord.text.redaction import Redactor
@@ -121,12 +123,12 @@ def run_agent(request: RunRequest, job: JobContext) -> RunRecord:
     except AgentNotStarted as failure:
         progress.error = progress.error or failure.error
     except AccordError as error:
-        progress.error = progress.error or InternalError.of("not-started", error)
+        progress.error = progress.error or InternalError(kind="not-started", detail=str(error), has_hint=True)
     except OSError as error:
         progress.error = progress.error or _file_error(error, progress)
     except Exception as error:
         detail = f"Internal error of accord: {type(error).__name__}: {error}"
-        progress.error = progress.error or InternalError(kind="not-started", detail=detail)
+        progress.error = progress.error or InternalError(kind="not-started", detail=detail, has_hint=True)
         raise
     finally:
         record = _write_record(_record(request, job, progress, began), request.run_dir, progress)
@@ -138,7 +140,8 @@ def _file_error(error: OSError, progress: _Progress) -> InternalError:
     detail = f"{error.filename or 'A file'} cannot be used: {error.strerror or error}."
     if error.errno in DISK_FULL:
         return InternalError(kind="disk-full", detail=detail)
-    return InternalError(kind="changes-unreadable" if progress.has_run else "not-started", detail=detail)
+    kind: InternalErrorKind = "changes-unreadable" if progress.has_run else "not-started"
+    return InternalError(kind=kind, detail=detail, has_hint=not progress.has_run)
 
 
 def _write_record(record: RunRecord, folder: Path, progress: _Progress) -> RunRecord:
@@ -225,7 +228,10 @@ def _write_schema(request: RunRequest, files: TrustedFiles) -> str:
         else:
             schema = dict(request.schema)
     except (OSError, ValueError) as error:
-        raise AgentNotStarted("not-started", f"Cannot read the schema {request.schema} as JSON: {error}.") from None
+        reason = error.strerror if isinstance(error, OSError) else f"it is not JSON ({error})"
+        hint = did_you_mean(str(request.schema), KINDS) or "Pass a document kind or a JSON file as `--schema`."
+        message = f"Cannot read the schema `{request.schema}`: {reason}."
+        raise AgentNotStarted("not-started", message, hint=hint) from None
     if not isinstance(schema, dict):
         message = f"The schema {request.schema} is not a JSON Schema."
         raise AgentNotStarted("not-started", message, hint="Write one JSON object.")
