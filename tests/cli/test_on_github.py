@@ -15,7 +15,7 @@ from support.stage import Stage, staged
 from support.trees import commit, git
 from test_check import HOSTILE, assert_harmless
 
-from accord.gha.commands import escape_data
+from accord.gha.step import escape_data
 from accord.text.markdown import cell, mermaid_text
 from accord_sandbox.faults import Fault
 from accord_sandbox.planting import STRANGER_TOKEN

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from accord.core.graph import ancestors, dependency_order, find_cycle
+from accord.core.machine import ancestors, dependency_order, find_cycle
 
 GRAPHS = st.integers(0, 6).flatmap(
     lambda size: st.fixed_dictionaries(

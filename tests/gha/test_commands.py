@@ -5,7 +5,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from accord.core.findings import Finding, Severity
-from accord.gha.commands import ANNOTATIONS_PER_TYPE, annotate, command
+from accord.gha.step import ANNOTATIONS_PER_TYPE, annotate, command
 
 
 @pytest.mark.parametrize(

@@ -11,7 +11,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from accord.gha.files import (
+from accord.gha.step import (
     OUTPUT_BYTES,
     SUMMARY_BYTES,
     clean,

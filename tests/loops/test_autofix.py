@@ -5,9 +5,9 @@ from typing import Any
 import pytest
 from support.loops import HEAD, NOW, check_reasons, checks, common_rows, pull, state_of, well
 
+from accord.loops.apply import APPENDIX_CHARACTERS
 from accord.loops.autofix import AutofixFacts, decide
 from accord.loops.checks import CheckLog
-from accord.loops.posting import APPENDIX_CHARACTERS
 from accord.loops.questions import KEEPALIVE
 from accord.text.redaction import Redactor
 

@@ -5,6 +5,7 @@ from typing import Any
 import pytest
 from support.loops import HEAD, NOW, check_reasons, common_rows, pull
 
+from accord.loops.apply import APPENDIX_CHARACTERS
 from accord.loops.bot_comments import (
     BotCommentFacts,
     Thread,
@@ -15,7 +16,6 @@ from accord.loops.bot_comments import (
     replies_to,
     waiting_threads,
 )  # fmt: skip
-from accord.loops.posting import APPENDIX_CHARACTERS
 from accord.text.redaction import Redactor
 
 CODEX = "agent:codex"

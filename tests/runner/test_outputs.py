@@ -11,7 +11,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from accord.cli.run_step import summary_page
-from accord.gha.files import OUTPUT_BYTES, utf16_size
+from accord.gha.step import OUTPUT_BYTES, utf16_size
 from accord.runner.analysis.analyse import Analysis, ProviderAttempt
 from accord.runner.models import Category, Classification, Evidence, InternalError, Origin, Recovery, Source
 from accord.runner.outputs import BUDGET, SUMMARY_CHARS, TRUNCATION_NOTICE, RunFacts, outputs_of

@@ -9,7 +9,7 @@ import pytest
 from support.agent_bench import Bench, Left
 
 from accord.core.errors import WrongUsage
-from accord.gha.files import guard_git_settings
+from accord.gha.step import guard_git_settings
 from accord.git.trusted_files import trusted_files
 
 REGISTRY = Path(".github/agents/registry.yml")

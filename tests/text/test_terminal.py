@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from accord.cli.output import one_line
-from accord.gha.commands import inert
+from accord.gha.step import inert
 from accord.runner.outputs import safe_line, summary_of
 from accord.text.hidden import as_seen
 from accord.text.markdown import cell, code_block, mermaid_text

@@ -10,8 +10,8 @@ from accord_sandbox import calls, pages
 
 LOCAL_NAMES = {
     "accord.results.bodies._owner_pattern": [{"known": "a b|a c"}],
-    "accord.results.implementor.scope._test_names": [{"family": (".ts", ".tsx")}],
-    "accord.results.implementor.scope._pattern": [{"escaped": r"([#!\[\]])"}, {"escaped": r"([\\#!\[\]])"}],
+    "accord.results.implementor.facts._test_names": [{"family": (".ts", ".tsx")}],
+    "accord.results.implementor.facts._pattern": [{"escaped": r"([#!\[\]])"}, {"escaped": r"([\\#!\[\]])"}],
     "accord.runner.analysis.checkbox_evidence._any_of": [{"longest_first": ["a b", "ab"]}],
     "accord.runner.error_rules._words": [{"patterns": [words.pattern]} for words in (HARD_QUOTA, *WORDS.values())],
     "accord.text.markdown.longer_run": [{"char": "`"}],

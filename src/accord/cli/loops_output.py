@@ -13,7 +13,7 @@ from accord.cli.options import FILE, Choice, dry_run_option, pull_option, togeth
 from accord.cli.output import one_line, print_json
 from accord.cli.step import leave_outputs, leave_summary, redact
 from accord.core.environment import is_in_actions
-from accord.gha.commands import command
+from accord.gha.step import command
 from accord.loops.models import RUNS
 from accord.loops.state import iteration_row, iterations_table
 from accord.text.markdown import cell

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from accord.core.findings import Severity
-from accord.gha.commands import inert
+from accord.gha.step import inert
 from accord.text.hidden import as_seen
 from accord.text.redaction import redact_json, redactor_for
 

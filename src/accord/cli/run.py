@@ -160,7 +160,7 @@ def schema_of(name: str) -> Path | dict[str, Any] | None:
 def run_with_output(request: RunRequest, stop: StopSignals) -> RunRecord:
     """Run an agent and show its output on stderr."""
     from accord.core.clock import SystemClock
-    from accord.gha.commands import command, inert
+    from accord.gha.step import command, inert
     from accord.runner.run import JobContext, run_agent
 
     def show(line: str) -> None:

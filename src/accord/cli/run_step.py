@@ -16,7 +16,7 @@ from accord.core.environment import is_in_actions
 from accord.core.errors import BrokenContract, WrongUsage
 from accord.core.findings import Finding
 from accord.files.store import can_be_written
-from accord.gha.commands import command
+from accord.gha.step import command
 from accord.text.markdown import cell, shorten, table
 from accord.text.redaction import redactor_for
 

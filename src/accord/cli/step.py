@@ -13,8 +13,7 @@ import click
 from accord.cli.output import one_line
 from accord.core.environment import is_in_actions
 from accord.core.findings import Finding, has_errors
-from accord.gha.commands import annotate, command
-from accord.gha.files import write_outputs, write_summary
+from accord.gha.step import annotate, command, write_outputs, write_summary
 from accord.text import markdown
 from accord.text.markdown import table
 from accord.text.redaction import redact_json, redactor_for

@@ -1,14 +1,19 @@
-"""State machines as tables: states, edges, and what must be true to take an edge. A machine holds no state."""
+"""State machines as tables (states, edges, and conditions on edges), and orders and cycles in graphs.
+
+A machine holds no state.
+"""
 
 from __future__ import annotations
 
+import heapq
 from dataclasses import dataclass
+from graphlib import CycleError, TopologicalSorter
 from typing import TYPE_CHECKING, Generic, TypeVar
 
 from accord.core.suggest import did_you_mean
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Mapping, Sequence
 
 
 MachineFacts = TypeVar("MachineFacts")
@@ -66,3 +71,39 @@ class Machine(Generic[MachineFacts]):
             lines.append(f"    {name(edge.source)} --> {name(edge.target)}{label}")
         lines += [f"    {name(state)} --> [*]" for state in self.states if state in self.end]
         return "\n".join(lines)
+
+
+def find_cycle(blockers: Mapping[int, Sequence[int]]) -> list[int]:
+    """Return one cycle as positions, each blocked by the next and the last by the first; empty without a cycle."""
+    try:
+        TopologicalSorter(blockers).prepare()
+    except CycleError as error:
+        cycle: list[int] = error.args[1]
+        return cycle[:0:-1]
+    return []
+
+
+def dependency_order(blockers: Mapping[int, Sequence[int]]) -> list[int]:
+    """Order positions so that blockers come first, then the lowest. All positions are keys; a cycle is not allowed."""
+    sorter = TopologicalSorter(blockers)
+    sorter.prepare()
+    ready: list[int] = []
+    order: list[int] = []
+    while sorter.is_active():
+        for position in sorter.get_ready():
+            heapq.heappush(ready, position)
+        position = heapq.heappop(ready)
+        order.append(position)
+        sorter.done(position)
+    return order
+
+
+def ancestors(blockers: Mapping[int, Sequence[int]]) -> dict[int, int]:
+    """Map each position to all it waits for, directly or not, as a bit mask; a set would be large. No cycle allowed."""
+    masks: dict[int, int] = {}
+    for position in dependency_order(blockers):
+        mask = 0
+        for blocker in blockers[position]:
+            mask |= masks[blocker] | (1 << blocker)
+        masks[position] = mask
+    return masks

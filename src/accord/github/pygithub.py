@@ -15,8 +15,8 @@ from urllib.parse import urlsplit
 from accord import __version__
 from accord.core.errors import WrongUsage
 from accord.core.lazy import LazyFinder
-from accord.core.urls import is_web_address
 from accord.github.models import Access
+from accord.text.addresses import is_web_address
 
 if TYPE_CHECKING:
     import requests

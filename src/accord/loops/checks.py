@@ -7,8 +7,8 @@ from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from accord.core.errors import Refused
+from accord.loops.apply import UNTRUSTED, join_parts
 from accord.loops.models import CheckFacts, Closed, decision_for
-from accord.loops.posting import UNTRUSTED, join_parts
 from accord.text.hidden import as_seen, strip_hidden
 from accord.text.untrusted import fenced_data
 

@@ -11,12 +11,11 @@ from typing import TYPE_CHECKING, Literal
 
 from accord.core.errors import Stopped
 from accord.loops import questions
-from accord.loops.apply import digest
+from accord.loops.apply import UNTRUSTED, digest, join_parts
 from accord.loops.checks import CheckLog, check_settled, names_of, read_checks, read_logs
 from accord.loops.checks import appendix as checks_appendix
 from accord.loops.facts import CompletedWork, Loop, read_state
 from accord.loops.models import CheckFacts, LoopDecision, LoopFacts, decision_for
-from accord.loops.posting import UNTRUSTED, join_parts
 from accord.text.checklists import tasks, with_ticks
 from accord.text.untrusted import fenced_data
 

@@ -18,11 +18,10 @@ from accord.github.markers import find_markers, write_marker
 from accord.github.once import send_once
 from accord.github.pulls import closing_references
 from accord.loops import questions
-from accord.loops.apply import comment_once, digest
+from accord.loops.apply import UNTRUSTED, comment_once, digest, join_parts, line_to_post, text_to_post
 from accord.loops.facts import CompletedWork, Loop, read_state
 from accord.loops.models import Closed, LoopDecision, LoopFacts, LoopState, decision_for
 from accord.loops.outputs import result_of
-from accord.loops.posting import UNTRUSTED, join_parts, line_to_post, text_to_post
 from accord.text.markdown import cell, list_items, sections, table
 from accord.text.untrusted import fenced_data
 

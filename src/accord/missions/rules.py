@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 from accord.core.errors import BrokenContract
 from accord.core.findings import Finding, pointer, warning, with_lines
-from accord.core.graph import find_cycle
+from accord.core.machine import find_cycle
 from accord.core.suggest import did_you_mean
 from accord.missions.load import FILE, lines_of
 from accord.missions.runs import RunBroken, RunState, position_of, read_run, steps_of

@@ -12,8 +12,7 @@ import math
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from accord.gha.commands import COMMAND, inert
-from accord.gha.files import utf16_size
+from accord.gha.step import COMMAND, inert, utf16_size
 from accord.runner.models import Classification, Evidence, RunOutputs
 from accord.text.hidden import GUARD, as_seen
 from accord.text.redaction import redact_json

@@ -23,7 +23,7 @@ from accord.core.errors import AccordError, WrongUsage
 from accord.core.kinds import KINDS
 from accord.core.suggest import did_you_mean
 from accord.files.store import DISK_FULL, write_whole
-from accord.gha.files import guard_git_settings, guard_step_files
+from accord.gha.step import guard_git_settings, guard_step_files
 from accord.git.paths import some_of
 from accord.git.snapshots import changes_since, take_snapshot
 from accord.git.trusted_files import trusted_files

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any, get_args
 
 from accord.core.documents import short_name
 from accord.core.findings import Finding, pointer, warning
-from accord.core.graph import find_cycle
+from accord.core.machine import find_cycle
 from accord.core.suggest import did_you_mean
 from accord.sessions.decision_rules import decision_findings
 from accord.sessions.models import GATES, LOOPS, ROLES, RiskFlag

@@ -6,6 +6,7 @@ import html
 import re
 import unicodedata
 from typing import TYPE_CHECKING
+from urllib.parse import urlsplit
 
 from accord.text.hidden import strip_hidden
 
@@ -120,3 +121,12 @@ def _authority_of(plain: str) -> str | None:
 
 def _host_of(authority: str | None) -> str:
     return _PORT.sub("", unicodedata.normalize("NFKC", authority or "")).rstrip(".").removeprefix("www.")
+
+
+def is_web_address(url: str) -> bool:
+    """Return whether a URL can be requested over http or https."""
+    try:
+        parts = urlsplit(url)
+        return parts.scheme in ("http", "https") and bool(parts.hostname) and parts.port != 0
+    except ValueError:
+        return False

@@ -10,8 +10,7 @@ from accord.core.findings import has_errors, warning
 from accord.github.limits import BODY_CHARS, TITLE_CHARS
 from accord.github.markers import find_markers, write_marker
 from accord.results.bodies import has_marker, read_body
-from accord.results.implementor.facts import OUTCOME, REVISION, our_comment, our_pull, runs_before
-from accord.results.implementor.scope import audit_scope
+from accord.results.implementor.facts import OUTCOME, REVISION, audit_scope, our_comment, our_pull, runs_before
 from accord.results.operations import MoveWorkItem, Operation, adopted_if, move_operation, skipped_if
 from accord.results.status import plan_move
 from accord.results.texts import as_code
@@ -23,8 +22,7 @@ if TYPE_CHECKING:
     from accord.core.findings import Finding
     from accord.github.comments import Comment
     from accord.github.models import Pull
-    from accord.results.implementor.facts import Branch, RevisionFacts
-    from accord.results.implementor.scope import ScopeReport
+    from accord.results.implementor.facts import Branch, RevisionFacts, ScopeReport
     from accord.results.models import ImplementorResult
     from accord.results.operations import MoveWorkItem, RunOptions
     from accord.results.texts import TextSanitizer

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, ClassVar
 
 from accord.core.findings import Finding, pointer, warning
-from accord.core.graph import dependency_order
+from accord.core.machine import dependency_order
 from accord.core.suggest import did_you_mean
 from accord.github.limits import BODY_CHARS
 from accord.results.bodies import (

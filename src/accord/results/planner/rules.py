@@ -9,7 +9,7 @@ from functools import cached_property
 from typing import TYPE_CHECKING
 
 from accord.core.findings import Finding, pointer, warning
-from accord.core.graph import ancestors, find_cycle
+from accord.core.machine import ancestors, find_cycle
 from accord.core.suggest import did_you_mean
 from accord.github.limits import BODY_CHARS, DEPENDENCIES_PER_DIRECTION, LABEL_NAME_CHARS, LABELS_PER_ITEM, TITLE_CHARS
 from accord.results.bodies import Body, body_findings, content_limit, likely_kind, read_body

@@ -20,7 +20,7 @@ from typing import TYPE_CHECKING, Any, Literal
 from accord.core.documents import read_object
 from accord.core.errors import BrokenContract, WrongUsage
 from accord.core.suggest import did_you_mean
-from accord.core.urls import is_web_address
+from accord.text.addresses import is_web_address
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
