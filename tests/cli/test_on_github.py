@@ -316,7 +316,7 @@ def test_a_move_is_rehearsed_and_made_once_and_an_illegal_one_lists_legal_ones(a
     make_items(stage)
     refused = accord.document("items", "move", "2", "--to", "approved", code=1)
     assert refused["outcome"] == "rejected"
-    assert "review, blocked, needs-refinement, pending" in refused["findings"][0]["message"]
+    assert "review, blocked, needs-refinement, pending" in refused["findings"][0]["hint"]
     text = accord("items", "move", "2", "--to", HOSTILE)
     assert (text.code, text.out) == (2, "")
     assert_harmless(text.err)
