@@ -209,7 +209,7 @@ def publish(ctx: click.Context, /, run_dir: Path, author: str, outputs: Path | N
     names = ("pr_ref", "pull", "base_ref", "pr_body", "checkout", "allow_steering_files", "fail", "output_format")
     given, dry_run = {name: options.pop(name) for name in names}, options.pop("dry_run")
     check_author(author)
-    is_step = os.environ.get("GITHUB_ACTIONS") == "true" or bool(os.environ.get("GITHUB_OUTPUT"))
+    is_step = is_in_actions(os.environ) or bool(os.environ.get("GITHUB_OUTPUT"))
     if is_special_ref(given["pr_ref"]) or (given["pr_ref"] and not is_step):
         check_ref(given["pr_ref"], is_pushed=True)
     if not is_step and not run_dir.is_dir():
