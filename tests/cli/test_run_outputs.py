@@ -226,7 +226,7 @@ def test_nothing_is_published_to_head(on_github: Accord, workshop: Workshop, ref
 
 
 @pytest.mark.parametrize("ref", ["", "a b", "../x", "-x", "refs/pull/1/head"])
-def test_a_terminal_is_told_of_a_missing_run_and_an_invalid_branch(on_github: Accord, ref: str) -> None:
+def test_a_terminal_learns_of_a_missing_run_and_an_invalid_branch(on_github: Accord, ref: str) -> None:
     refused = on_github("publish", on_github.home / "nowhere", f"--pr-ref={ref}")
     assert (refused.code, (ref or "No run folder found") in refused.err) == (2, True), refused.err
 

@@ -7,7 +7,8 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from accord.text.redaction import RedactedStream, redactor_for
+from accord.text.redacted_stream import RedactedStream
+from accord.text.redaction import redactor_for
 from accord.text.sanitise import sanitise
 
 if TYPE_CHECKING:

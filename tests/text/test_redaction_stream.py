@@ -10,7 +10,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from accord.text.redaction import RedactedStream, Redactor, redactor_for
+from accord.text.redacted_stream import RedactedStream
+from accord.text.redaction import Redactor, redactor_for
 
 TOKEN = "ghp_" + "aB3" * 12
 KNOWN = "correct horse battery staple"

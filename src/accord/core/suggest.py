@@ -7,6 +7,9 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
+MISSPELLED = 0.85
+"""The similarity from which an unknown key is a known one, misspelled."""
+
 _LONGEST_WORD = 100
 """Comparing longer words takes too long, and they are not typing mistakes."""
 

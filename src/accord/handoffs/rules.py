@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from accord.core.documents import short_name
 from accord.core.findings import Finding, pointer, warning
 from accord.core.kinds import read_shape
-from accord.core.suggest import nearest
+from accord.core.suggest import MISSPELLED, nearest
 from accord.handoffs.models import TASK_ID, Handoff, Metadata, has_task_id
 from accord.handoffs.stages import gate_findings
 
@@ -46,8 +46,6 @@ Location = tuple[str, ...]
 
 METADATA_KEYS = frozenset(field.alias or name for name, field in Metadata.model_fields.items())
 _TASK_KEYS = frozenset(field.alias or name for name, field in Handoff.model_fields.items())
-_SIMILARITY = 0.85
-"""From where on an unknown key counts as misspelled: tools may add keys such as ``designArtifact``."""
 
 
 class MisspelledKey(NamedTuple):
@@ -68,7 +66,7 @@ def misspelled_keys(task: Mapping[str, Any], known: Mapping[str, Any] | None = N
         kept = value_at(known, location)
         for key, value in part.items():
             is_kept = value is None or (isinstance(kept, dict) and key in kept)
-            if key not in keys and not is_kept and (near := nearest(key, keys, cutoff=_SIMILARITY)):
+            if key not in keys and not is_kept and (near := nearest(key, keys, cutoff=MISSPELLED)):
                 message = f"Unknown key `{short_name(key)}`."
                 yield MisspelledKey(message, pointer(*location, key), f"Did you mean `{near}`?")
 

@@ -26,7 +26,7 @@ from accord.runner.guard import Termination, adopting_orphans, watchdog
 from accord.runner.isolation import WITHOUT_CONTAINER
 from accord.runner.models import InternalError
 from accord.runner.record import restore_if_replaced
-from accord.text.redaction import RedactedStream
+from accord.text.redacted_stream import RedactedStream
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 from accord.core.documents import short_name
 from accord.core.errors import WrongUsage
 from accord.core.findings import Finding, pointer, warning
-from accord.core.suggest import did_you_mean
+from accord.core.suggest import MISSPELLED, did_you_mean, nearest
 from accord.git.paths import path_patterns
 from accord.text.redaction import is_secret_name
 
@@ -72,8 +72,10 @@ def unknown_keys(model: type[Registry | Agent], keys: Iterable[object], place: s
     """Report the keys that a model does not know: those near a known one as errors, as it would have no effect."""
     for key in (key for key in keys if isinstance(key, str) and key not in model.model_fields):
         path = place + pointer(key)
-        if hint := did_you_mean(key, model.model_fields):
-            yield Finding("agent-key-misspelled", f"Unknown key `{short_name(key)}`.", path, hint=hint)
+        if near := nearest(key, model.model_fields, cutoff=MISSPELLED):
+            yield Finding(
+                "agent-key-misspelled", f"Unknown key `{short_name(key)}`.", path, hint=f"Did you mean `{near}`?"
+            )
         else:
             yield warning("agent-key-unknown", f"Unknown key `{short_name(key)}`; accord ignores it.", path)
 

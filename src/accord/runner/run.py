@@ -45,7 +45,8 @@ from accord.runner.prompt import assemble, prompt_for, read_data, validator
 from accord.runner.proxy import serve_proxy, through_proxy
 from accord.runner.record import RunRecord
 from accord.runner.registry import declared_secrets, load_registry
-from accord.text.redaction import RedactedStream, redactor_for
+from accord.text.redacted_stream import RedactedStream
+from accord.text.redaction import redactor_for
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
