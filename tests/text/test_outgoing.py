@@ -12,10 +12,9 @@ from support.innocent import INNOCENT
 from support.plans import task_body
 from support.renderer import complaints
 
-from accord.text.cutting import cut
 from accord.text.hidden import GUARD, as_seen, strip_hidden
 from accord.text.redaction import Redactor, redactor_for
-from accord.text.sanitise import KINDS, Sanitised, _round, _settled, sanitise, sanitise_line, sanitise_plain
+from accord.text.sanitise import KINDS, Sanitised, _round, _settled, cut, sanitise, sanitise_line, sanitise_plain
 from accord.text.words import is_plain
 
 SECRETS = Redactor((KNOWN,))

@@ -7,10 +7,9 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from support.renderer import complaints
 
-from accord.text.cutting import cut
 from accord.text.markdown import in_fence, unfenced
 from accord.text.redaction import Redactor
-from accord.text.sanitise import sanitise
+from accord.text.sanitise import cut, sanitise
 
 NO_SECRETS = Redactor()
 PIECES = st.sampled_from(

@@ -19,9 +19,8 @@ from accord.sessions.folder import status_of
 from accord.sessions.models import APPROVE_DESIGN, GATES, REVIEW_STRATEGY
 from accord.sessions.plan import SessionOperation
 from accord.sessions.run import answer, ask, close_question
-from accord.text.cutting import cut
 from accord.text.markdown import cell, code_block
-from accord.text.sanitise import sanitise
+from accord.text.sanitise import cut, sanitise
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence

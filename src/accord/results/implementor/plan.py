@@ -14,7 +14,7 @@ from accord.results.implementor.facts import OUTCOME, REVISION, audit_scope, our
 from accord.results.operations import MoveWorkItem, Operation, adopted_if, move_operation, skipped_if
 from accord.results.status import plan_move
 from accord.results.texts import as_code
-from accord.text.cutting import cut
+from accord.text.sanitise import cut
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence

@@ -18,7 +18,7 @@ from accord.core.findings import pointer
 from accord.github.limits import BODY_CHARS
 from accord.github.markers import find_markers, write_marker, write_twice
 from accord.results.texts import as_code
-from accord.text.cutting import cut
+from accord.text.sanitise import cut
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
