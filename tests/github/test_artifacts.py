@@ -54,7 +54,7 @@ def test_the_only_file_is_the_one_that_is_wanted(stage: Stage, tmp_path: Path) -
 
 
 def test_a_missing_artifact_is_refused_with_the_names_of_those_that_are_there(stage: Stage, tmp_path: Path) -> None:
-    with pytest.raises(Refused, match=r"Workflow run 7 has no artifact `result`; it has none\. Upload it"):
+    with pytest.raises(Refused, match=r"Workflow run 7 has no artifact `result`; it has no artifacts\. Upload it"):
         fetch(stage, tmp_path / "into")
     upload(stage, zipped({"a": "1"}), "results")
     with pytest.raises(Refused, match="no artifact `result`; it has results"):

@@ -32,7 +32,7 @@ def code_of(stage: Stage, number: int, target: str, **access: str) -> str:
     with pytest.raises(BrokenContract) as caught:
         move_work_item(stage.adapter(**access), number, target)  # type: ignore[arg-type]
     (found,) = caught.value.findings
-    return f"{found.code}: {found.message}"
+    return f"{found.code}: {found.text}"
 
 
 def test_the_table_is_the_decision() -> None:

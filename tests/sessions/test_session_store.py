@@ -215,7 +215,7 @@ def test_a_change_that_breaks_the_contract_is_not_written(tmp_path: Path, change
         ({"T-009": "blocked"}, "QA", r"Unknown task `T-009`\. Did you mean `T-00"),
         ({"T-001": "implementd"}, "Coder", r"Unknown status `implementd`\. Did you mean `implemented`\?"),
         ({"T-001": "blocked"}, "Tester", "Unknown role `Tester`"),
-        ({"T-001": "blocked", "T-002": "completed"}, "QA", "legal moves"),
+        ({"T-001": "blocked", "T-002": "completed"}, "QA", "Legal moves"),
     ],
 )
 def test_tasks_are_moved_together_or_not_at_all(tmp_path: Path, wanted: Any, role: str, said: str) -> None:
