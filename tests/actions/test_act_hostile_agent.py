@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import json
+import os
 import time
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -22,6 +23,9 @@ pytestmark = pytest.mark.unmeasured
 OWN_KEY = "key-of-the-hostile-agent-6c0d41"
 SECRETS = {"ANTHROPIC_API_KEY": "key-of-another-agent-81f3aa", "DEPLOY_KEY": "key-for-deployments-2b77c9"}
 RUNNERS_OWN = {"ACTIONS_RUNTIME_TOKEN": "token-that-writes-caches-and-artifacts-94e1"}
+SETFCAP = "80000000"
+"""The one capability that root's agents keep: without it they cannot start a sandbox of their own."""
+
 HIDDEN = [INSTALLATION_TOKEN, *SECRETS.values(), *RUNNERS_OWN.values()]
 HOME_FILES = (
     ".bashrc",
@@ -136,8 +140,9 @@ def test_a_hostile_agent_reaches_no_token_no_key_no_cache_and_no_file_of_the_nex
     assert run.exit_code == 0, run.trouble
     found: dict[str, Any] = json.loads((run.artifacts / "look.json").read_text())
     reached = found.pop("reached")
-    assert {name: reached[name] for name in ("found", "killed", "sockets", "capabilities", "groups")} == {
-        name: [] for name in ("found", "killed", "sockets", "capabilities", "groups")
+    assert set(reached.pop("capabilities")) <= ({SETFCAP} if os.geteuid() == 0 else set())
+    assert {name: reached[name] for name in ("found", "killed", "sockets", "groups")} == {
+        name: [] for name in ("found", "killed", "sockets", "groups")
     }
     record = found.pop("record")
     assert found.pop("searched") > 1000

@@ -109,13 +109,13 @@ JSON = st.recursive(
     lambda children: st.lists(children, max_size=4) | st.dictionaries(TEXT, children, max_size=4),
     max_leaves=15,
 )
-NAMES = st.lists(TEXT, max_size=3)
+WORDS = st.lists(TEXT, max_size=3)
 ALMOST = st.fixed_dictionaries(
     {
         "role": st.just("planner"),
         "create": st.lists(
             st.fixed_dictionaries(
-                {"tempID": JSON | TEXT, "title": TEXT, "body": TEXT, "labels": NAMES, "blockedBy": NAMES}
+                {"tempID": JSON | TEXT, "title": TEXT, "body": TEXT, "labels": WORDS, "blockedBy": WORDS}
             )
             | JSON,
             max_size=3,
