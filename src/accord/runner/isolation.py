@@ -23,6 +23,9 @@ if TYPE_CHECKING:
     from accord.runner.registry import Agent, AgentSettings
 
 _PROBE_SECONDS = 30
+_TRIALS = 3
+"""Sockets come and go on a machine: one that another program replaces during a trial is hidden in the next."""
+
 _SUDO = ("sudo", "-n", "--")
 
 _CREDENTIALS = (
@@ -122,9 +125,9 @@ def choose_confinement(
     with_sudo = [_SUDO] if user and (is_step or is_required) and shutil.which("sudo") else []
     masked, warning = reachable_sockets(), ""
     if container:
-        others = [path for path in reachable_sockets({0, user}) if path != container.proxy]
         problem = "only Linux has namespaces"
-        for via in [*with_sudo, ()] if sys.platform == "linux" else ():
+        for via in [*with_sudo, ()] * _TRIALS if sys.platform == "linux" else ():
+            others = [path for path in reachable_sockets({0, user}) if path != container.proxy]
             found = Confinement(via, others, container)
             problem, reached = found.trial()
             problem = problem or (f"it still reached {_some(reached)}" if reached else "")
