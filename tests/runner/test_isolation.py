@@ -190,6 +190,7 @@ def test_an_agent_reaches_the_hosts_of_its_network_and_no_other(bench: Bench, ow
         *("--agent", "mine", "--command", command, "--prompt-file", "prompt.md", "--registry", registry),
         job={"HTTPS_PROXY": "", "RUNNER_TEMP": str(temporary)},
     )
+    assert left.record["error"] is None
     answers = json.loads(left.text("stdout.log"))
     assert answers["allowed"][0] == "HTTP/1.1 200 Connected"
     assert answers["allowed"][-1] == "reached"
