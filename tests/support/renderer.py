@@ -36,7 +36,7 @@ ISSUE = re.compile(r"https?://[^\s/]+/[^\s/]+/[^\s/]+/(?:issues|pull|pulls|discu
 COMMAND = re.compile(r"^[ \t]*/[A-Za-z][\w-]*(?![\w/-]|\.\w)", re.MULTILINE)
 SHOWN_HOST = re.compile(r"(?<![\w.])https?://([A-Za-z0-9][A-Za-z0-9.-]*)", re.IGNORECASE)
 OWN_IMAGE = re.compile(
-    r"(?!https?:[/\\]*[^/\\]|[/\\]{2,}[^/\\])|https?:[/\\]*(?:github\.com|[^/\\?#@]+\.githubusercontent\.com)\.?(?:[:/\\?#]|\Z)"
+    r"(?!https?:[/\\]*[^/\\]|[/\\]{2,}[^/\\])|(?:https?:[/\\]*|[/\\]{2,})(?:github\.com|[^/\\?#@]+\.githubusercontent\.com)\.?(?:[:/\\?#]|\Z)"
 )
 BIDI = re.compile("[\u202a-\u202e\u2066-\u2069]")
 

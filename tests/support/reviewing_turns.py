@@ -13,6 +13,7 @@ from accord.github.markers import write_marker
 from accord.loops.facts import LoopContext
 from accord.loops.run import LOOPS, Turn, begin, end
 from accord.runner.models import RunOutputs
+from accord.text.posting import PostingPolicy
 from accord.text.redaction import Redactor
 
 BOTS = ("reviewer[bot]",)
@@ -92,7 +93,7 @@ ANSWERS = {
 
 def context(stage: Stage, number: int, run: str = "1", **more: Any) -> LoopContext:
     """The job of one workflow run, as a process of its own would see it."""
-    known = {"agents": ("codex",), "bots": BOTS, "redact": Redactor((SECRET,))}
+    known = {"agents": ("codex",), "bots": BOTS, "redact": Redactor((SECRET,)), "policy": PostingPolicy()}
     token = more.pop("token", "")
     github = stage.adapter(token=token)
     return LoopContext(github, stage.repository, number, run, clock=stage.clock, **{**known, **more})

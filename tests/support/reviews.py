@@ -13,6 +13,7 @@ from accord.github.models import Pull, PullFile
 from accord.results.models import ReviewerResult
 from accord.results.operations import Receipt, RunOptions
 from accord.results.reviewer.run import apply_review
+from accord.text.posting import PostingPolicy
 from accord.text.redaction import Redactor
 
 FINDING = "What: off by one.\nWhy: the spec says n.\nFix: use range(n)."
@@ -85,7 +86,14 @@ def post(
     """Apply a reviewer's result, by default to the pull request of another author."""
     model = read_shape(ReviewerResult, result)
     options = RunOptions(
-        stage.repository, stage.clock, Redactor(), pull=pull, work_item=work_item, commit=commit, **more
+        stage.repository,
+        stage.clock,
+        Redactor(),
+        PostingPolicy(),
+        pull=pull,
+        work_item=work_item,
+        commit=commit,
+        **more,
     )
     return apply_review(adapter or stage.adapter(), model, options)
 

@@ -1,9 +1,10 @@
-"""Texts made of pieces that mean something in Markdown, for attacks by chance."""
+"""Texts made by chance, for attacks: of pieces that mean something in Markdown, or of known texts, changed."""
 
 import random
 from collections.abc import Callable
 
-from support.hostile import KNOWN, TOKEN
+from support.hostile import HOSTILE, KNOWN, TOKEN
+from support.innocent import INNOCENT
 
 PIECES = (
     *("@a", "@", "user", "octocat", "fixes ", "Fix", "es", "Close", "s", ":", " ", "  ", "#1", "o/r#2", "GH-3"),
@@ -46,6 +47,54 @@ PIECES = (
 def rubble(source: random.Random) -> str:
     """Return a text of 3 to 20 pieces."""
     return "".join(source.choices(PIECES, k=source.choice((3, 5, 8, 12, 20))))
+
+
+LEADS = (
+    *("> ", ">", "- ", "* ", "+ ", "1. ", "2) ", " ", "  ", "   ", "    ", "\t", "     ", "# ", "| ", "|", "[^1]: "),
+    *("> > ", ":", "- [ ] ", "1x [ ] ", ">\t", "-\t"),
+)
+LINES = ("", ">", "---", "```", "|-|", "-|-", "===", "<div>", "</div>", "~~~", "- ", "[^1]:")
+ACTIVE = (
+    *("@c", "`@c`", "`` @c ``", "<img src=//evil.test>", "<!-- c -->", "fixes #1", "`fixes #1`", "![](//evil.test)"),
+    *("[a](javascript:x)", "`![](//evil.test)`", "[http://g.test](//evil.test)", "```\n@c\n```", "<script>"),
+    *("`<script>`", "    @c", "\n\n    @c\n", "[x]: //evil.test\n", "a|b\n-|-\n", "|-|\n"),
+)
+ORIGINALS = [text for text in (*[text for text, _ in HOSTILE.values()], *INNOCENT.values()) if 0 < len(text) < 300]
+
+
+def mutant(source: random.Random) -> str:
+    """Return a known text, hostile or innocent, with one to six changes."""
+    text = source.choice(ORIGINALS)
+    for _ in range(source.choice((1, 2, 3, 4, 6))):
+        text = source.choice((_changed_inside, _changed_inside, _changed_lines))(source, text)
+    return text[:600]
+
+
+def _changed_inside(source: random.Random, text: str) -> str:
+    start = source.randint(0, len(text))
+    other = source.choice(ORIGINALS)
+    return source.choice(
+        (
+            text[:start] + other[source.randint(0, len(other)) :],
+            text[:start] + other + text[start:],
+            text[:start] + source.choice(PIECES) + text[start:],
+            text[:start] + source.choice(ACTIVE) + text[start:],
+            text[:start] + text[start + source.choice((1, 2, 3, 8)) :],
+        )
+    )
+
+
+def _changed_lines(source: random.Random, text: str) -> str:
+    lines = text.split("\n")
+    number = source.randrange(len(lines))
+    lead = source.choice(LEADS)
+    changes: tuple[Callable[[], list[str]], ...] = (
+        lambda: [*lines[:number], lead + lines[number], *lines[number + 1 :]],
+        lambda: [lead + line for line in lines],
+        lambda: [*lines[:number], lines[number].lstrip(" >\t-"), *lines[number + 1 :]],
+        lambda: [*lines[:number], source.choice((*lines, *LINES)), *lines[number:]],
+    )
+    return "\n".join(source.choice(changes)())
 
 
 def shortest(text: str, is_bad: Callable[[str], bool]) -> str:

@@ -13,20 +13,22 @@ from support.plans import task_body
 from support.renderer import complaints
 
 from accord.text.hidden import GUARD, as_seen, strip_hidden
-from accord.text.redaction import Redactor, redactor_for
+from accord.text.posting import PostingPolicy, posting_policy
+from accord.text.redaction import Redactor
 from accord.text.sanitise import KINDS, Sanitised, _round, _settled, cut, sanitise, sanitise_line, sanitise_plain
 from accord.text.words import is_plain
 
 SECRETS = Redactor((KNOWN,))
+POLICY = PostingPolicy()
 SETTLED = settings(max_examples=400, deadline=None, suppress_health_check=[HealthCheck.too_slow])
 
 
 def clean(text: str) -> Sanitised:
-    return sanitise(text, secrets=SECRETS)
+    return sanitise(text, secrets=SECRETS, policy=POLICY)
 
 
 def line(text: str) -> Sanitised:
-    return sanitise_line(text, secrets=SECRETS)
+    return sanitise_line(text, secrets=SECRETS, policy=POLICY)
 
 
 @pytest.mark.parametrize(("text", "posted"), HOSTILE.values(), ids=HOSTILE)
@@ -257,13 +259,14 @@ OWN = {"GITHUB_SERVER_URL": "https://ghe.test", "ACCORD_ALLOWED_HOSTS": "A.test,
         ("https://a.test.evil.test/a.png", False),
         ("https://githubusercontent.com.evil.test/a.png", False),
         ("https://gist.githubusercontent.com.evil.test", False),
+        ("https://.githubusercontent.com/a.png", False),
         ("//evil.test/a.png", False),
         ("https:/\\evil.test/a.png", False),
         ("http:evil.test/a.png", False),
     ],
 )
 def test_images_come_from_hosts_that_are_allowed(address: str, is_posted: bool) -> None:
-    result = sanitise(f"![a]({address})", secrets=redactor_for(OWN, hosts=["C.test"]))
+    result = sanitise(f"![a]({address})", secrets=SECRETS, policy=posting_policy(OWN, hosts=["C.test"]))
     assert (result.text, result.counts) == (
         (f"![a]({address})", {}) if is_posted else (f"[a]({address})", {"images": 1})
     )
@@ -338,7 +341,7 @@ PLAIN_PIECES = [
 @given(st.lists(st.sampled_from(PLAIN_PIECES), max_size=40).map("".join))
 def test_a_text_that_passes_for_plain_comes_out_of_the_parser_unchanged(text: str) -> None:
     if is_plain(text):
-        assert _settled(text, SECRETS, _round, str.upper) == Sanitised(text, {})
+        assert _settled(text, SECRETS, POLICY, _round, str.upper) == Sanitised(text, {})
 
 
 @pytest.mark.unmeasured
@@ -346,13 +349,13 @@ def test_a_text_that_passes_for_plain_comes_out_of_the_parser_unchanged(text: st
 @given(RUBBLE)
 def test_rubble_that_passes_for_plain_comes_out_of_the_parser_unchanged(text: str) -> None:
     if is_plain(text) and not SECRETS.find(text):
-        assert _settled(text, SECRETS, _round, str.upper).counts.keys() <= {"secrets"}
+        assert _settled(text, SECRETS, POLICY, _round, str.upper).counts.keys() <= {"secrets"}
 
 
 @pytest.mark.parametrize("deep", ["- " * 8 + "x", "1. " * 5 + "x", "> " * 8 + "x", "[" * 60])
 def test_nesting_that_passes_for_plain_is_within_the_parsers_bounds(deep: str) -> None:
     assert is_plain(deep)
-    assert _settled(deep, SECRETS, _round, str.upper) == Sanitised(deep, {})
+    assert _settled(deep, SECRETS, POLICY, _round, str.upper) == Sanitised(deep, {})
 
 
 def test_typical_text_of_agents_is_plain() -> None:
@@ -378,15 +381,15 @@ COMMITS = {
 
 @pytest.mark.parametrize(("text", "posted"), COMMITS.values(), ids=COMMITS)
 def test_a_commit_message_says_this(text: str, posted: str) -> None:
-    assert sanitise_plain(text, secrets=SECRETS).text == posted.replace("·", GUARD)
+    assert sanitise_plain(text, secrets=SECRETS, policy=POLICY).text == posted.replace("·", GUARD)
 
 
 @pytest.mark.unmeasured
 @SETTLED
 @given(RUBBLE)
 def test_a_commit_message_stays_as_it_was_made(text: str) -> None:
-    once = sanitise_plain(text, secrets=SECRETS).text
-    assert sanitise_plain(once, secrets=SECRETS) == Sanitised(once, {})
+    once = sanitise_plain(text, secrets=SECRETS, policy=POLICY).text
+    assert sanitise_plain(once, secrets=SECRETS, policy=POLICY) == Sanitised(once, {})
 
 
 TITLES = {
@@ -450,7 +453,7 @@ def test_many_small_things_are_each_broken() -> None:
     assert result.counts == {"mentions": 4_000, "closing-keywords": 4_000, "html": 4_000}
 
 
-CHOSEN = redactor_for({"ACCORD_BREAK_WORDS": "bors r+, recheck,@claude\n/retest "})
+CHOSEN = posting_policy({"ACCORD_BREAK_WORDS": "bors r+, recheck,@claude\n/retest "})
 BROKEN = {
     "in prose": ("Please bors  r+ and ReCheck.", "Please b·ors  r+ and R·eCheck."),
     "in code": ("`@claude go`\n\n```\nrecheck\n```", "`@·claude go`\n\n```\nr·echeck\n```"),
@@ -462,21 +465,21 @@ BROKEN = {
 
 @pytest.mark.parametrize(("text", "posted"), BROKEN.values(), ids=BROKEN)
 def test_the_words_of_a_repository_s_bots_are_broken(text: str, posted: str) -> None:
-    result = sanitise(text, secrets=CHOSEN)
+    result = sanitise(text, secrets=SECRETS, policy=CHOSEN)
     assert result.text == posted.replace("·", GUARD)
     assert bool(result.counts) is (text != posted)
-    assert sanitise(result.text, secrets=CHOSEN) == Sanitised(result.text, {})
+    assert sanitise(result.text, secrets=SECRETS, policy=CHOSEN) == Sanitised(result.text, {})
 
 
 def test_the_words_of_a_repository_s_bots_are_broken_in_titles_and_commits() -> None:
     for clean in (sanitise_line, sanitise_plain):
-        result = clean("bors r+ `recheck`", secrets=CHOSEN)
+        result = clean("bors r+ `recheck`", secrets=SECRETS, policy=CHOSEN)
         assert result == Sanitised(f"b{GUARD}ors r+ `r{GUARD}echeck`", {"commands": 2})
-        assert clean(result.text, secrets=CHOSEN) == Sanitised(result.text, {})
+        assert clean(result.text, secrets=SECRETS, policy=CHOSEN) == Sanitised(result.text, {})
 
 
 def test_a_text_with_broken_words_is_cut_between_lines() -> None:
-    text = sanitise("recheck it\n\n" * 10, secrets=CHOSEN).text
+    text = sanitise("recheck it\n\n" * 10, secrets=SECRETS, policy=CHOSEN).text
     head, tail = cut(text, 60)
     assert head + tail == text
     assert head.endswith("\n\n")

@@ -8,6 +8,7 @@ from hypothesis import strategies as st
 from support.renderer import complaints
 
 from accord.text.markdown import in_fence, unfenced
+from accord.text.posting import PostingPolicy
 from accord.text.redaction import Redactor
 from accord.text.sanitise import cut, sanitise
 
@@ -46,7 +47,7 @@ PIECES = st.sampled_from(
 @settings(max_examples=200, deadline=None, suppress_health_check=[HealthCheck.too_slow])
 @given(st.lists(PIECES, min_size=5, max_size=60).map("".join), st.integers(40, 200))
 def test_both_halves_do_nothing_and_make_up_the_text(text: str, room: int) -> None:
-    text = sanitise(text, secrets=NO_SECRETS).text
+    text = sanitise(text, secrets=NO_SECRETS, policy=PostingPolicy()).text
     if len(text) > room:
         head, tail = cut(text, room)
         assert 0 < len(head) <= room

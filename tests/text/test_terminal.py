@@ -13,6 +13,7 @@ from accord.gha.step import inert
 from accord.runner.outputs import safe_line, summary_of
 from accord.text.hidden import as_seen
 from accord.text.markdown import cell, code_block, mermaid_text
+from accord.text.posting import PostingPolicy
 from accord.text.redaction import Redactor
 from accord.text.sanitise import sanitise, sanitise_line, sanitise_plain
 
@@ -63,11 +64,11 @@ def test_sequences_without_end_cost_no_time(text: str) -> None:
         cell,
         code_block,
         mermaid_text,
-        lambda text: sanitise(text, secrets=Redactor()).text,
-        lambda text: sanitise_line(text, secrets=Redactor()).text,
-        lambda text: sanitise_plain(text, secrets=Redactor()).text,
-        lambda text: summary_of(text, Redactor()),
-        lambda text: safe_line(text, Redactor()),
+        lambda text: sanitise(text, secrets=Redactor(), policy=PostingPolicy()).text,
+        lambda text: sanitise_line(text, secrets=Redactor(), policy=PostingPolicy()).text,
+        lambda text: sanitise_plain(text, secrets=Redactor(), policy=PostingPolicy()).text,
+        lambda text: summary_of(text, Redactor(), PostingPolicy()),
+        lambda text: safe_line(text, Redactor(), PostingPolicy()),
     ],
 )
 def test_no_summary_and_no_line_shows_half_a_sequence(write) -> None:  # type: ignore[no-untyped-def]
@@ -80,12 +81,12 @@ def test_no_summary_and_no_line_shows_half_a_sequence(write) -> None:  # type: i
     "write",
     [
         one_line,
-        lambda text: sanitise(text, secrets=Redactor()).text,
-        lambda text: sanitise(f"```\n{text}\n```", secrets=Redactor()).text,
-        lambda text: sanitise_line(text, secrets=Redactor()).text,
-        lambda text: summary_of(text, Redactor()),
-        lambda text: summary_of(" " * 480 + "x" + text, Redactor()),
-        lambda text: safe_line(text, Redactor()),
+        lambda text: sanitise(text, secrets=Redactor(), policy=PostingPolicy()).text,
+        lambda text: sanitise(f"```\n{text}\n```", secrets=Redactor(), policy=PostingPolicy()).text,
+        lambda text: sanitise_line(text, secrets=Redactor(), policy=PostingPolicy()).text,
+        lambda text: summary_of(text, Redactor(), PostingPolicy()),
+        lambda text: summary_of(" " * 480 + "x" + text, Redactor(), PostingPolicy()),
+        lambda text: safe_line(text, Redactor(), PostingPolicy()),
     ],
 )
 def test_a_token_that_is_coloured_in_part_is_still_a_token(write) -> None:  # type: ignore[no-untyped-def]

@@ -11,7 +11,7 @@ from urllib.parse import urlsplit
 from accord.text.hidden import strip_hidden
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping
+    from collections.abc import Iterable
 
 
 _BLANK = re.compile(r"[\x00-\x20\x7f-\xa0]+")
@@ -21,6 +21,12 @@ _WITH_HOST = frozenset(("ftp", "http", "https"))
 _AUTHORITY = re.compile(r"[/\\]*([^/\\?#]*)")
 _NAMED = re.compile(r"[a-z]*+:?[/\\]++[^/?#@]*+@")
 """A name before the host for GitHub, which writes a backslash as %5C."""
+
+_BACKSLASH = re.compile(r"(?:https?|ftp)://+\\")
+"""A backslash before the host, which GitHub writes as %5C, and a browser takes for a slash."""
+
+_HOST_WITH_BLANK = re.compile(r"[^/\\]*+[/\\]++[^/\\?#\s]*+\s++[^/\\?#\s]")
+"""An address with a blank before or within its host."""
 
 _PORT = re.compile(r":[0-9]*\Z")
 _MARKUP = re.compile(r"[*_`~\\]")
@@ -41,20 +47,24 @@ GITHUB_HOSTS = ("github.com", "*.githubusercontent.com")
 
 
 def is_safe_address(address: str) -> bool:
-    """Return whether a link may lead there, read as leniently as the laxest browser does.
+    """Return whether a link may lead there, with or without entities, read as leniently as the laxest browser does.
 
     Browsers skip blanks and control characters within a scheme, take backslashes for slashes, and send the part before
     ``@`` as a name, so ``https://github.com@evil.example`` leads to the latter (WHATWG URL Standard, "basic URL
     parser"). A scheme with a dot is not one that anything handles: ``[here](app.py:12)`` is a file and a line.
     """
-    plain = _plain(address)
+    return all(map(_is_safe, _readings(address)))
+
+
+def _is_safe(plain: str) -> bool:
     scheme = _SCHEME.match(plain)
     if scheme and scheme[1] not in _SCHEMES:
         return False
     authority = _authority_of(plain)
     if authority is None:
         return True
-    return "@" not in authority and not is_lookalike(authority) and not _NAMED.match(plain)
+    is_odd = "@" in authority or _NAMED.match(plain) or _BACKSLASH.match(plain)
+    return not is_odd and not is_lookalike(authority)
 
 
 def is_misleading(label: str, address: str) -> bool:
@@ -63,35 +73,42 @@ def is_misleading(label: str, address: str) -> bool:
     A host counts as shown after a scheme anywhere in the text, or as the whole text under a common top-level domain.
     Links to github.com may bear the name of a project that is a host, too.
     """
-    target = _host_of(_authority_of(_plain(address)))
-    if not target:
+    authorities = [_authority_of(plain) for plain in _readings(address)]
+    targets = {_host_of(authority) for authority in authorities if authority is not None}
+    if not targets:
         return False
-    shown = strip_hidden(html.unescape(_MARKUP.sub("", label))).strip()
-    if any(_host_of(hit[1].lower()) != target for hit in _SHOWN_HOST.finditer(shown)):
+    if _HOST_WITH_BLANK.match(html.unescape(address)):
+        targets.add("")  # readers disagree about the host, so no text shows it
+    text = _MARKUP.sub("", label)
+    return any(_shows_another(strip_hidden(shown).strip(), targets) for shown in {text, html.unescape(text)})
+
+
+def _shows_another(shown: str, targets: set[str]) -> bool:
+    if any({_host_of(hit[1].lower())} != targets for hit in _SHOWN_HOST.finditer(shown)):
         return True
     bare = _BARE_HOST.match(shown)
-    return bare is not None and target != "github.com" and _host_of(bare[0].lower()) != target
+    return bare is not None and targets != {"github.com"} and {_host_of(bare[0].lower())} != targets
 
 
 def is_at_host(address: str, hosts: Iterable[str]) -> bool:
     """Return whether an address has one of these hosts, or none at all. ``*.x.test`` is any below x.test, ``*`` any."""
-    authority = _authority_of(_plain(address))
-    if authority is None:
-        return True
-    host = _host_of(authority)
+    authorities = [_authority_of(plain) for plain in _readings(address)]
     shown = html.unescape(address)
     if _BLANK.search(shown) or strip_hidden(shown) != shown:
         hosts = ()
-    return any(name in ("*", host) or (name.startswith("*.") and host.endswith(name[1:])) for name in hosts)
+    return all(_is_among(_host_of(authority), hosts) for authority in authorities if authority is not None)
 
 
-def allowed_hosts(environment: Mapping[str, str], hosts: Iterable[str] = ()) -> tuple[str, ...]:
-    """Return the hosts that images may come from: GitHub's own, those of ``ACCORD_ALLOWED_HOSTS``, and these."""
-    server = _host_of(_authority_of(_plain(environment.get("GITHUB_SERVER_URL", ""))))
-    given = environment.get("ACCORD_ALLOWED_HOSTS", "").replace(",", " ").lower().split()
-    return tuple(
-        dict.fromkeys((*GITHUB_HOSTS, *((server, f"*.{server}") if server else ()), *given, *map(str.lower, hosts)))
+def _is_among(host: str, hosts: Iterable[str]) -> bool:
+    return any(
+        name in ("*", host) or (name.startswith("*.") and host.endswith(name[1:]) and host != name[1:])
+        for name in hosts
     )
+
+
+def host_of(address: str) -> str:
+    """Return the host of an address as hosts are compared; empty without one."""
+    return _host_of(_authority_of(_plain(address)))
 
 
 def is_lookalike(authority: str) -> bool:
@@ -107,8 +124,14 @@ def _imitates_latin(name: str) -> bool:
     return len(scripts) > 1 or all(char in _LOOKALIKES for char in letters)
 
 
+def _readings(address: str) -> list[str]:
+    """Return the address as it is, and as it is if what looks like an entity in it is one."""
+    decoded = html.unescape(address)
+    return [_plain(address)] if decoded == address else [_plain(address), _plain(decoded)]
+
+
 def _plain(address: str) -> str:
-    return _BLANK.sub("", strip_hidden(html.unescape(address))).lower()
+    return _BLANK.sub("", strip_hidden(address)).lower()
 
 
 def _authority_of(plain: str) -> str | None:

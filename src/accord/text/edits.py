@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import re
 from bisect import bisect_left, bisect_right
-from operator import attrgetter, itemgetter
+from operator import attrgetter
 from typing import TYPE_CHECKING
 
 from accord.text.addresses import is_at_host, is_misleading, is_safe_address
 from accord.text.hidden import hidden_runs, in_place_of
 from accord.text.html import html_parts, is_allowed_tag, link_of_tag, read_tag, tag_spans, without_tags
+from accord.text.inlines import plain_address
 from accord.text.regions import TABLE_RULE, Prose, is_odd_label
 from accord.text.words import (
     CODE,
@@ -23,6 +24,7 @@ from accord.text.words import (
     as_rendered,
     command_edits,
     entity_edits,
+    has_entity_in_address,
     keyword_edits,
     leads_to_issue,
     linked_addresses,
@@ -30,9 +32,9 @@ from accord.text.words import (
 )
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
+    from collections.abc import Iterable, Iterator, Sequence
 
-    from accord.text.parser import InlineSpan
+    from accord.text.inlines import InlineSpan
     from accord.text.regions import ParsedMarkdown, Prose
 
 
@@ -97,18 +99,16 @@ _LONGEST_LABEL = 2000
 _MARKER_LABEL = re.compile(r"[\s\\]*accord\b", re.IGNORECASE)
 _MARKER_LINE = re.compile(r"^[ \t]*(\[)(?=[\s\\]*accord\b[^\]\n]*\]:)", re.IGNORECASE | re.MULTILINE)
 _LINK_ADDRESS = re.compile(r"\]\([ \t\n]*+<?([^()\s<>]*+)(?:[^()]++|\([^()]*+\))*+\)")
-_BLOCK_TAG = re.compile(
-    r"</?(?:blockquote|caption|dd|details|div|dl|dt|h[1-6]|hr|li|ol|p|summary|table|tbody|td|tfoot|th|thead|tr|ul)\b",
-    re.IGNORECASE,
-)
-_MAY_LINK = re.compile(r"(?<!\\)\](?=\([ \t\n]*<?([^\s<>)]{0,2000})|\[)")
+_MAY_LINK = re.compile(r"(?<!\\)\](?=\([ \t\n]*<?([^\s<>)]{0,200})|\[)")
 _OPENING = re.compile(r"(?<!\\)\[")
-_LIKE_DEFINITION = re.compile(r"\s*(?=\[(?:[^\[\]\\]|\\.){1,1000}\]:\s*\S)", re.DOTALL)
-_ODD_BLANK = re.compile(r"[^\n<]*<[^\n]*>[ \t]*[^\S \t\n]\s*$", re.MULTILINE)
-"""A tag and a blank that only markdown-it takes for one, so that an HTML block begins for it alone."""
-
 _STRAY = re.compile(r"<(?=!--)|(?:^[ \t]*)<(?=[A-Za-z/!?])", re.MULTILINE)
-_NOTE = re.compile(r"\[\^(?:(?!\[\^)[^\]\s])++\]")
+_NOTE = re.compile(r"\[\^(?:(?!\[\^)[^\]])++\]")
+_NOTE_SIGN = f"{LINK}1{LINK}"
+"""A number that is not part of the word beside it, as the note may not exist, and its source be shown."""
+
+_WORDS = re.compile(r"[A-Za-z0-9 ,;\n]*+")
+"""Text in which nothing needs a change, though the text after it may make a keyword of it."""
+
 _ANY_TAG = re.compile(r"<(?=[A-Za-z/!?])")
 IMITATION = re.compile(r"<!--[\s/]*accord\b", re.IGNORECASE)
 
@@ -116,21 +116,22 @@ IMITATION = re.compile(r"<!--[\s/]*accord\b", re.IGNORECASE)
 def page_edits(page: ParsedMarkdown, image_hosts: Sequence[str]) -> list[Edit]:
     """Return what to change; edits may overlap. Images from ``image_hosts`` stay."""
     edits = [*_hidden_edits(page), *_definition_edits(page)]
-    edits += (Edit(start, start, "\\", "html") for start in page.false_rules)
+    between = "\n#1\n" if page.footnotes else "\n"  # where notes are shown, any may follow any block
     blocks = []
     for prose in page.prose:
-        found, view = _prose_edits(page, prose)
+        if _WORDS.fullmatch(prose.content):
+            blocks.append((prose.content, View(prose.content, ())))
+            continue
+        found, view = _prose_edits(page, prose, between)
         edits += (_placed(edit, prose) for edit in (*found, *image_edits(page, prose, image_hosts)))
         blocks.append((prose.content, view))
-    between = "\n#1\n" if page.footnotes else "\n"  # where notes are shown, any may follow any block
     edits += (_placed(edit, page.prose[i]) for i, edit in keyword_edits(blocks, between=between))
     return edits
 
 
 def _hidden_edits(page: ParsedMarkdown) -> Iterator[Edit]:
     """Take hidden characters out of everything but code."""
-    code = sorted(page.code)
-    i = 0
+    code, i = page.code, 0
     for start, end in hidden_runs(page.text):
         while i < len(code) and code[i][1] <= start:
             i += 1
@@ -145,39 +146,44 @@ def _definition_edits(page: ParsedMarkdown) -> Iterator[Edit]:
         if _MARKER_LABEL.match(definition.label):
             yield Edit(definition.start, definition.start + 1, "\\[", "markers")
         elif (
-            definition.is_doubtful
-            or is_odd_label(definition.label)
-            or not is_safe_address(definition.address)
+            is_odd_label(definition.label)
+            or not is_safe_address(plain_address(definition.address))
             or "<!--" in page.text[definition.start : definition.end]
         ):
             yield Edit(definition.start, definition.start + 1, "\\[", "links")
 
 
 def _placed(edit: Edit, prose: Prose) -> Edit:
-    return edit._replace(start=prose.source(edit.start), end=prose.source(edit.end - 1) + 1)
+    new = edit.new.replace("|", "\\|") if prose.is_cell else edit.new
+    return Edit(prose.source(edit.start), prose.source(edit.end - 1) + 1, new, edit.kind)
 
 
-def _prose_edits(page: ParsedMarkdown, prose: Prose) -> tuple[list[Edit], View]:
+def _prose_edits(page: ParsedMarkdown, prose: Prose, between: str) -> tuple[list[Edit], View]:
     """Return what to change in a block, except for keywords, and the block as a reader sees it."""
     content = prose.content
     edits, holes = _raw_html(page, prose) if prose.is_html else _inline(prose, page)
     sure = [hole for hole in holes if hole.new == TAG or hole.end <= prose.doubt]
     bracket = "&#91;" if prose.is_html else "\\["
     edits += (Edit(hit.start(1), hit.end(1), bracket, "markers") for hit in _MARKER_LINE.finditer(content))
-    if not prose.is_html and (note := _LIKE_DEFINITION.match(content)):  # cmark-gfm takes "(" in an address for one
-        edits.append(Edit(note.end(), note.end() + 1, "\\[", "links"))
     edits += entity_edits(content, sure, is_html=prose.is_html)
     view = as_rendered(content, holes, has_escapes=not prose.is_html)
     images = [Replacement(span.start, span.end, LINK) for span in prose.spans if span.kind == "image"]
     edits += address_edits(content, sure)
-    addresses = [] if prose.is_html else linked_addresses(content, sure)
+    addresses = [address for address in linked_addresses(content, sure) if _is_bare_address(prose, address.end)]
     addresses += (Replacement(span.start, span.end, "") for span in prose.spans if span.kind == "autolink")
     edits += mention_edits(content, view, sorted(addresses))
     if not prose.is_html:
-        known = {span.label_end for span in prose.spans if span.end <= prose.doubt}
+        known = {span.label_end for span in prose.spans}
         edits += (edit for edit in _odd_links(content, sure) if edit.start not in known)
     rules = [] if prose.doubt else [Replacement(*hit.span(), "") for hit in TABLE_RULE.finditer(content)]
-    readings = [view] if images else []
+    notes = (
+        [Replacement(*hit.span(), _NOTE_SIGN) for hit in _NOTE.finditer(content)]
+        if page.footnotes and not prose.is_html
+        else []
+    )
+    readings = [view] if images or notes else []
+    if has_entity_in_address(content):  # a link shows its source, in which a word begins behind the entity
+        readings.append(View(content, [hole for hole in sure if hole.new == CODE]))
     if prose.is_doubtful:
         links = [
             Replacement(*hit.span(), ISSUE_LINK if leads_to_issue(hit[1]) else LINK)
@@ -191,14 +197,19 @@ def _prose_edits(page: ParsedMarkdown, prose: Prose) -> tuple[list[Edit], View]:
         readings += doubtful
         acting = (edit for reading in doubtful for edit in mention_edits(content, reading, ()))
         edits += (edit for edit in acting if edit.start >= prose.doubt)
-    edits += (edit for reading in readings for _, edit in keyword_edits([(content, reading)]))
+    edits += (edit for reading in readings for _, edit in keyword_edits([(content, reading)], between=between))
     edits += (
         edit
         for edit in command_edits(content, view)
         if not _before_on_line(page.text, prose.source(edit.start)).strip()
     )
-    notes = [Replacement(*hit.span(), "1") for hit in _NOTE.finditer(content)] if page.footnotes else []
     return edits, as_rendered(content, [*holes, *images, *notes, *rules], has_escapes=not prose.is_html)
+
+
+def _is_bare_address(prose: Prose, end: int) -> bool:
+    """Return whether GitHub makes a link of the bare address that ends here, or goes on."""
+    i = bisect_right(prose.spans, end - 1, key=_START) - 1
+    return i >= 0 and prose.spans[i].kind == "address" and end <= prose.spans[i].end
 
 
 def _before_on_line(text: str, position: int) -> str:
@@ -208,9 +219,6 @@ def _before_on_line(text: str, position: int) -> str:
 def _raw_html(page: ParsedMarkdown, prose: Prose) -> tuple[list[Edit], list[Replacement]]:
     """Look through an HTML block, in which nothing is Markdown."""
     edits, holes = [], []
-    if _ODD_BLANK.match(prose.content):
-        start = prose.content.index("<")
-        edits.append(Edit(start, start + 1, "&lt;", "html"))
     for piece in html_parts(prose.content):
         text = prose.content[piece.start : piece.end]
         if piece.kind == "comment":
@@ -239,6 +247,7 @@ def _inline(prose: Prose, page: ParsedMarkdown) -> tuple[list[Edit], list[Replac
     edits: list[Edit] = []
     holes: list[Replacement] = []
     images = [span for span in prose.spans if span.kind == "image"]
+    code = [(span.start, span.end) for span in prose.spans if span.kind == "code"]
     for span in prose.spans:
         if span.kind == "html":
             edits += _tag_edits(page, prose, span)
@@ -248,8 +257,8 @@ def _inline(prose: Prose, page: ParsedMarkdown) -> tuple[list[Edit], list[Replac
                 edits.append(Edit(span.start, span.start + 1, "&lt;", "links"))
         elif span.kind == "code":
             holes.append(Replacement(span.start, span.end, CODE))
-        else:
-            edits += _link_edits(content, span, images)
+        elif span.kind in ("link", "image"):
+            edits += _link_edits(content, span, images, code)
             sign = ISSUE_LINK if leads_to_issue(span.target or "") else LINK
             holes.append(Replacement(span.label_end, span.end, sign))
     known = [span for span in prose.spans if span.kind in ("html", "autolink", "code")]
@@ -263,27 +272,11 @@ def _is_mail(span: InlineSpan) -> bool:
     return ":" not in (span.address or "")
 
 
-def _may_begin_block(page: ParsedMarkdown, prose: Prose, span: InlineSpan) -> bool:
-    """Return whether cmark-gfm may take a tag for the start of an HTML block.
-
-    It does so in a table, and on a line that goes on with a paragraph of a quote or list without its marks.
-    """
-    start = prose.source(span.start)
-    if prose.is_cell and _BLOCK_TAG.match(prose.content, span.start):
-        return not _before_on_line(page.text, start).strip(" \t>")
-    line = page.lines[bisect_right(page.lines, start, key=itemgetter(0)) - 1]
-    if page.text[line[0] : line[1]].strip(" \t>") != prose.content[span.start : span.end].strip(" \t>"):
-        return False
-    first, own = (_before_on_line(page.text, place).expandtabs(4) for place in (prose.source(0), start))
-    is_lazy = own.count(">") < first.count(">") or len(own) < len(first) - first.endswith("> ")
-    return prose.is_cell or not prose.doubt or is_lazy
-
-
 def _tag_edits(page: ParsedMarkdown, prose: Prose, span: InlineSpan) -> Iterator[Edit]:
     tag = prose.content[span.start : span.end]
     if tag.startswith("<!--"):
         yield Edit(span.start, span.end, "", "markers" if IMITATION.match(tag) else "comments")
-    elif not is_allowed_tag(tag) or _may_begin_block(page, prose, span):
+    elif not is_allowed_tag(tag):
         yield Edit(span.start, span.start + 1, "&lt;", "html")
     elif _misleads(page, prose, span.start, span.end):
         yield Edit(span.start, span.start + 1, "&lt;", "links")
@@ -295,22 +288,48 @@ def _misleads(page: ParsedMarkdown, prose: Prose, start: int, end: int) -> bool:
     if address is None:
         return False
     begin = prose.source(end - 1) + 1
-    closing = _LINK_END.search(page.text, begin, begin + _LONGEST_LABEL)
-    label = page.text[begin : closing.start() if closing else begin + _LONGEST_LABEL]
-    return len(label) == _LONGEST_LABEL or is_misleading(without_tags(label), address)
+    longest = min(begin + _LONGEST_LABEL, len(page.text))
+    closing = _LINK_END.finditer(page.text, begin, longest)
+    stop = next((hit.start() for hit in closing if not _is_inside(page.code, hit.start())), longest)
+    if stop - begin == _LONGEST_LABEL:
+        return True
+    return any(is_misleading(label, address) for label in _without_tags(page.text, [(begin, stop)], page.code))
 
 
-def _link_edits(content: str, span: InlineSpan, images: Sequence[InlineSpan]) -> Iterator[Edit]:
+def _is_inside(code: Sequence[tuple[int, int]], position: int) -> bool:
+    i = bisect_right(code, (position, position)) - 1
+    return i >= 0 and position < code[i][1]
+
+
+def _without_tags(text: str, parts: Iterable[tuple[int, int]], code: Sequence[tuple[int, int]]) -> set[str]:
+    """Return these parts of a text without their allowed tags: those in code left out, and kept."""
+    pieces, kept = [], []
+    has_code = False
+    for begin, end in parts:
+        pieces.append(text[begin:end])
+        for start, stop in code[bisect_left(code, (begin, begin)) : bisect_left(code, (end, end))]:
+            kept += [without_tags(text[begin:start]), text[start:stop]]
+            begin, has_code = stop, True
+        kept.append(without_tags(text[begin:end]))
+    whole, raw = "".join(kept), "".join(pieces)
+    escaped = {raw} if "\\<" in raw else set[str]()  # a tag that is shown as text
+    return {whole, without_tags(raw), *escaped} if has_code or len(pieces) > 1 else {whole, *escaped}
+
+
+def _link_edits(
+    content: str, span: InlineSpan, images: Sequence[InlineSpan], code: Sequence[tuple[int, int]]
+) -> Iterator[Edit]:
     """Turn a link or an image that leads nowhere good into text. One by reference is seen to where it is defined."""
     bracket = span.start + (span.kind == "image")
     is_odd = "<!--" in content[span.label_end : span.end]
-    label, bare, begin = "", "", bracket + 1
+    label, bare, begin = [], [], bracket + 1
     for image in images[bisect_left(images, begin, key=_START) : bisect_left(images, span.label_end, key=_START)]:
-        label += content[begin : image.label_end]
-        bare += content[begin : image.start]
+        label.append((begin, image.label_end))
+        bare.append((begin, image.start))
         begin = max(begin, image.end)
-    rest = content[begin : span.label_end]
-    is_lie = any(is_misleading(without_tags(shown + rest), span.target or "") for shown in {label, bare})
+    rest = (begin, span.label_end)
+    readings = _without_tags(content, [*label, rest], code) | _without_tags(content, [*bare, rest], code)
+    is_lie = any(is_misleading(shown, span.target or "") for shown in readings)
     if is_odd or is_lie or (span.address is not None and not is_safe_address(span.address)):
         yield Edit(bracket, bracket + 1, "\\[", "links")
 

@@ -10,6 +10,7 @@ from __future__ import annotations
 import html
 import re
 from dataclasses import dataclass
+from functools import lru_cache
 from typing import TYPE_CHECKING
 
 from accord.text.addresses import is_safe_address
@@ -65,7 +66,8 @@ class HtmlPart:
     end: int
 
 
-def read_tag(tag: str) -> tuple[str, dict[str, str]]:
+@lru_cache(maxsize=1024)
+def read_tag(tag: str) -> tuple[str, Mapping[str, str]]:
     """Return the name of a tag, with a slash if it closes, and its attributes unchanged."""
     found = _TAG.fullmatch(tag)
     return (found[1] + found[2].lower(), _attributes(found)) if found else ("", {})
@@ -86,9 +88,10 @@ def link_of_tag(tag: str) -> str | None:
 
 def without_tags(text: str) -> str:
     """Return a text without its allowed tags."""
-    return _TAG.sub(lambda tag: "" if _is_allowed(tag) else tag[0], text)
+    return _TAG.sub(lambda tag: "" if is_allowed_tag(tag[0]) else tag[0], text)
 
 
+@lru_cache(maxsize=1024)
 def is_allowed_tag(tag: str) -> bool:
     """Return whether this one tag, from ``<`` to ``>``, may stay."""
     found = _TAG.fullmatch(tag)
@@ -112,7 +115,7 @@ def _piece_at(text: str, start: int) -> HtmlPart | None:
     if text.startswith("<!--", start):
         return _comment_at(text, start)
     found = _TAG.match(text, start)
-    if found and _is_allowed(found):
+    if found and is_allowed_tag(found[0]):
         return HtmlPart("tag", start, found.end())
     return HtmlPart("refused", start, start + 1) if _OPENING.match(text, start) else None
 

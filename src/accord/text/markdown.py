@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from functools import cache
 from typing import TYPE_CHECKING, Literal, NamedTuple
 
-from accord.text.hidden import as_seen
+from accord.text.hidden import GUARD, as_seen
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -139,6 +139,7 @@ def _verbatim_lines(text: str) -> set[int]:
 _SPECIAL = re.compile(r"[\\`*_{}\[\]()#+!|~<>$&]|(?<=[A-Za-z]):(?=//)|(?i:(?<=\bwww)\.)")
 _MENTION = re.compile(r"@(?=\w)")
 _CONTROL = re.compile(r"[\x00-\x1f\x7f-\x9f\u200b-\u200f\u202a-\u202e\u2060-\u2069\ufeff]+")
+_UNGUARDED = re.compile(rf"(?:(?!{GUARD}){_CONTROL.pattern.removesuffix('+')})+")
 _CELL_CHARS = 500
 _LABEL_CHARS = 60
 
@@ -148,14 +149,21 @@ def longer_run(char: str, text: str, least: int) -> str:
     return char * max([least, *(len(run) + 1 for run in re.findall(f"{char}+", text))])
 
 
+def as_code(text: str) -> str:
+    """Show a text of one line as code, whatever it contains."""
+    fence = longer_run("`", text, 1)
+    pad = " " if text.startswith("`") or text.endswith("`") else ""
+    return f"{fence}{pad}{text}{pad}{fence}"
+
+
 def shorten(text: str, limit: int) -> str:
     """Cut a text to so many characters, of which the last one says so."""
     return text if len(text) <= limit else text[: limit - 1] + "…"
 
 
 def cell(text: str) -> str:
-    """Write any text as the plain content of a table cell, at most 500 characters of it."""
-    text = shorten(_CONTROL.sub(" ", as_seen(text)).strip(), _CELL_CHARS)
+    """Write any text as the plain content of a table cell, at most 500 characters of it. Guards stay where they are."""
+    text = shorten(_UNGUARDED.sub(" ", as_seen(text)).strip(), _CELL_CHARS)
     return _MENTION.sub("@\N{ZERO WIDTH NON-JOINER}", _SPECIAL.sub(r"\\\g<0>", text))
 
 

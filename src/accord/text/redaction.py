@@ -16,8 +16,6 @@ from operator import itemgetter
 from typing import TYPE_CHECKING, Any
 from urllib.parse import quote, quote_plus
 
-from accord.text.addresses import GITHUB_HOSTS, allowed_hosts
-
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 
@@ -171,14 +169,9 @@ class Secret:
 
 @dataclass(frozen=True)
 class Redactor:
-    """Replaces secrets by ``[redacted: kind]``. ``values`` are known secrets, longest first; never printed.
-
-    ``image_hosts`` are the hosts that images in posted texts may come from, ``words`` those that posted texts break.
-    """
+    """Replaces secrets by ``[redacted: kind]``. ``values`` are known secrets, longest first; never printed."""
 
     values: tuple[str, ...] = ()
-    image_hosts: tuple[str, ...] = GITHUB_HOSTS
-    words: tuple[str, ...] = ()
 
     def __repr__(self) -> str:
         return f"Redactor({len(self.values)} known values)"
@@ -319,17 +312,10 @@ def is_secret_name(name: str) -> bool:
     return _SECRET_NAME.search(name) is not None
 
 
-def redactor_for(
-    environment: Mapping[str, str],
-    *,
-    certain: Iterable[str] = (),
-    hosts: Iterable[str] = (),
-    words: Iterable[str] = (),
-) -> Redactor:
+def redactor_for(environment: Mapping[str, str], *, certain: Iterable[str] = ()) -> Redactor:
     """Know the secrets of this process: the values of variables whose names say that they hold one.
 
-    Variables named in ``certain`` surely do, whatever their names or values look like. Images may come from ``hosts``,
-    too. Posted texts break ``words`` and those of ``ACCORD_BREAK_WORDS``, which commas or line ends separate.
+    Variables named in ``certain`` surely do, whatever their names or values look like.
     """
     declared = frozenset(certain)
     values = {
@@ -338,9 +324,7 @@ def redactor_for(
         if name in declared or (is_secret_name(name) and not value.startswith("/"))
         for form in _forms(value.strip())
     }
-    given = (*re.split(r"[,\n]", environment.get("ACCORD_BREAK_WORDS", "")), *words)
-    broken = tuple(dict.fromkeys(filter(None, map(str.strip, given))))
-    return Redactor(tuple(sorted(values, key=len, reverse=True)), allowed_hosts(environment, hosts), broken)
+    return Redactor(tuple(sorted(values, key=len, reverse=True)))
 
 
 def _forms(secret: str) -> Iterator[str]:

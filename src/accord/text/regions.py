@@ -1,8 +1,9 @@
 """The regions of a Markdown text: code, prose, tags and links, as offsets into the text itself.
 
-Where two readers of Markdown may differ (a backtick or a bracket in a bare address, a row that only looks like
-one of a table, a reference with a backtick in its name), nothing from ``Prose.doubt`` on counts as code or as a link:
-changed code is a nuisance, a mention taken for code a hole.
+Where blocks begin and end, this reads as GitHub does. Where two readers may differ on what is inside a paragraph (a
+backtick or a bracket in a bare address, a row that only looks like one of a table, a reference with a backtick in its
+name), nothing from ``Prose.doubt`` on counts as code or as a link: changed code is a nuisance, a mention taken for
+code a hole.
 """
 
 from __future__ import annotations
@@ -10,15 +11,20 @@ from __future__ import annotations
 import re
 from bisect import bisect_left, bisect_right
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
-from accord.text.parser import NESTING, InlineSpan, markdown_parser, spans_of
+from accord.text.blocks import read_blocks
+from accord.text.inlines import InlineSpan, read_inlines, references_of
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
 
-    from markdown_it.token import Token
+    from accord.text.block_syntax import Block
+    from accord.text.blocks import Blocks
 
+
+NESTING = 38
+"""Blocks within blocks that are followed; what goes deeper was made to confuse."""
 
 LONGEST_PROSE = 65_536
 """Characters of one paragraph that are looked into: GitHub takes no longer body."""
@@ -29,8 +35,6 @@ LONGEST_TEXT = 4 * LONGEST_PROSE
 MOST_PARTS = 8_192
 """Paragraphs, cells, tags, links and spans of code that are looked into, or one in 12 characters of a longer text."""
 
-_LINE = re.compile(r"[^\r\n]*(\r\n?|\n|\Z)")
-_FOOTNOTE_LABEL = re.compile(r"\[(\^[^\]\s]+)\]:")
 _NOTE_AS_DEFINITION = re.compile(r"\[(\^[^\]\s]+)\]:[\s>]*<?([^\s>]*)")
 _BACKTICK_IN_LABEL = re.compile(r"(\]\[)[^\]]*`")
 _BACKTICK_IN_ADDRESS = re.compile(r"(?<![^)\s])(?:(?!\]\()[^)\s])*+(\]\()[^)\s`]*+`")
@@ -40,7 +44,8 @@ _SWALLOWED = re.compile(r"[`\\]")
 TABLE_RULE = re.compile(r"^[ \t]*[|:-][ \t|:-]*$", re.MULTILINE)
 """The row below the head of a table, or something like it."""
 
-_INDENTED = re.compile(r"[ >]*(?: {4}|\t)[ \t]*[^ \t]")
+_ESCAPED_PIPE = re.compile(r"\\\|")
+_BLANKS = " \t\r\n"
 _NESTED_BRACKETS = re.compile(r"(?:\[[^\[\]]*){15}")
 _MANY_BRACKETS = re.compile(r"(?:\[[^\[\]]*){64}")
 _LONGEST_LABEL = 900
@@ -75,25 +80,19 @@ class Prose:
 
 @dataclass(frozen=True, slots=True)
 class Definition:
-    """A link reference definition: where its ``[`` is, and where it ends.
-
-    cmark-gfm takes one for text when a table or an indented line follows without a blank line.
-    """
+    """A link reference definition, or a footnote with all that is indented below it: where it begins and ends."""
 
     start: int
     end: int
     label: str
     address: str
-    is_doubtful: bool = False
 
 
 @dataclass
 class ParsedMarkdown:
     """A text taken apart. ``code`` holds what stays byte for byte, ``open_fence`` the fence that nothing closes.
 
-    ``false_rules`` belong to tables that cmark-gfm does not see: it looks for one only once in a paragraph.
-    A footnote ends a paragraph for GitHub and none for plain CommonMark, so that a tag may end where only one sees it.
-    ``footnotes`` holds each with its label and all that is indented below it.
+    ``excess`` is the rest of each row of a table beyond the last column, which GitHub does not show.
     """
 
     text: str
@@ -102,122 +101,109 @@ class ParsedMarkdown:
     prose: list[Prose] = field(default_factory=list)
     footnotes: list[Definition] = field(default_factory=list)
     definitions: list[Definition] = field(default_factory=list)
-    false_rules: list[int] = field(default_factory=list)
+    excess: list[tuple[int, int]] = field(default_factory=list)
+    fences: list[Block] = field(default_factory=list)
     open_fence: str = ""
     is_readable: bool = True
-    tokens: Sequence[Token] = ()
     notes: frozenset[str] = frozenset()
-
-    def line(self, number: int) -> str:
-        """Return a line without its end."""
-        start, end = self.lines[number]
-        return self.text[start:end]
 
 
 def parse_markdown(text: str) -> ParsedMarkdown:
     """Take a Markdown text apart."""
     if len(text) > LONGEST_TEXT:
         return ParsedMarkdown(text, (), is_readable=False)
-    page = ParsedMarkdown(text, [(hit.start(), hit.start(1)) for hit in _LINE.finditer(text)])
-    env: dict[str, Any] = {}
-    tokens = markdown_parser().parse(text, env)
-    page.is_readable = all(map(_is_readable, tokens))
+    blocks = read_blocks(text)
+    page = ParsedMarkdown(text, blocks.lines)
+    page.is_readable = blocks.depth < NESTING and all(map(_is_readable, blocks.leaves))
     if page.is_readable:
-        page.tokens = tokens
-        page.definitions += _definitions(page, env)
-        page.footnotes += _footnotes(page, env)
+        page.footnotes += _footnotes(page, blocks)
+        page.definitions += _definitions(page, blocks)
         page.notes = frozenset(note.label for note in page.footnotes)
-        _read_blocks(page, tokens, env)
-        page.false_rules += _false_rules(page, tokens)
+        _read_leaves(page, blocks)
+        page.code.sort()
         parts = len(page.prose) + sum(len(prose.spans) for prose in page.prose)
-        page.is_readable = page.is_readable and parts <= max(MOST_PARTS, len(text) // 12)
+        page.is_readable = parts <= max(MOST_PARTS, len(text) // 12)
     return page
 
 
-def _is_readable(token: Token) -> bool:
-    if token.level >= NESTING - 2:
-        return False
-    return token.type != "inline" or (len(token.content) <= LONGEST_PROSE and not _MANY_BRACKETS.search(token.content))
+def _is_readable(block: Block) -> bool:
+    if block.kind not in ("paragraph", "heading"):
+        return True
+    return sum(map(len, block.lines)) <= LONGEST_PROSE and not _MANY_BRACKETS.search(block.content)
 
 
-def _read_blocks(page: ParsedMarkdown, tokens: Sequence[Token], env: dict[str, Any]) -> None:
-    cell_end = (-1, 0)
-    ends: dict[int, int] = {}
-    for i, token in enumerate(tokens):
-        if token.map is None:
-            continue
-        first, last = token.map
-        if token.type == "code_block" and i and tokens[i - 1].type == "table_close":
-            page.prose += (
-                Prose(page.line(number), False, True, 0, spans_of(page.line(number), env), [0], [page.lines[number][0]])
-                for number in range(first, last)
-            )
-        elif token.type in ("fence", "code_block"):
-            page.code.append((page.lines[first][0], page.lines[last - 1][1]))
-            if token.type == "fence" and token.level == 0 and not _is_closed(page, token):
-                page.open_fence = token.markup
-        elif token.type == "html_block":
-            page.prose.append(_prose(page, token, env, _by_lines(page, token)))
-        elif token.type == "inline" and tokens[i - 1].type in ("th_open", "td_open"):
-            searched_from = cell_end[1] if cell_end[0] == first else 0
-            cell, end = _by_cell(page, token, searched_from)
-            cell_end = (first, end)
-            ends[first] = end
-            page.prose.append(_prose(page, token, env, cell, is_cell=True))
-        elif token.type == "inline":
-            page.prose.append(_prose(page, token, env, _by_lines(page, token)))
-
-    page.prose += _excess_cells(page, ends, env)
-    page.prose.sort(key=lambda prose: prose.source(0))
+def _read_leaves(page: ParsedMarkdown, blocks: Blocks) -> None:
+    references = references_of(placed.definition for placed in blocks.definitions)
+    for block in blocks.leaves:
+        if block.kind in ("paragraph", "heading", "html"):
+            page.prose.append(_prose(page, block.lines, block.sources, references, block))
+        elif block.kind == "table":
+            _read_table(page, block, references)
+        elif block.kind != "rule":
+            last = block.first + len(block.lines) - 1 + block.is_closed
+            page.code.append((block.sources[0], page.lines[last][1]))
+            if block.kind == "fence":
+                page.fences.append(block)
+    if page.fences and page.fences[-1] is blocks.leaves[-1]:
+        page.open_fence = _open_fence(page, page.fences[-1])
 
 
-def _excess_cells(page: ParsedMarkdown, ends: Mapping[int, int], env: dict[str, Any]) -> Iterator[Prose]:
-    """Yield what follows the last cell of each row: it shows where a reader sees no table."""
-    for first, end in ends.items():
-        rest = page.text[end : page.lines[first][1]]
-        if rest.strip("| \t"):
-            yield Prose(rest, False, True, 0, spans_of(rest, env), [0], [end])
+def _open_fence(page: ParsedMarkdown, fence: Block) -> str:
+    """Return what must follow a text that ends with a fence, if that is left open."""
+    if fence.level > 1 or fence.is_closed:
+        return ""
+    opening = page.text[page.lines[fence.first][0] : fence.sources[0]]
+    return opening.lstrip(" ")
 
 
-def _false_rules(page: ParsedMarkdown, tokens: Sequence[Token]) -> Iterator[int]:
-    """Yield the rules of tables that cmark-gfm does not see, since it looks for one only once in a paragraph."""
-    below = _lines_at_rules(page, range(len(page.lines)))
-    for token in tokens:
-        rule = token.map[0] + 1 if token.map else 0
-        if token.type == "table_open" and (rule - 1 in below or (rule in below and page.line(rule - 2).strip(" \t>"))):
-            yield page.text.find(page.line(rule).strip(" \t>"), page.lines[rule][0])
-
-
-def _is_closed(page: ParsedMarkdown, fence: Token) -> bool:
-    first, last = fence.map or (0, 0)
-    closing = page.line(last - 1).strip()
-    return last - first > 1 and set(closing) == {fence.markup[0]} and len(closing) >= len(fence.markup)
+def _read_table(page: ParsedMarkdown, table: Block, references: Mapping[str, str]) -> None:
+    """Read each cell, and in one piece what follows the last one: it shows where a reader sees no table."""
+    for number, row in enumerate(table.rows):
+        cells = row[: table.length]
+        if len(row) > len(cells):
+            begin = page.text.rfind("|", 0, row[len(cells)][0]) + 1
+            page.excess.append((begin, page.lines[table.first + number + (number > 0)][1]))
+            cells = [*cells, page.excess[-1]]
+        for start, end in cells:
+            if page.text[start:end].strip(_BLANKS):
+                page.prose.append(_prose(page, [page.text[start:end]], [start], references, table))
 
 
 def _prose(
-    page: ParsedMarkdown,
-    token: Token,
-    env: dict[str, Any],
-    places: tuple[list[int], list[int]],
-    *,
-    is_cell: bool = False,
+    page: ParsedMarkdown, lines: Sequence[str], sources: Sequence[int], references: Mapping[str, str], block: Block
 ) -> Prose:
-    is_html = token.type == "html_block"
-    spans = [] if is_html else spans_of(token.content, env)
-    prose = Prose(token.content, is_html, is_cell, _doubt(page, token, spans), spans, *places)
-    code = (span for span in spans if span.kind == "code" and span.end <= prose.doubt)
+    is_html, is_cell = block.kind == "html", block.kind == "table"
+    content, places = _joined(lines, sources, has_pipes=is_cell or block.is_above_table)
+    spans = [] if is_html else read_inlines(content, references)
+    doubt = len(content) if is_html else _doubt(page, content, spans)
+    prose = Prose(content, is_html, is_cell, doubt, spans, *places)
+    code = (span for span in spans if span.kind == "code" and span.end <= doubt)
     page.code += [(prose.source(span.start), prose.source(span.end - 1) + 1) for span in code]
     return prose
 
 
-def _doubt(page: ParsedMarkdown, token: Token, spans: Sequence[InlineSpan]) -> int:
+def _joined(
+    lines: Sequence[str], sources: Sequence[int], *, has_pipes: bool
+) -> tuple[str, tuple[list[int], list[int]]]:
+    """Return lines as one text, and where its parts are. In tables, and above them, escaped pipes become plain."""
+    pieces, starts, places = [], [], []
+    position = 0
+    for line, source in zip(lines, sources, strict=True):
+        skipped = len(line) - len(line.lstrip(_BLANKS)) if has_pipes else 0
+        starts.append(position)
+        places.append(source + skipped)
+        piece = line[skipped:]
+        for count, hit in enumerate(_ESCAPED_PIPE.finditer(piece) if has_pipes else ()):
+            starts.append(position + hit.end() - count - 1)
+            places.append(source + skipped + hit.end())
+        pieces.append(piece.replace("\\|", "|") if has_pipes else piece)
+        position += len(pieces[-1]) + 1
+    return "\n".join(pieces).rstrip(_BLANKS), (starts, places)
+
+
+def _doubt(page: ParsedMarkdown, content: str, spans: Sequence[InlineSpan]) -> int:
     """Return from where on readers may differ on what is code and what is a link: the length if nowhere."""
-    content = token.content
-    if token.type == "html_block":
-        return len(content)
-    first, last = token.map or (0, 0)
-    row = page.line(first) if last - first == 1 else ""
-    if TABLE_RULE.search(content) or _NESTED_BRACKETS.search(content) or "\\\\|" in row:
+    if TABLE_RULE.search(content) or _NESTED_BRACKETS.search(content):
         return 0
     outside = _without_code(content, spans)
     backticks = filter(None, (_BACKTICK_IN_LABEL.search(content), _BACKTICK_IN_ADDRESS.search(content)))
@@ -259,74 +245,19 @@ def _without_code(content: str, spans: Sequence[InlineSpan]) -> str:
     return "".join(pieces) + content[end:]
 
 
-def _by_lines(page: ParsedMarkdown, token: Token) -> tuple[list[int], list[int]]:
-    """Place content of whole lines: each line of it is the rest of a line of the text, less outer blanks."""
-    starts: list[int] = []
-    sources: list[int] = []
-    position = 0
-    first, _ = token.map or (0, 0)
-    for number, line in enumerate(token.content.split("\n")):
-        begin, end = page.lines[min(first + number, len(page.lines) - 1)]
-        bare = line.strip()
-        at = page.text.rfind(bare, begin, end) if bare else end
-        page.is_readable = page.is_readable and at >= 0
-        starts.append(position)
-        sources.append(max(begin, at - line.find(bare)))
-        position += len(line) + 1
-    return starts, sources
-
-
-def _by_cell(page: ParsedMarkdown, token: Token, searched_from: int) -> tuple[tuple[list[int], list[int]], int]:
-    """Place a cell of a table, whose escaped pipes have become plain; return also where the next cell may begin."""
-    begin, end = page.lines[(token.map or [0])[0]]
-    written = token.content.replace("|", "\\|")
-    at = page.text.find(written, max(begin, searched_from), end)
-    page.is_readable = page.is_readable and at >= 0
-    starts, sources = [0], [at]
-    for count, hit in enumerate(re.finditer(r"\|", token.content), 1):
-        starts.append(hit.end())
-        sources.append(at + hit.end() + count)
-    return (starts, sources), at + len(written)
-
-
-def _definitions(page: ParsedMarkdown, env: dict[str, Any]) -> Iterator[Definition]:
+def _definitions(page: ParsedMarkdown, blocks: Blocks) -> Iterator[Definition]:
     """Yield the definitions; footnotes too, since readers without footnotes take their beginning for an address."""
-    doubtful = _lines_at_rules(page, range(len(page.lines) - 1, -1, -1))
-    named = [(label, definition) for label, definition in env.get("references", {}).items()]
-    named += [(definition["label"], definition) for definition in env.get("duplicate_refs", ())]
-    for label, definition in named:
-        first, last = definition["map"]
-        begin, end = page.lines[first][0], page.lines[last - 1][1]
-        start = page.text.find("[", begin, end)
-        if start >= 0:
-            is_doubtful = last - 1 in doubtful or (last < len(page.lines) and bool(_INDENTED.match(page.line(last))))
-            yield Definition(start, end, label, definition["href"], is_doubtful)
-    for number in env.get("accord.footnotes", ()):
-        note = _NOTE_AS_DEFINITION.match(page.text, page.text.find("[^", page.lines[number][0]))
+    for definition, start, end in blocks.definitions:
+        yield Definition(start, end, definition.label, definition.address)
+    for footnote in page.footnotes:
+        note = _NOTE_AS_DEFINITION.match(page.text, footnote.start)
         if note:
             yield Definition(note.start(), note.start(1), note[1], note[2])
 
 
-def _lines_at_rules(page: ParsedMarkdown, numbers: range) -> set[int]:
-    """Return the lines that no blank line parts from what looks like the rule of a table, earlier in this order."""
-    found = set()
-    is_near = False
-    for number in numbers:
-        line = page.line(number).strip(" \t>")
-        if is_near and line:
-            found.add(number)
-        is_near = bool(line) and (
-            is_near or (bool(TABLE_RULE.fullmatch(line)) and "-" in line and line.strip("- \t") != "")
-        )
-    return found
-
-
-def _footnotes(page: ParsedMarkdown, env: dict[str, Any]) -> Iterator[Definition]:
-    for first, last in env.get("accord.footnotes", {}).items():
-        start, end = page.lines[first][0], page.lines[min(last, len(page.lines)) - 1][1]
-        note = _FOOTNOTE_LABEL.match(page.text, page.text.find("[^", start))
-        if note:
-            yield Definition(note.start(), end, note[1], "")
+def _footnotes(page: ParsedMarkdown, blocks: Blocks) -> Iterator[Definition]:
+    for block in blocks.footnotes:
+        yield Definition(block.sources[0], page.lines[block.last - 1][1], f"^{block.marker}", "")
 
 
 def is_odd_label(label: str) -> bool:

@@ -27,7 +27,8 @@ from typing import TYPE_CHECKING
 from accord.text.edits import IMITATION, page_edits
 from accord.text.hidden import GUARD, hidden_runs, in_place_of, invisible_runs, strip_hidden, without_escapes
 from accord.text.html import closing_tags
-from accord.text.markdown import fence_for, in_fence, is_fenced, unfenced
+from accord.text.markdown import cell, fence_for, in_fence, is_fenced, unfenced
+from accord.text.posting import PostingPolicy
 from accord.text.redaction import Redactor, Secret, merge_overlaps, without_secrets
 from accord.text.regions import parse_markdown
 from accord.text.words import (
@@ -84,39 +85,49 @@ class Sanitised:
     counts: Mapping[str, int]
 
 
-def sanitise(text: str, *, secrets: Redactor) -> Sanitised:
+def sanitise(text: str, *, secrets: Redactor, policy: PostingPolicy) -> Sanitised:
     """Make Markdown fit to be posted as a body or a comment."""
-    if is_plain(text) and not secrets.words and not _secrets_in(text, secrets):
+    if is_plain(text) and not policy.words and not _secrets_in(text, secrets):
         return Sanitised(text, {})
-    return _settled(text, secrets, _round, _as_code)
+    return _settled(text, secrets, policy, _round, _as_code)
 
 
-def sanitise_plain(text: str, *, secrets: Redactor) -> Sanitised:
+def sanitise_plain(text: str, *, secrets: Redactor, policy: PostingPolicy) -> Sanitised:
     """Make a text fit to be posted where Markdown means nothing, so that no backtick protects: a commit message."""
-    return _settled(text, secrets, _plain_round, _as_words)
+    return _settled(text, secrets, policy, _plain_round, _as_words)
 
 
-def sanitise_line(text: str, *, secrets: Redactor) -> Sanitised:
+def sanitise_line(text: str, *, secrets: Redactor, policy: PostingPolicy) -> Sanitised:
     """Make a title or another one-line text fit to be posted; blanks are drawn together.
 
     Titles are not Markdown, except for backticks, and end up in commit messages.
     """
-    return _settled(_one_line(text), secrets, lambda text, secrets: _plain_round(_one_line(text), secrets), _as_words)
+
+    def one_line_round(text: str, secrets: Redactor, policy: PostingPolicy) -> tuple[str, Counter[str]]:
+        return _plain_round(_one_line(text), secrets, policy)
+
+    return _settled(_one_line(text), secrets, policy, one_line_round, _as_words)
+
+
+def sanitise_cell(text: str, *, secrets: Redactor, policy: PostingPolicy) -> str:
+    """Make a text fit to be posted as the plain content of a table's cell or of a line of Markdown."""
+    return cell(sanitise_line(text, secrets=secrets, policy=policy).text)
 
 
 def _settled(
     text: str,
     secrets: Redactor,
-    once: Callable[[str, Redactor], tuple[str, Counter[str]]],
+    policy: PostingPolicy,
+    once: Callable[[str, Redactor, PostingPolicy], tuple[str, Counter[str]]],
     give_up: Callable[[str], str],
 ) -> Sanitised:
     given = text
     text, unsendable = _UNSENDABLE.subn("", text)
     counts = Counter(hidden=unsendable)
-    if secrets.words:
-        text = chosen_words(secrets.words).sub(lambda hit: hit[0][0], text)
+    if policy.words:
+        text = chosen_words(policy.words).sub(lambda hit: hit[0][0], text)
     for _ in range(_ROUNDS):
-        changed, found = once(text, secrets)
+        changed, found = once(text, secrets, policy)
         if changed == text:
             break
         text = changed
@@ -124,22 +135,22 @@ def _settled(
     else:
         text = give_up(text)
         counts["unreadable"] += 1
-    if secrets.words:
-        broken = chosen_words(secrets.words).sub(lambda hit: hit[0][0] + GUARD, text)
+    if policy.words:
+        broken = chosen_words(policy.words).sub(lambda hit: hit[0][0] + GUARD, text)
         counts["commands"] += broken.count(GUARD) - text.count(GUARD)
         if (text := broken) == given:
             return Sanitised(text, {})
     return Sanitised(text, {kind: counts[kind] for kind in KINDS if counts[kind]})
 
 
-def _round(text: str, secrets: Redactor) -> tuple[str, Counter[str]]:
+def _round(text: str, secrets: Redactor, policy: PostingPolicy) -> tuple[str, Counter[str]]:
     text, taken = _shown(text, secrets)
     if is_fenced(text):
         return text, taken
     page = parse_markdown(text)
     if not page.is_readable:
         return _as_code(text), taken + Counter(unreadable=1)
-    text, counts = _edited(text, page_edits(page, secrets.image_hosts))
+    text, counts = _edited(text, page_edits(page, policy.image_hosts))
     if page.open_fence:
         text += ("" if text.endswith("\n") else "\n") + page.open_fence
     tags = closing_tags(page) if text == page.text else []
@@ -148,7 +159,7 @@ def _round(text: str, secrets: Redactor) -> tuple[str, Counter[str]]:
     return text, counts + taken + Counter(fences=bool(page.open_fence), tags=len(tags))
 
 
-def _plain_round(text: str, secrets: Redactor) -> tuple[str, Counter[str]]:
+def _plain_round(text: str, secrets: Redactor, _: PostingPolicy) -> tuple[str, Counter[str]]:
     text, taken = _shown(text, secrets)
     view = View(text, ())
     edits = [
@@ -225,7 +236,7 @@ def _joined(found: Sequence[Secret], secrets: Redactor, view: View) -> list[Secr
     return merge_overlaps([*found, *more])
 
 
-_NO_SECRETS = Redactor(image_hosts=("*",))
+_NO_SECRETS, _ANY_HOST = Redactor(), PostingPolicy(("*",))
 _FENCE_LINES = 8
 """The length of two fences of three, with their line ends."""
 
@@ -256,7 +267,7 @@ def _last(text: str, end: str, space: int, code: Sequence[tuple[int, int]]) -> i
 
 def _is_fit(text: str) -> bool:
     """Return whether a part is harmless. Guards in words of the repository look hidden here."""
-    return sanitise(text, secrets=_NO_SECRETS).counts.keys() <= {"hidden"}
+    return sanitise(text, secrets=_NO_SECRETS, policy=_ANY_HOST).counts.keys() <= {"hidden"}
 
 
 def _cut_code(code: str, space: int) -> tuple[str, str]:

@@ -29,8 +29,7 @@ _TAG = re.compile(
 _SHOWN_ATTRIBUTE = re.compile(r"[\s/](href|src|alt)\s*=\s*(?:\"[^\"]*\"|'[^']*'|[^\s\"'>]+)", re.IGNORECASE)
 _SHOWN_ATTRIBUTES = {"a": {"href"}, "audio": {"src"}, "img": {"alt", "src"}, "source": {"src"}, "video": {"src"}}
 _USE = re.compile(r"(?<!\\)\[((?:[^\[\]\\]|\\.){1,1000})\](?!:)", re.DOTALL)
-_PIPE = re.compile(r"(?<!\\)\|")
-_INFO = re.compile(r"[ \t>]*(?:(?:[-*+]|[0-9]{1,9}[.)])[ \t]+)*(?:`{3,}|~{3,})[ \t]*([\w+#.-]{0,30}(?![^\s,{]))(.*)")
+_INFO = re.compile(r"[ \t]*([\w+#.-]{0,30}(?![^\s,{]))(.*)")
 _MERMAID = re.compile(r"^[ \t>]*(?:%%|acc(?:Title|Descr)\s*:)[^\n]*$|^[ \t>]*accDescr\s*\{[^}]*\}?", re.MULTILINE)
 _MATH = re.compile(r"\$\$(.+?)\$\$|(?<![\w$\\])\$(?![\s$])([^$\n]{0,1000}?[^\s$\\])\$(?![\w$])", re.DOTALL)
 _BRACES = r"\{(?:[^{}]|\{(?:[^{}]|\{[^{}]*\})*+\})*+\}"
@@ -131,34 +130,23 @@ def _without_code(prose: Prose) -> str:
 
 def _cells(page: ParsedMarkdown) -> Iterator[Replacement]:
     """Yield the cells of tables beyond the last column of the head, which GitHub leaves out."""
-    columns = 0
-    for token in page.tokens:
-        if token.type == "table_open":
-            columns = 0
-        elif token.type == "th_open":
-            columns += 1
-        elif token.type == "tr_open" and token.map and columns:
-            begin, end = page.lines[token.map[0]]
-            pipes = [hit.end() for hit in _PIPE.finditer(page.text, begin, end)]
-            last = columns - 1 + (not page.text[begin : pipes[0] - 1].strip(" \t>") if pipes else 0)
-            if last < len(pipes) and page.text[pipes[last] : end].strip():
-                yield Replacement(pipes[last], end, "")
+    for start, end in page.excess:
+        if page.text[start:end].strip():
+            yield Replacement(start, end, "")
 
 
 def _fences(page: ParsedMarkdown) -> Iterator[Replacement]:
     """Yield the words after the language of each code block, and what a formula or a Mermaid graph does not show."""
-    for token in page.tokens:
-        if token.type != "fence" or not token.map:
-            continue
-        begin, end = page.lines[token.map[0]]
-        info = _INFO.fullmatch(page.text, begin, end)
+    for fence in page.fences:
+        info = _INFO.fullmatch(fence.lines[0])
+        language = info[1] if info else ""
         if info and info[2].strip():
-            yield Replacement(info.start(2), end, "")
-        unseen = {"mermaid": _MERMAID, "math": _UNSEEN_MATH}.get(token.info.partition(" ")[0].lower())
-        last = token.map[1] - 1
-        is_closed = set(page.line(last).strip(" \t>")) == {token.markup[0]}
-        for hit in unseen.finditer(page.text, end, page.lines[last - is_closed][1]) if unseen else ():
-            yield Replacement(*hit.span(), "")
+            start = fence.sources[0]
+            yield Replacement(start + info.start(2), start + info.end(2), "")
+        unseen = {"mermaid": _MERMAID, "math": _UNSEEN_MATH}.get(language.lower())
+        if unseen and len(fence.lines) > 1:
+            last = page.lines[fence.first + len(fence.lines) - 1][1]
+            yield from (Replacement(*hit.span(), "") for hit in unseen.finditer(page.text, fence.sources[1], last))
 
 
 def _plain_tag(tag: re.Match[str]) -> str:

@@ -15,6 +15,7 @@ from bisect import bisect_right
 from functools import cache
 from html.entities import html5
 from itertools import accumulate
+from operator import itemgetter
 from typing import TYPE_CHECKING, NamedTuple
 
 from accord.text.addresses import is_lookalike
@@ -32,6 +33,9 @@ class Replacement(NamedTuple):
     new: str
 
 
+_PLACE = itemgetter(0, 1)
+
+
 class View:
     """A text with changes; of changes that overlap, the one that begins first counts."""
 
@@ -39,8 +43,11 @@ class View:
         pieces: list[str] = []
         self._starts: list[int] = []
         self._sources: list[tuple[int, int]] = []
+        if not (ordered := sorted(changes, key=_PLACE)):
+            self.text, self._starts, self._sources = text, [0], [(0, 0)]
+            return
         length = end = 0
-        for change in [*sorted(changes, key=lambda change: change[:2]), Replacement(len(text), len(text), "")]:
+        for change in [*ordered, Replacement(len(text), len(text), "")]:
             if change.start < end:
                 continue
             for piece, source in ((text[end : change.start], (end, 0)), (change.new, change[:2])):
@@ -98,10 +105,12 @@ _MENTION = re.compile(rf"@(?={_JOINED}[A-Za-z0-9])")
 _MAIL_DOMAIN = re.compile(r"@[A-Za-z0-9-]+(?:\.[A-Za-z0-9-]+)+(?!\w)")
 _COMMAND = re.compile(r"^([ \t]*)(?=/[A-Za-z][\w-]*+(?![/]|\.\w))", re.MULTILINE)
 _ADDRESS = re.compile(r"(?<![A-Za-z])(?:https?|ftp)://[^\s<]+|(?<![^\s*_~(])www\.[^\s<]+", re.IGNORECASE)
-_HOST = re.compile(
-    r"(?:(?<![A-Za-z])((?:https?|ftp):)//[/\\]*|(?<![^\s*_~(])(www)(?=\.))(?=((?:&#?[a-z0-9]{1,31};|\\[!-/:-@\[-`{-~]|[^/?#\x09-\x0d\x20<])*))",
+_BEFORE_HOST = re.compile(
+    r"(?<![A-Za-z])((?:https?|ftp):)//[/\\]*|(?<![^\s*_~(])(www)(?=\.)",
     re.IGNORECASE,
 )
+_HOST = re.compile(r"(?:&#?[a-z0-9]{1,31};|\\[!-/:-@\[-`{-~]|[^/?#\x09-\x0d\x20<])*+", re.IGNORECASE)
+_AT = re.compile(r"@|&(?:#0*64|#[xX]0*40|commat;)")
 _PLAIN_ADDRESS = re.compile(
     r"(?:(?:https?|ftp)://|(?<![a-z0-9.-])www\.)[a-z0-9-]+(?:\.[a-z0-9-]+)*(?::[0-9]+)?(?=[/?#]|$)"
     r"(?:[a-z0-9./:%?#=+,;@!$-]|(?<=[a-z0-9])_)*",
@@ -141,10 +150,16 @@ def as_rendered(content: str, holes: Iterable[Replacement], *, has_escapes: bool
     """Return the text that a reader of the rendered page sees, with a sign in the place of each hole."""
     pattern = _ESCAPE if has_escapes else _HTML_ENTITY
     decoded = [
-        Replacement(hit.start(), hit.end(), hit[1] if has_escapes and hit[1] else html.unescape(hit[0]))
+        Replacement(hit.start(), hit.end(), hit[1] if has_escapes and hit[1] else _decoded(hit[0]))
         for hit in pattern.finditer(content)
     ]
     return View(content, [*holes, *decoded])
+
+
+def _decoded(entity: str) -> str:
+    """Return the character that an entity stands for; renderers keep control characters, which the library drops."""
+    number = "" if (char := html.unescape(entity)) else entity.strip("&#;").lower()
+    return chr(int(number.lstrip("x"), 16 if number.startswith("x") else 10)) if number else char
 
 
 def mention_edits(content: str, view: View, addresses: Sequence[Replacement]) -> Iterator[Edit]:
@@ -211,8 +226,15 @@ def chosen_words(words: tuple[str, ...]) -> re.Pattern[str]:
 def address_edits(content: str, holes: Sequence[Replacement]) -> Iterator[Edit]:
     """Break bare addresses that GitHub would make links of and whose host is not the one they begin with."""
     inside = _Cursor(holes)
-    for hit in _HOST.finditer(content):
-        if not inside(hit.start()) and ("@" in (host := html.unescape(hit[3])) or is_lookalike(host)):
+    host_end = odd_until = 0
+    for hit in _BEFORE_HOST.finditer(content):
+        if hit.end() >= host_end:  # or else it is within the host before, and ends with it
+            host = _HOST.match(content, hit.end())
+            host_end = host.end() if host else hit.end()
+            names = (at.end() for at in _AT.finditer(content, hit.end(), host_end))
+            is_other = is_lookalike(html.unescape(content[hit.end() : host_end]))
+            odd_until = host_end if is_other else max(names, default=0)
+        if hit.end() < odd_until and not inside(hit.start()):
             cut = hit.end(1) if hit[1] else hit.end(2)
             yield Edit(cut - 1, cut, content[cut - 1] + GUARD, "links")
 
@@ -234,11 +256,16 @@ def linked_addresses(content: str, holes: Sequence[Replacement]) -> list[Replace
     return found
 
 
+def has_entity_in_address(content: str) -> bool:
+    """Return whether what looks like an entity is in a bare address, where GitHub shows its source."""
+    return any("&" in hit[0] for hit in _ADDRESS.finditer(content))
+
+
 def entity_edits(content: str, holes: Sequence[Replacement], *, is_html: bool) -> Iterator[Edit]:
     """Take out hidden characters that are written as entities."""
     inside = _Cursor(holes)
     for hit in (_HTML_ENTITY if is_html else _ENTITY).finditer(content):
-        char = html.unescape(hit[0])
+        char = _decoded(hit[0])
         if len(char) == 1 and is_hidden(char) and not inside(hit.start()):
             around = content[max(0, hit.start() - 1) : hit.start()] + content[hit.end() : hit.end() + 1]
             if char not in _WORKING or around.isascii():
@@ -279,7 +306,7 @@ _ACTIVE = re.compile(
     r"|\]:"  # definitions, footnotes, markers
     r"|!\["  # images
     r"|^[ >-]*[|:]"  # tables
-    r"|\[[^\[\]]*+[.:][^\[\]]*+\[|\][^\[\]()]*+\]\("  # brackets in labels that may show another host
+    r"|\[[^\[\]]*+[.:][^\[\]]*+\[|\][^\[\]]*+\]\("  # brackets in labels that may show another host
     r"|\]\((?!(?:https?://)?[A-Za-z0-9_./#?%=+,;~-]*\))"  # links, except the plainest
     r"|(?:://|www\.)[^\s/?#<]{0,300}[^\x00-\x7f]"  # hosts that may pass for others
     r"|\[(?=[^\[\]]*+\]\()[^\[\].:]*+[.:]"  # links that may show another host

@@ -1,0 +1,211 @@
+"""Blocks of Markdown: what begins and ends them, what defines a link, and the cells of a row, as GitHub reads them.
+
+The patterns are those of cmark-gfm 0.29.0.gfm.13 (``src/scanners.re``, ``src/inlines.c``, ``extensions/table.c``). They
+expect a line without its end.
+"""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass, field
+from typing import Literal, NamedTuple
+
+Kind = Literal[
+    "document", "quote", "list", "item", "footnote", "paragraph", "heading", "code", "fence", "html", "rule", "table"
+]
+
+
+@dataclass(slots=True, eq=False)
+class Block:
+    """A block with its lines, and where each is in the text; ``level`` counts the blocks around it, and itself.
+
+    ``rows`` are the cells of a table, as offsets into the text; beyond the first ``length`` GitHub shows none.
+    """
+
+    kind: Kind
+    first: int
+    level: int = 0
+    lines: list[str] = field(default_factory=list)
+    sources: list[int] = field(default_factory=list)
+    marker: str = ""
+    length: int = 0
+    padding: int = 0
+    children: int = 0
+    last: int = 0
+    is_closed: bool = False
+    is_above_table: bool = False
+    is_no_table: bool = False
+    rows: list[list[tuple[int, int]]] = field(default_factory=list)
+    empty_cells: int = 0
+
+    @property
+    def content(self) -> str:
+        """The text of the lines."""
+        return "\n".join(self.lines)
+
+
+HEADING = re.compile(r"#{1,6}(?:[ \t]+|\Z)")
+UNDERLINE = re.compile(r"(?:=+|-+)[ \t]*\Z")
+BREAK = re.compile(r"([*_-])[ \t]*+(?:\1[ \t]*+){2,}\Z")
+FENCE = re.compile(r"`{3,}(?=[^`]*\Z)|~{3,}")
+FENCE_END = re.compile(r"(`{3,}|~{3,})[ \t]*\Z")
+FOOTNOTE = re.compile(r"\[\^([^\] \t]+)\]:[ \t]*")
+BULLET = re.compile(r"([*+-])(?=[ \t]|\Z)")
+NUMBER = re.compile(r"[0-9]{1,9}([.)])(?=[ \t]|\Z)")
+TASK = re.compile(r"[ \t\v\f]*(?:[-+*]|[0-9]+.)[ \t\v\f]+\[[ xX]\][ \t\v\f]")
+"""A box of a task list, at the start of the line. Any character may follow a number, and any three are taken away."""
+
+_BLOCK_NAMES = (
+    "address|article|aside|base|basefont|blockquote|body|caption|center|col|colgroup|dd|details|dialog|dir|div|dl|dt"
+    "|fieldset|figcaption|figure|footer|form|frame|frameset|h[1-6]|head|header|hr|html|iframe|legend|li|link|main|menu"
+    "|menuitem|nav|noframes|ol|optgroup|option|p|param|section|source|summary|table|tbody|td|tfoot|th|thead|title|tr"
+    "|track|ul"
+)
+_VALUE = r"""[ \t\v\f]*=[ \t\v\f]*(?:[^ \t\v\f"'=<>`]+|'[^']*'|"[^"]*")"""
+_TAG = rf"[A-Za-z][A-Za-z0-9-]*+(?:[ \t\v\f]++[a-zA-Z_:][a-zA-Z0-9:._-]*+(?:{_VALUE})?)*+[ \t\v\f]*+/?"
+HTML_STARTS = (
+    re.compile(r"<(?:script|pre|textarea|style)(?:[ \t\v\f>]|\Z)", re.IGNORECASE),
+    re.compile("<!--"),
+    re.compile(r"<\?"),
+    re.compile("<![A-Z]"),
+    re.compile(r"<!\[CDATA\[", re.IGNORECASE),
+    re.compile(rf"</?(?:{_BLOCK_NAMES})(?:[ \t\v\f]|\Z|/?>)", re.IGNORECASE),
+    re.compile(rf"<(?:{_TAG}|/[A-Za-z][A-Za-z0-9-]*[ \t\v\f]*)>[ \t\f]*\Z"),
+)
+"""The seven kinds of HTML blocks."""
+
+HTML_ENDS = (
+    re.compile("</(?:script|pre|textarea|style)>", re.IGNORECASE),
+    re.compile("-->"),
+    re.compile(r"\?>"),
+    re.compile(">"),
+    re.compile(r"\]\]>"),
+)
+"""The ends of the first five; a blank line ends the others."""
+
+ANY_TAG = len(HTML_STARTS) - 1
+"""The kind that does not begin within a paragraph."""
+
+
+def html_start(line: str, position: int, *, in_paragraph: bool) -> int | None:
+    """Return which kind of HTML block begins here."""
+    for kind, start in enumerate(HTML_STARTS):
+        if start.match(line, position) and not (kind == ANY_TAG and in_paragraph):
+            return kind
+    return None
+
+
+def heading_end(line: str) -> int:
+    """Return where the text of a heading ends: before blanks, and before hashes behind a blank."""
+    bare = line.rstrip(" \t")
+    shorter = bare.rstrip("#")
+    return len(shorter.rstrip(" \t")) if len(shorter) < len(bare) and shorter.endswith((" ", "\t")) else len(bare)
+
+
+class LinkDefinition(NamedTuple):
+    """A link reference definition; ``end`` is where the line after it begins."""
+
+    label: str
+    address: str
+    title: str
+    end: int
+
+
+class PlacedDefinition(NamedTuple):
+    """A link reference definition, and where in the text it is."""
+
+    definition: LinkDefinition
+    start: int
+    end: int
+
+
+_LABEL = re.compile(r"\[((?:[^\[\]\\]|\\[!-/:-@\[-`{-~]?)*+)\]:")
+_LONGEST_LABEL = 1000
+_GAP = re.compile(r"[ \t]*\n?[ \t]*")
+_LINE_END = re.compile(r"[ \t]*(?:\n|\Z)")
+_BRACKETED = re.compile(r"<((?:[^<>\\\n]|\\.)*+)>", re.DOTALL)
+_STEP = re.compile(r"\\[!-/:-@\[-`{-~]?|[() \t\n]")
+_MOST_BRACKETS = 32
+_TITLE = re.compile(r""""(?:[^"]|(?<=\\)")*"|'(?:[^']|(?<=\\)')*'|\((?:[^()]|(?<=\\)[()])*\)""")
+
+
+def read_definition(text: str, position: int) -> LinkDefinition | None:
+    """Read the definition that begins here, in the text of a paragraph with all its line ends."""
+    found = _LABEL.match(text, position)
+    if not found or not (label := found[1].strip(" \t\n")) or len(found[1].encode(errors="replace")) > _LONGEST_LABEL:
+        return None
+    begin = match_end(_GAP, text, found.end())
+    after = address_end(text, begin)
+    if after < 0:
+        return None
+    is_bracketed = text.startswith("<", begin)
+    address = text[begin + is_bracketed : after - is_bracketed]
+    gap = match_end(_GAP, text, after)
+    title = _TITLE.match(text, gap) if gap > after else None
+    if title and (end := _LINE_END.match(text, title.end())):
+        return LinkDefinition(label, address, title[0][1:-1], end.end())
+    end = _LINE_END.match(text, after)
+    return LinkDefinition(label, address, "", end.end()) if end else None
+
+
+def match_end(pattern: re.Pattern[str], text: str, position: int) -> int:
+    """Return where a match at this position ends, or else the position itself."""
+    found = pattern.match(text, position)
+    return found.end() if found else position
+
+
+def address_end(text: str, begin: int) -> int:
+    """Return where the address of a link ends, or else -1. It may contain an open bracket."""
+    depth = 0
+    if text.startswith("<", begin):
+        bracketed = _BRACKETED.match(text, begin)
+        return bracketed.end() if bracketed and bracketed.end() < len(text) else -1
+    for hit in _STEP.finditer(text, begin):
+        char = hit[0]
+        if char == "(":
+            depth += 1
+            if depth > _MOST_BRACKETS:
+                return -1
+        elif char == ")" and depth:
+            depth -= 1
+        elif char == ")" or char.isspace():
+            return hit.start() if hit.start() > begin or char == ")" else -1
+    return -1
+
+
+class Row(NamedTuple):
+    """A row of a table: start and end of each cell, and the start of the row if lines precede it."""
+
+    cells: list[tuple[int, int]]
+    start: int
+
+
+_MARKER = r"[ \t\v\f]*+:?-++:?[ \t\v\f]*+"
+RULE = re.compile(rf"\|?{_MARKER}(?:\|{_MARKER})*+\|?[ \t\v\f]*\n")
+"""The row below the head of a table."""
+
+_CELL = re.compile(r"(?:[^|\n]|(?<=\\)\|)*+")
+_CELL_END = re.compile(r"(?:\|[ \t\v\f]*+)?")
+_ROW_END = re.compile(r"[ \t\v\f]*\n")
+
+
+def read_row(text: str) -> Row | None:
+    """Read the last line of a text as a row of a table; each line must end, and each one before be a row, too."""
+    cells: list[tuple[int, int]] = []
+    start = 0
+    position = match_end(_CELL_END, text, 0)
+    while position < len(text):
+        cell_end = match_end(_CELL, text, position)
+        end = match_end(_CELL_END, text, cell_end)
+        if end > position:
+            cells.append((position, cell_end))
+        position = end
+        if end == cell_end:
+            row_end = _ROW_END.match(text, end)
+            if row_end is None:
+                return None
+            position = row_end.end()
+            if position < len(text):
+                start, cells = position, []
+                position = match_end(_CELL_END, text, position)
+    return Row(cells, start) if cells else None

@@ -1,0 +1,73 @@
+"""The policy of a repository for posted texts: hosts of images, and the words of its bots that posted texts break."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from accord.core.errors import WrongUsage
+from accord.text.addresses import GITHUB_HOSTS, host_of
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Mapping
+
+
+_HOST = re.compile(r"\*|(?:\*\.)?[a-z0-9-]+(?:\.[a-z0-9-]+)*")
+_AROUND = re.compile(r"\A(?:[a-z]+:)?//|[/?#].*\Z|:[0-9]*(?=[/?#]|\Z)", re.DOTALL)
+"""The parts of an address besides its host."""
+
+HOSTS, WORDS = "ACCORD_ALLOWED_HOSTS", "ACCORD_BREAK_WORDS"
+"""The variables that add to the policy of every command that posts."""
+
+
+@dataclass(frozen=True)
+class PostingPolicy:
+    """``image_hosts`` are the hosts that images may come from, ``words`` those that posted texts break."""
+
+    image_hosts: tuple[str, ...] = GITHUB_HOSTS
+    words: tuple[str, ...] = ()
+
+
+def posting_policy(
+    environment: Mapping[str, str], *, hosts: Iterable[str] = (), words: Iterable[str] = ()
+) -> PostingPolicy:
+    """Return the policy: GitHub's own hosts, the variables of the environment, and what the caller adds.
+
+    Raises WrongUsage for a host in the environment or from the caller that no image could have.
+    """
+    server = host_of(environment.get("GITHUB_SERVER_URL", ""))
+    given = [*split_hosts(environment.get(HOSTS, ""), f"`{HOSTS}`"), *map(normal_host, hosts)]
+    broken = [*split_words(environment.get(WORDS, "")), *(word.strip() for word in words)]
+    own = (*GITHUB_HOSTS, *((server, f"*.{server}") if server else ()))
+    return PostingPolicy(tuple(dict.fromkeys((*own, *given))), tuple(dict.fromkeys(filter(None, broken))))
+
+
+def split_hosts(text: str, source: str = "") -> list[str]:
+    """Return the hosts that blanks or commas separate. Raises WrongUsage; ``source`` says where they are from."""
+    for host in (hosts := text.replace(",", " ").split()):
+        if problem := host_problem(host):
+            message, hint = problem
+            raise WrongUsage(f"{source}: {message}" if source else message, hint=hint)
+    return [normal_host(host) for host in hosts]
+
+
+def split_words(text: str) -> list[str]:
+    """Return the words that commas or line ends separate."""
+    return [word.strip() for word in re.split(r"[,\n]", text) if word.strip()]
+
+
+def normal_host(host: str) -> str:
+    """Return a host as images' hosts are compared: in small letters, without ``www.`` and the last dot."""
+    return host.strip().lower().rstrip(".").removeprefix("www.")
+
+
+def host_problem(host: str) -> tuple[str, str] | None:
+    """Return what is wrong with an allowed host, and a hint; None for a valid one."""
+    if _HOST.fullmatch(normal_host(host)):
+        return None
+    message = f"`{host[:80]}` is not a host."
+    bare = normal_host(_AROUND.sub("", host.strip().lower()))
+    if _HOST.fullmatch(bare):
+        return message, f"Use `{bare}`: protocol, port and path do not count."
+    return message, "Use `img.example.org` or `*.example.org`."
