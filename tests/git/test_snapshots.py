@@ -1,12 +1,14 @@
 """Changes of an agent are found whatever it did to the repository, and nothing in its .git takes effect."""
 
 import subprocess
+import time
 from pathlib import Path
 
 import pytest
 from support.trees import commit, git
 
 from accord.core.errors import Refused
+from accord.git.patches import extract_patch
 from accord.git.program import Git
 from accord.git.snapshots import Snapshot, changes_since, take_snapshot
 
@@ -185,3 +187,45 @@ def test_a_snapshot_needs_a_repository_with_a_commit(tmp_path: Path) -> None:
     assert take_snapshot(tmp_path) is None
     git(tmp_path, "init", "-q")
     assert take_snapshot(tmp_path) is None
+
+
+HUGE = 3 * 1024**3
+
+
+@pytest.mark.parametrize("path", ["new.bin", "kept.txt", "inner/new.bin"], ids=["new", "changed", "repository within"])
+def test_a_huge_file_is_refused_by_its_name_before_git_reads_it(repository: Path, path: str) -> None:
+    before = snapshot(repository)
+    (repository / path).parent.mkdir(exist_ok=True)
+    if path.startswith("inner"):
+        git(repository / "inner", "init", "-q")
+    with (repository / path).open("r+b" if path == "kept.txt" else "xb") as file:
+        file.truncate(HUGE)
+    began = time.monotonic()
+    with pytest.raises(Refused, match=rf"`{path}` has 3072 MiB") as refused:
+        changes_since(before)
+    assert ".gitignore" in refused.value.hint
+    with pytest.raises(Refused, match="3072 MiB"):
+        extract_patch(repository, "HEAD")
+    assert time.monotonic() - began < 5
+
+
+def test_many_large_files_are_refused_in_total(repository: Path) -> None:
+    before = snapshot(repository)
+    for number in range(6):
+        with (repository / f"{number}.bin").open("xb") as file:
+            file.truncate(90 * 1024**2)
+    with pytest.raises(Refused, match=r"more than 500 MiB in total, at `5\.bin`"):
+        changes_since(before)
+
+
+def test_huge_files_that_did_not_change_stop_nothing(repository: Path) -> None:
+    (repository / ".gitignore").write_text("*.ignored\n")
+    (repository / "mine.bin").write_bytes(b"x" * 101 * 1024**2)
+    before = snapshot(repository)
+    (repository / ".codex").mkdir()
+    for name in (".codex/history", "a.ignored"):
+        with (repository / name).open("xb") as file:
+            file.truncate(HUGE)
+    changes = changes_since(before)
+    assert (changes.patch, set(changes.left_out)) == (b"", {".codex/history"})
+    assert set(changes.untouched) == {".gitignore", "mine.bin"}

@@ -18,6 +18,12 @@ AGENTS.override.md .claude/settings.json .claude/hooks/a.sh .codex/config.toml .
 .github/skills/a/SKILL.md .github/agents/registry.yml .github/prompts/implement.md AGENTS.md CLAUDE.md GEMINI.md
 action.yml action.yaml .gitmodules .gitattributes .npmrc .husky/pre-commit .husky/_/h .pre-commit-config.yaml .envrc
 .vscode/tasks.json .devcontainer/devcontainer.json .claude .agents .github/agents .github/prompts
+.kittify/missions/software-dev/mission-runtime.yaml .kittify/memory/constitution.md .rules .accord/state.json QWEN.md
+.qwen/settings.json .clinerules/a.md .roo/rules/a.md .continue/config.yaml .junie/guidelines.md .amazonq/rules/a.md
+.windsurfrules .aider.conf.yml .goosehints .goose/config.yaml .crush.json crush.json CRUSH.md CRUSH.local.md AGENT.md
+.kilocode/rules/a.md .kilocodemodes .trae/rules/a.md .factory/droids/a.md .openhands/microagents/repo.md WARP.md
+.opencode-rules .zed/settings.json .aiassistant/rules/a.md .kiro/steering/a.md .replit replit.md .idx/airules.md
+.serena/memories/a.md .specify/memory/constitution.md .coderabbit.yaml docs/review.instructions.md plan.prompt.md
 """
 SPELLINGS = {
     "in a folder": "docs/deep/AGENTS.md", "small letters": "agents.MD",
@@ -33,7 +39,9 @@ SPELLINGS = {
 }  # fmt: skip
 INNOCENT = [
     "src/a.py", "docs/agents-and-tools.md", "action.yml.md", "opencode_client.py", "AG\u00c9NTS.md", "AGE\u0301NTS.md",
-    "\uff21GENTS.md", "lefthook_test.py", "notes.md", "github/x", "a~b", "x.npmrc.txt", "日本",
+    "\uff21GENTS.md", "lefthook_test.py", "notes.md", "github/x",
+    "eslint.rules", "src/rules/a.py", "rules.md", "warp.py", "docs/prompt.md", "agent.md.txt",
+    "accord/state.json", "a~b", "x.npmrc.txt", "日本",
 ]  # fmt: skip
 
 
@@ -52,6 +60,9 @@ def test_other_files_are_not_steering_files() -> None:
     named = ["package.json", "sub/uv.lock", "requirements-dev.txt", "cargo.toml", "go.sum", "requirements/dev.txt"]
     assert audit_paths([*INNOCENT, *named]).dependencies == tuple(named)
     assert audit_paths([*INNOCENT, *named]).steering == ()
+    records = [".agents-work/2026-01-31_csv/status.json", "kitty-specs/001-csv/tasks/WP01.md", ".Agents-Work/x"]
+    audit = audit_paths([*INNOCENT, *records])
+    assert (audit.steering, audit.records) == ((), tuple(records))
 
 
 @pytest.fixture

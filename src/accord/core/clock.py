@@ -69,7 +69,10 @@ def parse_timestamp(text: str) -> datetime:
     moment = datetime.fromisoformat(text.replace(",", "."))
     if moment.tzinfo is None:
         raise ValueError(f"{text!r} has no offset from UTC")
-    return moment.astimezone(UTC)
+    try:
+        return moment.astimezone(UTC)
+    except OverflowError:
+        raise ValueError(f"{text!r} is outside of the years 1 to 9999 in UTC") from None
 
 
 _CROCKFORD = "0123456789ABCDEFGHJKMNPQRSTVWXYZ"

@@ -113,19 +113,27 @@ _SETTINGS = ("commondir", "config", "config.worktree", "hooks", "info", "objects
 _REFS = ("HEAD", "packed-refs", "refs", "reftable", "shallow")
 """Files and folders of a git directory that decide what git does, and which commits it finds."""
 
+_LOCKS = ("HEAD.lock", "index.lock", "packed-refs.lock", "config.lock", "shallow.lock")
+"""Files that keep git from working; an agent that was killed leaves them."""
+
+_WORKTREE = ("HEAD", "HEAD.lock", "index.lock", "commondir", "gitdir", "config.worktree")
+"""Files of a further work tree of the repository."""
+
 
 @contextmanager
 def guard_git_settings(directory: Path | None, *, with_refs: bool = False) -> Iterator[list[str]]:
     """Undo changes to a repository's configuration and hooks, which git would obey in later steps of the job.
 
-    With refs, branches and tags are guarded, too: only where no person works in the repository meanwhile. Fills the
-    list with what was changed. A directory in the place of git's own is moved aside.
+    With refs, branches, tags and locks are guarded, too: only where no person works in the repository meanwhile. Fills
+    the list with what was changed. A directory in the place of git's own is moved aside.
     """
     changed: list[str] = []
     if directory is None:
         yield changed
         return
-    own, tops = directory.stat(), [directory / name for name in (*_SETTINGS, *(_REFS if with_refs else ()))]
+    own, tops = directory.stat(), [directory / name for name in (*_SETTINGS, *(_REFS + _LOCKS if with_refs else ()))]
+    if with_refs:
+        tops += [place / name for place in directory.glob("worktrees/*/") for name in _WORKTREE]
     folders = [path for path in tops if path.is_dir()]
     paths = [path for top in tops for path in _paths_below(top)]
     before = {path: (path.stat().st_mode, path.read_bytes()) if path.is_file() else (0, None) for path in paths}

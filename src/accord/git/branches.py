@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Literal
 
 from accord.core.clock import attempts, timestamp
 from accord.core.errors import AccordError, Refused, Stopped, WrongUsage
+from accord.core.refusals import known_refusal
 from accord.git.patches import Change, apply_patch, changes_between
 from accord.git.program import Git, GitFailed, token_config
 
@@ -68,6 +69,11 @@ class Remote:
     def __repr__(self) -> str:
         return f"Remote({self.url})"
 
+    @property
+    def page(self) -> str:
+        """The address of the repository's page; empty for a remote without a server."""
+        return self.url.removesuffix(".git") if self.url.startswith(("http://", "https://")) else ""
+
 
 @dataclass(frozen=True)
 class BranchFacts:
@@ -90,6 +96,24 @@ def scratch_repository(remote: Remote, lender: Path | None) -> Iterator[Git]:
         if objects:
             Path(scratch, "objects", "info", "alternates").write_text(f"{objects}\n")
         yield git
+
+
+@contextmanager
+def folder_at_head(remote: Remote, path: str) -> Iterator[Path]:
+    """Check out one folder of the default branch, without history, into a directory that exists for this block.
+
+    The directory is empty where the branch has no such folder. Links become plain files. Raises Refused, Unreachable.
+    """
+    with scratch_repository(remote, None) as git, tempfile.TemporaryDirectory(prefix="accord-head-") as folder:
+        git("remote", "add", "origin", remote.url)
+        for name, value in (("promisor", "true"), ("partialclonefilter", "blob:none")):
+            git("config", f"remote.origin.{name}", value)  # other files are not even downloaded
+        shallow = ("--quiet", "--no-tags", "--no-write-fetch-head", "--depth=1", "--filter=blob:none")
+        _patiently(git, remote, "fetch", *shallow, "origin", "+HEAD:refs/heads/head")
+        if git.attempt("rev-parse", "--verify", "--quiet", f"refs/heads/head:{path}").returncode == 0:
+            git("config", "core.symlinks", "false")
+            git("--work-tree", folder, "checkout", "--quiet", "refs/heads/head", "--", path)
+        yield Path(folder)
 
 
 @contextmanager
@@ -182,7 +206,7 @@ def push(git: Git, remote: Remote, commit: str, branch: str, expected: str) -> b
         if tip != expected:
             return False
         if push_trouble(said) in ("refused", "unknown"):
-            raise push_refusal(said)
+            raise push_refusal(said, remote.page)
     raise _unreachable(remote)
 
 
@@ -195,6 +219,8 @@ def check_author(author: str) -> None:
 def push_trouble(said: str) -> Trouble:
     """Return why a push failed, by git's own words."""
     words = _without_addresses(said)
+    if known_refusal(words):
+        return "refused"
     if _MOVED.search(words):
         return "conflict"
     if _is_passing(words):
@@ -202,15 +228,11 @@ def push_trouble(said: str) -> Trouble:
     return "refused" if _FINAL.search(words) else "unknown"
 
 
-def push_refusal(said: str) -> Refused:
-    """Say what git and the server said, and what fixes it."""
+def push_refusal(said: str, repository_url: str = "") -> Refused:
+    """Say what git and the server said, and what fixes it: a setting, whose page is below ``repository_url``."""
+    known = known_refusal(_without_addresses(said))
     hint = "Give the job contents: write, or a token that may push to this branch."
-    words = _without_addresses(said)
-    if "workflow" in words and "permission" in words:
-        hint = "The patch changes a workflow file: use a token of an app or person that may (workflows: write)."
-    elif "protected branch" in words.lower() or "GH006" in words or "GH013" in words:
-        hint = "A rule protects this branch: let it except the branch (accord/* for work items) or the token's owner."
-    return Refused(f"Git refused the push: {in_short(said)}", hint=hint)
+    return Refused(f"Git refused the push: {in_short(said)}", hint=known.hint_for(repository_url) if known else hint)
 
 
 def in_short(said: str) -> str:

@@ -16,6 +16,7 @@ from accord.core.errors import AccordError, BrokenContract, Refused, WrongUsage,
 from accord.core.findings import Finding, warning
 from accord.git.paths import path_patterns
 from accord.git.program import Git, split_nul, stage_all, submodules
+from accord.git.sizes import check_sizes
 from accord.text.redaction import Redactor
 
 if TYPE_CHECKING:
@@ -96,7 +97,8 @@ def _staged(work_tree: Path, base: str, without: Path | None = None) -> Iterator
         _forget_new_repositories(scratch, start)
         place = without.resolve() if without else None
         top = scratch.directory.resolve()
-        stage_all(scratch, without=[str(place.relative_to(top))] if place and place.is_relative_to(top) else ())
+        excluded = [str(place.relative_to(top))] if place and place.is_relative_to(top) else []
+        stage_all(scratch, without=[*excluded, *check_sizes(scratch, top, known={}, state_files=AGENT_STATE_FILES)])
         unstage_state_files(scratch, start, AGENT_STATE_FILES)
         yield scratch, start
 

@@ -123,7 +123,7 @@ def _nested_repositories(git: Git) -> list[str]:
 
 def _add_files(git: Git, folders: Sequence[str]) -> None:
     """Add the files below these folders as files, except those that are ignored."""
-    found = [path for folder in folders for path in _files_below(git.directory, folder)]
+    found = [path for folder in folders for path in files_below(git.directory, folder)]
     if not found:
         return
     ignored = git.attempt("check-ignore", "-z", "--stdin", data=b"\0".join(map(os.fsencode, found)))
@@ -131,7 +131,7 @@ def _add_files(git: Git, folders: Sequence[str]) -> None:
     git("update-index", "--add", "-z", "--stdin", data=b"\0".join(left))
 
 
-def _files_below(top: Path, folder: str) -> Iterator[str]:
+def files_below(top: Path, folder: str) -> Iterator[str]:
     """Yield the files and links below a folder, without what git keeps in ``.git``."""
     for place, folders, files in os.walk(top / folder):
         links = [name for name in folders if Path(place, name).is_symlink()]

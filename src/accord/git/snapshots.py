@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING
 from accord.core.errors import Refused
 from accord.git.patches import AGENT_STATE_FILES, changes_between, content_of, difference, unstage_state_files
 from accord.git.program import Git, split_nul, stage_all
+from accord.git.sizes import check_sizes, sizes_of
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
@@ -30,7 +31,7 @@ class Snapshot:
     """The top of the work tree, its commit, where its objects are, and the paths that are not checked out (sparse).
 
     ``uncommitted`` are the files that differed from the commit already, such as what an earlier step made: mode and
-    blob by path, mode ``000000`` for one that was gone.
+    blob by path, mode ``000000`` for one that was gone; ``sizes`` are theirs.
     """
 
     top: Path
@@ -39,6 +40,7 @@ class Snapshot:
     absent: tuple[str, ...] = ()
     object_format: str = "sha1"
     uncommitted: Mapping[str, tuple[str, str]] = field(default_factory=dict)
+    sizes: Mapping[str, int] = field(default_factory=dict)
 
 
 @dataclass(frozen=True)
@@ -69,18 +71,23 @@ def take_snapshot(directory: Path) -> Snapshot | None:
     )
     if not git("status", "--porcelain", "-z"):
         return clean
-    with _staged(clean) as (ours, _):
+    with _laid_over(clean) as ours:
+        stage_all(ours)
         found = changes_between(ours, clean.commit, ours.line("write-tree"))
-        return replace(clean, uncommitted={change.path: (change.mode, change.blob) for change in found})
+        uncommitted = {change.path: (change.mode, change.blob) for change in found}
+        return replace(clean, uncommitted=uncommitted, sizes=sizes_of(clean.top, list(uncommitted)))
 
 
 def changes_since(
     snapshot: Snapshot, *, state_files: Sequence[str] = (), secrets: Sequence[str] = ()
 ) -> WorkTreeChanges:
-    """Return what differs from the snapshot. Raises Refused for a change with one of ``secrets``, GitFailed."""
-    with _staged(snapshot) as (ours, nested):
+    """Return what differs from the snapshot. Raises GitFailed; Refused for ``secrets`` in a change and large files."""
+    states = [*AGENT_STATE_FILES, *state_files]
+    with _laid_over(snapshot) as ours:
+        large = check_sizes(ours, snapshot.top, known=snapshot.sizes, state_files=states)
+        nested = stage_all(ours, without=large)
         untouched = _leave_untouched(ours, snapshot)
-        left_out = unstage_state_files(ours, snapshot.commit, [*AGENT_STATE_FILES, *state_files])
+        left_out = [*large, *unstage_state_files(ours, snapshot.commit, states)]
         _refuse_secrets(ours, snapshot.commit, secrets)
         inside = tuple(f"{folder}/" for folder in nested)
         told = tuple(path for path in untouched if not path.startswith(inside))
@@ -88,8 +95,8 @@ def changes_since(
 
 
 @contextmanager
-def _staged(snapshot: Snapshot) -> Iterator[tuple[Git, list[str]]]:
-    """Put all of the work tree into an index of our own; yield git with it, and the repositories within."""
+def _laid_over(snapshot: Snapshot) -> Iterator[Git]:
+    """Lay an index of our own, which has the commit, over the work tree; yield git with it."""
     with tempfile.TemporaryDirectory(prefix="accord-changes-") as scratch:
         git = Git(snapshot.top)
         git("init", "--quiet", "--bare", f"--object-format={snapshot.object_format}", "--template=", scratch)
@@ -101,7 +108,7 @@ def _staged(snapshot: Snapshot) -> Iterator[tuple[Git, list[str]]]:
         if snapshot.absent:
             paths = "\0".join(snapshot.absent).encode("utf-8", "surrogateescape")
             ours("update-index", "-z", "--skip-worktree", "--stdin", data=paths)
-        yield ours, stage_all(ours)
+        yield ours
 
 
 def _leave_untouched(ours: Git, snapshot: Snapshot) -> list[str]:

@@ -23,15 +23,24 @@ if TYPE_CHECKING:
     from accord.git.program import Git
 
 STEERING = """
-AGENTS.md AGENTS.*.md CLAUDE.md CLAUDE.*.md GEMINI.md GEMINI.*.md copilot-instructions.md opencode.json opencode.jsonc
-.opencode .opencode.json* .agent .agents .aider* .amazonq .augment* .claude* .cline* .codex* .continue* .copilot*
-.cursor* .gemini* .goosehints SKILL.md .junie .kiro .roo .roomodes .roorules* .windsurf* .mcp.json **/.github/agents
-**/.github/chatmodes **/.github/copilot* **/.github/hooks **/.github/instructions **/.github/prompts **/.github/skills
-action.yml action.yaml .gitmodules .gitattributes .githooks .husky lefthook.y*ml lefthook.toml lefthook.json*
-lefthook-local.* .lefthook* .pre-commit-config.yaml .npmrc .yarnrc* .pnpmfile.cjs .envrc .vscode .devcontainer
-.devcontainer.json
+AGENT.md AGENTS.md AGENTS.*.md CLAUDE.md CLAUDE.*.md CODEX.md CODEX.*.md GEMINI.md GEMINI.*.md QWEN.md QWEN.*.md
+CRUSH.md CRUSH.*.md OPENCODE.md OPENCODE.*.md WARP.md IFLOW.md CODEBUDDY.md GROK.md replit.md airules.md SKILL.md
+copilot-instructions.md *.agent.md *.chatmode.md *.instructions.md *.prompt.md .rules .airules .agent .agents
+.agentignore .aider* .aiassistant .aiexclude .aiignore .amazonq .amp .antigravity .augment* .bolt .claude* .cline*
+.codebuddy* .codeium* .codex* .continue* .copilot* .crush* crush.json .cursor* .devin .factory .firebender*
+firebender.json .gemini* .goose* .grok .idx .iflow* .junie .jules .kilo* .kimi .kiro* .lingma .opencode*
+opencode.json* .openhands* .pearai* .pi .qoder* .qodo* .qwen* .replit .roo* .rovodev* .tabnine* .taskmaster .trae*
+.vibe .voidrules .warp* .windsurf* .zed .mcp .mcp.json mcp.json .ruler .rulesync* .serena .specify .bmad* .accord*
+.kittify .coderabbit.y*ml .pr_agent.toml greptile.json .greptile sweep.y*ml ellipsis.y*ml **/.github/accord
+**/.github/agents **/.github/chatmodes **/.github/copilot* **/.github/hooks **/.github/instructions **/.github/prompts
+**/.github/skills action.yml action.yaml .gitmodules .gitattributes .githooks .husky lefthook.y*ml lefthook.toml
+lefthook.json* lefthook-local.* .lefthook* .pre-commit-config.yaml .npmrc .yarnrc* .pnpmfile.cjs .envrc .vscode
+.devcontainer .devcontainer.json
 """
-"""Files that agents obey or that tools start by themselves, as .gitignore patterns. Not pushed unless allowed."""
+"""Files that agents obey or that tools start by themselves, as .gitignore patterns. Not pushed unless allowed.
+
+``.kittify`` and ``.accord`` decide what accord itself offers the next agent.
+"""
 
 PROTECTED = """
 .github CODEOWNERS .circleci .gitlab-ci.yml .travis.yml azure-pipelines.yml bitbucket-pipelines.yml .buildkite
@@ -51,6 +60,9 @@ Directory.Packages.props NuGet.config vcpkg.json conanfile.* flake.nix flake.loc
 """
 """Dependency manifests and lock files. A change is reported."""
 
+RECORDS = ".agents-work kitty-specs"
+"""Folders of sessions and missions, which agents write on purpose and later agents read. A change is reported."""
+
 _SHORT_NAME = re.compile(r"(?:^|/)[^/~]{1,6}~\d+(?:\.[^/.]{0,3})?(?:/|$)")
 """A name in the form of Windows' short names, such as ``GITHUB~1``, which may stand for any other name."""
 
@@ -68,6 +80,7 @@ class PathAudit:
     steering: tuple[str, ...] = ()
     protected: tuple[str, ...] = ()
     dependencies: tuple[str, ...] = ()
+    records: tuple[str, ...] = ()
 
 
 def audit_changes(git: Git, before: str, changes: Iterable[Change], patch: bytes = b"") -> PathAudit:
@@ -90,6 +103,7 @@ def audit_changes(git: Git, before: str, changes: Iterable[Change], patch: bytes
         tuple(dict.fromkeys(steers)),
         tuple(path for path in dict.fromkeys(stays) if path not in steers),
         audit.dependencies,
+        audit.records,
     )
 
 
@@ -114,9 +128,9 @@ def _is_beside(path: str, names: set[str]) -> bool:
 
 def audit_paths(paths: Iterable[str], extra: Sequence[str] = ()) -> PathAudit:
     """Sort paths; ``extra`` are more patterns for protected ones. Raises WrongUsage for an invalid pattern."""
-    steering, protected, dependencies = map(_spec_of, (STEERING, PROTECTED, DEPENDENCIES))
+    steering, protected, dependencies, records = map(_spec_of, (STEERING, PROTECTED, DEPENDENCIES, RECORDS))
     more, folded = path_patterns(extra), path_patterns(map(_compared, extra))
-    found: dict[str, list[str]] = {"steering": [], "protected": [], "dependencies": []}
+    found: dict[str, list[str]] = {"steering": [], "protected": [], "dependencies": [], "records": []}
     for path in dict.fromkeys(paths):
         name = _folded(path)
         if steering.match_file(name) or _SHORT_NAME.search(name):
@@ -125,6 +139,8 @@ def audit_paths(paths: Iterable[str], extra: Sequence[str] = ()) -> PathAudit:
             found["protected"].append(path)
         if dependencies.match_file(name):
             found["dependencies"].append(path)
+        if records.match_file(name):
+            found["records"].append(path)
     return PathAudit(**{kind: tuple(names) for kind, names in found.items()})
 
 

@@ -1,7 +1,7 @@
 """Where registry, prompts, schemas and label files come from: never from a branch that an agent may have written.
 
-In GitHub Actions they come from the default branch. At a terminal the work tree counts while its commit is on the
-default branch; on any other branch, a file that the default branch has is read there.
+In GitHub Actions they come from the default branch. At a terminal the checked-out commit counts while it is on the
+default branch; on any other branch, the default branch does. Uncommitted files count only if a person names them.
 """
 
 from __future__ import annotations
@@ -26,15 +26,23 @@ _FORMAT = "--format=%(objectname) %(refname)"
 _FETCH_HINT = "Check out with `fetch-depth: 0`, or run it on the default branch."
 
 
+def _unknown_origin(name: str) -> WrongUsage:
+    message = f"`{name}` is read from the default branch, which this checkout does not have."
+    return WrongUsage(message, hint=_FETCH_HINT)
+
+
 @dataclass(frozen=True)
 class WorkTreeFiles:
-    """Reads files of the checkout at ``top`` as the work tree has them."""
+    """Reads files below ``top``, which is not a checkout, as they are. A job reads only those that it names."""
 
     top: Path
+    in_job: bool = False
     warning: ClassVar[str] = ""
 
-    def read(self, path: Path, *, is_named: bool = False) -> bytes | None:  # noqa: ARG002
+    def read(self, path: Path, *, is_named: bool = False) -> bytes | None:
         """Return the content of a file; None if it does not exist. Raises OSError for one that cannot be read."""
+        if self.in_job and not is_named and path.is_file():
+            raise _unknown_origin(str(path))
         return path.read_bytes() if path.is_file() else None
 
 
@@ -55,8 +63,11 @@ class CommittedFiles:
     @property
     def warning(self) -> str:
         """Name the files that the work tree has otherwise; empty without any."""
-        message = f"Files were read from {self.branch}, because the checked-out branch changes them"
-        return f"{message}: {some_of(self.ignored)}." if self.ignored else ""
+        if not self.ignored:
+            return ""
+        hint = "" if self.in_job else " To use one as it is, commit it there or name it with an option."
+        message = f"Files were read from {self.branch or 'the default branch'}, because an agent may have changed them"
+        return f"{message}: {some_of(self.ignored)}.{hint}"
 
     def read(self, path: Path, *, is_named: bool = False) -> bytes | None:
         """Return the content of a file; None if it does not exist. ``is_named``: the command line names it.
@@ -67,12 +78,11 @@ class CommittedFiles:
         if name is None or (is_named and not self.in_job):
             return path.read_bytes() if path.is_file() else None
         content = self._committed(name)
-        if content is None and not self._is_on_branch(name):
-            is_made_here = is_named or not self.in_job  # by an earlier step, or by the person at the terminal
-            return path.read_bytes() if is_made_here and path.is_file() else None
-        if content is None and not self.commit:
-            message = f"`{name}` is read from the default branch, which this checkout does not have."
-            raise WrongUsage(message, hint=_FETCH_HINT)
+        is_on_branch = content is None and self._is_on_branch(name)
+        if is_named and content is None and not is_on_branch:  # an earlier step made it
+            return path.read_bytes() if path.is_file() else None
+        if content is None and not self.commit and (is_on_branch or path.is_file()):
+            raise _unknown_origin(name)
         if content is None and is_named:
             message = f"`{name}` is on the checked-out branch only. It is read from `{self.branch}`."
             raise WrongUsage(message, hint=f"Merge it into `{self.branch}` first, or write it in an earlier step.")
@@ -117,11 +127,13 @@ def trusted_files(directory: Path, environment: Mapping[str, str], *, branch: st
         top, head = Path(git.line("rev-parse", "--show-toplevel")), git.line("rev-parse", "--verify", "HEAD^{commit}")
         has_remote = bool(git("remote"))
     except (GitFailed, OSError):
-        return WorkTreeFiles(directory.resolve())
+        return WorkTreeFiles(directory.resolve(), in_job)
     name, commits = _bases(git, environment, _short(branch), _short(base))
+    if in_job:
+        return CommittedFiles(top, next(iter(commits), ""), name, in_job)
     is_on_base = any(not git.attempt("merge-base", "--is-ancestor", head, commit).returncode for commit in commits)
-    if (is_on_base and not (in_job and has_remote)) or not (commits or has_remote):
-        return WorkTreeFiles(top)
+    if is_on_base or not (commits or has_remote):
+        return CommittedFiles(top, head, name or "HEAD", in_job)
     return CommittedFiles(top, next(iter(commits), ""), name, in_job)
 
 

@@ -1,0 +1,142 @@
+"""Refusals that settings of a repository cause: GitHub's words, the setting, and the page where a person changes it.
+
+GitHub answers a request and reports a push in the same words, so both look their text up here. The words are GitHub's
+of 2026, collected from reports of users; docs/troubleshooting.md has a section for each code.
+"""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+from typing import Literal
+
+RefusalCode = Literal[
+    "pull-requests-not-allowed",
+    "push-protection",
+    "unsigned-commits",
+    "workflow-files",
+    "ruleset",
+    "protected-branch",
+    "labels-not-created",
+    "read-only-token",
+    "repository-archived",
+    "conversation-locked",
+    "single-sign-on",
+]
+
+
+@dataclass(frozen=True, slots=True)
+class SettingsPage:
+    """A page of a repository's settings: how people get there, and its address below the repository's page."""
+
+    place: str
+    path: str
+
+    def at(self, repository_url: str) -> str:
+        """Return the way to the page, with its address where the repository's is known."""
+        return f"{self.place} ({repository_url}/{self.path})" if repository_url else self.place
+
+
+ACTIONS_PAGE = SettingsPage("Settings → Actions → General", "settings/actions")
+RULES_PAGE = SettingsPage("Settings → Rules → Rulesets", "settings/rules")
+BRANCHES_PAGE = SettingsPage("Settings → Branches", "settings/branches")
+SECRETS_PAGE = SettingsPage("Settings → Secrets and variables → Actions", "settings/secrets/actions")
+VARIABLES_PAGE = SettingsPage("Settings → Secrets and variables → Actions", "settings/variables/actions")
+GENERAL_PAGE = SettingsPage("Settings → General", "settings")
+LABELS_PAGE = SettingsPage("Labels", "labels")
+CREATE_PULLS = "Allow GitHub Actions to create and approve pull requests"
+"""The name of the setting on its page."""
+
+
+@dataclass(frozen=True, slots=True)
+class KnownRefusal:
+    """A refusal by its words. The hint names the setting; ``{page}`` stands for the page to change it on."""
+
+    code: RefusalCode
+    words: re.Pattern[str]
+    hint: str
+    page: SettingsPage = GENERAL_PAGE
+
+    def hint_for(self, repository_url: str) -> str:
+        """Return the hint, with the address of the page where that of the repository is known."""
+        return self.hint.replace("{page}", self.page.at(repository_url))
+
+
+REFUSALS = (
+    KnownRefusal(
+        "pull-requests-not-allowed",
+        re.compile(r"github actions is not permitted to (?:create|approve)", re.IGNORECASE),
+        f'Turn on "{CREATE_PULLS}" under {{page}}, or use the token of an app or a person. Then run the same again; in '
+        'GitHub Actions, choose "Re-run failed jobs".',
+        ACTIONS_PAGE,
+    ),
+    KnownRefusal(
+        "push-protection",
+        re.compile(r"push protection|push cannot contain secrets", re.IGNORECASE),
+        "GitHub found a secret in the commits. Revoke it, and remove it from the changes.",
+    ),
+    KnownRefusal(
+        "unsigned-commits",
+        re.compile(r"commits must have (?:verified|valid) signatures", re.IGNORECASE),
+        'The rule "Require signed commits" covers this branch, but pushed commits are not signed. Exclude `accord/**` '
+        "from it under {page}, or let the token's owner bypass it.",
+        RULES_PAGE,
+    ),
+    KnownRefusal(
+        "workflow-files",
+        re.compile(r"refusing to allow [^\n]{1,100} to create or update workflow", re.IGNORECASE),
+        "The changes contain a workflow file, which `GITHUB_TOKEN` may never push. Use the token of an app with "
+        '"workflows: write", or a personal token with the scope `workflow`.',
+    ),
+    KnownRefusal(
+        "ruleset",
+        re.compile(r"\bGH013\b|repository rule violations", re.IGNORECASE),
+        "A ruleset forbids this change. Exclude `accord/**` from it under {page}, or add the token's owner to its "
+        "bypass list.",
+        RULES_PAGE,
+    ),
+    KnownRefusal(
+        "protected-branch",
+        re.compile(
+            r"\bGH006\b|protected branch|changes must be made through a pull request|cannot force-push to this branch",
+            re.IGNORECASE,
+        ),
+        "A branch protection rule forbids this change. Exclude `accord/**` from it under {page}, or allow the token's "
+        "owner to bypass it.",
+        BRANCHES_PAGE,
+    ),
+    KnownRefusal(
+        "labels-not-created",
+        re.compile(r"permission to create labels", re.IGNORECASE),
+        'A label does not exist, and this token may not create it. Run `accord labels sync` with "issues: write".',
+        LABELS_PAGE,
+    ),
+    KnownRefusal(
+        "read-only-token",
+        re.compile(r"\.git denied to |write access to repository not granted", re.IGNORECASE),
+        'The token may not push: grant the job "contents: write", also in a workflow that calls it. Runs of pull '
+        "requests from forks never get it.",
+        ACTIONS_PAGE,
+    ),
+    KnownRefusal(
+        "repository-archived",
+        re.compile(r"repository was archived|\barchived so (?:it )?is read-only", re.IGNORECASE),
+        "The repository is archived: unarchive it under {page}.",
+    ),
+    KnownRefusal(
+        "conversation-locked",
+        re.compile(r"\bis locked\b|locked conversation", re.IGNORECASE),
+        "The conversation is locked: unlock it, or use a token with write access.",
+    ),
+    KnownRefusal(
+        "single-sign-on",
+        re.compile(r"\bsaml\b", re.IGNORECASE),
+        "The organisation enforces SAML: authorise the token for single sign-on.",
+    ),
+)
+"""The known refusals; the first whose words are found counts."""
+
+
+def known_refusal(text: str) -> KnownRefusal | None:
+    """Return the refusal that GitHub's words in a text are about, None for any other text."""
+    return next((known for known in REFUSALS if known.words.search(text)), None)

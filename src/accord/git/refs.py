@@ -1,0 +1,77 @@
+"""Refs of a repository at a terminal, where people may work in it while an agent does.
+
+The commit that was checked out is put back, as the agent's commits become changes of the work tree. Other refs may be
+those of a person, so they stay, and the caller learns which ones moved.
+"""
+
+from __future__ import annotations
+
+from contextlib import contextmanager, suppress
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from accord.git.program import Git, split_nul
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Mapping
+
+_FORMAT = "--format=%(refname) %(objectname) %(symref)"
+_TRUSTED = ("refs/remotes/", "refs/heads/main", "refs/heads/master", "refs/replace/")
+"""Refs that decide which files count for the next run, also when they are new."""
+
+
+@dataclass
+class RefChanges:
+    """The refs that were ``undone``, and the other ones that ``moved``, with what they were before."""
+
+    undone: list[str] = field(default_factory=list)
+    moved: dict[str, str] = field(default_factory=dict)
+
+
+@contextmanager
+def guard_refs(directory: Path) -> Iterator[RefChanges]:
+    """Put HEAD and its branch back where they were; fill the yielded value when the block ends. Raises GitFailed."""
+    git, changes = Git(directory), RefChanges()
+    own = Path(git.line("rev-parse", "--absolute-git-dir"))
+    head, branch = (own / "HEAD").read_bytes(), git.attempt("symbolic-ref", "--quiet", "HEAD").stdout.decode().strip()
+    shared = Path(git.line("rev-parse", "--path-format=absolute", "--git-common-dir"))
+    locks = [lock for lock in (own / "index.lock", own / "HEAD.lock", shared / f"{branch}.lock") if not lock.exists()]
+    commit, before = git.line("rev-parse", "HEAD"), _refs(git)
+    try:
+        yield changes
+    finally:
+        for lock in locks:
+            with suppress(OSError):
+                lock.unlink()
+        _put_back(git, own, head, branch, commit, changes)
+        after = _refs(git)
+        gone = {name: old for name, old in before.items() if after.get(name) != old}
+        new = {name: "" for name in after if name not in before and name.startswith(_TRUSTED)}
+        changes.moved = {name: old for name, old in (gone | new).items() if name != branch}
+
+
+def _put_back(git: Git, own: Path, head: bytes, branch: str, commit: str, changes: RefChanges) -> None:
+    """Restore HEAD as a file, since git does not start without it, and then its branch."""
+    file = own / "HEAD"
+    if file.is_symlink() or not file.is_file() or file.read_bytes() != head:
+        file.unlink(missing_ok=True)
+        file.write_bytes(head)
+        changes.undone.append("HEAD")
+    if git.attempt("rev-parse", "--verify", "--quiet", "HEAD").stdout.decode().strip() != commit:
+        git("update-ref", "--no-deref", branch or "HEAD", commit)
+        changes.undone.append(branch or "HEAD")
+
+
+def _refs(git: Git) -> Mapping[str, str]:
+    """Return every ref with its commit, or with the ref that it stands for, and the heads of other work trees."""
+    lines = (line.split(" ") for line in git.line("for-each-ref", _FORMAT).splitlines())
+    refs = {name: symref or commit for name, commit, *rest in lines for symref in [rest[0] if rest else ""]}
+    place = ""
+    here = git.line("rev-parse", "--show-toplevel")
+    for entry in split_nul(git("worktree", "list", "--porcelain", "-z").replace(b"\0\0", b"\0")):
+        kind, _, value = entry.partition(" ")
+        place = value if kind == "worktree" else place
+        if kind in ("HEAD", "branch") and place != here:
+            refs[f"HEAD of {place}"] = value
+    return refs
