@@ -167,6 +167,29 @@ def test_a_given_login_makes_no_one_a_person_or_a_bot(stage: Stage) -> None:
     assert not robot.is_person
 
 
+@pytest.mark.parametrize(
+    ("given", "login", "counted"),
+    [
+        ("", "github-actions[bot]", []),
+        (",", "github-actions[bot]", []),
+        ("my-app[bot]", "my-app[bot]", []),
+        (",my-app[bot]", "github-actions[bot]", ["my-app[bot]"]),
+        ("reviewer[bot], My-App[bot]", "reviewer[bot]", ["my-app[bot]"]),
+        ("a[bot],b[bot],github-actions[bot]", "a[bot]", ["b[bot]", "github-actions[bot]"]),
+    ],
+)
+def test_the_first_given_login_is_the_tokens_and_the_others_count_too(
+    stage: Stage, given: str, login: str, counted: list[str]
+) -> None:
+    app = stage.adapter(token=INSTALLATION_TOKEN, identity=given).identity()
+    assert app.login == login
+    logins = ["", "github-actions[bot]", "my-app[bot]", "reviewer[bot]", "a[bot]", "b[bot]"]
+    assert {name for name in logins if app.counts(name)} == {login, *counted}
+    person = stage.adapter(identity=given).identity()
+    assert person.login == "maintainer"
+    assert {name for name in logins if person.counts(name)} == {*counted, *([login] if given.split(",")[0] else [])}
+
+
 def test_an_invalid_token_is_reported(stage: Stage) -> None:
     with pytest.raises(Refused, match="Bad credentials") as caught:
         stage.adapter(token="ghp_wrong").identity()

@@ -52,6 +52,17 @@ def test_a_renamed_repository_is_refused_by_name_instead_of_read_from_another_li
 
 
 @responses.activate
+def test_every_request_states_the_version_of_the_api() -> None:
+    responses.get(f"{ROOT}/issues/7", json=ISSUE)
+    responses.post(f"{ROOT}/issues", json=ISSUE, status=201)
+    github = adapter()
+    github.issue(7)
+    github.create_issue("T", "", [])
+    stated = [call.request.headers.get("X-GitHub-Api-Version") for call in responses.calls]
+    assert stated == ["2022-11-28", "2022-11-28"]
+
+
+@responses.activate
 def test_a_page_of_a_proxy_is_not_an_answer() -> None:
     responses.get(f"{ROOT}/labels", body="<html>Sign in to the hotel</html>")
     with pytest.raises(Stopped, match="cannot be reached"):
@@ -71,7 +82,9 @@ READS: dict[str, Callable[[GitHub], object]] = {
     "reviews": lambda github: github.reviews(7),
     "comments on lines": lambda github: list(github.review_comments(7)),
     "review threads": lambda github: github.review_threads(7),
-    "checks": lambda github: github.checks("a" * 40),
+    "check runs": lambda github: github.check_runs("a" * 40),
+    "commit statuses": lambda github: github.statuses("a" * 40),
+    "held workflow runs": lambda github: github.held_runs("a" * 40),
 }
 
 

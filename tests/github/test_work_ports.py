@@ -87,7 +87,8 @@ def head(stage: Stage) -> str:
 
 def test_check_runs_and_statuses_are_one_list_with_the_jobs_that_can_be_read(stage: Stage) -> None:
     github = stage.adapter()
-    found = {check.name: check for check in github.checks(head(stage))}
+    sha = head(stage)
+    found = {check.name: check for check in (*github.check_runs(sha), *github.statuses(sha))}
     states = {name: check.state for name, check in found.items()}
     failing, pending = dict.fromkeys(("tests", "old", "ci"), "failing"), dict.fromkeys(("lint", "cd"), "pending")
     assert states == {**failing, **pending, "docs": "skipped"}
@@ -110,12 +111,36 @@ def test_checks_of_a_hundred_and_more_are_all_read(tmp_path: Path) -> None:
     seed = {"repositories": [{**home, "issues": [{**home["issues"][0], **many}]}]}
     with staged(tmp_path, seed=seed) as stage:
         github = stage.adapter()
-        assert len({check.name for check in github.checks(head(stage))}) == 103 + 101
+        sha = head(stage)
+        assert (len(github.check_runs(sha)), len(github.statuses(sha))) == (103, 101)
         assert github.requests.read == 4
 
 
+def test_held_runs_of_a_head_are_one_request_and_can_be_started_again(stage: Stage) -> None:
+    def set_run(number: int, **fields: str) -> None:
+        url = f"{stage.server.url}/_sandbox/runs/{stage.repository}/{number}"
+        assert stage.session.put(url, json={"head_sha": sha, **fields}, timeout=20).status_code == 204
+
+    github, sha = stage.adapter(), head(stage)
+    for number in (11, 12):
+        set_run(number, name=f"CI {number}", conclusion="action_required")
+    set_run(13, conclusion="success")
+    set_run(14, conclusion="action_required", event="pull_request_review")
+    set_run(15, conclusion="action_required", head_sha="0" * 40)
+    before = github.requests.read
+    found = {run.id: run for run in github.held_runs(sha)}
+    assert (set(found), github.requests.read - before) == ({11, 12}, 1)
+    assert (found[11].name, found[11].attempt, found[11].created_at, found[11].is_held) == ("CI 11", 1, START, True)
+    github.rerun(11)
+    again = github.workflow_run(11)
+    assert again is not None
+    assert (again.is_held, again.status, again.attempt) == (False, "queued", 2)
+    with pytest.raises(Forbidden, match="already running"):
+        github.rerun(11)
+
+
 def test_only_the_end_of_a_long_log_is_read(stage: Stage) -> None:
-    job = next(check.job_id for check in stage.adapter().checks(head(stage)) if check.name == "tests")
+    job = next(check.job_id for check in stage.adapter().check_runs(head(stage)) if check.name == "tests")
     text = "".join(f"line {number}\n" for number in range(700_000))
     url = f"{stage.server.url}/_sandbox/jobs/{stage.repository}/{job}?run=7001"
     assert stage.session.put(url, data=text.encode(), timeout=20).status_code == 204
@@ -125,7 +150,7 @@ def test_only_the_end_of_a_long_log_is_read(stage: Stage) -> None:
 
 
 def test_a_log_that_breaks_off_is_fetched_again(stage: Stage) -> None:
-    job = next(check.job_id for check in stage.adapter().checks(head(stage)) if check.name == "tests")
+    job = next(check.job_id for check in stage.adapter().check_runs(head(stage)) if check.name == "tests")
     stage.server.faults.add(Fault("truncated", path="/_storage/"))
     assert stage.adapter().job_log(job or 0) == "1\nFAILED ✗\n"
 

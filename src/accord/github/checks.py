@@ -68,14 +68,15 @@ class PublishedVerdict:
 class CheckMethods(Rest):
     """Requests about checks and statuses of commits."""
 
-    def checks(self, sha: str) -> tuple[Check, ...]:
-        """List the newest check run of each name and app and the newest status of each context.
+    def check_runs(self, sha: str) -> tuple[Check, ...]:
+        """List the newest check run of each name and app. GET …/commits/{sha}/check-runs, all pages."""
+        path = f"{self._root}/commits/{quote(sha, safe='')}/check-runs"
+        return tuple(self._listed(path, _check_run, key="check_runs", filter="latest"))
 
-        GET …/commits/{sha}/check-runs and …/status, all pages: two requests as a rule.
-        """
-        commit = f"{self._root}/commits/{quote(sha, safe='')}"
-        runs = self._listed(f"{commit}/check-runs", _check_run, key="check_runs", filter="latest")
-        return (*runs, *self._listed(f"{commit}/status", _status, key="statuses"))
+    def statuses(self, sha: str) -> tuple[Check, ...]:
+        """List the newest commit status of each context. GET …/commits/{sha}/status, all pages."""
+        path = f"{self._root}/commits/{quote(sha, safe='')}/status"
+        return tuple(self._listed(path, _status, key="statuses"))
 
     def check_run(self, sha: str, name: str) -> PublishedVerdict | None:
         """Read the newest check run of this name; None without one. GET …/commits/{ref}/check-runs."""

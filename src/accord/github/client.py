@@ -16,6 +16,7 @@ from accord.github.git_data import GitDataMethods
 from accord.github.limits import PAGE_SIZE, SEARCH_RESULTS
 from accord.github.models import Found, Identity, Issue, IssueChange, Label, NotThere, Repository
 from accord.github.pulls import PullMethods, ReviewMethods
+from accord.github.settings import SettingsMethods
 from accord.github.workflows import ArtifactMethods, WorkflowMethods
 
 LabelChange = Literal["added", "removed"]
@@ -53,21 +54,25 @@ class GitHub(
     GitDataMethods,
     PullMethods,
     ReviewMethods,
+    SettingsMethods,
     ThreadMethods,
     WorkflowMethods,
 ):
     """One repository over REST: every request that accord makes."""
 
     def identity(self) -> Identity:
-        """Read the login of the token. GET /user. An installation token is refused (403), which identifies it."""
-        given = self._access.identity
+        """Read the login of the token. GET /user. An installation token is refused (403), which identifies it.
+
+        Of the given logins the first is that of an installation token, and the markers of all of them count.
+        """
+        own, *others = (login.strip() for login in self._access.identity.split(","))
         try:
             answer = self._transport.call("GET", "/user")
         except Refused as refused:
             if "resource not accessible by integration" not in refused.message.lower():
                 raise
-            return Identity(given or INSTALLATION_LOGIN, False)
-        return answer.read(lambda user: Identity(user["login"], user.get("type", "User") == "User", given))
+            return Identity(own or INSTALLATION_LOGIN, False, tuple(others))
+        return answer.read(lambda user: Identity(user["login"], user.get("type", "User") == "User", (own, *others)))
 
     def repository(self) -> Repository:
         """Read the repository. GET …. Raises Refused when this token cannot see it."""
@@ -131,6 +136,13 @@ class GitHub(
         GET …/issues/{n}/dependencies/blocked_by, all pages. Raises NotThere where the server has no dependencies.
         """
         return list(self._listed(f"{self._root}/issues/{number}/dependencies/blocked_by", _issue))
+
+    def blocking(self, number: int) -> list[Issue]:
+        """List the issues that an issue blocks.
+
+        GET …/issues/{n}/dependencies/blocking, all pages. Raises NotThere where the server has no dependencies.
+        """
+        return list(self._listed(f"{self._root}/issues/{number}/dependencies/blocking", _issue))
 
     def add_blocker(self, number: int, blocker_id: int) -> Issue:
         """Add a dependency by the blocker's database id; an existing one counts as added.
@@ -232,6 +244,7 @@ def _issue(data: dict[str, Any]) -> Issue:
         is_pull="pull_request" in data,
         created_at=parse_timestamp(data["created_at"]),
         blocker_count=dependencies["total_blocked_by"] if dependencies else None,
+        assignees=tuple(person["login"] for person in data.get("assignees") or ()),
     )
 
 

@@ -8,6 +8,7 @@ from typing import Any
 
 from accord.core.errors import Refused, Stopped
 from accord.github.models import Forbidden, NotThere
+from accord.github.once import send_until_answered
 from accord.github.rest import Parsed, Rest
 
 
@@ -38,6 +39,14 @@ class CommentMethods(Rest):
         """Replace the body of a comment; safe to repeat. PATCH …/issues/comments/{id}."""
         path = f"{self._root}/issues/comments/{comment_id}"
         return self._transport.call("PATCH", path, body={"body": body}).read(read_comment)
+
+    def react(self, comment_id: int, reaction: str) -> None:
+        """React to a comment as our account, which GitHub counts once; safe to repeat.
+
+        POST …/issues/comments/{id}/reactions, sent again when its answer is lost.
+        """
+        path = f"{self._root}/issues/comments/{comment_id}/reactions"
+        send_until_answered(lambda: self._transport.call("POST", path, body={"content": reaction}), self._clock)
 
     def delete_comment(self, comment_id: int) -> None:
         """Delete a comment; safe to repeat. DELETE …/issues/comments/{id}; a 404 counts as deleted."""

@@ -119,11 +119,21 @@ class GitDataMethods(Rest):
 
         GET …/contents/{path}. Raises Refused without such a file.
         """
-        address = f"{self._root}/contents/{quote(path, safe='/')}"
         try:
-            content = self._transport.call("GET", address, params={"ref": commit}).read(_content)
+            return self._file(path, commit)
         except NotThere as absent:
             raise Refused(absent.message, hint=absent.hint) from absent
+
+    def find_file(self, path: str, branch: str = "") -> bytes | None:
+        """Read a file of a branch, by default the default one, like ``file``; None where GitHub shows no such file."""
+        try:
+            return self._file(path, branch)
+        except (NotThere, EmptyRepository):
+            return None
+
+    def _file(self, path: str, ref: str) -> bytes:
+        address = f"{self._root}/contents/{quote(path, safe='/')}"
+        content = self._transport.call("GET", address, params={"ref": ref} if ref else None).read(_content)
         if content is None:
             raise Refused(f"GitHub does not return `{path}`: it is not a file, or it is larger than 1 MB.")
         return content

@@ -14,6 +14,12 @@ from urllib.parse import quote, unquote
 
 from accord.github.limits import BODY_CHARS
 
+REVIEW = "review"
+"""The marker of a review: ``asks`` is its verdict, also where GitHub accepts it as a comment only."""
+
+REVISION = "revision"
+"""The marker of an implementor's pull request: ``item`` is its work item."""
+
 _ANY = re.compile(r"<!--\s*accord:([a-z-]+)((?:\s+[a-z]+=[^\s<>]*)*)\s*-->")
 _REFERENCE = re.compile(r'^\[accord:([a-z-]+)\]: # "((?:[a-z]+=[^\s"]*(?: |(?=")))*)"\s*$', re.MULTILINE)
 _IMITATION = re.compile(r"<!--(?=[\s/]*accord:)", re.IGNORECASE)

@@ -4,24 +4,25 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 from datetime import datetime
+from urllib.parse import urlsplit
 
 from accord.core.errors import Refused, Stopped
 
 
 @dataclass(frozen=True, slots=True)
 class Identity:
-    """The login that writes with our token, and the logins whose markers count: it, and one that the user vouches for.
+    """The login that writes with our token, and the logins whose markers count: it, and those that the user names.
 
     An installation token cannot ask who it is; its login is the one the user gives, else the runner's.
     """
 
     login: str
     is_person: bool
-    vouched: str = ""
+    others: tuple[str, ...] = ()
 
     def counts(self, author: str | None) -> bool:
         """Return whether an author is us. GitHub's logins have no case."""
-        return (author or "").lower() in {self.login.lower(), self.vouched.lower()} - {""}
+        return bool(author) and (author or "").lower() in {login.lower() for login in (self.login, *self.others)}
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,6 +63,7 @@ class Issue:
     is_pull: bool
     created_at: datetime
     blocker_count: int | None
+    assignees: tuple[str, ...] = ()
 
     @property
     def is_open(self) -> bool:
@@ -116,6 +118,10 @@ class Forbidden(Refused):
     """GitHub answers 403: this token may not do it, and so nothing like it."""
 
 
+class PullsNotAllowed(Forbidden):
+    """GitHub answers 403: the repository does not let GitHub Actions create pull requests."""
+
+
 class Conflict(Refused):
     """GitHub answers 409 or 422: the request conflicts with the current state, or is invalid."""
 
@@ -126,7 +132,7 @@ class EmptyRepository(Refused):
 
 @dataclass(frozen=True, slots=True)
 class Access:
-    """How to reach a repository. The token is never printed."""
+    """How to reach a repository. The token is never printed. ``identity`` lists logins, that of the token first."""
 
     repository: str
     token: str = field(repr=False)
@@ -134,13 +140,31 @@ class Access:
     identity: str = ""
     max_wait_seconds: float = 900.0
 
+    @property
+    def server_url(self) -> str:
+        """The address of GitHub's pages and of git."""
+        return server_of(self.api_url)
+
+
+def server_of(api_url: str) -> str:
+    """Return the address of the pages and of git that belong to an API.
+
+    Source: GitHub documentation, "Network access for GHE.com" and "GitHub Enterprise Server, REST API".
+    """
+    url = urlsplit(api_url)
+    host = url.netloc.lower()
+    if host == "api.github.com" or (host.startswith("api.") and host.endswith(".ghe.com")):
+        return f"{url.scheme}://{host.removeprefix('api.')}"
+    return f"{url.scheme}://{url.netloc}{url.path.rstrip('/').removesuffix('/api/v3')}"
+
 
 @dataclass(frozen=True, slots=True)
 class Pull:
     """A pull request. ``head_repository`` is the owner/name its branch lives in; empty when that is gone.
 
     ``updated_at`` is its last change, a push included. ``merge_commit`` is the commit of the merge on the base, empty
-    until it is merged.
+    until it is merged. ``is_mergeable`` is None in listings, and until GitHub has computed it; it is
+    False for conflicts, and for a branch that must have all commits of its base and has not.
     """
 
     number: int
@@ -160,6 +184,7 @@ class Pull:
     base_sha: str
     merge_commit: str = ""
     updated_at: datetime | None = None
+    is_mergeable: bool | None = None
 
 
 @dataclass(frozen=True, slots=True)

@@ -52,11 +52,16 @@ class _Window:
 
 
 class Pacer:
-    """The windows of one token, as far as this process fills them."""
+    """The windows of one token, as far as this process fills them, and the seconds waited for limits.
 
-    def __init__(self) -> None:
-        self._points = _Window(POINTS_PER_MINUTE, MINUTE)
-        self._content = (_Window(CONTENT_PER_MINUTE, MINUTE), _Window(CONTENT_PER_HOUR, HOUR))
+    ``processes`` use the token at the same time: each keeps to its part of the limits.
+    """
+
+    def __init__(self, processes: int = 1) -> None:
+        self.waited = 0.0
+        self._points = _Window(max(POINTS_PER_MINUTE // processes, WRITE_POINTS), MINUTE)
+        per_minute, per_hour = (max(limit // processes, 1) for limit in (CONTENT_PER_MINUTE, CONTENT_PER_HOUR))
+        self._content = (_Window(per_minute, MINUTE), _Window(per_hour, HOUR))
 
     def wait(self, now: float, *, is_write: bool, creates_content: bool) -> float:
         """Seconds until such a request keeps all limits; ``now`` in seconds on any steady clock."""

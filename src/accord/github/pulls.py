@@ -7,6 +7,7 @@ from collections.abc import Iterator, Sequence
 from typing import Any
 
 from accord.core.errors import Refused
+from accord.core.refusals import known_refusal
 from accord.github.comments import Comment, read_comment
 from accord.github.models import AnchorRefused, NewReview, Pull, PullFile, Review, VerdictRefused
 from accord.github.once import send_until_answered
@@ -86,6 +87,7 @@ def read_pull(data: dict[str, Any]) -> Pull:
         base_sha=data["base"]["sha"],
         merge_commit=(data.get("merge_commit_sha") or "") if data.get("merged_at") else "",
         updated_at=optional_timestamp(data.get("updated_at")),
+        is_mergeable=False if data.get("mergeable_state") == "behind" else data.get("mergeable"),
     )
 
 
@@ -164,7 +166,8 @@ class ReviewMethods(Rest):
             return self._transport.call("POST", path, body=content, creates_content=True)
         except Refused as refused:
             if _VERDICT.search(refused.message):
-                raise VerdictRefused(refused.message, hint=refused.hint) from refused
+                hint = refused.hint if known_refusal(refused.message) else ""
+                raise VerdictRefused(refused.message, hint=hint) from refused
             if _ANCHOR.search(refused.message):
                 raise AnchorRefused(refused.message, hint=refused.hint) from refused
             raise

@@ -26,6 +26,8 @@ if TYPE_CHECKING:
 
 TIMEOUT_SECONDS = 30
 PER_PAGE = 30
+API_VERSION = "2022-11-28"
+"""Version of the REST API that accord asks for: 2026-03-10 removes fields that accord reads (``merge_commit_sha``)."""
 LOCATION = "x-accord-location"
 """The header under which a redirect's address is kept where PyGithub does not look."""
 
@@ -67,6 +69,7 @@ def requester_for(access: Access) -> Requester:
         seconds_between_requests=None,
         seconds_between_writes=None,
         lazy=True,
+        api_version=API_VERSION,
     )
 
 

@@ -1,4 +1,4 @@
-"""The base of the client: one repository, one transport, and how responses are read."""
+"""The base of the clients: one server, one transport, how responses are read, and one repository."""
 
 from __future__ import annotations
 
@@ -11,6 +11,7 @@ from accord.core.clock import Clock, parse_timestamp
 from accord.core.errors import WrongUsage
 from accord.github.limits import PAGE_SIZE
 from accord.github.models import Access, NotThere, RequestCount
+from accord.github.pacing import Pacer
 from accord.github.transport import RateLeft, Transport
 
 Parsed = TypeVar("Parsed")
@@ -24,23 +25,19 @@ def optional_timestamp(text: str | None) -> datetime | None:
     return parse_timestamp(text) if text else None
 
 
-class Rest:
-    """One repository over REST."""
+class Server:
+    """A GitHub server over REST with one token. A ``pacer`` is shared by clients that use the token in turn."""
 
-    def __init__(self, access: Access, clock: Clock, tell_wait: Callable[[float, str], None]) -> None:
-        if not _NAME.fullmatch(access.repository):
-            raise WrongUsage(
-                f"`{access.repository}` is not a repository.",
-                hint="Pass `--repo OWNER/NAME` or set `GITHUB_REPOSITORY`.",
-            )
+    def __init__(
+        self, access: Access, clock: Clock, tell_wait: Callable[[float, str], None], pacer: Pacer | None = None
+    ) -> None:
         if not access.token:
             raise WrongUsage("No GitHub token found.", hint="Set `GITHUB_TOKEN`.")
         if not _TOKEN.fullmatch(access.token):
             raise WrongUsage("`GITHUB_TOKEN` contains whitespace.", hint="Set it without spaces and line breaks.")
         self._access = access
         self._clock = clock
-        self._root = f"/repos/{access.repository}"
-        self._transport = Transport(access, clock, tell_wait)
+        self._transport = Transport(access, clock, tell_wait, pacer or Pacer())
 
     @property
     def requests(self) -> RequestCount:
@@ -72,3 +69,18 @@ class Rest:
             self._transport.call("DELETE", path)
         except NotThere:
             return
+
+
+class Rest(Server):
+    """One repository over REST."""
+
+    def __init__(
+        self, access: Access, clock: Clock, tell_wait: Callable[[float, str], None], pacer: Pacer | None = None
+    ) -> None:
+        if not _NAME.fullmatch(access.repository):
+            raise WrongUsage(
+                f"`{access.repository}` is not a repository.",
+                hint="Pass `--repo OWNER/NAME` or set `GITHUB_REPOSITORY`.",
+            )
+        super().__init__(access, clock, tell_wait, pacer)
+        self._root = f"/repos/{access.repository}"

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from email.utils import parsedate_to_datetime
@@ -11,66 +11,11 @@ from typing import Any, TypeVar
 from urllib.parse import parse_qs, urlsplit
 
 from accord.core.clock import Clock, timestamp
-from accord.core.errors import AccordError, Refused, Stopped
-from accord.github.models import Access, AnswerLost, Conflict, EmptyRepository, Forbidden, NotThere, RequestCount
+from accord.core.errors import Stopped
+from accord.github.models import Access, AnswerLost, RequestCount
 from accord.github.pacing import NextStep, Pacer, RequestAttempt, judge
 from accord.github.pygithub import LOCATION, connection_for, requester_for
-
-
-def refusal(
-    request: str, status: int, message: str, errors: Sequence[object], headers: Mapping[str, str], repository: str
-) -> AccordError:
-    """Name a 3xx or 4xx answer. ``request`` is method and path; ``errors`` GitHub's list of field errors."""
-    said = f'GitHub refused {request} with {status}: "{message.rstrip(".")}"{_details(errors)}.'
-    if status < 400:
-        return NotThere(said, hint=f"It has moved: name {repository} as it is called now, with --repo.")
-    if status == 401:
-        return Refused(said, hint="The token is not valid: check that GITHUB_TOKEN is set to one that has not expired.")
-    if status == 403:
-        return Forbidden(said, hint=_forbidden(request, message, headers))
-    if status in (404, 410):
-        return NotThere(
-            said, hint=f"Check that {repository} exists and that the token may see it (repository access, permissions)."
-        )
-    if status == 422:
-        return Conflict(said, hint="The request was understood and found invalid; correct what GitHub names.")
-    if status == 409 and "repository is empty" in message.lower():
-        return EmptyRepository(said, hint=f"{repository} holds no commit yet: push one, and run the same again.")
-    kind = Conflict if status == 409 else Refused
-    return kind(said, hint="GitHub's sentence says why; running the same again will not help.")
-
-
-def _forbidden(request: str, message: str, headers: Mapping[str, str]) -> str:
-    said, starts = message.lower(), request.endswith("/dispatches")
-    kind = "pull-requests" if "/pulls" in request else "issues"
-    needed = headers.get("x-accepted-github-permissions", "").replace("=", ": ").replace(";", " or ")
-    hints = {
-        "The repository is archived: unarchive it in its settings.": "archived" in said,
-        "The conversation is locked: unlock it, or use a token with write access.": "locked" in said,
-        f"The token lacks a permission: it needs {needed}.": needed,
-        'The token may not send events: grant the job "contents: write".': starts and "/actions/" not in request,
-        'The token may not write git data: grant the job "contents: write".': "/git/" in request,
-        'The token may not start workflows: grant the job "actions: write".': starts,
-        'The token may not read artifacts and logs: grant the job "actions: read".': "/actions/" in request,
-        f'The token lacks a permission: grant the job "{kind}: write" (and what else the command writes).': (
-            "resource not accessible" in said
-        ),
-        "The organisation enforces SAML: authorise the token for single sign-on.": "saml" in said,
-        f"The token may not do this: give it write access to {kind.replace('-', ' ')} of this repository.": True,
-    }
-    return next(hint for hint, applies in hints.items() if applies)
-
-
-def _details(errors: Sequence[object]) -> str:
-    parts = []
-    for error in errors:
-        if isinstance(error, dict):
-            field = ".".join(str(error[key]) for key in ("resource", "field") if error.get(key))
-            parts.append(f"{field}: {error.get('message') or error.get('code') or 'invalid'}".strip(": "))
-        else:
-            parts.append(str(error))
-    return f" ({'; '.join(parts)})" if parts else ""
-
+from accord.github.refusals import refusal
 
 Parsed = TypeVar("Parsed")
 
@@ -110,13 +55,12 @@ class RateLeft:
 class Transport:
     """One token's way to one server. ``tell_wait`` is called before every wait of more than a second."""
 
-    def __init__(self, access: Access, clock: Clock, tell_wait: Callable[[float, str], None]) -> None:
+    def __init__(self, access: Access, clock: Clock, tell_wait: Callable[[float, str], None], pacer: Pacer) -> None:
         self.requests = RequestCount()
         self.server_time: datetime | None = None
         self.rate_left: RateLeft | None = None
         self._access, self._clock, self._tell_wait = access, clock, tell_wait
-        self._pacer = Pacer()
-        self._waited = 0.0
+        self._pacer = pacer
         self._requester = requester_for(access)
         self._connection = connection_for(access)
 
@@ -163,7 +107,8 @@ class Transport:
                 case NextStep.REFUSED:
                     errors = data.get("errors") if isinstance(data, dict) else None
                     listed = errors if isinstance(errors, list) else []
-                    raise refusal(f"{method} {path}", status, message, listed, headers, self._access.repository)
+                    about = (self._access.repository, self._access.server_url)
+                    raise refusal(f"{method} {path}", status, message, listed, headers, *about)
 
     def pages(self, path: str, params: Mapping[str, Any]) -> Iterator[Response]:
         """Follow a listing page by page, as far as the caller consumes it."""
@@ -203,8 +148,8 @@ class Transport:
         self._pacer.spend(self._clock.now().timestamp(), is_write=is_write, creates_content=creates_content)
 
     def _wait(self, seconds: float, reason: str) -> None:
-        self._waited += seconds
-        if self._waited > self._access.max_wait_seconds:
+        self._pacer.waited += seconds
+        if self._pacer.waited > self._access.max_wait_seconds:
             until = self._clock.now() + timedelta(seconds=min(seconds, LONGEST_NAMED_WAIT_SECONDS))
             raise Stopped(
                 f"The wait for {reason} would take {seconds:.0f} s, with {self._access.max_wait_seconds:.0f} s "

@@ -10,13 +10,15 @@ import hashlib
 import tempfile
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from datetime import datetime
 from pathlib import Path
 from typing import IO, TYPE_CHECKING, Any, NamedTuple
 from urllib.parse import quote, urlsplit
 
-from accord.core.clock import Clock, attempts, doubling
+from accord.core.clock import Clock, attempts, doubling, parse_timestamp, timestamp
 from accord.core.errors import BrokenContract, Refused, Stopped
-from accord.github.models import NotThere
+from accord.github.models import Conflict, NotThere
+from accord.github.once import send_until_answered
 from accord.github.pacing import FIRST_BACKOFF_SECONDS, TRIES
 from accord.github.pygithub import TIMEOUT_SECONDS
 from accord.github.rest import Rest
@@ -183,6 +185,22 @@ def fetch_artifact(github: ArtifactMethods, name: str, run_id: int, into: Path, 
     return Fetched(artifact, members, file)
 
 
+def fetch_matching(github: ArtifactMethods, prefix: str, run_id: int, into: Path) -> list[Fetched]:
+    """Download the artifacts whose names begin with ``prefix``, each into a folder of its name below ``into``.
+
+    Raises Refused where the run has none, and what ``fetch_artifact`` raises.
+    """
+    every = github.artifacts(run_id)
+    names = sorted({artifact.name for artifact in every if artifact.name.startswith(prefix)})
+    if not names:
+        others = sorted({artifact.name for artifact in every})
+        raise Refused(
+            f"Workflow run {run_id} has no artifact whose name begins with `{prefix}`{_listed(others)}.",
+            hint="Upload them in jobs that this one needs.",
+        )
+    return [fetch_artifact(github, name, run_id, into / name) for name in names]
+
+
 def _newest(github: ArtifactMethods, name: str, run_id: int) -> Artifact:
     found = [artifact for artifact in github.artifacts(run_id, name) if artifact.name == name]
     if not found:
@@ -237,7 +255,8 @@ MOST_LOG_BYTES = 4 << 20
 @dataclass(frozen=True, slots=True)
 class WorkflowRun:
     """A run of a workflow. ``status`` is GitHub's word (queued, in_progress, completed, …), ``conclusion`` empty until
-    it is completed. ``pulls`` are the pull requests of this repository whose head it ran for.
+    it is completed. ``pulls`` are the pull requests of this repository whose head it ran for; attempts count from 1.
+    ``title`` is what the page shows, which a workflow's ``run-name`` decides.
     """
 
     id: int
@@ -249,11 +268,19 @@ class WorkflowRun:
     head_sha: str
     head_branch: str
     pulls: tuple[int, ...]
+    created_at: datetime
+    title: str = ""
+    attempt: int = 1
 
     @property
     def has_ended(self) -> bool:
         """Whether nothing more comes of it."""
         return self.status == "completed"
+
+    @property
+    def is_held(self) -> bool:
+        """Whether GitHub waits for a person to approve it; it has no jobs until then, and so no check runs."""
+        return self.has_ended and self.conclusion == "action_required"
 
 
 class WorkflowMethods(Rest):
@@ -262,6 +289,42 @@ class WorkflowMethods(Rest):
     def workflow_run(self, run_id: int) -> WorkflowRun | None:
         """Read a run; None without one, or after it was deleted. GET …/actions/runs/{run_id}."""
         return self._found(f"{self._root}/actions/runs/{run_id}", _run)
+
+    def workflow_runs(self, file: str, *, event: str, since: datetime) -> Iterator[WorkflowRun]:
+        """List the runs of a workflow that an event started since then, newest first.
+
+        GET …/actions/workflows/{file}/runs, all pages. Raises NotThere where the workflow does not exist.
+        """
+        path = f"{self._root}/actions/workflows/{quote(file, safe='')}/runs"
+        return self._listed(path, _run, key="workflow_runs", event=event, created=f">={timestamp(since)}")
+
+    def cancel_run(self, run_id: int) -> bool:
+        """Ask GitHub to cancel a run; False where it has ended already. Safe to repeat.
+
+        POST …/actions/runs/{run_id}/cancel, sent again when its answer is lost.
+        """
+        path = f"{self._root}/actions/runs/{run_id}/cancel"
+        try:
+            send_until_answered(lambda: self._transport.call("POST", path), self._clock)
+        except Conflict:
+            return False
+        return True
+
+    def held_runs(self, sha: str) -> tuple[WorkflowRun, ...]:
+        """List the runs for pull requests with this head that wait for a person's approval, newest first.
+
+        GET …/actions/runs, all pages: one request as a rule. Raises Forbidden without ``actions: read``.
+        """
+        params = {"head_sha": sha, "event": "pull_request", "status": "action_required"}
+        listed = self._listed(f"{self._root}/actions/runs", _run, key="workflow_runs", **params)
+        return tuple(run for run in listed if run.is_held)
+
+    def rerun(self, run_id: int) -> None:
+        """Start a run again; by an app's token it needs no approval then.
+
+        POST …/actions/runs/{run_id}/rerun. Raises Forbidden for a run in progress too, and AnswerLost.
+        """
+        self._transport.call("POST", f"{self._root}/actions/runs/{run_id}/rerun")
 
     def job_log(self, job_id: int) -> str:
         """Read the end of a job's log, ``MOST_LOG_BYTES`` at most; empty when GitHub has no log any more.
@@ -308,4 +371,7 @@ def _run(data: dict[str, Any]) -> WorkflowRun:
         head_sha=data["head_sha"],
         head_branch=data["head_branch"] or "",
         pulls=tuple(pull["number"] for pull in data["pull_requests"] or ()),
+        title=data.get("display_title") or "",
+        created_at=parse_timestamp(data["created_at"]),
+        attempt=data.get("run_attempt") or 1,
     )

@@ -1,0 +1,97 @@
+"""Settings of the repository over REST: those of GitHub Actions, secrets by name, variables, and rules of branches."""
+
+from __future__ import annotations
+
+from contextlib import suppress
+from dataclasses import dataclass
+from typing import Any
+from urllib.parse import quote
+
+from accord.core.errors import Refused
+from accord.github.models import Conflict, NotThere, PullsNotAllowed
+from accord.github.rest import Rest
+
+
+@dataclass(frozen=True, slots=True)
+class WorkflowSettings:
+    """Whether GITHUB_TOKEN may create and approve pull requests, and its default permissions (read or write)."""
+
+    may_create_pulls: bool
+    permissions: str
+
+
+class SettingsMethods(Rest):
+    """Requests about settings. Most need more than a job's token has, and raise Forbidden for others."""
+
+    def workflow_settings(self) -> WorkflowSettings:
+        """Read the settings of GitHub Actions. GET …/actions/permissions/workflow, with administration: read."""
+        answer = self._transport.call("GET", f"{self._root}/actions/permissions/workflow")
+        return answer.read(
+            lambda data: WorkflowSettings(
+                bool(data["can_approve_pull_request_reviews"]), str(data["default_workflow_permissions"])
+            )
+        )
+
+    def secret_names(self) -> frozenset[str]:
+        """List the names of the repository's secrets, and those of its organisation that it may use.
+
+        GET …/actions/secrets and …/actions/organization-secrets, with secrets: read.
+        """
+        return self._names("secrets")
+
+    def environment_secret_names(self, environment: str) -> frozenset[str]:
+        """List the names of an environment's secrets; none without such an environment.
+
+        GET …/environments/{name}/secrets, with environments: read.
+        """
+        path = f"{self._root}/environments/{quote(environment, safe='')}/secrets"
+        try:
+            return frozenset(self._listed(path, _name, key="secrets"))
+        except NotThere:
+            return frozenset()
+
+    def variable_names(self) -> frozenset[str]:
+        """List the names of the repository's variables and of those of its organisation.
+
+        GET …/actions/variables and …/actions/organization-variables, with variables: read.
+        """
+        return self._names("variables")
+
+    def branch_rules(self, branch: str) -> tuple[str, ...]:
+        """List the types of the rules that rulesets have for a branch, which does not need to exist.
+
+        GET …/rules/branches/{branch}, with metadata: read.
+        """
+        found = self._listed(f"{self._root}/rules/branches/{quote(branch, safe='/')}", lambda data: str(data["type"]))
+        return tuple(dict.fromkeys(found))
+
+    def protected_branches(self) -> tuple[str, ...]:
+        """List the branches that protection rules cover. GET …/branches, with contents: read."""
+        return tuple(self._listed(f"{self._root}/branches", _name, protected="true"))
+
+    def refuses_pulls(self, branch: str) -> bool | None:
+        """Return whether GitHub refuses pull requests of this token because of the setting; None for another reason.
+
+        POST …/pulls from a branch into itself, which GitHub never creates: it has no commits. False promises little:
+        GitHub does not document whether it looks at the setting or at the commits first.
+        """
+        content = {"title": "May GitHub Actions create pull requests?", "head": branch, "base": branch}
+        try:
+            self._transport.call("POST", f"{self._root}/pulls", body=content, creates_content=True)
+        except PullsNotAllowed:
+            return True
+        except Conflict:
+            return False
+        except Refused:
+            return None
+        return False
+
+    def _names(self, kind: str) -> frozenset[str]:
+        names = set(self._listed(f"{self._root}/actions/{kind}", _name, key=kind))
+        with suppress(NotThere):  # the owner is a person
+            names |= set(self._listed(f"{self._root}/actions/organization-{kind}", _name, key=kind))
+        return frozenset(names)
+
+
+def _name(data: dict[str, Any]) -> str:
+    return str(data["name"])
