@@ -8,18 +8,20 @@ from __future__ import annotations
 
 import asyncio
 import json
+import re
 import sys
 import traceback
 from dataclasses import replace
 from email.utils import format_datetime
 from typing import Any
-from urllib.parse import parse_qsl
+from urllib.parse import parse_qsl, quote
 
 from starlette.requests import Request
 from starlette.responses import JSONResponse, Response
 from starlette.types import Receive, Scope, Send
 
 from accord_sandbox import (  # noqa: F401 (handlers register themselves)
+    actions_settings,
     checks,
     comments,
     git_data,
@@ -30,6 +32,7 @@ from accord_sandbox import (  # noqa: F401 (handlers register themselves)
     pulls,
     repositories,
     reviews,
+    rulesets,
     workflow_runs,
 )
 from accord_sandbox.calls import Call, Route, SandboxSettings, authenticate, match_route
@@ -48,9 +51,12 @@ from accord_sandbox.faults import (
 from accord_sandbox.git_storage import GitStorage
 from accord_sandbox.rates import READ_POINTS, WRITE_POINTS, Load, Meter
 from accord_sandbox.responses import ApiResponse, Refusal, not_found
+from accord_sandbox.run_approval import approve_pull
 
 ENTERPRISE_PREFIX = "/api/v3"
 ENTERPRISE_GRAPHQL = "/api/graphql"
+_APPROVAL = re.compile(r"/(?P<name>[^/]+/[^/]+)/pull/(?P<number>[0-9]{1,18})/approve-workflows")
+_APPROVAL_CONTROL = re.compile(r"/_sandbox/approvals/(?P<name>[^/]+/[^/]+)/(?P<number>[0-9]{1,18})")
 API_ROOTS = frozenset({"repos", "user", "users", "orgs", "search", "rate_limit", "graphql"})
 
 
@@ -88,6 +94,8 @@ class Application:
             await self._serve_storage(request, path, send)
         elif not root and first == "_sandbox":
             await (await self._serve_control(request, path))(scope, receive, send)
+        elif not root and scope["method"] == "POST" and (approval := _APPROVAL.fullmatch(path)):
+            await self._approve_on_page(request, approval)(scope, receive, send)
         elif root or first in API_ROOTS or scope["method"] not in ("GET", "HEAD"):
             await self._serve_api(request, path, root, send)
         else:
@@ -97,6 +105,23 @@ class Application:
                 query = dict(parse_qsl(scope["query_string"].decode("latin-1")))
                 response = respond(connection, self.storage, path, query)
             await response(scope, receive, send)
+
+    def _approve_on_page(self, request: Request, approval: re.Match[str]) -> Response:
+        """Serve the button of a pull request's page; a page of another site must not press it."""
+        if request.headers.get("sec-fetch-site", "same-origin") != "same-origin":
+            return Response("Press the button on the pull request's page.\n", 403, media_type="text/plain")
+        page = request.scope["path"].removesuffix("/approve-workflows")
+        return self._approve(approval) or Response(status_code=303, headers={"location": quote(page)})
+
+    def _approve(self, approval: re.Match[str]) -> Response | None:
+        """Approve held workflow runs; return the refusal, if any."""
+        now = self.settings.clock.now().timestamp()
+        try:
+            with self.database.writing() as connection:
+                approve_pull(connection, self.storage, approval["name"], int(approval["number"]), now)
+        except Refusal as refusal:
+            return JSONResponse(refusal.to_response("").body, refusal.status)
+        return None
 
     async def _serve_api(self, request: Request, path: str, root: str, send: Send) -> None:
         document, refused = _parse(await request.body())
@@ -204,7 +229,7 @@ class Application:
         await _send(request, response, fault, send)
 
     async def _serve_control(self, request: Request, path: str) -> Response:
-        """Serve the controls below /_sandbox for tests in other processes: faults, requests, artifacts, runs, jobs."""
+        """Serve the controls below /_sandbox for tests in other processes: faults, the log, and workflow runs."""
         match request.method, path:
             case "POST", "/_sandbox/faults":
                 try:
@@ -218,6 +243,8 @@ class Application:
             case "GET", "/_sandbox/requests":
                 names = ("method", "path", "status")
                 return JSONResponse([dict(zip(names, entry, strict=True)) for entry in self.requests])
+            case "PUT", _ if approval := _APPROVAL_CONTROL.fullmatch(path):
+                return self._approve(approval) or Response(status_code=204)
             case "PUT", _:
                 now, content = self.settings.clock.now().timestamp(), await request.body()
                 try:

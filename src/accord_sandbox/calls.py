@@ -14,7 +14,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from enum import IntEnum
 from functools import cached_property
-from typing import Any, Literal
+from typing import Any, Literal, get_args
 
 from accord.core.clock import Clock, SystemClock
 from accord_sandbox.database import Connection, Row, fetch
@@ -23,9 +23,17 @@ from accord_sandbox.rates import READ_POINTS, WRITE_POINTS, Load, RateLimits
 from accord_sandbox.responses import DOCS, ApiResponse, Fields, PageRequest, Refusal, not_found
 
 TokenKind = Literal["user", "fine-grained", "installation"]
-Area = Literal["issues", "pull_requests", "contents", "metadata", "checks", "statuses", "actions", "workflows"]
+PublicArea = Literal["issues", "pull_requests", "contents", "metadata", "checks", "statuses", "actions", "workflows"]
+HiddenArea = Literal["administration", "secrets", "actions_variables", "environments"]
+"""Areas that a token without the permission cannot read even in a public repository."""
+
+Area = PublicArea | HiddenArea
+
 _PARAMETER = re.compile(r"{(\w+)(?::(\w+))?}")
 _KINDS = {"": "[^/]+", "int": "[0-9]+", "path": ".*"}
+BOT = "github-actions[bot]"
+"""The account of GITHUB_TOKEN."""
+
 MOST_DIGITS = 18
 """Digits that SQLite's integers can hold."""
 
@@ -74,6 +82,11 @@ class Actor:
     repositories: frozenset[str] | None
 
     @property
+    def is_actions(self) -> bool:
+        """Whether the token is a job's GITHUB_TOKEN, to which the Actions settings of the repository apply."""
+        return self.kind == "installation" and self.login == BOT
+
+    @property
     def may_write_workflows(self) -> bool:
         """Whether the token may write workflow files; GITHUB_TOKEN never has the permission."""
         return self.kind == "user" or self.permissions.get("workflows") in ("write", "admin")
@@ -100,7 +113,7 @@ class Grant:
         granted = AccessLevel.NONE
         if self.in_reach:
             granted = AccessLevel.named(self.actor.permissions.get(area, "none"))
-        if not self.private:
+        if not self.private and area not in get_args(HiddenArea):
             granted = max(granted, AccessLevel.READ)
         return granted if self.actor.kind == "installation" else min(granted, self.role)
 

@@ -56,8 +56,37 @@ def update_comment(call: Call) -> ApiResponse:
 def delete_comment(call: Call) -> ApiResponse:
     """Delete a comment, as its author or a writer."""
     row = _editable_comment(call)
+    call.db.execute("DELETE FROM reactions WHERE comment_id = ?", (row["id"],))
     call.db.execute("DELETE FROM comments WHERE id = ?", (row["id"],))
     return ApiResponse(204)
+
+
+@route("POST", "issues/comments/{comment_id:int}/reactions", "reactions#create-reaction-for-an-issue-comment")
+def react(call: Call) -> ApiResponse:
+    """React to a comment; 200 where the account did already."""
+    call.check_issues()
+    statement = f"{_COMMENTS} WHERE comments.id = ? AND issues.repository_id = ?"
+    row = call.fetch(statement, call.number("comment_id"), call.repository["id"])
+    if row is None:
+        raise not_found()
+    call.check_writable()
+    call.permit(call.grant.may_comment(pull=bool(row["is_pull"])))
+    call.fields.require("content")
+    key = (row["id"], call.user.user_id, call.fields.choice("content", payloads.REACTIONS))
+    find = "SELECT * FROM reactions WHERE comment_id = ? AND user_id = ? AND content = ?"
+    known = call.fetch(find, *key)
+    if known is None:
+        values = dict(zip(("comment_id", "user_id", "content"), key, strict=True))
+        insert(call.db, "reactions", {**values, "created_at": call.now})
+    (made,) = call.fetch_all(find, *key)
+    payload = {
+        "id": made["id"],
+        "node_id": payloads.node_id("REA", made["id"]),
+        "user": payloads.user_by_id(call, made["user_id"]),
+        "content": made["content"],
+        "created_at": payloads.timestamp_of(made["created_at"]),
+    }
+    return ApiResponse(201 if known is None else 200, payload)
 
 
 def insert_comment(db: Connection, issue_id: int, author_id: int, body: str, at: float) -> int:

@@ -29,6 +29,7 @@ from accord_sandbox.git_storage import HEADS, WORKFLOWS, ZERO, BareRepository, S
 from accord_sandbox.pull_state import follow_branches, ref_update
 from accord_sandbox.repositories import THROUGH_A_PULL, check_update, protections
 from accord_sandbox.responses import ApiResponse, Refusal, created, not_found, schema_violation, unique_texts
+from accord_sandbox.rulesets import check_rules
 
 MOST_INLINE_BYTES = 1024 * 1024
 """GitHub leaves the content of larger files out."""
@@ -66,6 +67,7 @@ def create_ref(call: Call) -> ApiResponse:
     if ref in call.bare.refs(ref):
         raise Refusal(422, "Reference already exists")
     _check_workflows(call, sha)
+    check_rules(call, ref, (ZERO, sha))
     try:
         call.bare.set_ref(ref, sha, ZERO)
     except GitFailed:  # refs/heads/a beside refs/heads/a/b
@@ -88,6 +90,7 @@ def update_ref(call: Call) -> ApiResponse:
         raise Refusal(422, "Update is not a fast forward")
     check_update(call, ref, forced=not forward)
     _check_workflows(call, sha)
+    check_rules(call, ref, (current, sha))
     call.bare.set_ref(ref, sha, current)
     follow_branches(ref_update(call))
     return ApiResponse(200, _ref_payload(call, ref, sha))
@@ -101,6 +104,7 @@ def delete_ref(call: Call) -> ApiResponse:
     if ref not in call.bare.refs(ref):
         raise Refusal(422, "Reference does not exist")
     check_update(call, ref, deleted=True)
+    check_rules(call, ref, (call.bare.refs(ref)[ref], ZERO))
     if ref == HEADS + call.repository["default_branch"]:
         raise Refusal(422, "Cannot delete the default branch")
     call.bare.delete_ref(ref)
@@ -205,6 +209,7 @@ def put_contents(call: Call) -> ApiResponse:
     _check_put(call, path, branch, tip, old)
     tree = _write_tree(call, tip, [{"path": path, "sha": _write_blob(call.bare, content)}])
     commit = _commit(call, tree, [tip] if tip else [], call.fields.text("message"))
+    check_rules(call, f"{HEADS}{branch}", (tip or ZERO, commit["sha"]), status=409)
     call.bare.set_ref(f"{HEADS}{branch}", commit["sha"], tip or ZERO)
     follow_branches(ref_update(call))
     document = {"content": _file_payload(call, branch, commit["sha"], path), "commit": commit}

@@ -29,6 +29,7 @@ from accord_sandbox.git_storage import BareRepository, git_environment, git_prog
 from accord_sandbox.pull_state import RefUpdate, follow_branches
 from accord_sandbox.repositories import find_repository, hook_variables, protections
 from accord_sandbox.responses import Refusal
+from accord_sandbox.rulesets import rule_variables
 
 if TYPE_CHECKING:
     from accord_sandbox.app import Application
@@ -140,6 +141,8 @@ class GitEndpoint:
             if wanted == "git-receive-pack":
                 _check_push(actor, grant, repository)
             variables = hook_variables(grant, protections(connection, repository))
+            web = f"{self.request.url.scheme}://{self.request.headers.get('host', 'localhost')}"
+            variables |= rule_variables(connection, repository, web)
         variables |= {"SANDBOX_WORKFLOWS_REFUSED": _refused_workflows(actor)}
         variables |= {"REMOTE_USER": actor.login if actor else ""}
         bare = self.server.storage.open(repository["full_name"])

@@ -17,7 +17,7 @@ from accord_sandbox.calls import MOST_DIGITS, AccessLevel, Call, grant_of, route
 from accord_sandbox.comments import BODY_LIMIT, record_event
 from accord_sandbox.database import Connection, Row, insert, words
 from accord_sandbox.labels import replace_labels
-from accord_sandbox.pull_state import check_reopening, follow_branches, ref_update
+from accord_sandbox.pull_state import announce, check_reopening, follow_branches, ref_update
 from accord_sandbox.responses import ApiResponse, Refusal, created, invalid, not_found, too_long
 
 TITLE_LIMIT = 256
@@ -172,6 +172,7 @@ def update_state(call: Call) -> None:
     )
     if state == "open" and issue["is_pull"]:
         follow_branches(ref_update(call))  # its branch may have moved while it was closed
+        announce(ref_update(call), issue["id"], "reopened")
     record_event(call, issue["id"], "closed" if state == "closed" else "reopened", {"state_reason": reason})
 
 
@@ -202,6 +203,20 @@ def list_blocked_by(call: Call) -> ApiResponse:
     rows = call.fetch_all(
         "SELECT issues.* FROM dependencies JOIN issues ON issues.id = blocker_id"
         " WHERE blocked_id = ? ORDER BY dependencies.rowid",
+        call.issue["id"],
+    )
+    return call.list_response(rows, lambda row: payloads.issue(call, row))
+
+
+@route(
+    "GET", "issues/{number:int}/dependencies/blocking", "issues/issue-dependencies#list-dependencies-an-issue-blocks"
+)
+def list_blocking(call: Call) -> ApiResponse:
+    """List the issues that this one blocks."""
+    _check_has_dependencies(call)
+    rows = call.fetch_all(
+        "SELECT issues.* FROM dependencies JOIN issues ON issues.id = blocked_id"
+        " WHERE blocker_id = ? ORDER BY dependencies.rowid",
         call.issue["id"],
     )
     return call.list_response(rows, lambda row: payloads.issue(call, row))

@@ -22,6 +22,7 @@ from accord_sandbox import checks, diffs
 from accord_sandbox.database import Row
 from accord_sandbox.diffs import FileDiff, Hunk, Line
 from accord_sandbox.git_storage import BareRepository
+from accord_sandbox.run_approval import held_runs
 
 if TYPE_CHECKING:
     from markdown_it.rules_core import StateCore
@@ -79,6 +80,7 @@ def pull_context(look: Look, bare: BareRepository, pull: Row) -> dict[str, Any]:
         "deletions": sum(change.deletions for change in changes),
         "commit_count": int(bare.text("rev-list", "--count", f"{start}..{pull['head_sha']}")),
         "checks": sorted(runs.items()),
+        "held": held_runs(look.db, pull["repository_id"], pull["head_sha"]) if pull["state"] == "open" else [],
     }
 
 

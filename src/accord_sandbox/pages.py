@@ -1,4 +1,4 @@
-"""Read-only pages of the local GitHub: plain HTML without scripts or anything from other hosts."""
+"""Pages of the local GitHub: plain HTML without scripts or anything from other hosts. One button approves workflows."""
 
 from __future__ import annotations
 
@@ -230,7 +230,7 @@ def _render(look: Look, template: str, context: dict[str, Any], *, status: int) 
     text = _environment().get_template(template).render(context, nonce=nonce, colors=colors)
     policy = (
         f"default-src 'none'; style-src 'self' 'nonce-{nonce}'; img-src 'self'; "
-        "base-uri 'none'; form-action 'none'; frame-ancestors 'none'"
+        "base-uri 'none'; form-action 'self'; frame-ancestors 'none'"
     )
     headers = {
         "content-type": "text/html; charset=utf-8",

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from datetime import UTC, datetime
 from functools import lru_cache
+from types import MappingProxyType
 from typing import Any
 from urllib.parse import quote
 
@@ -36,7 +37,7 @@ milestones=milestones{/number} notifications=notifications{?since,all,participat
 releases=releases{/id} stargazers=stargazers statuses=statuses/{sha} subscribers=subscribers subscription=subscription
 tags=tags teams=teams trees=git/trees{/sha}
 """)
-_REACTIONS = ("+1", "-1", "laugh", "hooray", "confused", "heart", "rocket", "eyes")
+REACTIONS = ("+1", "-1", "laugh", "hooray", "confused", "heart", "rocket", "eyes")
 _FLAGS_OFF = ("disabled", "has_projects", "has_wiki", "has_pages", "has_discussions", "has_downloads", "is_template")
 _COUNTS = ("forks", "forks_count", "network_count", "size", "stargazers_count", "subscribers_count", "watchers")
 _REPOSITORY_CONSTANTS: Payload = {
@@ -121,9 +122,14 @@ def comment(call: Call, row: Row) -> Payload:
         **{key: timestamp_of(row[key]) for key in ("created_at", "updated_at")},
         "body": row["body"],
         "author_association": association(call, row["repository_id"], row["author_id"]),
-        "reactions": reactions(url),
+        "reactions": reactions(url, _counts(call, row["id"])),
         "performed_via_github_app": None,
     }
+
+
+def _counts(call: Call, comment_id: int) -> dict[str, int]:
+    counted = "SELECT content, count(*) AS number FROM reactions WHERE comment_id = ? GROUP BY content"
+    return {row["content"]: row["number"] for row in call.fetch_all(counted, comment_id)}
 
 
 def issue_by_id(call: Call, identifier: int) -> Payload:
@@ -189,9 +195,10 @@ def pull_links(call: Call, name: str, number: int, merged_at: float | None) -> P
     }
 
 
-def reactions(url: str) -> Payload:
-    """Return an empty ``reaction-rollup``."""
-    return {"url": f"{url}/reactions", "total_count": 0, **dict.fromkeys(_REACTIONS, 0)}
+def reactions(url: str, counts: Mapping[str, int] = MappingProxyType({})) -> Payload:
+    """Return a ``reaction-rollup``; without counts an empty one."""
+    total = sum(counts.values())
+    return {"url": f"{url}/reactions", "total_count": total, **dict.fromkeys(REACTIONS, 0), **counts}
 
 
 def repository_summary(call: Call, row: Row) -> Payload:

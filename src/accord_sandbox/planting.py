@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Literal
 
 from accord.core.clock import parse_timestamp
 from accord.core.errors import WrongUsage
 from accord.git.program import GitFailed
 from accord_sandbox import labels
-from accord_sandbox.calls import Actor, Call, SandboxSettings
+from accord_sandbox.actions_settings import AS_CREATED, ActionsSettings, save_settings, save_values
+from accord_sandbox.calls import BOT, Actor, Call, SandboxSettings
 from accord_sandbox.comments import insert_comment, insert_event
 from accord_sandbox.commits import noreply_signature
 from accord_sandbox.database import Connection, Row, insert, set_meta
@@ -22,15 +23,16 @@ from accord_sandbox.pulls import insert_pull
 from accord_sandbox.repositories import NewRepository, find_repository, find_user, insert_repository
 from accord_sandbox.review_threads import Remark, anchor_remark, insert_reply, insert_review_comment
 from accord_sandbox.reviews import insert_review
+from accord_sandbox.rulesets import insert_ruleset
+from accord_sandbox.triggers import OLD_SERVER
 from accord_sandbox.workflow_runs import save_job, save_run
 
 if TYPE_CHECKING:
-    from accord_sandbox.seed import Seed, SeedCheck, SeedComment, SeedIssue, SeedRepository, SeedThread
+    from accord_sandbox.seed import Seed, SeedCheck, SeedComment, SeedIssue, SeedRepository, SeedSettings, SeedThread
 
 HOME = "accord/sandbox"
 MAINTAINER = "maintainer"
 STRANGER = "stranger"
-BOT = "github-actions[bot]"
 TOKEN = "accord-sandbox-token"  # noqa: S105 (it is valid only here)
 INSTALLATION_TOKEN = "accord-sandbox-installation-token"  # noqa: S105
 STRANGER_TOKEN = "accord-sandbox-stranger-token"  # noqa: S105
@@ -44,6 +46,8 @@ def plant_seed(db: Connection, storage: GitStorage, seed: Seed | None, home: str
     """Fill an empty server: built-in accounts and tokens, the seed, and the home repository."""
     for login in (MAINTAINER, STRANGER, BOT):
         _account(db, login, now)
+    if seed and not seed.holds_bot_runs:
+        set_meta(db, OLD_SERVER, 1)
     repositories = seed.repositories if seed else []
     for repository in repositories:
         _Planter(db, storage, repository, now).plant()
@@ -132,6 +136,7 @@ class _Planter:
                 db.execute("DELETE FROM labels WHERE id = ?", (row["id"],))
             labels.insert_label(db, key, label.name, label.color or labels.IMPLICIT_COLOR, label.description)
         self._plant_code()
+        self._plant_settings()
         identifiers = [self._plant_issue(issue) for issue in self.seed.issues]
         for identifier, issue in zip(identifiers, self.seed.issues, strict=True):
             if issue.head is not None:
@@ -169,6 +174,21 @@ class _Planter:
         for branch, rules in seed.protected.items():
             values = (self.row["id"], branch, rules.model_dump_json(exclude_unset=True))
             self.db.execute("INSERT INTO protections VALUES (?, ?, ?)", values)
+
+    def _plant_settings(self) -> None:
+        db, key, seed = self.db, self.row["id"], self.seed
+        if seed.settings is not None:
+            save_settings(db, key, _settings_of(seed.settings))
+        for scope, names in (("repository", seed.secrets), ("organization", seed.organization_secrets)):
+            save_values(db, key, scope, "secret", dict.fromkeys(names, ""), self.now)
+        for name, environment in seed.environments.items():
+            save_values(db, key, "repository", "environment", {name: ""}, self.now)
+            scope = f"environment {name.lower()}"
+            save_values(db, key, scope, "secret", dict.fromkeys(environment.secrets, ""), self.now)
+        save_values(db, key, "repository", "variable", seed.variables, self.now)
+        save_values(db, key, "organization", "variable", seed.organization_variables, self.now)
+        for ruleset in seed.rulesets:
+            insert_ruleset(db, key, ruleset.branches, ruleset.rules)
 
     def _plant_issue(self, issue: SeedIssue) -> int:
         db, is_pull = self.db, issue.pull_request or issue.head is not None
@@ -258,6 +278,12 @@ class _Planter:
         params = {"owner": owner, "repo": name}
         at = self._time(comment)
         return Call(self.db, SandboxSettings(), at, "", "", "", {}, self.storage, actor=actor, params=params)
+
+
+def _settings_of(seed: Literal["default"] | SeedSettings) -> ActionsSettings:
+    if seed == "default":
+        return AS_CREATED
+    return ActionsSettings(seed.can_approve_pull_request_reviews, seed.default_workflow_permissions)
 
 
 def _copy_git(bare: BareRepository, source: str) -> str:

@@ -17,10 +17,11 @@ from accord_sandbox import payloads
 from accord_sandbox.calls import AccessLevel, Call, route
 from accord_sandbox.comments import insert_event
 from accord_sandbox.commits import GITHUB, author_signature, noreply_signature, readable_bare
-from accord_sandbox.database import Connection, Row
+from accord_sandbox.database import Connection, Row, fetch
 from accord_sandbox.diffs import fork_point, pull_diff, relocate
 from accord_sandbox.git_storage import HEADS, BareRepository, Signature
 from accord_sandbox.responses import ApiResponse, Refusal, not_found
+from accord_sandbox.triggers import Activity, PullEvent, create_runs
 
 PULLS = (
     "SELECT pulls.*, issues.*, repositories.full_name, repositories.owner_id, repositories.private FROM pulls"
@@ -101,6 +102,7 @@ def follow_branches(update: RefUpdate) -> None:
             continue
         if head != row["head_sha"]:
             update_head(update, row, head, base or row["base_sha"])
+            announce(update, row["issue_id"], "synchronize")
         if base is not None and base != row["base_sha"] and update.bare.is_ancestor(head, base):
             mark_merged(update, row["issue_id"], base)
 
@@ -112,6 +114,14 @@ def update_head(update: RefUpdate, pull: Row, head: str, base: str) -> None:
     update.db.execute("UPDATE issues SET updated_at = ? WHERE id = ?", (update.now, key))
     update.bare.set_ref(f"refs/pull/{pull['number']}/head", head)
     relocate(update.db, update.bare, key)
+
+
+def announce(update: RefUpdate, issue_id: int, activity: Activity) -> None:
+    """Let workflows listen to what happened to a pull request; one of the seed without branches has none."""
+    pull = fetch(update.db, "SELECT * FROM pulls WHERE issue_id = ?", issue_id)
+    if pull is not None:
+        event = PullEvent(update.db, update.bare, update.repository_id, update.actor_id, update.now, activity)
+        create_runs(event, pull)
 
 
 def mark_merged(update: RefUpdate, issue_id: int, commit: str) -> None:

@@ -5,6 +5,7 @@ Docs: https://docs.github.com/rest/pulls/pulls
 
 from __future__ import annotations
 
+from accord_sandbox.actions_settings import check_new_pull
 from accord_sandbox.calls import AccessLevel, Call, route
 from accord_sandbox.commits import commit_payload, read_commits
 from accord_sandbox.database import Connection, Row
@@ -12,6 +13,7 @@ from accord_sandbox.diffs import file_payload, fork_point, pull_diff
 from accord_sandbox.issues import NewIssue, checked_body, checked_title, insert_issue, update_state, update_text
 from accord_sandbox.pull_state import (
     PULLS,
+    announce,
     find_pull,
     pull_by_id,
     pull_payload,
@@ -59,6 +61,7 @@ def create_pull(call: Call) -> ApiResponse:
     """Create a pull request."""
     call.check_writable()
     call.permit(call.grant.may_review() and (call.user.kind != "user" or call.grant.role >= AccessLevel.WRITE))
+    check_new_pull(call)
     call.fields.require("head", "base")
     title, body = checked_title(call.fields.title(), "PullRequest"), checked_body(call, "PullRequest")
     head, base = _branch(call, "head"), _branch(call, "base")
@@ -69,6 +72,7 @@ def create_pull(call: Call) -> ApiResponse:
     insert_pull(call.db, identifier, (head, tips[head]), (base, tips[base]), draft=call.fields.flag("draft"))
     pull = pull_by_id(call, identifier)
     call.bare.set_ref(f"refs/pull/{pull['number']}/head", tips[head])
+    announce(ref_update(call), identifier, "opened")
     return created(pull_payload(call, pull))
 
 

@@ -10,12 +10,12 @@ off for everyone unless allowed; the other rules do not bind administrators unle
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
 from accord_sandbox import payloads
-from accord_sandbox.calls import AccessLevel, Call, Grant, role_of, route
+from accord_sandbox.calls import AccessLevel, Call, Grant, grant_of, role_of, route
 from accord_sandbox.commits import readable_bare
 from accord_sandbox.database import Connection, Row, fetch, insert
 from accord_sandbox.git_storage import HEADS
@@ -24,6 +24,8 @@ from accord_sandbox.responses import ApiResponse, Refusal, not_found, schema_vio
 
 MOST_PROPERTIES = 10
 MOST_EVENT_CHARACTERS = 100
+MOST_FOUND = 1000
+"""Results of a search that GitHub lists."""
 THROUGH_A_PULL = "Changes must be made through a pull request."
 _USER_EXTRAS = {
     **dict.fromkeys(("name", "company", "location", "email", "hireable", "bio")),
@@ -64,13 +66,64 @@ def get_repository(call: Call) -> ApiResponse:
     return ApiResponse(200, payloads.repository(call, call.repository, call.grant.level("contents")))
 
 
+@route("GET", "/orgs/{org}/repos", "repos/repos#list-organization-repositories")
+def list_organisation(call: Call) -> ApiResponse:
+    """List an owner's repositories that the caller sees, newest first; every owner counts as an organisation."""
+    owner = find_user(call.db, call.params["org"])
+    if owner is None:
+        raise not_found()
+    rows = call.fetch_all("SELECT * FROM repositories WHERE owner_id = ? ORDER BY id DESC", owner["id"])
+    return call.list_response(_visible(call, rows), lambda row: _list_entry(call, row))
+
+
+@route("GET", "/search/repositories", "search/search#search-repositories", resource="search")
+def search_repositories(call: Call) -> ApiResponse:
+    """Search by words of the name, and by ``org:``, ``user:`` and ``archived:``; other qualifiers are refused."""
+    terms = call.query.get("q", "").split()
+    if not terms:
+        raise Refusal(422, "Validation Failed", errors=[{"resource": "Search", "field": "q", "code": "missing"}])
+    rows = _visible(call, call.fetch_all("SELECT * FROM repositories ORDER BY id DESC"))
+    for term in terms:
+        key, _, value = term.lower().rpartition(":")
+        matches = _REPOSITORY_TERMS.get(key)
+        if matches is None:
+            raise Refusal(422, f"The sandbox does not know the qualifier {key}.")
+        rows = [row for row in rows if matches(row, value)]
+    if call.page.offset >= MOST_FOUND:
+        raise Refusal(422, "Only the first 1000 search results are available")
+    items = [{**_list_entry(call, row), "score": 1.0} for row in call.page.cut(rows[:MOST_FOUND])]
+    document = {"total_count": len(rows), "incomplete_results": False, "items": items}
+    return ApiResponse(200, document, call.links(min(len(rows), MOST_FOUND)))
+
+
+_REPOSITORY_TERMS: Mapping[str, Callable[[Row, str], bool]] = {
+    "": lambda row, word: word in row["full_name"].partition("/")[2].lower(),
+    **dict.fromkeys(("org", "user"), lambda row, owner: row["full_name"].lower().startswith(f"{owner}/")),
+    "archived": lambda row, flag: bool(row["archived"]) is (flag == "true"),
+}
+
+
+def _visible(call: Call, rows: Sequence[Row]) -> list[Row]:
+    return [row for row in rows if grant_of(call.db, call.actor, row).sees]
+
+
+def _list_entry(call: Call, row: Row) -> dict[str, Any]:
+    grant = grant_of(call.db, call.actor, row)
+    return payloads.repository(call, row, grant.level("contents"))
+
+
 @route(
     "GET", "collaborators/{username}/permission", "collaborators/collaborators#get-repository-permissions-for-a-user"
 )
 def get_permission(call: Call) -> ApiResponse:
-    """Return a user's permission, to callers with push access."""
+    """Return a user's permission, to people with push access and to apps.
+
+    A token needs no permission but the one to read metadata, which all have ("Permissions required for GitHub Apps";
+    step-security/secure-repo pull request 595 and aenix-io/aeman issue 161 report it).
+    """
     _ = call.user, call.repository
-    if not call.grant.may("contents", AccessLevel.WRITE):
+    is_app = call.grant.actor is not None and call.grant.actor.kind == "installation" and call.grant.in_reach
+    if not is_app and call.grant.role < AccessLevel.WRITE:
         raise Refusal(403, "Must have push access to view collaborator permission.")
     row = find_user(call.db, call.params["username"])
     if row is None:
@@ -128,7 +181,10 @@ def list_branches(call: Call) -> ApiResponse:
         commit = {"sha": sha, "url": f"{call.repository_url}/commits/{sha}"}
         return {"name": name, "commit": commit, "protected": name in protected}
 
-    return call.list_response(list(readable_bare(call).refs(HEADS).items()), payload)
+    found = readable_bare(call).refs(HEADS)
+    if call.query.get("protected") == "true":
+        found = {ref: sha for ref, sha in found.items() if ref.removeprefix(HEADS) in protected}
+    return call.list_response(list(found.items()), payload)
 
 
 @dataclass(frozen=True)

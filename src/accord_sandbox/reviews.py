@@ -5,6 +5,7 @@ Docs: https://docs.github.com/rest/pulls/reviews, …/comments
 
 from __future__ import annotations
 
+from accord_sandbox.actions_settings import check_approval
 from accord_sandbox.calls import AccessLevel, Call, locked, route
 from accord_sandbox.comments import BODY_LIMIT, record_event
 from accord_sandbox.database import Row, insert
@@ -70,6 +71,8 @@ def create_review(call: Call) -> ApiResponse:
     remarks = [read_remark(entry) for entry in _comment_entries(call)]
     if event in _OWN and pull["author_id"] == call.user.user_id:
         raise _refusal(_OWN[event])
+    if event == "APPROVE":
+        check_approval(call)
     if event in _BLANK and not body.strip() and not remarks:
         raise _refusal(_BLANK[event])
     anchors = [(_anchor(call, pull, remark, commit), _checked_body(remark.body, required=True)) for remark in remarks]

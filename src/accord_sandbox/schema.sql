@@ -25,6 +25,26 @@ CREATE TABLE IF NOT EXISTS repositories (
     default_branch TEXT NOT NULL DEFAULT 'main',
     created_at REAL NOT NULL
 );
+CREATE TABLE IF NOT EXISTS actions_settings (
+    repository_id INTEGER PRIMARY KEY REFERENCES repositories (id),
+    may_create_pulls INTEGER NOT NULL,  -- "Allow GitHub Actions to create and approve pull requests"
+    workflow_permissions TEXT NOT NULL CHECK (workflow_permissions IN ('read', 'write'))
+);
+CREATE TABLE IF NOT EXISTS actions_values (
+    repository_id INTEGER NOT NULL REFERENCES repositories (id),
+    scope TEXT NOT NULL,        -- 'repository', 'organization', or 'environment NAME'
+    kind TEXT NOT NULL CHECK (kind IN ('environment', 'secret', 'variable')),
+    name TEXT NOT NULL,
+    value TEXT NOT NULL,        -- of a variable; the sandbox knows secrets by name only
+    created_at REAL NOT NULL,
+    PRIMARY KEY (repository_id, scope, kind, name)
+) WITHOUT ROWID;
+CREATE TABLE IF NOT EXISTS rulesets (
+    id INTEGER PRIMARY KEY,
+    repository_id INTEGER NOT NULL REFERENCES repositories (id),
+    branches TEXT NOT NULL,     -- JSON array of patterns
+    rules TEXT NOT NULL         -- JSON array of rule types
+);
 CREATE TABLE IF NOT EXISTS collaborators (
     repository_id INTEGER NOT NULL REFERENCES repositories (id),
     user_id INTEGER NOT NULL REFERENCES users (id),
@@ -82,6 +102,14 @@ CREATE TABLE IF NOT EXISTS comments (
     updated_at REAL NOT NULL
 );
 CREATE INDEX IF NOT EXISTS comments_by_issue ON comments (issue_id, created_at, id);
+CREATE TABLE IF NOT EXISTS reactions (
+    id INTEGER PRIMARY KEY,
+    comment_id INTEGER NOT NULL REFERENCES comments (id),
+    user_id INTEGER NOT NULL REFERENCES users (id),
+    content TEXT NOT NULL,
+    created_at REAL NOT NULL,
+    UNIQUE (comment_id, user_id, content)
+);
 CREATE TABLE IF NOT EXISTS dependencies (
     blocked_id INTEGER NOT NULL REFERENCES issues (id),
     blocker_id INTEGER NOT NULL REFERENCES issues (id),
@@ -201,8 +229,13 @@ CREATE TABLE IF NOT EXISTS workflow_runs (
     conclusion TEXT,
     head_sha TEXT NOT NULL,
     head_branch TEXT NOT NULL,
+    title TEXT NOT NULL DEFAULT '', -- what the workflow's run-name makes of the inputs; empty for its name
+    actor_id INTEGER REFERENCES users (id),             -- who caused it; NULL for runs of the seed and the controls
+    triggering_actor_id INTEGER REFERENCES users (id),  -- who started its last attempt
+    attempt INTEGER NOT NULL DEFAULT 1,
     created_at REAL NOT NULL
 );
+CREATE INDEX IF NOT EXISTS workflow_runs_by_commit ON workflow_runs (repository_id, head_sha, id);
 CREATE TABLE IF NOT EXISTS jobs (
     id INTEGER PRIMARY KEY REFERENCES check_runs (id),
     run_id INTEGER NOT NULL REFERENCES workflow_runs (id),

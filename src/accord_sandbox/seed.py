@@ -13,9 +13,11 @@ from accord.core.errors import BrokenContract, WrongUsage
 from accord.core.findings import Finding, with_lines
 from accord.core.kinds import read_shape
 from accord.files.yaml import read_yaml
+from accord_sandbox.calls import BOT
 from accord_sandbox.checks import CHECK_STATUSES, CONCLUSIONS, STATUS_STATES
 from accord_sandbox.issues import REASONS
-from accord_sandbox.planting import BOT, MAINTAINER
+from accord_sandbox.planting import MAINTAINER
+from accord_sandbox.rulesets import RULES
 from accord_sandbox.workflow_runs import RUN_DEFAULTS
 
 _HINT = "`accord sandbox schema` prints the JSON Schema of a seed file."
@@ -160,6 +162,30 @@ class SeedProtection(_Part):
     allow_deletions: bool = False
 
 
+class SeedSettings(_Part):
+    """Settings for GitHub Actions. Keys that are left out are as GitHub makes a repository."""
+
+    can_approve_pull_request_reviews: bool = Field(
+        False, description="Allow GitHub Actions to create and approve pull requests."
+    )
+    default_workflow_permissions: Literal["read", "write"] = "read"
+
+
+class SeedEnvironment(_Part):
+    """An environment of deployments."""
+
+    secrets: list[str] = Field([], description="Names.")
+
+
+class SeedRuleset(_Part):
+    """An active ruleset of branches."""
+
+    branches: list[str] = Field(
+        min_length=1, description="Patterns such as `accord/**`, or `~ALL` or `~DEFAULT_BRANCH`."
+    )
+    rules: list[_one_of(RULES)] = Field(min_length=1)  # type: ignore[valid-type]
+
+
 class SeedRepository(_Part):
     """A repository; its issues and pull requests get the numbers 1, 2, 3 in their order."""
 
@@ -176,6 +202,16 @@ class SeedRepository(_Part):
         {}, description="Files by branch, in one commit on top of the default branch; null deletes a file."
     )
     protected: dict[str, SeedProtection] = Field({}, description="Rules by branch.")
+    settings: Literal["default"] | SeedSettings | None = Field(
+        None,
+        description="`default`: as GitHub makes a repository. Without it, GitHub Actions may create pull requests.",
+    )
+    secrets: list[str] = Field([], description="Names of secrets for GitHub Actions.")
+    organization_secrets: list[str] = Field([], description="Names of the organisation's secrets.")
+    variables: dict[str, str] = Field({}, description="Variables for GitHub Actions.")
+    organization_variables: dict[str, str] = Field({}, description="Variables of the organisation.")
+    environments: dict[str, SeedEnvironment] = {}
+    rulesets: list[SeedRuleset] = []
     labels: list[SeedLabel] = []
     issues: list[SeedIssue] = []
     workflow_runs: list[SeedRun] = []
@@ -192,6 +228,9 @@ class SeedRepository(_Part):
 class Seed(_Part):
     """The content of a new sandbox. The first repository is the home repository, unless ``--repo`` names another."""
 
+    holds_bot_runs: bool = Field(
+        True, description="Off: GITHUB_TOKEN causes no workflow runs at all, as on older Enterprise Servers."
+    )
     tokens: list[SeedToken] = []
     repositories: list[SeedRepository] = []
 

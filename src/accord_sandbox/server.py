@@ -8,6 +8,7 @@ Tests, rehearsals and ``accord sandbox serve`` use ``serving``::
 
 from __future__ import annotations
 
+import hashlib
 import socket
 import threading
 from collections.abc import Iterator
@@ -23,7 +24,7 @@ from accord.core.clock import SystemClock, attempts
 from accord.core.errors import WrongUsage
 from accord_sandbox.app import Application
 from accord_sandbox.calls import SandboxSettings
-from accord_sandbox.database import Database, get_meta, wipe
+from accord_sandbox.database import Database, get_meta, set_meta, wipe
 from accord_sandbox.faults import DROP, Exchange, Fault, Faults, Observer
 from accord_sandbox.planting import TOKEN, plant_seed, use_as_home
 from accord_sandbox.rates import RateLimits
@@ -109,6 +110,20 @@ def serving(
         store.close()
 
 
+def has_seed(directory: Path, seed: Path) -> bool:
+    """Return whether the sandbox in a directory began with this seed file."""
+    store = Database(directory)
+    try:
+        with store.reading() as connection:
+            return str(get_meta(connection, "seed")) == _digest(seed)
+    finally:
+        store.close()
+
+
+def _digest(path: Path) -> str:
+    return hashlib.sha256(path.read_bytes()).hexdigest()
+
+
 def _open(
     application: Application, repository: str | None, path: Path | None, now: float, *, creates: bool
 ) -> tuple[Seed | None, str]:
@@ -120,6 +135,8 @@ def _open(
     with application.database.writing() as connection:
         if get_meta(connection, "home") is None:
             plant_seed(connection, application.storage, seed, repository, now)
+            if path is not None:
+                set_meta(connection, "seed", _digest(path))
         home = repository or str(get_meta(connection, "home"))
         if creates or find_repository(connection, home):
             use_as_home(connection, home, now)

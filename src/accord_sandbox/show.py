@@ -36,6 +36,10 @@ _STATUSES = (
     "SELECT login AS author, sha, context, state, description FROM statuses JOIN users ON users.id = creator_id"
     " WHERE repository_id = ? ORDER BY statuses.id"
 )
+_RUNS = (
+    "SELECT workflow_runs.id, name, path, event, status, conclusion, head_sha, head_branch, login AS actor, attempt"
+    " FROM workflow_runs LEFT JOIN users ON users.id = actor_id WHERE repository_id = ? ORDER BY workflow_runs.id"
+)
 _DISPATCHES = (
     "SELECT workflow, ref, inputs, login AS author, dispatches.created_at FROM dispatches"
     " JOIN users ON users.id = actor_id WHERE repository_id = ? ORDER BY dispatches.id"
@@ -81,6 +85,7 @@ def _document(db: Connection, name: str) -> dict[str, Any]:
         "reviews": [_review(db, row) for row in db.execute(_REVIEWS, key)],
         "checks": [dict(row) for row in db.execute(_CHECKS, key)],
         "statuses": [dict(row) for row in db.execute(_STATUSES, key)],
+        "workflow_runs": [dict(row) for row in db.execute(_RUNS, key)],
         "dispatches": [_dispatch(row) for row in db.execute(_DISPATCHES, key)],
     }
 

@@ -1,8 +1,9 @@
 """Workflow runs with the logs of their jobs and their artifacts, and workflows started by hand.
 
-Nothing runs here. Runs and jobs come from the seed or the control below, and ``dispatches`` keeps workflows started by
-hand. GitHub's runner uploads artifacts by its own protocol; here ``PUT /_sandbox/artifacts/OWNER/NAME/RUN/ARTIFACT``
-stores them. Docs: https://docs.github.com/rest/actions/workflow-runs, …/workflows, …/artifacts
+Nothing runs here. Runs and jobs come from the seed, from pull requests (``triggers``) or the control below, which also
+sets their results; ``dispatches`` keeps workflows started by hand. GitHub's runner uploads artifacts by its own
+protocol; here ``PUT /_sandbox/artifacts/OWNER/NAME/RUN/ARTIFACT`` stores them.
+Docs: https://docs.github.com/rest/actions/workflow-runs, …/workflows, …/artifacts
 """
 
 from __future__ import annotations
@@ -13,6 +14,7 @@ import re
 from collections.abc import Mapping
 from typing import Any
 
+from accord.core.clock import parse_timestamp
 from accord.core.errors import BrokenContract
 from accord.files.yaml import read_yaml
 from accord_sandbox import payloads
@@ -20,6 +22,7 @@ from accord_sandbox.calls import AccessLevel, Call, route
 from accord_sandbox.database import Connection, Row, fetch, insert
 from accord_sandbox.repositories import find_repository
 from accord_sandbox.responses import ApiResponse, Refusal, not_found
+from accord_sandbox.triggers import finish_jobs
 
 RETENTION_DAYS = 90
 """GitHub's default ("Configuring the retention period for GitHub Actions artifacts")."""
@@ -35,12 +38,15 @@ RUN_DEFAULTS = {
     "conclusion": None,
     "head_sha": "",
     "head_branch": "",
+    "title": "",
 }
 MOST_INPUTS = 25
+_ACTORS = ("actor", "triggering_actor")
 _CONTROL = re.compile(
     r"/_sandbox/(?P<kind>runs|jobs|artifacts)/(?P<repository>[^/]+/[^/]+)/(?P<id>\d{1,18})(?:/(?P<name>[^/]+))?"
 )
 _STORAGE = re.compile(r"/_storage/(?P<log>logs/)?(?P<id>\d{1,18})")
+_INPUT = re.compile(r"\$\{\{ inputs\.([\w-]+) \}\}")
 _NOT_IN_NAME = re.compile(r'["<>|*?:\r\n\\/]')
 """Characters that upload-artifact refuses in a name."""
 
@@ -70,7 +76,10 @@ def put_control(db: Connection, path: str, query: Mapping[str, str], content: by
         overwrite = query.get("overwrite") == "true"
         return _save_artifact(db, (repository["id"], identifier, found["name"]), content, overwrite, now)
     if found["kind"] == "runs":
-        save_run(db, repository["id"], identifier, json.loads(content or b"{}"), now)
+        entry = json.loads(content or b"{}")
+        save_run(db, repository["id"], identifier, entry, now)
+        if entry.get("conclusion"):
+            finish_jobs(db, identifier, entry["conclusion"], now)
         return ApiResponse(204)
     check = fetch(db, "SELECT head_sha FROM check_runs WHERE id = ?", identifier)
     if check is None or not query.get("run", "").isdecimal():
@@ -140,11 +149,46 @@ def download_artifact(call: Call) -> ApiResponse:
 def get_run(call: Call) -> ApiResponse:
     """Return a workflow run."""
     call.require_read("actions")
+    return ApiResponse(200, run_payload(call, find_run(call)))
+
+
+def find_run(call: Call) -> Row:
+    """Return the workflow run of the path."""
     statement = "SELECT * FROM workflow_runs WHERE repository_id = ? AND id = ?"
     row = call.fetch(statement, call.repository["id"], call.number("run_id"))
     if row is None:
         raise not_found()
-    return ApiResponse(200, _run_payload(call, row))
+    return row
+
+
+@route("GET", "actions/workflows/{workflow_id}/runs", "actions/workflow-runs#list-workflow-runs-for-a-workflow")
+def list_runs(call: Call) -> ApiResponse:
+    """List the runs of a workflow, newest first; ``created`` may be ``>=`` a timestamp."""
+    call.require_read("actions")
+    path = f".github/workflows/{call.params['workflow_id']}"
+    if not _file(call, call.repository["default_branch"], path):
+        raise not_found()
+    created = call.query.get("created", ">=1970-01-01T00:00:00Z")
+    if not created.startswith(">="):
+        raise Refusal(422, "The sandbox knows `created` with >= only.")
+    where, values = "repository_id = ? AND path = ? AND created_at >= ?", [call.repository["id"], path]
+    values.append(parse_timestamp(created.removeprefix(">=")).timestamp())
+    if "event" in call.query:
+        where, values = f"{where} AND event = ?", [*values, call.query["event"]]
+    rows = call.fetch_all(f"SELECT * FROM workflow_runs WHERE {where} ORDER BY id DESC", *values)
+    return call.list_response(rows, lambda row: run_payload(call, row), "workflow_runs")
+
+
+@route("POST", "actions/runs/{run_id:int}/cancel", "actions/workflow-runs#cancel-a-workflow-run")
+def cancel_run(call: Call) -> ApiResponse:
+    """Cancel a run, which ends at once here; GitHub's runner takes a while."""
+    call.require("actions", AccessLevel.WRITE)
+    row = find_run(call)
+    if row["status"] == "completed":
+        raise Refusal(409, "Cannot cancel a workflow run that is completed.")
+    ended = "UPDATE workflow_runs SET status = 'completed', conclusion = 'cancelled' WHERE id = ?"
+    call.db.execute(ended, (row["id"],))
+    return ApiResponse(202, {})
 
 
 @route("GET", "actions/jobs/{job_id:int}/logs", "actions/workflow-jobs#download-job-logs-for-a-workflow-run")
@@ -188,7 +232,7 @@ def _signature(path: str, key: str, until: int) -> str:
 
 @route("POST", "actions/workflows/{workflow_id}/dispatches", "actions/workflows#create-a-workflow-dispatch-event")
 def dispatch_workflow(call: Call) -> ApiResponse:
-    """Store the start of a workflow."""
+    """Store the start of a workflow, and its run, which waits for a runner forever."""
     call.require("actions", AccessLevel.WRITE)
     ref = call.fields.text("ref")
     branch = ref.removeprefix("refs/heads/")
@@ -198,7 +242,8 @@ def dispatch_workflow(call: Call) -> ApiResponse:
     if call.bare.branch(branch) is None:
         raise Refusal(422, f"No ref found for: {ref}")
     inputs = call.document.get("inputs") or {}
-    _check_inputs(_file(call, branch, path), inputs)
+    workflow = _file(call, branch, path)
+    _check_inputs(workflow, inputs)
     values = {
         "repository_id": call.repository["id"],
         "workflow": call.params["workflow_id"],
@@ -208,7 +253,19 @@ def dispatch_workflow(call: Call) -> ApiResponse:
         "created_at": call.now,
     }
     insert(call.db, "dispatches", values)
+    described = {"path": path, "event": "workflow_dispatch", "status": "queued", "conclusion": None}
+    where = {"head_sha": call.bare.branch(branch), "head_branch": branch, "repository_id": call.repository["id"]}
+    by = dict.fromkeys(("actor_id", "triggering_actor_id"), call.user.user_id)
+    insert(call.db, "workflow_runs", {**described, **where, **by, **_names(workflow, inputs), "created_at": call.now})
     return ApiResponse(204)
+
+
+def _names(workflow: bytes, inputs: Mapping[str, Any]) -> dict[str, str]:
+    """Return the name of a workflow and the title of its run; of expressions, only ``inputs.NAME`` is known."""
+    document = read_yaml(workflow).value
+    name = str(document.get("name") or "")
+    title = _INPUT.sub(lambda match: str(inputs.get(match[1], "")), str(document.get("run-name") or name))
+    return {"name": name, "title": title.strip()}
 
 
 def _file(call: Call, branch: str, path: str) -> bytes:
@@ -251,7 +308,7 @@ def _artifact_payload(call: Call, row: Row) -> payloads.Payload:
     }
 
 
-def _run_payload(call: Call, row: Row) -> payloads.Payload:
+def run_payload(call: Call, row: Row) -> payloads.Payload:
     """Return a ``workflow-run``; its pull requests are the open ones with its commit as head."""
     root = call.repository_url
     url = f"{root}/actions/runs/{row['id']}"
@@ -265,8 +322,10 @@ def _run_payload(call: Call, row: Row) -> payloads.Payload:
     return {
         **{key: row[key] for key in ("id", "name", "path", "event", "status", "conclusion", "head_sha", "head_branch")},
         "node_id": payloads.node_id("WFR", row["id"]),
-        **dict.fromkeys(("run_number", "run_attempt"), 1),
-        "display_title": row["name"],
+        "run_number": 1,
+        "run_attempt": row["attempt"],
+        **{name: payloads.user_by_id(call, row[f"{name}_id"]) for name in _ACTORS if row[f"{name}_id"] is not None},
+        "display_title": row["title"] or row["name"],
         "workflow_id": row["id"],
         "url": url,
         "html_url": f"{call.repository_page}/actions/runs/{row['id']}",

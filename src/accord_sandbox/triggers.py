@@ -1,0 +1,139 @@
+"""Workflow runs that pull requests cause when they are opened, updated or reopened.
+
+GitHub reads the workflow files of the merge commit; here those of the head count. ``types`` and the branches of
+``pull_request`` are read, its paths are not. Nothing runs: a run stays queued until a control sets its result.
+
+A run caused by GITHUB_TOKEN is held: completed with ``action_required``, without jobs, until a person approves it.
+Verified by GitHub's changelog of 2026-06-11 ("Bot-created pull requests can run workflows if approved") and
+https://docs.github.com/actions/concepts/security/github_token. Enterprise Server without that change creates no run.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from fnmatch import fnmatchcase
+from typing import Any, Literal
+
+from accord.core.errors import BrokenContract
+from accord.files.yaml import read_yaml
+from accord_sandbox.calls import BOT
+from accord_sandbox.database import Connection, Row, fetch, get_meta, insert
+from accord_sandbox.git_storage import WORKFLOWS, BareRepository
+
+Activity = Literal["opened", "synchronize", "reopened"]
+ACTIVITIES = ("opened", "synchronize", "reopened")
+"""The types that a workflow listens to by default; GitHub holds runs of these alone."""
+
+OLD_SERVER = "starts_nothing_for_bots"
+"""Key of the seed's option for a server on which GITHUB_TOKEN causes no runs."""
+
+
+@dataclass(frozen=True)
+class PullEvent:
+    """An event of a pull request and its sender; ``now`` is in seconds since the epoch."""
+
+    db: Connection
+    bare: BareRepository
+    repository_id: int
+    actor_id: int
+    now: float
+    activity: Activity
+
+
+def create_runs(event: PullEvent, pull: Row) -> None:
+    """Create a run of each workflow that listens; ``pull`` has head_ref, head_sha, base_ref and fork_id."""
+    actor = fetch(event.db, "SELECT login FROM users WHERE id = ?", event.actor_id)
+    is_bot = actor is not None and actor["login"] == BOT
+    if pull["fork_id"] is not None or (is_bot and get_meta(event.db, OLD_SERVER)):
+        return
+    for path, workflow in _workflows(event.bare, pull["head_sha"]):
+        if not _listens(workflow, event.activity, pull["base_ref"]):
+            continue
+        values = {
+            "repository_id": event.repository_id,
+            "name": str(workflow.get("name") or path),
+            "path": path,
+            "event": "pull_request",
+            "status": "completed" if is_bot else "queued",
+            "conclusion": "action_required" if is_bot else None,
+            "head_sha": pull["head_sha"],
+            "head_branch": pull["head_ref"],
+            "actor_id": event.actor_id,
+            "triggering_actor_id": event.actor_id,
+            "created_at": event.now,
+        }
+        identifier = insert(event.db, "workflow_runs", values)
+        if not is_bot:
+            queue_jobs(event.db, event.bare, identifier, event.now)
+
+
+def queue_jobs(db: Connection, bare: BareRepository, run_id: int, now: float) -> None:
+    """Create a queued check run for each job of a run: by its name, else its key. A matrix is one job here."""
+    run = fetch(db, "SELECT * FROM workflow_runs WHERE id = ?", run_id)
+    app = fetch(db, "SELECT id FROM users WHERE login = ?", BOT)
+    assert run is not None and app is not None  # noqa: S101, PT018 (both exist)
+    code, content, _ = bare.attempt("cat-file", "blob", f"{run['head_sha']}:{run['path']}")
+    jobs = (_document(content) if code == 0 else {}).get("jobs")
+    for key, job in jobs.items() if isinstance(jobs, dict) else ():
+        name = job.get("name") if isinstance(job, dict) else None
+        check = {
+            "repository_id": run["repository_id"],
+            "app_id": app["id"],
+            "head_sha": run["head_sha"],
+            "name": name if isinstance(name, str) and "${{" not in name else str(key),
+            "status": "queued",
+            "started_at": now,
+        }
+        db.execute("INSERT INTO jobs VALUES (?, ?, NULL)", (insert(db, "check_runs", check), run_id))
+
+
+def finish_jobs(db: Connection, run_id: int, conclusion: str, now: float) -> None:
+    """Complete the unfinished jobs of a run."""
+    values: tuple[Any, ...] = (conclusion, now, run_id)
+    db.execute(
+        "UPDATE check_runs SET status = 'completed', conclusion = ?, completed_at = ?"
+        " WHERE status != 'completed' AND id IN (SELECT id FROM jobs WHERE run_id = ?)",
+        values,
+    )
+
+
+def _workflows(bare: BareRepository, commit: str) -> Iterator[tuple[str, Mapping[str, Any]]]:
+    """Yield the workflow files of a commit; a broken one is an empty mapping."""
+    for path in bare.text("ls-tree", "--name-only", commit, WORKFLOWS).splitlines():
+        if path.endswith((".yml", ".yaml")):
+            yield path, _document(bare.run("cat-file", "blob", f"{commit}:{path}"))
+
+
+def _document(content: bytes) -> dict[str, Any]:
+    try:
+        value = read_yaml(content).value
+    except BrokenContract:
+        return {}
+    return value if isinstance(value, dict) else {}
+
+
+def _listens(workflow: Mapping[str, Any], activity: Activity, base: str) -> bool:
+    """Tell whether a workflow runs for this activity of a pull request into the branch ``base``."""
+    triggers = workflow.get("on")
+    if not isinstance(triggers, dict):
+        return "pull_request" in (triggers if isinstance(triggers, list) else [triggers])
+    if "pull_request" not in triggers:
+        return False
+    trigger = triggers["pull_request"] or {}
+    is_for_branch = "branches" not in trigger or _matches(trigger["branches"], base)
+    is_excluded = "branches-ignore" in trigger and _matches(trigger["branches-ignore"], base)
+    return activity in _listed(trigger.get("types", ACTIVITIES)) and is_for_branch and not is_excluded
+
+
+def _matches(patterns: Any, branch: str) -> bool:
+    """Tell whether a branch matches; a later pattern with ``!`` takes it out again."""
+    found = False
+    for pattern in map(str, _listed(patterns)):
+        if fnmatchcase(branch, pattern.removeprefix("!")):
+            found = not pattern.startswith("!")
+    return found
+
+
+def _listed(value: Any) -> list[Any]:
+    return list(value) if isinstance(value, list | tuple) else [value]

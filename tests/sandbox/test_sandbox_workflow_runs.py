@@ -1,0 +1,193 @@
+"""Workflow runs of pull requests: which events cause them, who has to approve them, and how they start."""
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+import requests
+from support.code_repository import ADMIN, INSTALLATION, STRANGER, Client, Git
+from support.stage import staged
+
+WORKFLOWS = {
+    "ci.yml": "name: CI\non: [push, pull_request]\njobs:\n  test: {name: Tests}\n  lint: {}\n",
+    "main.yml": "on:\n  pull_request: {branches: [main, '!next']}\njobs: {a: {}}\n",
+    "next.yml": "on:\n  pull_request: {branches: ['next*']}\njobs: {b: {}}\n",
+    "labels.yml": "on:\n  pull_request: {types: [labeled, edited, closed]}\njobs: {c: {}}\n",
+    "reopened.yml": "on:\n  pull_request: {types: reopened}\njobs: {d: {name: 'On ${{ matrix.os }}'}}\n",
+    "push.yml": "on: push\njobs: {e: {}}\n",
+    "broken.yml": "on: [pull_request\n",
+}
+DOCUMENT: dict[str, Any] = {
+    "tokens": [
+        {"token": "writer", "login": "wanda"},
+        {"token": "reader", "login": "rita"},
+        {
+            "token": "app",
+            "login": "app[bot]",
+            "kind": "installation",
+            "permissions": {"contents": "write", "pull_requests": "write", "actions": "write"},
+        },
+        {"token": "blind", "login": "app[bot]", "kind": "installation", "permissions": {"contents": "write"}},
+    ],
+    "repositories": [
+        {
+            "name": "octo/code",
+            "collaborators": {"wanda": "write", "rita": "read"},
+            "files": {"a.txt": "One\n", **{f".github/workflows/{name}": text for name, text in WORKFLOWS.items()}},
+            "branches": {"feature": {"b.txt": "Two\n"}, "forked": {"c.txt": "Three\n"}},
+            "issues": [{"title": "From a fork", "head": "forked", "fork": "mallory/code"}],
+        }
+    ],
+}
+SEED = json.dumps(DOCUMENT)
+PULL = {"title": "Change", "head": "feature", "base": "main"}
+HELD = ("completed", "action_required")
+
+
+def runs(client: Client, **query: Any) -> list[dict[str, Any]]:
+    found: list[dict[str, Any]] = client("GET", "actions/runs", params=query).json()["workflow_runs"]
+    return found
+
+
+def opened(client: Client, token: str = INSTALLATION) -> dict[str, Any]:
+    """Open a pull request and return the run of CI."""
+    client.send(201, "POST", "pulls", PULL, token=token)
+    return next(run for run in runs(client) if run["name"] == "CI")
+
+
+def checks(client: Client, ref: str = "feature") -> dict[str, tuple[str, str]]:
+    found = client("GET", f"commits/{ref}/check-runs").json()["check_runs"]
+    return {check["name"]: (check["status"], check["conclusion"]) for check in found}
+
+
+def control(client: Client, path: str, body: Any = None) -> int:
+    return client.session.put(f"{client.sandbox.url}/_sandbox/{path}", json=body, timeout=20).status_code
+
+
+def test_runs_that_the_jobs_token_causes_are_held_and_have_no_jobs(client: Client) -> None:
+    opened(client)
+    found = runs(client, head_sha=client.tip("feature"), event="pull_request", status="action_required")
+    assert [run["name"] for run in found] == [".github/workflows/main.yml", "CI"]
+    for run in found:
+        assert (run["status"], run["conclusion"], run["run_attempt"]) == (*HELD, 1)
+        assert run["actor"]["login"] == run["triggering_actor"]["login"] == "github-actions[bot]"
+        assert (run["head_branch"], [pull["number"] for pull in run["pull_requests"]]) == ("feature", [2])
+    assert checks(client) == {}
+
+
+@pytest.mark.parametrize(("token", "login"), [("app", "app[bot]"), ("writer", "wanda")])
+def test_runs_that_an_app_or_a_person_causes_wait_for_a_runner(client: Client, token: str, login: str) -> None:
+    run = opened(client, token)
+    assert (run["status"], run["conclusion"], run["actor"]["login"]) == ("queued", None, login)
+    assert checks(client) == dict.fromkeys(("Tests", "lint", "a"), ("queued", None))
+
+
+def test_a_push_and_a_reopening_cause_runs_and_other_activity_causes_none(client: Client, git: Git) -> None:
+    opened(client)
+    git.clone("feature", INSTALLATION)
+    git.commit({"b.txt": "Three\n"})
+    git("push", "-q", "origin", "feature")
+    assert [run["head_sha"] for run in runs(client)[:2]] == [client.tip("feature")] * 2
+    before = len(runs(client))
+    client.send(200, "PATCH", "pulls/2", {"title": "Another"}, token=INSTALLATION)
+    client.send(200, "POST", "issues/2/labels", {"labels": ["bug"]}, token=INSTALLATION)
+    client.send(200, "PATCH", "pulls/2", {"state": "closed"}, token=INSTALLATION)
+    assert len(runs(client)) == before
+    client.send(200, "PATCH", "pulls/2", {"state": "open"}, token=INSTALLATION)
+    assert {run["path"].rpartition("/")[2] for run in runs(client)[: len(runs(client)) - before]} == {
+        "ci.yml",
+        "main.yml",
+        "reopened.yml",
+    }
+
+
+def test_runs_are_listed_newest_first_by_commit_branch_event_status_and_actor(client: Client) -> None:
+    opened(client)
+    control(client, "runs/octo/code/7", {"event": "push", "conclusion": "success", "head_branch": "main"})
+    assert len(runs(client)) == 3
+    for name, value, count in (
+        ("branch", "main", 1), ("event", "push", 1), ("status", "completed", 3), ("status", "success", 1),
+        ("status", "action_required", 2), ("actor", "github-actions[bot]", 2), ("head_sha", "0" * 40, 0),
+        ("per_page", 1, 1),
+    ):  # fmt: skip
+        assert len(runs(client, **{name: value})) == count, name
+
+
+def test_a_person_approves_with_the_button_of_the_page(client: Client) -> None:
+    opened(client)
+    page = f"{client.sandbox.url}/octo/code/pull/2"
+    text = client.session.get(page, timeout=20).text
+    assert "2 workflows awaiting approval" in text
+    action = text.partition('<form method="post" action="')[2].partition('"')[0]
+    crossed = client.session.post(client.sandbox.url + action, headers={"sec-fetch-site": "cross-site"}, timeout=20)
+    assert crossed.status_code == 403
+    pressed = client.session.post(client.sandbox.url + action, timeout=20)
+    assert (pressed.url, pressed.status_code) == (page, 200)
+    assert "awaiting approval" not in pressed.text
+    assert checks(client) == dict.fromkeys(("Tests", "lint", "a"), ("queued", None))
+    assert client.session.post(client.sandbox.url + action.replace("2", "9"), timeout=20).status_code == 404
+
+
+def test_a_control_approves_and_another_completes_the_jobs(client: Client) -> None:
+    run = opened(client)
+    assert control(client, "approvals/octo/code/2") == 204
+    assert control(client, "approvals/octo/code/99") == 404
+    assert client("GET", f"actions/runs/{run['id']}").json()["status"] == "queued"
+    control(client, f"runs/octo/code/{run['id']}", {"status": "completed", "conclusion": "success"})
+    assert checks(client) == {
+        "Tests": ("completed", "success"),
+        "lint": ("completed", "success"),
+        "a": ("queued", None),
+    }
+    assert control(client, "approvals/octo/code/2") == 204
+    assert len(checks(client)) == 3
+
+
+@pytest.mark.parametrize(("token", "login"), [("app", "app[bot]"), ("writer", "wanda")])
+def test_an_app_or_a_person_starts_a_held_run_again(client: Client, token: str, login: str) -> None:
+    run = opened(client)
+    client.send(201, "POST", f"actions/runs/{run['id']}/rerun", token=token)
+    again = client("GET", f"actions/runs/{run['id']}").json()
+    assert (again["status"], again["conclusion"], again["run_attempt"]) == ("queued", None, 2)
+    assert (again["actor"]["login"], again["triggering_actor"]["login"]) == ("github-actions[bot]", login)
+    assert client("POST", f"actions/runs/{run['id']}/rerun", token=token).json()["message"] == (
+        "This workflow is already running"
+    )
+
+
+def test_the_jobs_token_does_not_release_a_run_that_is_held(client: Client) -> None:
+    run = opened(client)
+    client.send(201, "POST", f"actions/runs/{run['id']}/rerun", token=INSTALLATION)
+    again = client("GET", f"actions/runs/{run['id']}").json()
+    assert (again["status"], again["conclusion"], again["run_attempt"]) == (*HELD, 2)
+
+
+def test_approve_is_for_forks_alone(client: Client) -> None:
+    run = opened(client)
+    refused = client("POST", f"actions/runs/{run['id']}/approve")
+    assert (refused.status_code, refused.json()["message"]) == (403, "This run is not from a fork pull request")
+    head = {"head_sha": client("GET", "pulls/1").json()["head"]["sha"], "conclusion": "action_required"}
+    control(client, "runs/octo/code/8", head)
+    client.send(201, "POST", "actions/runs/8/approve")
+    assert client("GET", "actions/runs/8").json()["status"] == "queued"
+
+
+@pytest.mark.parametrize(
+    ("token", "status"), [(None, 401), (STRANGER, 403), ("reader", 403), ("blind", 403), (ADMIN, 201)]
+)
+def test_starting_a_run_needs_write_access_to_actions(client: Client, token: str | None, status: int) -> None:
+    run = opened(client)
+    assert client("POST", f"actions/runs/{run['id']}/rerun", token=token).status_code == status
+    assert client("POST", "actions/runs/99/rerun", token=token).status_code == (404 if status == 201 else status)
+
+
+def test_a_server_without_the_change_starts_nothing_for_the_jobs_token(tmp_path: Path) -> None:
+    with staged(tmp_path, seed={**DOCUMENT, "holds_bot_runs": False}) as stage:
+        stage.send("POST", "/repos/octo/code/pulls", token=INSTALLATION, **PULL)
+        assert stage.get("/repos/octo/code/actions/runs")["total_count"] == 0
+        stage.send("PATCH", "/repos/octo/code/pulls/2", state="closed")
+        stage.send("PATCH", "/repos/octo/code/pulls/2", state="open")
+        assert stage.get("/repos/octo/code/actions/runs")["total_count"] == 3
+        with pytest.raises(requests.HTTPError):
+            stage.send("POST", "/repos/octo/code/actions/runs/1/rerun")
