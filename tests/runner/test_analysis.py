@@ -20,6 +20,7 @@ from accord.runner.analysis import providers as asking
 from accord.runner.analysis.analyse import Analysis, TaskEvidence, analyse, answer_in
 from accord.runner.analysis.providers import ALL, ProviderFailed, reply_in
 from accord.runner.outputs import analysis_outputs
+from accord.text.posting import PostingPolicy
 from accord.text.redaction import Redactor
 
 KEY = "correct-horse-battery-staple"
@@ -168,7 +169,7 @@ def test_without_an_answer_the_analysis_was_not_run(served: ModelServer) -> None
     served.play(error(401))
     found = ask(served, "openai")
     assert (found.provider, found.completed, found.confidence) == ("", (), 0.0)
-    assert analysis_outputs(found, Redactor(), [])["llm-analysis-run"] == "false"
+    assert analysis_outputs(found, Redactor(), PostingPolicy(), [])["llm-analysis-run"] == "false"
 
 
 def test_an_unknown_provider_is_named() -> None:
@@ -359,4 +360,7 @@ def test_whatever_a_provider_sends_is_a_reply_or_a_failed_try(body: bytes) -> No
 
 def test_secrets_are_taken_out_of_outputs_before_json_hides_them() -> None:
     analysis = Analysis("openai", "gpt", 1, ('Rotate "horse"\\battery',), ())
-    assert "horse" not in analysis_outputs(analysis, Redactor(('"horse"\\battery',)), [])["llm-completed-tasks"]
+    assert (
+        "horse"
+        not in analysis_outputs(analysis, Redactor(('"horse"\\battery',)), PostingPolicy(), [])["llm-completed-tasks"]
+    )

@@ -1,5 +1,6 @@
 """The classifier: which evidence counts, in which order, and which never does."""
 
+from dataclasses import replace
 from typing import Any, get_args
 
 import pytest
@@ -37,7 +38,10 @@ def ran(output: str) -> dict[str, Any]:
         ("install-failed", "transient infrastructure retry"),
         ("credential-missing", "auth auth manual"),
         *((kind, "logic agent manual") for kind in ("prompt-invalid", "not-started", "changes-unreadable")),
-        *((kind, "infrastructure infrastructure manual") for kind in ("push-refused", "steering-files")),
+        *(
+            (k, "infrastructure infrastructure manual")
+            for k in ("push-refused", "steering-files", "refs-moved", "sandbox-unavailable")
+        ),
         *((kind, f"{'infrastructure ' * 2}retry") for kind in ("record-missing", "push-conflict", "push-unreachable")),
         ("disk-full", "resource infrastructure manual"),
     ],
@@ -59,7 +63,53 @@ def test_every_own_kind_and_every_rule_has_a_cause() -> None:
     rules = error_rules
     tables = [INTERNAL_ERRORS, rules.KINDS, rules.STATUSES, rules.BROAD_KINDS, rules.WEAK_KINDS, *rules.EXITS.values()]
     named = {cause for table in tables for cause in table.values()} | rules.WORDS.keys()
+    named |= {cause for _, cause in rules.COMMAND_FAILURES.values()}
     assert named | {"unknown", "outage", "request"} == CAUSES.keys()
+
+
+NO_SANDBOX = "bwrap: loopback: Failed RTM_NEWADDR: Operation not permitted\n"
+CHANGED = {"type": "item.completed", "item": {"type": "file_change", "changes": [{"path": "a", "kind": "add"}]}}
+WORKED = {"type": "item.completed", "item": {**ran("")["item"], "exit_code": 0, "status": "completed"}}
+
+
+@pytest.mark.parametrize(
+    ("found", "has_changes", "rule"),
+    [
+        ([ran(NO_SANDBOX)], None, "no-sandboxed-command"), ([ran(NO_SANDBOX)] * 300, False, "no-sandboxed-command"),
+        ([ran(NO_SANDBOX), ran("1 failed")], None, "no-successful-command"),
+        ([ran("1 failed")] * 300, None, "no-successful-command"),
+        ([WORKED, *[ran("1 failed")] * 300], False, ""), ([WORKED], False, ""), ([], False, ""),
+        ([ran(NO_SANDBOX)], True, ""), ([ran(NO_SANDBOX), CHANGED], None, ""),
+        ([ran(NO_SANDBOX), CHANGED], False, "no-sandboxed-command"),
+        ([ran("1 failed"), said('{"verdict": "fail"}')], False, ""),
+        ([ran(NO_SANDBOX), said('{"verdict": "pass"}')], False, "no-sandboxed-command"),
+    ],
+)  # fmt: skip
+def test_a_run_without_a_successful_command_a_change_or_a_result_is_a_failure(
+    reader: Reader, found: list[dict[str, Any]], has_changes: bool | None, rule: str
+) -> None:
+    evidence = replace(reader.evidence("codex", as_lines(THREAD, *found, DONE)), has_changes=has_changes)
+    failure = classify(evidence)
+    assert (failure.evidence.rule if failure else "", contract_exit_code(evidence)) == (rule, 1 if rule else 0)
+    if failure:
+        category = "infrastructure" if rule == "no-sandboxed-command" else "logic"
+        assert (failure.category, failure.recovery, failure.evidence.source) == (category, "manual", "event")
+        assert ("RTM_NEWADDR" if category == "infrastructure" else "`pytest`") in failure.summary
+
+
+def test_a_run_whose_tools_were_denied_did_not_fail(reader: Reader) -> None:
+    asks = {"type": "tool_use", "id": "1", "name": "Bash", "input": {"command": "git log"}}
+    denied = {"type": "tool_result", "tool_use_id": "1", "is_error": True, "content": "This command requires approval"}
+    result = {"type": "result", "subtype": "success", "is_error": False, "result": "Done.", "usage": {}}
+    events = [
+        {"type": "assistant", "message": {"model": "m", "content": [asks]}},
+        {"type": "user", "message": {"content": [denied]}},
+    ]
+    stdout = as_lines(*events, {**result, "permission_denials": [{"tool_name": "Bash", "tool_use_id": "1"}]})
+    assert reader.classify("claude", stdout, exit_code=0) is None
+    failed_alone = reader.classify("claude", as_lines(*events, {**result, "permission_denials": []}), exit_code=0)
+    assert failed_alone
+    assert failed_alone.evidence.rule == "no-successful-command"
 
 
 @pytest.mark.parametrize("codec", ["codex", "plain"])

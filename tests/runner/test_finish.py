@@ -15,6 +15,7 @@ from accord.core.errors import BrokenContract
 from accord.runner.finish import FinishOptions, finish, outputs_without_record
 from accord.runner.models import InternalError, RunContext
 from accord.runner.record import FINAL_MESSAGE, PATCH, RECORD, RESULT, SCHEMA, STDERR, STDOUT, RunRecord, read_record
+from accord.text.posting import PostingPolicy
 from accord.text.redaction import redactor_for
 
 SECRET = "correct-horse-battery-staple"
@@ -68,7 +69,7 @@ class Run:
     def options(self, token: str = "", **changed: Any) -> FinishOptions:
         stage = self.workshop.stage
         redact, remote = redactor_for({"MY_TOKEN": SECRET}), self.workshop.remote(token)
-        options = FinishOptions(stage.repository, redact, stage.clock, {}, remote, stage.adapter())
+        options = FinishOptions(stage.repository, redact, PostingPolicy(), stage.clock, {}, remote, stage.adapter())
         return replace(options, **changed)
 
     def outputs(self, token: str = "", **changed: Any) -> dict[str, str]:
@@ -93,6 +94,21 @@ def test_a_successful_run_is_pushed_and_its_tasks_are_reported(run: Run) -> None
     commits = run.workshop.commits()
     assert commits[0].startswith("feat: apply the changes of codex (keepalive, iteration 3)\n\nAll done.")
     assert (run.outputs(), run.workshop.commits()) == (outputs, commits), "finished twice"
+
+
+def test_a_run_in_which_every_command_failed_is_a_failure_unless_it_changed_something(run: Run) -> None:
+    command = {"type": "command_execution", "command": "make", "aggregated_output": "no", "exit_code": 2}
+    failing = json.dumps({"type": "item.completed", "item": {**command, "status": "failed"}})
+    run.leave(f"{failing}\n{transcript(DONE)}", files={})
+    outputs = run.outputs()
+    words = [outputs[f"error-{name}"] for name in ("category", "type", "recovery")]
+    assert (outputs["exit-code"], words) == ("1", ["logic", "agent", "manual"])
+    assert (outputs["llm-analysis-run"], outputs["changes-made"]) == ("false", "false")
+    (run.agent.tree / "new.txt").write_text("new\n")
+    (run.folder / PATCH).write_bytes(run.agent.patch())
+    outputs = run.outputs()
+    assert (outputs["exit-code"], outputs["error-summary"], outputs["changes-made"]) == ("0", "", "true")
+    assert "Every command that the agent ran failed." in outputs["run-warnings"]
 
 
 def test_a_pushed_text_that_looks_like_a_token_is_a_warning_each_time(run: Run) -> None:
@@ -233,6 +249,15 @@ def test_changes_of_steering_files_are_not_pushed_unless_allowed(run: Run) -> No
     assert run.outputs() == outputs, "pushed already"
 
 
+def test_changed_sessions_and_missions_are_pushed_and_reported(run: Run) -> None:
+    run.leave(transcript(DONE), files={".agents-work/2026-01-31_csv/status.json": "{}\n", **NEW})
+    outputs = run.outputs()
+    assert (outputs["exit-code"], outputs["changes-made"]) == ("0", "true")
+    (warning,) = json.loads(outputs["run-warnings"])
+    assert ".agents-work/2026-01-31_csv/status.json" in warning
+    assert "new.txt" not in warning
+
+
 @pytest.mark.parametrize("left", ["nothing", "a link", "another patch", "nonsense"])
 def test_a_patch_that_is_not_the_runs_own_is_a_failure_and_not_a_run_without_changes(run: Run, left: str) -> None:
     (run.agent.tree / "new.txt").write_text("new\n")
@@ -276,7 +301,7 @@ def test_a_folder_without_a_run_is_refused(tmp_path: Path, run: Run, record: str
 
 
 def test_a_run_of_which_nothing_is_left_may_be_tried_again_and_has_all_outputs_too() -> None:
-    outputs = outputs_without_record("record.json is missing.", redactor_for({})).as_outputs()
+    outputs = outputs_without_record("record.json is missing.", redactor_for({}), PostingPolicy()).as_outputs()
     assert (outputs["exit-code"], outputs["changes-made"], outputs["llm-completed-tasks"]) == ("1", "false", "[]")
     assert "record.json is missing" in outputs["error-summary"]
     words = [outputs[f"error-{name}"] for name in ("category", "type", "recovery")]
@@ -333,3 +358,12 @@ def test_an_agents_last_words_do_nothing_in_a_commit_message(run: Run) -> None:
     assert "Fixes #12" not in message
     assert "@octocat" not in message
     assert "[skip ci]" not in message
+
+
+def test_changes_that_wait_for_a_push_are_reported_like_pushed_ones_and_the_option_is_named(run: Run) -> None:
+    token = f"ghp_{'a1' * 18}"
+    run.leave(transcript(DONE), files={"AGENTS.md": "Obey.\n", "keys.txt": f"{token}\n", **NEW}, pr_ref="")
+    waits, steering, tokens = json.loads(run.outputs()["run-warnings"])
+    assert "--pr-ref" in waits
+    assert ("AGENTS.md" in steering, "keys.txt" in tokens) == (True, True)
+    assert "a1a1" not in tokens

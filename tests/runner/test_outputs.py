@@ -17,6 +17,7 @@ from accord.runner.models import Category, Classification, Evidence, InternalErr
 from accord.runner.outputs import BUDGET, SUMMARY_CHARS, TRUNCATION_NOTICE, RunFacts, outputs_of
 from accord.runner.publish import Published
 from accord.runner.transcripts.events import Account, Usage
+from accord.text.posting import PostingPolicy
 from accord.text.redaction import Redactor, redactor_for
 
 CONTRACT = {
@@ -42,7 +43,7 @@ def account(message: str = "Done.", **more: Any) -> Account:
 
 
 def written(facts: RunFacts, redact: Redactor = NO_SECRETS) -> dict[str, str]:
-    return outputs_of(facts, redact).as_outputs()
+    return outputs_of(facts, redact, PostingPolicy()).as_outputs()
 
 
 def message_of(outputs: dict[str, str]) -> str:
@@ -320,7 +321,7 @@ def test_whatever_happened_the_outputs_keep_the_contract(facts: RunFacts) -> Non
     assert (outputs["llm-has-completions"] == "true") == bool(tasks)
     for name in ("llm-attempts", "error-evidence", "run-warnings", "result-json"):
         assert outputs[name] == "" or json.loads(outputs[name]) is not None
-    for text in (*outputs.values(), message_of(outputs), summary_page(outputs_of(facts, KNOWN))):
+    for text in (*outputs.values(), message_of(outputs), summary_page(outputs_of(facts, KNOWN, PostingPolicy()))):
         text.encode("utf-8")
         assert SECRET not in text
         assert ODD_SECRET not in text

@@ -226,7 +226,7 @@ def test_names_that_look_like_other_refs_are_branches() -> None:
     ("token", "branch", "path", "said"),
     [
         ("reader", "feature", "new.txt", "contents: write"), ("wrong", "feature", "new.txt", "contents: read"),
-        ("", "strict", "new.txt", "protects"), ("job", "feature", ".github/workflows/ci.yml", "workflow file"),
+        ("", "strict", "new.txt", "protection rule"), ("job", "feature", ".github/workflows/ci.yml", "workflow file"),
     ],
 )  # fmt: skip
 def test_a_push_that_github_forbids_is_refused_with_the_reason(

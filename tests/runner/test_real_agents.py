@@ -16,7 +16,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 import pytest
-from support.agent_bench import Bench, Left
+from support.agent_bench import WITHOUT_NAMESPACES, Bench, Left, has_namespaces
 from support.providers import Answer, Calls, Fails, Hangs, Provider, Says, provider
 
 from accord.runner.launch import install_program
@@ -85,7 +85,9 @@ def name(request: pytest.FixtureRequest) -> str:
 
 
 @contextmanager
-def started(bench: Bench, name: str, *answers: Answer, more: Sequence[str] = ()) -> Iterator[Started]:
+def started(
+    bench: Bench, name: str, *answers: Answer, more: Sequence[str] = (), below: Sequence[str] = ()
+) -> Iterator[Started]:
     """Start ``accord run`` with an agent before a provider that gives these answers."""
     cli = CLIS[name]
     change = {key: str(value).replace("WORK", str(bench.work)) for key, value in cli.change.arguments.items()}
@@ -98,12 +100,14 @@ def started(bench: Bench, name: str, *answers: Answer, more: Sequence[str] = ())
         arguments += ["--registry", bench.registry({"agents": {name: entry}}), *more]
         job = {key: value.replace("URL", served.url) for key, value in cli.job.items()}
         job["GITHUB_ACTIONS"] = "true"  # in a container, as in a job
-        with bench.start(*arguments, job=job) as process:
+        with bench.start(*arguments, job=job, below=below) as process:
             yield process, served
 
 
-def run(bench: Bench, name: str, *answers: Answer, more: Sequence[str] = ()) -> tuple[Left, Provider]:
-    with started(bench, name, *answers, more=more) as (process, served):
+def run(
+    bench: Bench, name: str, *answers: Answer, more: Sequence[str] = (), below: Sequence[str] = ()
+) -> tuple[Left, Provider]:
+    with started(bench, name, *answers, more=more, below=below) as (process, served):
         return bench.wait(process), served
 
 
@@ -180,3 +184,13 @@ def test_an_agents_own_sandbox_works_in_the_container(bench: Bench, name: str) -
     left, _ = run(bench, name, *answers, more=("--sandbox-mode", "workspace-write"))
     assert left.record["warnings"] == []
     assert "+new\n" in left.text("changes.patch")
+
+
+@pytest.mark.skipif(not has_namespaces(), reason="a machine without user namespaces is made with one")
+@pytest.mark.parametrize("name", ["codex"], indirect=True)
+@pytest.mark.parametrize("mode", ["read-only", "workspace-write"])
+def test_an_agent_whose_own_sandbox_cannot_start_costs_nothing(bench: Bench, name: str, mode: str) -> None:
+    left, served = run(bench, name, more=("--sandbox-mode", mode), below=WITHOUT_NAMESPACES)
+    assert (left.record["error"]["kind"], served.requests) == ("sandbox-unavailable", []), left.err
+    assert words(left) == ("infrastructure", "infrastructure", "manual")
+    assert "bwrap: " in left.outputs["error-summary"]

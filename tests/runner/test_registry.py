@@ -113,6 +113,7 @@ def test_no_entry_can_ask_for_what_steers_the_job(name: str, key: str) -> None:
     [
         ("version: 2", "schema"), ("version: '1'", "schema"), ("defualt_agent: codex", "agent-key-misspelled"),
         ("default_agent: unknown", "default-unknown"),
+        ("allowed_hosts: [ok.test, 'img.test:8443']", "host-invalid"),
     ],
 )  # fmt: skip
 def test_a_mistake_at_the_top_is_found_on_its_line(top: str, code: str) -> None:

@@ -7,6 +7,7 @@ import sys
 
 import pytest
 from support.agent_bench import Bench, Left
+from support.trees import commit
 
 A, B = "correct-ho", "rse-battery"
 SECRET = A + B
@@ -272,8 +273,10 @@ def test_the_repositorys_own_registry_is_used_and_its_mistakes_have_a_line(bench
     own = bench.work / ".github/agents/registry.yml"
     own.parent.mkdir(parents=True)
     own.write_text("agents:\n  mine:\n    command: [sh, -c, 'echo hello']\n")
+    commit(bench.work)
     assert bench.run("--agent", "mine", "--prompt-file", "prompt.md").text("stdout.log") == "hello\n"
     own.write_text("agents:\n  mine:\n    command: [sh, '{nothing}']\n")
+    commit(bench.work)
     left = bench.run("--agent", "mine", "--prompt-file", "prompt.md", "--run-dir", str(bench.top / "second"))
     assert "registry.yml:3" in json.loads(left.out)["error-summary"]
 
@@ -322,3 +325,11 @@ def test_a_flood_of_output_costs_neither_the_transcript_nor_the_work(bench: Benc
     assert "new.txt" in left.text("changes.patch")
     assert (left.outputs["exit-code"], left.outputs["final-message-summary"]) == ("0", "All done.")
     assert "The agent printed more than 1 MiB. The middle of stdout.log is missing." in left.outputs["run-warnings"]
+
+
+def test_a_huge_file_of_an_agent_is_named_and_nothing_is_handed_on(bench: Bench) -> None:
+    left = bench.script("open('new.txt', 'w').write('x'); open('core.bin', 'wb').truncate(3 * 1024**3)")
+    assert (left.code, kind(left), left.outputs["exit-code"]) == (0, "changes-unreadable", "1")
+    assert "core.bin\u2019 has 3072 MiB" in left.outputs["error-summary"]
+    assert ".gitignore" in left.outputs["error-summary"]
+    assert left.text("changes.patch") == ""

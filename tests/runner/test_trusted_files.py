@@ -53,7 +53,7 @@ def test_a_job_reads_the_default_branch(tree: Path, job: Mapping[str, str]) -> N
     assert files.read(tree / REGISTRY) == files.read(tree / REGISTRY, **NAMED) == b"of main\n"
     assert files.read(tree / "linked.yml", **NAMED) == b"of main\n"
     assert files.read(tree / PROMPT) is None
-    assert files.warning.endswith(f"branch changes them: {REGISTRY}, linked.yml, {PROMPT}.")
+    assert files.warning.endswith(f"may have changed them: {REGISTRY}, linked.yml, {PROMPT}.")
     for name in (LABELS, PROMPT, Path("prompts/keepalive.md"), Path("src/../labels.yml")):
         with pytest.raises(WrongUsage, match="on the checked-out branch only"):
             files.read(tree / name, **NAMED)
@@ -88,18 +88,98 @@ def test_the_base_counts_where_the_default_branch_is_unknown(tree: Path, job: Ma
     assert trusted_files(tree, job, branch="agent/1", base="origin/release/1").read(tree / REGISTRY) == b"of main\n"
 
 
-def test_at_a_terminal_the_work_tree_counts_on_the_default_branch(tree: Path) -> None:
+def test_at_a_terminal_the_commit_counts_on_the_default_branch(tree: Path) -> None:
     files = trusted_files(tree, {})
     assert files.read(tree / REGISTRY) == b"of main\n"
     assert files.read(tree / REGISTRY, **NAMED) == b"of the agent\n", "a person named it"
     assert files.read(tree / PROMPT) is None
-    (tree / ".github/prompts/review.md").write_text("being written\n")
-    assert files.read(tree / ".github/prompts/review.md") == b"being written\n"
+    (tree / ".github/prompts/review.md").write_text("of the agent before\n")
+    assert files.read(tree / ".github/prompts/review.md") is None
     shell(tree, "git checkout -q main")
-    (tree / REGISTRY).write_text("being written\n")
-    for script in ("true", "git -c user.name=A -c user.email=a@example.org commit -qam three"):
-        shell(tree, script)
-        assert trusted_files(tree, {}).read(tree / REGISTRY) == b"being written\n"
+    (tree / REGISTRY).write_text("of the agent before\n")
+    files = trusted_files(tree, {})
+    assert files.read(tree / REGISTRY) == b"of main\n"
+    assert f"{REGISTRY}. To use one as it is, commit it there or name it with an option." in files.warning
+    shell(tree, "git -c user.name=A -c user.email=a@example.org commit -qam three")
+    assert trusted_files(tree, {}).read(tree / REGISTRY) == b"of the agent before\n", "a person committed it"
+
+
+@pytest.mark.parametrize("script", ["git remote remove origin && git branch -qD main", "rm -rf .git"])
+@pytest.mark.parametrize("path", [REGISTRY, Path(".github/prompts/mine.md")], ids=["committed", "untracked"])
+def test_a_job_that_does_not_know_the_default_branch_reads_only_files_that_it_names(
+    tree: Path, job: Mapping[str, str], script: str, path: Path
+) -> None:
+    (tree / ".github/prompts/mine.md").write_text("untracked\n")
+    shell(tree, script)
+    files = trusted_files(tree, job)
+    with pytest.raises(WrongUsage, match="does not have") as refused:
+        files.read(tree / path)
+    assert "fetch-depth: 0" in refused.value.hint
+    if path != REGISTRY:
+        assert files.read(tree / path, **NAMED) == b"untracked\n"
+
+
+def test_an_agent_in_a_job_does_not_start_with_a_registry_of_unknown_origin(bench: Bench, job: dict[str, str]) -> None:
+    bench.git("branch", "-qm", "work")
+    (bench.work / REGISTRY.parent).mkdir(parents=True)
+    (bench.work / REGISTRY).write_text("version: 1\nagents: {}\n")
+    left = bench.script("open('started', 'w')", job=job)
+    assert left.outputs["exit-code"] == "1"
+    assert "fetch-depth: 0" in left.outputs["error-summary"]
+    assert not (bench.work / "started").exists()
+
+
+COMMIT = "git -c user.name=A -c user.email=a@example.org commit -qam x"
+OWN = {
+    "a commit": f"echo new > README.md; {COMMIT}",
+    "a new branch": f"echo new > README.md; git checkout -qb mine; {COMMIT}",
+    "an orphan": f"echo new > README.md; git checkout -q --orphan mine; {COMMIT}; git branch -qD main",
+    "another HEAD": "echo new > README.md; echo nonsense > .git/HEAD",
+    "locks": "echo new > README.md; touch .git/index.lock .git/HEAD.lock .git/refs/heads/main.lock",
+}
+
+
+@pytest.mark.parametrize("script", OWN.values(), ids=OWN)
+def test_at_a_terminal_head_and_its_branch_are_put_back(bench: Bench, script: str) -> None:
+    before = bench.git("rev-parse", "HEAD")
+    left = bench.script(f"import subprocess; subprocess.run({script!r}, shell=True, check=True)")
+    assert left.outputs["exit-code"] == "0", left.outputs["error-summary"]
+    assert "README.md" in left.text("changes.patch")
+    assert (bench.git("rev-parse", "HEAD"), bench.git("symbolic-ref", "HEAD")) == (before, "refs/heads/main")
+    bench.git("add", "-A")
+    bench.git("commit", "-qm", "by the person")
+
+
+OTHERS = {
+    "a branch": ("git update-ref refs/heads/other HEAD", "refs/heads/other"),
+    "packed refs": ("git pack-refs --all && sed -i s/$(git rev-parse other)/$(git rev-parse main)/ .git/packed-refs",
+                    "refs/heads/other"),
+    "a removed tag": ("git tag -d one", "refs/tags/one"),
+    "a new remote branch in the packed refs": (
+        "echo $(git rev-parse HEAD) refs/remotes/origin/main >> .git/packed-refs", "refs/remotes/origin/main"
+    ),
+    "the head of a work tree": ("git -C ../linked checkout -q --detach main", "linked"),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize(("script", "named"), OTHERS.values(), ids=OTHERS)
+def test_at_a_terminal_other_refs_that_move_stop_the_run(bench: Bench, script: str, named: str) -> None:
+    bench.git("branch", "other")
+    bench.git("tag", "one")
+    bench.git("worktree", "add", "-q", "-b", "linked", "../linked")
+    (bench.work / "README.md").write_text("second\n")
+    bench.git("commit", "-qam", "second")
+    left = bench.script(f"import subprocess; subprocess.run({script!r}, shell=True, check=True)")
+    assert (left.outputs["exit-code"], left.outputs["error-recovery"]) == ("1", "manual")
+    assert named in left.outputs["error-summary"]
+
+
+@pytest.mark.parametrize("in_job", [True, False])
+def test_a_lock_that_was_there_before_stays(bench: Bench, job: dict[str, str], in_job: bool) -> None:
+    (bench.work / ".git/index.lock").touch()
+    left = bench.script("open('new.txt', 'w').write('x')", job=job if in_job else None)
+    assert (left.outputs["exit-code"], "new.txt" in left.text("changes.patch")) == ("0", True)
+    assert (bench.work / ".git/index.lock").exists()
 
 
 @pytest.mark.parametrize(
@@ -113,6 +193,7 @@ def test_at_a_terminal_the_work_tree_counts_on_the_default_branch(tree: Path) ->
         "rm -r .git/refs && echo > .git/refs",
         "cp -r .git own && git -C own update-ref refs/remotes/origin/main agent/1 && echo ../own > .git/commondir",
         "git checkout -q --orphan main2 && git branch -qD main agent/1",
+        "touch .git/index.lock .git/HEAD.lock .git/refs/heads/main.lock .git/packed-refs.lock",
     ],
 )
 def test_refs_that_an_agent_changes_are_not_trusted(tree: Path, job: Mapping[str, str], script: str) -> None:
@@ -120,6 +201,7 @@ def test_refs_that_an_agent_changes_are_not_trusted(tree: Path, job: Mapping[str
         shell(tree, script)
     assert trusted_files(tree, job).read(tree / REGISTRY) == b"of main\n"
     shell(tree, "test $(git branch --show-current) = agent/1 && git rev-parse origin/main agent/1 main")
+    shell(tree, "git add -A && git update-ref refs/heads/main main && git pack-refs --all")
 
 
 def test_an_agents_commit_in_a_job_becomes_a_change_on_the_commit_before(bench: Bench, job: dict[str, str]) -> None:

@@ -1,7 +1,8 @@
 """Why a run failed: exactly one category, with the rule and the line that decided it.
 
 Evidence is asked in this order: accord's own error, the errors of the transcript (fields before words), stderr, the end
-of plain text, the exit code. The agent's words and the output of its commands never count.
+of plain text, the exit code. The agent's words and the output of its commands never count, except for the message of
+its own sandbox when no command could start in it.
 """
 
 from __future__ import annotations
@@ -14,6 +15,7 @@ from accord.core.errors import sentence
 from accord.runner.error_rules import (
     BROAD_KINDS,
     CAUSES,
+    COMMAND_FAILURES,
     EXITS,
     GEMINI_STATUSES,
     GOOGLES_RATE_LIMIT,
@@ -32,7 +34,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from accord.runner.models import InternalError, Source
-    from accord.runner.transcripts.events import Account, AgentError
+    from accord.runner.transcripts.events import Account, AgentError, CommandFailure
 
 SUMMARY_CHARS = 500
 _MESSAGE_CHARS = 300
@@ -73,13 +75,17 @@ _STDERR_START = re.compile(r"^(?:HTTP\S* )?[45]\d\d [A-Z]")
 
 @dataclass(frozen=True)
 class RunEvidence:
-    """The evidence of a run. ``stderr`` and ``text`` are tails: of stderr, and of stdout if that is plain text."""
+    """The evidence of a run. ``stderr`` and ``text`` are tails: of stderr, and of stdout if that is plain text.
+
+    Without ``has_changes``, the files count that the transcript reports as changed.
+    """
 
     exit_code: int | None
     account: Account
     stderr: str = ""
     text: str = ""
     error: InternalError | None = None
+    has_changes: bool | None = None
 
 
 class _Hit(NamedTuple):
@@ -93,12 +99,23 @@ class _Hit(NamedTuple):
 
 
 def contract_exit_code(evidence: RunEvidence) -> int:
-    """Return the exit code by the contract: a structured transcript without its success event turns 0 into 1."""
+    """Return the exit code by the contract: 0 becomes 1 without success in the transcript, or without any work."""
+    return evidence.exit_code or (0 if is_ended_well(evidence) and not _command_failure(evidence) else 1)
+
+
+def is_ended_well(evidence: RunEvidence) -> bool:
+    """Return whether the agent reports success: by its exit code, and by the event that ends its transcript."""
     account = evidence.account
-    if evidence.exit_code:
-        return evidence.exit_code
-    is_success = evidence.error is None and (account.ending == "success" or not account.is_structured)
-    return 0 if is_success else 1
+    is_success = account.ending == "success" or not account.is_structured
+    return not evidence.exit_code and evidence.error is None and is_success
+
+
+def _command_failure(evidence: RunEvidence) -> CommandFailure:
+    """Return how the commands failed, if that fails the run: it has no change, and no result that may be right."""
+    account = evidence.account
+    if bool(account.files) if evidence.has_changes is None else evidence.has_changes:
+        return ""
+    return "" if account.command_failure == "all" and account.structured is not None else account.command_failure
 
 
 def classify(evidence: RunEvidence) -> Classification | None:
@@ -116,6 +133,10 @@ def classify(evidence: RunEvidence) -> Classification | None:
 
 
 def _hits(evidence: RunEvidence) -> Iterator[_Hit]:
+    if is_ended_well(evidence) and (failure := _command_failure(evidence)):
+        last = evidence.account.commands[-1]
+        said = last.output.partition("\n")[0] if failure == "sandbox" else f"the last one was `{last.command}`"
+        yield _Hit(*COMMAND_FAILURES[failure], "event", evidence_line(last.command), evidence_line(said))
     for error in evidence.account.errors:
         yield from _by_error(error, "event", evidence)
     printed: dict[Source, str] = {"stderr": evidence.stderr, "text": evidence.text}

@@ -15,6 +15,7 @@ from accord.runner.transcripts.gemini import INVALID_STREAM
 
 if TYPE_CHECKING:
     from accord.runner.models import Category, InternalErrorKind, Origin, Recovery
+    from accord.runner.transcripts.events import CommandFailure
 
 
 @dataclass(frozen=True, slots=True)
@@ -67,11 +68,17 @@ CAUSES: dict[str, Cause] = {
     "settings": Cause(*_LOGIC, "The agent was called or configured wrongly", "Correct its arguments and settings."),
     "prompt": Cause(*_LOGIC, "The prompt cannot be used", "Check the prompt file."),
     "start": Cause(*_LOGIC, "The agent could not be started", "Check its command, and that it is installed."),
+    "sandbox": Cause(*_REFUSED, "The agent's own sandbox cannot start on this machine",
+        "Allow user namespaces there, or use a sandbox mode without it."),
+    "commands": Cause(*_LOGIC, "Every command that the agent ran failed, and nothing was changed",
+        "Read its transcript: it may lack a program, a permission or the network."),
     "changes": Cause(*_LOGIC, "The agent's changes cannot be read", "Check the work tree."),
     "push": Cause(*_REFUSED, "The push of the changes was refused",
         "Grant `contents: write`, or push to an unprotected branch."),
     "steering": Cause(*_REFUSED, "The run changed files that steer agents or CI, so nothing was pushed",
         "Review its changes."),
+    "refs": Cause(*_REFUSED, "Branches or tags of the repository changed while the agent ran, so nothing was pushed",
+        "Check them, and run it again."),
     "push-again": Cause(*_LOST, "The changes could not be pushed", "Run it again."),
     "job-lost": Cause(*_LOST, "The agent's job ended before the run did", "Run it again."),
     "cancelled": Cause("transient", "infrastructure", "ignore", "The run was cancelled", "No action is needed."),
@@ -82,10 +89,18 @@ CAUSES: dict[str, Cause] = {
 INTERNAL_ERRORS: dict[InternalErrorKind, str] = {
     "time-limit": "time", "cancelled": "cancelled", "install-failed": "install",
     "credential-missing": "credential-missing", "prompt-invalid": "prompt", "not-started": "start",
-    "record-missing": "job-lost", "changes-unreadable": "changes", "steering-files": "steering", "push-refused": "push",
+    "sandbox-unavailable": "sandbox",
+    "record-missing": "job-lost", "changes-unreadable": "changes", "steering-files": "steering", "refs-moved": "refs",
+    "push-refused": "push",
     "push-conflict": "push-again", "push-unreachable": "push-again", "disk-full": "disk",
 }  # fmt: skip
 """Causes of accord's own errors."""
+
+COMMAND_FAILURES: dict[CommandFailure, tuple[str, str]] = {
+    "sandbox": ("no-sandboxed-command", "sandbox"),
+    "all": ("no-successful-command", "commands"),
+}
+"""Rules and causes for runs that changed nothing because no command succeeded, though the agent reports success."""
 
 _KINDS = {
     "credential": "authentication_failed authentication_error permission_error invalid_api_key FatalAuthenticationError"

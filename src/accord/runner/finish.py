@@ -22,13 +22,14 @@ from accord.git.program import Git, GitFailed
 from accord.github.markers import run_token
 from accord.runner import record as layout
 from accord.runner.analysis.analyse import Analysis, TaskEvidence, analyse
-from accord.runner.classify import RunEvidence, classify, contract_exit_code
+from accord.runner.classify import RunEvidence, classify, contract_exit_code, is_ended_well
 from accord.runner.models import InternalError
 from accord.runner.outputs import RunFacts, outputs_of, safe_line, to_valid_text
 from accord.runner.prompt import structured_result
 from accord.runner.publish import (
     Publication,
     Published,
+    audit_patch,
     diff_stat,
     is_delivered,
     patch_stats,
@@ -52,6 +53,7 @@ if TYPE_CHECKING:
     from accord.github.models import Pull
     from accord.runner.models import RunOutputs
     from accord.runner.publish import FileStat
+    from accord.text.posting import PostingPolicy
     from accord.text.redaction import Redactor
 
 _BODY_CHARS = 500
@@ -60,7 +62,8 @@ _BODY_CHARS = 500
 _SUBJECT_CHARS = 72
 _STEERING = "The run changed files that steer agents or CI. Review them"
 _DEPENDENCIES = "The run changed dependency files. Check what they install"
-_TOKENS = "The run pushed files with texts that look like tokens. Revoke the real ones"
+_RECORDS = "The run changed sessions or missions, which later agents read. Check who wrote what"
+_TOKENS = "The run changed files with texts that look like tokens. Revoke the real ones"
 
 
 @dataclass(frozen=True)
@@ -74,6 +77,7 @@ class FinishOptions:
 
     repository: str
     redact: Redactor
+    policy: PostingPolicy
     clock: Clock
     environment: Mapping[str, str]
     remote: Remote | None = None
@@ -93,15 +97,16 @@ def finish(run_dir: Path, options: FinishOptions, record: RunRecord | None = Non
     """
     record = record or read_record(run_dir)
     if record.is_skipped:
-        return outputs_of(RunFacts(record.agent), options.redact)
+        return outputs_of(RunFacts(record.agent), options.redact, options.policy)
     declared = redactor_for(options.environment, certain=record.secret_names)
     options = replace(options, redact=options.redact.and_knows(declared))
     stdout, stderr, message = (run_dir / name for name in (layout.STDOUT, layout.STDERR, layout.FINAL_MESSAGE))
     given = (record.codec, record.agent, record.exit_code, stdout)
     evidence = read_evidence(*given, stderr=stderr, final_message=message, error=record.error)
+    if is_ended_well(evidence):
+        account = _with_valid_result(run_dir, evidence.account)
+        evidence = replace(evidence, account=account, has_changes=_has_patch(run_dir))
     is_success = contract_exit_code(evidence) == 0
-    if is_success:
-        evidence = replace(evidence, account=_with_valid_result(run_dir, evidence.account))
     run = _FinishedRun(run_dir, record, evidence.account, options)
     published, analysis, warnings = run.publish_and_analyse() if is_success else (None, None, run.unpublished_changes())
     is_disk_full = record.error is not None and record.error.kind == "disk-full"
@@ -116,23 +121,32 @@ def finish(run_dir: Path, options: FinishOptions, record: RunRecord | None = Non
         duration_seconds=record.duration_seconds if record.started_at else None,
         warnings=(*record.warnings, *warnings),
     )
-    return conclude(facts, evidence, options.redact)
+    return conclude(facts, evidence, options.redact, options.policy)
 
 
-def conclude(facts: RunFacts, evidence: RunEvidence, redact: Redactor) -> RunOutputs:
+def conclude(facts: RunFacts, evidence: RunEvidence, redact: Redactor, policy: PostingPolicy) -> RunOutputs:
     """Classify a failure and return the outputs. A failed push is a failed run."""
     if facts.published and facts.published.failure:
         evidence = replace(evidence, error=facts.published.failure)
     facts = replace(facts, classification=classify(evidence), exit_code=contract_exit_code(evidence))
-    return outputs_of(facts, redact)
+    return outputs_of(facts, redact, policy)
 
 
-def outputs_without_record(problem: str, redact: Redactor, likely_cause: str = "") -> RunOutputs:
+def outputs_without_record(problem: str, redact: Redactor, policy: PostingPolicy, likely_cause: str = "") -> RunOutputs:
     """Return the outputs of a run that left no record. ``likely_cause`` also says how to fix it."""
     error = InternalError(
         kind="record-missing", detail=f"{problem} {likely_cause}".strip(), has_hint=bool(likely_cause)
     )
-    return conclude(RunFacts(""), RunEvidence(None, Account("", "cut"), error=error), redact)
+    return conclude(RunFacts(""), RunEvidence(None, Account("", "cut"), error=error), redact, policy)
+
+
+def _has_patch(run_dir: Path) -> bool | None:
+    """Return whether the run changed files; None if its patch is missing."""
+    try:
+        with open_regular(run_dir / layout.PATCH) as file:
+            return bool(file.read(1))
+    except OSError:
+        return None
 
 
 def _with_valid_result(run_dir: Path, account: Account) -> Account:
@@ -185,11 +199,17 @@ class _FinishedRun:
         if not (_is_file(self.run_dir / layout.PATCH) or self.record.patch_sha256):
             return ()
         try:
-            count = len(patch_stats(self._patch()))
+            patch = self._patch()
+            stats = patch_stats(patch)
         except BrokenContract as broken:
             return (broken.message,)
-        files = "1 file is" if count == 1 else f"{count} files are"
-        return (f"The run's changes were not pushed. {files} in {layout.PATCH} of its artifact.",) if count else ()
+        if not stats:
+            return ()
+        files = "1 file is" if len(stats) == 1 else f"{len(stats)} files are"
+        pushed = f"The run's changes were not pushed. {files} in {layout.PATCH} of its artifact."
+        if self.options.remote and not self.record.context.pr_ref:
+            pushed += " To push them, name the branch with `--pr-ref` of `accord publish`."
+        return (pushed, *_path_warnings(audit_patch(patch, stats)))
 
     def save_message(self) -> None:
         """Save the whole final message in the folder, as an output may be cut."""
@@ -253,14 +273,15 @@ class _FinishedRun:
         record, context, options = self.record, self.record.context, self.options
         digest = hashlib.sha256(record.model_dump_json().encode() + b"\0" + patch).hexdigest()
         turn = ", ".join(filter(None, [context.mode, context.iteration and f"iteration {context.iteration}"]))
+        words = to_valid_text(self.account.final_message)[:_BODY_CHARS]
         subject = f"{'fix' if context.mode == 'autofix' else 'feat'}: apply the changes of {record.agent}"
         return Publication(
             patch,
             context.pr_ref,
             record.base_sha,
             run_token(options.repository, digest),
-            safe_line(f"{subject} ({turn})" if turn else subject, options.redact, _SUBJECT_CHARS),
-            sanitise_plain(to_valid_text(self.account.final_message)[:_BODY_CHARS], secrets=options.redact).text,
+            safe_line(f"{subject} ({turn})" if turn else subject, options.redact, options.policy, _SUBJECT_CHARS),
+            sanitise_plain(words, secrets=options.redact, policy=options.policy).text,
             context.base_ref,
             options.author,
             options.lender,
@@ -273,13 +294,18 @@ def _invalid_patch(message: str) -> BrokenContract:
     return BrokenContract.of(Finding("patch-invalid", message, hint="Run the agent again."))
 
 
-def _publication_warnings(published: Published, ref: str, *, dry_run: bool) -> tuple[str, ...]:
+def _path_warnings(changes: Published) -> list[str]:
     about = (
-        (_STEERING, published.steering),
-        (_DEPENDENCIES, published.dependencies),
-        (_TOKENS, published.with_tokens),
+        (_STEERING, changes.steering),
+        (_DEPENDENCIES, changes.dependencies),
+        (_RECORDS, changes.records),
+        (_TOKENS, changes.with_tokens),
     )
-    warnings = [f"{what}: {some_of(paths)}." for what, paths in about if paths]
+    return [f"{what}: {some_of(paths)}." for what, paths in about if paths]
+
+
+def _publication_warnings(published: Published, ref: str, *, dry_run: bool) -> tuple[str, ...]:
+    warnings = _path_warnings(published)
     if not published.files_changed:
         warnings.append("The branch already had all of the run's changes.")
     elif dry_run:
@@ -317,13 +343,14 @@ class ExternalRun:
 
 
 def outputs_of_external_run(
-    run: ExternalRun, redact: Redactor, environment: Mapping[str, str], clock: Clock
+    run: ExternalRun, redact: Redactor, policy: PostingPolicy, environment: Mapping[str, str], clock: Clock
 ) -> RunOutputs:
     """Conclude the outputs. Raises WrongUsage if ``root`` is not a repository or ``base`` not a commit."""
     codec, warnings = codec_of(run.agent, run.stdout, run.stderr, run.root)
     given = (codec, run.agent, run.exit_code, run.stdout)
     evidence = read_evidence(*given, stderr=run.stderr, final_message=run.final_message)
     stats = _changes_of(run)
+    evidence = replace(evidence, has_changes=bool(stats) if run.root else None)
     published = _publication_of(run, stats)
     analysis = None
     is_done = contract_exit_code(evidence) == 0 and is_delivered(published, has_changes=bool(stats))
@@ -332,7 +359,7 @@ def outputs_of_external_run(
     if stats and published is None:
         warnings = ("The run's changes were not pushed.", *warnings)
     facts = RunFacts(run.agent, account=evidence.account, published=published, analysis=analysis, warnings=warnings)
-    return conclude(facts, evidence, redact)
+    return conclude(facts, evidence, redact, policy)
 
 
 def _changes_of(run: ExternalRun) -> list[FileStat]:

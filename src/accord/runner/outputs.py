@@ -24,6 +24,7 @@ if TYPE_CHECKING:
     from accord.runner.analysis.analyse import Analysis
     from accord.runner.publish import Published
     from accord.runner.transcripts.events import Account
+    from accord.text.posting import PostingPolicy
     from accord.text.redaction import Redactor
 
 BUDGET = 960_000
@@ -74,19 +75,19 @@ class RunFacts:
     warnings: tuple[str, ...] = ()
 
 
-def outputs_of(facts: RunFacts, redact: Redactor) -> RunOutputs:
+def outputs_of(facts: RunFacts, redact: Redactor, policy: PostingPolicy) -> RunOutputs:
     """Return the outputs. Of a skipped run only the agent is known."""
     account = facts.account
     warnings = [*facts.warnings, *(account.warnings if account else ())]
-    values: dict[str, str] = {"agent_name": safe_line(facts.agent, redact, 100)}
-    values |= _error(facts, redact)
+    values: dict[str, str] = {"agent_name": safe_line(facts.agent, redact, policy, 100)}
+    values |= _error(facts, redact, policy)
     if (published := facts.published) and published.commit_sha and not published.failure:
         count = str(published.files_changed)
         values |= {"changes_made": "true", "commit_sha": published.commit_sha, "files_changed": count}
-    values |= analysis_outputs(facts.analysis, redact, warnings)
+    values |= analysis_outputs(facts.analysis, redact, policy, warnings)
     if account:
         values |= {
-            "agent_model": safe_line(account.model, redact, 200),
+            "agent_model": safe_line(account.model, redact, policy, 200),
             "tokens_input": _number(account.usage.input_tokens),
             "tokens_output": _number(account.usage.output_tokens),
             "cost_usd": _number(account.usage.cost_usd, digits=6),
@@ -94,8 +95,8 @@ def outputs_of(facts: RunFacts, redact: Redactor) -> RunOutputs:
         values["result_json"] = _result_json(account.structured, redact, warnings)
     values["duration_seconds"] = _number(facts.duration_seconds, digits=1)
     message = to_valid_text(redact(account.final_message)) if account else ""
-    values["final_message_summary"] = summary_of(message, redact)
-    shown = [safe_line(text, redact) for text in warnings[:_ENTRIES]]
+    values["final_message_summary"] = summary_of(message, redact, policy)
+    shown = [safe_line(text, redact, policy) for text in warnings[:_ENTRIES]]
     return _with_message(RunOutputs.model_validate(values), message, shown)
 
 
@@ -108,31 +109,33 @@ def _with_message(outputs: RunOutputs, message: str, warnings: list[str]) -> Run
     return outputs.model_copy(update={"final_message": final_message, "run_warnings": _json(shown) if shown else ""})
 
 
-def _error(facts: RunFacts, redact: Redactor) -> dict[str, str]:
+def _error(facts: RunFacts, redact: Redactor, policy: PostingPolicy) -> dict[str, str]:
     """Return the error outputs: all of them on a failure, none on success."""
     failure = facts.published.failure if facts.published else None
     if facts.exit_code == 0 and facts.classification is None and failure is None:
         return {"exit_code": "0"}
     exit_code = str(1 if failure else facts.exit_code or 1)
-    return {"exit_code": exit_code, **error_outputs(facts.classification or _UNEXPLAINED, redact)}
+    return {"exit_code": exit_code, **error_outputs(facts.classification or _UNEXPLAINED, redact, policy)}
 
 
-def error_outputs(error: Classification | None, redact: Redactor) -> dict[str, str]:
+def error_outputs(error: Classification | None, redact: Redactor, policy: PostingPolicy) -> dict[str, str]:
     """Return the error outputs by their wire names; all are empty without an error."""
     if error is None:
         return dict.fromkeys(_ERROR_OUTPUTS, "")
     evidence = {
-        "rule": safe_line(error.evidence.rule, redact, 100),
+        "rule": safe_line(error.evidence.rule, redact, policy, 100),
         "source": error.evidence.source,
         "line": to_valid_text(redact(error.evidence.line))[:LINE_CHARS],
     }
-    summary = safe_line(error.summary, redact) or _UNEXPLAINED.summary
+    summary = safe_line(error.summary, redact, policy) or _UNEXPLAINED.summary
     delay = _number(error.retry_after_seconds, digits=3)
     values = (error.category, error.type, error.recovery, summary, delay, _json(evidence))
     return dict(zip(_ERROR_OUTPUTS, values, strict=True))
 
 
-def analysis_outputs(analysis: Analysis | None, redact: Redactor, warnings: list[str]) -> dict[str, str]:
+def analysis_outputs(
+    analysis: Analysis | None, redact: Redactor, policy: PostingPolicy, warnings: list[str]
+) -> dict[str, str]:
     """Return the outputs ``llm-*`` of an analysis, none without one. Adds a warning if tasks are left out.
 
     Texts are redacted here, since the escapes of JSON would hide a secret from a later search.
@@ -143,14 +146,14 @@ def analysis_outputs(analysis: Analysis | None, redact: Redactor, warnings: list
     if len(tasks) < len(analysis.completed):
         warnings.append(_TASKS_LEFT_OUT)
     attempts = [
-        {"provider": entry.provider, "outcome": entry.outcome, "reason": safe_line(entry.reason, redact, 300),
+        {"provider": entry.provider, "outcome": entry.outcome, "reason": safe_line(entry.reason, redact, policy, 300),
          "ms": entry.milliseconds}
         for entry in analysis.attempts[:_ENTRIES]
     ]  # fmt: skip
     return {
         "llm-analysis-run": str(bool(analysis.provider)).lower(),
         "llm-provider": analysis.provider,
-        "llm-model": safe_line(analysis.model, redact, 200),
+        "llm-model": safe_line(analysis.model, redact, policy, 200),
         "llm-confidence": str(round(float(analysis.confidence), 2)) if analysis.provider else "",
         "llm-completed-tasks": json.dumps(tasks),
         "llm-has-completions": str(bool(tasks)).lower(),
@@ -208,7 +211,7 @@ def base64_of(message: str, budget: int) -> tuple[str, bool]:
     return base64.b64encode(f"{beginning}{TRUNCATION_NOTICE}".encode()).decode(), True
 
 
-def summary_of(message: str, redact: Redactor) -> str:
+def summary_of(message: str, redact: Redactor, policy: PostingPolicy) -> str:
     """Return the first 500 characters of a redacted message, safe to post in a comment.
 
     Sanitizing can make a text longer; then fewer characters of the message are used, so that nothing is cut inside.
@@ -216,18 +219,20 @@ def summary_of(message: str, redact: Redactor) -> str:
     message = redact(as_seen(message))
     length = SUMMARY_CHARS
     while True:
-        text = COMMAND.sub(lambda hit: hit.group() + GUARD, sanitise(message[:length], secrets=redact).text.strip())
+        text = sanitise(message[:length], secrets=redact, policy=policy).text.strip()
+        text = COMMAND.sub(lambda hit: hit.group() + GUARD, text)
         if len(text) <= SUMMARY_CHARS:
             return text
         length = max(length - max(len(text) - SUMMARY_CHARS, 1), 0)
 
 
-def safe_line(text: str, redact: Redactor, limit: int = LINE_CHARS) -> str:
+def safe_line(text: str, redact: Redactor, policy: PostingPolicy, limit: int = LINE_CHARS) -> str:
     """Return a text as one inert line: no mention, HTML, quote, workflow command or shell expansion.
 
     The contract's own example puts ``error-summary`` between double quotes of a script.
     """
-    line = sanitise_line(to_valid_text(redact(as_seen(text)))[: 4 * limit], secrets=redact).text.translate(_QUOTES)
+    shown = to_valid_text(redact(as_seen(text)))[: 4 * limit]
+    line = sanitise_line(shown, secrets=redact, policy=policy).text.translate(_QUOTES)
     line = line.replace("![", "! [")
     line = line if len(line) <= limit else line[: limit - 1].rstrip() + "\u2026"
     return redact(inert(line))

@@ -34,12 +34,13 @@ from accord.git.branches import (
     refs_of,
     scratch_repository,
 )
-from accord.git.patches import PatchConflict, changes_between, paths_with_tokens
+from accord.git.patches import PatchConflict, changes_between, header_names, paths_with_tokens
 from accord.git.paths import escaping_links, some_of
 from accord.git.program import Git
-from accord.git.steering import audit_changes
+from accord.git.steering import audit_changes, audit_paths
 from accord.runner.models import InternalError
 from accord.text.hidden import strip_hidden
+from accord.text.redaction import Redactor
 from accord.text.words import without_skips
 
 if TYPE_CHECKING:
@@ -93,7 +94,8 @@ class Published:
     """The result of publishing. Without a commit and a failure nothing was pushed (dry run), or nothing was new.
 
     ``files_changed`` counts the paths of the commit, a renamed file once; ``with_tokens`` are those with a text that
-    looks like a token, ``steering`` those that steer agents or CI, ``dependencies`` manifests and lock files.
+    looks like a token, ``steering`` those that steer agents or CI, ``dependencies`` manifests and lock files,
+    ``records`` files of sessions and missions.
     """
 
     commit_sha: str = ""
@@ -102,6 +104,7 @@ class Published:
     with_tokens: tuple[str, ...] = ()
     steering: tuple[str, ...] = ()
     dependencies: tuple[str, ...] = ()
+    records: tuple[str, ...] = ()
 
 
 def is_delivered(published: Published | None, *, has_changes: bool) -> bool:
@@ -168,6 +171,7 @@ def _result_of(git: Git, before: str, commit: str, work: Publication) -> Publish
         with_tokens=tuple(paths_with_tokens(git, changes)),
         steering=(*audit.steering, *audit.protected),
         dependencies=audit.dependencies,
+        records=audit.records,
     )
 
 
@@ -293,6 +297,26 @@ def patch_stats(patch: bytes) -> list[FileStat]:
         message = f"Git cannot read the patch of the run: {reason[:_GIT_MESSAGE_CHARS]}"
         raise BrokenContract.of(Finding("patch-invalid", message, hint="Run the agent again."))
     return _numstat(done.stdout)
+
+
+def audit_patch(patch: bytes, stats: Sequence[FileStat]) -> Published:
+    """Sort the paths of a patch that is not pushed yet, as far as the patch alone tells."""
+    moved = [name for key, name in header_names(patch) if key in (b"rename from", b"copy from")]
+    audit = audit_paths([*(change.path for change in stats), *moved])
+    parts = [part for part in re.split(rb"^diff --git ", patch, flags=re.MULTILINE) if part.strip()]
+    added = (b"\n".join(re.findall(rb"^\+(?!\+\+ )(.*)", part, re.MULTILINE)) for part in parts)
+    shapes = Redactor()
+    with_tokens = [
+        change.path
+        for change, text in zip(stats, added, strict=False)
+        if len(parts) == len(stats) and shapes.find(text.decode("utf-8", "replace"))
+    ]
+    return Published(
+        with_tokens=tuple(with_tokens),
+        steering=(*audit.steering, *audit.protected),
+        dependencies=audit.dependencies,
+        records=audit.records,
+    )
 
 
 def range_stats(git: Git, base: str, head: str) -> list[FileStat]:

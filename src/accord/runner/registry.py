@@ -46,6 +46,10 @@ class AgentSettings(_ClosedModel):
 
     arguments: list[Word] = Field([], description="Words added to the command.")
     environment: dict[VariableName, Word] = Field({}, description="Variables to set.")
+    probe: list[Word] = Field(
+        [],
+        description="A command that succeeds where the agent's own sandbox can start; run before the agent on Linux.",
+    )
     keeps_sudo: bool = Field(False, description="Whether the agent may gain privileges, by sudo or otherwise.")
 
 
@@ -136,8 +140,8 @@ class Registry(BaseModel):
     default_agent: str | None = Field(None, description="The agent if none is named.")
     keepalive_marker_prefix: str | None = Field(None, description="Kept for other tools.")
     review_bots: list[Word] = Field([], description="Logins of bots whose review threads an agent answers.")
-    allowed_hosts: list[Word] = Field([], description="Hosts that images in texts of the loops may come from.")
-    break_words: list[Word] = Field([], description="Commands of bots to break in texts of the loops, such as bors r+.")
+    allowed_hosts: list[Word] = Field([], description="Hosts that images in posted texts may come from.")
+    break_words: list[Word] = Field([], description="Commands of bots that posted texts break, such as bors r+.")
     agents: dict[str, Agent] = Field(description="The agents by name.")
 
     @classmethod
@@ -191,7 +195,7 @@ def load_registry(files: TrustedFiles, named: Path | None = None) -> Registry:
         raise _unreadable(path, str(error.strerror)) from None
     if raw is None and named:
         raise _unreadable(path, "File not found")
-    return shipped_registry() if raw is None else _merged_registry(raw, path)
+    return registry_from(raw, path)
 
 
 def _unreadable(path: Path, reason: str) -> WrongUsage:
@@ -199,7 +203,10 @@ def _unreadable(path: Path, reason: str) -> WrongUsage:
     return WrongUsage(f"Cannot read the registry {path}: {reason}.", hint=hint)
 
 
-def _merged_registry(raw: bytes, path: Path) -> Registry:
+def registry_from(raw: bytes | None, path: Path = REGISTRY_PATH) -> Registry:
+    """Merge a repository's registry, None without one, with the shipped one. Raises BrokenContract for a broken one."""
+    if raw is None:
+        return shipped_registry()
     document = read_yaml(raw)
     findings = KINDS["agent-registry"].check(document)
     if has_errors(findings):
@@ -250,6 +257,7 @@ def own_findings(own: Registry) -> list[Finding]:
     merged = read_shape(Registry, _over_shipped(value))
     ours = [
         "/default_agent",
+        "/allowed_hosts",
         *map(pointer, own.model_extra or {}),
         *(f"/agents{pointer(name)}/" for name in own.agents),
     ]

@@ -12,6 +12,7 @@ from accord.core.errors import WrongUsage
 from accord.core.findings import Finding, pointer, warning
 from accord.core.suggest import MISSPELLED, did_you_mean, nearest
 from accord.git.paths import path_patterns
+from accord.text.posting import host_problem
 from accord.text.redaction import is_secret_name
 
 if TYPE_CHECKING:
@@ -38,6 +39,9 @@ def registry_findings(registry: Registry) -> list[Finding]:
         hint = _one_of(registry.default_agent, registry.agents)
         found.append(Finding("default-unknown", message, "/default_agent", hint=hint))
     found += unknown_keys(type(registry), registry.model_extra or ())
+    for i, host in enumerate(registry.allowed_hosts):
+        if problem := host_problem(host):
+            found.append(Finding("host-invalid", problem[0], pointer("allowed_hosts", i), hint=problem[1]))
     for name, agent in registry.agents.items():
         place = f"/agents{pointer(name)}"
         found += [replace(finding, path=place + finding.path) for finding in _agent_findings(agent)]

@@ -12,7 +12,7 @@ import os
 import re
 import shutil
 import tempfile
-from contextlib import ExitStack, contextmanager
+from contextlib import ExitStack, contextmanager, nullcontext
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -25,6 +25,7 @@ from accord.core.suggest import did_you_mean
 from accord.files.store import DISK_FULL, write_whole
 from accord.gha.step import guard_git_settings, guard_step_files
 from accord.git.paths import some_of
+from accord.git.refs import RefChanges, guard_refs
 from accord.git.snapshots import changes_since, take_snapshot
 from accord.git.trusted_files import trusted_files
 from accord.runner import record as layout
@@ -40,6 +41,7 @@ from accord.runner.launch import (
     write_home,
 )
 from accord.runner.models import AgentNotStarted, InternalError
+from accord.runner.probe import check_sandbox, probe_of
 from accord.runner.process import Program, run_program
 from accord.runner.prompt import assemble, prompt_for, read_data, validator
 from accord.runner.proxy import serve_proxy, through_proxy
@@ -49,14 +51,14 @@ from accord.text.redacted_stream import RedactedStream
 from accord.text.redaction import redactor_for
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping
+    from collections.abc import Iterator, Mapping, Sequence
     from datetime import datetime
 
     from accord.core.clock import Clock
     from accord.git.snapshots import Snapshot
     from accord.git.trusted_files import TrustedFiles
     from accord.runner.models import InternalErrorKind, RunRequest
-    from accord.runner.process import LineWatcher, StopSignals
+    from accord.runner.process import LineWatcher, ProgramEnd, StopSignals
     from accord.runner.registry import Agent
     from accord.text.redaction import Redactor
 
@@ -210,12 +212,25 @@ def _run(request: RunRequest, job: JobContext, progress: _Progress) -> None:
     git_directory = snapshot.objects.parent if snapshot else None
     in_job = is_in_actions(job.environment)
     guard = guard_git_settings(git_directory, with_refs=in_job)
-    with guard as changed, guard_step_files(job.environment) as restored:
+    refs = guard_refs(request.directory) if snapshot and not in_job else nullcontext(RefChanges())
+    with refs as found, guard as changed, guard_step_files(job.environment) as restored:
         _run_program(request, job, agent, prompt, schema, path, progress)
         if snapshot:
             _save_changes(request, job, agent, snapshot, progress)
-    for name in [*(f"the runner's file {name}" for name in restored), *(f"git's {path}" for path in changed)]:
+    undone = [*changed, *found.undone]
+    for name in [*(f"the runner's file {name}" for name in restored), *(f"git's {path}" for path in undone)]:
         job.show(f"accord: {name} was changed while the agent ran. The change was undone.")
+    if found.moved and progress.error is None:
+        progress.error = _moved_refs(found.moved)
+
+
+def _moved_refs(moved: Mapping[str, str]) -> InternalError:
+    """Name the refs that changed; a person may have moved them, so they stay."""
+    name, old = next(iter(moved.items()))
+    back = f"git update-ref {name} {old}" if old else f"git update-ref -d {name}"
+    undo = f"They stay as they are. If no person moved them, undo it with `{back}`. Then run it again."
+    detail = f"{some_of(list(moved))}. {undo}"
+    return InternalError(kind="refs-moved", detail=detail, has_hint=True)
 
 
 def _write_schema(request: RunRequest, files: TrustedFiles) -> str:
@@ -285,16 +300,20 @@ def _run_program(
         container = container_for(job.environment, private, writable, readable, proxy=proxy)
         confinement, warning = confinement_of(agent, settings, job.environment, container)
         progress.warnings += [warning] if warning else []
+        program = Program(
+            words,
+            request.directory,
+            through_proxy(environment) if proxy else environment,
+            stdin=request.run_dir / layout.PROMPT if agent.prompt == "stdin" else None,
+            confinement=confinement,
+            output_mib=agent.output_mib,
+        )
+        check_sandbox(
+            probe_of(settings), program, private, job.environment, redactor=job.redactor, show=job.show, stop=job.stop
+        )
         progress.has_run = True
         end = run_program(
-            Program(
-                words,
-                request.directory,
-                through_proxy(environment) if proxy else environment,
-                stdin=request.run_dir / layout.PROMPT if agent.prompt == "stdin" else None,
-                confinement=confinement,
-                output_mib=agent.output_mib,
-            ),
+            program,
             stdout=request.run_dir / layout.STDOUT,
             stderr=request.run_dir / layout.STDERR,
             redactor=job.redactor,
@@ -303,22 +322,22 @@ def _run_program(
             limit_seconds=request.max_runtime_minutes * 60,
         )
         progress.exit_code, progress.error = end.exit_code, end.error
-        if end.replaced:
-            progress.warnings.append(
-                f"The agent removed or replaced files of its run, which were restored: {', '.join(end.replaced)}."
-            )
-        if end.shortened:
-            cut = ", ".join(end.shortened)
-            progress.warnings.append(
-                f"The agent printed more than {agent.output_mib} MiB. The middle of {cut} is missing."
-            )
-        if refused:
-            progress.warnings.append(f"The agent's network does not allow: {some_of(refused)}.")
+        progress.warnings += _end_warnings(end, agent, refused)
         target = request.run_dir / layout.FINAL_MESSAGE
         layout.make_writable(target)
         target.unlink(missing_ok=True)
         if message.is_file() and not message.is_symlink():
             _copy_redacted(message, target, job.redactor)
+
+
+def _end_warnings(end: ProgramEnd, agent: Agent, refused: Sequence[str]) -> Iterator[str]:
+    if end.replaced:
+        yield f"The agent removed or replaced files of its run, which were restored: {', '.join(end.replaced)}."
+    if end.shortened:
+        cut = ", ".join(end.shortened)
+        yield f"The agent printed more than {agent.output_mib} MiB. The middle of {cut} is missing."
+    if refused:
+        yield f"The agent's network does not allow: {some_of(refused)}."
 
 
 @contextmanager

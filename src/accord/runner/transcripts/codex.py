@@ -53,8 +53,8 @@ def _quick_event(line: bytes) -> Event | None:
         return None
     start = line[:_TYPE_WITHIN]
     if b'"type":"command_execution"' in start:
-        is_sandbox_error = b'"aggregated_output":"bwrap:' in line
-        return None if is_sandbox_error else events.DeferredEvent("command", partial(_events_of, line))
+        is_done = b'"status":"completed"' in line  # quotes in texts are escaped; failures are counted at once
+        return events.DeferredEvent("command", partial(_events_of, line)) if is_done else None
     is_message = b'"type":"agent_message"' in start
     return events.DeferredEvent("message", partial(_events_of, line)) if is_message else None
 

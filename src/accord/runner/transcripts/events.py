@@ -110,6 +110,10 @@ TranscriptEnding = Literal["success", "failure", "cut"]
 """How the transcript ends: with a terminal success, with a terminal failure, or without a terminal event."""
 
 
+CommandFailure = Literal["", "sandbox", "all"]
+"""Whether every command failed: none could start in the agent's sandbox, or all failed for any reason."""
+
+
 @dataclass(frozen=True, slots=True)
 class Usage:
     """Tokens summed over all requests, and cost in US dollars; None if the CLI does not report it."""
@@ -171,7 +175,8 @@ class Account:
     CLI was retrying. ``structured`` is the CLI's structured result, None without one.
 
     ``is_structured`` is False for plain text, where only the exit code says how the run ended and ``ending`` is
-    ``cut``. ``has_begun``: an event was read. ``has_worked``: the agent did something, so it overcame earlier errors.
+    ``cut``. ``command_failure`` is empty if a tool was denied: that is the settings' doing. ``has_begun``: an event was
+    read. ``has_worked``: the agent did something, so it overcame earlier errors.
     """
 
     agent: str
@@ -181,6 +186,7 @@ class Account:
     structured: Any = None
     commands: tuple[AgentCommand, ...] = ()
     command_count: int = 0
+    command_failure: CommandFailure = ""
     files: tuple[FileChange, ...] = ()
     todos: tuple[Todo, ...] = ()
     errors: tuple[AgentError, ...] = ()

@@ -28,7 +28,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator
 
     from accord.runner.models import InternalError
-    from accord.runner.transcripts.events import AgentError, Event, Todo, TranscriptEnding
+    from accord.runner.transcripts.events import AgentError, CommandFailure, Event, Todo, TranscriptEnding
 
 MAX_MESSAGE_CHARS = 1_000_000
 """More than an output of a job can hold; the transcript has the rest."""
@@ -63,7 +63,7 @@ class _Fold:
         self.structured: Any = None
         self.later_message: events.DeferredEvent | None = None
         self.commands: deque[Event] = deque(maxlen=MAX_COMMANDS)
-        self.command_count = self.unsandboxed = self.failed_changes = self.unread = 0
+        self.command_count = self.failed_commands = self.unsandboxed = self.failed_changes = self.unread = 0
         self.files: dict[str, FileChange] = {}
         self.todos: tuple[Todo, ...] = ()
         self.trouble: AgentError | None = None
@@ -82,6 +82,7 @@ class _Fold:
             case events.DeferredEvent():
                 self._keep_command(event)
             case AgentCommand() as command:
+                self.failed_commands += command.is_failed
                 self.unsandboxed += command.is_failed and command.output.startswith(_NO_SANDBOX)
                 self._keep_command(_with_short_texts(command))
             case events.MessageUpdated(text):
@@ -155,11 +156,9 @@ class _Fold:
         if self.denied:
             tools = ", ".join(f"{tool} ({count} times)" if count > 1 else tool for tool, count in self.denied.items())
             found.append(f"The agent was not allowed to use: {tools}. Allow these tools if it needs them.")
-        if self.command_count and self.unsandboxed == self.command_count:
-            found.append(
-                "Every command failed because the agent's sandbox cannot start here. Allow user namespaces on the "
-                "runner, or run the agent in a container without its own sandbox."
-            )
+        if failure := self._command_failure():
+            reason = ": the agent's own sandbox cannot start on this machine" if failure == "sandbox" else ""
+            found.append(f"Every command that the agent ran failed{reason}.")
         if self.failed_changes:
             found.append(f"{self.failed_changes} of the agent's file changes failed.")
         if self.unread:
@@ -168,6 +167,11 @@ class _Fold:
         if self.ending == "success" and not self.message.strip() and not self.unread:
             found.append("The agent ended without a message.")
         return tuple(found)
+
+    def _command_failure(self) -> CommandFailure:
+        if not self.command_count or self.failed_commands < self.command_count:
+            return ""
+        return "sandbox" if self.unsandboxed == self.command_count else "" if self.denied else "all"
 
     def _read_commands(self) -> Iterator[AgentCommand]:
         for kept in self.commands:
@@ -188,6 +192,7 @@ class _Fold:
             structured=self.structured,
             commands=tuple(self._read_commands()),
             command_count=self.command_count,
+            command_failure=self._command_failure(),
             files=tuple(self.files.values()),
             todos=self.todos,
             errors=(last,) if last and self.ending != "success" else (),
