@@ -78,7 +78,8 @@ def implementor_work(folder: Path, outcome: str = "completed") -> Iterator[Work]
         result = ended("blocked", BLOCKED)
         if outcome == "completed":
             result = completed(work_of_agent(stage, folder / "agent"))
-        yield Work(stage, begin, lambda: apply(stage, result), lambda: state(stage), result, ("--work-item", "1"))
+        options = ("--work-item", "1", "--keepalive")
+        yield Work(stage, begin, lambda: apply(stage, result, keepalive=True), lambda: state(stage), result, options)
 
 
 @contextmanager
@@ -90,7 +91,7 @@ def blocked_work(folder: Path) -> Iterator[Work]:
 WORKS: dict[str, tuple[Any, int, int]] = {
     "planner": (planner_work, 11, 12 + 8 + 2 + 2),
     "reviewer": (reviewer_work, 6, 1 + 2 + 1 + 1 + 1),
-    "implementor": (implementor_work, 4, 1 + 1),
+    "implementor": (implementor_work, 4, 1 + 1 + 1),
     "blocked": (blocked_work, 4, 1 + 1),
 }
 """How to begin, and the reads and writes of a run that nothing disturbs."""

@@ -18,6 +18,7 @@ from support.implementations import (
     state,
     work_of_agent,
 )
+from support.plans import task_body
 from support.renderer import complaints
 from support.stage import Stage, codes
 from support.trees import git
@@ -26,6 +27,7 @@ from accord.git.patches import extract_patch
 from accord.git.program import Git
 from accord.github.limits import BODY_CHARS
 from accord.results.operations import Outcome
+from accord.text.checklists import tasks
 from accord.text.hidden import GUARD
 from accord_sandbox.faults import Fault
 from accord_sandbox.planting import INSTALLATION_TOKEN
@@ -90,6 +92,47 @@ def test_a_completed_result_becomes_a_pull_request_that_closes_its_item(stage: S
     again = apply(stage, completed(patch))
     assert (again.outcome, again.writes) == (Outcome.UNCHANGED, 0)
     assert state(stage) == after
+
+
+def set_criteria(stage: Stage, *criteria: str) -> None:
+    body = task_body(in_scope="- src/a.py", criteria="\n".join(f"- [x] {text}" for text in criteria))
+    stage.send("PATCH", f"/repos/{stage.repository}/issues/1", body=body)
+
+
+def boxes(stage: Stage) -> list[tuple[str, bool]]:
+    return [(box.text, box.is_checked) for box in tasks(pull_body(stage))]
+
+
+def test_the_items_criteria_are_the_checklist_whose_ticks_a_later_result_keeps(
+    stage: Stage, patch: str, tree: Path
+) -> None:
+    set_criteria(stage, "It works", "Ask @octocat", "It is old")
+    apply(stage, completed(patch))
+    assert boxes(stage) == [("It works", False), (f"Ask @{GUARD}octocat", False), ("It is old", False)]
+    ticked = pull_body(stage).replace("- [ ]", "- [x]", 1)
+    stage.send("PATCH", f"/repos/{stage.repository}/pulls/2", body=ticked)
+    assert apply(stage, completed(patch)).writes == 0
+    assert pull_body(stage) == ticked
+
+    set_status(stage)
+    set_criteria(stage, "It is new", "It works", "Ask @octocat")
+    second = apply(stage, completed(patch_of(with_file(tree, "src/b.py", "b = 2\n")), "More."))
+    assert second.outcome is Outcome.APPLIED, second.error
+    assert boxes(stage) == [("It is new", False), ("It works", True), (f"Ask @{GUARD}octocat", False)]
+
+
+def test_keepalive_is_started_on_a_new_pull_request_and_a_person_who_stops_it_is_heeded(
+    stage: Stage, patch: str, tree: Path
+) -> None:
+    receipt = apply(stage, completed(patch), keepalive=True)
+    operations = [entry.op for entry in receipt.operations]
+    assert operations == ["push-branch", "create-revision", "label-revision", "move-work-item"]
+    assert state(stage)["labels"] == [["agents:keepalive"]]
+    stage.send("DELETE", f"/repos/{stage.repository}/issues/2/labels/agents:keepalive")
+    assert apply(stage, completed(patch), keepalive=True).writes == 0
+    set_status(stage)
+    apply(stage, completed(patch_of(with_file(tree, "src/b.py", "b = 2\n")), "More."), keepalive=True)
+    assert state(stage)["labels"] == [[]]
 
 
 def test_a_dry_run_pushes_and_writes_nothing(stage: Stage, patch: str) -> None:

@@ -22,6 +22,7 @@ from accord.results.implementor.facts import audit_scope
 from accord.results.operations import Outcome
 from accord.results.texts import posted_body
 from accord.text.hidden import GUARD
+from accord.text.posting import PostingPolicy
 from accord.text.redaction import Redactor
 
 SECRETS = Redactor((KNOWN,))
@@ -41,14 +42,16 @@ PIECES = st.sampled_from([*MARKUP, "\n", "\n\n", "\r\n"])
 @settings(max_examples=300, deadline=None, suppress_health_check=[HealthCheck.too_slow])
 @given(st.lists(PIECES, max_size=25).map("".join))
 def test_a_posted_text_is_stable_and_contains_no_marker(text: str) -> None:
-    made = posted_body(text, SECRETS)
-    assert posted_body(made.text, SECRETS).text == made.text
+    made = posted_body(text, SECRETS, PostingPolicy())
+    assert posted_body(made.text, SECRETS, PostingPolicy()).text == made.text
     assert defuse(made.text)[1] == 0
     assert made.text == made.text.rstrip()
 
 
 def test_a_marker_in_code_is_void_to_programs_too() -> None:
-    made = posted_body('`<!-- accord:item run=r id=t -->`\n\n```\n[accord:item]: # "run=r"\n```', SECRETS)
+    made = posted_body(
+        '`<!-- accord:item run=r id=t -->`\n\n```\n[accord:item]: # "run=r"\n```', SECRETS, PostingPolicy()
+    )
     assert find_markers(made.text, "item") == []
     assert take_markers(made.text)[1] == []
     assert made.counts == {"markers": 2}
@@ -56,7 +59,7 @@ def test_a_marker_in_code_is_void_to_programs_too() -> None:
 
 @pytest.mark.parametrize("text", INNOCENT.values(), ids=INNOCENT)
 def test_innocent_texts_are_posted_as_they_are(text: str) -> None:
-    assert posted_body(text, SECRETS).text == text.replace("\r\n", "\n").rstrip()
+    assert posted_body(text, SECRETS, PostingPolicy()).text == text.replace("\r\n", "\n").rstrip()
 
 
 # Planner

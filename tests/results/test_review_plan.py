@@ -42,6 +42,7 @@ from accord.results.reviewer.plan import (
 )
 from accord.results.texts import TextSanitizer, posted_body, with_safe_texts
 from accord.text.markdown import unfenced
+from accord.text.posting import PostingPolicy
 from accord.text.redaction import Redactor
 
 SMALL = 6_000
@@ -54,7 +55,7 @@ DIFF = anchors_of([*FILES, changed("logo.png", None), changed("new.py", None, "r
 
 def draft(result: dict[str, Any]) -> DraftReview:
     model = read_shape(ReviewerResult, result)
-    sanitizer = TextSanitizer(Redactor())
+    sanitizer = TextSanitizer(Redactor(), PostingPolicy())
     drafted = draft_review(with_safe_texts(model, sanitizer), sanitizer, "accordtoken", "")
     return replace(drafted, pull_url=PULL.url, commit=SHA)
 
@@ -205,7 +206,10 @@ def test_every_text_is_posted_exactly_once(
     st.integers(200, 4000),
 )
 def test_packing_keeps_every_character_and_every_bound(pieces: list[BodyText], first: int, room: int) -> None:
-    pieces = [replace(piece, text=posted_body(piece.text, Redactor()).text, at=at) for at, piece in enumerate(pieces)]
+    pieces = [
+        replace(piece, text=posted_body(piece.text, Redactor(), PostingPolicy()).text, at=at)
+        for at, piece in enumerate(pieces)
+    ]
     parts = pack(pieces, first, room)
     for piece in pieces:
         assert joined(parts, piece.at) in (piece.text, unfenced(piece.text))

@@ -6,8 +6,9 @@ from hypothesis import strategies as st
 
 from accord.core.errors import WrongUsage
 from accord.results.implementor.facts import ScopeReport, audit_scope, is_test_of
-from accord.results.implementor.plan import scope_report
+from accord.results.implementor.plan import scope_findings, scope_report
 from accord.results.texts import TextSanitizer
+from accord.text.posting import PostingPolicy
 from accord.text.redaction import Redactor
 
 CO_LOCATED = [
@@ -68,6 +69,13 @@ def test_files_that_steer_agents_and_ci_are_protected_also_in_scope(path: str) -
     assert path in report.in_scope
 
 
+def test_files_of_sessions_and_missions_are_reported_and_not_protected() -> None:
+    report = audit_scope([".agents-work/s/status.json", "kitty-specs/001-a/tasks/WP01.md", "src/a.py"], ["src"])
+    assert report.protected == ()
+    (_, found) = scope_findings(report, None)
+    assert (found.code, "kitty-specs/001-a/tasks/WP01.md" in found.message) == ("record-file", True)
+
+
 @given(st.lists(st.text(min_size=1, max_size=12), max_size=8), st.lists(st.text(min_size=1, max_size=12), max_size=4))
 def test_every_path_is_reported_once(touched: list[str], scope: list[str]) -> None:
     report = audit_scope(touched, scope)
@@ -77,7 +85,7 @@ def test_every_path_is_reported_once(touched: list[str], scope: list[str]) -> No
 def test_a_path_that_an_agent_chose_is_shown_without_what_it_may_hide() -> None:
     token = "ghp_" + "a" * 36
     report = ScopeReport((f"src/{token}.py", "a\u202eb.py", "c`d\n.py"), (), (), ())
-    sanitizer = TextSanitizer(Redactor())
+    sanitizer = TextSanitizer(Redactor(), PostingPolicy())
     shown = scope_report(report, sanitizer)
     assert token not in shown
     assert "\u202e" not in shown

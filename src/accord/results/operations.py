@@ -26,6 +26,7 @@ if TYPE_CHECKING:
     from accord.github.client import GitHub
     from accord.results.status import StatusMove
     from accord.results.texts import TextSanitizer
+    from accord.text.posting import PostingPolicy
     from accord.text.redaction import Redactor
 
 
@@ -98,12 +99,14 @@ class RunOptions:
 
     ``work_item``, ``remote`` and what follows are for implementor results; ``pull`` and ``commit`` (full SHA, empty:
     the head) for reviewer results, which may name the work item too. ``checkout`` lends git objects and is only read.
-    Without ``allows_steering``, a patch that changes steering files is refused.
+    Without ``allows_steering``, a patch that changes steering files is refused. ``keepalive`` starts that loop on a new
+    pull request.
     """
 
     repository: str
     clock: Clock
     redact: Redactor
+    policy: PostingPolicy
     run_key: str = ""
     is_dry_run: bool = False
     on_entry: OnEntry = lambda *_: None
@@ -118,6 +121,7 @@ class RunOptions:
     commit_prefix: str = "feat"
     protected: tuple[str, ...] = ()
     allows_steering: bool = False
+    keepalive: bool = False
 
 
 def planned_seconds(operations: Sequence[Operation]) -> float:

@@ -11,7 +11,6 @@ from pydantic import BaseModel
 from accord.core.findings import Finding, has_errors, pointer, warning
 from accord.github.markers import defuse
 from accord.text.hidden import hidden_runs, strip_hidden
-from accord.text.markdown import longer_run
 from accord.text.sanitise import KINDS, Sanitised, sanitise, sanitise_line, sanitise_plain
 from accord.text.words import skip_edits, without_skips
 
@@ -19,6 +18,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterable
 
     from accord.core.kinds import Model
+    from accord.text.posting import PostingPolicy
     from accord.text.redaction import Redactor
 
 
@@ -30,16 +30,17 @@ class TextSanitizer:
     """Sanitise texts, count what was changed, and warn about each text that contained a secret."""
 
     secrets: Redactor
+    policy: PostingPolicy
     counts: Counter[str] = field(default_factory=Counter)
     findings: list[Finding] = field(default_factory=list)
 
     def body(self, text: str, path: str = "") -> str:
         """Return sanitised Markdown; ``path`` points at it in the result."""
-        return self._record(posted_body(text, self.secrets), path)
+        return self._record(posted_body(text, self.secrets, self.policy), path)
 
     def title(self, text: str, path: str = "") -> str:
         """Return a sanitised title."""
-        return self._record(sanitise_line(text, secrets=self.secrets), path)
+        return self._record(sanitise_line(text, secrets=self.secrets, policy=self.policy), path)
 
     def message(self, text: str) -> str:
         """Return a posted body without skipped checks and trailers: a squash merge makes a commit message of it."""
@@ -67,24 +68,17 @@ class TextSanitizer:
         return {kind: self.counts[kind] for kind in KINDS if self.counts[kind]}
 
 
-def as_code(text: str) -> str:
-    """Show a text of one line as code, whatever it contains."""
-    fence = longer_run("`", text, 1)
-    pad = " " if text.startswith("`") or text.endswith("`") else ""
-    return f"{fence}{pad}{text}{pad}{fence}"
-
-
-def posted_body(text: str, secrets: Redactor) -> Sanitised:
+def posted_body(text: str, secrets: Redactor, policy: PostingPolicy) -> Sanitised:
     """Sanitise Markdown into the form in which GitHub returns it, with LF. Markers are defused in code too."""
-    sanitised = sanitise(text.replace("\r\n", "\n"), secrets=secrets)
+    sanitised = sanitise(text.replace("\r\n", "\n"), secrets=secrets, policy=policy)
     safe, markers = defuse(sanitised.text)
     counts = {**sanitised.counts, "markers": sanitised.counts.get("markers", 0) + markers} if markers else None
     return Sanitised(safe.rstrip(), counts or sanitised.counts)
 
 
-def posted_message(text: str, secrets: Redactor) -> str:
+def posted_message(text: str, secrets: Redactor, policy: PostingPolicy) -> str:
     """Sanitise the text of a commit message, in which no backtick protects anything."""
-    return sanitise_plain(text.replace("\r\n", "\n"), secrets=secrets).text.strip()
+    return sanitise_plain(text.replace("\r\n", "\n"), secrets=secrets, policy=policy).text.strip()
 
 
 def with_safe_texts(result: Model, sanitizer: TextSanitizer, path: str = "") -> Model:

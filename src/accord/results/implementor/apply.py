@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING
 
 from accord.core.errors import AccordError, Stopped
 from accord.git.branches import push
+from accord.github.models import PullsNotAllowed
 from accord.github.once import send_once
 from accord.results.implementor.facts import our_comment, our_pull
 from accord.results.implementor.plan import (
@@ -74,13 +75,17 @@ def _create_revision(github: GitHub, operation: CreateRevision, facts: RevisionF
         pull, is_written = our_pull(facts, github.pulls_from(operation.branch, state="open"))
         return pull if is_written else None
 
-    return send_once(
-        lambda: github.create_pull(
-            operation.title, operation.body, operation.branch, operation.base, draft=operation.is_draft
-        ),
-        find,
-        clock,
-    )
+    try:
+        return send_once(
+            lambda: github.create_pull(
+                operation.title, operation.body, operation.branch, operation.base, draft=operation.is_draft
+            ),
+            find,
+            clock,
+        )
+    except PullsNotAllowed as refused:
+        kept = f"The branch `{operation.branch}` is pushed, so the agent does not need to run again."
+        raise PullsNotAllowed(refused.message, hint=f"{refused.hint} {kept}") from refused
 
 
 def _write_comment(github: GitHub, operation: WriteComment, facts: RevisionFacts, clock: Clock) -> None:

@@ -21,7 +21,7 @@ from accord.git.branches import (
 from accord.git.patches import Change, changes_between, secret_findings
 from accord.git.paths import escaping_links, path_patterns
 from accord.git.steering import audit_changes, audit_paths
-from accord.github.markers import find_markers
+from accord.github.markers import REVISION, find_markers
 from accord.results.bodies import has_marker
 from accord.results.status import find_work_item, require_writable
 from accord.results.texts import posted_message
@@ -42,9 +42,8 @@ if TYPE_CHECKING:
     from accord.results.texts import TextSanitizer
 
 
-REVISION = "revision"
 OUTCOME = "outcome"
-"""The names of the markers in pull requests and in comments."""
+"""The marker of our comment on a work item."""
 
 _CONVENTIONAL = re.compile(r"\A[a-z]+(?:\([^()]+\))?!?: \S")
 _SUBJECT_CHARS = 72
@@ -156,7 +155,7 @@ def commit_message(summary: str, facts: RevisionFacts, options: RunOptions) -> s
         subject = f"{options.commit_prefix}: {subject[:1].lower()}{subject[1:]}"
     if len(subject) > _SUBJECT_CHARS:
         subject = subject[: _SUBJECT_CHARS - 1].rstrip() + "…"
-    text = posted_message(summary, options.redact).replace("\r\n", "\n")
+    text = posted_message(summary, options.redact, options.policy).replace("\r\n", "\n")
     text = re.sub(r"[\x00-\x08\x0b-\x1f\x7f]", "", text).strip()
     co_authors = [f"Co-authored-by: {name}" for name in options.co_authors]
     trailers = [f"Refs: #{facts.issue.number}", f"Accord-Run: {facts.token}", *co_authors]
@@ -215,7 +214,7 @@ _TEST_FOLDERS = ("", "__tests__", "tests", "test", "spec", "specs")
 class ScopeReport:
     """Each changed path in one of three groups; ``protected`` repeats those that only people may approve.
 
-    ``dependencies`` repeats the manifests and lock files.
+    ``dependencies`` repeats the manifests and lock files, ``records`` the files of sessions and missions.
     """
 
     in_scope: tuple[str, ...]
@@ -223,10 +222,11 @@ class ScopeReport:
     outside: tuple[str, ...]
     protected: tuple[str, ...]
     dependencies: tuple[str, ...] = ()
+    records: tuple[str, ...] = ()
 
     def as_json(self) -> dict[str, Any]:
         """Return the object of a receipt."""
-        return {name: list(paths) for name, paths in asdict(self).items() if name != "dependencies"}
+        return {name: list(paths) for name, paths in asdict(self).items() if name not in ("dependencies", "records")}
 
 
 def audit_scope(changed: Iterable[str], scope: Sequence[str], extra_protected: Sequence[str] = ()) -> ScopeReport:
@@ -238,7 +238,8 @@ def audit_scope(changed: Iterable[str], scope: Sequence[str], extra_protected: S
     groups = (inside, tests, {*paths} - inside - tests)
     in_scope, beside, outside = (tuple(path for path in paths if path in group) for group in groups)
     audit = audit_paths(paths, extra_protected)
-    return ScopeReport(in_scope, beside, outside, (*audit.steering, *audit.protected), audit.dependencies)
+    protected = (*audit.steering, *audit.protected)
+    return ScopeReport(in_scope, beside, outside, protected, audit.dependencies, audit.records)
 
 
 def is_test_of(path: str, subject: str) -> bool:

@@ -7,13 +7,14 @@ from typing import TYPE_CHECKING, ClassVar
 
 from accord.core.errors import BrokenContract, Refused
 from accord.core.findings import has_errors, warning
+from accord.github.criteria import checklist, criteria_in
 from accord.github.limits import BODY_CHARS, TITLE_CHARS
-from accord.github.markers import find_markers, write_marker
+from accord.github.markers import REVISION, find_markers, write_marker
 from accord.results.bodies import has_marker, read_body
-from accord.results.implementor.facts import OUTCOME, REVISION, audit_scope, our_comment, our_pull, runs_before
+from accord.results.implementor.facts import OUTCOME, audit_scope, our_comment, our_pull, runs_before
 from accord.results.operations import MoveWorkItem, Operation, adopted_if, move_operation, skipped_if
 from accord.results.status import plan_move
-from accord.results.texts import as_code
+from accord.text.markdown import as_code
 from accord.text.sanitise import cut
 
 if TYPE_CHECKING:
@@ -91,6 +92,7 @@ ImplementOperation = (
 )
 
 NEEDS_HUMAN = "needs-human"
+KEEPALIVE = "agents:keepalive"
 _HEADS = {
     "blocked": "The agent is blocked.",
     "validation-failure": "The agent's validation failed.",
@@ -149,7 +151,7 @@ def _plan_pull(
     pull, is_written = our_pull(facts, facts.pulls, branch.since)
     title = " ".join(facts.title.split())[:TITLE_CHARS]
     earlier = [*(runs_in(pull.body, REVISION) if pull else ()), *branch.runs]
-    body = pull_body(summary, scope, facts, sanitizer, earlier)
+    body = pull_body(summary, scope, facts, sanitizer, earlier, before=pull.body if pull else "")
     revision: CreateRevision | UpdateRevision = (
         UpdateRevision(name, None, pull, title, body)
         if pull and not is_written
@@ -160,7 +162,12 @@ def _plan_pull(
     if scope.protected:
         found = skipped_if(pull is not None and NEEDS_HUMAN in pull.labels)
         operations.append(LabelRevision(NEEDS_HUMAN, found, NEEDS_HUMAN))
-    operations += _plan_move(facts, TARGETS["completed"], is_settled=branch.is_pushed and is_written)
+    moves = _plan_move(facts, TARGETS["completed"], is_settled=branch.is_pushed and is_written)
+    if options.keepalive and isinstance(revision, CreateRevision):
+        is_over = not any(move.move.is_change for move in moves)  # a person may have removed the label since
+        found = skipped_if(is_over or (pull is not None and KEEPALIVE in pull.labels))
+        operations.append(LabelRevision(KEEPALIVE, found, KEEPALIVE))
+    operations += moves
     return RevisionPlan(tuple(operations), (*branch.findings, *scope_findings(scope, pull)), scope, pull)
 
 
@@ -227,15 +234,30 @@ def scope_findings(scope: ScopeReport, pull: Pull | None) -> list[Finding]:
         message = f"The patch changes dependency files: {paths}."
         hint = "Check what they install."
         found.append(warning("dependency-file", message, "/patch", hint=hint))
+    if scope.records:
+        paths = ", ".join(f"`{path}`" for path in scope.records[:10])
+        message = f"The patch changes sessions or missions, which later agents read: {paths}."
+        found.append(warning("record-file", message, "/patch", hint="Check who wrote what."))
     return found
 
 
 def pull_body(
-    summary: str, scope: ScopeReport, facts: RevisionFacts, sanitizer: TextSanitizer, earlier: Iterable[str] = ()
+    summary: str,
+    scope: ScopeReport,
+    facts: RevisionFacts,
+    sanitizer: TextSanitizer,
+    earlier: Iterable[str] = (),
+    before: str = "",
 ) -> str:
-    """Return summary, scope report and closing reference; a squash merge makes a commit message of them."""
+    """Return summary, checklist, scope report and closing reference; a squash merge makes a commit message of them.
+
+    ``before`` is the body of the pull request, whose ticks stay.
+    """
+    number = facts.issue.number
+    criteria = criteria_in(facts.issue.body)
+    tasks = checklist(criteria, before, lambda text: sanitizer.message(sanitizer.body(text)), number)
     report = sanitizer.message(scope_report(scope, sanitizer))
-    rest = "\n\n".join([report, f"Closes #{facts.issue.number}", _marker(REVISION, facts, earlier)])
+    rest = "\n\n".join(filter(None, [tasks, report, f"Closes #{number}", _marker(REVISION, facts, earlier)]))
     return f"{_shortened(sanitizer.message(summary), BODY_CHARS - len(rest) - 2)}\n\n{rest}"
 
 
@@ -266,6 +288,7 @@ def scope_report(scope: ScopeReport, sanitizer: TextSanitizer) -> str:
         ("Outside the scope", scope.outside),
         ("Protected: needs review by a person", scope.protected),
         ("Dependencies: check what they install", scope.dependencies),
+        ("Sessions and missions: later agents read them", scope.records),
     )
     lines = ["### Scope", ""]
     for head, paths in groups:

@@ -28,7 +28,7 @@ def apply_implementation(github: GitHub, result: ImplementorResult, options: Run
     receipt = Receipt("implementor-result", options.repository, run_key)
     with reporting(github, receipt), ExitStack() as stack:
         receipt.require(implementor_findings(result))
-        sanitizer = TextSanitizer(options.redact)
+        sanitizer = TextSanitizer(options.redact, options.policy)
         result = with_safe_texts(result, sanitizer)
         require_postable(receipt, sanitizer, implementor_findings(result))
         token = run_token(options.repository, run_key)

@@ -54,7 +54,7 @@ def apply_plan(github: GitHub, plan: Plan, options: RunOptions) -> Receipt:
 
 def _sanitised(plan: Plan, receipt: Receipt, options: RunOptions) -> Plan:
     """Sanitise the texts, and check the result again: above all, lengths change."""
-    sanitizer = TextSanitizer(options.redact)
+    sanitizer = TextSanitizer(options.redact, options.policy)
     names = check_names(plan, options.redact)
     plan = with_texts(plan, with_safe_texts(plan.result, sanitizer))
     receipt.sanitised = sanitizer.sanitised

@@ -7,12 +7,13 @@ from typing import TYPE_CHECKING
 
 from accord.core.errors import AccordError, Refused
 from accord.core.findings import warning
+from accord.github.markers import REVIEW
 from accord.github.models import AnchorRefused, VerdictRefused
 from accord.github.once import send_once
 from accord.results.bodies import has_marker
 from accord.results.operations import LedgerEntry, MoveWorkItem, OperationStatus
 from accord.results.reviewer.facts import own_reviews, posted_numbers
-from accord.results.reviewer.placement import COMMENT, PART, REVIEW
+from accord.results.reviewer.placement import COMMENT, PART
 from accord.results.reviewer.plan import (
     OPPOSABLE,
     AmendReview,
@@ -121,7 +122,7 @@ def _post(github: GitHub, operation: PostReview, facts: ReviewFacts, state: Revi
     except VerdictRefused as refused:
         if operation.review.event == "COMMENT":
             raise
-        return without_verdict(state, refused.message)
+        return without_verdict(state, refused)
     except AnchorRefused as refused:
         if not operation.review.comments:
             raise

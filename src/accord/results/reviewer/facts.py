@@ -8,14 +8,13 @@ from typing import TYPE_CHECKING
 from accord.core.errors import BrokenContract, Refused
 from accord.core.findings import Finding, warning
 from accord.github.limits import COMPARED_FILES, PULL_FILES
-from accord.github.markers import find_markers
+from accord.github.markers import REVIEW, find_markers
 from accord.github.models import NotThere
 from accord.github.pulls import closing_references
 from accord.results.bodies import has_marker
 from accord.results.reviewer.placement import (
     COMMENT,
     PART,
-    REVIEW,
     Anchors,
     DraftReview,
     Placement,

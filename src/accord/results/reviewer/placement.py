@@ -16,8 +16,8 @@ from urllib.parse import quote
 
 from accord.core.findings import pointer
 from accord.github.limits import BODY_CHARS
-from accord.github.markers import find_markers, write_marker, write_twice
-from accord.results.texts import as_code
+from accord.github.markers import REVIEW, find_markers, write_marker, write_twice
+from accord.text.markdown import as_code
 from accord.text.sanitise import cut
 
 if TYPE_CHECKING:
@@ -39,7 +39,6 @@ MOST_FILE_COMMENTS = 10
 MOST_PLACED = 1_000
 """Later comments join the body, which bounds the request and the marker with all placements."""
 
-REVIEW = "review"
 COMMENT = "review-comment"
 PART = "review-part"
 
@@ -226,7 +225,8 @@ def bodies(draft: DraftReview, marks: ReviewMarks, review_url: str) -> list[str]
 
 def _marker(draft: DraftReview, verdict: str, marks: ReviewMarks) -> str:
     places = _write_places(marks.places)
-    return write_twice(REVIEW, run=draft.token, result=draft.same, verdict=verdict, places=places)
+    fields = {"run": draft.token, "result": draft.same, "asks": draft.verdict, "verdict": verdict, "places": places}
+    return write_twice(REVIEW, **fields)
 
 
 def lay_out(draft: DraftReview, marks: ReviewMarks) -> list[list[BodyText]]:

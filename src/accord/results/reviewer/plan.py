@@ -7,14 +7,13 @@ from typing import TYPE_CHECKING, ClassVar
 
 from accord.core.errors import BrokenContract, Refused, sentence
 from accord.core.findings import Finding, pointer, warning
-from accord.github.markers import find_markers
+from accord.github.markers import REVIEW, find_markers
 from accord.github.models import InlineComment, NewReview
 from accord.results.operations import MoveWorkItem, Operation, OperationStatus, adopted_if, move_operation
 from accord.results.reviewer.facts import TARGETS
 from accord.results.reviewer.placement import (
     COMMENT_ONLY,
     EVENTS,
-    REVIEW,
     Placement,
     ReviewMarks,
     bodies,
@@ -132,15 +131,16 @@ def initial_state(facts: ReviewFacts) -> ReviewState:
     return ReviewState(ReviewMarks(verdict, place_comments(facts.draft.notes, facts.anchors)), None, findings=findings)
 
 
-def _as_comment(reason: str) -> Finding:
+def _as_comment(reason: str, hint: str = "") -> Finding:
     """Return the warning that the verdict is in the review's text and in the label, but not in GitHub's own field."""
-    return warning("verdict-as-comment", f"{reason} The review is posted as a comment.", pointer("review", "verdict"))
+    message = f"{reason} The review is posted as a comment."
+    return warning("verdict-as-comment", message, pointer("review", "verdict"), hint=hint)
 
 
-def without_verdict(state: ReviewState, reason: str) -> ReviewState:
+def without_verdict(state: ReviewState, refused: Refused) -> ReviewState:
     """Fall back to a comment after GitHub refused an approval or a request for changes."""
     marks = replace(_marks(state), verdict=COMMENT_ONLY)
-    return replace(state, marks=marks, findings=(*state.findings, _as_comment(sentence(reason))))
+    return replace(state, marks=marks, findings=(*state.findings, _as_comment(sentence(refused.message), refused.hint)))
 
 
 def without_anchors(state: ReviewState, reason: str) -> ReviewState:

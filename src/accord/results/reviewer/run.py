@@ -32,7 +32,7 @@ def apply_review(github: GitHub, result: ReviewerResult, options: RunOptions) ->
     receipt = Receipt("reviewer-result", options.repository, run_key)
     with reporting(github, receipt):
         receipt.require(reviewer_findings(result))
-        sanitizer = TextSanitizer(options.redact)
+        sanitizer = TextSanitizer(options.redact, options.policy)
         result = with_safe_texts(result, sanitizer)
         scope = f"{run_key}\n{digest}\n"
         token, same = run_token(options.repository, scope + options.commit), run_token(options.repository, scope)

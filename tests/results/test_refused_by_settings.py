@@ -1,0 +1,97 @@
+"""Results that a setting of the repository refuses: the reason names it, and once it is changed, work goes on."""
+
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+from support.implementations import apply, completed, implement_stage, work_of_agent
+from support.reviews import approve, post, reviews
+from support.stage import Stage
+
+from accord.core.errors import Refused
+from accord.github.models import Conflict
+from accord.results.operations import Outcome
+from accord_sandbox.planting import INSTALLATION_TOKEN
+
+SETTING = "Allow GitHub Actions to create and approve pull requests"
+ALLOWED = {"can_approve_pull_request_reviews": True}
+
+
+@pytest.fixture
+def new_repository(tmp_path: Path) -> Iterator[Stage]:
+    """A repository with the settings with which GitHub makes it."""
+    with implement_stage(tmp_path / "stage", "  settings: default\n") as stage:
+        yield stage
+
+
+def switch_on(stage: Stage) -> None:
+    stage.send("PUT", f"/repos/{stage.repository}/actions/permissions/workflow", **ALLOWED)
+
+
+def ledger(receipt: Any) -> dict[str, str]:
+    return {entry.op: entry.status.value for entry in receipt.operations}
+
+
+def test_a_refused_pull_request_names_the_setting_and_is_opened_once_it_is_on(
+    new_repository: Stage, tmp_path: Path
+) -> None:
+    stage, patch = new_repository, work_of_agent(new_repository, tmp_path / "tree")
+    for pushed in ("done", "adopted"):
+        refused = apply(stage, completed(patch), token=INSTALLATION_TOKEN)
+        assert (refused.outcome, refused.exit_code) == (Outcome.REFUSED, 4)
+        assert refused.error
+        assert f'"{SETTING}" under Settings → Actions → General' in refused.error.hint
+        assert f"{stage.server.url}/{stage.repository}/settings/actions" in refused.error.hint
+        assert '"Re-run failed jobs"' in refused.error.hint
+        assert "`accord/1` is pushed, so the agent does not need to run again" in refused.error.hint
+        assert (ledger(refused)["push-branch"], ledger(refused)["create-revision"]) == (pushed, "failed")
+    assert "status:in-progress" in stage.snapshot()[0]["labels"]
+    switch_on(stage)
+    ended = apply(stage, completed(patch), token=INSTALLATION_TOKEN)
+    assert ended.outcome is Outcome.APPLIED
+    assert (ledger(ended)["push-branch"], ledger(ended)["create-revision"]) == ("adopted", "done")
+    assert "status:review" in stage.snapshot()[0]["labels"]
+    again = apply(stage, completed(patch), token=INSTALLATION_TOKEN)
+    assert (again.outcome, again.writes) == (Outcome.UNCHANGED, 0)
+
+
+def test_an_approval_that_is_not_allowed_is_a_comment_and_names_the_setting(
+    new_repository: Stage, tmp_path: Path
+) -> None:
+    stage = new_repository
+    apply(stage, completed(work_of_agent(stage, tmp_path / "tree")))
+    receipt = post(stage, approve(), pull=2, adapter=stage.adapter(token=INSTALLATION_TOKEN))
+    assert receipt.outcome is Outcome.APPLIED, receipt.error
+    assert [review["state"] for review in reviews(stage, 2)] == ["COMMENTED"]
+    (finding,) = [found for found in receipt.findings if found.code == "verdict-as-comment"]
+    assert SETTING in finding.hint
+
+
+@pytest.mark.parametrize(
+    ("rules", "hint"),
+    [
+        ("{branches: [accord/**], rules: [required_signatures]}", '"Require signed commits"'),
+        ("{branches: [~ALL], rules: [creation]}", "Exclude `accord/**` from it under Settings → Rules"),
+    ],
+)
+def test_a_branch_that_a_rule_forbids_is_refused_before_anything_else_is_written(
+    tmp_path: Path, rules: str, hint: str
+) -> None:
+    with implement_stage(tmp_path / "stage", f"  rulesets: [{rules}]\n") as stage:
+        before = stage.snapshot()
+        refused = apply(stage, completed(work_of_agent(stage, tmp_path / "tree")), token=INSTALLATION_TOKEN)
+        assert refused.outcome is Outcome.REFUSED
+        assert refused.error
+        assert hint in refused.error.hint
+        assert f"{stage.server.url}/{stage.repository}/settings/rules" in refused.error.hint
+        assert "GH013" in refused.error.message
+        assert (stage.snapshot(), stage.get(f"/repos/{stage.repository}/pulls")) == (before, [])
+
+
+def test_a_ref_that_a_rule_forbids_is_not_taken_for_the_work_of_another_writer(tmp_path: Path) -> None:
+    with implement_stage(tmp_path / "stage", "  rulesets: [{branches: [accord/**], rules: [creation]}]\n") as stage:
+        github = stage.adapter(token=INSTALLATION_TOKEN)
+        with pytest.raises(Refused, match="creations being restricted") as refused:
+            github.create_ref("refs/heads/accord/sync", str(github.ref("refs/heads/main")))
+        assert not isinstance(refused.value, Conflict)
