@@ -64,6 +64,8 @@ WRONG = [
     (TOP_LEVEL, MAY_WRITE),
     ([("name: Agent\n", "")], ("names", "workflow-unnamed", "warning")),
     ([("pull_request:", "workflow_run:\n    workflows: [Agent, Gone]")], ("names", "workflow-unknown", "error")),
+    ([("on:\n  pull_request:", "on: [push, pull_request_target]")], ("events", "event-blocked", "warning")),
+    ([("pull_request:", "pull_request_target:\n    types: [labeled]")], ("events", "event-blocked", "warning")),
 ]
 
 

@@ -13,6 +13,7 @@ from accord.core.findings import DoctorCheck, Finding, pointer, warning, with_li
 from accord.workflows.agent_commands import starts_agent
 from accord.workflows.expressions import all_reads
 from accord.workflows.facts import WORKFLOWS, read_repository
+from accord.workflows.permissions import check_grants
 from accord.workflows.rules import runner_findings
 
 if TYPE_CHECKING:
@@ -44,6 +45,8 @@ _AGENT_ACTIONS = re.compile(
 )
 _HARMLESS_SCOPES = frozenset({"id-token", "models"})
 """Permissions that write nothing into the repository: a proof of identity, and the use of models."""
+
+_BLOCKED_EVENT = "pull_request_target"
 
 
 def runs_agent(step: Step, programs: frozenset[str]) -> bool:
@@ -154,7 +157,20 @@ def check_runners(facts: RepositoryFacts) -> Iterator[PlacedFinding]:
             yield from ((path, finding) for finding in runner_findings(workflow, called))
 
 
+def check_events(facts: RepositoryFacts) -> Iterator[PlacedFinding]:
+    """Find triggers that GitHub blocks by default. Source: GitHub changelog, "Workflow execution protections"."""
+    for path, workflow in facts.workflows.items():
+        if _BLOCKED_EVENT in (workflow.on.model_extra or {}):
+            message = (
+                f"GitHub blocks `{_BLOCKED_EVENT}` in public repositories by default since 2026-11-02. This workflow "
+                f"fails with `Event '{_BLOCKED_EVENT}' is not allowed to trigger Actions workflows`."
+            )
+            hint = "Trigger it with `pull_request`, or allow the event in the Actions policies of the repository."
+            yield path, warning("event-blocked", message, pointer("on", _BLOCKED_EVENT), hint=hint)
+
+
 CHECKS: Mapping[str, Callable[[RepositoryFacts], Iterator[PlacedFinding]]] = {
-    "agent jobs": check_agents, "secrets": check_secrets, "names": check_names, "runners": check_runners,
+    "agent jobs": check_agents, "call permissions": check_grants, "secrets": check_secrets, "events": check_events,
+    "names": check_names, "runners": check_runners,
 }  # fmt: skip
 """The checks of workflows by the name in the report."""

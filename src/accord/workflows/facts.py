@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
@@ -11,9 +10,9 @@ from accord.core.findings import has_errors, with_lines
 from accord.core.kinds import KINDS, read_shape
 from accord.files.store import LINK_OUT, is_inside, read_inside
 from accord.files.yaml import read_mapping
-from accord.git.program import Git
+from accord.git.origin import read_origin
 from accord.git.trusted_files import WorkTreeFiles
-from accord.runner.registry import REGISTRY_PATH, load_registry
+from accord.runner.registry import REGISTRY_PATH, load_registry, shipped_registry
 from accord.workflows.agent_commands import agent_programs, shipped_programs
 from accord.workflows.models import Workflow
 
@@ -27,8 +26,6 @@ if TYPE_CHECKING:
 WORKFLOWS = ".github/workflows"
 REGISTRY = REGISTRY_PATH.as_posix()
 
-_ORIGIN = re.compile(r"[:/](?P<owner>[\w.-]+)/[\w.-]+?(?:\.git)?/?\Z")
-
 
 @dataclass(frozen=True)
 class RepositoryFacts:
@@ -39,6 +36,8 @@ class RepositoryFacts:
     agents: Mapping[str, Agent] = field(default_factory=dict)
     registry: str = ""
     programs: frozenset[str] = field(default_factory=shipped_programs)
+    default_agent: Mapping[str, Agent] = field(default_factory=dict)
+    """The agent that runs where a workflow names none, by its name."""
 
 
 @dataclass
@@ -58,7 +57,11 @@ def read_repository(root: Path, owner: str = "") -> tuple[RepositoryFacts, Repos
     registry, names = _read_registry(root, files)
     agents = {name: registry.agents[name] for name in names} if registry else {}
     programs = agent_programs(registry) if registry else shipped_programs()
-    return RepositoryFacts(workflows, owner or _owner_of_origin(root), agents, REGISTRY, programs), files
+    origin = None if owner else read_origin(root)
+    owner = origin.owner if origin else owner
+    merged = registry or shipped_registry()
+    default = {name: agent for name, agent in merged.agents.items() if name == merged.default_agent}
+    return RepositoryFacts(workflows, owner, agents, REGISTRY, programs, default), files
 
 
 def _read_workflows(root: Path, files: RepositoryFiles) -> dict[str, Workflow]:
@@ -98,10 +101,3 @@ def _read_registry(root: Path, files: RepositoryFiles) -> tuple[Registry | None,
     names = [name for name in document.value["agents"] if registry.agents[name].enabled]
     files.registry_note = f"{len(names)} agents in {REGISTRY}, merged with those that accord ships"
     return registry, names
-
-
-def _owner_of_origin(root: Path) -> str:
-    """Return the owner in the URL of git's remote `origin`; an empty string without one."""
-    done = Git(root).attempt("remote", "get-url", "origin")
-    origin = _ORIGIN.search(done.stdout.decode("utf-8", "replace").strip())
-    return origin["owner"] if origin else ""

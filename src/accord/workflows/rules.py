@@ -15,6 +15,7 @@ from accord.core.findings import Finding, pointer, warning
 from accord.runner.models import RunOutputs
 from accord.workflows.expressions import Wiring, all_reads, reads
 from accord.workflows.interpolation import interpolation_findings, pin_findings
+from accord.workflows.permissions import LEVELS
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
@@ -70,8 +71,6 @@ _CALL = pointer("on", "workflow_call")
 _DEPRECATED = re.compile(r"\bdeprecated\b", re.IGNORECASE)
 _LEFT_OUT = {"string": "", "boolean": False, "number": 0}
 """GitHub's value of an input that has no default and is left out."""
-
-_LEVELS = {"none": 0, "read": 1, "write": 2}
 
 _INPUTS = _CALL + "/inputs"
 _OUTPUTS = _CALL + "/outputs"
@@ -307,7 +306,7 @@ def _more_permissions(old: Workflow, new: Workflow) -> Iterator[Finding]:
     before, after = _permissions_of(old), _permissions_of(new)
     for scope, (level, path) in after.items():
         had = before.get(scope, ("none", ""))[0]
-        if _LEVELS.get(level, 0) > _LEVELS.get(had, 0):
+        if LEVELS.get(level, 0) > LEVELS.get(had, 0):
             message = (
                 f"A job now needs `{scope}: {level}` (before: `{had}`), so it does not start for callers that grant "
                 "less."
@@ -324,4 +323,4 @@ def _permissions_of(workflow: Workflow) -> dict[str, tuple[str, str]]:
         if isinstance(job.permissions, dict)
         for scope, level in job.permissions.items()
     ]
-    return {scope: (level, path) for scope, level, path in sorted(granted, key=lambda each: _LEVELS.get(each[1], 0))}
+    return {scope: (level, path) for scope, level, path in sorted(granted, key=lambda each: LEVELS.get(each[1], 0))}

@@ -1,0 +1,156 @@
+"""Settings, secrets, variables and labels that workflows need outside of the repository's files.
+
+``accord init`` lists them as next steps, ``accord doctor`` compares them with the repository on GitHub. Pure.
+"""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Literal
+
+from accord.core.refusals import ACTIONS_PAGE, CREATE_PULLS, LABELS_PAGE, SECRETS_PAGE, VARIABLES_PAGE
+from accord.workflows.expressions import all_reads
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator, Mapping, Sequence
+
+    from accord.core.refusals import SettingsPage
+    from accord.runner.registry import Agent
+    from accord.workflows.models import Job, Workflow
+
+RequirementKind = Literal["setting", "secret", "variable", "labels"]
+ENVIRONMENT = "agents"
+"""The environment of the kit's jobs that run agents; its secrets count for these jobs only."""
+
+_REVISION = re.compile(r"[^@]*/reusable-apply-revision\.yml(?:@.*)?")
+_REVIEW = re.compile(r"[^@]*/reusable-apply-review\.yml(?:@.*)?")
+_APPLY = re.compile(r"(?:\.|\$|[\w.-]+/[\w.-]+)/actions/apply(?:@.*)?")
+_OF_ACCORD = re.compile(
+    r"(?:[\w.-]+/accord|\.|\$)(?:/\.github/workflows/reusable-[\w.-]+\.yml|/actions/[\w-]+)?(?:@.*)?"
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Requirement:
+    """Something that a repository must have on GitHub.
+
+    ``names`` are those of a setting, of secrets or of variables; of several secrets one is enough, unless
+    ``needs_all``. ``unless`` is a secret that makes it unnecessary. Without ``is_required``, work goes on without it,
+    with the loss that ``why`` describes. ``paths`` are the workflows that need it.
+    """
+
+    kind: RequirementKind
+    names: tuple[str, ...]
+    why: str
+    page: SettingsPage
+    paths: tuple[str, ...] = ()
+    needs_all: bool = False
+    unless: str = ""
+    is_required: bool = True
+
+    def step(self, repository_url: str = "") -> str:
+        """Return the sentence that tells a person what to do, with the address of the page if it is known."""
+        place = self.page.at(repository_url)
+        named = (" and " if self.needs_all else " or ").join(f"`{name}`" for name in self.names)
+        match self.kind:
+            case "setting":
+                exception = f", or set the secret `{self.unless}`" if self.unless else ""
+                return f'Turn on "{self.names[0]}" under {place}{exception}.'
+            case "secret":
+                return f"Add the secret {named} under {place}, or to the environment `{ENVIRONMENT}`."
+            case "variable":
+                return (
+                    f"If `{self.unless}` is an app's token, set the variable {named} to the app's login under {place}."
+                )
+            case _:
+                return "Run `accord labels sync`."
+
+
+def required_settings(workflows: Mapping[str, Workflow], agents: Mapping[str, Agent]) -> list[Requirement]:
+    """Return what workflows, by path, need on GitHub with these agents, by name; the most important first."""
+    found = [*_settings(workflows), *_agent_secrets(workflows, agents), *_logins(workflows)]
+    using = tuple(path for path, workflow in workflows.items() if any(_uses_accord(job) for _, job in _jobs(workflow)))
+    if using:
+        why = "Work items and loops are driven by labels, and GitHub creates missing ones in grey."
+        found.append(Requirement("labels", (), why, LABELS_PAGE, using))
+    return found
+
+
+def _settings(workflows: Mapping[str, Workflow]) -> Iterator[Requirement]:
+    opening = _calls(workflows, _opens_pulls)
+    reviewing = _calls(workflows, lambda job: _REVIEW.fullmatch(job.uses) is not None)
+    if opening:
+        why = "Pull requests are opened with the job's own token, which GitHub refuses in a new repository."
+        yield Requirement("setting", (CREATE_PULLS,), why, ACTIONS_PAGE, tuple(opening), unless=_other_token(opening))
+    elif reviewing:
+        why = "Reviews are posted with the job's own token, whose approvals are comments until the setting is on."
+        paths, unless = tuple(reviewing), _other_token(reviewing)
+        yield Requirement("setting", (CREATE_PULLS,), why, ACTIONS_PAGE, paths, unless=unless, is_required=False)
+
+
+def _agent_secrets(workflows: Mapping[str, Workflow], agents: Mapping[str, Agent]) -> Iterator[Requirement]:
+    for name, agent in agents.items():
+        secrets = tuple(agent.required_secrets)
+        wanted = {secret.lower() for secret in secrets}
+        paths = tuple(path for path, workflow in workflows.items() if wanted & named_secrets(workflow))
+        if secrets and paths:
+            needs_all = agent.required_secrets_mode == "all" and len(secrets) > 1
+            yield Requirement(
+                "secret", secrets, f"The agent `{name}` signs in with it.", SECRETS_PAGE, paths, needs_all
+            )
+
+
+def _logins(workflows: Mapping[str, Workflow]) -> Iterator[Requirement]:
+    """Yield the variables that name the account of a token that a workflow takes from a secret."""
+    for secret, variable in (("ACCORD_TOKEN", "ACCORD_LOGIN"), ("ACCORD_REVIEW_TOKEN", "ACCORD_REVIEW_LOGIN")):
+        paths = tuple(path for path, workflow in workflows.items() if secret.lower() in named_secrets(workflow))
+        if paths:
+            why = "An app cannot ask for its own login, and accord counts only its own texts."
+            page = VARIABLES_PAGE
+            yield Requirement("variable", (variable,), why, page, paths, unless=secret, is_required=False)
+
+
+def named_secrets(workflow: Workflow) -> set[str]:
+    """Return the names of the secrets that a workflow reads, in lower case."""
+    return {read[1] for read in all_reads(workflow.model_dump(by_alias=True)) if read[0] == "secrets" and read[1:]}
+
+
+def secrets_of_callers(workflow: Workflow) -> set[str]:
+    """Return the secrets that jobs pass to called workflows; those of an environment are not among them for GitHub."""
+    jobs = (job for _, job in _jobs(workflow) if job.uses and isinstance(job.secrets, dict))
+    return {read[1] for job in jobs for read in all_reads(job.secrets) if read[0] == "secrets" and read[1:]}
+
+
+def _calls(workflows: Mapping[str, Workflow], is_meant: Callable[[Job], bool]) -> dict[str, Sequence[Job]]:
+    found = {path: [job for _, job in _jobs(workflow) if is_meant(job)] for path, workflow in workflows.items()}
+    return {path: jobs for path, jobs in found.items() if jobs}
+
+
+def _jobs(workflow: Workflow) -> Sequence[tuple[str, Job]]:
+    return list(workflow.jobs.items())
+
+
+def _opens_pulls(job: Job) -> bool:
+    if _REVISION.fullmatch(job.uses):
+        return True
+    granted = job.permissions if isinstance(job.permissions, dict) else {}
+    writes = granted.get("contents") == granted.get("pull-requests") == "write"
+    return writes and any(_APPLY.fullmatch(step.uses) for step in job.steps)
+
+
+def _uses_accord(job: Job) -> bool:
+    used: list[str] = [job.uses, *(step.uses for step in job.steps)]
+    return any(_OF_ACCORD.fullmatch(name) is not None for name in used if name)
+
+
+def _other_token(calls: Mapping[str, Sequence[Job]]) -> str:
+    """Return the secret that all calls pass as their token instead of the job's own; empty without one."""
+    passed = {_token_of(job) for jobs in calls.values() for job in jobs}
+    return passed.pop().upper() if len(passed) == 1 else ""
+
+
+def _token_of(job: Job) -> str:
+    given: list[object] = [job.secrets.get("token")] if isinstance(job.secrets, dict) else []
+    given += [step.given.get("token") for step in job.steps if _APPLY.fullmatch(step.uses)]
+    return next((read[1] for read in all_reads(given) if read[0] == "secrets" and read[1:]), "")

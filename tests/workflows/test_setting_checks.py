@@ -1,0 +1,121 @@
+"""Settings on GitHub are compared with what workflows need; what could not be read is skipped, never ok."""
+
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from accord.core.findings import DoctorCheck
+from accord.core.kinds import read_shape
+from accord.files.yaml import read_mapping
+from accord.runner.registry import shipped_registry
+from accord.workflows.models import Workflow
+from accord.workflows.requirements import required_settings
+from accord.workflows.settings import NAMES, WORK_BRANCH, LiveFacts, setting_checks
+
+KIT = Path(__file__).parents[2] / "templates/consumer-repo/.github/workflows"
+URL = "https://github.example/octo/tools"
+READ = LiveFacts(
+    URL,
+    default_branch="main",
+    login="maintainer",
+    is_person=True,
+    may_create_pulls=True,
+    workflow_permissions="read",
+    secrets=frozenset({"OPENAI_API_KEY"}),
+    environment_secrets=frozenset(),
+    variables=frozenset(),
+    rules={},
+    protected=(),
+)
+UNREAD = LiveFacts(URL, unread={"may_create_pulls": "the token lacks administration: read"})
+
+
+def checks(facts: LiveFacts | str, *names: str) -> dict[str, DoctorCheck]:
+    texts = {name: (KIT / f"accord-{name}.yml").read_bytes() for name in names or ("implement", "review", "keepalive")}
+    workflows = {name: read_shape(Workflow, read_mapping(text).value) for name, text in texts.items()}
+    needed = required_settings(workflows, {"codex": shipped_registry().agents["codex"]})
+    return {check.name: check for check in setting_checks(facts, needed, workflows)}
+
+
+def test_a_repository_that_has_everything_passes() -> None:
+    assert {check.status for check in checks(READ).values()} == {"ok"}
+
+
+def test_without_access_every_check_is_skipped_with_the_reason() -> None:
+    found = checks("no GITHUB_TOKEN")
+    assert list(found) == list(NAMES)
+    assert {(check.status, check.note) for check in found.values()} == {("skipped", "no GITHUB_TOKEN")}
+
+
+def test_settings_that_could_not_be_read_are_skipped_and_name_the_page() -> None:
+    found = checks(UNREAD)
+    assert {check.status for check in found.values()} == {"skipped"}
+    note = f"the token lacks administration: read; look under Settings → Actions → General ({URL}/settings/actions)"
+    assert found["pull requests"].note == note
+    assert f"{URL}/settings/secrets/actions" in found["agent secrets"].note
+
+
+@pytest.mark.parametrize(
+    ("change", "names", "check", "codes", "status"),
+    [
+        ({"may_create_pulls": False}, (), "pull requests", ["pulls-not-allowed"], "error"),
+        ({"may_create_pulls": False, "secrets": None}, (), "pull requests", ["pulls-not-allowed"], "warning"),
+        ({"may_create_pulls": False}, ("review",), "pull requests", ["pulls-not-allowed"], "warning"),
+        ({"may_create_pulls": False}, ("plan",), "pull requests", [], "ok"),
+        ({"may_create_pulls": False, "secrets": frozenset({"ACCORD_TOKEN"})}, (), "pull requests", [], "ok"),
+        ({"may_create_pulls": None, "secrets": frozenset({"ACCORD_TOKEN"})}, (), "pull requests", [], "ok"),
+        ({"may_create_pulls": None}, (), "pull requests", [], "skipped"),
+        ({"secrets": frozenset({"OTHER"})}, (), "agent secrets", ["agent-secret-missing"], "error"),
+        (
+            {"secrets": frozenset(), "environment_secrets": None},
+            (),
+            "agent secrets",
+            ["agent-secret-missing"],
+            "warning",
+        ),
+        (
+            {"secrets": frozenset(), "environment_secrets": frozenset({"CODEX_AUTH_JSON"})},
+            (),
+            "agent secrets",
+            ["agent-secret-out-of-reach"],
+            "warning",
+        ),
+        (
+            {"secrets": frozenset(), "environment_secrets": frozenset({"CODEX_AUTH_JSON"})},
+            ("plan", "implement"),
+            "agent secrets",
+            [],
+            "ok",
+        ),
+        ({"secrets": None}, (), "agent secrets", [], "skipped"),
+        ({"variables": frozenset({"ACCORD_LOGIN"})}, (), "logins", ["login-without-token"], "error"),
+        (
+            {"variables": frozenset({"ACCORD_LOGIN"}), "secrets": frozenset({"ACCORD_TOKEN"})},
+            (),
+            "logins",
+            [],
+            "ok",
+        ),
+        ({"variables": None}, (), "logins", [], "skipped"),
+        ({"rules": {WORK_BRANCH: ["creation", "deletion"]}}, (), "branch rules", ["branch-rule"], "warning"),
+        ({"rules": {"main": ["pull_request", "required_signatures"]}}, (), "branch rules", ["branch-rule"], "warning"),
+        ({"rules": {"main": ["pull_request", "deletion"]}}, (), "branch rules", [], "ok"),
+        ({"protected": ["main", "accord/7"]}, (), "branch rules", ["branch-protected"], "warning"),
+        ({"rules": None}, (), "branch rules", [], "skipped"),
+    ],
+)
+def test_each_rule_finds_its_case(
+    change: dict[str, Any], names: tuple[str, ...], check: str, codes: list[str], status: str
+) -> None:
+    found = checks(replace(READ, **change), *names)[check]
+    assert ([finding.code for _, finding in found.findings], found.status) == (codes, status)
+    assert all(finding.hint for _, finding in found.findings)
+
+
+def test_a_finding_names_the_setting_and_its_page() -> None:
+    ((path, finding),) = checks(replace(READ, may_create_pulls=False))["pull requests"].findings
+    assert path == "implement"
+    assert f"Settings → Actions → General ({URL}/settings/actions)" in finding.hint
+    assert "ACCORD_TOKEN" in finding.hint
