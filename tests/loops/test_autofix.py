@@ -3,12 +3,13 @@
 from typing import Any
 
 import pytest
-from support.loops import HEAD, NOW, check_reasons, checks, common_rows, pull, state_of, well
+from support.loops import HEAD, NOW, check_reasons, checks, common_rows, held_rows, pull, state_of, well
 
 from accord.loops.apply import APPENDIX_CHARACTERS
 from accord.loops.autofix import AutofixFacts, decide
 from accord.loops.checks import CheckLog
 from accord.loops.questions import KEEPALIVE
+from accord.loops.reviews import Opinion
 from accord.text.redaction import Redactor
 
 CODEX = "agent:codex"
@@ -31,6 +32,7 @@ ROWS = [
     ("keepalive-in-charge", autofix(pull={"labels": (CODEX, KEEPALIVE)})),
     ("stale-checks", autofix(checks={"failing": ("lint",), "head_sha": "b" * 40})),
     ("checks-pending", autofix(checks={"failing": ("lint",), "pending": ("test",)})),
+    *held_rows(autofix),
     ("checks-missing", autofix(checks={"passing": ()})),
     ("checks-green", autofix(checks={})),
     ("checks-failing", autofix()),
@@ -57,6 +59,13 @@ def test_when_every_task_is_done_autofix_works_for_keepalive() -> None:
 def test_each_label_that_asks_for_it_is_enough(label: str) -> None:
     decision = decide(autofix(pull={"labels": (label,), "body": "- [x] All\n"}))
     assert (decision.reason, decision.agent) == ("checks-failing", "codex")
+
+
+@pytest.mark.parametrize(("commit", "reason"), [(HEAD, "keepalive-in-charge"), ("b" * 40, "checks-failing")])
+def test_keepalive_works_in_a_review_of_this_head_and_fixes_its_checks_then(commit: str, reason: str) -> None:
+    review = Opinion(id=5, author="wanda", verdict="needs-changes", commit=commit)
+    known = {"labels": (CODEX, KEEPALIVE), "body": "- [x] All\n"}
+    assert decide(autofix(pull=known, reviews=(review,))).reason == reason
 
 
 def test_the_settings_turn_it_off_whatever_label_asks_for_it() -> None:

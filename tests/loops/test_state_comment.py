@@ -1,5 +1,7 @@
 """The comment that shows a loop's state: nothing in it can break out, and it fits whatever it holds."""
 
+from typing import Any
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -11,6 +13,7 @@ from accord.loops.models import NEEDS_HUMAN as HUMAN
 from accord.loops.models import Budgets, LoopDecision, LoopState
 from accord.loops.plan import aftermath
 from accord.loops.state import read_view, with_notice, write_comment
+from accord.text.posting import PostingPolicy
 from accord.text.redaction import Redactor
 
 STOP = LoopDecision(action="stop", reason="same-error", message="The same error ended two runs.")
@@ -19,10 +22,13 @@ HOSTILE = st.text(max_size=90) | st.sampled_from(
 )
 
 
+POSTING: Any = {"secrets": Redactor(), "policy": PostingPolicy()}
+
+
 @given(error=HOSTILE, run_id=HOSTILE, message=HOSTILE, said=HOSTILE)
 def test_a_state_comes_back_whatever_its_texts_hold(error: str, run_id: str, message: str, said: str) -> None:
     state = LoopState(revision=3, history=(well(run_id, error=error),))
-    state = with_notice(state, STOP.model_copy(update={"message": message}), said)
+    state = with_notice(state, STOP.model_copy(update={"message": message}), said, **POSTING)
     found = read_view(write_comment(state, 7, "c" * 40, "d" * 40), "keepalive", 7)
     assert found == (state, "c" * 40, "d" * 40)
 
@@ -61,7 +67,10 @@ def test_a_long_history_fits_a_comment_and_keeps_its_newest() -> None:
     )
     warnings = ("<" * 600,) * 9
     told = with_notice(
-        LoopState(iterations=KEPT, history=history), STOP.model_copy(update={"warnings": warnings}), "<" * 9000
+        LoopState(iterations=KEPT, history=history),
+        STOP.model_copy(update={"warnings": warnings}),
+        "<" * 9000,
+        **POSTING,
     )
     body = write_comment(told, 7)
     assert len(body) <= BODY_CHARS
@@ -74,13 +83,16 @@ def test_people_read_what_happened_and_no_secret() -> None:
         well("1", changes_made=True, head_sha="abc", seconds=61, cost_usd=0.5, tasks_done=2),
         failed("2", number=2, category="transient", recovery="retry"),
     )
-    secrets = Redactor(("correct-horse",))
-    body = write_comment(with_notice(LoopState(history=history), STOP, "It said correct-horse to @octo.", secrets), 7)
+    policy = PostingPolicy(words=("recheck",))
+    said = "It said correct-horse to @octo, recheck."
+    noted = with_notice(LoopState(history=history), STOP, said, secrets=Redactor(("correct-horse",)), policy=policy)
+    body = write_comment(noted, 7)
     assert "| 2 | ❌ transient, retry | none | 0 | 0:00 |  |" in body
     assert "| 1 | ✅ succeeded | `abc` | 2 | 1:01 | $0.50 |" in body
     assert "**Stopped** (`same-error`). The same error ended two runs." in body
     assert "correct-horse" not in body
     assert "@octo" not in body
+    assert "recheck" not in body, "not even in the marker"
 
 
 @pytest.mark.parametrize(

@@ -8,13 +8,13 @@ from typing import Any
 import pytest
 from support import reviewing_turns as reviews
 from support.stage import Stage
-from support.turns import WORKFLOW, Turns, did, failed
+from support.turns import REVIEW, WORKFLOW, Turns, did, failed
 
 from accord.loops.run import Turn
 from accord_sandbox.planting import INSTALLATION_TOKEN
 
 DOCS = Path(__file__).parents[2] / "docs"
-IDLE_REQUESTS = 5
+IDLE_REQUESTS = 6
 STAGE = partial(reviews.reviewed, is_short=True)
 Step = Callable[[Any], Any]
 
@@ -37,17 +37,39 @@ def become_autofix(turns: Turns) -> None:
     turns.label("agent:codex")
 
 
+def run_check(turns: Turns) -> None:
+    sha = turns.push("new")
+    turns.stage.send("POST", f"{turns.root}/check-runs", token=turns.token, name="test", head_sha=sha)
+
+
+def hold(turns: Turns) -> None:
+    sha = turns.push("new")
+    turns.control("runs/77", head_sha=sha, conclusion="action_required")
+
+
 def stop_by_person(turns: Turns) -> None:
     turns.label("agents:paused")
     turns.by_person = True
 
 
+def become_reviewed(turns: Turns) -> None:
+    turns.review = REVIEW
+    turns.tick_all()
+
+
+def complete(turns: Turns) -> None:
+    turns.tick_all()
+    turns.approve()
+    turns.label("x")
+
+
 IDLE: dict[str, list[Step]] = {
-    "nothing to do: paused, not asked for, a fork, all tasks done": [
-        lambda turns: turns.stage.send("PATCH", f"{turns.root}/pulls/1", body="- [x] a\n"),
-        begin("2"),
-    ],
-    "nothing to do: checks pending, or a pause that is not over": [begin(), end(), lambda t: t.push("new"), begin("2")],
+    "nothing to do: paused, not asked for, a fork": [lambda turns: turns.label("agents:paused"), begin("2")],
+    "nothing to do: all tasks done, no review": [lambda turns: turns.tick_all(), begin("2")],
+    "nothing to do: all tasks done, a person was notified": [complete, begin("1"), begin("2")],
+    "nothing to do: checks pending, or a pause that is not over": [begin(), end(), run_check, begin("2")],
+    "nothing to do: no check yet": [begin(), end(), lambda turns: turns.push("new"), begin("2")],
+    "nothing to do: workflow runs wait for approval": [hold, begin("1"), begin("2")],
     "nothing to do: autofix, all checks green": [become_autofix, begin("2")],
 }
 TURNS: dict[str, list[Step]] = {
@@ -56,6 +78,8 @@ TURNS: dict[str, list[Step]] = {
     "begin, the first time": [begin()],
     "begin, later": [begin(), end(), begin("2")],
     "begin, to fix checks": [begin(), end(), lambda turns: turns.check(conclusion="failure"), begin("2")],
+    "a review is started": [become_reviewed, begin("1")],
+    "a person is notified that all is done": [complete, begin("1")],
     "end, changes pushed and a task ticked": [begin(), push_and_end],
     "end, a task ticked and the workflow started again": [begin(), end(workflow=WORKFLOW)],
     "end, failed, a person is asked": [begin(), end(failed("manual"))],
@@ -87,7 +111,7 @@ def test_the_page_tells_what_each_turn_costs(turns_stage: Stage) -> None:
 
 
 @pytest.mark.parametrize("name", IDLE)
-def test_an_evaluation_that_does_nothing_costs_five_requests_at_most(turns_stage: Stage, name: str) -> None:
+def test_an_evaluation_that_does_nothing_costs_six_requests_at_most(turns_stage: Stage, name: str) -> None:
     ((read, write),) = costs(turns_stage, {name: IDLE[name]}, Turns).values()
     assert (read <= IDLE_REQUESTS, write) == (True, 0)
 

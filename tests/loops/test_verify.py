@@ -6,6 +6,7 @@ import pytest
 from support.loops import HEAD, NOW, check_reasons, common_rows, pull, state_of, well
 
 from accord.loops.verify import Verdict, VerifyFacts, WorkItem, criteria_of, decide, follow_up_text
+from accord.text.posting import PostingPolicy
 from accord.text.redaction import Redactor
 
 ITEM = WorkItem(number=12, body="## Goal\n\n- not one\n\n## Acceptance Criteria\n\n- [ ] It works\n- [x] It is fast\n")
@@ -75,7 +76,7 @@ def test_the_run_is_shown_numbered_criteria_and_a_bounded_diff_without_secrets()
 
 
 def test_a_follow_up_is_made_fit_to_be_posted() -> None:
-    title, body = follow_up_text(verdict("fail", "no", "yes", left=True), ITEM, 7, Redactor())
+    title, body = follow_up_text(verdict("fail", "no", "yes", left=True), ITEM, 7, Redactor(), PostingPolicy())
     assert "@it" not in title
     assert "Fixes #1" not in body
     assert "<script>" not in body

@@ -6,7 +6,7 @@ import hashlib
 from typing import TYPE_CHECKING
 
 from accord.github.markers import defuse, find_markers, write_marker
-from accord.github.models import NotThere
+from accord.github.models import Forbidden, NotThere
 from accord.github.once import send_once, send_until_answered
 from accord.loops.models import NEEDS_HUMAN
 from accord.text.markdown import cell
@@ -16,8 +16,10 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
     from accord.github.comments import Comment
+    from accord.github.workflows import WorkflowRun
     from accord.loops.facts import EndedRun, LoopContext
     from accord.loops.models import LoopName, LoopState, PendingEffects
+    from accord.text.posting import PostingPolicy
     from accord.text.redaction import Redactor
 
 
@@ -36,6 +38,7 @@ def apply_effects(run: EndedRun, effects: PendingEffects, workflow: str) -> None
     if effects.asks:
         ask_once(context, run.loop.name, run.state)
     relabel(context, run.pull.labels, effects.add_labels, effects.remove_labels)
+    rerun_held(context, effects.reruns)
     if effects.is_due and workflow:
         start_workflow(context, workflow, context.number)
 
@@ -46,15 +49,15 @@ def without_effects(state: LoopState, run_id: str) -> LoopState | None:
     return state.model_copy(update={"pending": None}) if is_ours else None
 
 
-def ask_once(context: LoopContext, loop: LoopName, state: LoopState) -> None:
-    """Comment the notice, once for this reason and run count; GitHub does not notify anyone of an edit."""
+def ask_once(context: LoopContext, loop: LoopName, state: LoopState, about: str = "") -> None:
+    """Comment the notice, once for this reason, run count and subject; GitHub does not notify anyone of an edit."""
     notice = state.notice
     if notice is None:
         return
     head = f"**accord {loop} needs a person** and added the label `{NEEDS_HUMAN}`."
     text = "\n\n".join(filter(None, [head, cell(notice.problem), cell(notice.message)]))
     fields = {"pull": str(context.number), "why": notice.reason, "after": str(state.iterations)}
-    comment_once(context, text, ASKS, loop=loop, **fields)
+    comment_once(context, text, ASKS, loop=loop, **fields, **({"about": about} if about else {}))
 
 
 def comment_once(context: LoopContext, text: str, marker: str, **fields: str) -> None:
@@ -81,17 +84,40 @@ def relabel(context: LoopContext, current: Sequence[str], added: Sequence[str], 
             context.github.remove_label(context.number, label)
 
 
+def rerun_held(context: LoopContext, runs: Sequence[int]) -> bool:
+    """Start held workflow runs again, each once; return False if the token may not."""
+    return all(_rerun_once(context, run_id) for run_id in runs)
+
+
+def _rerun_once(context: LoopContext, run_id: int) -> bool:
+    def find() -> WorkflowRun | None:
+        run = context.github.workflow_run(run_id)
+        return run if run is not None and not run.is_held else None
+
+    try:
+        send_once(lambda: context.github.rerun(run_id), find, context.clock)
+    except NotThere:  # GitHub deletes runs that are never approved
+        return True
+    except Forbidden:  # the answer for a run that is already in progress, too
+        return find() is not None
+    return True
+
+
 def start_workflow(context: LoopContext, workflow: str, number: int) -> None:
+    """Start the loop's workflow for a pull request."""
+    dispatch(context, workflow, {"pr_number": str(number)}, "--dispatch-workflow")
+
+
+def dispatch(context: LoopContext, workflow: str, inputs: dict[str, str], option: str) -> None:
     """Start a workflow of the default branch, which is harmless twice. Raises NotThere where it does not exist."""
     branch = context.github.repository().default_branch
-    inputs = {"pr_number": str(number)}
     try:
         send_until_answered(lambda: context.github.dispatch_workflow(workflow, branch, inputs), context.clock)
     except NotThere:
         raise NotThere(
             f"The workflow {workflow} cannot be started: it is not on the branch {branch} of {context.repository}, or "
             "the token has no access.",
-            hint="Pass a file of .github/workflows with `--dispatch-workflow`, and grant the token actions: write.",
+            hint=f"Pass a file of .github/workflows with `{option}`, and grant the token actions: write.",
         ) from None
 
 
@@ -116,22 +142,22 @@ def join_parts(parts: list[str], rest: str) -> str:
     return "\n\n".join([*shown, rest.format(n=missing)] if missing else shown)
 
 
-def text_to_post(text: str, secrets: Redactor, characters: int) -> str:
+def text_to_post(text: str, secrets: Redactor, policy: PostingPolicy, characters: int) -> str:
     """Return Markdown that is safe to post, at most twice ``characters`` long; redacted before it is cut."""
     from accord.text.sanitise import sanitise
 
     def make_safe(cut: str) -> str:
-        return defuse(sanitise(cut, secrets=secrets).text)[0].strip()
+        return defuse(sanitise(cut, secrets=secrets, policy=policy).text)[0].strip()
 
     return _shorten(secrets(text.replace("\r\n", "\n")), make_safe, characters, 2 * characters, _CUT)
 
 
-def line_to_post(text: str, secrets: Redactor, characters: int) -> str:
+def line_to_post(text: str, secrets: Redactor, policy: PostingPolicy, characters: int) -> str:
     """Return a title that is safe to post, never longer than ``characters``."""
     from accord.text.sanitise import sanitise_line
 
     def make_safe(cut: str) -> str:
-        return defuse(sanitise_line(cut, secrets=secrets).text)[0].strip()
+        return defuse(sanitise_line(cut, secrets=secrets, policy=policy).text)[0].strip()
 
     return _shorten(secrets(text), make_safe, characters, characters, "…")
 

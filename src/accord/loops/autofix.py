@@ -12,6 +12,7 @@ from accord.loops import questions
 from accord.loops.checks import CheckLog, appendix, check_settled, names_of, read_checks, read_logs
 from accord.loops.facts import Loop, read_state
 from accord.loops.models import Budgets, CheckFacts, LoopDecision, LoopFacts, LoopState, decision_for
+from accord.loops.reviews import Opinion, is_complete, read_reviews
 from accord.text.checklists import tasks
 
 if TYPE_CHECKING:
@@ -21,11 +22,12 @@ if TYPE_CHECKING:
 
 
 class AutofixFacts(LoopFacts):
-    """The facts of autofix. ``logs`` are those of failing checks of ``checks.head_sha``."""
+    """Facts of autofix. ``logs`` are those of failing checks of ``checks.head_sha``; ``reviews`` as in keepalive."""
 
     kind: Literal["autofix-facts"] = "autofix-facts"
     checks: CheckFacts | None
     logs: tuple[CheckLog, ...] = ()
+    reviews: tuple[Opinion, ...] | None = ()
     state: LoopState = LoopState(loop="autofix")
     budgets: Budgets = Budgets(iterations=3, failures=2, transient=3, wait_seconds=60, longest_wait_seconds=3600)
 
@@ -36,18 +38,25 @@ def decide(facts: AutofixFacts, redact: Callable[[str], str] = str) -> LoopDecis
 
 
 def _check_keepalive(situation: Situation) -> LoopDecision | None:
-    is_on = questions.has_label(situation.facts, questions.KEEPALIVE) and situation.settings.keepalive is not False
-    if is_on and any(not task.is_checked for task in tasks(situation.facts.pull.body)):
+    facts = situation.facts
+    is_on = questions.has_label(facts, questions.KEEPALIVE) and situation.settings.keepalive is not False
+    is_open = any(not task.is_checked for task in tasks(facts.pull.body))
+    reviews = facts.reviews or () if isinstance(facts, AutofixFacts) and is_complete(facts) else ()
+    if is_on and (is_open or any(opinion.verdict == "needs-changes" for opinion in _of_head(reviews, facts))):
         message = "Keepalive works on this pull request and fixes its checks itself."
         return decision_for("keepalive-in-charge", message)
     return None
+
+
+def _of_head(reviews: tuple[Opinion, ...], facts: LoopFacts) -> tuple[Opinion, ...]:
+    return tuple(opinion for opinion in reviews if opinion.commit == facts.pull.head_sha)
 
 
 def _check_checks(situation: Situation) -> LoopDecision | None:
     facts = situation.facts
     if not isinstance(facts, AutofixFacts) or facts.checks is None:
         return None
-    unsettled = check_settled(facts.pull, facts.checks)
+    unsettled = check_settled(situation, facts.checks)
     if unsettled is None and not facts.checks.failing:
         return decision_for("checks-green", "No check of the head fails.")
     return unsettled
@@ -77,7 +86,7 @@ LOOP = Loop(
     "autofix",
     AutofixFacts,
     decide,
-    stages=(read_checks, read_state),
-    first_facts=lambda *_: {"checks": None},
+    stages=(read_checks, read_reviews, read_state),
+    first_facts=lambda *_: {"checks": None, "reviews": None},
     details=(read_logs,),
 )

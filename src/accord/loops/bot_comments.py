@@ -27,6 +27,7 @@ if TYPE_CHECKING:
     from accord.loops.facts import EndedRun, Gathered, LoopContext
     from accord.loops.models import PendingEffects
     from accord.loops.questions import Situation
+    from accord.text.posting import PostingPolicy
     from accord.text.redaction import Redactor
 
 
@@ -138,11 +139,12 @@ def appendix(threads: Sequence[Thread], redact: Callable[[str], str]) -> str:
         "## Comments of bots\n\nLook at each thread. Fix valid points, decline invalid ones with a reason, and ask "
         f"where only a person can decide. Answer every number.\n\n{UNTRUSTED}"
     )
-    shown = (_thread_part(number, thread, redact) for number, thread in enumerate(threads, 1))
+    shown = (thread_part(number, thread, redact) for number, thread in enumerate(threads, 1))
     return join_parts([head, *shown], "{n} more threads come in the next run.")
 
 
-def _thread_part(number: int, thread: Thread, redact: Callable[[str], str]) -> str:
+def thread_part(number: int, thread: Thread, redact: Callable[[str], str]) -> str:
+    """Return a thread as a part of a prompt."""
     from accord.text.untrusted import visible_text
 
     location = f"{thread.path}:{thread.line}" if thread.line else thread.path
@@ -153,7 +155,13 @@ def _thread_part(number: int, thread: Thread, redact: Callable[[str], str]) -> s
 
 
 def replies_to(
-    threads: Sequence[str], answers: ThreadAnswers, *, commit: str, run_id: str, secrets: Redactor
+    threads: Sequence[str],
+    answers: ThreadAnswers,
+    *,
+    commit: str,
+    run_id: str,
+    secrets: Redactor,
+    policy: PostingPolicy,
 ) -> dict[str, str]:
     """Return a reply by thread id; ``threads`` are those that the agent saw, ``commit`` is empty without a push."""
     heads = {
@@ -165,7 +173,7 @@ def replies_to(
     for answer in answers.threads:
         thread = threads[answer.number - 1] if answer.number <= len(threads) else ""
         if thread and thread not in found:
-            text = text_to_post(answer.what, secrets, REPLY_CHARACTERS)
+            text = text_to_post(answer.what, secrets, policy, REPLY_CHARACTERS)
             marker = write_marker(MARKER, thread=thread, run=run_id)
             found[thread] = f"{heads[answer.done]}\n\n{text}\n\n{marker}"
     return found
@@ -185,11 +193,13 @@ def _read_threads(gathered: Gathered) -> Gathered:
     """Read the threads of the pull request; nothing is read where no bot is listed."""
     context = gathered.context
     found = context.github.review_threads(context.number) if context.bots else ()
-    threads = tuple(_thread_facts(context, thread) for thread in found if thread.comments)
+    threads = tuple(thread_facts(context, thread) for thread in found if thread.comments)
     return gathered.with_facts(threads=threads, bots=context.bots)
 
 
-def _thread_facts(context: LoopContext, thread: ReviewThread) -> Thread:
+def thread_facts(context: LoopContext, thread: ReviewThread) -> Thread:
+    """Return a thread with who wrote its comments."""
+
     def read(comment: Comment) -> ThreadComment:
         is_ours = context.identity.counts(comment.author)
         return ThreadComment(author=comment.author, is_bot=comment.is_bot, is_ours=is_ours, body=comment.body)
@@ -228,7 +238,10 @@ def _replies(run: EndedRun, threads: tuple[str, ...]) -> dict[str, str]:
     if answers is None:
         return {}
     commit = run.outputs.commit_sha if run.outputs.changes_made == "true" else ""
-    return replies_to(threads, answers, commit=commit, run_id=run.context.run_id, secrets=run.context.redact)
+    context = run.context
+    return replies_to(
+        threads, answers, commit=commit, run_id=context.run_id, secrets=context.redact, policy=context.policy
+    )
 
 
 def _our_reply(context: LoopContext, thread: ReviewThread) -> Comment | None:

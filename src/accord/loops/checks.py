@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 
 from accord.core.errors import Refused
 from accord.loops.apply import UNTRUSTED, join_parts
+from accord.loops.held import check_held, may_be_held, read_held, read_steering
 from accord.loops.models import CheckFacts, Closed, decision_for
 from accord.text.hidden import as_seen, strip_hidden
 from accord.text.untrusted import fenced_data
@@ -17,7 +18,8 @@ if TYPE_CHECKING:
 
     from accord.github.checks import Check
     from accord.loops.facts import Gathered, LoopContext
-    from accord.loops.models import LoopDecision, PullFacts
+    from accord.loops.models import LoopDecision
+    from accord.loops.questions import Situation
 
 SETTLING_SECONDS = 120
 """How long a commit without any check may still get one; GitHub starts workflows within seconds."""
@@ -57,12 +59,15 @@ class CheckLog(Closed):
     log: str
 
 
-def check_settled(pull: PullFacts, checks: CheckFacts) -> LoopDecision | None:
+def check_settled(situation: Situation, checks: CheckFacts) -> LoopDecision | None:
     """Wait until the checks of this very head are finished."""
+    pull = situation.facts.pull
     if checks.head_sha != pull.head_sha:
         return decision_for("stale-checks", "The checks belong to another commit than the head.")
     if checks.pending:
         return decision_for("checks-pending", f"Pending: {names_of(checks.pending)}.")
+    if (held := check_held(situation, checks)) is not None:
+        return held
     if not checks.failing and not checks.passing and checks.seconds_since_push < SETTLING_SECONDS:
         left = SETTLING_SECONDS - checks.seconds_since_push
         return decision_for("checks-missing", "No check has started for this head yet.", wait_seconds=left)
@@ -76,12 +81,19 @@ def names_of(checks: tuple[str, ...]) -> str:
 
 
 def read_checks(gathered: Gathered) -> Gathered:
-    """Read the checks of the head. Its age is that of the pull request's last event, since a push is one."""
-    github, pull = gathered.context.github, gathered.pull
-    checks = tuple(check for check in github.checks(pull.head_sha) if not is_own(check, gathered.context.run_id))
+    """Read the checks of the head, and the workflow runs that GitHub holds; where it holds some, statuses do not count.
+
+    The age of the head is that of the pull request's last event, since a push is one.
+    """
+    context, github, pull = gathered.context, gathered.context.github, gathered.pull
+    checks = tuple(check for check in github.check_runs(pull.head_sha) if not is_own(check, context.run_id))
+    held = read_held(context, pull) if may_be_held(checks, reruns_held=context.token.reruns_held) else ()
+    may_rerun = held and context.token.reruns_held and context.token.triggers_workflows
+    steering = read_steering(context, pull) if may_rerun else None
+    checks = checks if held else (*checks, *github.statuses(pull.head_sha))
     now = github.server_time()
     quiet = 0 if pull.updated_at is None else max(0, int((now - pull.updated_at).total_seconds()))
-    facts = check_facts(checks, pull.head_sha, quiet)
+    facts = check_facts(checks, pull.head_sha, quiet).model_copy(update={"held": held, "steering": steering})
     return replace(gathered, checks=checks).with_facts(checks=facts, now=now)
 
 

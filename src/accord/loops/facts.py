@@ -12,21 +12,25 @@ from datetime import UTC, datetime
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, TypeAlias
 
-from accord.core.errors import Refused
+from accord.core.errors import BrokenContract
+from accord.core.findings import Finding
+from accord.github.markers import REVISION, find_markers
 from accord.github.models import Forbidden
 from accord.loops.ledger import state_before, without_future
-from accord.loops.models import NEEDS_HUMAN, RUNS, GoAhead, LoopName, PullFacts, RateFacts, TokenFacts
+from accord.loops.models import ACTS, NEEDS_HUMAN, GoAhead, LoopName, PullFacts, RateFacts, TokenFacts
 from accord.loops.settings import NAME
 from accord.loops.state import StateStore
 
 if TYPE_CHECKING:
     from accord.core.clock import Clock
+    from accord.git.branches import Remote
     from accord.github.checks import Check
     from accord.github.client import GitHub
     from accord.github.models import Identity, Pull
     from accord.github.state import Stored
     from accord.loops.models import ActiveRun, LoopDecision, LoopFacts, LoopState, PendingEffects
     from accord.runner.models import RunOutputs
+    from accord.text.posting import PostingPolicy
     from accord.text.redaction import Redactor
 
 
@@ -43,8 +47,10 @@ class LoopContext:
 
     ``run_id`` names the workflow run, or the run at a terminal; the same command has the same one. ``agents`` are the
     enabled ones, the default first; ``minutes`` limits a run that begins; ``bots`` are the logins whose review threads
-    are answered. ``is_asked``: a person requested a verdict, ``commenter`` by a comment. ``by_person``: a person's
-    action started this job, so a person reads the result.
+    are answered. ``review_workflow`` is the file of the workflow that reviews, empty without one. ``remote`` is
+    the repository for git. ``is_asked``: a person requested a verdict, ``commenter`` by a comment. ``by_person``: a
+    person's action started this job, so a person reads the result. ``workflow`` is the path of the workflow file of
+    this job.
     """
 
     github: GitHub
@@ -54,12 +60,16 @@ class LoopContext:
     agents: tuple[str, ...]
     clock: Clock
     redact: Redactor
+    policy: PostingPolicy
     token: TokenFacts = field(default_factory=TokenFacts)
     minutes: int = 45
     bots: tuple[str, ...] = ()
+    review_workflow: str = ""
+    remote: Remote | None = None
     is_asked: bool = False
     commenter: str = ""
     by_person: bool = False
+    workflow: str = ""
     writers: dict[str, bool] = field(default_factory=dict, repr=False)
     stores: dict[str, StateStore] = field(default_factory=dict, repr=False)
 
@@ -75,11 +85,12 @@ class LoopContext:
         return self.stores[loop]
 
     def pull(self) -> Pull:
-        """Read the pull request. Raises Refused when it does not exist."""
+        """Read the pull request. Raises BrokenContract when it does not exist."""
         pull = self.github.pull(self.number)
         if pull is None:
             message = f"{self.repository} has no pull request #{self.number}."
-            raise Refused(message, hint="Pass the number of an existing one with `--pull`.")
+            hint = "Pass the number of an existing one with `--pull`."
+            raise BrokenContract.of(Finding("unknown-reference", message, hint=hint))
         return pull
 
     def may_write(self, login: str) -> bool:
@@ -97,17 +108,26 @@ class LoopContext:
         except Forbidden:
             return False
 
+    def is_ours(self, pull: Pull) -> bool:
+        """Tell whether an implementor's result opened a pull request; our own login is read only for what says so."""
+        items = (fields.get("item") for fields in find_markers(pull.body, REVISION))
+        return any(pull.head_branch == f"accord/{item}" for item in items) and self.identity.counts(pull.author)
+
     def base_facts(self, pull: Pull) -> dict[str, Any]:
         """Return what the pull request alone tells every loop; time is GitHub's, which all runners share."""
         facts = PullFacts(
             number=pull.number,
             is_open=pull.state == "open",
             is_merged=pull.is_merged,
+            is_draft=pull.is_draft,
             is_fork=pull.head_repository.lower() != self.repository.lower(),
             author_may_write=NAME not in pull.body or self.is_trusted(pull.author),
             head_sha=pull.head_sha,
             labels=pull.labels,
             body=pull.body,
+            url=pull.url,
+            is_ours=self.is_ours(pull),
+            is_mergeable=pull.is_mergeable,
         )
         return {"now": self.github.server_time(), "pull": facts, "agents": self.agents, "token": self.token}
 
@@ -135,13 +155,16 @@ class EndedRun:
 class CompletedWork:
     """The work that a run completed; nothing of it is written yet.
 
-    ``tasks_done`` counts as progress. ``body`` is the pull request's body with its ticks, None without ticks.
+    ``tasks_done`` counts as progress. ``body`` is the pull request's body with its ticks, None without ticks. ``item``
+    is the work item that gets the same ticks. ``worked_in`` is the newest review that the run worked in.
     ``decision`` follows where the loop knows it; else the loop decides again, on ``facts`` too. ``verified`` is the
     commit that has a verdict now. ``problem`` says what of a run that did not fail cannot be used.
     """
 
     tasks_done: int = 0
     body: str | None = None
+    item: int = 0
+    worked_in: int = 0
     decision: LoopDecision | None = None
     facts: Mapping[str, object] = field(default_factory=dict)
     verified: str = ""
@@ -155,7 +178,7 @@ class Gathered:
     loop: Loop
     context: LoopContext
     pull: Pull
-    facts: LoopFacts
+    facts: Any
     stored: Stored[LoopState] | None = None
     checks: tuple[Check, ...] = ()
 
@@ -179,10 +202,12 @@ class Loop:
     """The parts of one loop.
 
     ``facts`` is its model; ``first_facts`` adds what the pull request alone tells. ``stages`` read the rest in the
-    order in which ``decide`` asks, ``details`` what only the prompt needs. ``complete`` writes nothing; ``apply``
-    writes what the loop does more at the end of a run, and finds what it wrote before a crash. ``subjects`` are what
-    the agent's answer refers to by number. ``schema`` is the kind of the structured result. ``is_swept``: open pull
-    requests are searched for work. ``changes_code``: the agent's changes are kept.
+    order in which ``decide`` asks, ``details`` what only the prompt needs. ``act`` carries out an action that runs no
+    agent, and returns the outcome; ``settle`` changes what no decision depends on. ``complete`` writes nothing;
+    ``apply`` writes what the loop does more at the end of a run, and finds what it wrote before a crash. ``subjects``
+    are what the agent works on or refers to by number. ``schema`` is the kind of the structured result. ``is_swept``:
+    open pull requests are searched for work; ``has_upkeep``: those that accord opened, though no label turns it on.
+    ``changes_code``: the agent's changes are kept.
     """
 
     name: LoopName
@@ -191,11 +216,14 @@ class Loop:
     stages: tuple[Stage, ...]
     first_facts: Callable[[LoopContext, Pull], dict[str, Any]] = lambda *_: {}
     details: tuple[Stage, ...] = ()
+    act: Callable[[Gathered, LoopDecision], LoopDecision] = lambda _, decision: decision
+    settle: Callable[[Gathered], None] = lambda _: None
     complete: Callable[[EndedRun], CompletedWork] = lambda _: CompletedWork()
     apply: Callable[[EndedRun, PendingEffects], None] = lambda *_: None
     subjects: Callable[[Any], tuple[str, ...]] = lambda _: ()
     schema: str = ""
     is_swept: bool = True
+    has_upkeep: bool = False
     changes_code: bool = True
 
     @property
@@ -222,7 +250,7 @@ def gather(
     gathered = Gathered(loop, context, pull, loop.facts_of(context, pull), stored).with_facts(**(more or {}))
     decision = gathered.decide()
     for stage in (*loop.stages, *(loop.details if for_prompt else ())):
-        if decision.action not in RUNS:
+        if decision.action not in ACTS:
             break
         gathered = stage(gathered)
         decision = gathered.decide()

@@ -7,22 +7,32 @@ from __future__ import annotations
 
 import json
 from collections import Counter
+from contextlib import suppress
+from functools import partial
 from typing import TYPE_CHECKING, Literal
 
 from accord.core.errors import Stopped
+from accord.github.criteria import criteria_boxes, posted_text, with_item_ticks
+from accord.github.models import Forbidden, IssueChange
+from accord.github.pulls import closing_references
 from accord.loops import questions
 from accord.loops.apply import UNTRUSTED, digest, join_parts
+from accord.loops.bot_comments import Thread
 from accord.loops.checks import CheckLog, check_settled, names_of, read_checks, read_logs
 from accord.loops.checks import appendix as checks_appendix
+from accord.loops.complete import announce, decide_complete, start_review, was_announced
 from accord.loops.facts import CompletedWork, Loop, read_state
 from accord.loops.models import CheckFacts, LoopDecision, LoopFacts, decision_for
+from accord.loops.reviews import Opinion, is_complete, read_reviews, read_threads, requested_changes
+from accord.loops.reviews import appendix as reviews_appendix
+from accord.loops.upkeep import update_branch
 from accord.text.checklists import tasks, with_ticks
 from accord.text.untrusted import fenced_data
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from accord.loops.facts import EndedRun
+    from accord.loops.facts import EndedRun, Gathered
     from accord.loops.models import PendingEffects
     from accord.loops.questions import Situation
     from accord.runner.models import RunOutputs
@@ -33,14 +43,23 @@ LEAST_CONFIDENCE = 0.5
 """The contract calls confidence below it low ("Confidence scoring")."""
 
 TRIES = 5
+_LEFT_OUT = "{n} more parts were left out for their length."
 
 
 class KeepaliveFacts(LoopFacts):
-    """The facts of keepalive. ``logs`` are those of failing checks of ``checks.head_sha``."""
+    """The facts of keepalive. ``logs`` are those of failing checks of ``checks.head_sha``.
+
+    ``reviews`` are read once every task is ticked, ``threads`` where a review requests changes. ``is_announced``: a
+    person was notified that this head can be merged. ``review_workflow`` is the workflow that can be started to review.
+    """
 
     kind: Literal["keepalive-facts"] = "keepalive-facts"
     checks: CheckFacts | None
     logs: tuple[CheckLog, ...] = ()
+    reviews: tuple[Opinion, ...] | None = ()
+    threads: tuple[Thread, ...] = ()
+    is_announced: bool = False
+    review_workflow: str = ""
 
 
 def decide(facts: KeepaliveFacts, redact: Callable[[str], str] = str) -> LoopDecision:
@@ -58,16 +77,37 @@ def _check_tasks(situation: Situation) -> LoopDecision | None:
     listed = tasks(situation.facts.pull.body)
     if not listed:
         return decision_for("no-tasks", "The pull request's body has no checklist. Add one for the agent to work on.")
-    if all(task.is_checked for task in listed):
-        return decision_for("tasks-complete", f"All {len(listed)} tasks are done.")
     return None
+
+
+def _check_mergeable(situation: Situation) -> LoopDecision | None:
+    """Update the branch of an implementor's pull request, though no label turns the loop on."""
+    pull = situation.facts.pull
+    if not pull.is_ours or pull.is_mergeable is not False or situation.settings.keepalive is False:
+        return None
+    update = decision_for("unmergeable", "GitHub cannot merge it any more, so its base is merged into it.")
+    return questions.check_writable(situation) or questions.check_running(situation) or update
+
+
+def _check_complete(situation: Situation) -> LoopDecision | None:
+    """Decide what follows when every task is ticked, unless a review requests changes that no run worked in."""
+    facts = situation.facts
+    if not isinstance(facts, KeepaliveFacts) or not is_complete(facts) or _requested(facts):
+        return None
+    return questions.check_running(situation) or decide_complete(facts, situation)
+
+
+def _requested(facts: KeepaliveFacts) -> tuple[Opinion, ...]:
+    """Return the reviews that the next run works in; none while tasks are open."""
+    reviews = facts.reviews or () if is_complete(facts) else ()
+    return requested_changes(reviews, facts.pull.head_sha, facts.state.worked_in)
 
 
 def _check_checks(situation: Situation) -> LoopDecision | None:
     facts = situation.facts
     if not isinstance(facts, KeepaliveFacts) or facts.checks is None:
         return None
-    unsettled = check_settled(facts.pull, facts.checks)
+    unsettled = check_settled(situation, facts.checks)
     if unsettled is None and facts.checks.failing and situation.settings.autofix is False:
         message = f"Failing: {names_of(facts.checks.failing)}. The settings leave fixing them to people."
         return decision_for("checks-red", message)
@@ -77,20 +117,28 @@ def _check_checks(situation: Situation) -> LoopDecision | None:
 QUESTIONS: tuple[questions.Question, ...] = (
     questions.check_open,  # merged, closed
     questions.check_stop_labels,  # paused, needs-human
+    _check_mergeable,  # fork, read-only-token, running, unmergeable
     _check_enabled,  # not-enabled, disabled
     questions.check_writable,  # fork, read-only-token
     questions.check_agent,  # agent-ambiguous, agent-missing
-    _check_tasks,  # no-tasks, tasks-complete
+    _check_tasks,  # no-tasks
+    _check_complete,  # running, announced, tasks-complete, stale-checks, …, merge-unknown, review-due, complete
     *questions.BEFORE_A_RUN,  # running, three budgets, same-error, no-progress, rate-limit, back-off
-    _check_checks,  # stale-checks, checks-pending, checks-missing, checks-red
+    _check_checks,  # stale-checks, checks-pending, checks-held and its like, checks-missing, checks-red
 )
 
 
 def _run(facts: KeepaliveFacts, situation: Situation, redact: Callable[[str], str]) -> LoopDecision:
+    requested = _requested(facts)
+    parts = reviews_appendix(requested, facts.threads, redact) if requested else []
     if facts.checks is not None and facts.checks.failing:
-        shown = checks_appendix(facts.checks, facts.logs, redact)
+        parts = [checks_appendix(facts.checks, facts.logs, redact), *parts]
         message = f"Failing for this head: {names_of(facts.checks.failing)}."
-        return questions.run_decision(situation, "checks-failing", message, shown)
+        return questions.run_decision(situation, "checks-failing", message, join_parts(parts, _LEFT_OUT))
+    if requested:
+        names = ", ".join(opinion.author for opinion in requested)
+        message = f"Every task is ticked. Changes are requested by {names}."
+        return questions.run_decision(situation, "changes-requested", message, join_parts(parts, _LEFT_OUT))
     listed = tasks(facts.pull.body)
     left = sum(not task.is_checked for task in listed)
     code = "retry" if situation.state.transient_in_a_row else "tasks-open"
@@ -145,13 +193,43 @@ def _is_confident(text: str) -> bool:
 
 def _complete(run: EndedRun) -> CompletedWork:
     body, count = tick(run.pull.body, run.outputs)
-    return CompletedWork(count, body)
+    items = closing_references(run.pull.body, run.context.repository)
+    is_of_item = len(items) == 1 and bool(_criteria_done(run))
+    running = run.state.running
+    reviews = [int(number) for number in running.about if number.isdecimal()] if running is not None else []
+    worked_in = max(reviews, default=0) if run.outputs.exit_code == "0" else 0
+    return CompletedWork(count, body, items[0] if is_of_item else 0, worked_in)
+
+
+def _criteria_done(run: EndedRun) -> set[str]:
+    """Return the criteria in the pull request's checklist that the run completed, before and after they are ticked."""
+    done = completed_tasks(run.outputs.llm_completed_tasks)
+    return {box.text for box in criteria_boxes(run.pull.body)}.intersection(done)
+
+
+def _tick(run: EndedRun, effects: PendingEffects) -> None:
+    """Tick completed tasks in the body, and those that are criteria of the work item there, too."""
+    if effects.body:
+        _tick_body(run, effects)
+    if effects.item:
+        _tick_item(run, effects.item)
+
+
+def _tick_item(run: EndedRun, number: int) -> None:
+    """Tick the same criteria in the work item as it is now; a token that may not write it changes only this."""
+    context = run.context
+    issue = context.github.issue(number)
+    if issue is None or issue.is_pull:
+        return
+    posted = partial(posted_text, secrets=context.redact, policy=context.policy)
+    body = with_item_ticks(issue.body, _criteria_done(run), posted)
+    if body != issue.body:
+        with suppress(Forbidden):
+            context.github.change_issue(number, IssueChange(body=body))
 
 
 def _tick_body(run: EndedRun, effects: PendingEffects) -> None:
     """Tick completed tasks in the body as it is now, unless that is done. Raises Stopped when it keeps changing."""
-    if not effects.body:
-        return
     pull = run.pull
     for _ in range(TRIES):
         body, _ = tick(pull.body, run.outputs)
@@ -164,13 +242,32 @@ def _tick_body(run: EndedRun, effects: PendingEffects) -> None:
     raise Stopped(message, hint="Run the same command again.")
 
 
+def _read_state(gathered: Gathered) -> Gathered:
+    """Read the state, and from the same comments whether this head was announced."""
+    gathered = read_state(gathered)
+    return gathered.with_facts(is_announced=was_announced(gathered))
+
+
+def _act(gathered: Gathered, decision: LoopDecision) -> LoopDecision:
+    if decision.action == "update":
+        return update_branch(gathered)
+    if decision.action == "review":
+        start_review(gathered)
+    else:
+        announce(gathered, decision)
+    return decision
+
+
 LOOP = Loop(
     "keepalive",
     KeepaliveFacts,
     decide,
-    stages=(read_state, read_checks),
-    first_facts=lambda *_: {"checks": None},
-    details=(read_logs,),
+    stages=(read_reviews, _read_state, read_checks),
+    first_facts=lambda context, _: {"checks": None, "reviews": None, "review_workflow": context.review_workflow},
+    details=(read_logs, read_threads),
+    act=_act,
+    has_upkeep=True,
     complete=_complete,
-    apply=_tick_body,
+    apply=_tick,
+    subjects=lambda facts: tuple(str(opinion.id) for opinion in _requested(facts)),
 )

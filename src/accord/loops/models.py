@@ -13,9 +13,10 @@ from pydantic import AwareDatetime, BaseModel, ConfigDict, Field, StringConstrai
 
 from accord.runner.models import Category, Recovery
 
-Action = Literal["run", "fix", "wait", "stop", "defer", "report", "follow-up", "ask"]
-"""Run the agent, run it on failing checks, look again later, stop until a person acts, or come back when the rate limit
-allows. After a verdict: report it, report it and open a follow-up work item, or ask a person.
+Action = Literal["run", "fix", "update", "review", "announce", "wait", "stop", "defer", "report", "follow-up", "ask"]
+"""Run the agent, run it on failing checks, merge the base into the branch, start a review, tell a person that all is
+done, look again later, stop until a person acts, or come back when the rate limit allows. After a verdict: report it,
+report it and open a follow-up work item, or ask a person.
 """
 
 LoopName = Literal["keepalive", "autofix", "verify", "bot-comments"]
@@ -27,6 +28,9 @@ Seconds = Annotated[float, Field(ge=0, le=10_000_000, allow_inf_nan=False)]
 Sentence = Annotated[str, StringConstraints(max_length=600)]
 RUNS = ("run", "fix")
 """Actions that run the agent."""
+
+ACTS = (*RUNS, "update", "review", "announce")
+"""Actions that change more than the loop's own comment and labels; they need every fact."""
 
 
 class Closed(BaseModel):
@@ -40,7 +44,8 @@ class Budgets(Closed):
 
     ``iterations`` counts every run. ``failures`` counts failures in a row that need a change, ``transient`` those that
     pass by themselves. ``wait_seconds`` is the first pause after a transient failure; it doubles up to
-    ``longest_wait_seconds``.
+    ``longest_wait_seconds``. ``approval_hours`` is how long workflow runs may wait for approval before a person is
+    asked; GitHub deletes them after 30 days.
     """
 
     iterations: int = Field(5, ge=0, le=100)
@@ -48,10 +53,13 @@ class Budgets(Closed):
     transient: int = Field(3, ge=0, le=20)
     wait_seconds: int = Field(60, ge=0, le=86_400)
     longest_wait_seconds: int = Field(3600, ge=0, le=86_400)
+    approval_hours: int = Field(24, ge=1, le=720)
 
 
 class PullFacts(Closed):
-    """The pull request; ``body`` holds its tasks and settings.
+    """The pull request; ``body`` holds its tasks and settings. ``is_mergeable`` is None until GitHub has computed it.
+
+    ``is_ours``: an implementor's result opened it, from the branch of its work item.
 
     Without ``author_may_write`` the body is untrusted, and its settings can only turn a loop off: anyone with read
     access can open a pull request from an existing branch.
@@ -60,21 +68,40 @@ class PullFacts(Closed):
     number: int = Field(ge=1)
     is_open: bool
     is_merged: bool = False
+    is_draft: bool = False
     is_fork: bool = False
     author_may_write: bool = True
     head_sha: Word
     labels: tuple[str, ...] = ()
     body: str = ""
+    url: str = ""
+    is_ours: bool = False
+    is_mergeable: bool | None = None
+
+
+class HeldRun(Closed):
+    """A workflow run that GitHub holds until a person approves it; ``attempt`` is more than 1 if it was held again."""
+
+    id: int = Field(ge=1)
+    name: str
+    created_at: AwareDatetime
+    attempt: int = Field(1, ge=1)
 
 
 class CheckFacts(Closed):
-    """The checks of one commit, by name, without the loop's own; ``seconds_since_push`` is the commit's age."""
+    """The checks of one commit, by name, without the loop's own; ``seconds_since_push`` is the commit's age.
+
+    ``held`` are the workflow runs that wait for approval, None if the token may not read them. ``steering`` are the
+    changed files that steer agents or CI, None if they were not read: they are only needed to start held runs again.
+    """
 
     head_sha: Word
     passing: tuple[str, ...] = ()
     failing: tuple[str, ...] = ()
     pending: tuple[str, ...] = ()
     seconds_since_push: int = Field(0, ge=0)
+    held: tuple[HeldRun, ...] | None = ()
+    steering: tuple[str, ...] | None = None
 
 
 class RateFacts(Closed):
@@ -85,10 +112,14 @@ class RateFacts(Closed):
 
 
 class TokenFacts(Closed):
-    """Permissions of the loop's token. A push with the job's own token starts no workflows."""
+    """Permissions of the loop's token. Workflow runs that the job's own token causes wait for a person's approval.
+
+    On Enterprise Server versions without that rule it causes none. ``reruns_held``: the loop may start held runs again.
+    """
 
     triggers_workflows: bool = True
     may_write: bool = True
+    reruns_held: bool = False
 
 
 class GoAhead(Closed):
@@ -146,16 +177,19 @@ class Notice(Closed):
 class PendingEffects(Closed):
     """Effects of a finished run that are not written yet; stored before any of it is written, removed afterwards.
 
-    ``body`` is the digest of the ticked body, empty without ticks. ``asks``: a comment asks a person. ``is_due``: start
-    the loop again. ``about`` is that of the run.
+    ``body`` is the digest of the ticked body, empty without ticks. ``item`` is the work item whose criteria are ticked,
+    too; 0 without one. ``asks``: a comment asks a person. ``is_due``: start the loop again. ``reruns`` are workflow
+    runs that GitHub holds, to start again. ``about`` is that of the run.
     """
 
     run_id: Word
     body: Word = ""
+    item: int = Field(0, ge=0)
     add_labels: tuple[Word, ...] = ()
     remove_labels: tuple[Word, ...] = ()
     asks: bool = False
     is_due: bool = False
+    reruns: tuple[int, ...] = ()
     about: tuple[Word, ...] = Field((), max_length=50)
 
 
@@ -163,8 +197,9 @@ class LoopState(Closed):
     """The stored state of a loop on one pull request.
 
     ``iterations`` only grows. ``*_in_a_row`` restart with progress, or with a person's go-ahead at ``resumed_at``.
-    ``verified`` is the commit with a verdict. ``history`` holds the last iterations, newest last. Only the store sets
-    ``revision``, the number of writes.
+    ``verified`` is the commit with a verdict. ``worked_in`` is the newest review that a successful run worked in,
+    ``review_of`` the head for which a review was started. ``history`` holds the last iterations, newest last. Only the
+    store sets ``revision``, the number of writes.
     """
 
     version: Literal[1] = 1
@@ -175,6 +210,8 @@ class LoopState(Closed):
     transient_in_a_row: int = Field(0, ge=0)
     resumed_at: AwareDatetime | None = None
     verified: Word = ""
+    worked_in: int = Field(0, ge=0)
+    review_of: Word = ""
     running: ActiveRun | None = None
     pending: PendingEffects | None = None
     notice: Notice | None = None
@@ -208,7 +245,8 @@ class LoopDecision(Closed):
     """What to do and why. ``reason`` is a key of ``REASONS``, ``message`` a sentence for people.
 
     ``wait_seconds`` says when to look again; None when an event will tell. Labels change before the agent runs.
-    ``appendix`` extends the agent's prompt.
+    ``reruns`` are held workflow runs to start again. ``appendix`` extends the agent's prompt.
+    ``about`` names the subject of a question to a person, who is asked once about each.
     """
 
     action: Action
@@ -220,7 +258,9 @@ class LoopDecision(Closed):
     add_labels: tuple[str, ...] = ()
     remove_labels: tuple[str, ...] = ()
     warnings: tuple[str, ...] = ()
+    reruns: tuple[int, ...] = ()
     appendix: str = ""
+    about: str = ""
 
 
 NEEDS_HUMAN = "needs-human"
@@ -229,6 +269,9 @@ PULLS: tuple[LoopName, ...] = ("keepalive", "autofix", "bot-comments")
 """The loops that change an open pull request."""
 
 CHECKS: tuple[LoopName, ...] = ("keepalive", "autofix")
+APPROVALS = ("checks-held", "checks-rerun", "checks-not-approved")
+"""Reasons about workflow runs that GitHub holds."""
+
 PERSONS_STOP = ("paused", "needs-human", "not-enabled", "disabled")
 """Reasons by which a person stops a loop: a label added or removed, or a setting."""
 
@@ -254,9 +297,16 @@ REASONS: dict[str, Reason] = {
     "read-only-token": Reason("stop", "The token cannot write."),
     "agent-ambiguous": Reason("stop", "Labels name several agents of the registry.", asks=True),
     "agent-missing": Reason("stop", "The registry has no enabled agent for this work.", asks=True),
+    "unmergeable": Reason(
+        "update", "An implementor's pull request cannot be merged: its base is merged into it.", ("keepalive",)
+    ),
+    "conflict": Reason("stop", "Its base cannot be merged into it.", ("keepalive",), asks=True),
     "keepalive-in-charge": Reason("stop", "Keepalive works on this pull request and fixes its checks.", ("autofix",)),
     "no-tasks": Reason("stop", "The body has no checklist.", ("keepalive",)),
-    "tasks-complete": Reason("stop", "Every task is ticked.", ("keepalive",)),
+    "tasks-complete": Reason(
+        "stop", "Every task is ticked; a green, reviewed, mergeable head is still missing.", ("keepalive",)
+    ),
+    "announced": Reason("stop", "All is done, and a person was notified that it can be merged.", ("keepalive",)),
     "running": Reason("wait", "A run is in progress."),
     "failure-budget": Reason("stop", "The budget of failed runs in a row is used up.", asks=True),
     "transient-budget": Reason("stop", "The budget of transient failures in a row is used up.", asks=True),
@@ -267,12 +317,19 @@ REASONS: dict[str, Reason] = {
     "back-off": Reason("wait", "The last run ended with a transient failure; the pause is not over."),
     "stale-checks": Reason("wait", "The checks belong to another commit than the head.", CHECKS),
     "checks-pending": Reason("wait", "Checks of the head are not finished.", CHECKS),
+    "checks-held": Reason("wait", "Workflow runs of the head wait for a person's approval.", CHECKS),
+    "checks-rerun": Reason("wait", "The loop started such runs again, with an app's token.", CHECKS),
+    "checks-not-approved": Reason("stop", "Such runs have waited for longer than `approval_hours`.", CHECKS, asks=True),
     "checks-missing": Reason("wait", "No check has started for this head yet.", CHECKS),
     "checks-red": Reason("wait", "Checks fail, and the settings turn fixing off.", ("keepalive",)),
     "checks-failing": Reason("fix", "Checks of the head fail.", CHECKS),
     "checks-green": Reason("stop", "No check of the head fails.", ("autofix",)),
     "tasks-open": Reason("run", "Tasks are open and no check of the head fails.", ("keepalive",)),
+    "changes-requested": Reason("run", "Every task is ticked, and a review requests changes.", ("keepalive",)),
     "retry": Reason("run", "The same, after a transient failure.", ("keepalive",)),
+    "review-due": Reason("review", "Every task is ticked, the checks are green, and no review exists.", ("keepalive",)),
+    "merge-unknown": Reason("wait", "GitHub has not computed yet whether it can be merged.", ("keepalive",)),
+    "complete": Reason("announce", "Tasks, checks and review are done: it can be merged.", ("keepalive",)),
     "threads-open": Reason("run", "Bots wait for answers in review threads.", ("bot-comments",)),
     "no-threads": Reason("stop", "No bot waits for an answer.", ("bot-comments",)),
     "not-merged": Reason("stop", "The pull request is not merged, and no person requested a verdict.", ("verify",)),

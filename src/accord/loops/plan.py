@@ -13,7 +13,7 @@ from accord.github.state import Stored
 from accord.loops.apply import digest
 from accord.loops.facts import gather
 from accord.loops.ledger import end_run
-from accord.loops.models import NEEDS_HUMAN, RUNS, Closed, PendingEffects
+from accord.loops.models import ACTS, NEEDS_HUMAN, Closed, PendingEffects
 from accord.loops.outputs import iteration_of
 from accord.loops.questions import RETRY, settings_of
 from accord.loops.state import with_notice
@@ -71,14 +71,19 @@ def plan_end(run: EndedRun, running: ActiveRun, workflow: str) -> Callable[[Loop
         effects = PendingEffects(
             run_id=context.run_id,
             body=digest(work.body or "") if is_ticked else "",
+            item=work.item if is_ticked else 0,
             add_labels=labels,
             remove_labels=(*after.remove_labels, *decision.remove_labels),
             asks=NEEDS_HUMAN in labels,
-            is_due=bool(workflow) and decision.action in RUNS,
+            is_due=bool(workflow) and decision.action in ACTS,
+            reruns=decision.reruns,
             about=running.about,
         )
-        ended = ended.model_copy(update={"pending": effects, "verified": work.verified or state.verified})
-        return with_notice(ended, decision, after.problem or work.problem, context.redact)
+        worked_in = max(work.worked_in, state.worked_in)
+        known = {"verified": work.verified or state.verified, "worked_in": worked_in}
+        ended = ended.model_copy(update={"pending": effects, **known})
+        problem = after.problem or work.problem
+        return with_notice(ended, decision, problem, secrets=context.redact, policy=context.policy)
 
     return step
 
@@ -115,4 +120,5 @@ def _pull_after(run: EndedRun, work: CompletedWork, iteration: Iteration, after:
         body=pull.body if work.body is None else work.body,
         labels=tuple(dict.fromkeys((*labels, *after.add_labels))),
         head_sha=run.outputs.commit_sha if is_behind and is_pushed else pull.head_sha,
+        is_mergeable=None if is_pushed else pull.is_mergeable,
     )

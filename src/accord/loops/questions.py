@@ -30,6 +30,10 @@ NOT_AGENTS = frozenset({RETRY, ATTENTION})
 REQUESTS_KEPT = 50
 """Requests that must be left: one evaluation and one publishing need fewer."""
 
+UNREADABLE_RUNS = (
+    "The token cannot read workflow runs, so runs that wait for approval were not seen. Grant the job actions: read."
+)
+
 FactsT = TypeVar("FactsT", bound=LoopFacts)
 
 
@@ -66,9 +70,11 @@ def first_decision(
         warnings += _odd_labels(facts)
         if not facts.token.triggers_workflows:
             warnings.append(
-                "A push with this token starts no workflow, so no check will run on it. Use the token of a GitHub App, "
-                "or start the checks by workflow_dispatch."
+                "GitHub holds the workflow runs that a push with this token causes until a person approves them on the "
+                "pull request. Use the token of a GitHub App, or start the checks by workflow_dispatch."
             )
+        if _has_unreadable_runs(facts):
+            warnings.append(UNREADABLE_RUNS)
     is_over = decision.action in RUNS or NEEDS_HUMAN in decision.add_labels or decision.reason in PERSONS_STOP
     removed = (*decision.remove_labels, RETRY) if is_over and has_label(facts, RETRY) else decision.remove_labels
     return decision.model_copy(update={"warnings": tuple(warnings), "remove_labels": removed})
@@ -217,6 +223,12 @@ def check_enabled(situation: Situation, loop: LoopName) -> LoopDecision | None:
         return None
     message = f"The loop is off. Add a label `agent:NAME`, or `{name}_enabled: true` to the settings, to start it."
     return decision_for("not-enabled", message)
+
+
+def _has_unreadable_runs(facts: LoopFacts) -> bool:
+    """Tell whether the checks were read, and the workflow runs that may be held were not."""
+    checks = getattr(facts, "checks", None)
+    return checks is not None and checks.held is None
 
 
 def _odd_labels(facts: LoopFacts) -> list[str]:

@@ -15,13 +15,22 @@ from accord.git.branches import fetch_ref
 from accord.git.program import Git, token_config
 from accord.github.models import Forbidden
 from accord.loops import autofix, bot_comments, keepalive, verify
-from accord.loops.apply import apply_effects, ask_once, relabel, without_effects
+from accord.loops.apply import apply_effects, ask_once, relabel, rerun_held, without_effects
 from accord.loops.facts import EndedRun, gather, read_state
 from accord.loops.ledger import settled_state, state_before
-from accord.loops.models import NEEDS_HUMAN, PERSONS_STOP, RUNS, ActiveRun, LoopDecision, decision_for
+from accord.loops.models import (
+    ACTS,
+    APPROVALS,
+    NEEDS_HUMAN,
+    PERSONS_STOP,
+    RUNS,
+    ActiveRun,
+    LoopDecision,
+    decision_for,
+)
 from accord.loops.plan import plan_end
 from accord.loops.questions import start_run, with_state
-from accord.loops.state import promises_more, with_notice
+from accord.loops.state import promises_more, waits_for_approval, with_notice
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -35,6 +44,7 @@ if TYPE_CHECKING:
 
 LOOPS: dict[str, Loop] = {module.LOOP.name: module.LOOP for module in (keepalive, autofix, verify, bot_comments)}
 
+_MAY_NOT_RERUN = "The token may not start held workflow runs. Grant it actions: write, or approve them yourself."
 _FINISHED = "Nothing is left to do for this run."
 _NOT_RUNNING = "This run is not in progress: it was given up as lost, or never began."
 
@@ -46,7 +56,7 @@ class Turn:
     loop: Loop
     context: LoopContext
     pull: Pull
-    outcome: Literal["begun", "asked", "idle", "ended", "unchanged", "planned"]
+    outcome: Literal["begun", "acted", "asked", "idle", "ended", "unchanged", "planned"]
     decision: LoopDecision
     state: LoopState | None = None
     note: str = ""
@@ -67,24 +77,31 @@ def begin(
 ) -> Turn:
     """Decide, and record the run once. ``ready`` is called before, and raises where the run could not take place."""
     gathered, decision = gather(loop, context)
-    if decision.reason in PERSONS_STOP and context.by_person:
+    if (decision.reason in PERSONS_STOP and context.by_person) or decision.reason in APPROVALS:
         gathered = read_state(gathered)
     if is_dry_run:
         return _turn(gathered, "planned", decision)
     try:
+        loop.settle(gathered)
         if decision.action in RUNS:
             ready(decision)
             turn = _record_run(gathered, decision)
+        elif decision.action in ACTS:
+            turn = _act(gathered, decision)
         else:
             turn = _record_stop(gathered, decision)
         relabel(context, gathered.pull.labels, turn.decision.add_labels, turn.decision.remove_labels)
+        if not rerun_held(context, turn.decision.reruns):
+            turn = replace(turn, note=_MAY_NOT_RERUN)
     except Forbidden as refused:
         _undo_begin(loop, context)
         return Turn(loop, context, gathered.pull, "idle", decision_for("read-only-token", f"{refused}"))
     return turn
 
 
-def _turn(gathered: Gathered, outcome: Literal["begun", "asked", "idle", "planned"], decision: LoopDecision) -> Turn:
+def _turn(
+    gathered: Gathered, outcome: Literal["begun", "acted", "asked", "idle", "planned"], decision: LoopDecision
+) -> Turn:
     state = gathered.stored.value if gathered.stored else None
     return Turn(gathered.loop, gathered.context, gathered.pull, outcome, decision, state)
 
@@ -110,7 +127,9 @@ def _record_run(gathered: Gathered, decision: LoopDecision) -> Turn:
 
     def step(state: LoopState) -> LoopState | None:
         started = start_run(lambda facts: loop.decide(facts, context.redact), gathered.facts, state, running)
-        return None if started is None else with_notice(started, decision, secrets=context.redact)
+        return (
+            None if started is None else with_notice(started, decision, secrets=context.redact, policy=context.policy)
+        )
 
     stored = store.update(gathered.stored or store.load(), step)
     gathered = replace(gathered, stored=stored)
@@ -121,27 +140,63 @@ def _record_run(gathered: Gathered, decision: LoopDecision) -> Turn:
     return _record_stop(gathered, decision)
 
 
+def _act(gathered: Gathered, decision: LoopDecision) -> Turn:
+    """Carry out an action without an agent; what it may ask of a person is recorded like any question.
+
+    An announcement is recorded before, because it finds itself again. A review is recorded after, because only the
+    record prevents a second one. An update of the branch is its own record.
+    """
+    loop = gathered.loop
+    if decision.action == "announce":
+        gathered = _record_act(gathered, decision)
+    result = loop.act(gathered, decision)
+    if NEEDS_HUMAN in result.add_labels:
+        return _record_stop(gathered, result)
+    if decision.action == "review":
+        gathered = _record_act(gathered, decision, review_of=gathered.pull.head_sha)
+    return _turn(gathered, "acted", result)
+
+
+def _record_act(gathered: Gathered, decision: LoopDecision, **known: str) -> Gathered:
+    context = gathered.context
+
+    def step(state: LoopState) -> LoopState:
+        settled = settled_state(with_state(gathered.facts, state)).model_copy(update=known)
+        return with_notice(settled, decision, secrets=context.redact, policy=context.policy)
+
+    store = context.store(gathered.loop.name)
+    return replace(gathered, stored=store.update(gathered.stored or store.load(), step))
+
+
 def _record_stop(gathered: Gathered, decision: LoopDecision) -> Turn:
-    """Record what a decision not to run changes: a person is asked, a run was lost, or the notice promises more."""
+    """Record what a decision not to run changes: a person is asked, a run was lost, or the notice is out of date."""
     context, facts = gathered.context, gathered.facts
     asks = NEEDS_HUMAN in decision.add_labels
 
     def needs_notice(settled: LoopState) -> bool:
-        return asks or (decision.reason in PERSONS_STOP and promises_more(settled))
+        if asks or decision.reason in PERSONS_STOP:
+            return asks or promises_more(settled)
+        is_about_approval = decision.reason in APPROVALS or waits_for_approval(settled)
+        return is_about_approval and noticed(settled) != settled
+
+    def noticed(settled: LoopState) -> LoopState:
+        return with_notice(settled, decision, secrets=context.redact, policy=context.policy)
 
     def step(state: LoopState) -> LoopState | None:
         settled = settled_state(with_state(facts, state))
-        is_wanted = needs_notice(settled) or settled != state
-        return with_notice(settled, decision, secrets=context.redact) if is_wanted else None
+        return noticed(settled) if needs_notice(settled) or settled != state else None
 
     settled = settled_state(facts)
     is_lost = facts.state.running is not None and settled.running is None
-    if not (is_lost or needs_notice(settled)):
+    if not (is_lost or needs_notice(settled) or decision.reason in APPROVALS):  # a killed turn may have shown nothing
+        known = gathered.stored
+        if known and known.link and not known.is_shown:  # its writer was killed before it could show it
+            gathered = replace(gathered, stored=context.store(gathered.loop.name).show(known))
         return _turn(gathered, "idle", decision)
     store = context.store(gathered.loop.name)
     stored = store.update(gathered.stored or store.load(), step)
     if asks:
-        ask_once(context, gathered.loop.name, stored.value)
+        ask_once(context, gathered.loop.name, stored.value, decision.about)
     return _turn(replace(gathered, stored=stored), "asked" if asks else "idle", decision)
 
 
@@ -180,9 +235,18 @@ def _end_turn(
 
 
 def pulls_due(loop: Loop, context: LoopContext) -> Iterator[int]:
-    """Yield the open pull requests that the loop may run on, judged by the listing alone."""
+    """Yield the open pull requests with work to do, judged by the listing where that may mean a run of the agent.
+
+    Other actions need more facts, and reading those costs less than starting a workflow in vain.
+    """
     for pull in context.github.open_pulls():
-        if loop.decide(loop.facts_of(replace(context, number=pull.number), pull), context.redact).action in RUNS:
+        about = replace(context, number=pull.number, stores={})
+        facts = loop.facts_of(about, pull)
+        decision = loop.decide(facts, context.redact)
+        has_upkeep = loop.has_upkeep and facts.pull.is_ours and decision.reason in ("not-enabled", "no-tasks")
+        if has_upkeep or (decision.action in ACTS and decision.action not in RUNS):
+            _, decision = gather(loop, about, for_prompt=False)
+        if decision.action in ACTS:
             yield pull.number
 
 

@@ -19,7 +19,6 @@ from accord.github.once import send_once
 from accord.github.state import PAUSE_SECONDS, Link, Stored, StoredDocument
 from accord.loops.models import Closed, Iteration, LoopName, LoopState, Notice
 from accord.text.markdown import cell, table
-from accord.text.redaction import Redactor
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
@@ -27,6 +26,8 @@ if TYPE_CHECKING:
     from accord.core.clock import Clock
     from accord.github.client import GitHub
     from accord.loops.models import LoopDecision
+    from accord.text.posting import PostingPolicy
+    from accord.text.redaction import Redactor
 
 
 README = (
@@ -42,6 +43,9 @@ LONGEST_SENTENCE = 600
 _TITLES = {
     "run": "Running",
     "fix": "Fixing checks",
+    "update": "Updating the branch",
+    "review": "Waiting for a review",
+    "announce": "Ready to be merged",
     "wait": "Waiting",
     "stop": "Stopped",
     "defer": "Deferred",
@@ -52,7 +56,7 @@ _TITLES = {
 _DUE = {"run": "The next run is due", "fix": "The next fix is due"}
 """Titles while no run is in progress: one ended, and the next has not begun."""
 
-_CONTINUES = ("run", "fix", "wait", "defer")
+_CONTINUES = ("run", "fix", "review", "wait", "defer")
 _HEAD = ["Iteration", "Result", "Changes", "Tasks done", "Duration", "Cost"]
 
 
@@ -65,12 +69,16 @@ class StateView(NamedTuple):
 
 
 class StateStore(StoredDocument[LoopState]):
-    """The stored state of one loop on one pull request; ``comments`` are ours there, None before they are read."""
+    """The stored state of one loop on one pull request; ``comments`` are ours that show it, None before they are read.
+
+    ``own_comments`` are all of ours there, as they were listed last.
+    """
 
     def __init__(self, github: GitHub, pull: int, loop: LoopName, is_ours: Callable[[str], bool], clock: Clock) -> None:
         super().__init__(github, f"refs/accord/loops/{pull}/{loop}", README, clock, f"the state of {loop} on #{pull}")
         self.github, self.pull, self.loop, self.is_ours = github, pull, loop, is_ours
         self.comments: tuple[Comment, ...] | None = None
+        self.own_comments: tuple[Comment, ...] = ()
 
     def encode(self, value: LoopState) -> str:
         """Return a state as JSON."""
@@ -144,8 +152,8 @@ class StateStore(StoredDocument[LoopState]):
         return self._our_comments() or (made,)
 
     def _our_comments(self) -> tuple[Comment, ...]:
-        listed = self.github.comments(self.pull)
-        ours = [comment for comment in listed if self.is_ours(comment.author) and self._view(comment)]
+        self.own_comments = tuple(one for one in self.github.comments(self.pull) if self.is_ours(one.author))
+        ours = (comment for comment in self.own_comments if self._view(comment))
         return tuple(sorted(ours, key=lambda comment: comment.id))
 
     def _view(self, comment: Comment) -> StateView | None:
@@ -179,14 +187,19 @@ def promises_more(state: LoopState) -> bool:
     return state.running is None and state.notice is not None and state.notice.action in _CONTINUES
 
 
+def waits_for_approval(state: LoopState) -> bool:
+    """Tell whether the comment says that workflow runs wait for a person's approval."""
+    return promises_more(state) and state.notice is not None and state.notice.reason == "checks-held"
+
+
 def with_notice(
-    state: LoopState, decision: LoopDecision, problem: str = "", secrets: Redactor | None = None
+    state: LoopState, decision: LoopDecision, problem: str = "", *, secrets: Redactor, policy: PostingPolicy
 ) -> LoopState:
-    """Put a decision and a problem into the notice, redacted and of bounded length."""
-    redact = secrets or Redactor()
+    """Put a decision and a problem into the notice, safe to post and of bounded length."""
+    from accord.text.sanitise import sanitise_line
 
     def bounded(text: str) -> str:
-        text = redact(text)
+        text = sanitise_line(secrets(text)[: 4 * LONGEST_SENTENCE], secrets=secrets, policy=policy).text
         return text if len(text) <= LONGEST_SENTENCE else text[: LONGEST_SENTENCE - 1] + "…"
 
     notice = Notice(

@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any, Literal
 from pydantic import Field
 
 from accord.core.findings import Finding
+from accord.github.criteria import criteria_sections
 from accord.github.markers import find_markers, write_marker
 from accord.github.once import send_once
 from accord.github.pulls import closing_references
@@ -22,19 +23,19 @@ from accord.loops.apply import UNTRUSTED, comment_once, digest, join_parts, line
 from accord.loops.facts import CompletedWork, Loop, read_state
 from accord.loops.models import Closed, LoopDecision, LoopFacts, LoopState, decision_for
 from accord.loops.outputs import result_of
-from accord.text.markdown import cell, list_items, sections, table
+from accord.text.markdown import cell, list_items, table
 from accord.text.untrusted import fenced_data
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
     from accord.github.models import Issue, Pull, PullFile
-    from accord.loops.facts import EndedRun, LoopContext
+    from accord.loops.facts import EndedRun, Gathered, LoopContext
     from accord.loops.models import PendingEffects
     from accord.loops.questions import Situation
+    from accord.text.posting import PostingPolicy
     from accord.text.redaction import Redactor
 
-CRITERIA = "acceptance criteria"
 VERDICT_MARKER = "verdict"
 FOLLOW_UP_MARKER = "follow-up"
 DIFF_CHARACTERS = 60_000
@@ -60,6 +61,7 @@ class WorkItem(Closed):
     title: str = ""
     body: str = ""
     is_follow_up: bool = False
+    is_open: bool = True
     labels: tuple[str, ...] = ()
 
 
@@ -110,8 +112,7 @@ def criteria_of(items: Sequence[WorkItem]) -> list[str]:
     return [
         entry.text
         for item in items
-        for section in sections(item.body)
-        if section.title.strip().rstrip(":").casefold() == CRITERIA
+        for section in criteria_sections(item.body)
         for entry in list_items(section.tokens)
         if entry.text
     ]
@@ -245,6 +246,7 @@ def read_work_items(context: LoopContext, pull: Pull) -> tuple[WorkItem, ...]:
             title=issue.title,
             body=issue.body,
             is_follow_up=bool(find_markers(issue.body, FOLLOW_UP_MARKER)) and context.identity.counts(issue.author),
+            is_open=issue.is_open,
             labels=issue.labels,
         )
         for issue in issues
@@ -301,7 +303,8 @@ def _post_verdict(run: EndedRun, effects: PendingEffects) -> None:
     is_left = run.state.notice is not None and run.state.notice.reason == "verdict-fail"
     issue = _create_follow_up(run, verdict, items[0]) if is_left and items else None
     criteria = criteria_of(items) if [criteria_digest(items)] == shown else []
-    text = verdict_comment(verdict, criteria, commit, issue.number if issue else None, run.context.redact)
+    follow_up, context = issue.number if issue else None, run.context
+    text = verdict_comment(verdict, criteria, commit, follow_up, context.redact, context.policy)
     comment_once(run.context, text, VERDICT_MARKER, run=run.context.run_id)
 
 
@@ -309,7 +312,7 @@ def _create_follow_up(run: EndedRun, verdict: Verdict, item: WorkItem) -> Issue:
     """Return the follow-up of this run, created if it does not exist."""
     context, github = run.context, run.context.github
     fields = {"pull": str(context.number), "run": context.run_id}
-    title, body = follow_up_text(verdict, item, context.number, context.redact)
+    title, body = follow_up_text(verdict, item, context.number, context.redact, context.policy)
     body = f"{body}\n\n{write_marker(FOLLOW_UP_MARKER, **fields)}"
     ends = (iteration.ended_at for iteration in run.state.history if iteration.run_id == context.run_id)
     since = next(ends, github.server_time()) - CLOCKS_DIFFER
@@ -326,12 +329,15 @@ def _create_follow_up(run: EndedRun, verdict: Verdict, item: WorkItem) -> Issue:
     return find() or send_once(lambda: github.create_issue(title, body, labels), find, context.clock)
 
 
-def follow_up_text(verdict: Verdict, item: WorkItem, pull: int, secrets: Redactor) -> tuple[str, str]:
+def follow_up_text(
+    verdict: Verdict, item: WorkItem, pull: int, secrets: Redactor, policy: PostingPolicy
+) -> tuple[str, str]:
     """Return title and body of the follow-up, safe to post. Raises ValueError where the verdict has none."""
     if verdict.follow_up is None:
         raise ValueError("the verdict has no follow-up")
-    title = line_to_post(verdict.follow_up.title, secrets, TITLE_CHARACTERS) or f"Remaining work of #{item.number}"
-    body = text_to_post(verdict.follow_up.body, secrets, BODY_CHARACTERS)
+    title = line_to_post(verdict.follow_up.title, secrets, policy, TITLE_CHARACTERS)
+    title = title or f"Remaining work of #{item.number}"
+    body = text_to_post(verdict.follow_up.body, secrets, policy, BODY_CHARACTERS)
     return title, f"{body}\n\nRemaining work of #{item.number} after #{pull}."
 
 
@@ -342,23 +348,41 @@ def follow_up_labels(labels: Sequence[str]) -> list[str]:
 
 
 def verdict_comment(
-    verdict: Verdict, criteria: Sequence[str], commit: str, follow_up: int | None, secrets: Redactor
+    verdict: Verdict,
+    criteria: Sequence[str],
+    commit: str,
+    follow_up: int | None,
+    secrets: Redactor,
+    policy: PostingPolicy,
 ) -> str:
     """Return the comment that reports a verdict: its summary, a row for each criterion, and the follow-up."""
+    from accord.text.sanitise import sanitise_cell
+
+    def safe(text: str) -> str:
+        return sanitise_cell(text, secrets=secrets, policy=policy)
+
     rows = []
     for judged in sorted(verdict.criteria, key=lambda judged: judged.number):
         text = criteria[judged.number - 1] if judged.number <= len(criteria) else ""
-        rows.append([_SIGNS[judged.met], str(judged.number), cell(text), cell(secrets(judged.evidence))])
+        rows.append([_SIGNS[judged.met], str(judged.number), safe(text), safe(judged.evidence)])
     sizes = accumulate(sum(len(part) + 3 for part in row) for row in rows)
     shown = [row for row, size in zip(rows, sizes, strict=True) if size <= TABLE_CHARACTERS]
     parts = [
         f"### Verdict on `{cell(commit[:12])}`: {verdict.verdict}",
-        text_to_post(verdict.summary, secrets, SUMMARY_CHARACTERS),
+        text_to_post(verdict.summary, secrets, policy, SUMMARY_CHARACTERS),
         table(["", "#", "Criterion", "Evidence"], shown) if shown else "",
         f"{len(rows) - len(shown)} more criteria were judged." if len(rows) > len(shown) else "",
         f"The remaining work is in #{follow_up}." if follow_up is not None else "",
     ]
     return "\n\n".join(filter(None, parts))
+
+
+def _settle(gathered: Gathered) -> None:
+    """Remove the status of work items that the merge closed: closed is a status of its own."""
+    for item in gathered.facts.work_items or () if gathered.pull.is_merged else ():
+        for label in item.labels if not item.is_open else ():
+            if label.startswith("status:"):
+                gathered.context.github.remove_label(item.number, label)
 
 
 LOOP = Loop(
@@ -370,6 +394,7 @@ LOOP = Loop(
     details=(lambda known: known.with_facts(diff=diff_of(known.context.github.files(known.pull.number))),),
     complete=_complete,
     apply=_post_verdict,
+    settle=_settle,
     subjects=lambda facts: (facts.commit, criteria_digest(facts.work_items or ())),
     schema="verdict",
     is_swept=False,

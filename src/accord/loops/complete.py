@@ -1,0 +1,110 @@
+"""The end of a pull request whose tasks are all ticked: a review, and a word to who can merge. Each once a head."""
+
+from __future__ import annotations
+
+import re
+from typing import TYPE_CHECKING
+
+from accord.github.markers import find_markers
+from accord.github.pulls import closing_references
+from accord.loops.apply import comment_once, dispatch
+from accord.loops.checks import check_settled, names_of
+from accord.loops.models import decision_for
+from accord.loops.questions import KEEPALIVE
+from accord.loops.reviews import is_approved
+from accord.text.checklists import tasks
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from accord.loops.facts import Gathered, LoopContext
+    from accord.loops.keepalive import KeepaliveFacts
+    from accord.loops.models import LoopDecision
+    from accord.loops.questions import Situation
+
+ANNOUNCED = "announced"
+_LOGIN = re.compile(r"[A-Za-z0-9](?:[A-Za-z0-9-]{0,38}[A-Za-z0-9])?(?:_[A-Za-z0-9]{1,10})?")
+
+
+def decide_complete(facts: KeepaliveFacts, situation: Situation) -> LoopDecision:
+    """Decide about a pull request whose tasks are all ticked, and on which no review requests more. Pure."""
+    count, head = len(tasks(facts.pull.body)), facts.pull.head_sha
+    done = f"All {count} tasks are done"
+    complete = decision_for("complete", f"{done}, the checks are green, and a review approves {head[:12]}.")
+    if facts.reviews is None:
+        return complete
+    has_approval = is_approved(facts.reviews, head)
+    if has_approval and facts.is_announced:
+        return decision_for("announced", f"{done}, and a person was notified that {head[:12]} can be merged.")
+    if not has_approval and (not facts.review_workflow or situation.state.review_of == head):
+        return decision_for("tasks-complete", f"{done}. No review approves {head[:12]} yet.")
+    due = complete
+    if not has_approval:
+        message = f"{done} and the checks are green. {facts.review_workflow} was started to review {head[:12]}."
+        due = decision_for("review-due", message)
+    return due if facts.checks is None else _check_head(facts, situation, done) or due
+
+
+def _check_head(facts: KeepaliveFacts, situation: Situation, done: str) -> LoopDecision | None:
+    """Stop or wait where the head can be neither reviewed nor merged as it is."""
+    if facts.checks is None:
+        return None
+    unsettled = check_settled(situation, facts.checks)
+    if unsettled is not None:
+        return unsettled
+    if facts.checks.failing:
+        return decision_for("tasks-complete", f"{done}. Failing: {names_of(facts.checks.failing)}.")
+    if facts.pull.is_draft:
+        return decision_for("tasks-complete", f"{done}. The pull request is a draft.")
+    if facts.pull.is_mergeable is None:
+        message = f"{done}. GitHub has not computed yet whether it can be merged."
+        return decision_for("merge-unknown", message, wait_seconds=60)
+    if not facts.pull.is_mergeable:
+        return decision_for("tasks-complete", f"{done}. It conflicts with its base.")
+    return None
+
+
+def was_announced(gathered: Gathered) -> bool:
+    """Tell whether a comment of ours told a person that this very head can be merged."""
+    comments = gathered.context.store(gathered.loop.name).own_comments
+    heads = (fields.get("head") for comment in comments for fields in find_markers(comment.body, ANNOUNCED))
+    return gathered.pull.head_sha in heads
+
+
+def start_review(gathered: Gathered) -> None:
+    """Start the review's workflow, which takes the number as ``pull``."""
+    context = gathered.context
+    dispatch(context, context.review_workflow, {"pull": str(context.number)}, "--review-workflow")
+
+
+def announce(gathered: Gathered, decision: LoopDecision) -> None:
+    """Tell the person who can merge in a comment, since GitHub does not notify anyone of an edit.
+
+    accord itself mentions the person here: the name comes from GitHub, not from an agent.
+    """
+    context, head = gathered.context, gathered.pull.head_sha
+    items = closing_references(gathered.pull.body, context.repository)
+    login = person_to_tell(context, items)
+    closes = f" Merging it closes {', '.join(f'#{number}' for number in items)}." if items else ""
+    text = f"{f'@{login} ' if login else ''}**This pull request can be merged.** {decision.message}{closes}"
+    comment_once(context, text, ANNOUNCED, loop=gathered.loop.name, pull=str(context.number), head=head)
+
+
+def person_to_tell(context: LoopContext, items: tuple[int, ...]) -> str:
+    """Return the first person with write access: who is assigned the work item, turned keepalive on, or set a label."""
+    for login in dict.fromkeys(_candidates(context, items)):
+        if _LOGIN.fullmatch(login) and context.is_trusted(login):
+            return login
+    return ""
+
+
+def _candidates(context: LoopContext, items: tuple[int, ...]) -> Iterator[str]:
+    """Yield people by how close they are to the work, the last to act first."""
+    for number in items:
+        issue = context.github.issue(number)
+        yield from issue.assignees if issue else ()
+    events = [event for event in reversed(context.github.label_events(context.number)) if not event.is_bot]
+    yield from (event.login for event in events if event.label.casefold() == KEEPALIVE and event.change == "added")
+    yield from (event.login for event in events)
+    for number in items:
+        yield from (event.login for event in reversed(context.github.label_events(number)) if not event.is_bot)

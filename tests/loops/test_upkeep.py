@@ -1,0 +1,84 @@
+"""Pull requests of accord that another merge made unmergeable: the base is merged in, or a person is asked."""
+
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from support.flows import ITEM, Flow, flow_stage
+from support.stage import Stage
+
+from accord.github.pulls import read_pull
+from accord.loops.run import LOOPS, pulls_due
+
+
+@pytest.fixture(scope="module")
+def flow_home(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Stage]:
+    with flow_stage(tmp_path_factory.mktemp("flow")) as stage:
+        yield stage
+
+
+@pytest.fixture
+def flow(flow_home: Stage) -> Flow:
+    flow_home.reset()
+    return Flow(flow_home)
+
+
+def due(flow: Flow, loop: str = "keepalive") -> list[int]:
+    return list(pulls_due(LOOPS[loop], flow.context()))
+
+
+@pytest.mark.parametrize("is_on", [True, False])
+def test_a_base_that_git_can_merge_where_github_cannot_is_merged_in(flow: Flow, tmp_path: Path, is_on: bool) -> None:
+    by_hand = flow.commit(tmp_path, f"accord/{ITEM}", b="b = 1\nmine\n")
+    if not is_on:
+        flow.unlabel("agents:keepalive")
+        assert due(flow) == []
+    base = flow.commit(tmp_path, "main", b="b = 1\ntheirs\n")
+    assert flow.pull["mergeable"] is False
+    assert (due(flow), due(flow, "autofix")) == ([2], [])
+    turn = flow.begin("1")
+    assert (turn.outcome, turn.decision.reason) == ("acted", "unmergeable")
+    assert (flow.pull["mergeable"], flow.parents) == (True, [by_hand, base])
+    assert (flow.file("src/b.py"), flow.file("src/a.py")) == ("b = 1\nmine\ntheirs\n", "a = 2\n")
+    again = flow.begin("2")
+    assert again.decision.reason == ("checks-missing" if is_on else "not-enabled")
+    assert again.context.github.requests.write == 0
+
+
+@pytest.mark.parametrize("theirs", ["a = 3\n", None], ids=["edit-edit", "delete-edit"])
+def test_a_conflict_asks_a_person_once_for_the_same_commits(flow: Flow, tmp_path: Path, theirs: str | None) -> None:
+    flow.commit(tmp_path, "main", a=theirs)
+    head = flow.pull["head"]["sha"]
+    turn = flow.begin("1")
+    assert (turn.outcome, turn.decision.reason, "needs-human" in flow.labels) == ("asked", "conflict", True)
+    (text,) = flow.asks
+    assert "main conflicts with accord/1 in src/a.py." in text
+    assert (flow.pull["head"]["sha"], flow.begin("2").decision.reason) == (head, "needs-human")
+    flow.unlabel("needs-human")
+    assert flow.begin("3").outcome == "asked"
+    assert (len(flow.asks), "needs-human" in flow.labels) == (1, True)
+    flow.unlabel("needs-human")
+    flow.commit(tmp_path, "main", c="c = 1\n")
+    flow.begin("4")
+    assert len(flow.asks) == 2
+
+
+def test_a_pull_request_of_a_person_is_left_alone(flow: Flow, tmp_path: Path) -> None:
+    flow.commit(tmp_path, "main", a="a = 3\n")
+    body = flow.body.partition("<!-- accord:revision")[0]
+    flow.stage.send("PATCH", f"{flow.root}/pulls/2", body=body)
+    flow.unlabel("agents:keepalive")
+    assert (due(flow), flow.begin().decision.reason) == ([], "not-enabled")
+
+
+@pytest.mark.parametrize("label", ["agents:paused", "needs-human"])
+def test_a_person_stops_it_like_everything_else(flow: Flow, tmp_path: Path, label: str) -> None:
+    flow.commit(tmp_path, "main", a="a = 3\n")
+    flow.label(label)
+    assert (due(flow), flow.asks) == ([], [])
+    assert flow.begin().decision.action == "stop"
+
+
+def test_a_branch_that_its_rules_call_outdated_is_not_mergeable(flow: Flow) -> None:
+    assert read_pull(flow.pull).is_mergeable is True
+    assert read_pull({**flow.pull, "mergeable_state": "behind"}).is_mergeable is False
