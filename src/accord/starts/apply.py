@@ -1,0 +1,96 @@
+"""Apply what was planned. Each function may be repeated after a crash."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from accord.core.errors import Refused
+from accord.github.comments import Comment, refuse_lost
+from accord.github.models import Conflict, NotThere
+from accord.github.once import send_once
+from accord.results.operations import LedgerEntry, MoveWorkItem, apply_in_order
+from accord.results.status import apply_move
+from accord.starts.facts import find_run
+from accord.starts.models import PAUSED_LABEL
+from accord.starts.plan import CancelRun, PauseLoops, React, ShowStatus, StartWorkflow
+from accord.starts.status import write_body
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from accord.core.errors import AccordError
+    from accord.github.workflows import WorkflowRun
+    from accord.results.operations import Operation, OperationStatus, RunOptions
+    from accord.starts.facts import StartContext
+
+
+def apply_operations(
+    context: StartContext, operations: Sequence[Operation], options: RunOptions
+) -> tuple[list[LedgerEntry], AccordError | None]:
+    """Apply operations in order; return an entry for each, and the error that ended it."""
+    return apply_in_order(operations, lambda operation: _apply(context, operation), _entry, options)
+
+
+def _entry(operation: Operation, status: OperationStatus) -> LedgerEntry:
+    number = getattr(operation, "number", None)
+    return LedgerEntry(operation.op, operation.key, status, str(number) if number else None)
+
+
+def _apply(context: StartContext, operation: Operation) -> None:
+    github = context.github
+    match operation:
+        case React():
+            github.react(operation.comment_id, operation.reaction)
+        case ShowStatus():
+            show_status(context, operation)
+        case StartWorkflow():
+            _start_workflow(context, operation)
+        case CancelRun():
+            github.cancel_run(operation.run_id)
+        case PauseLoops():
+            github.add_labels(operation.number, [PAUSED_LABEL])
+        case MoveWorkItem():
+            apply_move(github, operation.move)
+
+
+def show_status(context: StartContext, operation: ShowStatus) -> None:
+    """Write the status comment where it differs, and delete further ones of ours."""
+    github, number = context.github, operation.number
+    body = write_body(operation.status, number, context.page)
+
+    def find() -> Comment | None:
+        return next(iter(context.view(number).comments), None)
+
+    if not operation.comments:
+        made = send_once(lambda: github.create_comment(number, body), find, context.clock)
+        refuse_lost(github, made, is_ours=context.identity.counts(made.author))
+        return
+    first, *spares = operation.comments
+    try:
+        if first.body != body:
+            github.change_comment(first.id, body)
+    except NotThere:  # a person deleted it meanwhile
+        send_once(lambda: github.create_comment(number, body), find, context.clock)
+    for spare in spares:
+        github.delete_comment(spare.id)
+
+
+def _start_workflow(context: StartContext, operation: StartWorkflow) -> None:
+    """Start a workflow once: after a lost answer, its run is looked for by the key in its title."""
+    github, file, key = context.github, operation.file, operation.inputs["start"]
+
+    def send() -> WorkflowRun | None:
+        github.dispatch_workflow(file, context.branch, operation.inputs)
+        return None
+
+    try:
+        send_once(send, lambda: find_run(github, file, key, operation.since), context.clock)
+    except NotThere:
+        raise NotThere(
+            f"The workflow {file} cannot be started: it is not on the branch {context.branch} of "
+            f"{context.repository}, or the token has no access.",
+            hint="Install it with `accord init`, and grant the job `actions: write`.",
+        ) from None
+    except Conflict as refused:
+        hint = "Update the workflows of the kit with `accord init`."
+        raise Refused(f"The workflow {file} cannot be started. {refused.message}", hint=hint) from None

@@ -1,0 +1,219 @@
+"""Decide what an event asks for: a start, a stop, an answer, or nothing. Pure."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from accord.core.suggest import did_you_mean
+from accord.results.labels import STATUSES
+from accord.results.status import is_work_item, status_if_clear
+from accord.starts.models import (
+    ACTIVE,
+    AGENT_PREFIX,
+    COMMANDS,
+    NOT_AGENTS,
+    PLAN_LABEL,
+    REVIEW_LABEL,
+    Trigger,
+    Work,
+)
+from accord.text.markdown import as_code
+
+if TYPE_CHECKING:
+    from accord.github.models import Issue
+    from accord.starts.config import AccordConfig
+    from accord.starts.models import StartEvent
+    from accord.starts.status import StatusView
+
+
+@dataclass(frozen=True)
+class Begin:
+    """Start this work with an agent, empty for the registry's default."""
+
+    work: Work
+    agent: str = ""
+
+
+@dataclass(frozen=True)
+class Halt:
+    """Stop the running work, and on a pull request its loops."""
+
+
+@dataclass(frozen=True)
+class Answer:
+    """Start nothing, and say why in the status comment."""
+
+    text: str
+
+
+@dataclass(frozen=True)
+class Ignore:
+    """Start nothing, and write nothing: the summary of the step says why."""
+
+    reason: str
+
+
+Choice = Begin | Halt | Answer | Ignore
+
+
+@dataclass(frozen=True)
+class ItemFacts:
+    """The issue or pull request of an event, its status, and whether its last start goes on.
+
+    ``agents`` are the enabled ones, None where they were not read.
+    """
+
+    issue: Issue
+    view: StatusView
+    is_busy: bool = False
+    agents: tuple[str, ...] | None = None
+
+
+def check_event(event: StartEvent, config: AccordConfig) -> str:
+    """Return why an event starts nothing, before anything is read about it; empty if it may start something."""
+    is_on = getattr(config.starts, event.trigger.value.replace("-", "_"))
+    if not is_on:
+        return f"`{event.trigger.value}` is off under `starts` in the configuration."
+    if event.is_bot and event.trigger is not Trigger.CLOSED:
+        return (
+            "The event was caused by a bot, and bots start nothing. "
+            "To start it, comment a command such as `/accord review`."
+        )
+    if event.trigger is Trigger.LABEL and not _is_start_label(event):
+        return "This label starts nothing."
+    if event.is_fork:
+        return (
+            f"#{event.number} comes from a fork, so the token of this event can only read. "
+            "Comment `/accord review` on it instead."
+        )
+    if event.is_draft and event.trigger is Trigger.PULL:
+        return f"#{event.number} is a draft. Its review starts when it is marked as ready."
+    return ""
+
+
+def _is_start_label(event: StartEvent) -> bool:
+    label = event.word.lower()
+    if event.is_pull:
+        return label == REVIEW_LABEL
+    return label == PLAN_LABEL or (label.startswith(AGENT_PREFIX) and label not in NOT_AGENTS)
+
+
+def choose(event: StartEvent, facts: ItemFacts) -> Choice:
+    """Decide what an event of an issue or pull request asks for. Its sender may write."""
+    if event.key in facts.view.status.answered:
+        return Ignore("This event was answered before.")
+    known = facts.view.status.row(event.key)
+    if known is not None:
+        return Begin(known.work, known.agent)
+    word = event.word.lower()
+    if event.trigger is Trigger.COMMENT:
+        if word not in COMMANDS:
+            return Answer(_unknown_command(word))
+        choice = _command(word, facts)
+    elif event.trigger is Trigger.LABEL:
+        choice = _label(word, facts)
+    else:
+        choice = _review(facts)
+    if isinstance(choice, Begin) and facts.is_busy:
+        choice = Answer("Something runs here already. Comment `/accord stop` to stop it, then ask again.")
+    is_automatic = event.trigger in (Trigger.PULL, Trigger.REVIEW_REQUEST)
+    return Ignore(choice.text) if isinstance(choice, Answer) and is_automatic else choice
+
+
+def _unknown_command(word: str) -> str:
+    suggestion = did_you_mean(word, COMMANDS) if word else ""
+    known = ", ".join(f"`/accord {command}`" for command in COMMANDS)
+    problem = f"Unknown command `/accord {word}`." if word else "No command after `/accord`."
+    return " ".join(filter(None, [problem, suggestion, f"Use one of {known}."]))
+
+
+def _command(word: str, facts: ItemFacts) -> Choice:
+    last = facts.view.status.last
+    if word == "stop":
+        return _stop(facts)
+    if word == "retry":
+        if last is None:
+            return Answer("There is nothing to retry: accord has not started anything here yet.")
+        return _work(last.work, facts, last.agent, is_retry=True)
+    return _work("plan" if word == "plan" else "implement" if word == "implement" else "review", facts)
+
+
+def _stop(facts: ItemFacts) -> Choice:
+    last = facts.view.status.last
+    is_active = last is not None and last.state in ACTIVE
+    return Halt() if is_active or facts.issue.is_pull else Answer("Nothing runs here, so there is nothing to stop.")
+
+
+def _work(work: Work, facts: ItemFacts, agent: str = "", *, is_retry: bool = False) -> Choice:
+    if work == "plan":
+        return _plan(facts)
+    if work == "review":
+        return _review(facts)
+    return _implement(facts, agent or _labelled_agent(facts), is_retry=is_retry)
+
+
+def _label(label: str, facts: ItemFacts) -> Choice:
+    if label == PLAN_LABEL:
+        return _plan(facts)
+    if label == REVIEW_LABEL:
+        return _review(facts)
+    return _implement(facts, label.removeprefix(AGENT_PREFIX))
+
+
+def _labelled_agent(facts: ItemFacts) -> str:
+    """Return the agent that the labels name; empty unless there is exactly one."""
+    labels = [label.lower() for label in facts.issue.labels]
+    named = [label for label in labels if label.startswith(AGENT_PREFIX) and label not in NOT_AGENTS]
+    return named[0].removeprefix(AGENT_PREFIX) if len(named) == 1 else ""
+
+
+def _plan(facts: ItemFacts) -> Choice:
+    issue = facts.issue
+    if issue.is_pull:
+        return Answer("A pull request cannot be planned. Comment `/accord review` to review it.")
+    if is_work_item(issue):
+        return Answer(f"#{issue.number} is a work item already. Comment `/accord implement` to start on it.")
+    return Begin("plan") if issue.is_open else _closed(issue)
+
+
+def _review(facts: ItemFacts) -> Choice:
+    if not facts.issue.is_pull:
+        return Answer("Only a pull request can be reviewed. Comment `/accord review` there.")
+    return Begin("review") if facts.issue.is_open else _closed(facts.issue)
+
+
+def _closed(issue: Issue) -> Answer:
+    return Answer(f"#{issue.number} is closed. Reopen it first.")
+
+
+def _implement(facts: ItemFacts, agent: str, *, is_retry: bool = False) -> Choice:
+    issue = facts.issue
+    if issue.is_pull:
+        return Answer("Only a work item can be implemented. Comment `/accord implement` there.")
+    if not is_work_item(issue):
+        return Answer(f"#{issue.number} is not a work item. Comment `/accord plan` to turn it into work items.")
+    if not issue.is_open:
+        return _closed(issue)
+    status = status_if_clear(issue)
+    if status != "ready" and not (is_retry and status == "in-progress"):
+        return Answer(_unready(issue, status))
+    agents = facts.agents or ()
+    if agent and agent not in agents:
+        known = ", ".join(map(as_code, agents))
+        return Answer(f"No enabled agent has this name. {did_you_mean(agent, agents)} Use one of {known}.")
+    return Begin("implement", agent)
+
+
+def _unready(issue: Issue, status: str | None) -> str:
+    number = issue.number
+    if status is None:
+        return f"#{number} does not have exactly one status label. Keep one of {', '.join(map(as_code, STATUSES))}."
+    ways = {
+        "pending": f"Run `accord items move {number} --to ready`, or replace `status:pending` with `status:ready`.",
+        "in-progress": "If its run failed, comment `/accord retry`.",
+        "review": "It has a pull request. Comment `/accord review` there.",
+        "approved": "It has an approved pull request. Merge that.",
+    }
+    back = f"Solve what it waits for, run `accord items move {number} --to pending`, then `--to ready`."
+    return f"#{number} is {status}, and only a ready work item can be implemented. {ways.get(status, back)}"

@@ -1,0 +1,68 @@
+"""The repository's configuration, ``.github/accord/config.yml``: which events start agents.
+
+It is read from the default branch only, so that no agent switches a start on from its own branch.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Literal
+
+from pydantic import BaseModel, ConfigDict, Field
+
+from accord.core.errors import BrokenContract
+from accord.core.findings import DoctorCheck, has_errors
+from accord.core.kinds import KINDS, read_shape
+from accord.files.yaml import read_mapping
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+CONFIG_PATH = ".github/accord/config.yml"
+
+
+class StartSwitches(BaseModel):
+    """Whether each kind of event starts anything."""
+
+    model_config = ConfigDict(extra="forbid", frozen=True, populate_by_name=True, defer_build=True)
+
+    labels: bool = Field(True, description="agents:plan on an issue, agent:NAME on a ready item, agents:review.")
+    comments: bool = Field(True, description="/accord plan, implement, review, retry and stop.")
+    specs: bool = Field(False, description="A push of docs/specs/** with `status: approved` to the default branch.")
+    pull_requests: bool = Field(
+        False, alias="pull-requests", description="A pull request that is opened or marked ready."
+    )
+    review_requests: bool = Field(False, alias="review-requests", description="A requested review.")
+    ready: bool = Field(False, description="Move items from pending to ready when their blockers are closed.")
+
+
+class AccordConfig(BaseModel):
+    """The configuration of a repository."""
+
+    model_config = ConfigDict(extra="forbid", frozen=True, defer_build=True)
+
+    version: Literal[1] = Field(1, description="The version of the format.")
+    starts: StartSwitches = Field(default_factory=StartSwitches, description="The events that start agents.")
+
+
+def read_config(raw: bytes | None) -> AccordConfig:
+    """Read the configuration; defaults without a file. Raises BrokenContract, with findings, for a broken one."""
+    if raw is None:
+        return AccordConfig()
+    document = read_mapping(raw)
+    findings = KINDS["accord-config"].check(document)
+    if has_errors(findings):
+        line = f":{findings[0].line}" if findings[0].line else ""
+        raise BrokenContract(f"{CONFIG_PATH}{line}: {findings[0].text}", findings=findings)
+    return read_shape(AccordConfig, document.value)
+
+
+def config_check(root: Path) -> DoctorCheck:
+    """Check the configuration in a directory."""
+    path = root / CONFIG_PATH
+    raw = path.read_bytes() if path.is_file() else None
+    try:
+        switches = read_config(raw).starts.model_dump(by_alias=True)
+    except BrokenContract as broken:
+        return DoctorCheck("starts", CONFIG_PATH, [(CONFIG_PATH, finding) for finding in broken.findings])
+    on = ", ".join(name for name, is_on in switches.items() if is_on) or "all events are off"
+    return DoctorCheck("starts", on if raw is not None else f"no configuration; by default {on}")

@@ -1,0 +1,140 @@
+"""Read what an event of an issue, a pull request or a push depends on."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+from functools import cached_property
+from typing import TYPE_CHECKING
+
+from accord.core.clock import attempts, doubling, parse_timestamp
+from accord.github.models import NotThere
+from accord.results.bodies import split_body
+from accord.results.status import StatusFacts, is_work_item, open_blockers, status_if_clear
+from accord.runner.registry import REGISTRY_PATH, registry_from
+from accord.starts.choose import ItemFacts
+from accord.starts.config import CONFIG_PATH, AccordConfig, read_config
+from accord.starts.models import ACTIVE, WORKFLOWS, StatusRow
+from accord.starts.specs import changed_specs, is_approved
+from accord.starts.status import StatusView, view_of
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from accord.core.clock import Clock
+    from accord.github.client import GitHub
+    from accord.github.models import Identity, Issue
+    from accord.github.workflows import WorkflowRun
+    from accord.starts.models import StartEvent
+    from accord.text.redaction import Redactor
+
+_CLOCKS_DIFFER = timedelta(minutes=5)
+_FIRST_PAUSE_SECONDS = 2.0
+_APPEARS_WITHIN = timedelta(minutes=10)
+"""A run that was started and is not in GitHub's list by then does not exist."""
+
+
+@dataclass(frozen=True)
+class StartContext:
+    """Where starts are read and written. ``page`` is the repository's address for people."""
+
+    github: GitHub
+    repository: str
+    page: str
+    clock: Clock
+    redact: Redactor
+
+    @cached_property
+    def identity(self) -> Identity:
+        """The account of the token."""
+        return self.github.identity()
+
+    @cached_property
+    def branch(self) -> str:
+        """The default branch, the only one whose files count."""
+        return self.github.repository().default_branch
+
+    @cached_property
+    def config(self) -> AccordConfig:
+        """The configuration. Raises BrokenContract for a broken one."""
+        return read_config(self.github.find_file(CONFIG_PATH, self.branch))
+
+    def agents(self) -> tuple[str, ...]:
+        """Name the enabled agents of the registry."""
+        return registry_from(self.github.find_file(REGISTRY_PATH.as_posix(), self.branch)).enabled_agents()
+
+    def view(self, number: int) -> StatusView:
+        """Read the status comment of an item."""
+        return view_of(self.github.comments(number), self.identity, number)
+
+    def now(self) -> datetime:
+        """Return GitHub's time."""
+        return self.github.server_time()
+
+
+def item_facts(context: StartContext, event: StartEvent) -> ItemFacts | None:
+    """Read the item of an event; None where it is gone."""
+    issue = context.github.issue(event.number)
+    if issue is None:
+        return None
+    view = context.view(event.number)
+    row = view.status.last
+    is_busy = row is not None and row.key != event.key and is_running(context, row)
+    agents = None if issue.is_pull or not is_work_item(issue) else context.agents()
+    return ItemFacts(issue, view, is_busy, agents)
+
+
+def is_running(context: StartContext, row: StatusRow) -> bool:
+    """Return whether the run of a start goes on. One that GitHub does not list yet counts for ten minutes."""
+    if row.state not in ACTIVE:
+        return False
+    run = run_of(context, row)
+    if run is not None:
+        return not run.has_ended
+    return context.now() - parse_timestamp(row.since) < _APPEARS_WITHIN
+
+
+def run_of(context: StartContext, row: StatusRow) -> WorkflowRun | None:
+    """Return the run of a start; None before GitHub lists it."""
+    if row.run:
+        return context.github.workflow_run(row.run)
+    return find_run(context.github, WORKFLOWS[row.work], row.key, parse_timestamp(row.since))
+
+
+def find_begun(context: StartContext, file: str, key: str, since: datetime, *, is_known: bool) -> WorkflowRun | None:
+    """Find a run by the key of its start. Where one ``is_known`` to have been tried, GitHub gets time to list it."""
+    for _ in attempts(context.clock, doubling(_FIRST_PAUSE_SECONDS, 3) if is_known else ()):
+        if run := find_run(context.github, file, key, since):
+            return run
+    return None
+
+
+def find_run(github: GitHub, file: str, key: str, since: datetime) -> WorkflowRun | None:
+    """Find the run of a workflow by the key of its start, which is in its title; None without the workflow, too."""
+    try:
+        runs = github.workflow_runs(file, event="workflow_dispatch", since=since - _CLOCKS_DIFFER)
+        return next((run for run in runs if key in run.title.split()), None)
+    except NotThere:
+        return None
+
+
+def approved_specs(context: StartContext, event: StartEvent) -> list[str]:
+    """Return the paths of the approved specifications that a push changed."""
+    paths = changed_specs(context.github.files_between(event.before, event.head))
+    texts = ((path, context.github.find_file(path, event.head)) for path in paths)
+    return [path for path, text in texts if text is not None and is_approved(text)]
+
+
+def unblocked_items(github: GitHub, number: int) -> Iterator[tuple[Issue, StatusFacts]]:
+    """Yield the pending items that the issue blocked, with their open blockers.
+
+    Blockers of the text count too, on servers without dependencies.
+    """
+    try:
+        blocked = {issue.number for issue in github.blocking(number)}
+    except NotThere:
+        blocked = set()
+    for issue in github.issues(state="open"):
+        is_blocked = issue.number in blocked or number in split_body(issue.body).blocked_by
+        if is_blocked and is_work_item(issue) and status_if_clear(issue) == "pending":
+            yield issue, StatusFacts(open_blockers=tuple(open_blockers(github, issue)))

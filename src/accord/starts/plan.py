@@ -1,0 +1,191 @@
+"""From a choice to operations. Pure."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, ClassVar
+
+from accord.core.clock import timestamp
+from accord.core.errors import BrokenContract
+from accord.results.operations import Operation, adopted_if, move_operation, skipped_if
+from accord.results.status import plan_move
+from accord.starts.choose import Answer, Begin, Choice, Halt
+from accord.starts.models import ACTIVE, ITEM_INPUT, PAUSED_LABEL, WORKFLOWS, ItemStatus, StatusRow, key_of
+from accord.starts.specs import run_key_of
+from accord.text.markdown import as_code
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator, Mapping, Sequence
+    from datetime import datetime
+
+    from accord.github.comments import Comment
+    from accord.github.models import Issue
+    from accord.github.workflows import WorkflowRun
+    from accord.results.status import StatusFacts
+    from accord.starts.choose import ItemFacts
+    from accord.starts.models import StartEvent
+
+EYES, CONFUSED = "eyes", "confused"
+RETRY = "Comment `/accord retry` to start it again."
+LOST = "The run ended without a report."
+
+
+@dataclass(frozen=True, slots=True)
+class React(Operation):
+    """React to the comment that asked."""
+
+    op: ClassVar[str] = "react"
+    comment_id: int
+    reaction: str
+
+
+@dataclass(frozen=True, slots=True)
+class ShowStatus(Operation):
+    """Write the status comment of an item: in the place of the first of ``comments``, which are ours."""
+
+    op: ClassVar[str] = "show-status"
+    is_content: ClassVar[bool] = True
+    number: int
+    status: ItemStatus
+    comments: tuple[Comment, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class StartWorkflow(Operation):
+    """Start a workflow of the default branch; a run of an earlier delivery is looked for ``since`` then."""
+
+    op: ClassVar[str] = "start-workflow"
+    file: str
+    inputs: Mapping[str, str]
+    since: datetime
+
+
+@dataclass(frozen=True, slots=True)
+class CancelRun(Operation):
+    """Cancel a run of a workflow."""
+
+    op: ClassVar[str] = "cancel-run"
+    run_id: int
+
+
+@dataclass(frozen=True, slots=True)
+class PauseLoops(Operation):
+    """Keep the loops away from a pull request."""
+
+    op: ClassVar[str] = "pause-loops"
+    number: int
+
+
+@dataclass(frozen=True)
+class RunFacts:
+    """``own`` is the run that this event started already, ``last`` that of the item's newest start."""
+
+    own: WorkflowRun | None = None
+    last: WorkflowRun | None = None
+
+
+def plan_choice(
+    event: StartEvent, choice: Choice, facts: ItemFacts, runs: RunFacts, now: datetime
+) -> tuple[Operation, ...]:
+    """Return the operations of a choice, also those that an earlier delivery did."""
+    if isinstance(choice, Begin):
+        return _begin(event, choice, facts, runs, now)
+    if isinstance(choice, Halt):
+        return _halt(event, facts, runs)
+    if isinstance(choice, Answer):
+        return tuple(_answer(event, choice, facts))
+    return ()
+
+
+def _begin(event: StartEvent, choice: Begin, facts: ItemFacts, runs: RunFacts, now: datetime) -> tuple[Operation, ...]:
+    status, number = facts.view.status, facts.issue.number
+    row = status.row(event.key)
+    is_started = runs.own is not None or (row is not None and row.run > 0)
+    is_shown = is_started or (row is not None and row.state in ACTIVE)
+    queued = StatusRow(
+        key=event.key, work=choice.work, state="queued", since=timestamp(now), by=event.sender, agent=choice.agent
+    )
+    shown = _without_lost(status, event.key).with_row(queued)
+    reaction = [React(f"comment {event.comment_id}", skipped_if(is_shown), event.comment_id, EYES)]
+    inputs = {ITEM_INPUT[choice.work]: str(number), "agent": choice.agent, "start": event.key}
+    return (
+        *(reaction if event.comment_id else ()),
+        ShowStatus(f"#{number}", skipped_if(is_shown), number, shown, facts.view.comments),
+        start_operation(choice.work, inputs, event.at, is_started=is_started),
+    )
+
+
+def start_operation(work: str, inputs: Mapping[str, str], since: datetime, *, is_started: bool) -> StartWorkflow:
+    """Return the start of a workflow; empty inputs are left out, so that an older workflow needs to know fewer."""
+    file, given = WORKFLOWS[work], {name: value for name, value in inputs.items() if value}  # type: ignore[index]
+    return StartWorkflow(file, adopted_if(is_started), file, given, since)
+
+
+def _without_lost(status: ItemStatus, key: str) -> ItemStatus:
+    """Close rows of runs that ended without a report: nothing runs when a start is planned."""
+    lost = [row for row in status.rows if row.state in ACTIVE and row.key != key]
+    for row in lost:
+        status = status.with_row(row.model_copy(update={"state": "failed", "result": LOST}))
+    return status
+
+
+def _halt(event: StartEvent, facts: ItemFacts, runs: RunFacts) -> tuple[Operation, ...]:
+    status, number, run = facts.view.status, facts.issue.number, runs.last
+    operations: list[Operation] = []
+    if event.comment_id:
+        operations.append(React(f"comment {event.comment_id}", None, event.comment_id, EYES))
+    if facts.issue.is_pull:
+        is_paused = PAUSED_LABEL in (label.lower() for label in facts.issue.labels)
+        operations.append(PauseLoops(f"#{number}", skipped_if(is_paused), number))
+    if run is not None:
+        operations.append(CancelRun(f"run {run.id}", skipped_if(run.has_ended), run.id))
+    row = status.last
+    said = f"Stopped by {as_code(event.sender)}."
+    if row is not None and row.state in ACTIVE:
+        update = {"state": "cancelled", "result": said, "next_step": RETRY, "run": run.id if run else row.run}
+        status = status.with_row(row.model_copy(update=update))
+    paused = f"{said} Loops leave this pull request alone until the label `{PAUSED_LABEL}` is removed."
+    status = status.with_answer(event.key, paused if facts.issue.is_pull else "")
+    operations.append(ShowStatus(f"#{number}", None, number, status, facts.view.comments))
+    return tuple(operations)
+
+
+def _answer(event: StartEvent, choice: Answer, facts: ItemFacts) -> Iterator[Operation]:
+    if event.comment_id:
+        yield React(f"comment {event.comment_id}", None, event.comment_id, CONFUSED)
+    number = facts.issue.number
+    status = facts.view.status.with_answer(event.key, choice.text)
+    yield ShowStatus(f"#{number}", None, number, status, facts.view.comments)
+
+
+def spec_key(path: str, commit: str) -> str:
+    """Return the key of the plan that a version of a specification starts."""
+    return key_of("spec", path, commit)
+
+
+def plan_specs(
+    event: StartEvent, paths: Sequence[str], runs: Mapping[str, WorkflowRun | None]
+) -> tuple[StartWorkflow, ...]:
+    """Return the plans of approved specifications; ``runs`` has those that an earlier delivery started, by path."""
+    return tuple(
+        start_operation(
+            "plan",
+            {
+                "request": f"Plan the specification {path}.",
+                "run-key": run_key_of(path),
+                "start": spec_key(path, event.head),
+            },
+            event.at,
+            is_started=runs.get(path) is not None,
+        )
+        for path in paths
+    )
+
+
+def plan_ready(blocked: Iterable[tuple[Issue, StatusFacts]]) -> Iterator[Operation]:
+    """Yield the moves of pending items whose blockers are all closed now."""
+    for issue, facts in blocked:
+        try:
+            yield move_operation(plan_move(issue, "ready", facts))
+        except BrokenContract:  # another blocker is open, or the status is not clear
+            continue

@@ -1,0 +1,104 @@
+"""The sequence: an event, its facts, a choice, operations, and a receipt of what was done."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import TYPE_CHECKING
+
+from accord.core.clock import parse_timestamp
+from accord.core.errors import Refused
+from accord.results.operations import OperationStatus, Receipt, RunOptions, reporting
+from accord.starts.apply import apply_operations, show_status
+from accord.starts.choose import Answer, Begin, Halt, Ignore, check_event, choose
+from accord.starts.facts import approved_specs, find_begun, find_run, item_facts, run_of, unblocked_items
+from accord.starts.models import ACTIVE, WORKFLOWS, Trigger
+from accord.starts.plan import RunFacts, ShowStatus, StartWorkflow, plan_choice, plan_ready, plan_specs, spec_key
+from accord.starts.specs import MOST_SPECS
+from accord.text.markdown import cell
+from accord.text.posting import PostingPolicy
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from accord.core.errors import AccordError
+    from accord.results.operations import Operation
+    from accord.starts.facts import StartContext
+    from accord.starts.models import StartEvent
+
+Planned = tuple[tuple["Operation", ...], str]
+"""Operations, and a sentence for the summary."""
+
+
+def start(context: StartContext, event: StartEvent | None, *, is_dry_run: bool = False) -> Receipt:
+    """Start what an event asks for, exactly once, and report it. Raises no AccordError: the receipt has it."""
+    receipt = Receipt("start", context.repository, event.key if event else "")
+    with reporting(context.github, receipt):
+        operations, reason = _plan(context, event) if event else ((), "This event starts nothing.")
+        receipt.details = {"reason": reason}
+        apply(context, operations, receipt, is_dry_run=is_dry_run)
+    return receipt
+
+
+def apply(context: StartContext, operations: Sequence[Operation], receipt: Receipt, *, is_dry_run: bool) -> None:
+    """Apply operations and record them; a workflow that cannot be started is reported in the status comment."""
+    options = RunOptions(context.repository, context.clock, context.redact, PostingPolicy(), is_dry_run=is_dry_run)
+    entries, error = apply_operations(context, operations, options)
+    receipt.end(entries, error, is_dry_run=is_dry_run)
+    failed = [entry.op for entry in entries if entry.status is OperationStatus.FAILED]
+    shown = next((each for each in operations if isinstance(each, ShowStatus)), None)
+    if failed == [StartWorkflow.op] and isinstance(error, Refused) and shown:
+        _show_refusal(context, shown, receipt.run_key, error)
+
+
+def _show_refusal(context: StartContext, shown: ShowStatus, key: str, error: AccordError) -> None:
+    view = context.view(shown.number)
+    row = view.status.row(key) or shown.status.row(key)
+    if row is None:
+        return
+    words = {"state": "failed", "result": f"setup: {cell(context.redact(error.message))}", "next_step": error.hint}
+    status = view.status.with_row(row.model_copy(update=words))
+    show_status(context, replace(shown, status=status, comments=view.comments))
+
+
+def _plan(context: StartContext, event: StartEvent) -> Planned:
+    if reason := check_event(event, context.config):
+        return (), reason
+    if event.trigger is Trigger.CLOSED:
+        moves = tuple(plan_ready(unblocked_items(context.github, event.number)))
+        return moves, "" if moves else f"No pending item waited for #{event.number} alone."
+    if not context.github.may_write(event.sender):
+        return (), "Only people with write access start agents."
+    if event.trigger is Trigger.SPECS:
+        return _plan_specs(context, event)
+    return plan_item(context, event)
+
+
+def plan_item(context: StartContext, event: StartEvent) -> Planned:
+    """Plan what an event of an issue or pull request asks for; its sender may write."""
+    facts = item_facts(context, event)
+    if facts is None:
+        return (), f"#{event.number} does not exist any more."
+    choice = choose(event, facts)
+    runs = RunFacts()
+    if isinstance(choice, Begin):
+        row = facts.view.status.row(event.key)
+        if row is not None:  # another event with this key may have started it before
+            event = replace(event, at=min(event.at, parse_timestamp(row.since)))
+        if row is None or not row.run:
+            file, is_known = WORKFLOWS[choice.work], row is not None
+            runs = RunFacts(own=find_begun(context, file, event.key, event.at, is_known=is_known))
+    last = facts.view.status.last
+    if isinstance(choice, Halt) and last is not None and last.state in ACTIVE:
+        runs = RunFacts(last=run_of(context, last))
+    reason = choice.reason if isinstance(choice, Ignore) else choice.text if isinstance(choice, Answer) else ""
+    return plan_choice(event, choice, facts, runs, context.now()), reason
+
+
+def _plan_specs(context: StartContext, event: StartEvent) -> Planned:
+    paths = approved_specs(context, event)
+    chosen = paths[:MOST_SPECS]
+    runs = {path: find_run(context.github, WORKFLOWS["plan"], spec_key(path, event.head), event.at) for path in chosen}
+    reason = "" if chosen else "The push changed no specification with `status: approved`."
+    if len(paths) > len(chosen):
+        reason = f"One push starts {MOST_SPECS} plans at most. Not started: {', '.join(paths[MOST_SPECS:])}."
+    return plan_specs(event, chosen, runs), reason

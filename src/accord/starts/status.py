@@ -1,0 +1,103 @@
+"""The one status comment of an issue or pull request: the run, its start, its result and the next step. Pure.
+
+Its marker holds the data of all rows, so that an edit keeps the earlier ones. Only comments of our own login count.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from pydantic import ValidationError
+
+from accord.core.clock import parse_timestamp
+from accord.github.markers import find_markers, write_marker
+from accord.starts.models import ItemStatus
+from accord.text.markdown import as_code, table
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+    from accord.github.comments import Comment
+    from accord.github.models import Identity
+    from accord.starts.models import StatusRow
+
+MARKER = "status"
+_NOUNS = {"plan": "plan", "implement": "implementation", "review": "review"}
+_STATES = {
+    "queued": "is starting",
+    "running": "is running",
+    "done": "is done",
+    "nothing": "found nothing to do",
+    "failed": "failed",
+    "cancelled": "was stopped",
+}
+_SIGNS = {"queued": "⏳", "running": "⏳", "done": "✅", "nothing": "✅", "failed": "❌", "cancelled": "⏹️"}
+
+
+@dataclass(frozen=True)
+class StatusView:
+    """The status of an item, and our comments that show it, oldest first: none before the first, one ever after."""
+
+    status: ItemStatus
+    comments: tuple[Comment, ...] = ()
+
+
+def view_of(comments: Iterable[Comment], identity: Identity, number: int) -> StatusView:
+    """Find the status comment among the comments of an item."""
+    ours = [comment for comment in comments if identity.counts(comment.author)]
+    shown = [(comment, status) for comment in ours if (status := read_body(comment.body, number)) is not None]
+    status = shown[0][1] if shown else ItemStatus()
+    return StatusView(status, tuple(comment for comment, _ in shown))
+
+
+def read_body(body: str, number: int) -> ItemStatus | None:
+    """Read a comment; None where it is not the status comment of this item, empty where its data is broken."""
+    for fields in find_markers(body, MARKER):
+        if fields.get("item") == str(number):
+            try:
+                return ItemStatus.model_validate_json(fields.get("data", ""))
+            except ValidationError:
+                return ItemStatus()
+    return None
+
+
+def write_body(status: ItemStatus, number: int, page: str) -> str:
+    """Return the comment. ``page`` is the address of the repository."""
+    marker = write_marker(MARKER, item=str(number), data=status.model_dump_json(exclude_defaults=True))
+    parts = [_headline(status.last, page)] if status.last else []
+    parts += [f"> {status.answer}"] if status.answer else []
+    earlier = status.rows[-2::-1]
+    if earlier:
+        rows = [[_link(row, page), _time(row), _SIGNS[row.state], row.result, row.cost] for row in earlier]
+        parts.append(table(["Earlier", "Since (UTC)", "", "Result", "Cost"], rows))
+    return "\n\n".join([*(parts or ["accord has not started anything here yet."]), marker])
+
+
+def _headline(row: StatusRow, page: str) -> str:
+    who = f", asked for by {as_code(row.by)}" if row.by else ""
+    agent = f" with the agent {as_code(row.agent)}" if row.agent else ""
+    run = f" ([run]({_address(row, page)}))" if row.run else ""
+    lines = [
+        f"{_SIGNS[row.state]} **accord: the {_NOUNS[row.work]} {_STATES[row.state]}**{run}.",
+        f"Since {_time(row)} UTC{who}{agent}.",
+        row.result,
+        f"Next: {row.next_step}" if row.next_step else "",
+        f"Cost: {row.cost}." if row.cost else "",
+    ]
+    return "\n".join([lines[0], "", *(f"- {line}" for line in lines[1:] if line)])
+
+
+def _link(row: StatusRow, page: str) -> str:
+    return f"[{_NOUNS[row.work]}]({_address(row, page)})" if row.run else _NOUNS[row.work]
+
+
+def _address(row: StatusRow, page: str) -> str:
+    return f"{page}/actions/runs/{row.run}"
+
+
+def _time(row: StatusRow) -> str:
+    try:
+        return parse_timestamp(row.since).strftime("%Y-%m-%d %H:%M")
+    except ValueError:
+        return "an unknown time"

@@ -1,0 +1,230 @@
+"""Which event starts what, under which line of the configuration, and for whom: tables of the pure decision."""
+
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from accord.core.errors import BrokenContract
+from accord.github.models import Issue
+from accord.loops.questions import NOT_AGENTS as NOT_AGENTS_OF_LOOPS
+from accord.loops.questions import PAUSED
+from accord.starts.choose import Answer, Begin, Choice, Halt, Ignore, ItemFacts, check_event, choose
+from accord.starts.config import CONFIG_PATH, AccordConfig, StartSwitches, config_check, read_config
+from accord.starts.models import (
+    NOT_AGENTS,
+    PAUSED_LABEL,
+    ItemStatus,
+    StartEvent,
+    StatusRow,
+    Trigger,
+)
+from accord.starts.specs import is_approved, run_key_of
+from accord.starts.status import StatusView
+
+AT = datetime(2026, 11, 2, 9, 0, tzinfo=UTC)
+ON = AccordConfig(starts=StartSwitches(**{trigger.value.replace("-", "_"): True for trigger in Trigger}))
+AGENTS = ("codex", "claude")
+
+
+def event(trigger: Trigger, word: str = "", **more: Any) -> StartEvent:
+    return StartEvent(trigger, "key", AT, "wanda", number=7, word=word, **more)
+
+
+def issue(*labels: str, is_pull: bool = False, state: str = "open") -> Issue:
+    texts = {"url": "", "title": "T", "body": "", "state_reason": None, "author": "wanda", "closed_by": None}
+    facts = {"is_pull": is_pull, "author_is_bot": False, "created_at": AT, "blocker_count": 0, "state": state}
+    return Issue(id=1, number=7, labels=labels, **texts, **facts)  # type: ignore[arg-type]
+
+
+def row(work: Any = "plan", state: Any = "failed", key: str = "old", agent: str = "") -> StatusRow:
+    return StatusRow(key=key, work=work, state=state, since="2026-11-02T09:00:00Z", agent=agent)
+
+
+def facts(item: Issue, *rows: StatusRow, is_busy: bool = False, answered: tuple[str, ...] = ()) -> ItemFacts:
+    return ItemFacts(item, StatusView(ItemStatus(rows=rows, answered=answered)), is_busy, AGENTS)
+
+
+@pytest.mark.parametrize("trigger", Trigger)
+def test_each_event_is_switched_by_its_own_line(trigger: Trigger) -> None:
+    word = {Trigger.LABEL: "agents:plan", Trigger.COMMENT: "plan"}.get(trigger, "")
+    off = AccordConfig(starts=ON.starts.model_copy(update={trigger.value.replace("-", "_"): False}))
+    assert check_event(event(trigger, word), ON) == ""
+    assert check_event(event(trigger, word), off) == f"`{trigger.value}` is off under `starts` in the configuration."
+
+
+def test_labels_and_comments_are_on_by_default_and_nothing_else_is() -> None:
+    on = {trigger for trigger in Trigger if getattr(AccordConfig().starts, trigger.value.replace("-", "_"))}
+    assert on == {Trigger.LABEL, Trigger.COMMENT}
+
+
+@pytest.mark.parametrize("trigger", Trigger)
+def test_bots_start_no_agent(trigger: Trigger) -> None:
+    reason = check_event(event(trigger, "agents:plan", is_bot=True), ON)
+    assert bool(reason) == (trigger is not Trigger.CLOSED)
+
+
+@pytest.mark.parametrize(
+    ("more", "words"),
+    [
+        ({"trigger": Trigger.LABEL, "word": "priority:high"}, "This label starts nothing."),
+        ({"trigger": Trigger.LABEL, "word": "agent:retry"}, "This label starts nothing."),
+        ({"trigger": Trigger.LABEL, "word": "agents:plan", "is_pull": True}, "This label starts nothing."),
+        ({"trigger": Trigger.LABEL, "word": "agent:codex", "is_pull": True}, "This label starts nothing."),
+        ({"trigger": Trigger.LABEL, "word": "Agents:Review", "is_pull": True}, ""),
+        ({"trigger": Trigger.LABEL, "word": "agents:review"}, "This label starts nothing."),
+        ({"trigger": Trigger.PULL, "is_pull": True, "is_fork": True}, "comes from a fork"),
+        ({"trigger": Trigger.REVIEW_REQUEST, "is_pull": True, "is_fork": True}, "comes from a fork"),
+        ({"trigger": Trigger.LABEL, "word": "agents:review", "is_pull": True, "is_fork": True}, "comes from a fork"),
+        ({"trigger": Trigger.PULL, "is_pull": True, "is_draft": True}, "is a draft"),
+        ({"trigger": Trigger.REVIEW_REQUEST, "is_pull": True, "is_draft": True}, ""),
+    ],
+)
+def test_some_events_start_nothing(more: dict[str, Any], words: str) -> None:
+    reason = check_event(event(**more), ON)
+    assert words in reason
+    assert bool(reason) == bool(words)
+
+
+TASK = "task:implement"
+REQUEST, PULL, CLOSED = issue(), issue(is_pull=True), issue(state="closed")
+READY, PENDING = issue(TASK, "status:ready"), issue(TASK, "status:pending")
+PROGRESS = issue(TASK, "status:in-progress")
+
+
+@pytest.mark.parametrize(
+    ("word", "item", "expected"),
+    [
+        ("plan", REQUEST, Begin("plan")),
+        ("plan", PULL, "A pull request cannot be planned."),
+        ("plan", READY, "#7 is a work item already."),
+        ("plan", CLOSED, "#7 is closed."),
+        ("review", PULL, Begin("review")),
+        ("review", REQUEST, "Only a pull request can be reviewed."),
+        ("review", issue(is_pull=True, state="closed"), "#7 is closed."),
+        ("implement", READY, Begin("implement")),
+        ("implement", issue(TASK, "status:ready", "agent:claude"), Begin("implement", "claude")),
+        ("implement", issue(TASK, "status:ready", "agent:retry"), Begin("implement")),
+        ("implement", issue(TASK, "status:ready", "agent:claude", "agent:codex"), Begin("implement")),
+        ("implement", PULL, "Only a work item can be implemented."),
+        ("implement", REQUEST, "#7 is not a work item."),
+        ("implement", PENDING, "Run `accord items move 7 --to ready`"),
+        ("implement", PROGRESS, "If its run failed, comment `/accord retry`."),
+        ("implement", issue(TASK, "status:review"), "It has a pull request."),
+        ("implement", issue(TASK, "status:approved"), "Merge that."),
+        ("implement", issue(TASK, "status:blocked"), "run `accord items move 7 --to pending`"),
+        ("implement", issue(TASK), "does not have exactly one status label"),
+        ("implement", issue(TASK, state="closed"), "#7 is closed."),
+        ("implement", issue(TASK, "status:ready", "agent:nobody"), "No enabled agent has this name."),
+        ("retry", REQUEST, "There is nothing to retry"),
+        ("stop", REQUEST, "Nothing runs here"),
+        ("stop", PULL, Halt()),
+        ("paln", REQUEST, "Did you mean `plan`?"),
+        ("xyz", REQUEST, "Unknown command `/accord xyz`. Use one of `/accord plan`"),
+        ("", REQUEST, "No command after `/accord`."),
+    ],
+)
+def test_commands(word: str, item: Issue, expected: Choice | str) -> None:
+    choice = choose(event(Trigger.COMMENT, word), facts(item))
+    if isinstance(expected, str):
+        assert isinstance(choice, Answer)
+        assert expected in choice.text
+    else:
+        assert choice == expected
+
+
+@pytest.mark.parametrize(
+    ("item", "last", "expected"),
+    [
+        (REQUEST, row("plan"), Begin("plan")),
+        (PULL, row("review"), Begin("review")),
+        (READY, row("implement", agent="claude"), Begin("implement", "claude")),
+        (PROGRESS, row("implement"), Begin("implement")),
+    ],
+)
+def test_retry_starts_the_last_work_again(item: Issue, last: StatusRow, expected: Choice) -> None:
+    assert choose(event(Trigger.COMMENT, "retry"), facts(item, last)) == expected
+
+
+def test_stop_stops_what_is_active() -> None:
+    assert choose(event(Trigger.COMMENT, "stop"), facts(REQUEST, row(state="running"))) == Halt()
+
+
+@pytest.mark.parametrize(
+    ("label", "item", "expected"),
+    [
+        ("agents:plan", REQUEST, Begin("plan")),
+        ("Agents:Plan", REQUEST, Begin("plan")),
+        ("agents:plan", READY, "#7 is a work item already."),
+        ("agents:review", PULL, Begin("review")),
+        ("agent:claude", READY, Begin("implement", "claude")),
+        ("agent:cluade", READY, "Did you mean `claude`?"),
+        ("agent:claude", PENDING, "only a ready work item can be implemented"),
+    ],
+)
+def test_labels(label: str, item: Issue, expected: Choice | str) -> None:
+    choice = choose(event(Trigger.LABEL, label), facts(item))
+    assert expected in choice.text if isinstance(expected, str) and isinstance(choice, Answer) else choice == expected
+
+
+def test_a_busy_item_starts_nothing_else() -> None:
+    choice = choose(event(Trigger.COMMENT, "plan"), facts(REQUEST, row(state="running"), is_busy=True))
+    assert isinstance(choice, Answer)
+    assert "Something runs here already." in choice.text
+    assert isinstance(choose(event(Trigger.PULL), facts(PULL, row(state="running"), is_busy=True)), Ignore)
+
+
+def test_an_event_that_was_handled_before_is_recognised() -> None:
+    known = facts(REQUEST, row("plan", "done", key="key"))
+    assert choose(event(Trigger.COMMENT, "plan"), known) == Begin("plan")
+    assert isinstance(choose(event(Trigger.COMMENT, "xyz"), facts(REQUEST, answered=("key",))), Ignore)
+
+
+def test_the_labels_are_those_of_the_loops() -> None:
+    assert (PAUSED_LABEL, NOT_AGENTS) == (PAUSED, NOT_AGENTS_OF_LOOPS)
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        ("---\nstatus: approved\n---\n# A\n", True),
+        ("---\r\nstatus: Approved\r\ntitle: x\r\n---\r\n", True),
+        ("\ufeff---\nstatus: approved\n---\n", True),
+        ("---\nstatus: draft\n---\n", False),
+        ("---\nstatus: [approved]\n---\n", False),
+        ("---\nstatus: approved\n", False),
+        ("# A\n\n---\nstatus: approved\n---\n", False),
+        ("---\n: : :\n---\n", False),
+        ("---\n---\n", False),
+        ("", False),
+        ("---\n" + "# x\n" * 20_000 + "status: approved\n---\n", False),
+    ],
+)
+def test_the_front_matter_says_whether_a_spec_is_approved(text: str, expected: bool) -> None:
+    assert is_approved(text.encode()) is expected
+
+
+def test_a_run_key_is_one_that_apply_takes() -> None:
+    assert run_key_of("docs/specs/ä b.md").replace("-", "").isalnum()
+
+
+def test_unknown_keys_of_the_configuration_are_findings_with_a_hint() -> None:
+    with pytest.raises(BrokenContract) as caught:
+        read_config(b"starts:\n  label: true\n")
+    (found,) = caught.value.findings
+    assert (found.line, found.hint) == (2, "Did you mean `labels`?")
+    assert "config.yml:2" in caught.value.message
+    assert read_config(None) == AccordConfig()
+    assert read_config(b"starts:\n  pull-requests: true\n").starts.pull_requests is True
+
+
+def test_the_doctor_reads_the_configuration_of_a_directory(tmp_path: Path) -> None:
+    check = config_check(tmp_path)
+    assert (check.status, check.note) == ("ok", "no configuration; by default labels, comments")
+    path = tmp_path / CONFIG_PATH
+    path.parent.mkdir(parents=True)
+    path.write_text("starts:\n  pull-requests: true\n  labels: false\n")
+    assert config_check(tmp_path).note == "comments, pull-requests"
+    path.write_text("starts:\n  label: true\n")
+    assert (config_check(tmp_path).status, config_check(tmp_path).findings[0][0]) == ("error", CONFIG_PATH)

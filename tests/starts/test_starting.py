@@ -1,0 +1,218 @@
+"""Events on the local GitHub: what starts, what the status comment says, and that a second delivery starts nothing."""
+
+from pathlib import Path
+
+import pytest
+from support.starts import BOT, CONFIG, DRAFT, FILES, PENDING, PULL, READY, REQUEST, Starts, starts_stage
+
+from accord.github.models import Forbidden
+from accord.results.operations import Outcome
+from accord.starts.reports import Job
+
+SPEC = "---\nstatus: approved\n---\n\n# Export\n"
+
+
+def test_a_comment_starts_a_plan_once_and_shows_it(starts: Starts) -> None:
+    event = starts.comment(REQUEST, "/accord plan")
+    assert starts.deliver(event).outcome is Outcome.APPLIED
+    again = starts.deliver(event)
+    assert (again.outcome, again.writes) == (Outcome.UNCHANGED, 0)
+    assert starts.started == [("accord-plan.yml", {"item": "1"})]
+    assert starts.reactions(event) == {"eyes": 1}
+    assert "**accord: the plan is starting**" in starts.status(REQUEST)
+    assert "asked for by `wanda`" in starts.status(REQUEST)
+
+
+def test_a_label_starts_the_agent_that_it_names_on_a_ready_item(starts: Starts) -> None:
+    event = starts.labelled(READY, "agent:claude")
+    starts.deliver(event)
+    assert starts.deliver(event).writes == 0
+    assert starts.started == [("accord-implement.yml", {"work-item": "2", "agent": "claude"})]
+    assert "with the agent `claude`" in starts.status(READY)
+
+
+@pytest.mark.parametrize(
+    ("number", "label", "words"),
+    [
+        (
+            PENDING,
+            "agent:codex",
+            "#3 is pending, and only a ready work item can be implemented. Run `accord items move 3",
+        ),
+        (READY, "agent:claud", "No enabled agent has this name. Did you mean `claude`?"),
+        (READY, "agents:plan", "#2 is a work item already. Comment `/accord implement`"),
+        (REQUEST, "agent:codex", "#1 is not a work item. Comment `/accord plan`"),
+    ],
+)
+def test_a_label_that_cannot_start_anything_is_answered_once(
+    starts: Starts, number: int, label: str, words: str
+) -> None:
+    event = starts.labelled(number, label)
+    starts.deliver(event)
+    assert starts.deliver(event).writes == 0
+    assert starts.started == []
+    assert words in starts.status(number)
+
+
+def test_an_unknown_command_is_answered_in_the_status_comment(starts: Starts) -> None:
+    event = starts.comment(REQUEST, "/accord paln @everyone")
+    starts.deliver(event)
+    assert starts.reactions(event) == {"confused": 1}
+    assert "Did you mean `plan`?" in starts.status(REQUEST)
+    assert "everyone" not in starts.comments(REQUEST)[0]
+    starts.deliver(starts.comment(REQUEST, "/accord plan"))
+    assert "Did you mean" not in starts.status(REQUEST)
+
+
+def test_people_without_write_access_start_nothing_and_read_nothing(starts: Starts) -> None:
+    for by in ("tess", "stranger"):
+        event = starts.comment(REQUEST, "/accord plan", by=by)
+        assert starts.deliver(event).writes == 0
+        assert starts.reactions(event) == {}
+    assert (starts.comments(REQUEST), starts.started) == ([], [])
+
+
+def test_a_pull_request_that_opens_is_reviewed_once_for_each_head(starts: Starts) -> None:
+    starts.deliver(starts.pull_event("opened"))
+    starts.deliver(starts.pull_event("review_requested"))
+    starts.deliver(starts.pull_event("ready_for_review"))
+    assert starts.started == [("accord-review.yml", {"pull": "4"})]
+    assert starts.deliver(starts.pull_event("opened", DRAFT)).details["reason"].startswith("#5 is a draft.")
+
+
+def test_a_fork_starts_nothing_and_the_summary_says_what_to_do(starts: Starts) -> None:
+    name, payload = starts.labelled(PULL, "agents:review")
+    payload["pull_request"]["head"]["repo"]["full_name"] = "mallory/code"
+    receipt = starts.deliver((name, payload))
+    assert (receipt.writes, starts.started) == (0, [])
+    assert "Comment `/accord review`" in receipt.details["reason"]
+    starts.deliver(starts.comment(PULL, "/accord review"))
+    assert starts.started == [("accord-review.yml", {"pull": "4"})]
+
+
+@pytest.mark.parametrize(
+    ("is_bot", "words"), [(False, "comes from a fork"), (True, "bots start nothing. To start it, comment")]
+)
+def test_with_the_token_of_a_forks_event_nothing_is_tried_and_the_reason_is_named(
+    starts: Starts, is_bot: bool, words: str
+) -> None:
+    name, payload = starts.pull_event("opened")
+    payload["pull_request"]["head"]["repo"]["full_name"] = "mallory/code"
+    reading = Starts(starts.stage, token="fork-event")
+    receipt = reading.deliver((name, {**payload, **({"sender": BOT} if is_bot else {})}))
+    assert (receipt.outcome, receipt.writes) == (Outcome.UNCHANGED, 0)
+    assert words in receipt.details["reason"]
+    assert (starts.started, starts.comments(PULL)) == ([], [])
+    with pytest.raises(Forbidden):
+        reading.context().github.replace_labels(PULL, ["agents:review"])
+
+
+def test_one_run_an_item(starts: Starts) -> None:
+    starts.deliver(starts.comment(REQUEST, "/accord plan"))
+    second = starts.comment(REQUEST, "/accord plan")
+    starts.deliver(second)
+    assert len(starts.started) == 1
+    assert "Something runs here already. Comment `/accord stop`" in starts.status(REQUEST)
+    starts.deliver(starts.comment(REQUEST, "/accord stop"))
+    assert "**accord: the plan was stopped**" in starts.status(REQUEST)
+    starts.deliver(starts.comment(REQUEST, "/accord retry"))
+    assert starts.started == [("accord-plan.yml", {"item": "1"})] * 2
+
+
+def test_stop_cancels_the_run_and_pauses_the_loops_of_a_pull_request(starts: Starts) -> None:
+    starts.deliver(starts.comment(PULL, "/accord review"))
+    event = starts.comment(PULL, "/accord stop")
+    starts.deliver(event)
+    assert starts.deliver(event).writes == 0
+    assert [run["conclusion"] for run in starts.runs] == ["cancelled"]
+    assert "agents:paused" in starts.labels(PULL)
+    assert "Loops leave this pull request alone" in starts.status(PULL)
+
+
+def test_stop_without_a_run_says_so(starts: Starts) -> None:
+    starts.deliver(starts.comment(READY, "/accord stop"))
+    assert "Nothing runs here" in starts.status(READY)
+
+
+def test_a_failed_implementation_is_retried_while_its_item_is_in_progress(starts: Starts) -> None:
+    starts.deliver(starts.comment(READY, "/accord implement"))
+    context = starts.context()
+    context.github.replace_labels(READY, ["task:implement", "status:in-progress"])
+    starts.end("implement", READY, {"start": Job("success", {}), "implement": Job("failure", {})})
+    assert "If its run failed, comment `/accord retry`" not in starts.status(READY)
+    starts.deliver(starts.comment(READY, "/accord implement"))
+    assert "If its run failed, comment `/accord retry`" in starts.status(READY)
+    starts.stage.send("POST", f"{starts.root}/actions/runs/{starts.runs[-1]['id']}/cancel")
+    starts.deliver(starts.comment(READY, "/accord retry"))
+    assert starts.started == [("accord-implement.yml", {"work-item": "2"})] * 2
+
+
+def test_an_approved_spec_is_planned_once_for_each_version(starts: Starts) -> None:
+    event = starts.push({"docs/specs/a.md": SPEC, "docs/specs/b.md": "---\nstatus: draft\n---\n", "docs/c.md": SPEC})
+    starts.deliver(event)
+    assert starts.deliver(event).writes == 0
+    ((file, first),) = starts.started
+    assert (file, first["request"]) == ("accord-plan.yml", "Plan the specification docs/specs/a.md.")
+    starts.deliver(starts.push({"docs/specs/a.md": f"{SPEC}More\n"}))
+    starts.deliver(starts.push({"README.md": "Hello\n"}))
+    assert [inputs["run-key"] for _, inputs in starts.started] == [first["run-key"]] * 2
+
+
+def test_closing_the_last_blocker_makes_an_item_ready(starts: Starts) -> None:
+    event = starts.closed(READY, login="merger[bot]", type="Bot")
+    assert starts.deliver(event).outcome is Outcome.APPLIED
+    assert "status:ready" in starts.labels(PENDING)
+    assert starts.deliver(event).writes == 0
+    assert starts.comments(PENDING) == []
+
+
+def test_a_workflow_that_is_missing_is_a_failure_in_the_status_comment(starts: Starts) -> None:
+    starts.push({".github/workflows/accord-plan.yml": None})
+    event = starts.comment(REQUEST, "/accord plan")
+    assert starts.deliver(event).outcome is Outcome.REFUSED
+    assert "**accord: the plan failed**" in starts.status(REQUEST)
+    assert "Next: Install it with `accord init`" in starts.status(REQUEST)
+    starts.push(FILES)
+    starts.deliver(event)
+    assert starts.started == [("accord-plan.yml", {"item": "1"})]
+    assert "**accord: the plan is starting**" in starts.status(REQUEST)
+
+
+def test_the_configuration_of_a_branch_counts_for_nothing(tmp_path: Path) -> None:
+    with starts_stage(tmp_path, {"pull-requests": False}) as stage:
+        starts = Starts(stage)
+        github = stage.adapter()
+        before = github.ref("refs/heads/feature") or ""
+        changes = {CONFIG: ("100644", "starts:\n  pull-requests: true\n")}
+        tree = github.create_tree(changes, github.tree(before).sha)
+        github.forward_ref("refs/heads/feature", github.create_commit("Write", tree, [before]).sha)
+        receipt = starts.deliver(starts.pull_event("opened"))
+        assert (receipt.writes, starts.started) == (0, [])
+        assert "`pull-requests` is off" in receipt.details["reason"]
+
+
+def test_a_broken_configuration_starts_nothing_and_has_a_finding(tmp_path: Path) -> None:
+    with starts_stage(tmp_path, {"comment": True}) as stage:
+        starts = Starts(stage)
+        receipt = starts.deliver(starts.comment(REQUEST, "/accord plan"))
+        assert (receipt.outcome, receipt.writes) == (Outcome.REJECTED, 0)
+        assert [found.hint for found in receipt.findings] == ["Did you mean `comments`?"]
+
+
+def test_a_run_that_github_does_not_list_yet_is_looked_for_again_before_it_is_started_again(starts: Starts) -> None:
+    event = starts.comment(REQUEST, "/accord plan")
+    starts.deliver(event)
+    with starts.stage.server.database.writing() as connection:
+        connection.execute("DELETE FROM workflow_runs")
+    before = starts.stage.clock.now()
+    starts.stage.server.requests.clear()
+    starts.deliver(event)
+    looks = [path for _, path, _ in starts.stage.server.requests if path.endswith("/accord-plan.yml/runs")]
+    assert (len(looks), (starts.stage.clock.now() - before).seconds >= 14) == (4, True)
+    assert len(starts.started) == 2
+
+
+def test_a_dry_run_writes_nothing(starts: Starts) -> None:
+    event = starts.comment(REQUEST, "/accord plan")
+    receipt = starts.deliver(event, is_dry_run=True)
+    assert (receipt.outcome, receipt.writes, starts.comments(REQUEST)) == (Outcome.PLANNED, 0, [])

@@ -1,0 +1,114 @@
+"""Exactly once: every request of a start, a stop, a move and a report fails in each way, or its process is killed."""
+
+import json
+import re
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+from support.exactly_once import FaultCase, Work, assert_survives_faults
+from support.killing import kill_at
+from support.starts import PENDING, PULL, READY, REQUEST, Starts, starts_stage
+
+from accord.results.operations import Receipt
+from accord.starts.models import Trigger
+from accord.starts.reports import Job
+from accord.starts.status import read_body
+
+pytestmark = pytest.mark.matrix
+
+TIMES = re.compile(r"\d{4}-\d\d-\d\d \d\d:\d\d")
+OPENED = {"apply": Job("success", {"outcome": "applied", "revision": json.dumps({"id": str(PULL), "draft": False})})}
+
+
+def state(starts: Starts) -> Any:
+    """All that a person sees, without times and ids."""
+    comments = [
+        (TIMES.sub("", body.partition("<!--")[0]).replace(str(run["id"]), "RUN"), len(found.rows))
+        for number in (REQUEST, READY, PENDING, PULL)
+        for body in starts.comments(number)
+        for run in starts.runs[:1]
+        if (found := read_body(body, number))
+    ]
+    reactions = [
+        comment["reactions"]["total_count"]
+        for number in (REQUEST, PULL)
+        for comment in starts.stage.get(f"{starts.root}/issues/{number}/comments")
+    ]
+    runs = [(run["path"], run["conclusion"]) for run in starts.runs]
+    labels = [sorted(starts.labels(number)) for number in (READY, PENDING, PULL)]
+    return comments, reactions, runs, labels, starts.started
+
+
+Apply = Callable[[], Receipt]
+
+
+def comment_starts(starts: Starts) -> Apply:
+    event = starts.comment(REQUEST, "/accord plan")
+    return lambda: starts.deliver(event)
+
+
+def stop(starts: Starts) -> Apply:
+    starts.deliver(starts.comment(PULL, "/accord review"))
+    event = starts.comment(PULL, "/accord stop")
+    return lambda: starts.deliver(event)
+
+
+def unblock(starts: Starts) -> Apply:
+    event = starts.closed(READY)
+    return lambda: starts.deliver(event)
+
+
+def push(starts: Starts) -> Apply:
+    text = "---\nstatus: approved\n---\n"
+    event = starts.push({"docs/specs/a.md": text, "docs/specs/b.md": text})
+    return lambda: starts.deliver(event)
+
+
+def report(starts: Starts) -> Apply:
+    starts.deliver(starts.comment(READY, "/accord implement"))
+    run = starts.runs[-1]
+    starts.begin("implement", READY, run_id=run["id"], key=run["display_title"].split()[-1])
+    revision = (PULL, "f" * 40)
+    more = {"run_id": run["id"], "key": run["display_title"].split()[-1], "by": "wanda"}
+    return lambda: starts.end("implement", READY, OPENED, revision=revision, **more)
+
+
+CASES = {work.__name__: work for work in (comment_starts, stop, unblock, push, report)}
+
+
+@pytest.fixture(params=list(CASES))
+def work(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Work]:
+    with starts_stage(tmp_path / "data", {trigger.value: True for trigger in Trigger}) as stage:
+        starts = Starts(stage)
+        apply = CASES[request.param](starts)
+        stage.clock.sleep(60)
+        yield Work(stage, stage.keep(), apply, lambda: state(starts), {})
+
+
+@pytest.mark.parametrize(
+    "case",
+    [
+        *(FaultCase(kind) for kind in ("lost-before", "lost-after", "error-500-after", "secondary-403", "truncated")),
+        *(FaultCase(kind, is_permanent=True) for kind in ("lost-before", "lost-after")),
+    ],
+    ids=lambda case: f"{case.kind}{'-for-good' * case.is_permanent}",
+)
+def test_a_fault_at_any_request_loses_and_doubles_nothing(work: Work, case: FaultCase) -> None:
+    assert_survives_faults(work, case)
+
+
+def test_a_delivery_that_is_killed_at_any_request_is_finished_by_the_next_one(tmp_path: Path) -> None:
+    with starts_stage(tmp_path / "data") as stage:
+        starts = Starts(stage)
+        event = starts.comment(REQUEST, "/accord plan")
+        payload = tmp_path / "event.json"
+        payload.write_text(json.dumps(event[1]))
+        work = Work(stage, stage.keep(), lambda: starts.deliver(event), lambda: state(starts), {})
+        words = ["start", "run", "--event", event[0], "--payload", str(payload)]
+        for nth in range(1, work.clean.count + 1):
+            work.begin()
+            kill_at(nth, words, stage, GITHUB_TOKEN=starts.token)
+            assert work.apply().exit_code == 0, nth
+            assert work.state() == work.clean.state, nth
