@@ -258,3 +258,12 @@ def test_the_role_of_an_output_may_be_given(accord: Accord) -> None:
     assert accord("check", "--role", "Researcher", path).code == 0
     ended = accord("check", "--role", "Coder", path)
     assert (ended.code, "status-of-other-role" in ended.out) == (1, True)
+
+
+def test_a_path_that_cannot_be_read_hides_no_finding_of_another(accord: Accord) -> None:
+    bad = accord.file("bad.json", {"role": "planner"})
+    ended = accord.document("check", bad, "absent.json", code=1)
+    codes = [[finding["code"] for finding in document["findings"]] for document in ended["documents"]]
+    assert codes[0]
+    assert codes[1] == ["file-unreadable"]
+    assert accord("check", "absent.json").code == 2

@@ -2,7 +2,7 @@
 
 import json
 import shutil
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -10,9 +10,10 @@ from typing import Any
 import pytest
 from conftest import Accord
 from support.runner_workflows import RUNNER, edited
-from support.stage import Stage
+from support.stage import Stage, staged
 
 from accord.git.program import Git
+from accord_sandbox.planting import INSTALLATION_TOKEN
 
 Doctor = Callable[[], "Found"]
 
@@ -55,7 +56,8 @@ def doctor(accord: Accord, repository: Path) -> Doctor:
 def test_a_repository_in_order_passes_without_asking_anybody(doctor: Doctor) -> None:
     found = doctor()
     assert (found.code, found.document["ok"], found.codes) == (0, True, {})
-    assert found.statuses.pop("labels on GitHub") == "skipped"
+    for name in ("labels on GitHub", *LIVE):
+        assert found.statuses.pop(name) == "skipped"
     assert set(found.statuses.values()) == {"ok"}
 
 
@@ -190,3 +192,66 @@ def test_a_step_gets_a_summary_with_the_table(accord: Accord, doctor: Doctor, re
 
 def test_a_folder_that_is_not_there_is_wrong_usage(accord: Accord) -> None:
     assert accord("doctor", "--root", "nowhere").code == 2
+
+
+NEW_REPOSITORY = """
+tokens:
+  - {token: admin-app, login: "setup[bot]", kind: installation, permissions: {administration: read}}
+repositories:
+  - name: accord/sandbox
+    settings: default
+    files: {README.md: Hello}
+    rulesets: [{branches: ["accord/**"], rules: [required_signatures]}]
+"""
+
+
+@pytest.fixture
+def new_repository(tmp_path: Path, repository: Path) -> Iterator[Stage]:
+    """A repository with GitHub's default settings, and the kit's workflows in its checkout."""
+    shutil.copytree(ROOT / "templates/consumer-repo/.github", repository / ".github", dirs_exist_ok=True)
+    with staged(tmp_path / "stage", seed=NEW_REPOSITORY) as stage:
+        yield stage
+
+
+LIVE = {"token", "pull requests", "job permissions", "agent secrets", "logins", "branch rules"}
+
+
+def test_an_administrator_sees_what_github_would_refuse(accord: Accord, doctor: Doctor, new_repository: Stage) -> None:
+    accord.on(new_repository)
+    found = doctor()
+    assert found.code == 1
+    listed = {code for codes in found.codes.values() for code in codes} - {"label-drift", "secret-unnamed"}
+    assert listed == {"pulls-not-allowed", "agent-secret-missing", "branch-rule"}
+    assert {found.statuses[name] for name in ("token", "job permissions", "logins")} == {"ok"}
+    assert found.codes[".github/workflows/accord-implement.yml"][0] == "pulls-not-allowed"
+    ((hint,),) = [
+        [each["hint"] for each in file["findings"] if each["code"] == "pulls-not-allowed"]
+        for file in found.document["documents"]
+        if file["path"].endswith("accord-implement.yml")
+    ]
+    assert f"{new_repository.server.url}/accord/sandbox/settings/actions" in hint
+    writes = [request for request in new_repository.server.requests if request[0] != "GET"]
+    assert writes == []
+
+
+@pytest.mark.parametrize(
+    ("token", "skipped"),
+    [
+        (INSTALLATION_TOKEN, {"pull requests", "job permissions", "agent secrets", "logins"}),
+        ("admin-app", {"agent secrets", "logins"}),
+    ],
+)
+def test_settings_that_a_token_may_not_read_are_skipped(
+    accord: Accord, doctor: Doctor, new_repository: Stage, token: str, skipped: set[str]
+) -> None:
+    accord.on(new_repository, GITHUB_TOKEN=token)
+    found = doctor()
+    assert {name for name in LIVE if found.statuses[name] == "skipped"} == skipped
+    notes = {check["name"]: check["note"] for check in found.document["checks"]}
+    assert all("look under Settings" in notes[name] for name in skipped)
+
+
+def test_without_a_token_settings_are_skipped(doctor: Doctor, new_repository: Stage) -> None:
+    found = doctor()
+    assert {found.statuses[name] for name in LIVE} == {"skipped"}
+    assert new_repository.server.requests == []

@@ -1,13 +1,16 @@
 """``accord init`` and ``accord sync``: what people see, what programs read, and how they end."""
 
+import os
+import re
 from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 import yaml
-from conftest import Accord
+from conftest import Accord, Ended
 from support.consumers import CONSUMER, NEW, PLAN, REVIEW, SHIPPED, consumer_stage, edited, installed, older_kit
 from support.stage import Stage
+from support.trees import git
 
 from accord.git.program import Git
 from accord.kit.manifest import PLACE
@@ -16,9 +19,13 @@ REF = ("--ref", NEW.commit)
 
 
 @pytest.fixture
-def root(tmp_path: Path) -> Path:
+def root(tmp_path: Path, accord: Accord) -> Path:
+    """A checkout, on a machine that reaches no server."""
+    accord.monkeypatch.setenv("GITHUB_SERVER_URL", "http://127.0.0.1:9")
     folder = tmp_path / "repository"
     folder.mkdir()
+    git(folder, "init", "-q")
+    git(folder, "remote", "add", "origin", "git@github.com:octo/web.git")
     return folder
 
 
@@ -30,19 +37,33 @@ def stage(tmp_path: Path, accord: Accord) -> Iterator[Stage]:
 
 
 def files_of(root: Path) -> dict[str, bytes]:
-    return {path.relative_to(root).as_posix(): path.read_bytes() for path in root.rglob("*") if path.is_file()}
+    paths = (path for path in root.rglob("*") if path.is_file() and ".git" not in path.parts)
+    return {path.relative_to(root).as_posix(): path.read_bytes() for path in paths}
 
 
-def test_init_shows_the_difference_writes_and_then_has_nothing_to_do(accord: Accord, root: Path) -> None:
+def answered(accord: Accord, answers: str, *arguments: object) -> Ended:
+    """Run a command at a terminal where a person types these answers."""
+    person, terminal = os.openpty()
+    os.write(person, answers.encode())
+    with accord.start(*arguments, stdin=terminal) as started:
+        out, err = started.communicate(timeout=60)
+    os.close(person)
+    os.close(terminal)
+    return Ended(started.returncode, out, err)
+
+
+def test_init_lists_the_files_writes_and_then_has_nothing_to_do(accord: Accord, root: Path) -> None:
     first = accord("init", "--root", root, "--yes", *REF)
     assert (first.code, first.err) == (0, "")
-    assert "+name: Accord plan" in first.out
+    assert re.search(rf"^{PLAN} +add$", first.out, re.MULTILINE)
+    assert "+name: Accord plan" not in first.out
     assert "applied" in first.out
-    assert "Next:" in first.out
+    assert "https://github.com/octo/web/settings/secrets/actions" in first.out.partition("Next:")[2]
+    assert 'gh workflow run accord-plan.yml -f request="' in first.out.partition("Next:")[2]
     before = files_of(root)
     assert before.keys() == {*SHIPPED.files, PLACE}
     second = accord.document("init", "--root", root, "--yes", *REF)
-    assert (second["outcome"], second["diff"]) == ("unchanged", "")
+    assert (second["outcome"], second["diff"], second["next"]) == ("unchanged", "", [])
     assert {file["action"] for file in second["files"]} == {"up-to-date"}
     assert files_of(root) == before
 
@@ -70,6 +91,80 @@ def test_without_consent_or_a_whole_commit_init_writes_nothing(accord: Accord, r
     ended = accord("init", "--root", root, *REF, *options)
     assert (ended.code, files_of(root)) == (2, {})
     assert ("full SHA" in ended.err) == ("--ref" in options)
+
+
+def test_differences_are_shown_on_request(accord: Accord, root: Path) -> None:
+    shown = accord("init", "--root", root, "--dry-run", "--diff", *REF).out
+    assert shown.index(f"{PLAN} ") < shown.index("+name: Accord plan"), "the list comes first"
+    assert "--diff" not in shown
+    assert files_of(root) == {}
+
+
+def test_choices_are_remembered_until_others_are_given(accord: Accord, root: Path) -> None:
+    chosen = ("--only", "plan, review", "--agent", "claude", "--source", "octo/accord")
+    first = accord.document("init", "--root", root, "--yes", *REF, *chosen)
+    assert (first["only"], first["agent"], first["source"]) == (["plan", "review"], "claude", "octo/accord")
+    pages = {command: step["url"] for step in first["next"] for command in step["commands"]}
+    assert pages["gh secret set ANTHROPIC_API_KEY"] == "https://github.com/octo/web/settings/secrets/actions"
+    assert not [command for command in pages if "OPENAI" in command]
+    setting = "repos/octo/web/actions/permissions/workflow -F can_approve_pull_request_reviews=true"
+    assert pages[f"gh api -X PUT {setting}"] == "https://github.com/octo/web/settings/actions"
+    assert {path for path in files_of(root) if "workflows" in path} == {PLAN, REVIEW}
+    assert f"uses: octo/accord/actions/check@{NEW.commit}".encode() in files_of(root)[PLAN]
+    before = files_of(root)
+    assert accord.document("init", "--root", root, "--yes", *REF)["outcome"] == "unchanged"
+    assert files_of(root) == before
+    changed = accord.document("init", "--root", root, "--yes", *REF, "--only", "all")
+    assert (changed["only"], changed["agent"]) == (None, "claude")
+    assert files_of(root).keys() == {*SHIPPED.files, PLACE}
+
+
+@pytest.mark.parametrize(
+    ("options", "said"),
+    [
+        (("--only", "pan"), "Did you mean `plan`?"),
+        (("--agent", "cluade"), "Did you mean `claude`?"),
+        (("--source", "accord"), "--source OWNER/NAME"),
+    ],
+)
+def test_a_choice_that_does_not_exist_is_wrong_usage(
+    accord: Accord, root: Path, options: tuple[str, ...], said: str
+) -> None:
+    ended = accord("init", "--root", root, "--yes", *REF, *options)
+    assert (ended.code, files_of(root)) == (2, {})
+    assert said in ended.err
+
+
+def test_a_commit_that_the_source_does_not_have_is_a_warning(accord: Accord, root: Path, tmp_path: Path) -> None:
+    source = tmp_path / "server/octo/accord.git"
+    source.mkdir(parents=True)
+    git(source, "init", "-q")
+    git(source, "commit", "-q", "--allow-empty", "-m", "First")
+    commit = git(source, "rev-parse", "HEAD")
+    options = ("init", "--root", root, "--source", "octo/accord")
+    assert "Could not ask octo/accord" in accord(*options, "--dry-run", "--ref", commit).out
+    accord.monkeypatch.setenv("GITHUB_SERVER_URL", f"file://{tmp_path}/server")
+    missing = accord(*options, "--dry-run", *REF)
+    assert missing.code == 0
+    assert f"octo/accord does not have the commit {NEW.commit}" in missing.out
+    assert accord.document(*options, "--yes", *REF)["published"] is False
+    assert accord.document(*options, "--yes", "--ref", commit)["published"] is True
+    assert "does not have" not in accord(*options, "--dry-run", "--ref", commit).out
+
+
+def test_a_person_chooses_sees_the_differences_and_agrees(accord: Accord, root: Path) -> None:
+    arguments = ("init", "--root", root, *REF)
+    refused = answered(accord, "plan\n\nd\nn\n", *arguments)
+    assert (refused.code, files_of(root)) == (3, {})
+    assert "+name: Accord plan" in refused.out
+    agreed = answered(accord, "plan, revew\nplan, review\nclaude\ny\n", *arguments)
+    assert agreed.code == 0, agreed.err
+    assert "Did you mean `review`?" in agreed.out + agreed.err
+    assert {path for path in files_of(root) if "workflows" in path} == {PLAN, REVIEW}
+    assert b"default_agent: claude" in files_of(root)[".github/agents/registry.yml"]
+    again = answered(accord, "y\n", *arguments, "--agent", "gemini")
+    assert (again.code, "Workflows (" in again.out) == (0, False), "asked only once"
+    assert b"default_agent: gemini" in files_of(root)[".github/agents/registry.yml"]
 
 
 def test_a_conflict_is_shown_with_what_the_template_changed(accord: Accord, root: Path) -> None:

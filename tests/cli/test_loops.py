@@ -63,7 +63,7 @@ def test_people_read_what_happens_next(accord: Accord) -> None:
     facts = {**FACTS, "token": {"triggers_workflows": False}}
     lines = accord("keepalive", "decide", accord.file("facts.json", facts)).out.splitlines()
     assert lines[:2] == ["run (tasks-open): 2 of 3 tasks are open.", "  agent codex, iteration 1"]
-    assert "starts no workflow" in lines[2]
+    assert "until a person approves them" in lines[2]
 
 
 @pytest.mark.parametrize("form", ["text", "json"])

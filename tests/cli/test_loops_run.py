@@ -51,7 +51,19 @@ def test_one_command_a_turn_leads_to_completed_tasks(accord: Accord, turns: Turn
     history = (accord.home / "run-2" / "loop-history.ndjson").read_text().splitlines()
     assert [json.loads(line)["iteration"]["number"] for line in history] == [1, 2]
     again = take("--run-dir", accord.home / "run-2")
-    assert (again["reason"], again["requests"]) == ("tasks-complete", {"read": 1, "write": 0})
+    assert (again["reason"], again["requests"]) == ("tasks-complete", {"read": 2, "write": 0})
+
+
+def test_the_token_of_a_forks_event_starts_no_agent_and_the_summary_names_the_permissions(
+    accord: Accord, turns: Turns, take: Any
+) -> None:
+    step = accord.in_step(annotates=False)
+    accord.on(turns.stage, GITHUB_TOKEN="reading")
+    turn = take("--phase", "begin", "--run-dir", accord.home / "run")
+    assert (turn["outcome"], turn["reason"], turn["should_run"]) == ("idle", "read-only-token", False)
+    assert step.outputs["should-run"] == "false"
+    assert "contents" in step.summary
+    assert (turns.comments, turns.body) == ([], BODY)
 
 
 @pytest.mark.parametrize(("event", "is_told"), [("pull_request", True), ("schedule", False)])
@@ -110,7 +122,7 @@ def test_without_a_pull_request_the_workflow_starts_for_each_that_has_work(accor
         (("--pull", 1, "--phase", "begin"), 2, "--run-dir"),
         (("--pull", 1, "--run-dir", "a-file"), 2, "a-file"),
         (("--pull", 1, "--agent", "nobody"), 2, "nobody"),
-        (("--pull", 77, "--phase", "begin"), 4, "no pull request #77"),
+        (("--pull", 77, "--phase", "begin"), 1, "no pull request #77"),
     ],
 )
 def test_missing_and_wrong_options_are_named_and_begin_no_run(

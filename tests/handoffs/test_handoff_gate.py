@@ -15,6 +15,7 @@ from accord.handoffs import gate
 from accord.handoffs.gate import GateVerdict, judge, open_actions, send_action, verdict_of, with_sent
 from accord.handoffs.plan import decide_move
 from accord.handoffs.store import LoadedHandoff
+from accord.text.posting import PostingPolicy
 from accord.text.redaction import Redactor
 
 URL = "https://github.com/octo/code/pull/2"
@@ -61,7 +62,9 @@ def test_a_pull_request_that_names_no_single_work_item_does_not_pass() -> None:
 
 def test_the_check_shows_reasons_in_a_table_that_no_text_of_the_handoff_breaks() -> None:
     reasons = tuple(Finding("handoff-of-another", f"hunter2-hunter2\n\n# Big {n} |", "/x") for n in range(101))
-    verdict = verdict_of(GateVerdict("review", "implementing", reasons), Redactor(("hunter2-hunter2",)))
+    verdict = verdict_of(
+        GateVerdict("review", "implementing", reasons), Redactor(("hunter2-hunter2",)), PostingPolicy()
+    )
     assert (verdict.name, verdict.is_passed) == ("accord/handoff", False)
     assert "hunter2" not in verdict.title + verdict.summary
     assert not any(line.startswith("# Big") for line in verdict.summary.splitlines())
@@ -72,7 +75,7 @@ def test_the_check_shows_reasons_in_a_table_that_no_text_of_the_handoff_breaks()
 def test_only_the_same_verdict_has_the_same_mark() -> None:
     missing = (Finding("handoff-missing", "It is missing."),)
     verdicts = [GateVerdict("review"), GateVerdict("done"), GateVerdict("review", "", missing)]
-    assert len({verdict_of(judged, Redactor()).mark for judged in verdicts}) == 3
+    assert len({verdict_of(judged, Redactor(), PostingPolicy()).mark for judged in verdicts}) == 3
 
 
 def begun() -> dict[str, Any]:

@@ -1,15 +1,19 @@
 """The kit's workflows for the loops: started by the labels that the loops obey, and given what an app's token needs."""
 
 import re
+from collections.abc import Iterator
 from typing import Any
 
 import pytest
 import yaml
 
-from accord.kit.manifest import shipped_kit
+from accord.kit.templates import shipped_kit
 from accord.loops.models import NEEDS_HUMAN
 from accord.loops.questions import AUTOFIX, KEEPALIVE, PAUSED
 from accord.results.label_sync import shipped_labels
+from accord.starts.config import CONFIG_PATH, AccordConfig, StartSwitches, read_config
+from accord.starts.models import ITEM_INPUT, PLAN_LABEL, REVIEW_LABEL
+from accord.starts.models import WORKFLOWS as FILES
 
 WORKFLOWS = {
     loop: yaml.safe_load(shipped_kit().files[f".github/workflows/accord-{loop}.yml"])
@@ -42,8 +46,36 @@ def test_a_label_that_is_taken_off_is_heard_at_once_and_not_at_the_next_sweep(lo
         assert hears(CALLERS[loop], label), label
 
 
-def test_the_identity_of_an_apps_token_is_passed_on() -> None:
-    assert {caller["with"]["identity"] for caller in CALLERS.values()} == {"${{ vars.ACCORD_LOGIN }}"}
+WRITER = ("${{ vars.ACCORD_LOGIN }}", "${{ secrets.ACCORD_TOKEN }}")
+REVIEWER = ("${{ vars.ACCORD_REVIEW_LOGIN }},${{ vars.ACCORD_LOGIN }}", "${{ secrets.ACCORD_REVIEW_TOKEN }}")
+WHETHER_ANY = "${{ secrets.ACCORD_TOKEN != '' }}"
+"""It tells a job whether there is a token, and not the token."""
+BOTH = ("${{ vars.ACCORD_LOGIN }},${{ vars.ACCORD_REVIEW_LOGIN }}", "${{ secrets.ACCORD_TOKEN }}")
+"""The writer, which also works in the changes that the reviewer requests."""
+ACCOUNTS = {"review": REVIEWER, "keepalive": BOTH}
+REPORTS = {(work, job) for work in ("plan", "review") for job in ("begin", "end")} | {("implement", "end")}
+OWN_TOKEN = {("implement", "start"), ("labels", "labels"), ("start", "start"), *REPORTS}
+"""Jobs for which their own token does: labels have no author, and the status comment is always of the same account."""
+
+
+def jobs() -> Iterator[tuple[str, str, dict[str, Any]]]:
+    for path, text in shipped_kit().files.items():
+        if path.startswith(".github/workflows/"):
+            name = path.removeprefix(".github/workflows/accord-").removesuffix(".yml")
+            yield from ((name, job, body) for job, body in yaml.safe_load(text)["jobs"].items())
+
+
+def test_every_job_that_writes_passes_token_and_identity_and_no_job_of_an_agent_sees_them() -> None:
+    writing = set()
+    for workflow, name, job in jobs():
+        if "write" in job["permissions"].values() and (workflow, name) not in OWN_TOKEN:
+            writing.add(workflow)
+            passed = (job["with"]["identity"], job["secrets"]["token"])
+            assert passed == ACCOUNTS.get(workflow, WRITER), (workflow, name)
+        else:
+            text = yaml.safe_dump(job).replace(WHETHER_ANY, "")
+            assert not re.search(r"ACCORD_(REVIEW_)?(TOKEN|LOGIN)", text), (workflow, name)
+    assert writing == {"plan", "implement", "review", *WORKFLOWS}
 
 
 def test_the_labels_follow_their_file_whatever_the_default_branch_is_called() -> None:
@@ -51,3 +83,29 @@ def test_the_labels_follow_their_file_whatever_the_default_branch_is_called() ->
     assert caller["on"]["push"] == {"branches": ["**"], "paths": [".github/labels.yml"]}, "a push of a tag has no paths"
     is_default = "github.ref == format('refs/heads/{0}', github.event.repository.default_branch)"
     assert caller["jobs"]["labels"]["if"] == f"github.event_name != 'push' || {is_default}"
+
+
+@pytest.mark.parametrize("work", ["plan", "implement", "review"])
+def test_the_workflows_take_what_a_start_gives_them(work: Any) -> None:
+    workflow: Any = yaml.load(shipped_kit().files[f".github/workflows/{FILES[work]}"], Loader=yaml.BaseLoader)
+    inputs = set(workflow["on"]["workflow_dispatch"]["inputs"])
+    assert {ITEM_INPUT[work], "agent", "start"} <= inputs
+    assert work != "plan" or {"request", "run-key"} <= inputs
+    assert workflow["run-name"].endswith(" ${{ inputs.start }}"), "a second delivery finds the run by its title"
+
+
+def test_the_configuration_of_the_kit_lists_every_line_with_its_default() -> None:
+    text = shipped_kit().files[CONFIG_PATH]
+    assert read_config(text.encode()) == AccordConfig()
+    for name, field in StartSwitches.model_fields.items():
+        assert re.search(rf"^  {field.alias or name}: .*Default: {str(field.default).lower()}$", text, re.MULTILINE)
+
+
+def test_starts_hear_their_events_and_no_others() -> None:
+    workflow: Any = yaml.load(shipped_kit().files[".github/workflows/accord-start.yml"], Loader=yaml.BaseLoader)
+    assert workflow["on"]["issue_comment"] == {"types": ["created"]}, "no edits"
+    assert "pull_request_target" not in workflow["on"]
+    job = workflow["jobs"]["start"]
+    assert not [step for step in job["steps"] if "checkout" in step.get("uses", "")]
+    assert "github.event" not in yaml.safe_dump(job["steps"]), "the command reads the event's file"
+    assert {PLAN_LABEL, REVIEW_LABEL} <= {entry.name for entry in shipped_labels()}

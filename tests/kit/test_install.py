@@ -1,21 +1,29 @@
+import base64
+import gzip
 import json
 import os
-from contextlib import nullcontext
+from contextlib import nullcontext, suppress
 from pathlib import Path
 
 import pytest
 
 from accord.core.errors import BrokenContract, Refused, WrongUsage
 from accord.files import store
-from accord.kit import install
+from accord.kit import install as install_module
 from accord.kit.install import install_kit, kit_check, plan_folder
-from accord.kit.manifest import PLACE, Kit, Pin, shipped_kit, with_pin
+from accord.kit.manifest import PLACE
+from accord.kit.pins import Pin, with_pin
+from accord.kit.templates import Choices, Kit, shipped_kit
 
 OLD, NEW = Pin("a" * 40, "0.1.0"), Pin("b" * 40, "0.2.0")
 ONE, TWO, THREE, OWN = (f".github/workflows/{name}.yml" for name in ("one", "two", "three", "own"))
 TEXT = "name: X\non: push\njobs:\n  a: 1\n  b: 2\n  c: 3\n"
 BEFORE = Kit("0.1.0", {ONE: TEXT, TWO: TEXT, OWN: TEXT})
 AFTER = Kit("0.2.0", {ONE: TEXT.replace("c: 3", "c: 4"), TWO: TEXT.replace("c: 3", "c: 5"), THREE: TEXT, OWN: TEXT})
+
+
+def packed(files: object) -> str:
+    return base64.b64encode(gzip.compress(json.dumps(files).encode())).decode()
 
 
 def put(root: Path, kit: Kit, pin: Pin) -> str:
@@ -66,10 +74,45 @@ def test_a_run_that_is_cut_off_at_any_file_is_finished_by_the_next(
 
     root = consumer(tmp_path / "cut")
     with monkeypatch.context() as patched:
-        patched.setattr(install, "write_whole", failing)
+        patched.setattr(install_module, "write_whole", failing)
         with pytest.raises(KeyboardInterrupt) if cut < 5 else nullcontext():
             put(root, AFTER, NEW)
     put(root, last, pin)
+    assert listing(root) == listing(clean)
+
+
+CHOSEN = Choices(only=("plan", "keepalive"), agent="claude", source="octo/accord")
+
+
+@pytest.mark.parametrize("chosen", [Choices(), CHOSEN], ids=["none", "all choices"])
+@pytest.mark.parametrize("is_given_again", [True, False])
+@pytest.mark.parametrize("cut", range(0, 24, 2))
+def test_new_choices_that_were_cut_off_are_finished_by_the_next_run(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, cut: int, *, is_given_again: bool, chosen: Choices
+) -> None:
+    kit, pin, others = shipped_kit(), Pin(NEW.commit, shipped_kit().version), Choices(agent="gemini", only=("plan",))
+
+    def install(root: Path, choices: Choices | None) -> None:
+        install_kit(root, plan_folder(root, kit, pin, choices))
+
+    clean, root = tmp_path / "clean", tmp_path / "cut"
+    for folder in (clean, root):
+        install(folder, others)
+    install(clean, chosen)
+    written = 0
+
+    def failing(path: Path, text: str) -> None:
+        nonlocal written
+        if written == cut:
+            raise KeyboardInterrupt
+        written += 1
+        store.write_whole(path, text)
+
+    with monkeypatch.context() as patched:
+        patched.setattr(install_module, "write_whole", failing)
+        with suppress(KeyboardInterrupt):
+            install(root, chosen)
+    install(root, chosen if is_given_again or cut == 0 else None)
     assert listing(root) == listing(clean)
 
 
@@ -127,11 +170,19 @@ def test_the_check_of_a_kit_names_a_manifest_that_cannot_be_read(tmp_path: Path)
 @pytest.mark.parametrize(
     ("change", "said"),
     [
-        ({"files": {"../../etc/passwd": {"sha256": "0" * 64, "base": []}}}, "plain names"),
-        ({"files": {".github/../x": {"sha256": "0" * 64, "base": []}}}, "plain names"),
-        ({"files": {ONE: {"sha256": "0" * 64, "base": ["x"]}}}, "does not match"),
-        ({"format": 2}, "format"),
+        ({"files": packed({"../../etc/passwd": "x"})}, "plain names"),
+        ({"files": packed({".github/../x": "x"})}, "plain names"),
+        ({"files": packed({".github/..": "x"})}, "plain names"),
+        ({"files": packed({ONE: 1})}, "string"),
+        ({"files": packed({ONE: "x"})[:-8]}, "incomplete"),
+        ({"files": packed({ONE: "0" * 5_000_000})}, "too large"),
+        ({"files": "H4sI, or not"}, "unpacked"),
+        ({"files": base64.b64encode(b"plain").decode()}, "unpacked"),
+        ({"files": base64.b64encode(gzip.compress(b"{")).decode()}, "unpacked"),
+        ({"format": 1}, "format"),
         ({"commit": "main"}, "commit|pattern"),
+        ({"choices": {"source": "https://example.org/accord"}}, "source"),
+        ({"choices": {"agent": "claude\n"}}, "agent"),
     ],
 )
 def test_a_broken_manifest_is_refused_before_any_write(tmp_path: Path, change: dict[str, object], said: str) -> None:

@@ -7,8 +7,10 @@ from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
 from accord.kit import manifest as written
-from accord.kit.manifest import PLACE, Kit, Manifest, Pin, manifest_entry, shipped_kit, with_pin
+from accord.kit.manifest import PLACE, Manifest
+from accord.kit.pins import Pin, with_pin
 from accord.kit.plan import DELETED, OWN, RETIRED, Action, KitPlan, plan_kit
+from accord.kit.templates import Kit, shipped_kit
 
 PATH = ".github/workflows/accord-plan.yml"
 OLD, NEW = Pin("a" * 40, "0.1.0"), Pin("b" * 40, "0.2.0")
@@ -19,7 +21,7 @@ USES = f"    uses: accord-ci/accord/.github/workflows/reusable-apply-result.yml@
 
 def planned(base: str | None, found: str | None, template: str | None, pin: Pin = NEW) -> KitPlan:
     files = {} if template is None else {PATH: template}
-    held = {} if base is None else {PATH: manifest_entry(base)}
+    held = {} if base is None else {PATH: base}
     manifest = Manifest(version=OLD.version, commit=OLD.commit, files=held)
     return plan_kit(Kit(pin.version, files), pin, manifest, {} if found is None else {PATH: found})
 
@@ -113,7 +115,7 @@ def carried_out(plan: KitPlan) -> dict[str, str]:
 def test_planning_after_applying_finds_nothing_to_do(
     templates: dict[str, str | None], bases: dict[str, str | None], found: dict[str, str | None], pin: Pin
 ) -> None:
-    before = Manifest(version="0", commit=OLD.commit, files={p: manifest_entry(t) for p, t in held(bases).items()})
+    before = Manifest(version="0", commit=OLD.commit, files=held(bases))
     kit = Kit(pin.version, held(templates))
     first = plan_kit(kit, pin, before, held(found))
     second = plan_kit(kit, pin, first.manifest, {**held(found), **carried_out(first)})
@@ -141,8 +143,7 @@ def test_a_file_unlike_both_templates_is_written_only_by_a_merge(base: str, foun
 
 @given(st.dictionaries(st.sampled_from([".github/a.yml", ".github/b/c.md"]), st.text(string.printable), min_size=1))
 def test_a_written_manifest_is_read_back_equal(found: dict[str, str]) -> None:
-    files = {path: manifest_entry(text) for path, text in found.items()}
-    manifest = Manifest(version="1", commit="a" * 40, files=files)
+    manifest = Manifest(version="1", commit="a" * 40, files=found)
     assert written.read_manifest(written.manifest_text(manifest)) == manifest
 
 

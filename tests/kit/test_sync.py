@@ -1,4 +1,6 @@
 import base64
+import gzip
+import json
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
@@ -25,8 +27,10 @@ from support.consumers import (
 from support.killing import kill_at
 from support.stage import Stage
 
-from accord.kit.manifest import PLACE, Kit, Pin
+from accord.kit.manifest import PLACE
+from accord.kit.pins import Pin
 from accord.kit.sync import SyncOutcome, sync_repository
+from accord.kit.templates import Choices, Kit
 from accord_sandbox.faults import Fault
 
 
@@ -38,6 +42,10 @@ def stage(tmp_path: Path) -> Iterator[Stage]:
 
 def text_at(stage: Stage, path: str, ref: str) -> str:
     return base64.b64decode(stage.get(f"/repos/{CONSUMER}/contents/{path}", ref=ref)["content"]).decode()
+
+
+def tip(stage: Stage) -> str:
+    return str(stage.get(f"/repos/{CONSUMER}/git/ref/heads/accord/sync")["object"]["sha"])
 
 
 def writes(stage: Stage) -> int:
@@ -76,7 +84,9 @@ def test_a_second_sync_writes_nothing(stage: Stage) -> None:
     before = writes(stage)
     second = sync(stage)
     assert (second.outcome, writes(stage), seen(stage)) == (SyncOutcome.UNCHANGED, before, after)
-    assert second.pull == first.pull
+    assert first.pull
+    assert second.pull
+    assert second.pull.number == first.pull.number
 
 
 def test_a_dry_run_writes_nothing_and_tells_the_same(stage: Stage) -> None:
@@ -99,11 +109,46 @@ def test_a_token_without_the_workflows_permission_is_refused_with_its_name(tmp_p
         assert sync(stage).outcome is SyncOutcome.APPLIED
 
 
-def test_a_repository_in_step_costs_five_requests_and_gets_nothing_written(tmp_path: Path) -> None:
+def test_a_repository_in_step_costs_one_request_and_gets_nothing_written(tmp_path: Path) -> None:
     with consumer_stage(tmp_path, installed(tmp_path / "kit", SHIPPED, NEW)) as stage:
         synced = sync(stage)
         assert (synced.outcome, synced.pull) == (SyncOutcome.UNCHANGED, None)
-        assert [method for method, *_ in stage.server.requests] == ["GET"] * 5
+        assert [method for method, *_ in stage.server.requests] == ["GET"]
+
+
+CHOICES = Choices(only=("plan", "review"), agent="claude", source="octo/accord")
+
+
+def test_a_sync_keeps_what_a_repository_chose(tmp_path: Path) -> None:
+    with consumer_stage(tmp_path, installed(tmp_path / "kit", SHIPPED, NEW, CHOICES)) as stage:
+        assert sync(stage).outcome is SyncOutcome.UNCHANGED
+        assert [method for method, *_ in stage.server.requests] == ["GET"]
+        assert sync(stage, pin=Pin("c" * 40, "0.2.0")).outcome is SyncOutcome.APPLIED
+        proposed = files_at(stage, "accord/sync")
+        assert proposed.keys() == files_at(stage, "main").keys()
+        assert f"uses: octo/accord/actions/check@{'c' * 40} # v0.2.0" in text_at(stage, PLAN, "accord/sync")
+
+
+def test_a_manifest_that_another_zlib_packed_is_not_pushed_again(stage: Stage) -> None:
+    sync(stage)
+    document = json.loads(text_at(stage, PLACE, "accord/sync"))
+    packed = gzip.compress(gzip.decompress(base64.b64decode(document["files"])), 1)
+    again = json.dumps(document | {"files": base64.b64encode(packed).decode()})
+    tree = stage.get(f"/repos/{CONSUMER}/git/trees/{tip(stage)}", recursive="1")["tree"]
+    entries = [
+        {"path": e["path"], "mode": e["mode"], "type": "blob", "sha": e["sha"]} for e in tree if e["type"] == "blob"
+    ]
+    repacked = [entry for entry in entries if entry["path"] != PLACE]
+    repacked.append({"path": PLACE, "mode": "100644", "type": "blob", "content": again})
+    held = stage.get(f"/repos/{CONSUMER}/git/commits/{tip(stage)}")
+    made = stage.send("POST", f"/repos/{CONSUMER}/git/trees", tree=repacked)
+    parents = [parent["sha"] for parent in held["parents"]]
+    commit = stage.send(
+        "POST", f"/repos/{CONSUMER}/git/commits", message=held["message"], tree=made["sha"], parents=parents
+    )
+    stage.send("PATCH", f"/repos/{CONSUMER}/git/refs/heads/accord/sync", sha=commit["sha"], force=True)
+    before = writes(stage)
+    assert (sync(stage).outcome, writes(stage), tip(stage)) == (SyncOutcome.UNCHANGED, before, commit["sha"])
 
 
 def test_newer_templates_update_the_same_pull_request(stage: Stage) -> None:

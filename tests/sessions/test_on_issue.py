@@ -15,6 +15,7 @@ from accord.sessions.folder import check_session, read_session, status_of
 from accord.sessions.issue import SessionIssue, answer_from, ask_on
 from accord.sessions.questions import UserQuestion
 from accord.sessions.run import ask, complete_correction, resume
+from accord.text.posting import PostingPolicy
 from accord.text.redaction import Redactor
 from accord_sandbox.faults import KINDS as FAULTS
 from accord_sandbox.faults import Fault
@@ -39,7 +40,7 @@ def folder(tmp_path: Path) -> Path:
 
 
 def place(stage: Stage, folder: Path, **more: Any) -> SessionIssue:
-    return SessionIssue(writer(folder, stage.clock), stage.adapter(**more), 1, Redactor())
+    return SessionIssue(writer(folder, stage.clock), stage.adapter(**more), 1, Redactor(), PostingPolicy())
 
 
 def say(stage: Stage, body: str, token: str = "rita") -> int:
@@ -156,7 +157,10 @@ def test_a_question_asked_elsewhere_appears_on_the_issue_with_the_next_answer(st
 def test_nothing_is_asked_where_the_issue_is_not_or_the_rules_forbid_it(stage: Stage, folder: Path) -> None:
     before = (folder / "status.json").read_bytes()
     with pytest.raises(Refused):
-        ask_on(SessionIssue(writer(folder, stage.clock), stage.adapter(), 99, Redactor()), [UserQuestion("Which one?")])
+        ask_on(
+            SessionIssue(writer(folder, stage.clock), stage.adapter(), 99, Redactor(), PostingPolicy()),
+            [UserQuestion("Which one?")],
+        )
     with pytest.raises(BrokenContract):
         ask_on(place(stage, folder), [UserQuestion("Which one?", "UD-7")])
     assert (folder / "status.json").read_bytes() == before

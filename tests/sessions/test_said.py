@@ -20,6 +20,7 @@ from accord.sessions.answers import (
 )
 from accord.sessions.issue import MOST_OPEN, questions_on_issue, read_asked, render_questions
 from accord.sessions.models import SessionStatus
+from accord.text.posting import PostingPolicy
 from accord.text.redaction import Redactor
 
 AT = "2026-01-31T09:30:00Z"
@@ -135,13 +136,15 @@ def test_a_resolved_question_takes_no_answer_and_the_right_to_write_is_asked_for
 
 
 def body_of(known: SessionStatus, *ignored: IgnoredCommand, secrets: Redactor | None = None) -> str:
-    return render_questions(NAME, known, questions_on_issue(known, {}, []), ignored, secrets or Redactor())
+    return render_questions(
+        NAME, known, questions_on_issue(known, {}, []), ignored, secrets=secrets or Redactor(), policy=PostingPolicy()
+    )
 
 
 def test_the_comment_remembers_since_when_each_question_is_asked() -> None:
     asked = questions_on_issue(WAITING, ASKED, [comment("x", 30)])
     assert asked == ASKED
-    body = render_questions(NAME, WAITING, asked, [], Redactor())
+    body = render_questions(NAME, WAITING, asked, [], secrets=Redactor(), policy=PostingPolicy())
     assert read_asked(body, NAME) == ASKED
     assert read_asked(body, "2026-01-31_other") is None
     assert read_asked("/answer UD-1 x", NAME) is None
@@ -155,7 +158,14 @@ def test_the_comment_shows_questions_how_to_answer_and_ignored_answers() -> None
     ignored = IgnoredCommand(
         said, "no-write-permission", "Only people with write access to this repository can answer."
     )
-    body = render_questions(NAME, known, {"UD-1": AskedAt(AT, 1), "UD-2": AskedAt(AT, 1)}, [ignored], Redactor())
+    body = render_questions(
+        NAME,
+        known,
+        {"UD-1": AskedAt(AT, 1), "UD-2": AskedAt(AT, 1)},
+        [ignored],
+        secrets=Redactor(),
+        policy=PostingPolicy(),
+    )
     assert "**UD-2** (security)\n\n> Which\n>\n> # one?\n" in body
     assert "```text\n/answer UD-2 your answer\n```" in body
     assert "- The answer from mallory to UD-2 does not count. Only people with write access" in body

@@ -13,6 +13,7 @@ import click
 
 from accord.cli.options import format_option
 from accord.cli.output import one_line, print_json
+from accord.cli.posting import local_policy
 from accord.cli.sources import read_bytes, standard_input, unreadable
 from accord.runner.analysis.providers import ALL
 from accord.text.redaction import redactor_for
@@ -53,7 +54,7 @@ def analyze(pr_body: str, message: str, providers: str, commands: str, diff_stat
     names = [name for name in providers.replace(",", " ").split() if name]
     found = analyse(evidence, environment=os.environ, providers=names, clock=SystemClock())
     warnings: list[str] = []
-    outputs = analysis_outputs(found, redactor_for(os.environ), warnings)
+    outputs = analysis_outputs(found, redactor_for(os.environ), local_policy(), warnings)
     if output_format == "json":
         print_json(outputs)
     else:

@@ -24,16 +24,19 @@ from accord.cli.options import (
     work_item_option,
 )
 from accord.cli.output import Progress, print_json
+from accord.cli.posting import policy_at
 from accord.cli.receipts import print_receipt, report_receipt
 from accord.cli.sources import github_for, read_bytes
 from accord.core.errors import WrongUsage
 from accord.core.findings import has_errors
 from accord.files.store import can_be_written, write_whole
-from accord.results.operations import Receipt, RunOptions
+from accord.results.operations import Receipt, RunOptions, reporting
 from accord.results.run import RUNS, apply_result, read_result, with_patch
 from accord.text.redaction import redact_json, redactor_for
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from accord.results.run import CheckedResult
 
 
@@ -58,6 +61,7 @@ kind_options = together(
         "--protect", multiple=True, type=Lines(), metavar="PATTERN", help="Another protected path, as in .gitignore."
     ),
     steering_option,
+    click.option("--keepalive", is_flag=True, help="Let keepalive work on a new pull request."),
 )
 """The options of ``accord apply`` that only some kinds of results need."""
 
@@ -67,7 +71,11 @@ kind_options = together(
 @click.option("--kind", type=Choice(sorted(RUNS)), help="The only accepted kind. Default: any.")
 @click.option("--run-key", default="", help="Scope of exactly-once. Default: a digest of result and repository.")
 @dry_run_option
-@click.option("--receipt", type=click.Path(path_type=Path), help="Also write the JSON receipt to this file.")
+@click.option(
+    "--receipt",
+    type=click.Path(path_type=Path),
+    help="Also write the JSON receipt to this file, in a new folder if need be.",
+)
 @kind_options
 @posting_options
 @format_option
@@ -115,21 +123,33 @@ def apply(
 def _apply(checked: CheckedResult, run_key: str, dry_run: bool, options: dict[str, Any]) -> Receipt:
     from accord.core.clock import SystemClock
 
-    allows_steering = options.pop("allow_steering_files")
+    allows_steering, keepalive = options.pop("allow_steering_files"), options.pop("keepalive")
     work_item, pull, commit = options.pop("work_item"), options.pop("pull"), options.pop("commit").strip().lower()
     needed = {"implementor-result": ("--work-item", work_item), "reviewer-result": ("--pull", pull)}
     option, number = needed.get(checked.kind, ("", 0))
     if number is None:
         raise WrongUsage(f"This result needs `{option}`.", hint=f"Pass `{option} 42`.")
+    if commit and not _COMMIT.fullmatch(commit):
+        message = f"`{commit[:80]}` is not the full SHA of a commit."
+        raise WrongUsage(message, hint="Pass `--commit` with all 40 or 64 digits.")
     is_implementor = checked.kind == "implementor-result"
     git = {name: options.pop(name) for name in ("base", "checkout", "author", "co_author", "commit_type", "protect")}
+    if is_implementor:
+        _check_git_options((git["author"], *git["co_author"]), git["protect"])
+    posting = (options.pop("allowed_hosts"), options.pop("break_words"))
     progress = Progress()
     with github_for(**options) as connection:
         clock = SystemClock()
+        unread = Receipt(checked.kind, connection.repository, run_key)
+        with reporting(connection.github, unread):
+            policy = policy_at(connection.github, *posting)
+        if unread.error or unread.findings:
+            return unread
         run_options = RunOptions(
             connection.repository,
             clock,
             redactor_for(os.environ),
+            policy,
             run_key,
             dry_run,
             lambda entry, ended, total: progress.show(f"{entry.op} {entry.key}", ended, total),
@@ -144,22 +164,18 @@ def _apply(checked: CheckedResult, run_key: str, dry_run: bool, options: dict[st
             commit_prefix=git["commit_type"],
             protected=git["protect"],
             allows_steering=allows_steering,
+            keepalive=keepalive,
         )
-        if commit and not _COMMIT.fullmatch(commit):
-            message = f"`{commit[:80]}` is not the full SHA of a commit."
-            raise WrongUsage(message, hint="Pass `--commit` with all 40 or 64 digits.")
-        if is_implementor:
-            _check_git_options(run_options)
         return apply_result(connection.github, checked, run_options)
 
 
-def _check_git_options(options: RunOptions) -> None:
+def _check_git_options(authors: Sequence[str], protected: Sequence[str]) -> None:
     from accord.git.branches import check_author
     from accord.git.paths import path_patterns
 
-    for name in filter(None, (options.author, *options.co_authors)):
+    for name in filter(None, authors):
         check_author(name)
-    path_patterns(options.protected)
+    path_patterns(protected)
 
 
 @click.command()

@@ -14,6 +14,8 @@ from accord.cli.sources import github_for
 from accord.core.errors import WrongUsage
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from accord.github.workflows import Fetched
 
 
@@ -27,12 +29,18 @@ if TYPE_CHECKING:
 def artifact(name: str, into: Path, wanted: str, run_id: int | None, output_format: str, **access: Any) -> None:
     """Download the newest artifact NAME of a workflow run and unpack it into a new folder.
 
-    The folder appears complete or not at all. Links, paths outside the folder and archive bombs are refused. The token
+    The folder appears complete or not at all. A NAME that ends with `*` downloads all artifacts that begin so, each
+    into a folder of its name. Links, paths outside the folder and archive bombs are refused. The token
     needs `actions: read`.
     """
-    from accord.github.workflows import fetch_artifact
+    from accord.github.workflows import fetch_artifact, fetch_matching
 
     run = run_id or _current_run()
+    if name.endswith("*"):
+        with github_for(**access) as connection:
+            several = fetch_matching(connection.github, name[:-1], run, into)
+        _report_several(several, into, output_format)
+        return
     with github_for(**access) as way:
         fetched = fetch_artifact(way.github, name, run, into, wanted)
     file = str(into / fetched.file) if fetched.file else ""
@@ -45,6 +53,19 @@ def artifact(name: str, into: Path, wanted: str, run_id: int | None, output_form
     for member in fetched.members:
         click.echo(f"{member.size:>12,}  {one_line(member.path)}")
     click.echo(click.style(f"{one_line(name)} of run {run} is in {one_line(str(into))}", bold=True))
+
+
+def _report_several(fetched: Sequence[Fetched], into: Path, output_format: str) -> None:
+    """Report the artifacts that a pattern matched."""
+    from accord.cli.step import leave_redacted
+
+    leave_redacted({"path": str(into), "file": ""})
+    if output_format == "json":
+        found = [{"artifact": each.artifact.name, "path": str(into / each.artifact.name)} for each in fetched]
+        print_json({"path": str(into), "artifacts": found})
+        return
+    for each in fetched:
+        click.echo(one_line(str(into / each.artifact.name)))
 
 
 def _current_run() -> int:

@@ -52,12 +52,16 @@ def check(ctx: click.Context, /, paths: Sequence[str], kind: str | None, role: s
     """Check documents against their contracts.
 
     A PATH is a document, a folder of documents, or - for stdin. Prints every finding with its line. Exits 1 when one of
-    them is an error; warnings alone exit 0.
+    them is an error; warnings alone exit 0. Among several, a PATH that cannot be read is an error, too.
     """
-    contents = {path: read_bytes(path) for path in paths if not _is_folder(path, kind)}
+    contents, unreadable = _contents([path for path in paths if not _is_folder(path, kind)])
+    if len(unreadable) == len({*paths}):
+        raise next(iter(unreadable.values()))
     documents: list[Checked] = []
     for path in paths:
-        if path in contents:
+        if error := unreadable.get(path):
+            documents.append((path, None, [Finding("file-unreadable", error.message, hint=error.hint)]))
+        elif path in contents:
             documents.append((path, *check_document(contents[path], kind, path, role or "")))
         else:
             documents += _checked(path, kind)
@@ -70,6 +74,17 @@ def check(ctx: click.Context, /, paths: Sequence[str], kind: str | None, role: s
         handed_on = KINDS[documents[0][1] or ""].read(contents[paths[0]]).value if is_one else None
         report_checks(documents, handed_on)
     ctx.exit(0 if is_ok else 1)
+
+
+def _contents(paths: Sequence[str]) -> tuple[dict[str, bytes], dict[str, WrongUsage]]:
+    """Read files; return their contents, and the errors of those that cannot be read."""
+    contents, unreadable = dict[str, bytes](), dict[str, WrongUsage]()
+    for path in paths:
+        try:
+            contents[path] = read_bytes(path)
+        except WrongUsage as error:
+            unreadable[path] = error
+    return contents, unreadable
 
 
 def _is_folder(path: str, kind: str | None) -> bool:

@@ -30,6 +30,7 @@ from accord.results.planner.rules import read_plan
 from accord.results.planner.run import apply_plan
 from accord.results.reviewer.run import apply_review
 from accord.results.status import current_status, move_work_item
+from accord.text.posting import PostingPolicy
 from accord.text.redaction import Redactor
 from accord_sandbox.planting import INSTALLATION_TOKEN
 
@@ -80,7 +81,7 @@ def example(name: str) -> Path:
 def show_all(server: RunningSandbox) -> str:
     """Run all steps and return the address of the pull request. Exits with an error if a result is not applied."""
     app, person = _signed_in(server, INSTALLATION_TOKEN), _signed_in(server, server.token)
-    setting = RunOptions(server.repository, SystemClock(), Redactor())
+    setting = RunOptions(server.repository, SystemClock(), Redactor(), PostingPolicy())
     _say(f"1. Synchronise the labels: {_sync(person)}\n")
 
     plan = read_plan(_read(PlannerResult, "planner"))

@@ -3,24 +3,34 @@
 from __future__ import annotations
 
 import os
+from contextlib import ExitStack
+from functools import cache, partial
 from typing import TYPE_CHECKING, Any
 
 import click
 
+from accord.cli.live_facts import gather_settings
 from accord.cli.options import format_option, repository_options, root_option
 from accord.cli.output import one_line, print_findings, print_json
 from accord.cli.sources import github_for
+from accord.core.errors import AccordError
 from accord.core.findings import Severity, with_lines
 from accord.kit.install import kit_check
 from accord.results.label_sync import label_checks
+from accord.starts.config import config_check
 from accord.workflows.doctor import examine_workflows
+from accord.workflows.facts import read_repository
+from accord.workflows.requirements import required_settings
+from accord.workflows.settings import setting_checks
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Callable, Mapping, Sequence
     from pathlib import Path
 
+    from accord.cli.sources import Connection
     from accord.core.findings import DoctorCheck, Finding
     from accord.github.models import Label
+    from accord.workflows.settings import LiveFacts
 
 _COLORS = {"ok": "green", "warning": "yellow", "error": "red", "skipped": "bright_black"}
 _SIGNS = {"ok": "✅", "warning": "⚠️", "error": "❌", "skipped": "⏭️"}
@@ -35,18 +45,14 @@ ZIZMOR = "For permissions, triggers, pins and scripts of all workflows, run `ziz
 def doctor(ctx: click.Context, /, root: Path, output_format: str, **access: Any) -> None:
     """Find what is wrong in a repository for agents.
 
-    Checks labels, agents, secrets, names and agent-runner workflows, and writes nothing. Compares the labels with
-    GitHub when there is a token and a repository. Exits 1 when there is an error.
+    Checks labels, agents, secrets, names and agent-runner workflows, and writes nothing. With a token and a repository,
+    compares labels and settings with GitHub, as far as the token may read them. Exits 1 when there is an error.
     """
     owner = str(access["repo"] or os.environ.get("GITHUB_REPOSITORY", "")).partition("/")[0]
     has_access = access["sandbox"] is not None or os.environ.get("GITHUB_TOKEN", "").strip()
-
-    def read_labels() -> tuple[str, Sequence[Label]]:
-        with github_for(**access) as connection:
-            return connection.repository, connection.github.labels()
-
-    labels = label_checks(root, read_labels if has_access else None)
-    checks = [*labels, *examine_workflows(root, owner), kit_check(root)]
+    with ExitStack() as stack:
+        connect = cache(lambda: stack.enter_context(github_for(**access)))
+        checks = doctor_checks(root, owner, connect if has_access else None)
     documents = _by_file(checks)
     is_ok = all(check.status != "error" for check in checks)
     if output_format == "json":
@@ -57,6 +63,33 @@ def doctor(ctx: click.Context, /, root: Path, output_format: str, **access: Any)
         _print(checks, documents)
     _report_step(is_ok, checks, documents)
     ctx.exit(0 if is_ok else 1)
+
+
+def doctor_checks(root: Path, owner: str, connect: Callable[[], Connection] | None) -> list[DoctorCheck]:
+    """Run all checks of a repository; ``connect`` gives access to it on GitHub; None without a token."""
+    facts, _ = read_repository(root, owner)
+    return [
+        *label_checks(root, partial(_read_labels, connect) if connect else None),
+        *setting_checks(_live_facts(connect), required_settings(facts.workflows, facts.default_agent), facts.workflows),
+        *examine_workflows(root, owner),
+        config_check(root),
+        kit_check(root),
+    ]
+
+
+def _read_labels(connect: Callable[[], Connection]) -> tuple[str, Sequence[Label]]:
+    connection = connect()
+    return connection.repository, connection.github.labels()
+
+
+def _live_facts(connect: Callable[[], Connection] | None) -> LiveFacts | str:
+    """Read the settings on GitHub, or return why they cannot be read."""
+    if connect is None:
+        return "no GITHUB_TOKEN"
+    try:
+        return gather_settings(connect())
+    except AccordError as error:
+        return error.message
 
 
 def _by_file(checks: Sequence[DoctorCheck]) -> dict[str, list[Finding]]:

@@ -15,10 +15,12 @@ from accord.cli.options import (
     posting_options,
     pull_option,
     reading_options,
+    repository_options,
     together,
     work_item_option,
 )
 from accord.cli.output import one_line, print_findings, print_json
+from accord.cli.posting import posting_to
 from accord.cli.sources import github_for, read_bytes
 from accord.core.clock import SystemClock, timestamp
 from accord.core.documents import read_object
@@ -79,13 +81,14 @@ def gate(ctx: click.Context, /, pull: int, work_item: int | None, target: str, d
     from accord.handoffs.gate import judge_pull, publish_check
 
     output_format, clock, redact = more.pop("output_format"), SystemClock(), redactor_for(os.environ)
-    with github_for(**more) as (github, repository, *_):
+    with posting_to(**more) as ((github, repository, *_), policy):
         found = github.pull(pull)
         if found is None:
-            raise WrongUsage(f"{repository} has no pull request #{pull}.", hint="Pass an existing one with `--pull`.")
+            message, hint = f"{repository} has no pull request #{pull}.", "Pass an existing one with `--pull`."
+            raise BrokenContract.of(Finding("unknown-reference", message, hint=hint))
         numbers = [work_item] if work_item else closing_references(found.body, repository)
         judged = judge_pull(github, found, numbers, target, clock)
-        shown, is_new = (None, False) if dry_run else publish_check(github, found, judged, clock, redact)
+        shown, is_new = (None, False) if dry_run else publish_check(github, found, judged, clock, redact, policy)
     outcome = "planned" if dry_run else "not-allowed" if shown is None else "applied" if is_new else "unchanged"
     document = {
         "ok": judged.is_open,
@@ -94,7 +97,7 @@ def gate(ctx: click.Context, /, pull: int, work_item: int | None, target: str, d
         "workItem": str(numbers[0]) if len(numbers) == 1 else None,
         "to": target,
         "status": judged.status or None,
-        "blockingReasons": [as_reason(reason) for reason in judged.reasons],
+        "blockingReasons": list(map(_as_json, judged.reasons)),
         "check": {"kind": shown.kind, "url": shown.url} if shown else None,
     }
     _report_step(document, judged.reasons)
@@ -112,7 +115,7 @@ def gate(ctx: click.Context, /, pull: int, work_item: int | None, target: str, d
 @_issue_option
 @click.option("--again", is_flag=True, help="Send again what GitHub refused before.")
 @dry_run_option
-@posting_options
+@repository_options
 @format_option
 @click.pass_context
 def dispatch(ctx: click.Context, /, file: str | None, issue: int | None, again: bool, **more: Any) -> None:
@@ -167,7 +170,7 @@ _writing_options = together(
     _issue_option,
     click.option("--adopt", is_flag=True, help="Trust the block in the issue's body where it has no ref."),
     dry_run_option,
-    posting_options,
+    repository_options,
     format_option,
 )
 
@@ -324,8 +327,8 @@ def _print(
 
 
 def _as_json(finding: Finding) -> dict[str, Any]:
-    """Return a finding as a blocking reason, with its line where the file has one."""
-    return {**as_reason(finding), **({"line": finding.line} if finding.line else {})}
+    """Return a finding as a blocking reason, with its hint, and with its line where the file has one."""
+    return {**as_reason(finding), "hint": finding.hint, **({"line": finding.line} if finding.line else {})}
 
 
 def _report_step(document: Mapping[str, Any], reasons: Sequence[Finding]) -> None:

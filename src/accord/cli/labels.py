@@ -46,7 +46,7 @@ def labels() -> None:
 @format_option
 def list_labels(file: str | None, output_format: str) -> None:
     """List the labels of the file."""
-    entries = _entries(file)
+    entries = label_entries(file)
     if output_format == "json":
         print_json({"outcome": _LISTED, "labels": [_listed(entry) for entry in entries]})
         return
@@ -71,7 +71,7 @@ def check(ctx: click.Context, /, file: str | None, output_format: str, **access:
 
     Exits 1 when they differ.
     """
-    entries = _entries(file, is_trusted=True)
+    entries = label_entries(file, is_trusted=True)
     with github_for(**access) as (github, *_):
         actions, findings = plan_labels(entries, github.labels(), ())
     in_step = not any(action.is_change for action in actions)
@@ -99,7 +99,7 @@ def sync(
     from accord.results.label_sync import extend_record, read_record
 
     dry_run, output_format = more.pop("dry_run"), more.pop("output_format")
-    entries = _entries(file, is_trusted=True)
+    entries = label_entries(file, is_trusted=True)
     with github_for(**more) as (github, repository, *_):
         record = record or _record_path(repository, more["sandbox"])
         ours = read_record(record)
@@ -122,7 +122,7 @@ def sync(
         ctx.exit(problem.exit_code if problem else 4)
 
 
-def _entries(file: str | None, *, is_trusted: bool = False) -> Sequence[LabelEntry]:
+def label_entries(file: str | None, *, is_trusted: bool = False) -> Sequence[LabelEntry]:
     """Read the labels of a file; with ``is_trusted`` as the default branch has it, in a job."""
     from accord.cli.step import warn
     from accord.git.trusted_files import trusted_files
@@ -141,7 +141,7 @@ def _entries(file: str | None, *, is_trusted: bool = False) -> Sequence[LabelEnt
     except BrokenContract as broken:
         places = " ".join(f"Line {finding.line}: {finding.text}" for finding in broken.findings)
         message = f"{file} is not a valid label file, so nothing was written. {places}"
-        raise BrokenContract(message, findings=broken.findings) from None
+        raise BrokenContract(message, findings=broken.findings, hint="Correct the file, and run it again.") from None
 
 
 def _record_path(repository: str, sandbox: str | None) -> Path:

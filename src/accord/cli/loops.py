@@ -17,10 +17,12 @@ from accord.core.kinds import KINDS
 from accord.text.redaction import redactor_for
 
 
-def _loop_group(name: str, summary: str, subject: str, *, changes_code: bool = True) -> click.Group:
+def _loop_group(
+    name: str, summary: str, subject: str, *, changes_code: bool = True, reads_checks: bool = False
+) -> click.Group:
     """Return the group of a loop with its commands ``run`` and ``decide``."""
     group = click.Group(name, help=summary)
-    add_run(group, name, changes_code=changes_code)
+    add_run(group, name, changes_code=changes_code, reads_checks=reads_checks)
 
     def decide(ctx: click.Context, /, facts: str, output_format: str) -> None:
         from accord.loops.run import LOOPS
@@ -52,9 +54,14 @@ def _loop_group(name: str, summary: str, subject: str, *, changes_code: bool = T
 
 
 keepalive = _loop_group(
-    "keepalive", "Rerun the agent while tasks of a pull request are open.", "whether the agent runs again"
+    "keepalive",
+    "Rerun the agent while tasks of a pull request are open.",
+    "whether the agent runs again",
+    reads_checks=True,
 )
-autofix = _loop_group("autofix", "Let the agent fix failing checks.", "whether the agent fixes checks")
+autofix = _loop_group(
+    "autofix", "Let the agent fix failing checks.", "whether the agent fixes checks", reads_checks=True
+)
 verify = _loop_group(
     "verify", "Judge a change by its work item's acceptance criteria.", "whether to verify", changes_code=False
 )

@@ -14,7 +14,7 @@ from accord.cli.output import one_line, print_json
 from accord.cli.step import leave_outputs, leave_summary, redact
 from accord.core.environment import is_in_actions
 from accord.gha.step import command
-from accord.loops.models import RUNS
+from accord.loops.models import ACTS
 from accord.loops.state import iteration_row, iterations_table
 from accord.text.markdown import cell
 from accord.text.redaction import redact_json
@@ -24,7 +24,11 @@ if TYPE_CHECKING:
     from accord.loops.run import Turn
 
 
-_COLORS = {"run": "green", "fix": "green", "report": "green", "stop": "yellow", "ask": "yellow"}
+_COLORS = {
+    **dict.fromkeys(("run", "fix", "update", "review", "announce", "report"), "green"),
+    "stop": "yellow",
+    "ask": "yellow",
+}
 
 
 def print_decision(decision: LoopDecision) -> None:
@@ -42,6 +46,8 @@ def print_decision(decision: LoopDecision) -> None:
     for sign, labels in (("+", decision.add_labels), ("-", decision.remove_labels)):
         for label in labels:
             click.echo(f"  {sign} label {shown(label)}")
+    for run_id in decision.reruns:
+        click.echo(f"  start workflow run {run_id} again")
     for warning in decision.warnings:
         click.echo(click.style(f"  warning: {shown(warning)}", fg="yellow"))
     if decision.appendix:
@@ -78,6 +84,10 @@ turn_options = together(
 )
 """The options of a turn, besides the repository."""
 
+review_option = click.option(
+    "--review-workflow", default="", metavar="FILE", help="Workflow that reviews a pull request whose tasks are done."
+)
+
 
 @dataclass(frozen=True)
 class LoopOptions:
@@ -94,6 +104,8 @@ class LoopOptions:
     prompt_file: str
     dry_run: bool
     allow_steering_files: bool = False
+    rerun_held_runs: bool = False
+    review_workflow: str = ""
 
 
 def report_turn(turn: Turn, prompt_file: str, run_dir: Path | None, output_format: str) -> None:
@@ -187,6 +199,9 @@ def result_lines(turn: Turn) -> list[str]:
 _NEXT = {
     "run": "The agent runs.",
     "fix": "The agent fixes checks.",
+    "update": "The branch is updated.",
+    "review": "A review is started.",
+    "announce": "A comment mentions the person who can merge.",
     "wait": "The loop looks again at the next event",
     "defer": "The loop continues when the rate limit allows",
     "stop": "The loop does nothing until a person or an event changes something.",
@@ -222,8 +237,10 @@ def _next_step(turn: Turn) -> str:
         return "This is a dry run: nothing was written."
     if turn.started:
         return f"Next: `{cell(turn.started)}` was started again."
-    if turn.outcome == "ended" and decision.action in RUNS:
-        return "Next: The next run is due. Start another turn, or pass `--dispatch-workflow` to start it here."
+    if turn.outcome == "ended" and decision.action in ACTS:
+        return "Next: The next turn is due. Start another turn, or pass `--dispatch-workflow` to start it here."
+    if decision.reason in ("checks-held", "checks-not-approved"):
+        return f"Next: A person approves the workflow runs on [#{turn.pull.number}]({turn.pull.url})."
     wait = "" if decision.wait_seconds is None else f", in {decision.wait_seconds} s"
     text = _NEXT[decision.action]
     return f"Next: {text}" if text.endswith(".") else f"Next: {text}{wait}."

@@ -12,9 +12,10 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import click
 
-from accord.cli.loops_output import HISTORY, LoopOptions, report_sweep, report_turn, turn_options
-from accord.cli.options import format_option, posting_options, steering_option
-from accord.cli.sources import github_for, read_bytes
+from accord.cli.loops_output import HISTORY, LoopOptions, report_sweep, report_turn, review_option, turn_options
+from accord.cli.options import format_option, posting_options, rerun_option, steering_option
+from accord.cli.posting import posting_to
+from accord.cli.sources import read_bytes
 from accord.cli.step import warn
 from accord.core.clock import SystemClock
 from accord.core.environment import is_in_actions
@@ -32,6 +33,7 @@ if TYPE_CHECKING:
     from accord.loops.run import Turn
     from accord.runner.models import RunOutputs
     from accord.runner.registry import Registry
+    from accord.text.posting import PostingPolicy
 
 
 _REQUESTS = ("", "workflow_dispatch", "issue_comment", "repository_dispatch")
@@ -45,14 +47,15 @@ _MARKER_FILE = ".accord-loop"
 """Marks the directory of a loop's run: what an earlier attempt left in it may be removed."""
 
 
-def add_run(group: click.Group, name: str, *, changes_code: bool) -> None:
-    """Add the command ``run`` to a loop's group, with options about changes only if its agent ``changes_code``."""
+def add_run(group: click.Group, name: str, *, changes_code: bool, reads_checks: bool) -> None:
+    """Add the command ``run`` to a loop's group, with the options that fit what it does."""
 
     def run(output_format: str, **given: Any) -> None:
         keys = [key for key in LoopOptions.__dataclass_fields__ if key in given]
         options = LoopOptions(**{key: given.pop(key) for key in keys})
-        with github_for(**given) as connection:
-            _run(name, options, connection, output_format)
+        own = _own_files(options)
+        with posting_to(registry=own.registry, **given) as (connection, policy):
+            _run(name, options, connection, own, policy, output_format)
 
     run.__doc__ = f"""Take a turn of {name} on GitHub.
 
@@ -60,17 +63,20 @@ def add_run(group: click.Group, name: str, *, changes_code: bool) -> None:
     continues after an interruption, and changes nothing after a success. Exits 0 when there is nothing to do, too.
     """
     offered = format_option(posting_options(run))
+    offered = rerun_option(offered) if reads_checks else offered
+    offered = review_option(offered) if name == "keepalive" else offered
     group.command("run")(turn_options(steering_option(offered) if changes_code else offered))
 
 
-def _run(name: str, options: LoopOptions, connection: Connection, output_format: str) -> None:
+def _run(
+    name: str, options: LoopOptions, connection: Connection, own: _OwnFiles, policy: PostingPolicy, output_format: str
+) -> None:
     from accord.loops.run import LOOPS
     from accord.loops.state import write_history
 
     loop = LOOPS[name]
     run_dir = options.run_dir or _new_run_dir()
-    own = _own_files(options)
-    context = _context(options, connection, run_dir, own.registry)
+    context = _context(options, connection, run_dir, own.registry, policy)
     if options.pull is None:
         _sweep(loop, context, options, output_format)
         return
@@ -107,7 +113,9 @@ def _new_run_dir() -> Path:
     return root / f"accord-loop-{secrets.token_hex(4)}"
 
 
-def _context(options: LoopOptions, connection: Connection, run_dir: Path, registry: Registry) -> LoopContext:
+def _context(
+    options: LoopOptions, connection: Connection, run_dir: Path, registry: Registry, policy: PostingPolicy
+) -> LoopContext:
     """Return the context of the turn. At a terminal, the directory names the run."""
     from accord.loops.facts import LoopContext
 
@@ -120,14 +128,23 @@ def _context(options: LoopOptions, connection: Connection, run_dir: Path, regist
         run_id=os.environ.get("GITHUB_RUN_ID") or local_id,
         agents=registry.enabled_agents(options.agent),
         clock=SystemClock(),
-        redact=redactor_for(os.environ, hosts=registry.allowed_hosts, words=registry.break_words),
-        token=token_facts(os.environ),
+        redact=redactor_for(os.environ),
+        policy=policy,
+        token=token_facts(os.environ).model_copy(update={"reruns_held": options.rerun_held_runs}),
         minutes=options.max_runtime_minutes,
         bots=tuple(registry.review_bots),
+        review_workflow=options.review_workflow,
+        remote=connection.remote(SystemClock()),
         is_asked=event in _REQUESTS,
         commenter=os.environ.get("GITHUB_ACTOR", "") if event == "issue_comment" else "",
         by_person=event in (*_REQUESTS, *_LABELS),
+        workflow=_workflow_path(os.environ),
     )
+
+
+def _workflow_path(environment: Mapping[str, str]) -> str:
+    """Return the path of this job's workflow file, from OWNER/NAME/PATH@REF; empty outside of GitHub Actions."""
+    return "/".join(environment.get("GITHUB_WORKFLOW_REF", "").partition("@")[0].split("/")[2:])
 
 
 def token_facts(environment: Mapping[str, str]) -> TokenFacts:
@@ -161,7 +178,7 @@ def _take_turn(
         return turn
     if options.run_dir is None:
         click.echo(f"Files of the run: {run_dir}. To continue it, pass `--run-dir {run_dir}`.", err=True)
-    outputs = _run_agent(turn, options, connection, run_dir, own.files)
+    outputs = _run_agent(turn, options, connection, run_dir, own.files, context.policy)
     return end(loop, context, outputs, workflow=options.dispatch_workflow)
 
 
@@ -238,7 +255,12 @@ def _claim(run_dir: Path) -> None:
 
 
 def _run_agent(
-    turn: Turn, options: LoopOptions, connection: Connection, run_dir: Path, files: TrustedFiles
+    turn: Turn,
+    options: LoopOptions,
+    connection: Connection,
+    run_dir: Path,
+    files: TrustedFiles,
+    policy: PostingPolicy,
 ) -> RunOutputs:
     """Run the agent in a clone below ``run_dir`` and publish its changes; a finished run is only published."""
     from accord.cli.run import run_with_output, schema_of
@@ -272,4 +294,4 @@ def _run_agent(
         )
         with counting_stop_signals() as stop:
             record = run_with_output(request, stop)
-    return finish_run(folder, connection, record, allows_steering=options.allow_steering_files)
+    return finish_run(folder, connection, policy, record, allows_steering=options.allow_steering_files)

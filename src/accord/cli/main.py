@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
 HEADINGS: dict[str, dict[str, tuple[str, str]]] = {
     "Everyday": {
-        "init": ("accord.cli.kit", "Install or update the consumer kit in a repository."),
+        "init": ("accord.cli.init", "Install or update the consumer kit in a repository."),
         "check": ("accord.cli.check", "Check documents against their contracts."),
         "apply": ("accord.cli.apply", "Apply an agent's result to GitHub, exactly once."),
         "items": ("accord.cli.items", "List, show and move work items."),
@@ -31,12 +31,14 @@ HEADINGS: dict[str, dict[str, tuple[str, str]]] = {
         "demo": ("accord.cli.demo", "Try accord on the embedded sandbox."),
     },
     "Agents": {
+        "start": ("accord.cli.start", "Start agents on events, and report their runs."),
         "run": ("accord.cli.run", "Run an agent and write its outputs."),
         "publish": ("accord.cli.run", "Push a run's changes and write its final outputs."),
         "outputs": ("accord.cli.run", "Compute the outputs of a finished run."),
         "classify": ("accord.cli.analyze", "Explain why an agent's run failed."),
         "analyze": ("accord.cli.analyze", "Find the tasks that an agent completed."),
         "patch": ("accord.cli.apply", "Print the patch from a base to the work tree."),
+        "preflight": ("accord.cli.preflight", "Ask GitHub whether a pull request would be refused."),
         "artifact": ("accord.cli.artifact", "Download an artifact of a workflow run."),
         "dispatch": ("accord.cli.dispatch", "Print an agent's input, or apply the agent's output."),
     },
@@ -57,6 +59,7 @@ HEADINGS: dict[str, dict[str, tuple[str, str]]] = {
     "Tools": {
         "sandbox": ("accord.cli.sandbox", "Serve and show a local GitHub."),
         "sync": ("accord.cli.kit", "Update the kit of many repositories by pull requests."),
+        "repos": ("accord.cli.repos", "Work on many repositories at once."),
     },
 }
 """The commands by the heading of ``accord --help``: each with its module and its summary."""

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import re
 from collections.abc import Callable, Iterable
 from pathlib import Path
@@ -10,7 +9,9 @@ from typing import Any
 
 import click
 
+from accord.core.errors import WrongUsage
 from accord.core.suggest import did_you_mean
+from accord.text.posting import split_hosts, split_words
 
 SANDBOX_DIRECTORY = ".accord/sandbox"
 FILE = click.Path(path_type=Path)
@@ -78,6 +79,10 @@ steering_option = click.option(
     "--allow-steering-files", is_flag=True, help="Push changes to files that steer agents or CI, too."
 )
 
+rerun_option = click.option(
+    "--rerun-held-runs", is_flag=True, help="Start held workflow runs again, with an app's token."
+)
+
 format_option = click.option(
     "--format",
     "output_format",
@@ -115,41 +120,32 @@ _sandbox = click.option(
     help=f"Use the embedded local GitHub in DIR ({SANDBOX_DIRECTORY}).",
 )
 _identity = click.option(
-    "--identity", default="", metavar="LOGIN", help="The token's account; only for tokens of other apps."
+    "--identity",
+    default="",
+    metavar="LOGIN,…",
+    help="The app of the token, and other accounts that accord writes as.",
 )
 
 
-def _allow_hosts(_ctx: click.Context, _param: click.Parameter, value: str) -> None:
-    """Add hosts to ``ACCORD_ALLOWED_HOSTS``, which everything that makes a text fit to be posted reads."""
-    for host in value.replace(",", " ").split():
-        if not re.fullmatch(r"(?:\*\.)?[a-z0-9-]+(?:\.[a-z0-9-]+)*|\*", host, re.IGNORECASE):
-            raise click.BadParameter(f"`{host[:80]}` is not a host. Use `img.example.org` or `*.example.org`.")
-    if value:
-        os.environ["ACCORD_ALLOWED_HOSTS"] = f"{os.environ.get('ACCORD_ALLOWED_HOSTS', '')} {value}".strip()
+def _hosts(_ctx: click.Context, _param: click.Parameter, value: str) -> tuple[str, ...]:
+    try:
+        return tuple(split_hosts(value))
+    except WrongUsage as wrong:
+        raise click.BadParameter(f"{wrong.message} {wrong.hint}") from None
 
 
 _allowed_hosts = click.option(
     "--allowed-hosts",
     default="",
     metavar="HOSTS",
-    expose_value=False,
-    callback=_allow_hosts,
+    callback=_hosts,
     help="Hosts that images in posted texts may come from.",
 )
-
-
-def _break_words(_ctx: click.Context, _param: click.Parameter, value: str) -> None:
-    """Add words to ``ACCORD_BREAK_WORDS``."""
-    if value:
-        os.environ["ACCORD_BREAK_WORDS"] = f"{os.environ.get('ACCORD_BREAK_WORDS', '')},{value}"
-
-
 _broken_words = click.option(
     "--break-words",
     default="",
     metavar="WORDS",
-    expose_value=False,
-    callback=_break_words,
+    callback=lambda _ctx, _param, value: tuple(split_words(value)),
     help="Bots' commands to break in posted texts, such as `bors r+`.",
 )
 _max_wait = click.option(
@@ -165,7 +161,7 @@ repository_options = together(_repo, _sandbox, _identity, _max_wait)
 """Options of a command that writes to one repository."""
 
 posting_options = together(_repo, _sandbox, _identity, _allowed_hosts, _broken_words, _max_wait)
-"""Options of a command that posts texts in one repository."""
+"""Options of a command that posts texts in one repository; ``posting_to`` takes them."""
 
 reading_options = together(_repo, _sandbox, _max_wait)
 """Options of a command that only reads one repository."""

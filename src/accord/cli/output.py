@@ -19,6 +19,7 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from accord.core.findings import Finding
+    from accord.kit.many import ManyResult
     from accord.kit.sync import SyncResult
     from accord.results.label_sync import LabelAction
 
@@ -76,7 +77,7 @@ class Progress:
         self._total = total
         self._ended = 0
 
-    def __call__(self, step: LabelAction | SyncResult) -> None:
+    def __call__(self, step: LabelAction | SyncResult | ManyResult) -> None:
         """Count a finished step."""
         self.show(step.name, self._ended + 1, self._total)
 

@@ -26,6 +26,7 @@ from accord.cli.options import (
     together,
 )
 from accord.cli.output import one_line
+from accord.cli.posting import local_policy, posting_to
 from accord.cli.sources import github_for, read_bytes
 from accord.core.environment import is_in_actions
 from accord.core.errors import AccordError, BrokenContract, WrongUsage
@@ -107,12 +108,13 @@ def run(
     check_step(is_published=is_published)
     if not options["skip"]:
         check_ref(options["pr_ref"], is_pushed=is_published)
+    policy = local_policy(branch=options["pr_ref"], base=options["base_ref"], registry=options["registry"])
     with counting_stop_signals() as stop:
         request = _request(options)
         record = run_with_output(request, stop)
         is_connected = _has_github_work(record) and not no_publish
         with github_for(None, None, _MAX_WAIT_SECONDS) if is_connected else nullcontext() as way:
-            outputs = finish_run(request.run_dir, way, record, allows_steering=allow_steering_files)
+            outputs = finish_run(request.run_dir, way, policy, record, allows_steering=allow_steering_files)
     report_run(outputs, output_format)
     if output_format == "text":
         click.echo(f"Run folder: {one_line(str(request.run_dir))}")
@@ -220,7 +222,7 @@ def publish(ctx: click.Context, /, run_dir: Path, author: str, outputs: Path | N
         record = read_record(run_dir)
     except BrokenContract as broken:
         missing = _missing_branch(given["pr_ref"], options)
-        found = outputs_without_record(broken.message, redactor_for(os.environ), missing)
+        found = outputs_without_record(broken.message, redactor_for(os.environ), local_policy(), missing)
     else:
         context = {name: given[name] for name in ("pr_ref", "pull", "base_ref")}
         if not is_in_actions(os.environ):
@@ -228,8 +230,8 @@ def publish(ctx: click.Context, /, run_dir: Path, author: str, outputs: Path | N
         record = record.model_copy(update={"context": record.context.model_copy(update=context)})
         more = {"pr_body": _text(given["pr_body"]), "author": author, "lender": given["checkout"], "dry_run": dry_run}
         more["allows_steering"] = given["allow_steering_files"]
-        with github_for(**options) as way:
-            found = finish_run(run_dir, way, record, **more)
+        with posting_to(**options) as (way, policy):
+            found = finish_run(run_dir, way, policy, record, **more)
     report_run(found, given["output_format"], dry_run=dry_run)
     if outputs and not dry_run:
         write_whole(outputs, json.dumps(found.as_outputs(), indent=2, ensure_ascii=True) + "\n")
@@ -246,7 +248,8 @@ def _missing_branch(pr_ref: str, options: dict[str, Any]) -> str:
     from accord.runner.publish import check_exists
 
     try:
-        with github_for(**options) as way:
+        access = {name: value for name, value in options.items() if name not in ("allowed_hosts", "break_words")}
+        with github_for(**access) as way:
             return (check_exists(way.remote(SystemClock()), pr_ref) or "") if pr_ref else ""
     except (AccordError, subprocess.TimeoutExpired):
         return ""
@@ -291,6 +294,6 @@ def outputs(
         pushed=None if pushed is None else pushed == "true",
     )
     redact = redactor_for(os.environ, certain=declared_secrets(*registries(root or Path())))
-    found = outputs_of_external_run(external, redact, os.environ, SystemClock())
+    found = outputs_of_external_run(external, redact, local_policy(), os.environ, SystemClock())
     report_run(found, output_format)
     ctx.exit(int(found.exit_code) if fail else 0)

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from accord.cli.output import one_line, print_clean_json
+from accord.cli.posting import local_policy
 from accord.cli.step import leave_outputs, leave_summary
 from accord.core.environment import is_in_actions
 from accord.core.errors import BrokenContract, WrongUsage
@@ -26,6 +27,7 @@ if TYPE_CHECKING:
     from accord.cli.sources import Connection
     from accord.runner.models import Classification, RunOutputs
     from accord.runner.record import RunRecord
+    from accord.text.posting import PostingPolicy
 
 _SHOWN_CHARS = 100
 _TASKS_SHOWN = 50
@@ -68,12 +70,14 @@ def _is_appendable(path: Path) -> bool:
     return os.access(path, os.W_OK) and not path.is_dir() if path.exists() else can_be_written(path)
 
 
-def finish_run(run_dir: Path, way: Connection | None, record: RunRecord | None = None, **options: Any) -> RunOutputs:
+def finish_run(
+    run_dir: Path, way: Connection | None, policy: PostingPolicy, record: RunRecord | None = None, **options: Any
+) -> RunOutputs:
     """Finish the run in a folder. With a connection its changes are pushed and its tasks analyzed."""
     from accord.core.clock import SystemClock
     from accord.runner.finish import FinishOptions, finish
 
-    common = (redactor_for(os.environ), clock := SystemClock(), os.environ)
+    common = (redactor_for(os.environ), policy, clock := SystemClock(), os.environ)
     if way is None:
         return finish(run_dir, FinishOptions("", *common), record)
     settings = FinishOptions(way.repository, *common, way.remote(clock), way.github, **options)
@@ -107,7 +111,7 @@ def report_classification(found: Classification | None, warnings: Sequence[str])
     """Write the step files of ``accord classify``: the contract's error outputs, all empty without an error."""
     from accord.runner.outputs import error_outputs
 
-    outputs = error_outputs(found, redactor_for(os.environ))
+    outputs = error_outputs(found, redactor_for(os.environ), local_policy())
     leave_outputs(outputs)
     leave_summary(f"### accord classify: {outputs['error-category'] or 'no error'}\n\n{_error_table(outputs)}")
     if is_in_actions(os.environ):
@@ -131,15 +135,19 @@ def _annotate_warnings(warnings: Sequence[str], title: str) -> None:
 
 
 def _print(outputs: RunOutputs) -> None:
-    """Print the outputs that are set, one on a line."""
+    """Print the outputs that are set, one on a line; the error, its hint and the warnings in full."""
     values = outputs.as_outputs()
+    del values["run-warnings"]
     values["final-message"] = f"{len(outputs.final_message)} characters of base64" if outputs.final_message else ""
     shown = {name: one_line(value) for name, value in values.items() if value}
     width = max(len(name) for name in shown)
     for name, value in shown.items():
         color = {"exit-code": "green" if value == "0" else "red", "error-category": "red"}.get(name)
         label = click.style(f"{name:<{width}}", dim=True)
-        click.echo(f"{label}  {click.style(shorten(value, _SHOWN_CHARS), fg=color)}")
+        text = value if name == "error-summary" else shorten(value, _SHOWN_CHARS)
+        click.echo(f"{label}  {click.style(text, fg=color)}")
+    for text in _list(outputs.run_warnings):
+        click.echo(f"{click.style('warning:', fg='yellow')} {one_line(text)}")
 
 
 def summary_page(outputs: RunOutputs) -> str:

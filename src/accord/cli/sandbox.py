@@ -52,10 +52,12 @@ def serve(
     from accord_sandbox.calls import SandboxSettings
     from accord_sandbox.database import has_home
     from accord_sandbox.rates import RateLimits
+    from accord_sandbox.server import has_seed
 
-    if seed and has_home(directory):
-        message = f"`{directory}` has a sandbox, so `--seed` would have no effect."
-        raise WrongUsage(message, hint="Pass a new directory as `--dir`, or leave out `--seed`.")
+    if seed and has_home(directory) and not has_seed(directory, seed):
+        message = f"`{directory}` has a sandbox with other content, so `--seed` would have no effect."
+        hint = f"Pass a new directory as `--dir`, leave out `--seed`, or delete `{directory}` to begin again."
+        raise WrongUsage(message, hint=hint)
     stop = threading.Event()
     for number in (signal.SIGINT, signal.SIGTERM):
         signal.signal(number, lambda _number, _frame: stop.set())

@@ -10,8 +10,9 @@ import click
 
 from accord.cli.options import Choice, posting_options
 from accord.cli.output import one_line
+from accord.cli.posting import posting_to
 from accord.cli.session_output import ChangeOptions, change_options, folder_argument, run_change
-from accord.cli.sources import github_for, standard_input
+from accord.cli.sources import standard_input
 from accord.core.errors import WrongUsage
 from accord.sessions.models import APPROVE_DESIGN, REVIEW_STRATEGY
 
@@ -151,8 +152,8 @@ def _issue(writer: SessionWriter, number: int, access: dict[str, Any]) -> Iterat
     from accord.sessions.issue import SessionIssue
     from accord.text.redaction import redactor_for
 
-    with github_for(**access) as connection:
-        yield SessionIssue(writer, connection.github, number, redactor_for(os.environ))
+    with posting_to(**access) as (connection, policy):
+        yield SessionIssue(writer, connection.github, number, redactor_for(os.environ), policy)
 
 
 def _comment_document(issue: int, comment: PostedComment) -> dict[str, Any]:

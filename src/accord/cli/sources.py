@@ -20,6 +20,8 @@ if TYPE_CHECKING:
     from accord.core.clock import Clock
     from accord.git.branches import Remote
     from accord.github.client import GitHub
+    from accord.github.listing import RepositoryLists
+    from accord.github.pacing import Pacer
     from accord_sandbox.server import RunningSandbox
 
 
@@ -52,7 +54,7 @@ def sandbox_server() -> Callable[..., AbstractContextManager[RunningSandbox]]:
         from accord_sandbox.server import serving
     except ImportError as error:
         message = f"The sandbox needs the package `{error.name}`."
-        raise WrongUsage(message, hint="Run `pip install 'accord[sandbox]'`.") from None
+        raise WrongUsage(message, hint="Install accord with all its dependencies: `pip install accord`.") from None
     return serving
 
 
@@ -72,8 +74,13 @@ class Connection(NamedTuple):
 
 
 @contextmanager
-def github_for(repo: str | None, sandbox: str | None, max_wait: int, identity: str = "") -> Iterator[Connection]:
-    """Connect to a repository. A sandbox runs as long as the context; an existing one gets no new repository."""
+def github_for(
+    repo: str | None, sandbox: str | None, max_wait: int, identity: str = "", *, pacer: Pacer | None = None
+) -> Iterator[Connection]:
+    """Connect to a repository. A sandbox runs as long as the context; an existing one gets no new repository.
+
+    A ``pacer`` is shared by the connections of one token.
+    """
     from accord.cli.output import tell_wait
     from accord.core.clock import SystemClock
     from accord.github.client import GitHub
@@ -82,36 +89,47 @@ def github_for(repo: str | None, sandbox: str | None, max_wait: int, identity: s
     if sandbox is not None:
         with sandbox_server()(Path(sandbox), repository=repo, creates=False) as server:
             access = Access(server.repository, server.token, server.url, identity, max_wait)
-            yield Connection(GitHub(access, SystemClock(), tell_wait), server.repository, server.url, server.token)
+            yield Connection(
+                GitHub(access, SystemClock(), tell_wait, pacer), server.repository, server.url, server.token
+            )
         return
     repository = repo or os.environ.get("GITHUB_REPOSITORY", "")
     if not repository:
         raise WrongUsage("No repository given.", hint="Pass `--repo OWNER/NAME` or set `GITHUB_REPOSITORY`.")
     token = os.environ.get("GITHUB_TOKEN", "").strip()
     api_url, server_url = addresses(os.environ.get("GITHUB_API_URL", ""), os.environ.get("GITHUB_SERVER_URL", ""))
-    adapter = GitHub(Access(repository, token, api_url, identity, max_wait), SystemClock(), tell_wait)
+    adapter = GitHub(Access(repository, token, api_url, identity, max_wait), SystemClock(), tell_wait, pacer)
     yield Connection(adapter, repository, server_url, token)
 
 
-def addresses(api_url: str, server_url: str) -> tuple[str, str]:
-    """Return the URLs of the API and of git: the same GitHub, as one token opens both. Raises WrongUsage for two.
+@contextmanager
+def lists_for(sandbox: str | None, max_wait: int) -> Iterator[RepositoryLists]:
+    """Connect to a server for its lists of repositories."""
+    from accord.cli.output import tell_wait
+    from accord.core.clock import SystemClock
+    from accord.github.listing import RepositoryLists
+    from accord.github.models import Access
 
-    Source: GitHub documentation, "Network access for GHE.com" and "GitHub Enterprise Server, REST API".
-    """
+    if sandbox is not None:
+        with sandbox_server()(Path(sandbox), creates=False) as server:
+            access = Access("", server.token, server.url, max_wait_seconds=max_wait)
+            yield RepositoryLists(access, SystemClock(), tell_wait)
+        return
+    api_url, _ = addresses(os.environ.get("GITHUB_API_URL", ""), os.environ.get("GITHUB_SERVER_URL", ""))
+    access = Access("", os.environ.get("GITHUB_TOKEN", "").strip(), api_url, max_wait_seconds=max_wait)
+    yield RepositoryLists(access, SystemClock(), tell_wait)
+
+
+def addresses(api_url: str, server_url: str) -> tuple[str, str]:
+    """Return the URLs of the API and of git: the same GitHub, as one token opens both. Raises WrongUsage for two."""
+    from accord.github.models import server_of
+
     api_url = api_url or _api_of(server_url or "https://github.com")
-    own = _server_of(api_url)
+    own = server_of(api_url)
     if server_url and _host(server_url) != _host(own):
         message = f"`GITHUB_API_URL` ({api_url}) and `GITHUB_SERVER_URL` ({server_url}) name two servers."
         raise WrongUsage(message, hint=f"Set `GITHUB_SERVER_URL` to {own}, or leave it out.")
     return api_url, server_url or own
-
-
-def _server_of(api_url: str) -> str:
-    url = urlsplit(api_url)
-    host = url.netloc.lower()
-    if host == "api.github.com" or (host.startswith("api.") and host.endswith(".ghe.com")):
-        return f"{url.scheme}://{host.removeprefix('api.')}"
-    return f"{url.scheme}://{url.netloc}{url.path.rstrip('/').removesuffix('/api/v3')}"
 
 
 def _api_of(server_url: str) -> str:

@@ -23,7 +23,8 @@ from accord.handoffs.plan import HandoffDecision, runtime_of, with_runtime
 from accord.handoffs.rules import handoff_findings, read_handoff
 from accord.handoffs.stages import gate_findings
 from accord.handoffs.store import START, HandoffStore
-from accord.text.markdown import cell, table
+from accord.text.markdown import table
+from accord.text.sanitise import sanitise_cell, sanitise_line
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -33,6 +34,7 @@ if TYPE_CHECKING:
     from accord.github.models import Pull
     from accord.handoffs.models import Handoff
     from accord.handoffs.store import LoadedHandoff
+    from accord.text.posting import PostingPolicy
     from accord.text.redaction import Redactor
 
 
@@ -98,10 +100,10 @@ def judge(stored: LoadedHandoff, pull: Pull, number: int, target: str) -> GateVe
 
 
 def publish_check(
-    github: GitHub, pull: Pull, judged: GateVerdict, clock: Clock, redact: Redactor
+    github: GitHub, pull: Pull, judged: GateVerdict, clock: Clock, redact: Redactor, policy: PostingPolicy
 ) -> tuple[PublishedVerdict | None, bool]:
     """Set the check on the head; return it, or None where the token cannot, and whether it is new."""
-    verdict, sha = verdict_of(judged, redact), pull.head_sha
+    verdict, sha = verdict_of(judged, redact, policy), pull.head_sha
 
     def publish(
         send: Callable[[str, CommitVerdict], PublishedVerdict], find: Callable[[], PublishedVerdict | None]
@@ -124,14 +126,19 @@ def publish_check(
     return None, False
 
 
-def verdict_of(judged: GateVerdict, redact: Redactor) -> CommitVerdict:
+def verdict_of(judged: GateVerdict, redact: Redactor, policy: PostingPolicy) -> CommitVerdict:
     """Return the check: a line, and a table of the reasons."""
-    rows = [[f"`{reason.code}`", cell(redact(reason.path)), cell(redact(reason.text))] for reason in judged.reasons]
+
+    def safe(text: str) -> str:
+        return sanitise_cell(text, secrets=redact, policy=policy)
+
+    rows = [[f"`{reason.code}`", safe(reason.path), safe(reason.text)] for reason in judged.reasons]
     status = f"The task is in `{judged.status}`; the check is for `{judged.target}`." if judged.status else ""
     shown = table(["Reason", "Location", "Fix"], rows[:_MOST_REASONS]) if rows else ""
     more = len(rows) - _MOST_REASONS
     parts = [status, shown, f"{more} more reasons are not shown." if more > 0 else ""]
-    title, summary = " ".join(redact(judged.title).split()), "\n\n".join(part for part in parts if part)
+    title = sanitise_line(judged.title, secrets=redact, policy=policy).text
+    summary = "\n\n".join(part for part in parts if part)
     mark = hashlib.sha256(f"{judged.is_open}\n{title}\n{summary}".encode()).hexdigest()[:_MARK_CHARS]
     return CommitVerdict(CHECK_NAME, judged.is_open, status_line(title), summary or title, mark)
 

@@ -11,27 +11,19 @@ from typing import TYPE_CHECKING
 from accord.core.errors import AccordError, WrongUsage
 from accord.core.findings import DoctorCheck, Finding, warning
 from accord.files.store import can_be_written, write_whole
-from accord.kit.manifest import (
-    PLACE,
-    Manifest,
-    Pending,
-    Pin,
-    check_version,
-    digest_of,
-    manifest_text,
-    read_manifest,
-    shipped_kit,
-)
+from accord.kit.manifest import PLACE, Manifest, Pending, check_version, digest_of, manifest_text, read_manifest
+from accord.kit.pins import Pin
 from accord.kit.plan import Action, KitPlan, plan_kit
+from accord.kit.templates import shipped_kit
 
 if TYPE_CHECKING:
     from pathlib import Path
 
-    from accord.kit.manifest import Kit
+    from accord.kit.templates import Choices, Kit
 
 
-def plan_folder(root: Path, kit: Kit, pin: Pin) -> KitPlan:
-    """Read a repository's folder, and plan the kit for it.
+def plan_folder(root: Path, kit: Kit, pin: Pin, choices: Choices | None = None) -> KitPlan:
+    """Read a repository's folder, and plan the kit for it, by default with the choices of its manifest.
 
     Raises BrokenContract for a broken manifest, WrongUsage for a link or a folder at a file's path, Refused for the
     kit of a later version.
@@ -41,7 +33,7 @@ def plan_folder(root: Path, kit: Kit, pin: Pin) -> KitPlan:
         check_version(manifest, kit.version)
     paths = kit.files.keys() | (manifest.files.keys() | manifest.pending.keys() if manifest else set())
     found = {path: text for path in sorted(paths) if (text := _read(root, path)) is not None}
-    return plan_kit(kit, pin, manifest, found)
+    return plan_kit(kit, pin, manifest, found, choices)
 
 
 def read_installed(root: Path) -> Manifest | None:
@@ -96,13 +88,14 @@ def install_kit(root: Path, plan: KitPlan) -> None:
 def _with_pending(plan: KitPlan) -> Manifest:
     """Return the manifest before the run, with the files that the run will write."""
     pending = {
-        file.path: Pending(written=digest_of(file.after), entry=plan.manifest.files[file.path])
+        file.path: Pending(written=digest_of(file.after), template=plan.manifest.files[file.path])
         for file in plan.changes
         if file.after is not None
     }
     start = plan.before or plan.manifest.model_copy(update={"files": {}})
-    known = {path: done.entry for path, done in start.pending.items() if path not in pending}
-    return start.model_copy(update={"pending": pending, "files": {**start.files, **known}})
+    known = {path: done.template for path, done in start.pending.items() if path not in pending}
+    changes = {"pending": pending, "files": {**start.files, **known}, "wanted": plan.manifest.choices}
+    return start.model_copy(update=changes)
 
 
 def _read(root: Path, path: str) -> str | None:

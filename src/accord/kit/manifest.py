@@ -1,69 +1,36 @@
-"""The shipped kit, and the manifest of an installed one: its version, and each template's text as installed.
+"""The manifest of an installed kit: its version, the repository's choices, and each template's text as installed.
 
 The texts are the bases of three-way merges. They are in the consumer's repository, so that a merge needs neither
-accord's history nor the consumer's, and stored by line, so that a reviewer can read their diff.
+accord's history nor the consumer's, and compressed, because people edit few of the files and read none of the bases.
 """
 
 from __future__ import annotations
 
+import base64
+import binascii
 import hashlib
 import json
 import re
-from dataclasses import dataclass
-from functools import cache
-from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Literal
+import zlib
+from typing import TYPE_CHECKING, Annotated, Any, Literal
 
-from pydantic import AfterValidator, BaseModel, ConfigDict, Field, model_validator
+from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, Field
 
-import accord
-from accord import __version__
 from accord.core.documents import read_object
-from accord.core.errors import BrokenContract, Refused, WrongUsage
+from accord.core.errors import BrokenContract, Refused
 from accord.core.kinds import read_shape
-from accord.git.program import Git
+from accord.kit.pins import SOURCE, Pin
+from accord.kit.templates import FOLDER, Choices
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping
-
-FOLDER = ".github"
-"""The folder of all files of the kit, so that reading one folder is enough."""
-
-_PROMPTS = ("autofix", "bot-comments", "implement", "keepalive", "plan", "review", "verifier")
-_ALSO = {
-    "results/labels.yml": ".github/labels.yml",
-    **{f"runner/prompts/{mode}.md": f".github/prompts/{mode}.md" for mode in _PROMPTS},
-}
-"""Files of the package that consumers get unchanged; the templates have no second copy of them."""
-
-
-@dataclass(frozen=True)
-class Kit:
-    """The templates of a version by path. Their pins are placeholders."""
-
-    version: str
-    files: Mapping[str, str]
-
-
-@cache
-def shipped_kit() -> Kit:
-    """Return the kit of this version."""
-    return Kit(__version__, dict(sorted(_files())))
-
-
-def _files() -> Iterator[tuple[str, str]]:
-    installed = Path(__file__).parent / "consumer-repo"
-    root = installed if installed.is_dir() else Path(__file__).parents[3] / "templates/consumer-repo"
-    for path in root.rglob("*"):
-        if path.is_file():
-            yield path.relative_to(root).as_posix(), path.read_text(encoding="utf-8")
-    for name, place in _ALSO.items():
-        yield place, (Path(accord.__file__).parent / name).read_text(encoding="utf-8")
-
+    from collections.abc import Mapping
 
 PLACE = f"{FOLDER}/accord/manifest.json"
 _SHA256 = r"^[0-9a-f]{64}$"
-_PATH = re.compile(r"\.github(?:/[A-Za-z0-9][A-Za-z0-9._-]*)+")
+_PATH = re.compile(r"\.github(?:/\.?[A-Za-z0-9][A-Za-z0-9._-]*)+")
+_MOST_BYTES = 4 * 2**20
+_GZIP = 16 + zlib.MAX_WBITS
+"""zlib's ``wbits`` for the format of gzip, so that people can read the bases with a shell."""
 
 
 def digest_of(text: str) -> str:
@@ -77,53 +44,64 @@ def _checked_path(path: str) -> str:
     return path
 
 
-class ManifestEntry(BaseModel):
-    """A file of the kit: the template's text by lines, and its digest."""
-
-    model_config = ConfigDict(extra="forbid", frozen=True)
-
-    sha256: str = Field(pattern=_SHA256)
-    base: tuple[str, ...]
-
-    @model_validator(mode="after")
-    def _text_is_the_one_of_the_digest(self) -> ManifestEntry:
-        if digest_of(self.text) != self.sha256:
-            raise ValueError("base does not match sha256")
-        return self
-
-    @property
-    def text(self) -> str:
-        """The template as installed, with placeholders as pins."""
-        return "\n".join(self.base)
+def _packed(texts: Mapping[str, str]) -> str:
+    """Return texts by path as one word. Its bytes may differ between versions of zlib."""
+    packer = zlib.compressobj(9, wbits=_GZIP)
+    data = json.dumps(texts, ensure_ascii=False, sort_keys=True).encode()
+    return base64.b64encode(packer.compress(data) + packer.flush()).decode("ascii")
 
 
-class Pending(BaseModel):
-    """A file that is about to be written: the digest of its content, and its entry afterwards."""
-
-    model_config = ConfigDict(extra="forbid", frozen=True)
-
-    written: str = Field(pattern=_SHA256)
-    entry: ManifestEntry
+def _unpacked(value: Any) -> Any:
+    """Return the texts of a word; anything but a word as it is."""
+    if not isinstance(value, str):
+        return value
+    unpacker = zlib.decompressobj(wbits=_GZIP)
+    try:
+        data = unpacker.decompress(base64.b64decode(value, validate=True), _MOST_BYTES)
+        if not unpacker.eof:
+            raise ValueError("the templates are incomplete or too large")
+        return json.loads(data)
+    except (binascii.Error, zlib.error, UnicodeDecodeError, json.JSONDecodeError, RecursionError):
+        raise ValueError("the templates cannot be unpacked") from None
 
 
 _Path = Annotated[str, AfterValidator(_checked_path)]
 
 
-class Manifest(BaseModel):
-    """The kit of a repository. ``pending`` is only used while files are being written."""
+class Pending(BaseModel):
+    """A file that is about to be written: the digest of its content, and its template."""
 
     model_config = ConfigDict(extra="forbid", frozen=True)
 
-    format: Literal[1] = 1
+    written: str = Field(pattern=_SHA256)
+    template: str
+
+
+class Manifest(BaseModel):
+    """The kit of a repository. ``files`` has the templates as installed, with placeholders as pins.
+
+    ``pending`` and ``wanted``, the choices that are being applied, are only used while files are being written.
+    """
+
+    model_config = ConfigDict(extra="forbid", frozen=True)
+
+    format: Literal[2] = 2
     version: str = Field(pattern=r"^[\w.+-]{1,100}$")
     commit: str = Field(pattern=r"^(?:[0-9a-f]{40}|[0-9a-f]{64})$")
-    files: dict[_Path, ManifestEntry]
+    choices: Choices = Choices()
+    files: Annotated[dict[_Path, str], BeforeValidator(_unpacked)]
     pending: dict[_Path, Pending] = Field(default_factory=dict)
+    wanted: Choices | None = None
 
+    @property
+    def latest_choices(self) -> Choices:
+        """The choices that the next run applies unless others are given."""
+        return self.wanted or self.choices
 
-def manifest_entry(template: str) -> ManifestEntry:
-    """Return the entry of a template."""
-    return ManifestEntry(sha256=digest_of(template), base=tuple(template.split("\n")))
+    @property
+    def pin(self) -> Pin:
+        """The pin that accord wrote last."""
+        return Pin(self.commit, self.version, self.choices.source or SOURCE)
 
 
 def read_manifest(text: str) -> Manifest:
@@ -148,62 +126,21 @@ def _numbers(version: str) -> tuple[int, ...]:
 
 
 def manifest_text(manifest: Manifest) -> str:
-    """Return a manifest as JSON; the same one is always the same text."""
-    document = manifest.model_dump(mode="json")
-    if not manifest.pending:
-        del document["pending"]
+    """Return a manifest as JSON."""
+    document = manifest.model_dump(mode="json", exclude_defaults=True)
+    document |= {"format": manifest.format, "files": _packed(manifest.files)}
     return json.dumps(document, indent=1, ensure_ascii=False, sort_keys=True) + "\n"
+
+
+def manifest_digest(manifest: Manifest) -> str:
+    """Return a digest of a manifest that does not depend on how its texts are packed."""
+    return digest_of(json.dumps(manifest.model_dump(mode="json"), sort_keys=True))
 
 
 def bases(manifest: Manifest, found: Mapping[str, str]) -> dict[str, str]:
     """Return the base of each file's merge; files that an interrupted run wrote count as written."""
-    known = {path: entry.text for path, entry in manifest.files.items()}
+    known = dict(manifest.files)
     for path, pending in manifest.pending.items():
         if path in found and digest_of(found[path]) == pending.written:
-            known[path] = pending.entry.text
+            known[path] = pending.template
     return known
-
-
-_COMMIT = re.compile(r"[0-9a-f]{40}|[0-9a-f]{64}")
-_PIN = re.compile(r"(?P<uses>\baccord-ci/accord(?:/[^@\s]*)?)@(?P<commit>[0-9a-f]{64}|[0-9a-f]{40})\b(?: # v[\w.+-]+)?")
-
-
-@dataclass(frozen=True)
-class Pin:
-    """A commit of accord, and its version."""
-
-    commit: str
-    version: str
-
-    def __str__(self) -> str:
-        return f"{self.commit} # v{self.version}"
-
-
-def with_pin(text: str, pin: Pin | str, *, only: str = "") -> str:
-    """Replace the pin of every ``uses: accord-ci/accord…@COMMIT # vX``; ``only`` limits it to one commit.
-
-    Tags, branches, shortened commits and forks are the consumer's choice, and stay.
-    """
-
-    def moved(found: re.Match[str]) -> str:
-        return found[0] if only and found["commit"] != only else f"{found['uses']}@{pin}"
-
-    return _PIN.sub(moved, text)
-
-
-def pin_for(ref: str | None) -> Pin:
-    """Return the pin of a commit, by default of this version. Raises WrongUsage."""
-    commit = ref or _own_commit()
-    if not _COMMIT.fullmatch(commit):
-        problem = f"`{ref}` is not a full commit SHA." if ref else "The commit of this version of accord is unknown."
-        raise WrongUsage(problem, hint="Pass `--ref` with the full SHA of the release, 40 hex digits.")
-    return Pin(commit, __version__)
-
-
-@cache
-def _own_commit() -> str:
-    """Return the commit of accord's own checkout; empty for an installed package."""
-    root = Path(__file__).parents[3]
-    if not (root / ".git").exists() or not (root / "templates/consumer-repo").is_dir():
-        return ""
-    return Git(root).attempt("rev-parse", "--verify", "--quiet", "HEAD").stdout.decode("ascii", "replace").strip()

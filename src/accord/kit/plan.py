@@ -2,7 +2,7 @@
 
 Only merging runs git. A person's text is never overwritten. A file is edited when it is neither template, whatever its
 pins. After a conflict the file stays, and counts as the answer to that version of the template. In an edited file whose
-template did not change, only the pins that accord wrote last move to the new commit.
+template did not change, only the pins that accord wrote last move to the new one.
 """
 
 from __future__ import annotations
@@ -10,18 +10,20 @@ from __future__ import annotations
 import difflib
 import re
 import tempfile
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from enum import StrEnum
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from accord.git.program import Git
-from accord.kit.manifest import Manifest, ManifestEntry, Pin, bases, manifest_entry, with_pin
+from accord.kit.manifest import Manifest, bases
+from accord.kit.pins import SOURCE, Pin, with_pin
+from accord.kit.templates import Choices, chosen_kit
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
 
-    from accord.kit.manifest import Kit
+    from accord.kit.templates import Kit
 
 
 class Action(StrEnum):
@@ -88,40 +90,55 @@ class KitPlan:
         return tuple(file for file in self.files if file.action is action)
 
 
-def plan_kit(kit: Kit, pin: Pin, manifest: Manifest | None, found: Mapping[str, str]) -> KitPlan:
+def for_repository(kit: Kit, pin: Pin, manifest: Manifest | None, choices: Choices | None = None) -> tuple[Kit, Pin]:
+    """Return kit and pin as a repository chose them, now or when its kit was installed."""
+    made = _choices(manifest, choices)
+    return chosen_kit(kit, made), replace(pin, source=made.source or SOURCE)
+
+
+def _choices(manifest: Manifest | None, choices: Choices | None) -> Choices:
+    return choices or (manifest.latest_choices if manifest else Choices())
+
+
+def plan_kit(
+    kit: Kit, pin: Pin, manifest: Manifest | None, found: Mapping[str, str], choices: Choices | None = None
+) -> KitPlan:
     """Compare the kit with a repository; ``found`` has its files at the kit's and the manifest's paths.
 
-    Planning again after applying changes nothing.
+    Without ``choices``, those of the manifest stay. Planning again after applying changes nothing.
     """
+    kit, pin = for_repository(kit, pin, manifest, choices)
     known = bases(manifest, found) if manifest else {}
+    last = manifest.pin if manifest else pin
     files = []
-    entries: dict[str, ManifestEntry] = {}
+    templates: dict[str, str] = {}
     for path in sorted(kit.files.keys() | known.keys()):
         base, template = known.get(path), kit.files.get(path)
-        last = manifest.commit if manifest else ""
         if file := plan_file(path, (base, found.get(path), template), pin, last):
             files.append(file)
             if template is not None and file.note != OWN:
-                entries[path] = manifest_entry(template)
-    after = Manifest(version=pin.version, commit=pin.commit, files=entries)
+                templates[path] = template
+    chosen = _choices(manifest, choices)
+    after = Manifest(version=pin.version, commit=pin.commit, choices=chosen, files=templates)
     return KitPlan(tuple(files), after, manifest)
 
 
-def plan_file(path: str, texts: tuple[str | None, str | None, str | None], pin: Pin, last: str) -> FilePlan | None:
+def plan_file(path: str, texts: tuple[str | None, str | None, str | None], pin: Pin, last: Pin) -> FilePlan | None:
     """Plan one file; None when it is neither wanted nor present.
 
-    ``texts`` are the installed template, the file, and the new template; ``last`` is the commit that accord wrote
-    last. Texts are compared with the same pin, and with LF where all lines end in CR LF.
+    ``texts`` are the installed template, the file, and the new template; ``last`` is the pin that accord wrote last.
+    Texts are compared with the same pin, and with LF where all lines end in CR LF.
     """
     base, found, template = texts
     ends_in_crlf = found is not None and "\r\n" in found and found.count("\n") == found.count("\r\n")
     lines = found.replace("\r\n", "\n") if found and ends_in_crlf else found
-    then, own, now = [None if text is None else with_pin(text, pin) for text in (base, lines, template)]
+    then, now = [None if text is None else with_pin(text, pin) for text in (base, template)]
+    own = None if lines is None else with_pin(lines, pin, sources=(last.source, pin.source))
     if own is None and now is None:
         return None
     action, after, note = _decide(then, own, now)
     if note == EDITED and action is Action.KEEP and lines is not None:
-        after = with_pin(lines, pin, only=last)
+        after = with_pin(lines, pin, sources=(last.source,), only=last.commit)
     if action is Action.CONFLICT or note in (OWN, RETIRED):
         after = found
     elif after is not None and ends_in_crlf:

@@ -11,14 +11,17 @@ from typing import TYPE_CHECKING, Any
 
 from accord.core.errors import AccordError, BrokenContract, Refused, Stopped, WrongUsage
 from accord.core.findings import Finding, pointer, with_lines
+from accord.core.refusals import known_refusal
 from accord.files.yaml import read_yaml
 from accord.github.git_data import create_ref_once
 from accord.github.limits import BODY_CHARS
 from accord.github.markers import find_markers, write_marker
 from accord.github.models import Conflict, Forbidden
 from accord.github.once import send_once, send_until_answered
-from accord.kit.manifest import FOLDER, PLACE, check_version, digest_of, manifest_text, read_manifest, with_pin
-from accord.kit.plan import Action, plan_kit, unified_diff
+from accord.kit.manifest import PLACE, check_version, digest_of, manifest_digest, manifest_text, read_manifest
+from accord.kit.pins import with_pin
+from accord.kit.plan import Action, for_repository, plan_kit, unified_diff
+from accord.kit.templates import FOLDER
 from accord.text.markdown import cell, code_block, table
 
 if TYPE_CHECKING:
@@ -29,8 +32,10 @@ if TYPE_CHECKING:
     from accord.github.client import GitHub
     from accord.github.git_data import TreeEntry
     from accord.github.models import Pull
-    from accord.kit.manifest import Kit, Manifest, Pin
+    from accord.kit.manifest import Manifest
+    from accord.kit.pins import Pin
     from accord.kit.plan import KitPlan
+    from accord.kit.templates import Kit
 
 BRANCH = "accord/sync"
 REF = f"refs/heads/{BRANCH}"
@@ -177,6 +182,11 @@ def sync_repository(
     """Sync one repository's kit by a pull request. Raises no AccordError: the result has it."""
     plan = None
     try:
+        installed = github.find_file(PLACE, "HEAD")
+        if installed is not None and is_installed(
+            read_manifest(installed.decode("utf-8", "surrogateescape")), kit, pin
+        ):
+            return SyncResult(repository, SyncOutcome.UNCHANGED)
         consumer = read_consumer(github, kit, pin)
         plan = plan_kit(kit, pin, consumer.manifest, consumer.files)
         if not plan.is_change:
@@ -191,13 +201,21 @@ def sync_repository(
         pull = _write_pull(github, consumer, plan, proposal, clock) if decision.writes_pull else proposal.open_pull
         return SyncResult(repository, SyncOutcome.APPLIED, plan, pull)
     except Forbidden as error:
-        return SyncResult(repository, SyncOutcome.REFUSED, plan, error=Refused(error.message, hint=_PERMISSIONS))
+        hint = error.hint if known_refusal(error.message) else _PERMISSIONS
+        return SyncResult(repository, SyncOutcome.REFUSED, plan, error=Refused(error.message, hint=hint))
     except AccordError as error:
         return SyncResult(repository, _failure(error), plan, error=error)
 
 
 def _failure(error: AccordError) -> SyncOutcome:
     return SyncOutcome.STOPPED if isinstance(error, Stopped) else SyncOutcome.REFUSED
+
+
+def is_installed(manifest: Manifest, kit: Kit, pin: Pin) -> bool:
+    """Return whether a manifest names this very kit; edits of its files are the repository's."""
+    kit, pin = for_repository(kit, pin, manifest)
+    is_same = all(kit.files.get(path) == text for path, text in manifest.files.items())
+    return manifest.pin == pin and is_same and not manifest.pending
 
 
 def read_consumer(github: GitHub, kit: Kit, pin: Pin) -> Consumer:
@@ -218,8 +236,8 @@ def read_consumer(github: GitHub, kit: Kit, pin: Pin) -> Consumer:
         raise Refused(message, hint="Run `accord init` in a checkout of it, and commit the files.")
     manifest = read_manifest(_text(github, PLACE, commit))
     check_version(manifest, kit.version)
-    earlier_pin = f"{manifest.commit} # v{manifest.version}"
-    texts = [with_pin(entry.text, earlier_pin) for entry in manifest.files.values()]
+    kit, pin = for_repository(kit, pin, manifest)
+    texts = [with_pin(text, manifest.pin) for text in manifest.files.values()]
     known = {blob_of(text): text for text in [*texts, *(with_pin(text, pin) for text in kit.files.values())]}
     files = {}
     for path in sorted(kit.files.keys() | manifest.files.keys() | manifest.pending.keys()):
@@ -263,12 +281,23 @@ def _read_proposal(github: GitHub, repository: str, plan: KitPlan) -> Proposal:
     commit = github.commit_object(tip)
     is_ours = bool(commit and len(commit.parents) == 1 and commit.message.startswith(SUBJECT))
     _, entries = kit_entries(github, tip)
-    wanted = {file.path: file.after for file in plan.files} | {PLACE: manifest_text(plan.manifest)}
     is_wanted = all(
-        path not in entries if text is None else path in entries and entries[path].sha == blob_of(text)
-        for path, text in wanted.items()
-    )
+        file.path not in entries
+        if file.after is None
+        else file.path in entries and entries[file.path].sha == blob_of(file.after)
+        for file in plan.files
+    ) and _is_manifest(github, entries.get(PLACE), tip, plan.manifest)
     return Proposal(tip, is_ours, is_wanted, pulls)
+
+
+def _is_manifest(github: GitHub, entry: TreeEntry | None, commit: str, manifest: Manifest) -> bool:
+    """Return whether a commit has this manifest, which another version of zlib may have packed."""
+    if entry is None or entry.sha == blob_of(manifest_text(manifest)):
+        return entry is not None
+    try:
+        return read_manifest(_text(github, PLACE, commit)) == manifest
+    except BrokenContract:
+        return False
 
 
 def decide(plan: KitPlan, proposal: Proposal) -> SyncDecision:
@@ -332,7 +361,7 @@ def _title(plan: KitPlan) -> str:
 def plan_digest(plan: KitPlan) -> str:
     """Return a digest of the plan: the same plan has the same digest."""
     after = {file.path: None if file.after is None else digest_of(file.after) for file in plan.changes}
-    content = json.dumps([after, manifest_text(plan.manifest)], sort_keys=True)
+    content = json.dumps([after, manifest_digest(plan.manifest)], sort_keys=True)
     return hashlib.sha256(content.encode()).hexdigest()
 
 

@@ -19,8 +19,8 @@ from accord.sessions.folder import status_of
 from accord.sessions.models import APPROVE_DESIGN, GATES, REVIEW_STRATEGY
 from accord.sessions.plan import SessionOperation
 from accord.sessions.run import answer, ask, close_question
-from accord.text.markdown import cell, code_block
-from accord.text.sanitise import cut, sanitise
+from accord.text.markdown import code_block
+from accord.text.sanitise import cut, sanitise, sanitise_cell
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
@@ -32,6 +32,7 @@ if TYPE_CHECKING:
     from accord.sessions.apply import SessionWriter
     from accord.sessions.models import SessionStatus, UserDecision
     from accord.sessions.questions import UserQuestion
+    from accord.text.posting import PostingPolicy
     from accord.text.redaction import Redactor
 
 MARKER = "session-questions"
@@ -74,19 +75,25 @@ def questions_on_issue(status: SessionStatus, asked: Asked, comments: Iterable[C
 
 
 def render_questions(
-    session: str, status: SessionStatus, asked: Asked, ignored: Sequence[IgnoredCommand], secrets: Redactor
+    session: str,
+    status: SessionStatus,
+    asked: Asked,
+    ignored: Sequence[IgnoredCommand],
+    *,
+    secrets: Redactor,
+    policy: PostingPolicy,
 ) -> str:
     """Return the comment: open questions, how to answer them, answers that do not count, and resolved questions."""
     waiting = [decision for decision in status.pending if decision.decision_id in asked]
     resolved = [d for d in status.user_decisions if d.decision_id in asked and d.status != "pending"]
     title = "Questions" if waiting else "No open questions"
-    parts = [f"### {title} of session {cell(secrets(session))}"]
-    parts += [_question(decision, secrets) for decision in waiting]
+    parts = [f"### {title} of session {sanitise_cell(session, secrets=secrets, policy=policy)}"]
+    parts += [_question(decision, secrets, policy) for decision in waiting]
     if waiting:
         later = len(status.pending) - len(waiting)
         parts += [f"{later} more questions follow after these."] if later else []
         parts.append(_HOW)
-        notes = [_note(one, secrets) for one in ignored if one.reason in _NOTED]
+        notes = [_note(one, secrets, policy) for one in ignored if one.reason in _NOTED]
         parts += ["\n".join(notes[-NOTES:])] if notes else []
     if resolved:
         parts.append("Resolved: " + ", ".join(f"{d.decision_id} ({d.status})" for d in resolved) + ".")
@@ -100,9 +107,9 @@ _HOW = (
 _NOTED = ("unknown", "bot", "no-write-permission", "no-answer")
 
 
-def _question(decision: UserDecision, secrets: Redactor) -> str:
+def _question(decision: UserDecision, secrets: Redactor, policy: PostingPolicy) -> str:
     question = secrets(decision.question)[:_LOOKED_AT]
-    whole, _ = defuse(sanitise(question, secrets=secrets).text)
+    whole, _ = defuse(sanitise(question, secrets=secrets, policy=policy).text)
     text = whole if len(whole) <= QUESTION_CHARACTERS else cut(whole, QUESTION_CHARACTERS)[0]
     lines = text.splitlines()
     if text != whole or len(question) == _LOOKED_AT or len(lines) > QUESTION_LINES:
@@ -114,10 +121,13 @@ def _question(decision: UserDecision, secrets: Redactor) -> str:
     return f"**{name}**{mark}\n\n{quoted}\n\n{example}"
 
 
-def _note(ignored: IgnoredCommand, secrets: Redactor) -> str:
+def _note(ignored: IgnoredCommand, secrets: Redactor, policy: PostingPolicy) -> str:
+    def safe(text: str) -> str:
+        return sanitise_cell(text, secrets=secrets, policy=policy)
+
     command = ignored.command
-    who, what = cell(secrets(command.comment.author)), f" to {cell(command.decision_id)}" if command.decision_id else ""
-    return f"- The answer from {who}{what} does not count. {cell(secrets(ignored.message))}"
+    what = f" to {safe(command.decision_id)}" if command.decision_id else ""
+    return f"- The answer from {safe(command.comment.author)}{what} does not count. {safe(ignored.message)}"
 
 
 CommentAction = Literal["create", "update", "delete"]
@@ -154,6 +164,7 @@ class SessionIssue:
     github: GitHub
     number: int
     secrets: Redactor
+    policy: PostingPolicy
 
 
 @dataclass(frozen=True)
@@ -218,7 +229,8 @@ def plan_comment(
     if not thread.ours and not status.pending:
         return []
     asked = questions_on_issue(status, thread.asked, thread.comments)
-    body = render_questions(issue.writer.folder.absolute().name, status, asked, ignored, issue.secrets)
+    name = issue.writer.folder.absolute().name
+    body = render_questions(name, status, asked, ignored, secrets=issue.secrets, policy=issue.policy)
     if not thread.ours:
         return [CommentOperation("create", issue.number, body)]
     first = thread.ours[0][0]

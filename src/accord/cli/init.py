@@ -1,0 +1,230 @@
+"""``accord init``: choose parts of the consumer kit, install them, and list the next steps."""
+
+from __future__ import annotations
+
+import os
+import sys
+from contextlib import suppress
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from accord.cli.kit import report_step, show_files
+from accord.cli.options import dry_run_option, format_option, root_option
+from accord.cli.output import one_line, print_json
+from accord.core.errors import AccordError, BrokenContract, WrongUsage
+
+if TYPE_CHECKING:
+    from accord.git.origin import Origin
+    from accord.kit.next_steps import Step
+    from accord.kit.plan import KitPlan
+    from accord.kit.templates import Choices, Kit
+    from accord.runner.registry import Agent
+    from accord.workflows.requirements import Requirement
+
+_DIFF_COLORS = {"+": "green", "-": "red", "@": "cyan"}
+
+
+@click.command()
+@root_option
+@click.option("--only", default="", metavar="NAMES", help="Install these workflows: `plan,implement`, or `all`.")
+@click.option("--agent", default="", metavar="NAME", help="The default agent; the workflows pass only its secrets.")
+@click.option("--source", default="", metavar="OWNER/REPO", help="Use this fork or mirror of accord.")
+@click.option("--ref", metavar="SHA", help="The commit of accord to use. Default: that of this version.")
+@click.option("--diff", is_flag=True, help="Show the differences, too.")
+@click.option("--yes", is_flag=True, help="Write without asking.")
+@dry_run_option
+@format_option
+def init(root: Path, ref: str | None, diff: bool, yes: bool, dry_run: bool, output_format: str, **given: str) -> None:
+    """Install or update the consumer kit in a repository.
+
+    Lists what happens to each file, and asks. The choices of workflows, agent and source are remembered. Edited files
+    are merged or stay, and other files of the repository never change. A second run changes nothing.
+    """
+    from accord.git.origin import read_origin
+    from accord.kit.install import install_kit, plan_folder, read_installed
+    from accord.kit.pins import pin_for
+    from accord.kit.templates import Choices, given_choices, shipped_kit
+
+    kit, pin, origin = shipped_kit(), pin_for(ref), read_origin(root)
+    installed = read_installed(root)
+    asks = not (yes or dry_run or output_format == "json") and _has_terminal()
+    if asks and installed is None:
+        given = _ask_choices(kit, given)
+    choices = given_choices(kit, installed.latest_choices if installed else Choices(), **given)
+    plan = plan_folder(root, kit, pin, choices)
+    is_published = _is_published(plan, origin)
+    if output_format == "text":
+        _show(plan, is_published, shows_diff=diff)
+    if plan.is_change and not dry_run:
+        if not yes:
+            _require_consent(plan, asks=asks)
+        install_kit(root, plan)
+    outcome = ("planned" if dry_run else "applied") if plan.is_change else "unchanged"
+    steps = _steps(root, kit, plan, origin) if outcome != "unchanged" and _is_new_choice(plan) else []
+    if output_format == "json":
+        print_json(_document(plan, outcome, is_published, steps))
+    else:
+        click.echo(outcome)
+        if outcome == "applied":
+            _show_steps(steps)
+    report_step("init", outcome, [("", plan.files)])
+
+
+def _has_terminal() -> bool:
+    return bool(sys.stdin) and sys.stdin.isatty()
+
+
+def _ask_choices(kit: Kit, given: dict[str, str]) -> dict[str, str]:
+    """Ask for the workflows and the agent of a first install, unless they are given."""
+    from accord.kit.templates import Choices, given_choices
+
+    def ask(name: str, question: str, default: str) -> str:
+        def checked(answer: str) -> str:
+            try:
+                given_choices(kit, Choices(), **{name: answer})
+            except WrongUsage as error:
+                raise click.BadParameter(f"{error.message} {error.hint}") from None
+            return answer
+
+        return given[name] or str(click.prompt(question, default=default, value_proc=checked))
+
+    agents = [name for name, secrets in kit.agents.items() if secrets]
+    only = ask("only", f"Workflows ({', '.join(kit.workflows)})", "all")
+    return {**given, "only": only, "agent": ask("agent", f"Agent ({', '.join(agents)})", agents[0])}
+
+
+def _require_consent(plan: KitPlan, *, asks: bool) -> None:
+    if not asks:
+        raise WrongUsage("No terminal to confirm on, so nothing was written.", hint="Pass `--yes` or `--dry-run`.")
+    answers = click.Choice(["y", "n", "d"], case_sensitive=False)
+    while (answer := click.prompt("Write this? (d: show the differences)", type=answers, default="n")) == "d":
+        _show_diffs(plan)
+    if answer == "n":
+        raise click.Abort
+
+
+def _is_published(plan: KitPlan, origin: Origin | None) -> bool | None:
+    """Ask whether the commit of a changed pin can be fetched from its repository; None where no answer came."""
+    from accord.git.origin import has_commit
+    from accord.kit.pins import SOURCE
+
+    pin = plan.manifest.pin
+    if plan.before and plan.before.pin == pin:
+        return True
+    own_server = origin.server_url if origin and pin.source != SOURCE else "https://github.com"
+    server_url = os.environ.get("GITHUB_SERVER_URL") or own_server
+    return has_commit(f"{server_url.rstrip('/')}/{pin.source}.git", pin.commit)
+
+
+def _is_new_choice(plan: KitPlan) -> bool:
+    return plan.before is None or plan.before.choices != plan.manifest.choices
+
+
+def _steps(root: Path, kit: Kit, plan: KitPlan, origin: Origin | None) -> list[Step]:
+    from accord.core.kinds import read_shape
+    from accord.files.yaml import read_mapping
+    from accord.kit.next_steps import next_steps
+    from accord.kit.templates import Kit as Files
+    from accord.workflows.models import Workflow
+    from accord.workflows.requirements import required_settings
+
+    present = {file.path: file.after for file in plan.files if file.after is not None}
+    workflows = {}
+    for path in present:
+        if path.startswith(".github/workflows/"):
+            with suppress(BrokenContract):  # one that the user broke: `accord doctor` reports it
+                workflows[path] = read_shape(Workflow, read_mapping(present[path].encode()).value)
+    agents = _default_agent(root, plan.manifest.choices)
+    needs = [step for need in required_settings(workflows, agents) if (step := _step(need, origin))]
+    return next_steps(needs, Files(kit.version, present).workflows, origin, plan.manifest.pin)
+
+
+def _step(need: Requirement, origin: Origin | None) -> Step | None:
+    """Return the step for a secret or a setting; None for a need that another step covers."""
+    from accord.kit.next_steps import REPOSITORY, Step
+
+    if need.kind == "secret":
+        usual = next((name for name in need.names if name.endswith("_API_KEY")), need.names[0])
+        commands = tuple(f"gh secret set {name}" for name in (need.names if need.needs_all else (usual,)))
+    elif need.kind == "setting":
+        place = f"repos/{origin.repository if origin else REPOSITORY}/actions/permissions/workflow"
+        commands = (f"gh api -X PUT {place} -F can_approve_pull_request_reviews=true",)
+    else:
+        return None
+    return Step(need.step(), commands, f"{origin.url}/{need.page.path}" if origin else "")
+
+
+def _default_agent(root: Path, choices: Choices) -> dict[str, Agent]:
+    """Return the agent that runs by default; that of the choices if the registry is not there yet."""
+    from accord.git.trusted_files import WorkTreeFiles
+    from accord.runner.registry import load_registry
+
+    try:
+        registry = load_registry(WorkTreeFiles(root))
+    except AccordError:  # the user's own: `accord doctor` reports it
+        return {}
+    name = choices.agent or registry.default_agent
+    return {name: registry.agents[name]} if name in registry.agents else {}
+
+
+def _document(plan: KitPlan, outcome: str, is_published: bool | None, steps: list[Step]) -> dict[str, Any]:
+    from accord.kit.plan import diffs
+
+    pin, choices = plan.manifest.pin, plan.manifest.choices
+    return {
+        "outcome": outcome,
+        "version": pin.version,
+        "commit": pin.commit,
+        "source": pin.source,
+        "published": is_published,
+        "only": None if choices.only is None else list(choices.only),
+        "agent": choices.agent,
+        "files": [file.as_json() for file in plan.files],
+        "diff": "".join(diffs(plan.files)),
+        "next": [step.as_json() for step in steps],
+    }
+
+
+def _show(plan: KitPlan, is_published: bool | None, *, shows_diff: bool) -> None:
+    """Print the action for each file, conflicts with the template's changes, and the differences if wanted."""
+    from accord.kit.plan import Action, unified_diff
+
+    show_files(plan.files)
+    for file in plan.of(Action.CONFLICT):
+        click.echo(click.style(f"\n{one_line(file.path)} stays unchanged. The template changed:", fg="red"))
+        _show_diff(unified_diff(*file.template, file.path))
+    if shows_diff:
+        _show_diffs(plan)
+    pin = plan.manifest.pin
+    if is_published is False:
+        click.secho(f"\n{pin.source} does not have the commit {pin.commit}, so workflows cannot start.", fg="yellow")
+        click.echo("Push the commit, or pass `--ref` with one that is there.")
+    elif is_published is None:
+        click.echo(f"\nCould not ask {pin.source} for the commit {pin.commit}. Check that it is there.")
+    if plan.is_change and not shows_diff:
+        click.echo("\nPass `--diff` to see the differences.")
+
+
+def _show_diffs(plan: KitPlan) -> None:
+    from accord.kit.plan import diffs
+
+    for diff in diffs(plan.files):
+        click.echo()
+        _show_diff(diff)
+
+
+def _show_diff(diff: str) -> None:
+    for line in diff.splitlines():
+        click.echo(click.style(one_line(line), fg=_DIFF_COLORS.get(line[:1])))
+
+
+def _show_steps(steps: list[Step]) -> None:
+    if steps:
+        click.echo("\nNext:")
+    for number, step in enumerate(steps, 1):
+        click.echo(f"  {number}. {one_line(step.text)}")
+        for line in (*step.commands, step.url):
+            if line:
+                click.echo(f"     {click.style(one_line(line), fg='cyan')}")

@@ -1,0 +1,176 @@
+"""``accord start``: start agents on events, and keep the status comment of an item."""
+
+from __future__ import annotations
+
+import json
+import os
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from accord.cli.options import FILE, Choice, Number, dry_run_option, format_option, repository_options, together
+from accord.cli.output import one_line, print_json
+from accord.cli.posting import policy_at
+from accord.cli.sources import github_for, read_bytes
+from accord.core.documents import read_object
+from accord.core.errors import BrokenContract, WrongUsage
+
+if TYPE_CHECKING:
+    from accord.cli.sources import Connection
+    from accord.results.operations import Receipt
+    from accord.runner.models import RunOutputs
+    from accord.starts.ends import RunOfWork
+    from accord.starts.facts import StartContext
+
+
+@click.group()
+def start() -> None:
+    """Start agents on events, and report their runs."""
+
+
+@start.command("run")
+@click.option("--event", envvar="GITHUB_EVENT_NAME", default="", metavar="NAME", help="Name of the event.")
+@click.option("--payload", envvar="GITHUB_EVENT_PATH", default="", metavar="FILE", help="File with the event.")
+@dry_run_option
+@repository_options
+@format_option
+@click.pass_context
+def run_command(
+    ctx: click.Context, /, event: str, payload: str, dry_run: bool, output_format: str, **access: Any
+) -> None:
+    """Start what an event asks for, exactly once.
+
+    The event is that of the workflow, unless --event and --payload name another. The file
+    .github/accord/config.yml of the default branch says which events count.
+    """
+    from accord.starts.events import check_repository, read_event
+    from accord.starts.run import start as start_work
+
+    if not (event and payload):
+        raise WrongUsage("No event given.", hint="Pass `--event NAME --payload FILE`, or run this in a workflow.")
+    document = read_object(read_bytes(payload)).value
+    happened = read_event(event, document)
+    with github_for(**access) as connection:
+        if happened is not None:
+            check_repository(document, connection.repository)
+        receipt = start_work(_context(connection), happened, is_dry_run=dry_run)
+    _report(ctx, receipt, output_format)
+
+
+run_options = together(
+    click.option("--work", type=Choice(["plan", "implement", "review"]), required=True, help="The kind of work."),
+    click.option("--item", type=Number(), required=True, metavar="N", help="Its issue or pull request."),
+    click.option("--key", default="", metavar="KEY", help="The workflow's input `start`."),
+    click.option("--agent", default="", metavar="NAME", help="The workflow's input `agent`."),
+)
+
+
+@start.command("begin")
+@run_options
+@dry_run_option
+@repository_options
+@format_option
+@click.pass_context
+def begin_command(ctx: click.Context, /, dry_run: bool, output_format: str, **given: Any) -> None:
+    """Show in the status comment that a run began."""
+    from accord.starts.ends import begin
+
+    run = _run(given)
+    with github_for(**given) as connection:
+        receipt = begin(_context(connection), run, is_dry_run=dry_run)
+    _report(ctx, receipt, output_format)
+
+
+@start.command("end")
+@run_options
+@click.option("--needs", default="", metavar="JSON", help="The expression toJSON(needs) of the job.")
+@click.option(
+    "--run-dir", type=FILE, metavar="DIR", help="The agent's folder, for the cause of a failure and its cost."
+)
+@dry_run_option
+@repository_options
+@format_option
+@click.pass_context
+def end_command(
+    ctx: click.Context, /, needs: str, run_dir: Path | None, dry_run: bool, output_format: str, **given: Any
+) -> None:
+    """Show in the status comment how a run ended.
+
+    After an implementation, the review of its pull request is started if the configuration has pull-requests: true,
+    because GitHub holds workflow runs of the job's own token for approval.
+    """
+    from accord.starts.ends import end
+    from accord.starts.reports import read_needs, report_of
+
+    run = _run(given)
+    try:
+        jobs = read_needs(needs)
+    except (ValueError, AttributeError):
+        raise WrongUsage("`--needs` is not the JSON of a job's needs.", hint="Pass `${{ toJSON(needs) }}`.") from None
+    revision = jobs["apply"].document("revision") if run.work == "implement" and "apply" in jobs else None
+    opened = None
+    if isinstance(revision, dict) and str(revision.get("id")).isdecimal() and not revision.get("draft"):
+        opened = (int(revision["id"]), str(revision.get("head_sha") or ""))
+    with github_for(**given) as connection:
+        report = report_of(run.work, jobs, _outputs(run_dir, connection))
+        receipt = end(_context(connection), run, report, revision=opened, is_dry_run=dry_run)
+    _report(ctx, receipt, output_format)
+
+
+def _context(connection: Connection) -> StartContext:
+    from accord.core.clock import SystemClock
+    from accord.starts.facts import StartContext
+    from accord.text.redaction import redactor_for
+
+    page = f"{connection.server_url.rstrip('/')}/{connection.repository}"
+    return StartContext(connection.github, connection.repository, page, SystemClock(), redactor_for(os.environ))
+
+
+def _run(given: dict[str, Any]) -> RunOfWork:
+    """Take the options of a run out of all options. Raises WrongUsage outside of a workflow."""
+    from accord.starts.ends import RunOfWork
+
+    run_id, actor = os.environ.get("GITHUB_RUN_ID", ""), os.environ.get("GITHUB_ACTOR", "")
+    if not run_id.isdecimal():
+        raise WrongUsage("`GITHUB_RUN_ID` is not set.", hint="Run this in a workflow, or set it to the run's number.")
+    work, item, key, agent = (given.pop(name) for name in ("work", "item", "key", "agent"))
+    return RunOfWork(work, item, int(run_id), key, "" if actor.endswith("[bot]") else actor, agent)
+
+
+def _outputs(run_dir: Path | None, connection: Connection) -> RunOutputs | None:
+    """Conclude the outputs of the agent's run; None where its folder holds no record."""
+    from accord.core.clock import SystemClock
+    from accord.runner.finish import FinishOptions, finish
+    from accord.text.redaction import redactor_for
+
+    if run_dir is None or not run_dir.is_dir():
+        return None
+    policy = policy_at(connection.github)
+    options = FinishOptions("", redactor_for(os.environ), policy, SystemClock(), os.environ, dry_run=True)
+    try:
+        return finish(run_dir, options)
+    except BrokenContract:
+        return None
+
+
+def _report(ctx: click.Context, receipt: Receipt, output_format: str) -> None:
+    """Leave the outputs and the summary of the step, print the receipt, and exit."""
+    from accord.cli.receipts import print_receipt
+    from accord.cli.step import findings_table, leave_redacted, leave_summary, redact, redacted_cell
+
+    reason = str(receipt.details.get("reason", ""))
+    started = [entry.key for entry in receipt.operations if entry.op == "start-workflow"]
+    leave_redacted({"outcome": receipt.outcome.value, "reason": reason, "started": json.dumps(started)})
+    lines = [f"- {entry.status.value}: {entry.op} {redacted_cell(entry.key)}" for entry in receipt.operations]
+    problem = redacted_cell(str(receipt.error)) if receipt.error else ""
+    found = findings_table(receipt.findings) if receipt.findings else ""
+    parts = [f"### accord start: {receipt.outcome.value}", redact(reason), problem, found, "\n".join(lines)]
+    leave_summary("\n\n".join(filter(None, parts)))
+    if output_format == "json":
+        print_json(receipt.as_json())
+    else:
+        if reason:
+            click.echo(one_line(redact(reason)))
+        print_receipt(receipt, "-")
+    ctx.exit(receipt.exit_code)

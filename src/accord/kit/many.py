@@ -1,0 +1,187 @@
+"""Work on many repositories: split them into shards, record each result, resume, and summarise.
+
+A shard is one job of a workflow's matrix. Its results are lines of a file, which a second attempt of the job reads
+first, so that it repeats only what did not end.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+from collections import Counter
+from dataclasses import asdict, dataclass
+from enum import StrEnum
+from typing import TYPE_CHECKING, Any
+
+from accord.core.errors import AccordError, Stopped, WrongUsage
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable, Mapping, Sequence
+    from pathlib import Path
+
+MOST_SHARDS = 256
+"""Jobs of a matrix ("Running variations of jobs in a workflow")."""
+
+STOPS_IN_A_ROW = 3
+"""After so many repositories that stopped one after the other, the others would stop for the same reason."""
+
+_SHARD = re.compile(r"([1-9][0-9]{0,4})/([1-9][0-9]{0,4})")
+
+
+class ManyOutcome(StrEnum):
+    """How the work on one repository ended, the most urgent first."""
+
+    STOPPED = "stopped"
+    REFUSED = "refused"
+    FINDINGS = "findings"
+    APPLIED = "applied"
+    PLANNED = "planned"
+    DECLINED = "declined"
+    UNCHANGED = "unchanged"
+    PENDING = "pending"
+
+
+@dataclass(frozen=True, slots=True)
+class ManyResult:
+    """The result for one repository. ``note`` says what changed, or why not; ``url`` is where to look."""
+
+    repository: str
+    outcome: ManyOutcome
+    note: str = ""
+    url: str = ""
+    reads: int = 0
+    writes: int = 0
+
+    @property
+    def name(self) -> str:
+        """The name in a progress bar."""
+        return self.repository
+
+    def as_json(self) -> dict[str, Any]:
+        """Return the JSON object of this repository."""
+        return asdict(self)
+
+
+def shards(count: int, size: int) -> list[dict[str, str]]:
+    """Return the matrix for so many repositories: each shard, and a name for its artifact.
+
+    There are as few shards as hold ``size`` repositories each, and at most as many as a matrix has jobs.
+    """
+    number = min(-(-count // size), MOST_SHARDS)
+    return [{"shard": f"{i}/{number}", "name": f"{i}-of-{number}"} for i in range(1, number + 1)]
+
+
+def shard_of(repositories: Sequence[str], shard: str) -> list[str]:
+    """Return every n-th repository for a shard such as ``3/20``. Raises WrongUsage for any other text."""
+    found = _SHARD.fullmatch(shard)
+    if found is None or int(found[1]) > int(found[2]):
+        raise WrongUsage(f"`{shard[:40]}` is not a shard.", hint="Pass it as `3/20`: the third of twenty.")
+    return list(repositories)[int(found[1]) - 1 :: int(found[2])]
+
+
+def read_results(path: Path, command: str = "") -> dict[str, ManyResult]:
+    """Return the newest result of each repository; none without a file. A last line that was cut off is ignored.
+
+    Raises WrongUsage for results of another ``command``, which would count as the end of this one.
+    """
+    try:
+        lines = path.read_text(encoding="utf-8").split("\n")
+    except FileNotFoundError:
+        return {}
+    except (OSError, UnicodeDecodeError) as error:
+        raise _broken(path, str(error)) from None
+    results: dict[str, ManyResult] = {}
+    for number, line in enumerate(lines[:-1], 1):
+        try:
+            entry = json.loads(line)
+            recorded = entry.pop("command", command)
+            result = ManyResult(**{**entry, "outcome": ManyOutcome(entry["outcome"])})
+            _check_types(result)
+            results[result.repository.lower()] = result
+        except (ValueError, TypeError, KeyError, AttributeError):
+            raise _broken(path, f"line {number} is not a result") from None
+        if command and recorded != command:
+            message = f"{path} has results of `{str(recorded)[:40]}`, not of `{command}`."
+            raise WrongUsage(message, hint="Pass `--results` with another file.")
+    return results
+
+
+def _check_types(result: ManyResult) -> None:
+    """Raise TypeError where a field of a line has another type than a result writes."""
+    texts, numbers = (result.repository, result.note, result.url), (result.reads, result.writes)
+    if not all(isinstance(text, str) for text in texts) or not all(type(number) is int for number in numbers):
+        raise TypeError("not a result")
+
+
+def _broken(path: Path, why: str) -> WrongUsage:
+    return WrongUsage(f"Cannot read the results {path}: {why}.", hint="Delete the file to start again.")
+
+
+def append_result(path: Path, result: ManyResult, command: str = "") -> None:
+    """Append a result of a command as a line that is on the disk when this returns."""
+    named = {"command": command} if command else {}
+    with path.open("a+b") as file:
+        if file.tell():  # a line that was cut off must not swallow this one
+            file.seek(-1, os.SEEK_END)
+            if file.read(1) != b"\n":
+                file.seek(0)
+                whole = file.read().rpartition(b"\n")
+                file.truncate(len(whole[0] + whole[1]))
+        file.write(json.dumps({**named, **result.as_json()}, ensure_ascii=False).encode() + b"\n")
+        file.flush()
+        os.fsync(file.fileno())
+
+
+def order_of_work(repositories: Iterable[str], known: Mapping[str, ManyResult]) -> list[str]:
+    """Return the repositories without an end: those not tried yet, then those that stopped."""
+    names = list(repositories)
+    stopped = [name for name in names if name.lower() in known and known[name.lower()].outcome is ManyOutcome.STOPPED]
+    return [name for name in names if name.lower() not in known] + stopped
+
+
+def run_shard(
+    names: Sequence[str], task: Callable[[str], ManyResult], record: Callable[[ManyResult], None]
+) -> list[ManyResult]:
+    """Work on each repository; an error in one does not end the others, but several stops in a row do."""
+    results: list[ManyResult] = []
+    for name in names:
+        try:
+            result = task(name)
+        except WrongUsage:
+            raise
+        except AccordError as error:
+            result = failed(name, error)
+        results.append(result)
+        record(result)
+        last = results[-STOPS_IN_A_ROW:]
+        if len(last) == STOPS_IN_A_ROW and all(each.outcome is ManyOutcome.STOPPED for each in last):
+            break
+    return results
+
+
+def failed(repository: str, error: AccordError) -> ManyResult:
+    """Return the result for a repository that an error ended."""
+    outcome = ManyOutcome.STOPPED if isinstance(error, Stopped) else ManyOutcome.REFUSED
+    return ManyResult(repository, outcome, f"{error.message} {error.hint}".strip())
+
+
+def with_pending(repositories: Iterable[str], results: Mapping[str, ManyResult]) -> list[ManyResult]:
+    """Return a result for each repository; those without one are pending."""
+    return [results.get(name.lower()) or ManyResult(name, ManyOutcome.PENDING) for name in repositories]
+
+
+def counts(results: Iterable[ManyResult]) -> dict[str, int]:
+    """Count the results by outcome, the most urgent first."""
+    found = Counter(result.outcome for result in results)
+    return {outcome.value: found[outcome] for outcome in ManyOutcome if found[outcome]}
+
+
+def exit_code(results: Sequence[ManyResult]) -> int:
+    """Return 3 where running again continues, 4 where something was refused, 1 for findings, else 0."""
+    found = {result.outcome for result in results}
+    if found & {ManyOutcome.STOPPED, ManyOutcome.PENDING}:
+        return 3
+    if ManyOutcome.REFUSED in found:
+        return 4
+    return 1 if ManyOutcome.FINDINGS in found else 0

@@ -1,0 +1,141 @@
+"""The shipped kit: the templates of this version, and a repository's choices among them.
+
+Choices change the templates before they are compared with a repository's files. So a changed choice is a change of the
+template, and not an edit of the user.
+"""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass, field
+from functools import cache
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from pydantic import BaseModel, ConfigDict, Field
+
+import accord
+from accord import __version__
+from accord.core.errors import WrongUsage
+from accord.core.suggest import did_you_mean
+from accord.files.yaml import read_yaml
+from accord.kit.pins import SOURCE
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator, Mapping
+
+FOLDER = ".github"
+"""The folder of all files of the kit, so that reading one folder is enough."""
+
+REGISTRY = f"{FOLDER}/agents/registry.yml"
+LABELS = f"{FOLDER}/labels.yml"
+CONFIG = f"{FOLDER}/accord/config.yml"
+
+_PROMPTS = ("autofix", "bot-comments", "implement", "keepalive", "plan", "review", "verifier")
+_ALSO = {
+    "results/labels.yml": LABELS,
+    **{f"runner/prompts/{mode}.md": f"{FOLDER}/prompts/{mode}.md" for mode in _PROMPTS},
+}
+"""Files of the package that consumers get unchanged; the templates have no second copy of them."""
+_CHECKOUT = Path(__file__).parents[3]
+_OF_WORKFLOW = re.compile(rf"{FOLDER}/(?:workflows/accord-(?P<workflow>[\w-]+)\.yml|prompts/(?P<prompt>[\w-]+)\.md)")
+_SECRET = re.compile(r"^ +(?P<name>\w+): \$\{\{ secrets\.(?P=name) \}\}\n", re.MULTILINE)
+_DEFAULT_AGENT = re.compile(r"^default_agent: .*$", re.MULTILINE)
+_NAME = r"[A-Za-z0-9][A-Za-z0-9._-]{0,99}"
+_REPOSITORY = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,99}/[A-Za-z0-9][A-Za-z0-9._-]{0,99}")
+
+
+class Choices(BaseModel):
+    """The choices of a repository: workflows (None: all), agent and accord's repository, both empty by default."""
+
+    model_config = ConfigDict(extra="forbid", frozen=True)
+
+    only: tuple[str, ...] | None = None
+    agent: str = Field("", pattern=rf"^(?:{_NAME})?$")
+    source: str = Field("", pattern=rf"^(?:{_NAME}/{_NAME})?$")
+
+
+@dataclass(frozen=True)
+class Kit:
+    """The templates of a version by path, with placeholders as pins, and the secrets of each shipped agent."""
+
+    version: str
+    files: Mapping[str, str]
+    agents: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
+
+    @property
+    def workflows(self) -> tuple[str, ...]:
+        """The names by which workflows are chosen."""
+        found = (_OF_WORKFLOW.fullmatch(path) for path in self.files)
+        return tuple(match["workflow"] for match in found if match and match["workflow"])
+
+
+@cache
+def shipped_kit() -> Kit:
+    """Return the kit of this version."""
+    agents = read_yaml(_registry().read_bytes()).value["agents"]
+    secrets = {name: tuple(agent.get("required_secrets", ())) for name, agent in agents.items()}
+    return Kit(__version__, dict(sorted(_files())), secrets)
+
+
+def _registry() -> Path:
+    installed = Path(accord.__file__).parent / "runner/registry.yml"
+    return installed if installed.exists() else _CHECKOUT / REGISTRY
+
+
+def _files() -> Iterator[tuple[str, str]]:
+    installed = Path(__file__).parent / "consumer-repo"
+    root = installed if installed.is_dir() else _CHECKOUT / "templates/consumer-repo"
+    for path in root.rglob("*"):
+        if path.is_file():
+            yield path.relative_to(root).as_posix(), path.read_text(encoding="utf-8")
+    for name, place in _ALSO.items():
+        yield place, (Path(accord.__file__).parent / name).read_text(encoding="utf-8")
+
+
+def given_choices(kit: Kit, before: Choices, *, only: str = "", agent: str = "", source: str = "") -> Choices:
+    """Return the choices before with those that are given: names of workflows, or `all`. Raises WrongUsage."""
+    names = [name for name in re.split(r"[\s,]+", only) if name]
+    listed = before.only if not names else None if names == ["all"] else tuple(dict.fromkeys(names))
+    if source and not _REPOSITORY.fullmatch(source):
+        raise WrongUsage(f"`{source:.100}` is not a repository.", hint="Pass `--source OWNER/NAME`.")
+    origin = "" if source.lower() == SOURCE else source or before.source
+    _check_names(kit, names if listed else (), agent)
+    return Choices(only=listed, agent=agent or before.agent, source=origin)
+
+
+def _check_names(kit: Kit, workflows: Iterable[str], agent: str) -> None:
+    for name in workflows:
+        if name not in kit.workflows:
+            hint = did_you_mean(name, kit.workflows) or f"The kit has {', '.join(kit.workflows)}."
+            raise WrongUsage(f"The kit has no workflow `{name:.100}`.", hint=hint)
+    if agent and agent not in kit.agents:
+        own = f"For an agent of your own, set `default_agent` in {REGISTRY}."
+        hint = did_you_mean(agent, kit.agents) or own
+        raise WrongUsage(f"accord does not ship an agent `{agent:.100}`.", hint=hint)
+
+
+def chosen_kit(kit: Kit, choices: Choices) -> Kit:
+    """Return the kit with the chosen workflows, for the chosen agent."""
+    files = {path: text for path, text in kit.files.items() if _is_chosen(path, kit, choices.only)}
+    if choices.agent in kit.agents:
+        files = {path: _for_agent(path, text, kit, choices.agent) for path, text in files.items()}
+    return Kit(kit.version, files, kit.agents)
+
+
+def _is_chosen(path: str, kit: Kit, only: Iterable[str] | None) -> bool:
+    """Return whether a file is wanted: those of a workflow with it, and all others always."""
+    found = _OF_WORKFLOW.fullmatch(path)
+    name = (found["workflow"] or found["prompt"]) if found else {LABELS: "labels", CONFIG: "start"}.get(path, "")
+    return only is None or name in only or name not in kit.workflows
+
+
+def _for_agent(path: str, text: str, kit: Kit, agent: str) -> str:
+    """Make an agent the default, and pass on no secrets but its own. An agent without any may need all of them."""
+    if path == REGISTRY:
+        return _DEFAULT_AGENT.sub(f"default_agent: {agent}", text)
+    own = set(kit.agents[agent])
+    others = {name for names in kit.agents.values() for name in names} - own
+    if not any(found["name"] in own for found in _SECRET.finditer(text)):
+        return text
+    return _SECRET.sub(lambda found: "" if found["name"] in others else found[0], text)

@@ -1,0 +1,108 @@
+"""``accord repos``: list, run and summarise over several repositories of the local GitHub."""
+
+import json
+from collections.abc import Iterator
+
+import pytest
+from conftest import Accord
+from support.consumers import NEW, installed, older_kit
+from support.stage import Stage, staged
+
+
+@pytest.fixture
+def stage(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Stage]:
+    folder = tmp_path_factory.mktemp("repos")
+    repositories = [
+        {"name": "octo/api", "files": installed(folder / "kit", older_kit())},
+        {"name": "octo/gone", "archived": True},
+        {"name": "octo/web", "files": {"README.md": "# Web\n"}},
+        {"name": "other/own"},
+    ]
+    with staged(folder / "data", seed={"repositories": repositories}) as stage:
+        yield stage
+
+
+def test_an_organisation_is_listed_without_its_archived_repositories(accord: Accord, stage: Stage) -> None:
+    accord.on(stage)
+    step = accord.in_step(annotates=False)
+    listed = accord.document("repos", "list", "--org", "octo", "--size", 1, "--out", "repositories.json")
+    assert listed["repositories"] == ["octo/api", "octo/web"]
+    assert listed["left_out"] == ["octo/gone"]
+    assert json.loads((accord.home / "repositories.json").read_text()) == ["octo/api", "octo/web"]
+    assert json.loads(step.outputs["shards"]) == listed["shards"]
+    assert [shard["shard"] for shard in listed["shards"]] == ["1/2", "2/2"]
+
+
+def test_a_search_a_file_and_names_add_up_without_repetition(accord: Accord, stage: Stage) -> None:
+    accord.on(stage)
+    (accord.home / "more.yml").write_text("- other/own\n- octo/API\n")
+    listed = accord.document("repos", "list", "--search", "org:octo archived:false", "--file", "more.yml")
+    assert [name.lower() for name in listed["repositories"]] == ["octo/api", "octo/web", "other/own"]
+
+
+@pytest.mark.parametrize("arguments", [[], ["--search", "nothing-like-it"]])
+def test_an_empty_list_is_wrong_usage(accord: Accord, stage: Stage, arguments: list[str]) -> None:
+    accord.on(stage)
+    ended = accord("repos", "list", *arguments)
+    assert ended.code == 2
+    assert "--org NAME" in ended.err
+
+
+def test_doctor_labels_and_sync_run_over_the_list_and_a_second_run_repeats_nothing(
+    accord: Accord, stage: Stage
+) -> None:
+    accord.on(stage)
+    (accord.home / "all.json").write_text('["octo/api", "octo/web"]')
+    first = accord.document("repos", "run", "labels", "--file", "all.json", "--results", "labels.jsonl")
+    assert first["counts"] == {"applied": 2}
+    synced = accord.document(
+        "repos", "run", "sync", "--file", "all.json", "--results", "sync.jsonl", "--ref", NEW.commit, code=4
+    )
+    assert synced["counts"] == {"refused": 1, "applied": 1}
+    examined = accord.document("repos", "run", "doctor", "--file", "all.json", "--results", "doctor.jsonl", code=1)
+    assert examined["counts"] == {"findings": 1, "unchanged": 1}
+    assert "error" in next(each["note"] for each in examined["results"] if each["repository"] == "octo/api")
+
+    before = len(stage.server.requests)
+    assert accord.document("repos", "run", "labels", "--file", "all.json", "--results", "labels.jsonl") == first
+    assert len(stage.server.requests) == before
+
+    step = accord.in_step(annotates=False)
+    ended = accord("repos", "summary", "--file", "all.json", "sync.jsonl")
+    assert ended.code == 4
+    assert "1 refused, 1 applied" in ended.out
+    assert "[open](http" in step.summary
+
+
+def test_a_dry_run_records_nothing(accord: Accord, stage: Stage) -> None:
+    accord.on(stage)
+    (accord.home / "all.json").write_text('["octo/api"]')
+    planned = accord.document("repos", "run", "labels", "--file", "all.json", "--results", "r.jsonl", "--dry-run")
+    assert planned["counts"] == {"planned": 1}
+    assert not (accord.home / "r.jsonl").exists()
+
+
+def test_a_shard_without_a_result_counts_as_pending(accord: Accord, stage: Stage) -> None:
+    accord.on(stage)
+    (accord.home / "all.json").write_text('["octo/api", "octo/web"]')
+    accord.document("repos", "run", "labels", "--file", "all.json", "--shard", "1/2", "--results", "one.jsonl")
+    merged = accord.document("repos", "summary", "--file", "all.json", "one.jsonl", code=3)
+    assert merged["counts"] == {"applied": 1, "pending": 1}
+
+
+def test_results_of_another_command_do_not_count_as_its_end(accord: Accord, stage: Stage) -> None:
+    accord.on(stage)
+    (accord.home / "all.json").write_text('["octo/web"]')
+    accord.document("repos", "run", "labels", "--file", "all.json", "--results", "r.jsonl")
+    ended = accord("repos", "run", "doctor", "--file", "all.json", "--results", "r.jsonl")
+    assert ended.code == 2
+    assert "has results of `labels`, not of `doctor`" in ended.err
+
+
+def test_a_result_with_a_field_of_another_type_is_refused_by_its_line(accord: Accord, stage: Stage) -> None:
+    accord.on(stage)
+    (accord.home / "all.json").write_text('["octo/web"]')
+    (accord.home / "r.jsonl").write_text('{"repository": "octo/web", "outcome": "applied", "reads": "many"}\n')
+    ended = accord("repos", "summary", "--file", "all.json", "r.jsonl")
+    assert ended.code == 2
+    assert "line 1 is not a result" in ended.err

@@ -1,0 +1,101 @@
+"""Many repositories: shards, recorded results, and a second attempt that repeats only what did not end."""
+
+from pathlib import Path
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from accord.core.errors import Refused, Stopped, WrongUsage
+from accord.kit.many import (
+    MOST_SHARDS,
+    ManyOutcome,
+    ManyResult,
+    append_result,
+    counts,
+    exit_code,
+    order_of_work,
+    read_results,
+    run_shard,
+    shard_of,
+    shards,
+    with_pending,
+)
+
+NAMES = [f"octo/r{n}" for n in range(10)]
+
+
+@given(st.integers(1, 20_000), st.integers(1, 500))
+def test_shards_hold_every_repository_once_and_fit_a_matrix(count: int, size: int) -> None:
+    names = [f"octo/r{n}" for n in range(count)]
+    named = shards(count, size)
+    assert len(named) <= MOST_SHARDS
+    parts = [shard_of(names, shard) for shard in (each["shard"] for each in named)]
+    assert sorted(name for part in parts for name in part) == sorted(names)
+    assert max(map(len, parts)) <= max(size, -(-count // MOST_SHARDS))
+
+
+@pytest.mark.parametrize("text", ["", "0/3", "4/3", "3", "a/b", "1/0", "1/2/3"])
+def test_a_shard_that_does_not_exist_is_wrong_usage(text: str) -> None:
+    with pytest.raises(WrongUsage, match="not a shard"):
+        shard_of(NAMES, text)
+
+
+def test_results_survive_a_line_that_was_cut_off(tmp_path: Path) -> None:
+    file = tmp_path / "results.jsonl"
+    first, second = ManyResult("octo/a", ManyOutcome.APPLIED, "2 files"), ManyResult("octo/b", ManyOutcome.UNCHANGED)
+    append_result(file, first)
+    with file.open("ab") as broken:
+        broken.write(b'{"repository": "octo/b", "outc')
+    assert read_results(file) == {"octo/a": first}
+    append_result(file, second)
+    assert read_results(file) == {"octo/a": first, "octo/b": second}
+
+
+def test_a_file_that_holds_no_results_is_refused_before_any_work(tmp_path: Path) -> None:
+    file = tmp_path / "results.jsonl"
+    file.write_text("{}\n")
+    with pytest.raises(WrongUsage, match="line 1 is not a result"):
+        read_results(file)
+
+
+def test_a_second_attempt_begins_with_what_was_not_tried_and_ends_with_what_stopped() -> None:
+    known = {
+        "octo/r0": ManyResult("octo/r0", ManyOutcome.STOPPED),
+        "octo/r1": ManyResult("octo/r1", ManyOutcome.APPLIED),
+        "octo/r2": ManyResult("octo/r2", ManyOutcome.REFUSED),
+    }
+    assert order_of_work(["octo/R0", *NAMES[1:5]], known) == ["octo/r3", "octo/r4", "octo/R0"]
+
+
+def test_one_failure_does_not_end_the_others_but_three_stops_in_a_row_do() -> None:
+    def task(name: str) -> ManyResult:
+        if name == "octo/r1":
+            raise Refused("No access.", hint="Ask for it.")
+        if name >= "octo/r4":
+            raise Stopped("The limit is reached.", hint="Run it again later.")
+        return ManyResult(name, ManyOutcome.UNCHANGED)
+
+    recorded: list[ManyResult] = []
+    ended = run_shard(NAMES, task, recorded.append)
+    assert ended == recorded
+    assert [result.repository for result in ended] == NAMES[:7]
+    assert ended[1].note == "No access. Ask for it."
+    whole = with_pending(NAMES, {result.repository: result for result in ended})
+    assert counts(whole) == {"stopped": 3, "refused": 1, "unchanged": 3, "pending": 3}
+    assert exit_code(whole) == 3
+
+
+@pytest.mark.parametrize(
+    ("outcomes", "code"),
+    [
+        ([], 0),
+        (["unchanged", "applied", "declined", "planned"], 0),
+        (["findings", "applied"], 1),
+        (["refused", "findings"], 4),
+        (["stopped", "refused"], 3),
+        (["pending"], 3),
+    ],
+)
+def test_the_exit_code_names_what_is_most_urgent(outcomes: list[str], code: int) -> None:
+    assert exit_code([ManyResult("octo/a", ManyOutcome(outcome)) for outcome in outcomes]) == code
