@@ -4,6 +4,15 @@ set -euo pipefail
 here=$(cd -- "$(dirname -- "${BASH_SOURCE[0]}")" && pwd)
 home=$(bash "$here/home.sh")
 [ -e "$home/ready" ] || { echo "accord is not set up in this job: use accord-ci/accord/actions/setup before." >&2; exit 2; }
+needs_sandbox() { # by an input `sandbox` of an action, or by the words of the command
+    local name
+    for name in $(compgen -e | grep '^ACCORD_.*_SANDBOX$'); do
+        [ -z "${!name}" ] || return 0
+    done
+    case " $* " in *" --sandbox "* | *" --sandbox="* | *" sandbox "* | *" demo "*) return 0 ;; esac
+    return 1
+}
+! needs_sandbox "$@" || bash "$here/setup.sh" sandbox >&2
 unset "${!PYTHON@}"
 src=$(cd -P -- "$here/../../src" && pwd)
 export PYTHONPATH=$src PYTHONPYCACHEPREFIX=$home/bytecode # not beside the sources

@@ -1,11 +1,14 @@
 #!/usr/bin/env bash
 # Installs uv, Python and the locked packages into one folder (home.sh); a second call does nothing.
+# usage: setup.sh [sandbox]   With `sandbox`, also the packages of the local GitHub, which few jobs use.
 # The caller's Python, PATH, GITHUB_ENV and workspace stay unchanged.
 set -euo pipefail
 here=$(cd -- "$(dirname -- "${BASH_SOURCE[0]}")" && pwd)
 [ "${RUNNER_OS:-}" != Windows ] || { echo "::error::accord runs on Linux and macOS runners only." >&2; exit 1; }
 home=$(bash "$here/home.sh")
-[ ! -e "$home/ready" ] || exit 0
+done=$home/ready packages=--only-group=actions
+[ "${1:-}" != sandbox ] || done=$home/ready-sandbox packages=--no-dev
+[ ! -e "$done" ] || exit 0
 
 # The caller's settings for Python must not affect ours. Settings for a package index may stay, because the packages are
 # locked by hash.
@@ -24,25 +27,25 @@ fi
 mkdir -p -- "${home%/*}"
 waited=0
 until mkdir -- "$home.lock" 2>/dev/null; do
-    [ ! -e "$home/ready" ] || exit 0
+    [ ! -e "$done" ] || exit 0
     [ "$waited" -lt 300 ] || { echo "::error::accord waits for another set-up in vain: delete $home.lock" >&2; exit 1; }
     sleep 1
     waited=$((waited + 1))
 done
 leave() {
     rmdir -- "$home.lock"
-    [ -e "$home/ready" ] ||
+    [ -e "$done" ] ||
         echo "::error::accord could not be set up. Behind a proxy or a mirror, set HTTPS_PROXY or PIP_INDEX_URL." >&2
 }
 trap leave EXIT
-[ ! -e "$home/ready" ] || exit 0
+[ ! -e "$done" ] || exit 0
 
 echo "Setting up accord in $home"
 mkdir -p -- "$home"
 export UV_CACHE_DIR=$home/cache UV_PYTHON_INSTALL_DIR=$home/python UV_PYTHON_PREFERENCE=system
 cd -- "$here/../.." # ignore .python-version or venv.py of the workspace
 uv=$(bash "$here/uv.sh" "$home/uv")
-"$uv" export --quiet --frozen --no-dev --all-extras --no-emit-project --output-file "$home/packages.txt" >/dev/null
-"$uv" venv --quiet --clear --python '>=3.11' "$home/env"
-"$uv" pip sync --quiet --require-hashes --python "$home/env/bin/python" "$home/packages.txt"
-touch -- "$home/ready"
+"$uv" export --quiet --frozen "$packages" --no-emit-project --output-file "$home/packages.txt" >/dev/null
+[ -e "$home/ready" ] || "$uv" venv --quiet --clear --python '>=3.11' "$home/env"
+"$uv" pip install --quiet --require-hashes --python "$home/env/bin/python" --requirements "$home/packages.txt"
+touch -- "$home/ready" "$done"

@@ -1,4 +1,4 @@
-"""The consumer kit: a matrix workflow updates it in other repositories.
+"""The consumer kit: a workflow updates it in other repositories, in shards of one matrix.
 
 The installed workflows are those that test_act_loop.py, test_act_loops.py and test_act_labels.py run.
 """
@@ -23,16 +23,19 @@ SYNC = f"""
 on: workflow_dispatch
 jobs:
   sync:
-    uses: {PUBLISHED.replace("@", "/.github/workflows/reusable-sync.yml@")}
+    uses: {PUBLISHED.replace("@", "/.github/workflows/reusable-repositories.yml@")}
     with:
-      repositories: '["{BEHIND}", "{KITLESS}"]'
+      command: sync
+      repositories: {BEHIND}
+      search: kitless
+      size: 1
       ref: "{COMMIT}"
     secrets:
       token: ${{{{ secrets.SYNC_TOKEN }}}}
 """
 
 
-def test_each_consumer_is_updated_in_a_job_of_its_own(bench: Bench, tmp_path: Path) -> None:
+def test_the_shards_of_a_matrix_update_consumers_and_one_summary_names_them_all(bench: Bench, tmp_path: Path) -> None:
     writes = {"contents": "write", "pull_requests": "write", "workflows": "write"}
     app = {"token": "app", "login": "syncer[bot]", "kind": "installation", "permissions": writes}
     tokens = job_tokens([*(path.read_text() for path in workflow_files()), "jobs: {none: {}}"])
@@ -56,5 +59,7 @@ def test_each_consumer_is_updated_in_a_job_of_its_own(bench: Bench, tmp_path: Pa
     assert run.exit_code != 0  # for the one without a kit
     assert (pull["head"]["ref"], pull["user"]["login"]) == ("accord/sync", "syncer[bot]")
     assert f"@{COMMIT} # v" in base64.b64decode(updated).decode()
-    assert "does not have the kit" in run.summary
-    assert "accord sync: applied" in run.summary
+    summary = run.summary.rpartition("### accord repositories")[2]
+    assert "1 refused, 1 applied" in summary
+    assert "does not have the kit" in summary
+    assert f"[open]({pull['html_url']})" in summary

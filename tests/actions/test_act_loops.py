@@ -16,7 +16,7 @@ from support.loop_calls import Consumer, seed
 from support.stage import seed_file
 
 from accord.loops.state import HistoryLine
-from accord_sandbox.planting import BOT
+from accord_sandbox.calls import BOT
 from accord_sandbox.server import serving
 
 pytestmark = pytest.mark.unmeasured
@@ -152,7 +152,7 @@ def test_keepalive_goes_on_until_every_task_is_done(consumer: Consumer) -> None:
     assert (pull["body"], pull["labels"]) == (TASKS.format("x", "x", "x"), ["agents:keepalive"])
     assert files(consumer, "tasks")["one.txt"].endswith("+Write one.txt\n+Write one.txt again\\d")
     (comment,) = ours(consumer, "tasks")
-    assert "**Stopped** (`tasks-complete`). All 3 tasks are done." in comment
+    assert "**Waiting** (`checks-missing`)" in comment  # the announcement needs checks of the last head
     history = re.findall(r"^\| (\d) \| (\S+)", comment, re.MULTILINE)
     assert history == [("4", "✅"), ("3", "✅"), ("2", "✅"), ("1", "❌")]
 
@@ -182,7 +182,7 @@ def test_due_turns_are_started_by_the_sweep_and_by_the_run_before(consumer: Cons
 
 
 def test_the_history_artifact_has_one_line_per_run_and_the_summary_warns_of_the_jobs_token(consumer: Consumer) -> None:
-    assert "A push with this token starts no workflow" in consumer.runs["swept"].summary
+    assert "until a person approves them" in consumer.runs["swept"].summary
     kept = (consumer.runs["restarted"].artifacts / "loop-history.ndjson").read_text().splitlines()
     lines = [HistoryLine.model_validate_json(line) for line in kept]
     seen = [(line.pull, line.loop, line.iteration.number) for line in lines]

@@ -41,7 +41,7 @@ NOT_INPUTS = {"format", "help"}
 ELSEWHERE = {"sandbox", "receipt", "repo", "checkout"}
 """Options without a use in a job: it writes to the repository it runs in, and has no checkout."""
 
-OF_REVISIONS = {"base", "author", "co-author", "commit-type", "protect", "allow-steering-files"}
+OF_REVISIONS = {"base", "author", "co-author", "commit-type", "protect", "allow-steering-files", "keepalive"}
 OF_REVIEWS = {"pull", "commit"}
 LOOPS = {"keepalive", "autofix", "verifier", "bot-comments"}
 """Their workflows are held in step by test_loop_workflows.py."""
@@ -51,7 +51,6 @@ REUSABLE = {
     "reusable-apply-revision.yml": ("apply", {*ELSEWHERE, *OF_REVIEWS}),
     "reusable-apply-review.yml": ("apply", {*ELSEWHERE, *OF_REVISIONS}),
     "reusable-label-sync.yml": ("labels", {"sandbox", "command"}),
-    "reusable-sync.yml": ("sync", {"sandbox", "file"}),
 }
 """The action that each wraps, and the inputs of that action which it leaves out."""
 
@@ -159,6 +158,19 @@ def test_a_template_grants_a_reusable_workflow_just_what_it_asks_for(path: Path)
         if "uses" in job:
             called = job["uses"].partition("@")[0].partition("accord-ci/accord/")[2]
             assert asked_by(read_yaml(ROOT / called)) == job["permissions"]
+
+
+@pytest.mark.parametrize("path", [pytest.param(path, id=path.name) for path in workflow_files()])
+def test_no_waiting_run_is_dropped_and_no_cache_carries_anything_from_an_agent(path: Path) -> None:
+    document = read_yaml(path)
+    for part in (document, *document["jobs"].values()):
+        if "concurrency" in part:
+            waits = part["concurrency"]["cancel-in-progress"] == "false"
+            assert part["concurrency"].get("queue") == ("max" if waits else None)
+    for job in document["jobs"].values():
+        agents = [step for step in job.get("steps", ()) if "/actions/run-agent" in step.get("uses", "")]
+        is_agents = any(step["with"].get("skip") != "true" for step in agents)
+        assert job.get("cache-mode") == ("none" if is_agents else None)
 
 
 def asked_by(document: dict[str, Any]) -> dict[str, str]:

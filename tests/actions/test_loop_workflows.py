@@ -134,15 +134,21 @@ def test_an_agent_whose_answer_is_parsed_gets_its_schema(name: str) -> None:
     assert ("schema" in found["Run the agent"]["with"]) == (name in JUDGES)
 
 
-def test_the_actions_of_the_loops_differ_in_words_and_only_those_that_change_code_push_steering_files() -> None:
-    keepalive, only = ACTIONS["keepalive"], "allow-steering-files"
+def test_the_actions_of_the_loops_differ_in_words_and_in_three_inputs() -> None:
+    keepalive = ACTIONS["keepalive"]
+    without = {
+        "autofix": ("review-workflow",),
+        "bot-comments": ("review-workflow", "rerun-held-runs"),
+        "verifier": ("review-workflow", "rerun-held-runs", "allow-steering-files"),
+    }
     for name, action in ACTIONS.items():
         command = name.removesuffix("ifier") + "ify" if name == "verifier" else name
         prefix = f"ACCORD_{command.upper().replace('-', '_')}_"
         same = json.dumps(keepalive["runs"]).replace("ACCORD_KEEPALIVE_", prefix)
         inputs = {**keepalive["inputs"], "token": ""}
-        if name == "verifier":
-            same = same.replace(f'"{prefix}RUN_ALLOW_STEERING_FILES": "${{{{ inputs.{only} }}}}", ', "")
+        for only in without.get(name, ()):
+            variable = f"{prefix}RUN_{only.upper().replace('-', '_')}"
+            same = same.replace(f'"{variable}": "${{{{ inputs.{only} }}}}", ', "")
             del inputs[only]
         assert json.dumps(action["runs"]) == same.replace("keepalive run", f"{command} run")
         assert {**action["inputs"], "token": ""} == inputs

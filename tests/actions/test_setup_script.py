@@ -71,6 +71,28 @@ def test_a_second_set_up_in_a_job_does_nothing(site: Site) -> None:
     assert site.asked_of_uv() == ["export", "venv", "pip"]
 
 
+@pytest.mark.parametrize(
+    ("words", "variables"),
+    [
+        (["apply", "a.json", "--sandbox"], {}), (["labels", "check", "--sandbox=x"], {}), (["demo"], {}),
+        (["sandbox", "serve"], {}), (["apply"], {"ACCORD_APPLY_SANDBOX": "x"}),
+    ],
+)  # fmt: skip
+def test_the_packages_of_the_sandbox_are_installed_once_when_it_is_used(
+    site: Site, words: list[str], variables: dict[str, str]
+) -> None:
+    site.run("setup.sh")
+    for more in ({}, {"ACCORD_APPLY_SANDBOX": ""}, {"ACCORD_RUN_SANDBOX_MODE": "read-only"}):
+        assert site.run("accord.sh", "apply", "sandbox.json", **more)[0] == 0
+    assert site.asked_of_uv() == ["export", "venv", "pip"]
+    for _ in range(2):
+        code, out, _err = site.run("accord.sh", *words, **variables)
+        assert (code, out.splitlines()[0]) == (0, f"python -P -m accord {' '.join(words)}")
+    assert site.asked_of_uv() == ["export", "venv", "pip", "export", "pip"]
+    first, second = (line for line in site.calls.read_text().splitlines() if line.startswith("uv export"))
+    assert ("--only-group=actions" in first, "--no-dev" in second) == (True, True)
+
+
 def test_concurrent_set_ups_install_once(site: Site) -> None:
     with site.start("setup.sh") as one, site.start("setup.sh") as two:
         assert (one.wait(60), two.wait(60)) == (0, 0)
