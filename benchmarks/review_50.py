@@ -25,6 +25,7 @@ from accord.github.models import Access
 from accord.results.models import ReviewerResult
 from accord.results.operations import RunOptions
 from accord.results.reviewer.run import apply_review
+from accord.text.posting import PostingPolicy
 from accord.text.redaction import Redactor
 from accord_sandbox.server import RunningSandbox, SandboxSettings, serving
 
@@ -61,7 +62,7 @@ def result(comments: int) -> dict[str, Any]:
 def with_accord(server: RunningSandbox, document: dict[str, Any]) -> None:
     access = Access(server.repository, server.token, server.url)
     adapter = GitHub(access, SystemClock(), lambda seconds, _: print(f"  (accord waits {seconds:.0f} s for a limit)"))
-    options = RunOptions(server.repository, SystemClock(), Redactor(), pull=PULL)
+    options = RunOptions(server.repository, SystemClock(), Redactor(), PostingPolicy(), pull=PULL)
     receipt = apply_review(adapter, read_shape(ReviewerResult, document), options)
     assert receipt.exit_code == 0, receipt.error
 

@@ -71,7 +71,7 @@ RULES = (
     _rule(r"(?i)\bbut for\b", "except"),
     _rule(r"(?i)\b(?:rooms?|houses?|stations?|furniture)\b", "package, architecture, stage, layout"),
     _rule(r"(?i)\bdroppings\b", "agent artifacts"),
-    _rule(r"(?i)\bkernel\b", "`core`, `text`, `git` or `files`"),
+    _rule(r"(?i)\bkernel\b(?!\.\w+_userns)", "`core`, `text`, `git` or `files`"),
     _rule(r"(?i)\bblack[- ]box(?:es)?\b", "from outside, through the command line"),
     _rule(r"(?i)\bdefects?\b", "bug, or internal error"),
     _rule(r"(?i)\bdesks?\b", "TextSanitizer"),

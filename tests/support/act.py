@@ -1,12 +1,13 @@
 """Workflows run for real: nektos/act carries out the actions of this checkout in a consumer's repository.
 
 The consumer refers to them the way a user does (``accord-ci/accord@v0``). act gets a copy of this checkout under that
-name, in which three things are rewritten that GitHub knows and act 0.2.89 does not: ``uses: $/path``, ``queue: max``
-and ``continue-on-error`` of a job. Third-party actions are small stand-ins. A green run proves nothing about
-permissions, concurrency and size limits.
+name, in which four things are rewritten that GitHub knows and act 0.2.89 does not: ``uses: $/path``, ``queue: max``,
+``cache-mode`` and ``continue-on-error`` of a job. Third-party actions are small stand-ins. A green run proves nothing
+about permissions, concurrency and size limits.
 """
 
 import json
+import os
 import re
 import shutil
 import subprocess
@@ -19,7 +20,7 @@ from typing import Any, Self
 
 import yaml
 
-from accord.kit.manifest import with_pin
+from accord.kit.pins import with_pin
 
 ROOT = Path(__file__).parents[2]
 TEMPLATES = ROOT / "templates/consumer-repo/.github/workflows"
@@ -140,18 +141,33 @@ class Bench:
         run_id: int = 1,
         inputs: Mapping[str, str] | None = None,
         secrets: Mapping[str, str] | None = None,
+        settings: Mapping[str, str] | None = None,
+        payload: Mapping[str, Any] | None = None,
         environment: Mapping[str, str] | None = None,
+        clone: Path | None = None,
+        actor: str = "octo",
+        programs: Path | None = None,
     ) -> Run:
         """Run a workflow in a new consumer's repository below ``directory``, which holds ``files`` besides.
 
+        With a ``clone`` it runs there, and the clone stays as it is. ``programs`` is a folder that comes first on the
+        PATH, and ``actor`` is who caused the event.
+
         Artifacts go to the local GitHub at ``api_url``, to the run ``run_id``; what else is in ``Run.artifacts``, steps
-        put there by the variable ARTIFACTS. ``environment`` is that of the runner: of every job, called ones too.
+        put there by the variable ARTIFACTS. ``settings`` are the repository's variables; ``environment`` is that of the
+        runner: of every job, called ones too.
         """
-        consumer = make_consumer(directory / "consumer", {".github/workflows/it.yml": workflow, **(files or {})})
+        directory.mkdir(parents=True, exist_ok=True)
+        it = directory / "it.yml"
+        it.write_text(workflow)
+        consumer = clone or make_consumer(
+            directory / "consumer", {".github/workflows/it.yml": workflow, **(files or {})}
+        )
         artifacts = directory / "artifacts"
         artifacts.mkdir(exist_ok=True)
-        payload = directory / "event.json"
-        payload.write_text(json.dumps({"inputs": dict(inputs or {}), "repository": {"default_branch": "main"}}))
+        event_file = directory / "event.json"
+        default = {"inputs": dict(inputs or {}), "repository": {"default_branch": "main"}}
+        event_file.write_text(json.dumps(default if payload is None else payload))
         variables = {
             **(environment or {}),
             "GITHUB_API_URL": api_url,
@@ -165,15 +181,24 @@ class Bench:
         folders = {**dict.fromkeys([PUBLISHED, *pinned], self.published), **self.stand_ins}
         command = [
             *(str(ACT), event, "--directory", str(consumer), "--platform", "ubuntu-latest=-self-hosted"),
-            *("--eventpath", str(payload), "--json", "--rm", "--no-cache-server"),
+            *("--workflows", str(it), "--actor", actor),
+            *("--eventpath", str(event_file), "--json", "--rm", "--no-cache-server"),
             "--insecure-secrets",  # a secret in the log must not hide
             *("--action-cache-path", str(directory / "act")),
             *(part for name, value in shared.items() for part in ("--secret", f"{name}={value}")),
+            *(part for name, value in (settings or {}).items() for part in ("--var", f"{name}={value}")),
             *(part for name, value in variables.items() for part in ("--env", f"{name}={value}")),
             *(("--job", job) if job else ()),
             *(part for name, folder in folders.items() for part in ("--local-repository", f"{name}={folder}")),
         ]
-        ended = subprocess.run(command, capture_output=True, text=True, timeout=TIMEOUT_SECONDS, check=False)
+        path = os.pathsep.join([*([str(programs)] if programs else []), os.environ["PATH"]])
+        settled = {
+            "capture_output": True,
+            "text": True,
+            "timeout": TIMEOUT_SECONDS,
+            "env": {**os.environ, "PATH": path},
+        }
+        ended = subprocess.run(command, check=False, **settled)
         lines = (ended.stdout + ended.stderr).split("\n")
         events = [json.loads(line) if line.startswith("{") else {"msg": line} for line in lines]
         return Run(ended.returncode, events, artifacts)
@@ -225,9 +250,14 @@ def rewritten(workflow: str) -> str:
     owner, ref = PUBLISHED.split("@")
     workflow = re.sub(r"uses: \$/(\S+)", rf"uses: {owner}/\1@{ref}", workflow)
     workflow = re.sub(r"uses: \$/(?=\s)", f"uses: {owner}@{ref}", workflow)
-    workflow = re.sub(r"\n +queue: max(?=\n)", "", workflow)
+    workflow = without_new_keys(workflow)
     jobs = re.split(r"^(?=  [\w-]+:$)", workflow, flags=re.MULTILINE)
     return "".join(_forgiven(job) if "\n    continue-on-error: true" in job else job for job in jobs)
+
+
+def without_new_keys(workflow: str) -> str:
+    """Leave out keys that GitHub knows and act does not."""
+    return re.sub(r"\n +(?:queue|cache-mode): [^\n]+", "", workflow)
 
 
 def _forgiven(job: str) -> str:
@@ -325,7 +355,8 @@ def workflow_files() -> list[Path]:
 
 def template(name: str) -> str:
     """A workflow of the consumer kit, following the tag under which act knows this checkout."""
-    return with_pin((TEMPLATES / f"accord-{name}.yml").read_text(encoding="utf-8"), PUBLISHED.partition("@")[2])
+    text = without_new_keys((TEMPLATES / f"accord-{name}.yml").read_text(encoding="utf-8"))
+    return with_pin(text, PUBLISHED.partition("@")[2])
 
 
 def action_files() -> list[Path]:

@@ -15,6 +15,15 @@ from support.trees import commit, git
 CHECKOUT = Path(__file__).parents[2]
 
 
+WITHOUT_NAMESPACES = ("unshare", "-Ur", "sh", "-c", 'echo 0 > /proc/sys/user/max_user_namespaces && exec "$@"', "sh")
+"""The command to start a program with, so that neither it nor its children can make user namespaces."""
+
+
+def has_namespaces() -> bool:
+    """Return whether user namespaces work here, which the command above needs itself."""
+    return subprocess.run([*WITHOUT_NAMESPACES, "true"], capture_output=True, check=False).returncode == 0
+
+
 @dataclass(frozen=True)
 class Left:
     """The output of ``accord run`` and the folder that it left."""

@@ -8,8 +8,9 @@ from typing import Any
 from support.stage import Stage, staged
 
 from accord.kit.install import install_kit, plan_folder
-from accord.kit.manifest import Kit, Pin, shipped_kit
+from accord.kit.pins import Pin
 from accord.kit.sync import SyncResult, sync_repository
+from accord.kit.templates import Choices, Kit, shipped_kit
 
 CONSUMER = "octo/consumer"
 OLD, NEW = Pin("a" * 40, "0.0.1"), Pin("b" * 40, "0.1.0")
@@ -30,9 +31,9 @@ def older_kit() -> Kit:
     return Kit("0.0.1", files)
 
 
-def installed(folder: Path, kit: Kit, pin: Pin = OLD) -> dict[str, str]:
+def installed(folder: Path, kit: Kit, pin: Pin = OLD, choices: Choices | None = None) -> dict[str, str]:
     """Return the files that a kit puts into an empty repository."""
-    install_kit(folder, plan_folder(folder, kit, pin))
+    install_kit(folder, plan_folder(folder, kit, pin, choices))
     return {p.relative_to(folder).as_posix(): p.read_text() for p in sorted(folder.rglob("*")) if p.is_file()}
 
 

@@ -43,12 +43,20 @@ HOSTILE = {
         "<div>\n&#64octocat &copy@octocat\n</div>",
         "<div>\n@·octocat &copy@·octocat\n</div>",
     ),
-    "an indented line below a definition": ("[1]: /x\n    @octocat", "\\[1]: /x\n    @·octocat"),
-    "a table below a definition": ("[x]: @octocat\na | b\n-|-", "\\[x]: @·octocat\na | b\n-|-"),
+    "an indented line below a definition": ("[1]: /x\n    @octocat", "[1]: /x\n    @·octocat"),
+    "a table below a definition": ("[x]: @octocat\na | b\n-|-", "[x]: @·octocat\na | b\n-|-"),
     "a footnote that shows its entities": ("[^&#x6a;@octocat]", "[^&#x6a;@·octocat]"),
     "mail that no one can have": ("\u0645@a_.m", "\u0645@·a_.m"),
     "an entity ends an address": ("https://x.test/&commat;</a>octocat", "https://x.test/@·</a>octocat"),
     "a name in emphasis": ("@*octocat*", "@·*octocat*"),
+    "a quote that looks like the head of a table": (">|`\n-|-\n|`@c`", ">|`\n-|-\n|`@·c`"),
+    "a list that looks like code below a paragraph": (" 11. \n     * r\n    + @c", " 11. \n     * r\n    + @·c"),
+    "an item of a task list that swallows its first characters": (
+        "- a\n\n  1` [ ] @b `c`",
+        "- a\n\n  1` [ ] @·b `c`",
+    ),
+    "a pipe in the paragraph above a table": ("`a\\\n\\|`@b\nc|d\n-|-", "`a\\\n\\|`@·b\nc|d\n-|-"),
+    "a mention in an address behind an escaped bracket": ("[\\](http://m/@o", "[\\](http://m/@·o"),
     # closing keywords
     "an issue would be closed": ("Fixes #12", "F·ixes #12"),
     "all nine words close": (
@@ -81,6 +89,15 @@ HOSTILE = {
         "Fixes [a][1]\n\n[1]: https://github.com/o/r/issues/7",
         "F·ixes [a][1]\n\n[1]: https://github.com/o/r/issues/7",
     ),
+    "a control character as an entity before a keyword": ("a&#2;fix #1 &#x1F;fix #1", "afix #1 f·ix #1"),
+    "a keyword behind something like a footnote in an HTML block": (
+        "<div>[^1]fix #1\n\n[^1]: x",
+        "<div>[^1]f·ix #1\n\n[^1]: x\n\n</div>",
+    ),
+    "a keyword in an address with something like a footnote": (
+        "http://s[^1]fix #1\n[^1]: x",
+        "http://s[^1]f·ix #1\n[^1]: x",
+    ),
     "a keyword in an undefined footnote": ("[^b `Fixes o/r#1`]", "[^b `F·ixes o/r#1`]"),
     "a keyword with an entity in an HTML block": ("<div>\n&#70ixes #12\n</div>", "<div>\nF·ixes #12\n</div>"),
     "a tag within a reference": ("fixes o<sub>/</sub>r#2", "f·ixes o<sub>/</sub>r#2"),
@@ -92,6 +109,10 @@ HOSTILE = {
     ),
     "a keyword in the label of a link in a footnote": ("[^fixes ]()GH-3", "[^f·ixes ]()GH-3"),
     "a keyword before the footnotes": ("[^1]\n\n[^1]: #7\n\nClose", "[^1]\n\n[^1]: #7\n\nC·lose"),
+    "a keyword in a link behind an address that swallows a backtick": (
+        "](http://t` [fixes ]()#1`)",
+        "](http://t` [f·ixes ]()#1`)",
+    ),
     "an image between keyword and number": ("fix ![a](/b) #1", "f·ix ![a](/b) #1"),
     "a keyword before a hard line break": ("fix\\\n#1", "f·ix\\\n#1"),
     "a footnote as the name of an owner": ("[^1]:Close\n[^1]/r#2", "[^1]:C·lose\n[^1]/r#2"),
@@ -119,6 +140,15 @@ HOSTILE = {
     ),
     "a keyword with emphasis inside": ("F*i*xes #1", "F·*i*xes #1"),
     "a keyword with a link inside": ("Fi[x](/y)es #1", "F·i[x](/y)es #1"),
+    "a keyword behind a footnote in what is an address": (
+        "http://s[^1]fix\n\n#1\n-\t[^1]: x",
+        "http://s[^1]f·ix\n\n#1\n-\t[^1]: x",
+    ),
+    "a keyword before a footnote with a blank": ("[^1]: Close\n[^1 ]/r#2", "[^1]: C·lose\n[^1 ]/r#2"),
+    "a keyword behind a footnote that does not exist": (
+        "[^1]: [^a]Close\n[^1]/r#2",
+        "[^1]: [^a]C·lose\n[^1]/r#2",
+    ),
     # commands
     "a bot would merge": ("/merge", "/·merge"),
     "a bot would label": ("ok\n/label bug", "ok\n/·label bug"),
@@ -153,20 +183,31 @@ HOSTILE = {
     ),
     "a tag behind a backslash in an address": ("https://x.test/\\<i onerror=y>", "https://x.test/\\&lt;i onerror=y>"),
     "code after backticks that close nothing": ("`` `a` `<i onclick>`", "`` `a` `&lt;i onclick>`"),
-    "a table that only one reader sees": ("`\n-|-\n`@c`||\n-|-", "`\n-|-\n`@·c`||\n\\-|-"),
-    "a table whose head looks like a rule": ("a|`\n-|\n-|\n`@c`", "a|`\n-|\n\\-|\n`@·c`"),
-    "a table whose head begins an HTML block": ("<div>|\n-|\n`@c`", "&lt;div>|\n-|\n`@c`"),
+    "a table that only one reader sees": ("`\n-|-\n`@c`||\n-|-", "`\n-|-\n`@·c`||\n-|-"),
+    "a table whose head looks like a rule": ("a|`\n-|\n-|\n`@c`", "a|`\n-|\n-|\n`@·c`"),
+    "a table whose head begins an HTML block": ("<div>|\n-|\n`@c`", "<div>|\n-|\n`@·c`\n\n</div>"),
     "a cell beyond the head of a table": ("a|\n-|\n|\n-|@b", "a|\n-|\n|\n-|@·b"),
-    "a tag below a definition, behind another blank": ("[1]: /x\n\t\xa0<i onerror>", "\\[1]: /x\n\t\xa0&lt;i onerror>"),
-    "a tag as a row of a table begins an HTML block": ("a | b\n-|-\n</pre>\n| <?x", "a | b\n-|-\n&lt;/pre>\n| &lt;?x"),
-    "a tag as a row of what only one reader takes for a table": ("x\n-|\n<b>\n~~~@a\n~~~", "x\n-|\n&lt;b>\n~~~@a\n~~~"),
-    "a tag on a line that a quote goes on with": ("> x\n<b>\n~~~@a\n~~~", "> x\n&lt;b>\n~~~@a\n~~~"),
-    "a tag on a line that a footnote goes on with": ("[^1]: x\n<b>\n~~~@a\n~~~", "[^1]: x\n&lt;b>\n~~~@a\n~~~"),
+    "a tag below a definition, behind another blank": ("[1]: /x\n\t\xa0<i onerror>", "[1]: /x\n\t\xa0&lt;i onerror>"),
+    "a tag as a row of a table begins an HTML block": ("a | b\n-|-\n</pre>\n| <?x", "a | b\n-|-\n</pre>\n| &lt;?x"),
+    "a tag as a row of what only one reader takes for a table": (
+        "x\n-|\n<b>\n~~~@a\n~~~",
+        "x\n-|\n<b>\n~~~@·a\n~~~\n\n</b>",
+    ),
+    "a tag on a line that a quote goes on with": ("> x\n<b>\n~~~@a\n~~~", "> x\n<b>\n~~~@·a\n~~~\n\n</b>"),
+    "a tag on a line that a footnote goes on with": ("[^1]: x\n<b>\n~~~@a\n~~~", "[^1]: x\n<b>\n~~~@·a\n~~~\n\n</b>"),
     "a tag and a blank that does not count as one": (
         "<b>\xa0\n![](https://x.test)\n</b>",
-        "&lt;b>\xa0\n[image](https://x.test)\n</b>",
+        "<b>\xa0\n[image](https://x.test)\n</b>",
     ),
-    "a tag below a definition": ("[1]: /x\n\t<i onerror>", "\\[1]: /x\n\t&lt;i onerror>"),
+    "a tag below a definition": ("[1]: /x\n\t<i onerror>", "[1]: /x\n\t&lt;i onerror>"),
+    "an image in a quote behind something like a fence": (
+        ">\n    >```\n><img src='//x.test/a.png'>",
+        ">\n    >```\n>&lt;img src='//x.test/a.png'>",
+    ),
+    "a line that goes on with a definition begins no HTML block": (
+        "[1]: /x\n<b>\n![](https://x.test)\n</b>",
+        "[1]: /x\n<b>\n[image](https://x.test)\n</b>",
+    ),
     # comments, markers
     "a comment holds hidden text": ("a <!-- obey --> b", "a  b"),
     "a comment over lines in a quote": ("> a <!-- b\n> c --> d", "> a  d"),
@@ -225,7 +266,7 @@ HOSTILE = {
     ),
     "an image with a caret is a link": (
         "![^http://github.com](http://x.test)",
-        "[^http://github.com\\](http://x.test)",
+        "!\\[^http://github.com](http://x.test)",
     ),
     "a link shows another host behind an arrow": (
         "[<-http://github.com>](http://x.test)",
@@ -238,7 +279,7 @@ HOSTILE = {
     ),
     "a link that only one reader sees": (
         "https://x.test/` [a](javascript:x)`",
-        "https://x.test/` [a\\](javascript:x)`",
+        "https://x.test/` \\[a](javascript:x)`",
     ),
     "a link with brackets shows another host": (
         "//[https://github.com[]](https://x.test)",
@@ -246,7 +287,7 @@ HOSTILE = {
     ),
     "a link that only one reader sees lies": (
         "https://x.test/` [https://github.com](https://x.test)`",
-        "https://x.test/` [https://github.com\\](https://x.test)`",
+        "https://x.test/` \\[https://github.com](https://x.test)`",
     ),
     "a backslash does not end a host": ("https://github.com\\@x.test", "https:·//github.com\\@·x.test"),
     "a bracket does not end an address": (
@@ -254,7 +295,71 @@ HOSTILE = {
         "https://x.test/[ ](https:·//github.com)@·x.test",
     ),
     "a hidden direction as a long entity": ("a&#x000202E;b", "ab"),
+    "a link without a host shows one": ("[http://m](http://&#4)", "\\[http://m](http://&#4)"),
+    "a backslash before a host": ("[a](http://\\x.test)", "\\[a](http://\\x.test)"),
+    "a link behind an address that swallows a backtick": (
+        "http://x` [http://g[]](http://t)`",
+        "http://x` \\[http://g[]](http://t)`",
+    ),
+    "a link in brackets that were closed": (
+        "[a [b] https://github.com](https://x.test)",
+        "\\[a [b] https://github.com\\](https://x.test)",
+    ),
+    "a host is shown by a tag in code": (
+        '[`<a href="http://t">`](http://7)',
+        '\\[`<a href="http://t">`](http://7)',
+    ),
+    "a host in code in a label that is an image": (
+        '[![`<a href="http://t">`](/i.png)](http://7)',
+        '\\[![`<a href="http://t">`](/i.png)](http://7)',
+    ),
+    "a tag in code seems to end a link that shows another host": (
+        '<a href="//x.test">x `</a>` `http://t.test`</a>',
+        '&lt;a href="//x.test">x `</a>` `http://t.test`</a>',
+    ),
+    "a keyword follows an entity in an address": (
+        "http://x&#x6a;fixes #1",
+        "http://x&#x6a;f·ixes #1",
+    ),
+    "an escaped tag in a label shows another host": (
+        '`g`[\\<a href="http://t">](http://7)',
+        '`g`\\[\\<a href="http://t">](http://7)',
+    ),
+    "a blank that is not ASCII is before the host": (
+        "[http://x.test](http://\xa0x.test)",
+        "\\[http://x.test](http://\xa0x.test)",
+    ),
+    "a tag links to another host than one in code": (
+        '<a href="//x.test">`<a href="http://t.test">`</a>',
+        '&lt;a href="//x.test">`<a href="http://t.test">`</a>',
+    ),
+    "a definition is a script with a backslash": ("[a]\n\n[a]: javascript\\:x", "[a]\n\n\\[a]: javascript\\:x"),
+    "a definition lies with an entity and a backslash": (
+        "[a]\n\n[a]: https&colon;/\\/github.com\\@x.test",
+        "[a]\n\n\\[a]: https&colon;/\\/github.com\\@·x.test",
+    ),
+    "what is an entity only at first sight ends a host": (
+        "[a](https://github.com&amp;sol;@x.test)",
+        "\\[a](https:·//github.com&amp;sol;@·x.test)",
+    ),
+    "a label that is not an entity shows another host": (
+        "[https://github.com&#46x.test](https://github.com.x.test)",
+        "\\[https://github.com&#46x.test](https://github.com.x.test)",
+    ),
+    "a link behind empty brackets shows another host": (
+        "[[]http://g(](http://t)",
+        "\\[[]http://g(\\](http://t)",
+    ),
+    "two addresses lie in one word": ("(www.a&#64;(www.b@c", "(www·.a&#64;(www·.b@c"),
     # images
+    "an image from a host with what is not an entity": (
+        "![i](https://user-imag&#70ixes.githubusercontent.com/1/i.png)",
+        "[i](https://user-imag&#70ixes.githubusercontent.com/1/i.png)",
+    ),
+    "an image whose host is an entity of an entity": (
+        "![i](https://raw.githubusercontent.com&amp;sol;x)",
+        "[i](https://raw.githubusercontent.com&amp;sol;x)",
+    ),
     "an image tells its host who reads": ("![a](https://x.test/a.png)", "[a](https://x.test/a.png)"),
     "an image without a text": ("![](https://x.test/?leak)", "[image](https://x.test/?leak)"),
     "an image by reference": ("![a][b] ![b]\n\n[b]: //x.test/b.png", "[a][b] [b]\n\n[b]: //x.test/b.png"),
@@ -263,11 +368,11 @@ HOSTILE = {
     "an image in an image": ("![a ![b](https://x.test)](/c)", "![a [b](https://x.test)](/c)"),
     "an image where readers differ": (
         "https://x.test/` ![a](https://x.test/a.png) `",
-        "https://x.test/` !\\[a](https://x.test/a.png) `",
+        "https://x.test/` [a](https://x.test/a.png) `",
     ),
     "an image by reference that only one reader sees": (
         "![b](\n\n[b]: //x.test/b.png",
-        "!\\[b](\n\n[b]: //x.test/b.png",
+        "[b](\n\n[b]: //x.test/b.png",
     ),
     "an image from a host that only begins well": (
         "![a](https://github.com.x.test/a)",

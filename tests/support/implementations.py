@@ -15,9 +15,17 @@ from accord.git.patches import extract_patch
 from accord.results.implementor.run import apply_implementation
 from accord.results.models import ImplementorResult
 from accord.results.operations import Receipt, RunOptions
+from accord.text.posting import PostingPolicy
 from accord.text.redaction import Redactor
 
-SEED = """repositories:
+WRITER, REVIEWER = "writer[bot]", "reviewer[bot]"
+"""Two apps, each with a token of its own."""
+WRITER_TOKEN, REVIEWER_TOKEN = "writer-token", "reviewer-token"
+_WRITES = "{contents: write, issues: write, pull_requests: write}"
+SEED = f"""tokens:
+- {{token: {WRITER_TOKEN}, login: "{WRITER}", kind: installation, permissions: {_WRITES}}}
+- {{token: {REVIEWER_TOKEN}, login: "{REVIEWER}", kind: installation, permissions: {_WRITES}}}
+repositories:
 - name: accord/sandbox
   files:
     src/a.py: "a = 1\\n"
@@ -35,9 +43,9 @@ FAILED = "The test step failed. I tried twice; the cause is outside of the task'
 
 
 @contextmanager
-def implement_stage(folder: Path) -> Iterator[Stage]:
-    """Open a stage with a little code, and one work item that is in progress."""
-    with staged(folder, seed=SEED, rate_limits=None) as stage:
+def implement_stage(folder: Path, more: str = "") -> Iterator[Stage]:
+    """Open a stage with a little code, one work item that is in progress, and more of the repository's seed."""
+    with staged(folder, seed=f"{SEED}{more}", rate_limits=None) as stage:
         labels = ["task:implement", "status:in-progress", "priority:low", "complexity:low"]
         body = task_body(in_scope="- src/a.py")
         stage.send("POST", f"/repos/{stage.repository}/issues", title="Do the work", body=body, labels=labels)
@@ -73,12 +81,19 @@ def remote_of(stage: Stage, token: str = "") -> Remote:
 
 
 def apply(
-    stage: Stage, result: dict[str, Any], *, token: str = "", secrets: tuple[str, ...] = (), **options: Any
+    stage: Stage,
+    result: dict[str, Any],
+    *,
+    token: str = "",
+    identity: str = "",
+    secrets: tuple[str, ...] = (),
+    **options: Any,
 ) -> Receipt:
     """Apply an implementor's result to the work item; git pushes with the token of the API."""
     remote, redact = remote_of(stage, token), Redactor(secrets)
-    run = RunOptions(stage.repository, stage.clock, redact, work_item=1, remote=remote, **options)
-    return apply_implementation(stage.adapter(token=token), read_shape(ImplementorResult, result), run)
+    run = RunOptions(stage.repository, stage.clock, redact, PostingPolicy(), work_item=1, remote=remote, **options)
+    adapter = stage.adapter(token=token, identity=identity)
+    return apply_implementation(adapter, read_shape(ImplementorResult, result), run)
 
 
 def state(stage: Stage) -> dict[str, Any]:

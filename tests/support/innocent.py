@@ -42,6 +42,7 @@ INNOCENT = {
     "words that are not keywords here": "This fixes the bug in #12. We closed it. Resolve conflicts, prefixes and fixtures.",
     "paths at the start of a line": "/usr/bin/env is used.\n/etc/hosts too.\n- /merge is a route",
     "links": '[a](https://x.test/a?b=c#d "t") <https://x.test> [b][c] ![i](https://user-images.githubusercontent.com/1/i.png)\n\n[c]: ./docs/a.md "T"',
+    "a tag in code in a link": '[`<a href="https://x.test">`](https://x.test/a?b=1&amp;c=2) and [`<a href>`](https://y.test)',
     "a link to a line of a file": "[here](src/app.py:12), [there](app.py:3) and [top](#top)",
     "addresses with at signs in their paths": "https://medium.com/@octocat/post and https://x.test/a@b/c",
     "plain HTML": (

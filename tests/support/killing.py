@@ -19,9 +19,10 @@ from accord_sandbox.server import Exchange
 
 _FORKS = multiprocessing.get_context("forkserver")
 _PRELOADED = """
-accord.cli.apply accord.cli.kit accord.cli.labels accord.cli.loops accord.cli.session accord.github.client
-accord.kit.sync accord.loops.run accord.results.implementor.run accord.results.planner.run accord.results.reviewer.run
-accord.runner.registry accord.sessions.issue github support.session_models
+accord.cli.apply accord.cli.kit accord.cli.labels accord.cli.loops accord.cli.session accord.cli.start
+accord.github.client accord.kit.sync accord.loops.run accord.results.implementor.run accord.results.planner.run
+accord.results.reviewer.run accord.runner.registry accord.sessions.issue accord.starts.ends
+github support.session_models
 """
 _FORKS.set_forkserver_preload(_PRELOADED.split())
 

@@ -15,7 +15,17 @@ from typing import Any
 
 import requests
 import yaml
-from support.act import CONSUMER, ROOT, Bench, Run, job_token, job_tokens, permissions_of, template
+from support.act import (
+    CONSUMER,
+    ROOT,
+    Bench,
+    Run,
+    job_token,
+    job_tokens,
+    make_consumer,
+    permissions_of,
+    template,
+)
 
 from accord_sandbox.server import RunningSandbox
 from accord_sandbox.show import document
@@ -118,9 +128,8 @@ class Consumer:
             "PYTHONPATH": str(ROOT / "src"),
         }
         folder = self.home / "checkout"
-        for name, text in FILES.items():
-            (folder / name).parent.mkdir(parents=True, exist_ok=True)
-            (folder / name).write_text(text, encoding="utf-8")
+        if not folder.exists():
+            make_consumer(folder, FILES)
         command = [sys.executable, "-P", "-m", "accord", *arguments]
         return subprocess.run(command, cwd=folder, env=environment, capture_output=True, text=True, check=False)
 

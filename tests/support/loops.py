@@ -12,6 +12,7 @@ from accord.loops.models import (
     ActiveRun,
     Budgets,
     CheckFacts,
+    HeldRun,
     Iteration,
     LoopDecision,
     LoopName,
@@ -41,6 +42,20 @@ def keepalive(**parts: Any) -> KeepaliveFacts:
     """Facts under which the agent runs, except these parts; dicts change single keys of a part."""
     given = {"pull": pull(**parts.pop("pull", {})), "checks": checks(**parts.pop("checks", {}))}
     return KeepaliveFacts(**{"now": NOW, "agents": ("codex", "claude"), **given, **parts})
+
+
+def held(hours: float = 1, **more: Any) -> HeldRun:
+    """A workflow run that has waited for approval for so long."""
+    return HeldRun(**{"id": 41, "name": "CI", "created_at": NOW - timedelta(hours=hours), **more})
+
+
+def held_rows(make: Callable[..., Any]) -> list[tuple[str, Any]]:
+    """The reasons about held workflow runs, each with facts that lead to it."""
+    return [
+        ("checks-held", make(checks={"held": (held(),)})),
+        ("checks-not-approved", make(checks={"held": (held(), held(25, id=42))})),
+        ("checks-rerun", make(checks={"held": (held(),), "steering": ()}, token=TokenFacts(reruns_held=True))),
+    ]
 
 
 def well(run_id: str, **more: Any) -> Iteration:
@@ -97,7 +112,7 @@ def common_rows(
 def check_reasons(loop: LoopName, rows: list[tuple[str, Any]], decide: Callable[[Any], LoopDecision]) -> None:
     """Check that each row's facts lead to its reason, and that no reason of the loop is left out.
 
-    Only the end of a run knows that a verdict is missing.
+    Only the end of a run knows that a verdict is missing, and only a merge that two branches conflict.
     """
     for reason, known in rows:
         decision = decide(known)
@@ -105,4 +120,4 @@ def check_reasons(loop: LoopName, rows: list[tuple[str, Any]], decide: Callable[
         assert (NEEDS_HUMAN in decision.add_labels) == REASONS[reason].asks, reason
         assert decision.message.endswith("."), reason
     known_codes = {code for code, reason in REASONS.items() if loop in reason.loops}
-    assert {code for code, _ in rows} == known_codes - {"verdict-missing"}
+    assert {code for code, _ in rows} == known_codes - {"verdict-missing", "conflict"}

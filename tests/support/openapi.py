@@ -54,11 +54,72 @@ ADDED: dict[str, Any] = {
         ("jobs/{job_id}/logs", "actions/download-job-logs-for-workflow-run"),
     )
 }
+_EMPTY = {"201": {"description": "", **_json({"$ref": "#/components/schemas/empty-object"})}}
+_RERUN = {"type": "object", "properties": {"enable_debug_logging": {"type": ["boolean", "null"]}}}
+ADDED |= {
+    f"/repos/{{owner}}/{{repo}}/actions/runs/{{run_id}}/{path}": {"post": {**about, "parameters": _REPOSITORY}}
+    for path, about in {
+        "rerun": {"operationId": "actions/re-run-workflow", "requestBody": _json(_RERUN), "responses": _EMPTY},
+        "approve": {"operationId": "actions/approve-workflow-run", "responses": _EMPTY},
+    }.items()
+}
+_REACTION = {
+    "type": "object",
+    "required": ["id", "node_id", "user", "content", "created_at"],
+    "properties": {
+        "id": {"type": "integer"},
+        "user": {"$ref": "#/components/schemas/nullable-simple-user"},
+        "content": {"enum": ["+1", "-1", "laugh", "confused", "heart", "hooray", "rocket", "eyes"]},
+        "created_at": {"type": "string", "format": "date-time"},
+    },
+}
+ADDED["/repos/{owner}/{repo}/issues/comments/{comment_id}/reactions"] = {
+    "post": {
+        "operationId": "reactions/create-for-issue-comment",
+        "parameters": _REPOSITORY,
+        "requestBody": {
+            "required": True,
+            **_json({"type": "object", "required": ["content"], "properties": {"content": {"type": "string"}}}),
+        },
+        "responses": {status: {"description": "", **_json(_REACTION)} for status in ("200", "201")},
+    }
+}
+ADDED["/repos/{owner}/{repo}/actions/runs/{run_id}/cancel"] = {
+    "post": {
+        "operationId": "actions/cancel-workflow-run",
+        "parameters": _REPOSITORY,
+        "responses": {
+            "202": {"description": "", **_json({"$ref": "#/components/schemas/empty-object"})},
+            "409": {"description": "", **_json({"$ref": "#/components/schemas/basic-error"})},
+        },
+    }
+}
 ADDED["/graphql"] = {
     "post": {
         "operationId": "graphql",
         "requestBody": {"required": True, **_json({"type": "object", "required": ["query"], "properties": _QUERY})},
         "responses": {"200": {"description": "", **_json(_ANSWER)}},
+    }
+}
+_PAGE = [{"$ref": f"#/components/parameters/{name}"} for name in ("per-page", "page")]
+_LISTED = {"type": "array", "items": {"$ref": "#/components/schemas/minimal-repository"}}
+ADDED["/orgs/{org}/repos"] = {
+    "get": {
+        "operationId": "repos/list-for-org",
+        "parameters": [{"in": "path", "name": "org", "required": True, "schema": {"type": "string"}}, *_PAGE],
+        "responses": {"200": {"description": "", **_json(_LISTED)}},
+    }
+}
+_FOUND = {
+    "type": "object",
+    "required": ["total_count", "incomplete_results", "items"],
+    "properties": {"total_count": {"type": "integer"}, "incomplete_results": {"type": "boolean"}, "items": _LISTED},
+}
+ADDED["/search/repositories"] = {
+    "get": {
+        "operationId": "search/repos",
+        "parameters": [{"in": "query", "name": "q", "required": True, "schema": {"type": "string"}}, *_PAGE],
+        "responses": {"200": {"description": "", **_json(_FOUND)}},
     }
 }
 """Operations that the extract lacks, by GitHub's documentation."""

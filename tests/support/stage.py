@@ -4,6 +4,7 @@ import json
 import shutil
 import sqlite3
 import tempfile
+import weakref
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import closing, contextmanager
 from dataclasses import dataclass, field
@@ -22,6 +23,7 @@ from accord.results.models import PlannerResult
 from accord.results.operations import Receipt, RunOptions
 from accord.results.planner.rules import read_plan
 from accord.results.planner.run import apply_plan
+from accord.text.posting import PostingPolicy
 from accord.text.redaction import Redactor
 from accord_sandbox.issues import NewIssue, insert_issue
 from accord_sandbox.planting import MAINTAINER
@@ -68,6 +70,7 @@ class Stage:
             self.server.application.meter.clear()
             self.server.requests.clear()
 
+        weakref.finalize(put_back, held.close)  # Python 3.13 warns of connections that are left open
         return put_back
 
     def begin_at_present(self) -> None:
@@ -89,7 +92,7 @@ class Stage:
     def apply(self, result: dict[str, Any], *, adapter: GitHub | None = None, **setting: Any) -> Receipt:
         github = adapter or self.adapter()
         plan = read_plan(read_shape(PlannerResult, result))
-        return apply_plan(github, plan, RunOptions(self.repository, self.clock, Redactor(), **setting))
+        return apply_plan(github, plan, RunOptions(self.repository, self.clock, Redactor(), PostingPolicy(), **setting))
 
     def get(self, path: str, **params: Any) -> Any:
         headers = {"Authorization": f"Bearer {self.server.token}"}

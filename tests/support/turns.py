@@ -15,6 +15,7 @@ from accord.loops.models import LoopState, TokenFacts
 from accord.loops.outputs import read_outputs
 from accord.loops.run import LOOPS, Turn
 from accord.loops.state import read_view
+from accord.text.posting import PostingPolicy
 from accord.text.redaction import Redactor
 from accord_sandbox.planting import INSTALLATION_TOKEN
 from accord_sandbox.rates import RateLimits
@@ -28,6 +29,16 @@ on:
 jobs: {}
 """
 WORKFLOW = "accord-keepalive.yml"
+CI = "name: CI\non: pull_request\njobs:\n  test: {}\n"
+"""A workflow with one job, for the files of ``opened``."""
+
+APP = {"token": "app", "login": "my-app[bot]"}
+APP_RIGHTS = ("actions", "checks", "contents", "issues", "pull_requests", "statuses")
+REVIEW = "accord-review.yml"
+WORKFLOWS = {
+    f".github/workflows/{WORKFLOW}": CALLER,
+    f".github/workflows/{REVIEW}": CALLER.replace("pr_number", "pull"),
+}
 WELL = {"exit-code": "0", "llm-confidence": "0.9"}
 LOGIN = "github-actions[bot]"
 
@@ -52,7 +63,7 @@ def seed(files: dict[str, str] | None = None, **pull: Any) -> dict[str, Any]:
     repository = {
         "name": "octo/code",
         "collaborators": {"wanda": "write", "tess": "triage"},
-        "files": {"a.txt": "One\n", f".github/workflows/{WORKFLOW}": CALLER, **(files or {})},
+        "files": {"a.txt": "One\n", **WORKFLOWS, **(files or {})},
         "branches": {"feature": {"b.txt": "Two\n"}, "other": {"c.txt": "Three\n"}},
         "issues": [{**work, **pull}],
     }
@@ -61,6 +72,7 @@ def seed(files: dict[str, str] | None = None, **pull: Any) -> dict[str, Any]:
             *({"token": token, "login": login} for token, login in people.items()),
             {**app, "token": "reading", "permissions": reads},
             {**app, "token": "pushing", "permissions": pushes},
+            {**APP, "kind": "installation", "permissions": dict.fromkeys(APP_RIGHTS, "write")},
         ],
         "repositories": [repository],
     }
@@ -77,11 +89,14 @@ class Turns:
     agents: tuple[str, ...] = ("codex", "claude")
     facts: TokenFacts = field(default_factory=TokenFacts)
     by_person: bool = False
+    identity: str = ""
+    review: str = ""
 
     def context(self, run_id: str = "900") -> LoopContext:
-        github = self.stage.adapter(token=self.token)
+        github = self.stage.adapter(token=self.token, identity=self.identity)
         where = (self.stage.repository, self.number, run_id, self.agents)
-        return LoopContext(github, *where, self.stage.clock, Redactor(), self.facts, by_person=self.by_person)
+        more = {"by_person": self.by_person, "review_workflow": self.review}
+        return LoopContext(github, *where, self.stage.clock, Redactor(), PostingPolicy(), self.facts, **more)
 
     def begin(self, run_id: str = "900", **more: Any) -> Turn:
         return run.begin(LOOPS[self.loop], self.context(run_id), **more)
@@ -139,17 +154,43 @@ class Turns:
     def unlabel(self, name: str, token: str = "writer") -> None:
         self.stage.send("DELETE", f"{self.root}/issues/{self.number}/labels/{name}", token=token)
 
+    def approve(self, token: str = "writer") -> None:
+        """Let a person approve the head."""
+        self.stage.send("POST", f"{self.root}/pulls/{self.number}/reviews", token=token, event="APPROVE")
+
+    def tick_all(self) -> None:
+        """Tick every task, as a person does."""
+        body = self.body.replace("- [ ]", "- [x]")
+        self.stage.send("PATCH", f"{self.root}/pulls/{self.number}", body=body)
+
     def check(self, name: str = "test", conclusion: str = "success", sha: str = "") -> None:
         """Let a check of the head, or of another commit, end."""
         body = {"name": name, "head_sha": sha or self.pull["head"]["sha"], "conclusion": conclusion}
         self.stage.send("POST", f"{self.root}/check-runs", token=INSTALLATION_TOKEN, **body)
 
-    def push(self, text: str, path: str = "b.txt") -> str:
+    @property
+    def runs(self) -> list[dict[str, Any]]:
+        """The workflow runs of the head."""
+        query = {"head_sha": self.pull["head"]["sha"]}
+        found: list[dict[str, Any]] = self.stage.get(f"{self.root}/actions/runs", **query)["workflow_runs"]
+        return found
+
+    def control(self, path: str, **body: Any) -> None:
+        """Approve what is held, or set the result of a run."""
+        url = f"{self.stage.server.url}/_sandbox/{path.replace('/', f'/{self.stage.repository}/', 1)}"
+        assert self.stage.session.put(url, json=body, timeout=20).status_code == 204
+
+    def use_app(self) -> None:
+        """Take the next turns with an app's token, and start held runs with it."""
+        self.token, self.identity, self.facts = APP["token"], APP["login"], TokenFacts(reruns_held=True)
+
+    def push(self, text: str, path: str = "b.txt", token: str = "") -> str:
         """Put a commit on the head, and return it."""
         path = f"{path}.{text}"
         content = base64.b64encode(text.encode()).decode()
         branch = self.pull["head"]["ref"]
-        made = self.stage.send("PUT", f"{self.root}/contents/{path}", message="Work", content=content, branch=branch)
+        body = {"message": "Work", "content": content, "branch": branch}
+        made = self.stage.send("PUT", f"{self.root}/contents/{path}", token=token, **body)
         return str(made["commit"]["sha"])
 
     def seen(self) -> dict[str, Any]:
@@ -162,6 +203,7 @@ class Turns:
             "state": state,
             "body": self.body,
             "labels": self.labels,
+            "runs": sorted((run["path"], run["status"], run["run_attempt"]) for run in self.runs),
             "comments": sorted(body for body in self.comments if "accord:loop " not in body),
         }
 

@@ -19,6 +19,7 @@ from accord.results.bodies import body_findings, read_body
 from accord.results.labels import ItemKind
 from accord.results.texts import posted_body
 from accord.text.hidden import GUARD
+from accord.text.posting import PostingPolicy
 from accord.text.redaction import Redactor
 from accord.text.sanitise import KINDS
 from accord_sandbox.faults import Fault
@@ -150,7 +151,7 @@ def examples_of_sanitising() -> list[list[str]]:
 
 @pytest.mark.parametrize(("kind", "before", "after"), examples_of_sanitising())
 def test_agents_texts_are_posted_as_the_page_says(kind: str, before: str, after: str) -> None:
-    made = posted_body(before.replace("⏎", "\n"), Redactor())
+    made = posted_body(before.replace("⏎", "\n"), Redactor(), PostingPolicy())
     assert made.text.replace(GUARD, "·").replace("\n", "⏎") == after
     assert list(made.counts) == ([kind] if kind else [])
 

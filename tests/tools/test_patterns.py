@@ -6,7 +6,7 @@ import time
 from support.patterns import Use, pumped, uses
 
 from accord.runner.error_rules import HARD_QUOTA, WORDS
-from accord_sandbox import calls, pages
+from accord_sandbox import calls, pages, rulesets
 
 LOCAL_NAMES = {
     "accord.results.bodies._owner_pattern": [{"known": "a b|a c"}],
@@ -22,6 +22,7 @@ LOCAL_NAMES = {
     "accord_sandbox.faults.__post_init__": [],
     "accord_sandbox.faults.matches": [],
     "accord_sandbox.pages.respond": [{"pattern": pattern} for pattern, _ in pages._VIEWS],
+    "accord_sandbox.rulesets._rules_of": [{"pattern": f"^refs/heads/{rulesets._expression('accord/**/x*', 'main')}$"}],
     "accord_sandbox.calls.register": [
         {"pattern": pattern.pattern} for patterns in calls._PATTERNS.values() for pattern, _ in patterns
     ],

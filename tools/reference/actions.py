@@ -2,14 +2,19 @@
 
 from __future__ import annotations
 
+import json
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from accord import __version__
-from accord.kit.manifest import with_pin
+from accord.core.kinds import read_shape
+from accord.kit.pins import with_pin
 from accord.text.markdown import table
 from accord.workflows import rules as contract
-from reference.text import default, plain
+from accord.workflows.facts import WORKFLOWS
+from accord.workflows.models import Workflow
+from accord.workflows.permissions import needed_permissions
+from reference.text import default, plain, yaml_value
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -57,6 +62,14 @@ def shared_permissions(workflows: Mapping[str, Mapping[str, Any]]) -> str:
         for job, given in jobs.items()
     ]
     return table(["Workflow", "Job", "Permissions"], rows)
+
+
+def needed_permissions_file(root: Path) -> str:
+    """Write what each reusable workflow needs from the job that calls it, for `accord doctor` in other repositories."""
+    files = {f"{WORKFLOWS}/{path.name}": path for path in sorted((root / WORKFLOWS).glob("reusable-*.yml"))}
+    workflows = {name: read_shape(Workflow, yaml_value(path.read_bytes())) for name, path in files.items()}
+    needed = {path.name: needed_permissions(name, workflows) for name, path in files.items()}
+    return json.dumps(needed, indent=2) + "\n"
 
 
 def inputs_table(inputs: Mapping[str, Mapping[str, Any]]) -> str:

@@ -7,7 +7,7 @@ from textwrap import TextWrapper
 from typing import TYPE_CHECKING, Any
 
 from accord.core.schemas import json_schema, strict_schema
-from accord.git.steering import DEPENDENCIES, PROTECTED, STEERING
+from accord.git.steering import DEPENDENCIES, PROTECTED, RECORDS, STEERING
 from accord.results.label_sync import shipped_labels
 from accord.runner.models import RunOutputs
 from accord.text.markdown import table
@@ -76,6 +76,7 @@ def protected_paths() -> str:
     """List the paths that only people change, by what happens to a change."""
     wrapper = TextWrapper(120, break_long_words=False, break_on_hyphens=False)
     kinds = {"Steering files": STEERING, "Other protected files": PROTECTED, "Dependency files": DEPENDENCIES}
+    kinds |= {"Sessions and missions": RECORDS}
     parts = (f"**{name}**\n\n```text\n{wrapper.fill(found.strip())}\n```" for name, found in kinds.items())
     return "\n\n".join(parts)
 

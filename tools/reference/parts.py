@@ -13,10 +13,12 @@ from accord.results.models import ImplementorResult, PlannerResult, ReviewerResu
 from accord.results.status import WORK_ITEM
 from accord.runner.registry import Registry
 from accord.sessions.machine import TASK
+from accord.workflows.permissions import NEEDED_FILE
 from accord_sandbox.seed import Seed
 from reference.actions import (
     contract_inputs,
     inputs_table,
+    needed_permissions_file,
     outputs_table,
     quote_workflow,
     shared_permissions,
@@ -53,7 +55,7 @@ RESULTS: dict[str, type[BaseModel]] = {
 
 GROUPS: dict[str, tuple[str, ...]] = {
     "docs/workflows.md apply": ("apply-result", "apply-revision", "apply-review"),
-    "docs/workflows.md sync": ("label-sync", "sync"),
+    "docs/workflows.md sync": ("label-sync", "repositories"),
     "docs/workflows.md loops": ("keepalive", "autofix", "verifier", "bot-comments"),
     "docs/runner-workflows.md runners": ("codex-run", "claude-run", "gemini-run", "agent-run"),
 }
@@ -87,6 +89,7 @@ def whole_files(root: Path) -> Iterator[Part]:
     for name, kind in KINDS.items():
         yield from schema_parts(name, kind.model)
     yield Part("schemas/sandbox-seed.schema.json", lambda: schema_file(Seed))
+    yield Part(f"src/accord/workflows/{NEEDED_FILE}", lambda: needed_permissions_file(root))
 
 
 def schema_parts(name: str, model: type[BaseModel]) -> Iterator[Part]:

@@ -1,0 +1,34 @@
+"""One phase of a turn, begun from the same state again and again, with an accident at each of its requests."""
+
+from collections.abc import Callable
+from typing import Any
+
+from support.stage import Stage
+from support.turns import Turns
+
+Phase = tuple[Callable[[Turns], Any], Callable[[Turns], Any]]
+
+
+class Case:
+    """One phase, begun from the same state again and again."""
+
+    def __init__(self, stage: Stage, phase: Phase, turns: type[Turns] = Turns) -> None:
+        stage.reset()
+        self.turns = turns(stage)
+        prepare, self.act = phase
+        prepare(self.turns)
+        self.put_back = stage.keep()
+        stage.server.requests.clear()
+        self.act(self.turns)
+        methods = [method for method, _, _ in stage.server.requests]
+        self.count = len(methods)
+        self.writes = [nth for nth, method in enumerate(methods, 1) if method != "GET"]
+        self.clean = self.turns.seen()
+        self.starts = len(self.turns.dispatches)
+        assert self.act(self.turns).context.github.requests.write == 0
+
+    def is_as_if_nothing_had_happened(self, nth: int, starts: int = 2) -> None:
+        """A start whose answer was lost is asked for again, since it is harmless twice; without one, for good once."""
+        assert self.turns.seen() == self.clean, nth
+        assert self.starts <= len(self.turns.dispatches) <= starts * self.starts, nth
+        assert self.act(self.turns).context.github.requests.write == 0, nth
