@@ -28,6 +28,9 @@ def test_a_run_leaves_its_record_its_logs_and_a_patch(bench: Bench) -> None:
     )
     assert (left.code, left.record["exit_code"]) == (0, 0)
     assert left.record["error"] is None
+    assert [(entry["agent"], entry["turn"], entry["outcome"]) for entry in left.record["attempts"]] == [
+        ("command", 1, "done")
+    ]
     assert left.record["base_sha"] == bench.git("rev-parse", "HEAD")
     assert left.record["context"]["pr_ref"] == "refs/heads/topic"
     assert left.text("stdout.log") == f"asked: {left.text('prompt.md')}\n"

@@ -163,7 +163,8 @@ def run_with_output(request: RunRequest, stop: StopSignals) -> RunRecord:
     """Run an agent and show its output on stderr."""
     from accord.core.clock import SystemClock
     from accord.gha.step import command, inert
-    from accord.runner.run import JobContext, run_agent
+    from accord.runner.context import JobContext
+    from accord.runner.run import run_agent
 
     def show(line: str) -> None:
         with suppress(OSError):  # a closed stderr must not end the agent

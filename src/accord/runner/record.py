@@ -3,6 +3,7 @@
 ``accord run`` writes ``prompt.md``, ``stdout.log`` and ``stderr.log``, ``final-message.md`` (if the agent wrote one to
 a file), ``changes.patch`` (git's binary-safe patch against ``base_sha``), ``schema.json`` (the JSON Schema of the
 result, if one was requested) and last ``record.json``: without it the run did not end. Finishing adds ``result.json``.
+``attempt-1`` and so on have the files of the attempts before the last one.
 
 Secrets are redacted while the files are written; a patch that contains a secret of the job is not written.
 
@@ -37,8 +38,27 @@ SCHEMA = "schema.json"
 RESULT = "result.json"
 
 
+class Attempt(BaseModel):
+    """One turn of one agent; ``turn`` counts those of this agent from 1. ``exit_code`` is None if no process ended.
+
+    ``outcome`` is ``failed`` if the agent failed or was ended, else ``done``.
+    """
+
+    model_config = ConfigDict(frozen=True, extra="forbid", defer_build=True)
+
+    agent: str
+    turn: int = 1
+    outcome: Literal["done", "failed"]
+    exit_code: int | None = None
+    model: str = ""
+    tokens_input: int | None = None
+    tokens_output: int | None = None
+    cost_usd: float | None = None
+    duration_seconds: float = 0
+
+
 class RunRecord(BaseModel):
-    """The facts of one run. ``exit_code`` is None if no process ended.
+    """The facts of one run. ``agent``, ``codec``, ``exit_code`` and ``error`` are those of its last attempt.
 
     ``base_sha`` is the commit checked out before the agent started, empty outside a repository. ``secret_names`` are
     the variables that the registry declares as secrets. ``patch_sha256`` is empty without a patch.
@@ -59,6 +79,7 @@ class RunRecord(BaseModel):
     duration_seconds: float = 0
     patch_sha256: str = ""
     warnings: tuple[str, ...] = ()
+    attempts: tuple[Attempt, ...] = ()
 
 
 def read_record(run_dir: Path) -> RunRecord:

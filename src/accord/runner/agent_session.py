@@ -1,0 +1,164 @@
+"""One agent, ready to take turns: its HOME, rights and network last until it is done, and are removed then.
+
+Every turn of every agent starts here, so all of them have the same rights.
+"""
+
+from __future__ import annotations
+
+import shutil
+import tempfile
+from contextlib import ExitStack, contextmanager
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from accord.git.paths import some_of
+from accord.runner import record as layout
+from accord.runner.isolation import confinement_of, container_for
+from accord.runner.launch import agent_environment, command_line, find_program, settings_of, write_home
+from accord.runner.probe import check_sandbox, probe_of
+from accord.runner.process import Program, run_program
+from accord.runner.proxy import serve_proxy, through_proxy
+from accord.text.redacted_stream import RedactedStream
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from accord.runner.context import JobContext, Progress
+    from accord.runner.models import RunRequest
+    from accord.runner.process import ProgramEnd
+    from accord.runner.registry import Agent
+    from accord.text.redaction import Redactor
+
+_MESSAGE_BYTES = 16 * 1024 * 1024
+"""Of a longer final message, only the beginning is kept: it would make a folder that no job accepts."""
+
+
+@dataclass(frozen=True)
+class ReadyAgent:
+    """An agent that can start: its entry, its prompt, the schema of its result, and the PATH with its program."""
+
+    name: str
+    entry: Agent
+    prompt: str
+    schema: str
+    path: str
+
+
+@dataclass(frozen=True)
+class AgentSession:
+    """An agent with a HOME, in which it keeps what it needs to go on with a conversation."""
+
+    ready: ReadyAgent
+    request: RunRequest
+    job: JobContext
+    program: Program
+    private: Path
+
+    def take_turn(self, prompt: str, limit_seconds: float) -> ProgramEnd:
+        """Run the agent once, and keep what it printed in the folder of the run.
+
+        Raises AgentNotStarted if its command cannot be made, OSError if a file cannot be used.
+        """
+        request, message = self.request, self.private / "final-message"
+        for path in (message, target := request.run_dir / layout.FINAL_MESSAGE):
+            layout.make_writable(path)
+            path.unlink(missing_ok=True)
+        words = command_line(self.ready.entry, request, prompt, schema=self.ready.schema, final_message=message)
+        end = run_program(
+            replace(self.program, words=[self.program.words[0], *words[1:]]),
+            stdout=request.run_dir / layout.STDOUT,
+            stderr=request.run_dir / layout.STDERR,
+            redactor=self.job.redactor,
+            show=self.job.show,
+            stop=self.job.stop,
+            limit_seconds=limit_seconds,
+        )
+        layout.make_writable(target)
+        target.unlink(missing_ok=True)
+        if message.is_file() and not message.is_symlink():
+            _copy_redacted(message, target, self.job.redactor)
+        return end
+
+
+@contextmanager
+def agent_session(
+    ready: ReadyAgent, request: RunRequest, job: JobContext, progress: Progress
+) -> Iterator[AgentSession]:
+    """Make an agent's HOME, rights and network, and check that its sandbox can start. Raises AgentNotStarted."""
+    agent = ready.entry
+    settings = (
+        settings_of(agent.sandbox, request.sandbox_mode, "sandbox mode"),
+        settings_of(agent.safety_strategy, request.safety_strategy, "safety strategy"),
+    )
+    with _private_folder(job) as private, ExitStack() as services:
+        home, temporary = private / "home", private / "tmp"
+        write_home(agent, job.environment, home)
+        words = command_line(agent, request, ready.prompt, schema=ready.schema)
+        words[0] = find_program(words[0], ready.path, request.directory)
+        environment = agent_environment(agent, {**job.environment, "PATH": ready.path}, home, temporary, settings)
+        proxy = private / "proxy" if agent.network is not None else None
+        refused = services.enter_context(serve_proxy(agent.network or [], proxy, job.environment)) if proxy else []
+        snapshot = progress.snapshot
+        writable = [snapshot.top, snapshot.objects.parent] if snapshot else [request.directory]
+        readable = [request.run_dir / layout.PROMPT, request.run_dir / layout.SCHEMA]
+        readable += [Path(ready.path.split(":")[0]).parents[1]] if agent.install else []
+        container = container_for(job.environment, private, writable, readable, proxy=proxy)
+        confinement, warning = confinement_of(agent, settings, job.environment, container)
+        progress.warn(warning)
+        program = Program(
+            words,
+            request.directory,
+            through_proxy(environment) if proxy else environment,
+            stdin=request.run_dir / layout.PROMPT if agent.prompt == "stdin" else None,
+            confinement=confinement,
+            output_mib=agent.output_mib,
+        )
+        check_sandbox(
+            probe_of(settings), program, private, job.environment, redactor=job.redactor, show=job.show, stop=job.stop
+        )
+        progress.has_run = True
+        try:
+            yield AgentSession(ready, request, job, program, private)
+        finally:
+            if refused:
+                progress.warn(f"The agent's network does not allow: {some_of(refused)}.")
+
+
+def turn_warnings(end: ProgramEnd, agent: Agent) -> Iterator[str]:
+    """Say what was off in a turn, besides its outcome."""
+    if end.replaced:
+        yield f"The agent removed or replaced files of its run, which were restored: {', '.join(end.replaced)}."
+    if end.shortened:
+        cut = ", ".join(end.shortened)
+        yield f"The agent printed more than {agent.output_mib} MiB. The middle of {cut} is missing."
+
+
+@contextmanager
+def _private_folder(job: JobContext) -> Iterator[Path]:
+    """Make a HOME and a TMPDIR that only this user can read, and remove them afterwards, credentials included."""
+    private = Path(tempfile.mkdtemp(prefix="accord-agent-", dir=job.environment.get("RUNNER_TEMP") or None))
+    try:
+        for name in ("home", "tmp"):
+            (private / name).mkdir(mode=0o700)
+        yield private
+    finally:
+        shutil.rmtree(private, onerror=_make_removable)
+
+
+def _make_removable(function: Any, path: str, _error: object) -> None:
+    """Retry after adding write permission, which some tools remove (Go's module cache); leave the rest."""
+    try:
+        Path(path).parent.chmod(0o700)
+        Path(path).chmod(0o700)
+        function(path)
+    except OSError:
+        pass
+
+
+def _copy_redacted(source: Path, target: Path, redactor: Redactor) -> None:
+    stream = RedactedStream(redactor)
+    with layout.open_regular(source) as read, target.open("xb") as write:
+        while read.tell() < _MESSAGE_BYTES and (data := read.read(64 * 1024)):
+            write.write(stream.feed(data))
+        write.write(stream.end())
