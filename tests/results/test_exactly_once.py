@@ -8,11 +8,12 @@ from typing import Any
 
 import pytest
 from support.exactly_once import FaultCase, Work, assert_survives_faults, assert_survives_kills
-from support.implementations import BLOCKED, apply, completed, ended, implement_stage, state, work_of_agent
+from support.implementations import BLOCKED, apply, clone, completed, ended, implement_stage, state, work_of_agent
 from support.plans import plan, refinement, task, task_body, update
 from support.reviews import FINDING, PULL, approve, comment, needs_changes, post, review_stage, snapshot, warn
 from support.stage import staged
 
+from accord.git.patches import extract_patch
 from accord.github.limits import BODY_CHARS
 from accord.results.operations import Outcome
 from accord_sandbox.faults import KINDS, Fault
@@ -88,11 +89,26 @@ def blocked_work(folder: Path) -> Iterator[Work]:
         yield work
 
 
+@contextmanager
+def conflict_work(folder: Path) -> Iterator[Work]:
+    """A result that conflicts with the branch of the work item's open pull request."""
+    with implement_stage(folder) as stage:
+        apply(stage, completed(work_of_agent(stage, folder / "first")))
+        stage.send("PUT", f"/repos/{stage.repository}/issues/1/labels", labels=["task:implement", "status:in-progress"])
+        second = clone(stage, folder / "second")
+        (second / "src" / "a.py").write_text("a = 3\n")
+        result = completed(extract_patch(second, "origin/main").decode(), "Second.")
+        yield Work(
+            stage, stage.keep(), lambda: apply(stage, result), lambda: state(stage), result, ("--work-item", "1")
+        )
+
+
 WORKS: dict[str, tuple[Any, int, int]] = {
     "planner": (planner_work, 11, 12 + 8 + 2 + 2),
     "reviewer": (reviewer_work, 6, 1 + 2 + 1 + 1 + 1),
     "implementor": (implementor_work, 4, 1 + 1 + 1),
     "blocked": (blocked_work, 4, 1 + 1),
+    "conflict": (conflict_work, 6, 1 + 1 + 1 + 1),
 }
 """How to begin, and the reads and writes of a run that nothing disturbs."""
 
@@ -120,6 +136,7 @@ FAULTS = {
     ],
 }
 FAULTS["blocked"] = FAULTS["implementor"]
+FAULTS["conflict"] = [FaultCase("lost-after", may_stop=True)]
 for name in ("planner", "reviewer"):
     FAULTS[name] += [FaultCase(kind, is_permanent=True) for kind in ("lost-before", "lost-after")]
 
@@ -137,7 +154,7 @@ def test_a_fault_at_any_request_loses_and_doubles_nothing(work: Work, case: Faul
     assert_survives_faults(work, case)
 
 
-PARTS = {"planner": 3, "reviewer": 1, "implementor": 2, "blocked": 1}
+PARTS = {"planner": 3, "reviewer": 1, "implementor": 2, "blocked": 1, "conflict": 2}
 
 
 @pytest.mark.parametrize(

@@ -233,12 +233,6 @@ def in_another_status(stage: Stage, tree: Path) -> None:
     set_status(stage, "pending")
 
 
-def in_conflict(stage: Stage, tree: Path) -> None:
-    commit_by_hand(tree, "src/a.py", "a = 3\n", "main")
-    git(tree, "reset", "-q", "--hard", "HEAD~1")
-    with_file(tree, "src/a.py", "a = 2\n")
-
-
 def with_link_outside(_stage: Stage, tree: Path) -> None:
     (tree / "src" / "link").symlink_to("../../etc/passwd")
 
@@ -255,7 +249,6 @@ def with_workflow(_stage: Stage, tree: Path) -> None:
 SECRET = "correct-horse-battery"
 REFUSED: dict[str, tuple[Callable[[Stage, Path], object], dict[str, Any], Outcome, set[str], str]] = {
     "an item in another status": (in_another_status, {}, Outcome.REJECTED, {"illegal-move"}, ""),
-    "a conflict": (in_conflict, {}, Outcome.REFUSED, set(), "src/a.py"),
     "a link out of the tree": (with_link_outside, {}, Outcome.REJECTED, {"link-outside"}, ""),
     "a workflow that the job's token may not push": (
         with_workflow,

@@ -34,6 +34,13 @@ _GONE = "000000"
 _BASES_TRIED = 100
 """How far back the commit is searched that a patch was made on, when the branch has lost files of it."""
 
+_INDEX = re.compile(rb"^index [0-9a-f]{7,64}\.\.(?!0+\b)([0-9a-f]{7,64})\b", re.MULTILINE)
+"""The id of a content that a patch makes. No line of a file begins like this in a patch."""
+
+_MOVED = (b"rename from", b"copy from")
+_SIDE = re.compile(r"~[0-9a-f]{40,64}\Z")
+"""The end that git adds to the name of a file where the other side has a folder."""
+
 _HUNK = re.compile(rb"@@ -\d+(?:,(\d+))? \+\d+(?:,(\d+))? @@")
 _HEADER = re.compile(rb"(---|\+\+\+|(?:rename|copy) (?:from|to)|diff --git) ([^\t\r]+)")
 _ESCAPE = re.compile(rb"\\([0-7]{3}|.)")
@@ -43,7 +50,11 @@ _ABSOLUTE = re.compile(r"(?:[a-z]/)?(?:/|\\|[A-Za-z]:[/\\])")
 
 
 class PatchConflict(Refused):
-    """The patch does not fit what the branch has by now; the message names the paths."""
+    """The patch does not fit what the branch has by now; the message names ``paths``, as far as they are known."""
+
+    def __init__(self, message: str, *, hint: str = "", paths: Sequence[str] = ()) -> None:
+        super().__init__(message, hint=hint)
+        self.paths = tuple(paths)
 
 
 @dataclass(frozen=True)
@@ -191,8 +202,7 @@ def apply_patch(git: Git, patch: bytes, onto: str, base: str = "") -> str:
         message = f"The patch names `{names[0][:200]}`, an absolute path."
         hint = "Name files from the top of the repository."
         raise BrokenContract.of(Finding("patch-invalid", message, "/patch", hint=hint))
-    with tempfile.TemporaryDirectory(prefix="accord-index-") as scratch:
-        inside = replace(git, environment={**dict(git.environment), "GIT_INDEX_FILE": f"{scratch}/index"})
+    with _own_index(git) as inside:
         inside("read-tree", onto)
         applied = inside.attempt("apply", "--cached", "--3way", "--whitespace=nowarn", "-", data=patch)
         if applied.returncode:
@@ -204,12 +214,18 @@ def apply_patch(git: Git, patch: bytes, onto: str, base: str = "") -> str:
         return inside.line("write-tree")
 
 
+@contextmanager
+def _own_index(git: Git) -> Iterator[Git]:
+    """Give git an index of its own for this block."""
+    with tempfile.TemporaryDirectory(prefix="accord-index-") as scratch:
+        yield replace(git, environment={**dict(git.environment), "GIT_INDEX_FILE": f"{scratch}/index"})
+
+
 def _merged(inside: Git, patch: bytes, onto: str, base: str) -> str:
     """Merge what the patch makes of its own base, in its paths alone, into a commit; empty for an unknown base."""
-    start = _applicable(inside, patch, base)
+    start, theirs = own_base(inside, patch, base)
     if not start:
         return ""
-    theirs = inside.line("write-tree")
     root = _nameless(inside, f"{start}^{{tree}}")
     sides = [_nameless(inside, tree, "-p", root) for tree in (f"{onto}^{{tree}}", theirs)]
     merge = inside.attempt("merge-tree", "--write-tree", "-z", "--name-only", "--no-messages", *sides)
@@ -220,19 +236,43 @@ def _merged(inside: Git, patch: bytes, onto: str, base: str) -> str:
         named = {change.path for change in changes_between(inside, start, theirs)}
         conflicts = [change.path for change in changes_between(inside, onto, tree) if change.path not in named]
     if conflicts:
-        raise _unfit(conflicts, "")
+        raise _unfit([_SIDE.sub("", path) for path in conflicts], "")
     return tree
 
 
-def _applicable(inside: Git, patch: bytes, base: str) -> str:
-    """Find the latest commit of a history to which a patch applies as it is; it is in the index then."""
-    if inside.attempt("apply", "--numstat", "-", data=patch).returncode:
-        return ""
-    for commit in inside.line("rev-list", "--first-parent", f"--max-count={_BASES_TRIED}", base).split():
-        inside("read-tree", commit)
-        if not inside.attempt("apply", "--cached", "--whitespace=nowarn", "-", data=patch).returncode:
-            return commit
-    return ""
+def own_base(git: Git, patch: bytes, *tips: str) -> tuple[str, str]:
+    """Find the commit that a patch was made on, in the histories of ``tips``; return it and the tree with the patch.
+
+    The newest commit counts of which the patch makes the very contents that it names, else the newest to which it
+    applies as it is. Both values are empty for a patch that applies nowhere.
+    """
+    if git.attempt("apply", "--numstat", "-", data=patch).returncode:
+        return "", ""
+    found = "", ""
+    named = {line[1].decode() for line in _INDEX.finditer(patch)}
+    with _own_index(git) as inside:
+        for commit in _possible_bases(inside, patch, tips):
+            inside("read-tree", commit)
+            if inside.attempt("apply", "--cached", "--whitespace=nowarn", "-", data=patch).returncode:
+                continue
+            tree = inside.line("write-tree")
+            made = {change.blob for change in changes_between(inside, commit, tree)}
+            if all(name in made or any(blob.startswith(name) for blob in made) for name in named):
+                return commit, tree
+            found = found if found[0] else (commit, tree)
+    return found
+
+
+def _possible_bases(git: Git, patch: bytes, tips: Sequence[str]) -> list[str]:
+    """List the tips, the newest commits, and the states before older ones that change a path of the patch."""
+    limits = ("--first-parent", f"--max-count={_BASES_TRIED}")
+    recent = git.line("rev-list", *limits, *tips, "--").split()
+    stats = split_nul(git("apply", "--numstat", "-z", "-", data=patch))
+    paths = [stat.split("\t")[2] for stat in stats] + [name for key, name in header_names(patch) if key in _MOVED]
+    listed = "\n".join([*tips, "--", *(path for path in paths if "\n" not in path)]).encode("utf-8", "surrogateescape")
+    literal = replace(git, environment={**dict(git.environment), "GIT_LITERAL_PATHSPECS": "1"})
+    parents = literal("log", *limits, "--format=%P", "--stdin", data=listed + b"\n").decode().splitlines()
+    return list(dict.fromkeys([*tips, *recent, *(line.split()[0] for line in parents if line)]))
 
 
 def _nameless(git: Git, tree: str, *parents: str) -> str:
@@ -247,6 +287,7 @@ def _unfit(conflicts: Sequence[str], said: str) -> AccordError:
         return PatchConflict(
             f"The patch conflicts with what the branch has in: {', '.join(dict.fromkeys(conflicts))}.",
             hint="The branch is as it was. Let the agent work on top of it.",
+            paths=tuple(dict.fromkeys(conflicts)),
         )
     reason = " ".join(said.replace("error: ", "").split())[:500]
     message = sentence(f"Git cannot apply the patch: {reason}")

@@ -10,15 +10,25 @@ import re
 from dataclasses import asdict, dataclass, replace
 from typing import TYPE_CHECKING, Any
 
+from accord.core.errors import BrokenContract, Refused
 from accord.git.branches import (
     DEFAULT_AUTHOR,
     BranchFacts,
     branch_clone,
     branch_facts,
+    commit_of_run,
     commit_patch,
+    fetch_branch,
     runs_of,
 )
-from accord.git.patches import Change, changes_between, secret_findings
+from accord.git.conflicts import (
+    CONFLICT_TRAILER,
+    commit_on_own_base,
+    conflict_branch,
+    conflict_named_by,
+    conflicting_paths,
+)
+from accord.git.patches import Change, PatchConflict, changes_between, secret_findings
 from accord.git.paths import escaping_links, path_patterns
 from accord.git.steering import audit_changes, audit_paths
 from accord.github.markers import REVISION, find_markers
@@ -50,13 +60,21 @@ _SUBJECT_CHARS = 72
 
 
 @dataclass(frozen=True)
+class Conflict:
+    """The branch with which this run's commit conflicts, and the conflicting paths."""
+
+    onto: str
+    paths: tuple[str, ...]
+
+
+@dataclass(frozen=True)
 class Branch:
-    """The work item's branch, and what the patch changes on it.
+    """The branch of this run, and what the patch changes on it.
 
     ``commit`` is the one of this run, made now or before (``is_pushed``); ``tip`` is where the remote branch ends,
     empty without one; ``head`` is where it ends with the commit. ``paths`` are changed by the whole branch; ``since``
     lists this run's commit and later ones; ``runs`` made the commits of the branch. ``findings`` are about the commit,
-    ``audit`` the steering and protected files that it changes.
+    ``audit`` the steering and protected files that it changes. With a ``conflict``, the commit is on its own base.
     """
 
     git: Git
@@ -71,13 +89,16 @@ class Branch:
     runs: tuple[str, ...]
     findings: tuple[Finding, ...]
     audit: PathAudit
+    conflict: Conflict | None = None
 
 
 @dataclass(frozen=True)
 class RevisionFacts:
     """The work item with its branch, pull requests and comments, as far as a plan needs them.
 
-    ``is_superseded``: later work replaced this result. ``comments`` is None where no plan writes one.
+    A result that conflicts with the work item's branch has a ``branch_name`` of its own; its pull request is for that
+    branch if it has an open one. ``is_superseded``: later work replaced this result. ``comments`` is None where no plan
+    writes one.
     """
 
     identity: Identity
@@ -90,6 +111,11 @@ class RevisionFacts:
     is_superseded: bool = False
     branch: Branch | None = None
     comments: tuple[Comment, ...] | None = None
+
+    @property
+    def closes_item(self) -> bool:
+        """Whether a merge of the pull request ends the work; not a merge into the work item's branch."""
+        return self.base != _work_branch(self.issue)
 
 
 def gather_facts(
@@ -105,10 +131,11 @@ def gather_facts(
     repository = require_writable(github, identity)
     issue = find_work_item(github, options.work_item or 0)
     base = options.base or repository.default_branch
-    facts = RevisionFacts(identity, token, issue, sanitizer.title(issue.title), base, f"accord/{issue.number}")
+    facts = RevisionFacts(identity, token, issue, sanitizer.title(issue.title), base, _work_branch(issue))
     if result.outcome == "completed":
         facts = _with_branch(github, result, facts, options, stack)
-    if facts.is_superseded or (facts.branch and not (facts.branch.is_empty or facts.branch.audit.steering)):
+    branch = facts.branch
+    if facts.is_superseded or (branch and not (branch.is_empty or branch.audit.steering or branch.conflict)):
         return facts
     return replace(facts, comments=tuple(github.comments(issue.number)))
 
@@ -122,20 +149,29 @@ def _with_branch(
     patch = (result.patch or "").encode()
     found = branch_facts(git, facts.token, patch)
     facts = replace(facts, pulls=tuple(github.pulls_from(facts.branch_name)))
+    ends = {facts.base: found.base, facts.branch_name: found.tip}
     has_later_commit = bool(found.applied and runs_of(git, f"{found.applied}..{found.tip}"))
-    if has_later_commit or _is_superseded(facts, has_branch=bool(found.tip)):
+    if has_later_commit or _is_superseded(facts, has_branch=bool(found.tip)) or _is_merged_from_beside(git, found):
         return replace(facts, is_superseded=True)
-    commit, changes = found.applied, list[Change]()
+    work = _Work(facts, found, found.applied)
     if not found.applied:
-        author, message = options.author or DEFAULT_AUTHOR, commit_message(result.summary, facts, options)
-        commit, changes = commit_patch(git, found, patch, author, message, options.clock.now())
-    before = found.tip or found.base
-    head = commit if changes else before
+        beside = _beside(github, git, work, patch, options.remote) if found.tip else None
+        if beside and _is_delivered(beside):
+            return replace(facts, is_superseded=True)
+        committed = beside if beside and beside.commit else _commit(git, result, work, beside, options)
+        if committed is None:
+            return replace(facts, is_superseded=True)
+        work = committed
+    facts, found, changes = work.facts, work.found, work.changes
+    before = work.parent or found.tip or found.base
+    head = work.commit if changes else before
+    onto = conflict_named_by(git, work.commit) if work.commit else ""
+    paths = conflicting_paths(git, patch, work.commit, head, ends.get(onto, ""))
     branch = Branch(
         git,
         options.remote,
         found.tip,
-        commit,
+        work.commit,
         head,
         is_pushed=not changes,
         is_empty=not changes and not found.tip,
@@ -144,11 +180,83 @@ def _with_branch(
         runs=tuple(runs_of(git, f"{found.base}..{found.tip}")) if found.tip else (),
         findings=(*escaping_links(git, before, head), *secret_findings(git, changes, options.redact)),
         audit=audit_changes(git, before, changes, patch),
+        conflict=Conflict(onto, paths) if paths else None,
     )
     return replace(facts, branch=branch)
 
 
-def commit_message(summary: str, facts: RevisionFacts, options: RunOptions) -> str:
+@dataclass(frozen=True)
+class _Work:
+    """The branch of this run, its commit if there is one, and the changes of a commit that is not pushed yet.
+
+    ``parent`` is set for a commit on its own base.
+    """
+
+    facts: RevisionFacts
+    found: BranchFacts
+    commit: str
+    changes: Sequence[Change] = ()
+    parent: str = ""
+
+
+def _commit(
+    git: Git, result: ImplementorResult, work: _Work, beside: _Work | None, options: RunOptions
+) -> _Work | None:
+    """Commit the patch on top of the branch; if it conflicts, on its own base.
+
+    Returns None if this run delivered its work before. Raises PatchConflict or BrokenContract for a patch that applies
+    nowhere, and Refused if the branch for it has other commits.
+    """
+    facts, found, patch = work.facts, work.found, (result.patch or "").encode()
+    author, now = options.author or DEFAULT_AUTHOR, options.clock.now()
+    try:
+        message = commit_message(result.summary, facts, options)
+        return _Work(facts, found, *commit_patch(git, found, patch, author, message, now))
+    except (PatchConflict, BrokenContract):
+        if found.tip and any(_is_of_run(pull, facts) for pull in facts.pulls):
+            return None
+        onto = facts.branch_name if found.tip else facts.base
+        message = commit_message(result.summary, facts, options, onto)
+        tips = [found.base, *filter(None, [found.tip])]
+        parent, commit, changes = commit_on_own_base(git, patch, tips, author, message, now)
+        if not parent:
+            raise
+    place = beside or work
+    if place.found.tip:
+        other = f"The patch conflicts with `{onto}`, and `{place.facts.branch_name}` has other commits."
+        raise Refused(other, hint="Delete or rename that branch, and apply the result again.")
+    return replace(place, commit=commit, changes=changes, parent=parent)
+
+
+def _beside(github: GitHub, git: Git, work: _Work, patch: bytes, remote: Remote) -> _Work:
+    """Return the branch that gets the commit of this run if it conflicts with the work item's branch."""
+    facts, found = work.facts, work.found
+    name = conflict_branch(f"{facts.branch_name}-conflict", facts.token)
+    has_pull = any(pull.state == "open" for pull in facts.pulls)
+    target, start = (facts.branch_name, found.tip) if has_pull else (facts.base, found.base)
+    tip = fetch_branch(git, remote, name, "beside")
+    applied = commit_of_run(git, facts.token, f"{start}..{tip}", patch) if tip else ""
+    facts = replace(facts, branch_name=name, base=target, pulls=tuple(github.pulls_from(name)))
+    return _Work(facts, BranchFacts(start, tip, applied), applied)
+
+
+def _is_delivered(beside: _Work) -> bool:
+    """Return whether a person merged this run's conflicting commit, or replaced or deleted it."""
+    ours = (pull for pull in beside.facts.pulls if _is_of_run(pull, beside.facts))
+    return any(pull.is_merged or not beside.commit for pull in ours)
+
+
+def _is_merged_from_beside(git: Git, found: BranchFacts) -> bool:
+    """Return whether the run's commit came into the branch by a merge, so a person resolved its conflict."""
+    own_line = ("rev-list", "--first-parent", f"{found.base}..{found.tip}")
+    return bool(found.applied) and found.applied not in git.line(*own_line).split()
+
+
+def _work_branch(issue: Issue) -> str:
+    return f"accord/{issue.number}"
+
+
+def commit_message(summary: str, facts: RevisionFacts, options: RunOptions, conflict: str = "") -> str:
     """Return a message with a conventional subject and trailers, which come last so that no text can pass for one."""
     subject = " ".join(facts.title.split())
     if not _CONVENTIONAL.match(subject):
@@ -158,7 +266,8 @@ def commit_message(summary: str, facts: RevisionFacts, options: RunOptions) -> s
     text = posted_message(summary, options.redact, options.policy).replace("\r\n", "\n")
     text = re.sub(r"[\x00-\x08\x0b-\x1f\x7f]", "", text).strip()
     co_authors = [f"Co-authored-by: {name}" for name in options.co_authors]
-    trailers = [f"Refs: #{facts.issue.number}", f"Accord-Run: {facts.token}", *co_authors]
+    conflicts = [f"{CONFLICT_TRAILER}: {conflict}"] if conflict else []
+    trailers = [f"Refs: #{facts.issue.number}", *conflicts, f"Accord-Run: {facts.token}", *co_authors]
     return "\n\n".join([subject, text, "\n".join(trailers)]) + "\n"
 
 

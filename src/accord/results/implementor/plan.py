@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, ClassVar
 
 from accord.core.errors import BrokenContract, Refused
 from accord.core.findings import has_errors, warning
+from accord.git.conflicts import resolution
 from accord.github.criteria import checklist, criteria_in
 from accord.github.limits import BODY_CHARS, TITLE_CHARS
 from accord.github.markers import REVISION, find_markers, write_marker
@@ -23,7 +24,7 @@ if TYPE_CHECKING:
     from accord.core.findings import Finding
     from accord.github.comments import Comment
     from accord.github.models import Pull
-    from accord.results.implementor.facts import Branch, RevisionFacts, ScopeReport
+    from accord.results.implementor.facts import Branch, Conflict, RevisionFacts, ScopeReport
     from accord.results.models import ImplementorResult
     from accord.results.operations import MoveWorkItem, RunOptions
     from accord.results.texts import TextSanitizer
@@ -97,11 +98,13 @@ _HEADS = {
     "blocked": "The agent is blocked.",
     "validation-failure": "The agent's validation failed.",
     "refused": "The agent's patch needs a person.",
+    "conflict": "The agent's patch conflicts and needs a person.",
 }
 TARGETS = {"completed": "review", "blocked": "blocked", "validation-failure": "needs-refinement"}
 """The status that each outcome asks for (workflow contracts, "ImplementorResult")."""
 
 _PATHS_SHOWN = 100
+_PATHS_IN_NOTICE = 10
 _SHORTEST_SUMMARY = 1_000
 _RUNS_KEPT = 50
 _ALLOW = "Review the patch. To push it, apply the result again with `--allow-steering-files`."
@@ -112,7 +115,7 @@ _CUT = "\n\n*The summary is cut here, because it is longer than GitHub allows.*"
 class RevisionPlan:
     """The operations of a result, and findings for a person. ``pull`` is the existing pull request.
 
-    ``refusal`` says why the result is refused after these operations.
+    ``refusal`` says why the result is refused after these operations. ``is_draft`` is how a new pull request is opened.
     """
 
     operations: tuple[ImplementOperation, ...] = ()
@@ -120,6 +123,7 @@ class RevisionPlan:
     scope: ScopeReport | None = None
     pull: Pull | None = None
     refusal: Refused | None = None
+    is_draft: bool = False
 
 
 def plan_revision(
@@ -151,24 +155,29 @@ def _plan_pull(
     pull, is_written = our_pull(facts, facts.pulls, branch.since)
     title = " ".join(facts.title.split())[:TITLE_CHARS]
     earlier = [*(runs_in(pull.body, REVISION) if pull else ()), *branch.runs]
-    body = pull_body(summary, scope, facts, sanitizer, earlier, before=pull.body if pull else "")
+    notice = conflict_notice(branch.conflict, sanitizer) if branch.conflict else ""
+    body = pull_body(summary, scope, facts, sanitizer, earlier, before=pull.body if pull else "", notice=notice)
+    is_draft = bool(scope.protected or branch.conflict)
     revision: CreateRevision | UpdateRevision = (
         UpdateRevision(name, None, pull, title, body)
         if pull and not is_written
-        else CreateRevision(name, adopted_if(is_written), name, facts.base, title, body, is_draft=bool(scope.protected))
+        else CreateRevision(name, adopted_if(is_written), name, facts.base, title, body, is_draft)
     )
     push = PushBranch(name, adopted_if(branch.is_pushed), name, branch.commit, branch.tip)
     operations: list[ImplementOperation] = [push, revision]
-    if scope.protected:
+    if is_draft:
         found = skipped_if(pull is not None and NEEDS_HUMAN in pull.labels)
         operations.append(LabelRevision(NEEDS_HUMAN, found, NEEDS_HUMAN))
+    if branch.conflict:
+        operations += _plan_comment(facts, "conflict", conflict_report(branch.conflict, facts, sanitizer)).operations
     moves = _plan_move(facts, TARGETS["completed"], is_settled=branch.is_pushed and is_written)
     if options.keepalive and isinstance(revision, CreateRevision):
         is_over = not any(move.move.is_change for move in moves)  # a person may have removed the label since
         found = skipped_if(is_over or (pull is not None and KEEPALIVE in pull.labels))
         operations.append(LabelRevision(KEEPALIVE, found, KEEPALIVE))
     operations += moves
-    return RevisionPlan(tuple(operations), (*branch.findings, *scope_findings(scope, pull)), scope, pull)
+    findings = (*branch.findings, *conflict_findings(branch.conflict), *scope_findings(scope, pull))
+    return RevisionPlan(tuple(operations), findings, scope, pull, is_draft=is_draft)
 
 
 def _plan_refusal(facts: RevisionFacts, paths: Sequence[str], sanitizer: TextSanitizer) -> RevisionPlan:
@@ -248,17 +257,20 @@ def pull_body(
     sanitizer: TextSanitizer,
     earlier: Iterable[str] = (),
     before: str = "",
+    notice: str = "",
 ) -> str:
     """Return summary, checklist, scope report and closing reference; a squash merge makes a commit message of them.
 
-    ``before`` is the body of the pull request, whose ticks stay.
+    ``before`` is the body of the pull request, whose ticks stay; ``notice`` is what people read first.
     """
     number = facts.issue.number
     criteria = criteria_in(facts.issue.body)
     tasks = checklist(criteria, before, lambda text: sanitizer.message(sanitizer.body(text)), number)
     report = sanitizer.message(scope_report(scope, sanitizer))
-    rest = "\n\n".join(filter(None, [tasks, report, f"Closes #{number}", _marker(REVISION, facts, earlier)]))
-    return f"{_shortened(sanitizer.message(summary), BODY_CHARS - len(rest) - 2)}\n\n{rest}"
+    reference = f"{'Closes' if facts.closes_item else 'Refs'} #{number}"
+    rest = "\n\n".join(filter(None, [tasks, report, reference, _marker(REVISION, facts, earlier)]))
+    shown = _shortened(sanitizer.message(summary), BODY_CHARS - len(rest) - len(notice) - 4)
+    return "\n\n".join(filter(None, [notice, shown, rest]))
 
 
 def outcome_comment(outcome: str, summary: str, facts: RevisionFacts, earlier: Iterable[str] = ()) -> str:
@@ -266,6 +278,35 @@ def outcome_comment(outcome: str, summary: str, facts: RevisionFacts, earlier: I
     head = _HEADS[outcome]
     marker = _marker(OUTCOME, facts, earlier)
     return f"**{head}**\n\n{_shortened(summary, BODY_CHARS - len(head) - len(marker) - 8)}\n\n{marker}"
+
+
+def conflict_notice(conflict: Conflict, sanitizer: TextSanitizer) -> str:
+    """Return the first paragraph of a pull request that cannot be merged as it is."""
+    shown = ", ".join(_path_as_code(path, sanitizer) for path in conflict.paths[:_PATHS_IN_NOTICE])
+    more = len(conflict.paths) - _PATHS_IN_NOTICE
+    paths = f"{shown} and {more} more" if more > 0 else shown
+    return sanitizer.message(f"> [!WARNING]\n> Conflicts with {as_code(conflict.onto)}: {paths}.")
+
+
+def conflict_report(conflict: Conflict, facts: RevisionFacts, sanitizer: TextSanitizer) -> str:
+    """Return what a person reads on the work item: the conflicting paths, and how to resolve the conflict."""
+    shown = "\n".join(f"- {_path_as_code(path, sanitizer)}" for path in conflict.paths[:_PATHS_SHOWN])
+    more = len(conflict.paths) - _PATHS_SHOWN
+    shown += f"\n- and {more} more" if more > 0 else ""
+    head = sanitizer.message(f"The patch conflicts with {as_code(conflict.onto)}:\n\n{shown}")
+    kept = f"Nothing is lost: the branch `{facts.branch_name}` and a draft pull request have the agent's work."
+    commands = f"```bash\n{resolution(facts.branch_name, conflict.onto)}\n```"
+    end = f"Then mark the pull request as ready for review, and remove its label `{NEEDS_HUMAN}`."
+    return f"{head}\n\n{kept} To resolve the conflict:\n\n{commands}\n\n{end}"
+
+
+def conflict_findings(conflict: Conflict | None) -> list[Finding]:
+    """Return the warning about a conflict."""
+    if conflict is None:
+        return []
+    paths = ", ".join(f"`{path}`" for path in conflict.paths[:10]) + (" …" if len(conflict.paths) > 10 else "")
+    message = f"The patch conflicts with `{conflict.onto}`: {paths}. The pull request is a draft."
+    return [warning("conflict", message, "/patch", hint="Resolve the conflict as the work item's comment shows.")]
 
 
 def _marker(name: str, facts: RevisionFacts, earlier: Iterable[str]) -> str:

@@ -51,6 +51,6 @@ def _details(plan: RevisionPlan, facts: RevisionFacts, pull: Pull | None) -> dic
         "url": pull.url if pull else None,
         "branch": facts.branch_name,
         "head_sha": facts.branch.head,
-        "draft": pull.is_draft if pull else bool(plan.scope.protected),
+        "draft": pull.is_draft if pull else plan.is_draft,
     }
     return {"scope": plan.scope.as_json(), "revision": revision}

@@ -1,0 +1,77 @@
+"""A patch that conflicts with a branch: its commit on its own base, the branch for it, and the way to resolve it."""
+
+from __future__ import annotations
+
+import shlex
+from typing import TYPE_CHECKING
+
+from accord.core.errors import BrokenContract
+from accord.git.branches import BranchFacts, commit_patch
+from accord.git.patches import PatchConflict, apply_patch, changes_between, own_base
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+    from datetime import datetime
+
+    from accord.git.patches import Change
+    from accord.git.program import Git
+
+CONFLICT_TRAILER = "Accord-Conflict"
+"""The trailer of a commit on its own base: the branch with which it conflicted."""
+
+_DIGITS = 8
+
+
+def conflict_branch(prefix: str, token: str) -> str:
+    """Return the branch for a run whose own branch has other commits; the same for each try of the run."""
+    return f"{prefix}-{token[-_DIGITS:]}"
+
+
+def commit_on_own_base(
+    git: Git, patch: bytes, tips: Sequence[str], author: str, message: str, now: datetime
+) -> tuple[str, str, list[Change]]:
+    """Commit a patch on the commit that it was made on; return that commit, the new one, and its changes.
+
+    ``tips`` end the histories to search. The values are empty for a patch that applies nowhere.
+    """
+    base, _ = own_base(git, patch, *tips)
+    if not base:
+        return "", "", []
+    return base, *commit_patch(git, BranchFacts(base, "", ""), patch, author, message, now)
+
+
+def conflict_named_by(git: Git, commit: str) -> str:
+    """Return the branch with which a commit conflicted when it was made; empty for other commits."""
+    return git.line("log", "-1", f"--format=%(trailers:key={CONFLICT_TRAILER},valueonly)", commit)
+
+
+def conflicting_paths(git: Git, patch: bytes, commit: str, head: str, onto: str) -> tuple[str, ...]:
+    """Return the paths in which a patch conflicts with the commit ``onto``; none once that was merged into ``head``.
+
+    ``commit`` is the one that the patch made. All of its paths count if git cannot tell the conflicting ones.
+    Without ``onto`` the result is empty.
+    """
+    if not onto or git.attempt("merge-base", "--is-ancestor", onto, head).returncode == 0:
+        return ()
+    try:
+        apply_patch(git, patch, onto, onto)
+    except PatchConflict as conflict:
+        return conflict.paths
+    except BrokenContract:
+        return tuple(change.path for change in changes_between(git, f"{commit}^", commit))
+    return ()
+
+
+def resolution(branch: str, onto: str) -> str:
+    """Return the commands by which a person merges ``onto`` into a branch and resolves the conflicts."""
+    return "\n".join(
+        [
+            "git fetch origin",
+            f"git switch {shlex.quote(branch)}",
+            f"git merge {shlex.quote(f'origin/{onto}')}",
+            "# edit the conflicting files, then",
+            "git add --all",
+            "git commit --no-edit",
+            "git push",
+        ]
+    )
