@@ -40,13 +40,17 @@ MOST_DIGITS = 18
 
 @dataclass(frozen=True)
 class SandboxSettings:
-    """Behaviour of one local GitHub. ``rate_limits=None`` turns all limits off."""
+    """Behaviour of one local GitHub. ``rate_limits=None`` turns all limits off.
+
+    Without ``names_started_runs`` it refuses ``return_run_details``, like Enterprise Server before 3.21.
+    """
 
     clock: Clock = field(default_factory=SystemClock)
     rate_limits: RateLimits | None = field(default_factory=RateLimits)
     search_lag_seconds: float = 10.0
     latency_seconds: float = 0.0
     native_dependencies: bool = True
+    names_started_runs: bool = True
 
 
 class AccessLevel(IntEnum):

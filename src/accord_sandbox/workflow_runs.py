@@ -46,7 +46,7 @@ _CONTROL = re.compile(
     r"/_sandbox/(?P<kind>runs|jobs|artifacts)/(?P<repository>[^/]+/[^/]+)/(?P<id>\d{1,18})(?:/(?P<name>[^/]+))?"
 )
 _STORAGE = re.compile(r"/_storage/(?P<log>logs/)?(?P<id>\d{1,18})")
-_INPUT = re.compile(r"\$\{\{ inputs\.([\w-]+) \}\}")
+_INPUT = re.compile(r"\$\{\{ inputs\.([\w-]+)(?: \|\| [^${}]*)? \}\}")
 _NOT_IN_NAME = re.compile(r'["<>|*?:\r\n\\/]')
 """Characters that upload-artifact refuses in a name."""
 
@@ -234,7 +234,9 @@ def _signature(path: str, key: str, until: int) -> str:
 def dispatch_workflow(call: Call) -> ApiResponse:
     """Store the start of a workflow, and its run, which waits for a runner forever."""
     call.require("actions", AccessLevel.WRITE)
-    ref = call.fields.text("ref")
+    ref, names_run = call.fields.text("ref"), call.fields.flag("return_run_details")
+    if "return_run_details" in call.fields and not call.settings.names_started_runs:
+        raise Refusal(422, 'Invalid request.\n\n"return_run_details" is not a permitted key.')
     branch = ref.removeprefix("refs/heads/")
     path = f".github/workflows/{call.params['workflow_id']}"
     if not _file(call, call.repository["default_branch"], path):
@@ -256,8 +258,16 @@ def dispatch_workflow(call: Call) -> ApiResponse:
     described = {"path": path, "event": "workflow_dispatch", "status": "queued", "conclusion": None}
     where = {"head_sha": call.bare.branch(branch), "head_branch": branch, "repository_id": call.repository["id"]}
     by = dict.fromkeys(("actor_id", "triggering_actor_id"), call.user.user_id)
-    insert(call.db, "workflow_runs", {**described, **where, **by, **_names(workflow, inputs), "created_at": call.now})
-    return ApiResponse(204)
+    run = {**described, **where, **by, **_names(workflow, inputs), "created_at": call.now}
+    run_id = insert(call.db, "workflow_runs", run)
+    if not names_run:
+        return ApiResponse(204)
+    urls = {"run_url": f"{call.repository_url}/actions/runs/{run_id}", "html_url": _run_page(call, run_id)}
+    return ApiResponse(200, {"workflow_run_id": run_id, **urls})
+
+
+def _run_page(call: Call, run_id: int) -> str:
+    return f"{call.repository_page}/actions/runs/{run_id}"
 
 
 def _names(workflow: bytes, inputs: Mapping[str, Any]) -> dict[str, str]:
@@ -328,7 +338,7 @@ def run_payload(call: Call, row: Row) -> payloads.Payload:
         "display_title": row["title"] or row["name"],
         "workflow_id": row["id"],
         "url": url,
-        "html_url": f"{call.repository_page}/actions/runs/{row['id']}",
+        "html_url": _run_page(call, row["id"]),
         **dict.fromkeys(("created_at", "updated_at"), payloads.timestamp_of(row["created_at"])),
         "head_commit": None,
         **dict.fromkeys(("repository", "head_repository"), home),

@@ -91,7 +91,10 @@ def test_a_step_leaves_outputs_and_a_page(accord: Accord, turns: Turns, take: An
     turn = take("--phase", "end", "--dispatch-workflow", WORKFLOW)
     assert (turn["started"], turns.dispatches) == (WORKFLOW, [{"pr_number": "1"}])
     assert "accord keepalive on #1: run (`tasks-open`)" in step.summary
-    assert f"`{WORKFLOW}` was started again" in step.summary
+    page = f"{turns.stage.server.url}/octo/code/actions/runs/{turn['started_run']}"
+    assert f"`{WORKFLOW}` was started again in [run {turn['started_run']}]({page})" in step.summary
+    assert f"[Started run]({page})" in turns.comments[0]
+    assert turns.stage.get(f"{turns.root}/actions/runs/{turn['started_run']}")["display_title"] == "Loop 1"
     assert "succeeded" in step.summary
 
 

@@ -281,7 +281,11 @@ def test_a_run_tells_what_became_of_it_and_for_which_pull_requests(stage: Stage)
 
 
 def test_a_workflow_is_started_by_hand_with_its_inputs(stage: Stage) -> None:
-    stage.adapter(token=INSTALLATION_TOKEN).dispatch_workflow("loop.yml", "main", {"pr_number": "1"})
+    github = stage.adapter(token=INSTALLATION_TOKEN)
+    run = github.workflow_run(github.dispatch_workflow("loop.yml", "main", {"pr_number": "1"}))
+    assert run is not None
+    assert (run.path, run.event) == (".github/workflows/loop.yml", "workflow_dispatch")
+    assert stage.get(f"/repos/{stage.repository}/actions/runs/{run.id}")["html_url"] == github.run_page(run.id)
     started = dispatches(stage)
     seen = [(entry["workflow"], entry["ref"], entry["inputs"], entry["author"]) for entry in started]
     assert seen == [("loop.yml", "main", {"pr_number": "1"}, "github-actions[bot]")]
@@ -306,6 +310,15 @@ def test_a_start_that_github_refuses_starts_nothing(
     with pytest.raises(kind):
         stage.adapter(token=token).dispatch_workflow(file, ref, inputs)
     assert dispatches(stage) == []
+
+
+def test_a_server_that_does_not_name_started_runs_is_asked_for_them_once(tmp_path: Path) -> None:
+    with staged(tmp_path, seed=SEED, names_started_runs=False) as stage:
+        github = stage.adapter()
+        ids = [github.dispatch_workflow("loop.yml", "main", {"pr_number": str(number)}) for number in (1, 2)]
+        assert ids == [0, 0]
+        assert [entry["inputs"]["pr_number"] for entry in dispatches(stage)] == ["1", "2"]
+        assert github.requests.write == 3, "the first with and without the field, the second without"
 
 
 def test_a_start_whose_answer_is_lost_is_not_repeated_blindly(stage: Stage) -> None:

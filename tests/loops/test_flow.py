@@ -73,8 +73,18 @@ def test_changes_that_a_review_requests_are_worked_in_before_the_next_review(flo
     asked = flow.begin("1")
     assert (asked.outcome, asked.decision.reason) == ("acted", "review-due")
     assert flow.dispatches == [{"pull": "2"}]
+    (review,) = [
+        run for run in flow.stage.get(f"{flow.root}/actions/runs")["workflow_runs"] if run["path"].endswith(REVIEW)
+    ]
+    page = f"{flow.stage.server.url}/{flow.stage.repository}/actions/runs/{review['id']}"
+    assert (asked.started_run, flow.state.started_run) == (review["id"], review["id"])
+    assert any(
+        f"**Waiting for a review** (`review-due`). {asked.decision.message} [Started run]({page})" in body
+        for body in flow.comments
+    )
     again = flow.begin("2")
     assert (again.decision.reason, again.context.github.requests.write) == ("tasks-complete", 0)
+    flow.control(f"runs/{review['id']}", status="completed", conclusion="success")
 
     flow.judge(needs_changes(comment("src/a.py", 1)))
     first = flow.begin("3")

@@ -14,7 +14,6 @@ from support.turn_faults import Case, Phase
 from support.turns import REVIEW, did
 
 from accord.core.errors import Stopped
-from accord.github.once import TRIES
 from accord_sandbox.server import Fault
 
 ACCIDENTS = ("error-500-after", "truncated", "lost-after")
@@ -76,7 +75,7 @@ def test_an_action_lost_at_any_write_happens_once_when_the_command_is_repeated(
             case.act(case.turns)
         flow_home.server.faults.clear()
         case.act(case.turns)
-        case.is_as_if_nothing_had_happened(nth, starts=TRIES + 1)
+        case.is_as_if_nothing_had_happened(nth)
 
 
 @pytest.mark.parametrize("phase", PHASES)

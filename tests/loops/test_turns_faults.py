@@ -12,7 +12,6 @@ from support.turn_faults import Case, Phase
 from support.turns import CI, WORKFLOW, Turns, did, failed, opened
 
 from accord.core.errors import Stopped
-from accord.github.once import TRIES
 from accord_sandbox.planting import INSTALLATION_TOKEN
 from accord_sandbox.server import Fault
 
@@ -79,7 +78,7 @@ def test_a_turn_lost_at_any_request_is_continued_by_the_same_command(turns_stage
             case.act(case.turns)
         turns_stage.server.faults.clear()
         case.act(case.turns)
-        case.is_as_if_nothing_had_happened(nth, starts=TRIES + 1)
+        case.is_as_if_nothing_had_happened(nth)
 
 
 @pytest.mark.parametrize("phase", PHASES)

@@ -3,7 +3,7 @@
 from pathlib import Path
 
 import pytest
-from support.starts import BOT, CONFIG, DRAFT, FILES, PENDING, PULL, READY, REQUEST, Starts, starts_stage
+from support.starts import BOT, CONFIG, DRAFT, FILES, PAGE, PENDING, PULL, READY, REQUEST, Starts, starts_stage
 
 from accord.github.models import Forbidden
 from accord.results.operations import Outcome
@@ -199,17 +199,27 @@ def test_a_broken_configuration_starts_nothing_and_has_a_finding(tmp_path: Path)
         assert [found.hint for found in receipt.findings] == ["Did you mean `comments`?"]
 
 
-def test_a_run_that_github_does_not_list_yet_is_looked_for_again_before_it_is_started_again(starts: Starts) -> None:
+def test_a_run_that_github_does_not_list_yet_is_looked_for_again_before_it_is_started_again(tmp_path: Path) -> None:
+    with starts_stage(tmp_path, names_started_runs=False) as stage:
+        starts = Starts(stage)
+        event = starts.comment(REQUEST, "/accord plan")
+        starts.deliver(event)
+        with stage.server.database.writing() as connection:
+            connection.execute("DELETE FROM workflow_runs")
+        before = stage.clock.now()
+        stage.server.requests.clear()
+        starts.deliver(event)
+        looks = [path for _, path, _ in stage.server.requests if path.endswith("/accord-plan.yml/runs")]
+        assert (len(looks), (stage.clock.now() - before).seconds >= 14) == (4, True)
+        assert len(starts.started) == 2
+
+
+def test_the_status_comment_links_the_run_as_soon_as_it_is_started(starts: Starts) -> None:
     event = starts.comment(REQUEST, "/accord plan")
     starts.deliver(event)
-    with starts.stage.server.database.writing() as connection:
-        connection.execute("DELETE FROM workflow_runs")
-    before = starts.stage.clock.now()
-    starts.stage.server.requests.clear()
-    starts.deliver(event)
-    looks = [path for _, path, _ in starts.stage.server.requests if path.endswith("/accord-plan.yml/runs")]
-    assert (len(looks), (starts.stage.clock.now() - before).seconds >= 14) == (4, True)
-    assert len(starts.started) == 2
+    (run,) = starts.runs
+    assert f"is starting** ([run]({PAGE}/actions/runs/{run['id']}))" in starts.comments(REQUEST)[-1]
+    assert starts.deliver(event).writes == 0
 
 
 def test_a_dry_run_writes_nothing(starts: Starts) -> None:

@@ -73,8 +73,11 @@ def seed(starts: Mapping[str, bool] | None = None, files: Mapping[str, str] | No
 
 
 @contextmanager
-def starts_stage(folder: Path, starts: Mapping[str, bool] | None = None, **more: Any) -> Iterator[Stage]:
-    with staged(folder, seed=seed(starts, **more), rate_limits=None) as stage:
+def starts_stage(
+    folder: Path, starts: Mapping[str, bool] | None = None, *, names_started_runs: bool = True, **more: Any
+) -> Iterator[Stage]:
+    settings = {"rate_limits": None, "names_started_runs": names_started_runs}
+    with staged(folder, seed=seed(starts, **more), **settings) as stage:
         stage.begin_at_present()
         yield stage
 

@@ -22,6 +22,8 @@ from accord_sandbox.rates import RateLimits
 
 BODY = "Intro\n\n- [ ] Add tests\n- [ ] Add docs\n"
 CALLER = """
+name: Loop
+run-name: Loop ${{ inputs.pr_number }}
 on:
   workflow_dispatch:
     inputs:

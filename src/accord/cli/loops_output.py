@@ -126,21 +126,27 @@ def report_turn(turn: Turn, prompt_file: str, run_dir: Path | None, output_forma
     print_decision(turn.decision)
     click.echo(f"  {turn.outcome}{f': {one_line(turn.note)}' if turn.note else ''}")
     if turn.started:
-        click.echo(f"  started {one_line(turn.started)} again")
+        page = f": {turn.context.github.run_page(turn.started_run)}" if turn.started_run else ""
+        click.echo(f"  started {one_line(turn.started)} again{one_line(page)}")
     if run_dir is not None and turn.outcome == "ended":
         click.echo(f"  files of the run: {one_line(str(run_dir))}")
 
 
 def report_sweep(
-    loop: str, pulls: list[int], requests: dict[str, int], *, is_dry_run: bool, output_format: str
+    loop: str, started: dict[int, int], requests: dict[str, int], *, is_dry_run: bool, output_format: str
 ) -> None:
-    """Leave outputs and a summary, and print the pull requests that a sweep started the workflow for."""
+    """Leave outputs and a summary, and print the pull requests that a sweep started the workflow for.
+
+    ``started`` has the workflow run of each, 0 where GitHub does not tell.
+    """
+    pulls = list(started)
     line = f"{'due' if is_dry_run else 'started'}: {', '.join(f'#{number}' for number in pulls) or 'none'}"
     leave_outputs({"action": "sweep", "should-run": "false", "pulls": " ".join(map(str, pulls))})
     leave_summary(f"### accord {loop}: open pull requests\n\n{line.capitalize()}.")
     if output_format == "json":
         outcome = "planned" if is_dry_run else "started"
-        print_json({"loop": loop, "outcome": outcome, "pulls": pulls, "requests": requests})
+        runs = {str(number): run_id for number, run_id in started.items() if run_id}
+        print_json({"loop": loop, "outcome": outcome, "pulls": pulls, "runs": runs, "requests": requests})
     else:
         click.echo(line)
 
@@ -180,6 +186,7 @@ def turn_document(turn: Turn) -> dict[str, Any]:
         "run_id": turn.context.run_id,
         "iterations": turn.state.iterations if turn.state else None,
         "started": turn.started,
+        "started_run": turn.started_run,
         "note": turn.note,
         "problem": turn.state.notice.problem if turn.state and turn.state.notice else "",
         "requests": {"read": requests.read, "write": requests.write},
@@ -236,7 +243,9 @@ def _next_step(turn: Turn) -> str:
     if turn.outcome == "planned":
         return "This is a dry run: nothing was written."
     if turn.started:
-        return f"Next: `{cell(turn.started)}` was started again."
+        page = turn.context.github.run_page(turn.started_run)
+        run = f" in [run {turn.started_run}]({page})" if turn.started_run else ""
+        return f"Next: `{cell(turn.started)}` was started again{run}."
     if turn.outcome == "ended" and decision.action in ACTS:
         return "Next: The next turn is due. Start another turn, or pass `--dispatch-workflow` to start it here."
     if decision.reason in ("checks-held", "checks-not-approved"):

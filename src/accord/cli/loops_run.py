@@ -205,7 +205,7 @@ def _read_outputs(path: str | None) -> RunOutputs:
 
 def _sweep(loop: Loop, context: LoopContext, options: LoopOptions, output_format: str) -> None:
     """Start the workflow for each pull request that may have something to do."""
-    from accord.loops.apply import start_workflow
+    from accord.loops.apply import Start, dispatch
     from accord.loops.run import pulls_due
 
     if not loop.is_swept:
@@ -213,13 +213,12 @@ def _sweep(loop: Loop, context: LoopContext, options: LoopOptions, output_format
     if not options.dispatch_workflow and not options.dry_run:
         hint = "Pass `--pull N` for one, or `--dispatch-workflow FILE` to start that workflow for each."
         raise WrongUsage("No workflow given for the turns of all open pull requests.", hint=hint)
-    numbers = []
+    started: dict[int, int] = {}
     for number in pulls_due(loop, context):
-        if not options.dry_run:
-            start_workflow(context, options.dispatch_workflow, number)
-        numbers.append(number)
+        start = Start(options.dispatch_workflow, "pr_number", number, context.github.server_time())
+        started[number] = 0 if options.dry_run else dispatch(context, start)
     requests = {"read": context.github.requests.read, "write": context.github.requests.write}
-    report_sweep(loop.name, numbers, requests, is_dry_run=options.dry_run, output_format=output_format)
+    report_sweep(loop.name, started, requests, is_dry_run=options.dry_run, output_format=output_format)
 
 
 def _prepare(agent: str, registry: Registry, run_dir: Path) -> None:

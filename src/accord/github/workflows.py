@@ -17,7 +17,7 @@ from urllib.parse import quote, urlsplit
 
 from accord.core.clock import Clock, attempts, doubling, parse_timestamp, timestamp
 from accord.core.errors import BrokenContract, Refused, Stopped
-from accord.github.models import Conflict, NotThere
+from accord.github.models import Conflict, Forbidden, NotThere
 from accord.github.once import send_until_answered
 from accord.github.pacing import FIRST_BACKOFF_SECONDS, TRIES
 from accord.github.pygithub import TIMEOUT_SECONDS
@@ -286,6 +286,13 @@ class WorkflowRun:
 class WorkflowMethods(Rest):
     """Requests about workflow runs."""
 
+    _names_started_runs = True
+    """False once the server refused to be asked for the run that it starts."""
+
+    def run_page(self, run_id: int) -> str:
+        """Return the address of a run's page. No request."""
+        return f"{self._access.server_url}/{self._access.repository}/actions/runs/{run_id}"
+
     def workflow_run(self, run_id: int) -> WorkflowRun | None:
         """Read a run; None without one, or after it was deleted. GET …/actions/runs/{run_id}."""
         return self._found(f"{self._root}/actions/runs/{run_id}", _run)
@@ -297,6 +304,17 @@ class WorkflowMethods(Rest):
         """
         path = f"{self._root}/actions/workflows/{quote(file, safe='')}/runs"
         return self._listed(path, _run, key="workflow_runs", event=event, created=f">={timestamp(since)}")
+
+    def dispatched_runs(self, file: str, word: str, since: datetime) -> Iterator[WorkflowRun]:
+        """Yield runs that were started by ``workflow_dispatch`` since then, newest first, if their title has the word.
+
+        A workflow's ``run-name`` puts inputs into the title. Yields nothing where the workflow does not exist.
+        """
+        try:
+            runs = self.workflow_runs(file, event="workflow_dispatch", since=since)
+            yield from (run for run in runs if word in run.title.split())
+        except NotThere:
+            return
 
     def cancel_run(self, run_id: int) -> bool:
         """Ask GitHub to cancel a run; False where it has ended already. Safe to repeat.
@@ -342,13 +360,27 @@ class WorkflowMethods(Rest):
         except NotThere:
             return ""
 
-    def dispatch_workflow(self, file: str, ref: str, inputs: Mapping[str, str]) -> None:
-        """Start a workflow by the name of its file.
+    def dispatch_workflow(self, file: str, ref: str, inputs: Mapping[str, str]) -> int:
+        """Start a workflow by the name of its file, and return the id of its run; 0 where the server does not tell.
 
-        POST …/actions/workflows/{file}/dispatches. Raises AnswerLost when it is unknown whether it was started.
+        POST …/actions/workflows/{file}/dispatches. Versions of Enterprise Server before 3.21 refuse the field that asks
+        for the run, so they get the request again without it. Raises AnswerLost when it is unknown whether it was
+        started.
         """
         path = f"{self._root}/actions/workflows/{quote(file, safe='')}/dispatches"
-        self._transport.call("POST", path, body={"ref": ref, "inputs": dict(inputs)})
+        body: dict[str, Any] = {"ref": ref, "inputs": dict(inputs)}
+        if self._names_started_runs:
+            try:
+                answer = self._transport.call("POST", path, body={**body, "return_run_details": True})
+                return answer.read(lambda data: int(data["workflow_run_id"])) if answer.data else 0
+            except (NotThere, Forbidden):
+                raise
+            except Refused:  # for the field, or for another reason: then it is refused again
+                self._transport.call("POST", path, body=body)
+                self._names_started_runs = False
+                return 0
+        self._transport.call("POST", path, body=body)
+        return 0
 
     def send_event(self, name: str, payload: Mapping[str, Any]) -> None:
         """Start the workflows on ``repository_dispatch`` of this type.

@@ -3,17 +3,18 @@
 from __future__ import annotations
 
 import hashlib
-from typing import TYPE_CHECKING
+from datetime import datetime, timedelta
+from typing import TYPE_CHECKING, NamedTuple
 
 from accord.github.markers import defuse, find_markers, write_marker
 from accord.github.models import Forbidden, NotThere
-from accord.github.once import send_once, send_until_answered
+from accord.github.once import send_once
 from accord.loops.models import NEEDS_HUMAN
 from accord.text.markdown import cell
 from accord.text.untrusted import DATA as UNTRUSTED
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
+    from collections.abc import Callable, Iterator, Sequence
 
     from accord.github.comments import Comment
     from accord.github.workflows import WorkflowRun
@@ -24,6 +25,8 @@ if TYPE_CHECKING:
 
 
 ASKS = "loop-asks"
+_CLOCKS_DIFFER_SECONDS = 5
+"""GitHub's servers among themselves; both times are theirs."""
 
 
 def digest(body: str) -> str:
@@ -31,22 +34,29 @@ def digest(body: str) -> str:
     return hashlib.sha256(body.encode("utf-8", "replace")).hexdigest()[:20]
 
 
-def apply_effects(run: EndedRun, effects: PendingEffects, workflow: str) -> None:
-    """Write everything that was planned for a run."""
+def apply_effects(run: EndedRun, effects: PendingEffects, workflow: str, *, is_repeated: bool) -> int:
+    """Write everything that was planned for a run; return the workflow run that was started, 0 without one.
+
+    ``is_repeated``: another process may have written some of it, and have been killed.
+    """
     context = run.context
     run.loop.apply(run, effects)
     if effects.asks:
         ask_once(context, run.loop.name, run.state)
     relabel(context, run.pull.labels, effects.add_labels, effects.remove_labels)
     rerun_held(context, effects.reruns)
-    if effects.is_due and workflow:
-        start_workflow(context, workflow, context.number)
+    if not (effects.is_due and workflow):
+        return 0
+    since = run.state.last.ended_at if run.state.last else context.github.server_time()
+    start = Start(workflow, "pr_number", context.number, since)
+    known = next(runs_of(context, start), None) if is_repeated else None
+    return known.id if known else dispatch(context, start)
 
 
-def without_effects(state: LoopState, run_id: str) -> LoopState | None:
+def without_effects(state: LoopState, run_id: str, started_run: int = 0) -> LoopState | None:
     """Remove the effects of a run from the state, once they are applied; None where it has none."""
     is_ours = state.pending is not None and state.pending.run_id == run_id
-    return state.model_copy(update={"pending": None}) if is_ours else None
+    return state.model_copy(update={"pending": None, "started_run": started_run}) if is_ours else None
 
 
 def ask_once(context: LoopContext, loop: LoopName, state: LoopState, about: str = "") -> None:
@@ -103,21 +113,45 @@ def _rerun_once(context: LoopContext, run_id: int) -> bool:
     return True
 
 
-def start_workflow(context: LoopContext, workflow: str, number: int) -> None:
-    """Start the loop's workflow for a pull request."""
-    dispatch(context, workflow, {"pr_number": str(number)}, "--dispatch-workflow")
+class Start(NamedTuple):
+    """A workflow of the default branch to start for a pull request, whose number is the input ``name``.
+
+    A run since ``since`` whose title has the number is one of this start. ``option`` names the file.
+    """
+
+    workflow: str
+    name: str
+    number: int
+    since: datetime
+    option: str = "--dispatch-workflow"
 
 
-def dispatch(context: LoopContext, workflow: str, inputs: dict[str, str], option: str) -> None:
-    """Start a workflow of the default branch, which is harmless twice. Raises NotThere where it does not exist."""
+def runs_of(context: LoopContext, start: Start) -> Iterator[WorkflowRun]:
+    """Yield the runs that the start may have caused, newest first, without the one of this job."""
+    since = start.since - timedelta(seconds=_CLOCKS_DIFFER_SECONDS)
+    runs = context.github.dispatched_runs(start.workflow, str(start.number), since)
+    return (run for run in runs if str(run.id) != context.run_id)
+
+
+def dispatch(context: LoopContext, start: Start) -> int:
+    """Start a workflow and return its run, 0 where GitHub does not tell. Raises NotThere where it does not exist.
+
+    After a lost answer, the run is looked for by its title. A workflow whose ``run-name`` has not the number is started
+    again, which is harmless.
+    """
     branch = context.github.repository().default_branch
+    inputs = {start.name: str(start.number)}
     try:
-        send_until_answered(lambda: context.github.dispatch_workflow(workflow, branch, inputs), context.clock)
+        return send_once(
+            lambda: context.github.dispatch_workflow(start.workflow, branch, inputs),
+            lambda: next((run.id for run in runs_of(context, start)), None),
+            context.clock,
+        )
     except NotThere:
         raise NotThere(
-            f"The workflow {workflow} cannot be started: it is not on the branch {branch} of {context.repository}, or "
-            "the token has no access.",
-            hint=f"Pass a file of .github/workflows with `{option}`, and grant the token actions: write.",
+            f"The workflow {start.workflow} cannot be started: it is not on the branch {branch} of "
+            f"{context.repository}, or the token has no access.",
+            hint=f"Pass a file of .github/workflows with `{start.option}`, and grant the token actions: write.",
         ) from None
 
 

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import re
+from datetime import timedelta
 from typing import TYPE_CHECKING
 
 from accord.github.markers import find_markers
 from accord.github.pulls import closing_references
-from accord.loops.apply import comment_once, dispatch
+from accord.loops.apply import Start, comment_once, dispatch, runs_of
 from accord.loops.checks import check_settled, names_of
 from accord.loops.models import decision_for
 from accord.loops.questions import KEEPALIVE
@@ -71,10 +72,13 @@ def was_announced(gathered: Gathered) -> bool:
     return gathered.pull.head_sha in heads
 
 
-def start_review(gathered: Gathered) -> None:
-    """Start the review's workflow, which takes the number as ``pull``."""
-    context = gathered.context
-    dispatch(context, context.review_workflow, {"pull": str(context.number)}, "--review-workflow")
+def start_review(gathered: Gathered, decision: LoopDecision) -> LoopDecision:
+    """Start the review's workflow, which takes the number as ``pull``, unless a review of this head is in progress."""
+    context, checks = gathered.context, gathered.facts.checks
+    pushed_at = gathered.facts.now - timedelta(seconds=checks.seconds_since_push if checks else 0)
+    start = Start(context.review_workflow, "pull", context.number, pushed_at, "--review-workflow")
+    under_way = (run.id for run in runs_of(context, start) if not run.has_ended)
+    return decision.model_copy(update={"started_run": next(under_way, 0) or dispatch(context, start)})
 
 
 def announce(gathered: Gathered, decision: LoopDecision) -> None:

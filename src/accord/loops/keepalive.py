@@ -252,9 +252,8 @@ def _act(gathered: Gathered, decision: LoopDecision) -> LoopDecision:
     if decision.action == "update":
         return update_branch(gathered)
     if decision.action == "review":
-        start_review(gathered)
-    else:
-        announce(gathered, decision)
+        return start_review(gathered, decision)
+    announce(gathered, decision)
     return decision
 
 

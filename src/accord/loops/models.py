@@ -198,7 +198,8 @@ class LoopState(Closed):
 
     ``iterations`` only grows. ``*_in_a_row`` restart with progress, or with a person's go-ahead at ``resumed_at``.
     ``verified`` is the commit with a verdict. ``worked_in`` is the newest review that a successful run worked in,
-    ``review_of`` the head for which a review was started. ``history`` holds the last iterations, newest last. Only the
+    ``review_of`` the head for which a review was started. ``started_run`` is the workflow run that was started for the
+    notice, 0 without one or where GitHub does not tell. ``history`` holds the last iterations, newest last. Only the
     store sets ``revision``, the number of writes.
     """
 
@@ -212,6 +213,7 @@ class LoopState(Closed):
     verified: Word = ""
     worked_in: int = Field(0, ge=0)
     review_of: Word = ""
+    started_run: int = Field(0, ge=0)
     running: ActiveRun | None = None
     pending: PendingEffects | None = None
     notice: Notice | None = None
@@ -246,7 +248,8 @@ class LoopDecision(Closed):
 
     ``wait_seconds`` says when to look again; None when an event will tell. Labels change before the agent runs.
     ``reruns`` are held workflow runs to start again. ``appendix`` extends the agent's prompt.
-    ``about`` names the subject of a question to a person, who is asked once about each.
+    ``about`` names the subject of a question to a person, who is asked once about each. ``started_run`` is the workflow
+    run that was started for it, 0 where GitHub does not tell.
     """
 
     action: Action
@@ -261,6 +264,7 @@ class LoopDecision(Closed):
     reruns: tuple[int, ...] = ()
     appendix: str = ""
     about: str = ""
+    started_run: int = 0
 
 
 NEEDS_HUMAN = "needs-human"

@@ -63,6 +63,11 @@ class Turn:
     started: str = ""
 
     @property
+    def started_run(self) -> int:
+        """The workflow run that was started; 0 without one, or where GitHub does not tell."""
+        return self.state.started_run if self.state else 0
+
+    @property
     def should_run(self) -> bool:
         """Whether the agent is to run now."""
         return self.outcome in ("begun", "planned") and self.decision.action in RUNS
@@ -153,7 +158,7 @@ def _act(gathered: Gathered, decision: LoopDecision) -> Turn:
     if NEEDS_HUMAN in result.add_labels:
         return _record_stop(gathered, result)
     if decision.action == "review":
-        gathered = _record_act(gathered, decision, review_of=gathered.pull.head_sha)
+        gathered = _record_act(gathered, result, review_of=gathered.pull.head_sha)
     return _turn(gathered, "acted", result)
 
 
@@ -205,7 +210,9 @@ def end(loop: Loop, context: LoopContext, outputs: RunOutputs, *, workflow: str 
     store = context.store(loop.name)
     pull, stored = context.pull(), store.load()
     run = EndedRun(loop, context, pull, stored.value, outputs)
+    is_repeated = True
     if stored.value.running and stored.value.running.run_id == context.run_id:
+        is_repeated = False
         step = plan_end(run, stored.value.running, workflow)
         if is_dry_run:
             return _end_turn(run, "planned", step(stored.value) or stored.value)
@@ -216,8 +223,8 @@ def end(loop: Loop, context: LoopContext, outputs: RunOutputs, *, workflow: str 
         return _end_turn(run, "unchanged", stored.value, _FINISHED if is_known else _NOT_RUNNING)
     if is_dry_run:
         return _end_turn(run, "planned", stored.value)
-    apply_effects(replace(run, state=stored.value), effects, workflow)
-    stored = store.update(stored, lambda state: without_effects(state, context.run_id))
+    started_run = apply_effects(replace(run, state=stored.value), effects, workflow, is_repeated=is_repeated)
+    stored = store.update(stored, lambda state: without_effects(state, context.run_id, started_run))
     return _end_turn(run, "ended", stored.value, started=workflow if effects.is_due else "")
 
 

@@ -160,8 +160,10 @@ class StateStore(StoredDocument[LoopState]):
         return read_view(comment.body, self.loop, self.pull)
 
     def _body(self, stored: Stored[LoopState]) -> str:
-        where = (stored.link.sha, stored.link.tree) if stored.link else ()
-        return write_comment(stored.value, self.pull, *where)
+        commit, tree = (stored.link.sha, stored.link.tree) if stored.link else ("", "")
+        run_id = stored.value.started_run
+        page = self.github.run_page(run_id) if run_id else ""
+        return write_comment(stored.value, self.pull, commit, tree, page)
 
 
 def read_view(body: str, loop: str, pull: int) -> StateView | None:
@@ -209,16 +211,17 @@ def with_notice(
         warnings=tuple(map(bounded, decision.warnings[:5])),
         problem=bounded(problem),
     )
-    return state.model_copy(update={"notice": notice})
+    return state.model_copy(update={"notice": notice, "started_run": decision.started_run})
 
 
-def write_comment(state: LoopState, pull: int, commit: str = "", tree: str = "") -> str:
-    """Return the comment: the notice, a row for each iteration, and the state in a marker."""
+def write_comment(state: LoopState, pull: int, commit: str = "", tree: str = "", run_page: str = "") -> str:
+    """Return the comment: the notice, the run that was started, a row for each iteration, and the state in a marker."""
     parts = [f"### accord {state.loop}"]
     notice = state.notice
     if notice is not None:
         title = _TITLES[notice.action] if state.running else _DUE.get(notice.action, _TITLES[notice.action])
-        parts.append(f"**{title}** (`{cell(notice.reason)}`). {cell(notice.message)}")
+        link = f" [Started run]({run_page})" if run_page else ""
+        parts.append(f"**{title}** (`{cell(notice.reason)}`). {cell(notice.message)}{link}")
         parts += [f"> {cell(text)}" for text in (notice.problem, *notice.warnings) if text]
     parts += [iterations_table(state)] if state.history else []
     return "\n\n".join([*parts, _state_marker(state, pull, commit, tree)])

@@ -12,14 +12,13 @@ from accord.results.operations import LedgerEntry, MoveWorkItem, apply_in_order
 from accord.results.status import apply_move
 from accord.starts.facts import find_run
 from accord.starts.models import PAUSED_LABEL
-from accord.starts.plan import CancelRun, PauseLoops, React, ShowStatus, StartWorkflow
+from accord.starts.plan import CancelRun, LinkRun, PauseLoops, React, ShowStatus, StartWorkflow
 from accord.starts.status import write_body
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from accord.core.errors import AccordError
-    from accord.github.workflows import WorkflowRun
     from accord.results.operations import Operation, OperationStatus, RunOptions
     from accord.starts.facts import StartContext
 
@@ -44,7 +43,9 @@ def _apply(context: StartContext, operation: Operation) -> None:
         case ShowStatus():
             show_status(context, operation)
         case StartWorkflow():
-            _start_workflow(context, operation)
+            context.started[operation.inputs["start"]] = _start_workflow(context, operation)
+        case LinkRun():
+            _link_run(context, operation)
         case CancelRun():
             github.cancel_run(operation.run_id)
         case PauseLoops():
@@ -75,16 +76,31 @@ def show_status(context: StartContext, operation: ShowStatus) -> None:
         github.delete_comment(spare.id)
 
 
-def _start_workflow(context: StartContext, operation: StartWorkflow) -> None:
-    """Start a workflow once: after a lost answer, its run is looked for by the key in its title."""
+def _link_run(context: StartContext, operation: LinkRun) -> None:
+    """Put the run into its row, unless the run did so itself."""
+    run_id = operation.run_id or context.started.get(operation.key, 0)
+    if not run_id:
+        return
+    view = context.view(operation.number)
+    row = view.status.row(operation.key)
+    if row is not None and not row.run:
+        status = view.status.with_row(row.model_copy(update={"run": run_id}))
+        show_status(context, ShowStatus(f"#{operation.number}", None, operation.number, status, view.comments))
+
+
+def _start_workflow(context: StartContext, operation: StartWorkflow) -> int:
+    """Start a workflow once, and return its run, 0 where GitHub does not tell.
+
+    After a lost answer, the run is looked for by the key in its title.
+    """
     github, file, key = context.github, operation.file, operation.inputs["start"]
 
-    def send() -> WorkflowRun | None:
-        github.dispatch_workflow(file, context.branch, operation.inputs)
-        return None
+    def find() -> int | None:
+        run = find_run(github, file, key, operation.since)
+        return run.id if run else None
 
     try:
-        send_once(send, lambda: find_run(github, file, key, operation.since), context.clock)
+        return send_once(lambda: github.dispatch_workflow(file, context.branch, operation.inputs), find, context.clock)
     except NotThere:
         raise NotThere(
             f"The workflow {file} cannot be started: it is not on the branch {context.branch} of "

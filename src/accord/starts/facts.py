@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 from functools import cached_property
 from typing import TYPE_CHECKING
@@ -36,13 +36,17 @@ _APPEARS_WITHIN = timedelta(minutes=10)
 
 @dataclass(frozen=True)
 class StartContext:
-    """Where starts are read and written. ``page`` is the repository's address for people."""
+    """Where starts are read and written. ``page`` is the repository's address for people.
+
+    ``started`` has the runs that were started, by the key of their start, where GitHub says which they are.
+    """
 
     github: GitHub
     repository: str
     page: str
     clock: Clock
     redact: Redactor
+    started: dict[str, int] = field(default_factory=dict, repr=False)
 
     @cached_property
     def identity(self) -> Identity:
@@ -111,11 +115,7 @@ def find_begun(context: StartContext, file: str, key: str, since: datetime, *, i
 
 def find_run(github: GitHub, file: str, key: str, since: datetime) -> WorkflowRun | None:
     """Find the run of a workflow by the key of its start, which is in its title; None without the workflow, too."""
-    try:
-        runs = github.workflow_runs(file, event="workflow_dispatch", since=since - _CLOCKS_DIFFER)
-        return next((run for run in runs if key in run.title.split()), None)
-    except NotThere:
-        return None
+    return next(github.dispatched_runs(file, key, since - _CLOCKS_DIFFER), None)
 
 
 def approved_specs(context: StartContext, event: StartEvent) -> list[str]:

@@ -61,6 +61,15 @@ class StartWorkflow(Operation):
 
 
 @dataclass(frozen=True, slots=True)
+class LinkRun(Operation):
+    """Link the run of a start in the status comment: ``run_id``, or else the one that GitHub names as it starts."""
+
+    op: ClassVar[str] = "link-run"
+    number: int
+    run_id: int
+
+
+@dataclass(frozen=True, slots=True)
 class CancelRun(Operation):
     """Cancel a run of a workflow."""
 
@@ -112,6 +121,7 @@ def _begin(event: StartEvent, choice: Begin, facts: ItemFacts, runs: RunFacts, n
         *(reaction if event.comment_id else ()),
         ShowStatus(f"#{number}", skipped_if(is_shown), number, shown, facts.view.comments),
         start_operation(choice.work, inputs, event.at, is_started=is_started),
+        LinkRun(event.key, skipped_if(row is not None and row.run > 0), number, runs.own.id if runs.own else 0),
     )
 
 
