@@ -19,6 +19,7 @@ from accord.runner.publish import Published
 from accord.runner.transcripts.events import Account, Usage
 from accord.text.posting import PostingPolicy
 from accord.text.redaction import Redactor, redactor_for
+from accord.workflows.rules import CAPABILITY_OUTPUTS
 
 CONTRACT = {
     "final-message", "final-message-summary", "exit-code", "changes-made", "commit-sha", "files-changed",
@@ -29,6 +30,7 @@ CONTRACT = {
 EXTRA = {
     "llm-attempts", "agent-name", "agent-model", "tokens-input", "tokens-output", "cost-usd", "duration-seconds",
     "retry-after-seconds", "error-evidence", "run-warnings", "result-json",
+    *CAPABILITY_OUTPUTS, "terminal-disposition",
 }  # fmt: skip
 NO_SECRETS = Redactor()
 
@@ -44,6 +46,26 @@ def account(message: str = "Done.", **more: Any) -> Account:
 
 def written(facts: RunFacts, redact: Redactor = NO_SECRETS) -> dict[str, str]:
     return outputs_of(facts, redact, PostingPolicy()).as_outputs()
+
+
+@pytest.mark.parametrize(
+    ("facts", "disposition"),
+    [
+        (RunFacts("codex"), "no-change"),
+        (RunFacts("codex", published=Published()), "no-change"),
+        (RunFacts("codex", published=Published("abc", 3)), "success"),
+        (RunFacts("codex", account=Account("codex", "success", structured={"outcome": "blocked"})), "blocked"),
+        (RunFacts("codex", account=Account("codex", "success", structured=["blocked"])), "no-change"),
+        (RunFacts("codex", 7), "failure"),
+        (RunFacts("codex", 1, account=Account("codex", "success", structured={"outcome": "blocked"})), "failure"),
+        (RunFacts("codex", published=Published("abc", 3, InternalError(kind="push-refused", detail=""))), "failure"),
+        (RunFacts("codex", published=Published(failure=InternalError(kind="steering-files", detail=""))), "blocked"),
+    ],
+)
+def test_a_caller_reads_how_the_run_ended_in_one_word(facts: RunFacts, disposition: str) -> None:
+    assert written(facts)["terminal-disposition"] == disposition
+    superseded = replace(facts, published=None, classification=error("transient", "infrastructure", "ignore"))
+    assert written(superseded)["terminal-disposition"] == "cancelled"
 
 
 def message_of(outputs: dict[str, str]) -> str:
@@ -319,6 +341,10 @@ def test_whatever_happened_the_outputs_keep_the_contract(facts: RunFacts) -> Non
         assert (outputs["exit-code"], outputs["changes-made"]) == ("1", "false")
     tasks = json.loads(outputs["llm-completed-tasks"])
     assert (outputs["llm-has-completions"] == "true") == bool(tasks)
+    assert {outputs[name] for name in CAPABILITY_OUTPUTS} == {""}, "all or none, and accord knows no capability"
+    assert outputs["terminal-disposition"] in ("success", "failure", "no-change", "blocked", "cancelled")
+    assert outputs["terminal-disposition"] != "success" or outputs["changes-made"] == "true"
+    assert (outputs["terminal-disposition"] in ("success", "no-change")) <= (outputs["exit-code"] == "0")
     for name in ("llm-attempts", "error-evidence", "run-warnings", "result-json"):
         assert outputs[name] == "" or json.loads(outputs[name]) is not None
     for text in (*outputs.values(), message_of(outputs), summary_page(outputs_of(facts, KNOWN, PostingPolicy()))):

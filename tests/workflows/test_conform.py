@@ -53,6 +53,31 @@ def test_each_missing_input_and_output_is_found_with_the_lines_to_paste(name: st
     assert found(text.replace(f"    {place}:\n", f"    {place}:\n{pasted}", 1)) == []
 
 
+def with_outputs(*names: str) -> str:
+    """The good runner with further outputs, from their step."""
+    called = "".join(f"      {name}:\n        value: ${{{{ jobs.agent.outputs.{name} }}}}\n" for name in names)
+    jobs = "".join(f"      {name}: ${{{{ steps.run.outputs.{name} }}}}\n" for name in names)
+    return edited(RUNNER, ("permissions: {}\n", called + "permissions: {}\n"), ("    steps:\n", jobs + "    steps:\n"))
+
+
+NEW = [*contract.CAPABILITY_OUTPUTS, "terminal-disposition"]
+
+
+@pytest.mark.parametrize("names", [(), ("terminal-disposition",), contract.CAPABILITY_OUTPUTS, NEW])
+def test_both_versions_of_the_contract_conform_and_the_newer_breaks_no_caller(names: list[str]) -> None:
+    assert found(with_outputs(*names)) == []
+    assert breaking_findings(workflow(RUNNER), workflow(with_outputs(*names))) == []
+
+
+@pytest.mark.parametrize("count", range(1, len(contract.CAPABILITY_OUTPUTS)))
+def test_a_part_of_the_capability_outputs_is_found_with_the_lines_to_paste(count: int) -> None:
+    given_names, missing = contract.CAPABILITY_OUTPUTS[:count], contract.CAPABILITY_OUTPUTS[count:]
+    findings = found(with_outputs(*given_names, "terminal-disposition"))
+    assert [finding.code for finding in findings] == ["outputs-incomplete"] * len(missing)
+    assert all(f"{name}:" in finding.hint for name, finding in zip(missing, findings, strict=True))
+    assert all(f"steps.run.outputs.{name}" in finding.hint for name, finding in zip(missing, findings, strict=True))
+
+
 INPUT_EDITS = [
     ("skip:\n        type: boolean", "skip:\n        type: string", "input-type"),
     ("skip:\n        type: boolean\n", "skip:\n", "input-type"),

@@ -35,6 +35,7 @@ _LOST = {
     "error-category": "infrastructure",
     "error-type": "infrastructure",
     "error-recovery": "retry",
+    "terminal-disposition": "failure",
     "error-summary": "The publishing job ended before it could report on the run.",
 }
 

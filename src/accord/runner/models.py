@@ -22,6 +22,7 @@ if TYPE_CHECKING:
 Category = Literal["transient", "auth", "resource", "logic", "infrastructure", "unknown"]
 Origin = Literal["agent", "infrastructure", "auth", "unknown"]
 Recovery = Literal["retry", "manual", "ignore"]
+Disposition = Literal["success", "failure", "no-change", "blocked", "cancelled"]
 Source = Literal["own", "event", "stderr", "text", "exit"]
 InternalErrorKind = Literal[
     "time-limit", "cancelled", "install-failed", "credential-missing", "prompt-invalid", "not-started",
@@ -162,6 +163,12 @@ class RunOutputs(BaseModel):
     error_evidence: str = Field("", description="JSON with the rule, source and line that decided the category.")
     run_warnings: str = Field("", description="JSON array of problems that did not fail the run.")
     result_json: str = Field("", description="Structured result of the agent.")
+    capability_id: str = Field("", description="Capability that the run exercised. accord leaves it empty.")
+    effect_fingerprint: str = Field("", description="Digest of the effect of that capability. accord leaves it empty.")
+    evidence_artifact_ref: str = Field("", description="Where the evidence of that effect is. accord leaves it empty.")
+    supervision_mode: str = Field("", description="How people supervised that capability. accord leaves it empty.")
+    capability_evidence_status: str = Field("", description="Verdict on that evidence. accord leaves it empty.")
+    terminal_disposition: str = Field("", description="success, failure, no-change, blocked or cancelled.")
 
     def as_outputs(self) -> dict[str, str]:
         """Return all outputs by their wire names."""

@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from accord.gha.step import COMMAND, inert, utf16_size
-from accord.runner.models import Classification, Evidence, RunOutputs
+from accord.runner.models import Classification, Disposition, Evidence, RunOutputs
 from accord.text.hidden import GUARD, as_seen
 from accord.text.redaction import redact_json
 from accord.text.sanitise import sanitise, sanitise_line
@@ -94,6 +94,7 @@ def outputs_of(facts: RunFacts, redact: Redactor, policy: PostingPolicy) -> RunO
         }
         values["result_json"] = _result_json(account.structured, redact, warnings)
     values["duration_seconds"] = _number(facts.duration_seconds, digits=1)
+    values["terminal_disposition"] = disposition_of(facts)
     message = to_valid_text(redact(account.final_message)) if account else ""
     values["final_message_summary"] = summary_of(message, redact, policy)
     shown = [safe_line(text, redact, policy) for text in warnings[:_ENTRIES]]
@@ -107,6 +108,21 @@ def _with_message(outputs: RunOutputs, message: str, warnings: list[str]) -> Run
     final_message, is_cut = base64_of(message, budget)
     shown = [*warnings, _MESSAGE_CUT] if is_cut else warnings
     return outputs.model_copy(update={"final_message": final_message, "run_warnings": _json(shown) if shown else ""})
+
+
+def disposition_of(facts: RunFacts) -> Disposition:
+    """Return how the run ended for its caller; a run is ``blocked`` where only a person can let it go on."""
+    failure = facts.published.failure if facts.published else None
+    result = facts.account.structured if facts.account else None
+    if failure is not None and failure.kind == "steering-files":
+        return "blocked"
+    if facts.classification is not None and facts.classification.recovery == "ignore":
+        return "cancelled"
+    if facts.exit_code != 0 or facts.classification is not None or failure is not None:
+        return "failure"
+    if isinstance(result, dict) and result.get("outcome") == "blocked":
+        return "blocked"
+    return "success" if facts.published and facts.published.commit_sha else "no-change"
 
 
 def _error(facts: RunFacts, redact: Redactor, policy: PostingPolicy) -> dict[str, str]:

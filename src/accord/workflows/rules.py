@@ -62,6 +62,15 @@ OUTPUTS = (
 """The outputs that the contract requires. A runner may leave out other fields of ``RunOutputs``."""
 
 
+CAPABILITY_OUTPUTS = (
+    "capability-id", "effect-fingerprint", "evidence-artifact-ref", "supervision-mode", "capability-evidence-status",
+)  # fmt: skip
+"""Outputs of the contract's version 1.1 that a runner has all or none of: one record about a capability's effect.
+
+The sixth, ``terminal-disposition``, may be there alone. A runner of version 1.0 has neither.
+"""
+
+
 def described_outputs() -> dict[str, str]:
     """Return the description of every output, the contract's and the extra ones."""
     return {str(field.alias): field.description or "" for field in RunOutputs.model_fields.values()}
@@ -145,6 +154,12 @@ def _output_findings(workflow: Workflow, call: WorkflowCall, called: Mapping[str
             message = f"The output `{name}` of the runner contract is missing. Add it."
             hint = f"{name}:\n  description: {_quoted(texts[name])}\n  value: ${{{{ jobs.{source}.outputs.{name} }}}}"
             yield Finding("missing-output", message, _OUTPUTS, hint=hint + _job_output(workflow, source, name))
+    declared = [name for name in CAPABILITY_OUTPUTS if name in call.outputs]
+    for name in CAPABILITY_OUTPUTS if declared else ():
+        if name not in call.outputs:
+            message = f"The output `{name}` is missing, though `{declared[0]}` of the same record is there. Add it."
+            hint = f"{name}:\n  description: {_quoted(texts[name])}\n  value: ${{{{ jobs.{source}.outputs.{name} }}}}"
+            yield Finding("outputs-incomplete", message, _OUTPUTS, hint=hint + _job_output(workflow, source, name))
     wiring = Wiring(workflow, called)
     for name, output in call.outputs.items():
         place = _OUTPUTS + pointer(name, "value")
