@@ -149,6 +149,22 @@ HOSTILE = {
         "[^1]: [^a]Close\n[^1]/r#2",
         "[^1]: [^a]C·lose\n[^1]/r#2",
     ),
+    "the address of an issue that begins in angle brackets": (
+        "Close <http://m/-/r/>issues/7 <http://m/o/r/is>sues/7",
+        "C·lose <http://m/-/r/>issues/7 <http://m/o/r/is>sues/7",
+    ),
+    "a keyword behind an entity in an address, and a number as an entity": (
+        "http://x&#x6a;fixes &#35;1",
+        "http://x&#x6a;f·ixes &#35;1",
+    ),
+    "a keyword behind an entity in an address, and a tag": (
+        "http://x&#x6a;fixes</b> #1",
+        "http://x&#x6a;f·ixes</b> #1",
+    ),
+    "a keyword behind an entity in an address, before a list": (
+        "http://m\xa0&#x6a;fix\n- #2",
+        "http://m\xa0&#x6a;f·ix\n- #2",
+    ),
     # commands
     "a bot would merge": ("/merge", "/·merge"),
     "a bot would label": ("ok\n/label bug", "ok\n/·label bug"),
@@ -317,6 +333,10 @@ HOSTILE = {
         '<a href="//x.test">x `</a>` `http://t.test`</a>',
         '&lt;a href="//x.test">x `</a>` `http://t.test`</a>',
     ),
+    "an indented line below a link in an HTML block shows another host": (
+        '<div><a href="http://t">\n\n\t</a(http://a',
+        '<div>&lt;a href="http://t">\n\n\t</a(http://a\n\n</div>',
+    ),
     "a keyword follows an entity in an address": (
         "http://x&#x6a;fixes #1",
         "http://x&#x6a;f·ixes #1",
@@ -360,6 +380,7 @@ HOSTILE = {
         "![i](https://raw.githubusercontent.com&amp;sol;x)",
         "[i](https://raw.githubusercontent.com&amp;sol;x)",
     ),
+    "an image from a host with a backslash": ("![](http:github.com\\x)", "[image](http:github.com\\x)"),
     "an image tells its host who reads": ("![a](https://x.test/a.png)", "[a](https://x.test/a.png)"),
     "an image without a text": ("![](https://x.test/?leak)", "[image](https://x.test/?leak)"),
     "an image by reference": ("![a][b] ![b]\n\n[b]: //x.test/b.png", "[a][b] [b]\n\n[b]: //x.test/b.png"),

@@ -1,7 +1,8 @@
 """A judge of posted Markdown that shares no code with accord: cmark-gfm renders it, and the page is searched.
 
-cmark-gfm is GitHub's own renderer. The judge models GitHub's filters: mentions and closing keywords count in text
-outside of code, links and preformatted blocks.
+cmark-gfm is GitHub's own renderer. The judge models GitHub's filters: mentions count in text outside of code, links and
+preformatted blocks. Which text its filter of closing keywords sees as one is not documented, so the judge is strict:
+text goes on over links and all other tags, and `Close <https://github.com/o/r/is>sues/7` closes an issue.
 """
 
 from __future__ import annotations

@@ -91,10 +91,13 @@ def _shows_another(shown: str, targets: set[str]) -> bool:
 
 
 def is_at_host(address: str, hosts: Iterable[str]) -> bool:
-    """Return whether an address has one of these hosts, or none at all. ``*.x.test`` is any below x.test, ``*`` any."""
+    """Return whether an address has one of these hosts, or none at all. ``*.x.test`` is any below x.test, ``*`` any.
+
+    An address with a blank, a backslash or a hidden character has no host that readers agree about.
+    """
     authorities = [_authority_of(plain) for plain in _readings(address)]
     shown = html.unescape(address)
-    if _BLANK.search(shown) or strip_hidden(shown) != shown:
+    if "\\" in shown or _BLANK.search(shown) or strip_hidden(shown) != shown:
         hosts = ()
     return all(_is_among(_host_of(authority), hosts) for authority in authorities if authority is not None)
 

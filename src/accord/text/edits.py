@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from bisect import bisect_left, bisect_right
-from operator import attrgetter
+from operator import attrgetter, itemgetter
 from typing import TYPE_CHECKING
 
 from accord.text.addresses import is_at_host, is_misleading, is_safe_address
@@ -21,10 +21,10 @@ from accord.text.words import (
     Replacement,
     View,
     address_edits,
+    addresses_with_entities,
     as_rendered,
     command_edits,
     entity_edits,
-    has_entity_in_address,
     keyword_edits,
     leads_to_issue,
     linked_addresses,
@@ -94,6 +94,7 @@ def _of_html(
 
 
 _START = attrgetter("start")
+_FIRST = itemgetter(0)
 _LINK_END = re.compile(r"</a", re.IGNORECASE)
 _LONGEST_LABEL = 2000
 _MARKER_LABEL = re.compile(r"[\s\\]*accord\b", re.IGNORECASE)
@@ -166,7 +167,8 @@ def _prose_edits(page: ParsedMarkdown, prose: Prose, between: str) -> tuple[list
     bracket = "&#91;" if prose.is_html else "\\["
     edits += (Edit(hit.start(1), hit.end(1), bracket, "markers") for hit in _MARKER_LINE.finditer(content))
     edits += entity_edits(content, sure, is_html=prose.is_html)
-    view = as_rendered(content, holes, has_escapes=not prose.is_html)
+    shown = [Replacement(span.start, span.end, "") for span in prose.spans if span.kind == "address"]
+    view = as_rendered(content, holes, has_escapes=not prose.is_html, addresses=shown)
     images = [Replacement(span.start, span.end, LINK) for span in prose.spans if span.kind == "image"]
     edits += address_edits(content, sure)
     addresses = [address for address in linked_addresses(content, sure) if _is_bare_address(prose, address.end)]
@@ -182,18 +184,13 @@ def _prose_edits(page: ParsedMarkdown, prose: Prose, between: str) -> tuple[list
         else []
     )
     readings = [view] if images or notes else []
-    if has_entity_in_address(content):  # a link shows its source, in which a word begins behind the entity
-        readings.append(View(content, [hole for hole in sure if hole.new == CODE]))
+    with_entities = [] if prose.is_html else addresses_with_entities(content)
+    if with_entities:  # GitHub shows their source, another reader may not
+        decoded = as_rendered(content, holes, has_escapes=True)
+        edits += mention_edits(content, decoded, sorted(addresses))
+        readings.append(decoded)
     if prose.is_doubtful:
-        links = [
-            Replacement(*hit.span(), ISSUE_LINK if leads_to_issue(hit[1]) else LINK)
-            for hit in _LINK_ADDRESS.finditer(content, prose.doubt)
-        ]
-        doubtful = [
-            as_rendered(content, [*sure, *rules], has_escapes=True),
-            as_rendered(content, [*sure, *links, *rules], has_escapes=True),
-            View(content, [hole for hole in sure if hole.new == CODE]),
-        ]
+        doubtful = [*_doubtful_readings(prose, sure, rules, with_entities)]
         readings += doubtful
         acting = (edit for reading in doubtful for edit in mention_edits(content, reading, ()))
         edits += (edit for edit in acting if edit.start >= prose.doubt)
@@ -203,7 +200,24 @@ def _prose_edits(page: ParsedMarkdown, prose: Prose, between: str) -> tuple[list
         for edit in command_edits(content, view)
         if not _before_on_line(page.text, prose.source(edit.start)).strip()
     )
-    return edits, as_rendered(content, [*holes, *images, *notes, *rules], has_escapes=not prose.is_html)
+    changes = [*holes, *images, *notes, *rules]
+    return edits, as_rendered(content, changes, has_escapes=not prose.is_html, addresses=shown)
+
+
+def _doubtful_readings(
+    prose: Prose, sure: Sequence[Replacement], rules: Sequence[Replacement], with_entities: Sequence[Replacement]
+) -> Iterator[View]:
+    """Yield how a block may read where readers differ on what is code, a link or an address."""
+    content = prose.content
+    links = [
+        Replacement(*hit.span(), ISSUE_LINK if leads_to_issue(hit[1]) else LINK)
+        for hit in _LINK_ADDRESS.finditer(content, prose.doubt)
+    ]
+    yield as_rendered(content, [*sure, *rules], has_escapes=True)
+    yield as_rendered(content, [*sure, *links, *rules], has_escapes=True)
+    yield View(content, [hole for hole in sure if hole.new == CODE])
+    if with_entities:
+        yield as_rendered(content, [*sure, *rules], has_escapes=True, addresses=with_entities)
 
 
 def _is_bare_address(prose: Prose, end: int) -> bool:
@@ -255,6 +269,7 @@ def _inline(prose: Prose, page: ParsedMarkdown) -> tuple[list[Edit], list[Replac
         elif span.kind == "autolink":
             if not is_safe_address(span.address or "") and not _is_mail(span):
                 edits.append(Edit(span.start, span.start + 1, "&lt;", "links"))
+            holes += (Replacement(span.start, span.start + 1, LINK), Replacement(span.end - 1, span.end, LINK))
         elif span.kind == "code":
             holes.append(Replacement(span.start, span.end, CODE))
         elif span.kind in ("link", "image"):
@@ -297,7 +312,7 @@ def _misleads(page: ParsedMarkdown, prose: Prose, start: int, end: int) -> bool:
 
 
 def _is_inside(code: Sequence[tuple[int, int]], position: int) -> bool:
-    i = bisect_right(code, (position, position)) - 1
+    i = bisect_right(code, position, key=_FIRST) - 1
     return i >= 0 and position < code[i][1]
 
 

@@ -146,12 +146,19 @@ def leads_to_issue(address: str) -> bool:
     return _ISSUE_ADDRESS.match(address) is not None
 
 
-def as_rendered(content: str, holes: Iterable[Replacement], *, has_escapes: bool) -> View:
-    """Return the text that a reader of the rendered page sees, with a sign in the place of each hole."""
+def as_rendered(
+    content: str, holes: Iterable[Replacement], *, has_escapes: bool, addresses: Sequence[Replacement] = ()
+) -> View:
+    """Return the text that a reader of the rendered page sees, with a sign in the place of each hole.
+
+    These bare addresses show their source.
+    """
     pattern = _ESCAPE if has_escapes else _HTML_ENTITY
+    in_address = _Cursor(addresses)
     decoded = [
         Replacement(hit.start(), hit.end(), hit[1] if has_escapes and hit[1] else _decoded(hit[0]))
         for hit in pattern.finditer(content)
+        if not in_address(hit.start())
     ]
     return View(content, [*holes, *decoded])
 
@@ -256,9 +263,9 @@ def linked_addresses(content: str, holes: Sequence[Replacement]) -> list[Replace
     return found
 
 
-def has_entity_in_address(content: str) -> bool:
-    """Return whether what looks like an entity is in a bare address, where GitHub shows its source."""
-    return any("&" in hit[0] for hit in _ADDRESS.finditer(content))
+def addresses_with_entities(content: str) -> list[Replacement]:
+    """List what may be bare addresses with what looks like an entity, of which GitHub shows the source."""
+    return [Replacement(*hit.span(), "") for hit in _ADDRESS.finditer(content) if "&" in hit[0]]
 
 
 def entity_edits(content: str, holes: Sequence[Replacement], *, is_html: bool) -> Iterator[Edit]:
