@@ -102,6 +102,12 @@ def test_a_default_that_keeps_sudo_contradicts_a_container(entry: str, is_contra
     assert (("isolation-contradiction", 1) in found) == is_contradiction
 
 
+def test_isolation_by_another_user_is_refused_with_the_reason() -> None:
+    _, findings = check_document(b"agents: {mine: {command: [x], isolation: user}}", None, "registry.yml")
+    assert [(finding.code, finding.hint) for finding in findings] == [("schema", "Write `isolation: container`.")]
+    assert "would still see the machine's files and processes" in findings[0].message
+
+
 @pytest.mark.parametrize("name", ["ACTIONS_RUNTIME_TOKEN", "GITHUB_ENV", "GH_TOKEN", "LD_PRELOAD"])
 @pytest.mark.parametrize("key", ["environment_from", "required_secrets"])
 def test_no_entry_can_ask_for_what_steers_the_job(name: str, key: str) -> None:

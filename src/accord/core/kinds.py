@@ -84,10 +84,12 @@ def _finding(detail: ErrorDetails, model: type[BaseModel]) -> Finding:
         message = f"{_named(steps)} must be {expected}; {found}."
         hint = did_you_mean(str(given), _QUOTED.findall(expected)) or f"Write {expected}."
     else:
-        wanted = _WANTED.get(kind, "").format(**detail.get("ctx", {}))
+        context = detail.get("ctx", {})
+        wanted = _WANTED.get(kind, "").format(**context)
         reason = detail["msg"].removeprefix("Value error, ")
         message = f"{_named(steps)} must be {wanted}; {found}." if wanted else f"{reason}; {found}."
         hint = "Shorten it." if kind == "string_too_long" else f"Write {wanted}." if wanted else "Correct it."
+        hint = context.get("hint", hint)
     return Finding("schema", message, pointer(*steps), hint=hint)
 
 

@@ -8,7 +8,8 @@ from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Literal
 
-from pydantic import BaseModel, ConfigDict, Field, StringConstraints
+from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, StringConstraints
+from pydantic_core import PydanticCustomError
 
 from accord.core.errors import AccordError, BrokenContract, WrongUsage
 from accord.core.findings import Finding, Severity, has_errors, pointer
@@ -27,6 +28,14 @@ if TYPE_CHECKING:
 VariableName = Annotated[str, StringConstraints(pattern=r"^[A-Za-z_][A-Za-z0-9_]*$")]
 Host = Annotated[str, StringConstraints(pattern=r"^(\*\.)?[A-Za-z0-9-]+(\.[A-Za-z0-9-]+)*(:[0-9]{1,5})?$")]
 Word = Annotated[str, StringConstraints(pattern=r"^[^\x00]*$")]
+
+
+def _refuse_user(isolation: object) -> object:
+    """Refuse another user of the machine with the reason; the type refuses other unknown values."""
+    if isolation == "user":
+        message = "`isolation` cannot be another user, who would still see the machine's files and processes"
+        raise PydanticCustomError("isolation", message, {"hint": "Write `isolation: container`."})
+    return isolation
 
 
 class _ClosedModel(BaseModel):
@@ -114,7 +123,7 @@ class Agent(BaseModel):
     environment: dict[VariableName, Word] = Field({}, description="Variables to set for it.")
     environment_from: list[VariableName] = Field([], description="More variables of the job that it may see.")
     home_files: dict[str, Any] = Field({}, description="Files to write below its HOME: text, or a mapping for JSON.")
-    isolation: Literal["auto", "container", "none"] = Field(
+    isolation: Annotated[Literal["auto", "container", "none"], BeforeValidator(_refuse_user)] = Field(
         "auto", description="Whether it runs in a container of its own: auto means in GitHub Actions, where possible."
     )
     network: list[Host] | None = Field(
