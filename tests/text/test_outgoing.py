@@ -447,10 +447,10 @@ def test_a_fence_of_a_hundred_thousand_is_closed(mark: str) -> None:
 
 @pytest.mark.unmeasured
 def test_many_small_things_are_each_broken() -> None:
-    text = "@a fixes #1 <x>\n\n" * 4_000
+    text = "@a fixes #1 <x>\n\n" * 2_000
     result = clean(text)
-    assert result.text == f"@{GUARD}a f{GUARD}ixes #1 &lt;x>\n\n" * 4_000
-    assert result.counts == {"mentions": 4_000, "closing-keywords": 4_000, "html": 4_000}
+    assert result.text == f"@{GUARD}a f{GUARD}ixes #1 &lt;x>\n\n" * 2_000
+    assert result.counts == {"mentions": 2_000, "closing-keywords": 2_000, "html": 2_000}
 
 
 CHOSEN = posting_policy({"ACCORD_BREAK_WORDS": "bors r+, recheck,@claude\n/retest "})

@@ -20,19 +20,30 @@ PIECES = (
     "[](", "[a](\\(", "<div>|\n-|\n`@c`\n\n", "> x\n<b>\n~~~@a\n~~~\n\n", "x\n-|\n<b>\n~~~@a\n~~~\n\n", "<div>\n\n> ",
     '<a href="//x">', '<a href="//x">' * 130 + "</a>", '<a href="//x">' * 130 + "`a`</a>", "@a\\~www.", "&#64;(www.",
 )  # fmt: skip
-MOST_SECONDS = 1.5
-"""Of CPU time: a second, and half of one for slow machines."""
+STARTS = (
+    ("[", "\ufe0f](//a"), ("[", "](//a&"), ("<div>", "<!--"), ("<b>" * 3500, "</i>"), ("", "\ufe0f[a](\\(`[a"),
+    ("", "`\ufe0f\ufe0e`[](//a"),
+)  # fmt: skip
+"""Texts that are slow behind this beginning."""
+
+MOST_SECONDS = 1.0
+"""Of CPU time: twice what the slowest takes on a machine of 2020."""
 
 
-@pytest.mark.unmeasured
-@pytest.mark.parametrize("piece", [*PIECES, *(text + "\n\n" for text, _ in list(HOSTILE.values())[::5])])
-def test_sixty_four_kilobytes_take_less_than_a_second(piece: str) -> None:
-    text = (piece * (CHARACTERS // len(piece) + 1))[:CHARACTERS]
+def seconds_for(text: str) -> float:
+    """Return the CPU time that a text takes: the shortest of three, as other processes slow one down, seldom all."""
     seconds = []
-    for _ in range(3):  # other processes slow one down, seldom all
+    while len(seconds) < 3 and min(seconds, default=MOST_SECONDS) >= MOST_SECONDS:
         began = time.process_time()
         sanitise(text, secrets=Redactor(), policy=PostingPolicy())
         seconds.append(time.process_time() - began)
-        if seconds[-1] < MOST_SECONDS:
-            break
-    assert min(seconds) < MOST_SECONDS
+    return min(seconds)
+
+
+@pytest.mark.unmeasured
+@pytest.mark.parametrize(
+    ("start", "piece"),
+    [*STARTS, *(("", piece) for piece in PIECES), *(("", f"{text}\n\n") for text, _ in list(HOSTILE.values())[::5])],
+)
+def test_sixty_four_kilobytes_take_less_than_a_second(start: str, piece: str) -> None:
+    assert seconds_for((start + piece * (CHARACTERS // len(piece) + 1))[:CHARACTERS]) < MOST_SECONDS

@@ -5,6 +5,7 @@ from __future__ import annotations
 import html
 import re
 import unicodedata
+from functools import lru_cache
 from typing import TYPE_CHECKING
 from urllib.parse import urlsplit
 
@@ -127,10 +128,11 @@ def _imitates_latin(name: str) -> bool:
     return len(scripts) > 1 or all(char in _LOOKALIKES for char in letters)
 
 
-def _readings(address: str) -> list[str]:
+@lru_cache(maxsize=1024)
+def _readings(address: str) -> tuple[str, ...]:
     """Return the address as it is, and as it is if what looks like an entity in it is one."""
     decoded = html.unescape(address)
-    return [_plain(address)] if decoded == address else [_plain(address), _plain(decoded)]
+    return (_plain(address),) if decoded == address else (_plain(address), _plain(decoded))
 
 
 def _plain(address: str) -> str:

@@ -119,12 +119,26 @@ class PlacedDefinition(NamedTuple):
     end: int
 
 
+@dataclass(slots=True)
+class Blocks:
+    """A text taken apart: its lines as offsets, blocks with text, footnotes, and definitions.
+
+    ``depth`` is how deep blocks are within blocks.
+    """
+
+    lines: list[tuple[int, int]]
+    leaves: list[Block]
+    footnotes: list[Block]
+    definitions: list[PlacedDefinition]
+    depth: int
+
+
 _LABEL = re.compile(r"\[((?:[^\[\]\\]|\\[!-/:-@\[-`{-~]?)*+)\]:")
 _LONGEST_LABEL = 1000
 _GAP = re.compile(r"[ \t]*\n?[ \t]*")
 _LINE_END = re.compile(r"[ \t]*(?:\n|\Z)")
 _BRACKETED = re.compile(r"<((?:[^<>\\\n]|\\.)*+)>", re.DOTALL)
-_STEP = re.compile(r"\\[!-/:-@\[-`{-~]?|[() \t\n]")
+_STEP = re.compile(r"(?:[^\\() \t\n]++|\\[!-/:-@\[-`{-~]?)*+([() \t\n])")
 _MOST_BRACKETS = 32
 _TITLE = re.compile(r""""(?:[^"]|(?<=\\)")*"|'(?:[^']|(?<=\\)')*'|\((?:[^()]|(?<=\\)[()])*\)""")
 
@@ -160,16 +174,17 @@ def address_end(text: str, begin: int) -> int:
     if text.startswith("<", begin):
         bracketed = _BRACKETED.match(text, begin)
         return bracketed.end() if bracketed and bracketed.end() < len(text) else -1
-    for hit in _STEP.finditer(text, begin):
-        char = hit[0]
-        if char == "(":
+    position = begin
+    while hit := _STEP.match(text, position):
+        position = hit.end()
+        if hit[1] == "(":
             depth += 1
             if depth > _MOST_BRACKETS:
                 return -1
-        elif char == ")" and depth:
+        elif hit[1] == ")" and depth:
             depth -= 1
-        elif char == ")" or char.isspace():
-            return hit.start() if hit.start() > begin or char == ")" else -1
+        else:
+            return position - 1 if position - 1 > begin or hit[1] == ")" else -1
     return -1
 
 

@@ -11,7 +11,6 @@ further blocks, or is text of the last one.
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from accord.text.block_syntax import (
@@ -27,6 +26,7 @@ from accord.text.block_syntax import (
     TASK,
     UNDERLINE,
     Block,
+    Blocks,
     PlacedDefinition,
     heading_end,
     html_start,
@@ -51,20 +51,6 @@ _MOST_OPENED = 100
 """Lists and footnotes that one line can open."""
 
 _MOST_EMPTY_CELLS = 0x80000
-
-
-@dataclass(slots=True)
-class Blocks:
-    """A text taken apart: its lines as offsets, blocks with text, footnotes, and definitions.
-
-    ``depth`` is how deep blocks are within blocks.
-    """
-
-    lines: list[tuple[int, int]]
-    leaves: list[Block]
-    footnotes: list[Block]
-    definitions: list[PlacedDefinition]
-    depth: int
 
 
 def read_blocks(text: str) -> Blocks:

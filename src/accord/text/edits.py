@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from bisect import bisect_left, bisect_right
+from collections import Counter
 from operator import attrgetter, itemgetter
 from typing import TYPE_CHECKING
 
@@ -32,7 +33,7 @@ from accord.text.words import (
 )
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Sequence
+    from collections.abc import Container, Iterable, Iterator, Sequence
 
     from accord.text.inlines import InlineSpan
     from accord.text.regions import ParsedMarkdown, Prose
@@ -97,6 +98,10 @@ _START = attrgetter("start")
 _FIRST = itemgetter(0)
 _LINK_END = re.compile(r"</a", re.IGNORECASE)
 _LONGEST_LABEL = 2000
+_MOST_TAGS = 40
+_MOST_LABELS = 8
+"""Ends that the label of what may be a link can have."""
+
 _MARKER_LABEL = re.compile(r"[\s\\]*accord\b", re.IGNORECASE)
 _MARKER_LINE = re.compile(r"^[ \t]*(\[)(?=[\s\\]*accord\b[^\]\n]*\]:)", re.IGNORECASE | re.MULTILINE)
 _LINK_ADDRESS = re.compile(r"\]\([ \t\n]*+<?([^()\s<>]*+)(?:[^()]++|\([^()]*+\))*+\)")
@@ -116,7 +121,9 @@ IMITATION = re.compile(r"<!--[\s/]*accord\b", re.IGNORECASE)
 
 def page_edits(page: ParsedMarkdown, image_hosts: Sequence[str]) -> list[Edit]:
     """Return what to change; edits may overlap. Images from ``image_hosts`` stay."""
-    edits = [*_hidden_edits(page), *_definition_edits(page)]
+    if hidden := [*_hidden_edits(page)]:  # first, so that all else is looked at without
+        return hidden
+    edits = [*_definition_edits(page)]
     between = "\n#1\n" if page.footnotes else "\n"  # where notes are shown, any may follow any block
     blocks = []
     for prose in page.prose:
@@ -176,7 +183,7 @@ def _prose_edits(page: ParsedMarkdown, prose: Prose, between: str) -> tuple[list
     edits += mention_edits(content, view, sorted(addresses))
     if not prose.is_html:
         known = {span.label_end for span in prose.spans}
-        edits += (edit for edit in _odd_links(content, sure) if edit.start not in known)
+        edits += _odd_links(content, sure, known)
     rules = [] if prose.doubt else [Replacement(*hit.span(), "") for hit in TABLE_RULE.finditer(content)]
     notes = (
         [Replacement(*hit.span(), _NOTE_SIGN) for hit in _NOTE.finditer(content)]
@@ -298,7 +305,7 @@ def _tag_edits(page: ParsedMarkdown, prose: Prose, span: InlineSpan) -> Iterator
 
 
 def _misleads(page: ParsedMarkdown, prose: Prose, start: int, end: int) -> bool:
-    """Return whether a tag opens a link whose text shows another host, or that goes on for long."""
+    """Return whether a tag opens a link whose text shows another host, or that goes on for long or over many tags."""
     address = link_of_tag(prose.content[start:end])
     if address is None:
         return False
@@ -306,7 +313,7 @@ def _misleads(page: ParsedMarkdown, prose: Prose, start: int, end: int) -> bool:
     longest = min(begin + _LONGEST_LABEL, len(page.text))
     closing = _LINK_END.finditer(page.text, begin, longest)
     stop = next((hit.start() for hit in closing if not _is_inside(page.code, hit.start())), longest)
-    if stop - begin == _LONGEST_LABEL:
+    if stop - begin == _LONGEST_LABEL or page.text.count("<", begin, stop) > _MOST_TAGS:
         return True
     return any(is_misleading(label, address) for label in _without_tags(page.text, [(begin, stop)], page.code))
 
@@ -349,19 +356,27 @@ def _link_edits(
         yield Edit(bracket, bracket + 1, "\\[", "links")
 
 
-def _odd_links(content: str, sure: Sequence[Replacement]) -> Iterator[Edit]:
-    """Break what only some readers take for a link, if it leads nowhere good."""
+def _odd_links(content: str, sure: Sequence[Replacement], known: Container[int]) -> Iterator[Edit]:
+    """Break what only some readers take for a link, if it leads nowhere good; the labels of links end at ``known``."""
     code = [(hole.start, hole.end) for hole in sure if hole.new == CODE]
     openings = [hit.start() for hit in _OPENING.finditer(content)]
+    labels = Counter[int]()
     for hit in _MAY_LINK.finditer(content):
-        opened = openings[bisect_left(openings, hit.start()) - 1] if openings else len(content)
-        if opened > hit.start():
+        end = hit.start()
+        i = bisect_left(openings, end) - 1
+        if i < 0 or end in known or _is_inside(code, end):
             continue
-        label = content[max(opened, hit.start() - _LONGEST_LABEL) : hit.start()]
-        is_lie = "://" in label if hit[1] is None else is_misleading(without_tags(label[1:]), hit[1])
-        i = bisect_right(code, (hit.start(), len(content))) - 1
-        if (is_lie or not is_safe_address(hit[1] or "")) and (i < 0 or code[i][1] <= hit.start()):
-            yield Edit(hit.start(), hit.start() + 1, "\\]", "links")
+        opened = openings[i]
+        labels[opened] += 1
+        if labels[opened] > _MOST_LABELS or _leads_elsewhere(content[max(opened, end - _LONGEST_LABEL) : end], hit[1]):
+            yield Edit(end, end + 1, "\\]", "links")
+
+
+def _leads_elsewhere(label: str, address: str | None) -> bool:
+    """Return whether a link from this label, with its open bracket, is a bad one; without an address, by reference."""
+    if address is None:
+        return "://" in label
+    return is_misleading(without_tags(label[1:]), address) or not is_safe_address(address)
 
 
 def _stray_edits(content: str, spans: Sequence[InlineSpan], doubt: int) -> Iterator[Edit]:

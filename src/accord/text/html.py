@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import html
 import re
+from collections import defaultdict
 from dataclasses import dataclass
 from functools import lru_cache
 from typing import TYPE_CHECKING
@@ -98,36 +99,41 @@ def is_allowed_tag(tag: str) -> bool:
     return found is not None and _is_allowed(found)
 
 
-def html_parts(text: str) -> Iterator[HtmlPart]:
+@lru_cache(maxsize=1)
+def html_parts(text: str) -> tuple[HtmlPart, ...]:
     """Read raw HTML strictly: everything but comments and allowed tags is refused where it begins.
 
     A comment without an end hides all that follows, as it does in a CommonMark HTML block of kind 2.
     """
+    return tuple(_read_parts(text))
+
+
+def _read_parts(text: str) -> Iterator[HtmlPart]:
     position = text.find("<")
+    last_end = text.rfind("-->")
     while position >= 0:
-        piece = _piece_at(text, position)
+        piece = _piece_at(text, position, last_end)
         if piece is not None:
             yield piece
         position = text.find("<", piece.end if piece else position + 1)
 
 
-def _piece_at(text: str, start: int) -> HtmlPart | None:
+def _piece_at(text: str, start: int, last_end: int) -> HtmlPart | None:
     if text.startswith("<!--", start):
-        return _comment_at(text, start)
+        return _comment_at(text, start, last_end)
     found = _TAG.match(text, start)
     if found and is_allowed_tag(found[0]):
         return HtmlPart("tag", start, found.end())
     return HtmlPart("refused", start, start + 1) if _OPENING.match(text, start) else None
 
 
-def _comment_at(text: str, start: int) -> HtmlPart:
+def _comment_at(text: str, start: int, last_end: int) -> HtmlPart:
     for short in ("<!-->", "<!--->"):
         if text.startswith(short, start):
             return HtmlPart("comment", start, start + len(short))
-    closing = text.find("-->", start + 4)
-    if closing >= 0:
-        return HtmlPart("comment", start, closing + 3)
-    if text.lstrip().startswith("<!--") and not text[:start].strip():
+    if start + 4 <= last_end:
+        return HtmlPart("comment", start, text.index("-->", start + 4) + 3)
+    if text.find("<") == start and not text[:start].strip():
         return HtmlPart("comment", start, len(text))
     return HtmlPart("refused", start, start + 1)
 
@@ -163,15 +169,16 @@ def closing_tags(page: ParsedMarkdown) -> list[str]:
     A closing tag takes away the last opening one of its name and nothing in between: a browser carries bold or a link
     on beyond the box in which it began.
     """
-    opened: list[str] = []
-    for prose in page.prose:
-        for start, end in tag_spans(prose):
-            name, _ = read_tag(prose.content[start:end])
-            if name[:1] != "/" and name not in _CLOSE_THEMSELVES:
-                opened.append(name)
-            elif name[1:] in opened:
-                del opened[len(opened) - 1 - opened[::-1].index(name[1:])]
-    return [f"</{name}>" for name in reversed(opened)]
+    opened: defaultdict[str, list[int]] = defaultdict(list)
+    tags = (prose.content[start:end] for prose in page.prose for start, end in tag_spans(prose))
+    for number, tag in enumerate(tags):
+        name, _ = read_tag(tag)
+        if name[:1] != "/" and name not in _CLOSE_THEMSELVES:
+            opened[name].append(number)
+        elif opened[name[1:]]:
+            opened[name[1:]].pop()
+    left = [(number, name) for name, numbers in opened.items() for number in numbers]
+    return [f"</{name}>" for _, name in sorted(left, reverse=True)]
 
 
 def tag_spans(prose: Prose) -> Iterator[tuple[int, int]]:

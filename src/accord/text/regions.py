@@ -19,8 +19,7 @@ from accord.text.inlines import InlineSpan, read_inlines, references_of
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
 
-    from accord.text.block_syntax import Block
-    from accord.text.blocks import Blocks
+    from accord.text.block_syntax import Block, Blocks
 
 
 NESTING = 38
@@ -32,7 +31,7 @@ LONGEST_PROSE = 65_536
 LONGEST_TEXT = 4 * LONGEST_PROSE
 """Characters of a text that is looked into: enough for one that is posted as a body and follow-up comments."""
 
-MOST_PARTS = 8_192
+MOST_PARTS = 4_096
 """Paragraphs, cells, tags, links and spans of code that are looked into, or one in 12 characters of a longer text."""
 
 _NOTE_AS_DEFINITION = re.compile(r"\[(\^[^\]\s]+)\]:[\s>]*<?([^\s>]*)")
