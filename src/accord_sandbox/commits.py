@@ -6,14 +6,14 @@ Docs: https://docs.github.com/rest/commits/commits
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from urllib.parse import quote
 
 from accord_sandbox import payloads
 from accord_sandbox.calls import Call, route
 from accord_sandbox.database import Row
 from accord_sandbox.diffs import diff_between, file_payload
-from accord_sandbox.git_storage import HEADS, BareRepository, Signature
+from accord_sandbox.git_storage import GITHUB_SIGNATURE, HEADS, BareRepository, Signature
 from accord_sandbox.responses import ApiResponse, Refusal, not_found
 
 GITHUB = ("GitHub", "noreply@github.com")
@@ -36,12 +36,16 @@ class CommitRecord:
     author: Signature
     committer: Signature
     message: str
+    signed: str = ""
+    """The payload of GitHub's signature; empty without one."""
 
 
 def read_commits(bare: BareRepository, *revisions: str) -> list[CommitRecord]:
     """Return commits as ``git log`` selects and orders them."""
     output = bare.run("log", "-z", f"--format={_FORMAT}", *revisions).decode(errors="replace")
-    return [_parsed(entry) for entry in output.split("\0") if entry]
+    found = [_parsed(entry) for entry in output.split("\0") if entry]
+    signed = bare.signed_commits([commit.sha for commit in found])
+    return [replace(commit, signed=signed.get(commit.sha, "")) for commit in found]
 
 
 def noreply_signature(user: Row, now: float) -> Signature:
@@ -53,6 +57,22 @@ def author_signature(call: Call) -> Signature:
     """Return the caller's signature for a commit made now."""
     (row,) = call.fetch_all("SELECT * FROM users WHERE id = ?", call.user.user_id)
     return noreply_signature(row, call.now)
+
+
+def given_people(call: Call) -> tuple[Signature, Signature] | None:
+    """Return the author and the committer of a request; the one stands for the other. None without both."""
+    given = [call.document.get(role) for role in ("author", "committer")]
+    named = [person for person in given if isinstance(person, dict)]
+    if not named:
+        return None
+    for person in named:
+        if not all(isinstance(person.get(key), str) and person[key] for key in ("name", "email")):
+            raise Refusal(422, 'Invalid request.\n\n"email", "name" weren\'t supplied.')
+    author, committer = (person or named[0] for person in given)
+    return (
+        Signature(author["name"], author["email"], call.now),
+        Signature(committer["name"], committer["email"], call.now),
+    )
 
 
 @route("GET", "commits", "commits/commits#list-commits")
@@ -139,8 +159,15 @@ def git_commit_payload(call: Call, commit: CommitRecord) -> payloads.Payload:
         "tree": {"sha": commit.tree, "url": f"{url}/trees/{commit.tree}"},
         "message": commit.message,
         "parents": parents,
-        "verification": {"verified": False, "reason": "unsigned", **dict.fromkeys(_OF_SIGNED)},
+        "verification": _verification(commit),
     }
+
+
+def _verification(commit: CommitRecord) -> payloads.Payload:
+    if not commit.signed:
+        return {"verified": False, "reason": "unsigned", **dict.fromkeys(_OF_SIGNED)}
+    values = (GITHUB_SIGNATURE, commit.signed, payloads.timestamp_of(commit.committer.seconds))
+    return {"verified": True, "reason": "valid", **dict(zip(_OF_SIGNED, values, strict=True))}
 
 
 def commit_payload(call: Call, commit: CommitRecord) -> payloads.Payload:

@@ -22,6 +22,7 @@ from accord_sandbox.commits import (
     author_signature,
     check_not_empty,
     git_commit_payload,
+    given_people,
     read_commits,
     readable_bare,
 )
@@ -33,6 +34,12 @@ from accord_sandbox.rulesets import check_rules
 
 MOST_INLINE_BYTES = 1024 * 1024
 """GitHub leaves the content of larger files out."""
+
+MOST_BLOB_BYTES = 40 * 1024 * 1024
+"""Larger files are reported to be refused."""
+
+MOST_TREE_ENTRIES = 100_000
+"""Larger trees are refused ("Get a tree", limits of the tree array)."""
 
 UNUSABLE_TREE = "4b825dc642cb6eb9a060e54bf8d69288fbee4904"
 """The empty tree, which git knows without storing it; GitHub's API refuses it (r-lib/gert issue 149)."""
@@ -123,7 +130,11 @@ def get_git_commit(call: Call) -> ApiResponse:
 
 @route("POST", "git/commits", "git/commits#create-a-commit")
 def create_commit(call: Call) -> ApiResponse:
-    """Create a commit of the caller from a message, a tree and parents."""
+    """Create a commit from a message, a tree and parents; of the caller unless the request names an author.
+
+    GitHub signs commits of apps without an author or a committer of the request (GitHub documentation, "About commit
+    signature verification", section on bots).
+    """
     call.require("contents", AccessLevel.WRITE)
     check_not_empty(call)
     call.fields.require("message", "tree")
@@ -133,7 +144,21 @@ def create_commit(call: Call) -> ApiResponse:
         raise Refusal(422, "Tree SHA does not exist")
     if not all(_is_object(call, parent, "commit") for parent in parents):
         raise Refusal(422, "Parent SHA does not exist or is not a commit object")
-    return created(_commit(call, tree, parents, message))
+    return created(_commit(call, tree, parents, message, given_people(call)))
+
+
+@route("POST", "git/blobs", "git/blobs#create-a-blob")
+def create_blob(call: Call) -> ApiResponse:
+    """Create a blob from a text, or from base64."""
+    call.require("contents", AccessLevel.WRITE)
+    check_not_empty(call)
+    call.fields.require("content")
+    text = call.fields.text("content")
+    content = _decoded(text) if call.fields.string("encoding") == "base64" else text.encode()
+    if len(content) > MOST_BLOB_BYTES:
+        raise Refusal(422, "Sorry, your input was too large to process. Consider creating the blob in a local clone.")
+    sha = _write_blob(call.bare, content)
+    return created({"url": f"{call.repository_url}/git/blobs/{sha}", "sha": sha})
 
 
 @route("GET", "git/trees/{sha:path}", "git/trees#get-a-tree")
@@ -160,6 +185,8 @@ def create_tree(call: Call) -> ApiResponse:
     entries = call.document["tree"]
     if not isinstance(entries, list) or not entries or not all(isinstance(entry, dict) for entry in entries):
         raise Refusal(422, "Invalid tree info")
+    if len(entries) > MOST_TREE_ENTRIES:
+        raise Refusal(422, "Sorry, your request is too large to process.")
     holds = any(_may_hold_workflows(entry.get("path")) for entry in entries)
     call.permit(call.user.may_write_workflows or not holds)  # anthropics/claude-code-action issue 29 reports it
     return created(_tree_payload(call, _write_tree(call, base, entries)))
@@ -196,10 +223,7 @@ def put_contents(call: Call) -> ApiResponse:
     path = call.params["path"]
     if _BAD_PARTS & set(path.split("/")):
         raise Refusal(422, "path contains a malformed path component")
-    try:
-        content = base64.b64decode("".join(call.fields.text("content").split()), validate=True)
-    except binascii.Error:
-        raise Refusal(422, "content is not valid Base64") from None
+    content = _decoded(call.fields.text("content"))
     branch = call.fields.string("branch") or call.repository["default_branch"]
     tip = call.bare.branch(branch)
     if tip is None and call.bare.refs(HEADS):
@@ -214,6 +238,14 @@ def put_contents(call: Call) -> ApiResponse:
     follow_branches(ref_update(call))
     document = {"content": _file_payload(call, branch, commit["sha"], path), "commit": commit}
     return ApiResponse(200 if old else 201, document)
+
+
+def _decoded(text: str) -> bytes:
+    """Decode base64, which may be divided into lines."""
+    try:
+        return base64.b64decode("".join(text.split()), validate=True)
+    except binascii.Error:
+        raise Refusal(422, "content is not valid Base64") from None
 
 
 def _check_put(call: Call, path: str, branch: str, tip: str | None, old: str | None) -> None:
@@ -243,10 +275,18 @@ def _write_tree(call: Call, base: str | None, entries: Iterable[dict[str, Any]])
         return call.bare.text("write-tree", env=env)
 
 
-def _commit(call: Call, tree: str, parents: Sequence[str], message: str) -> payloads.Payload:
-    """Write a commit of the caller, and return it as a ``git-commit``."""
-    author, committer = author_signature(call), Signature(*GITHUB, call.now)
-    return _commit_payload(call, call.bare.commit(tree, parents, message, author, committer))
+def _commit(
+    call: Call,
+    tree: str,
+    parents: Sequence[str],
+    message: str,
+    people: tuple[Signature, Signature] | None = None,
+) -> payloads.Payload:
+    """Write a commit, and return it as a ``git-commit``; one of an app without ``people`` is signed."""
+    author, committer = people or (author_signature(call), Signature(*GITHUB, call.now))
+    is_signed = people is None and call.user.kind == "installation"
+    write = call.bare.signed_commit if is_signed else call.bare.commit
+    return _commit_payload(call, write(tree, parents, message, author, committer))
 
 
 def _put_entry(call: Call, entry: dict[str, Any], env: dict[str, str]) -> None:

@@ -26,6 +26,9 @@ HEADS = "refs/heads/"
 ZERO = "0" * 40
 EMPTY_TREE = "4b825dc642cb6eb9a060e54bf8d69288fbee4904"
 WORKFLOWS = ".github/workflows/"
+GITHUB_SIGNATURE = "-----BEGIN PGP SIGNATURE-----\n\nsandbox\n-----END PGP SIGNATURE-----"
+"""Stands for GitHub's signature; nothing checks it."""
+
 _TEMPLATE = ".template"
 """New repositories are copies of this one; no account can have this name."""
 
@@ -139,6 +142,30 @@ class BareRepository:
         signed = {**_signed("AUTHOR", author), **_signed("COMMITTER", committer)}
         output = self.run("commit-tree", tree, *arguments, "-F", "-", content=message.encode(), env=signed)
         return output.decode().strip()
+
+    def signed_commit(
+        self, tree: str, parents: Sequence[str], message: str, author: Signature, committer: Signature
+    ) -> str:
+        """Write a commit that carries GitHub's signature, which is a constant here, and return its id."""
+        unsigned = self.commit(tree, parents, message, author, committer)
+        head, blank, text = self.run("cat-file", "commit", unsigned).partition(b"\n\n")
+        header = "\ngpgsig " + GITHUB_SIGNATURE.replace("\n", "\n ")
+        return self.text("hash-object", "-t", "commit", "-w", "--stdin", content=head + header.encode() + blank + text)
+
+    def signed_commits(self, commits: Sequence[str]) -> dict[str, str]:
+        """Return the commits that have a signature, each with what was signed."""
+        if not commits:
+            return {}
+        output, found = self.run("cat-file", "--batch", content="\n".join(commits).encode()), {}
+        for sha in commits:
+            line, _, output = output.partition(b"\n")
+            size = int(line.split()[2])
+            head, blank, text = output[:size].partition(b"\n\n")
+            output = output[size + 1 :]
+            before, signature, _ = head.partition(b"\ngpgsig ")
+            if signature:
+                found[sha] = (before + blank + text).decode(errors="replace")
+        return found
 
 
 class GitStorage:

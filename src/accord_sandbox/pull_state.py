@@ -21,6 +21,7 @@ from accord_sandbox.database import Connection, Row, fetch
 from accord_sandbox.diffs import fork_point, pull_diff, relocate
 from accord_sandbox.git_storage import HEADS, BareRepository, Signature
 from accord_sandbox.responses import ApiResponse, Refusal, not_found
+from accord_sandbox.rulesets import check_signatures
 from accord_sandbox.triggers import Activity, PullEvent, create_runs
 
 PULLS = (
@@ -159,6 +160,7 @@ def merge_pull(call: Call) -> ApiResponse:
     if base is None or tree is None:
         raise Refusal(405, "Pull Request is not mergeable")
     sha = _merge_commit(call, pull, base, tree, method)
+    check_signatures(call, f"{HEADS}{pull['base_ref']}", (base, sha))
     call.bare.set_ref(f"{HEADS}{pull['base_ref']}", sha, base)
     update = ref_update(call)
     mark_merged(update, pull["id"], sha)
@@ -192,7 +194,7 @@ def _merge_commit(call: Call, pull: Row, base: str, tree: str, method: str) -> s
         (row,) = call.fetch_all("SELECT * FROM users WHERE id = ?", pull["author_id"])
         author = noreply_signature(row, call.now)
     message = f"{title}\n\n{text}".strip() + "\n"
-    return call.bare.commit(tree, parents, message, author, Signature(*GITHUB, call.now))
+    return call.bare.signed_commit(tree, parents, message, author, Signature(*GITHUB, call.now))
 
 
 def pull_payload(call: Call, row: Row) -> payloads.Payload:

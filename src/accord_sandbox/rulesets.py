@@ -1,8 +1,7 @@
 """Rulesets of branches: which rules apply to a branch, and how GitHub refuses a push or a request that breaks one.
 
 Docs: https://docs.github.com/rest/repos/rules and …/managing-rulesets/available-rules-for-rulesets. A refused push gets
-GH013 in GitHub's words (py-cov-action/python-coverage-comment-action issue 561), a refused request the broken rules. A
-commit that an app makes through the API is signed by GitHub; a pushed one is as it was made.
+GH013 in GitHub's words (py-cov-action/python-coverage-comment-action issue 561), a refused request the broken rules.
 """
 
 from __future__ import annotations
@@ -100,13 +99,22 @@ def _is_broken(call: Call, rule: str, change: tuple[str, str]) -> bool:
         case "non_fast_forward":
             return ZERO not in change and not call.bare.is_ancestor(old, new)
         case _:
-            return new != ZERO and call.user.kind != "installation" and bool(unsigned_commits(call.bare, new))
+            return new != ZERO and bool(_unsigned_commits(call.bare, change))
 
 
-def unsigned_commits(bare: BareRepository, new: str) -> list[str]:
-    """Return the commits without a signature among those that are not on any ref yet."""
-    commits = bare.text("rev-list", new, "--not", "--all").split()
-    return [sha for sha in commits if b"\ngpgsig" not in bare.run("cat-file", "commit", sha).partition(b"\n\n")[0]]
+def check_signatures(call: Call, ref: str, change: tuple[str, str]) -> None:
+    """Refuse to merge unsigned commits into a branch that must not have them."""
+    rule = "required_signatures"
+    if any(found == rule for _, found in _rules_of(call, ref)) and _unsigned_commits(call.bare, change):
+        raise Refusal(405, f"{VIOLATIONS}\n\n{RULES[rule]}\n\n")
+
+
+def _unsigned_commits(bare: BareRepository, change: tuple[str, str]) -> list[str]:
+    """Return the commits without a signature that are new on a branch; on a new branch, those that no ref has."""
+    old, new = change
+    commits = bare.text("rev-list", new, "--not", *(["--all"] if old == ZERO else [old])).split()
+    signed = bare.signed_commits(commits)
+    return [sha for sha in commits if sha not in signed]
 
 
 def _expression(pattern: str, default_branch: str) -> str:

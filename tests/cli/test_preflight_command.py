@@ -74,6 +74,8 @@ def test_a_rule_that_may_refuse_the_push_is_a_warning(accord: Accord, stage: Sta
     found = accord.document("preflight")
     assert (found["outcome"], codes(found)) == ("ok", ["branch-rule"])
     assert '"Require signed commits"' in found["findings"][0]["message"]
+    accord.on(stage, GITHUB_TOKEN=INSTALLATION_TOKEN)
+    assert codes(accord.document("preflight", code=4)) == ["pulls-not-allowed"], "GitHub signs the commits of a bot"
 
 
 @pytest.mark.parametrize("more", [{"archived": True}])

@@ -38,7 +38,7 @@ REJECTED = " ! [remote rejected] work -> accord/12 ({})"
         (
             PUSH.format(code=GH013, reason="Commits must have verified signatures.", verdict=BY_RULES),
             "unsigned-commits",
-            f"Exclude `accord/**` from it under Settings → Rules → Rulesets ({URL}/settings/rules)",
+            f"exclude `accord/**` from it under Settings → Rules → Rulesets ({URL}/settings/rules)",
         ),
         (
             "Repository rule violations found\n\nCommits must have verified signatures.\n\n",

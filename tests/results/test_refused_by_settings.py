@@ -68,24 +68,30 @@ def test_an_approval_that_is_not_allowed_is_a_comment_and_names_the_setting(
     assert SETTING in finding.hint
 
 
+SIGNED = "{branches: [accord/**], rules: [required_signatures]}"
+CREATION = "{branches: [~ALL], rules: [creation]}"
+
+
 @pytest.mark.parametrize(
-    ("rules", "hint"),
+    ("rules", "options", "hint", "said"),
     [
-        ("{branches: [accord/**], rules: [required_signatures]}", '"Require signed commits"'),
-        ("{branches: [~ALL], rules: [creation]}", "Exclude `accord/**` from it under Settings → Rules"),
+        (SIGNED, {}, '"Require signed commits"', "GH013"),
+        (SIGNED, {"token": INSTALLATION_TOKEN, "author": "Robo <robo@example.org>"}, "without an author", "GH013"),
+        (CREATION, {}, "Exclude `accord/**` from it under Settings → Rules", "GH013"),
+        (CREATION, {"token": INSTALLATION_TOKEN}, "Exclude `accord/**` from it", "Repository rule violations found"),
     ],
 )
 def test_a_branch_that_a_rule_forbids_is_refused_before_anything_else_is_written(
-    tmp_path: Path, rules: str, hint: str
+    tmp_path: Path, rules: str, options: dict[str, Any], hint: str, said: str
 ) -> None:
     with implement_stage(tmp_path / "stage", f"  rulesets: [{rules}]\n") as stage:
         before = stage.snapshot()
-        refused = apply(stage, completed(work_of_agent(stage, tmp_path / "tree")), token=INSTALLATION_TOKEN)
+        refused = apply(stage, completed(work_of_agent(stage, tmp_path / "tree")), **options)
         assert refused.outcome is Outcome.REFUSED
         assert refused.error
         assert hint in refused.error.hint
         assert f"{stage.server.url}/{stage.repository}/settings/rules" in refused.error.hint
-        assert "GH013" in refused.error.message
+        assert said in refused.error.message
         assert (stage.snapshot(), stage.get(f"/repos/{stage.repository}/pulls")) == (before, [])
 
 

@@ -78,8 +78,9 @@ REFUSALS = (
     KnownRefusal(
         "unsigned-commits",
         re.compile(r"commits must have (?:verified|valid) signatures", re.IGNORECASE),
-        'The rule "Require signed commits" covers this branch, but pushed commits are not signed. Exclude `accord/**` '
-        "from it under {page}, or let the token's owner bypass it.",
+        'The rule "Require signed commits" covers this branch, and a commit is not signed. GitHub signs those of bots: '
+        "use `GITHUB_TOKEN` or the token of an app, without an author of your own. Or exclude `accord/**` from it "
+        "under {page}.",
         RULES_PAGE,
     ),
     KnownRefusal(

@@ -67,6 +67,11 @@ class Change:
     was: str
 
     @property
+    def is_removal(self) -> bool:
+        """Whether nothing is there afterwards."""
+        return self.mode == _GONE
+
+    @property
     def leaves_content(self) -> bool:
         """Whether something is there afterwards that has a content: no submodule, which is a commit of elsewhere."""
         return self.mode not in (_GONE, SUBMODULE)

@@ -9,11 +9,12 @@ from __future__ import annotations
 import base64
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, TypeAlias
 from urllib.parse import quote
 
 from accord.core.clock import Clock
 from accord.core.errors import Refused
+from accord.git.patches import SUBMODULE
 from accord.github.models import Conflict, EmptyRepository, NotThere
 from accord.github.once import send_once
 from accord.github.rest import Rest
@@ -21,12 +22,13 @@ from accord.github.rest import Rest
 
 @dataclass(frozen=True, slots=True)
 class Commit:
-    """A commit object."""
+    """A commit object; ``is_verified`` says that GitHub shows its signature as verified."""
 
     sha: str
     message: str
     tree: str
     parents: tuple[str, ...]
+    is_verified: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,6 +39,18 @@ class TreeEntry:
     mode: str
     kind: str
     sha: str
+
+
+@dataclass(frozen=True, slots=True)
+class StoredObject:
+    """An object that GitHub has already, as the content of a path; a submodule is a commit of another repository."""
+
+    mode: str
+    sha: str
+
+
+TreeChange: TypeAlias = tuple[str, str] | StoredObject | None
+"""What a path is in a new tree: mode and text of a file or link, an object that GitHub has, or nothing."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,7 +72,7 @@ def create_ref_once(github: GitDataMethods, name: str, sha: str, clock: Clock) -
 
 
 class GitDataMethods(Rest):
-    """Requests about refs, commits, trees and files."""
+    """Requests about refs, commits, trees, blobs and files."""
 
     def ref(self, name: str) -> str | None:
         """Return the commit that a ref points to; None without such a ref. GET …/git/ref/{ref}."""
@@ -99,7 +113,10 @@ class GitDataMethods(Rest):
         return self._found(f"{self._root}/git/commits/{quote(sha, safe='')}", _commit)
 
     def create_commit(self, message: str, tree: str, parents: Sequence[str]) -> Commit:
-        """Create a commit that no ref names yet. POST …/git/commits. Raises AnswerLost; repeating it does no harm."""
+        """Create a commit that no ref names yet. GitHub writes author and committer, and signs commits of bots.
+
+        POST …/git/commits. Raises AnswerLost; repeating it does no harm.
+        """
         content = {"message": message, "tree": tree, "parents": list(parents)}
         return self._transport.call("POST", f"{self._root}/git/commits", body=content).read(_commit)
 
@@ -138,20 +155,31 @@ class GitDataMethods(Rest):
             raise Refused(f"GitHub does not return `{path}`: it is not a file, or it is larger than 1 MB.")
         return content
 
-    def create_tree(self, changes: Mapping[str, tuple[str, str] | None], base: str = "") -> str:
-        """Create a tree of files, each ``(mode, text)``, over a base; None removes a file.
+    def create_blob(self, content: bytes) -> str:
+        """Create a blob; return its id. POST …/git/blobs. Raises AnswerLost; repeating it does no harm."""
+        body = {"content": base64.b64encode(content).decode(), "encoding": "base64"}
+        answer = self._transport.call("POST", f"{self._root}/git/blobs", body=body)
+        return answer.read(lambda data: str(data["sha"]))
+
+    def create_tree(self, changes: Mapping[str, TreeChange], base: str = "") -> str:
+        """Create a tree from changes over a base, in their order; return its id.
 
         POST …/git/trees. Raises AnswerLost; the same changes make the same tree.
         """
-        entries = [
-            {"path": path, "type": "blob", "mode": change[0], "content": change[1]}
-            if change
-            else {"path": path, "type": "blob", "mode": "100644", "sha": None}
-            for path, change in changes.items()
-        ]
+        entries = [_tree_entry(path, change) for path, change in changes.items()]
         content = {"tree": entries, **({"base_tree": base} if base else {})}
         answer = self._transport.call("POST", f"{self._root}/git/trees", body=content)
         return answer.read(lambda data: str(data["sha"]))
+
+
+def _tree_entry(path: str, change: TreeChange) -> dict[str, Any]:
+    """Return the JSON of a change; an entry without an object removes the path."""
+    if isinstance(change, StoredObject):
+        kind = "commit" if change.mode == SUBMODULE else "blob"
+        return {"path": path, "type": kind, "mode": change.mode, "sha": change.sha}
+    if change is None:
+        return {"path": path, "type": "blob", "mode": "100644", "sha": None}
+    return {"path": path, "type": "blob", "mode": change[0], "content": change[1]}
 
 
 def _path(name: str) -> str:
@@ -160,7 +188,9 @@ def _path(name: str) -> str:
 
 def _commit(data: dict[str, Any]) -> Commit:
     """Read the JSON of a commit object (schema "git-commit")."""
-    return Commit(data["sha"], data["message"], data["tree"]["sha"], tuple(parent["sha"] for parent in data["parents"]))
+    parents = tuple(parent["sha"] for parent in data["parents"])
+    is_verified = bool((data.get("verification") or {}).get("verified"))
+    return Commit(data["sha"], data["message"], data["tree"]["sha"], parents, is_verified)
 
 
 def _content(data: Any) -> bytes | None:

@@ -39,3 +39,13 @@ PULL_FILES = 3_000
 
 COMPARED_FILES = 300
 """The comparison of two commits never lists more files ("Compare two commits")."""
+
+BLOB_BYTES = 25 * 1024 * 1024
+"""The largest file that accord sends over the API (40 MB are reported to be refused; base64 adds a third)."""
+
+TREE_TEXT_BYTES = 1_000_000
+TREE_ENTRIES = 500
+"""The texts and the entries in one request for a tree; larger requests are reported to time out."""
+
+COMMIT_REQUESTS = 40
+"""The most requests that one commit may need over the API: half of what a minute allows (``CONTENT_PER_MINUTE``)."""

@@ -13,6 +13,7 @@ from accord.core.errors import AccordError, BrokenContract, Refused, Stopped, Wr
 from accord.core.findings import Finding, pointer, with_lines
 from accord.core.refusals import known_refusal
 from accord.files.yaml import read_yaml
+from accord.github.commits import CommitWay, Delivery
 from accord.github.git_data import create_ref_once
 from accord.github.limits import BODY_CHARS
 from accord.github.markers import find_markers, write_marker
@@ -30,7 +31,7 @@ if TYPE_CHECKING:
 
     from accord.core.clock import Clock
     from accord.github.client import GitHub
-    from accord.github.git_data import TreeEntry
+    from accord.github.git_data import TreeChange, TreeEntry
     from accord.github.models import Pull
     from accord.kit.manifest import Manifest
     from accord.kit.pins import Pin
@@ -104,13 +105,17 @@ class SyncDecision:
 
 @dataclass(frozen=True)
 class SyncResult:
-    """The result for one repository; ``plan`` is None where the repository could not be read."""
+    """The result for one repository; ``plan`` is None where the repository could not be read.
+
+    ``delivery`` is the commit that was made now.
+    """
 
     repository: str
     outcome: SyncOutcome
     plan: KitPlan | None = None
     pull: Pull | None = None
     error: AccordError | None = None
+    delivery: Delivery | None = None
 
     @property
     def name(self) -> str:
@@ -125,6 +130,8 @@ class SyncResult:
             "pull": {"number": self.pull.number, "url": self.pull.url} if self.pull else None,
             "files": [file.as_json() for file in self.plan.files] if self.plan else [],
         }
+        if self.delivery:
+            document["commit"] = self.delivery.as_json()
         if self.error:
             document["error"] = {"message": self.error.message, "hint": self.error.hint}
         return document
@@ -196,10 +203,9 @@ def sync_repository(
         if decision.outcome is not SyncOutcome.APPLIED or is_dry_run:
             outcome = SyncOutcome.PLANNED if decision.outcome is SyncOutcome.APPLIED else decision.outcome
             return SyncResult(repository, outcome, plan, proposal.pulls[0] if proposal.pulls else None)
-        if decision.pushes:
-            _push(github, consumer, plan, proposal, clock)
+        delivery = _push(github, consumer, plan, proposal, clock) if decision.pushes else None
         pull = _write_pull(github, consumer, plan, proposal, clock) if decision.writes_pull else proposal.open_pull
-        return SyncResult(repository, SyncOutcome.APPLIED, plan, pull)
+        return SyncResult(repository, SyncOutcome.APPLIED, plan, pull, delivery=delivery)
     except Forbidden as error:
         hint = error.hint if known_refusal(error.message) else _PERMISSIONS
         return SyncResult(repository, SyncOutcome.REFUSED, plan, error=Refused(error.message, hint=hint))
@@ -318,9 +324,9 @@ def decide(plan: KitPlan, proposal: Proposal) -> SyncDecision:
     return SyncDecision(SyncOutcome.APPLIED if pushes or writes_pull else SyncOutcome.UNCHANGED, pushes, writes_pull)
 
 
-def _push(github: GitHub, consumer: Consumer, plan: KitPlan, proposal: Proposal, clock: Clock) -> None:
+def _push(github: GitHub, consumer: Consumer, plan: KitPlan, proposal: Proposal, clock: Clock) -> Delivery:
     """Make the one commit on top of the default branch, and point the branch to it."""
-    changes: dict[str, tuple[str, str] | None] = {
+    changes: dict[str, TreeChange] = {
         file.path: None if file.after is None else (consumer.modes.get(file.path, "100644"), file.after)
         for file in plan.changes
     }
@@ -330,9 +336,9 @@ def _push(github: GitHub, consumer: Consumer, plan: KitPlan, proposal: Proposal,
     commit = send_until_answered(lambda: github.create_commit(message, tree, [consumer.commit]), clock)
     if proposal.tip:
         github.replace_ref(REF, commit.sha)
-        return
-    if not create_ref_once(github, REF, commit.sha, clock):
+    elif not create_ref_once(github, REF, commit.sha, clock):
         raise Stopped(f"Another process created the branch {BRANCH} meanwhile.", hint="Run the same command again.")
+    return Delivery(commit.sha, CommitWay.API, commit.is_verified, requests=3)
 
 
 def _write_pull(github: GitHub, consumer: Consumer, plan: KitPlan, proposal: Proposal, clock: Clock) -> Pull:

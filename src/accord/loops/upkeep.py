@@ -8,8 +8,9 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from accord.core.errors import Refused, Stopped
-from accord.git.branches import branch_clone, push
+from accord.git.branches import branch_clone
 from accord.git.merges import merge_into
+from accord.github.commits import deliver_commit, plan_upload, read_commit
 from accord.loops.models import NEEDS_HUMAN, decision_for
 
 if TYPE_CHECKING:
@@ -48,9 +49,12 @@ def _push(gathered: Gathered, git: Git, merge: Merge, tip: str) -> LoopDecision:
     if context.remote is None or merge.commit == tip:
         message = f"{pull.head_branch} contains {pull.base_branch} already. GitHub has yet to notice."
         return decision_for("merge-unknown", message, wait_seconds=60)
-    if not push(git, context.remote, merge.commit, pull.head_branch, tip):
+    upload = plan_upload(read_commit(git, merge.commit, is_bot=not context.identity.is_person))
+    delivery = deliver_commit(context.github, git, context.remote, upload, pull.head_branch, tip)
+    if delivery is None:
         return decision_for("merge-unknown", f"{pull.head_branch} moved while it was updated.", wait_seconds=60)
-    return decision_for("unmergeable", f"{pull.base_branch} was merged into {pull.head_branch}: {merge.commit[:12]}.")
+    message = f"{pull.base_branch} was merged into {pull.head_branch}: {delivery.commit[:12]}."
+    return decision_for("unmergeable", message)
 
 
 def _named(paths: tuple[str, ...]) -> str:

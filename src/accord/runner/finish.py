@@ -182,7 +182,9 @@ class _FinishedRun:
         pull, warnings = self._pull()
         published = None
         if patch.strip() and options.remote and ref:
-            published = self._fork_failure(pull) or publish_patch(options.remote, self._publication(patch))
+            published = self._fork_failure(pull) or publish_patch(
+                options.remote, self._publication(patch), options.github
+            )
             if published.failure:
                 return published, None, warnings
             warnings = (*warnings, *_publication_warnings(published, ref, dry_run=options.dry_run))

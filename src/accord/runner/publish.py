@@ -10,25 +10,23 @@ import os
 import re
 import subprocess
 import tempfile
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from accord.core.clock import attempts
-from accord.core.errors import BrokenContract, Refused, WrongUsage
+from accord.core.errors import BrokenContract, Refused, Stopped, WrongUsage
 from accord.core.findings import Finding
 from accord.git.branches import (
     DEFAULT_AUTHOR,
     RUN_TRAILER,
     BranchFacts,
     Remote,
-    Unreachable,
     commit_of_run,
     commit_patch,
     fetch_branch,
     fetch_ref,
     in_short,
-    push,
     push_refusal,
     push_trouble,
     refs_of,
@@ -38,6 +36,7 @@ from accord.git.patches import PatchConflict, changes_between, header_names, pat
 from accord.git.paths import escaping_links, some_of
 from accord.git.program import Git
 from accord.git.steering import audit_changes, audit_paths
+from accord.github.commits import deliver_commit, plan_upload, read_commit
 from accord.runner.models import InternalError
 from accord.text.hidden import strip_hidden
 from accord.text.redaction import Redactor
@@ -47,6 +46,8 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from accord.git.patches import Change
+    from accord.github.client import GitHub
+    from accord.github.commits import Delivery
     from accord.runner.models import InternalErrorKind
 
 _PAUSES_SECONDS = (1.0, 2.0, 3.0, 4.0, 5.0)
@@ -95,7 +96,7 @@ class Published:
 
     ``files_changed`` counts the paths of the commit, a renamed file once; ``with_tokens`` are those with a text that
     looks like a token, ``steering`` those that steer agents or CI, ``dependencies`` manifests and lock files,
-    ``records`` files of sessions and missions.
+    ``records`` files of sessions and missions. ``delivery`` is the way of a commit that was brought there now.
     """
 
     commit_sha: str = ""
@@ -105,6 +106,7 @@ class Published:
     steering: tuple[str, ...] = ()
     dependencies: tuple[str, ...] = ()
     records: tuple[str, ...] = ()
+    delivery: Delivery | None = field(default=None, compare=False)
 
 
 def is_delivered(published: Published | None, *, has_changes: bool) -> bool:
@@ -112,22 +114,25 @@ def is_delivered(published: Published | None, *, has_changes: bool) -> bool:
     return published.failure is None if published else not has_changes
 
 
-def publish_patch(remote: Remote, work: Publication) -> Published:
-    """Push a run's patch to its branch as one commit on top of the branch as it is now. Failures are returned."""
+def publish_patch(remote: Remote, work: Publication, github: GitHub | None = None) -> Published:
+    """Bring a run's patch to its branch as one commit on top of the branch as it is now. Failures are returned.
+
+    Without a ``github`` the commit is pushed, and so not signed.
+    """
     kind: InternalErrorKind
     try:
         branch = branch_of(work.pr_ref)
         patch_stats(work.patch)
         with scratch_repository(remote, work.lender) as git:
-            return _commit_and_push(git, remote, branch, work)
+            return _commit_and_push(git, remote, branch, work, github)
     except subprocess.TimeoutExpired as error:
         return Published(failure=InternalError(kind="push-unreachable", detail=str(error)))
-    except (Unreachable, BrokenContract, Refused) as error:
+    except (Stopped, BrokenContract, Refused) as error:
         if isinstance(error, PatchConflict):
             kind = "push-conflict"
         elif isinstance(error, SteeringRefused):
             kind = "steering-files"
-        elif isinstance(error, Unreachable):
+        elif isinstance(error, Stopped):
             kind = "push-unreachable"
         elif isinstance(error, BrokenContract):
             kind = "changes-unreadable"
@@ -136,7 +141,7 @@ def publish_patch(remote: Remote, work: Publication) -> Published:
         return Published(failure=InternalError.of(kind, error))
 
 
-def _commit_and_push(git: Git, remote: Remote, branch: str, work: Publication) -> Published:
+def _commit_and_push(git: Git, remote: Remote, branch: str, work: Publication, github: GitHub | None) -> Published:
     """Commit and push; if the branch has moved in the meantime, try again on its new tip."""
     for _ in attempts(remote.clock, _PAUSES_SECONDS):
         facts = _branch_facts(git, remote, branch, work)
@@ -156,8 +161,11 @@ def _commit_and_push(git: Git, remote: Remote, branch: str, work: Publication) -
             )
         if work.dry_run:
             return replace(published, commit_sha="")
-        if push(git, remote, commit, branch, facts.tip):
-            return published
+        is_bot = github is not None and not github.identity().is_person
+        made = read_commit(git, commit, is_bot=is_bot, has_author=work.author != DEFAULT_AUTHOR)
+        delivery = deliver_commit(github, git, remote, plan_upload(made), branch, facts.tip)
+        if delivery:
+            return replace(published, commit_sha=delivery.commit, delivery=delivery)
     message = f"The branch `{branch}` moved {len(_PAUSES_SECONDS) + 1} times during the push."
     raise PatchConflict(message, hint="Run it again when no one else pushes to the branch.")
 

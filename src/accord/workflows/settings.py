@@ -24,11 +24,14 @@ if TYPE_CHECKING:
 WORK_BRANCH = "accord/1"
 """Stands for the branches of work items, to which rules may apply before they exist."""
 
+SIGNATURES = "required_signatures"
+"""The rule that the commits of people's tokens break. GitHub signs those of bots."""
+
 _REFUSING = {
     "creation": "Restrict creations",
     "update": "Restrict updates",
     "pull_request": "Require a pull request before merging",
-    "required_signatures": "Require signed commits",
+    SIGNATURES: "Require signed commits",
     "required_status_checks": "Require status checks to pass",
     "required_deployments": "Require deployments to succeed",
     "branch_name_pattern": "Restrict branch names",
@@ -38,7 +41,7 @@ _REFUSING = {
 }
 """Rules that may refuse a push of accord, by the name that people see."""
 
-_AT_MERGE = {"required_signatures": _REFUSING["required_signatures"]}
+_AT_MERGE = {SIGNATURES: _REFUSING[SIGNATURES]}
 """Rules of the default branch that keep accord's pull requests from being merged."""
 
 
@@ -230,8 +233,10 @@ _COVERS = "covers branches of work items, such as"
 
 def _rule_findings(facts: LiveFacts, branch: str, rules: Mapping[str, str], says: str) -> Iterator[PlacedFinding]:
     for rule in (facts.rules or {}).get(branch, ()):
-        if rule in rules:
+        if rule in rules and not (rule == SIGNATURES and facts.login.endswith("[bot]")):
             message = f'The rule "{rules[rule]}" {says} `{branch}`.'
             place = RULES_PAGE.at(facts.repository_url)
             hint = f"Exclude the branches under {place}, or let the account that pushes bypass the rule."
+            if rule == SIGNATURES:
+                hint = f"GitHub signs only commits of bots: use `GITHUB_TOKEN` or the token of an app. {hint}"
             yield WORKFLOWS, warning("branch-rule", message, hint=hint)

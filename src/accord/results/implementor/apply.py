@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from accord.core.errors import AccordError, Stopped
-from accord.git.branches import push
+from accord.github.commits import deliver_commit
 from accord.github.models import PullsNotAllowed
 from accord.github.once import send_once
 from accord.results.implementor.facts import our_comment, our_pull
@@ -22,25 +23,36 @@ from accord.results.operations import LedgerEntry, MoveWorkItem, OperationStatus
 from accord.results.status import apply_move
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from accord.core.clock import Clock
     from accord.github.client import GitHub
+    from accord.github.commits import Delivery
     from accord.github.models import Pull
     from accord.results.implementor.facts import RevisionFacts
     from accord.results.implementor.plan import RevisionPlan
     from accord.results.operations import RunOptions
 
 
-def apply_operations(
-    github: GitHub, plan: RevisionPlan, facts: RevisionFacts, options: RunOptions
-) -> tuple[Pull | None, list[LedgerEntry], AccordError | None]:
-    """Apply the operations; return the pull request, an entry for each, and the error that ended the run."""
-    pull = plan.pull
+@dataclass(frozen=True)
+class AppliedRevision:
+    """The pull request, the commit that was brought to its branch now, and how the operations ended."""
+
+    pull: Pull | None
+    delivery: Delivery | None
+    entries: Sequence[LedgerEntry]
+    problem: AccordError | None
+
+
+def apply_operations(github: GitHub, plan: RevisionPlan, facts: RevisionFacts, options: RunOptions) -> AppliedRevision:
+    """Apply the operations; return what came of them, with an entry for each."""
+    pull, delivery = plan.pull, None
 
     def apply(operation: ImplementOperation) -> None:
-        nonlocal pull
+        nonlocal pull, delivery
         match operation:
             case PushBranch():
-                _push(operation, facts)
+                delivery = _push(github, operation, facts)
             case CreateRevision():
                 pull = _create_revision(github, operation, facts, options.clock)
             case UpdateRevision():
@@ -56,18 +68,22 @@ def apply_operations(
                 apply_move(github, operation.move)
 
     entries, problem = apply_in_order(
-        plan.operations, apply, lambda operation, status: _entry_of(operation, status, facts, pull), options
+        plan.operations, apply, lambda operation, status: _entry_of(operation, status, facts, pull, delivery), options
     )
-    return pull, entries, problem
+    return AppliedRevision(pull, delivery, entries, problem)
 
 
-def _push(operation: PushBranch, facts: RevisionFacts) -> None:
-    branch = facts.branch
-    if branch and not push(branch.git, branch.remote, operation.commit, operation.branch, operation.expected):
+def _push(github: GitHub, operation: PushBranch, facts: RevisionFacts) -> Delivery:
+    if facts.branch is None or operation.upload is None:
+        raise ValueError("a push needs a commit")
+    git, remote = facts.branch.git, facts.branch.remote
+    delivery = deliver_commit(github, git, remote, operation.upload, operation.branch, operation.expected)
+    if delivery is None:
         raise Stopped(
             f"The branch {operation.branch} moved while the patch was applied.",
             hint="Run the same command again. It applies the patch on top of the new commits.",
         )
+    return delivery
 
 
 def _create_revision(github: GitHub, operation: CreateRevision, facts: RevisionFacts, clock: Clock) -> Pull:
@@ -100,11 +116,15 @@ def _write_comment(github: GitHub, operation: WriteComment, facts: RevisionFacts
 
 
 def _entry_of(
-    operation: ImplementOperation, status: OperationStatus, facts: RevisionFacts, pull: Pull | None
+    operation: ImplementOperation,
+    status: OperationStatus,
+    facts: RevisionFacts,
+    pull: Pull | None,
+    delivery: Delivery | None,
 ) -> LedgerEntry:
     match operation:
         case PushBranch():
-            target = operation.commit or None
+            target = (delivery.commit if delivery else operation.commit) or None
         case CreateRevision() | UpdateRevision() | LabelRevision():
             target = str(pull.number) if pull else None
         case WriteComment() | LabelWorkItem() | MoveWorkItem():

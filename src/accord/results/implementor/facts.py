@@ -31,6 +31,7 @@ from accord.git.conflicts import (
 from accord.git.patches import Change, PatchConflict, changes_between, secret_findings
 from accord.git.paths import escaping_links, path_patterns
 from accord.git.steering import audit_changes, audit_paths
+from accord.github.commits import read_commit
 from accord.github.markers import REVISION, find_markers
 from accord.results.bodies import has_marker
 from accord.results.status import find_work_item, require_writable
@@ -46,6 +47,7 @@ if TYPE_CHECKING:
     from accord.git.steering import PathAudit
     from accord.github.client import GitHub
     from accord.github.comments import Comment
+    from accord.github.commits import CommitFacts
     from accord.github.models import Identity, Issue, Pull
     from accord.results.models import ImplementorResult
     from accord.results.operations import RunOptions
@@ -71,10 +73,11 @@ class Conflict:
 class Branch:
     """The branch of this run, and what the patch changes on it.
 
-    ``commit`` is the one of this run, made now or before (``is_pushed``); ``tip`` is where the remote branch ends,
-    empty without one; ``head`` is where it ends with the commit. ``paths`` are changed by the whole branch; ``since``
-    lists this run's commit and later ones; ``runs`` made the commits of the branch. ``findings`` are about the commit,
-    ``audit`` the steering and protected files that it changes. With a ``conflict``, the commit is on its own base.
+    ``commit`` is the one of this run, made now (``made`` has its files) or before (``is_pushed``); ``tip`` is where the
+    remote branch ends, empty without one; ``head`` is where it ends with the commit. ``paths`` are changed by the whole
+    branch; ``since`` lists this run's commit and later ones; ``runs`` made the commits of the branch. ``findings`` are
+    about the commit, ``audit`` the steering and protected files that it changes. With a ``conflict``, the commit is on
+    its own base.
     """
 
     git: Git
@@ -90,6 +93,7 @@ class Branch:
     findings: tuple[Finding, ...]
     audit: PathAudit
     conflict: Conflict | None = None
+    made: CommitFacts | None = None
 
 
 @dataclass(frozen=True)
@@ -181,6 +185,7 @@ def _with_branch(
         findings=(*escaping_links(git, before, head), *secret_findings(git, changes, options.redact)),
         audit=audit_changes(git, before, changes, patch),
         conflict=Conflict(onto, paths) if paths else None,
+        made=_made(git, work, facts, options),
     )
     return replace(facts, branch=branch)
 
@@ -197,6 +202,14 @@ class _Work:
     commit: str
     changes: Sequence[Change] = ()
     parent: str = ""
+
+
+def _made(git: Git, work: _Work, facts: RevisionFacts, options: RunOptions) -> CommitFacts | None:
+    """Read the commit that was made now."""
+    if not work.changes:
+        return None
+    has_author = options.author not in ("", DEFAULT_AUTHOR)
+    return read_commit(git, work.commit, is_bot=not facts.identity.is_person, has_author=has_author)
 
 
 def _commit(

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, ClassVar
 from accord.core.errors import BrokenContract, Refused
 from accord.core.findings import has_errors, warning
 from accord.git.conflicts import resolution
+from accord.github.commits import plan_upload
 from accord.github.criteria import checklist, criteria_in
 from accord.github.limits import BODY_CHARS, TITLE_CHARS
 from accord.github.markers import REVISION, find_markers, write_marker
@@ -23,6 +24,7 @@ if TYPE_CHECKING:
 
     from accord.core.findings import Finding
     from accord.github.comments import Comment
+    from accord.github.commits import Upload
     from accord.github.models import Pull
     from accord.results.implementor.facts import Branch, Conflict, RevisionFacts, ScopeReport
     from accord.results.models import ImplementorResult
@@ -32,12 +34,16 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class PushBranch(Operation):
-    """Push a commit to the work item's branch, which must still end at ``expected`` (empty: must not exist)."""
+    """Bring a commit to the work item's branch, which must still end at ``expected`` (empty: must not exist).
+
+    ``upload`` is None for a commit that is there.
+    """
 
     op: ClassVar[str] = "push-branch"
     branch: str
     commit: str
     expected: str
+    upload: Upload | None
 
 
 @dataclass(frozen=True, slots=True)
@@ -163,7 +169,8 @@ def _plan_pull(
         if pull and not is_written
         else CreateRevision(name, adopted_if(is_written), name, facts.base, title, body, is_draft)
     )
-    push = PushBranch(name, adopted_if(branch.is_pushed), name, branch.commit, branch.tip)
+    upload = plan_upload(branch.made) if branch.made else None
+    push = PushBranch(name, adopted_if(branch.is_pushed), name, branch.commit, branch.tip, upload)
     operations: list[ImplementOperation] = [push, revision]
     if is_draft:
         found = skipped_if(pull is not None and NEEDS_HUMAN in pull.labels)

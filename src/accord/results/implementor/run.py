@@ -8,14 +8,14 @@ from typing import TYPE_CHECKING, Any
 from accord.github.markers import run_token
 from accord.results.implementor.apply import apply_operations
 from accord.results.implementor.facts import gather_facts
-from accord.results.implementor.plan import plan_revision
+from accord.results.implementor.plan import PushBranch, plan_revision
 from accord.results.implementor.rules import implementor_findings
 from accord.results.operations import Receipt, default_run_key, reporting, require_postable
 from accord.results.texts import TextSanitizer, with_safe_texts
 
 if TYPE_CHECKING:
     from accord.github.client import GitHub
-    from accord.github.models import Pull
+    from accord.results.implementor.apply import AppliedRevision
     from accord.results.implementor.facts import RevisionFacts
     from accord.results.implementor.plan import RevisionPlan
     from accord.results.models import ImplementorResult
@@ -37,20 +37,23 @@ def apply_implementation(github: GitHub, result: ImplementorResult, options: Run
         receipt.findings += plan.findings
         receipt.sanitised = sanitizer.sanitised
         receipt.titles = {"": facts.title}
-        pull, entries, problem = apply_operations(github, plan, facts, options)
-        receipt.end(entries, problem or plan.refusal, is_dry_run=options.is_dry_run)
-        receipt.details = _details(plan, facts, pull)
+        applied = apply_operations(github, plan, facts, options)
+        receipt.end(applied.entries, applied.problem or plan.refusal, is_dry_run=options.is_dry_run)
+        receipt.details = _details(plan, facts, applied)
     return receipt
 
 
-def _details(plan: RevisionPlan, facts: RevisionFacts, pull: Pull | None) -> dict[str, Any]:
+def _details(plan: RevisionPlan, facts: RevisionFacts, applied: AppliedRevision) -> dict[str, Any]:
     if plan.scope is None or facts.branch is None:
         return {}
+    pull, delivery = applied.pull, applied.delivery
     revision = {
         "id": str(pull.number) if pull else None,
         "url": pull.url if pull else None,
         "branch": facts.branch_name,
-        "head_sha": facts.branch.head,
+        "head_sha": delivery.commit if delivery else facts.branch.head,
         "draft": pull.is_draft if pull else plan.is_draft,
     }
-    return {"scope": plan.scope.as_json(), "revision": revision}
+    uploads = (operation.upload for operation in plan.operations if isinstance(operation, PushBranch))
+    commit = delivery or next(filter(None, uploads), None)
+    return {"scope": plan.scope.as_json(), "revision": revision, **({"commit": commit.as_json()} if commit else {})}

@@ -1,0 +1,250 @@
+"""Bringing a commit to a branch: over the Git data API, where GitHub signs it, or by a push. Never by force.
+
+GitHub signs the commits that a bot's token creates over the API without an author of its own, and shows them as
+verified (GitHub documentation, "About commit signature verification", section on bots). A commit is made locally first.
+GitHub makes it again from the same files, and its tree must be the local one. Nothing is visible before the branch
+moves, which is the last request. All doors to a branch go through ``plan_upload`` and ``deliver_commit``.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from enum import StrEnum
+from functools import partial
+from typing import TYPE_CHECKING, Any
+
+from accord.core.clock import attempts
+from accord.core.errors import Refused
+from accord.git.branches import push
+from accord.git.patches import changes_between, content_of
+from accord.github.git_data import StoredObject, create_ref_once
+from accord.github.limits import BLOB_BYTES, COMMIT_REQUESTS, TREE_ENTRIES, TREE_TEXT_BYTES
+from accord.github.once import send_until_answered
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Mapping, Sequence
+
+    from accord.core.clock import Clock
+    from accord.git.branches import Remote
+    from accord.git.patches import Change
+    from accord.git.program import Git
+    from accord.github.client import GitHub
+    from accord.github.git_data import Commit, TreeChange
+
+_REF_PAUSES_SECONDS = (2.0, 10.0)
+"""Waits before a branch is moved again that GitHub did not move, although it is where it was: objects may lag."""
+
+
+class CommitWay(StrEnum):
+    """How a commit gets to GitHub."""
+
+    API = "api"
+    PUSH = "push"
+
+
+@dataclass(frozen=True, slots=True)
+class CommitFacts:
+    """A local commit: its trees, message and changes, and of the new blobs the sizes and the short texts.
+
+    ``is_bot``: the token is one whose commits GitHub signs. ``has_author``: the caller chose an author.
+    """
+
+    commit: str
+    tree: str
+    base_tree: str
+    parents: tuple[str, ...]
+    message: str
+    changes: tuple[Change, ...]
+    sizes: Mapping[str, int]
+    texts: Mapping[str, str]
+    is_bot: bool
+    has_author: bool
+
+
+@dataclass(frozen=True, slots=True)
+class Upload:
+    """How a local commit gets to GitHub, and why by a push: ``reason`` is empty for the API.
+
+    Over the API ``blobs`` are sent first, then a request for each of ``trees``, each on top of the one before.
+    """
+
+    way: CommitWay
+    commit: str
+    tree: str
+    base_tree: str
+    parents: tuple[str, ...]
+    message: str
+    blobs: tuple[str, ...] = ()
+    trees: tuple[Mapping[str, TreeChange], ...] = ()
+    reason: str = ""
+
+    @property
+    def requests(self) -> int:
+        """The requests that it takes over the API: the last two make the commit and move the branch."""
+        return len(self.blobs) + len(self.trees) + 2 if self.way is CommitWay.API else 0
+
+    def as_json(self) -> dict[str, Any]:
+        """Return the JSON object of a plan that was not carried out."""
+        return {"way": self.way.value, "verified": None, "requests": self.requests, "reason": self.reason}
+
+
+@dataclass(frozen=True, slots=True)
+class Delivery:
+    """A commit on its branch: its id there, the way it took, and why it was pushed."""
+
+    commit: str
+    way: CommitWay
+    is_verified: bool = False
+    requests: int = 0
+    reason: str = ""
+
+    def as_json(self) -> dict[str, Any]:
+        """Return the JSON object of a receipt."""
+        return {"way": self.way.value, "verified": self.is_verified, "requests": self.requests, "reason": self.reason}
+
+
+def read_commit(git: Git, commit: str, *, is_bot: bool, has_author: bool = False) -> CommitFacts:
+    """Read a local commit whose parents GitHub has; the content of large files stays where it is."""
+    tree, *parents = git.line("show", "--no-patch", "--format=%T %P", commit).split()
+    base_tree = git.line("rev-parse", f"{parents[0]}^{{tree}}")
+    changes = tuple(changes_between(git, base_tree, tree))
+    blobs = {change.blob for change in changes if change.leaves_content}
+    new = blobs - _blobs_of(git, parents) if blobs else blobs
+    sizes = _sizes_of(git, new)
+    contents = ((blob, content_of(git, blob)) for blob, size in sizes.items() if size <= TREE_TEXT_BYTES)
+    texts = {blob: text for blob, content in contents if (text := _text_of(content)) is not None}
+    message = git("show", "--no-patch", "--format=%B", commit).decode("utf-8", "replace").rstrip("\n") + "\n"
+    return CommitFacts(
+        commit, tree, base_tree, tuple(parents), message, changes, sizes, texts, is_bot=is_bot, has_author=has_author
+    )
+
+
+def _blobs_of(git: Git, commits: Sequence[str]) -> set[str]:
+    """Return the blobs of the trees of commits."""
+    listed = (git("ls-tree", "-r", "--format=%(objectname)", commit).decode().split() for commit in commits)
+    return {blob for blobs in listed for blob in blobs}
+
+
+def _sizes_of(git: Git, blobs: set[str]) -> dict[str, int]:
+    if not blobs:
+        return {}
+    answers = git("cat-file", "--batch-check=%(objectname) %(objectsize)", data="\n".join(sorted(blobs)).encode())
+    return {blob: int(size) for blob, size in (line.split() for line in answers.decode().splitlines())}
+
+
+def _text_of(content: bytes | None) -> str | None:
+    """Return a content that JSON carries as it is; None for any other."""
+    try:
+        text = None if content is None else content.decode()
+    except UnicodeDecodeError:
+        return None
+    return None if text is None or "\0" in text else text
+
+
+def plan_upload(facts: CommitFacts) -> Upload:
+    """Choose the way of a commit. Pure."""
+    upload = Upload(CommitWay.PUSH, facts.commit, facts.tree, facts.base_tree, facts.parents, facts.message)
+    if reason := _reason_to_push(facts):
+        return replace(upload, reason=reason)
+    blobs = tuple(sorted(facts.sizes.keys() - facts.texts.keys()))
+    upload = replace(upload, way=CommitWay.API, blobs=blobs, trees=tuple(_trees(facts)))
+    if upload.requests > COMMIT_REQUESTS:
+        reason = f"The commit needs {upload.requests} requests over the API; at most {COMMIT_REQUESTS} are sent."
+        return replace(upload, way=CommitWay.PUSH, blobs=(), trees=(), reason=reason)
+    return upload
+
+
+def _reason_to_push(facts: CommitFacts) -> str:
+    if not facts.is_bot:
+        return "GitHub signs only the commits of bots, and the token is a person's."
+    if facts.has_author:
+        return "GitHub does not sign a commit with an author of its own."
+    if any(not _is_utf8(change.path) for change in facts.changes):
+        return "The API cannot carry a path that is not UTF-8."
+    largest = max(facts.sizes.values(), default=0)
+    if largest > BLOB_BYTES:
+        return f"A file has {largest} bytes; the API takes {BLOB_BYTES}."
+    return ""
+
+
+def _is_utf8(path: str) -> bool:
+    try:
+        path.encode()
+    except UnicodeEncodeError:
+        return False
+    return True
+
+
+def _trees(facts: CommitFacts) -> Iterator[dict[str, TreeChange]]:
+    """Divide the changes among requests. Removals come first, so that a file can replace a folder."""
+    part, size = dict[str, "TreeChange"](), 0
+    for change in sorted(facts.changes, key=lambda change: change.is_removal, reverse=True):
+        text = facts.texts.get(change.blob) if change.leaves_content else None
+        length = facts.sizes[change.blob] if text is not None else 0
+        if part and (len(part) >= TREE_ENTRIES or size + length > TREE_TEXT_BYTES):
+            yield part
+            part, size = {}, 0
+        size += length
+        if change.is_removal:
+            part[change.path] = None
+        else:
+            part[change.path] = StoredObject(change.mode, change.blob) if text is None else (change.mode, text)
+    if part:
+        yield part
+
+
+def deliver_commit(
+    github: GitHub | None, git: Git, remote: Remote, upload: Upload, branch: str, expected: str
+) -> Delivery | None:
+    """Bring a commit to a branch that must still end at ``expected`` (empty: must not exist); None if it moved.
+
+    What the API cannot make is pushed. A lost answer is looked up. Raises Refused, Unreachable and Stopped.
+    """
+    if upload.way is CommitWay.PUSH or github is None:
+        return _pushed(git, remote, upload, branch, expected)
+    try:
+        commit = _create_commit(github, git, upload, remote.clock)
+    except Refused as refused:
+        return _pushed_instead(git, remote, replace(upload, reason=refused.message[:300]), branch, expected)
+    if commit is None:
+        other = replace(upload, reason="GitHub made other files of the changes.")
+        return _pushed_instead(git, remote, other, branch, expected)
+    if not _move_branch(github, f"refs/heads/{branch}", expected, commit.sha, remote.clock):
+        return None
+    return Delivery(commit.sha, CommitWay.API, commit.is_verified, upload.requests)
+
+
+def _pushed(git: Git, remote: Remote, upload: Upload, branch: str, expected: str) -> Delivery | None:
+    is_pushed = push(git, remote, upload.commit, branch, expected)
+    return Delivery(upload.commit, CommitWay.PUSH, reason=upload.reason) if is_pushed else None
+
+
+def _pushed_instead(git: Git, remote: Remote, upload: Upload, branch: str, expected: str) -> Delivery | None:
+    """Push what the API did not make. Raises Refused with both reasons."""
+    try:
+        return _pushed(git, remote, upload, branch, expected)
+    except Refused as refused:
+        raise Refused(f"{refused.message} Over the API: {upload.reason}", hint=refused.hint) from refused
+
+
+def _create_commit(github: GitHub, git: Git, upload: Upload, clock: Clock) -> Commit | None:
+    """Create the objects of a commit, which no ref names yet; None where GitHub makes another tree."""
+    for blob in upload.blobs:
+        content = content_of(git, blob) or b""
+        send_until_answered(partial(github.create_blob, content), clock)
+    tree = upload.base_tree
+    for changes in upload.trees:
+        tree = send_until_answered(partial(github.create_tree, changes, tree), clock)
+    if tree != upload.tree:
+        return None
+    return send_until_answered(partial(github.create_commit, upload.message, tree, upload.parents), clock)
+
+
+def _move_branch(github: GitHub, ref: str, expected: str, commit: str, clock: Clock) -> bool:
+    """Point a branch to the commit; False if the branch is elsewhere by now. Raises Refused."""
+    for _ in attempts(clock, _REF_PAUSES_SECONDS):
+        is_moved = github.forward_ref(ref, commit) if expected else create_ref_once(github, ref, commit, clock)
+        tip = commit if is_moved else github.ref(ref) or ""
+        if tip != expected:
+            return tip == commit
+    raise Refused(f"GitHub refused to point {ref} to the commit {commit}.", hint="Check the rules of the branch.")
