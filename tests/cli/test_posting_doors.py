@@ -25,6 +25,8 @@ from support.stage import Stage, staged
 from support.turns import opened
 from support.workshop import git
 
+from accord_sandbox.planting import INSTALLATION_TOKEN
+
 SECRET = "correct-horse-battery-staple"
 WORDS = f"recheck @octocat, fixes #1. {SECRET}"
 HOSTILE = f"{WORDS} ![good](https://img.ok.test/a.png) ![bad](https://bad.test/a.png) <script>"
@@ -127,6 +129,11 @@ def _publish(door: Doorway) -> Ended:
     return door.accord("publish", door.folder / "run", "--pr-ref", "feature")
 
 
+def _publish_as_bot(door: Doorway) -> Ended:
+    door.accord.monkeypatch.setenv("GITHUB_TOKEN", INSTALLATION_TOKEN)
+    return _publish(door)
+
+
 def _ask(door: Doorway) -> Ended:
     session = make_session(door.folder / "state", "DESIGN", mode="full", user_decisions=[])
     return door.accord("session", "ask", session, "--question", HOSTILE, "--issue", 1)
@@ -198,6 +205,7 @@ DOORS = {
         "reviewer/apply.change_review",
     ),
     "publish": Door(KEEPALIVE, _publish, "branches.commit-tree", has_image=False),
+    "publish as a bot": Door(KEEPALIVE, _publish_as_bot, "github/commits.create_commit", has_image=False),
     "run": Door(KEEPALIVE, _run_in_clone, "branches.commit-tree", has_image=False),
     "session ask": Door(
         partial(staged, seed=_SEED), _ask, "sessions/issue.create_comment sessions/issue.change_comment"

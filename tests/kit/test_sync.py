@@ -79,6 +79,18 @@ def test_a_sync_proposes_the_new_kit_in_one_commit_and_one_pull_request(stage: S
     assert "-    timeout-minutes: 20\n+    timeout-minutes: 60" in pull["body"].partition("## Conflicts")[2]
 
 
+@pytest.mark.parametrize("kind", ["installation", "user"])
+def test_github_signs_the_commit_of_an_app(tmp_path: Path, kind: str) -> None:
+    permissions = dict.fromkeys(("contents", "pull_requests", "workflows"), "write")
+    token = {"token": "app", "login": "kit[bot]", "kind": "installation", "permissions": permissions}
+    with consumer_stage(tmp_path, installed(tmp_path / "kit", older_kit()), [token]) as stage:
+        chosen = "app" if kind == "installation" else stage.server.token
+        synced = sync_repository(stage.adapter(repo=CONSUMER, token=chosen), CONSUMER, SHIPPED, NEW, stage.clock)
+        is_verified = kind == "installation"
+        assert synced.as_json()["commit"] == {"way": "api", "verified": is_verified, "requests": 3, "reason": ""}
+        assert stage.get(f"/repos/{CONSUMER}/git/commits/{tip(stage)}")["verification"]["verified"] is is_verified
+
+
 def test_a_second_sync_writes_nothing(stage: Stage) -> None:
     first, after = sync(stage), seen(stage)
     before = writes(stage)

@@ -39,6 +39,8 @@ def test_a_base_that_git_can_merge_where_github_cannot_is_merged_in(flow: Flow, 
     turn = flow.begin("1")
     assert (turn.outcome, turn.decision.reason) == ("acted", "unmergeable")
     assert (flow.pull["mergeable"], flow.parents) == (True, [by_hand, base])
+    head = flow.stage.get(f"{flow.root}/git/commits/{flow.pull['head']['sha']}")
+    assert (head["verification"]["verified"], head["author"]["name"]) == (True, "github-actions[bot]")
     assert (flow.file("src/b.py"), flow.file("src/a.py")) == ("b = 1\nmine\ntheirs\n", "a = 2\n")
     again = flow.begin("2")
     assert again.decision.reason == ("checks-missing" if is_on else "not-enabled")

@@ -15,8 +15,9 @@ from support.stage import staged
 
 from accord.git.patches import extract_patch
 from accord.github.limits import BODY_CHARS
-from accord.results.operations import Outcome
+from accord.results.operations import Outcome, Receipt
 from accord_sandbox.faults import KINDS, Fault
+from accord_sandbox.planting import INSTALLATION_TOKEN
 
 pytestmark = pytest.mark.matrix
 
@@ -84,6 +85,23 @@ def implementor_work(folder: Path, outcome: str = "completed") -> Iterator[Work]
 
 
 @contextmanager
+def signed_work(folder: Path) -> Iterator[Work]:
+    """The same as a bot, whose commit GitHub makes: a blob, a tree, the commit, and the branch."""
+    with implement_stage(folder) as stage:
+        tree = clone(stage, folder / "agent")
+        (tree / "src" / "a.py").write_text("a = 2\n")
+        (tree / "src" / "b.dat").write_bytes(bytes(range(256)))
+        result = completed(extract_patch(tree, "origin/main").decode())
+        begin = stage.keep()
+
+        def run() -> Receipt:
+            return apply(stage, result, token=INSTALLATION_TOKEN, keepalive=True)
+
+        variables = {"GITHUB_TOKEN": INSTALLATION_TOKEN}
+        yield Work(stage, begin, run, lambda: state(stage), result, ("--work-item", "1", "--keepalive"), variables)
+
+
+@contextmanager
 def blocked_work(folder: Path) -> Iterator[Work]:
     with implementor_work(folder, "blocked") as work:
         yield work
@@ -107,6 +125,7 @@ WORKS: dict[str, tuple[Any, int, int]] = {
     "planner": (planner_work, 11, 12 + 8 + 2 + 2),
     "reviewer": (reviewer_work, 6, 1 + 2 + 1 + 1 + 1),
     "implementor": (implementor_work, 4, 1 + 1 + 1),
+    "signed": (signed_work, 4, 4 + 1 + 1 + 1),
     "blocked": (blocked_work, 4, 1 + 1),
     "conflict": (conflict_work, 6, 1 + 1 + 1 + 1),
 }
@@ -137,6 +156,7 @@ FAULTS = {
 }
 FAULTS["blocked"] = FAULTS["implementor"]
 FAULTS["conflict"] = [FaultCase("lost-after", may_stop=True)]
+FAULTS["signed"] = [FaultCase(kind, may_stop=True) for kind in ("lost-before", "lost-after")]
 for name in ("planner", "reviewer"):
     FAULTS[name] += [FaultCase(kind, is_permanent=True) for kind in ("lost-before", "lost-after")]
 
@@ -154,7 +174,7 @@ def test_a_fault_at_any_request_loses_and_doubles_nothing(work: Work, case: Faul
     assert_survives_faults(work, case)
 
 
-PARTS = {"planner": 3, "reviewer": 1, "implementor": 2, "blocked": 1, "conflict": 2}
+PARTS = {"planner": 3, "reviewer": 1, "implementor": 2, "signed": 2, "blocked": 1, "conflict": 2}
 
 
 @pytest.mark.parametrize(

@@ -16,6 +16,7 @@ from support.workshop import Agent, Workshop, git
 
 from accord.core.clock import ManualClock
 from accord.git.branches import Remote
+from accord.github.commits import CommitWay
 from accord.runner.publish import Publication, Published, branch_of, publish_patch, push_failure
 from accord_sandbox.faults import Fault
 
@@ -23,6 +24,8 @@ if TYPE_CHECKING:
     from collections.abc import Callable
     from datetime import datetime
     from pathlib import Path
+
+    from accord.github.client import GitHub
 
 TOKEN = "accord0123456789"
 RECEIVE = r"git-receive-pack$"
@@ -53,12 +56,13 @@ def publish_new(
     text: str = "new\n",
     *,
     remote: Remote | None = None,
+    github: GitHub | None = None,
     **changed: Any,
 ) -> Published:
     """Write one file and publish it."""
     (agent.tree / path).parent.mkdir(parents=True, exist_ok=True)
     (agent.tree / path).write_text(text)
-    return publish_patch(remote or workshop.remote(), publication(agent, **changed))
+    return publish_patch(remote or workshop.remote(), publication(agent, **changed), github)
 
 
 def fetched(agent: Agent, *arguments: str) -> str:
@@ -271,36 +275,86 @@ def test_a_push_whose_answer_is_lost_is_made_once(workshop: Workshop, agent: Age
     assert len([text for text in workshop.commits() if TOKEN in text]) == 1
 
 
+KINDS_MADE = ("blob", "tree", "commit")
 KILLED = """
 import os, signal, sys
 from datetime import datetime, UTC
 from pathlib import Path
 from accord.git.branches import Remote
 from accord.core.clock import ManualClock
+from accord.github import commits
+from accord.github.client import GitHub
+from accord.github.models import Access
 from accord.runner import publish
 
-pushed = publish.push
-def push(*arguments):
-    pushed(*arguments)
+url, server, token, patch, base, name = sys.argv[1:]
+owner = commits if name == "push" else GitHub
+call = getattr(owner, name)
+def call_and_die(*arguments):
+    call(*arguments)
     os.kill(os.getpid(), signal.SIGKILL)
-publish.push = push
-url, server, token, patch, base = sys.argv[1:]
+setattr(owner, name, call_and_die)
+clock = ManualClock(datetime(2026, 1, 1, tzinfo=UTC))
+github = GitHub(Access("accord/sandbox", token, server), clock, print)
 work = publish.Publication(Path(patch).read_bytes(), "feature", base, "TOKEN", "feat: do the work")
-publish.publish_patch(Remote(url, server, token, ManualClock(datetime(2026, 1, 1, tzinfo=UTC))), work)
+publish.publish_patch(Remote(url, server, token, clock), work, github)
 """
 
 
-def test_a_run_that_is_killed_after_its_push_is_found_again(workshop: Workshop, agent: Agent, tmp_path: Path) -> None:
-    (agent.tree / "new.txt").write_text("new\n")
+@pytest.mark.parametrize(
+    ("token", "name"), [("", "push"), *(("job", f"create_{made}") for made in KINDS_MADE), ("job", "forward_ref")]
+)
+def test_a_run_that_is_killed_after_a_request_makes_one_commit(
+    workshop: Workshop, agent: Agent, tmp_path: Path, token: str, name: str
+) -> None:
+    (agent.tree / "new.dat").write_bytes(b"\0new")
     (tmp_path / "patch").write_bytes(agent.patch())
-    remote = workshop.remote()
+    remote = workshop.remote(token)
     script = KILLED.replace("TOKEN", TOKEN)
     command = [sys.executable, "-c", script, remote.url, remote.server_url, remote.token, str(tmp_path / "patch")]
-    killed = subprocess.run([*command, agent.base], check=False, capture_output=True, env=dict(os.environ), text=True)
-    assert killed.returncode == -signal.SIGKILL, killed.stderr
+    ended = subprocess.run(
+        [*command, agent.base, name], check=False, capture_output=True, env={**os.environ}, text=True
+    )
+    assert ended.returncode == -signal.SIGKILL, ended.stderr
     tip = workshop.tip()
-    assert tip != agent.base
-    assert (publish_patch(remote, publication(agent)), workshop.tip()) == (Published(tip, 1), tip)
+    assert (tip == agent.base) == (name not in ("push", "forward_ref"))
+    published = publish_patch(remote, publication(agent), workshop.stage.adapter(token=token))
+    assert published == Published(workshop.tip(), 1)
+    assert tip in (agent.base, workshop.tip())
+    assert len([text for text in workshop.commits() if TOKEN in text]) == 1
+
+
+def test_the_commit_of_a_bot_is_made_by_github_and_signed(workshop: Workshop, agent: Agent) -> None:
+    github, remote = workshop.stage.adapter(token="job"), workshop.remote("job")
+    published = publish_new(workshop, agent, remote=remote, github=github)
+    assert published == Published(workshop.tip(), 1)
+    assert published.delivery
+    assert (published.delivery.way, published.delivery.is_verified) == (CommitWay.API, True)
+    assert publish_patch(remote, publication(agent), github) == published
+    again = publish_new(workshop, agent, "b.txt", remote=remote, github=github, author="R <r@b.c>", token="accordtwo")
+    assert again.delivery
+    assert (again.delivery.way, again.commit_sha) == (CommitWay.PUSH, workshop.tip())
+    assert "an author of its own" in again.delivery.reason
+
+
+def test_a_bot_that_loses_a_race_commits_on_top(workshop: Workshop, agent: Agent) -> None:
+    clock = Interrupted(partial(workshop.person_commits, "README.md", "by hand\n"))
+    remote = workshop.remote("job", clock)
+    published = publish_new(workshop, agent, remote=remote, github=workshop.stage.adapter(token="job"))
+    assert published == Published(workshop.tip(), 1)
+    assert [text.split("\n")[0] for text in workshop.commits()][:2] == ["feat: do the work", "By hand"]
+
+
+@pytest.mark.parametrize("fault", ["lost-before", "lost-after"])
+def test_an_api_that_does_not_answer_is_unreachable_and_the_next_run_goes_on(
+    workshop: Workshop, agent: Agent, fault: str
+) -> None:
+    github, remote = workshop.stage.adapter(token="job"), workshop.remote("job")
+    workshop.stage.server.faults.add(Fault(fault, times=99, path=r"/git/(commits|refs)"))
+    assert kind(publish_new(workshop, agent, remote=remote, github=github)) == "push-unreachable"
+    workshop.stage.server.faults.clear()
+    assert publish_patch(remote, publication(agent), github) == Published(workshop.tip(), 1)
+    assert len([text for text in workshop.commits() if TOKEN in text]) == 1
 
 
 def test_nothing_in_a_body_marks_another_run_or_skips_the_checks(workshop: Workshop, agent: Agent) -> None:

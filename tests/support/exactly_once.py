@@ -1,7 +1,7 @@
 """Evidence for "exactly once": one result, applied from the same beginning as often as it takes."""
 
-from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any, NamedTuple
 
@@ -24,7 +24,7 @@ class Clean(NamedTuple):
 class Work:
     """A result and where it is applied. ``state`` returns all that a user can see, without what differs by nature.
 
-    ``options`` are those of ``accord apply``.
+    ``options`` are those of ``accord apply``, ``variables`` of its environment.
     """
 
     stage: Stage
@@ -33,6 +33,7 @@ class Work:
     state: Callable[[], Any]
     result: dict[str, Any]
     options: Sequence[str] = ()
+    variables: Mapping[str, str] = field(default_factory=dict)
 
     @cached_property
     def clean(self) -> Clean:
@@ -82,7 +83,7 @@ def assert_survives_kills(work: Work, command: Sequence[str], requests: Iterable
     """Kill ``accord`` at each of these requests, run it again, and find the end of a clean run."""
     for nth in requests:
         work.begin()
-        kill_at(nth, command, work.stage)
+        kill_at(nth, command, work.stage, **work.variables)
         work.stage.clock.sleep(3600 * (nth % 3 == 0))
         receipt = work.apply()
         assert receipt.exit_code == 0, (nth, receipt.error)

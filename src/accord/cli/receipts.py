@@ -52,6 +52,8 @@ def print_receipt(receipt: Receipt, file: str, *, most: int | None = None) -> No
     click.echo(click.style(_headline(receipt), bold=True))
     if "review" in receipt.details:
         click.echo(_review_line(receipt.details["review"]))
+    if "commit" in receipt.details:
+        click.echo(_commit_line(receipt.details["commit"]))
     if receipt.sanitised:
         click.secho(_sanitised_line(receipt.sanitised), dim=True)
     if receipt.estimated_seconds and receipt.estimated_seconds >= 1:
@@ -98,6 +100,14 @@ def _review_line(review: Mapping[str, Any]) -> str:
     return one_line(f"{verdict}; comments: {counts or 'none'}  {review['url'] or ''}")
 
 
+def _commit_line(commit: Mapping[str, Any]) -> str:
+    """Return the way of a commit to GitHub, and whether it is signed."""
+    if commit["way"] == "push":
+        return one_line(f"commit by git push, not signed: {commit['reason']}")
+    signed = {True: ", verified", False: ", not verified", None: ""}[commit["verified"]]
+    return f"commit over the API in {commit['requests']} requests{signed}"
+
+
 def _counts(receipt: Receipt) -> str:
     statuses = [entry.status.value for entry in receipt.operations]
     return ", ".join(f"{statuses.count(status)} {status}" for status in dict.fromkeys(statuses)) or "nothing to do"
@@ -126,6 +136,7 @@ def report_receipt(receipt: Receipt, file: str, receipt_path: Path | None) -> No
         findings_table(receipt.findings) if receipt.findings else "",
         _review_table(receipt.details["review"]) if "review" in receipt.details else "",
         _operations_table(receipt) if receipt.operations else "",
+        cell(f"Brought to GitHub: {_commit_line(receipt.details['commit'])}") if "commit" in receipt.details else "",
         f"{_sanitised_line(receipt.sanitised).capitalize()}." if receipt.sanitised else "",
         _graph(receipt) if receipt.dependencies else "",
     ]

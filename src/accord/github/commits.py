@@ -31,6 +31,10 @@ if TYPE_CHECKING:
     from accord.github.client import GitHub
     from accord.github.git_data import Commit, TreeChange
 
+PERSON = "GitHub signs only the commits of bots, and the token is a person's."
+AUTHOR = "GitHub does not sign a commit with an author of its own."
+"""The reasons for a push that the caller chose."""
+
 _REF_PAUSES_SECONDS = (2.0, 10.0)
 """Waits before a branch is moved again that GitHub did not move, although it is where it was: objects may lag."""
 
@@ -98,6 +102,11 @@ class Delivery:
     requests: int = 0
     reason: str = ""
 
+    @property
+    def problem(self) -> str:
+        """Why a commit was pushed that GitHub could have signed; empty otherwise."""
+        return "" if self.reason in (PERSON, AUTHOR) else self.reason
+
     def as_json(self) -> dict[str, Any]:
         """Return the JSON object of a receipt."""
         return {"way": self.way.value, "verified": self.is_verified, "requests": self.requests, "reason": self.reason}
@@ -156,9 +165,9 @@ def plan_upload(facts: CommitFacts) -> Upload:
 
 def _reason_to_push(facts: CommitFacts) -> str:
     if not facts.is_bot:
-        return "GitHub signs only the commits of bots, and the token is a person's."
+        return PERSON
     if facts.has_author:
-        return "GitHub does not sign a commit with an author of its own."
+        return AUTHOR
     if any(not _is_utf8(change.path) for change in facts.changes):
         return "The API cannot carry a path that is not UTF-8."
     largest = max(facts.sizes.values(), default=0)

@@ -308,6 +308,8 @@ def _path_warnings(changes: Published) -> list[str]:
 
 def _publication_warnings(published: Published, ref: str, *, dry_run: bool) -> tuple[str, ...]:
     warnings = _path_warnings(published)
+    if published.delivery and published.delivery.problem:
+        warnings.append(f"The commit was pushed, so GitHub did not sign it: {published.delivery.problem}")
     if not published.files_changed:
         warnings.append("The branch already had all of the run's changes.")
     elif dry_run:
