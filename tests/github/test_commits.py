@@ -217,7 +217,7 @@ def test_a_lost_answer_at_any_request_makes_one_commit(stage: Stage, tree: Path,
         assert made.is_verified
 
 
-def test_what_the_api_does_not_make_is_pushed_and_the_reason_is_kept(
+def test_a_commit_that_the_api_does_not_make_is_pushed_and_the_reason_is_kept(
     stage: Stage, tree: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     (tree / "src/a.py").write_text("a = 2\n")

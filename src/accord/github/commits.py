@@ -207,7 +207,7 @@ def deliver_commit(
 ) -> Delivery | None:
     """Bring a commit to a branch that must still end at ``expected`` (empty: must not exist); None if it moved.
 
-    What the API cannot make is pushed. A lost answer is looked up. Raises Refused, Unreachable and Stopped.
+    A commit that the API cannot make is pushed. A lost answer is looked up. Raises Refused, Unreachable and Stopped.
     """
     if upload.way is CommitWay.PUSH or github is None:
         return _pushed(git, remote, upload, branch, expected)
@@ -229,7 +229,7 @@ def _pushed(git: Git, remote: Remote, upload: Upload, branch: str, expected: str
 
 
 def _pushed_instead(git: Git, remote: Remote, upload: Upload, branch: str, expected: str) -> Delivery | None:
-    """Push what the API did not make. Raises Refused with both reasons."""
+    """Push a commit that the API did not make. Raises Refused with both reasons."""
     try:
         return _pushed(git, remote, upload, branch, expected)
     except Refused as refused:

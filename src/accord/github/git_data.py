@@ -50,7 +50,7 @@ class StoredObject:
 
 
 TreeChange: TypeAlias = tuple[str, str] | StoredObject | None
-"""What a path is in a new tree: mode and text of a file or link, an object that GitHub has, or nothing."""
+"""A path of a new tree: mode and text of a file or link, an object that GitHub has, or None to remove it."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -45,7 +45,7 @@ class AppliedRevision:
 
 
 def apply_operations(github: GitHub, plan: RevisionPlan, facts: RevisionFacts, options: RunOptions) -> AppliedRevision:
-    """Apply the operations; return what came of them, with an entry for each."""
+    """Apply the operations; return the results, with an entry for each operation."""
     pull, delivery = plan.pull, None
 
     def apply(operation: ImplementOperation) -> None:
