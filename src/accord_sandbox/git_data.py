@@ -9,7 +9,7 @@ import base64
 import binascii
 import re
 import tempfile
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any
 from urllib.parse import quote
@@ -46,7 +46,8 @@ UNUSABLE_TREE = "4b825dc642cb6eb9a060e54bf8d69288fbee4904"
 
 _SHA = re.compile(r"[0-9a-f]{40}")
 _KINDS = {"blob": "blobs", "tree": "trees", "commit": "commits"}
-_MODES = ("100644", "100755", "120000", "160000", "040000")
+_FOLDER = "040000"
+_MODES = ("100644", "100755", "120000", "160000", _FOLDER)
 _BAD_PARTS = {"", ".", "..", ".git"}
 
 
@@ -55,9 +56,9 @@ def get_ref(call: Call) -> ApiResponse:
     """Return the ref of exactly that name."""
     ref = f"refs/{call.params['ref']}"
     bare = readable_bare(call)
-    check_not_empty(call)
     found = bare.refs(ref).get(ref)
     if found is None:
+        check_not_empty(call)
         raise not_found()
     return ApiResponse(200, _ref_payload(call, ref, found))
 
@@ -140,9 +141,10 @@ def create_commit(call: Call) -> ApiResponse:
     call.fields.require("message", "tree")
     message, tree = call.fields.text("message"), call.fields.text("tree")
     parents = unique_texts("parents", call.document.get("parents", []), "sha")
-    if tree == UNUSABLE_TREE or not _is_object(call, tree, "tree"):
+    kinds = _kinds(call, [tree, *parents])
+    if tree == UNUSABLE_TREE or kinds[0] != "tree":
         raise Refusal(422, "Tree SHA does not exist")
-    if not all(_is_object(call, parent, "commit") for parent in parents):
+    if any(kind != "commit" for kind in kinds[1:]):
         raise Refusal(422, "Parent SHA does not exist or is not a commit object")
     return created(_commit(call, tree, parents, message, given_people(call)))
 
@@ -168,7 +170,7 @@ def get_tree(call: Call) -> ApiResponse:
     name = call.params["sha"]
     commit = bare.commit_id(name)
     sha = bare.text("rev-parse", f"{commit}^{{tree}}") if commit else name
-    if not _is_object(call, sha, "tree"):
+    if not commit and not _is_object(call, sha, "tree"):
         raise not_found()
     return ApiResponse(200, _tree_payload(call, sha, ["-r", "-t"] if "recursive" in call.query else []))
 
@@ -201,13 +203,12 @@ def get_contents(call: Call) -> ApiResponse:
     commit = bare.commit_id(ref)
     if commit is None:
         raise Refusal(404, f"No commit found for the ref {ref}" if bare.refs(HEADS) else "This repository is empty.")
-    code, output, _ = bare.attempt("cat-file", "-t", f"{commit}:{path}")
-    if code:
+    (found,) = bare.objects(f"{commit}:{path}")
+    if found is None:
         raise not_found()
-    if output.strip() == b"tree":
+    if found.kind == "tree":
         return ApiResponse(200, _folder_payload(call, ref, commit, path))
-    document = _file_payload(call, ref, commit, path)
-    content = bare.run("cat-file", "blob", document["sha"])
+    document, content = _file_payload(call, ref, commit, path), found.content
     if document["type"] == "symlink":
         return ApiResponse(200, {**document, "target": content.decode(errors="replace")})
     inline = len(content) <= MOST_INLINE_BYTES
@@ -265,14 +266,45 @@ def _may_hold_workflows(path: object) -> bool:
     return isinstance(path, str) and (path.startswith(WORKFLOWS) or WORKFLOWS.startswith(f"{path}/"))
 
 
-def _write_tree(call: Call, base: str | None, entries: Iterable[dict[str, Any]]) -> str:
+def _write_tree(call: Call, base: str | None, entries: Sequence[dict[str, Any]]) -> str:
     """Write a tree from another one and the entries of a request."""
+    _check_entries(call, entries)
     with tempfile.TemporaryDirectory(prefix="accord-index-") as folder:
         env = {"GIT_INDEX_FILE": str(Path(folder) / "index"), "GIT_WORK_TREE": folder}
         call.bare.run("read-tree", *([base] if base else ["--empty"]), env=env)
-        for entry in entries:
-            _put_entry(call, entry, env)
+        blobs = _write_blobs(call.bare, [_content_of(entry) for entry in entries], Path(folder))
+        lines = b""
+        for entry, blob in zip(entries, blobs, strict=True):
+            path, mode, sha = entry["path"], entry.get("mode", "100644"), blob or entry.get("sha")
+            if sha is not None and mode == _FOLDER:
+                call.bare.run("update-index", "-z", "--index-info", content=lines, env=env)
+                call.bare.run("read-tree", f"--prefix={path}/", sha, env=env)
+                lines = b""
+            else:
+                lines += (f"{mode} {sha}\t{path}\0" if sha else f"0 {ZERO}\t{path}\0").encode()
+        call.bare.run("update-index", "-z", "--index-info", content=lines, env=env)
         return call.bare.text("write-tree", env=env)
+
+
+def _content_of(entry: dict[str, Any]) -> str | None:
+    """Return the text of an entry; None for one that names an object or removes a file."""
+    content = entry.get("content")
+    return None if content is None or entry.get("sha", "") is None else str(content)
+
+
+def _check_entries(call: Call, entries: Sequence[dict[str, Any]]) -> None:
+    kinds = iter(_kinds(call, [entry["sha"] for entry in entries if isinstance(entry.get("sha"), str)]))
+    for entry in entries:
+        path, mode, sha = entry.get("path"), entry.get("mode", "100644"), entry.get("sha")
+        if not isinstance(path, str) or mode not in _MODES or _BAD_PARTS & set(path.split("/")):
+            raise Refusal(422, "tree.path contains a malformed path component")
+        found = next(kinds) if isinstance(sha, str) else None
+        kind = {"160000": "commit", _FOLDER: "tree"}.get(mode, "blob")
+        is_removed = "sha" in entry and sha is None
+        has_content = _content_of(entry) is not None and kind == "blob"
+        is_known = isinstance(sha, str) and (kind == "commit" or found == kind)
+        if not (is_removed or has_content or is_known):
+            raise Refusal(422, f"tree.sha {sha} is not a valid {kind}")
 
 
 def _commit(
@@ -289,26 +321,20 @@ def _commit(
     return _commit_payload(call, write(tree, parents, message, author, committer))
 
 
-def _put_entry(call: Call, entry: dict[str, Any], env: dict[str, str]) -> None:
-    path, mode = entry.get("path"), entry.get("mode", "100644")
-    if not isinstance(path, str) or mode not in _MODES or _BAD_PARTS & set(path.split("/")):
-        raise Refusal(422, "tree.path contains a malformed path component")
-    content = entry.get("content")
-    if "sha" in entry and entry["sha"] is None:
-        call.bare.run("update-index", "--force-remove", "--", path, env=env)
-        return
-    sha = entry.get("sha") if content is None else _write_blob(call.bare, str(content).encode())
-    kind = {"160000": "commit", "040000": "tree"}.get(mode, "blob")
-    if not isinstance(sha, str) or (kind != "commit" and not _is_object(call, sha, kind)):
-        raise Refusal(422, f"tree.sha {sha} is not a valid {kind}")
-    if kind == "tree":
-        call.bare.run("read-tree", f"--prefix={path}/", sha, env=env)
-    else:
-        call.bare.run("update-index", "--add", "--cacheinfo", f"{mode},{sha},{path}", env=env)
-
-
 def _write_blob(bare: BareRepository, content: bytes) -> str:
     return bare.text("hash-object", "-w", "--stdin", content=content)
+
+
+def _write_blobs(bare: BareRepository, texts: Sequence[str | None], folder: Path) -> list[str | None]:
+    """Write the blobs of some texts with the help of an empty folder; return their ids, None for no text."""
+    paths = [folder / str(number) for number in range(len(texts))]
+    written = [(path, text) for path, text in zip(paths, texts, strict=True) if text is not None]
+    for path, text in written:
+        path.write_bytes(text.encode())
+    listed = "".join(f"{path}\n" for path, _ in written).encode()
+    found = bare.text("hash-object", "-w", "--no-filters", "--stdin-paths", content=listed).split() if written else []
+    ids = iter(found)
+    return [None if text is None else next(ids) for text in texts]
 
 
 def _check_commit(call: Call, sha: str) -> None:
@@ -329,12 +355,19 @@ def _check_workflows(call: Call, sha: str) -> None:
 
 def _is_object(call: Call, sha: str, kind: str) -> bool:
     """Tell whether a full sha names an existing commit, tree or blob."""
-    return _SHA.fullmatch(sha) is not None and _object_type(call, sha) == kind
+    return _object_type(call, sha) == kind
 
 
 def _object_type(call: Call, sha: str) -> str | None:
-    code, output, _ = readable_bare(call).attempt("cat-file", "-t", sha)
-    return output.decode().strip() if code == 0 else None
+    return _kinds(call, [sha])[0]
+
+
+def _kinds(call: Call, shas: Sequence[str]) -> list[str | None]:
+    """Return the kinds of the objects with these full shas; None for anything else."""
+    known = readable_bare(call).objects(*(sha for sha in shas if _SHA.fullmatch(sha)))
+    found = iter(known)
+    kinds = [next(found) if _SHA.fullmatch(sha) else None for sha in shas]
+    return [None if each is None else each.kind for each in kinds]
 
 
 def _ref_payload(call: Call, ref: str, sha: str) -> payloads.Payload:

@@ -32,6 +32,9 @@ GITHUB_SIGNATURE = "-----BEGIN PGP SIGNATURE-----\n\nsandbox\n-----END PGP SIGNA
 _TEMPLATE = ".template"
 """New repositories are copies of this one; no account can have this name."""
 
+_NO_OBJECT = ("missing", "ambiguous")
+"""How a line of ``git cat-file --batch`` ends without an object."""
+
 _SETTINGS = {
     "safe.directory": "*",
     "core.quotePath": "false",
@@ -54,6 +57,15 @@ class Signature:
     name: str
     email: str
     seconds: float
+
+
+@dataclass(frozen=True)
+class GitObject:
+    """A commit, tree, blob or tag."""
+
+    sha: str
+    kind: str
+    content: bytes
 
 
 @dataclass(frozen=True)
@@ -91,11 +103,23 @@ class BareRepository:
         """Return the commit of a branch, tag, full ref or (short) sha, tried in GitHub's order, or None."""
         if not name or name.startswith("-") or ".." in name or "@{" in name:
             return None
-        for full in (f"{HEADS}{name}", f"refs/tags/{name}", name):
-            code, output, _ = self.attempt("rev-parse", "--verify", "--quiet", f"{full}^{{commit}}")
-            if code == 0:
-                return output.decode().strip()
-        return None
+        names = (f"{HEADS}{name}", f"refs/tags/{name}", name)
+        commits = self.objects(*(f"{full}^{{commit}}" for full in names))
+        return next((found.sha for found in commits if found is not None), None)
+
+    def objects(self, *names: str) -> list[GitObject | None]:
+        """Return the objects of names that are not options of git, such as ``SHA:PATH``; None for each missing one."""
+        if not names or any(character in name for name in names for character in "\0\n"):
+            return [None for _ in names]
+        output = self.run("cat-file", "--batch", "-z", content="".join(f"{name}\0" for name in names).encode())
+        found: list[GitObject | None] = []
+        for _ in names:
+            head, _, output = output.partition(b"\n")
+            words = head.decode(errors="replace").rsplit(" ", 2)
+            is_missing = words[-1] in _NO_OBJECT
+            found.append(None if is_missing else GitObject(words[0], words[1], output[: int(words[2])]))
+            output = output if is_missing else output[int(words[2]) + 1 :]
+        return found
 
     def branch(self, name: str) -> str | None:
         """Return the commit at the tip of a branch, or None."""

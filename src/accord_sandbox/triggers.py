@@ -100,9 +100,10 @@ def finish_jobs(db: Connection, run_id: int, conclusion: str, now: float) -> Non
 
 def _workflows(bare: BareRepository, commit: str) -> Iterator[tuple[str, Mapping[str, Any]]]:
     """Yield the workflow files of a commit; a broken one is an empty mapping."""
-    for path in bare.text("ls-tree", "--name-only", commit, WORKFLOWS).splitlines():
-        if path.endswith((".yml", ".yaml")):
-            yield path, _document(bare.run("cat-file", "blob", f"{commit}:{path}"))
+    listed = bare.text("ls-tree", "--name-only", commit, WORKFLOWS).splitlines()
+    paths = [path for path in listed if path.endswith((".yml", ".yaml"))]
+    for path, found in zip(paths, bare.objects(*(f"{commit}:{path}" for path in paths)), strict=True):
+        yield path, _document(found.content if found else b"")
 
 
 def _document(content: bytes) -> dict[str, Any]:
