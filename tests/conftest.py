@@ -4,10 +4,11 @@ import os
 from typing import TYPE_CHECKING
 
 import pytest
+from coverage import Coverage
 from hypothesis import settings
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Generator, Iterator
 
     from support.stage import Stage
 
@@ -25,6 +26,38 @@ IN_ONE_PROCESS = (
     "tests/tools/test_generate.py",
 )
 """Modules whose tests share what takes long to make. (The mark ``xdist_group`` does nothing with pytest 9.2.)"""
+
+
+FIRST = (
+    "tests/actions/test_act_flow.py",
+    "tests/kit/test_many_repositories.py",
+    "tests/packages/",
+    "tests/actions/test_act_",
+)
+"""The tests that take longest, in this order: begun last, one of them would leave the other workers idle."""
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Begin with what takes longest."""
+
+    def rank(item: pytest.Item) -> int:
+        return next((i for i, path in enumerate(FIRST) if item.nodeid.startswith(path)), len(FIRST))
+
+    items.sort(key=rank)
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_runtest_protocol(item: pytest.Item) -> Generator[None, object, object]:
+    """Measure no coverage in tests that are marked so, because measuring costs more than all else."""
+    is_marked = any(item.get_closest_marker(name) for name in ("matrix", "unmeasured"))
+    measuring = Coverage.current() if is_marked else None
+    if measuring:
+        measuring.stop()
+    try:
+        return (yield)
+    finally:
+        if measuring:
+            measuring.start()
 
 
 def pytest_configure(config: pytest.Config) -> None:
