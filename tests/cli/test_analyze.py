@@ -4,7 +4,7 @@ import json
 from collections.abc import Iterator
 
 import pytest
-from conftest import Accord
+from support.commands import Accord
 from support.model_server import ModelServer, chat, error, serving_models
 
 KEYS = ("OPENAI_API_KEY", "OPENAI_BASE_URL", "CLAUDE_API_STRANSKE", "ANTHROPIC_API_KEY", "ANTHROPIC_BASE_URL")

@@ -1,7 +1,7 @@
 """``accord apply`` with a reviewer's result: options, the JSON document, and the files of a step."""
 
 import pytest
-from conftest import Accord
+from support.commands import Accord
 from support.reviews import PULL, approve, comment, needs_changes, review_stage, status
 from support.stage import Stage
 

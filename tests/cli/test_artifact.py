@@ -4,8 +4,8 @@ import json
 
 import pytest
 import requests
-from conftest import Accord
 from support.archives import with_entry, zipped
+from support.commands import Accord
 from support.plans import plan
 from support.stage import Stage
 from support.workshop import git

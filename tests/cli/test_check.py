@@ -11,7 +11,7 @@ from typing import Any
 
 import jsonschema_rs
 import pytest
-from conftest import Accord
+from support.commands import Accord
 from support.plans import plan, task
 from support.sessions import GATES, NAME, SPEC, agent_output, make_session
 

@@ -4,8 +4,8 @@ import subprocess
 from functools import partial
 
 import pytest
-from conftest import Accord
 from support.act import ROOT, read_yaml
+from support.commands import Accord
 from support.runs import Run
 
 from accord.cli.analyze import NO_ERROR

@@ -3,7 +3,7 @@
 from pathlib import Path
 
 import pytest
-from conftest import Accord
+from support.commands import Accord
 from support.runner_workflows import CALLED, OUTPUTS, RUNNER, THIN, edited
 
 UNPINNED = edited(RUNNER, ("@3d3c42e5aac5ba805825da76410c181273ba90b1 # v7.0.1", "@v7"))

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 import requests
-from conftest import Accord, Ended
+from support.commands import Accord, Ended
 
 from accord_sandbox.server import serving
 

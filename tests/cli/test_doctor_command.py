@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from conftest import Accord
+from support.commands import Accord
 from support.runner_workflows import RUNNER, edited
 from support.stage import Stage, staged
 

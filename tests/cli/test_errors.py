@@ -1,7 +1,7 @@
 """How a command ends with an error: one document for programs, a hint for people, and no blame for our own bugs."""
 
 import pytest
-from conftest import Accord
+from support.commands import Accord
 from test_check import HOSTILE, assert_harmless
 
 from accord.cli.main import COMMANDS

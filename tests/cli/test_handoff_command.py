@@ -6,7 +6,7 @@ import time
 from typing import Any
 
 import pytest
-from conftest import Accord
+from support.commands import Accord
 from support.handoffs import DONE, EVERYTHING, PLAN, REVIEW, VERIFICATION, handoff, patch
 from support.stage import Stage
 

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 import yaml
-from conftest import Accord, Ended
+from support.commands import Accord, Ended
 from support.consumers import CONSUMER, NEW, PLAN, REVIEW, SHIPPED, consumer_stage, edited, installed, older_kit
 from support.stage import Stage
 from support.trees import git

@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from conftest import Accord
+from support.commands import Accord
 from support.loops import keepalive
 
 FACTS = keepalive().model_dump(mode="json")

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from conftest import Accord, Ended
+from support.commands import Accord, Ended
 from support.stage import Stage
 from support.turns import WORKFLOW, Turns, did, failed, opened
 

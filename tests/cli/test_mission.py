@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from conftest import Accord, Ended
+from support.commands import Accord, Ended
 from support.missions import Project
 
 from accord.core.kinds import check_document

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from conftest import Accord
+from support.commands import Accord
 from support.plans import plan, task, task_body
 from support.stage import Stage, staged
 from support.trees import commit, git

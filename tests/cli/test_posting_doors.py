@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from conftest import Accord, Ended
+from support.commands import Accord, Ended
 from support.handoffs import REVIEW, VERIFICATION, patch
 from support.implementations import completed, ended, implement_stage, work_of_agent
 from support.plans import plan, task, task_body, update

@@ -5,7 +5,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from conftest import Accord
+from support.commands import Accord
 from support.stage import Stage, staged
 
 from accord_sandbox.planting import INSTALLATION_TOKEN

@@ -4,7 +4,7 @@ import json
 from collections.abc import Iterator
 
 import pytest
-from conftest import Accord
+from support.commands import Accord
 from support.consumers import NEW, installed, older_kit
 from support.stage import Stage, staged
 
@@ -46,6 +46,22 @@ def test_an_empty_list_is_wrong_usage(accord: Accord, stage: Stage, arguments: l
     ended = accord("repos", "list", *arguments)
     assert ended.code == 2
     assert "--org NAME" in ended.err
+
+
+def test_what_is_not_a_repository_is_refused_before_a_list_is_written(accord: Accord) -> None:
+    ended = accord("repos", "list", "--repo", "octo/api", "--repo", "a b", "--out", "list.json")
+    assert (ended.code, "`a b` is not a repository." in ended.err, "--repo OWNER/NAME" in ended.err) == (2, True, True)
+    assert not (accord.home / "list.json").exists()
+
+
+def test_a_shard_is_not_resumed_with_another_commit(accord: Accord, stage: Stage) -> None:
+    accord.on(stage)
+    (accord.home / "all.json").write_text('["octo/api"]')
+    words = ("repos", "run", "sync", "--file", "all.json", "--results", "sync.jsonl", "--ref")
+    assert accord(*words, NEW.commit).code == 0
+    other = accord(*words, "c" * 40)
+    assert (other.code, f"`sync --ref {NEW.commit}`" in other.err) == (2, True)
+    assert accord(*words, NEW.commit).code == 0
 
 
 def test_doctor_labels_and_sync_run_over_the_list_and_a_second_run_repeats_nothing(

@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from conftest import Accord
+from support.commands import Accord
 from support.reviewing_turns import MERGED, OPEN, reviewed
 from support.stage import Stage
 

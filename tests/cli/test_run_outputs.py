@@ -7,7 +7,7 @@ from functools import partial
 from typing import Any
 
 import pytest
-from cli.conftest import Accord, Ended
+from support.commands import Accord, Ended
 from support.workshop import Agent, Workshop, agent, git, runner_stage, workshop
 
 from accord.runner.models import RunOutputs

@@ -9,6 +9,7 @@ import pytest
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
+    from support.flows import Flow
     from support.stage import Stage
     from support.turns import Turns
 
@@ -27,3 +28,19 @@ def turns(turns_stage: Stage) -> Turns:
 
     turns_stage.reset()
     return Turns(turns_stage)
+
+
+@pytest.fixture(scope="module")
+def flow_home(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Stage]:
+    from support.flows import flow_stage
+
+    with flow_stage(tmp_path_factory.mktemp("flow")) as stage:
+        yield stage
+
+
+@pytest.fixture
+def flow(flow_home: Stage) -> Flow:
+    from support.flows import Flow
+
+    flow_home.reset()
+    return Flow(flow_home)

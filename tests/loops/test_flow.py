@@ -1,13 +1,11 @@
 """From an implementor's pull request to the merge: keepalive works on the criteria of its work item."""
 
-from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 from support.flows import CRITERIA, ITEM, Flow, flow_stage
 from support.reviewing_turns import PASS, answered, begun, ended
 from support.reviews import approve, comment, needs_changes
-from support.stage import Stage
 from support.turns import REVIEW, WORKFLOW, did, failed
 
 from accord.loops.run import LOOPS, pulls_due
@@ -15,18 +13,6 @@ from accord.text.checklists import tasks
 from accord.text.hidden import GUARD
 
 WORKS, ASKS = CRITERIA[0], CRITERIA[1].replace("@", f"@{GUARD}")
-
-
-@pytest.fixture(scope="module")
-def flow_home(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Stage]:
-    with flow_stage(tmp_path_factory.mktemp("flow")) as stage:
-        yield stage
-
-
-@pytest.fixture
-def flow(flow_home: Stage) -> Flow:
-    flow_home.reset()
-    return Flow(flow_home)
 
 
 def ticked(flow: Flow) -> list[bool]:

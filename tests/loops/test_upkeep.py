@@ -1,26 +1,12 @@
 """Pull requests of accord that another merge made unmergeable: the base is merged in, or a person is asked."""
 
-from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from support.flows import ITEM, Flow, flow_stage
-from support.stage import Stage
+from support.flows import ITEM, Flow
 
 from accord.github.pulls import read_pull
 from accord.loops.run import LOOPS, pulls_due
-
-
-@pytest.fixture(scope="module")
-def flow_home(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Stage]:
-    with flow_stage(tmp_path_factory.mktemp("flow")) as stage:
-        yield stage
-
-
-@pytest.fixture
-def flow(flow_home: Stage) -> Flow:
-    flow_home.reset()
-    return Flow(flow_home)
 
 
 def due(flow: Flow, loop: str = "keepalive") -> list[int]:
