@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from accord.core.errors import WrongUsage
+from accord.core.errors import BrokenContract, WrongUsage
 from accord.starts.events import check_repository, command_of, read_event
 from accord.starts.models import StartEvent, Trigger
 
@@ -33,7 +33,12 @@ def push(**more: Any) -> dict[str, Any]:
         ("/accord plan", "plan"),
         ("/accord\tReview\r\nthe rest", "review"),
         ("/accord", ""),
-        ("/accord plan.", ""),
+        ("/accord plan.", "plan"),
+        ("/accord plan, please", "plan"),
+        ("/accord\u00a0plan\u00a0please", "plan"),
+        ("/accord\u200b stop!\n", "stop"),
+        ("/accord plan.yml", ""),
+        ("/accord, plan", None),
         ("/accord  stop now", "stop"),
         ("/accord\nplan", ""),
         ("/accordion plan", None),
@@ -116,25 +121,33 @@ def test_forks_are_recognised_even_when_they_are_deleted(head: dict[str, Any]) -
     assert event.is_fork
 
 
-def test_a_payload_of_another_shape_is_refused() -> None:
-    with pytest.raises(WrongUsage, match="not as GitHub documents it"):
-        read_event("issues", {"action": "closed"})
+def commented(**values: Any) -> dict[str, Any]:
+    return comment("", comment={"id": 5, "body": "/accord plan", "created_at": AT, **values})
 
 
 @pytest.mark.parametrize(
-    ("name", "payload"),
+    ("name", "payload", "place"),
     [
-        ("issue_comment", comment("/accord plan", issue={"number": float("inf")})),
-        (
-            "issue_comment",
-            comment("/accord plan", comment={"id": 5, "body": "/accord", "created_at": "9999-12-31T23:59:59-23:59"}),
-        ),
-        ("push", push(repository={**AROUND["repository"], "pushed_at": 10**30})),
+        ("issues", {"action": "closed"}, "/issue/number"),
+        ("issue_comment", comment("/accord plan", issue={"number": float("inf")}), "/issue/number"),
+        ("issue_comment", comment("/accord plan", issue={"number": 1.9}), "/issue/number"),
+        ("issue_comment", comment("/accord plan", issue={"number": True}), "/issue/number"),
+        ("issue_comment", comment("/accord plan", issue={"number": "1"}), "/issue/number"),
+        ("issue_comment", comment("/accord plan", issue={"number": 0}), "/issue/number"),
+        ("issue_comment", comment("/accord plan", sender={"login": None}), "/sender/login"),
+        ("issue_comment", commented(body=7), "/comment/body"),
+        ("issue_comment", commented(id="5"), "/comment/id"),
+        ("issue_comment", commented(created_at="9999-12-31T23:59:59-23:59"), "/comment/created_at"),
+        ("issue_comment", commented(created_at="0001-01-01T00:00:00Z"), "/comment/created_at"),
+        ("push", push(repository={**AROUND["repository"], "pushed_at": 10**30}), "/repository/pushed_at"),
     ],
 )
-def test_numbers_and_times_out_of_range_are_refused(name: str, payload: dict[str, Any]) -> None:
-    with pytest.raises(WrongUsage, match="not as GitHub documents it"):
+def test_a_payload_that_github_does_not_send_is_refused_with_its_place(
+    name: str, payload: dict[str, Any], place: str
+) -> None:
+    with pytest.raises(BrokenContract, match=f"not as GitHub documents it at `{place}`") as broken:
         read_event(name, payload)
+    assert [finding.path for finding in broken.value.findings] == [place]
 
 
 @pytest.mark.parametrize("repository", [{"full_name": "mallory/code"}, {}, None, "octo/code"])

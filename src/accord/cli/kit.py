@@ -91,7 +91,7 @@ def sync(
 
 
 def _repositories(repos: Sequence[str], file: str | None) -> list[str]:
-    from accord.kit.sync import read_repositories
+    from accord.kit.many import read_repositories
 
     listed = read_repositories(read_bytes(file)) if file else []
     named = {name.lower(): name for name in [*repos, *listed] if name}

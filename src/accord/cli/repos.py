@@ -54,8 +54,7 @@ def list_repositories(
     """
     from accord.cli.step import as_output, leave_outputs
     from accord.files.store import write_whole
-    from accord.kit.many import shards
-    from accord.kit.sync import read_repositories
+    from accord.kit.many import is_repository, read_repositories, shards
 
     found: list[ListedRepository] = []
     if org or search:
@@ -65,6 +64,9 @@ def list_repositories(
             for query in filter(None, search):
                 found += lists.found_by(query)
     left_out = [each.full_name for each in found if each.is_archived or each.is_disabled]
+    wrong = next((name for name in repo if name and not is_repository(name)), None)
+    if wrong is not None:
+        raise WrongUsage(f"`{wrong:.100}` is not a repository.", hint="Pass `--repo OWNER/NAME`.")
     listed = [*repo, *(read_repositories(read_bytes(file)) if file else [])]
     names = [*filter(None, listed), *(each.full_name for each in found if each.full_name not in left_out)]
     names = sorted({name.lower(): name for name in names}.values(), key=str.lower)
@@ -107,17 +109,26 @@ def run_command(
 
     Each result is recorded at once. The same command continues after an interruption, and repeats nothing that ended.
     """
-    from accord.kit.many import append_result, order_of_work, read_results, run_shard, shard_of, with_pending
-    from accord.kit.sync import read_repositories
+    from accord.kit.many import (
+        append_result,
+        order_of_work,
+        read_repositories,
+        read_results,
+        run_shard,
+        shard_of,
+        with_pending,
+    )
+    from accord.kit.pins import pin_for
 
     names = shard_of(read_repositories(read_bytes(file)), shard)
-    known = read_results(results, command)
+    recorded = f"sync --ref {pin_for(more['ref']).commit}" if command == "sync" else command
+    known = read_results(results, recorded)
     work = order_of_work(names, known)
     progress = Progress(len(work))
 
     def record(result: ManyResult) -> None:
         if not more["dry_run"]:
-            append_result(results, result, command)
+            append_result(results, result, recorded)
         progress(result)
 
     ended = run_shard(work, _task(command, more), record)
@@ -278,8 +289,7 @@ def summary(ctx: click.Context, /, file: str, results: Sequence[Path], output_fo
 
     RESULTS are the files of `accord repos run`, or folders with them.
     """
-    from accord.kit.many import exit_code, read_results, with_pending
-    from accord.kit.sync import read_repositories
+    from accord.kit.many import exit_code, read_repositories, read_results, with_pending
 
     known: dict[str, ManyResult] = {}
     for path in results:

@@ -14,7 +14,9 @@ from dataclasses import asdict, dataclass
 from enum import StrEnum
 from typing import TYPE_CHECKING, Any
 
-from accord.core.errors import AccordError, Stopped, WrongUsage
+from accord.core.errors import AccordError, BrokenContract, Stopped, WrongUsage
+from accord.core.findings import Finding, pointer, with_lines
+from accord.files.yaml import read_yaml
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping, Sequence
@@ -26,6 +28,7 @@ MOST_SHARDS = 256
 STOPS_IN_A_ROW = 3
 """After so many repositories that stopped one after the other, the others would stop for the same reason."""
 
+_NAME = re.compile(r"\A[A-Za-z0-9](?:[A-Za-z0-9-]*[A-Za-z0-9])?/[A-Za-z0-9._-]+")
 _SHARD = re.compile(r"([1-9][0-9]{0,4})/([1-9][0-9]{0,4})")
 
 
@@ -63,6 +66,30 @@ class ManyResult:
         return asdict(self)
 
 
+def read_repositories(raw: bytes) -> list[str]:
+    """Read a YAML or JSON list of ``OWNER/NAME``, each once. Raises BrokenContract with every finding on its line."""
+    document = read_yaml(raw)
+    names = document.value
+    if not isinstance(names, list) or not names:
+        message = "The file is not a list of repositories."
+        raise BrokenContract.of(Finding("schema", message, line=1, hint="Write a line `- OWNER/NAME` for each."))
+    findings = [
+        Finding("schema", f"{name!r:.80} is not a repository.", pointer(i), hint="Write it as OWNER/NAME.")
+        for i, name in enumerate(names)
+        if not is_repository(name)
+    ]
+    if findings:
+        findings = with_lines(findings, document.lines)
+        lines = " ".join(f"Line {finding.line}: {finding.text}" for finding in findings[:5])
+        raise BrokenContract(f"The list of repositories is invalid. {lines}", findings=findings)
+    return list({name.lower(): name for name in reversed(names)}.values())[::-1]
+
+
+def is_repository(name: object) -> bool:
+    """Return whether this is the name of a repository, as ``OWNER/NAME``."""
+    return isinstance(name, str) and _NAME.fullmatch(name) is not None
+
+
 def shards(count: int, size: int) -> list[dict[str, str]]:
     """Return the matrix for so many repositories: each shard, and a name for its artifact.
 
@@ -83,7 +110,8 @@ def shard_of(repositories: Sequence[str], shard: str) -> list[str]:
 def read_results(path: Path, command: str = "") -> dict[str, ManyResult]:
     """Return the newest result of each repository; none without a file. A last line that was cut off is ignored.
 
-    Raises WrongUsage for results of another ``command``, which would count as the end of this one.
+    Raises WrongUsage for results of another ``command``, such as one with another commit: they would count as the end
+    of this one.
     """
     try:
         lines = path.read_text(encoding="utf-8").split("\n")
@@ -102,7 +130,7 @@ def read_results(path: Path, command: str = "") -> dict[str, ManyResult]:
         except (ValueError, TypeError, KeyError, AttributeError):
             raise _broken(path, f"line {number} is not a result") from None
         if command and recorded != command:
-            message = f"{path} has results of `{str(recorded)[:40]}`, not of `{command}`."
+            message = f"{path} has results of `{str(recorded)[:80]}`, not of `{command}`."
             raise WrongUsage(message, hint="Pass `--results` with another file.")
     return results
 

@@ -4,15 +4,12 @@ from __future__ import annotations
 
 import hashlib
 import json
-import re
 from dataclasses import dataclass, field
 from enum import StrEnum
 from typing import TYPE_CHECKING, Any
 
 from accord.core.errors import AccordError, BrokenContract, Refused, Stopped, WrongUsage
-from accord.core.findings import Finding, pointer, with_lines
 from accord.core.refusals import known_refusal
-from accord.files.yaml import read_yaml
 from accord.github.commits import CommitWay, Delivery
 from accord.github.git_data import create_ref_once
 from accord.github.limits import BODY_CHARS
@@ -50,7 +47,6 @@ _CONFLICTS = (
     "## Conflicts\n\nThese files were edited here and in the new version, in the same lines. They stay unchanged. "
     "Below are the changes of the templates; copy those that you want."
 )
-_NAME = re.compile(r"\A[A-Za-z0-9](?:[A-Za-z0-9-]*[A-Za-z0-9])?/[A-Za-z0-9._-]+")
 
 
 @dataclass(frozen=True)
@@ -135,25 +131,6 @@ class SyncResult:
         if self.error:
             document["error"] = {"message": self.error.message, "hint": self.error.hint}
         return document
-
-
-def read_repositories(raw: bytes) -> list[str]:
-    """Read a YAML or JSON list of ``OWNER/NAME``, each once. Raises BrokenContract with every finding on its line."""
-    document = read_yaml(raw)
-    names = document.value
-    if not isinstance(names, list) or not names:
-        message = "The file is not a list of repositories."
-        raise BrokenContract.of(Finding("schema", message, line=1, hint="Write a line `- OWNER/NAME` for each."))
-    findings = [
-        Finding("schema", f"{name!r:.80} is not a repository.", pointer(i), hint="Write it as OWNER/NAME.")
-        for i, name in enumerate(names)
-        if not isinstance(name, str) or not _NAME.fullmatch(name)
-    ]
-    if findings:
-        findings = with_lines(findings, document.lines)
-        lines = " ".join(f"Line {finding.line}: {finding.text}" for finding in findings[:5])
-        raise BrokenContract(f"The list of repositories is invalid. {lines}", findings=findings)
-    return list({name.lower(): name for name in reversed(names)}.values())[::-1]
 
 
 def sync_repositories(

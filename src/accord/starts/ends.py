@@ -10,7 +10,7 @@ from accord.github.models import NotThere
 from accord.results.operations import Receipt, reporting, skipped_if
 from accord.starts.events import pull_key
 from accord.starts.models import StartEvent, StatusRow, Trigger
-from accord.starts.plan import ShowStatus
+from accord.starts.plan import ShowStatus, StartWorkflow
 from accord.starts.reports import WorkReport
 from accord.starts.run import apply, plan_item
 from accord.starts.status import write_body
@@ -75,7 +75,8 @@ def end(
             at = context.now()
             event = StartEvent(Trigger.PULL, pull_key(number, head), at, run.by, number=number, is_pull=True, head=head)
             follow_up, _ = plan_item(context, event)
-            update["next_step"] = f"The review of #{number} starts by itself."
+            if any(isinstance(operation, StartWorkflow) for operation in follow_up):
+                update["next_step"] = f"The review of #{number} starts by itself."
         row = row.model_copy(update=update)
         _show(context, receipt, view, run, row, follow_up=follow_up, is_dry_run=is_dry_run)
     return receipt

@@ -7,16 +7,24 @@ from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any
 
 from accord.core.clock import parse_timestamp
-from accord.core.errors import WrongUsage
+from accord.core.errors import BrokenContract, WrongUsage
+from accord.core.findings import Finding
 from accord.starts.models import StartEvent, Trigger, key_of
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
 
-_COMMAND = re.compile(r"/accord(?:[ \t]+([A-Za-z]{1,20}))?(?=\s|\Z)")
+_BLANK = r"[^\S\r\n]|[\u200b\u2060\ufeff]"
+_COMMAND = re.compile(
+    rf"/accord(?:(?:{_BLANK})+([A-Za-z]{{1,20}})(?=[.,;:!?]*(?:{_BLANK}|[\r\n]|\Z))|(?={_BLANK}|[\r\n]|\Z))"
+)
+"""A command may be followed by punctuation, and the blanks that phones and word processors write count."""
+
 _SHA = re.compile(r"[0-9a-f]{40,64}")
 _LABEL_CHARS = 50
 """GitHub's limit for the name of a label."""
+
+_FIRST_YEAR, _LAST_YEAR = 1970, 9999
 
 
 def command_of(body: str) -> str | None:
@@ -28,15 +36,50 @@ def command_of(body: str) -> str | None:
 def read_event(name: str, payload: Mapping[str, Any]) -> StartEvent | None:
     """Return the event; None for one that starts nothing whatever the configuration says.
 
-    Its key comes from the payload alone, so every delivery and every re-run of a job has the same. Raises WrongUsage
-    for a payload that GitHub does not send.
+    Its key comes from the payload alone, so every delivery and every re-run of a job has the same. Raises
+    BrokenContract for a payload that GitHub does not send.
     """
     reader = _READERS.get((name, str(payload.get("action") or "")))
+    return reader(payload) if reader else None
+
+
+def _value(payload: Mapping[str, Any], place: str, *types: type) -> Any:
+    """Return the value at a place such as ``/issue/number``. Raises BrokenContract for one that is not of the types."""
+    value: Any = payload
+    for key in place.split("/")[1:]:
+        value = value.get(key) if isinstance(value, dict) else None
+    if type(value) not in types:
+        raise _broken(place)
+    return value
+
+
+def _broken(place: str) -> BrokenContract:
+    message = f"The payload is not as GitHub documents it at `{place}`."
+    hint = "Set `GITHUB_EVENT_PATH` to the file of the runner."
+    return BrokenContract.of(Finding("schema", message, place, hint=hint))
+
+
+def _number(payload: Mapping[str, Any], place: str) -> int:
+    number: int = _value(payload, place, int)
+    if not 0 < number < 2**53:
+        raise _broken(place)
+    return number
+
+
+def _text(payload: Mapping[str, Any], place: str) -> str:
+    return str(_value(payload, place, str))
+
+
+def _time(payload: Mapping[str, Any], place: str) -> datetime:
+    """Return the time at a place: seconds since 1970, as in pushes, or a timestamp."""
+    value = _value(payload, place, str, int)
     try:
-        return reader(payload) if reader else None
-    except (KeyError, TypeError, AttributeError, ValueError, OverflowError) as error:
-        message = f"The payload of the event `{name}` is not as GitHub documents it ({type(error).__name__})."
-        raise WrongUsage(message, hint="Set `GITHUB_EVENT_PATH` to the file of the runner.") from None
+        at = datetime.fromtimestamp(value, UTC) if isinstance(value, int) else parse_timestamp(value)
+    except (ValueError, OverflowError, OSError):
+        raise _broken(place) from None
+    if not _FIRST_YEAR <= at.year < _LAST_YEAR:
+        raise _broken(place)
+    return at
 
 
 def check_repository(payload: Mapping[str, Any], repository: str) -> None:
@@ -49,61 +92,59 @@ def check_repository(payload: Mapping[str, Any], repository: str) -> None:
 
 
 def _sender(payload: Mapping[str, Any]) -> dict[str, Any]:
-    sender = payload["sender"]
-    login = str(sender["login"])
-    return {"sender": login, "is_bot": sender.get("type") == "Bot" or login.lower().endswith("[bot]")}
+    login = _text(payload, "/sender/login")
+    return {"sender": login, "is_bot": payload["sender"].get("type") == "Bot" or login.lower().endswith("[bot]")}
 
 
 def _comment(payload: Mapping[str, Any]) -> StartEvent | None:
-    comment, issue = payload["comment"], payload["issue"]
-    word = command_of(comment["body"] or "")
+    word = command_of(_value(payload, "/comment/body", str, type(None)) or "")
     if word is None:
         return None
+    number, comment = _number(payload, "/issue/number"), _number(payload, "/comment/id")
     return StartEvent(
         Trigger.COMMENT,
-        key_of("comment", comment["id"]),
-        parse_timestamp(comment["created_at"]),
+        key_of("comment", comment),
+        _time(payload, "/comment/created_at"),
         **_sender(payload),
-        number=int(issue["number"]),
-        is_pull="pull_request" in issue,
+        number=number,
+        is_pull="pull_request" in payload["issue"],
         word=word,
-        comment_id=int(comment["id"]),
+        comment_id=comment,
     )
 
 
 def _issue_label(payload: Mapping[str, Any]) -> StartEvent:
-    number, label = int(payload["issue"]["number"]), str(payload["label"]["name"])[:_LABEL_CHARS]
-    changed = payload["issue"]["updated_at"]
-    key, at = key_of("label", number, label, changed), parse_timestamp(changed)
+    number, label = _number(payload, "/issue/number"), _text(payload, "/label/name")[:_LABEL_CHARS]
+    at = _time(payload, "/issue/updated_at")
+    key = key_of("label", number, label, payload["issue"]["updated_at"])
     return StartEvent(Trigger.LABEL, key, at, **_sender(payload), number=number, word=label)
 
 
 def _closed(payload: Mapping[str, Any]) -> StartEvent:
-    number = int(payload["issue"]["number"])
-    changed = payload["issue"]["updated_at"]
-    return StartEvent(
-        Trigger.CLOSED, key_of("closed", number, changed), parse_timestamp(changed), **_sender(payload), number=number
-    )
+    number, at = _number(payload, "/issue/number"), _time(payload, "/issue/updated_at")
+    key = key_of("closed", number, payload["issue"]["updated_at"])
+    return StartEvent(Trigger.CLOSED, key, at, **_sender(payload), number=number)
 
 
 def _pull(trigger: Trigger) -> Callable[[Mapping[str, Any]], StartEvent]:
     """Return a reader of events of pull requests. All but labels are one start for each head."""
 
     def read(payload: Mapping[str, Any]) -> StartEvent:
-        pull = payload["pull_request"]
-        number, head = int(pull["number"]), str(pull["head"]["sha"])
-        label = str(payload["label"]["name"])[:_LABEL_CHARS] if trigger is Trigger.LABEL else ""
-        home = (pull["head"].get("repo") or {}).get("full_name")
+        number, head = _number(payload, "/pull_request/number"), _text(payload, "/pull_request/head/sha")
+        at, pull = _time(payload, "/pull_request/updated_at"), payload["pull_request"]
+        label = _text(payload, "/label/name")[:_LABEL_CHARS] if trigger is Trigger.LABEL else ""
+        origin = pull["head"].get("repo")
+        home = origin.get("full_name") if isinstance(origin, dict) else None
         return StartEvent(
             trigger,
             key_of("label", number, label, pull["updated_at"]) if label else pull_key(number, head),
-            parse_timestamp(pull["updated_at"]),
+            at,
             **_sender(payload),
             number=number,
             is_pull=True,
             word=label,
             head=head,
-            is_fork=home != payload["repository"]["full_name"],
+            is_fork=home != _text(payload, "/repository/full_name"),
             is_draft=bool(pull.get("draft")),
         )
 
@@ -116,13 +157,12 @@ def pull_key(number: int, head: str) -> str:
 
 
 def _push(payload: Mapping[str, Any]) -> StartEvent | None:
-    before, after = str(payload["before"]), str(payload["after"])
-    default = f"refs/heads/{payload['repository']['default_branch']}"
+    before, after = _text(payload, "/before"), _text(payload, "/after")
+    default = f"refs/heads/{_text(payload, '/repository/default_branch')}"
     has_ends = all(_SHA.fullmatch(sha) and sha.strip("0") for sha in (before, after))
-    if payload["ref"] != default or not has_ends:
+    if _text(payload, "/ref") != default or not has_ends:
         return None
-    pushed = payload["repository"]["pushed_at"]  # seconds in this event, a timestamp in others
-    at = datetime.fromtimestamp(pushed, UTC) if isinstance(pushed, int) else parse_timestamp(pushed)
+    at = _time(payload, "/repository/pushed_at")
     return StartEvent(Trigger.SPECS, key_of("push", after), at, **_sender(payload), before=before, head=after)
 
 
