@@ -48,7 +48,7 @@ def test_an_empty_list_is_wrong_usage(accord: Accord, stage: Stage, arguments: l
     assert "--org NAME" in ended.err
 
 
-def test_what_is_not_a_repository_is_refused_before_a_list_is_written(accord: Accord) -> None:
+def test_a_name_without_an_owner_is_refused_before_a_list_is_written(accord: Accord) -> None:
     ended = accord("repos", "list", "--repo", "octo/api", "--repo", "a b", "--out", "list.json")
     assert (ended.code, "`a b` is not a repository." in ended.err, "--repo OWNER/NAME" in ended.err) == (2, True, True)
     assert not (accord.home / "list.json").exists()

@@ -184,7 +184,7 @@ def test_a_pull_request_of_a_person_starts_its_review_by_its_own_event(starts: S
     assert starts.started == []
 
 
-def test_a_closed_pull_request_is_not_said_to_be_reviewed(starts: Starts) -> None:
+def test_no_review_is_announced_for_a_closed_pull_request(starts: Starts) -> None:
     starts.stage.send("PATCH", f"{starts.root}/pulls/{PULL}", state="closed")
     starts.end("implement", READY, applied(revision={"id": "4"}), run_id=77, revision=(PULL, "a" * 40), by="wanda")
     assert starts.started == []
