@@ -24,6 +24,7 @@ from accord_sandbox import (  # noqa: F401 (handlers register themselves)
     actions_settings,
     checks,
     comments,
+    contents,
     git_data,
     git_http,
     graphql,

@@ -1,6 +1,6 @@
-"""Refs, trees and commits of git, and files of a commit.
+"""Refs, trees, blobs and commits of git.
 
-Docs: https://docs.github.com/rest/git/refs, …/git/commits, …/git/trees, …/repos/contents
+Docs: https://docs.github.com/rest/git/refs, …/git/commits, …/git/trees, …/git/blobs
 """
 
 from __future__ import annotations
@@ -28,12 +28,9 @@ from accord_sandbox.commits import (
 )
 from accord_sandbox.git_storage import HEADS, WORKFLOWS, ZERO, BareRepository, Signature, is_valid_ref
 from accord_sandbox.pull_state import follow_branches, ref_update
-from accord_sandbox.repositories import THROUGH_A_PULL, check_update, protections
-from accord_sandbox.responses import ApiResponse, Refusal, created, not_found, schema_violation, unique_texts
+from accord_sandbox.repositories import check_update
+from accord_sandbox.responses import ApiResponse, Refusal, created, not_found, unique_texts
 from accord_sandbox.rulesets import check_rules
-
-MOST_INLINE_BYTES = 1024 * 1024
-"""GitHub leaves the content of larger files out."""
 
 MOST_BLOB_BYTES = 40 * 1024 * 1024
 """Larger files are reported to be refused."""
@@ -48,7 +45,7 @@ _SHA = re.compile(r"[0-9a-f]{40}")
 _KINDS = {"blob": "blobs", "tree": "trees", "commit": "commits"}
 _FOLDER = "040000"
 _MODES = ("100644", "100755", "120000", "160000", _FOLDER)
-_BAD_PARTS = {"", ".", "..", ".git"}
+BAD_PARTS = {"", ".", "..", ".git"}
 
 
 @route("GET", "git/ref/{ref:path}", "git/refs#get-a-reference")
@@ -146,7 +143,7 @@ def create_commit(call: Call) -> ApiResponse:
         raise Refusal(422, "Tree SHA does not exist")
     if any(kind != "commit" for kind in kinds[1:]):
         raise Refusal(422, "Parent SHA does not exist or is not a commit object")
-    return created(_commit(call, tree, parents, message, given_people(call)))
+    return created(create_git_commit(call, tree, parents, message, given_people(call)))
 
 
 @route("POST", "git/blobs", "git/blobs#create-a-blob")
@@ -156,10 +153,10 @@ def create_blob(call: Call) -> ApiResponse:
     check_not_empty(call)
     call.fields.require("content")
     text = call.fields.text("content")
-    content = _decoded(text) if call.fields.string("encoding") == "base64" else text.encode()
+    content = decoded(text) if call.fields.string("encoding") == "base64" else text.encode()
     if len(content) > MOST_BLOB_BYTES:
         raise Refusal(422, "Sorry, your input was too large to process. Consider creating the blob in a local clone.")
-    sha = _write_blob(call.bare, content)
+    sha = write_blob(call.bare, content)
     return created({"url": f"{call.repository_url}/git/blobs/{sha}", "sha": sha})
 
 
@@ -191,57 +188,10 @@ def create_tree(call: Call) -> ApiResponse:
         raise Refusal(422, "Sorry, your request is too large to process.")
     holds = any(_may_hold_workflows(entry.get("path")) for entry in entries)
     call.permit(call.user.may_write_workflows or not holds)  # anthropics/claude-code-action issue 29 reports it
-    return created(_tree_payload(call, _write_tree(call, base, entries)))
+    return created(_tree_payload(call, write_tree(call, base, entries)))
 
 
-@route("GET", "contents/{path:path}", "repos/contents#get-repository-content")
-def get_contents(call: Call) -> ApiResponse:
-    """Return a file with its content, or the list of a folder."""
-    path = call.params["path"].strip("/")
-    bare = readable_bare(call)
-    ref = call.query.get("ref") or call.repository["default_branch"]
-    commit = bare.commit_id(ref)
-    if commit is None:
-        raise Refusal(404, f"No commit found for the ref {ref}" if bare.refs(HEADS) else "This repository is empty.")
-    (found,) = bare.objects(f"{commit}:{path}")
-    if found is None:
-        raise not_found()
-    if found.kind == "tree":
-        return ApiResponse(200, _folder_payload(call, ref, commit, path))
-    document, content = _file_payload(call, ref, commit, path), found.content
-    if document["type"] == "symlink":
-        return ApiResponse(200, {**document, "target": content.decode(errors="replace")})
-    inline = len(content) <= MOST_INLINE_BYTES
-    text = base64.encodebytes(content).decode() if inline else ""
-    return ApiResponse(200, {**document, "content": text, "encoding": "base64" if inline else "none"})
-
-
-@route("PUT", "contents/{path:path}", "repos/contents#create-or-update-file-contents")
-def put_contents(call: Call) -> ApiResponse:
-    """Commit one file; ``sha`` is the blob that it replaces."""
-    call.require("contents", AccessLevel.WRITE)
-    call.fields.require("message", "content")
-    path = call.params["path"]
-    if _BAD_PARTS & set(path.split("/")):
-        raise Refusal(422, "path contains a malformed path component")
-    content = _decoded(call.fields.text("content"))
-    branch = call.fields.string("branch") or call.repository["default_branch"]
-    tip = call.bare.branch(branch)
-    if tip is None and call.bare.refs(HEADS):
-        raise Refusal(404, f"Branch {branch} not found")
-    code, output, _ = call.bare.attempt("rev-parse", "--verify", "--quiet", f"{tip}:{path}")
-    old = output.decode().strip() if tip and code == 0 else None
-    _check_put(call, path, branch, tip, old)
-    tree = _write_tree(call, tip, [{"path": path, "sha": _write_blob(call.bare, content)}])
-    commit = _commit(call, tree, [tip] if tip else [], call.fields.text("message"))
-    check_rules(call, f"{HEADS}{branch}", (tip or ZERO, commit["sha"]), status=409)
-    call.bare.set_ref(f"{HEADS}{branch}", commit["sha"], tip or ZERO)
-    follow_branches(ref_update(call))
-    document = {"content": _file_payload(call, branch, commit["sha"], path), "commit": commit}
-    return ApiResponse(200 if old else 201, document)
-
-
-def _decoded(text: str) -> bytes:
+def decoded(text: str) -> bytes:
     """Decode base64, which may be divided into lines."""
     try:
         return base64.b64decode("".join(text.split()), validate=True)
@@ -249,24 +199,12 @@ def _decoded(text: str) -> bytes:
         raise Refusal(422, "content is not valid Base64") from None
 
 
-def _check_put(call: Call, path: str, branch: str, tip: str | None, old: str | None) -> None:
-    given = call.fields.string("sha")
-    if old is not None and given is None:
-        raise schema_violation('"sha" wasn\'t supplied.')
-    if given is not None and given != old:
-        raise Refusal(409, f"{path} does not match {given}")
-    call.permit(call.user.may_write_workflows or not path.startswith(WORKFLOWS))
-    rules = protections(call.db, call.repository).get(branch)
-    if tip is not None and rules is not None and rules.needs_pull(call.grant):
-        raise Refusal(409, f"Could not {'update' if old else 'create'} file: {THROUGH_A_PULL}")
-
-
 def _may_hold_workflows(path: object) -> bool:
     """Tell whether an entry is a workflow file, or a folder that may contain some."""
     return isinstance(path, str) and (path.startswith(WORKFLOWS) or WORKFLOWS.startswith(f"{path}/"))
 
 
-def _write_tree(call: Call, base: str | None, entries: Sequence[dict[str, Any]]) -> str:
+def write_tree(call: Call, base: str | None, entries: Sequence[dict[str, Any]]) -> str:
     """Write a tree from another one and the entries of a request."""
     _check_entries(call, entries)
     with tempfile.TemporaryDirectory(prefix="accord-index-") as folder:
@@ -296,7 +234,7 @@ def _check_entries(call: Call, entries: Sequence[dict[str, Any]]) -> None:
     kinds = iter(_kinds(call, [entry["sha"] for entry in entries if isinstance(entry.get("sha"), str)]))
     for entry in entries:
         path, mode, sha = entry.get("path"), entry.get("mode", "100644"), entry.get("sha")
-        if not isinstance(path, str) or mode not in _MODES or _BAD_PARTS & set(path.split("/")):
+        if not isinstance(path, str) or mode not in _MODES or BAD_PARTS & set(path.split("/")):
             raise Refusal(422, "tree.path contains a malformed path component")
         found = next(kinds) if isinstance(sha, str) else None
         kind = {"160000": "commit", _FOLDER: "tree"}.get(mode, "blob")
@@ -307,7 +245,7 @@ def _check_entries(call: Call, entries: Sequence[dict[str, Any]]) -> None:
             raise Refusal(422, f"tree.sha {sha} is not a valid {kind}")
 
 
-def _commit(
+def create_git_commit(
     call: Call,
     tree: str,
     parents: Sequence[str],
@@ -321,7 +259,8 @@ def _commit(
     return _commit_payload(call, write(tree, parents, message, author, committer))
 
 
-def _write_blob(bare: BareRepository, content: bytes) -> str:
+def write_blob(bare: BareRepository, content: bytes) -> str:
+    """Write a blob and return its id."""
     return bare.text("hash-object", "-w", "--stdin", content=content)
 
 
@@ -385,37 +324,15 @@ def _tree_payload(call: Call, sha: str, options: Sequence[str] = ()) -> payloads
     """Return a ``git-tree``; ``options`` are those of git ls-tree."""
     url = f"{call.repository_url}/git"
     entries = []
-    for mode, kind, blob, size, path in _ls_tree(call.bare, sha, *options):
+    for mode, kind, blob, size, path in list_tree(call.bare, sha, *options):
         document = {"path": path, "mode": mode, "type": kind, "sha": blob, "url": f"{url}/{_KINDS[kind]}/{blob}"}
         entries.append({**document, "size": size} if kind == "blob" else document)
     return {"sha": sha, "url": f"{url}/trees/{sha}", "tree": entries, "truncated": False}
 
 
-def _ls_tree(bare: BareRepository, tree: str, *options: str) -> Iterator[tuple[str, str, str, int, str]]:
+def list_tree(bare: BareRepository, tree: str, *options: str) -> Iterator[tuple[str, str, str, int, str]]:
     """Yield mode, type, sha, size and path of each entry of a tree."""
     for entry in filter(None, bare.run("ls-tree", "-z", "--long", *options, tree).decode(errors="replace").split("\0")):
         head, _, path = entry.partition("\t")
         mode, kind, sha, size = head.split()
         yield mode, kind, sha, 0 if size == "-" else int(size), path
-
-
-def _file_payload(call: Call, ref: str, commit: str, path: str) -> payloads.Payload:
-    entries = _folder_payload(call, ref, commit, path.rpartition("/")[0])
-    return next(entry for entry in entries if entry["path"] == path)
-
-
-def _folder_payload(call: Call, ref: str, commit: str, folder: str) -> list[payloads.Payload]:
-    """Return a ``content-directory``."""
-    entries = []
-    for mode, _, blob, size, name in _ls_tree(call.bare, f"{commit}:{folder}"):
-        path = f"{folder}/{name}".lstrip("/")
-        kind = {"040000": "dir", "120000": "symlink", "160000": "submodule"}.get(mode, "file")
-        url = f"{call.repository_url}/contents/{quote(path)}?ref={quote(ref)}"
-        git = f"{call.repository_url}/git/{'trees' if kind == 'dir' else 'blobs'}/{blob}"
-        pages = {name: f"{call.repository_page}/{name}/{quote(ref)}/{quote(path)}" for name in ("tree", "blob", "raw")}
-        page = pages["tree" if kind == "dir" else "blob"]
-        links = {"url": url, "git_url": git, "html_url": page}
-        document = {"name": name, "path": path, "sha": blob, "size": size, "type": kind, **links}
-        document |= {"download_url": None if kind == "dir" else pages["raw"]}
-        entries.append({**document, "_links": {"self": url, "git": git, "html": page}})
-    return entries

@@ -2,8 +2,8 @@
 
 The consumer refers to them the way a user does (``accord-ci/accord@v0``). act gets a copy of this checkout under that
 name, in which four things are rewritten that GitHub knows and act 0.2.89 does not: ``uses: $/path``, ``queue: max``,
-``cache-mode`` and ``continue-on-error`` of a job. Jobs run one after the other. Third-party actions are small stand-ins. A green run proves nothing
-about permissions, concurrency and size limits.
+``cache-mode`` and ``continue-on-error`` of a job. Jobs run one after the other. Third-party actions are small
+stand-ins. A green run proves nothing about permissions, concurrency and size limits.
 """
 
 import json
