@@ -9,7 +9,7 @@ from support.trees import commit, git
 
 from accord.git import patches
 from accord.git.branches import DEFAULT_AUTHOR
-from accord.git.conflicts import commit_on_own_base, conflict_branch, conflicting_paths, resolution
+from accord.git.conflicts import commit_on_own_base, conflict_branch, conflict_notice, conflicting_paths, resolution
 from accord.git.patches import PatchConflict, apply_patch, extract_patch, own_base
 from accord.git.program import Git
 
@@ -96,3 +96,8 @@ def test_the_commands_that_resolve_a_conflict_work_for_any_branch_name() -> None
     commands = resolution("accord/1", "it's $HOME")
     assert "git switch accord/1\n" in commands
     assert "git merge 'origin/it'\"'\"'s $HOME'\n" in commands
+
+
+def test_the_notice_of_a_draft_counts_the_paths_that_it_does_not_name() -> None:
+    assert conflict_notice("`main`", ["`a b`", "`c`"]) == "> [!WARNING]\n> Conflicts with `main`: `a b`, `c`."
+    assert conflict_notice("`main`", [f"`f{number}`" for number in range(12)]).endswith("`f9` and 2 more.")

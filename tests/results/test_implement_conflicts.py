@@ -8,17 +8,11 @@ from typing import Any
 import pytest
 from support.conflicts import KINDS, add_files, edit, prepare, write
 from support.implementations import apply, clone, completed, implement_stage, state
-from support.renderer import complaints
 from support.stage import Stage, codes
 from support.trees import commit, git
 
 from accord.git.patches import extract_patch
-from accord.results.implementor.facts import Conflict
-from accord.results.implementor.plan import conflict_notice
 from accord.results.operations import Outcome, Receipt
-from accord.results.texts import TextSanitizer
-from accord.text.posting import PostingPolicy
-from accord.text.redaction import Redactor
 from accord_sandbox.faults import Fault
 
 STAGE = implement_stage
@@ -248,14 +242,3 @@ def test_a_patch_that_applies_nowhere_is_sent_back(stage: Stage, tree: Path) -> 
     before = state(stage)
     receipt = apply(stage, completed(patch))
     assert (receipt.outcome, codes(receipt), state(stage)) == (Outcome.REJECTED, {"patch-invalid"}, before)
-
-
-def notice_of(*paths: str) -> str:
-    return conflict_notice(Conflict("main", paths), TextSanitizer(Redactor(), PostingPolicy()))
-
-
-def test_paths_in_the_notice_of_a_draft_act_nowhere_and_long_lists_are_cut() -> None:
-    assert notice_of("a b.txt", "it's.txt") == "> [!WARNING]\n> Conflicts with `main`: `a b.txt`, `it's.txt`."
-    assert "\n>" not in notice_of("two\nlines").partition("main")[2]
-    assert notice_of(*(f"f{number}" for number in range(12))).endswith("`f9` and 2 more.")
-    assert not complaints(notice_of("`@octocat` fixes #1", "a``@b", "<b>.txt"))

@@ -3,6 +3,7 @@
 import base64
 import hashlib
 import json
+import re
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -17,6 +18,7 @@ from accord.runner.models import InternalError, RunContext
 from accord.runner.record import FINAL_MESSAGE, PATCH, RECORD, RESULT, SCHEMA, STDERR, STDOUT, RunRecord, read_record
 from accord.text.posting import PostingPolicy
 from accord.text.redaction import redactor_for
+from accord_sandbox.faults import Fault
 
 SECRET = "correct-horse-battery-staple"
 DONE = "All done.\n\n- [x] Add the thing\n- [ ] Test it"
@@ -165,6 +167,69 @@ def test_a_pull_request_of_a_fork_gets_no_branch_here(run: Run) -> None:
     outputs = run.outputs(repository="somebody/else")
     assert "accord/sandbox" in outputs["error-summary"]
     assert (outputs["error-recovery"], run.workshop.tip()) == ("manual", run.agent.base)
+
+
+def conflict_of(run: Run) -> tuple[dict[str, str], str]:
+    """Finish a run whose line a person changed meanwhile; return its outputs and the branch of its changes."""
+    run.workshop.person_commits("src/a.py", "a = 3\n")
+    run.leave(transcript("Did it for @octocat."), files={"src/a.py": "a = 2\n"})
+    outputs = run.outputs()
+    branches = [found["name"] for found in run.workshop.stage.listed("/branches")]
+    return outputs, next(name for name in branches if name.startswith("accord/conflict-"))
+
+
+def drafts(run: Run) -> list[dict[str, Any]]:
+    return [pull for pull in run.workshop.stage.listed("/pulls", state="all") if pull["number"] != 1]
+
+
+def test_changes_that_conflict_become_a_draft_for_the_pull_requests_branch(run: Run) -> None:
+    outputs, branch = conflict_of(run)
+    words = [outputs[name] for name in ("exit-code", "error-category", "error-type", "changes-made", "commit-sha")]
+    assert words == ["1", "infrastructure", "infrastructure", "false", ""]
+    (draft,) = drafts(run)
+    assert (draft["draft"], draft["base"]["ref"], draft["head"]["ref"]) == (True, "feature", branch)
+    assert draft["title"] == "feat: apply the changes of codex (keepalive, iteration 3)"
+    assert draft["body"].startswith(
+        "> [!WARNING]\n> Conflicts with `feature`: `src/a.py`.\n\nDid it for @\u2060octocat."
+    )
+    assert f"git switch {branch}\ngit merge origin/feature\n" in draft["body"]
+    assert "`feature` and its pull request #1." in draft["body"]
+    assert [label["name"] for label in draft["labels"]] == ["needs-human"]
+    (warning,) = json.loads(outputs["run-warnings"])
+    assert branch in warning
+    assert draft["html_url"] in warning
+    before = drafts(run)
+    assert (run.outputs(), drafts(run)) == (outputs, before), "finished twice"
+
+
+def test_a_draft_that_a_person_closed_stays_closed(run: Run) -> None:
+    conflict_of(run)
+    (draft,) = drafts(run)
+    path = f"/repos/{run.workshop.stage.repository}"
+    run.workshop.stage.send("PATCH", f"{path}/pulls/{draft['number']}", state="closed")
+    run.workshop.stage.send("DELETE", f"{path}/issues/{draft['number']}/labels/needs-human")
+    before = drafts(run)
+    run.outputs()
+    assert drafts(run) == before
+
+
+@pytest.mark.parametrize("fault", ["lost-before", "lost-after"])
+def test_a_draft_whose_answer_is_lost_is_opened_once(run: Run, fault: str) -> None:
+    run.workshop.stage.server.faults.add(Fault(fault, times=1, method="POST", path=r"/pulls$"))
+    conflict_of(run)
+    run.workshop.stage.server.faults.clear()
+    assert len(drafts(run)) == 1
+
+
+def test_without_the_right_to_open_a_draft_the_branch_and_its_comparison_are_named(run: Run) -> None:
+    run.workshop.person_commits("src/a.py", "a = 3\n")
+    run.leave(transcript("Did it."), files={"src/a.py": "a = 2\n"})
+    outputs = run.outputs(github=run.workshop.stage.adapter(token="reader"))
+    (warning,) = json.loads(outputs["run-warnings"])
+    assert re.search(r"/compare/feature\.\.\.accord/conflict-\w+ No pull request was opened", warning)
+    assert drafts(run) == []
+    rehearsed = json.loads(run.outputs(dry_run=True)["run-warnings"])
+    assert rehearsed[0].startswith("Dry run: the changes would be pushed to accord/conflict-")
 
 
 def test_changes_without_a_branch_stay_where_they_are(run: Run) -> None:

@@ -20,6 +20,7 @@ CONFLICT_TRAILER = "Accord-Conflict"
 """The trailer of a commit on its own base: the branch with which it conflicted."""
 
 _DIGITS = 8
+_PATHS_IN_NOTICE = 10
 
 
 def conflict_branch(prefix: str, token: str) -> str:
@@ -60,6 +61,13 @@ def conflicting_paths(git: Git, patch: bytes, commit: str, head: str, onto: str)
     except BrokenContract:
         return tuple(change.path for change in changes_between(git, f"{commit}^", commit))
     return ()
+
+
+def conflict_notice(onto: str, paths: Sequence[str]) -> str:
+    """Return the first paragraph of a pull request that conflicts; branch and paths are Markdown already."""
+    more = len(paths) - _PATHS_IN_NOTICE
+    shown = ", ".join(paths[:_PATHS_IN_NOTICE]) + (f" and {more} more" if more > 0 else "")
+    return f"> [!WARNING]\n> Conflicts with {onto}: {shown}."
 
 
 def resolution(branch: str, onto: str) -> str:

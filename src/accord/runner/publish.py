@@ -32,6 +32,7 @@ from accord.git.branches import (
     refs_of,
     scratch_repository,
 )
+from accord.git.conflicts import commit_on_own_base, conflict_branch
 from accord.git.patches import PatchConflict, changes_between, header_names, paths_with_tokens
 from accord.git.paths import escaping_links, some_of
 from accord.git.program import Git
@@ -91,8 +92,19 @@ class SteeringRefused(Refused):
 
 
 @dataclass(frozen=True)
+class ConflictBranch:
+    """The branch that has a run's changes, which conflict in ``paths`` with the branch ``onto``."""
+
+    name: str
+    onto: str
+    paths: tuple[str, ...]
+
+
+@dataclass(frozen=True)
 class Published:
     """The result of publishing. Without a commit and a failure nothing was pushed (dry run), or nothing was new.
+
+    ``conflict`` is set if the changes conflict with their branch and are on one of their own.
 
     ``files_changed`` counts the paths of the commit, a renamed file once; ``with_tokens`` are those with a text that
     looks like a token, ``steering`` those that steer agents or CI, ``dependencies`` manifests and lock files,
@@ -102,6 +114,7 @@ class Published:
     commit_sha: str = ""
     files_changed: int = 0
     failure: InternalError | None = None
+    conflict: ConflictBranch | None = None
     with_tokens: tuple[str, ...] = ()
     steering: tuple[str, ...] = ()
     dependencies: tuple[str, ...] = ()
@@ -147,27 +160,83 @@ def _commit_and_push(git: Git, remote: Remote, branch: str, work: Publication, g
         facts = _branch_facts(git, remote, branch, work)
         if facts.applied:
             return _result_of(git, f"{facts.applied}^", facts.applied, work)
-        commit, changes = _commit(git, remote, facts, work)
-        before = facts.tip or facts.base
+        try:
+            commit, changes = _commit(git, remote, facts, work)
+        except PatchConflict as conflict:
+            return _publish_beside(git, remote, branch, facts, work, conflict, github)
         if not changes:
             return Published()
-        if links := escaping_links(git, before, commit):
-            raise Refused(links[0].message, hint="Review the agent's changes.")
-        published = _result_of(git, before, commit, work)
-        if published.steering and not work.allows_steering:
-            raise SteeringRefused(
-                f"needs-human: {some_of(published.steering)}.",
-                hint="Review changes.patch of the run. To push it, publish the run with `--allow-steering-files`.",
-            )
+        published = _checked_result(git, facts.tip or facts.base, commit, work)
         if work.dry_run:
             return replace(published, commit_sha="")
-        is_bot = github is not None and not github.identity().is_person
-        made = read_commit(git, commit, is_bot=is_bot, has_author=work.author != DEFAULT_AUTHOR)
-        delivery = deliver_commit(github, git, remote, plan_upload(made), branch, facts.tip)
+        delivery = _deliver(git, remote, commit, branch, facts.tip, work, github)
         if delivery:
             return replace(published, commit_sha=delivery.commit, delivery=delivery)
     message = f"The branch `{branch}` moved {len(_PAUSES_SECONDS) + 1} times during the push."
     raise PatchConflict(message, hint="Run it again when no one else pushes to the branch.")
+
+
+def _deliver(
+    git: Git, remote: Remote, commit: str, branch: str, expected: str, work: Publication, github: GitHub | None
+) -> Delivery | None:
+    """Bring a commit to a branch that must still end at ``expected``; return None if it moved."""
+    is_bot = github is not None and not github.identity().is_person
+    made = read_commit(git, commit, is_bot=is_bot, has_author=work.author != DEFAULT_AUTHOR)
+    return deliver_commit(github, git, remote, plan_upload(made), branch, expected)
+
+
+def _publish_beside(
+    git: Git,
+    remote: Remote,
+    branch: str,
+    facts: BranchFacts,
+    work: Publication,
+    conflict: PatchConflict,
+    github: GitHub | None,
+) -> Published:
+    """Bring a conflicting patch to a branch of its own, on the commit that it was made on; return the failure with it.
+
+    Raises the conflict if git finds no such commit, or the branch has other commits.
+    """
+    name = conflict_branch("accord/conflict", work.token)
+    tip = fetch_branch(git, remote, name, "beside") if facts.tip else ""
+    if tip:
+        commit = commit_of_run(git, work.token, f"{facts.tip}..{tip}", work.patch)
+    else:
+        tips, now = list(filter(None, [facts.base, facts.tip])), remote.clock.now()
+        _, commit, _ = commit_on_own_base(git, work.patch, tips, work.author, _message(work), now)
+    if not (facts.tip and commit):
+        raise conflict
+    published = _checked_result(git, f"{commit}^", commit, work)
+    try:
+        is_there = bool(tip) or work.dry_run or _deliver(git, remote, commit, name, "", work, github) is not None
+    except Refused as refused:
+        hint = f"{conflict.hint} Git refused the branch `{name}` for it, too: {refused.message}"
+        raise PatchConflict(conflict.message, hint=hint) from refused
+    if not is_there:
+        raise conflict
+    paths = conflict.paths or tuple(change.path for change in changes_between(git, f"{commit}^", commit))
+    kept = PatchConflict(conflict.message, hint=f"The changes are on the branch {name}. Merge {branch} into it.")
+    return replace(
+        published,
+        commit_sha="",
+        files_changed=0,
+        failure=InternalError.of("push-conflict", kept),
+        conflict=ConflictBranch(name, branch, paths),
+    )
+
+
+def _checked_result(git: Git, before: str, commit: str, work: Publication) -> Published:
+    """Return the result of a push before it is done. Raises Refused for what must not be pushed."""
+    if links := escaping_links(git, before, commit):
+        raise Refused(links[0].message, hint="Review the agent's changes.")
+    published = _result_of(git, before, commit, work)
+    if published.steering and not work.allows_steering:
+        raise SteeringRefused(
+            f"needs-human: {some_of(published.steering)}.",
+            hint="Review changes.patch of the run. To push it, publish the run with `--allow-steering-files`.",
+        )
+    return published
 
 
 def _result_of(git: Git, before: str, commit: str, work: Publication) -> Published:
@@ -213,15 +282,19 @@ def _available_commit(git: Git, remote: Remote, sha: str) -> str:
 
 def _commit(git: Git, remote: Remote, facts: BranchFacts, work: Publication) -> tuple[str, list[Change]]:
     """Commit the patch. A patch that does not apply to a branch that moved is a conflict, not a broken patch."""
-    subject, body = (without_skips(text) for text in (work.subject, work.body))  # trailers are ours, CI runs
-    paragraphs = [" ".join(subject.split()), body.strip(), f"{RUN_TRAILER}: {work.token}"]
-    message = "\n\n".join(filter(None, paragraphs)) + "\n"
     try:
-        return commit_patch(git, facts, work.patch, work.author, message, remote.clock.now())
+        return commit_patch(git, facts, work.patch, work.author, _message(work), remote.clock.now())
     except BrokenContract as broken:
         if work.base_sha in (facts.tip, facts.base if not facts.tip else ""):
             raise
         raise PatchConflict(broken.message, hint="Run the agent again on the current branch.") from None
+
+
+def _message(work: Publication) -> str:
+    """Return the message of the commit. Its trailers are accord's alone, and no text in it skips checks."""
+    subject, body = (without_skips(text) for text in (work.subject, work.body))
+    paragraphs = [" ".join(subject.split()), body.strip(), f"{RUN_TRAILER}: {work.token}"]
+    return "\n\n".join(filter(None, paragraphs)) + "\n"
 
 
 def branch_of(ref: str) -> str:

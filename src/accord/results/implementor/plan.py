@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, ClassVar
 
 from accord.core.errors import BrokenContract, Refused
 from accord.core.findings import has_errors, warning
-from accord.git.conflicts import resolution
+from accord.git.conflicts import conflict_notice, resolution
 from accord.github.commits import plan_upload
 from accord.github.criteria import checklist, criteria_in
 from accord.github.limits import BODY_CHARS, TITLE_CHARS
@@ -110,7 +110,6 @@ TARGETS = {"completed": "review", "blocked": "blocked", "validation-failure": "n
 """The status that each outcome asks for (workflow contracts, "ImplementorResult")."""
 
 _PATHS_SHOWN = 100
-_PATHS_IN_NOTICE = 10
 _SHORTEST_SUMMARY = 1_000
 _RUNS_KEPT = 50
 _ALLOW = "Review the patch. To push it, apply the result again with `--allow-steering-files`."
@@ -161,7 +160,7 @@ def _plan_pull(
     pull, is_written = our_pull(facts, facts.pulls, branch.since)
     title = " ".join(facts.title.split())[:TITLE_CHARS]
     earlier = [*(runs_in(pull.body, REVISION) if pull else ()), *branch.runs]
-    notice = conflict_notice(branch.conflict, sanitizer) if branch.conflict else ""
+    notice = _notice_of(branch.conflict, sanitizer) if branch.conflict else ""
     body = pull_body(summary, scope, facts, sanitizer, earlier, before=pull.body if pull else "", notice=notice)
     is_draft = bool(scope.protected or branch.conflict)
     revision: CreateRevision | UpdateRevision = (
@@ -287,12 +286,9 @@ def outcome_comment(outcome: str, summary: str, facts: RevisionFacts, earlier: I
     return f"**{head}**\n\n{_shortened(summary, BODY_CHARS - len(head) - len(marker) - 8)}\n\n{marker}"
 
 
-def conflict_notice(conflict: Conflict, sanitizer: TextSanitizer) -> str:
-    """Return the first paragraph of a pull request that cannot be merged as it is."""
-    shown = ", ".join(_path_as_code(path, sanitizer) for path in conflict.paths[:_PATHS_IN_NOTICE])
-    more = len(conflict.paths) - _PATHS_IN_NOTICE
-    paths = f"{shown} and {more} more" if more > 0 else shown
-    return sanitizer.message(f"> [!WARNING]\n> Conflicts with {as_code(conflict.onto)}: {paths}.")
+def _notice_of(conflict: Conflict, sanitizer: TextSanitizer) -> str:
+    paths = [_path_as_code(path, sanitizer) for path in conflict.paths]
+    return sanitizer.message(conflict_notice(as_code(conflict.onto), paths))
 
 
 def conflict_report(conflict: Conflict, facts: RevisionFacts, sanitizer: TextSanitizer) -> str:

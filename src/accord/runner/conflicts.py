@@ -1,0 +1,66 @@
+"""A draft pull request for changes of a run that conflict with their branch. A person resolves the conflict there."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+from urllib.parse import quote
+
+from accord.core.errors import AccordError
+from accord.git.conflicts import conflict_notice, resolution
+from accord.github.once import send_once
+from accord.runner.outputs import safe_line, summary_of
+from accord.text.markdown import as_code
+
+if TYPE_CHECKING:
+    from accord.core.clock import Clock
+    from accord.github.client import GitHub
+    from accord.github.models import Pull
+    from accord.runner.publish import ConflictBranch
+    from accord.text.posting import PostingPolicy
+    from accord.text.redaction import Redactor
+
+NEEDS_HUMAN = "needs-human"
+_PATH_CHARS = 200
+
+
+def draft_body(conflict: ConflictBranch, message: str, pull: str, redact: Redactor, policy: PostingPolicy) -> str:
+    """Return the body of the draft: the paths, the beginning of the agent's message, and how to resolve the conflict.
+
+    ``pull`` is the number of the run's own pull request; empty without one.
+    """
+    paths = [as_code(safe_line(path, redact, policy, _PATH_CHARS)) for path in conflict.paths]
+    onto = as_code(conflict.onto)
+    steps = f"To resolve it:\n\n```bash\n{resolution(conflict.name, conflict.onto)}\n```"
+    target = f"{onto} and its pull request #{pull}" if pull else onto
+    end = f"Then mark this pull request as ready for review, and merge it into {target}."
+    notice = conflict_notice(onto, paths)
+    return "\n\n".join(filter(None, [notice, summary_of(message, redact, policy), steps, end]))
+
+
+def open_draft(github: GitHub, conflict: ConflictBranch, title: str, body: str, clock: Clock) -> Pull:
+    """Open the draft with the label ``needs-human``, unless an earlier try did. Raises AccordError."""
+
+    def find() -> Pull | None:
+        return next(iter(github.pulls_from(conflict.name)), None)
+
+    pull = find() or send_once(
+        lambda: github.create_pull(title, body, conflict.name, conflict.onto, draft=True), find, clock
+    )
+    if pull.state == "open" and NEEDS_HUMAN not in pull.labels:
+        github.add_labels(pull.number, [NEEDS_HUMAN])
+    return pull
+
+
+def report_conflict(
+    github: GitHub | None, conflict: ConflictBranch, title: str, body: str, page: str, clock: Clock
+) -> str:
+    """Open the draft, and return a sentence that says where the changes are; ``page`` is that of the repository."""
+    where = f"The changes conflict with {conflict.onto}, so they are on the branch {conflict.name}"
+    compare = f"{page}/compare/{quote(conflict.onto, safe='/')}...{quote(conflict.name, safe='/')}"
+    if github is None:
+        return f"{where}: {compare}"
+    try:
+        pull = open_draft(github, conflict, title, body, clock)
+    except AccordError as error:
+        return f"{where}: {compare} No pull request was opened for it: {error.message}"
+    return f"{where} and in pull request {pull.number}: {pull.url}"
