@@ -17,7 +17,8 @@ from support.workshop import Agent, Workshop, git
 from accord.core.clock import ManualClock
 from accord.git.branches import Remote
 from accord.github.commits import CommitWay
-from accord.runner.publish import Publication, Published, branch_of, publish_patch, push_failure
+from accord.runner.publish import Publication, Published, publish_patch, push_failure
+from accord.runner.refs import branch_of
 from accord_sandbox.faults import Fault
 
 if TYPE_CHECKING:

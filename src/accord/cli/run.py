@@ -102,7 +102,7 @@ def run(
     """
     from accord.cli.run_step import check_step, finish_run, report_run, require_result
     from accord.runner.process import counting_stop_signals
-    from accord.runner.publish import check_ref
+    from accord.runner.refs import check_ref
 
     is_published = bool(options["pr_ref"]) and not (no_publish or options["skip"])
     check_step(is_published=is_published)
@@ -206,8 +206,8 @@ def publish(ctx: click.Context, /, run_dir: Path, author: str, outputs: Path | N
     """
     from accord.cli.run_step import finish_run, report_run
     from accord.runner.finish import outputs_without_record
-    from accord.runner.publish import check_ref, is_special_ref
     from accord.runner.record import read_record
+    from accord.runner.refs import check_ref, is_special_ref
 
     names = ("pr_ref", "pull", "base_ref", "pr_body", "checkout", "allow_steering_files", "fail", "output_format")
     given, dry_run = {name: options.pop(name) for name in names}, options.pop("dry_run")
@@ -246,7 +246,7 @@ def _text(path: str | None) -> str | None:
 def _missing_branch(pr_ref: str, options: dict[str, Any]) -> str:
     """Say so if the branch does not exist: then the agent's job ended at its checkout and left nothing."""
     from accord.core.clock import SystemClock
-    from accord.runner.publish import check_exists
+    from accord.runner.refs import check_exists
 
     try:
         access = {name: value for name, value in options.items() if name not in ("allowed_hosts", "break_words")}

@@ -15,6 +15,7 @@ if TYPE_CHECKING:
     from accord.core.clock import Clock
     from accord.github.client import GitHub
     from accord.github.models import Pull
+    from accord.runner.finish import FinishOptions
     from accord.runner.publish import ConflictBranch
     from accord.text.posting import PostingPolicy
     from accord.text.redaction import Redactor
@@ -51,16 +52,20 @@ def open_draft(github: GitHub, conflict: ConflictBranch, title: str, body: str, 
     return pull
 
 
-def report_conflict(
-    github: GitHub | None, conflict: ConflictBranch, title: str, body: str, page: str, clock: Clock
-) -> str:
-    """Open the draft, and return a sentence that says where the changes are; ``page`` is that of the repository."""
+def report_conflict(conflict: ConflictBranch, title: str, message: str, pull: str, options: FinishOptions) -> str:
+    """Open the draft, and return a sentence that says where the changes are. A dry run opens nothing."""
+    if options.dry_run:
+        return f"Dry run: the changes would be pushed to {conflict.name}, in a draft for {conflict.onto}."
     where = f"The changes conflict with {conflict.onto}, so they are on the branch {conflict.name}"
+    page = options.remote.page if options.remote else ""
     compare = f"{page}/compare/{quote(conflict.onto, safe='/')}...{quote(conflict.name, safe='/')}"
-    if github is None:
+    if options.github is None:
         return f"{where}: {compare}"
+    number = pull.strip().removeprefix("#")
+    number = number if number.isascii() and number.isdecimal() else ""
+    body = draft_body(conflict, message, number, options.redact, options.policy)
     try:
-        pull = open_draft(github, conflict, title, body, clock)
+        draft = open_draft(options.github, conflict, title, body, options.clock)
     except AccordError as error:
         return f"{where}: {compare} No pull request was opened for it: {error.message}"
-    return f"{where} and in pull request {pull.number}: {pull.url}"
+    return f"{where} and in pull request {draft.number}: {draft.url}"

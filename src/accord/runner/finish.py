@@ -23,7 +23,7 @@ from accord.github.markers import run_token
 from accord.runner import record as layout
 from accord.runner.analysis.analyse import Analysis, TaskEvidence, analyse
 from accord.runner.classify import RunEvidence, classify, contract_exit_code, is_ended_well
-from accord.runner.conflicts import draft_body, report_conflict
+from accord.runner.conflicts import report_conflict
 from accord.runner.models import InternalError
 from accord.runner.outputs import RunFacts, outputs_of, safe_line, to_valid_text
 from accord.runner.prompt import structured_result
@@ -186,7 +186,11 @@ class _FinishedRun:
             publication = self._publication(patch)
             published = self._fork_failure(pull) or publish_patch(options.remote, publication, options.github)
             if published.failure:
-                return published, None, (*warnings, *self._report_conflict(published, publication.subject))
+                if published.conflict:
+                    said = (self.account.final_message, self.record.context.pull)
+                    where = report_conflict(published.conflict, publication.subject, *said, options)
+                    warnings = (*warnings, where, *_path_warnings(published))
+                return published, None, warnings
             warnings = (*warnings, *_publication_warnings(published, ref, dry_run=options.dry_run))
         else:
             warnings = (*warnings, *self.unpublished_changes())
@@ -257,19 +261,6 @@ class _FinishedRun:
         except (Refused, Stopped) as error:
             return None, (f"The tasks of pull request {number} could not be read: {error}",)
         return pull, () if pull else (f"Pull request {number} not found, so no tasks were analyzed.",)
-
-    def _report_conflict(self, published: Published, title: str) -> list[str]:
-        """Open a draft for changes that conflict with their branch; return the warnings about them."""
-        options, conflict = self.options, published.conflict
-        if conflict is None or options.remote is None:
-            return []
-        if options.dry_run:
-            return [f"Dry run: the changes would be pushed to {conflict.name}, in a draft for {conflict.onto}."]
-        number = self.record.context.pull.strip().removeprefix("#")
-        pull = number if number.isascii() and number.isdecimal() else ""
-        body = draft_body(conflict, self.account.final_message, pull, options.redact, options.policy)
-        where = report_conflict(options.github, conflict, title, body, options.remote.page, options.clock)
-        return [where, *_path_warnings(published)]
 
     def _fork_failure(self, pull: Pull | None) -> Published | None:
         """Refuse to push to a branch of a fork: here the push would create an unrelated branch of that name."""

@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from accord.core.clock import attempts
-from accord.core.errors import BrokenContract, Refused, Stopped, WrongUsage
+from accord.core.errors import BrokenContract, Refused, Stopped
 from accord.core.findings import Finding
 from accord.git.branches import (
     DEFAULT_AUTHOR,
@@ -29,7 +29,6 @@ from accord.git.branches import (
     in_short,
     push_refusal,
     push_trouble,
-    refs_of,
     scratch_repository,
 )
 from accord.git.conflicts import commit_on_own_base, conflict_branch
@@ -39,6 +38,7 @@ from accord.git.program import Git
 from accord.git.steering import audit_changes, audit_paths
 from accord.github.commits import deliver_commit, plan_upload, read_commit
 from accord.runner.models import InternalError
+from accord.runner.refs import branch_of
 from accord.text.hidden import strip_hidden
 from accord.text.redaction import Redactor
 from accord.text.words import without_skips
@@ -55,15 +55,10 @@ _PAUSES_SECONDS = (1.0, 2.0, 3.0, 4.0, 5.0)
 """Waits before the push is tried again on a branch that has moved."""
 
 _SHA = re.compile(r"[0-9a-f]{40}|[0-9a-f]{64}")
-_PULL_REF = re.compile(r"\A(?:(?:refs/)?pull/\d+/.+|\d+/merge)")
-_SPECIAL_REF = re.compile(r"\s*(?:refs/heads/)?(?:@|(?:[A-Z]+_)?HEAD)\s*")
-"""Names to which git gives a meaning of its own, such as ``FETCH_HEAD``."""
-
 _DISK_FULL = re.compile(r"no space left on device|disk quota exceeded", re.IGNORECASE)
 _PATH_CHARS = 200
 _STAT_CHARS = 4000
 _GIT_MESSAGE_CHARS = 500
-_BRANCH_HINT = "Pass a branch as `--pr-ref`, such as `my-branch` or `refs/heads/my-branch`."
 
 
 @dataclass(frozen=True)
@@ -295,57 +290,6 @@ def _message(work: Publication) -> str:
     subject, body = (without_skips(text) for text in (work.subject, work.body))
     paragraphs = [" ".join(subject.split()), body.strip(), f"{RUN_TRAILER}: {work.token}"]
     return "\n\n".join(filter(None, paragraphs)) + "\n"
-
-
-def branch_of(ref: str) -> str:
-    """Return the branch that a ref names: ``refs/heads/x`` or ``x``. Raises Refused if it cannot be pushed to."""
-    name = ref.strip().removeprefix("refs/heads/")
-    if _PULL_REF.fullmatch(name):
-        raise Refused(
-            f"`{ref}` is a ref that GitHub keeps for a pull request, so it cannot be pushed to.",
-            hint="Pass the pull request's branch as `--pr-ref`: `github.head_ref`.",
-        )
-    if name.startswith("refs/") or _SHA.fullmatch(name) or is_special_ref(name):
-        raise Refused(f"`{ref}` is not a branch, so it cannot be pushed to.", hint=_BRANCH_HINT)
-    if not _is_valid_name(name):
-        raise Refused(f"`{ref}` is not a valid branch name.", hint=_BRANCH_HINT)
-    return name
-
-
-def is_special_ref(ref: str) -> bool:
-    """Return whether a ref is ``HEAD`` or the like, which names another branch in each checkout."""
-    return _SPECIAL_REF.fullmatch(ref) is not None
-
-
-def check_ref(ref: str, *, is_pushed: bool) -> None:
-    """Raise WrongUsage for an invalid ref and, if it ``is_pushed`` to, for one that cannot be pushed to."""
-    if is_pushed:
-        try:
-            branch_of(ref)
-        except Refused as refused:
-            raise WrongUsage(refused.message, hint=refused.hint) from None
-    elif ref.strip() and not _is_valid_name(ref.strip()):
-        raise WrongUsage(f"`{ref}` is not a valid name of a branch or another ref.", hint=_BRANCH_HINT)
-
-
-def check_exists(remote: Remote, ref: str) -> str | None:
-    """Return why a job cannot check out this ref, and the fix. Raises Refused or Unreachable for the remote."""
-    name = ref.strip()
-    if not name or _SHA.fullmatch(name):
-        return None
-    if not _is_valid_name(name):
-        return f"`{name}` is not a valid branch name. {_BRANCH_HINT}"
-    names = (name,) if name.startswith("refs/") else (f"refs/heads/{name}", f"refs/tags/{name}")
-    with scratch_repository(remote, None) as git:
-        if refs_of(git, remote, *names):
-            return None
-    return f"The repository has no branch `{name}`, so the agent's job fails at its checkout. Push the branch first."
-
-
-def _is_valid_name(name: str) -> bool:
-    """Return whether git accepts a name: of a branch, or of any ref if it begins with ``refs/``."""
-    ref = name if name.startswith("refs/") else f"refs/heads/{name}"
-    return not name.startswith("-") and Git(Path()).attempt("check-ref-format", ref).returncode == 0
 
 
 def push_failure(error: str) -> InternalError:
