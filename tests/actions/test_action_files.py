@@ -29,7 +29,7 @@ NEEDED = {"actions/patch/action.yml": {"into"}, "actions/sync/action.yml": {"ref
 """Inputs that an action needs although its command does not: what it would print else is not for a log; an action does
 not know its own commit."""
 
-FIXED = {"actions/run-agent/action.yml": {"no-publish", "allow-steering-files"}}
+FIXED = {"actions/run-agent/action.yml": {"no-publish", "allow-steering-files", "max-files", "max-bytes"}}
 """Options that an action always sets, or that have no effect with those, so that it has no inputs for them."""
 
 FACTS = {"ACCORD_TOKEN_IS_JOBS"}
@@ -41,7 +41,10 @@ NOT_INPUTS = {"format", "help"}
 ELSEWHERE = {"sandbox", "receipt", "repo", "checkout"}
 """Options without a use in a job: it writes to the repository it runs in, and has no checkout."""
 
-OF_REVISIONS = {"base", "author", "co-author", "commit-type", "protect", "allow-steering-files", "keepalive"}
+OF_REVISIONS = {
+    "base", "author", "co-author", "commit-type", "protect", "max-files", "max-bytes", "allow-steering-files",
+    "keepalive",
+}  # fmt: skip
 OF_REVIEWS = {"pull", "commit"}
 LOOPS = {"keepalive", "autofix", "verifier", "bot-comments"}
 """Their workflows are held in step by test_loop_workflows.py."""

@@ -25,6 +25,7 @@ from support.trees import git
 
 from accord.git.patches import extract_patch
 from accord.git.program import Git
+from accord.git.sizes import ChangeLimits
 from accord.github.limits import BODY_CHARS
 from accord.results.operations import Outcome
 from accord.text.checklists import tasks
@@ -285,6 +286,16 @@ def test_a_result_that_cannot_be_pushed_whole_leaves_everything_as_it_was(
     assert (receipt.outcome, receipt.exit_code, codes(receipt)) == (outcome, 4 if said else 1, found)
     assert re.search(said, f"{receipt.error} {receipt.error.hint}" if receipt.error else "")
     assert SECRET not in str(receipt.as_json())
+    assert state(stage) == before
+
+
+@pytest.mark.parametrize("limits", [ChangeLimits(files=1), ChangeLimits(bytes=10)])
+def test_a_change_beyond_the_limits_is_rejected_before_the_first_write(
+    stage: Stage, patch: str, limits: ChangeLimits
+) -> None:
+    before = state(stage)
+    receipt = apply(stage, completed(patch), limits=limits)
+    assert (receipt.outcome, codes(receipt), receipt.writes) == (Outcome.REJECTED, {"change-too-large"}, 0)
     assert state(stage) == before
 
 

@@ -40,7 +40,7 @@ def ran(output: str) -> dict[str, Any]:
         *((kind, "logic agent manual") for kind in ("prompt-invalid", "not-started", "changes-unreadable")),
         *(
             (k, "infrastructure infrastructure manual")
-            for k in ("push-refused", "steering-files", "refs-moved", "sandbox-unavailable")
+            for k in ("push-refused", "steering-files", "changes-too-large", "refs-moved", "sandbox-unavailable")
         ),
         *((kind, f"{'infrastructure ' * 2}retry") for kind in ("record-missing", "push-conflict", "push-unreachable")),
         ("disk-full", "resource infrastructure manual"),

@@ -16,6 +16,7 @@ from support.workshop import Agent, Workshop, git
 
 from accord.core.clock import ManualClock
 from accord.git.branches import Remote
+from accord.git.sizes import ChangeLimits
 from accord.github.commits import CommitWay
 from accord.runner.publish import Publication, Published, publish_patch, push_failure
 from accord.runner.refs import branch_of
@@ -257,6 +258,15 @@ def test_a_push_that_github_forbids_is_refused_with_the_reason(
 )
 def test_a_damaged_or_forbidden_patch_is_refused(workshop: Workshop, agent: Agent, patch: bytes) -> None:
     assert kind(publish_patch(workshop.remote(), publication(agent, patch=patch))) == "changes-unreadable"
+    assert workshop.tip() == agent.base
+
+
+@pytest.mark.parametrize("limits", [ChangeLimits(files=1), ChangeLimits(bytes=5)])
+def test_changes_beyond_the_limits_are_not_pushed(workshop: Workshop, agent: Agent, limits: ChangeLimits) -> None:
+    (agent.tree / "more.txt").write_text("more\n")
+    published = publish_new(workshop, agent, limits=limits)
+    assert kind(published) == "changes-too-large"
+    assert "--max-" in detail(published)
     assert workshop.tip() == agent.base
 
 

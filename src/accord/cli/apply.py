@@ -16,6 +16,7 @@ from accord.cli.options import (
     Lines,
     dry_run_option,
     format_option,
+    limit_options,
     posting_options,
     pull_option,
     root_option,
@@ -30,6 +31,7 @@ from accord.cli.sources import github_for, read_bytes
 from accord.core.errors import WrongUsage
 from accord.core.findings import has_errors
 from accord.files.store import can_be_written, write_whole
+from accord.git.sizes import ChangeLimits
 from accord.results.operations import Receipt, RunOptions, reporting
 from accord.results.run import RUNS, apply_result, read_result, with_patch
 from accord.text.redaction import redact_json, redactor_for
@@ -61,6 +63,7 @@ kind_options = together(
         "--protect", multiple=True, type=Lines(), metavar="PATTERN", help="Another protected path, as in .gitignore."
     ),
     steering_option,
+    limit_options,
     click.option("--keepalive", is_flag=True, help="Let keepalive work on a new pull request."),
 )
 """The options of ``accord apply`` that only some kinds of results need."""
@@ -124,6 +127,7 @@ def _apply(checked: CheckedResult, run_key: str, dry_run: bool, options: dict[st
     from accord.core.clock import SystemClock
 
     allows_steering, keepalive = options.pop("allow_steering_files"), options.pop("keepalive")
+    limits = ChangeLimits(options.pop("max_files"), options.pop("max_bytes"))
     work_item, pull, commit = options.pop("work_item"), options.pop("pull"), options.pop("commit").strip().lower()
     needed = {"implementor-result": ("--work-item", work_item), "reviewer-result": ("--pull", pull)}
     option, number = needed.get(checked.kind, ("", 0))
@@ -164,6 +168,7 @@ def _apply(checked: CheckedResult, run_key: str, dry_run: bool, options: dict[st
             commit_prefix=git["commit_type"],
             protected=git["protect"],
             allows_steering=allows_steering,
+            limits=limits,
             keepalive=keepalive,
         )
         return apply_result(connection.github, checked, run_options)

@@ -11,6 +11,7 @@ import click
 
 from accord.core.errors import WrongUsage
 from accord.core.suggest import did_you_mean
+from accord.git.sizes import DEFAULT_LIMITS
 from accord.text.posting import split_hosts, split_words
 
 SANDBOX_DIRECTORY = ".accord/sandbox"
@@ -77,6 +78,25 @@ def together(*options: Decorator) -> Decorator:
 
 steering_option = click.option(
     "--allow-steering-files", is_flag=True, help="Push changes to files that steer agents or CI, too."
+)
+
+limit_options = together(
+    click.option(
+        "--max-files",
+        type=click.IntRange(min=1),
+        default=DEFAULT_LIMITS.files,
+        show_default=True,
+        metavar="N",
+        help="Most files that a change may have.",
+    ),
+    click.option(
+        "--max-bytes",
+        type=click.IntRange(min=1),
+        default=DEFAULT_LIMITS.bytes,
+        show_default=True,
+        metavar="N",
+        help="Most bytes of new contents that a change may have.",
+    ),
 )
 
 rerun_option = click.option(

@@ -21,6 +21,7 @@ from accord.cli.options import (
     Lines,
     dry_run_option,
     format_option,
+    limit_options,
     posting_options,
     steering_option,
     together,
@@ -32,6 +33,7 @@ from accord.core.environment import is_in_actions
 from accord.core.errors import AccordError, BrokenContract, WrongUsage
 from accord.files.store import can_be_written, write_whole
 from accord.git.branches import DEFAULT_AUTHOR, check_author
+from accord.git.sizes import ChangeLimits
 from accord.text.redaction import redactor_for
 
 if TYPE_CHECKING:
@@ -88,6 +90,7 @@ _agent_options = together(
 @click.option("--skip", is_flag=True, help="Run nothing and succeed.")
 @click.option("--no-publish", is_flag=True, help="Leave the push to `accord publish` in another job.")
 @steering_option
+@limit_options
 @click.option("--fail", is_flag=True, help="Exit with the run's exit code; 1 without a valid result.")
 @format_option
 @click.pass_context
@@ -104,6 +107,7 @@ def run(
     from accord.runner.process import counting_stop_signals
     from accord.runner.refs import check_ref
 
+    limits = ChangeLimits(options.pop("max_files"), options.pop("max_bytes"))
     is_published = bool(options["pr_ref"]) and not (no_publish or options["skip"])
     check_step(is_published=is_published)
     if not options["skip"]:
@@ -114,7 +118,9 @@ def run(
         record = run_with_output(request, stop)
         is_connected = _has_github_work(record) and not no_publish
         with github_for(None, None, _MAX_WAIT_SECONDS) if is_connected else nullcontext() as way:
-            outputs = finish_run(request.run_dir, way, policy, record, allows_steering=allow_steering_files)
+            outputs = finish_run(
+                request.run_dir, way, policy, record, allows_steering=allow_steering_files, limits=limits
+            )
     report_run(outputs, output_format)
     if output_format == "text":
         click.echo(f"Run folder: {one_line(str(request.run_dir))}")
@@ -192,6 +198,7 @@ def run_with_output(request: RunRequest, stop: StopSignals) -> RunRecord:
 )
 @click.option("--outputs", type=FILE, help="File to write the outputs to as well, as JSON.")
 @steering_option
+@limit_options
 @click.option("--fail", is_flag=True, help="Exit with the run's exit code instead of 0.")
 @dry_run_option
 @posting_options
@@ -211,6 +218,7 @@ def publish(ctx: click.Context, /, run_dir: Path, author: str, outputs: Path | N
 
     names = ("pr_ref", "pull", "base_ref", "pr_body", "checkout", "allow_steering_files", "fail", "output_format")
     given, dry_run = {name: options.pop(name) for name in names}, options.pop("dry_run")
+    limits = ChangeLimits(options.pop("max_files"), options.pop("max_bytes"))
     check_author(author)
     is_step = is_in_actions(os.environ) or bool(os.environ.get("GITHUB_OUTPUT"))
     if is_special_ref(given["pr_ref"]) or (given["pr_ref"] and not is_step):
@@ -230,7 +238,7 @@ def publish(ctx: click.Context, /, run_dir: Path, author: str, outputs: Path | N
             context = {name: value for name, value in context.items() if value}
         record = record.model_copy(update={"context": record.context.model_copy(update=context)})
         more = {"pr_body": _text(given["pr_body"]), "author": author, "lender": given["checkout"], "dry_run": dry_run}
-        more["allows_steering"] = given["allow_steering_files"]
+        more |= {"allows_steering": given["allow_steering_files"], "limits": limits}
         with posting_to(**options) as (way, policy):
             found = finish_run(run_dir, way, policy, record, **more)
     report_run(found, given["output_format"], dry_run=dry_run)

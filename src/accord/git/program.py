@@ -63,9 +63,9 @@ class Git:
             raise GitFailed(arguments[0], done.returncode, done.stderr.decode("utf-8", "replace"))
         return done.stdout
 
-    def line(self, *arguments: str) -> str:
+    def line(self, *arguments: str, data: bytes | None = None) -> str:
         """Run git for an answer of one line."""
-        return self(*arguments).decode("utf-8", "surrogateescape").strip()
+        return self(*arguments, data=data).decode("utf-8", "surrogateescape").strip()
 
     def attempt(
         self, *arguments: str, data: bytes | None = None, timeout: float = 600

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, TypeAlias, TypeVar
 
 from accord.core.errors import AccordError, BrokenContract, Refused
 from accord.core.findings import has_errors
+from accord.git.sizes import DEFAULT_LIMITS
 from accord.github.pacing import estimate_seconds
 from accord.results.texts import errors_as_posted
 
@@ -23,6 +24,7 @@ if TYPE_CHECKING:
     from accord.core.clock import Clock
     from accord.core.findings import Finding
     from accord.git.branches import Remote
+    from accord.git.sizes import ChangeLimits
     from accord.github.client import GitHub
     from accord.results.status import StatusMove
     from accord.results.texts import TextSanitizer
@@ -99,8 +101,8 @@ class RunOptions:
 
     ``work_item``, ``remote`` and what follows are for implementor results; ``pull`` and ``commit`` (full SHA, empty:
     the head) for reviewer results, which may name the work item too. ``checkout`` lends git objects and is only read.
-    Without ``allows_steering``, a patch that changes steering files is refused. ``keepalive`` starts that loop on a new
-    pull request.
+    Without ``allows_steering``, a patch that changes steering files is refused, and always one beyond the ``limits``.
+    ``keepalive`` starts that loop on a new pull request.
     """
 
     repository: str
@@ -121,6 +123,7 @@ class RunOptions:
     commit_prefix: str = "feat"
     protected: tuple[str, ...] = ()
     allows_steering: bool = False
+    limits: ChangeLimits = DEFAULT_LIMITS
     keepalive: bool = False
 
 

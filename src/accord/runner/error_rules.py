@@ -73,6 +73,8 @@ CAUSES: dict[str, Cause] = {
     "commands": Cause(*_LOGIC, "Every command that the agent ran failed, and nothing was changed",
         "Read its transcript: it may lack a program, a permission or the network."),
     "changes": Cause(*_LOGIC, "The agent's changes cannot be read", "Check the work tree."),
+    "size": Cause(*_REFUSED, "The run changed more than the limits allow, so nothing was pushed",
+        "Split the task, or raise `--max-files` or `--max-bytes`."),
     "push": Cause(*_REFUSED, "The push of the changes was refused",
         "Grant `contents: write`, or push to an unprotected branch."),
     "steering": Cause(*_REFUSED, "The run changed files that steer agents or CI, so nothing was pushed",
@@ -91,7 +93,7 @@ INTERNAL_ERRORS: dict[InternalErrorKind, str] = {
     "credential-missing": "credential-missing", "prompt-invalid": "prompt", "not-started": "start",
     "sandbox-unavailable": "sandbox",
     "record-missing": "job-lost", "changes-unreadable": "changes", "steering-files": "steering", "refs-moved": "refs",
-    "push-refused": "push",
+    "changes-too-large": "size", "push-refused": "push",
     "push-conflict": "push-again", "push-unreachable": "push-again", "disk-full": "disk",
 }  # fmt: skip
 """Causes of accord's own errors."""

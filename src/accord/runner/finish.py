@@ -19,6 +19,7 @@ from accord.git.branches import DEFAULT_AUTHOR
 from accord.git.patches import extract_patch
 from accord.git.paths import some_of
 from accord.git.program import Git, GitFailed
+from accord.git.sizes import DEFAULT_LIMITS
 from accord.github.markers import run_token
 from accord.runner import record as layout
 from accord.runner.analysis.analyse import Analysis, TaskEvidence, analyse
@@ -50,6 +51,7 @@ if TYPE_CHECKING:
 
     from accord.core.clock import Clock
     from accord.git.branches import Remote
+    from accord.git.sizes import ChangeLimits
     from accord.github.client import GitHub
     from accord.github.models import Pull
     from accord.runner.models import RunOutputs
@@ -73,7 +75,7 @@ class FinishOptions:
 
     Tasks are read from ``pr_body``, or from the pull request if there is a ``github``. ``environment`` holds the
     endpoints and keys of the analysis. ``lender`` is a checkout that no agent could write to. Changes to steering
-    files are pushed only with ``allows_steering``.
+    files are pushed only with ``allows_steering``, and changes beyond the ``limits`` never.
     """
 
     repository: str
@@ -88,6 +90,7 @@ class FinishOptions:
     lender: Path | None = None
     dry_run: bool = False
     allows_steering: bool = False
+    limits: ChangeLimits = DEFAULT_LIMITS
 
 
 def finish(run_dir: Path, options: FinishOptions, record: RunRecord | None = None) -> RunOutputs:
@@ -293,6 +296,7 @@ class _FinishedRun:
             options.lender,
             options.dry_run,
             options.allows_steering,
+            options.limits,
         )
 
 

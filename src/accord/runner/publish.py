@@ -35,6 +35,7 @@ from accord.git.conflicts import commit_on_own_base, conflict_branch
 from accord.git.patches import PatchConflict, changes_between, header_names, paths_with_tokens
 from accord.git.paths import escaping_links, some_of
 from accord.git.program import Git
+from accord.git.sizes import DEFAULT_LIMITS, size_findings
 from accord.git.steering import audit_changes, audit_paths
 from accord.github.commits import deliver_commit, plan_upload, read_commit
 from accord.runner.models import InternalError
@@ -47,6 +48,7 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from accord.git.patches import Change
+    from accord.git.sizes import ChangeLimits
     from accord.github.client import GitHub
     from accord.github.commits import Delivery
     from accord.runner.models import InternalErrorKind
@@ -66,7 +68,8 @@ class Publication:
     """Changes to publish. ``token`` is one word that names the run; the patch was made against ``base_sha``.
 
     ``subject`` and ``body`` of the commit are safe texts; ``lender`` is a trusted checkout with objects to reuse.
-    Without ``allows_steering``, changes to steering files and other protected files are not pushed.
+    Without ``allows_steering``, changes to steering files and other protected files are not pushed, and changes beyond
+    the ``limits`` never.
     """
 
     patch: bytes
@@ -80,10 +83,15 @@ class Publication:
     lender: Path | None = None
     dry_run: bool = False
     allows_steering: bool = False
+    limits: ChangeLimits = DEFAULT_LIMITS
 
 
 class SteeringRefused(Refused):
     """The changes touch steering files, and the caller did not allow that."""
+
+
+class ChangeTooLarge(Refused):
+    """The changes exceed the limits on files and bytes."""
 
 
 @dataclass(frozen=True)
@@ -140,6 +148,8 @@ def publish_patch(remote: Remote, work: Publication, github: GitHub | None = Non
             kind = "push-conflict"
         elif isinstance(error, SteeringRefused):
             kind = "steering-files"
+        elif isinstance(error, ChangeTooLarge):
+            kind = "changes-too-large"
         elif isinstance(error, Stopped):
             kind = "push-unreachable"
         elif isinstance(error, BrokenContract):
@@ -225,6 +235,8 @@ def _checked_result(git: Git, before: str, commit: str, work: Publication) -> Pu
     """Return the result of a push before it is done. Raises Refused for what must not be pushed."""
     if links := escaping_links(git, before, commit):
         raise Refused(links[0].message, hint="Review the agent's changes.")
+    for finding in size_findings(git, before, commit, changes_between(git, before, commit), work.limits):
+        raise ChangeTooLarge(finding.message, hint=finding.hint)
     published = _result_of(git, before, commit, work)
     if published.steering and not work.allows_steering:
         raise SteeringRefused(

@@ -30,6 +30,7 @@ from accord.git.conflicts import (
 )
 from accord.git.patches import Change, PatchConflict, changes_between, secret_findings
 from accord.git.paths import escaping_links, path_patterns
+from accord.git.sizes import size_findings
 from accord.git.steering import audit_changes, audit_paths
 from accord.github.commits import read_commit
 from accord.github.markers import REVISION, find_markers
@@ -182,7 +183,11 @@ def _with_branch(
         paths=tuple(_changed_paths(git, found, head)),
         since=tuple(git.line("rev-list", f"{found.applied}^..{found.tip}").split() if found.applied else ()),
         runs=tuple(runs_of(git, f"{found.base}..{found.tip}")) if found.tip else (),
-        findings=(*escaping_links(git, before, head), *secret_findings(git, changes, options.redact)),
+        findings=(
+            *size_findings(git, before, head, changes, options.limits),
+            *escaping_links(git, before, head),
+            *secret_findings(git, changes, options.redact),
+        ),
         audit=audit_changes(git, before, changes, patch),
         conflict=Conflict(onto, paths) if paths else None,
         made=_made(git, work, facts, options),
