@@ -80,8 +80,9 @@ EXPECTED: dict[str, dict[str, str]] = {
         **saying(WORKED),
         **failing(
             "infrastructure infrastructure manual",
-            "The push of the changes was refused: Git refused the push: error: GH006: Protected branch update "
-            "failed for refs/heads/work/protected. error: Changes must be made through a pull request.",
+            "The push of the changes was refused: GitHub refused PATCH "
+            "/repos/octo/consumer/git/refs/heads/work/protected with 422: \u2019Changes must be made through a pull "
+            "request\u2019.",
         ),
     },
     "may-not-push": {
