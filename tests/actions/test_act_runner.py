@@ -38,7 +38,9 @@ SKIPPED = {
 
 EXTRA = {
     *("llm-attempts", "agent-name", "agent-model", "tokens-input", "tokens-output", "cost-usd", "duration-seconds"),
-    *("retry-after-seconds", "error-evidence", "run-warnings", "result-json"),
+    *("retry-after-seconds", "error-evidence", "run-warnings", "result-json", "terminal-disposition"),
+    *("capability-id", "effect-fingerprint", "evidence-artifact-ref", "supervision-mode"),
+    "capability-evidence-status",
 }
 LOOKED = "Inspected codebase. No changes needed."
 WORKED = "Committed changes to 3 files.\n\n- [x] Add unit tests\n- [x] Fix typo in README"
