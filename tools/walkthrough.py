@@ -1,7 +1,8 @@
-"""Walk through docs/getting-started.md on a local GitHub: run its blocks, press its button, and do what GitHub would.
+"""Walk through docs/getting-started.md on a local GitHub: run its blocks and press its button.
 
-Every text that comes up is accord's own: its commands apply the example results. Scripts stand for ``gh`` and the agent
-(tools/stand_ins.py), and for the workflows, whose steps ``_WORKS`` repeats.
+No workflow file runs here: ``_WORKS`` calls the main commands of their jobs, with the example results instead of an
+agent's. Scripts stand for ``gh`` and for the agent of keepalive (tools/stand_ins.py), and every check succeeds.
+tests/actions/test_act_flow.py runs the files.
 """
 
 from __future__ import annotations
@@ -166,7 +167,7 @@ class Walk:
                 return
 
     def _turn(self, number: int) -> bool:
-        """Take a turn of keepalive; return whether the agent ran."""
+        """Take a turn of keepalive; return whether it did something, such as run the agent or start a review."""
         self.turns += 1
         folder = self.home / f"turn-{self.turns}"
         words: tuple[str, ...] = (
@@ -178,7 +179,7 @@ class Walk:
             str(folder),
         )
         words += ("--registry", str(self.home / "registry.yml"))
-        return bool(self.job("keepalive", "run", *words)["outcome"] == "ended")
+        return self.job("keepalive", "run", *words)["outcome"] in ("ended", "acted")
 
     def _main(self) -> str:
         repository = self.home / "sandbox/git" / f"{REPOSITORY}.git"

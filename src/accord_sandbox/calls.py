@@ -6,8 +6,6 @@ personal token needs both. Source: https://docs.github.com/organizations/managin
 
 from __future__ import annotations
 
-import base64
-import binascii
 import json
 import re
 from collections.abc import Callable, Mapping, Sequence
@@ -20,7 +18,7 @@ from accord.core.clock import Clock, SystemClock
 from accord_sandbox.database import Connection, Row, fetch
 from accord_sandbox.git_storage import BareRepository, GitStorage
 from accord_sandbox.rates import READ_POINTS, WRITE_POINTS, Load, RateLimits
-from accord_sandbox.responses import DOCS, ApiResponse, Fields, PageRequest, Refusal, not_found
+from accord_sandbox.responses import DOCS, ApiResponse, Fields, PageRequest, Refusal, not_found, token_of
 
 TokenKind = Literal["user", "fine-grained", "installation"]
 PublicArea = Literal["issues", "pull_requests", "contents", "metadata", "checks", "statuses", "actions", "workflows"]
@@ -159,7 +157,7 @@ def authenticate(connection: Connection, header: str | None) -> Actor | None:
     row = fetch(
         connection,
         "SELECT tokens.*, users.login FROM tokens JOIN users ON users.id = tokens.user_id WHERE token = ?",
-        _token_of(header),
+        token_of(header),
     )
     if row is None:
         raise Refusal(401, "Bad credentials", docs=DOCS.rstrip("/"))
@@ -187,17 +185,6 @@ def role_of(connection: Connection, user_id: int, repository: Row) -> AccessLeve
     if row is not None:
         return AccessLevel.named(row["role"])
     return AccessLevel.NONE if repository["private"] else AccessLevel.READ
-
-
-def _token_of(header: str) -> str:
-    scheme, _, rest = header.partition(" ")
-    if scheme.lower() != "basic":
-        return rest.strip()
-    try:
-        user, _, password = base64.b64decode(rest).decode().partition(":")
-    except (binascii.Error, UnicodeDecodeError):
-        return ""
-    return password or user
 
 
 @dataclass
@@ -338,12 +325,6 @@ class Call:
     def require_on_issue(self, level: AccessLevel) -> None:
         """Refuse a change to the issue of the path that the token does not allow."""
         self.require("issues", level, pull=bool(self.issue["is_pull"]))
-
-
-def locked() -> Refusal:
-    """Return the 403 for a comment on a locked conversation."""
-    docs = "https://docs.github.com/articles/locking-conversations/"
-    return Refusal(403, "Unable to create comment because issue is locked.", docs=docs)
 
 
 Handler = Callable[[Call], ApiResponse]

@@ -9,9 +9,9 @@ import json
 from typing import Any
 
 from accord_sandbox import payloads
-from accord_sandbox.calls import AccessLevel, Call, locked, route
+from accord_sandbox.calls import AccessLevel, Call, route
 from accord_sandbox.database import Connection, Row, insert, words
-from accord_sandbox.responses import ApiResponse, created, invalid, not_found
+from accord_sandbox.responses import ApiResponse, created, invalid, locked, not_found
 
 BODY_LIMIT = 65_536
 _COMMENTS = (

@@ -1,10 +1,12 @@
-"""Answers to the client, refusals in GitHub's words, pages of lists, and the fields of a request's body.
+"""Answers to the client, refusals in GitHub's words, pages of lists, and the fields and token of a request.
 
 The texts are those that api.github.com sends; ``documentation_url`` comes from the route unless a refusal has its own.
 """
 
 from __future__ import annotations
 
+import base64
+import binascii
 import json
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
@@ -217,3 +219,21 @@ def _wrong_type(name: str, value: Any, wanted: str) -> Refusal:
 
 def _ruby(value: Any) -> str:
     return "nil" if value is None else json.dumps(value, ensure_ascii=False)
+
+
+def locked() -> Refusal:
+    """Return the 403 for a comment on a locked conversation."""
+    docs = "https://docs.github.com/articles/locking-conversations/"
+    return Refusal(403, "Unable to create comment because issue is locked.", docs=docs)
+
+
+def token_of(header: str) -> str:
+    """Return the token of an ``authorization`` header, an empty text for a broken one."""
+    scheme, _, rest = header.partition(" ")
+    if scheme.lower() != "basic":
+        return rest.strip()
+    try:
+        user, _, password = base64.b64decode(rest).decode().partition(":")
+    except (binascii.Error, UnicodeDecodeError):
+        return ""
+    return password or user

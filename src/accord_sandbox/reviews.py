@@ -6,12 +6,12 @@ Docs: https://docs.github.com/rest/pulls/reviews, …/comments
 from __future__ import annotations
 
 from accord_sandbox.actions_settings import check_approval
-from accord_sandbox.calls import AccessLevel, Call, locked, route
+from accord_sandbox.calls import AccessLevel, Call, route
 from accord_sandbox.comments import BODY_LIMIT, record_event
 from accord_sandbox.database import Row, insert
 from accord_sandbox.diffs import NotInDiff, relocate
 from accord_sandbox.pull_state import find_pull
-from accord_sandbox.responses import ApiResponse, Refusal, created, not_found, schema_violation
+from accord_sandbox.responses import ApiResponse, Refusal, created, locked, not_found, schema_violation
 from accord_sandbox.review_threads import (
     Remark,
     ThreadAnchor,

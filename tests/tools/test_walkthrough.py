@@ -16,6 +16,7 @@ def test_the_blocks_of_getting_started_lead_to_a_merged_pull_request(tmp_path: P
     (pull,) = world["pulls"]
     assert pull["merged"]
     assert pull["body"].count("- [x] ") == 4
+    assert any("@maintainer" in comment["body"] for comment in pull["comments"])
     states = {issue["number"]: issue["state"] for issue in world["issues"]}
     assert (len(states), states[2]) == (11, "closed")
 

@@ -20,7 +20,7 @@ from accord.github.once import send_once
 from accord.github.pulls import closing_references
 from accord.loops import questions
 from accord.loops.apply import UNTRUSTED, comment_once, digest, join_parts, line_to_post, text_to_post
-from accord.loops.facts import CompletedWork, Loop, read_state
+from accord.loops.facts import CompletedWork, Loop, diff_of, read_state
 from accord.loops.models import Closed, LoopDecision, LoopFacts, LoopState, decision_for
 from accord.loops.outputs import result_of
 from accord.text.markdown import cell, list_items, table
@@ -29,7 +29,7 @@ from accord.text.untrusted import fenced_data
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
-    from accord.github.models import Issue, Pull, PullFile
+    from accord.github.models import Issue, Pull
     from accord.loops.facts import EndedRun, Gathered, LoopContext
     from accord.loops.models import PendingEffects
     from accord.loops.questions import Situation
@@ -38,7 +38,6 @@ if TYPE_CHECKING:
 
 VERDICT_MARKER = "verdict"
 FOLLOW_UP_MARKER = "follow-up"
-DIFF_CHARACTERS = 60_000
 SHOWN_DIFF_CHARACTERS = 20_000
 TITLE_CHARACTERS = 200
 BODY_CHARACTERS = 30_000
@@ -252,21 +251,6 @@ def read_work_items(context: LoopContext, pull: Pull) -> tuple[WorkItem, ...]:
         for issue in issues
         if issue is not None and not issue.is_pull
     )
-
-
-def diff_of(files: Sequence[PullFile]) -> str:
-    """Return the files of a pull request as one diff of at most ``DIFF_CHARACTERS``; GitHub omits some contents."""
-    parts: list[str] = []
-    size = 0
-    for file in files:
-        old = file.previous_path or file.path
-        head = f"--- {old if file.status != 'added' else '/dev/null'}\n"
-        head += f"+++ {file.path if file.status != 'removed' else '/dev/null'}\n"
-        parts.append(head + (f"{file.patch}\n" if file.patch is not None else f"({file.status}; content not shown)\n"))
-        size += len(parts[-1])
-        if size > DIFF_CHARACTERS:
-            break
-    return "".join(parts)[:DIFF_CHARACTERS]
 
 
 def criteria_digest(items: Sequence[WorkItem]) -> str:
