@@ -38,7 +38,7 @@ SKIPPED = {
 
 EXTRA = {
     *("llm-attempts", "agent-name", "agent-model", "tokens-input", "tokens-output", "cost-usd", "duration-seconds"),
-    *("retry-after-seconds", "error-evidence", "run-warnings", "result-json", "terminal-disposition"),
+    *("retry-after-seconds", "error-evidence", "run-warnings", "result-json", "terminal-disposition", "attempts"),
     *("capability-id", "effect-fingerprint", "evidence-artifact-ref", "supervision-mode"),
     "capability-evidence-status",
 }

@@ -119,7 +119,7 @@ def test_an_agents_text_is_an_unchanged_output_and_changes_no_other_output(calls
     assert message_of(outputs) == "\n\n".join(texts(canary))
     told = (outputs["exit-code"], outputs["changes-made"], outputs["error-category"], outputs["agent-name"])
     assert told == ("0", "true", "", "scripted")
-    assert (len(outputs), outputs["files-changed"]) == (27, str(len(texts(canary))))
+    assert (len(outputs), outputs["files-changed"]) == (34, str(len(texts(canary))))
 
 
 def test_a_branch_with_a_script_for_its_name_is_pushed_to(calls: Calls, canary: Path) -> None:

@@ -394,7 +394,7 @@ def test_where_to_push_is_what_the_caller_says_and_not_what_the_folder_says(run:
         ('{"verdict": "pass"}', '{"verdict": "pass"}', ""),
         ('Here it is:\n```json\n{"verdict": "pass"}\n```', '{"verdict": "pass"}', ""),
         ('{"verdict": 3}', "", "3 is not of type"),
-        ("It passes.", "", "the final message has no JSON"),
+        ("It passes.", "", "No complete JSON object found"),
     ],
 )
 def test_a_structured_result_counts_if_it_fits_its_schema(run: Run, message: str, result: str, warning: str) -> None:

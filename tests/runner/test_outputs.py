@@ -16,6 +16,7 @@ from accord.runner.analysis.analyse import Analysis, ProviderAttempt
 from accord.runner.models import Category, Classification, Evidence, InternalError, Origin, Recovery, Source
 from accord.runner.outputs import BUDGET, SUMMARY_CHARS, TRUNCATION_NOTICE, RunFacts, outputs_of
 from accord.runner.publish import Published
+from accord.runner.record import Attempt, ResultFinding
 from accord.runner.transcripts.events import Account, Usage
 from accord.text.posting import PostingPolicy
 from accord.text.redaction import Redactor, redactor_for
@@ -29,7 +30,7 @@ CONTRACT = {
 }  # fmt: skip
 EXTRA = {
     "llm-attempts", "agent-name", "agent-model", "tokens-input", "tokens-output", "cost-usd", "duration-seconds",
-    "retry-after-seconds", "error-evidence", "run-warnings", "result-json",
+    "retry-after-seconds", "error-evidence", "run-warnings", "result-json", "attempts",
     *CAPABILITY_OUTPUTS, "terminal-disposition",
 }  # fmt: skip
 NO_SECRETS = Redactor()
@@ -321,9 +322,14 @@ ANALYSES = st.none() | st.builds(
 )  # fmt: skip
 REFUSAL = Published(failure=InternalError(kind="push-refused", detail="no"))
 PUBLISHED = st.sampled_from([None, Published(), Published("a" * 40, 3), REFUSAL])
+TURNS = st.builds(
+    Attempt, agent=TEXTS, turn=st.integers(1), outcome=st.just("broken"), cost_usd=NUMBERS,
+    duration_seconds=st.floats(0), fixes=SEVERAL,
+    findings=st.lists(st.builds(ResultFinding, code=TEXTS, message=TEXTS, path=TEXTS), max_size=2).map(tuple),
+)  # fmt: skip
 FACTS = st.builds(
     RunFacts, agent=TEXTS, exit_code=st.integers(-1, 255), classification=ERRORS, account=ACCOUNTS, published=PUBLISHED,
-    analysis=ANALYSES, duration_seconds=NUMBERS, warnings=SEVERAL,
+    analysis=ANALYSES, duration_seconds=NUMBERS, warnings=SEVERAL, attempts=st.lists(TURNS, max_size=2).map(tuple),
 )  # fmt: skip
 
 
@@ -345,7 +351,7 @@ def test_whatever_happened_the_outputs_keep_the_contract(facts: RunFacts) -> Non
     assert outputs["terminal-disposition"] in ("success", "failure", "no-change", "blocked", "cancelled")
     assert outputs["terminal-disposition"] != "success" or outputs["changes-made"] == "true"
     assert (outputs["terminal-disposition"] in ("success", "no-change")) <= (outputs["exit-code"] == "0")
-    for name in ("llm-attempts", "error-evidence", "run-warnings", "result-json"):
+    for name in ("llm-attempts", "error-evidence", "run-warnings", "result-json", "attempts"):
         assert outputs[name] == "" or json.loads(outputs[name]) is not None
     for text in (*outputs.values(), message_of(outputs), summary_page(outputs_of(facts, KNOWN, PostingPolicy()))):
         text.encode("utf-8")

@@ -1,21 +1,18 @@
-"""The prompt is a file of the workspace plus visible additions; a structured result counts only if it matches."""
+"""The prompt is a file of the workspace plus visible additions."""
 
-import json
 import re
 from pathlib import Path
-from typing import Any
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from accord.core.errors import WrongUsage
 from accord.git.trusted_files import WorkTreeFiles
 from accord.results.bodies import body_findings, read_body
 from accord.results.labels import ItemKind
 from accord.results.models import ImplementorResult, PlannerResult, ReviewerResult
 from accord.runner.models import AgentNotStarted
-from accord.runner.prompt import assemble, prompt_for, read_data, shipped_prompt, structured_result, validator
+from accord.runner.prompt import assemble, prompt_for, read_data, shipped_prompt
 from accord.text.hidden import strip_hidden
 from accord.text.untrusted import MOST_CHARACTERS
 
@@ -137,41 +134,3 @@ def test_the_templates_in_the_planners_prompt_are_those_that_its_result_is_check
     task, refinement = re.findall(r"```markdown\n(.*?)```", shipped_prompt("plan"), re.DOTALL)
     for body, kind in ((task, ItemKind.TASK), (refinement, ItemKind.REFINEMENT)):
         assert list(body_findings(read_body(body), kind, "/body")) == []
-
-
-SCHEMA = {"type": "object", "properties": {"n": {"type": "integer"}}, "required": ["n"], "additionalProperties": False}
-
-
-@pytest.mark.parametrize(
-    ("value", "message", "text"),
-    [
-        ({"n": 1}, "", '{"n": 1}'), ({"n": 1}, '{"n": 2}', '{"n": 1}'), (None, '{"n": 2}', '{"n": 2}'),
-        (None, 'Here it is:\n```json\n{"n": 3}\n```', '{"n": 3}'),
-    ],
-)  # fmt: skip
-def test_the_result_of_the_cli_counts_before_the_final_message(value: Any, message: str, text: str) -> None:
-    assert structured_result(SCHEMA, value, message) == (json.loads(text), ())
-
-
-@pytest.mark.parametrize(
-    ("value", "message", "reason"),
-    [
-        ({"n": "one"}, "", "at /n, "), ({}, "", '"n"'), (None, "I am done.", "the final message has no JSON"),
-        (None, '{"n": 1} {"n": 2}', "the final message has no JSON"), (None, "[1]", "object"),
-    ],
-)  # fmt: skip
-def test_an_answer_that_does_not_match_is_not_a_result_and_says_why(value: Any, message: str, reason: str) -> None:
-    result, problems = structured_result(SCHEMA, value, message)
-    assert result is None
-    assert reason in problems[0]
-
-
-def test_a_schema_loads_nothing_from_elsewhere() -> None:
-    with pytest.raises(WrongUsage, match=r"not loaded|present"):
-        validator({"$ref": "http://127.0.0.1:9/schema.json"})
-
-
-def test_the_problems_of_a_bad_result_are_bounded() -> None:
-    _, problems = structured_result({"items": {"type": "integer"}}, ["x" * 10_000] * 1000, "")
-    assert len(problems) <= 10
-    assert all(len(problem) <= 200 for problem in problems)

@@ -55,7 +55,7 @@ def test_a_skipped_run_succeeds_at_once_with_all_outputs(bench: Bench) -> None:
     assert left.record["is_skipped"] is True
     outputs = left.outputs
     assert (outputs["exit-code"], outputs["changes-made"], outputs["files-changed"]) == ("0", "false", "0")
-    assert (outputs["llm-completed-tasks"], len(outputs)) == ("[]", 27)
+    assert (outputs["llm-completed-tasks"], len(outputs)) == ("[]", 34)
 
 
 ANY = "--agent command --command true"
@@ -299,14 +299,14 @@ def test_without_a_name_the_default_agent_of_the_registry_is_run(bench: Bench) -
 
 
 def test_an_answer_of_another_shape_fails_the_step_and_names_the_problem(bench: Bench) -> None:
-    answer = {"role": "planner", "create": [], "close": [7], "update": []}
+    answer = {"role": "planner", "create": [], "close": [{}], "update": []}
     left = bench.script(f"print({json.dumps(answer)!r})", "--schema", "planner-result", "--fail")
     assert (left.code, left.outputs["exit-code"], left.outputs["error-category"]) == (1, "0", "")
     assert "left no result.json" in left.err
-    assert "at /close/0, 7 is not of type" in left.err
+    assert "at /close/0, Entry 1 of `close` must be a string" in left.err
     assert "final-message.md" in left.err
     prose = ("print('I am done.')", "--schema", "planner-result", "--run-dir")
-    assert "has no JSON" in bench.script(*prose, str(bench.top / "second"), "--fail").err
+    assert "No complete JSON object found" in bench.script(*prose, str(bench.top / "second"), "--fail").err
     assert bench.script(*prose, str(bench.top / "third")).code == 0
 
 

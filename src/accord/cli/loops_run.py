@@ -262,7 +262,7 @@ def _run_agent(
     policy: PostingPolicy,
 ) -> RunOutputs:
     """Run the agent in a clone below ``run_dir`` and publish its changes; a finished run is only published."""
-    from accord.cli.run import run_with_output, schema_of
+    from accord.cli.run import kind_of, run_with_output, schema_of
     from accord.cli.run_step import finish_run
     from accord.loops.run import check_out
     from accord.runner.models import RunContext, RunRequest
@@ -290,6 +290,7 @@ def _run_agent(
             registry=options.registry,
             files=files,
             schema=schema_of(turn.loop.schema),
+            kind=kind_of(turn.loop.schema),
         )
         with counting_stop_signals() as stop:
             record = run_with_output(request, stop)

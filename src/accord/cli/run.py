@@ -64,6 +64,12 @@ _agent_options = together(
     click.option("--safety-strategy", default="", help="A safety strategy of the registry entry."),
     click.option("--model", default="", help="The model, by the agent's name for it."),
     click.option("--schema", default="", metavar="KIND|FILE", help="Schema of the result: a document kind or a file."),
+    click.option(
+        "--repair-turns",
+        type=click.IntRange(min=0, max=10),
+        metavar="N",
+        help="Times to ask again for a broken result. Default: the registry's, 2.",
+    ),
     click.option("--command", default="", help="Command for the agent `command`; run without a shell."),
     click.option(
         "--max-runtime-minutes",
@@ -125,7 +131,7 @@ def run(
     if output_format == "text":
         click.echo(f"Run folder: {one_line(str(request.run_dir))}")
     if fail and request.schema and not record.is_skipped:
-        require_result(request.run_dir, outputs)
+        require_result(request.run_dir, outputs, record)
     ctx.exit(int(outputs.exit_code) if fail else 0)
 
 
@@ -150,9 +156,17 @@ def _request(options: dict[str, Any]) -> RunRequest:
         "run_dir": Path(run_dir).resolve(),
         "command": command,
         "schema": schema_of(options["schema"]),
+        "kind": kind_of(options["schema"]),
         "data": [Path(name.strip()) for name in options["data"] if name.strip()],
     }
     return RunRequest(directory=Path.cwd(), context=context, **{**options, **changed})
+
+
+def kind_of(name: str) -> str:
+    """Return the name of a document kind; that of a schema's file is empty."""
+    from accord.core.kinds import KINDS
+
+    return name if name in KINDS else ""
 
 
 def schema_of(name: str) -> Path | dict[str, Any] | None:

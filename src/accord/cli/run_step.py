@@ -15,7 +15,7 @@ from accord.cli.posting import local_policy
 from accord.cli.step import leave_outputs, leave_summary
 from accord.core.environment import is_in_actions
 from accord.core.errors import BrokenContract, WrongUsage
-from accord.core.findings import Finding
+from accord.core.findings import Finding, Severity, has_errors
 from accord.files.store import can_be_written
 from accord.gha.step import command
 from accord.text.markdown import cell, shorten, table
@@ -51,17 +51,19 @@ def check_step(*, is_published: bool) -> None:
             )
 
 
-def require_result(run_dir: Path, outputs: RunOutputs) -> None:
-    """Raise BrokenContract if a successful run left no result of its schema, which a later step would miss."""
-    from accord.runner.prompt import SCHEMA_MISMATCH
+def require_result(run_dir: Path, outputs: RunOutputs, record: RunRecord) -> None:
+    """Raise BrokenContract if a successful run left no valid result, which a later step would miss."""
+    from accord.runner.contract import BROKEN_RESULT, placed
     from accord.runner.record import FINAL_MESSAGE, RESULT
 
     if outputs.exit_code != "0" or (run_dir / RESULT).is_file():
         return
-    problems = [text for text in _list(outputs.run_warnings) if text.startswith(SCHEMA_MISMATCH)]
+    last = record.attempts[-1].findings if record.attempts else ()
+    findings = [Finding(**{**entry.model_dump(), "severity": Severity(entry.severity)}) for entry in last]
+    errors = [f"{BROKEN_RESULT}{placed(finding)}" for finding in findings if has_errors([finding])]
     raise BrokenContract(
-        f"The run left no {RESULT}. {' '.join(problems) or 'It could not be written.'}",
-        findings=[Finding("schema", text) for text in problems],
+        f"The run left no {RESULT}. {' '.join(errors) or 'It could not be written.'}",
+        findings=findings,
         hint=f"See the answer in {run_dir / FINAL_MESSAGE}. Ask for this shape in the prompt, or run it again.",
     )
 
@@ -163,6 +165,8 @@ def summary_page(outputs: RunOutputs) -> str:
     attempts = [entry for entry in _list(outputs.llm_attempts) if entry["outcome"] != "answered"]
     if attempts:
         parts.append(_attempts_table(attempts))
+    if turns := _list(outputs.attempts):
+        parts.append(_turns_table(turns))
     if outputs.final_message_summary:
         quoted = "\n".join(f"> {line}" for line in outputs.final_message_summary.splitlines())
         parts.append(f"**The agent's message**\n\n{quoted}")
@@ -192,6 +196,27 @@ def _task_list(tasks: Sequence[str]) -> str:
 def _attempts_table(attempts: Sequence[Mapping[str, Any]]) -> str:
     rows = [[cell(entry["provider"]), entry["outcome"], str(entry["ms"]), cell(entry["reason"])] for entry in attempts]
     return table(["Provider", "Outcome", "ms", "Reason"], rows)
+
+
+def _turns_table(attempts: Sequence[Mapping[str, Any]]) -> str:
+    """Show the attempts if there is more to tell than one that went well."""
+    if len(attempts) == 1 and not attempts[0]["findings"] and not attempts[0]["fixed"]:
+        return ""
+    rows = []
+    for entry in attempts:
+        found = [f"{finding['code']} at {finding['path']}" for finding in entry["findings"]]
+        texts = [f"{entry['agent']}, turn {entry['turn']}", entry["outcome"], "; ".join(found)]
+        texts += [
+            "; ".join([*entry["fixed"], *entry["repaired"]]),
+            _shown(entry["seconds"], 1),
+            _shown(entry["cost_usd"], 4),
+        ]
+        rows.append([cell(text) for text in texts])
+    return table(["Attempt", "Outcome", "Found", "Fixed", "Seconds", "US dollars"], rows)
+
+
+def _shown(number: float | None, digits: int) -> str:
+    return "" if number is None else f"{number:.{digits}f}"
 
 
 def _headline(outputs: RunOutputs) -> str:

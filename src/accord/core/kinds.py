@@ -73,12 +73,12 @@ def _finding(detail: ErrorDetails, model: type[BaseModel]) -> Finding:
     found = f"found {_described(given)}"
     if kind == "missing":
         names = {name for name in given if isinstance(name, str)} if isinstance(given, dict) else set()
-        near = nearest(key, names.difference(_keys_at(model, steps[:-1])))
+        near = nearest(key, names.difference(keys_at(model, steps[:-1])))
         message = f"The required key `{key}` is missing."
         hint = f"Rename `{near}` to `{key}`." if near else "Add it."
     elif kind == "extra_forbidden":
         message = f"The key `{short_name(key)}` is not part of the contract."
-        hint = did_you_mean(key, _keys_at(model, steps[:-1])) or "Remove it."
+        hint = did_you_mean(key, keys_at(model, steps[:-1])) or "Remove it."
     elif kind in ("literal_error", "enum"):
         expected = detail["ctx"]["expected"]
         message = f"{_named(steps)} must be {expected}; {found}."
@@ -110,7 +110,7 @@ def _described(value: Any) -> str:
     return text if len(text) <= _SHOWN_CHARS else f"{type(value).__name__} of {len(text)} characters"
 
 
-def _keys_at(model: type[BaseModel], steps: Iterable[str | int]) -> list[str]:
+def keys_at(model: type[BaseModel], steps: Iterable[str | int]) -> list[str]:
     """Return the keys that the schema of a model knows at a place; several shapes may be allowed there."""
     schema = model.model_json_schema(by_alias=True)
     definitions = schema.get("$defs", {})
@@ -168,7 +168,8 @@ _TEXT_AROUND = Finding(
 class Kind:
     """One kind of document; ``marks`` are its keys, each with its value or a test of its value.
 
-    ``is_alone`` refuses JSON that text surrounds; the rules take a role where ``has_role``.
+    ``is_alone`` refuses JSON that text surrounds; the rules take a role where ``has_role``. accord sets the keys in
+    ``own_keys`` itself, whatever an agent writes there.
     """
 
     name: str
@@ -178,6 +179,8 @@ class Kind:
     form: Format = "json"
     is_alone: bool = False
     has_role: bool = False
+    fixes_name: str = ""
+    own_keys: frozenset[str] = frozenset()
 
     @property
     def model(self) -> type[BaseModel]:
@@ -199,6 +202,13 @@ class Kind:
         """Hold a document that has the shape against the rules."""
         rules: Callable[..., list[Finding]] = load_name(self.rules_name) if self.rules_name else lambda *_: []
         return rules(model, role) if self.has_role else rules(model)
+
+    def fix(self, value: dict[str, Any]) -> tuple[dict[str, Any], list[Any]]:
+        """Return a document without the small faults of this kind, and each ``Fix``."""
+        if not self.fixes_name:
+            return value, []
+        fixed: tuple[dict[str, Any], list[Any]] = load_name(self.fixes_name)(value)
+        return fixed
 
     def check(self, document: Located, role: str = "") -> list[Finding]:
         """Check shape, then rules; every finding with its line."""
@@ -281,6 +291,11 @@ _MARKS: dict[str, Mapping[str, Any]] = {
 }
 
 _WITH_ROLE = {"agent-input", "agent-output"}
+_FIXES = {
+    "implementor-result": "accord.results.fixes:fix_implementation",
+    "planner-result": "accord.results.fixes:fix_plan",
+}
+_OWN_KEYS = {"implementor-result": frozenset({"patch"})}
 
 
 def _kind(name: str, form: str, model: str, rules: str) -> Kind:
@@ -292,6 +307,8 @@ def _kind(name: str, form: str, model: str, rules: str) -> Kind:
         "yaml" if form == "yaml" else "json",
         is_alone=form == "alone",
         has_role=name in _WITH_ROLE,
+        fixes_name=_FIXES.get(name, ""),
+        own_keys=_OWN_KEYS.get(name, frozenset()),
     )
 
 

@@ -55,8 +55,8 @@ class AgentSession:
     program: Program
     private: Path
 
-    def take_turn(self, prompt: str, limit_seconds: float) -> ProgramEnd:
-        """Run the agent once, and keep what it printed in the folder of the run.
+    def take_turn(self, prompt: str, limit_seconds: float, *, resume: str = "") -> ProgramEnd:
+        """Run the agent once, and keep what it printed in the folder of the run. ``resume`` names a conversation.
 
         Raises AgentNotStarted if its command cannot be made, OSError if a file cannot be used.
         """
@@ -64,7 +64,8 @@ class AgentSession:
         for path in (message, target := request.run_dir / layout.FINAL_MESSAGE):
             layout.make_writable(path)
             path.unlink(missing_ok=True)
-        words = command_line(self.ready.entry, request, prompt, schema=self.ready.schema, final_message=message)
+        entry, schema = self.ready.entry, self.ready.schema
+        words = command_line(entry, request, prompt, schema=schema, final_message=message, session=resume)
         end = run_program(
             replace(self.program, words=[self.program.words[0], *words[1:]]),
             stdout=request.run_dir / layout.STDOUT,

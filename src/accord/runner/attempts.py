@@ -5,27 +5,33 @@ The files of the last attempt are those of the run; earlier ones are kept in ``a
 
 from __future__ import annotations
 
+import json
 import tempfile
 import time
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from accord.runner import record as layout
 from accord.runner.agent_session import ReadyAgent, agent_session, turn_warnings
-from accord.runner.classify import contract_exit_code
-from accord.runner.launch import check_credentials, command_line, install_program
+from accord.runner.classify import contract_exit_code, is_ended_well
+from accord.runner.contract import CheckedResult, ResultContract, check_result, repair_prompt, second_prompt
+from accord.runner.launch import can_resume, check_credentials, command_line, install_program
+from accord.runner.models import AgentNotStarted
 from accord.runner.prompt import assemble, prompt_for, read_data
-from accord.runner.record import Attempt
-from accord.runner.transcripts.read import read_evidence
+from accord.runner.record import Attempt, ResultFinding
+from accord.runner.transcripts.read import SESSION_TOTALS, read_evidence
 
 if TYPE_CHECKING:
     from accord.git.trusted_files import TrustedFiles
     from accord.runner.agent_session import AgentSession
-    from accord.runner.classify import RunEvidence
     from accord.runner.context import JobContext, Progress
     from accord.runner.models import RunRequest
     from accord.runner.registry import Agent, Registry
+    from accord.runner.transcripts.events import Account, Usage
+
+_LEAST_SECONDS = 5.0
+"""A further turn with less time could only be ended."""
 
 
 @dataclass(frozen=True)
@@ -57,38 +63,84 @@ def prepare_agent(
 def run_attempts(ready: ReadyAgent, request: RunRequest, job: JobContext, progress: Progress) -> None:
     """Let an agent take its turns. Raises AgentNotStarted."""
     with agent_session(ready, request, job, progress) as session:
-        budget = TimeBudget(time.monotonic() + request.max_runtime_minutes * 60)
-        take_attempt(session, ready.prompt, budget, progress)
+        take_turns(session, TimeBudget(time.monotonic() + request.max_runtime_minutes * 60), progress)
 
 
-def take_attempt(session: AgentSession, prompt: str, budget: TimeBudget, progress: Progress) -> RunEvidence:
-    """Let the agent take one turn, and record it; return its evidence."""
+def take_turns(session: AgentSession, budget: TimeBudget, progress: Progress) -> None:
+    """Let an agent work on the task, and ask it again as long as its result breaks its contract."""
+    ready, request = session.ready, session.request
+    account, checked = take_attempt(session, ready.prompt, budget, progress)
+    turns = ready.entry.repair_turns if request.repair_turns is None else request.repair_turns
+    for _ in range(turns):
+        if not checked.is_broken or session.job.stop or budget.seconds_left < _LEAST_SECONDS:
+            return
+        resume = account.session if can_resume(ready.entry, account.session) else ""
+        prompt = repair_prompt(checked.findings)
+        if not resume:
+            prompt = second_prompt(ready.prompt, account.final_message, checked.findings)
+        try:
+            command_line(ready.entry, request, prompt, schema=ready.schema, session=resume)
+        except AgentNotStarted as problem:
+            progress.warn(f"The agent was not asked again: {problem.message}")
+            return
+        session.job.show(f"accord: the result breaks its contract ({len(checked.findings)} findings); asking again")
+        account, checked = take_attempt(session, prompt, budget, progress, resume=resume)
+
+
+def take_attempt(
+    session: AgentSession, prompt: str, budget: TimeBudget, progress: Progress, *, resume: str = ""
+) -> tuple[Account, CheckedResult]:
+    """Let the agent take one turn, and record it; return what it did and its checked result.
+
+    ``resume`` is the conversation to go on with. A failed turn has no result.
+    """
     ready, run_dir = session.ready, session.request.run_dir
     if progress.attempts:
         _keep_files(run_dir, len(progress.attempts))
         _write_prompt(session.request, prompt)
     began = session.job.clock.now()
-    end = session.take_turn(prompt, budget.seconds_left)
+    end = session.take_turn(prompt, budget.seconds_left, resume=resume)
     progress.agent, progress.codec = ready.name, ready.entry.codec
     progress.exit_code, progress.error = end.exit_code, end.error
     progress.warn(*turn_warnings(end, ready.entry))
     stdout, stderr, message = (run_dir / name for name in (layout.STDOUT, layout.STDERR, layout.FINAL_MESSAGE))
     given = (ready.entry.codec, ready.name, end.exit_code, stdout)
     evidence = read_evidence(*given, stderr=stderr, final_message=message, error=end.error)
+    checked = CheckedResult(None)
+    if is_ended_well(evidence) and ready.schema:
+        contract = ResultContract(json.loads(ready.schema), session.request.kind)
+        checked = check_result(contract, evidence.account.structured, evidence.account.final_message)
+        evidence = replace(evidence, account=replace(evidence.account, structured=checked.value))
     account = evidence.account
+    usage = _usage_of_turn(account, progress)
     attempt = Attempt(
         agent=ready.name,
         turn=1 + sum(earlier.agent == ready.name for earlier in progress.attempts),
-        outcome="failed" if contract_exit_code(evidence) else "done",
+        outcome="broken" if checked.is_broken else "failed" if contract_exit_code(evidence) else "done",
         exit_code=end.exit_code,
         model=account.model,
-        tokens_input=account.usage.input_tokens,
-        tokens_output=account.usage.output_tokens,
-        cost_usd=account.usage.cost_usd,
+        session=account.session,
+        tokens_input=usage.input_tokens,
+        tokens_output=usage.output_tokens,
+        cost_usd=usage.cost_usd,
+        findings=tuple(ResultFinding(**finding.as_json()) for finding in checked.findings),
+        fixes=tuple(fix.text for fix in checked.fixes),
         duration_seconds=round((session.job.clock.now() - began).total_seconds(), 3),
     )
     progress.attempts.append(attempt)
-    return evidence
+    return account, checked
+
+
+def _usage_of_turn(account: Account, progress: Progress) -> Usage:
+    """Take the earlier turns out of what a CLI counts over its whole conversation."""
+    earlier = [attempt for attempt in progress.attempts if account.session and attempt.session == account.session]
+    fields = {"input_tokens": "tokens_input", "output_tokens": "tokens_output", "cost_usd": "cost_usd"}
+    own: dict[str, Any] = {}
+    for name in SESSION_TOTALS.get(account.codec, ()):
+        total = getattr(account.usage, name)
+        before = sum(getattr(attempt, fields[name]) or 0 for attempt in earlier)
+        own[name] = total - before if total is not None and total >= before else total
+    return replace(account.usage, **own)
 
 
 def _keep_files(run_dir: Path, number: int) -> None:

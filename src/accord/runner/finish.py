@@ -25,9 +25,9 @@ from accord.runner import record as layout
 from accord.runner.analysis.analyse import Analysis, TaskEvidence, analyse
 from accord.runner.classify import RunEvidence, classify, contract_exit_code, is_ended_well
 from accord.runner.conflicts import report_conflict
+from accord.runner.contract import ResultContract, check_result
 from accord.runner.models import InternalError
 from accord.runner.outputs import RunFacts, outputs_of, safe_line, to_valid_text
-from accord.runner.prompt import structured_result
 from accord.runner.publish import (
     Publication,
     Published,
@@ -108,7 +108,7 @@ def finish(run_dir: Path, options: FinishOptions, record: RunRecord | None = Non
     given = (record.codec, record.agent, record.exit_code, stdout)
     evidence = read_evidence(*given, stderr=stderr, final_message=message, error=record.error)
     if is_ended_well(evidence):
-        account = _with_valid_result(run_dir, evidence.account)
+        account = _with_valid_result(run_dir, record.kind, evidence.account)
         evidence = replace(evidence, account=account, has_changes=_has_patch(run_dir))
     is_success = contract_exit_code(evidence) == 0
     run = _FinishedRun(run_dir, record, evidence.account, options)
@@ -119,11 +119,12 @@ def finish(run_dir: Path, options: FinishOptions, record: RunRecord | None = Non
         run.save_result()
     facts = RunFacts(
         record.agent,
-        account=evidence.account,
+        account=replace(evidence.account, usage=record.usage) if record.attempts else evidence.account,
         published=published,
         analysis=analysis,
         duration_seconds=record.duration_seconds if record.started_at else None,
         warnings=(*record.warnings, *warnings),
+        attempts=record.attempts,
     )
     return conclude(facts, evidence, options.redact, options.policy)
 
@@ -153,19 +154,19 @@ def _has_patch(run_dir: Path) -> bool | None:
         return None
 
 
-def _with_valid_result(run_dir: Path, account: Account) -> Account:
-    """Keep the structured result only if it matches the requested schema; a mismatch is a warning."""
+def _with_valid_result(run_dir: Path, kind: str, account: Account) -> Account:
+    """Keep the structured result only if it fulfills its contract; each error is a warning."""
     try:
         with open_regular(run_dir / layout.SCHEMA) as file:
             schema = json.loads(file.read())
-        value, problems = structured_result(schema, account.structured, account.final_message)
+        checked = check_result(ResultContract(schema, kind), account.structured, account.final_message)
     except FileNotFoundError:
         return account
     except (OSError, ValueError, WrongUsage) as error:
         return replace(
             account, structured=None, warnings=(*account.warnings, f"{layout.SCHEMA} cannot be used: {error}")
         )
-    return replace(account, structured=value, warnings=(*account.warnings, *problems))
+    return replace(account, structured=checked.value, warnings=(*account.warnings, *checked.warnings))
 
 
 @dataclass(frozen=True)

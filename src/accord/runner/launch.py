@@ -26,6 +26,9 @@ if TYPE_CHECKING:
     from accord.runner.registry import Agent, AgentChoice, Install
     from accord.text.redaction import Redactor
 
+_SESSION = re.compile(r"[0-9A-Za-z][0-9A-Za-z_-]{0,99}")
+"""Names of sessions come from the output of an agent and become a word of a command line."""
+
 _INSTALL_SECONDS = 600
 _INSTALL_LOG_CHARS = 1000
 _AGENT_VARIABLES = re.compile(
@@ -45,11 +48,18 @@ _NPM_VARIABLES = re.compile(
 
 
 def command_line(
-    agent: Agent, request: RunRequest, prompt: str, *, schema: str = "", final_message: Path | None = None
+    agent: Agent,
+    request: RunRequest,
+    prompt: str,
+    *,
+    schema: str = "",
+    final_message: Path | None = None,
+    session: str = "",
 ) -> list[str]:
     """Fill the placeholders of the agent's command. Raises AgentNotStarted for what this agent does not support.
 
-    ``schema`` is the JSON Schema of the result, empty without one; ``final_message`` the file for the final message.
+    ``schema`` is the JSON Schema of the result, empty without one; ``final_message`` the file for the final message;
+    ``session`` the conversation to go on with, if ``can_resume`` allows it.
     """
     strategy = settings_of(agent.safety_strategy, request.safety_strategy, "safety strategy")
     prompt_file = (request.run_dir / PROMPT).absolute()
@@ -61,6 +71,7 @@ def command_line(
         "final_message": _with_value(agent.final_message, str(final_message or "")),
         "arguments": agent.arguments,
         "command": _command(agent, request.command),
+        "resume": _with_value(agent.resume, session) if can_resume(agent, session) else [],
         "prompt": [check_argument(prompt, "prompt") if agent.prompt == "argument" else str(prompt_file)],
     }
     line: list[str] = []
@@ -68,6 +79,12 @@ def command_line(
         whole = PLACEHOLDER.fullmatch(word)
         line += words[whole[1]] if whole else [PLACEHOLDER.sub(lambda hit: " ".join(words[hit[1]]), word)]
     return line
+
+
+def can_resume(agent: Agent, session: str) -> bool:
+    """Return whether an agent can go on with a conversation that its output named."""
+    has_place = any("{resume}" in word for word in agent.command)
+    return bool(agent.resume and has_place and _SESSION.fullmatch(session))
 
 
 def settings_of(choice: AgentChoice | None, value: str, what: str) -> AgentSettings:

@@ -57,8 +57,9 @@ class RunRequest:
     """A request to run an agent in ``directory`` and to keep the run in ``run_dir``.
 
     An empty ``agent`` is the registry's default. ``data`` are files with untrusted text for the prompt; ``schema`` is
-    the JSON Schema of the result, or its file. ``files`` reads registry and prompt; by default, from the checkout of
-    ``directory``.
+    the JSON Schema of the result, or its file, and ``kind`` the kind of document that it is of. ``repair_turns`` is how
+    often an agent is asked again when its result breaks its contract; None for the registry's number. ``files`` reads
+    registry and prompt; by default, from the checkout of ``directory``.
     """
 
     agent: str
@@ -73,6 +74,8 @@ class RunRequest:
     model: str = ""
     schema: Path | Mapping[str, Any] | None = None
     command: Sequence[str] = ()
+    kind: str = ""
+    repair_turns: int | None = None
     max_runtime_minutes: float = 45
     registry: Path | None = None
     files: TrustedFiles | None = None
@@ -164,6 +167,9 @@ class RunOutputs(BaseModel):
     error_evidence: str = Field("", description="JSON with the rule, source and line that decided the category.")
     run_warnings: str = Field("", description="JSON array of problems that did not fail the run.")
     result_json: str = Field("", description="Structured result of the agent.")
+    attempts: str = Field(
+        "", description="JSON array: agent, turn, outcome, findings, fixes, seconds and cost of each attempt."
+    )
     capability_id: str = Field("", description="Capability that the run exercised. accord leaves it empty.")
     effect_fingerprint: str = Field("", description="Digest of the effect of that capability. accord leaves it empty.")
     evidence_artifact_ref: str = Field("", description="Where the evidence of that effect is. accord leaves it empty.")

@@ -19,10 +19,11 @@ from accord.text.redaction import redact_json
 from accord.text.sanitise import sanitise, sanitise_line
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
+    from collections.abc import Iterable, Sequence
 
     from accord.runner.analysis.analyse import Analysis
     from accord.runner.publish import Published
+    from accord.runner.record import Attempt
     from accord.runner.transcripts.events import Account
     from accord.text.posting import PostingPolicy
     from accord.text.redaction import Redactor
@@ -35,6 +36,8 @@ LINE_CHARS = 500
 _STRUCTURED_BYTES = 300_000
 _TASKS_BYTES = 300_000
 _ENTRIES = 40
+_MOST_FINDINGS = 50
+_MOST_EARLIER_FINDINGS = 10
 TRUNCATION_NOTICE = "\n\n[accord cut the message here: GitHub's limit for outputs. The run's artifact has all of it.]\n"
 _MESSAGE_CUT = "The final message exceeds GitHub's limit and was cut. The artifact of the run has all of it."
 _RESULT_LEFT_OUT = "The structured result exceeds GitHub's limit and was left out. The transcript has it."
@@ -73,6 +76,7 @@ class RunFacts:
     analysis: Analysis | None = None
     duration_seconds: float | None = None
     warnings: tuple[str, ...] = ()
+    attempts: tuple[Attempt, ...] = ()
 
 
 def outputs_of(facts: RunFacts, redact: Redactor, policy: PostingPolicy) -> RunOutputs:
@@ -93,6 +97,7 @@ def outputs_of(facts: RunFacts, redact: Redactor, policy: PostingPolicy) -> RunO
             "cost_usd": _number(account.usage.cost_usd, digits=6),
         }
         values["result_json"] = _result_json(account.structured, redact, warnings)
+    values["attempts"] = attempts_output(facts.attempts, redact, policy)
     values["duration_seconds"] = _number(facts.duration_seconds, digits=1)
     values["terminal_disposition"] = disposition_of(facts)
     message = to_valid_text(redact(account.final_message)) if account else ""
@@ -175,6 +180,40 @@ def analysis_outputs(
         "llm-has-completions": str(bool(tasks)).lower(),
         "llm-attempts": json.dumps(attempts),
     }
+
+
+def attempts_output(attempts: Sequence[Attempt], redact: Redactor, policy: PostingPolicy) -> str:
+    """Return the attempts as JSON; ``repaired`` are the errors of the attempt before that are gone."""
+
+    def line(text: str) -> str:
+        return safe_line(text, redact, policy, 300)
+
+    entries, before = [], dict[tuple[str, str], str]()
+    for attempt in attempts[:_ENTRIES]:
+        errors = {(entry.code, entry.path): entry.message for entry in attempt.findings if entry.severity == "error"}
+        most = _MOST_FINDINGS if attempt is attempts[-1] else _MOST_EARLIER_FINDINGS
+        repaired = [key for key in before if key not in errors] if attempt.outcome != "failed" else []
+        entries.append(
+            {
+                "agent": line(attempt.agent),
+                "turn": attempt.turn,
+                "outcome": attempt.outcome,
+                "findings": [
+                    {"code": line(code), "path": line(f"at {path}")[3:], "message": line(message)}
+                    for (code, path), message in [*errors.items()][:most]
+                ],
+                "fixed": [line(text) for text in attempt.fixes[:most]],
+                "repaired": [line(f"{code} at {path}") for code, path in repaired[:most]],
+                "seconds": _finite(attempt.duration_seconds, 1),
+                "cost_usd": _finite(attempt.cost_usd, 6),
+            }
+        )
+        before = errors
+    return json.dumps(entries, ensure_ascii=False, allow_nan=False) if entries else ""
+
+
+def _finite(value: float | None, digits: int) -> float | None:
+    return round(value, digits) if value is not None and math.isfinite(value) else None
 
 
 def _texts_within(texts: Iterable[str], budget: int) -> Iterable[str]:

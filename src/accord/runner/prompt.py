@@ -1,4 +1,4 @@
-"""The prompt of a run: the prompt file, facts of the run, the workflow's appendix and untrusted data; and its result.
+"""The prompt of a run: the prompt file, facts of the run, the workflow's appendix and untrusted data.
 
 Source: runner output contract, "Required Inputs" (``prompt_file``, ``appendix``, ``iteration``). The path comes from a
 workflow and the file from an untrusted checkout: neither may lead out of the workspace.
@@ -6,14 +6,11 @@ workflow and the file from an untrusted checkout: neither may lead out of the wo
 
 from __future__ import annotations
 
-import json
 import os
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
-from accord.core.documents import read_object
-from accord.core.errors import BrokenContract, WrongUsage
-from accord.core.findings import pointer
+from accord.core.errors import WrongUsage
 from accord.core.suggest import did_you_mean
 from accord.runner.models import AgentNotStarted
 from accord.text.hidden import strip_hidden
@@ -21,8 +18,6 @@ from accord.text.untrusted import data_section, visible_text
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
-
-    from jsonschema_rs import Validator
 
     from accord.git.trusted_files import TrustedFiles
 
@@ -137,50 +132,3 @@ def _one_line(value: str) -> str:
 
 def _invalid(message: str, hint: str) -> AgentNotStarted:
     return AgentNotStarted("prompt-invalid", message, hint=hint)
-
-
-SCHEMA_MISMATCH = "The answer does not match its schema: "
-"""The beginning of each problem."""
-
-_MOST_PROBLEMS = 10
-_PROBLEM_CHARS = 200
-
-
-def structured_result(schema: Mapping[str, Any], value: Any, message: str) -> tuple[Any, tuple[str, ...]]:
-    """Validate the CLI's value, else the JSON in its final message; return None and the problems otherwise."""
-    if value is None:
-        try:
-            value = _document(message)
-        except BrokenContract as broken:
-            return None, (f"{SCHEMA_MISMATCH}the final message has no JSON. {broken.message}"[:_PROBLEM_CHARS],)
-    errors = []
-    for error in validator(schema).iter_errors(value):
-        place = pointer(*error.instance_path)
-        errors.append(f"{SCHEMA_MISMATCH}{f'at {place}, ' if place else ''}{error.message}"[:_PROBLEM_CHARS])
-        if len(errors) == _MOST_PROBLEMS:
-            break
-    return None if errors else value, tuple(errors)
-
-
-def validator(schema: Mapping[str, Any]) -> Validator:
-    """Return a validator that loads no references. Raises WrongUsage if this is not a JSON Schema."""
-    import jsonschema_rs
-
-    try:
-        return jsonschema_rs.validator_for(dict(schema), retriever=_refuse)
-    except ValueError as error:
-        reason = str(error).partition("\n")[0]
-        raise WrongUsage(
-            f"The schema is not a valid JSON Schema: {reason}", hint="Correct it. External references are not loaded."
-        ) from None
-
-
-def _refuse(address: str) -> Any:
-    raise ValueError(f"{address} is not loaded")
-
-
-def _document(message: str) -> Any:
-    try:
-        return json.loads(message)
-    except (ValueError, RecursionError):
-        return read_object(message.encode("utf-8", "replace")).value

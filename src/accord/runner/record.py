@@ -17,16 +17,20 @@ import errno
 import os
 import shutil
 import stat
-from typing import IO, TYPE_CHECKING, Literal
+from typing import IO, TYPE_CHECKING, Literal, TypeVar
 
 from pydantic import BaseModel, ConfigDict, ValidationError
 
 from accord.core.errors import BrokenContract
 from accord.core.findings import Finding
 from accord.runner.models import InternalError, RunContext
+from accord.runner.transcripts.events import Usage
 
 if TYPE_CHECKING:
+    from collections.abc import Iterable
     from pathlib import Path
+
+Number = TypeVar("Number", int, float)
 
 RECORD = "record.json"
 STDOUT = "stdout.log"
@@ -38,30 +42,49 @@ SCHEMA = "schema.json"
 RESULT = "result.json"
 
 
+class ResultFinding(BaseModel):
+    """A finding of a result, with the fields of ``accord.core.findings.Finding``."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid", defer_build=True)
+
+    code: str
+    message: str
+    path: str = ""
+    severity: Literal["error", "warning"] = "error"
+    line: int | None = None
+    hint: str = ""
+
+
 class Attempt(BaseModel):
     """One turn of one agent; ``turn`` counts those of this agent from 1. ``exit_code`` is None if no process ended.
 
-    ``outcome`` is ``failed`` if the agent failed or was ended, else ``done``.
+    ``outcome`` is ``failed`` if the agent failed or was ended, ``broken`` if its result breaks its contract, else
+    ``done``. ``session`` is the conversation, as the CLI names it. ``findings`` are those of its result, and ``fixes``
+    the small faults that accord corrected in it. Tokens and cost are those of this turn.
     """
 
     model_config = ConfigDict(frozen=True, extra="forbid", defer_build=True)
 
     agent: str
     turn: int = 1
-    outcome: Literal["done", "failed"]
+    outcome: Literal["done", "broken", "failed"]
     exit_code: int | None = None
     model: str = ""
+    session: str = ""
     tokens_input: int | None = None
     tokens_output: int | None = None
     cost_usd: float | None = None
     duration_seconds: float = 0
+    findings: tuple[ResultFinding, ...] = ()
+    fixes: tuple[str, ...] = ()
 
 
 class RunRecord(BaseModel):
     """The facts of one run. ``agent``, ``codec``, ``exit_code`` and ``error`` are those of its last attempt.
 
-    ``base_sha`` is the commit checked out before the agent started, empty outside a repository. ``secret_names`` are
-    the variables that the registry declares as secrets. ``patch_sha256`` is empty without a patch.
+    ``kind`` is the kind of document that the result must be, empty without one. ``base_sha`` is the commit checked out
+    before the agent started, empty outside a repository. ``secret_names`` are the variables that the registry declares
+    as secrets. ``patch_sha256`` is empty without a patch.
     """
 
     model_config = ConfigDict(frozen=True, extra="forbid", defer_build=True)
@@ -69,6 +92,7 @@ class RunRecord(BaseModel):
     version: Literal[1] = 1
     agent: str
     codec: str
+    kind: str = ""
     context: RunContext = RunContext()
     base_sha: str = ""
     is_skipped: bool = False
@@ -80,6 +104,21 @@ class RunRecord(BaseModel):
     patch_sha256: str = ""
     warnings: tuple[str, ...] = ()
     attempts: tuple[Attempt, ...] = ()
+
+    @property
+    def usage(self) -> Usage:
+        """Add up the tokens and the cost of all attempts."""
+        return Usage(
+            _sum(attempt.tokens_input for attempt in self.attempts),
+            _sum(attempt.tokens_output for attempt in self.attempts),
+            _sum(attempt.cost_usd for attempt in self.attempts),
+        )
+
+
+def _sum(numbers: Iterable[Number | None]) -> Number | None:
+    """Add up the numbers that are known; None if none is."""
+    known = [number for number in numbers if number is not None]
+    return sum(known[1:], known[0]) if known else None
 
 
 def read_record(run_dir: Path) -> RunRecord:

@@ -113,6 +113,12 @@ class Agent(BaseModel):
     )
     model: list[Word] = Field([], description="Words for the placeholder {model}; {value} is the model's name.")
     default_model: str = Field("", description="The model if none is given; empty for the agent's own default.")
+    resume: list[Word] = Field(
+        [], description="Words for the placeholder {resume} in later turns; {value} is the session to go on with."
+    )
+    repair_turns: int = Field(
+        2, ge=0, le=10, description="How often it is asked again when its result breaks its contract."
+    )
     result_schema: ResultSchema | None = Field(None, description="How it gets a result schema: {result_schema}.")
     final_message: list[Word] = Field([], description="Words for the placeholder {final_message}; {value} is a file.")
     required_secrets: list[VariableName] = Field([], description="The secrets that the agent may see.")

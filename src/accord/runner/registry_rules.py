@@ -23,7 +23,17 @@ if TYPE_CHECKING:
 PLACEHOLDER = re.compile(r"\{([a-z_]+)\}")
 
 PLACEHOLDERS = frozenset(
-    {"sandbox", "safety_strategy", "model", "result_schema", "final_message", "arguments", "prompt", "command"}
+    {
+        "sandbox",
+        "safety_strategy",
+        "model",
+        "result_schema",
+        "final_message",
+        "arguments",
+        "prompt",
+        "command",
+        "resume",
+    }
 )
 _FORBIDDEN = re.compile(
     r"ACTIONS_.*|(GITHUB|GH|GH_ENTERPRISE|GITHUB_ENTERPRISE)_TOKEN|GITHUB_(OUTPUT|ENV|PATH|STATE|STEP_SUMMARY)|LD_PRELOAD"
@@ -101,6 +111,9 @@ def _command_findings(agent: Agent) -> Iterator[Finding]:
             message = f"The command has no placeholder `{{{name}}}`, so `{name}` has no effect."
             hint = "Add it."
             yield Finding("place-missing", message, "/command", hint=hint)
+        if agent.resume and "resume" not in used:
+            message = "The command has no placeholder `{resume}`, so the agent cannot go on with a session."
+            yield warning("place-missing", message, "/command", hint="Add it.")
 
 
 def _choice_findings(key: str, choice: AgentChoice | None) -> Iterator[Finding]:

@@ -29,8 +29,8 @@ from accord.runner import record as layout
 from accord.runner.attempts import prepare_agent, run_attempts
 from accord.runner.confine import forbid_reading
 from accord.runner.context import Progress
+from accord.runner.contract import validator
 from accord.runner.models import AgentNotStarted, InternalError
-from accord.runner.prompt import validator
 from accord.runner.record import RunRecord
 from accord.runner.registry import declared_secrets, load_registry
 from accord.text.redaction import redactor_for
@@ -104,6 +104,7 @@ def _record(request: RunRequest, job: JobContext, progress: Progress, began: dat
     return RunRecord(
         agent=progress.agent,
         codec=progress.codec,
+        kind=request.kind,
         context=request.context,
         base_sha=progress.base_sha,
         is_skipped=request.skip,

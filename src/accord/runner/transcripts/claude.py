@@ -84,7 +84,7 @@ def _system(event: dict[str, Any], session: _ClaudeSession, line: bytes) -> Iter
     if event.get("subtype") == "init":
         tools = event.get("tools")
         session.wants_result = isinstance(tools, list) and "StructuredOutput" in tools
-        yield events.RunStarted(text_of(event, "model"))
+        yield events.RunStarted(text_of(event, "model"), text_of(event, "session_id"))
     elif event.get("subtype") == "api_retry":
         kind = text_of(event, "error")
         status = status_of(event, "error_status")

@@ -83,7 +83,7 @@ def _event(event: dict[str, Any], line: bytes) -> Iterator[Event]:
     elif kind == "error":
         yield events.ErrorReported(error_from(text_of(event, "message"), line))
     else:
-        yield events.RunStarted()
+        yield events.RunStarted(session=text_of(event, "thread_id"))
 
 
 def _item_events(item: dict[str, Any]) -> Iterator[Event]:

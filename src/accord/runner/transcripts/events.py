@@ -17,9 +17,10 @@ class Event:
 
 @dataclass(frozen=True, slots=True)
 class RunStarted(Event):
-    """The CLI or a turn started: only a later terminal event says how the run ends."""
+    """The CLI or a turn started: only a later terminal event says how the run ends. ``session`` is its conversation."""
 
     model: str = ""
+    session: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -176,7 +177,8 @@ class Account:
 
     ``is_structured`` is False for plain text, where only the exit code says how the run ended and ``ending`` is
     ``cut``. ``command_failure`` is empty if a tool was denied: that is the settings' doing. ``has_begun``: an event was
-    read. ``has_worked``: the agent did something, so it overcame earlier errors.
+    read. ``has_worked``: the agent did something, so it overcame earlier errors. ``session`` is the name of the
+    conversation, as the CLI printed it.
     """
 
     agent: str
@@ -196,3 +198,4 @@ class Account:
     codec: str = "plain"
     has_begun: bool = False
     has_worked: bool = False
+    session: str = ""

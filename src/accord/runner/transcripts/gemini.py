@@ -161,7 +161,7 @@ def _event(event: dict[str, Any], session: _GeminiSession, line: bytes) -> Itera
         yield from _message_events(session)
         yield from _result(event, session, line)
     else:
-        yield events.RunStarted(text_of(event, "model"))
+        yield events.RunStarted(text_of(event, "model"), text_of(event, "session_id"))
 
 
 def _add_piece(piece: str, session: _GeminiSession) -> None:

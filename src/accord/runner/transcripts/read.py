@@ -59,7 +59,7 @@ class _Fold:
     def __init__(self) -> None:
         self.ending: TranscriptEnding = "cut"
         self.has_begun = self.has_worked = False
-        self.model = self.message = ""
+        self.model = self.message = self.session = ""
         self.structured: Any = None
         self.later_message: events.DeferredEvent | None = None
         self.commands: deque[Event] = deque(maxlen=MAX_COMMANDS)
@@ -103,8 +103,9 @@ class _Fold:
         match event:
             case events.TodosUpdated(todos):
                 self.todos = tuple(replace(todo, text=cut(todo.text, _TEXT_CHARS)) for todo in todos[:MAX_TODOS])
-            case events.RunStarted(model):
+            case events.RunStarted(model, session):
                 self.ending, self.model = "cut", cut(model, 100) or self.model
+                self.session = session or self.session
             case events.ErrorReported(error):
                 self.trouble = error
             case events.RunFailed(error):
@@ -201,6 +202,7 @@ class _Fold:
             codec=codec,
             has_begun=self.has_begun,
             has_worked=self.has_worked,
+            session=self.session,
         )
 
 
@@ -241,6 +243,9 @@ CODECS: dict[str, Callable[[Iterable[bytes]], Iterator[Event]]] = {
     "gemini": gemini_events,
 }
 """The structured formats; anything else is plain text."""
+
+SESSION_TOTALS = {"codex": ("input_tokens", "output_tokens"), "claude": ("cost_usd",)}
+"""The numbers that a CLI reports for the whole conversation after it was resumed; all others are of the turn."""
 
 TAIL_BYTES = 32 * 1024
 """How much of the end of stderr and of plain text counts as evidence."""

@@ -1,0 +1,106 @@
+"""Small faults of a JSON document that can be corrected without asking its author. Pure.
+
+Only what has one possible meaning is corrected: text around the document, a misspelled key, a number in place of a
+string, and what a kind adds itself, such as the status label of a new work item.
+"""
+
+from __future__ import annotations
+
+from copy import deepcopy
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+from accord.core.documents import short_name
+from accord.core.findings import pointer
+from accord.core.kinds import keys_at
+from accord.core.suggest import MISSPELLED, nearest
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Sequence
+
+    from pydantic import BaseModel
+
+    from accord.core.kinds import Kind, Located
+
+_ROUNDS = 10
+"""A corrected key can show faults below it: one round for each level of the deepest contract, and more."""
+
+
+@dataclass(frozen=True, slots=True)
+class Fix:
+    """One corrected fault: a sentence, and the JSON pointer of the corrected part."""
+
+    message: str
+    path: str = ""
+
+    def as_json(self) -> dict[str, str]:
+        """Return the fix as JSON."""
+        return {"message": self.message, "path": self.path}
+
+    @property
+    def text(self) -> str:
+        """The sentence with its place."""
+        return f"{self.message.removesuffix('.')} at {self.path}." if self.path else self.message
+
+
+def fix_document(kind: Kind, document: Located) -> tuple[dict[str, Any], list[Fix]]:
+    """Return a copy of a document without its small faults, and what was corrected, in order."""
+    value = deepcopy(dict(document.value))
+    fixes = [] if document.is_alone else [Fix("Removed the text around the JSON object.")]
+    for _ in range(_ROUNDS):
+        found = [*_fix_shape(kind.model, value)]
+        fixes += found
+        if not found:
+            break
+    more: list[Fix]
+    value, more = kind.fix(value)
+    return value, fixes + more
+
+
+def _fix_shape(model: type[BaseModel], value: dict[str, Any]) -> Iterator[Fix]:
+    """Correct keys and strings in place, as far as the model refuses them."""
+    from pydantic import ValidationError
+
+    try:
+        model.model_validate(value, by_alias=True, by_name=False)
+    except ValidationError as error:
+        details = error.errors(include_url=False, include_context=False)
+    else:
+        return
+    keys: dict[tuple[str | int, ...], set[str]] = {}
+    for detail in details:
+        steps, fault = detail["loc"], detail["type"]
+        if fault == "string_type" and type(number := _at(value, steps)) is int:
+            _at(value, steps[:-1])[steps[-1]] = str(number)
+            yield Fix(f"Wrote the number {number} as a string.", pointer(*steps))
+        elif fault in ("missing", "extra_forbidden") and isinstance(_at(value, steps[:-1]), dict):
+            keys.setdefault(steps[:-1], set()).add(str(steps[-1]))
+    for place, named in keys.items():
+        yield from _rename_keys(_at(value, place), keys_at(model, place), named, pointer(*place))
+
+
+def _rename_keys(parent: dict[str, Any], known: Sequence[str], named: set[str], path: str) -> Iterator[Fix]:
+    """Rename unknown keys that are near to exactly one absent key; ``named`` are the keys that are wrong."""
+    unknown, absent = [key for key in parent if key not in known], [key for key in known if key not in parent]
+    pairs = [
+        (key, wanted)
+        for key in unknown
+        for wanted in absent
+        if (key in named or wanted in named) and nearest(key, [wanted], cutoff=MISSPELLED)
+    ]
+    for key, wanted in pairs:
+        if sum(key == one or wanted == other for one, other in pairs) == 1:
+            items = [(wanted if name == key else name, child) for name, child in parent.items()]
+            parent.clear()
+            parent.update(items)
+            yield Fix(f"Renamed the key `{short_name(key)}` to `{wanted}`.", path + pointer(wanted))
+
+
+def _at(value: Any, steps: Sequence[str | int]) -> Any:
+    """Return the part of a document at a place; None if it does not exist."""
+    for step in steps:
+        try:
+            value = value[step]
+        except (LookupError, TypeError):
+            return None
+    return value
