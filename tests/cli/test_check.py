@@ -267,3 +267,29 @@ def test_a_path_that_cannot_be_read_hides_no_finding_of_another(accord: Accord) 
     assert codes[0]
     assert codes[1] == ["file-unreadable"]
     assert accord("check", "absent.json").code == 2
+
+
+def test_small_faults_are_corrected_in_the_file_and_shown_before_that(accord: Accord, tmp_path: Path) -> None:
+    item = {**task("a"), "blockedBy": [7]}
+    item["tempId"] = item.pop("tempID")
+    file, text = tmp_path / "plan.json", f"My plan:\n```json\n{json.dumps(plan(item))}\n```\n"
+    file.write_text(text)
+    good = accord.file("good.json", GOOD)
+    before = good.read_text()
+    (planned, _) = accord.document("check", "--fix", "--dry-run", file, good)["documents"]
+    assert (len(planned["fixes"]), planned["findings"], file.read_text()) == (3, [], text)
+    shown = accord("check", "--fix", file, good)
+    assert (shown.code, shown.out.count("fixed: ")) == (0, 3)
+    assert "plan.json: fixed: Renamed the key `tempId` to `tempID` at /create/0/tempID." in shown.out
+    assert json.loads(file.read_text()) == plan(task("a", "7"))
+    assert good.read_text() == before
+    assert "fixes" not in accord.document("check", "--fix", file)["documents"][0]
+    assert accord("check", "--fix", "-").code == 2
+
+
+def test_findings_that_need_the_author_remain_after_a_fix(accord: Accord) -> None:
+    file = accord.file("plan.json", plan({**task("a", body="x"), "labels": task("a")["labels"][:1]}))
+    (document,) = accord.document("check", "--fix", file, code=1)["documents"]
+    assert [fix["path"] for fix in document["fixes"]] == ["/create/0/labels"]
+    assert {"section-missing", "label-missing"} <= {finding["code"] for finding in document["findings"]}
+    assert "status:pending" in file.read_text()

@@ -18,6 +18,7 @@ from typing import Any, NamedTuple
 import pytest
 from support.agent_bench import WITHOUT_NAMESPACES, Bench, Left, has_namespaces
 from support.providers import Answer, Calls, Fails, Hangs, Provider, Says, provider
+from support.reviews import approve, needs_changes
 
 from accord.runner.launch import install_program
 from accord.runner.process import StopSignals
@@ -175,6 +176,24 @@ def test_an_agent_gets_its_schema_and_an_unchanged_tree_has_an_empty_patch(bench
     assert (left.outputs["exit-code"], words(left)) == ("0", ("", "", ""))
     assert (left.folder / "changes.patch").read_bytes() == b""
     assert json.loads(left.outputs["result-json"]) == {"verdict_of_the_test": "good"}
+
+
+def test_a_broken_result_is_repaired_in_the_same_session(bench: Bench, name: str) -> None:
+    broken, whole = needs_changes(summary="It is broken."), approve()
+    said: list[Answer] = [Says(json.dumps(broken)), Says(json.dumps(whole))]
+    if name == "claude":
+        said = [Calls("StructuredOutput", document) for document in (broken, whole)]
+    left, served = run(bench, name, *said, more=("--schema", "reviewer-result", "--fail"))
+    assert left.code == 0, left.err
+    first, second = left.record["attempts"]
+    assert (first["outcome"], second["outcome"]) == ("broken", "done")
+    assert first["session"] == second["session"] != ""
+    asked = [json.dumps(body) for _, body in served.requests]
+    assert ["needs-changes-without-finding" in text for text in asked] == [False, True]
+    assert all("Add a file." in text and ("It is broken." in text) == (text is asked[1]) for text in asked)
+    assert json.loads(left.outputs["result-json"]) == whole
+    assert (first["tokens_input"], second["tokens_input"], left.outputs["tokens-input"]) == (100, 100, "200")
+    assert first["cost_usd"] == second["cost_usd"]
 
 
 @pytest.mark.skipif(os.geteuid() != 0, reason="root without capabilities is the hard case")

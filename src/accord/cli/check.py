@@ -8,16 +8,18 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from accord.cli.options import Choice, format_option
+from accord.cli.options import Choice, dry_run_option, format_option
 from accord.cli.output import one_line, print_findings, print_json
 from accord.cli.sources import read_bytes
 from accord.core.errors import WrongUsage
 from accord.core.findings import Finding, has_errors
 from accord.core.kinds import FOLDERS, KINDS, check_document, check_folder, load_name
+from accord.files.store import write_whole
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Mapping, Sequence
 
+    from accord.core.fixes import Fix
 
 Checked = tuple[str, str | None, list[Finding]]
 """A document's path, its kind as far as it is known, and what was found."""
@@ -46,17 +48,34 @@ class SessionRole(Choice):
 @click.argument("paths", nargs=-1, required=True, metavar="PATH…", envvar="ACCORD_CHECK_PATHS")
 @click.option("--kind", type=Choice(sorted([*KINDS, *FOLDERS])), help="Kind of the documents. Default: recognised.")
 @click.option("--role", type=SessionRole(), help="For sessions: the role of the agent that wrote the document.")
+@click.option("--fix", is_flag=True, help="Correct small faults of JSON files, and write them.")
+@dry_run_option
 @format_option
 @click.pass_context
-def check(ctx: click.Context, /, paths: Sequence[str], kind: str | None, role: str | None, output_format: str) -> None:
+def check(
+    ctx: click.Context,
+    /,
+    paths: Sequence[str],
+    kind: str | None,
+    role: str | None,
+    fix: bool,
+    dry_run: bool,
+    output_format: str,
+) -> None:
     """Check documents against their contracts.
 
     A PATH is a document, a folder of documents, or - for stdin. Prints every finding with its line. Exits 1 when one of
     them is an error; warnings alone exit 0. Among several, a PATH that cannot be read is an error, too.
+
+    With --fix, faults that have one possible correction are corrected first: text around a document, misspelled keys,
+    numbers in place of strings, a missing status:pending, counts of a patch's hunks. Folders and YAML stay as they are.
     """
+    if fix and "-" in paths and not dry_run:
+        raise WrongUsage("`--fix` cannot write to stdin.", hint="Pass a file, or add `--dry-run`.")
     contents, unreadable = _contents([path for path in paths if not _is_folder(path, kind)])
     if len(unreadable) == len({*paths}):
         raise next(iter(unreadable.values()))
+    fixes = _fix(contents, kind, is_written=not dry_run) if fix else {}
     documents: list[Checked] = []
     for path in paths:
         if error := unreadable.get(path):
@@ -66,7 +85,7 @@ def check(ctx: click.Context, /, paths: Sequence[str], kind: str | None, role: s
         else:
             documents += _checked(path, kind)
     is_ok = not any(has_errors(findings) for _, _, findings in documents)
-    print_checks(documents, output_format)
+    print_checks(documents, output_format, fixes, dry_run=dry_run)
     if any(name in os.environ for name in _STEP_VARIABLES):
         from accord.cli.step import report_checks
 
@@ -87,6 +106,18 @@ def _contents(paths: Sequence[str]) -> tuple[dict[str, bytes], dict[str, WrongUs
     return contents, unreadable
 
 
+def _fix(contents: dict[str, bytes], kind: str | None, *, is_written: bool) -> dict[str, list[Fix]]:
+    """Correct the contents of files, and write those that changed; return what was corrected, by path."""
+    from accord.core.fixes import fix_text
+
+    fixes = {}
+    for path, raw in contents.items():
+        contents[path], fixes[path] = fix_text(raw, kind, path)
+        if fixes[path] and is_written:
+            write_whole(Path(path).resolve(), contents[path].decode())
+    return fixes
+
+
 def _is_folder(path: str, kind: str | None) -> bool:
     return kind in FOLDERS or (path != "-" and kind is None and Path(path).is_dir())
 
@@ -98,13 +129,27 @@ def _checked(path: str, kind: str | None) -> list[Checked]:
     return [(str(place), name, findings) for place, name, findings in check_folder(Path(path), kind)]
 
 
-def print_checks(documents: Sequence[Checked], output_format: str) -> None:
-    """Print what was found in each document, as text or as one JSON document."""
+def print_checks(
+    documents: Sequence[Checked],
+    output_format: str,
+    fixes: Mapping[str, Sequence[Fix]] | None = None,
+    *,
+    dry_run: bool = False,
+) -> None:
+    """Print what was corrected and found in each document, as text or as one JSON document."""
+    fixes = fixes or {}
     if output_format == "json":
         is_ok = not any(has_errors(findings) for _, _, findings in documents)
-        print_json({"ok": is_ok, "documents": [_as_json(*document) for document in documents]})
+        shown = [_as_json(*document) for document in documents]
+        for entry in shown:
+            if found := fixes.get(entry["path"]):
+                entry["fixes"] = [fix.as_json() for fix in found]
+        print_json({"ok": is_ok, "documents": shown})
         return
     for path, kind, findings in documents:
+        for fix in fixes.get(path, ()):
+            label = click.style("would fix" if dry_run else "fixed", fg="green")
+            click.echo(f"{one_line(path)}: {label}: {one_line(fix.text)}")
         print_findings(findings, path)
         if not findings:
             click.echo(f"{one_line(path)}: {click.style('ok', fg='green')} ({kind})")

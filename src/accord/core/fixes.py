@@ -6,13 +6,15 @@ string, and what a kind adds itself, such as the status label of a new work item
 
 from __future__ import annotations
 
+import json
 from copy import deepcopy
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from accord.core.documents import short_name
+from accord.core.errors import BrokenContract
 from accord.core.findings import pointer
-from accord.core.kinds import keys_at
+from accord.core.kinds import KINDS, format_of, keys_at, kind_for, read_as
 from accord.core.suggest import MISSPELLED, nearest
 
 if TYPE_CHECKING:
@@ -55,6 +57,22 @@ def fix_document(kind: Kind, document: Located) -> tuple[dict[str, Any], list[Fi
     more: list[Fix]
     value, more = kind.fix(value)
     return value, fixes + more
+
+
+def fix_text(raw: bytes, name: str | None, path: str = "-") -> tuple[bytes, list[Fix]]:
+    """Return the text of a JSON document without its small faults; ``raw`` itself if nothing was corrected.
+
+    ``name`` is its kind, None if the document tells. YAML stays as it is: its comments would be lost.
+    """
+    form = KINDS[name].form if name else format_of(path)
+    if form != "json":
+        return raw, []
+    try:
+        document = read_as(form, raw)
+        value, fixes = fix_document(kind_for(name, document.value, form), document)
+    except BrokenContract:
+        return raw, []
+    return (f"{json.dumps(value, indent=2, ensure_ascii=False)}\n".encode() if fixes else raw), fixes
 
 
 def _fix_shape(model: type[BaseModel], value: dict[str, Any]) -> Iterator[Fix]:
