@@ -37,6 +37,11 @@ def test_an_answer_that_does_not_match_is_not_a_result_and_says_why(value: Any, 
     assert reason in checked.warnings[0]
 
 
+def test_a_record_that_names_an_unknown_kind_is_wrong_usage() -> None:
+    with pytest.raises(WrongUsage, match="planner-resul"):
+        check_result(ResultContract({}, "planner-resul"), {}, "")
+
+
 def test_a_schema_loads_nothing_from_elsewhere() -> None:
     with pytest.raises(WrongUsage, match=r"not loaded|present"):
         validator({"$ref": "http://127.0.0.1:9/schema.json"})

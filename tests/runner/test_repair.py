@@ -161,6 +161,16 @@ def test_a_turn_that_fails_ends_the_repairs_and_says_why(bench: Bench) -> None:
     assert left.outputs["cost-usd"] == "1"
 
 
+def test_the_refs_are_guarded_in_every_turn(bench: Bench) -> None:
+    bench.git("branch", "side")
+    bench.git("-c", "user.name=a", "-c", "user.email=a@b.c", "commit", "-q", "--allow-empty", "-m", "Second")
+    moves = "import subprocess\nif turn == 1: subprocess.run(['git', 'update-ref', 'refs/heads/side', 'HEAD'])"
+    left = ask(bench, needs_changes(), approve(), kind="reviewer-result", more=moves)
+    assert [entry["outcome"] for entry in attempts(left)] == ["broken", "done"]
+    assert left.record["error"]["kind"] == "refs-moved"
+    assert (left.code, left.outputs["exit-code"], left.outputs["result-json"]) == (1, "1", "")
+
+
 def test_all_turns_share_the_time_limit(bench: Bench) -> None:
     options = ("--max-runtime-minutes", "0.2", "--repair-turns", "9")
     left = ask(bench, needs_changes(), kind="reviewer-result", more="import time; time.sleep(4)", options=options)

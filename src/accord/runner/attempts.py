@@ -102,10 +102,13 @@ def take_attempt(
     end = session.take_turn(prompt, budget.seconds_left, resume=resume)
     progress.agent, progress.codec = ready.name, ready.entry.codec
     progress.exit_code, progress.error = end.exit_code, end.error
+    if end.error and end.error.kind == "time-limit" and progress.attempts:
+        detail = f"The run reached its time limit of {session.request.max_runtime_minutes:g} minutes."
+        progress.error = end.error.model_copy(update={"detail": detail})
     progress.warn(*turn_warnings(end, ready.entry))
     stdout, stderr, message = (run_dir / name for name in (layout.STDOUT, layout.STDERR, layout.FINAL_MESSAGE))
     given = (ready.entry.codec, ready.name, end.exit_code, stdout)
-    evidence = read_evidence(*given, stderr=stderr, final_message=message, error=end.error)
+    evidence = read_evidence(*given, stderr=stderr, final_message=message, error=progress.error)
     checked = CheckedResult(None)
     if is_ended_well(evidence) and ready.schema:
         contract = ResultContract(json.loads(ready.schema), session.request.kind)

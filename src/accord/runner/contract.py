@@ -6,11 +6,12 @@ import json
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
-from accord.core.documents import Document, read_object
+from accord.core.documents import Document, read_object, short_name
 from accord.core.errors import BrokenContract, WrongUsage
 from accord.core.findings import Finding, Severity, has_errors, pointer
 from accord.core.fixes import Fix, fix_document
-from accord.core.kinds import kind_for
+from accord.core.kinds import KINDS, kind_for
+from accord.core.suggest import did_you_mean
 from accord.text.untrusted import data_section
 
 if TYPE_CHECKING:
@@ -74,8 +75,11 @@ def placed(finding: Finding) -> str:
 def check_result(contract: ResultContract, value: Any, message: str) -> CheckedResult:
     """Check the CLI's structured value, or without one the JSON in its final message.
 
-    Small faults of a document are corrected first. Raises WrongUsage if the schema is not one.
+    Small faults of a document are corrected first. Raises WrongUsage for an unknown kind or an invalid schema.
     """
+    if contract.kind and contract.kind not in KINDS:
+        hint = f"{did_you_mean(contract.kind, KINDS)} Run `accord schema` for the list.".strip()
+        raise WrongUsage(f"Unknown kind of document `{short_name(contract.kind)}`.", hint=hint)
     try:
         checked = (_check_kind if contract.kind else _check_schema)(contract, value, message)
     except BrokenContract as broken:
