@@ -66,7 +66,7 @@ UNTOUCHED = [
     ("planner-result", plan({**A, "title": 1.5})),
     ("planner-result", plan({**A, "labels": "status:pending"})),
     ("planner-result", plan({**A, "labels": [*NO_STATUS["labels"], "status:ready"]})),
-    ("agent-output", agent_output(summary_of_it="more")),  # open documents have keys of others
+    ("agent-output", agent_output(summary_of_it="more")),  # open documents may have more keys
     ("implementor-result", with_patch(GOOD)),
     ("implementor-result", with_patch(MINUSES)),
     ("implementor-result", with_patch(TWO)),
