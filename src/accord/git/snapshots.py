@@ -7,8 +7,9 @@ from __future__ import annotations
 
 import os
 import re
+import shutil
 import tempfile
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -19,7 +20,7 @@ from accord.git.program import Git, split_nul, stage_all
 from accord.git.sizes import check_sizes, sizes_of
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping, Sequence
+    from collections.abc import Callable, Iterator, Mapping, Sequence
 
 
 _BREAK = re.compile(rb"(?<![ \t])[ \t]*[\r\n]\s*")
@@ -76,6 +77,45 @@ def take_snapshot(directory: Path) -> Snapshot | None:
         found = changes_between(ours, clean.commit, ours.line("write-tree"))
         uncommitted = {change.path: (change.mode, change.blob) for change in found}
         return replace(clean, uncommitted=uncommitted, sizes=sizes_of(clean.top, list(uncommitted)))
+
+
+@contextmanager
+def restorable(snapshot: Snapshot) -> Iterator[Callable[[], None]]:
+    """Keep the files of the work tree; yield a function that puts them back and removes new ones, ignored ones too.
+
+    Ignored files that were there stay as they are. The index of the repository comes back, too. Raises GitFailed.
+    """
+    index = Path(Git(snapshot.top).line("rev-parse", "--path-format=absolute", "--git-path", "index"))
+    staged = index.read_bytes() if index.is_file() else b""
+    with _laid_over(snapshot) as ours:
+        nested = set(stage_all(ours))
+        tree, ignored = ours.line("write-tree"), set(_ignored(ours))
+
+        def restore() -> None:
+            for folder in set(stage_all(ours)) - nested:
+                shutil.rmtree(snapshot.top / folder, ignore_errors=True)
+            stage_all(ours)
+            ours("read-tree", "--reset", "-u", tree)
+            for path in set(_ignored(ours)) - ignored:
+                _remove(snapshot.top, snapshot.top / path)
+            if staged:
+                index.write_bytes(staged)
+
+        yield restore
+
+
+def _ignored(git: Git) -> list[str]:
+    return split_nul(git("ls-files", "--others", "--ignored", "--exclude-standard", "-z"))
+
+
+def _remove(top: Path, path: Path) -> None:
+    """Remove a file, and the folders that are empty then."""
+    path.unlink(missing_ok=True)
+    with suppress(OSError):
+        for folder in path.parents:
+            if folder == top:
+                return
+            folder.rmdir()
 
 
 def changes_since(
