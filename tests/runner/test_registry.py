@@ -1,6 +1,7 @@
 """Mistakes in a registry are found before an agent starts, with their line."""
 
 import json
+import math
 from contextlib import nullcontext
 from pathlib import Path
 from typing import Any
@@ -49,7 +50,9 @@ def written(tmp_path: Path, text: str) -> tuple[WorkTreeFiles, Path]:
 
 def test_the_shipped_registry_has_no_findings() -> None:
     assert registry_findings(shipped_registry()) == []
-    assert set(shipped_registry().agents) == {"codex", "claude", "gemini", "command"}
+    unverified = {"copilot", "cursor", "opencode", "aider"}
+    assert set(shipped_registry().agents) == {"codex", "claude", "gemini", "command"} | unverified
+    assert set(shipped_registry().enabled_agents()) == {"codex", "claude", "gemini", "command"}
 
 
 def test_a_registry_as_it_is_in_use_is_read_and_its_keys_are_kept(tmp_path: Path) -> None:
@@ -120,6 +123,9 @@ def test_no_entry_can_ask_for_what_steers_the_job(name: str, key: str) -> None:
         ("version: 2", "schema"), ("version: '1'", "schema"), ("defualt_agent: codex", "agent-key-misspelled"),
         ("default_agent: unknown", "default-unknown"),
         ("allowed_hosts: [ok.test, 'img.test:8443']", "host-invalid"),
+        ("fallback: [claude, absent]", "fallback-unknown"), ("fallback: [aider]", "fallback-unknown"),
+        ("modes: {verifier: {fallback: [gemini, absent]}}", "fallback-unknown"),
+        ("modes: {verifier: {fallbak: []}}", "schema"), ("max_cost_usd: 0", "schema"), ("max_cost_usd: .nan", "schema"),
     ],
 )  # fmt: skip
 def test_a_mistake_at_the_top_is_found_on_its_line(top: str, code: str) -> None:
@@ -154,7 +160,7 @@ def test_a_broken_registry_starts_nothing(tmp_path: Path, text: str) -> None:
 
 def test_an_agent_that_cannot_be_started_says_why(tmp_path: Path) -> None:
     registry = load_registry(*written(tmp_path, IN_USE + "  off: {enabled: false, command: [x]}\n"))
-    for name, word in (("nobody", "claude, codex"), ("off", "disabled"), ("elsewhere", "other.yml")):
+    for name, word in (("absent", "claude, codex"), ("off", "disabled"), ("elsewhere", "other.yml")):
         with pytest.raises(WrongUsage, match=word):
             registry.agent(name)
 
@@ -177,6 +183,36 @@ def test_each_agent_is_started_as_its_cli_wants_it() -> None:
     gemini = " ".join(line(agents["gemini"], sandbox_mode="danger-full-access", **asked))
     assert gemini == "gemini --output-format stream-json --approval-mode yolo -m m-1"
     assert line(agents["command"], command=["python", "x y.py"]) == ["python", "x y.py"]
+    copilot = line(agents["copilot"], model="m-1")
+    assert copilot == ["copilot", "-p", "do it", "--silent", "--no-color", "--allow-all-tools", "--model", "m-1"]
+    assert line(agents["opencode"], model="p/m") == ["opencode", "run", "-m", "p/m", "do it"]
+    assert line(agents["cursor"])[-2:] == ["--force", "do it"]
+    assert line(agents["aider"])[-2:] == ["--message-file", "/run/prompt.md"]
+
+
+@pytest.mark.parametrize(("left", "word"), [(None, ""), (2.5, "2.50"), (0.004, "0.01"), (0.0, "0.01")])
+def test_claude_gets_the_rest_of_the_budget(left: float | None, word: str) -> None:
+    request = RunRequest("claude", Path("/run"), Path("/work"))
+    words = command_line(shipped_registry().agents["claude"], request, "do it", usd_left=left)
+    assert words[words.index("--max-budget-usd") + 1 :][:1] == [word] if word else "--max-budget-usd" not in words
+
+
+def test_only_agents_with_events_can_stall_unless_the_entry_says_so() -> None:
+    entries = {"codex": {}, "plain": {}, "set": {"stall_minutes": 2}, "off": {"codec": "claude", "stall_minutes": 0}}
+    found = {
+        name: Agent(**{"codec": name if name in ("codex", "plain") else "plain", **more})
+        for name, more in entries.items()
+    }
+    assert {name: agent.silent_seconds for name, agent in found.items()} == {
+        "codex": 900, "plain": math.inf, "set": 120, "off": math.inf,
+    }  # fmt: skip
+
+
+def test_a_mode_replaces_what_the_whole_registry_says() -> None:
+    modes = {"fix": {"fallback": []}, "plan": {"max_cost_usd": 1}}
+    registry = Registry.model_validate({"agents": {}, "fallback": ["b"], "max_cost_usd": 5, "modes": modes})
+    seen = {mode: (registry.fallback_for(mode), registry.max_cost_for(mode)) for mode in ("", "fix", "plan")}
+    assert seen == {"": (("b",), 5), "fix": ((), 5), "plan": (("b",), 1)}
 
 
 def test_a_prompt_goes_where_the_entry_says() -> None:
@@ -208,7 +244,9 @@ def test_each_shipped_agent_gets_its_own_key_and_no_other() -> None:
         assert not {"GITHUB_TOKEN", "ACTIONS_CACHE_URL"} & environment.keys()
         assert environment["HOME"] == "/home"
     claude = {"ANTHROPIC_API_KEY", "CLAUDE_CODE_OAUTH_TOKEN"}
-    assert seen == {"codex": {"CODEX_API_KEY"}, "claude": claude, "gemini": {"GEMINI_API_KEY"}, "command": set()}
+    several = {key: {"ANTHROPIC_API_KEY", "OPENAI_API_KEY"} for key in ("opencode", "aider")}
+    none: dict[str, set[str]] = {name: set() for name in ("command", "copilot", "cursor")}
+    assert seen == {"codex": {"CODEX_API_KEY"}, "claude": claude, "gemini": {"GEMINI_API_KEY"}, **several, **none}
 
 
 def test_the_installer_gets_npms_settings_and_no_secret() -> None:

@@ -205,7 +205,8 @@ def _turns_table(attempts: Sequence[Mapping[str, Any]]) -> str:
     rows = []
     for entry in attempts:
         found = [f"{finding['code']} at {finding['path']}" for finding in entry["findings"]]
-        texts = [f"{entry['agent']}, turn {entry['turn']}", entry["outcome"], "; ".join(found)]
+        name = f"{entry['agent']}, turn {entry['turn']}" if entry["turn"] else entry["agent"]
+        texts = [name, entry["outcome"], "; ".join(found) or entry["reason"]]
         texts += [
             "; ".join([*entry["fixed"], *entry["repaired"]]),
             _shown(entry["seconds"], 1),

@@ -55,17 +55,21 @@ class AgentSession:
     program: Program
     private: Path
 
-    def take_turn(self, prompt: str, limit_seconds: float, *, resume: str = "") -> ProgramEnd:
+    def take_turn(
+        self, prompt: str, limit_seconds: float, *, resume: str = "", usd_left: float | None = None
+    ) -> ProgramEnd:
         """Run the agent once, and keep what it printed in the folder of the run. ``resume`` names a conversation.
 
-        Raises AgentNotStarted if its command cannot be made, OSError if a file cannot be used.
+        ``usd_left`` is what the run may still spend. Raises AgentNotStarted if its command cannot be made, OSError if
+        a file cannot be used.
         """
         request, message = self.request, self.private / "final-message"
         for path in (message, target := request.run_dir / layout.FINAL_MESSAGE):
             layout.make_writable(path)
             path.unlink(missing_ok=True)
         entry, schema = self.ready.entry, self.ready.schema
-        words = command_line(entry, request, prompt, schema=schema, final_message=message, session=resume)
+        given = {"schema": schema, "final_message": message, "session": resume, "usd_left": usd_left}
+        words = command_line(entry, request, prompt, **given)  # type: ignore[arg-type]
         end = run_program(
             replace(self.program, words=[self.program.words[0], *words[1:]]),
             stdout=request.run_dir / layout.STDOUT,
@@ -74,6 +78,7 @@ class AgentSession:
             show=self.job.show,
             stop=self.job.stop,
             limit_seconds=limit_seconds,
+            silent_seconds=entry.silent_seconds,
         )
         layout.make_writable(target)
         target.unlink(missing_ok=True)

@@ -10,19 +10,22 @@ import tempfile
 import time
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Literal
 
 from accord.runner import record as layout
 from accord.runner.agent_session import ReadyAgent, agent_session, turn_warnings
-from accord.runner.classify import contract_exit_code, is_ended_well
+from accord.runner.classify import cause_of, classify, contract_exit_code, is_ended_well
 from accord.runner.contract import CheckedResult, ResultContract, check_result, repair_prompt, second_prompt
+from accord.runner.fallback import cost_of, is_spent, usd_left
 from accord.runner.launch import can_resume, check_credentials, command_line, install_program
-from accord.runner.models import AgentNotStarted
+from accord.runner.models import AgentNotStarted, InternalError
 from accord.runner.prompt import assemble, prompt_for, read_data
 from accord.runner.record import Attempt, ResultFinding
 from accord.runner.transcripts.read import SESSION_TOTALS, read_evidence
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from accord.git.trusted_files import TrustedFiles
     from accord.runner.agent_session import AgentSession
     from accord.runner.context import JobContext, Progress
@@ -35,24 +38,43 @@ _LEAST_SECONDS = 5.0
 
 
 @dataclass(frozen=True)
-class TimeBudget:
-    """The time that all attempts share, as a point on the monotonic clock, in seconds."""
+class RunBudget:
+    """The time that all attempts share, as a point on the monotonic clock in seconds, and their money, None: any."""
 
     deadline: float
+    max_cost_usd: float | None = None
 
     @property
     def seconds_left(self) -> float:
         """The rest, which is never negative."""
         return max(0.0, self.deadline - time.monotonic())
 
+    def spent_error(self, attempts: Sequence[Attempt]) -> InternalError:
+        """Say that the money is spent."""
+        count = sum(attempt.outcome != "skipped" for attempt in attempts)
+        tries = "1 attempt" if count == 1 else f"{count} attempts"
+        detail = (
+            f"{tries} cost {cost_of(attempts):.2f} of {self.max_cost_usd or 0:.2f} US dollars. "
+            "Raise `max_cost_usd` in the agent registry, or split the task."
+        )
+        return InternalError(kind="budget", detail=detail, has_hint=True)
+
 
 def prepare_agent(
-    name: str, registry: Registry, request: RunRequest, job: JobContext, schema: str, files: TrustedFiles
+    name: str,
+    registry: Registry,
+    request: RunRequest,
+    job: JobContext,
+    schema: str,
+    files: TrustedFiles,
+    *,
+    is_first: bool = True,
 ) -> ReadyAgent:
     """Make everything ready that an agent needs before its first attempt. Raises AgentNotStarted, WrongUsage."""
     agent = registry.agent(name)
     prompt = _task_prompt(request, job, agent, schema, files)
-    _write_prompt(request, prompt)
+    if is_first:
+        _write_prompt(request, prompt)
     command_line(agent, request, prompt, schema=schema)  # finds unsupported options before anything is installed
     check_credentials(name, agent, job.environment)
     root = request.install_dir or Path(job.environment.get("RUNNER_TEMP") or tempfile.gettempdir()) / "accord-agents"
@@ -60,19 +82,24 @@ def prepare_agent(
     return ReadyAgent(name, agent, prompt, schema, path)
 
 
-def run_attempts(ready: ReadyAgent, request: RunRequest, job: JobContext, progress: Progress) -> None:
+def run_attempts(
+    ready: ReadyAgent, request: RunRequest, job: JobContext, progress: Progress, budget: RunBudget
+) -> None:
     """Let an agent take its turns. Raises AgentNotStarted."""
     with agent_session(ready, request, job, progress) as session:
-        take_turns(session, TimeBudget(time.monotonic() + request.max_runtime_minutes * 60), progress)
+        take_turns(session, budget, progress)
 
 
-def take_turns(session: AgentSession, budget: TimeBudget, progress: Progress) -> None:
+def take_turns(session: AgentSession, budget: RunBudget, progress: Progress) -> None:
     """Let an agent work on the task, and ask it again as long as its result breaks its contract."""
     ready, request = session.ready, session.request
     account, checked = take_attempt(session, ready.prompt, budget, progress)
     turns = ready.entry.repair_turns if request.repair_turns is None else request.repair_turns
     for _ in range(turns):
         if not checked.is_broken or session.job.stop or budget.seconds_left < _LEAST_SECONDS:
+            return
+        if is_spent(progress.attempts, budget.max_cost_usd):
+            progress.error = budget.spent_error(progress.attempts)
             return
         resume = account.session if can_resume(ready.entry, account.session) else ""
         prompt = repair_prompt(checked.findings)
@@ -88,7 +115,7 @@ def take_turns(session: AgentSession, budget: TimeBudget, progress: Progress) ->
 
 
 def take_attempt(
-    session: AgentSession, prompt: str, budget: TimeBudget, progress: Progress, *, resume: str = ""
+    session: AgentSession, prompt: str, budget: RunBudget, progress: Progress, *, resume: str = ""
 ) -> tuple[Account, CheckedResult]:
     """Let the agent take one turn, and record it; return what it did and its checked result.
 
@@ -96,10 +123,12 @@ def take_attempt(
     """
     ready, run_dir = session.ready, session.request.run_dir
     if progress.attempts:
-        _keep_files(run_dir, len(progress.attempts))
+        if number := last_turn(progress.attempts):
+            _keep_files(run_dir, number)
         _write_prompt(session.request, prompt)
     began = session.job.clock.now()
-    end = session.take_turn(prompt, budget.seconds_left, resume=resume)
+    left = usd_left(progress.attempts, budget.max_cost_usd)
+    end = session.take_turn(prompt, budget.seconds_left, resume=resume, usd_left=left)
     progress.agent, progress.codec = ready.name, ready.entry.codec
     progress.exit_code, progress.error = end.exit_code, end.error
     if end.error and end.error.kind == "time-limit" and progress.attempts:
@@ -116,10 +145,14 @@ def take_attempt(
         evidence = replace(evidence, account=replace(evidence.account, structured=checked.value))
     account = evidence.account
     usage = _usage_of_turn(account, progress)
+    failure = classify(evidence)
+    cause = cause_of(evidence)
     attempt = Attempt(
         agent=ready.name,
         turn=1 + sum(earlier.agent == ready.name for earlier in progress.attempts),
-        outcome="broken" if checked.is_broken else "failed" if contract_exit_code(evidence) else "done",
+        outcome="broken" if checked.is_broken else _outcome(contract_exit_code(evidence), cause),
+        cause=cause,
+        reason=session.job.redactor(failure.summary) if failure else "",
         exit_code=end.exit_code,
         model=account.model,
         session=account.session,
@@ -132,6 +165,15 @@ def take_attempt(
     )
     progress.attempts.append(attempt)
     return account, checked
+
+
+def last_turn(attempts: Sequence[Attempt]) -> int:
+    """Return the number of the last attempt in which an agent ran; 0 without one."""
+    return max((number for number, attempt in enumerate(attempts, 1) if attempt.outcome != "skipped"), default=0)
+
+
+def _outcome(exit_code: int, cause: str) -> Literal["done", "failed", "budget"]:
+    return "done" if not exit_code else "budget" if cause == "budget" else "failed"
 
 
 def _usage_of_turn(account: Account, progress: Progress) -> Usage:

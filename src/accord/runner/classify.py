@@ -120,16 +120,26 @@ def _command_failure(evidence: RunEvidence) -> CommandFailure:
 
 def classify(evidence: RunEvidence) -> Classification | None:
     """Return why a run failed; None if it did not."""
+    hit = _deciding_hit(evidence)
+    return _classification(hit) if hit else None
+
+
+def cause_of(evidence: RunEvidence) -> str:
+    """Return the cause of a failure, a key of ``CAUSES``; empty without one."""
+    hit = _deciding_hit(evidence)
+    return hit.cause if hit else ""
+
+
+def _deciding_hit(evidence: RunEvidence) -> _Hit | None:
     if error := evidence.error:
         line = evidence_line(error.detail)
-        cause = INTERNAL_ERRORS[error.kind]
-        return _classification(_Hit(error.kind, cause, "own", line, error.detail, has_hint=error.has_hint))
+        return _Hit(error.kind, INTERNAL_ERRORS[error.kind], "own", line, error.detail, has_hint=error.has_hint)
     if not contract_exit_code(evidence) and (evidence.exit_code == 0 or evidence.account.is_structured):
         return None
     hit = next(_hits(evidence), None)
     if hit is None and evidence.exit_code is None and not evidence.account.is_structured:
         return None
-    return _classification(hit or _unknown(evidence))
+    return hit or _unknown(evidence)
 
 
 def _hits(evidence: RunEvidence) -> Iterator[_Hit]:

@@ -56,6 +56,7 @@ CAUSES: dict[str, Cause] = {
     "killed": Cause(*_SPENT, "The agent was killed, probably because memory ran out",
         "Use a larger runner, or split the task."),
     "disk": Cause(*_SPENT, "The disk is full", "Free space before the agent runs, or use a larger runner."),
+    "stall": Cause(*_RETRY, "The agent stalled", "Run it again, or raise `stall_minutes` of its registry entry."),
     "time": Cause(*_SPENT, "The time limit was reached", "Raise the time limit, or split the task."),
     "request": Cause(*_LOGIC, "The provider refused the request", "Check the agent's version, settings and prompt."),
     "model": Cause(*_LOGIC, "The model is not available", "Name a model that exists and that the account may use."),
@@ -95,6 +96,7 @@ INTERNAL_ERRORS: dict[InternalErrorKind, str] = {
     "record-missing": "job-lost", "changes-unreadable": "changes", "steering-files": "steering", "refs-moved": "refs",
     "changes-too-large": "size", "push-refused": "push",
     "push-conflict": "push-again", "push-unreachable": "push-again", "disk-full": "disk",
+    "stalled": "stall", "budget": "budget",
 }  # fmt: skip
 """Causes of accord's own errors."""
 

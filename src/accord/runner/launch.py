@@ -29,6 +29,7 @@ if TYPE_CHECKING:
 _SESSION = re.compile(r"[0-9A-Za-z][0-9A-Za-z_-]{0,99}")
 """Names of sessions come from the output of an agent and become a word of a command line."""
 
+_LEAST_USD = 0.01
 _INSTALL_SECONDS = 600
 _INSTALL_LOG_CHARS = 1000
 _AGENT_VARIABLES = re.compile(
@@ -55,11 +56,12 @@ def command_line(
     schema: str = "",
     final_message: Path | None = None,
     session: str = "",
+    usd_left: float | None = None,
 ) -> list[str]:
     """Fill the placeholders of the agent's command. Raises AgentNotStarted for what this agent does not support.
 
     ``schema`` is the JSON Schema of the result, empty without one; ``final_message`` the file for the final message;
-    ``session`` the conversation to go on with, if ``can_resume`` allows it.
+    ``session`` the conversation to go on with, if ``can_resume`` allows it; ``usd_left`` the rest of the run's budget.
     """
     strategy = settings_of(agent.safety_strategy, request.safety_strategy, "safety strategy")
     prompt_file = (request.run_dir / PROMPT).absolute()
@@ -70,6 +72,7 @@ def command_line(
         "result_schema": _result_schema(agent, schema, (request.run_dir / SCHEMA).absolute()),
         "final_message": _with_value(agent.final_message, str(final_message or "")),
         "arguments": agent.arguments,
+        "max_cost": [] if usd_left is None else _with_value(agent.max_cost, f"{max(usd_left, _LEAST_USD):.2f}"),
         "command": _command(agent, request.command),
         "resume": _with_value(agent.resume, session) if can_resume(agent, session) else [],
         "prompt": [check_argument(prompt, "prompt") if agent.prompt == "argument" else str(prompt_file)],

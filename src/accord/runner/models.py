@@ -27,7 +27,7 @@ Source = Literal["own", "event", "stderr", "text", "exit"]
 InternalErrorKind = Literal[
     "time-limit", "cancelled", "install-failed", "credential-missing", "prompt-invalid", "not-started",
     "sandbox-unavailable", "record-missing", "changes-unreadable", "changes-too-large", "steering-files",
-    "refs-moved", "push-refused", "push-conflict", "push-unreachable", "disk-full",
+    "refs-moved", "push-refused", "push-conflict", "push-unreachable", "disk-full", "stalled", "budget",
 ]  # fmt: skip
 """Kinds of errors that accord itself detects.
 
@@ -36,7 +36,8 @@ ended before it wrote a record. ``changes-too-large``: the changes exceed the li
 ``steering-files``: the changes touch files that steer agents or CI, and are not pushed unless a person allows it.
 ``refs-moved``: branches or tags other than the run's own changed. ``push-refused``: a permission or a protection that a
 person must change. ``push-conflict``: the branch kept moving, or the patch no longer applies. ``push-unreachable``: a
-network or server failure.
+network or server failure. ``stalled``: the agent printed no event for too long. ``budget``: the money of the run is
+spent.
 """
 
 

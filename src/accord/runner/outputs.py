@@ -198,6 +198,7 @@ def attempts_output(attempts: Sequence[Attempt], redact: Redactor, policy: Posti
                 "agent": line(attempt.agent),
                 "turn": attempt.turn,
                 "outcome": attempt.outcome,
+                "reason": line(attempt.reason),
                 "findings": [
                     {"code": line(code), "path": line(f"at {path}")[3:], "message": line(message)}
                     for (code, path), message in [*errors.items()][:most]

@@ -5,6 +5,7 @@ That holds even if this process is killed (see ``accord.runner.guard``).
 
 from __future__ import annotations
 
+import math
 import os
 import selectors
 import shutil
@@ -16,7 +17,7 @@ import threading
 import time
 from collections.abc import Callable
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, BinaryIO
 
 from accord.files.store import DISK_FULL
@@ -44,7 +45,7 @@ SIGNALS = (signal.SIGINT, signal.SIGTERM)
 _CHUNK_BYTES = 64 * 1024
 _POLL_SECONDS = 0.05
 _SHOWN_CHARS = 4000
-_PATIENCE_SECONDS = {"": 2.0, "time-limit": 10.0, "cancelled": 4.0, "disk-full": 4.0}
+_PATIENCE_SECONDS = {"": 2.0, "time-limit": 10.0, "stalled": 10.0, "cancelled": 4.0, "disk-full": 4.0}
 """Seconds to tidy up: for leftover processes, at the time limit, and while a runner waits to kill this process."""
 
 _DRAIN_SECONDS = 2.0
@@ -120,10 +121,12 @@ def run_program(
     show: LineWatcher,
     stop: StopSignals,
     limit_seconds: float,
+    silent_seconds: float = math.inf,
 ) -> ProgramEnd:
     """Run a program until it ends, the time limit, a stop signal or a full disk; then end everything it started.
 
-    Raises OSError if it cannot be started or the files cannot be opened.
+    A program that prints nothing on stdout for ``silent_seconds`` has stalled, and is ended too. Raises OSError if it
+    cannot be started or the files cannot be opened.
     """
     with (
         stdout.open("w+b", buffering=0) as out,
@@ -141,7 +144,7 @@ def run_program(
         with started.stdout, started.stderr, selectors.DefaultSelector() as selector:  # type: ignore[union-attr]
             for sink in sinks:
                 selector.register(sink.source, selectors.EVENT_READ, sink)
-            error = _wait_for(started, selector, stop, limit_seconds, sinks)
+            error = _wait_for(started, selector, stop, (limit_seconds, silent_seconds), sinks)
             patience = _PATIENCE_SECONDS[error.kind if error else ""]
             error = _terminate(Termination(started, spared, patience), selector, stop, error, sinks)
         code = started.poll()
@@ -182,21 +185,29 @@ def _wait_for(
     started: subprocess.Popen[bytes],
     selector: selectors.BaseSelector,
     stop: StopSignals,
-    limit_seconds: float,
+    limits: tuple[float, float],
     sinks: Sequence[_Sink],
 ) -> InternalError | None:
     """Pass output on until the program ends; return why it must be ended before that."""
+    limit_seconds, silent_seconds = limits
     deadline = time.monotonic() + limit_seconds
     while started.poll() is None:
         _pass_on(selector)
         if stop:
             return InternalError(kind="cancelled", detail="The run was cancelled by a signal.")
         if time.monotonic() > deadline:
-            minutes = f"{limit_seconds / 60:g} minutes" if limit_seconds >= 60 else f"{limit_seconds:g} seconds"
-            return InternalError(kind="time-limit", detail=f"The agent reached its time limit of {minutes}.")
+            return InternalError(
+                kind="time-limit", detail=f"The agent reached its time limit of {_span(limit_seconds)}."
+            )
+        if time.monotonic() > sinks[0].heard_at + silent_seconds:
+            return InternalError(kind="stalled", detail=f"The agent printed no event for {_span(silent_seconds)}.")
         if any(sink.is_full for sink in sinks):
             return _disk_full()
     return None
+
+
+def _span(seconds: float) -> str:
+    return f"{seconds / 60:g} minutes" if seconds >= 60 else f"{seconds:g} seconds"
 
 
 def _terminate(
@@ -246,8 +257,10 @@ class _Sink:
     lines: _Lines
     is_full: bool = False
     is_shortened: bool = False
+    heard_at: float = field(default_factory=time.monotonic)
 
     def take(self, data: bytes) -> None:
+        self.heard_at = time.monotonic()
         self._write(self.stream.feed(data))
 
     def finish(self) -> None:

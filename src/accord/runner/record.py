@@ -58,16 +58,20 @@ class ResultFinding(BaseModel):
 class Attempt(BaseModel):
     """One turn of one agent; ``turn`` counts those of this agent from 1. ``exit_code`` is None if no process ended.
 
-    ``outcome`` is ``failed`` if the agent failed or was ended, ``broken`` if its result breaks its contract, else
-    ``done``. ``session`` is the conversation, as the CLI names it. ``findings`` are those of its result, and ``fixes``
-    the small faults that accord corrected in it. Tokens and cost are those of this turn.
+    ``outcome`` is ``failed`` if the agent failed or was ended, ``broken`` if its result breaks its contract, ``budget``
+    if its money was spent, ``skipped`` if it could not start, else ``done``. ``cause`` is why it failed, a key of
+    ``accord.runner.error_rules.CAUSES``, and ``reason`` says it for people. ``session`` is the conversation, as the CLI
+    names it. ``findings`` are those of its result, and ``fixes`` the small faults that accord corrected in it. Tokens
+    and cost are those of this turn.
     """
 
     model_config = ConfigDict(frozen=True, extra="forbid", defer_build=True)
 
     agent: str
     turn: int = 1
-    outcome: Literal["done", "broken", "failed"]
+    outcome: Literal["done", "broken", "failed", "budget", "skipped"]
+    cause: str = ""
+    reason: str = ""
     exit_code: int | None = None
     model: str = ""
     session: str = ""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import os
 from contextlib import suppress
 from functools import cache
@@ -27,7 +28,12 @@ if TYPE_CHECKING:
 
 VariableName = Annotated[str, StringConstraints(pattern=r"^[A-Za-z_][A-Za-z0-9_]*$")]
 Host = Annotated[str, StringConstraints(pattern=r"^(\*\.)?[A-Za-z0-9-]+(\.[A-Za-z0-9-]+)*(:[0-9]{1,5})?$")]
+Usd = Annotated[float, Field(gt=0, le=100_000, allow_inf_nan=False)]
 Word = Annotated[str, StringConstraints(pattern=r"^[^\x00]*$")]
+
+
+STALL_MINUTES = 15.0
+"""Longer than the commands that the known CLIs let an agent run; an agent at work prints something before that."""
 
 
 def _refuse_user(isolation: object) -> object:
@@ -83,6 +89,13 @@ class Delivery(_ClosedModel):
     file: str | None = Field(None, description="The file below HOME; only the agent's user can read it.")
 
 
+class Mode(_ClosedModel):
+    """Settings for runs of one mode, such as keepalive."""
+
+    fallback: list[str] | None = Field(None, description="Agents to try next. Default: those of the whole registry.")
+    max_cost_usd: Usd | None = Field(None, description="Budget of a run. Default: that of the whole registry.")
+
+
 class Capacity(BaseModel):
     """How many runs at once; kept for other tools."""
 
@@ -119,6 +132,16 @@ class Agent(BaseModel):
     repair_turns: int = Field(
         2, ge=0, le=10, description="How often it is asked again when its result breaks its contract."
     )
+    max_cost: list[Word] = Field(
+        [],
+        description="Words for the placeholder {max_cost}; {value} is what the run's budget has left, in US dollars.",
+    )
+    stall_minutes: float | None = Field(
+        None,
+        ge=0,
+        le=360,
+        description="End it after so long without output. Default: 15, none for the codec plain; 0: none.",
+    )
     result_schema: ResultSchema | None = Field(None, description="How it gets a result schema: {result_schema}.")
     final_message: list[Word] = Field([], description="Words for the placeholder {final_message}; {value} is a file.")
     required_secrets: list[VariableName] = Field([], description="The secrets that the agent may see.")
@@ -145,6 +168,12 @@ class Agent(BaseModel):
     preflight: dict[str, Any] = Field({}, description="Kept for other tools.")
     capabilities: dict[str, bool] = Field({}, description="Kept for other tools.")
 
+    @property
+    def silent_seconds(self) -> float:
+        """How long it may print nothing; infinite without a limit."""
+        default = 0.0 if self.codec == "plain" else STALL_MINUTES
+        return 60 * (default if self.stall_minutes is None else self.stall_minutes) or math.inf
+
 
 class Registry(BaseModel):
     """The agents by name, and the default one."""
@@ -157,6 +186,10 @@ class Registry(BaseModel):
     review_bots: list[Word] = Field([], description="Logins of bots whose review threads an agent answers.")
     allowed_hosts: list[Word] = Field([], description="Hosts that images in posted texts may come from.")
     break_words: list[Word] = Field([], description="Commands of bots that posted texts break, such as bors r+.")
+    fallback: list[str] = Field([], description="Agents to try, in order, where one is full, down or stalled.")
+    max_cost_usd: Usd | None = Field(None, description="Budget of a run in US dollars, as agents report their cost.")
+    max_item_cost_usd: Usd | None = Field(None, description="Budget of all runs of a loop on one pull request.")
+    modes: dict[str, Mode] = Field({}, description="Settings by the mode of a run.")
     agents: dict[str, Agent] = Field(description="The agents by name.")
 
     @classmethod
@@ -181,6 +214,16 @@ class Registry(BaseModel):
             hint = "Add `command` to its registry entry, or run that workflow."
             raise WrongUsage(f"The agent `{name}` has no command{started_by}.", hint=hint)
         return agent
+
+    def fallback_for(self, mode: str) -> tuple[str, ...]:
+        """Name the agents to try after the first one, in order."""
+        own = self.modes[mode].fallback if mode in self.modes else None
+        return tuple(self.fallback if own is None else own)
+
+    def max_cost_for(self, mode: str) -> float | None:
+        """Return the budget of a run in US dollars; None without one."""
+        own = self.modes[mode].max_cost_usd if mode in self.modes else None
+        return self.max_cost_usd if own is None else own
 
     def enabled_agents(self, first: str = "") -> tuple[str, ...]:
         """Name the agents that may be started: ``first`` first, or else the default one.
@@ -273,6 +316,8 @@ def own_findings(own: Registry) -> list[Finding]:
     ours = [
         "/default_agent",
         "/allowed_hosts",
+        "/fallback",
+        "/modes",
         *map(pointer, own.model_extra or {}),
         *(f"/agents{pointer(name)}/" for name in own.agents),
     ]

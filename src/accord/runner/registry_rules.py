@@ -33,6 +33,7 @@ PLACEHOLDERS = frozenset(
         "prompt",
         "command",
         "resume",
+        "max_cost",
     }
 )
 _FORBIDDEN = re.compile(
@@ -49,6 +50,7 @@ def registry_findings(registry: Registry) -> list[Finding]:
         hint = _one_of(registry.default_agent, registry.agents)
         found.append(Finding("default-unknown", message, "/default_agent", hint=hint))
     found += unknown_keys(type(registry), registry.model_extra or ())
+    found += _fallback_findings(registry)
     for i, host in enumerate(registry.allowed_hosts):
         if problem := host_problem(host):
             found.append(Finding("host-invalid", problem[0], pointer("allowed_hosts", i), hint=problem[1]))
@@ -56,6 +58,18 @@ def registry_findings(registry: Registry) -> list[Finding]:
         place = f"/agents{pointer(name)}"
         found += [replace(finding, path=place + finding.path) for finding in _agent_findings(agent)]
     return found
+
+
+def _fallback_findings(registry: Registry) -> Iterator[Finding]:
+    lists = {"/fallback": registry.fallback}
+    lists |= {f"/modes{pointer(name)}/fallback": mode.fallback or [] for name, mode in registry.modes.items()}
+    startable = [name for name, agent in registry.agents.items() if agent.enabled and agent.command]
+    for path, names in lists.items():
+        for i, name in enumerate(names):
+            if name not in startable:
+                problem = "is disabled or has no command" if name in registry.agents else "is unknown"
+                message = f"The agent `{short_name(name)}` {problem}, so no run can fall back to it."
+                yield Finding("fallback-unknown", message, f"{path}/{i}", hint=_one_of(name, startable))
 
 
 def _one_of(word: str, known: Iterable[str]) -> str:
@@ -113,6 +127,9 @@ def _command_findings(agent: Agent) -> Iterator[Finding]:
             yield Finding("place-missing", message, "/command", hint=hint)
         if agent.resume and "resume" not in used:
             message = "The command has no placeholder `{resume}`, so the agent cannot go on with a session."
+            yield warning("place-missing", message, "/command", hint="Add it.")
+        if agent.max_cost and "max_cost" not in used:
+            message = "The command has no placeholder `{max_cost}`, so the agent does not stop at the run's budget."
             yield warning("place-missing", message, "/command", hint="Add it.")
 
 

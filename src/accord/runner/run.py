@@ -6,44 +6,37 @@ concluded from the agent's words.
 
 from __future__ import annotations
 
-import hashlib
 import json
 import os
-from contextlib import nullcontext
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from accord.core.clock import timestamp
-from accord.core.environment import is_in_actions
 from accord.core.errors import AccordError, WrongUsage
 from accord.core.kinds import KINDS
 from accord.core.suggest import did_you_mean
 from accord.files.store import DISK_FULL, write_whole
-from accord.gha.step import guard_git_settings, guard_step_files
-from accord.git.paths import some_of
-from accord.git.refs import RefChanges, guard_refs
-from accord.git.snapshots import changes_since, take_snapshot
+from accord.git.snapshots import take_snapshot
 from accord.git.trusted_files import trusted_files
 from accord.runner import record as layout
-from accord.runner.attempts import prepare_agent, run_attempts
+from accord.runner.attempts import prepare_agent
+from accord.runner.chain import AgentChain
 from accord.runner.confine import forbid_reading
 from accord.runner.context import Progress
 from accord.runner.contract import validator
+from accord.runner.fallback import agents_to_try
 from accord.runner.models import AgentNotStarted, InternalError
 from accord.runner.record import RunRecord
 from accord.runner.registry import declared_secrets, load_registry
-from accord.text.redaction import redactor_for
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
     from datetime import datetime
 
-    from accord.git.snapshots import Snapshot
     from accord.git.trusted_files import TrustedFiles
+    from accord.runner.agent_session import ReadyAgent
     from accord.runner.context import JobContext
     from accord.runner.models import InternalErrorKind, RunRequest
-    from accord.runner.registry import Agent
 
 _RESERVED_BYTES = 64 * 1024
 _RESERVE = ".reserve"
@@ -143,30 +136,16 @@ def _run(request: RunRequest, job: JobContext, progress: Progress) -> None:
     snapshot = progress.snapshot = take_snapshot(request.directory)
     progress.base_sha = snapshot.commit if snapshot else ""
     schema = _write_schema(request, files)
-    ready = prepare_agent(progress.agent, registry, request, job, schema, files)
+    names = agents_to_try(progress.agent, registry.fallback_for(context.mode))
+
+    def prepare(name: str) -> ReadyAgent:
+        is_first = name == names[0]
+        asked = request if is_first else replace(request, model="", command=())
+        return prepare_agent(name, registry, asked, job, schema, files, is_first=is_first)
+
     progress.warn(files.warning)
-    git_directory = snapshot.objects.parent if snapshot else None
-    in_job = is_in_actions(job.environment)
-    guard = guard_git_settings(git_directory, with_refs=in_job)
-    refs = guard_refs(request.directory) if snapshot and not in_job else nullcontext(RefChanges())
-    with refs as found, guard as changed, guard_step_files(job.environment) as restored:
-        run_attempts(ready, request, job, progress)
-        if snapshot:
-            _save_changes(request, job, ready.entry, snapshot, progress)
-    undone = [*changed, *found.undone]
-    for name in [*(f"the runner's file {name}" for name in restored), *(f"git's {path}" for path in undone)]:
-        job.show(f"accord: {name} was changed while the agent ran. The change was undone.")
-    if found.moved and progress.error is None:
-        progress.error = _moved_refs(found.moved)
-
-
-def _moved_refs(moved: Mapping[str, str]) -> InternalError:
-    """Name the refs that changed; a person may have moved them, so they stay."""
-    name, old = next(iter(moved.items()))
-    back = f"git update-ref {name} {old}" if old else f"git update-ref -d {name}"
-    undo = f"They stay as they are. If no person moved them, undo it with `{back}`. Then run it again."
-    detail = f"{some_of(list(moved))}. {undo}"
-    return InternalError(kind="refs-moved", detail=detail, has_hint=True)
+    chain = AgentChain(request, job, progress, prepare, registry.max_cost_for(context.mode))
+    chain.run(names)
 
 
 def _write_schema(request: RunRequest, files: TrustedFiles) -> str:
@@ -191,25 +170,3 @@ def _write_schema(request: RunRequest, files: TrustedFiles) -> str:
     text = json.dumps(schema, ensure_ascii=False, separators=(",", ":"))
     (request.run_dir / layout.SCHEMA).write_text(text, encoding="utf-8")
     return text
-
-
-def _save_changes(request: RunRequest, job: JobContext, agent: Agent, snapshot: Snapshot, progress: Progress) -> None:
-    """Write the patch, unless it cannot be read or contains a secret."""
-    names = job.secret_names
-    known = {name: value for name, value in job.environment.items() if name in names}
-    secrets = redactor_for(known, certain=names).values
-    try:
-        changes = changes_since(snapshot, state_files=agent.state_files, secrets=secrets)
-    except AccordError as error:
-        raise AgentNotStarted("changes-unreadable", error.message, hint=error.hint) from None
-    path = request.run_dir / layout.PATCH
-    layout.make_writable(path)
-    path.unlink(missing_ok=True)
-    path.write_bytes(changes.patch)
-    progress.patch_sha256 = hashlib.sha256(changes.patch).hexdigest()
-    if changes.left_out:
-        progress.warnings.append(f"New state files of agents were left out: {some_of(changes.left_out)}.")
-    inputs = {(request.directory / path).resolve() for path in (request.prompt_file, *request.data) if path}
-    if untouched := [path for path in changes.untouched if (snapshot.top / path).resolve() not in inputs]:
-        message = "Files that were already uncommitted before the run were left out"
-        progress.warnings.append(f"{message}: {some_of(untouched)}.")

@@ -1,0 +1,171 @@
+"""The agents of one run, one after the other, in one work tree: the next one starts from the files of the first.
+
+Changes of a failed agent are kept in the folder of its attempt, and are not part of the run.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import time
+from contextlib import nullcontext
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from accord.core.environment import is_in_actions
+from accord.core.errors import AccordError
+from accord.gha.step import guard_git_settings, guard_step_files
+from accord.git.paths import some_of
+from accord.git.refs import RefChanges, guard_refs
+from accord.git.snapshots import changes_since, restorable
+from accord.runner import record as layout
+from accord.runner.attempts import RunBudget, last_turn, run_attempts
+from accord.runner.error_rules import INTERNAL_ERRORS
+from accord.runner.fallback import MEANINGS, SETBACKS, cost_of, is_spent, next_agent
+from accord.runner.models import AgentNotStarted, InternalError
+from accord.runner.record import Attempt
+from accord.text.redaction import redactor_for
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping, Sequence
+
+    from accord.git.snapshots import Snapshot
+    from accord.runner.agent_session import ReadyAgent
+    from accord.runner.context import JobContext, Progress
+    from accord.runner.models import RunRequest
+    from accord.runner.registry import Agent
+
+
+@dataclass
+class AgentChain:
+    """The agents of one run, one after the other: the next works where the one before is full, down or stalled."""
+
+    request: RunRequest
+    job: JobContext
+    progress: Progress
+    prepare: Callable[[str], ReadyAgent]
+    max_cost_usd: float | None = None
+    about_changes: tuple[str, ...] = ()
+
+    def run(self, names: Sequence[str]) -> None:
+        """Run agents until one has no setback. Raises AgentNotStarted if none could start."""
+        progress, snapshot = self.progress, self.progress.snapshot
+        budget: RunBudget | None = None
+        with restorable(snapshot) if snapshot and len(names) > 1 else nullcontext(None) as restore:
+            for number, name in enumerate(names):
+                left = names[number + 1 :]
+                taken = len(progress.attempts)
+                try:
+                    ready = self.prepare(name)
+                    budget = budget or RunBudget(
+                        time.monotonic() + self.request.max_runtime_minutes * 60, self.max_cost_usd
+                    )
+                    if progress.has_run and restore:
+                        self._set_aside()
+                        restore()
+                    self._run_one(ready, budget, is_last=not left)
+                except AgentNotStarted as problem:
+                    if len(progress.attempts) > taken or not self._can_skip(problem, name, left):
+                        raise
+                    continue
+                if not self._goes_on(name, left, budget):
+                    break
+        progress.warn(*self.about_changes)
+
+    def _can_skip(self, problem: AgentNotStarted, name: str, left: Sequence[str]) -> bool:
+        """Record an agent that could not start, if the run goes on without it or has the failure of another one."""
+        cause = INTERNAL_ERRORS[problem.error.kind]
+        has_failed = any(attempt.outcome != "skipped" for attempt in self.progress.attempts)
+        if problem.error.kind == "cancelled" or not (has_failed or (cause in SETBACKS and left)):
+            return False
+        if not has_failed:
+            self.progress.error = self.progress.error or problem.error
+        reason = self.job.redactor(problem.message)
+        self.progress.attempts.append(Attempt(agent=name, turn=0, outcome="skipped", cause=cause, reason=reason))
+        self.progress.warn(f"The agent `{name}` was skipped: {reason}")
+        return True
+
+    def _goes_on(self, name: str, left: Sequence[str], budget: RunBudget) -> bool:
+        """Decide whether another agent works, and say so."""
+        progress = self.progress
+        last = progress.attempts[-1] if progress.attempts else None
+        if last is not None and last.outcome == "done" and is_spent(progress.attempts, budget.max_cost_usd):
+            progress.warn(f"The run spent its whole budget: {cost_of(progress.attempts):.2f} US dollars.")
+        if last is None or last.outcome != "failed" or self.job.stop:
+            return False
+        following = next_agent(left, last.cause, progress.attempts, budget.max_cost_usd, budget.seconds_left)
+        if following.is_spent:
+            progress.error = budget.spent_error(progress.attempts)
+        if following.name:
+            why = MEANINGS[SETBACKS[last.cause]]
+            text = f"The agent `{name}` failed, as {why}. The next one is `{following.name}`."
+            progress.warn(text)
+            self.job.show(f"accord: {text}")
+        return bool(following.name)
+
+    def _run_one(self, ready: ReadyAgent, budget: RunBudget, *, is_last: bool) -> None:
+        """Run an agent, undo what it must not change, and save its changes."""
+        request, job, progress, snapshot = self.request, self.job, self.progress, self.progress.snapshot
+        in_job = is_in_actions(job.environment)
+        guard = guard_git_settings(snapshot.objects.parent if snapshot else None, with_refs=in_job)
+        refs = guard_refs(request.directory) if snapshot and not in_job else nullcontext(RefChanges())
+        with refs as found, guard as changed, guard_step_files(job.environment) as restored:
+            run_attempts(ready, request, job, progress, budget)
+            if snapshot:
+                try:
+                    self.about_changes = _save_changes(request, job, ready.entry, snapshot, progress)
+                except AgentNotStarted as unreadable:
+                    if is_last or progress.attempts[-1].outcome != "failed":
+                        raise
+                    progress.warn(f"The changes of the agent `{ready.name}` were not kept: {unreadable.message}")
+        undone = [*changed, *found.undone]
+        for name in [*(f"the runner's file {name}" for name in restored), *(f"git's {path}" for path in undone)]:
+            job.show(f"accord: {name} was changed while the agent ran. The change was undone.")
+        if found.moved and progress.error is None:
+            progress.error = _moved_refs(found.moved)
+
+    def _set_aside(self) -> None:
+        """Keep the changes of the failed agent in the folder of its attempt; they are not those of the run."""
+        run_dir, number = self.request.run_dir, last_turn(self.progress.attempts)
+        patch, kept = run_dir / layout.PATCH, run_dir / f"attempt-{number}" / layout.PATCH
+        self.progress.patch_sha256, self.about_changes = "", ()
+        if patch.is_file() and not patch.is_symlink():
+            if patch.stat().st_size:
+                layout.make_writable(kept)
+                patch.replace(kept)
+            else:
+                patch.unlink()
+
+
+def _moved_refs(moved: Mapping[str, str]) -> InternalError:
+    """Name the refs that changed; a person may have moved them, so they stay."""
+    name, old = next(iter(moved.items()))
+    back = f"git update-ref {name} {old}" if old else f"git update-ref -d {name}"
+    undo = f"They stay as they are. If no person moved them, undo it with `{back}`. Then run it again."
+    detail = f"{some_of(list(moved))}. {undo}"
+    return InternalError(kind="refs-moved", detail=detail, has_hint=True)
+
+
+def _save_changes(
+    request: RunRequest, job: JobContext, agent: Agent, snapshot: Snapshot, progress: Progress
+) -> tuple[str, ...]:
+    """Write the patch, unless it cannot be read or contains a secret; return warnings about it."""
+    names = job.secret_names
+    known = {name: value for name, value in job.environment.items() if name in names}
+    secrets = redactor_for(known, certain=names).values
+    try:
+        changes = changes_since(snapshot, state_files=agent.state_files, secrets=secrets)
+    except AccordError as error:
+        raise AgentNotStarted("changes-unreadable", error.message, hint=error.hint) from None
+    path = request.run_dir / layout.PATCH
+    layout.make_writable(path)
+    path.unlink(missing_ok=True)
+    path.write_bytes(changes.patch)
+    progress.patch_sha256 = hashlib.sha256(changes.patch).hexdigest()
+    warnings = []
+    if changes.left_out:
+        warnings.append(f"New state files of agents were left out: {some_of(changes.left_out)}.")
+    inputs = {(request.directory / path).resolve() for path in (request.prompt_file, *request.data) if path}
+    if untouched := [path for path in changes.untouched if (snapshot.top / path).resolve() not in inputs]:
+        message = "Files that were already uncommitted before the run were left out"
+        warnings.append(f"{message}: {some_of(untouched)}.")
+    return tuple(warnings)

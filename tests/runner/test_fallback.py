@@ -1,0 +1,237 @@
+"""An agent that is full, down or silent is replaced by the next one, in the same files, time and money."""
+
+import json
+import sys
+from collections.abc import Sequence
+from typing import Any
+
+import pytest
+from support.agent_bench import Bench, Left
+
+from accord.runner.error_rules import CAUSES
+from accord.runner.fallback import SETBACKS, NextAgent, agents_to_try, next_agent, usd_left
+from accord.runner.record import Attempt
+
+AGENT = r"""
+import json, pathlib, subprocess, sys, time
+name, does = sys.argv[1:3]
+here = pathlib.Path.cwd()
+def say(**event): print(json.dumps(event), flush=True)
+(pathlib.Path(__file__).parent / (name + ".saw")).write_text(json.dumps(sorted(
+    [str(path.relative_to(here)) + ":" + path.read_text() for path in here.rglob("*")
+    if path.is_file() and ".git" not in path.relative_to(here).parts])))
+say(type="system", subtype="init", model="model-of-" + name, session_id="s-" + name, tools=[])
+(here / "new-of-{}.txt".format(name)).write_text("new")
+(here / "README.md").write_text("# By {}\n".format(name))
+(here / "kept.txt").unlink(missing_ok=True)
+(here / "out" / "deep").mkdir(parents=True, exist_ok=True)
+(here / "out" / "deep" / (name + ".log")).write_text("ignored")
+if does == "commits":
+    user = ["-c", "user.name=A", "-c", "user.email=a@example.org"]
+    subprocess.run(["git", "add", "-A"], check=True)
+    subprocess.run(["git", *user, "commit", "-qm", "Half"], check=True)
+    does = "overloaded"
+if does == "hangs":
+    time.sleep(300)
+ends = {"exhausted": (429, "You've hit your weekly limit. Your credits are exhausted."),
+    "overloaded": (529, "Overloaded"), "unavailable": (503, "Service unavailable"), "refused": (401, "Invalid API key"),
+    "confused": (400, "prompt is odd")}
+status, text = ends.get(does, (None, "Done by " + name))
+subtype = "error_max_budget_usd" if does == "spends" else "success"
+failed = status is not None or does == "spends"
+say(type="result", subtype=subtype, is_error=failed, result=text, api_error_status=status, total_cost_usd=0.5,
+    usage={"input_tokens": 100, "output_tokens": 10})
+sys.exit(failed)
+"""
+
+
+def ran(
+    bench: Bench,
+    *agents: str,
+    more: dict[str, Any] | None = None,
+    entry: dict[str, Any] | None = None,
+    words: Sequence[str] = (),
+) -> Left:
+    """Run ``NAME:DOES`` agents that speak like Claude Code, the first one first, and the others as its fallback."""
+    program = bench.top / "agent.py"
+    program.write_text(AGENT)
+    pairs = [agent.split(":") for agent in agents]
+    entries = {
+        name: {"codec": "claude", "command": [sys.executable, str(program), name, does], **(entry or {})}
+        for name, does in pairs
+    }
+    for name, does in pairs:
+        if does == "keyless":
+            entries[name]["required_secrets"] = ["NO_SUCH_KEY"]
+    names = [name for name, _ in pairs]
+    registry = bench.registry({"agents": entries, "fallback": names[1:], **(more or {})})
+    return bench.run("--agent", names[0], "--prompt-file", "prompt.md", "--registry", registry, *words)
+
+
+@pytest.fixture
+def tree(bench: Bench) -> Bench:
+    """A work tree with an ignored file and uncommitted ones."""
+    (bench.work / ".gitignore").write_text("out/\n")
+    (bench.work / "kept.txt").write_text("kept")
+    (bench.work / "out").mkdir()
+    (bench.work / "out" / "cache").write_text("cache")
+    return bench
+
+
+def saw(bench: Bench, name: str) -> list[str]:
+    found: list[str] = json.loads((bench.top / f"{name}.saw").read_text())
+    return found
+
+
+def outcomes(left: Left) -> list[tuple[str, str, str]]:
+    return [(entry["agent"], entry["outcome"], entry["cause"]) for entry in left.record["attempts"]]
+
+
+@pytest.mark.parametrize(
+    ("does", "cause"),
+    [
+        ("exhausted", "quota"),
+        ("overloaded", "outage"),
+        ("unavailable", "outage"),
+        ("refused", "credential"),
+        ("keyless", "credential-missing"),
+        ("commits", "outage"),
+    ],
+)
+def test_the_next_agent_starts_from_the_same_files_and_nothing_is_lost(tree: Bench, does: str, cause: str) -> None:
+    before = tree.git("rev-parse", "HEAD")
+    left = ran(tree, f"one:{does}", "two:works")
+    assert left.record["error"] is None
+    assert outcomes(left) == [("one", "skipped" if does == "keyless" else "failed", cause), ("two", "done", "")]
+    outputs = left.outputs
+    assert (outputs["exit-code"], outputs["agent-name"], outputs["agent-model"]) == ("0", "two", "model-of-two")
+    assert [entry["agent"] for entry in json.loads(outputs["attempts"])] == ["one", "two"]
+    assert json.loads(outputs["attempts"])[0]["reason"]
+    assert saw(tree, "two") == sorted(
+        [".gitignore:out/\n", "README.md:# Demo\n", "kept.txt:kept", "out/cache:cache", "prompt.md:Add a file.\n"]
+    )
+    patch = left.text("changes.patch")
+    assert "new-of-two.txt" in patch
+    assert "one" not in patch
+    assert tree.git("rev-parse", "HEAD") == before
+    if does != "keyless":
+        assert saw(tree, "one") == saw(tree, "two")
+        assert outputs["cost-usd"] == "1"
+        assert "new-of-one.txt" in left.text("attempt-1/changes.patch")
+        assert "model-of-one" in left.text("attempt-1/stdout.log")
+        assert "failed, as" in outputs["run-warnings"]
+        assert outputs["run-warnings"].count("already uncommitted") == 1
+
+
+def test_an_agent_without_an_event_is_ended_and_replaced(tree: Bench) -> None:
+    left = ran(tree, "one:hangs", "two:works", entry={"stall_minutes": 0.03})
+    assert outcomes(left) == [("one", "failed", "stall"), ("two", "done", "")]
+    assert left.outputs["agent-name"] == "two"
+
+
+def test_a_stall_without_another_agent_is_a_transient_failure(bench: Bench) -> None:
+    left = ran(bench, "one:hangs", entry={"stall_minutes": 0.03})
+    assert left.record["error"]["kind"] == "stalled"
+    assert (left.outputs["error-category"], left.outputs["error-recovery"]) == ("transient", "retry")
+    assert "stall_minutes" in left.outputs["error-summary"]
+
+
+def test_a_failure_that_another_agent_would_share_ends_the_run(bench: Bench) -> None:
+    left = ran(bench, "one:confused", "two:works")
+    assert [entry["agent"] for entry in left.record["attempts"]] == ["one"]
+    assert left.outputs["error-category"] == "logic"
+
+
+def test_the_last_failure_counts_and_an_agent_without_its_secret_is_named(bench: Bench) -> None:
+    left = ran(bench, "one:overloaded", "two:exhausted", "three:keyless")
+    assert [entry[:2] for entry in outcomes(left)] == [("one", "failed"), ("two", "failed"), ("three", "skipped")]
+    assert (left.outputs["agent-name"], left.outputs["error-category"]) == ("two", "resource")
+    assert "NO_SUCH_KEY" in left.outputs["run-warnings"]
+
+
+def test_files_of_attempts_have_their_numbers(tree: Bench) -> None:
+    left = ran(tree, "one:keyless", "two:exhausted", "three:keyless", "four:works")
+    assert [entry["outcome"] for entry in left.record["attempts"]] == ["skipped", "failed", "skipped", "done"]
+    assert "new-of-two.txt" in left.text("attempt-2/changes.patch")
+    assert "model-of-two" in left.text("attempt-2/stdout.log")
+    assert "new-of-four.txt" in left.text("changes.patch")
+    assert left.text("prompt.md").startswith("Add a file.")
+
+
+def test_without_any_credential_the_first_problem_counts(bench: Bench) -> None:
+    left = ran(bench, "one:keyless", "two:keyless")
+    assert left.record["error"]["kind"] == "credential-missing"
+    assert "`one`" in left.record["error"]["detail"]
+
+
+def test_a_mode_has_agents_of_its_own(bench: Bench) -> None:
+    more = {"modes": {"verifier": {"fallback": []}}}
+    left = ran(bench, "one:overloaded", "two:works", more=more, words=["--mode", "verifier"])
+    assert [entry["agent"] for entry in left.record["attempts"]] == ["one"]
+
+
+@pytest.mark.parametrize("more", [{"max_cost_usd": 0.5}, {"max_cost_usd": 9, "modes": {"fix": {"max_cost_usd": 0.5}}}])
+def test_a_spent_budget_ends_the_run_as_an_outcome_of_its_own(bench: Bench, more: dict[str, Any]) -> None:
+    left = ran(bench, "one:overloaded", "two:works", more=more, words=["--mode", "fix"])
+    assert left.record["error"]["kind"] == "budget"
+    outputs = left.outputs
+    assert [outputs[f"error-{name}"] for name in ("category", "recovery")] == ["resource", "manual"]
+    assert "0.50 of 0.50 US dollars" in outputs["error-summary"]
+    assert "max_cost_usd" in outputs["error-summary"]
+    assert json.loads(outputs["error-evidence"])["rule"] == "budget"
+
+
+def test_an_agent_that_stops_at_its_own_limit_ends_the_run_the_same_way(bench: Bench) -> None:
+    left = ran(bench, "one:spends", "two:works")
+    assert outcomes(left) == [("one", "budget", "budget")]
+    assert left.outputs["error-category"] == "resource"
+
+
+def test_an_agent_gets_the_rest_of_the_budget(bench: Bench) -> None:
+    entry = {"command": [sys.executable, "-c", "import sys; print(sys.argv)", "{max_cost}"], "codec": "plain"}
+    left = ran(bench, "one:x", entry={**entry, "max_cost": ["--max", "{value}"]}, more={"max_cost_usd": 2})
+    assert "'--max', '2.00'" in left.text("stdout.log")
+
+
+def spent(*costs: float | None) -> list[Attempt]:
+    return [Attempt(agent="one", outcome="failed", cost_usd=cost) for cost in costs]
+
+
+@pytest.mark.parametrize(
+    ("left", "cause", "costs", "limit", "seconds", "chosen"),
+    [
+        (["two"], "quota", [], None, 600, NextAgent("two")),
+        (["two", "three"], "outage", [1.0], None, 600, NextAgent("two")),
+        ([], "quota", [], None, 600, NextAgent()),
+        (["two"], "", [], None, 600, NextAgent()),
+        (["two"], "time", [], None, 600, NextAgent()),
+        (["two"], "budget", [9], 1, 600, NextAgent()),
+        (["two"], "quota", [0.4, 0.5], 1, 600, NextAgent("two")),
+        (["two"], "quota", [0.4, 0.6], 1, 600, NextAgent(is_spent=True)),
+        (["two"], "quota", [None], 1, 600, NextAgent("two")),
+        (["two"], "stall", [], None, 29, NextAgent()),
+    ],
+)
+def test_the_next_agent_follows_from_cause_money_and_time(
+    left: list[str], cause: str, costs: list[float | None], limit: float | None, seconds: float, chosen: NextAgent
+) -> None:
+    assert next_agent(left, cause, spent(*costs), limit, seconds) == chosen
+
+
+def test_setbacks_are_causes_and_each_agent_is_tried_once() -> None:
+    assert CAUSES.keys() >= SETBACKS.keys()
+    assert not {"time", "memory", "disk", "budget", "cancelled", "context"} & SETBACKS.keys()
+    assert agents_to_try("a", ["b", "a", "b", "c"]) == ("a", "b", "c")
+    assert (usd_left(spent(0.4), 1), usd_left(spent(3), 1), usd_left(spent(3), None)) == (0.6, 0.0, None)
+
+
+def test_people_read_why_each_agent_did_not_work(bench: Bench) -> None:
+    from accord.cli.run_step import summary_page
+    from accord.runner.models import RunOutputs
+
+    left = ran(bench, "one:keyless", "two:exhausted", "three:works")
+    page = summary_page(RunOutputs.model_validate(left.outputs))
+    assert "| one | skipped | The agent" in page
+    assert "needs NO\\_SUCH\\_KEY, which is not set. |" in page
+    assert "| two, turn 1 | failed | A quota or credit is used up" in page
+    assert "| three, turn 1 | done |" in page
