@@ -132,6 +132,7 @@ def _context(
         policy=policy,
         token=token_facts(os.environ).model_copy(update={"reruns_held": options.rerun_held_runs}),
         minutes=options.max_runtime_minutes,
+        max_cost_usd=registry.max_item_cost_usd,
         bots=tuple(registry.review_bots),
         review_workflow=options.review_workflow,
         remote=connection.remote(SystemClock()),

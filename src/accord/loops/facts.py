@@ -47,11 +47,11 @@ class LoopContext:
     """A pull request, and the job that works on it.
 
     ``run_id`` names the workflow run, or the run at a terminal; the same command has the same one. ``agents`` are the
-    enabled ones, the default first; ``minutes`` limits a run that begins; ``bots`` are the logins whose review threads
-    are answered. ``review_workflow`` is the file of the workflow that reviews, empty without one. ``remote`` is
-    the repository for git. ``is_asked``: a person requested a verdict, ``commenter`` by a comment. ``by_person``: a
-    person's action started this job, so a person reads the result. ``workflow`` is the path of the workflow file of
-    this job.
+    enabled ones, the default first; ``minutes`` limits a run that begins, ``max_cost_usd`` all runs on the pull
+    request; ``bots`` are the logins whose review threads are answered. ``review_workflow`` is the file of the workflow
+    that reviews, empty without one. ``remote`` is the repository for git. ``is_asked``: a person requested a verdict,
+    ``commenter`` by a comment. ``by_person``: a person's action started this job, so a person reads the result.
+    ``workflow`` is the path of the workflow file of this job.
     """
 
     github: GitHub
@@ -64,6 +64,7 @@ class LoopContext:
     policy: PostingPolicy
     token: TokenFacts = field(default_factory=TokenFacts)
     minutes: int = 45
+    max_cost_usd: float | None = None
     bots: tuple[str, ...] = ()
     review_workflow: str = ""
     remote: Remote | None = None
@@ -130,7 +131,8 @@ class LoopContext:
             is_ours=self.is_ours(pull),
             is_mergeable=pull.is_mergeable,
         )
-        return {"now": self.github.server_time(), "pull": facts, "agents": self.agents, "token": self.token}
+        known = {"agents": self.agents, "token": self.token, "max_cost_usd": self.max_cost_usd}
+        return {"now": self.github.server_time(), "pull": facts, **known}
 
     def rate(self) -> RateFacts | None:
         """Return the requests left, as of the last response; None where GitHub did not say."""

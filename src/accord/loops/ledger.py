@@ -47,7 +47,8 @@ def end_run(state: LoopState, iteration: Iteration) -> LoopState:
         return state
     failures = 0 if is_progress(state, iteration) else state.failures_in_a_row + _is_failure(iteration)
     transient = 0 if iteration.exit_code == "0" else state.transient_in_a_row + _is_transient(iteration)
-    counts = {"failures_in_a_row": failures, "transient_in_a_row": transient}
+    cost = state.cost_usd + (iteration.cost_usd or 0)
+    counts = {"failures_in_a_row": failures, "transient_in_a_row": transient, "cost_usd": round(cost, 6)}
     return state.model_copy(update={**counts, "running": None, "history": (*state.history, iteration)[-KEPT:]})
 
 

@@ -144,6 +144,7 @@ class Iteration(Closed):
 
     ``tasks_done`` counts what the loop is for: tasks ticked, threads answered, criteria judged. ``tree_before`` and
     ``tree`` are the head's trees before and after the run. ``error`` is a digest of the error, for comparison only.
+    ``is_over_budget``: the run failed because its money was spent.
     """
 
     run_id: Word
@@ -161,6 +162,7 @@ class Iteration(Closed):
     tasks_done: int = Field(0, ge=0)
     seconds: Seconds = 0
     cost_usd: Seconds | None = None
+    is_over_budget: bool = False
     ended_at: AwareDatetime
 
 
@@ -199,7 +201,8 @@ class LoopState(Closed):
     ``iterations`` only grows. ``*_in_a_row`` restart with progress, or with a person's go-ahead at ``resumed_at``.
     ``verified`` is the commit with a verdict. ``worked_in`` is the newest review that a successful run worked in,
     ``review_of`` the head for which a review was started. ``started_run`` is the workflow run that was started for the
-    notice, 0 without one or where GitHub does not tell. ``history`` holds the last iterations, newest last. Only the
+    notice, 0 without one or where GitHub does not tell. ``cost_usd`` is what all runs cost,
+    as far as agents say so. ``history`` holds the last iterations, newest last. Only the
     store sets ``revision``, the number of writes.
     """
 
@@ -214,6 +217,7 @@ class LoopState(Closed):
     worked_in: int = Field(0, ge=0)
     review_of: Word = ""
     started_run: int = Field(0, ge=0)
+    cost_usd: Seconds = 0
     running: ActiveRun | None = None
     pending: PendingEffects | None = None
     notice: Notice | None = None
@@ -229,7 +233,8 @@ class LoopFacts(Closed):
     """The facts of every loop. A fact that is None was not read.
 
     ``agents`` are the enabled agents of the registry for this work, the default first. ``running_has_ended``: GitHub
-    says that the workflow run of ``state.running`` is over, though the state does not.
+    says that the workflow run of ``state.running`` is over, though the state does not. ``max_cost_usd`` is the budget
+    of all runs on the pull request.
     """
 
     now: AwareDatetime
@@ -241,6 +246,7 @@ class LoopFacts(Closed):
     agents: tuple[str, ...]
     go_ahead: GoAhead | None = None
     running_has_ended: bool = False
+    max_cost_usd: Seconds | None = None
 
 
 class LoopDecision(Closed):
@@ -315,6 +321,7 @@ REASONS: dict[str, Reason] = {
     "failure-budget": Reason("stop", "The budget of failed runs in a row is used up.", asks=True),
     "transient-budget": Reason("stop", "The budget of transient failures in a row is used up.", asks=True),
     "iteration-budget": Reason("stop", "The budget of runs is used up.", asks=True),
+    "cost-budget": Reason("stop", "The money for this pull request is spent.", asks=True),
     "same-error": Reason("stop", "Two runs failed with the same error and made no progress between them.", asks=True),
     "no-progress": Reason("stop", "Two runs left no new files and completed no task.", asks=True),
     "rate-limit": Reason("defer", "The token has too few requests left."),

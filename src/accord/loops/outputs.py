@@ -29,6 +29,9 @@ Result = TypeVar("Result", bound=BaseModel)
 
 _VARYING = re.compile(r"0x[0-9a-f]+|\b[0-9a-f]{7,64}\b|[0-9]+|\s+")
 _LONGEST_SECONDS = 10_000_000.0
+_BUDGET_RULES = ("budget", "error_max_budget_usd", "says-budget")
+"""Rules of ``accord.runner.error_rules`` by which a run has spent its money."""
+
 _NAMES = frozenset(RunOutputs().as_outputs())
 _LOST = {
     "exit-code": "1",
@@ -91,6 +94,7 @@ def iteration_of(
         tasks_done=tasks_done,
         seconds=_number(outputs.duration_seconds) or 0,
         cost_usd=_number(outputs.cost_usd),
+        is_over_budget=failed and _rule(outputs.error_evidence) in _BUDGET_RULES,
         ended_at=now,
     )
 

@@ -42,6 +42,8 @@ def aftermath(state: LoopState, budgets: Budgets, summary: str) -> Aftermath:
     if last is None or last.exit_code == "0":
         return Aftermath(remove_labels=(RETRY,))
     problem = f"The agent's run failed ({last.category or 'unknown'}): {summary or 'no summary was given.'}"
+    if last.is_over_budget:
+        problem = f"The run spent its budget: {summary}"
     if last.recovery == "ignore":
         return Aftermath(problem=problem)
     if last.recovery == "retry" and state.transient_in_a_row <= budgets.transient:

@@ -167,6 +167,13 @@ def check_budgets(situation: Situation) -> LoopDecision | None:
             f"the label {NEEDS_HUMAN}."
         )
         return decision_for("iteration-budget", message)
+    most = situation.facts.max_cost_usd
+    if most is not None and state.cost_usd >= most:
+        message = (
+            f"The runs on this pull request cost {state.cost_usd:.2f} of {most:.2f} US dollars. Raise "
+            f"`max_item_cost_usd` in .github/agents/registry.yml, then remove the label {NEEDS_HUMAN}."
+        )
+        return decision_for("cost-budget", message)
     return None
 
 

@@ -234,7 +234,8 @@ def iterations_table(state: LoopState) -> str:
 
 def iteration_row(iteration: Iteration) -> list[str]:
     """Return the cells of an iteration."""
-    failure = f"❌ {iteration.category or 'unknown'}, {iteration.recovery or 'manual'}"
+    word = "budget" if iteration.is_over_budget else iteration.category or "unknown"
+    failure = f"❌ {word}, {iteration.recovery or 'manual'}"
     result = "✅ succeeded" if iteration.exit_code == "0" else failure
     cost = "" if iteration.cost_usd is None else f"${iteration.cost_usd:.2f}"
     minutes, seconds = divmod(round(iteration.seconds), 60)
