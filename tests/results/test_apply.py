@@ -312,12 +312,6 @@ def test_text_that_people_write_while_a_long_run_waits_is_kept(stage: Stage) -> 
     assert issue["labels"] == ["priority:high", "status:ready"]
 
 
-def test_a_plan_that_changed_under_its_run_key_warns_that_it_changes_nothing(stage: Stage) -> None:
-    stage.apply(plan(task("a")), run_key="k")
-    receipt = stage.apply(plan(task("a", title="Another title")), run_key="k")
-    assert (receipt.outcome, codes(receipt)) == (Outcome.UNCHANGED, {"adopted-differs"})
-
-
 @pytest.mark.parametrize("place", ["tempID", "label", "label of an update"])
 def test_a_secret_in_a_name_stops_the_plan(stage: Stage, place: str) -> None:
     secret = "ghp_" + "a1B2" * 9

@@ -29,7 +29,8 @@ def test_a_first_run_writes_once_an_item_and_edge_and_reads_next_to_nothing(old_
     first = old_stage.apply(result)
     assert first.outcome is Outcome.APPLIED
     assert first.writes == items + edges + 1 + 1
-    assert first.reads <= 3 + ceil(items / 100) + 1 + 2
+    open_items = 1
+    assert first.reads <= 3 + ceil(items / 100) + 1 + 2 + open_items, "more than one page of open items, for duplicates"
 
     old_stage.clock.sleep(3600)
     again = old_stage.apply(result)
@@ -55,9 +56,9 @@ def test_an_empty_plan_asks_nothing(old_stage: Stage) -> None:
 def test_a_thousand_items_wait_for_githubs_limits_instead_of_running_into_them(tmp_path: Path) -> None:
     result = plan(*(task(f"t{i}") for i in range(600)))
     with staged(tmp_path) as stage:
-        rehearsal = stage.apply(result, is_dry_run=True)
+        rehearsal = stage.apply(result, is_dry_run=True, most_items=600)
         begin = stage.clock.now()
-        receipt = stage.apply(result)
+        receipt = stage.apply(result, most_items=600)
         took = (stage.clock.now() - begin).total_seconds()
         refused = [entry for entry in stage.server.requests if entry[2] in (403, 429)]
     assert receipt.outcome is Outcome.APPLIED

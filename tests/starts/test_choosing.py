@@ -10,6 +10,7 @@ from accord.core.errors import BrokenContract
 from accord.github.models import Issue
 from accord.loops.questions import NOT_AGENTS as NOT_AGENTS_OF_LOOPS
 from accord.loops.questions import PAUSED
+from accord.results.planner.scope import run_key_of_spec
 from accord.starts.choose import Answer, Begin, Choice, Halt, Ignore, ItemFacts, check_event, choose
 from accord.starts.config import CONFIG_PATH, AccordConfig, StartSwitches, config_check, read_config
 from accord.starts.models import (
@@ -20,7 +21,7 @@ from accord.starts.models import (
     StatusRow,
     Trigger,
 )
-from accord.starts.specs import is_approved, run_key_of
+from accord.starts.specs import is_approved
 from accord.starts.status import StatusView
 
 AT = datetime(2026, 11, 2, 9, 0, tzinfo=UTC)
@@ -206,7 +207,7 @@ def test_the_front_matter_says_whether_a_spec_is_approved(text: str, expected: b
 
 
 def test_a_run_key_is_one_that_apply_takes() -> None:
-    assert run_key_of("docs/specs/ä b.md").replace("-", "").isalnum()
+    assert run_key_of_spec("docs/specs/ä b.md").replace("-", "").isalnum()
 
 
 def test_unknown_keys_of_the_configuration_are_findings_with_a_hint() -> None:

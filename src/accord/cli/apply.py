@@ -24,7 +24,7 @@ from accord.cli.options import (
     together,
     work_item_option,
 )
-from accord.cli.output import Progress, print_json
+from accord.cli.output import Progress, one_line, print_json
 from accord.cli.posting import policy_at
 from accord.cli.receipts import print_receipt, report_receipt
 from accord.cli.sources import github_for, read_bytes
@@ -32,18 +32,37 @@ from accord.core.errors import WrongUsage
 from accord.core.findings import has_errors
 from accord.files.store import can_be_written, write_whole
 from accord.git.sizes import ChangeLimits
-from accord.results.operations import Receipt, RunOptions, reporting
+from accord.results.operations import MOST_ITEMS, Receipt, RunOptions, reporting
 from accord.results.run import RUNS, apply_result, read_result, with_patch
 from accord.text.redaction import redact_json, redactor_for
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
+    from accord.core.findings import Finding
     from accord.results.run import CheckedResult
 
 
 _COMMIT = re.compile(r"[0-9a-f]{40}|[0-9a-f]{64}")
 _RUN_KEY = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,99}")
+
+plan_options = together(
+    click.option(
+        "--request",
+        default="",
+        metavar="REQUEST",
+        help="What was planned: a spec's path, #12, session:NAME, mission:NAME.",
+    ),
+    click.option("--close-vanished", is_flag=True, help="Close items that the plan no longer has."),
+    click.option(
+        "--max-items",
+        type=click.IntRange(1),
+        default=MOST_ITEMS,
+        show_default=True,
+        help="Refuse a plan with more items.",
+    ),
+)
+"""The options of ``accord apply`` for planner results; plans of one request are versions of one another."""
 
 kind_options = together(
     work_item_option("The work item of an implementor result."),
@@ -72,13 +91,14 @@ kind_options = together(
 @click.command()
 @click.argument("result", metavar="RESULT", envvar="ACCORD_APPLY_RESULT")
 @click.option("--kind", type=Choice(sorted(RUNS)), help="The only accepted kind. Default: any.")
-@click.option("--run-key", default="", help="Scope of exactly-once. Default: a digest of result and repository.")
+@click.option("--run-key", default="", help="Scope of exactly-once. Default: the request, else a digest.")
 @dry_run_option
 @click.option(
     "--receipt",
     type=click.Path(path_type=Path),
     help="Also write the JSON receipt to this file, in a new folder if need be.",
 )
+@plan_options
 @kind_options
 @posting_options
 @format_option
@@ -98,7 +118,8 @@ def apply(
 
     RESULT is a file, or - for stdin.
 
-    Everything is checked before the first write. A second run writes only what is missing.
+    Everything is checked before the first write. A second run writes only what is missing. A changed plan of the same
+    request updates its items.
     """
     if run_key and not _RUN_KEY.fullmatch(run_key):
         message = f"`{run_key[:80]}` is not a run key."
@@ -141,6 +162,11 @@ def _apply(checked: CheckedResult, run_key: str, dry_run: bool, options: dict[st
     if is_implementor:
         _check_git_options((git["author"], *git["co_author"]), git["protect"])
     posting = (options.pop("allowed_hosts"), options.pop("break_words"))
+    plan = {
+        "request": options.pop("request"),
+        "closes_vanished": options.pop("close_vanished"),
+        "most_items": options.pop("max_items"),
+    }
     progress = Progress()
     with github_for(**options) as connection:
         clock = SystemClock()
@@ -157,6 +183,8 @@ def _apply(checked: CheckedResult, run_key: str, dry_run: bool, options: dict[st
             run_key,
             dry_run,
             lambda entry, ended, total: progress.show(f"{entry.op} {entry.key}", ended, total),
+            **plan,
+            on_warnings=_name_duplicates,
             work_item=work_item,
             pull=pull,
             commit=commit,
@@ -172,6 +200,13 @@ def _apply(checked: CheckedResult, run_key: str, dry_run: bool, options: dict[st
             keepalive=keepalive,
         )
         return apply_result(connection.github, checked, run_options)
+
+
+def _name_duplicates(findings: Sequence[Finding]) -> None:
+    """Name likely duplicates on stderr while the run can still be stopped."""
+    for finding in findings:
+        if finding.code == "near-duplicate":
+            click.echo(f"warning: {one_line(finding.message)}", err=True)
 
 
 def _check_git_options(authors: Sequence[str], protected: Sequence[str]) -> None:

@@ -23,7 +23,7 @@ from accord.results.operations import Outcome
 from accord.text.markdown import mermaid_text, table
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Mapping, Sequence
     from pathlib import Path
 
     from accord.results.operations import Receipt
@@ -45,10 +45,13 @@ def print_receipt(receipt: Receipt, file: str, *, most: int | None = None) -> No
         shown = entries if most is None or len(entries) <= most + 1 else entries[:most]
         for entry in shown:
             colored = click.style(f"{status:<8}", fg=_COLORS[status])
-            line = f"{colored} {op:<17} {one_line(entry.key):<{width}}  {_issue_or_commit(entry.target)}"
+            parts = f"  {', '.join(entry.parts)}" if entry.parts else ""
+            line = f"{colored} {op:<17} {one_line(entry.key):<{width}}  {_issue_or_commit(entry.target)}{parts}"
             click.echo(line.rstrip())
         if len(shown) < len(entries):
             click.echo(f"{'':<8} … {len(entries) - len(shown)} more")
+    if receipt.outcome is Outcome.PLANNED:
+        _print_differences(receipt.details.get("differences", ()))
     click.echo(click.style(_headline(receipt), bold=True))
     if "review" in receipt.details:
         click.echo(_review_line(receipt.details["review"]))
@@ -60,6 +63,21 @@ def print_receipt(receipt: Receipt, file: str, *, most: int | None = None) -> No
         click.echo(f"GitHub's rate limits will make this take about {_duration(receipt.estimated_seconds)}.")
     if receipt.error:
         click.echo(f"{one_line(receipt.error.message)}\n  {one_line(receipt.error.hint)}", err=True)
+
+
+def _print_differences(entries: Sequence[Mapping[str, Any]]) -> None:
+    """Print each item of a plan that is not as it is on GitHub, and how many are."""
+    shown = [entry for entry in entries if entry["change"] != "unchanged"]
+    for entry in shown:
+        number = f" #{entry['id']}" if entry["id"] else ""
+        parts = f": {', '.join(entry['parts'])}" if entry["parts"] else ""
+        kept = f" (a person's {', '.join(entry['kept'])} stays)" if entry["kept"] else ""
+        click.echo(f"{entry['change']:<8} {one_line(entry['item'])}{number}{parts}{kept}".rstrip())
+        for line in entry.get("diff", "").splitlines():
+            color = {"+": "green", "-": "red"}.get(line[:1])
+            click.echo(f"    {click.style(one_line(line), fg=color, dim=color is None)}")
+    if entries:
+        click.echo(f"{len(entries) - len(shown)} of {len(entries)} items are unchanged.")
 
 
 def _sanitised_line(counts: Mapping[str, int]) -> str:
@@ -137,6 +155,7 @@ def report_receipt(receipt: Receipt, file: str, receipt_path: Path | None) -> No
         _review_table(receipt.details["review"]) if "review" in receipt.details else "",
         _operations_table(receipt) if receipt.operations else "",
         cell(f"Brought to GitHub: {_commit_line(receipt.details['commit'])}") if "commit" in receipt.details else "",
+        _differences_table(receipt.details.get("differences", ())),
         f"{_sanitised_line(receipt.sanitised).capitalize()}." if receipt.sanitised else "",
         _graph(receipt) if receipt.dependencies else "",
     ]
@@ -154,6 +173,25 @@ def _operations_table(receipt: Receipt) -> str:
     head = ["Status", "Operation", "Item", "Issue", "Title"]
     requests = f"\n\n{receipt.reads} reads and {receipt.writes} writes. Run key `{receipt.run_key}`."
     return table(head, rows) + rest_line(len(receipt.operations), MOST_ROWS) + requests
+
+
+def _differences_table(entries: Sequence[Mapping[str, Any]]) -> str:
+    """Return how the items of a plan differ from those on GitHub; empty for a plan that only creates items."""
+    if all(entry["change"] in ("create", "unchanged") for entry in entries):
+        return ""
+    changed = [entry for entry in entries if entry["change"] != "unchanged"]
+    rows = [
+        [
+            cell(entry["item"]),
+            _issue_or_commit(entry["id"]),
+            entry["change"],
+            ", ".join(entry["parts"]),
+            ", ".join(entry["kept"]),
+        ]
+        for entry in changed[:MOST_ROWS]
+    ]
+    head = ["Item", "Issue", "Change", "Written", "Kept as edited"]
+    return table(head, rows) + rest_line(len(changed), MOST_ROWS)
 
 
 def _review_table(review: Mapping[str, Any]) -> str:

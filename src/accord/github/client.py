@@ -89,9 +89,10 @@ class GitHub(
         """Read one issue or pull request; None without one of this number, or after a transfer. GET …/issues/{n}."""
         return self._found(f"{self._root}/issues/{number}", _issue)
 
-    def issues(self, *, state: str = "all") -> Iterator[Issue]:
+    def issues(self, *, state: str = "all", label: str = "") -> Iterator[Issue]:
         """List issues and pull requests, newest first, page by page as they are consumed. GET …/issues."""
-        return self._listed(f"{self._root}/issues", _issue, state=state, sort="created", direction="desc")
+        order = {"sort": "created", "direction": "desc", **({"labels": label} if label else {})}
+        return self._listed(f"{self._root}/issues", _issue, state=state, **order)
 
     def search(self, word: str) -> Found:
         """Search. It proves nothing where GitHub will not answer it, nor on Enterprise Server.
@@ -118,6 +119,7 @@ class GitHub(
     def change_issue(self, number: int, change: IssueChange) -> Issue:
         """Change the given fields of an issue; safe to repeat. PATCH …/issues/{n}."""
         fields: dict[str, Any] = {
+            "title": change.title,
             "body": change.body,
             "labels": None if change.labels is None else list(change.labels),
             "state": change.state,
@@ -159,6 +161,13 @@ class GitHub(
                 if blocker.id == blocker_id:
                     return blocker
             raise
+
+    def remove_blocker(self, number: int, blocker_id: int) -> None:
+        """Remove a dependency by the blocker's database id; safe to repeat.
+
+        DELETE …/issues/{n}/dependencies/blocked_by/{id}; a 404 counts as removed.
+        """
+        self._delete(f"{self._root}/issues/{number}/dependencies/blocked_by/{blocker_id}")
 
     def labels(self) -> list[Label]:
         """List all labels. GET …/labels, all pages."""

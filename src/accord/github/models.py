@@ -104,6 +104,7 @@ class IssueChange:
     labels: tuple[str, ...] | None = None
     state: str | None = None
     state_reason: str | None = None
+    title: str | None = None
 
 
 class AnswerLost(Stopped):

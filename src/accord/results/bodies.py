@@ -6,7 +6,6 @@ templates: workflow contracts, "Work Item Body Templates". The order of sections
 
 from __future__ import annotations
 
-import hashlib
 import posixpath
 import re
 from dataclasses import dataclass, field, replace
@@ -21,7 +20,7 @@ from accord.text.hidden import GUARD
 from accord.text.markdown import Section, code_free_lines, list_items, sections
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping, Sequence, Set
+    from collections.abc import Iterator, Mapping, Set
 
     from accord.github.models import Issue
 
@@ -52,7 +51,6 @@ TEMPLATES: dict[ItemKind, tuple[Heading, ...]] = {
     ItemKind.REFINEMENT: (Heading("Ambiguity"), SPEC_REFERENCE, OPTIONS, Heading("Recommendation"), _BLOCKED),
 }
 
-ITEM = "item"
 CLOSED = "closed"
 UPDATED = "updated"
 
@@ -62,9 +60,8 @@ _BLOCKED_BY = re.compile(r"^Blocked by #([0-9]+)", re.MULTILINE)
 _OWNER_WORD = r"[^\s)\],;]+"
 _WORD = re.compile(_OWNER_WORD)
 _OWNER = re.compile(rf"((?i:owned by) )#({_OWNER_WORD})")
-_DIGEST_CHARS = 12
-_LONGEST_NUMBER = 9_999_999_999
-_LONGEST_TOKEN = "x" * 26
+LONGEST_NUMBER = 9_999_999_999
+LONGEST_TOKEN = "x" * 26
 
 _NONE = re.compile(r"\A(?:[-*+]\s+)?[*_]*(?:none|n/a|nothing)[*_]*[.]?", re.IGNORECASE)
 _QUOTE_LABEL = re.compile(r"^[^\w\n]*+quotes?[^\w\n:\uff1a]*+[:\uff1a][^\w]*+\w", re.IGNORECASE | re.MULTILINE)
@@ -253,33 +250,16 @@ def split_body(body: str) -> BodyParts:
     return BodyParts(content.rstrip(), tuple(dict.fromkeys(blocked_by)), tuple(markers), copy)
 
 
-def content_limit(temp_id: str, blockers: int) -> int:
-    """Return how many characters an agent's body may have, so that all that accord may ever add still fits."""
-    kept = BodyParts("", (_LONGEST_NUMBER,) * blockers)
-    kept = kept.with_marker(ITEM, run=_LONGEST_TOKEN, id=temp_id, sum="x" * _DIGEST_CHARS)
-    kept = kept.with_marker(UPDATED, run=_LONGEST_TOKEN).with_marker(CLOSED, run=_LONGEST_TOKEN)
-    return BODY_CHARS - COPY_ROOM - len(kept.join()) - 2
-
-
-def update_limit(issue: Issue, token: str) -> int:
+def update_limit(issue: Issue, token: str, digest: str) -> int:
     """Return how many characters new content of an issue's body may have, beside the parts that stay."""
-    kept = split_body(issue.body).with_marker(UPDATED, run=token)
+    kept = split_body(issue.body).with_marker(UPDATED, run=token, sum=digest)
     return BODY_CHARS - COPY_ROOM - len(replace(kept, content="", copy=None).join()) - 2
 
 
-def item_marker(body: str, token: str) -> Mapping[str, str]:
-    """Return the fields of the marker by which this run created an item: tempID and digest; empty without one."""
-    return next((fields for fields in find_markers(body, ITEM) if fields.get("run") == token), {})
-
-
-def content_digest(title: str, content: str, labels: Sequence[str]) -> str:
-    """Return a digest of a planned item, which shows later that the plan changed under one run key."""
-    return hashlib.sha256("\0".join([title, content, *labels]).encode()).hexdigest()[:_DIGEST_CHARS]
-
-
-def has_marker(body: str, name: str, token: str) -> bool:
-    """Return whether this run left a marker of this name."""
-    return any(fields.get("run") == token for fields in find_markers(body, name))
+def has_marker(body: str, name: str, token: str, **fields: str) -> bool:
+    """Return whether this run left a marker of this name, with these fields too."""
+    wanted = {"run": token, **fields}
+    return any(wanted.items() <= found.items() for found in find_markers(body, name))
 
 
 def name_owners(text: str, numbers: Mapping[str, int]) -> str:
@@ -295,7 +275,7 @@ def name_owners(text: str, numbers: Mapping[str, int]) -> str:
 
 def longest_length(text: str, names: Set[str]) -> int:
     """Return the length of a text in which each owner's name has become the longest of numbers."""
-    return len(name_owners(text, dict.fromkeys(names, _LONGEST_NUMBER)))
+    return len(name_owners(text, dict.fromkeys(names, LONGEST_NUMBER)))
 
 
 def owners_in(text: str, names: Set[str]) -> list[str]:
@@ -326,15 +306,15 @@ def _owner(match: re.Match[str]) -> str:
     return match[2].replace(GUARD, "")
 
 
-def closing_body(issue: Issue, token: str) -> str | None:
+def closing_body(issue: Issue, token: str, marker: str = CLOSED) -> str | None:
     """Return the issue's body with the marker that this run closed it; None where the marker does not fit."""
-    body = split_body(issue.body).with_marker(CLOSED, run=token).join()
+    body = split_body(issue.body).with_marker(marker, run=token).join()
     return body if len(body) <= BODY_CHARS else None
 
 
-def updated_body(issue: Issue, content: str | None, token: str) -> str | None:
+def updated_body(issue: Issue, content: str | None, token: str, digest: str) -> str | None:
     """Return the issue's body with new content and the marker of this run; None where only a marker would not fit."""
-    parts = split_body(issue.body).with_marker(UPDATED, run=token)
+    parts = split_body(issue.body).with_marker(UPDATED, run=token, sum=digest)
     if content is not None:
         return replace(parts, content=content).join()
     body = parts.join()

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, TypeAlias, TypeVar
 from accord.core.errors import AccordError, BrokenContract, Refused
 from accord.core.findings import has_errors
 from accord.git.sizes import DEFAULT_LIMITS
+from accord.github.limits import CONTENT_PER_HOUR
 from accord.github.pacing import estimate_seconds
 from accord.results.texts import errors_as_posted
 
@@ -77,16 +78,21 @@ def move_operation(move: StatusMove) -> MoveWorkItem:
 
 @dataclass(frozen=True, slots=True)
 class LedgerEntry:
-    """The line of a receipt about one operation; ``target`` is a number of an issue or the id of a commit."""
+    """The line of a receipt about one operation; ``target`` is a number of an issue or the id of a commit.
+
+    ``parts`` are what the operation changes of a planned item, such as its title.
+    """
 
     op: str
     key: str
     status: OperationStatus
     target: str | None
+    parts: tuple[str, ...] = ()
 
     def as_json(self) -> dict[str, Any]:
         """Return the JSON object of a receipt."""
-        return {"op": self.op, "key": self.key, "status": self.status.value, "target": self.target}
+        entry = {"op": self.op, "key": self.key, "status": self.status.value, "target": self.target}
+        return {**entry, "parts": list(self.parts)} if self.parts else entry
 
 
 Op = TypeVar("Op", bound=Operation)
@@ -94,15 +100,21 @@ Op = TypeVar("Op", bound=Operation)
 OnEntry: TypeAlias = "Callable[[LedgerEntry, int, int], None]"
 """Called with the entry of each operation that ended, how many ended, and how many there are."""
 
+OnWarnings: TypeAlias = "Callable[[Sequence[Finding]], None]"
+
+MOST_ITEMS = CONTENT_PER_HOUR
+"""The most items of a plan unless the caller allows more: GitHub lets no one create more in an hour."""
+
 
 @dataclass(frozen=True)
 class RunOptions:
     """The options of a run, passed from the command line down to the last operation.
 
-    ``work_item``, ``remote`` and what follows are for implementor results; ``pull`` and ``commit`` (full SHA, empty:
-    the head) for reviewer results, which may name the work item too. ``checkout`` lends git objects and is only read.
-    Without ``allows_steering``, a patch that changes steering files is refused, and always one beyond the ``limits``.
-    ``keepalive`` starts that loop on a new pull request.
+    ``request``, ``closes_vanished``, ``most_items`` and ``on_warnings``, which is called before the first write, are
+    for planner results. ``work_item``, ``remote`` and what follows are for implementor results; ``pull`` and ``commit``
+    (full SHA, empty: the head) for reviewer results, which may name the work item too. ``checkout`` lends git objects
+    and is only read. Without ``allows_steering``, a patch that changes steering files is refused, and always one beyond
+    the ``limits``. ``keepalive`` starts that loop on a new pull request.
     """
 
     repository: str
@@ -112,6 +124,10 @@ class RunOptions:
     run_key: str = ""
     is_dry_run: bool = False
     on_entry: OnEntry = lambda *_: None
+    request: str = ""
+    closes_vanished: bool = False
+    most_items: int = MOST_ITEMS
+    on_warnings: OnWarnings = lambda _: None
     work_item: int | None = None
     pull: int | None = None
     commit: str = ""

@@ -8,10 +8,10 @@ from typing import TYPE_CHECKING, ClassVar
 from accord.core.clock import timestamp
 from accord.core.errors import BrokenContract
 from accord.results.operations import Operation, adopted_if, move_operation, skipped_if
+from accord.results.planner.scope import run_key_of_spec
 from accord.results.status import plan_move
 from accord.starts.choose import Answer, Begin, Choice, Halt
 from accord.starts.models import ACTIVE, ITEM_INPUT, PAUSED_LABEL, WORKFLOWS, ItemStatus, StatusRow, key_of
-from accord.starts.specs import run_key_of
 from accord.text.markdown import as_code
 
 if TYPE_CHECKING:
@@ -182,7 +182,7 @@ def plan_specs(
             "plan",
             {
                 "request": f"Plan the specification {path}.",
-                "run-key": run_key_of(path),
+                "run-key": run_key_of_spec(path),
                 "start": spec_key(path, event.head),
             },
             event.at,

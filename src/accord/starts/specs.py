@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import hashlib
 from pathlib import PurePosixPath
 from typing import TYPE_CHECKING
 
@@ -49,8 +48,3 @@ def is_approved(text: bytes) -> bool:
     except BrokenContract:
         return False
     return str(value.get("status", "")).strip().lower() == APPROVED
-
-
-def run_key_of(path: str) -> str:
-    """Return the run key of a specification's plans: a later version of it adopts the items that are there."""
-    return f"spec-{hashlib.sha256(path.encode()).hexdigest()[:20]}"

@@ -9,31 +9,29 @@ from typing import TYPE_CHECKING
 from accord.core.errors import AccordError, Refused
 from accord.github.models import IssueChange, NotThere
 from accord.github.once import send_once
-from accord.results.bodies import (
-    ITEM,
-    BodyParts,
-    closing_body,
-    content_digest,
-    item_marker,
-    name_owners,
-    split_body,
-    updated_body,
-)
+from accord.results.bodies import CLOSED, BodyParts, closing_body, name_owners, split_body, updated_body
 from accord.results.labels import Category, category_of, labels_after_update
 from accord.results.operations import LedgerEntry, OperationStatus, apply_in_order
-from accord.results.planner.facts import own_items
+from accord.results.planner.changes import PlanRun, compare, reason_to_keep, to_issue_change
+from accord.results.planner.facts import own_issues
 from accord.results.planner.plan import (
     AddDependency,
+    ChangePlannedItem,
     CloseWorkItem,
     CreateWorkItem,
     NameOwners,
     PlanOperation,
+    RemoveDependency,
     UpdateWorkItem,
+    is_settled,
 )
+from accord.results.planner.record import VANISHED, body_digest, record_for, record_of, with_record
+from accord.results.planner.report import item_findings
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
+    from accord.core.findings import Finding
     from accord.github.client import GitHub
     from accord.github.models import Issue
     from accord.results.operations import RunOptions
@@ -49,11 +47,12 @@ CLOCK_SKEW_SECONDS = 120
 
 @dataclass
 class Ledger:
-    """The issues by tempID as the run creates and changes them; ``names`` are the tempIDs that bodies may mention."""
+    """The issues by tempID as the run creates and changes them, and warnings that come up meanwhile."""
 
     facts: PlanFacts
-    names: set[str]
+    run: PlanRun
     issues: dict[str, Issue] = field(init=False)
+    findings: list[Finding] = field(default_factory=list)
     has_dependencies: bool = True
 
     def __post_init__(self) -> None:
@@ -61,7 +60,11 @@ class Ledger:
 
     def numbers(self) -> dict[str, int]:
         """Return the numbers that replace names in bodies."""
-        return {key: issue.number for key, issue in self.issues.items() if key in self.names}
+        return {key: issue.number for key, issue in self.issues.items() if key in self.run.names}
+
+    def newest(self, issue: Issue) -> Issue:
+        """Return an issue as this run left it."""
+        return next((each for each in self.issues.values() if each.number == issue.number), issue)
 
 
 def apply_operations(
@@ -82,22 +85,26 @@ def _apply(github: GitHub, operation: PlanOperation, ledger: Ledger, options: Ru
             ledger.issues[operation.key] = _create(github, operation, ledger, options)
         case AddDependency():
             _add_dependency(github, operation, ledger, options)
+        case ChangePlannedItem():
+            ledger.issues[operation.key] = _change(github, operation, ledger)
+        case RemoveDependency():
+            _remove_dependency(github, operation, ledger)
         case NameOwners():
             issue = _current(github, ledger.issues[operation.key], ledger, options)
-            parts = split_body(issue.body)
-            content = name_owners(parts.content, ledger.numbers())
-            ledger.issues[operation.key] = _write_body(github, issue, replace(parts, content=content))
+            ledger.issues[operation.key] = _name_owners(github, issue, ledger)
+        case CloseWorkItem(marker=marker) if marker == VANISHED:
+            _close_vanished(github, operation.issue, ledger)
         case CloseWorkItem():
-            _close(github, _current(github, operation.issue, ledger, options), ledger.facts.token)
+            _close(github, _current(github, ledger.newest(operation.issue), ledger, options), ledger.facts.token)
         case UpdateWorkItem():
-            _update(github, operation, _current(github, operation.issue, ledger, options), ledger)
+            _update(github, operation, _current(github, ledger.newest(operation.issue), ledger, options), ledger)
 
 
 def _create(github: GitHub, operation: CreateWorkItem, ledger: Ledger, options: RunOptions) -> Issue:
-    token, identity = ledger.facts.token, ledger.facts.identity
-    digest = content_digest(operation.title, operation.content, operation.labels)
-    parts = BodyParts(name_owners(operation.content, ledger.numbers()))
-    body = parts.with_marker(ITEM, run=token, id=operation.key, sum=digest).join()
+    token, identity, item = ledger.facts.token, ledger.facts.identity, operation.item
+    content = name_owners(item.content, ledger.numbers())
+    record = record_for(item.temp_id, item.title, content, item.labels, item.blocker_numbers(ledger.issues))
+    body = with_record(BodyParts(content), token, record).join()
     horizon = github.server_time() - timedelta(seconds=CLOCK_SKEW_SECONDS)
 
     def find() -> Issue | None:
@@ -106,11 +113,12 @@ def _create(github: GitHub, operation: CreateWorkItem, ledger: Ledger, options: 
         for issue in github.issues():
             if issue.created_at < horizon:
                 break
-            if item_marker(issue.body, token).get("id") == operation.key:
+            found = record_of(issue, token)
+            if found and found.temp_id == item.temp_id and issue.number not in ledger.facts.own:
                 recent.append(issue)
-        return own_items(recent, token, identity)[0].get(operation.key)
+        return next(iter(own_issues(recent, token, identity)[0]), None)
 
-    made = send_once(lambda: github.create_issue(operation.title, body, operation.labels), find, options.clock)
+    made = send_once(lambda: github.create_issue(item.title, body, item.labels), find, options.clock)
     if not identity.counts(made.author):
         raise Refused(
             f"GitHub created #{made.number} as {made.author}, not as {identity.login}, so another run would not "
@@ -141,15 +149,54 @@ def _add_dependency(github: GitHub, operation: AddDependency, ledger: Ledger, op
     ledger.issues[operation.item] = _write_body(github, blocked, replace(parts, blocked_by=blocked_by))
 
 
-def _close(github: GitHub, issue: Issue, token: str) -> None:
+def _change(github: GitHub, operation: ChangePlannedItem, ledger: Ledger) -> Issue:
+    """Change an item as it is now: what a person edited since the facts were read stays."""
+    issue = github.issue(operation.issue.number) or operation.issue
+    existing = ledger.facts.blockers.get(issue.number, {}).keys()
+    comparison = compare(operation.item, issue, ledger.run, ledger.issues, existing)
+    ledger.findings += item_findings(operation.key, issue, comparison)
+    if is_settled(issue, comparison) or not comparison.parts:
+        return issue
+    return github.change_issue(issue.number, to_issue_change(comparison, issue, ledger.facts.token))
+
+
+def _remove_dependency(github: GitHub, operation: RemoveDependency, ledger: Ledger) -> None:
+    blocked = ledger.issues[operation.item]
+    if operation.blocker_id:
+        github.remove_blocker(blocked.number, operation.blocker_id)
+        return
+    issue = github.issue(blocked.number) or blocked
+    parts = split_body(issue.body)
+    left = tuple(number for number in parts.blocked_by if number != operation.number)
+    ledger.issues[operation.item] = _write_body(github, issue, replace(parts, blocked_by=left))
+
+
+def _name_owners(github: GitHub, issue: Issue, ledger: Ledger) -> Issue:
+    parts, token = split_body(issue.body), ledger.facts.token
+    content = name_owners(parts.content, ledger.numbers())
+    record = record_of(issue, token)
+    if record and record.body == body_digest(parts.content):
+        parts = with_record(parts, token, replace(record, body=body_digest(content)))
+    return _write_body(github, issue, replace(parts, content=content))
+
+
+def _close_vanished(github: GitHub, issue: Issue, ledger: Ledger) -> None:
+    """Close an item that vanished from its plan, unless a person took it up since the facts were read."""
+    issue = github.issue(issue.number) or issue
+    if issue.is_open and not reason_to_keep(issue, ledger.facts.token):
+        _close(github, issue, ledger.facts.token, VANISHED)
+
+
+def _close(github: GitHub, issue: Issue, token: str, marker: str = CLOSED) -> None:
     labels = tuple(label for label in issue.labels if category_of(label) is not Category.STATUS)
-    github.change_issue(issue.number, IssueChange(closing_body(issue, token), labels, "closed", "not_planned"))
+    github.change_issue(issue.number, IssueChange(closing_body(issue, token, marker), labels, "closed", "not_planned"))
 
 
 def _update(github: GitHub, operation: UpdateWorkItem, issue: Issue, ledger: Ledger) -> None:
     content = None if operation.content is None else name_owners(operation.content, ledger.numbers())
     labels = None if operation.labels is None else labels_after_update(issue, operation.labels)
-    github.change_issue(issue.number, IssueChange(updated_body(issue, content, ledger.facts.token), labels))
+    body = updated_body(issue, content, ledger.facts.token, operation.digest)
+    github.change_issue(issue.number, IssueChange(body, labels))
 
 
 def _current(github: GitHub, issue: Issue, ledger: Ledger, options: RunOptions) -> Issue:
@@ -167,10 +214,11 @@ def _write_body(github: GitHub, issue: Issue, parts: BodyParts) -> Issue:
 
 def _entry_of(operation: PlanOperation, status: OperationStatus, ledger: Ledger) -> LedgerEntry:
     match operation:
-        case CreateWorkItem() | NameOwners():
+        case CreateWorkItem() | NameOwners() | ChangePlannedItem():
             issue = ledger.issues.get(operation.key)
-        case AddDependency():
+        case AddDependency() | RemoveDependency():
             issue = ledger.issues.get(operation.item)
         case CloseWorkItem() | UpdateWorkItem():
             issue = operation.issue
-    return LedgerEntry(operation.op, operation.key, status, str(issue.number) if issue else None)
+    parts = operation.parts if isinstance(operation, ChangePlannedItem) else ()
+    return LedgerEntry(operation.op, operation.key, status, str(issue.number) if issue else None, parts)

@@ -1,53 +1,45 @@
-"""Check a planner result against the facts, and plan its operations. Pure."""
+"""Plan the operations of a planner result from the facts. Pure."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, ClassVar
 
-from accord.core.findings import Finding, pointer, warning
 from accord.core.machine import dependency_order
-from accord.core.suggest import did_you_mean
-from accord.github.limits import BODY_CHARS
-from accord.results.bodies import (
-    CLOSED,
-    UPDATED,
-    body_findings,
-    closing_body,
-    content_digest,
-    content_limit,
-    has_marker,
-    item_marker,
-    likely_kind,
-    longest_length,
-    name_owners,
-    owners_in,
-    read_body,
-    split_body,
-    update_limit,
-)
-from accord.results.labels import Category, ItemKind, category_of, distinct, kind_of, labels_after_update
+from accord.results.bodies import CLOSED, name_owners, owners_in, split_body
+from accord.results.labels import labels_after_update
 from accord.results.operations import Operation, adopted_if, skipped_if
-from accord.results.planner.rules import Plan, check_labels_of_kind, check_length, item_number
+from accord.results.planner.changes import Comparison, PlannedItem, PlanRun, compare, reason_to_keep
+from accord.results.planner.checks import existing_issue, rewritable, updated_by_us
+from accord.results.planner.facts import planned_items
+from accord.results.planner.record import VANISHED, record_of, update_digest
+from accord.results.planner.rules import Plan, item_number
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Sequence
+    from collections.abc import Iterator, Mapping, Sequence
 
     from accord.github.models import Issue
-    from accord.results.models import PlannedWorkItemUpdate
     from accord.results.planner.facts import PlanFacts
 
 
 @dataclass(frozen=True, slots=True)
 class CreateWorkItem(Operation):
-    """Create an issue; the key is its tempID. ``adopted`` is the issue of an earlier run of the same result."""
+    """Create an issue; the key is its tempID. ``adopted`` is the issue of an earlier version of the plan."""
 
     op: ClassVar[str] = "create-work-item"
     is_content: ClassVar[bool] = True
-    title: str
-    content: str
-    labels: tuple[str, ...]
+    item: PlannedItem
     adopted: Issue | None
+
+
+@dataclass(frozen=True, slots=True)
+class ChangePlannedItem(Operation):
+    """Change the issue of an item that a later version of the plan changed; the key is its tempID."""
+
+    op: ClassVar[str] = "update-work-item"
+    item: PlannedItem
+    issue: Issue
+    parts: tuple[str, ...]
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,6 +53,16 @@ class AddDependency(Operation):
 
 
 @dataclass(frozen=True, slots=True)
+class RemoveDependency(Operation):
+    """Remove a dependency that accord added; ``blocker_id`` is 0 where only the body of the item has it."""
+
+    op: ClassVar[str] = "remove-dependency"
+    item: str
+    number: int
+    blocker_id: int
+
+
+@dataclass(frozen=True, slots=True)
 class NameOwners(Operation):
     """Rewrite ``owned by #temp-3`` in an item that was created before that item had a number."""
 
@@ -69,10 +71,11 @@ class NameOwners(Operation):
 
 @dataclass(frozen=True, slots=True)
 class CloseWorkItem(Operation):
-    """Close an issue as not planned and remove its status label."""
+    """Close an issue as not planned and remove its status label; ``marker`` says why."""
 
     op: ClassVar[str] = "close-work-item"
     issue: Issue
+    marker: str = CLOSED
 
 
 @dataclass(frozen=True, slots=True)
@@ -83,107 +86,121 @@ class UpdateWorkItem(Operation):
     issue: Issue
     content: str | None
     labels: tuple[str, ...] | None
+    digest: str
 
 
-PlanOperation = CreateWorkItem | AddDependency | NameOwners | CloseWorkItem | UpdateWorkItem
+PlanOperation = (
+    CreateWorkItem | ChangePlannedItem | AddDependency | RemoveDependency | NameOwners | CloseWorkItem | UpdateWorkItem
+)
 
 
-def check_facts(plan: Plan, facts: PlanFacts) -> list[Finding]:
-    """Check what only GitHub knows: that issues of the result exist, are open, fit, and keep their kind."""
-    found = list(facts.findings)
-    for i, item in enumerate(plan.result.create):
-        for j, reference in enumerate(item.blocked_by):
-            if reference not in plan.positions:
-                found += _missing(reference, facts, pointer("create", i, "blockedBy", j))
-    for i, reference in enumerate(plan.result.close):
-        found += _missing(reference, facts, pointer("close", i))
-        issue = _existing(reference, facts)
-        if issue and not _closed_by_us(issue, facts):
-            found += _check_open(issue, pointer("close", i), facts)
-    for i, update in enumerate(plan.result.update):
-        path = pointer("update", i)
-        found += _missing(update.work_item_id, facts, path + "/workItemID")
-        issue = _existing(update.work_item_id, facts)
-        if issue and not _updated_by_us(issue, facts):
-            found += _check_open(issue, path + "/workItemID", facts)
-        if issue and update.labels is not None:
-            found += _check_status_kept(issue, update.labels, path + "/labels")
-        if issue and (kind := kind_of(issue.labels)):
-            found += _check_kind(update, kind, path)
-    return [*found, *_check_lengths(plan, facts), *_check_labels_exist(plan, facts)]
+def plan_run(plan: Plan, facts: PlanFacts) -> PlanRun:
+    """Return what the comparisons of a run share."""
+    return PlanRun(facts.token, facts.identity, frozenset(rewritable(plan)))
 
 
-def check_names(plan: Plan, redact: Callable[[str], str]) -> Iterator[Finding]:
-    """Refuse names that contain a secret: redacting it would change the name."""
-    names = [(item.temp_id, pointer("create", i, "tempID")) for i, item in enumerate(plan.result.create)]
-    for name, path in [*names, *_labels(plan)]:
-        if redact(name) != name:
-            message = "This name contains a secret, or a value that is secret in this process."
-            hint = "Use another name."
-            yield Finding("secret-in-name", message, path, hint=hint)
+def compare_items(plan: Plan, facts: PlanFacts) -> dict[str, Comparison]:
+    """Compare every item that an earlier version of the plan made, by its tempID."""
+    run = plan_run(plan, facts)
+    return {
+        item.temp_id: compare(item, issue, run, facts.items, facts.blockers.get(issue.number, {}).keys())
+        for item in planned_items(plan)
+        if (issue := facts.items.get(item.temp_id))
+    }
 
 
-def plan_operations(plan: Plan, facts: PlanFacts) -> list[PlanOperation]:
-    """Return all operations, also those that an earlier run did: creates in dependency order come first."""
-    order = dependency_order({i: plan.blockers(i) for i in range(len(plan.result.create))})
+def plan_operations(
+    plan: Plan, facts: PlanFacts, comparisons: Mapping[str, Comparison], *, closes_vanished: bool = False
+) -> list[PlanOperation]:
+    """Return all operations, also those that an earlier run did: creates in dependency order come first.
+
+    Dependencies are removed before the record of an item forgets them, and recorded before they are added.
+    """
+    items = planned_items(plan)
+    order = dependency_order({i: plan.blockers(i) for i in range(len(items))})
     return [
-        *_creates(plan, facts, order),
-        *_dependencies(plan, facts),
+        *_creates(items, facts, order),
+        *_removals(items, facts, comparisons),
+        *_changes(items, facts, comparisons),
+        *_dependencies(items, facts, comparisons),
         *_names(plan, facts, order),
+        *(_closes_of_vanished(facts) if closes_vanished else ()),
         *_closes(plan, facts),
         *_updates(plan, facts),
     ]
 
 
-def _creates(plan: Plan, facts: PlanFacts, order: Sequence[int]) -> Iterator[CreateWorkItem]:
-    for i in order:
-        item = plan.result.create[i]
-        made = facts.items.get(item.temp_id)
-        found = adopted_if(made is not None)
-        yield CreateWorkItem(item.temp_id, found, item.title, item.body, distinct(item.labels), made)
+def is_settled(issue: Issue, comparison: Comparison) -> bool:
+    """Return whether an item stays as it is because it is closed."""
+    return not issue.is_open and not comparison.reopens
 
 
-def _dependencies(plan: Plan, facts: PlanFacts) -> Iterator[AddDependency]:
-    for i, item in enumerate(plan.result.create):
+def _creates(items: Sequence[PlannedItem], facts: PlanFacts, order: Sequence[int]) -> Iterator[CreateWorkItem]:
+    for item in (items[i] for i in order):
         made = facts.items.get(item.temp_id)
-        existing = facts.blockers.get(made.number, frozenset()) if made else frozenset()
-        names = [plan.result.create[j].temp_id for j in plan.blockers(i)]
-        blockers = [(name, facts.items.get(name), None) for name in names]
-        old = [(f"#{number}", facts.existing[number]) for number in plan.existing_blockers(i)]
+        yield CreateWorkItem(item.temp_id, adopted_if(made is not None), item, made)
+
+
+def _removals(
+    items: Sequence[PlannedItem], facts: PlanFacts, comparisons: Mapping[str, Comparison]
+) -> Iterator[RemoveDependency]:
+    """Plan the removal of dependencies that accord added and the plan has no longer."""
+    names = {issue.number: name for name, issue in facts.items.items()}
+    for item in items:
+        issue = facts.items.get(item.temp_id)
+        record = record_of(issue, facts.token) if issue else None
+        if issue is None or record is None or is_settled(issue, comparisons[item.temp_id]):
+            continue
+        existing = facts.blockers.get(issue.number, {})
+        for number in sorted(record.blockers - item.blocker_numbers(facts.items)):
+            if number in existing:
+                key = f"{item.temp_id} blocked by {names.get(number, f'#{number}')}"
+                yield RemoveDependency(key, None, item.temp_id, number, existing[number])
+
+
+def _changes(
+    items: Sequence[PlannedItem], facts: PlanFacts, comparisons: Mapping[str, Comparison]
+) -> Iterator[ChangePlannedItem]:
+    for item in items:
+        issue, comparison = facts.items.get(item.temp_id), comparisons.get(item.temp_id)
+        if issue and comparison and comparison.parts and not is_settled(issue, comparison):
+            yield ChangePlannedItem(item.temp_id, None, item, issue, comparison.parts)
+
+
+def _dependencies(
+    items: Sequence[PlannedItem], facts: PlanFacts, comparisons: Mapping[str, Comparison]
+) -> Iterator[AddDependency]:
+    for item in items:
+        made = facts.items.get(item.temp_id)
+        existing = facts.blockers.get(made.number, {}) if made else {}
+        blockers = [(name, facts.items.get(name), None) for name in item.blockers]
+        old = [(f"#{number}", facts.existing[number]) for number in item.numbers]
         for name, issue, other in [*blockers, *((name, issue, issue) for name, issue in old if issue)]:
             found = skipped_if(issue is not None and issue.number in existing)
+            if found is None and made and is_settled(made, comparisons[item.temp_id]):
+                record = record_of(made, facts.token)
+                if issue is None or record is None or issue.number not in record.blockers:
+                    continue
             yield AddDependency(f"{item.temp_id} blocked by {name}", found, item.temp_id, name, other)
 
 
 def _names(plan: Plan, facts: PlanFacts, order: Sequence[int]) -> list[NameOwners]:
-    """Plan a second edit of the items whose text names an owner that has no number yet when they are created."""
+    """Plan a second edit of new items whose text names an owner that has no number yet when they are created."""
     names = rewritable(plan)
     numbered = {name for name in names if name in facts.items}
     late = set()
     for i in order:
         item = plan.result.create[i]
-        issue = facts.items.get(item.temp_id)
-        text = split_body(issue.body).content if issue else item.body
-        if owners_in(text, names if issue else names - numbered):
+        if item.temp_id not in facts.items and owners_in(item.body, names - numbered):
             late.add(item.temp_id)
         numbered.add(item.temp_id)
     return [NameOwners(item.temp_id, None) for item in plan.result.create if item.temp_id in late]
 
 
-def adoption_findings(operations: Sequence[PlanOperation], token: str) -> Iterator[Finding]:
-    """Warn where an earlier run made an item from another text: it is adopted without a change."""
-    for operation in operations:
-        if isinstance(operation, CreateWorkItem) and operation.adopted:
-            digest = item_marker(operation.adopted.body, token).get("sum")
-            if digest and digest != content_digest(operation.title, operation.content, operation.labels):
-                name = f"#{operation.adopted.number} is `{operation.key}` of this run key"
-                hint = "Put the change into `update`, or use another run key."
-                yield warning("adopted-differs", f"{name}, made from another text, and stays unchanged.", hint=hint)
-
-
-def rewritable(plan: Plan) -> set[str]:
-    """Return the tempIDs that ``owned by #…`` can mean: all that are not spelled like a number."""
-    return {name for name in plan.positions if item_number(name) is None}
+def _closes_of_vanished(facts: PlanFacts) -> Iterator[CloseWorkItem]:
+    for issue in facts.vanished:
+        if not reason_to_keep(issue, facts.token):
+            yield CloseWorkItem(f"#{issue.number}", None, issue, VANISHED)
 
 
 def _closes(plan: Plan, facts: PlanFacts) -> Iterator[CloseWorkItem]:
@@ -195,12 +212,15 @@ def _closes(plan: Plan, facts: PlanFacts) -> Iterator[CloseWorkItem]:
 
 def _updates(plan: Plan, facts: PlanFacts) -> Iterator[UpdateWorkItem]:
     for update in plan.result.update:
-        issue = _existing(update.work_item_id, facts)
+        issue = existing_issue(update.work_item_id, facts)
         if issue and (update.body is not None or update.labels is not None):
             content = update.body
             labels = None if update.labels is None else labels_after_update(issue, update.labels)
-            done = not issue.is_open or _updated_by_us(issue, facts) or _is_in_state(issue, content, labels, facts)
-            yield UpdateWorkItem(f"#{issue.number}", skipped_if(done), issue, content, labels)
+            digest = update_digest(update)
+            done = (
+                not issue.is_open or updated_by_us(issue, facts, digest) or _is_in_state(issue, content, labels, facts)
+            )
+            yield UpdateWorkItem(f"#{issue.number}", skipped_if(done), issue, content, labels, digest)
 
 
 def _is_in_state(issue: Issue, content: str | None, labels: tuple[str, ...] | None, facts: PlanFacts) -> bool:
@@ -208,97 +228,3 @@ def _is_in_state(issue: Issue, content: str | None, labels: tuple[str, ...] | No
     same_body = content is None or split_body(issue.body).content == name_owners(content, numbers)
     same_labels = labels is None or {*map(str.lower, labels)} == {*map(str.lower, issue.labels)}
     return same_body and same_labels
-
-
-def _updated_by_us(issue: Issue, facts: PlanFacts) -> bool:
-    """Trust the marker only in a body that we wrote, because its author could have copied it."""
-    return facts.identity.counts(issue.author) and has_marker(issue.body, UPDATED, facts.token)
-
-
-def _closed_by_us(issue: Issue, facts: PlanFacts) -> bool:
-    return (
-        facts.identity.counts(issue.closed_by)
-        and issue.state_reason == "not_planned"
-        and (has_marker(issue.body, CLOSED, facts.token) or not closing_body(issue, facts.token))
-    )
-
-
-def _check_kind(update: PlannedWorkItemUpdate, kind: ItemKind, path: str) -> Iterator[Finding]:
-    """Check an update against the kind of the item."""
-    if update.body is not None:
-        body = read_body(update.body)
-        if likely_kind(body) is not kind:
-            yield from body_findings(body, kind, path + "/body")
-    if update.labels is not None:
-        yield from check_labels_of_kind(update.labels, kind, path + "/labels")
-
-
-def _existing(reference: str, facts: PlanFacts) -> Issue | None:
-    number = item_number(reference)
-    issue = facts.existing.get(number) if number else None
-    return None if issue is None or issue.is_pull else issue
-
-
-def _check_lengths(plan: Plan, facts: PlanFacts) -> Iterator[Finding]:
-    """Find bodies that do not fit once owners have numbers, or beside the parts that an item keeps."""
-    names = rewritable(plan)
-    for i, item in enumerate(plan.result.create):
-        if 2 * len(item.body) > BODY_CHARS:
-            limit = content_limit(item.temp_id, len(item.blocked_by))
-            yield from check_length(longest_length(item.body, names), limit, pointer("create", i, "body"))
-    for i, update in enumerate(plan.result.update):
-        issue = _existing(update.work_item_id, facts)
-        if issue and update.body and 2 * len(update.body) > BODY_CHARS:
-            limit = update_limit(issue, facts.token)
-            yield from check_length(longest_length(update.body, names), limit, pointer("update", i, "body"))
-
-
-def _missing(reference: str, facts: PlanFacts, path: str) -> Iterator[Finding]:
-    number = item_number(reference)
-    issue = facts.existing.get(number) if number else None
-    if number and issue is None:
-        message = f"The repository has no issue #{number}."
-        hint = "Use the number of an existing issue."
-        yield Finding("unknown-reference", message, path, hint=hint)
-    elif issue and issue.is_pull:
-        message = f"#{number} is a pull request, not a work item."
-        hint = "Use the number of an issue."
-        yield Finding("unknown-reference", message, path, hint=hint)
-
-
-def _check_open(issue: Issue, path: str, facts: PlanFacts) -> Iterator[Finding]:
-    """Report an item that was closed by others: an error at first, a warning when a run continues."""
-    if not issue.is_open and facts.items:
-        yield warning("already-closed", f"#{issue.number} was closed after this run began, and stays unchanged.", path)
-    elif not issue.is_open:
-        message = f"#{issue.number} is closed already."
-        hint = "Leave it out of the result, or reopen it first."
-        yield Finding("already-closed", message, path, hint=hint)
-
-
-def _check_labels_exist(plan: Plan, facts: PlanFacts) -> Iterator[Finding]:
-    """Warn once about each label that GitHub would create by itself."""
-    known = facts.labels or ()
-    seen = {label.lower() for label in known}
-    for label, path in _labels(plan):
-        if label.lower() not in seen:
-            seen.add(label.lower())
-            hint = did_you_mean(label, known) or "Create it, or run `accord labels sync`."
-            message = f"The repository has no label `{label}`, so GitHub will create a grey one."
-            yield warning("label-not-there", message, path, hint=hint)
-
-
-def _labels(plan: Plan) -> Iterator[tuple[str, str]]:
-    """Yield every label of a plan with its pointer."""
-    lists = [(item.labels, pointer("create", i, "labels")) for i, item in enumerate(plan.result.create)]
-    lists += [(update.labels or [], pointer("update", i, "labels")) for i, update in enumerate(plan.result.update)]
-    return ((label, path + pointer(j)) for labels, path in lists for j, label in enumerate(labels))
-
-
-def _check_status_kept(issue: Issue, labels: Sequence[str], path: str) -> Iterator[Finding]:
-    has = {label.lower() for label in issue.labels}
-    for i, label in enumerate(labels):
-        if category_of(label) in (Category.TYPE, Category.STATUS) and label.lower() not in has:
-            message = f"An update keeps type and status, so `{label}` is left out."
-            hint = "Move it with `accord items move`."
-            yield warning("label-ignored", message, path + pointer(i), hint=hint)

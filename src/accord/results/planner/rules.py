@@ -12,8 +12,9 @@ from accord.core.findings import Finding, pointer, warning
 from accord.core.machine import ancestors, find_cycle
 from accord.core.suggest import did_you_mean
 from accord.github.limits import BODY_CHARS, DEPENDENCIES_PER_DIRECTION, LABEL_NAME_CHARS, LABELS_PER_ITEM, TITLE_CHARS
-from accord.results.bodies import Body, body_findings, content_limit, likely_kind, read_body
+from accord.results.bodies import Body, body_findings, likely_kind, read_body
 from accord.results.labels import CREATION_RULES, KNOWN_NAMES, Category, ItemKind, category_of, in_category, kind_of
+from accord.results.planner.record import content_limit
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -108,7 +109,8 @@ def _check_item(item: PlannedWorkItem, plan: Plan, position: int) -> Iterator[Fi
         message = f"The title has {len(item.title)} characters; GitHub allows {TITLE_CHARS}."
         hint = "Shorten it."
         yield Finding("title-too-long", message, path + "/title", hint=hint)
-    yield from check_length(len(item.body), content_limit(item.temp_id, len(item.blocked_by)), path + "/body")
+    limit = content_limit(item.temp_id, len(item.blocked_by), len(item.labels))
+    yield from check_length(len(item.body), limit, path + "/body")
     yield from check_labels(item.labels, plan.kinds[position], path + "/labels")
     if len(item.body) <= BODY_CHARS:
         yield from body_findings(plan.bodies[position], plan.kinds[position], path + "/body")
@@ -252,7 +254,7 @@ def _check_changes(result: PlannerResult) -> Iterator[Finding]:
         if update.body is not None:
             body = read_body(update.body[:BODY_CHARS])
             kind = kind_of(update.labels or ()) or likely_kind(body)
-            yield from check_length(len(update.body), content_limit("", 0), path + "/body")
+            yield from check_length(len(update.body), content_limit("", 0, 0), path + "/body")
             yield from body_findings(body, kind, path + "/body")
         if update.labels is not None:
             yield from _check_updated_labels(update.labels, path + "/labels")

@@ -5,18 +5,14 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from accord.github.markers import run_token
-from accord.results.operations import Item, Outcome, Receipt, default_run_key, planned_seconds, reporting
+from accord.results.operations import Item, Outcome, Receipt, planned_seconds, reporting
 from accord.results.planner.apply import Ledger, apply_operations
+from accord.results.planner.checks import check_facts, check_names
 from accord.results.planner.facts import gather_facts
-from accord.results.planner.plan import (
-    AddDependency,
-    adoption_findings,
-    check_facts,
-    check_names,
-    plan_operations,
-    rewritable,
-)
+from accord.results.planner.plan import AddDependency, compare_items, plan_operations, plan_run
+from accord.results.planner.report import change_findings, differences, limit_findings
 from accord.results.planner.rules import with_texts
+from accord.results.planner.scope import plan_run_key
 from accord.results.texts import TextSanitizer, errors_as_posted, with_safe_texts
 
 if TYPE_CHECKING:
@@ -27,20 +23,28 @@ if TYPE_CHECKING:
 
 def apply_plan(github: GitHub, plan: Plan, options: RunOptions) -> Receipt:
     """Apply a plan exactly once, and report it. Raises no AccordError: the receipt has it."""
-    run_key = options.run_key or default_run_key(plan.result, options.repository)
+    run_key = plan_run_key(plan, options)
+    closes = options.closes_vanished
     receipt = Receipt("planner-result", options.repository, run_key)
     with reporting(github, receipt):
-        receipt.require(plan.findings)
+        receipt.require([*plan.findings, *limit_findings(plan, options.most_items)])
         if not (plan.result.create or plan.result.close or plan.result.update):
             receipt.outcome = Outcome.UNCHANGED
             return receipt
         plan = _sanitised(plan, receipt, options)
         facts = gather_facts(github, plan, run_token(options.repository, run_key), options.clock)
+        comparisons = compare_items(plan, facts)
         receipt.require(check_facts(plan, facts))
-        operations = plan_operations(plan, facts)
-        receipt.require(adoption_findings(operations, facts.token))
-        ledger = Ledger(facts, rewritable(plan))
+        receipt.require(change_findings(plan, facts, comparisons, closes_vanished=closes))
+        operations = plan_operations(plan, facts, comparisons, closes_vanished=closes)
+        shown = differences(plan, facts, comparisons, closes_vanished=closes, with_texts=options.is_dry_run)
+        receipt.details = {"differences": shown} if plan.result.create else {}
+        if not options.is_dry_run:
+            options.on_warnings(receipt.findings)
+        ledger = Ledger(facts, plan_run(plan, facts))
         receipt.end(*apply_operations(github, operations, ledger, options), is_dry_run=options.is_dry_run)
+        known = {finding.message for finding in receipt.findings}
+        receipt.findings += [finding for finding in ledger.findings if finding.message not in known]
         receipt.estimated_seconds = planned_seconds(operations) if options.is_dry_run else None
         receipt.titles = {item.temp_id: item.title for item in plan.result.create}
         receipt.items = {

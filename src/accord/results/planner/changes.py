@@ -1,0 +1,252 @@
+"""Compare an item of a plan with its issue and with what accord wrote last. Pure.
+
+Each part is compared three ways. What the plan changed is written; what a person changed stays, and is reported where
+the plan changed it too.
+"""
+
+from __future__ import annotations
+
+import difflib
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING
+
+from accord.github.models import IssueChange
+from accord.results.bodies import has_marker, name_owners, split_body
+from accord.results.labels import KNOWN_NAMES, STATUS_AT_CREATION, Category, category_of, in_category, status_of
+from accord.results.planner.match import BEGUN
+from accord.results.planner.record import (
+    VANISHED,
+    ItemRecord,
+    body_digest,
+    content_of,
+    label_digest,
+    label_digests,
+    record_of,
+    text_digest,
+    with_record,
+    without_marker,
+    without_ticks,
+)
+from accord.text.checklists import tasks, with_ticks
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+
+    from accord.github.models import Identity, Issue
+
+_KEPT = frozenset({Category.TYPE, Category.STATUS})
+_MERGED = (Category.PRIORITY, Category.COMPLEXITY)
+_MOST_DIFF_LINES = 40
+
+
+@dataclass(frozen=True)
+class PlanRun:
+    """What all comparisons of a run share; ``names`` are the tempIDs that a body may mention as an owner."""
+
+    token: str
+    identity: Identity
+    names: frozenset[str]
+
+
+@dataclass(frozen=True, slots=True)
+class PlannedItem:
+    """An item of a plan; ``blockers`` are tempIDs, ``numbers`` existing issues that block it."""
+
+    temp_id: str
+    title: str
+    content: str
+    labels: tuple[str, ...]
+    blockers: tuple[str, ...] = ()
+    numbers: tuple[int, ...] = ()
+
+    def blocker_numbers(self, issues: Mapping[str, Issue]) -> frozenset[int]:
+        """Return the numbers of the blockers that have one."""
+        return frozenset([*(issues[name].number for name in self.blockers if name in issues), *self.numbers])
+
+
+@dataclass(frozen=True)
+class Comparison:
+    """``parts`` are to be written, ``kept`` were changed by the plan and by a person. None leaves a text as it is."""
+
+    parts: tuple[str, ...] = ()
+    kept: tuple[str, ...] = ()
+    title: str | None = None
+    content: str | None = None
+    labels: tuple[str, ...] | None = None
+    record: ItemRecord | None = None
+    reopens: bool = False
+
+    @property
+    def all_parts(self) -> tuple[str, ...]:
+        """All parts that the plan changed."""
+        return (*self.parts, *self.kept)
+
+
+def compare(
+    item: PlannedItem, issue: Issue, run: PlanRun, issues: Mapping[str, Issue], existing: Collection[int]
+) -> Comparison:
+    """Compare an item with its issue.
+
+    ``issues`` are those of the plan by tempID, ``existing`` the numbers of issues that block it now.
+    """
+    record = record_of(issue, run.token) or ItemRecord("")
+    numbers = {name: each.number for name, each in issues.items() if name in run.names}
+    content, old = name_owners(item.content, numbers), content_of(issue)
+    parts: list[str] = []
+    kept: list[str] = []
+    new = record
+    if record.temp_id != item.temp_id:
+        parts.append("tempID")
+        new = replace(new, temp_id=item.temp_id)
+    reopens = is_retired(issue, run.token) and run.identity.counts(issue.closed_by)
+    if reopens:
+        parts.append("state")
+    title = _merge("title", (item.title.strip(), text_digest), issue.title.strip(), record.title, parts, kept)
+    if title is not None or item.title.strip() == issue.title.strip():
+        new = replace(new, title=text_digest(item.title))
+    body = None
+    if without_ticks(content) != without_ticks(old):
+        body = _merge("body", (content, body_digest), old, record.body, parts, kept)
+    if body is not None or without_ticks(content) == without_ticks(old):
+        new = replace(new, body=body_digest(content))
+    labels, has_conflict = merge_labels(record.labels, issue.labels, item.labels)
+    if labels is not None:
+        parts.append("labels")
+    if has_conflict:
+        kept.append("labels")
+    else:
+        new = replace(new, labels=label_digests(item.labels))
+    wanted = item.blocker_numbers(issues)
+    new = replace(new, blockers=(record.blockers & wanted) | (wanted - frozenset(existing)))
+    if new.blockers != record.blockers or any(name not in issues for name in item.blockers):
+        parts.append("dependencies")
+    if reopens and not in_category(issue.labels, Category.STATUS):
+        labels = (*(issue.labels if labels is None else labels), STATUS_AT_CREATION)
+    ticked = None if body is None else _with_old_ticks(body, old)
+    return Comparison(tuple(parts), tuple(kept), title, ticked, labels, new, reopens)
+
+
+def _merge(
+    part: str, ours: tuple[str, Callable[[str], str]], theirs: str, written: str, parts: list[str], kept: list[str]
+) -> str | None:
+    """Return the text to write, None for none; record the part as one to write, or as one that a person changed."""
+    text, digest = ours
+    if text == theirs:
+        return None
+    if digest(theirs) == written:
+        parts.append(part)
+        return text
+    if digest(text) != written:
+        kept.append(part)
+    return None
+
+
+def merge_labels(
+    written: frozenset[str], present: Sequence[str], wanted: Sequence[str]
+) -> tuple[tuple[str, ...] | None, bool]:
+    """Return the labels to set, None for no change, and whether a person chose another priority or complexity.
+
+    ``written`` are the digests of those that accord set last. Labels that people added or removed stay so.
+    """
+    has = {label.lower() for label in present if category_of(label) not in _KEPT}
+    want = {label.lower(): label for label in wanted if category_of(label) not in _KEPT}
+    contested = set()
+    for category in _MERGED:
+        was = {name for name in KNOWN_NAMES if category_of(name) is category and label_digest(name) in written}
+        now, new = ({name for name in names if category_of(name) is category} for names in (has, want))
+        if now not in (was, new) and new != was:
+            contested.add(category)
+    added = [
+        label
+        for name, label in want.items()
+        if name not in has and label_digest(name) not in written and category_of(name) not in contested
+    ]
+    removed = {
+        name
+        for name in has
+        if name not in want and label_digest(name) in written and category_of(name) not in contested
+    }
+    if not added and not removed:
+        return None, bool(contested)
+    return (*(label for label in present if label.lower() not in removed), *added), bool(contested)
+
+
+def _with_old_ticks(content: str, old: str) -> str:
+    """Tick the boxes whose text is ticked in the old content."""
+    ticked = {task.text for task in tasks(old) if task.is_checked}
+    return with_ticks(content, [task for task in tasks(content) if task.text in ticked]) if ticked else content
+
+
+def to_issue_change(change: Comparison, issue: Issue, token: str) -> IssueChange:
+    """Return the one request that writes a comparison, with the new record."""
+    parts = split_body(issue.body)
+    if change.content is not None:
+        parts = replace(parts, content=change.content)
+    if change.reopens:
+        parts = without_marker(parts, VANISHED, token)
+    if change.record is not None:
+        parts = with_record(parts, token, change.record)
+    state = "open" if change.reopens else None
+    return IssueChange(parts.join(), change.labels, state, title=change.title)
+
+
+def is_retired(issue: Issue, token: str) -> bool:
+    """Return whether an item was closed because its plan had it no longer. Who closed it is not looked at."""
+    return not issue.is_open and issue.state_reason == "not_planned" and has_marker(issue.body, VANISHED, token)
+
+
+def reason_to_keep(issue: Issue, token: str) -> str:
+    """Return why an item that vanished from its plan is not closed; empty where nothing speaks against it."""
+    record, status = record_of(issue, token), status_of(issue.labels)
+    if has_marker(issue.body, VANISHED, token):
+        return "a person reopened it"
+    if status in BEGUN:
+        return f"its status is {status}"
+    if issue.assignees:
+        return "it is assigned"
+    edited = [] if record is None else list(_edited_parts(issue, record))
+    return f"its {' and '.join(edited)} changed since accord wrote it" if edited else ""
+
+
+def _edited_parts(issue: Issue, record: ItemRecord) -> Iterator[str]:
+    content = content_of(issue)
+    if text_digest(issue.title) != record.title:
+        yield "title"
+    if body_digest(content) != record.body or content != without_ticks(content):
+        yield "body"
+    if label_digests(issue.labels) != record.labels:
+        yield "labels"
+
+
+def difference(change: Comparison, issue: Issue) -> str:
+    """Return what a comparison would write, as lines that begin with + or -, below the heading of their section."""
+    lines: list[str] = []
+    if change.title is not None:
+        lines += [f"- {issue.title}", f"+ {change.title}"]
+    if change.labels is not None:
+        old, new = ({label.lower(): label for label in labels} for labels in (issue.labels, change.labels))
+        lines += [f"- label {old[name]}" for name in old if name not in new]
+        lines += [f"+ label {new[name]}" for name in new if name not in old]
+    if change.content is not None:
+        lines += _body_difference(content_of(issue), change.content)
+    rest = len(lines) - _MOST_DIFF_LINES
+    return "\n".join([*lines[:_MOST_DIFF_LINES], f"… {rest} more lines"] if rest > 1 else lines)
+
+
+def _body_difference(old: str, new: str) -> Iterable[str]:
+    before, after = old.splitlines(), new.splitlines()
+    matcher = difflib.SequenceMatcher(None, before, after)
+    shown = ""
+    for tag, start, end, first, last in matcher.get_opcodes():
+        if tag == "equal":
+            continue
+        heading = _heading_above(after, first) or _heading_above(before, start)
+        if heading != shown:
+            shown = heading
+            yield f"  {heading}"
+        yield from (f"- {line}" for line in before[start:end] if line.strip())
+        yield from (f"+ {line}" for line in after[first:last] if line.strip())
+
+
+def _heading_above(lines: Sequence[str], position: int) -> str:
+    return next((line for line in reversed(lines[:position]) if line.startswith("#")), "")

@@ -1,0 +1,165 @@
+"""Check a planner result against the facts: that what it names exists, is open, and fits. Pure."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from accord.core.findings import Finding, pointer, warning
+from accord.core.suggest import did_you_mean
+from accord.github.limits import BODY_CHARS
+from accord.results.bodies import (
+    CLOSED,
+    UPDATED,
+    body_findings,
+    closing_body,
+    has_marker,
+    likely_kind,
+    longest_length,
+    read_body,
+    update_limit,
+)
+from accord.results.labels import Category, ItemKind, category_of, kind_of
+from accord.results.planner.record import content_limit, update_digest
+from accord.results.planner.rules import Plan, check_labels_of_kind, check_length, item_number
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator, Sequence
+
+    from accord.github.models import Issue
+    from accord.results.models import PlannedWorkItemUpdate
+    from accord.results.planner.facts import PlanFacts
+
+
+def check_facts(plan: Plan, facts: PlanFacts) -> list[Finding]:
+    """Check what only GitHub knows: that issues of the result exist, are open, fit, and keep their kind."""
+    found = list(facts.findings)
+    for i, item in enumerate(plan.result.create):
+        for j, reference in enumerate(item.blocked_by):
+            if reference not in plan.positions:
+                found += _missing(reference, facts, pointer("create", i, "blockedBy", j))
+    for i, reference in enumerate(plan.result.close):
+        found += _missing(reference, facts, pointer("close", i))
+        issue = existing_issue(reference, facts)
+        if issue and not _closed_by_us(issue, facts):
+            found += _check_open(issue, pointer("close", i), facts)
+    for i, update in enumerate(plan.result.update):
+        path = pointer("update", i)
+        found += _missing(update.work_item_id, facts, path + "/workItemID")
+        issue = existing_issue(update.work_item_id, facts)
+        if issue and not updated_by_us(issue, facts, update_digest(update)):
+            found += _check_open(issue, path + "/workItemID", facts)
+        if issue and update.labels is not None:
+            found += _check_status_kept(issue, update.labels, path + "/labels")
+        if issue and (kind := kind_of(issue.labels)):
+            found += _check_kind(update, kind, path)
+    return [*found, *_check_lengths(plan, facts), *_check_labels_exist(plan, facts)]
+
+
+def check_names(plan: Plan, redact: Callable[[str], str]) -> Iterator[Finding]:
+    """Refuse names that contain a secret: redacting it would change the name."""
+    names = [(item.temp_id, pointer("create", i, "tempID")) for i, item in enumerate(plan.result.create)]
+    for name, path in [*names, *_labels(plan)]:
+        if redact(name) != name:
+            message = "This name contains a secret, or a value that is secret in this process."
+            hint = "Use another name."
+            yield Finding("secret-in-name", message, path, hint=hint)
+
+
+def _check_kind(update: PlannedWorkItemUpdate, kind: ItemKind, path: str) -> Iterator[Finding]:
+    """Check an update against the kind of the item."""
+    if update.body is not None:
+        body = read_body(update.body)
+        if likely_kind(body) is not kind:
+            yield from body_findings(body, kind, path + "/body")
+    if update.labels is not None:
+        yield from check_labels_of_kind(update.labels, kind, path + "/labels")
+
+
+def existing_issue(reference: str, facts: PlanFacts) -> Issue | None:
+    """Return the issue that a result refers to; None without one, and for a pull request."""
+    number = item_number(reference)
+    issue = facts.existing.get(number) if number else None
+    return None if issue is None or issue.is_pull else issue
+
+
+def updated_by_us(issue: Issue, facts: PlanFacts, digest: str) -> bool:
+    """Trust the marker only in a body that we wrote, because its author could have copied it."""
+    return facts.identity.counts(issue.author) and has_marker(issue.body, UPDATED, facts.token, sum=digest)
+
+
+def _closed_by_us(issue: Issue, facts: PlanFacts) -> bool:
+    return (
+        facts.identity.counts(issue.closed_by)
+        and issue.state_reason == "not_planned"
+        and (has_marker(issue.body, CLOSED, facts.token) or not closing_body(issue, facts.token))
+    )
+
+
+def _check_lengths(plan: Plan, facts: PlanFacts) -> Iterator[Finding]:
+    """Find bodies that do not fit once owners have numbers, or beside the parts that an item keeps."""
+    names = rewritable(plan)
+    for i, item in enumerate(plan.result.create):
+        if 2 * len(item.body) > BODY_CHARS:
+            limit = content_limit(item.temp_id, len(item.blocked_by), len(item.labels))
+            yield from check_length(longest_length(item.body, names), limit, pointer("create", i, "body"))
+    for i, update in enumerate(plan.result.update):
+        issue = existing_issue(update.work_item_id, facts)
+        if issue and update.body and 2 * len(update.body) > BODY_CHARS:
+            limit = update_limit(issue, facts.token, update_digest(update))
+            yield from check_length(longest_length(update.body, names), limit, pointer("update", i, "body"))
+
+
+def _missing(reference: str, facts: PlanFacts, path: str) -> Iterator[Finding]:
+    number = item_number(reference)
+    issue = facts.existing.get(number) if number else None
+    if number and issue is None:
+        message = f"The repository has no issue #{number}."
+        hint = "Use the number of an existing issue."
+        yield Finding("unknown-reference", message, path, hint=hint)
+    elif issue and issue.is_pull:
+        message = f"#{number} is a pull request, not a work item."
+        hint = "Use the number of an issue."
+        yield Finding("unknown-reference", message, path, hint=hint)
+
+
+def _check_open(issue: Issue, path: str, facts: PlanFacts) -> Iterator[Finding]:
+    """Report an item that was closed by others: an error at first, a warning when a run continues."""
+    if not issue.is_open and facts.items:
+        yield warning("already-closed", f"#{issue.number} was closed after this run began, and stays unchanged.", path)
+    elif not issue.is_open:
+        message = f"#{issue.number} is closed already."
+        hint = "Leave it out of the result, or reopen it first."
+        yield Finding("already-closed", message, path, hint=hint)
+
+
+def _check_labels_exist(plan: Plan, facts: PlanFacts) -> Iterator[Finding]:
+    """Warn once about each label that GitHub would create by itself."""
+    known = facts.labels or ()
+    seen = {label.lower() for label in known}
+    for label, path in _labels(plan):
+        if label.lower() not in seen:
+            seen.add(label.lower())
+            hint = did_you_mean(label, known) or "Create it, or run `accord labels sync`."
+            message = f"The repository has no label `{label}`, so GitHub will create a grey one."
+            yield warning("label-not-there", message, path, hint=hint)
+
+
+def _labels(plan: Plan) -> Iterator[tuple[str, str]]:
+    """Yield every label of a plan with its pointer."""
+    lists = [(item.labels, pointer("create", i, "labels")) for i, item in enumerate(plan.result.create)]
+    lists += [(update.labels or [], pointer("update", i, "labels")) for i, update in enumerate(plan.result.update)]
+    return ((label, path + pointer(j)) for labels, path in lists for j, label in enumerate(labels))
+
+
+def rewritable(plan: Plan) -> set[str]:
+    """Return the tempIDs that ``owned by #…`` can mean: all that are not spelled like a number."""
+    return {name for name in plan.positions if item_number(name) is None}
+
+
+def _check_status_kept(issue: Issue, labels: Sequence[str], path: str) -> Iterator[Finding]:
+    has = {label.lower() for label in issue.labels}
+    for i, label in enumerate(labels):
+        if category_of(label) in (Category.TYPE, Category.STATUS) and label.lower() not in has:
+            message = f"An update keeps type and status, so `{label}` is left out."
+            hint = "Move it with `accord items move`."
+            yield warning("label-ignored", message, path + pointer(i), hint=hint)

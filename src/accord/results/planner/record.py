@@ -1,0 +1,132 @@
+"""The record of a planned item: a hidden marker in its issue with digests of what accord wrote last.
+
+A part of the issue that still has its digest was edited by no one since. Ticked boxes are progress, not an edit.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import re
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING
+
+from accord.github.limits import BODY_CHARS
+from accord.github.markers import COPY_ROOM, find_markers, write_marker
+from accord.results.bodies import CLOSED, LONGEST_NUMBER, LONGEST_TOKEN, UPDATED, BodyParts, split_body
+from accord.results.labels import Category, category_of
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Mapping
+
+    from accord.github.models import Issue
+    from accord.results.models import PlannedWorkItemUpdate
+
+ITEM = "item"
+VANISHED = "vanished"
+"""The marker of an item that accord closed because the plan has it no longer."""
+
+_DIGEST_CHARS = 12
+_LABEL_CHARS = 6
+_KEPT = frozenset({Category.TYPE, Category.STATUS})
+_TICK = re.compile(r"^([ \t>]*(?:[-*+]|[0-9]{1,9}[.)])[ \t]+)\[[xX]\](?=[ \t])", re.MULTILINE)
+
+
+@dataclass(frozen=True)
+class ItemRecord:
+    """The tempID, digests of title, body and labels, and the numbers of the blockers that accord added."""
+
+    temp_id: str
+    title: str = ""
+    body: str = ""
+    labels: frozenset[str] = frozenset()
+    blockers: frozenset[int] = frozenset()
+
+
+def record_for(temp_id: str, title: str, content: str, labels: Iterable[str], blockers: Iterable[int]) -> ItemRecord:
+    """Return the record of an item as accord writes it."""
+    return ItemRecord(temp_id, text_digest(title), body_digest(content), label_digests(labels), frozenset(blockers))
+
+
+def record_of(issue: Issue, token: str) -> ItemRecord | None:
+    """Read the record that this run key left in an issue; None without one."""
+    for fields in find_markers(issue.body, ITEM):
+        if fields.get("run") == token:
+            return _read_record(fields)
+    return None
+
+
+def _read_record(fields: Mapping[str, str]) -> ItemRecord:
+    labels = frozenset(filter(None, fields.get("labels", "").split(".")))
+    blockers = frozenset(int(number) for number in fields.get("by", "").split(".") if number.isdecimal())
+    return ItemRecord(fields.get("id", ""), fields.get("title", ""), fields.get("body", ""), labels, blockers)
+
+
+def with_record(parts: BodyParts, token: str, record: ItemRecord) -> BodyParts:
+    """Put a record into a body, in the place of the one of the same run key."""
+    marker = write_marker(
+        ITEM,
+        run=token,
+        id=record.temp_id,
+        title=record.title,
+        body=record.body,
+        labels=".".join(sorted(record.labels)),
+        by=".".join(map(str, sorted(record.blockers))),
+    )
+    old = [each for each in parts.markers if any(fields.get("run") == token for fields in find_markers(each, ITEM))]
+    if not old:
+        return replace(parts, markers=(marker, *parts.markers))
+    return replace(parts, markers=tuple(marker if each == old[0] else each for each in parts.markers))
+
+
+def text_digest(text: str) -> str:
+    """Return the digest of a title; spaces around it do not count."""
+    return hashlib.sha256(text.strip().encode()).hexdigest()[:_DIGEST_CHARS]
+
+
+def body_digest(content: str) -> str:
+    """Return the digest of a body's content; ticks do not count."""
+    return text_digest(without_ticks(content))
+
+
+def without_ticks(content: str) -> str:
+    """Return a body with every box of a list open."""
+    return _TICK.sub(r"\1[ ]", content)
+
+
+def update_digest(update: PlannedWorkItemUpdate) -> str:
+    """Return the digest of an update, which tells it from later ones of the same run key."""
+    return text_digest("\0".join([update.body or "", *(update.labels or ())]))
+
+
+def label_digest(label: str) -> str:
+    """Return the digest of a label, ignoring case as GitHub does."""
+    return hashlib.sha256(label.lower().encode()).hexdigest()[:_LABEL_CHARS]
+
+
+def label_digests(labels: Iterable[str]) -> frozenset[str]:
+    """Return the digests of the labels that a plan sets: all but type and status, which move on by themselves."""
+    return frozenset(label_digest(label) for label in labels if category_of(label) not in _KEPT)
+
+
+def content_limit(temp_id: str, blockers: int, labels: int) -> int:
+    """Return how many characters an agent's body may have, so that all that accord may ever add still fits."""
+    kept = BodyParts("", (LONGEST_NUMBER,) * blockers)
+    kept = kept.with_marker(UPDATED, run=LONGEST_TOKEN, sum="x" * _DIGEST_CHARS).with_marker(CLOSED, run=LONGEST_TOKEN)
+    kept = kept.with_marker(VANISHED, run=LONGEST_TOKEN)
+    digests = frozenset(f"{n:0{_LABEL_CHARS}}" for n in range(labels))
+    numbers = frozenset(LONGEST_NUMBER - n for n in range(blockers))
+    record = ItemRecord(temp_id, "x" * _DIGEST_CHARS, "x" * _DIGEST_CHARS, digests, numbers)
+    return BODY_CHARS - COPY_ROOM - len(with_record(kept, LONGEST_TOKEN, record).join()) - 2
+
+
+def without_marker(parts: BodyParts, name: str, token: str) -> BodyParts:
+    """Return a body without the markers of this name and run key."""
+    kept = (
+        each for each in parts.markers if not any(fields.get("run") == token for fields in find_markers(each, name))
+    )
+    return replace(parts, markers=tuple(kept))
+
+
+def content_of(issue: Issue) -> str:
+    """Return the text of an issue's body without the parts that accord adds."""
+    return split_body(issue.body).content

@@ -1,0 +1,70 @@
+"""The scope of exactly-once: which plans are versions of one another.
+
+Plans of one request have one run key, so that a later plan changes the items of an earlier one. The request is given,
+or it is the one specification that all new items name. Pure.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import posixpath
+import re
+from typing import TYPE_CHECKING
+
+from accord.results.bodies import SPEC_REFERENCE
+from accord.results.operations import default_run_key
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+    from accord.results.operations import RunOptions
+    from accord.results.planner.rules import Plan
+
+_ISSUE = re.compile(r"#?([1-9][0-9]{0,17})")
+_NAMED = re.compile(r"(session|mission):\s*(\S.*)", re.DOTALL)
+_SPEC_FILE = re.compile(r"[^\s`'\"()<>\[\]]+\.(?:md|markdown)\b")
+_SPEC_LINE = re.compile(r"^[^\w\n]*spec(?:ification)?s?[^\w\n:]*:(.*)$", re.IGNORECASE | re.MULTILINE)
+
+
+def plan_run_key(plan: Plan, options: RunOptions) -> str:
+    """Return the run key of a plan: the given one, that of the request, else a digest of result and repository."""
+    if options.run_key:
+        return options.run_key
+    if options.request.strip():
+        return run_key_of_request(options.request)
+    specs = specs_of(plan)
+    return run_key_of_spec(specs[0]) if len(specs) == 1 else default_run_key(plan.result, options.repository)
+
+
+def run_key_of_request(request: str) -> str:
+    """Return the run key of a request: an issue, a session, a mission, one specification, or any other text."""
+    words = " ".join(request.split())
+    if issue := _ISSUE.fullmatch(words):
+        return f"issue-{issue[1]}"
+    if named := _NAMED.fullmatch(words):
+        return _digest_key(named[1], named[2])
+    specs = _spec_files([words])
+    if len(specs) == 1:
+        return run_key_of_spec(specs[0])
+    is_path = "/" in words and " " not in words
+    return run_key_of_spec(words) if is_path else _digest_key("request", words.casefold())
+
+
+def run_key_of_spec(path: str) -> str:
+    """Return the run key of a specification's plans."""
+    return _digest_key("spec", posixpath.normpath(path))
+
+
+def specs_of(plan: Plan) -> list[str]:
+    """Return the specifications that the new items of a plan name in their Spec Reference, each once."""
+    references = (body.find(SPEC_REFERENCE) for body in plan.bodies)
+    lines = (line for section in references if section for line in _SPEC_LINE.findall(section.text))
+    return _spec_files(lines)
+
+
+def _spec_files(texts: Iterable[str]) -> list[str]:
+    return list(dict.fromkeys(posixpath.normpath(path) for text in texts for path in _SPEC_FILE.findall(text)))
+
+
+def _digest_key(kind: str, text: str) -> str:
+    return f"{kind}-{hashlib.sha256(text.encode()).hexdigest()[:20]}"
