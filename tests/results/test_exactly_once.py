@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 from support.exactly_once import FaultCase, Work, assert_survives_faults, assert_survives_kills
 from support.implementations import BLOCKED, apply, clone, completed, ended, implement_stage, state, work_of_agent
-from support.plans import plan, refinement, task, task_body, update
+from support.plans import TASK_LABELS, plan, refinement, task, task_body, update
 from support.reviews import FINDING, PULL, approve, comment, needs_changes, post, review_stage, snapshot, warn
 from support.stage import staged
 
@@ -40,6 +40,30 @@ PLAN = plan(
         update(6, labels=["priority:low", "complexity:trivial"]),
     ],
 )
+VERSION = plan(
+    task("kept"),
+    task("a", "kept"),
+    task("b", "a", "kept"),
+    task("c", objective="Try."),
+    task("d"),
+    task("back", "#1"),
+    task("gone", "kept"),
+)
+NEXT_VERSION = plan(
+    task("new", "a"),
+    task("kept"),
+    task("a", "kept", title="Do it differently"),
+    task("b", "kept", "new", objective="Change.", out_of_scope="- src/new.py (owned by #new)"),
+    {
+        **task("c2", "d", title="Do c", in_scope="- src/c.py"),
+        "labels": [*TASK_LABELS[:2], "priority:high", "complexity:low"],
+    },
+    task("d", out_of_scope="- src/c.py (owned by #c2)"),
+    task("back", "b", objective="Come back."),
+    update=[update(1, labels=["priority:low", "complexity:low"])],
+)
+"""Another version of the same plan, which changes its items in every way."""
+
 REVIEW = needs_changes(
     comment("src/long.txt", 3),
     comment("src/long.txt", 15),
@@ -59,6 +83,25 @@ def planner_work(folder: Path) -> Iterator[Work]:
             stage.send("POST", path, title=f"Old {number}", body=task_body(), labels=labels)
         stage.clock.sleep(3600)
         yield Work(stage, stage.keep(), lambda: stage.apply(PLAN), stage.snapshot, PLAN)
+
+
+@contextmanager
+def changed_plan_work(folder: Path) -> Iterator[Work]:
+    """The items of an earlier version, one of them closed since it vanished, and the next version of the plan."""
+    with staged(folder / "data") as stage:
+        stage.send("POST", f"/repos/{stage.repository}/issues", title="Old", body=task_body(), labels=TASK_LABELS)
+        without_back = {**VERSION, "create": [item for item in VERSION["create"] if item["tempID"] != "back"]}
+        for version in (VERSION, without_back):
+            assert stage.apply(version, closes_vanished=True).outcome is Outcome.APPLIED
+            stage.clock.sleep(3600)
+        yield Work(
+            stage,
+            stage.keep(),
+            lambda: stage.apply(NEXT_VERSION, closes_vanished=True),
+            stage.snapshot,
+            NEXT_VERSION,
+            ("--close-vanished",),
+        )
 
 
 @contextmanager
@@ -122,7 +165,8 @@ def conflict_work(folder: Path) -> Iterator[Work]:
 
 
 WORKS: dict[str, tuple[Any, int, int]] = {
-    "planner": (planner_work, 11, 12 + 8 + 2 + 2),
+    "planner": (planner_work, 5, 12 + 8 + 2 + 2),
+    "changed plan": (changed_plan_work, 14, 1 + 5 + 2 + 4 + 1 + 1),
     "reviewer": (reviewer_work, 6, 1 + 2 + 1 + 1 + 1),
     "implementor": (implementor_work, 4, 1 + 1 + 1),
     "signed": (signed_work, 4, 4 + 1 + 1 + 1),
@@ -157,7 +201,8 @@ FAULTS = {
 FAULTS["blocked"] = FAULTS["implementor"]
 FAULTS["conflict"] = [FaultCase("lost-after", may_stop=True)]
 FAULTS["signed"] = [FaultCase(kind, may_stop=True) for kind in ("lost-before", "lost-after")]
-for name in ("planner", "reviewer"):
+FAULTS["changed plan"] = [FaultCase(kind) for kind in ONE_PER_REACTION if kind != "secondary-403"]
+for name in ("planner", "changed plan", "reviewer"):
     FAULTS[name] += [FaultCase(kind, is_permanent=True) for kind in ("lost-before", "lost-after")]
 
 
@@ -174,7 +219,15 @@ def test_a_fault_at_any_request_loses_and_doubles_nothing(work: Work, case: Faul
     assert_survives_faults(work, case)
 
 
-PARTS = {"planner": 3, "reviewer": 1, "implementor": 2, "signed": 2, "blocked": 1, "conflict": 2}
+PARTS = {
+    "planner": 3,
+    "changed plan": 2,
+    "reviewer": 1,
+    "implementor": 2,
+    "signed": 2,
+    "blocked": 1,
+    "conflict": 2,
+}
 
 
 @pytest.mark.parametrize(
