@@ -41,6 +41,7 @@ NOT_INPUTS = {"format", "help"}
 ELSEWHERE = {"sandbox", "receipt", "repo", "checkout"}
 """Options without a use in a job: it writes to the repository it runs in, and has no checkout."""
 
+OF_PLANS = {"request", "close-vanished", "max-items"}
 OF_REVISIONS = {
     "base", "author", "co-author", "commit-type", "protect", "max-files", "max-bytes", "allow-steering-files",
     "keepalive",
@@ -51,8 +52,8 @@ LOOPS = {"keepalive", "autofix", "verifier", "bot-comments"}
 
 REUSABLE = {
     "reusable-apply-result.yml": ("apply", {*ELSEWHERE, "work-item", *OF_REVISIONS, *OF_REVIEWS}),
-    "reusable-apply-revision.yml": ("apply", {*ELSEWHERE, *OF_REVIEWS}),
-    "reusable-apply-review.yml": ("apply", {*ELSEWHERE, *OF_REVISIONS}),
+    "reusable-apply-revision.yml": ("apply", {*ELSEWHERE, *OF_PLANS, *OF_REVIEWS}),
+    "reusable-apply-review.yml": ("apply", {*ELSEWHERE, *OF_PLANS, *OF_REVISIONS}),
     "reusable-label-sync.yml": ("labels", {"sandbox", "command"}),
 }
 """The action that each wraps, and the inputs of that action which it leaves out."""

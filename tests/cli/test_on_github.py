@@ -46,6 +46,29 @@ def test_a_plan_is_rehearsed_applied_then_unchanged_each_with_a_receipt(accord: 
         assert json.loads((accord.home / "out/receipt.json").read_text()) == ended.document
 
 
+def test_a_changed_plan_of_one_request_is_shown_and_applied_to_the_issues_it_has(accord: Accord, stage: Stage) -> None:
+    request = ("--request", "#7")
+    accord.document("apply", accord.file("plan.json", GOOD), *request)
+    hostile = "::error::\u001b[31m Faster."
+    changed = plan({**task("a", objective=hostile), "title": "New"}, task("c"))
+    file = accord.file("changed.json", changed)
+    shown = accord("apply", file, *request, "--dry-run")
+    assert_harmless(shown.out)
+    assert "update   a #1: title, body\n    - Do a\n    + New\n" in shown.out
+    assert "create   c\nvanished b #2\n0 of 3 items are unchanged." in shown.out
+    step = accord.in_step()
+    receipt = accord.document("apply", file, *request, "--close-vanished")
+    assert (receipt["run_key"], receipt["requests"]["write"], len(stage.issues())) == ("issue-7", 3, 3)
+    assert "| a | #1 | update | title, body |" in step.summary
+    assert [each["change"] for each in receipt["differences"]] == ["update", "create", "close"]
+
+
+def test_a_plan_over_the_limit_exits_1_and_asks_github_nothing(accord: Accord, stage: Stage) -> None:
+    ended = accord("apply", accord.file("plan.json", GOOD), "--max-items", "1")
+    assert (ended.code, stage.server.requests) == (1, [])
+    assert "The plan has 2 items (creates 2); the limit is 1." in ended.out
+
+
 IMAGE = "![chart](https://img.test/a.png?b=1)"
 
 

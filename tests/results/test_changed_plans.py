@@ -19,7 +19,7 @@ ROUND = st.tuples(
 
 
 class World:
-    """What a plan has, what people did, and so what the issues must look like."""
+    """A plan and the edits of people, and so how the issues must look."""
 
     def __init__(self, stage: Stage) -> None:
         self.stage = stage

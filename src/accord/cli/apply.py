@@ -51,7 +51,7 @@ plan_options = together(
         "--request",
         default="",
         metavar="REQUEST",
-        help="What was planned: a spec's path, #12, session:NAME, mission:NAME.",
+        help="Request of a plan: a spec's path, #12, session:NAME, mission:NAME.",
     ),
     click.option("--close-vanished", is_flag=True, help="Close items that the plan no longer has."),
     click.option(

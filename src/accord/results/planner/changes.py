@@ -1,7 +1,7 @@
 """Compare an item of a plan with its issue and with what accord wrote last. Pure.
 
-Each part is compared three ways. What the plan changed is written; what a person changed stays, and is reported where
-the plan changed it too.
+Each part is compared three ways. A change of the plan is written, unless a person edited the same part: that edit stays
+and is reported.
 """
 
 from __future__ import annotations
@@ -41,7 +41,7 @@ _MOST_DIFF_LINES = 40
 
 @dataclass(frozen=True)
 class PlanRun:
-    """What all comparisons of a run share; ``names`` are the tempIDs that a body may mention as an owner."""
+    """The facts that all comparisons of a run share; ``names`` are the tempIDs that a body may mention as an owner."""
 
     token: str
     identity: Identity
@@ -191,7 +191,7 @@ def to_issue_change(change: Comparison, issue: Issue, token: str) -> IssueChange
 
 
 def is_retired(issue: Issue, token: str) -> bool:
-    """Return whether an item was closed because its plan had it no longer. Who closed it is not looked at."""
+    """Return whether an item was closed because its plan had it no longer, by any account."""
     return not issue.is_open and issue.state_reason == "not_planned" and has_marker(issue.body, VANISHED, token)
 
 

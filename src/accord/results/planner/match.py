@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from accord.results.planner.rules import Plan
 
 BEGUN = frozenset({"in-progress", "review", "approved"})
-"""Statuses of items that somebody works on, or has worked on."""
+"""Statuses of items whose work began."""
 
 _COUNTED = re.compile(r"[a-z]{0,5}[-_ .]*[0-9]+", re.IGNORECASE)
 """tempIDs such as ``temp-1`` and ``t2``, which a planner uses again for other items."""

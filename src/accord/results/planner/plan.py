@@ -95,7 +95,7 @@ PlanOperation = (
 
 
 def plan_run(plan: Plan, facts: PlanFacts) -> PlanRun:
-    """Return what the comparisons of a run share."""
+    """Return the facts that the comparisons of a run share."""
     return PlanRun(facts.token, facts.identity, frozenset(rewritable(plan)))
 
 

@@ -22,7 +22,8 @@ if TYPE_CHECKING:
 
 _ISSUE = re.compile(r"#?([1-9][0-9]{0,17})")
 _NAMED = re.compile(r"(session|mission):\s*(\S.*)", re.DOTALL)
-_SPEC_FILE = re.compile(r"[^\s`'\"()<>\[\]]+\.(?:md|markdown)\b")
+_WORD = re.compile(r"[^\s`'\"()<>\[\]]+")
+_SUFFIXES = (".md", ".markdown")
 _SPEC_LINE = re.compile(r"^[^\w\n]*spec(?:ification)?s?[^\w\n:]*:(.*)$", re.IGNORECASE | re.MULTILINE)
 
 
@@ -63,7 +64,9 @@ def specs_of(plan: Plan) -> list[str]:
 
 
 def _spec_files(texts: Iterable[str]) -> list[str]:
-    return list(dict.fromkeys(posixpath.normpath(path) for text in texts for path in _SPEC_FILE.findall(text)))
+    """Return the paths of Markdown files in some texts, each once and without its anchor."""
+    words = (word.partition("#")[0].rstrip(".,;:") for text in texts for word in _WORD.findall(text))
+    return list(dict.fromkeys(posixpath.normpath(word) for word in words if word.lower().endswith(_SUFFIXES)))
 
 
 def _digest_key(kind: str, text: str) -> str:

@@ -1,0 +1,167 @@
+"""A later version of a plan on GitHub: what is updated, what stays, what is closed, and what stops it."""
+
+import re
+from pathlib import Path
+
+import pytest
+from support.plans import TASK_LABELS, plan, task, task_body, update
+from support.stage import Stage, codes, staged
+
+from accord.results.operations import Outcome
+
+CHANGED = task("a", title="Another title", objective="Something else.")
+
+
+def path_of(stage: Stage, number: int) -> str:
+    return f"/repos/{stage.repository}/issues/{number}"
+
+
+def test_one_changed_title_changes_one_issue(stage: Stage) -> None:
+    stage.apply(plan(task("a"), task("b", "a")))
+    receipt = stage.apply(plan({**task("a"), "title": "Another title"}, task("b", "a")))
+    assert [issue["title"] for issue in stage.snapshot()] == ["Another title", "Do b"]
+    assert (receipt.outcome, receipt.writes) == (Outcome.APPLIED, 1)
+    (entry,) = [entry.as_json() for entry in receipt.operations if entry.op == "update-work-item"]
+    assert entry == {"op": "update-work-item", "key": "a", "status": "done", "target": "1", "parts": ["title"]}
+
+
+def test_an_update_of_a_plan_leaves_type_status_and_labels_of_people(stage: Stage) -> None:
+    stage.apply(plan(task("a")))
+    labels = ["task:implement", "status:in-progress", "priority:medium", "complexity:low", "help wanted"]
+    stage.send("PUT", f"{path_of(stage, 1)}/labels", labels=labels)
+    stage.apply(plan({**task("a"), "labels": [*TASK_LABELS[:2], "priority:high", "complexity:low"]}))
+    (issue,) = stage.snapshot()
+    assert issue["labels"] == ["complexity:low", "help wanted", "priority:high", "status:in-progress", "task:implement"]
+
+
+def test_a_persons_edit_wins_and_is_named_with_its_issue(stage: Stage) -> None:
+    stage.apply(plan(task("a")))
+    stage.send("PATCH", path_of(stage, 1), title="By hand")
+    receipt = stage.apply(plan(CHANGED))
+    (issue,) = stage.snapshot()
+    assert issue["title"] == "By hand"
+    assert "Something else." in issue["body"]
+    (finding,) = [finding for finding in receipt.findings if finding.code == "item-edited"]
+    assert "#1" in finding.message
+    assert "title" in finding.message
+    assert stage.apply(plan(CHANGED)).writes == 0
+
+
+def test_an_edit_made_while_a_long_run_waits_wins_too(stage: Stage) -> None:
+    new = [task(f"n{i}") for i in range(90)]
+    stage.apply(plan(task("a")))
+    edited = False
+
+    def person(*_: object) -> None:
+        nonlocal edited
+        if not edited:
+            edited = True
+            stage.send("PATCH", path_of(stage, 1), title="By hand")
+
+    receipt = stage.apply(plan(*new, CHANGED), on_entry=person)
+    assert stage.get(path_of(stage, 1))["title"] == "By hand"
+    assert "item-edited" in codes(receipt)
+
+
+def test_a_closed_item_that_the_plan_changed_is_reported_and_stays_closed(stage: Stage) -> None:
+    stage.apply(plan(task("a"), task("b")))
+    stage.send("PATCH", path_of(stage, 1), state="closed", state_reason="completed")
+    assert stage.apply(plan(task("a"), task("b"))).findings == []
+    before = stage.snapshot()
+    receipt = stage.apply(plan(CHANGED, task("b")))
+    assert (receipt.outcome, stage.snapshot()) == (Outcome.UNCHANGED, before)
+    assert codes(receipt) == {"item-closed"}
+
+
+def test_items_that_vanish_are_named_and_closed_only_on_request(stage: Stage) -> None:
+    stage.apply(plan(task("a"), task("b", "a"), task("c"), task("d")))
+    stage.send("PATCH", path_of(stage, 3), title="By hand")
+    stage.send("PUT", f"{path_of(stage, 4)}/labels", labels=["task:implement", "status:in-progress"])
+    named = stage.apply(plan(task("b")))
+    (finding,) = [finding for finding in named.findings if finding.code == "item-vanished"]
+    assert re.findall(r"#\d", finding.message) == ["#1", "#3", "#4"]
+    assert [issue["state"] for issue in stage.snapshot()] == ["open"] * 4
+    receipt = stage.apply(plan(task("b")), closes_vanished=True)
+    issues = stage.snapshot()
+    assert [issue["state"] for issue in issues] == ["closed", "open", "open", "open"]
+    assert (issues[0]["reason"], "status:pending" in issues[0]["labels"]) == ("not_planned", False)
+    assert [finding.message[:2] for finding in receipt.findings if finding.code == "item-vanished"] == ["#3", "#4"]
+    assert issues[1]["blocked_by"] == []
+
+
+def test_an_item_that_a_person_reopens_is_not_closed_again(stage: Stage) -> None:
+    stage.apply(plan(task("a"), task("b")))
+    stage.apply(plan(task("b")), closes_vanished=True)
+    stage.send("PATCH", path_of(stage, 1), state="open")
+    receipt = stage.apply(plan(task("b")), closes_vanished=True)
+    assert (receipt.writes, stage.get(path_of(stage, 1))["state"]) == (0, "open")
+
+
+def test_a_result_that_only_updates_says_nothing_about_other_items(stage: Stage) -> None:
+    stage.apply(plan(task("a"), task("b")), run_key="k")
+    receipt = stage.apply(plan(update=[update(1, labels=["priority:low"])]), run_key="k", closes_vanished=True)
+    assert (receipt.writes, codes(receipt) - {"label-not-there"}) == (1, set())
+
+
+def test_a_second_version_may_update_the_same_issue_again(stage: Stage) -> None:
+    stage.send("POST", f"/repos/{stage.repository}/issues", title="Old", body=task_body(), labels=TASK_LABELS)
+    for priority in ("high", "low"):
+        stage.apply(plan(update=[update(1, labels=[f"priority:{priority}"])]), run_key="k")
+    assert "priority:low" in stage.snapshot()[0]["labels"]
+
+
+def test_a_dependency_of_a_person_stays_when_the_plan_drops_its_own(stage: Stage) -> None:
+    stage.apply(plan(task("a"), task("b"), task("c", "a")))
+    blocker = stage.get(path_of(stage, 2))["id"]
+    stage.send("POST", f"{path_of(stage, 3)}/dependencies/blocked_by", issue_id=blocker)
+    receipt = stage.apply(plan(task("a"), task("b"), task("c")))
+    assert stage.snapshot()[2]["blocked_by"] == [2]
+    assert [entry.op for entry in receipt.operations if entry.op == "remove-dependency"] == ["remove-dependency"]
+
+
+def test_without_native_dependencies_the_list_in_the_body_follows_the_plan(tmp_path: Path) -> None:
+    with staged(tmp_path, native_dependencies=False) as stage:
+        stage.apply(plan(task("a"), task("b"), task("c", "a")))
+        stage.apply(plan(task("a"), task("b"), task("c", "b")))
+        body = stage.get(path_of(stage, 3))["body"]
+        assert ("Blocked by #1" in body, "Blocked by #2" in body) == (False, True)
+        assert stage.apply(plan(task("a"), task("b"), task("c", "b"))).writes == 0
+
+
+def test_a_dry_run_shows_the_difference_of_each_item(stage: Stage) -> None:
+    stage.apply(plan(task("a"), task("b"), task("c"), task("d")))
+    stage.send("PATCH", path_of(stage, 2), title="By hand")
+    receipt = stage.apply(plan(CHANGED, {**task("b"), "title": "New"}, task("c"), task("e")), is_dry_run=True)
+    shown = receipt.details["differences"]
+    assert [(entry["item"], entry["change"]) for entry in shown] == [
+        ("a", "update"),
+        ("b", "edited"),
+        ("c", "unchanged"),
+        ("e", "create"),
+        ("d", "vanished"),
+    ]
+    assert "- Make it work.\n+ Something else." in shown[0]["diff"]
+    assert (receipt.writes, len(stage.issues())) == (0, 4)
+
+
+def test_nearly_the_same_titles_of_other_plans_are_named_before_the_first_write(stage: Stage) -> None:
+    stage.apply(plan(task("a", title="Export the contacts as CSV")), run_key="one")
+    warned: list[tuple[str, int]] = []
+
+    def on_warnings(findings: object) -> None:
+        warned.extend((finding.code, len(stage.issues())) for finding in findings)  # type: ignore[attr-defined]
+
+    stage.apply(plan(task("q", title="Export contacts as a CSV")), run_key="two", on_warnings=on_warnings)
+    assert ("near-duplicate", 1) in warned
+
+
+@pytest.mark.parametrize("over", [0, 1])
+def test_a_plan_over_the_limit_is_rejected_with_its_numbers_before_any_request(stage: Stage, over: int) -> None:
+    result = plan(*(task(f"t{i}") for i in range(3 + over)), close=["1"])
+    receipt = stage.apply(result, most_items=4)
+    assert ("items-too-many" in codes(receipt)) == bool(over)
+    if over:
+        (finding,) = receipt.findings
+        assert (receipt.outcome, receipt.reads) == (Outcome.REJECTED, 0)
+        assert "creates 4, closes 1" in finding.message
+        assert "--max-items 5" in finding.hint
