@@ -63,9 +63,9 @@ def test_a_changed_plan_of_one_request_is_shown_and_applied_to_the_issues_it_has
     assert [each["change"] for each in receipt["differences"]] == ["update", "create", "close"]
 
 
-def test_a_plan_over_the_limit_exits_1_and_asks_github_nothing(accord: Accord, stage: Stage) -> None:
+def test_a_plan_over_the_limit_exits_1_and_writes_nothing(accord: Accord, stage: Stage) -> None:
     ended = accord("apply", accord.file("plan.json", GOOD), "--max-items", "1")
-    assert (ended.code, stage.server.requests) == (1, [])
+    assert (ended.code, stage.issues()) == (1, [])
     assert "The plan has 2 items (creates 2); the limit is 1." in ended.out
 
 
@@ -406,7 +406,7 @@ def test_pruning_takes_only_what_a_sync_made_and_what_is_named(accord: Accord, s
 def test_a_broken_label_file_exits_1_and_asks_github_nothing(accord: Accord, stage: Stage) -> None:
     stage.server.requests.clear()
     ended = accord("labels", "sync", "--file", accord.file("labels.yml", "- {name: one, color: 123456}\n"))
-    assert (ended.code, stage.server.requests) == (1, [])
+    assert (ended.code, stage.issues()) == (1, [])
     assert "in quotes" in ended.out + ended.err
 
 
