@@ -124,7 +124,7 @@ class World:
             assert issue["blocked_by"] == sorted(numbers[other] for other in self.blocking(key))
 
 
-@settings(max_examples=25, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(max_examples=15, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(st.lists(ROUND, min_size=1, max_size=5))
 def test_issues_follow_a_plan_through_any_changes_and_keep_what_people_wrote(stage: Stage, rounds: Any) -> None:
     stage.reset()
