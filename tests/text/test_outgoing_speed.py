@@ -22,7 +22,7 @@ PIECES = (
 )  # fmt: skip
 STARTS = (
     ("[", "\ufe0f](//a"), ("[", "](//a&"), ("<div>", "<!--"), ("<b>" * 3500, "</i>"), ("", "\ufe0f[a](\\(`[a"),
-    ("", "`\ufe0f\ufe0e`[](//a"),
+    ("", "`\ufe0f\ufe0e`[](//a"), ("- " * 100 + "a\n", "\n"), ("- " * 18 + "<b>\n", "\n"),
 )  # fmt: skip
 """Texts that are slow behind this beginning."""
 

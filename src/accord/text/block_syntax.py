@@ -44,6 +44,70 @@ class Block:
         return "\n".join(self.lines)
 
 
+TAB = 4
+"""The columns from one tab stop to the next."""
+
+_SPACES = re.compile(" *")
+
+
+class LineCursor:
+    """A line, where it is in the text, and how far it has been read: by characters and, if it has tabs, by columns."""
+
+    def __init__(self) -> None:
+        self.line = ""
+        self.start = self.offset = self.column = 0
+        self.in_tab = self.has_tabs = False
+        self.first = self.indent = 0
+
+    def begin(self, line: str, start: int) -> None:
+        """Go to the start of a line; the mark at the start of a text is not part of the first."""
+        self.line, self.start, self.has_tabs = line, start, "\t" in line
+        self.offset = int(start == 0 and line.startswith("\ufeff"))
+        self.column = 0
+        self.in_tab = False
+
+    def look(self) -> str:
+        """Find the first character that is not blank, and return it: nothing if the rest of the line is blank."""
+        line = self.line
+        if not self.has_tabs:
+            found = _SPACES.match(line, self.offset)
+            self.first = found.end() if found else self.offset
+            self.indent = self.first - self.offset
+        else:
+            column, first = self.column, self.offset
+            while (char := line[first : first + 1]) in (" ", "\t") and char:
+                column += TAB - column % TAB if char == "\t" else 1
+                first += 1
+            self.first, self.indent = first, column - self.column
+        return line[self.first : self.first + 1]
+
+    def advance_to(self, position: int) -> None:
+        """Go on to this character."""
+        if position > self.offset:
+            if self.has_tabs:
+                for char in self.line[self.offset : position]:
+                    self.column += TAB - self.column % TAB if char == "\t" else 1
+            self.in_tab = False
+            self.offset = min(position, len(self.line))
+
+    def advance_columns(self, count: int) -> None:
+        """Go on by so many columns, maybe to within a tab."""
+        if not self.has_tabs:
+            self.offset = min(self.offset + count, len(self.line))
+            return
+        while count > 0 and self.offset < len(self.line):
+            width = TAB - self.column % TAB if self.line[self.offset] == "\t" else 1
+            self.in_tab = width > count
+            self.column += min(count, width)
+            self.offset += not self.in_tab
+            count -= width
+
+    def skip_blank(self) -> None:
+        """Skip the one blank that may follow a mark."""
+        if self.line.startswith((" ", "\t"), self.offset):
+            self.advance_columns(1)
+
+
 HEADING = re.compile(r"#{1,6}(?:[ \t]+|\Z)")
 UNDERLINE = re.compile(r"(?:=+|-+)[ \t]*\Z")
 BREAK = re.compile(r"([*_-])[ \t]*+(?:\1[ \t]*+){2,}\Z")

@@ -23,10 +23,12 @@ from accord.text.block_syntax import (
     HTML_ENDS,
     NUMBER,
     RULE,
+    TAB,
     TASK,
     UNDERLINE,
     Block,
     Blocks,
+    LineCursor,
     PlacedDefinition,
     heading_end,
     html_start,
@@ -37,15 +39,16 @@ from accord.text.block_syntax import (
 if TYPE_CHECKING:
     from accord.text.block_syntax import Kind
 
+NESTING = 38
+"""Blocks within blocks that are followed; what goes deeper was made to confuse."""
+
 _LINE = re.compile(r"[^\r\n]*(\r\n?|\n|\Z)")
-_SPACES = re.compile(" *")
 _CONTAINERS = frozenset(("document", "quote", "item", "footnote"))
 _BRANCHES = frozenset(("quote", "list", "item", "footnote"))
 _WITH_LINES = frozenset(("paragraph", "heading", "code", "fence"))
 _RAW = frozenset(("code", "fence", "html"))
 _ITEM_SIGNS = frozenset("*+-0123456789")
 _LONGEST_FENCE = 255
-_TAB = 4
 _INDENT = 4
 _MOST_OPENED = 100
 """Lists and footnotes that one line can open."""
@@ -54,39 +57,35 @@ _MOST_EMPTY_CELLS = 0x80000
 
 
 def read_blocks(text: str) -> Blocks:
-    """Take a text apart into blocks."""
+    """Take a text apart into blocks, up to the line on which they are nested too deep."""
     lines = [(hit.start(), hit.start(1)) for hit in _LINE.finditer(text)]
     reader = _Reader()
     for start, end in lines[:-1]:
+        if reader.depth >= NESTING:
+            break
         reader.read_line(text[start:end], start)
     reader.number += 1
     reader.close_to(0)
     return Blocks(lines, reader.leaves, reader.footnotes, reader.definitions, reader.depth)
 
 
-class _Reader:
+class _Reader(LineCursor):
     """The state of ``read_blocks``: the open blocks, and how far the current line has been read."""
 
     def __init__(self) -> None:
+        super().__init__()
         self.open = [Block("document", 0)]
         self.leaves: list[Block] = []
         self.footnotes: list[Block] = []
         self.definitions: list[PlacedDefinition] = []
         self.depth = 0
         self.number = -1
-        self.line = ""
-        self.start = self.offset = self.column = 0
-        self.in_tab = self.has_tabs = False
-        self.first = self.indent = self.matched = 0
+        self.matched = 0
 
     def read_line(self, line: str, start: int) -> None:
         """Read the next line, which is without its end."""
         self.number += 1
-        self.line, self.start, self.has_tabs = line, start, "\t" in line
-        self.offset = self.column = 0
-        self.in_tab = False
-        if start == 0 and line.startswith("\ufeff"):
-            self.offset = 1
+        self.begin(line, start)
         if self._match_open_blocks():
             has_opened = self._open_blocks()
             self._add_text(has_opened=has_opened)
@@ -120,52 +119,11 @@ class _Reader:
         del block.lines[:count], block.sources[:count]
         block.first += count
 
-    def _look(self) -> str:
-        """Find the first character that is not blank, and return it: nothing if the rest of the line is blank."""
-        line = self.line
-        if not self.has_tabs:
-            found = _SPACES.match(line, self.offset)
-            self.first = found.end() if found else self.offset
-            self.indent = self.first - self.offset
-        else:
-            column, first = self.column, self.offset
-            while (char := line[first : first + 1]) in (" ", "\t") and char:
-                column += _TAB - column % _TAB if char == "\t" else 1
-                first += 1
-            self.first, self.indent = first, column - self.column
-        return line[self.first : self.first + 1]
-
-    def _advance_to(self, position: int) -> None:
-        """Go on to this character."""
-        if position > self.offset:
-            if self.has_tabs:
-                for char in self.line[self.offset : position]:
-                    self.column += _TAB - self.column % _TAB if char == "\t" else 1
-            self.in_tab = False
-            self.offset = min(position, len(self.line))
-
-    def _advance_columns(self, count: int) -> None:
-        """Go on by so many columns, maybe to within a tab."""
-        if not self.has_tabs:
-            self.offset = min(self.offset + count, len(self.line))
-            return
-        while count > 0 and self.offset < len(self.line):
-            width = _TAB - self.column % _TAB if self.line[self.offset] == "\t" else 1
-            self.in_tab = width > count
-            self.column += min(count, width)
-            self.offset += not self.in_tab
-            count -= width
-
-    def _skip_blank(self) -> None:
-        """Skip the one blank that may follow a mark."""
-        if self.line.startswith((" ", "\t"), self.offset):
-            self._advance_columns(1)
-
     def _match_open_blocks(self) -> bool:
         """Find how many of the open blocks go on with this line. Return False if it ends a fence, and nothing more."""
-        for depth in range(1, len(self.open)):
+        for depth in range(1 if self.line.strip(" \t") else self._match_lists(), len(self.open)):
             block = self.open[depth]
-            char = self._look()
+            char = self.look()
             if block.kind == "fence" and self._is_fence_end(block, char):
                 self.number += 1
                 self._close()
@@ -178,6 +136,22 @@ class _Reader:
         self.matched = len(self.open) - 1
         return True
 
+    def _match_lists(self) -> int:
+        """Skip the outermost blocks that are lists or footnotes and go on with a blank line; return the first other.
+
+        One by one, thousands of blank lines in a deep list would take seconds.
+        """
+        blanks = width = len(self.line.expandtabs(TAB))
+        depth = 1
+        for block in self.open[1:]:
+            is_list = block.kind == "list" or (block.kind == "item" and block.children > 0)
+            if not is_list and not (block.kind == "footnote" and (blanks >= block.padding or not self.line)):
+                break
+            blanks = max(0, blanks - block.padding)
+            depth += 1
+        self.advance_columns(width - blanks)
+        return depth
+
     def _goes_on(self, block: Block, char: str) -> bool:
         """Return whether this line belongs to a block, and go on behind what marks it as such."""
         match block.kind:
@@ -186,12 +160,12 @@ class _Reader:
             case "item":
                 return self._goes_on_indented(block.padding) or (block.children > 0 and self._skip_blank_line(char))
             case "footnote":
-                return self._goes_on_indented(_INDENT) or not self.line
+                return self._goes_on_indented(block.padding) or not self.line
             case "code":
                 return self._goes_on_indented(_INDENT) or self._skip_blank_line(char)
             case "fence":
                 for _ in range(block.padding):
-                    self._skip_blank()
+                    self.skip_blank()
             case "html":
                 return bool(char) or block.length < len(HTML_ENDS)
             case "table":
@@ -203,19 +177,19 @@ class _Reader:
     def _goes_on_quoted(self, char: str) -> bool:
         if self.indent >= _INDENT or char != ">":
             return False
-        self._advance_columns(self.indent + 1)
-        self._skip_blank()
+        self.advance_columns(self.indent + 1)
+        self.skip_blank()
         return True
 
     def _goes_on_indented(self, columns: int) -> bool:
         if self.indent < columns:
             return False
-        self._advance_columns(columns)
+        self.advance_columns(columns)
         return True
 
     def _skip_blank_line(self, char: str) -> bool:
         if not char:
-            self._advance_to(self.first)
+            self.advance_to(self.first)
         return not char
 
     def _is_fence_end(self, fence: Block, char: str) -> bool:
@@ -231,11 +205,11 @@ class _Reader:
         count = 0
         while block and block.kind not in _RAW:
             count += 1
-            inside, char = block, self._look()
+            inside, char = block, self.look()
             if self.indent < _INDENT:
                 block = self._begin(inside, char, is_nested=count < _MOST_OPENED)
             elif char and not is_lazy:
-                self._advance_columns(_INDENT)
+                self.advance_columns(_INDENT)
                 block = self._add("code")
             else:
                 block = self._extend(inside, char)
@@ -248,17 +222,17 @@ class _Reader:
         """Open the block that begins here, within ``block``; None if it is text."""
         line, first = self.line, self.first
         if char == ">":
-            self._advance_to(first + 1)
-            self._skip_blank()
+            self.advance_to(first + 1)
+            self.skip_blank()
             return self._add("quote")
         if char == "#" and (mark := HEADING.match(line, first)):
-            self._advance_to(mark.end())
+            self.advance_to(mark.end())
             return self._add("heading")
         if char in ("`", "~") and (mark := FENCE.match(line, first)):
             fence = self._add("fence")
             fence.marker, fence.length = char, min(len(mark[0]), _LONGEST_FENCE)
             fence.padding = first - self.offset
-            self._advance_to(mark.end())
+            self.advance_to(mark.end())
             return fence
         in_paragraph = block.kind == "paragraph"
         if char == "<" and (kind := html_start(line, first, in_paragraph=in_paragraph)) is not None:
@@ -269,16 +243,16 @@ class _Reader:
             self._take_definitions(block)
             if block.lines:
                 block.kind = "heading"
-                self._advance_to(len(line))
+                self.advance_to(len(line))
             return block
         if char in ("*", "_", "-") and BREAK.match(line, first):
             opened = self._add("rule")
-            self._advance_to(len(line))
+            self.advance_to(len(line))
             return opened
         if is_nested and char == "[" and (mark := FOOTNOTE.match(line, first)):
-            self._advance_to(mark.end())
+            self.advance_to(mark.end())
             opened = self._add("footnote")
-            opened.marker = mark[1]
+            opened.marker, opened.padding = mark[1], _INDENT
             opened.sources.append(self.start + first)
             self.footnotes.append(opened)
             return opened
@@ -293,15 +267,15 @@ class _Reader:
         number = line[first : mark.start(1)]
         if block.kind == "paragraph" and ((number and int(number) != 1) or not line[mark.end() :].strip(" \t")):
             return None
-        self._advance_to(mark.end())
+        self.advance_to(mark.end())
         saved = self.offset, self.column
-        is_blank = not self._look()
+        is_blank = not self.look()
         blanks = self.indent
         if 0 < blanks <= _INDENT and not is_blank:
-            self._advance_columns(blanks)
+            self.advance_columns(blanks)
         else:
             self.offset, self.column = saved
-            self._advance_columns(min(blanks, 1))
+            self.advance_columns(min(blanks, 1))
             blanks = 1
         if block.kind != "list" or block.marker != mark[1]:
             self._add("list").marker = mark[1]
@@ -319,9 +293,9 @@ class _Reader:
                 place = self.start + self.first
                 block.rows.append([(place + start, place + end) for start, end in row.cells])
                 block.empty_cells += max(0, block.length - len(row.cells))
-                self._advance_to(len(self.line))
+                self.advance_to(len(self.line))
         elif block.kind == "item" and TASK.match(self.line):
-            self._advance_to(self.offset + 3)
+            self.advance_to(self.offset + 3)
         return None
 
     def _begin_table(self, block: Block) -> None:
@@ -343,7 +317,7 @@ class _Reader:
         block.rows.append([(place + start, place + end) for start, end in head.cells])
         block.kind, block.length, block.first = "table", len(head.cells), self.number - 1
         block.lines, block.sources = [], []
-        self._advance_to(len(self.line))
+        self.advance_to(len(self.line))
 
     def _add(self, kind: Kind) -> Block:
         """Open a block within the innermost one that can contain it."""
@@ -361,7 +335,7 @@ class _Reader:
 
     def _add_text(self, *, has_opened: bool) -> None:
         """Add the rest of the line to the innermost block that matched, or to the paragraph that it goes on with."""
-        char = self._look()
+        char = self.look()
         is_lazy = self.matched < len(self.open) - 1 and not has_opened and self.open[-1].kind == "paragraph"
         if char and is_lazy:
             self._add_line(self.open[-1], len(self.line))
@@ -376,13 +350,13 @@ class _Reader:
         elif char:
             if block.kind not in _WITH_LINES:
                 block = self._add("paragraph")
-            self._advance_to(self.first)
+            self.advance_to(self.first)
             self._add_line(block, heading_end(self.line) if block.kind == "heading" else len(self.line))
 
     def _add_line(self, block: Block, end: int) -> None:
         blanks = 0
         if self.in_tab:
             self.offset += 1
-            blanks = _TAB - self.column % _TAB
+            blanks = TAB - self.column % TAB
         block.lines.append(" " * blanks + self.line[self.offset : end])
         block.sources.append(self.start + self.offset - blanks)

@@ -13,7 +13,7 @@ from bisect import bisect_left, bisect_right
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
-from accord.text.blocks import read_blocks
+from accord.text.blocks import NESTING, read_blocks
 from accord.text.inlines import InlineSpan, read_inlines, references_of
 
 if TYPE_CHECKING:
@@ -21,9 +21,6 @@ if TYPE_CHECKING:
 
     from accord.text.block_syntax import Block, Blocks
 
-
-NESTING = 38
-"""Blocks within blocks that are followed; what goes deeper was made to confuse."""
 
 LONGEST_PROSE = 65_536
 """Characters of one paragraph that are looked into: GitHub takes no longer body."""
