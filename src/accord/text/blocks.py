@@ -43,6 +43,9 @@ NESTING = 38
 """Blocks within blocks that are followed; what goes deeper was made to confuse."""
 
 _LINE = re.compile(r"[^\r\n]*(\r\n?|\n|\Z)")
+_TEXT = re.compile(r"[^\s\x1c-\x1f#`~<=*_+>\[|:0-9-]")
+"""What begins a line that can only be text of a paragraph."""
+
 _CONTAINERS = frozenset(("document", "quote", "item", "footnote"))
 _BRANCHES = frozenset(("quote", "list", "item", "footnote"))
 _WITH_LINES = frozenset(("paragraph", "heading", "code", "fence"))
@@ -85,10 +88,21 @@ class _Reader(LineCursor):
     def read_line(self, line: str, start: int) -> None:
         """Read the next line, which is without its end."""
         self.number += 1
+        if self._is_only_text(line):
+            self.open[-1].lines.append(line)
+            self.open[-1].sources.append(start)
+            return
         self.begin(line, start)
         if self._match_open_blocks():
             has_opened = self._open_blocks()
             self._add_text(has_opened=has_opened)
+
+    def _is_only_text(self, line: str) -> bool:
+        """Return whether a line is sure to go on with a paragraph or an HTML block; most do, and need no look."""
+        block = self.open[-1]
+        if block.kind == "paragraph":
+            return _TEXT.match(line) is not None
+        return block.kind == "html" and len(self.open) == 2 and block.length >= len(HTML_ENDS) and bool(line.strip())
 
     def close_to(self, depth: int) -> None:
         """Close all blocks but the outermost ones."""

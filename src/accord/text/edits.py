@@ -181,7 +181,7 @@ def _prose_edits(page: ParsedMarkdown, prose: Prose, between: str) -> tuple[list
     addresses = [address for address in linked_addresses(content, sure) if _is_bare_address(prose, address.end)]
     addresses += (Replacement(span.start, span.end, "") for span in prose.spans if span.kind == "autolink")
     edits += mention_edits(content, view, sorted(addresses))
-    if not prose.is_html:
+    if not prose.is_html and "]" in content:
         known = {span.label_end for span in prose.spans}
         edits += _odd_links(content, sure, known)
     rules = [] if prose.doubt else [Replacement(*hit.span(), "") for hit in TABLE_RULE.finditer(content)]
@@ -207,8 +207,9 @@ def _prose_edits(page: ParsedMarkdown, prose: Prose, between: str) -> tuple[list
         for edit in command_edits(content, view)
         if not _before_on_line(page.text, prose.source(edit.start)).strip()
     )
-    changes = [*holes, *images, *notes, *rules]
-    return edits, as_rendered(content, changes, has_escapes=not prose.is_html, addresses=shown)
+    if more := [*images, *notes, *rules]:
+        view = as_rendered(content, [*holes, *more], has_escapes=not prose.is_html, addresses=shown)
+    return edits, view
 
 
 def _doubtful_readings(
@@ -283,10 +284,10 @@ def _inline(prose: Prose, page: ParsedMarkdown) -> tuple[list[Edit], list[Replac
             edits += _link_edits(content, span, images, code)
             sign = ISSUE_LINK if leads_to_issue(span.target or "") else LINK
             holes.append(Replacement(span.label_end, span.end, sign))
-    known = [span for span in prose.spans if span.kind in ("html", "autolink", "code")]
-    edits += _stray_edits(
-        content, [s for s in known if s.kind != "code" or s.end <= prose.doubt], 0 if page.footnotes else prose.doubt
-    )
+    if "<" in content:
+        known = [span for span in prose.spans if span.kind in ("html", "autolink", "code")]
+        sure = [span for span in known if span.kind != "code" or span.end <= prose.doubt]
+        edits += _stray_edits(content, sure, 0 if page.footnotes else prose.doubt)
     return edits, sorted(holes)
 
 

@@ -29,7 +29,7 @@ LONGEST_TEXT = 4 * LONGEST_PROSE
 """Characters of a text that is looked into: enough for one that is posted as a body and follow-up comments."""
 
 MOST_PARTS = 4_096
-"""Paragraphs, cells, tags, links and spans of code that are looked into, or one in 12 characters of a longer text."""
+"""Paragraphs, cells, blocks of code, tags, links and spans of code that are looked into, or one in 12 characters."""
 
 _NOTE_AS_DEFINITION = re.compile(r"\[(\^[^\]\s]+)\]:[\s>]*<?([^\s>]*)")
 _BACKTICK_IN_LABEL = re.compile(r"(\]\[)[^\]]*`")
@@ -117,7 +117,8 @@ def parse_markdown(text: str) -> ParsedMarkdown:
         page.notes = frozenset(note.label for note in page.footnotes)
         _read_leaves(page, blocks)
         page.code.sort()
-        parts = len(page.prose) + sum(len(prose.spans) for prose in page.prose)
+        code_blocks = sum(block.kind in ("code", "fence") for block in blocks.leaves)
+        parts = code_blocks + len(page.prose) + sum(len(prose.spans) for prose in page.prose)
         page.is_readable = parts <= max(MOST_PARTS, len(text) // 12)
     return page
 

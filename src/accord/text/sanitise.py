@@ -72,6 +72,10 @@ KINDS = (
 """
 
 _ROUNDS = 8
+_LONG = 16_384
+_ROUNDS_OF_LONG = 4
+"""Few, as a long text can be made to need a second for all eight: hidden characters, words, tags, and the last look."""
+
 _UNSENDABLE = re.compile("[\x00\ud800-\udfff]+")
 _NOISE = re.compile(r"[*~`]+|(?:\\(?=[!-/:-@\[-`{-~]))+|</?[A-Za-z!][^<>]{0,200}>")
 _CHARACTER = re.compile(r"&(?:#[0-9]{2,8}|#[xX][0-9a-fA-F]{2,8}|lowbar|hyphen|period);?")
@@ -126,7 +130,7 @@ def _settled(
     counts = Counter(hidden=unsendable)
     if policy.words:
         text = chosen_words(policy.words).sub(lambda hit: hit[0][0], text)
-    for _ in range(_ROUNDS):
+    for _ in range(_ROUNDS if len(text) <= _LONG else _ROUNDS_OF_LONG):
         changed, found = once(text, secrets, policy)
         if changed == text:
             break
