@@ -153,6 +153,10 @@ HOSTILE = {
         "Close <http://m/-/r/>issues/7 <http://m/o/r/is>sues/7",
         "C·lose <http://m/-/r/>issues/7 <http://m/o/r/is>sues/7",
     ),
+    "the address of an issue with underscores for names": (
+        "Close http://m/_/~/issues/7",
+        "C·lose http://m/_/~/issues/7",
+    ),
     "a keyword behind an entity in an address, and a number as an entity": (
         "http://x&#x6a;fixes &#35;1",
         "http://x&#x6a;f·ixes &#35;1",

@@ -44,7 +44,7 @@ NESTING = 38
 
 _LINE = re.compile(r"[^\r\n]*(\r\n?|\n|\Z)")
 _TEXT = re.compile(r"[^\s\x1c-\x1f#`~<=*_+>\[|:0-9-]")
-"""What begins a line that can only be text of a paragraph."""
+"""The first character of a line that can only be text of a paragraph."""
 
 _CONTAINERS = frozenset(("document", "quote", "item", "footnote"))
 _BRANCHES = frozenset(("quote", "list", "item", "footnote"))

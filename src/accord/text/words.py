@@ -90,9 +90,11 @@ _KEYWORD = "(?<![A-Za-z0-9])(?:" + "|".join(_JOINED.join(word) for word in _KEYW
 _SLASH = f"/{_JOINED}"
 _ISSUE_PATH = (
     rf"{_JOINED.join('http')}{_JOINED}s?{_JOINED}:{_JOINED}{_SLASH}{_SLASH}"
-    rf"[^ \t-\r/]{{1,200}}{_SLASH}[^ \t-\r/]{{1,100}}{_SLASH}[^ \t-\r/]{{1,100}}{_SLASH}"
+    rf"[^ \t-\r/]{{0,200}}{_SLASH}[^ \t-\r/]{{0,100}}{_SLASH}[^ \t-\r/]{{0,100}}{_SLASH}"
     rf"(?:{'|'.join(_JOINED.join(word) for word in ('issues', 'pulls', 'pull', 'discussions'))}){_JOINED}{_SLASH}[0-9]"
 )
+"""The address of an issue. Parts of its path may be empty: ``_JOINED`` takes their underscores."""
+
 _REFERENCE = (
     rf"(?:#{_JOINED}[0-9]|{_JOINED.join('GH-')}{_JOINED}[0-9]"
     rf"|[\w.{_MARKUP}-]{{0,100}}/[\w.{_MARKUP}-]{{1,100}}#{_JOINED}[0-9]|{_ISSUE_PATH})"
