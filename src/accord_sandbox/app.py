@@ -179,14 +179,14 @@ class Application:
         return self._with_headers(call, route, response, exchange), applied
 
     def _transact(self, call: Call, route: Route | None, exchange: Exchange, refused: Refusal | None) -> ApiResponse:
-        writes = route is not None and route.writes
+        writes = route is not None and route.writes(call.document)
         with self.database.writing() if writes else self.database.reading() as connection:
             call.db = connection
             call.actor = authenticate(connection, exchange.headers.get("authorization"))
             if route is None:
                 hint = f"The sandbox has no {exchange.method} {exchange.path}. See docs/sandbox.md for its routes."
                 raise Refusal(404, "Not Found", errors=[hint])
-            self.meter.check(call.actor, route.load, call.now)
+            self.meter.check(call.actor, route.load(call.document), call.now)
             if refused is not None:
                 raise refused
             return route.handler(call)
@@ -195,7 +195,11 @@ class Application:
         """Add the headers of every answer."""
         headers = {"content-type": "application/json; charset=utf-8"} if _encoded(response) else {}
         if "x-ratelimit-remaining" not in response.headers:
-            load = route.load if route else Load("core", READ_POINTS if exchange.method == "GET" else WRITE_POINTS)
+            load = (
+                route.load(call.document)
+                if route
+                else Load("core", READ_POINTS if exchange.method == "GET" else WRITE_POINTS)
+            )
             if "retry-after" not in response.headers:
                 self.meter.count(call.actor, load, call.now)
             headers |= self.meter.headers(call.actor, load.resource, call.now)

@@ -334,8 +334,8 @@ Handler = Callable[[Call], ApiResponse]
 class Route:
     """One operation. ``docs`` is the end of GitHub's documentation address, which refusals carry.
 
-    ``creates`` marks operations that the limit on content-creating requests counts. ``only_reads`` marks a POST that
-    changes nothing.
+    ``creates`` marks operations that the limit on content-creating requests counts. ``only_reads`` tells of a POST by
+    its document whether it changes nothing.
     """
 
     method: str
@@ -344,17 +344,15 @@ class Route:
     docs: str
     creates: bool = False
     resource: str = "core"
-    only_reads: bool = False
+    only_reads: Callable[[Any], bool] | None = None
 
-    @property
-    def writes(self) -> bool:
-        """Whether the operation may change something."""
-        return self.method != "GET" and not self.only_reads
+    def writes(self, document: Any) -> bool:
+        """Return whether a request with this document may change something."""
+        return self.method != "GET" and not (self.only_reads and self.only_reads(document))
 
-    @property
-    def load(self) -> Load:
-        """Cost of a request on the rate limits."""
-        return Load(self.resource, WRITE_POINTS if self.writes else READ_POINTS, self.creates)
+    def load(self, document: Any) -> Load:
+        """Return the cost of a request on the rate limits."""
+        return Load(self.resource, WRITE_POINTS if self.writes(document) else READ_POINTS, self.creates)
 
 
 ROUTES: list[Route] = []
@@ -362,7 +360,13 @@ _PATTERNS: dict[str, list[tuple[re.Pattern[str], Route]]] = {}
 
 
 def route(
-    method: str, path: str, docs: str, *, creates: bool = False, resource: str = "core", only_reads: bool = False
+    method: str,
+    path: str,
+    docs: str,
+    *,
+    creates: bool = False,
+    resource: str = "core",
+    only_reads: Callable[[Any], bool] | None = None,
 ) -> Callable[[Handler], Handler]:
     """Register a handler. A path without a leading slash is below the repository's.
 

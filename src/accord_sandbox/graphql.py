@@ -1,4 +1,4 @@
-"""GraphQL: review threads, which the REST API does not have.
+"""GraphQL: review threads and hidden comments, which the REST API does not have.
 
 Docs: https://docs.github.com/graphql. Like on GitHub, a refusal is a 200 with ``errors``.
 """
@@ -7,14 +7,14 @@ from __future__ import annotations
 
 import base64
 import binascii
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache
 from importlib.resources import files
 from typing import TYPE_CHECKING, Any
 
 from accord_sandbox import payloads
-from accord_sandbox.calls import AccessLevel, Call, grant_of, route
+from accord_sandbox.calls import AccessLevel, Area, Call, Grant, grant_of, route
 from accord_sandbox.database import Row
 from accord_sandbox.pull_state import PULLS
 from accord_sandbox.repositories import find_repository
@@ -28,6 +28,7 @@ MOST_ENTRIES = 100
 MOST_TOKENS = 5000
 _CURSOR = "cursor:v2:"
 _THREAD = "PRRT"
+_COMMENT = "PRRC"
 
 
 class FieldError(Exception):
@@ -47,9 +48,15 @@ class _Connection:
     totalCount: int  # noqa: N815
 
 
-@route("POST", "/graphql", "graphql", resource="graphql", only_reads=True)
+def _only_reads(document: Any) -> bool:
+    """Return whether a request has no mutation; any query with the word counts as one."""
+    query = document.get("query") if isinstance(document, dict) else None
+    return not (isinstance(query, str) and "mutation" in query)
+
+
+@route("POST", "/graphql", "graphql", resource="graphql", only_reads=_only_reads)
 def answer_query(call: Call) -> ApiResponse:
-    """Answer one query."""
+    """Answer one query or mutation."""
     from graphql import GraphQLError, execute, parse, validate  # imported here: most sandboxes get no query
 
     if call.actor is None:
@@ -95,7 +102,11 @@ def _schema() -> GraphQLSchema:
         assert isinstance(kind, GraphQLObjectType)  # noqa: S101 (the schema above says so)
         for name, resolver in resolvers.items():
             kind.fields[name].resolve = resolver
-    for owner, type_of in (("Actor", _actor_type), ("Node", lambda *_: "PullRequestReviewThread")):
+    for owner, type_of in (
+        ("Actor", _actor_type),
+        ("Node", lambda *_: "PullRequestReviewThread"),
+        ("Minimizable", lambda *_: "PullRequestReviewComment"),
+    ):
         interface = schema.type_map[owner]
         assert isinstance(interface, GraphQLInterfaceType)  # noqa: S101
         interface.resolve_type = type_of
@@ -129,24 +140,89 @@ def _pull_request(repository: Row, info: GraphQLResolveInfo[Any], number: int) -
 
 
 def _node(_source: None, info: GraphQLResolveInfo[Any], id: str) -> Row:  # noqa: A002 (GraphQL's name)
-    call: Call = info.context
+    return _review_comment(info.context, id, _THREAD)
+
+
+def _review_comment(call: Call, name: str, kind: str) -> Row:
+    """Return a comment by its global id, or the first comment of a thread by the thread's."""
     try:
-        number = int(id.removeprefix(f"{_THREAD}_kwDO"), 16)
+        number = int(name.removeprefix(f"{kind}_kwDO"), 16)
     except ValueError:
         number = 0
     row = call.fetch(
-        "SELECT review_comments.*, repository_id FROM review_comments JOIN issues ON issues.id = issue_id"
-        " WHERE in_reply_to_id IS NULL AND review_comments.id = ?",
+        "SELECT review_comments.* FROM review_comments WHERE (? != 'PRRT' OR in_reply_to_id IS NULL) AND id = ?",
+        kind,
         number,
     )
-    home = row and call.fetch("SELECT * FROM repositories WHERE id = ?", row["repository_id"])
-    if row is None or home is None or payloads.node_id(_THREAD, number) != id:
-        raise FieldError("NOT_FOUND", f"Could not resolve to a node with the global id of '{id}'")
-    if not grant_of(call.db, call.actor, home).may("pull_requests", AccessLevel.READ):
-        raise FieldError("NOT_FOUND", f"Could not resolve to a node with the global id of '{id}'")
+    if row is None or payloads.node_id(kind, number) != name or not _grant(call, row).may(*_READS):
+        raise FieldError("NOT_FOUND", f"Could not resolve to a node with the global id of '{name}'")
     return row
 
 
+def _grant(call: Call, comment: Row) -> Grant:
+    """Return the caller's rights in the repository of a comment."""
+    condition = "id = (SELECT repository_id FROM issues WHERE issues.id = ?)"
+    (home,) = call.fetch_all(f"SELECT * FROM repositories WHERE {condition}", comment["issue_id"])
+    return grant_of(call.db, call.actor, home)
+
+
+def _may_resolve(call: Call, thread: Row) -> bool:
+    """Return whether the caller may resolve a thread: people who may write or opened the pull request, and apps.
+
+    Docs: https://docs.github.com/pull-requests/collaborating-with-pull-requests/reviewing-changes-in-pull-requests/commenting-on-a-pull-request#resolving-conversations
+    An app's token needs ``contents: write`` besides ``pull_requests: write`` (reported in github/gh-aw issue 35726).
+    """
+    grant, actor = _grant(call, thread), call.user
+    may_review = grant.may("pull_requests", AccessLevel.WRITE)
+    if actor.kind == "installation":
+        return may_review and grant.may("contents", AccessLevel.WRITE)
+    is_opener = bool(call.count("issues WHERE id = ? AND author_id = ?", thread["issue_id"], actor.user_id))
+    return grant.role >= AccessLevel.WRITE or (is_opener and grant.sees) if actor.kind == "user" else may_review
+
+
+def _require(call: Call, allowed: bool, mutation: str) -> None:
+    """Refuse a mutation that the caller may not do, in the words for the kind of token."""
+    if allowed:
+        return
+    integration = call.user.kind == "installation"
+    message = f"{call.user.login} does not have the correct permissions to execute `{mutation}`"
+    raise FieldError("FORBIDDEN", "Resource not accessible by integration" if integration else message)
+
+
+def _resolve_thread(_source: None, info: GraphQLResolveInfo[Any], input: Mapping[str, str]) -> dict[str, Any]:  # noqa: A002 (GraphQL's name)
+    call: Call = info.context
+    thread = _review_comment(call, input["threadId"], _THREAD)
+    _require(call, _may_resolve(call, thread), "ResolveReviewThread")
+    call.db.execute("INSERT OR IGNORE INTO resolved_threads VALUES (?, ?)", (thread["id"], call.user.user_id))
+    return {"thread": thread, "clientMutationId": input.get("clientMutationId")}
+
+
+def _unresolve_thread(_source: None, info: GraphQLResolveInfo[Any], input: Mapping[str, str]) -> dict[str, Any]:  # noqa: A002 (GraphQL's name)
+    call: Call = info.context
+    thread = _review_comment(call, input["threadId"], _THREAD)
+    _require(call, _may_resolve(call, thread), "UnresolveReviewThread")
+    call.db.execute("DELETE FROM resolved_threads WHERE comment_id = ?", (thread["id"],))
+    return {"thread": thread, "clientMutationId": input.get("clientMutationId")}
+
+
+def _minimize_comment(_source: None, info: GraphQLResolveInfo[Any], input: Mapping[str, str]) -> dict[str, Any]:  # noqa: A002 (GraphQL's name)
+    """Hide a comment, which takes write access.
+
+    Docs: https://docs.github.com/communities/moderating-comments-and-conversations/managing-disruptive-comments
+    """
+    call: Call = info.context
+    comment = _review_comment(call, input["subjectId"], _COMMENT)
+    grant = _grant(call, comment)
+    level = AccessLevel.WRITE
+    allowed = grant.role >= level if call.user.kind == "user" else grant.may("pull_requests", level)
+    _require(call, allowed, "MinimizeComment")
+    reason = input["classifier"].lower().replace("_", "-")
+    call.db.execute("UPDATE review_comments SET minimized = ? WHERE id = ?", (reason, comment["id"]))
+    hidden = _review_comment(call, input["subjectId"], _COMMENT)
+    return {"minimizedComment": hidden, "clientMutationId": input.get("clientMutationId")}
+
+
+_READS: tuple[Area, AccessLevel] = ("pull_requests", AccessLevel.READ)
 _SUBMITTED = (
     "SELECT review_comments.* FROM review_comments JOIN reviews ON reviews.id = review_id"
     " WHERE reviews.state != 'PENDING' AND "
@@ -203,6 +279,17 @@ def _is_resolved(thread: Row, info: GraphQLResolveInfo[Any]) -> bool:
     return bool(info.context.count("resolved_threads WHERE comment_id = ?", thread["id"]))
 
 
+def _resolved_by(thread: Row, info: GraphQLResolveInfo[Any]) -> Row | None:
+    """Return the person who resolved a thread; the field has the type User, which a bot is not."""
+    statement = "SELECT users.* FROM users JOIN resolved_threads ON users.id = user_id WHERE comment_id = ?"
+    row: Row | None = info.context.fetch(statement, thread["id"])
+    return None if row is None or row["type"] == "Bot" else row
+
+
+def _can_resolve(thread: Row, info: GraphQLResolveInfo[Any]) -> bool:
+    return not _is_resolved(thread, info) and _may_resolve(info.context, thread)
+
+
 def _url(comment: Row, info: GraphQLResolveInfo[Any]) -> str:
     call: Call = info.context
     (pull,) = call.fetch_all(f"{PULLS} WHERE issues.id = ?", comment["issue_id"])
@@ -215,19 +302,40 @@ _ACTOR = {
 }
 _RESOLVERS: dict[str, dict[str, Any]] = {
     "Query": {"repository": _repository, "node": _node},
+    "Mutation": {
+        "minimizeComment": _minimize_comment,
+        "resolveReviewThread": _resolve_thread,
+        "unresolveReviewThread": _unresolve_thread,
+    },
     "Repository": {"pullRequest": _pull_request},
     "PullRequest": {"reviewThreads": _review_threads},
     "PullRequestReviewThread": {
         "id": lambda row, _info: payloads.node_id(_THREAD, row["id"]),
         "isResolved": _is_resolved,
+        "originalLine": lambda row, _info: row["original_line"],
+        "resolvedBy": _resolved_by,
+        "subjectType": lambda row, _info: row["subject_type"].upper(),
+        "viewerCanResolve": _can_resolve,
         "isOutdated": lambda row, _info: row["subject_type"] == "line" and row["line"] is None,
         "comments": _comments,
     },
     "PullRequestReviewComment": {
-        "id": lambda row, _info: payloads.node_id("PRRC", row["id"]),
+        "id": lambda row, _info: payloads.node_id(_COMMENT, row["id"]),
         "fullDatabaseId": lambda row, _info: str(row["id"]),
         "url": _url,
         "author": _author,
+        "isMinimized": lambda row, _info: row["minimized"] is not None,
+        "minimizedReason": lambda row, _info: row["minimized"],
+        "originalCommit": lambda row, _info: row,
+        "pullRequestReview": lambda row, _info: row,
+    },
+    "Commit": {
+        "id": lambda comment, _info: payloads.node_id("C", comment["id"]),
+        "oid": lambda comment, _info: comment["original_commit_id"],
+    },
+    "PullRequestReview": {
+        "id": lambda comment, _info: payloads.node_id("PRR", comment["review_id"]),
+        "fullDatabaseId": lambda comment, _info: str(comment["review_id"]),
     },
     "Bot": _ACTOR,
     "User": _ACTOR,

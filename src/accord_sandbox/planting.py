@@ -269,7 +269,7 @@ class _Planter:
             identifier = insert_review_comment(call, pull, review, anchor, comment.body)
             (first,) = call.fetch_all("SELECT * FROM review_comments WHERE id = ?", identifier)
             if thread.resolved:
-                self.db.execute("INSERT INTO resolved_threads VALUES (?)", (identifier,))
+                self.db.execute("INSERT INTO resolved_threads VALUES (?, ?)", (identifier, call.user.user_id))
 
     def _call(self, comment: SeedComment) -> Call:
         """Return the request with which the author of a comment would have created it."""

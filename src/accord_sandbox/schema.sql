@@ -171,6 +171,7 @@ CREATE TABLE IF NOT EXISTS review_comments (
     commit_id TEXT NOT NULL,
     original_commit_id TEXT NOT NULL,
     diff_hunk TEXT NOT NULL,
+    minimized TEXT,             -- why it was hidden; NULL: it was not
     created_at REAL NOT NULL,
     updated_at REAL NOT NULL
 );
@@ -217,7 +218,8 @@ CREATE TABLE IF NOT EXISTS artifacts (
     UNIQUE (repository_id, run_id, name)
 );
 CREATE TABLE IF NOT EXISTS resolved_threads (
-    comment_id INTEGER PRIMARY KEY REFERENCES review_comments (id)  -- the first comment of the thread
+    comment_id INTEGER PRIMARY KEY REFERENCES review_comments (id), -- the first comment of the thread
+    user_id INTEGER NOT NULL REFERENCES users (id)
 );
 CREATE TABLE IF NOT EXISTS workflow_runs (
     id INTEGER PRIMARY KEY,

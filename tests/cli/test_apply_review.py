@@ -2,7 +2,7 @@
 
 import pytest
 from support.commands import Accord
-from support.reviews import PULL, approve, comment, needs_changes, review_stage, status
+from support.reviews import PULL, approve, comment, needs_changes, post, review_stage, status
 from support.stage import Stage
 
 STAGE = review_stage
@@ -52,3 +52,22 @@ def test_a_wrong_option_value_is_named(accord: Accord, stage: Stage, options: li
     assert ended.code == 2
     assert (options or ["--pull"])[-1] in ended.err.splitlines()[0]
     assert status(stage) == ["status:review"]
+
+
+def test_a_dry_run_of_a_second_review_lists_what_is_kept_and_what_is_resolved(accord: Accord, stage: Stage) -> None:
+    post(stage, needs_changes(comment("added.txt", 1), comment("added.txt", 2, "What: b.\nWhy: c.\nFix: d.")))
+    result = needs_changes(comment("added.txt", 1), comment("src/long.txt", 3))
+    file = accord.file("review.json", result)
+    ended = accord("apply", file, "--pull", PULL, "--dry-run")
+    assert "comments: 1 on lines, 1 in open threads; threads without a finding: 1 resolved" in ended.out
+    for line in ("  kept       added.txt:1", "  inline     src/long.txt:3", "planned  resolve-thread"):
+        assert line in ended.out
+    step = accord.in_step(annotates=False)
+    accord("apply", file, "--pull", PULL)
+    assert "Threads resolved, because their finding is gone: 1." in step.summary
+
+
+def test_a_limit_keeps_comments_in_the_body(accord: Accord, stage: Stage) -> None:
+    document = accord.document("apply", accord.file("review.json", RESULT), "--pull", PULL, "--max-comments", 1)
+    review = document["review"]
+    assert (review["inline"], review["file_level"], review["in_body"]) == (1, 0, 2)

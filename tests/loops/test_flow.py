@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 from support.flows import CRITERIA, ITEM, Flow, flow_stage
 from support.reviewing_turns import PASS, answered, begun, ended
-from support.reviews import approve, comment, needs_changes
+from support.reviews import FINDING, answer, approve, comment, hide, needs_changes, threads
 from support.turns import REVIEW, WORKFLOW, did, failed
 
 from accord.loops.run import LOOPS, pulls_due
@@ -84,6 +84,24 @@ def test_changes_that_a_review_requests_are_worked_in_before_the_next_review(flo
     assert flow.dispatches == [{"pull": "2"}] * 2
     flow.judge(approve())
     assert flow.begin("6").decision.reason == "complete"
+
+
+def test_threads_that_people_ended_and_findings_that_are_gone_are_not_worked_in(flow: Flow) -> None:
+    stage = flow.stage
+    flow.tick_all()
+    texts = [f"{FINDING} {name}" for name in ("Answered.", "Hidden.", "Kept.", "New.")]
+    answered, hidden, kept, new = (comment("src/a.py", 1, text) for text in texts)
+    flow.judge(needs_changes(answered, hidden, kept))
+    first, second, _ = threads(stage)
+    answer(stage, first, "Why?", token="writer")
+    hide(stage, second, token="writer")
+    flow.push("more")
+    flow.check()
+    flow.judge(needs_changes(hidden, kept, new))
+    begun_turn = flow.begin("1")
+    assert begun_turn.decision.reason == "changes-requested"
+    shown = [text for text in texts if f"github-actions[bot]: {text}" in begun_turn.decision.appendix]
+    assert shown == texts[2:]
 
 
 def test_a_review_of_an_older_head_is_worked_in_too_and_runs_that_change_nothing_ask_a_person(flow: Flow) -> None:

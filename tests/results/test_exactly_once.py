@@ -1,5 +1,6 @@
 """Exactly once, whatever happens to a request or to the process: nothing is lost, and nothing exists twice."""
 
+import base64
 import json
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -10,7 +11,21 @@ import pytest
 from support.exactly_once import FaultCase, Work, assert_survives_faults, assert_survives_kills
 from support.implementations import BLOCKED, apply, clone, completed, ended, implement_stage, state, work_of_agent
 from support.plans import TASK_LABELS, plan, refinement, task, task_body, update
-from support.reviews import FINDING, PULL, approve, comment, needs_changes, post, review_stage, snapshot, warn
+from support.reviews import (
+    FINDING,
+    NEW,
+    PULL,
+    answer,
+    approve,
+    comment,
+    needs_changes,
+    post,
+    resolve,
+    review_stage,
+    snapshot,
+    threads,
+    warn,
+)
 from support.stage import staged
 
 from accord.git.patches import extract_patch
@@ -115,6 +130,35 @@ def reviewer_work(folder: Path) -> Iterator[Work]:
         yield Work(stage, stage.keep(), lambda: post(stage, REVIEW), lambda: snapshot(stage), REVIEW, options)
 
 
+SECOND_REVIEW = needs_changes(
+    comment("src/long.txt", 4, f"{FINDING} Kept."),
+    comment("src/long.txt", 6, f"{FINDING} Settled."),
+    comment("src/long.txt", 3, f"{FINDING} New."),
+    comment("new name.txt", None, f"{FINDING} New."),
+)
+
+
+@contextmanager
+def second_work(folder: Path) -> Iterator[Work]:
+    """A review of an older head with threads of every fate: kept, settled, resolved, left to the person in it."""
+    with review_stage(folder, rate_limits=None) as stage:
+        fates = {3: "Kept", 5: "Settled", 1: "Resolved", 2: "Answered"}
+        post(stage, needs_changes(*(comment("src/long.txt", n, f"{FINDING} {fate}.") for n, fate in fates.items())))
+        _, settled, _, answered = threads(stage)
+        resolve(stage, settled)
+        answer(stage, answered, "Why?")
+        labels = ["task:implement", "status:review", "priority:low"]
+        stage.send("PUT", f"/repos/{stage.repository}/issues/1/labels", labels=labels)
+        path = f"/repos/{stage.repository}/contents/src/long.txt"
+        file = stage.get(path, ref="accord/1")
+        content = base64.b64encode(f"First\n{NEW}".encode()).decode()
+        stage.send("PUT", path, message="More", content=content, branch="accord/1", sha=file["sha"])
+        options = ("--pull", str(PULL))
+        yield Work(
+            stage, stage.keep(), lambda: post(stage, SECOND_REVIEW), lambda: snapshot(stage), SECOND_REVIEW, options
+        )
+
+
 @contextmanager
 def implementor_work(folder: Path, outcome: str = "completed") -> Iterator[Work]:
     """A work item in progress, and a patch for it or the reason for its absence."""
@@ -167,7 +211,8 @@ def conflict_work(folder: Path) -> Iterator[Work]:
 WORKS: dict[str, tuple[Any, int, int]] = {
     "planner": (planner_work, 5, 12 + 8 + 2 + 2),
     "changed plan": (changed_plan_work, 14, 1 + 5 + 2 + 4 + 1 + 1),
-    "reviewer": (reviewer_work, 6, 1 + 2 + 1 + 1 + 1),
+    "reviewer": (reviewer_work, 7, 1 + 2 + 1 + 1 + 1),
+    "second-review": (second_work, 7, 1 + 1 + 1 + 2 + 1 + 1),
     "implementor": (implementor_work, 4, 1 + 1 + 1),
     "signed": (signed_work, 4, 4 + 1 + 1 + 1),
     "blocked": (blocked_work, 4, 1 + 1),
@@ -193,6 +238,7 @@ REST = r"^/(?:repos|user|search)\b"
 FAULTS = {
     "planner": [FaultCase(kind) for kind in KINDS if kind not in ALIKE],
     "reviewer": [FaultCase(kind) for kind in ONE_PER_REACTION],
+    "second-review": [FaultCase(kind) for kind in ONE_PER_REACTION],
     "implementor": [
         *(FaultCase(kind, may_stop=True) for kind in ("lost-before", "lost-after", "truncated")),
         FaultCase("secondary-403", path=REST),
@@ -202,7 +248,7 @@ FAULTS["blocked"] = FAULTS["implementor"]
 FAULTS["conflict"] = [FaultCase("lost-after", may_stop=True)]
 FAULTS["signed"] = [FaultCase(kind, may_stop=True) for kind in ("lost-before", "lost-after")]
 FAULTS["changed plan"] = [FaultCase(kind) for kind in ONE_PER_REACTION if kind != "secondary-403"]
-for name in ("planner", "changed plan", "reviewer"):
+for name in ("planner", "changed plan", "reviewer", "second-review"):
     FAULTS[name] += [FaultCase(kind, is_permanent=True) for kind in ("lost-before", "lost-after")]
 
 
@@ -223,6 +269,7 @@ PARTS = {
     "planner": 3,
     "changed plan": 2,
     "reviewer": 1,
+    "second-review": 1,
     "implementor": 2,
     "signed": 2,
     "blocked": 1,
@@ -259,7 +306,7 @@ def test_a_head_that_moves_between_two_runs_changes_nothing_of_a_review_that_was
     """The second run finishes the review of the first commit, though the files of the pull request look different."""
     stage, expected = work.stage, work.clean.state
     work.begin()
-    stage.server.faults.add(Fault("lost-before", method="POST", nth=1 + posted, times=1000))
+    stage.server.faults.add(Fault("lost-before", method="POST", path="^/repos/", nth=1 + posted, times=1000))
     work.apply()
     stage.server.faults.clear()
     path = f"/repos/{stage.repository}/contents/src/long.txt"

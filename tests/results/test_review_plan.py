@@ -96,9 +96,26 @@ def test_requests_do_not_grow_with_the_comments() -> None:
 
 def test_a_review_of_very_many_comments_is_still_one_request_with_a_short_marker() -> None:
     many = [comment("src/a.py", 1 + n % 60) if n % 2 else comment("absent.py") for n in range(3 * MOST_PLACED)]
-    with_safe_texts = review(needs_changes(*many)).review
-    assert len(with_safe_texts.comments) == MOST_PLACED // 2
-    assert len(with_safe_texts.body) <= BODY_CHARS
+    known = replace(facts(needs_changes(*many)), most=MOST_PLACED)
+    posted = next(op for op in plan_operations(known, initial_state(known)) if isinstance(op, PostReview)).review
+    assert len(posted.comments) == MOST_PLACED // 2
+    assert len(posted.body) <= BODY_CHARS
+
+
+def test_comments_beyond_the_limit_are_listed_in_the_body_findings_first() -> None:
+    result = needs_changes(
+        warn("src/a.py", 1, "first warning"),
+        warn("src/a.py"),
+        *(comment("src/a.py", n, f"{FINDING} {n}") for n in (2, 3, 4, 5)),
+    )
+    known = replace(facts(result), most=2)
+    posted = next(op for op in plan_operations(known, initial_state(known)) if isinstance(op, PostReview)).review
+    assert [one.line for one in posted.comments] == [2, 3]
+    places = [posted.body.index(text) for text in (f"{FINDING} 4", f"{FINDING} 5", "first warning", "outside of")]
+    assert places == sorted(places)
+    marks = initial_state(replace(known, most=0)).marks
+    assert marks
+    assert set(marks.places) == {Placement.BODY}
 
 
 def test_the_body_names_file_and_line_of_what_it_holds() -> None:

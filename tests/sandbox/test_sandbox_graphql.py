@@ -22,7 +22,7 @@ def test_an_alias_names_the_field(client: Client) -> None:
     [
         ("", "Syntax Error"),
         ("{", "Syntax Error"),
-        ("mutation { x }", "mutation"),
+        ("mutation { x }", "Mutation"),
         ("{ __typename } { __typename }", "anonymous operation"),
         ("{ viewer }", "Cannot query field 'viewer' on type 'Query'"),
         (f"{{ {REPOSITORY} {{ stars }} }}", "Cannot query field 'stars' on type 'Repository'"),

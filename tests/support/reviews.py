@@ -46,9 +46,11 @@ SAME = "Same\ncontent\nas before\nand after\n"
 BEFORE = {"src/long.txt": OLD, "gone.txt": "Farewell\nfor\never\n", "old name.txt": SAME, "untouched.txt": "Still\n"}
 CHANGE = {"src/long.txt": NEW, "gone.txt": None, "old name.txt": None, "new name.txt": SAME, "added.txt": "New\nfile\n"}
 READS = {"issues": "write", "contents": "read", "pull_requests": "read"}
+REVIEWS = {**READS, "pull_requests": "write"}
 TOKENS = [
     {"token": "wanda-token", "login": "wanda"},
     {"token": "rita-token", "login": "rita"},
+    {"token": "job-token", "login": "github-actions[bot]", "kind": "installation", "permissions": REVIEWS},
     {"token": "blind-token", "login": "blind[bot]", "kind": "installation", "permissions": READS},
 ]
 REPOSITORY = {
@@ -109,6 +111,53 @@ def status(stage: Stage) -> list[str]:
     return [label["name"] for label in labels if label["name"].startswith("status:")]
 
 
+_THREADS = """query($owner: String!, $name: String!, $number: Int!) {
+repository(owner: $owner, name: $name) { pullRequest(number: $number) {
+  reviewThreads(first: 100) { nodes {
+    id path line originalLine isResolved isOutdated resolvedBy { login } viewerCanResolve
+    comments(first: 100) { nodes { id body isMinimized author { login } } }
+  } }
+} } }"""
+
+
+def ask(stage: Stage, query: str, token: str = "", **variables: Any) -> Any:
+    """Send a query or mutation of GraphQL; return its data. An error fails the test."""
+    answer = stage.send("POST", "/graphql", token=token, query=query, variables=variables)
+    assert "errors" not in answer, answer
+    return answer["data"]
+
+
+def threads(stage: Stage, number: int = PULL) -> list[dict[str, Any]]:
+    """List the review threads with their comments, oldest first."""
+    owner, _, name = stage.repository.partition("/")
+    pull = ask(stage, _THREADS, owner=owner, name=name, number=number)["repository"]["pullRequest"]
+    found = pull["reviewThreads"]["nodes"]
+    return [{**thread, "comments": thread["comments"]["nodes"]} for thread in found]
+
+
+def resolve(stage: Stage, thread: dict[str, Any], token: str = "wanda-token", *, undo: bool = False) -> None:
+    """Resolve a thread as a person, or open it again."""
+    name = "unresolveReviewThread" if undo else "resolveReviewThread"
+    ask(
+        stage,
+        f"mutation($id: ID!) {{ {name}(input: {{threadId: $id}}) {{ thread {{ id }} }} }}",
+        token,
+        id=thread["id"],
+    )
+
+
+def hide(stage: Stage, thread: dict[str, Any], token: str = "wanda-token") -> None:
+    """Hide the first comment of a thread as a person."""
+    query = "mutation($id: ID!) { minimizeComment(input: {subjectId: $id, classifier: OUTDATED}) { clientMutationId } }"
+    ask(stage, query, token, id=thread["comments"][0]["id"])
+
+
+def answer(stage: Stage, thread: dict[str, Any], body: str, token: str = "wanda-token") -> None:
+    """Reply in a thread as a person."""
+    first = int(thread["comments"][0]["id"].removeprefix("PRRC_kwDO"), 16)
+    stage.send("POST", f"/repos/{stage.repository}/pulls/{PULL}/comments/{first}/replies", token=token, body=body)
+
+
 def snapshot(stage: Stage, number: int = PULL) -> dict[str, Any]:
     """All that a user could see of the reviews, without what differs by nature: times, ids, and so ids of commits."""
     found = stage.listed(f"/pulls/{number}/reviews")
@@ -117,7 +166,8 @@ def snapshot(stage: Stage, number: int = PULL) -> dict[str, Any]:
     def stable(text: str) -> str:
         for position, commit in enumerate(commits):
             text = text.replace(commit, f"commit {position}").replace(commit[:7], f"commit {position}")
-        return re.sub(r"#pullrequestreview-\d+", "#pullrequestreview-n", text)
+        text = re.sub(r"(#pullrequestreview-|#discussion_r|thread=)\d+", r"\1n", text)
+        return re.sub(r"gone=[0-9a-f.]+", "gone=n", text)
 
     return {
         "reviews": [
@@ -125,8 +175,11 @@ def snapshot(stage: Stage, number: int = PULL) -> dict[str, Any]:
             for review in found
         ],
         "comments": [
-            (c["path"], c["line"], c["side"], c.get("subject_type"), c["body"])
+            (c["path"], c["line"], c["side"], c.get("subject_type"), stable(c["body"]))
             for c in stage.listed(f"/pulls/{number}/comments")
+        ],
+        "threads": [
+            (thread["isResolved"], [stable(c["body"]) for c in thread["comments"]]) for thread in threads(stage, number)
         ],
         "conversation": [stable(c["body"]) for c in stage.listed(f"/issues/{number}/comments")],
         "labels": sorted(label["name"] for label in stage.get(f"/repos/{stage.repository}/issues/{ITEM}")["labels"]),

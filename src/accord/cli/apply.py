@@ -32,7 +32,7 @@ from accord.core.errors import WrongUsage
 from accord.core.findings import has_errors
 from accord.files.store import can_be_written, write_whole
 from accord.git.sizes import ChangeLimits
-from accord.results.operations import MOST_ITEMS, Receipt, RunOptions, reporting
+from accord.results.operations import MOST_COMMENTS, MOST_ITEMS, Receipt, RunOptions, reporting
 from accord.results.run import RUNS, apply_result, read_result, with_patch
 from accord.text.redaction import redact_json, redactor_for
 
@@ -68,6 +68,13 @@ kind_options = together(
     work_item_option("The work item of an implementor result."),
     pull_option("The pull request of a reviewer result."),
     click.option("--commit", default="", metavar="SHA", help="The commit that a reviewer read. Default: the head."),
+    click.option(
+        "--max-comments",
+        type=click.IntRange(0, 1000),
+        default=MOST_COMMENTS,
+        show_default=True,
+        help="New comments of a review on lines and files; the rest is in its body.",
+    ),
     click.option("--base", default="", metavar="BRANCH", help="The base branch of a new pull request."),
     click.option(
         "--checkout",
@@ -149,6 +156,7 @@ def _apply(checked: CheckedResult, run_key: str, dry_run: bool, options: dict[st
 
     allows_steering, keepalive = options.pop("allow_steering_files"), options.pop("keepalive")
     limits = ChangeLimits(options.pop("max_files"), options.pop("max_bytes"))
+    max_comments = options.pop("max_comments")
     work_item, pull, commit = options.pop("work_item"), options.pop("pull"), options.pop("commit").strip().lower()
     needed = {"implementor-result": ("--work-item", work_item), "reviewer-result": ("--pull", pull)}
     option, number = needed.get(checked.kind, ("", 0))
@@ -188,6 +196,7 @@ def _apply(checked: CheckedResult, run_key: str, dry_run: bool, options: dict[st
             work_item=work_item,
             pull=pull,
             commit=commit,
+            max_comments=max_comments,
             remote=connection.remote(clock) if is_implementor else None,
             base=git["base"],
             checkout=git["checkout"],

@@ -23,7 +23,7 @@ from accord.results.operations import Outcome
 from accord.text.markdown import mermaid_text, table
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Iterator, Mapping, Sequence
     from pathlib import Path
 
     from accord.results.operations import Receipt
@@ -55,6 +55,8 @@ def print_receipt(receipt: Receipt, file: str, *, most: int | None = None) -> No
     click.echo(click.style(_headline(receipt), bold=True))
     if "review" in receipt.details:
         click.echo(_review_line(receipt.details["review"]))
+        if receipt.outcome is Outcome.PLANNED:
+            click.echo("".join(f"  {line}\n" for line in _comment_lines(receipt.details["review"])), nl=False)
     if "commit" in receipt.details:
         click.echo(_commit_line(receipt.details["commit"]))
     if receipt.sanitised:
@@ -113,9 +115,23 @@ def _review_line(review: Mapping[str, Any]) -> str:
     verdict = f"verdict {review['verdict_requested']}"
     if review["verdict_applied"] not in (None, review["verdict_requested"]):
         verdict += f" (posted as {review['verdict_applied']})"
-    places = {"on lines": review["inline"], "on files": review["file_level"], "in the body": review["in_body"]}
+    places = {
+        "on lines": review["inline"],
+        "on files": review["file_level"],
+        "in the body": review["in_body"],
+        "in open threads": review["kept"],
+        "in threads that people ended": review["settled"],
+    }
     counts = ", ".join(f"{count} {place}" for place, count in places.items() if count)
-    return one_line(f"{verdict}; comments: {counts or 'none'}  {review['url'] or ''}")
+    resolved = f"; threads without a finding: {review['resolved']} resolved" if review["resolved"] else ""
+    return one_line(f"{verdict}; comments: {counts or 'none'}{resolved}  {review['url'] or ''}")
+
+
+def _comment_lines(review: Mapping[str, Any]) -> Iterator[str]:
+    """Yield where each comment of a rehearsed review would be."""
+    for each in review["comments"]:
+        line = f":{each['line']}" if each["line"] else ""
+        yield one_line(f"{each['place']:<10} {each['path']}{line}")
 
 
 def _commit_line(commit: Mapping[str, Any]) -> str:
@@ -201,6 +217,8 @@ def _review_table(review: Mapping[str, Any]) -> str:
     verdict = f"Verdict `{review['verdict_requested']}`, applied as `{applied}`: {link}."
     shown = review["comments"][:MOST_ROWS]
     rows = [[cell(each["path"]), str(each["line"] or ""), each["place"]] for each in shown]
+    if review["resolved"]:
+        verdict += f" Threads resolved, because their finding is gone: {review['resolved']}."
     rest = rest_line(len(review["comments"]), MOST_ROWS)
     return f"{verdict}\n\n{table(['File', 'Line', 'Posted'], rows)}{rest}" if rows else verdict
 

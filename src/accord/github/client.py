@@ -11,12 +11,13 @@ from urllib.parse import quote
 from accord.core.clock import parse_timestamp
 from accord.core.errors import Refused
 from accord.github.checks import CheckMethods
-from accord.github.comments import CommentMethods, ThreadMethods
+from accord.github.comments import CommentMethods
 from accord.github.git_data import GitDataMethods
 from accord.github.limits import PAGE_SIZE, SEARCH_RESULTS
 from accord.github.models import Found, Identity, Issue, IssueChange, Label, NotThere, Repository
 from accord.github.pulls import PullMethods, ReviewMethods
 from accord.github.settings import SettingsMethods
+from accord.github.threads import ThreadMethods
 from accord.github.workflows import ArtifactMethods, WorkflowMethods
 
 LabelChange = Literal["added", "removed"]

@@ -17,6 +17,9 @@ from accord.github.limits import BODY_CHARS
 REVIEW = "review"
 """The marker of a review: ``asks`` is its verdict, also where GitHub accepts it as a comment only."""
 
+REVIEW_GONE = "review-gone"
+"""The marker of a reply that the finding of a review's thread is gone; ``done`` is what happened to the thread."""
+
 REVISION = "revision"
 """The marker of an implementor's pull request: ``item`` is its work item."""
 
@@ -54,6 +57,11 @@ def find_markers(text: str, name: str) -> list[dict[str, str]]:
 def take_markers(text: str) -> tuple[str, list[str]]:
     """Split a text into the text without markers, and the markers verbatim."""
     return _ANY.sub("", text), [match.group() for match in _ANY.finditer(text)]
+
+
+def strip_markers(text: str) -> str:
+    """Return a text without markers of either form."""
+    return _REFERENCE.sub("", _ANY.sub("", text))
 
 
 def defuse(text: str) -> tuple[str, int]:

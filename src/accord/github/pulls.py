@@ -112,6 +112,16 @@ class ReviewMethods(Rest):
         answer = self._transport.call("GET", path, params={"per_page": 1})
         return answer.read(lambda data: [_file(entry) for entry in data["files"]])
 
+    def files_since(self, old: str, commit: str) -> list[PullFile] | None:
+        """List the files that changed from ``old`` to ``commit``; None where ``old`` is not before it.
+
+        GET …/compare/{old}...{commit}, whose first page has all files; see ``limits.COMPARED_FILES``.
+        """
+        path = f"{self._root}/compare/{old}...{commit}"
+        answer = self._transport.call("GET", path, params={"per_page": 1})
+        is_before = answer.read(lambda data: data["status"] in ("ahead", "identical"))
+        return answer.read(lambda data: [_file(entry) for entry in data["files"]]) if is_before else None
+
     def reviews(self, number: int) -> list[Review]:
         """List reviews, oldest first; pending ones only of the token's own login.
 

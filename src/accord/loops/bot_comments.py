@@ -23,7 +23,8 @@ from accord.text.untrusted import fenced_data
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
-    from accord.github.comments import Comment, ReviewThread
+    from accord.github.comments import Comment
+    from accord.github.threads import ReviewThread
     from accord.loops.facts import EndedRun, Gathered, LoopContext
     from accord.loops.models import PendingEffects
     from accord.loops.questions import Situation

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Literal
 
 from pydantic import Field
 
-from accord.github.markers import REVIEW, find_markers, take_markers
+from accord.github.markers import REVIEW, REVIEW_GONE, find_markers, take_markers
 from accord.loops.apply import UNTRUSTED
 from accord.loops.bot_comments import Thread, thread_facts, thread_part
 from accord.loops.models import Closed, Word
@@ -22,6 +22,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Sequence
 
     from accord.github.models import Review
+    from accord.github.threads import ReviewThread
     from accord.loops.facts import Gathered, LoopContext
     from accord.loops.models import LoopFacts
 
@@ -97,9 +98,16 @@ def read_threads(gathered: Gathered) -> Gathered:
     counting = [
         thread_facts(context, thread)
         for thread in found
-        if not thread.is_resolved and _counts(context, thread.comments[0].author)
+        if _is_open(thread, context) and _counts(context, thread.comments[0].author)
     ]
     return gathered.with_facts(threads=tuple(counting[:MOST_THREADS]))
+
+
+def _is_open(thread: ReviewThread, context: LoopContext) -> bool:
+    """Return whether a thread still asks for something: no one ended it, and no later review found it gone."""
+    last = thread.comments[-1]
+    is_gone = context.identity.counts(last.author) and bool(find_markers(last.body, REVIEW_GONE))
+    return not (thread.is_resolved or thread.comments[0].is_hidden or is_gone)
 
 
 def _counts(context: LoopContext, author: str) -> bool:

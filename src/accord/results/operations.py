@@ -97,6 +97,9 @@ class LedgerEntry:
 
 Op = TypeVar("Op", bound=Operation)
 
+MOST_COMMENTS = 50
+"""New comments that a review posts on lines and files by default; further ones are listed in its body."""
+
 OnEntry: TypeAlias = "Callable[[LedgerEntry, int, int], None]"
 """Called with the entry of each operation that ended, how many ended, and how many there are."""
 
@@ -114,7 +117,8 @@ class RunOptions:
     for planner results. ``work_item``, ``remote`` and what follows are for implementor results; ``pull`` and ``commit``
     (full SHA, empty: the head) for reviewer results, which may name the work item too. ``checkout`` lends git objects
     and is only read. Without ``allows_steering``, a patch that changes steering files is refused, and always one beyond
-    the ``limits``. ``keepalive`` starts that loop on a new pull request.
+    the ``limits``. ``keepalive`` starts that loop on a new pull request. A review posts at most
+    ``max_comments`` new comments on lines and files.
     """
 
     repository: str
@@ -141,6 +145,7 @@ class RunOptions:
     allows_steering: bool = False
     limits: ChangeLimits = DEFAULT_LIMITS
     keepalive: bool = False
+    max_comments: int = MOST_COMMENTS
 
 
 def planned_seconds(operations: Sequence[Operation]) -> float:

@@ -91,6 +91,25 @@ def sections(text: str) -> list[Section]:
     return found
 
 
+@cache
+def _inline_parser() -> MarkdownIt:
+    from markdown_it import MarkdownIt
+
+    return MarkdownIt("commonmark").enable("table")
+
+
+def plain_text(text: str) -> str:
+    """Return the words of a Markdown text without its markup, such as emphasis and addresses of links."""
+    parts: list[str] = []
+    for token in _inline_parser().parse(text):
+        children = token.children or ()
+        parts += [" " if child.type in ("softbreak", "hardbreak") else child.content for child in children]
+        if token.type in _VERBATIM:
+            parts.append(token.content)
+        parts.append("\n" if token.block else "")
+    return "".join(parts)
+
+
 def list_items(tokens: Sequence[Token]) -> Iterator[ListItem]:
     """Yield the entries of all lists among these tokens, nested ones too, outside of block quotes."""
     quotes = depth = 0

@@ -7,13 +7,13 @@ from typing import TYPE_CHECKING
 
 from accord.core.errors import AccordError, Refused
 from accord.core.findings import warning
-from accord.github.markers import REVIEW
-from accord.github.models import AnchorRefused, VerdictRefused
+from accord.github.markers import REVIEW, REVIEW_GONE, find_markers
+from accord.github.models import AnchorRefused, NotThere, VerdictRefused
 from accord.github.once import send_once
 from accord.results.bodies import has_marker
 from accord.results.operations import LedgerEntry, MoveWorkItem, OperationStatus
 from accord.results.reviewer.facts import own_reviews, posted_numbers
-from accord.results.reviewer.placement import COMMENT, PART
+from accord.results.reviewer.placement import PART
 from accord.results.reviewer.plan import (
     OPPOSABLE,
     AmendReview,
@@ -22,13 +22,17 @@ from accord.results.reviewer.plan import (
     DismissReview,
     FollowUpComment,
     PostReview,
+    ReplyToThread,
+    ResolveThread,
     ReviewOperation,
     ReviewState,
     plan_operations,
     without_anchors,
     without_file,
+    without_resolving,
     without_verdict,
 )
+from accord.results.reviewer.threads import COMMENT
 from accord.results.status import apply_move
 
 if TYPE_CHECKING:
@@ -81,14 +85,7 @@ def _apply(
         case PostReview():
             return _post(github, operation, facts, state, clock)
         case CommentOnFile():
-            try:
-                _post_comment(
-                    lambda: github.comment_on_file(number, facts.draft.commit, operation.path, operation.body),
-                    lambda: operation.note.at in posted_numbers(github.review_comments(number), COMMENT, facts),
-                    clock,
-                )
-            except AnchorRefused as refused:
-                return without_file(state, operation.note, refused.message)
+            return _comment_on_file(github, operation, facts, state, clock)
         case AmendReview():
             review = state.review
             changed = github.change_review(number, review.id, operation.body) if review else None
@@ -101,6 +98,10 @@ def _apply(
             )
         case DismissReview():
             return _dismiss(github, operation, facts, state)
+        case ResolveThread():
+            return _resolve(github, operation, state)
+        case ReplyToThread():
+            _reply(github, operation, facts, clock)
         case MoveWorkItem():
             apply_move(github, operation.move)
     return _with_done(state, operation)
@@ -132,6 +133,46 @@ def _post(github: GitHub, operation: PostReview, facts: ReviewFacts, state: Revi
 
 def _post_comment(send: Callable[[], str], exists: Callable[[], bool], clock: Clock) -> None:
     send_once(send, lambda: "there" if exists() else None, clock)
+
+
+def _comment_on_file(
+    github: GitHub, operation: CommentOnFile, facts: ReviewFacts, state: ReviewState, clock: Clock
+) -> ReviewState:
+    number, at = facts.pull.number, operation.note.at
+    try:
+        _post_comment(
+            lambda: github.comment_on_file(number, facts.draft.commit, operation.path, operation.body),
+            lambda: at in posted_numbers(github.review_comments(number), COMMENT, facts),
+            clock,
+        )
+    except AnchorRefused as refused:
+        return without_file(state, operation.note, refused.message)
+    return _with_done(state, operation)
+
+
+def _resolve(github: GitHub, operation: ResolveThread, state: ReviewState) -> ReviewState:
+    try:
+        github.resolve_thread(operation.thread.id)
+    except NotThere:  # deleted meanwhile
+        pass
+    except Refused as refused:
+        return without_resolving(state, operation, refused)
+    return _with_done(state, operation)
+
+
+def _reply(github: GitHub, operation: ReplyToThread, facts: ReviewFacts, clock: Clock) -> None:
+    number, comment_id = facts.pull.number, operation.thread.comment_id
+    marker = {"run": facts.draft.token, "thread": str(comment_id)}
+
+    def exists() -> bool:
+        ours = (one for one in github.review_comments(number) if facts.identity.counts(one.author))
+        found = (fields for comment in ours for fields in find_markers(comment.body, REVIEW_GONE))
+        return any(marker.items() <= fields.items() for fields in found)
+
+    try:
+        _post_comment(lambda: github.reply(number, comment_id, operation.body).url, exists, clock)
+    except NotThere:  # the thread was deleted meanwhile
+        return
 
 
 def _dismiss(github: GitHub, operation: DismissReview, facts: ReviewFacts, state: ReviewState) -> ReviewState:

@@ -2,18 +2,19 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING
 
 from accord.core.errors import BrokenContract, Refused
 from accord.core.findings import Finding, warning
 from accord.github.limits import COMPARED_FILES, PULL_FILES
 from accord.github.markers import REVIEW, find_markers
-from accord.github.models import NotThere
+from accord.github.models import Forbidden, NotThere
 from accord.github.pulls import closing_references
 from accord.results.bodies import has_marker
+from accord.results.operations import MOST_COMMENTS
 from accord.results.reviewer.placement import (
-    COMMENT,
+    MOST_PLACED,
     PART,
     Anchors,
     DraftReview,
@@ -23,21 +24,35 @@ from accord.results.reviewer.placement import (
     lay_out,
     marks_of,
 )
+from accord.results.reviewer.threads import (
+    COMMENT,
+    finding_text,
+    gone_threads,
+    match_threads,
+    read_threads,
+    threads_of_ours,
+    unplaced_commits,
+)
 from accord.results.status import StatusFacts, find_work_item, foreign_marker, require_unarchived
 from accord.results.status import gather_facts as gather_status_facts
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Sequence
+    from collections.abc import Iterable, Mapping, Sequence
 
     from accord.github.client import GitHub
     from accord.github.comments import Comment
     from accord.github.models import Identity, Issue, Pull, PullFile, Repository, Review
+    from accord.github.threads import ReviewThread
     from accord.results.operations import RunOptions
+    from accord.results.reviewer.threads import OwnThread
 
 TARGETS = {"approve": "approved", "needs-changes": "needs-refinement"}
 """The status that each verdict asks for (workflow contracts, "ReviewerResult")."""
 
 PENDING = "PENDING"
+
+MOST_COMPARED = 5
+"""Commits whose changes are read to find threads again that GitHub lost; older threads match by path and text."""
 
 
 @dataclass(frozen=True)
@@ -47,6 +62,8 @@ class ReviewFacts:
     ``mine`` is the review that an earlier run of this result posted, with its ``marks``; ``standing`` are our reviews
     of other results, oldest first. ``anchors`` are read while comments are still to be placed; ``on_files`` and
     ``parts`` number the comments of this run that exist. ``item`` is the work item whose status the verdict decides.
+    ``matches`` has the threads of earlier reviews that hold a comment, by its position; ``gone`` those whose finding is
+    gone. ``repeated`` is an earlier review of this commit that says the same. Of new comments, ``most`` are placed.
     """
 
     identity: Identity
@@ -59,6 +76,10 @@ class ReviewFacts:
     marks: ReviewMarks | None = None
     pending: Review | None = None
     standing: tuple[Review, ...] = ()
+    matches: Mapping[int, OwnThread] = field(default_factory=dict)
+    gone: tuple[OwnThread, ...] = ()
+    repeated: Review | None = None
+    most: int = MOST_COMMENTS
     on_files: frozenset[int] = frozenset()
     parts: frozenset[int] = frozenset()
     item: Issue | None = None
@@ -95,9 +116,10 @@ def gather_facts(github: GitHub, draft: DraftReview, options: RunOptions) -> Rev
         marks=marks_of(mine.body, token, len(draft.notes)) if mine else None,
         pending=pending,
         standing=tuple(review for review in reviews if not has_marker(review.body, REVIEW, token)),
+        most=options.max_comments,
         findings=(*findings, *_pull_findings(pull, commit, mine, options)),
     )
-    return _with_work_item(github, _with_comments(github, facts), options)
+    return _with_work_item(github, _with_comments(github, _with_threads(github, facts)), options)
 
 
 def _posted_before(reviews: Iterable[Review], draft: DraftReview, commit: str) -> tuple[Review | None, str]:
@@ -158,7 +180,8 @@ def _pull_findings(pull: Pull, commit: str, mine: Review | None, options: RunOpt
 def _with_comments(github: GitHub, facts: ReviewFacts) -> ReviewFacts:
     """Read the diff for a new review; for a posted one, read which of its comments exist."""
     if facts.mine is None:
-        return _with_anchors(github, facts) if facts.draft.notes else facts
+        is_all_matched = len(facts.matches) == len(facts.draft.notes)
+        return facts if is_all_matched else _with_anchors(github, facts)
     marks = facts.marks
     if marks is None or facts.is_superseded:
         return facts
@@ -178,6 +201,49 @@ def posted_numbers(comments: Iterable[Comment], marker: str, facts: ReviewFacts)
     found = (fields for comment in ours for fields in find_markers(comment.body, marker))
     numbers = (fields.get(name, "") for fields in found if fields.get("run") == facts.draft.token)
     return frozenset(int(number) for number in numbers if number.isdecimal())
+
+
+def _with_threads(github: GitHub, facts: ReviewFacts) -> ReviewFacts:
+    """Read the threads of earlier reviews; for a posted review, those whose finding it found gone."""
+    if not facts.standing or facts.is_superseded or (facts.mine and not (facts.marks and facts.marks.gone)):
+        return facts
+    number, commit, head = facts.pull.number, facts.draft.commit, facts.pull.head_sha
+    try:
+        every: Sequence[ReviewThread] = github.review_threads(number)
+    except Forbidden:
+        raise
+    except Refused:
+        every = github.threads_without_state(number)
+        message = f"This server does not tell which threads of #{number} are resolved, so none is resolved."
+        facts = replace(facts, findings=(*facts.findings, warning("threads-not-resolved", message)))
+    ours = threads_of_ours(every, facts.standing, facts.identity)
+    if facts.mine and facts.marks:
+        threads = read_threads(ours, facts.standing, facts.identity, commit, head, {})
+        return replace(facts, gone=tuple(thread for thread in threads if thread.comment_id in facts.marks.gone))
+    notes = facts.draft.notes[:MOST_PLACED]
+    commits = unplaced_commits(ours, {finding_text(note.text) for note in notes}, commit, head)
+    changes = {old: _files_since(github, old, commit) for old in commits[:MOST_COMPARED]}
+    threads = read_threads(ours, facts.standing, facts.identity, commit, head, changes)
+    matches = match_threads(notes, threads)
+    facts = replace(facts, matches=matches, gone=tuple(gone_threads(threads, matches.values())))
+    newest = facts.standing[-1]
+    return replace(facts, repeated=newest) if _is_repeated(facts, newest) else facts
+
+
+def _files_since(github: GitHub, old: str, commit: str) -> Sequence[PullFile] | None:
+    """Read the files that changed since a commit; None where GitHub does not tell, as after a forced push."""
+    try:
+        return github.files_since(old, commit)
+    except Refused:
+        return None
+
+
+def _is_repeated(facts: ReviewFacts, newest: Review) -> bool:
+    """Return whether the newest review has this verdict for this commit, and its threads all these comments."""
+    is_same = newest.commit == facts.draft.commit and newest.state != "DISMISSED"
+    asks = any(fields.get("asks") == facts.draft.verdict for fields in find_markers(newest.body, REVIEW))
+    is_matched = bool(facts.matches) and len(facts.matches) == len(facts.draft.notes)
+    return is_same and asks and is_matched and not facts.gone
 
 
 def _with_anchors(github: GitHub, facts: ReviewFacts) -> ReviewFacts:

@@ -17,14 +17,17 @@ from urllib.parse import quote
 from accord.core.findings import pointer
 from accord.github.limits import BODY_CHARS
 from accord.github.markers import REVIEW, find_markers, write_marker, write_twice
+from accord.results.reviewer.rules import is_warning
+from accord.results.reviewer.threads import COMMENT, read_ids, write_ids
 from accord.text.markdown import as_code
 from accord.text.sanitise import cut
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Sequence
+    from collections.abc import Iterable, Mapping, Sequence
 
     from accord.github.models import PullFile
     from accord.results.models import ReviewerResult
+    from accord.results.reviewer.threads import OwnThread
     from accord.results.texts import TextSanitizer
 
 
@@ -39,7 +42,6 @@ MOST_FILE_COMMENTS = 10
 MOST_PLACED = 1_000
 """Later comments join the body, which bounds the request and the marker with all placements."""
 
-COMMENT = "review-comment"
 PART = "review-part"
 
 COMMENT_ONLY = "comment"
@@ -52,15 +54,23 @@ _LONGEST_LINK = 300
 _LONGEST_PATH = 1_000
 _SMALLEST_CUT = 2_000
 _CONTROL = re.compile(r"[\x00-\x1f\x7f-\x9f\u2028\u2029]+")
-_RUN = re.compile(r"([ifb])([1-9][0-9]{0,5})")
+_RUN = re.compile(r"([ifbks])([1-9][0-9]{0,5})")
+_EARLIER_HEADING = "### Found before"
+_EARLIER = re.compile(rf"^{_EARLIER_HEADING}\r?\n\r?\n(?:- [^\n]*(?:\n|\Z))+", re.MULTILINE)
+_EARLIER_CHARS = 3_000
 
 
 class Placement(StrEnum):
-    """Where a comment is posted, from best to last."""
+    """Where a comment is posted, from best to last; or that a thread of an earlier review holds it.
+
+    ``KEPT`` is in an open thread, ``SETTLED`` in one that a person resolved or hid.
+    """
 
     INLINE = "inline"
     FILE = "file-level"
     BODY = "body"
+    KEPT = "kept"
+    SETTLED = "settled"
 
 
 @dataclass(frozen=True, slots=True)
@@ -72,6 +82,7 @@ class Note:
     name: str
     line: int | None
     text: str
+    is_warning: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -89,10 +100,19 @@ class DraftReview:
 
 @dataclass(frozen=True, slots=True)
 class ReviewMarks:
-    """The content of a posted review's marker: the verdict as applied, and the placement of each comment."""
+    """The content of a posted review's marker: the verdict as applied, and the placement of each comment.
+
+    ``gone`` has the first comments of the threads whose finding is gone.
+    """
 
     verdict: str
     places: tuple[Placement, ...]
+    gone: tuple[int, ...] = ()
+
+    @property
+    def has_earlier(self) -> bool:
+        """Whether threads of earlier reviews hold comments of this one."""
+        return Placement.KEPT in self.places or Placement.SETTLED in self.places
 
 
 @dataclass(frozen=True, slots=True)
@@ -168,21 +188,45 @@ def draft_review(result: ReviewerResult, sanitizer: TextSanitizer, token: str, s
     """Return the draft of a result whose texts are sanitised; paths are sanitised here, as names to show."""
     review = result.review
     notes = tuple(
-        Note(at, each.path, sanitizer.path(each.path, pointer("review", "comments", at, "path")), each.line, each.body)
+        Note(
+            at,
+            each.path,
+            sanitizer.path(each.path, pointer("review", "comments", at, "path")),
+            each.line,
+            each.body,
+            is_warning(each),
+        )
         for at, each in enumerate(review.comments)
     )
     return DraftReview(review.verdict, review.summary, notes, token, same)
 
 
-def place_comments(notes: Sequence[Note], anchors: Anchors | None) -> tuple[Placement, ...]:
-    """Place all comments of a review; files beyond ``MOST_FILE_COMMENTS`` go to the body."""
-    placements: list[Placement] = []
-    for note in notes:
+def place_comments(
+    notes: Sequence[Note],
+    anchors: Anchors | None,
+    threads: Mapping[int, OwnThread] | None = None,
+    most: int = MOST_PLACED,
+) -> tuple[Placement, ...]:
+    """Place all comments of a review, findings before warnings; those in a thread of an earlier review stay there.
+
+    Comments beyond ``most`` go to the body, and so do comments on files beyond ``MOST_FILE_COMMENTS``.
+    """
+    found = dict.fromkeys((note.at for note in notes), Placement.BODY)
+    found |= {at: Placement.SETTLED if thread.is_settled else Placement.KEPT for at, thread in (threads or {}).items()}
+    new = [note for note in notes if found[note.at] is Placement.BODY]
+    room = {Placement.INLINE: most, Placement.FILE: MOST_FILE_COMMENTS}
+    for note in by_severity(new):
         placement = place_comment(note, anchors)
-        if placement is Placement.FILE and placements.count(Placement.FILE) >= MOST_FILE_COMMENTS:
-            placement = Placement.BODY
-        placements.append(placement)
-    return tuple(placements)
+        if room.get(placement, 0) > 0 and most > 0:
+            found[note.at] = placement
+            most -= 1
+            room[placement] -= 1
+    return tuple(found[note.at] for note in notes)
+
+
+def by_severity(notes: Iterable[Note]) -> list[Note]:
+    """Return findings before warnings, each in the order of the result."""
+    return sorted(notes, key=lambda note: (note.is_warning, note.at))
 
 
 def place_comment(note: Note, anchors: Anchors | None) -> Placement:
@@ -199,7 +243,7 @@ def marks_of(body: str, token: str, count: int) -> ReviewMarks | None:
         places = _read_places(fields.get("places", ""))
         verdict = fields.get("verdict", "")
         if fields.get("run") == token and verdict in EVENTS and len(places) == count:
-            return ReviewMarks(verdict, places)
+            return ReviewMarks(verdict, places, read_ids(fields.get("gone", "")))
     return None
 
 
@@ -208,25 +252,55 @@ def file_comment(draft: DraftReview, note: Note, path: str) -> str:
     old_name = [_code(note.name)] if note.path.removeprefix("./") != path else []
     line = [f"Line {note.line}"] if note.line else []
     lead = f"**{', '.join([*old_name, *line])}**\n\n" if old_name or line else ""
-    return f"{lead}{note.text}\n\n{write_twice(COMMENT, run=draft.token, at=str(note.at))}"
+    where = {"line": str(note.line or ""), "lead": str(len(lead))}
+    return f"{lead}{note.text}\n\n{write_twice(COMMENT, run=draft.token, at=str(note.at), **where)}"
 
 
-def bodies(draft: DraftReview, marks: ReviewMarks, review_url: str) -> list[str]:
-    """Return the body of the review, and the follow-up comments for what does not fit into it."""
+def bodies(draft: DraftReview, marks: ReviewMarks, review_url: str, earlier: str = "") -> list[str]:
+    """Return the body of the review, and the follow-up comments for what does not fit into it.
+
+    ``earlier`` is the list of comments in threads of earlier reviews.
+    """
     parts = lay_out(draft, marks)
     markers = [_marker(draft, marks.verdict, marks)]
     markers += [write_marker(PART, run=draft.token, part=str(n)) for n in range(1, len(parts))]
     texts = []
     for n, (part, marker) in enumerate(zip(parts, markers, strict=True)):
         lead = [_continued(draft, n, len(parts), review_url)] if n else []
-        texts.append("\n\n".join([*lead, *_rendered(part), marker]))
+        texts.append("\n\n".join([*lead, *_rendered(part), *([earlier] if earlier and not n else []), marker]))
     return texts
+
+
+def earlier_list(notes: Iterable[Note], threads: Mapping[int, OwnThread]) -> str:
+    """List the comments that are in threads of earlier reviews, as far as ``_EARLIER_CHARS`` allow."""
+    lines: list[str] = []
+    found = [(note, threads[note.at]) for note in by_severity(notes) if note.at in threads]
+    free = _EARLIER_CHARS - len(_EARLIER_HEADING) - 50
+    for note, thread in found:
+        where = f"{_code(note.name)}{f' line {note.line}' if note.line else ''}"
+        state = "still open"
+        if thread.is_settled:
+            who = f" by {as_code('@' + thread.resolved_by)}" if thread.resolved_by else ""
+            state = "still found, hidden" if thread.is_hidden else f"still found, resolved{who}"
+        line = f"- [{where}]({thread.url}): {state}"
+        free -= len(line) + 1
+        if free < 0:
+            lines.append(f"- … and {len(found) - len(lines)} more")
+            break
+        lines.append(line)
+    return "\n".join([_EARLIER_HEADING, "", *lines]) if lines else ""
+
+
+def posted_earlier_list(body: str) -> str:
+    """Return the list of comments in threads of earlier reviews that a posted body has."""
+    found = _EARLIER.findall(body)
+    return str(found[-1]).rstrip() if found else ""
 
 
 def _marker(draft: DraftReview, verdict: str, marks: ReviewMarks) -> str:
     places = _write_places(marks.places)
     fields = {"run": draft.token, "result": draft.same, "asks": draft.verdict, "verdict": verdict, "places": places}
-    return write_twice(REVIEW, **fields)
+    return write_twice(REVIEW, **fields, **({"gone": write_ids(marks.gone)} if marks.gone else {}))
 
 
 def lay_out(draft: DraftReview, marks: ReviewMarks) -> list[list[BodyText]]:
@@ -241,15 +315,15 @@ def lay_out(draft: DraftReview, marks: ReviewMarks) -> list[list[BodyText]]:
         )
     texts.append(BodyText(draft.summary))
     in_body = [note for note, place in zip(draft.notes, marks.places, strict=True) if place is Placement.BODY]
-    by_name: dict[str, list[Note]] = {}
-    for note in in_body:
-        by_name.setdefault(note.name, []).append(note)
+    by_name: dict[tuple[bool, str], list[Note]] = {}
+    for note in by_severity(in_body):
+        by_name.setdefault((note.is_warning, note.name), []).append(note)
     texts += [
         BodyText(note.text, note.name, _label(draft, note), note.at) for notes in by_name.values() for note in notes
     ]
-    longest = _marker(draft, "needs-changes", marks)
+    longest = len(_marker(draft, "needs-changes", marks)) + (_EARLIER_CHARS if marks.has_earlier else 0)
     continued = _continued(draft, _MOST_PARTS, _MOST_PARTS, "x" * _LONGEST_LINK)
-    return pack(texts, BODY_CHARS - len(longest) - 2, BODY_CHARS - len(continued) - len(write_marker(PART)) - 200)
+    return pack(texts, BODY_CHARS - longest - 2, BODY_CHARS - len(continued) - len(write_marker(PART)) - 200)
 
 
 def pack(texts: Sequence[BodyText], first_limit: int, limit: int) -> list[list[BodyText]]:

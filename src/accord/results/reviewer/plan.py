@@ -9,7 +9,7 @@ from accord.core.errors import BrokenContract, Refused, sentence
 from accord.core.findings import Finding, pointer, warning
 from accord.github.markers import REVIEW, find_markers
 from accord.github.models import InlineComment, NewReview
-from accord.results.operations import MoveWorkItem, Operation, OperationStatus, adopted_if, move_operation
+from accord.results.operations import MoveWorkItem, Operation, OperationStatus, adopted_if, move_operation, skipped_if
 from accord.results.reviewer.facts import TARGETS
 from accord.results.reviewer.placement import (
     COMMENT_ONLY,
@@ -17,9 +17,12 @@ from accord.results.reviewer.placement import (
     Placement,
     ReviewMarks,
     bodies,
+    earlier_list,
     file_comment,
     place_comments,
+    posted_earlier_list,
 )
+from accord.results.reviewer.threads import gone_reply
 from accord.results.status import StatusFacts, plan_move
 
 if TYPE_CHECKING:
@@ -28,6 +31,7 @@ if TYPE_CHECKING:
     from accord.github.models import NewReview, Review
     from accord.results.reviewer.facts import ReviewFacts
     from accord.results.reviewer.placement import Note
+    from accord.results.reviewer.threads import Done, OwnThread
     from accord.results.status import StatusMove
 
 
@@ -85,8 +89,34 @@ class DismissReview(Operation):
     review: Review
 
 
+@dataclass(frozen=True, slots=True)
+class ResolveThread(Operation):
+    """Resolve a thread whose finding is gone."""
+
+    op: ClassVar[str] = "resolve-thread"
+    thread: OwnThread
+
+
+@dataclass(frozen=True, slots=True)
+class ReplyToThread(Operation):
+    """Say in a thread that its finding is gone."""
+
+    op: ClassVar[str] = "reply-to-thread"
+    is_content: ClassVar[bool] = True
+    thread: OwnThread
+    body: str
+
+
 ReviewOperation = (
-    DeletePending | PostReview | CommentOnFile | AmendReview | FollowUpComment | DismissReview | MoveWorkItem
+    DeletePending
+    | PostReview
+    | CommentOnFile
+    | AmendReview
+    | FollowUpComment
+    | DismissReview
+    | ResolveThread
+    | ReplyToThread
+    | MoveWorkItem
 )
 
 
@@ -99,12 +129,14 @@ class ReviewState:
     """How far a review is: the posted ``review``, None before, and whether its body is stale.
 
     ``done`` has the operations of this run by kind and key; ``failed`` those that GitHub refused without an effect on
-    others. ``marks`` is None for a posted review whose marker is gone.
+    others. ``marks`` is None for a posted review whose marker is gone. ``may_resolve`` is False after GitHub refused to
+    resolve a thread.
     """
 
     marks: ReviewMarks | None
     review: Review | None
     is_stale: bool = False
+    may_resolve: bool = True
     done: frozenset[tuple[str, str]] = frozenset()
     failed: frozenset[tuple[str, str]] = frozenset()
     findings: tuple[Finding, ...] = ()
@@ -128,7 +160,16 @@ def initial_state(facts: ReviewFacts) -> ReviewState:
             COMMENT_ONLY,
             (_as_comment("GitHub does not let you approve your own pull request or request changes on it."),),
         )
-    return ReviewState(ReviewMarks(verdict, place_comments(facts.draft.notes, facts.anchors)), None, findings=findings)
+    places = place_comments(facts.draft.notes, facts.anchors, facts.matches, facts.most)
+    if facts.repeated:
+        verdict, findings = _verdict_of(facts.repeated), ()
+    marks = ReviewMarks(verdict, places, tuple(thread.comment_id for thread in facts.gone))
+    return ReviewState(marks, facts.repeated, findings=findings)
+
+
+def _verdict_of(review: Review) -> str:
+    """Return the verdict with which an earlier review was posted."""
+    return next(fields.get("verdict", "") for fields in find_markers(review.body, REVIEW))
 
 
 def _as_comment(reason: str, hint: str = "") -> Finding:
@@ -145,10 +186,11 @@ def without_verdict(state: ReviewState, refused: Refused) -> ReviewState:
 
 def without_anchors(state: ReviewState, reason: str) -> ReviewState:
     """Move all inline comments into the body after GitHub refused the review for a line without naming it."""
-    places = tuple(Placement.BODY if place is Placement.INLINE else place for place in _marks(state).places)
+    marks = _marks(state)
+    places = tuple(Placement.BODY if place is Placement.INLINE else place for place in marks.places)
     message = f"No comment could be posted on its line, so they are in the review's body. {reason}"
     finding = warning("anchors-refused", message, pointer("review", "comments"))
-    return replace(state, marks=ReviewMarks(_marks(state).verdict, places), findings=(*state.findings, finding))
+    return replace(state, marks=replace(marks, places=places), findings=(*state.findings, finding))
 
 
 def without_file(state: ReviewState, note: Note, reason: str) -> ReviewState:
@@ -156,8 +198,25 @@ def without_file(state: ReviewState, note: Note, reason: str) -> ReviewState:
     places = tuple(Placement.BODY if at == note.at else place for at, place in enumerate(_marks(state).places))
     message = f"The comment could not be posted on its file, so it is in the review's body. {reason}"
     finding = warning("anchors-refused", message, pointer("review", "comments", note.at))
-    marks = ReviewMarks(_marks(state).verdict, places)
+    marks = replace(_marks(state), places=places)
     return replace(state, marks=marks, is_stale=True, findings=(*state.findings, finding))
+
+
+def without_resolving(state: ReviewState, operation: ResolveThread, refused: Refused) -> ReviewState:
+    """Leave all further threads open after GitHub refused to resolve one."""
+    failed = state.failed | {(operation.op, operation.key)}
+    return replace(
+        state,
+        may_resolve=False,
+        failed=failed,
+        findings=(*state.findings, _not_resolved(refused.message, refused.hint)),
+    )
+
+
+def _not_resolved(reason: str, hint: str = "") -> Finding:
+    message = f"Threads whose finding is gone stay open. {reason}"
+    hint = hint or 'Grant the job "contents: write" and "pull-requests: write", or resolve them by hand.'
+    return warning("threads-not-resolved", message, hint=hint)
 
 
 def plan_findings(facts: ReviewFacts) -> Iterator[Finding]:
@@ -168,6 +227,12 @@ def plan_findings(facts: ReviewFacts) -> Iterator[Finding]:
     elif not facts.may_dismiss and any(review.state in OPPOSABLE for review in facts.standing):
         message = f"{facts.identity.login} has no write access, so earlier reviews are not dismissed."
         yield warning("not-dismissed", message)
+    if facts.repeated:
+        url = facts.repeated.url
+        message = f"An earlier review of this commit has this verdict and these findings, so none is posted: {url}"
+        yield warning("review-repeated", message)
+    if any(not thread.can_resolve and thread.is_open and not thread.has_people for thread in facts.gone):
+        yield _not_resolved("The token may not resolve them.")
     _, finding = planned_move(facts)
     if finding:
         yield finding
@@ -220,11 +285,13 @@ def _planned(facts: ReviewFacts, state: ReviewState) -> Iterator[ReviewOperation
         yield DeletePending(f"review {facts.pending.id}", None, facts.pending)
     yield PostReview("review", adopted_if(state.review is not None), _new_review(facts, state))
     if not facts.is_superseded:
-        if state.marks:
+        if state.marks and not facts.repeated:
             yield from _comments(facts, state)
         for review in facts.standing:
-            if review.state in OPPOSABLE and facts.may_dismiss:
+            if review.state in OPPOSABLE and facts.may_dismiss and review is not facts.repeated:
                 yield DismissReview(f"review {review.id}", None, review)
+        for thread in facts.gone:
+            yield from _ended_thread(facts, state, thread)
     move, _ = planned_move(facts)
     if move:
         yield move_operation(move)
@@ -239,12 +306,31 @@ def _comments(facts: ReviewFacts, state: ReviewState) -> Iterator[ReviewOperatio
             path = anchor.path if anchor else note.path
             key, found = f"comment {note.at + 1} on {note.name}", adopted_if(note.at in facts.on_files)
             yield CommentOnFile(key, found, note, path, file_comment(draft, note, path))
-    body, *rest = bodies(draft, marks, state.review.url if state.review else "")
+    earlier = posted_earlier_list(facts.mine.body) if facts.mine else earlier_list(draft.notes, facts.matches)
+    body, *rest = bodies(draft, marks, state.review.url if state.review else "", earlier)
     amend = AmendReview("review", None, body)
     if state.is_stale or state.status_of(amend):
         yield amend
     for part, text in enumerate(rest, 1):
         yield FollowUpComment(f"follow-up {part}", adopted_if(part in facts.parts), part, text)
+
+
+def _ended_thread(facts: ReviewFacts, state: ReviewState, thread: OwnThread) -> Iterator[ReviewOperation]:
+    """Plan to resolve a thread whose finding is gone, and to say so in it once; people's threads stay open.
+
+    The reply comes last: where it exists, an earlier run did all, and who opened the thread again wants it open.
+    """
+    said = thread.replies.get(facts.draft.token)
+    is_resolved = thread.is_resolved or said == "resolved"
+    resolve = ResolveThread(thread.name, skipped_if(is_resolved), thread)
+    may_resolve = thread.can_resolve and state.may_resolve and not thread.has_people and said is None
+    ended = state.status_of(resolve)
+    if ended or may_resolve:
+        yield resolve
+    if said or not thread.replies or state.status_of(ReplyToThread(thread.name, None, thread, "")):
+        done: Done = "left" if ended is OperationStatus.FAILED or not (ended or may_resolve) else "resolved"
+        body = gone_reply(thread, facts.draft.token, facts.draft.commit, done)
+        yield ReplyToThread(thread.name, adopted_if(said is not None), thread, body)
 
 
 def _new_review(facts: ReviewFacts, state: ReviewState) -> NewReview:
@@ -256,7 +342,7 @@ def _new_review(facts: ReviewFacts, state: ReviewState) -> NewReview:
         anchor = facts.anchors.find(note.path, note.line) if facts.anchors else None
         if place is Placement.INLINE and anchor and anchor.line is not None:
             comments.append(InlineComment(anchor.path, anchor.line, anchor.side, note.text))
-    body = bodies(facts.draft, marks, "")[0]
+    body = bodies(facts.draft, marks, "", earlier_list(facts.draft.notes, facts.matches))[0]
     return NewReview(EVENTS[marks.verdict], body, facts.draft.commit, tuple(comments))
 
 

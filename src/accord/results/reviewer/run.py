@@ -9,14 +9,16 @@ from accord.results.operations import Receipt, default_run_key, planned_seconds,
 from accord.results.reviewer.apply import apply_operations
 from accord.results.reviewer.facts import gather_facts
 from accord.results.reviewer.placement import Placement, draft_review, lay_out
-from accord.results.reviewer.plan import initial_state, plan_findings, plan_operations, require_allowed
+from accord.results.reviewer.plan import ResolveThread, initial_state, plan_findings, plan_operations, require_allowed
 from accord.results.reviewer.rules import reviewer_findings
 from accord.results.texts import TextSanitizer, with_safe_texts
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from accord.github.client import GitHub
     from accord.results.models import ReviewerResult
-    from accord.results.operations import RunOptions
+    from accord.results.operations import LedgerEntry, RunOptions
     from accord.results.reviewer.facts import ReviewFacts
     from accord.results.reviewer.plan import ReviewState
 
@@ -47,15 +49,18 @@ def apply_review(github: GitHub, result: ReviewerResult, options: RunOptions) ->
         state, entries, problem = apply_operations(github, facts, state, options)
         receipt.end(entries, problem, is_dry_run=options.is_dry_run)
         receipt.findings += state.findings
-        receipt.details = {"review": _details(facts, state, is_dry_run=options.is_dry_run)}
+        receipt.details = {"review": _details(facts, state, entries, is_dry_run=options.is_dry_run)}
     return receipt
 
 
-def _details(facts: ReviewFacts, state: ReviewState, *, is_dry_run: bool) -> dict[str, Any]:
+def _details(
+    facts: ReviewFacts, state: ReviewState, entries: Sequence[LedgerEntry], *, is_dry_run: bool
+) -> dict[str, Any]:
     """Return how verdict and comments were posted; counts are None for a review whose marker is gone."""
     marks = state.marks
     places = marks.places if marks else ()
     review = state.review
+    resolved = [entry for entry in entries if entry.op == ResolveThread.op and entry.status.value != "failed"]
     return {
         "id": str(review.id) if review else None,
         "url": review.url if review else None,
@@ -65,6 +70,9 @@ def _details(facts: ReviewFacts, state: ReviewState, *, is_dry_run: bool) -> dic
         "inline": places.count(Placement.INLINE) if marks else None,
         "file_level": places.count(Placement.FILE) if marks else None,
         "in_body": places.count(Placement.BODY) if marks else None,
+        "kept": places.count(Placement.KEPT) if marks else None,
+        "settled": places.count(Placement.SETTLED) if marks else None,
+        "resolved": len(resolved),
         "follow_ups": len(lay_out(facts.draft, marks)) - 1 if marks else None,
         "comments": [
             {"path": note.name, "line": note.line, "place": place.value}

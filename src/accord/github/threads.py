@@ -1,0 +1,237 @@
+"""Threads of reviews: over GraphQL, as the REST API neither tells whether a thread is resolved nor resolves one."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+from accord.core.errors import Refused, Stopped
+from accord.github.comments import Comment, read_comment
+from accord.github.models import Forbidden, NotThere
+from accord.github.once import send_until_answered
+from accord.github.rest import Parsed, Rest
+
+_COMMENTS = """
+fragment Comments on PullRequestReviewThread {
+  comments(first: 100, after: $comments) {
+    pageInfo { hasNextPage endCursor }
+    nodes {
+      fullDatabaseId body url isMinimized author { __typename login }
+      originalCommit { oid } pullRequestReview { fullDatabaseId }
+    }
+  }
+}"""
+_THREADS = f"""
+query Threads($owner: String!, $name: String!, $number: Int!, $threads: String, $comments: String) {{
+  repository(owner: $owner, name: $name) {{ pullRequest(number: $number) {{
+    reviewThreads(first: 100, after: $threads) {{
+    pageInfo {{ hasNextPage endCursor }}
+    nodes {{
+      id path line originalLine isResolved isOutdated viewerCanResolve resolvedBy {{ login }} ...Comments
+    }}
+  }} }} }}
+}}{_COMMENTS}"""
+_MORE = f"query Comments($thread: ID!, $comments: String) {{ node(id: $thread) {{ ...Comments }} }}{_COMMENTS}"
+
+
+_RESOLVE = """
+mutation Resolve($thread: ID!) { resolveReviewThread(input: {threadId: $thread}) { thread { isResolved } } }"""
+
+
+@dataclass(frozen=True, slots=True)
+class ReviewThread:
+    """A thread of a pull request's review, oldest comment first.
+
+    ``line`` is the line at the head; None where it is gone, and on a whole file. ``original_line`` is the line in
+    ``original_commit``, on which the thread began. ``resolved_by`` is empty for a bot. ``id`` is empty where only REST
+    answered, which does not tell who resolved what.
+    """
+
+    id: str
+    path: str
+    line: int | None
+    is_resolved: bool
+    is_outdated: bool
+    comments: tuple[Comment, ...]
+    original_line: int | None = None
+    original_commit: str = ""
+    resolved_by: str = ""
+    can_resolve: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class _ThreadData:
+    """A thread as one page shows it; ``more`` says where its further comments begin, empty when it has no more."""
+
+    thread: ReviewThread
+    more: str
+
+
+class ThreadMethods(Rest):
+    """Requests about review threads."""
+
+    def review_threads(self, number: int) -> tuple[ReviewThread, ...]:
+        """List all threads of a pull request with all their comments, oldest first.
+
+        POST /graphql, which only reads: one request for every 100 threads, and one for every 100 more comments of a
+        thread.
+        """
+        owner, _, name = self._access.repository.partition("/")
+        asked: dict[str, Any] = {"owner": owner, "name": name, "number": number, "threads": None, "comments": None}
+        found: list[ReviewThread] = []
+        while True:
+            page = self._ask(_THREADS, asked, _threads)
+            if page is None:
+                raise NotThere(f"Pull request #{number} does not exist.", hint="Check the number.")
+            threads, asked["threads"] = page
+            found += map(self._whole, threads)
+            if not asked["threads"]:
+                return tuple(found)
+
+    def threads_without_state(self, number: int) -> tuple[ReviewThread, ...]:
+        """List all threads where the server's GraphQL lacks them, as if none were resolved, oldest first.
+
+        GET …/pulls/{n}/comments, all pages.
+        """
+        found: dict[int, list[dict[str, Any]]] = {}
+        for data in self._listed(f"{self._root}/pulls/{number}/comments", dict):
+            found.setdefault(data.get("in_reply_to_id") or data["id"], []).append(data)
+        return tuple(map(_thread_without_state, found.values()))
+
+    def resolve_thread(self, thread_id: str) -> None:
+        """Resolve a thread; safe to repeat.
+
+        POST /graphql. Raises Forbidden where the token may not: an app's needs ``contents: write`` besides
+        ``pull-requests: write`` (reported in github/gh-aw issue 35726).
+        """
+        hint = 'Grant the job "contents: write" and "pull-requests: write".'
+        send_until_answered(lambda: self._ask(_RESOLVE, {"thread": thread_id}, dict, hint), self._clock)
+
+    def reply(self, number: int, comment_id: int, body: str) -> Comment:
+        """Reply to the first comment of a thread.
+
+        POST …/pulls/{n}/comments/{id}/replies. Raises AnswerLost when it is unknown whether it was posted.
+        """
+        path = f"{self._root}/pulls/{number}/comments/{comment_id}/replies"
+        return self._transport.call("POST", path, body={"body": body}, creates_content=True).read(read_comment)
+
+    def _whole(self, begun: _ThreadData) -> ReviewThread:
+        """Add the comments of further pages."""
+        thread, more = begun.thread, begun.more
+        while more:
+            page = self._ask(_MORE, {"thread": thread.id, "comments": more}, _more_comments)
+            if page is None:  # deleted meanwhile
+                return thread
+            comments, more = page
+            thread = replace(thread, comments=thread.comments + comments)
+        return thread
+
+    def _ask(
+        self,
+        query: str,
+        variables: Mapping[str, Any],
+        parse: Callable[[dict[str, Any]], Parsed],
+        forbidden_hint: str = "",
+    ) -> Parsed:
+        """Send a query, or a mutation with the hint for a token that may not do it.
+
+        GraphQL answers 200 also where it refuses, and says so in the document.
+        """
+        body = {"query": query, "variables": dict(variables)}
+        path = graphql_path(self._access.api_url)
+        answer = self._transport.call("POST", path, body=body, only_reads=not forbidden_hint)
+        if errors := answer.read(lambda data: data.get("errors")):
+            raise _refusal(errors, forbidden_hint)
+        return answer.read(lambda data: parse(data["data"]))
+
+
+def graphql_path(api_url: str) -> str:
+    """Return where GraphQL is asked: beside the REST API, not below it, on Enterprise Server."""
+    base = api_url.rstrip("/")
+    return f"{base.removesuffix('/v3')}/graphql" if base.endswith("/api/v3") else "/graphql"
+
+
+def _refusal(errors: list[dict[str, Any]], forbidden_hint: str = "") -> Refused | Stopped:
+    kinds = {str(error.get("type")) for error in errors}
+    said = f'GitHub refused a GraphQL query: "{"; ".join(str(error.get("message")) for error in errors)[:500]}".'
+    if "RATE_LIMITED" in kinds:
+        return Stopped(said, hint="Run the same command again after the limit resets, within the hour.")
+    if "NOT_FOUND" in kinds:
+        return NotThere(said, hint="Check that the repository exists and that the token may see it.")
+    if kinds & {"FORBIDDEN", "INSUFFICIENT_SCOPES"}:
+        read_hint = 'Grant the job "pull-requests: read" (a personal token needs the scope repo).'
+        return Forbidden(said, hint=forbidden_hint or read_hint)
+    return Refused(said, hint="GitHub's sentence says why; running the same again will not help.")
+
+
+def _threads(data: dict[str, Any]) -> tuple[list[_ThreadData], str] | None:
+    """Read a page of threads, and where the next one begins; None where the pull request does not exist."""
+    pull = (data.get("repository") or {}).get("pullRequest")
+    if pull is None:
+        return None
+    page = pull["reviewThreads"]
+    return [_thread(node) for node in page["nodes"]], _next(page)
+
+
+def _thread(node: dict[str, Any]) -> _ThreadData:
+    first: dict[str, Any] = next(iter(node["comments"]["nodes"]), {})
+    thread = ReviewThread(
+        node["id"],
+        node["path"],
+        node["line"],
+        is_resolved=node["isResolved"],
+        is_outdated=node["isOutdated"],
+        comments=_comments(node["comments"]),
+        original_line=node["originalLine"],
+        original_commit=(first.get("originalCommit") or {}).get("oid", ""),
+        resolved_by=(node["resolvedBy"] or {}).get("login", ""),
+        can_resolve=node["viewerCanResolve"],
+    )
+    return _ThreadData(thread, _next(node["comments"]))
+
+
+def _thread_without_state(comments: Sequence[dict[str, Any]]) -> ReviewThread:
+    first = comments[0]
+    return ReviewThread(
+        "",
+        first["path"],
+        first.get("line"),
+        is_resolved=False,
+        is_outdated=first.get("subject_type") != "file" and first.get("line") is None,
+        comments=tuple(map(read_comment, comments)),
+        original_line=first.get("original_line"),
+        original_commit=first.get("original_commit_id") or "",
+    )
+
+
+def _more_comments(data: dict[str, Any]) -> tuple[tuple[Comment, ...], str] | None:
+    """Read a further page of a thread's comments, and where the next one begins; None where the thread is gone."""
+    node = data.get("node")
+    return None if node is None else (_comments(node["comments"]), _next(node["comments"]))
+
+
+def _comments(page: dict[str, Any]) -> tuple[Comment, ...]:
+    return tuple(_comment(node) for node in page["nodes"])
+
+
+def _next(page: dict[str, Any]) -> str:
+    """Say where the next page begins; empty after the last."""
+    return str(page["pageInfo"]["endCursor"]) if page["pageInfo"]["hasNextPage"] else ""
+
+
+def _comment(node: dict[str, Any]) -> Comment:
+    """Read a comment; its author is spelled as over REST, where a bot's login ends with ``[bot]``."""
+    author = node["author"] or {"__typename": "User", "login": ""}
+    is_bot = author["__typename"] == "Bot"
+    login = author["login"].removesuffix("[bot]") + ("[bot]" if is_bot else "")
+    review = node["pullRequestReview"] or {}
+    return Comment(
+        int(node["fullDatabaseId"]),
+        node["url"],
+        node["body"],
+        login,
+        is_bot,
+        int(review["fullDatabaseId"]) if review else None,
+        node["isMinimized"],
+    )

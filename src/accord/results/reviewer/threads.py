@@ -1,0 +1,310 @@
+"""The threads of earlier reviews: the finding of a new review that each one still holds, or that it is gone. Pure.
+
+A finding is the same as a thread's when path and normalised text are the same, and its line is the thread's line moved
+by the changes since. A thread is settled when a person resolved it or hid its first comment.
+"""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Literal, NamedTuple
+
+from accord.github.limits import COMPARED_FILES
+from accord.github.markers import REVIEW, REVIEW_GONE, find_markers, strip_markers, write_marker
+from accord.text.markdown import plain_text
+
+if TYPE_CHECKING:
+    from collections.abc import Collection, Iterable, Mapping, Sequence
+
+    from accord.github.models import Identity, PullFile, Review
+    from accord.github.threads import ReviewThread
+    from accord.results.reviewer.placement import Note
+
+COMMENT = "review-comment"
+Done = Literal["resolved", "left"]
+
+MOST_GONE = 100
+"""Threads that one review resolves; each costs two requests, and the next review continues."""
+
+_HUNK = re.compile(r"@@ -(\d+)(?:,(\d+))? \+(\d+)(?:,(\d+))? @@")
+_LINE_NUMBERS = re.compile(
+    r"\blines?\W{0,3}\d+(?:\s?(?:[-\u2013,&]|to|and)\s?\d+)*|#l\d+(?:-l?\d+)?|(?<=\w):\d+(?::\d+)?(?=\W|$)",
+    re.IGNORECASE,
+)
+
+
+class Place(NamedTuple):
+    """A thread's place in a commit: the lines that its line may be now; None for unknown, empty for deleted."""
+
+    path: str
+    lines: range | None
+
+
+@dataclass(frozen=True, slots=True)
+class OwnThread:
+    """A thread that a review of ours began, with its place in the reviewed commit.
+
+    ``line`` is the line when it began, None on a whole file. ``replies`` has by run what replies of ours said that
+    the finding is gone. ``is_by_us``: we resolved it. ``id`` is empty where GitHub does not tell who resolved what.
+    """
+
+    id: str
+    comment_id: int
+    url: str
+    place: Place
+    line: int | None
+    text: str
+    is_resolved: bool = False
+    resolved_by: str = ""
+    is_by_us: bool = False
+    is_hidden: bool = False
+    can_resolve: bool = False
+    has_people: bool = False
+    replies: Mapping[str, str] = field(default_factory=dict)
+
+    @property
+    def is_open(self) -> bool:
+        """Whether neither we nor a person ended the thread."""
+        return not self.is_resolved and not self.is_hidden
+
+    @property
+    def is_settled(self) -> bool:
+        """Whether a person ended the thread."""
+        return self.is_hidden or (self.is_resolved and not self.is_by_us)
+
+    @property
+    def name(self) -> str:
+        """The key of the thread in receipts."""
+        return f"{self.place.path}{f':{self.line}' if self.line else ''} (thread {self.comment_id})"
+
+
+def finding_text(body: str) -> str:
+    """Return what identifies the text of a finding: case, blanks, Markdown and line numbers do not count."""
+    return " ".join(_LINE_NUMBERS.sub("", plain_text(strip_markers(body)).casefold()).split())
+
+
+def threads_of_ours(
+    threads: Iterable[ReviewThread], reviews: Iterable[Review], identity: Identity
+) -> list[ReviewThread]:
+    """Return the threads that ``reviews`` of ours began, and those on whole files, which have a marker of their own."""
+    ids = {review.id for review in reviews}
+    return [
+        thread
+        for thread in threads
+        if thread.comments
+        and identity.counts(thread.comments[0].author)
+        and (thread.comments[0].review_id in ids or find_markers(thread.comments[0].body, COMMENT))
+    ]
+
+
+def unplaced_commits(
+    threads: Sequence[ReviewThread], texts: Collection[str], commit: str, head: str
+) -> tuple[str, ...]:
+    """Return the commits whose changes up to ``commit`` tell where threads are now, newest thread first."""
+    wanting = [
+        thread.original_commit
+        for thread in reversed(threads)
+        if _known_line(thread, commit, head) is None
+        and thread.original_line
+        and thread.original_commit
+        and _text_of(thread) in texts
+    ]
+    return tuple(dict.fromkeys(wanting))
+
+
+def read_threads(
+    threads: Iterable[ReviewThread],
+    reviews: Sequence[Review],
+    identity: Identity,
+    commit: str,
+    head: str,
+    changes: Mapping[str, Sequence[PullFile] | None],
+) -> tuple[OwnThread, ...]:
+    """Return our threads as the plan needs them; ``changes`` has the files changed since a commit, None for unknown."""
+    return tuple(_read(thread, reviews, identity, commit, head, changes) for thread in threads)
+
+
+def _read(
+    thread: ReviewThread,
+    reviews: Sequence[Review],
+    identity: Identity,
+    commit: str,
+    head: str,
+    changes: Mapping[str, Sequence[PullFile] | None],
+) -> OwnThread:
+    first, *rest = thread.comments
+    replies = {
+        fields.get("run", ""): fields.get("done", "")
+        for comment in rest
+        if identity.counts(comment.author)
+        for fields in find_markers(comment.body, REVIEW_GONE)
+    }
+    line = thread.original_line
+    if line is None:
+        number = next((fields.get("line", "") for fields in find_markers(first.body, COMMENT)), "")
+        line = int(number) if number.isdecimal() else None
+    return OwnThread(
+        thread.id,
+        first.id,
+        first.url,
+        _place_of(thread, commit, head, changes),
+        line,
+        _text_of(thread),
+        is_resolved=thread.is_resolved,
+        resolved_by=thread.resolved_by,
+        is_by_us=_is_resolved_by(reviews, first.id, replies),
+        is_hidden=first.is_hidden,
+        can_resolve=thread.can_resolve,
+        has_people=any(not comment.is_bot and "<!-- accord:" not in comment.body for comment in rest),
+        replies=replies,
+    )
+
+
+def _is_resolved_by(reviews: Iterable[Review], comment_id: int, replies: Mapping[str, str]) -> bool:
+    """Return whether one of our reviews resolved a thread, or was stopped before it said so."""
+    runs = {
+        fields.get("run", "")
+        for review in reviews
+        for fields in find_markers(review.body, REVIEW)
+        if comment_id in read_ids(fields.get("gone", ""))
+    }
+    return any(replies.get(run, "resolved") == "resolved" for run in runs)
+
+
+def _text_of(thread: ReviewThread) -> str:
+    body = thread.comments[0].body
+    lead = next((fields.get("lead", "") for fields in find_markers(body, COMMENT)), "")
+    return finding_text(body[int(lead) if lead.isdecimal() else 0 :])
+
+
+def _known_line(thread: ReviewThread, commit: str, head: str) -> int | None:
+    """Return the line in ``commit`` where GitHub tells it; None on a whole file."""
+    if thread.original_commit == commit:
+        return thread.original_line
+    return thread.line if commit == head and not thread.is_outdated else None
+
+
+def _place_of(thread: ReviewThread, commit: str, head: str, changes: Mapping[str, Sequence[PullFile] | None]) -> Place:
+    line = _known_line(thread, commit, head)
+    if line is not None:
+        return Place(thread.path, range(line, line + 1))
+    files = changes.get(thread.original_commit)
+    if thread.original_line is None or files is None:
+        return Place(thread.path, None)
+    return moved_place(files, thread.path, thread.original_line)
+
+
+def moved_place(files: Sequence[PullFile], path: str, line: int) -> Place:
+    """Return where the changes of ``files`` moved a line."""
+    here = next((file for file in files if path == (file.previous_path or file.path)), None)
+    if here is None:
+        return Place(path, None if len(files) >= COMPARED_FILES else range(line, line + 1))
+    if here.patch is None or here.status in ("added", "removed"):
+        return Place(here.path, None)
+    return Place(here.path, moved_lines(here.patch, line))
+
+
+def moved_lines(patch: str, line: int) -> range:
+    """Return the new number of a line, or for a changed line the numbers of the lines that replace it."""
+    old = new = 1
+    block: int | None = None
+    is_hit = False
+    for row in [*patch.removesuffix("\n").split("\n"), " "]:
+        header = _HUNK.match(row)
+        if header or row[:1] in (" ", ""):
+            if is_hit and block is not None:
+                return range(block, new)
+            block = None
+        if header:
+            start = int(header[1]) + (header[2] == "0")
+            if line < start:
+                break
+            old, new = start, int(header[3]) + (header[4] == "0")
+        elif row[:1] in ("-", "+"):
+            block = new if block is None else block
+            is_hit = is_hit or (row[0] == "-" and old == line)
+            old, new = old + (row[0] == "-"), new + (row[0] == "+")
+        elif row[:1] != "\\":
+            if old == line:
+                break
+            old, new = old + 1, new + 1
+    return range(line + new - old, line + new - old + 1)
+
+
+def match_threads(notes: Iterable[Note], threads: Sequence[OwnThread]) -> dict[int, OwnThread]:
+    """Return the thread of each comment that has one, by its position; one comment matches one thread.
+
+    Where a thread's line is unknown, the nearest comment with its path and text matches.
+    """
+    by_text: dict[str, list[OwnThread]] = {}
+    for thread in threads:
+        if thread.is_open or thread.is_settled:
+            by_text.setdefault(thread.text, []).append(thread)
+    pairs = [
+        (*rank, thread.comment_id, note.at, thread)
+        for note in notes
+        for thread in by_text.get(finding_text(note.text), ())
+        if (rank := _rank(note, thread)) is not None
+    ]
+    found: dict[int, OwnThread] = {}
+    taken: set[int] = set()
+    for *_, comment_id, at, thread in sorted(pairs, key=lambda pair: pair[:-1]):
+        if at not in found and comment_id not in taken:
+            found[at] = thread
+            taken.add(comment_id)
+    return found
+
+
+def _rank(note: Note, thread: OwnThread) -> tuple[int, bool, int] | None:
+    """Return how well a comment of the same text fits a thread, the best first; None where it does not."""
+    path, lines = thread.place
+    if note.path.removeprefix("./") != path:
+        return None
+    if lines is not None:
+        if note.line not in lines:
+            return None
+        return (len(lines) > 1, thread.is_settled, abs((note.line or 0) - lines.start))
+    is_same_kind = (note.line is None) == (thread.line is None)
+    return (2 if is_same_kind else 3, thread.is_settled, abs((note.line or 0) - (thread.line or 0)))
+
+
+def gone_threads(threads: Iterable[OwnThread], matched: Collection[OwnThread]) -> list[OwnThread]:
+    """Return the open threads without a finding in which something is to do, ``MOST_GONE`` at most.
+
+    Nothing is to do where a reply exists already, unless the thread can be resolved. One that was resolved and is open
+    again was opened by a person.
+    """
+    kept = {thread.comment_id for thread in matched}
+    gone = [thread for thread in threads if thread.id and thread.is_open and thread.comment_id not in kept]
+    return [
+        thread
+        for thread in gone
+        if not thread.replies
+        or (thread.can_resolve and not thread.has_people and "resolved" not in thread.replies.values())
+    ][:MOST_GONE]
+
+
+def gone_reply(thread: OwnThread, run: str, commit: str, done: Done) -> str:
+    """Return the reply that the finding of a thread is gone."""
+    texts = {"resolved": "", "left": " The token may not resolve this thread."}
+    text = " Resolve this thread if you agree." if thread.has_people else texts[done]
+    marker = write_marker(REVIEW_GONE, run=run, thread=str(thread.comment_id), done=done)
+    return f"No longer found at {commit[:7]}.{text}\n\n{marker}"
+
+
+def write_ids(ids: Iterable[int]) -> str:
+    """Write identifiers as short as a marker needs them: each as its distance to the one before, in hexadecimal."""
+    ordered = sorted(ids)
+    return ".".join(f"{after - before:x}" for before, after in zip([0, *ordered], ordered, strict=False))
+
+
+def read_ids(text: str) -> tuple[int, ...]:
+    """Read what ``write_ids`` wrote; nothing from any other text."""
+    ids: list[int] = []
+    try:
+        for part in filter(None, text.split(".")):
+            ids.append(int(part, 16) + (ids[-1] if ids else 0))
+    except ValueError:
+        return ()
+    return tuple(ids)

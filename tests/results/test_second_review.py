@@ -1,0 +1,311 @@
+"""A review after a review: open findings keep their thread, gone ones are resolved, and people have the last word."""
+
+import base64
+from typing import Any
+
+import pytest
+from support.reviews import (
+    FINDING,
+    ITEM,
+    NEW,
+    PULL,
+    answer,
+    approve,
+    comment,
+    hide,
+    needs_changes,
+    post,
+    resolve,
+    review_stage,
+    reviews,
+    snapshot,
+    threads,
+    warn,
+)
+from support.stage import Stage, codes
+
+from accord.results.operations import LedgerEntry, Outcome, Receipt
+from accord_sandbox import graphql
+from accord_sandbox.faults import Fault
+
+STAGE = review_stage
+JOB = "accord-sandbox-installation-token"
+ONE, TWO, THREE = (
+    comment("src/long.txt", line, f"{FINDING} Number {name}.") for line, name in ((1, "a"), (3, "b"), (5, "c"))
+)
+
+
+def push(stage: Stage, text: str, path: str = "src/long.txt") -> str:
+    """Change a file of the pull request; return the new head."""
+    url = f"/repos/{stage.repository}/contents/{path}"
+    file = stage.get(url, ref="accord/1")
+    content = base64.b64encode(text.encode()).decode()
+    changed = stage.send("PUT", url, message="More", content=content, branch="accord/1", sha=file["sha"])
+    return str(changed["commit"]["sha"])
+
+
+def head(stage: Stage) -> str:
+    return str(stage.get(f"/repos/{stage.repository}/pulls/{PULL}")["head"]["sha"])
+
+
+def counts(receipt: Receipt) -> tuple[int, ...]:
+    return tuple(
+        receipt.details["review"][name] for name in ("inline", "file_level", "in_body", "kept", "settled", "resolved")
+    )
+
+
+def said(stage: Stage) -> list[list[str]]:
+    """The texts of each thread, without markers."""
+    return [[one["body"].partition("\n\n<!--")[0] for one in thread["comments"]] for thread in threads(stage)]
+
+
+def states(stage: Stage) -> list[bool]:
+    return [thread["isResolved"] for thread in threads(stage)]
+
+
+def test_only_new_findings_are_posted_and_gone_ones_are_resolved_with_a_reply(stage: Stage) -> None:
+    post(stage, needs_changes(ONE, TWO))
+    later = push(stage, NEW + "one more\n")
+    receipt = post(stage, needs_changes(ONE, THREE), commit=later)
+    assert counts(receipt) == (1, 0, 0, 1, 0, 1)
+    assert said(stage) == [[ONE["body"]], [TWO["body"], f"No longer found at {later[:7]}."], [THREE["body"]]]
+    assert states(stage) == [False, True, False]
+    old, new = reviews(stage)
+    assert (old["state"], new["state"], new["commit_id"]) == ("DISMISSED", "CHANGES_REQUESTED", later)
+    assert "still open" in new["body"]
+    assert ONE["body"] not in new["body"]
+    before = snapshot(stage)
+    again = post(stage, needs_changes(ONE, THREE), commit=later)
+    assert (again.outcome, again.writes, again.details) == (Outcome.UNCHANGED, 0, receipt.details)
+    assert snapshot(stage) == before
+
+
+def test_a_finding_moves_with_its_line(stage: Stage) -> None:
+    post(stage, needs_changes(ONE, TWO))
+    later = push(stage, "first\n" + NEW)
+    moved = [{**one, "line": one["line"] + 1} for one in (ONE, TWO)]
+    receipt = post(stage, needs_changes(*moved), commit=later)
+    assert (counts(receipt), states(stage)) == ((0, 0, 0, 2, 0, 0), [False, False])
+
+
+@pytest.mark.parametrize("line", [3, 4])
+def test_a_finding_on_a_line_that_was_rewritten_keeps_its_outdated_thread(stage: Stage, line: int) -> None:
+    post(stage, needs_changes(TWO))
+    later = push(stage, NEW.replace("line three\n", "line 3, again\nand more\n"))
+    assert threads(stage)[0]["line"] is None
+    receipt = post(stage, needs_changes({**TWO, "line": line}), commit=later)
+    assert (counts(receipt), states(stage)) == ((0, 0, 0, 1, 0, 0), [False])
+
+
+def test_the_same_text_on_another_line_is_another_finding(stage: Stage) -> None:
+    post(stage, needs_changes(TWO))
+    later = push(stage, NEW.replace("line three\n", "line 3, again\n"))
+    receipt = post(stage, needs_changes({**TWO, "line": 5}), commit=later)
+    assert (counts(receipt), states(stage)) == ((1, 0, 0, 0, 0, 1), [True, False])
+
+
+def test_two_equal_findings_on_two_lines_stay_two(stage: Stage) -> None:
+    pair = [comment("src/long.txt", 1), comment("src/long.txt", 5)]
+    post(stage, needs_changes(*pair))
+    later = push(stage, NEW + "one more\n")
+    assert counts(post(stage, needs_changes(*pair), commit=later)) == (0, 0, 0, 2, 0, 0)
+    last = push(stage, NEW + "two more\n")
+    assert counts(post(stage, needs_changes(pair[1]), commit=last)) == (0, 0, 0, 1, 0, 1)
+    assert states(stage) == [True, False]
+
+
+def test_comments_on_files_keep_their_threads_and_those_in_the_body_are_listed_again(stage: Stage) -> None:
+    on_file, in_body = comment("src/long.txt", 15), comment("no/such.txt", 1)
+    assert counts(post(stage, needs_changes(on_file, in_body))) == (0, 1, 1, 0, 0, 0)
+    later = push(stage, NEW + "one more\n")
+    receipt = post(stage, needs_changes(on_file, in_body), commit=later)
+    assert counts(receipt) == (0, 0, 1, 1, 0, 0)
+    assert len(threads(stage)) == 1
+    last = push(stage, NEW + "two more\n")
+    assert counts(post(stage, approve(), commit=last)) == (0, 0, 0, 0, 0, 1)
+
+
+@pytest.mark.parametrize("token", ["", JOB])
+def test_a_thread_that_a_person_ended_stays_so_and_its_finding_is_in_the_body(stage: Stage, token: str) -> None:
+    adapter = stage.adapter(token=token)
+    post(stage, needs_changes(ONE, TWO), adapter=adapter)
+    first, second = threads(stage)
+    resolve(stage, first)
+    hide(stage, second)
+    later = push(stage, NEW + "one more\n")
+    receipt = post(stage, needs_changes(ONE, TWO), commit=later, adapter=adapter)
+    assert counts(receipt) == (0, 0, 0, 0, 2, 0)
+    assert (states(stage), [len(thread["comments"]) for thread in threads(stage)]) == ([True, False], [1, 1])
+    body = reviews(stage)[-1]["body"]
+    assert "still found, resolved by `@wanda`" in body
+    assert "still found, hidden" in body
+    last = push(stage, NEW + "two more\n")
+    assert counts(post(stage, approve(), commit=last, adapter=adapter)) == (0, 0, 0, 0, 0, 0)
+    assert [len(thread["comments"]) for thread in threads(stage)] == [1, 1]
+
+
+def test_a_thread_in_which_a_person_wrote_gets_one_reply_and_stays_open(stage: Stage) -> None:
+    post(stage, needs_changes(ONE))
+    answer(stage, threads(stage)[0], "I see this differently.")
+    for number in (1, 2):
+        later = push(stage, NEW + "more\n" * number)
+        assert counts(post(stage, approve(), commit=later))[-1] == 0
+    assert states(stage) == [False]
+    assert [text[:19] for text in said(stage)[0][1:]] == ["I see this differen", "No longer found at "]
+
+
+def test_a_thread_that_a_person_opened_again_is_left_open(stage: Stage) -> None:
+    post(stage, needs_changes(ONE))
+    gone = push(stage, NEW + "one more\n")
+    post(stage, approve(), commit=gone)
+    resolve(stage, threads(stage)[0], undo=True)
+    assert post(stage, approve(), commit=gone).writes == 0
+    post(stage, approve(), commit=push(stage, NEW + "two more\n"))
+    assert (states(stage), len(threads(stage)[0]["comments"])) == ([False], 2)
+
+
+@pytest.mark.parametrize("token", ["", JOB])
+def test_a_finding_that_comes_back_after_accord_resolved_it_is_posted_again(stage: Stage, token: str) -> None:
+    adapter = stage.adapter(token=token)
+    post(stage, needs_changes(ONE), adapter=adapter)
+    post(stage, approve(), commit=push(stage, NEW + "one more\n"), adapter=adapter)
+    receipt = post(stage, needs_changes(ONE), commit=push(stage, NEW + "two more\n"), adapter=adapter)
+    assert (counts(receipt), states(stage)) == ((1, 0, 0, 0, 0, 0), [True, False])
+
+
+def test_a_token_that_may_not_resolve_replies_once_and_says_so(stage: Stage) -> None:
+    reader = stage.adapter(token="job-token")
+    post(stage, needs_changes(ONE), adapter=reader)
+    later = push(stage, NEW + "one more\n")
+    receipt = post(stage, approve(), commit=later, adapter=reader)
+    (finding,) = [found for found in receipt.findings if found.code == "threads-not-resolved"]
+    assert "contents: write" in finding.hint
+    assert (receipt.outcome, counts(receipt)[-1], states(stage)) == (Outcome.APPLIED, 0, [False])
+    assert said(stage)[0][1:] == [f"No longer found at {later[:7]}. The token may not resolve this thread."]
+    assert post(stage, approve(), commit=later, adapter=reader).writes == 0
+    last = push(stage, NEW + "two more\n")
+    post(stage, approve(summary="Fine still."), commit=last, adapter=reader)
+    assert len(threads(stage)[0]["comments"]) == 2
+    post(stage, approve(summary="Fine at last."), commit=last, adapter=stage.adapter(token=JOB))
+    assert (states(stage), len(threads(stage)[0]["comments"])) == ([True], 2)
+
+
+def test_a_refusal_to_resolve_that_github_did_not_announce_is_a_warning(
+    stage: Stage, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    reader = stage.adapter(token="job-token")
+    post(stage, needs_changes(ONE, TWO), adapter=reader)
+    later = push(stage, NEW + "one more\n")
+    can_resolve = graphql._schema().type_map["PullRequestReviewThread"].fields["viewerCanResolve"]  # type: ignore[attr-defined]
+    monkeypatch.setattr(can_resolve, "resolve", lambda *_: True)
+    receipt = post(stage, approve(), commit=later, adapter=reader)
+    assert (receipt.outcome, "threads-not-resolved" in codes(receipt)) == (Outcome.APPLIED, True)
+    assert [entry.status.value for entry in receipt.operations if entry.op == "resolve-thread"] == ["failed"]
+    assert [len(texts) for texts in said(stage)] == [2, 2]
+    assert post(stage, approve(), commit=later, adapter=reader).writes == 0
+
+
+def test_where_github_does_not_tell_what_is_resolved_threads_are_kept_and_none_is_ended(
+    stage: Stage, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    post(stage, needs_changes(ONE, TWO))
+    later = push(stage, NEW + "one more\n")
+    monkeypatch.setattr("accord.github.threads.graphql_path", lambda _: "/no-graphql")
+    receipt = post(stage, needs_changes(ONE, THREE), commit=later)
+    monkeypatch.undo()
+    assert (counts(receipt), "threads-not-resolved" in codes(receipt)) == ((1, 0, 0, 1, 0, 0), True)
+    assert [len(texts) for texts in said(stage)] == [1, 1, 1]
+
+
+def test_the_same_findings_at_a_new_head_are_a_review_without_comments(stage: Stage) -> None:
+    result = needs_changes(ONE, TWO)
+    post(stage, result)
+    later = push(stage, NEW + "one more\n")
+    receipt = post(stage, result, commit=later)
+    assert (counts(receipt), len(threads(stage))) == ((0, 0, 0, 2, 0, 0), 2)
+    assert [(one["state"], one["commit_id"] == later) for one in reviews(stage)] == [
+        ("DISMISSED", False),
+        ("CHANGES_REQUESTED", True),
+    ]
+
+
+def test_the_same_findings_at_the_same_head_are_not_posted_again(stage: Stage) -> None:
+    first = post(stage, needs_changes(ONE, TWO))
+    before = snapshot(stage)
+    receipt = post(stage, needs_changes(TWO, ONE, summary="In other words."))
+    assert (receipt.outcome, receipt.writes, "review-repeated" in codes(receipt)) == (Outcome.UNCHANGED, 0, True)
+    assert receipt.details["review"]["id"] == first.details["review"]["id"]
+    assert snapshot(stage) == before
+
+
+def test_other_peoples_threads_are_left_alone(stage: Stage) -> None:
+    for token, line, body in (("rita-token", 1, ONE["body"]), (stage.server.token, 3, "By hand")):
+        made = {"commit_id": head(stage), "path": "src/long.txt", "line": line, "body": body}
+        url = f"{stage.server.url}/repos/{stage.repository}/pulls/{PULL}/comments"
+        headers = {"Authorization": f"Bearer {token}"}
+        assert stage.session.post(url, json=made, headers=headers, timeout=10).status_code == 201
+    post(stage, needs_changes(ONE))
+    receipt = post(stage, approve(), commit=push(stage, NEW + "one more\n"))
+    assert (counts(receipt)[-1], states(stage)) == (1, [False, False, True])
+
+
+def test_a_limit_moves_the_rest_to_the_body_and_the_next_review_posts_them(stage: Stage) -> None:
+    result = needs_changes(warn("src/long.txt", 1), ONE, TWO, THREE)
+    assert counts(post(stage, result, max_comments=2)) == (2, 0, 2, 0, 0, 0)
+    assert said(stage) == [[ONE["body"]], [TWO["body"]]]
+    assert THREE["body"] in reviews(stage)[0]["body"]
+    later = push(stage, NEW + "one more\n")
+    assert counts(post(stage, result, commit=later, max_comments=2)) == (2, 0, 0, 2, 0, 0)
+
+
+def test_a_dry_run_shows_what_would_be_kept_and_resolved(stage: Stage) -> None:
+    post(stage, needs_changes(ONE, TWO))
+    later = push(stage, NEW + "one more\n")
+    before = snapshot(stage)
+    rehearsal = post(stage, needs_changes(ONE, THREE), commit=later, is_dry_run=True)
+    assert (rehearsal.outcome, rehearsal.writes, snapshot(stage)) == (Outcome.PLANNED, 0, before)
+    real = post(stage, needs_changes(ONE, THREE), commit=later)
+    assert counts(rehearsal) == counts(real) == (1, 0, 0, 1, 0, 1)
+    assert [(one.op, one.key) for one in rehearsal.operations] == [(one.op, one.key) for one in real.operations]
+
+
+def test_a_thread_that_is_deleted_meanwhile_does_not_stop_the_review(stage: Stage) -> None:
+    post(stage, needs_changes(ONE))
+    later = push(stage, NEW + "one more\n")
+
+    def delete(entry: LedgerEntry, ended: int, total: int) -> None:
+        if entry.op == "post-review":
+            with stage.server.database.writing() as connection:
+                connection.execute("DELETE FROM review_comments")
+
+    assert post(stage, approve(), commit=later, on_entry=delete).outcome is Outcome.APPLIED
+
+
+def test_many_threads_cost_no_more_reads_than_few(stage: Stage) -> None:
+    costs = []
+    for count in (2, 40):
+        stage.reset()
+        made = [comment("src/long.txt", 1 + n % 6, f"{FINDING} Number {n}.") for n in range(count)]
+        post(stage, needs_changes(*made))
+        later = push(stage, NEW + "one more\n")
+        receipt = post(stage, needs_changes(*made), commit=later)
+        assert receipt.details["review"]["kept"] == count
+        costs.append((receipt.reads, receipt.writes))
+    assert costs[0] == costs[1] == (6, 2)
+
+
+@pytest.mark.parametrize("kind", ["lost-before", "lost-after"])
+def test_a_lost_answer_to_a_reply_makes_no_second_one(stage: Stage, kind: str) -> None:
+    post(stage, needs_changes(ONE))
+    stage.server.faults.add(Fault(kind, path="/replies$"))
+    receipt = post(stage, approve(), commit=push(stage, NEW + "one more\n"))
+    assert (receipt.outcome, len(said(stage)[0])) == (Outcome.APPLIED, 2)
+
+
+def test_the_label_of_the_work_item_changes_last(stage: Stage) -> None:
+    post(stage, needs_changes(ONE))
+    labels: list[str] = ["task:implement", "status:review"]
+    stage.send("PUT", f"/repos/{stage.repository}/issues/{ITEM}/labels", labels=labels)
+    receipt = post(stage, approve(), commit=push(stage, NEW + "one more\n"))
+    ops: list[Any] = [entry.op for entry in receipt.operations]
+    assert ops == ["post-review", "dismiss-review", "resolve-thread", "reply-to-thread", "move-work-item"]
