@@ -23,7 +23,7 @@ from accord.results.operations import Outcome
 from accord.text.markdown import mermaid_text, table
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping, Sequence
+    from collections.abc import Mapping, Sequence
     from pathlib import Path
 
     from accord.results.operations import Receipt
@@ -54,9 +54,7 @@ def print_receipt(receipt: Receipt, file: str, *, most: int | None = None) -> No
         _print_differences(receipt.details.get("differences", ()))
     click.echo(click.style(_headline(receipt), bold=True))
     if "review" in receipt.details:
-        click.echo(_review_line(receipt.details["review"]))
-        if receipt.outcome is Outcome.PLANNED:
-            click.echo("".join(f"  {line}\n" for line in _comment_lines(receipt.details["review"])), nl=False)
+        _print_review(receipt.details["review"], is_planned=receipt.outcome is Outcome.PLANNED)
     if "commit" in receipt.details:
         click.echo(_commit_line(receipt.details["commit"]))
     if receipt.sanitised:
@@ -127,11 +125,12 @@ def _review_line(review: Mapping[str, Any]) -> str:
     return one_line(f"{verdict}; comments: {counts or 'none'}{resolved}  {review['url'] or ''}")
 
 
-def _comment_lines(review: Mapping[str, Any]) -> Iterator[str]:
-    """Yield where each comment of a rehearsed review would be."""
-    for each in review["comments"]:
+def _print_review(review: Mapping[str, Any], *, is_planned: bool) -> None:
+    """Print how a review was posted, and for a planned one where each comment would be."""
+    click.echo(_review_line(review))
+    for each in review["comments"] if is_planned else ():
         line = f":{each['line']}" if each["line"] else ""
-        yield one_line(f"{each['place']:<10} {each['path']}{line}")
+        click.echo(f"  {each['place']:<10} {one_line(each['path'] + line)}")
 
 
 def _commit_line(commit: Mapping[str, Any]) -> str:
