@@ -185,6 +185,17 @@ def test_two_jobs_run_and_publish(on_github: Accord, workshop: Workshop, running
     assert publish()["commit-sha"] == workshop.tip()
 
 
+def test_a_run_beyond_the_limits_is_published_when_a_person_raises_them(
+    on_github: Accord, workshop: Workshop, running: Any
+) -> None:
+    before = workshop.tip()
+    found = running("--max-bytes", 1).document
+    assert (found["exit-code"], found["error-recovery"], workshop.tip()) == ("1", "manual", before)
+    publish = partial(on_github.document, "publish", on_github.home / "run")
+    assert "The change has 2 files." in publish("--max-files", 1)["error-summary"]
+    assert publish()["commit-sha"] == workshop.tip() != before
+
+
 def test_publishing_what_is_not_there_leaves_and_prints_all_outputs(on_github: Accord) -> None:
     step = on_github.in_step(annotates=False)
     file = on_github.home / "left" / "outputs.json"

@@ -6,8 +6,8 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from support.conflicts import KINDS, add_files, edit, prepare, write
-from support.implementations import apply, clone, completed, implement_stage, state
+from support.conflicts import KINDS, add_files, edit, prepare, relink, write
+from support.implementations import WRITER, WRITER_TOKEN, apply, clone, completed, implement_stage, state
 from support.stage import Stage, codes
 from support.trees import commit, git
 
@@ -242,3 +242,15 @@ def test_a_patch_that_applies_nowhere_is_sent_back(stage: Stage, tree: Path) -> 
     before = state(stage)
     receipt = apply(stage, completed(patch))
     assert (receipt.outcome, codes(receipt), state(stage)) == (Outcome.REJECTED, {"patch-invalid"}, before)
+
+
+def test_a_bots_conflicting_commit_is_made_over_the_api_with_the_agents_tree(stage: Stage, tree: Path) -> None:
+    kind = KINDS["folder-file"]._replace(mine=lambda t: (write(t / "k/add/in", "x\n"), relink(t, "k/link", "run.sh")))
+    agents = prepare(tree, kind)
+    git(tree, "push", "-q", "origin", "main")
+    result, bot = completed(agents.patch.decode()), {"token": WRITER_TOKEN, "identity": WRITER}
+    receipt = apply(stage, result, **bot)
+    assert receipt.outcome is Outcome.APPLIED, receipt.error
+    assert (receipt.details["commit"]["way"], receipt.details["commit"]["verified"]) == ("api", True)
+    assert state(stage)["trees"]["accord/1"][0] == agents.tree
+    assert_nothing_more(stage, result, **bot)

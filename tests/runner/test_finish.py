@@ -221,6 +221,16 @@ def test_a_draft_whose_answer_is_lost_is_opened_once(run: Run, fault: str) -> No
     assert len(drafts(run)) == 1
 
 
+def test_a_draft_that_an_interrupted_publication_left_out_is_opened_by_the_next_one(run: Run) -> None:
+    run.workshop.stage.server.faults.add(Fault("lost-before", times=99, method="POST", path=r"/pulls$"))
+    first, branch = conflict_of(run)
+    run.workshop.stage.server.faults.clear()
+    assert (drafts(run), "/compare/" in first["run-warnings"]) == ([], True)
+    assert branch in run.outputs()["run-warnings"]
+    (draft,) = drafts(run)
+    assert (draft["head"]["ref"], [label["name"] for label in draft["labels"]]) == (branch, ["needs-human"])
+
+
 def test_without_the_right_to_open_a_draft_the_branch_and_its_comparison_are_named(run: Run) -> None:
     run.workshop.person_commits("src/a.py", "a = 3\n")
     run.leave(transcript("Did it."), files={"src/a.py": "a = 2\n"})
