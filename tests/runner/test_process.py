@@ -94,9 +94,11 @@ def test_a_program_that_ignores_sigterm_is_killed(run: Callable[..., Ran], monke
     ran = run(
         "import signal, time; signal.signal(signal.SIGTERM, lambda *_: print('asked', flush=True))\n"
         "print('ready', flush=True)\nwhile True: time.sleep(1)",
-        limit=0.5,
+        limit=0.49997,  # what is left of half a second after a start
     )
     assert (ran.end.exit_code, ran.kind) == (137, "time-limit")
+    assert ran.end.error
+    assert ran.end.error.detail == "The agent reached its time limit of 0.5 seconds."
     assert ran.out == b"ready\nasked\n"
 
 

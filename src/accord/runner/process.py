@@ -207,7 +207,8 @@ def _wait_for(
 
 
 def _span(seconds: float) -> str:
-    return f"{seconds / 60:g} minutes" if seconds >= 60 else f"{seconds:g} seconds"
+    number, unit = (seconds / 60, "minutes") if seconds >= 59.95 else (seconds, "seconds")
+    return f"{round(number, 1 if number >= 1 else 2):g} {unit}"
 
 
 def _terminate(
