@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 from support.exactly_once import FaultCase, Work, assert_survives_faults
 from support.killing import kill_at
-from support.starts import PENDING, PULL, READY, REQUEST, Starts, starts_stage
+from support.starts import PAGE, PENDING, PULL, READY, REQUEST, Starts, starts_stage
 
 from accord.results.operations import Receipt
 from accord.starts.models import Trigger
@@ -23,9 +23,13 @@ OPENED = {"apply": Job("success", {"outcome": "applied", "revision": json.dumps(
 
 
 def state(starts: Starts) -> Any:
-    """All that a person sees, without times and ids."""
+    """All that a person sees, without times, ids and the server's address, which differs in a process of its own."""
+    address = f"{starts.stage.server.url}/{starts.stage.repository}"
     comments = [
-        (TIMES.sub("", body.partition("<!--")[0]).replace(str(run["id"]), "RUN"), len(found.rows))
+        (
+            TIMES.sub("", body.partition("<!--")[0]).replace(str(run["id"]), "RUN").replace(address, PAGE),
+            len(found.rows),
+        )
         for number in (REQUEST, READY, PENDING, PULL)
         for body in starts.comments(number)
         for run in starts.runs[:1]
