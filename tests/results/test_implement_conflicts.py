@@ -14,6 +14,7 @@ from support.trees import commit, git
 from accord.git.patches import extract_patch
 from accord.results.operations import Outcome, Receipt
 from accord_sandbox.faults import Fault
+from accord_sandbox.planting import INSTALLATION_TOKEN
 
 STAGE = implement_stage
 
@@ -81,6 +82,15 @@ def merge(tree: Path, branch: str, other: str, *how: str) -> None:
     git(tree, "add", "-A")
     git(tree, "commit", "-qm", "Resolve")
     git(tree, "push", "-q", "origin", branch)
+
+
+def test_github_signs_the_commit_of_a_bots_conflict(stage: Stage, tree: Path) -> None:
+    result, made = conflicting(tree)
+    receipt = apply(stage, result, token=INSTALLATION_TOKEN)
+    assert receipt.details["commit"]["verified"] is True, receipt.error
+    git(tree, "fetch", "-q")
+    assert git(tree, "rev-parse", f"origin/{aside(receipt)}^{{tree}}") == made
+    assert_nothing_more(stage, result, token=INSTALLATION_TOKEN)
 
 
 @pytest.mark.parametrize(
