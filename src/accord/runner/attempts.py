@@ -19,6 +19,7 @@ from accord.runner.contract import CheckedResult, ResultContract, check_result, 
 from accord.runner.fallback import cost_of, is_spent, usd_left
 from accord.runner.launch import can_resume, check_credentials, command_line, install_program
 from accord.runner.models import AgentNotStarted, InternalError
+from accord.runner.process import span
 from accord.runner.prompt import assemble, prompt_for, read_data
 from accord.runner.record import Attempt, ResultFinding
 from accord.runner.transcripts.read import SESSION_TOTALS, read_evidence
@@ -131,8 +132,8 @@ def take_attempt(
     end = session.take_turn(prompt, budget.seconds_left, resume=resume, usd_left=left)
     progress.agent, progress.codec = ready.name, ready.entry.codec
     progress.exit_code, progress.error = end.exit_code, end.error
-    if end.error and end.error.kind == "time-limit" and progress.attempts:
-        detail = f"The run reached its time limit of {session.request.max_runtime_minutes:g} minutes."
+    if end.error and end.error.kind == "time-limit":
+        detail = f"The agent reached its time limit of {span(session.request.max_runtime_minutes * 60)}."
         progress.error = end.error.model_copy(update={"detail": detail})
     progress.warn(*turn_warnings(end, ready.entry))
     stdout, stderr, message = (run_dir / name for name in (layout.STDOUT, layout.STDERR, layout.FINAL_MESSAGE))

@@ -197,16 +197,17 @@ def _wait_for(
             return InternalError(kind="cancelled", detail="The run was cancelled by a signal.")
         if time.monotonic() > deadline:
             return InternalError(
-                kind="time-limit", detail=f"The agent reached its time limit of {_span(limit_seconds)}."
+                kind="time-limit", detail=f"The agent reached its time limit of {span(limit_seconds)}."
             )
         if time.monotonic() > sinks[0].heard_at + silent_seconds:
-            return InternalError(kind="stalled", detail=f"The agent printed no event for {_span(silent_seconds)}.")
+            return InternalError(kind="stalled", detail=f"The agent printed no event for {span(silent_seconds)}.")
         if any(sink.is_full for sink in sinks):
             return _disk_full()
     return None
 
 
-def _span(seconds: float) -> str:
+def span(seconds: float) -> str:
+    """Return a time in minutes, or in seconds below a minute, rounded."""
     number, unit = (seconds / 60, "minutes") if seconds >= 59.95 else (seconds, "seconds")
     return f"{round(number, 1 if number >= 1 else 2):g} {unit}"
 
