@@ -375,6 +375,10 @@ HOSTILE = {
         "\\[[]http://g(\\](http://t)",
     ),
     "two addresses lie in one word": ("(www.a&#64;(www.b@c", "(www·.a&#64;(www·.b@c"),
+    "a control character as an entity in a host": (
+        "[`http://m.t`](http://m&#xE;.t/)",
+        "\\[`http://m.t`](http://m.t/)",
+    ),
     # images
     "an image from a host with what is not an entity": (
         "![i](https://user-imag&#70ixes.githubusercontent.com/1/i.png)",

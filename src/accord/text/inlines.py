@@ -77,9 +77,15 @@ def plain_label(label: str) -> str:
     return " ".join(re.split(r"[ \t\r\n]+", label.strip(" \t\r\n"))).casefold()
 
 
+def decoded_entity(entity: str) -> str:
+    """Return the character that an entity stands for; renderers keep control characters, which the library drops."""
+    number = "" if (char := html.unescape(entity)) else entity.strip("&#;").lower()
+    return chr(int(number.lstrip("x"), 16 if number.startswith("x") else 10)) if number else char
+
+
 def plain_address(address: str) -> str:
     """Return an address without entities and backslashes."""
-    return _ESCAPE.sub(r"\1", _ENTITY.sub(lambda hit: html.unescape(hit[0]), address))
+    return _ESCAPE.sub(r"\1", _ENTITY.sub(lambda hit: decoded_entity(hit[0]), address))
 
 
 def references_of(definitions: Iterable[LinkDefinition]) -> dict[str, str]:

@@ -20,6 +20,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from accord.text.addresses import is_lookalike
 from accord.text.hidden import GUARD, invisible_runs, is_hidden
+from accord.text.inlines import decoded_entity
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence
@@ -158,17 +159,11 @@ def as_rendered(
     pattern = _ESCAPE if has_escapes else _HTML_ENTITY
     in_address = _Cursor(addresses)
     decoded = [
-        Replacement(hit.start(), hit.end(), hit[1] if has_escapes and hit[1] else _decoded(hit[0]))
+        Replacement(hit.start(), hit.end(), hit[1] if has_escapes and hit[1] else decoded_entity(hit[0]))
         for hit in pattern.finditer(content)
         if not in_address(hit.start())
     ]
     return View(content, [*holes, *decoded])
-
-
-def _decoded(entity: str) -> str:
-    """Return the character that an entity stands for; renderers keep control characters, which the library drops."""
-    number = "" if (char := html.unescape(entity)) else entity.strip("&#;").lower()
-    return chr(int(number.lstrip("x"), 16 if number.startswith("x") else 10)) if number else char
 
 
 def mention_edits(content: str, view: View, addresses: Sequence[Replacement]) -> Iterator[Edit]:
@@ -274,7 +269,7 @@ def entity_edits(content: str, holes: Sequence[Replacement], *, is_html: bool) -
     """Take out hidden characters that are written as entities."""
     inside = _Cursor(holes)
     for hit in (_HTML_ENTITY if is_html else _ENTITY).finditer(content):
-        char = _decoded(hit[0])
+        char = decoded_entity(hit[0])
         if len(char) == 1 and is_hidden(char) and not inside(hit.start()):
             around = content[max(0, hit.start() - 1) : hit.start()] + content[hit.end() : hit.end() + 1]
             if char not in _WORKING or around.isascii():
