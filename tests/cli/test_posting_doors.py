@@ -129,6 +129,14 @@ def _publish(door: Doorway) -> Ended:
     return door.accord("publish", door.folder / "run", "--pr-ref", "feature")
 
 
+def _publish_conflict(door: Doorway) -> Ended:
+    assert _run_in_clone(door, "--no-publish").code == 0
+    path = f"/repos/{door.stage.repository}/contents/new.txt"
+    door.stage.send("PUT", path, message="By hand", content="b3RoZXI=", branch="feature")
+    door.accord.monkeypatch.chdir(door.accord.home)
+    return door.accord("publish", door.folder / "run", "--pr-ref", "feature")
+
+
 def _publish_as_bot(door: Doorway) -> Ended:
     door.accord.monkeypatch.setenv("GITHUB_TOKEN", INSTALLATION_TOKEN)
     return _publish(door)
@@ -206,6 +214,9 @@ DOORS = {
     ),
     "publish": Door(KEEPALIVE, _publish, "branches.commit-tree", has_image=False),
     "publish as a bot": Door(KEEPALIVE, _publish_as_bot, "github/commits.create_commit", has_image=False),
+    "publish a conflict": Door(
+        KEEPALIVE, _publish_conflict, "branches.commit-tree runner/conflicts.create_pull"
+    ),
     "run": Door(KEEPALIVE, _run_in_clone, "branches.commit-tree", has_image=False),
     "session ask": Door(
         partial(staged, seed=_SEED), _ask, "sessions/issue.create_comment sessions/issue.change_comment"
@@ -239,6 +250,7 @@ WITHOUT_TEXT_OF_AGENTS = {
     "handoffs/store.change_issue": "people's own body with a packed block",
     "results/status.change_issue": "labels and states",
     "reviewer/apply.dismiss_review": "accord's own words",
+    "reviewer/apply.reply": "accord's own words",
     "loops/keepalive.change_issue": "people's own body with ticked boxes",
     "kit/sync.create_commit": "accord's own words",
     "kit/sync.create_pull": "accord's own words",
