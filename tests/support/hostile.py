@@ -379,6 +379,10 @@ HOSTILE = {
         "[`http://m.t`](http://m&#xE;.t/)",
         "\\[`http://m.t`](http://m.t/)",
     ),
+    "a hidden character as an entity in a host": (
+        "[`http://m.t`](http://m&#8203;.t/)",
+        "\\[`http://m.t`](http://m.t/)",
+    ),
     # images
     "an image from a host with what is not an entity": (
         "![i](https://user-imag&#70ixes.githubusercontent.com/1/i.png)",

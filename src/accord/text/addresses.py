@@ -78,10 +78,11 @@ def is_misleading(label: str, address: str) -> bool:
     targets = {_host_of(authority) for authority in authorities if authority is not None}
     if not targets:
         return False
-    if _HOST_WITH_BLANK.match(html.unescape(address)):
+    shown = html.unescape(address)
+    if _HOST_WITH_BLANK.match(shown) or strip_hidden(shown) != shown:
         targets.add("")  # readers disagree about the host, so no text shows it
     text = _MARKUP.sub("", label)
-    return any(_shows_another(strip_hidden(shown).strip(), targets) for shown in {text, html.unescape(text)})
+    return any(_shows_another(strip_hidden(words).strip(), targets) for words in {text, html.unescape(text)})
 
 
 def _shows_another(shown: str, targets: set[str]) -> bool:
