@@ -139,6 +139,7 @@ HOSTILE = {
         "C·lose https://x`/o/r/issues/7`",
     ),
     "a keyword with emphasis inside": ("F*i*xes #1", "F·*i*xes #1"),
+    "a keyword with an empty link inside": ("Fi[]()xes\n#2", "F·i[]()xes\n#2"),
     "a keyword with a link inside": ("Fi[x](/y)es #1", "F·i[x](/y)es #1"),
     "a keyword behind a footnote in what is an address": (
         "http://s[^1]fix\n\n#1\n-\t[^1]: x",

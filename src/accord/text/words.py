@@ -319,7 +319,7 @@ _ACTIVE = re.compile(
     re.MULTILINE,
 )
 _KEYWORD_PLAIN = re.compile(r"close|fix|resolve", re.IGNORECASE)
-_MARKUP_PLAIN = re.compile(r"\]\([^()\s]*\)|[*_~\[\]!]+")
+_MARKUP_PLAIN = re.compile(r"\]\([^()\s]*\)|[*_~\[\]!]")
 _REFERENCE_PLAIN = re.compile(r"#[0-9]|GH-[0-9]|/(?:issues|pull|pulls|discussions)/[0-9]", re.IGNORECASE)
 
 
