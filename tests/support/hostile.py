@@ -170,6 +170,10 @@ HOSTILE = {
         "http://m\xa0&#x6a;fix\n- #2",
         "http://m\xa0&#x6a;f·ix\n- #2",
     ),
+    "an image between keyword and number in an undefined footnote": (
+        "[^1]:\n[^fix![a]() #1",
+        "[^1]:\n[^f·ix![a]() #1",
+    ),
     # commands
     "a bot would merge": ("/merge", "/·merge"),
     "a bot would label": ("ok\n/label bug", "ok\n/·label bug"),

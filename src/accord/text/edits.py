@@ -191,6 +191,8 @@ def _prose_edits(page: ParsedMarkdown, prose: Prose, between: str) -> tuple[list
         else []
     )
     readings = [view] if images or notes else []
+    if images and notes:  # a note that does not exist shows its source, with images
+        readings.append(as_rendered(content, [*holes, *images], has_escapes=True, addresses=shown))
     with_entities = [] if prose.is_html else addresses_with_entities(content)
     if with_entities:  # GitHub shows their source, another reader may not
         decoded = as_rendered(content, holes, has_escapes=True)
