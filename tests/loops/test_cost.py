@@ -10,7 +10,7 @@ from support.turns import failed as failed_run
 
 from accord.loops.keepalive import decide
 from accord.loops.ledger import KEPT
-from accord.loops.models import LoopState
+from accord.loops.models import Iteration, LoopState
 from accord.loops.outputs import iteration_of, read_outputs
 
 NO_SECRETS = str
@@ -33,6 +33,24 @@ def test_no_run_begins_when_the_money_of_the_pull_request_is_spent(
     assert decision.reason == reason
     assert ("max_item_cost_usd" in decision.message) == (reason == "cost-budget")
     assert ("needs-human" in decision.add_labels) == (reason == "cost-budget")
+
+
+@pytest.mark.parametrize(
+    ("runs", "most", "is_warned"),
+    [
+        ([well("1")], 5, True),
+        ([well("1")], None, False),
+        ([], 5, False),
+        ([failed("1")], 5, False),
+        ([well("1", cost_usd=0.1), well("2")], 5, False),
+    ],
+)
+def test_people_learn_that_a_budget_does_not_limit_a_loop(
+    runs: list[Iteration], most: float | None, *, is_warned: bool
+) -> None:
+    decision = decide(keepalive(state=state_of(*runs), max_cost_usd=most), NO_SECRETS)
+    assert decision.action == "run"
+    assert any("`max_item_cost_usd` does not limit" in text for text in decision.warnings) == is_warned
 
 
 @pytest.mark.parametrize(

@@ -75,6 +75,8 @@ def first_decision(
             )
         if _has_unreadable_runs(facts):
             warnings.append(UNREADABLE_RUNS)
+        if facts.max_cost_usd is not None and _has_no_cost(situation.state):
+            warnings.append("The agent's runs report no cost, so `max_item_cost_usd` does not limit them.")
     is_over = decision.action in RUNS or NEEDS_HUMAN in decision.add_labels or decision.reason in PERSONS_STOP
     removed = (*decision.remove_labels, RETRY) if is_over and has_label(facts, RETRY) else decision.remove_labels
     return decision.model_copy(update={"warnings": tuple(warnings), "remove_labels": removed})
@@ -236,6 +238,12 @@ def _has_unreadable_runs(facts: LoopFacts) -> bool:
     """Tell whether the checks were read, and the workflow runs that may be held were not."""
     checks = getattr(facts, "checks", None)
     return checks is not None and checks.held is None
+
+
+def _has_no_cost(state: LoopState) -> bool:
+    """Tell whether a run succeeded and none reported a cost; a run that failed may have had no time to."""
+    is_free = not state.cost_usd and all(run.cost_usd is None for run in state.history)
+    return is_free and any(run.exit_code == "0" for run in state.history)
 
 
 def _odd_labels(facts: LoopFacts) -> list[str]:
