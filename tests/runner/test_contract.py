@@ -37,6 +37,13 @@ def test_an_answer_that_does_not_match_is_not_a_result_and_says_why(value: Any, 
     assert reason in checked.warnings[0]
 
 
+@pytest.mark.parametrize("message", ["[" * 900 + "]" * 900, '["\\ud83d"]'], ids=["deep", "half a character"])
+def test_a_result_that_the_checker_cannot_read_is_broken_and_not_an_error_of_accord(message: str) -> None:
+    checked = check_result(ResultContract(SCHEMA), None, message)
+    assert (checked.is_broken, checked.value) == (True, None)
+    assert "cannot be checked" in checked.warnings[0]
+
+
 def test_a_record_that_names_an_unknown_kind_is_wrong_usage() -> None:
     with pytest.raises(WrongUsage, match="planner-resul"):
         check_result(ResultContract({}, "planner-resul"), {}, "")

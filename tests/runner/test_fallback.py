@@ -31,6 +31,11 @@ if does == "commits":
     subprocess.run(["git", "add", "-A"], check=True)
     subprocess.run(["git", *user, "commit", "-qm", "Half"], check=True)
     does = "overloaded"
+if does.startswith("moves"):
+    head = subprocess.run(["git", "rev-parse", "HEAD"], check=True, capture_output=True, text=True).stdout.strip()
+    subprocess.run(["git", "update-ref", "refs/heads/main2", head], check=True)
+    subprocess.run(["git", "update-ref", "-d", "refs/heads/side"], check=True)
+    does = "hangs" if does == "moves-and-hangs" else "overloaded"
 if does == "hangs":
     time.sleep(300)
 ends = {"exhausted": (429, "You've hit your weekly limit. Your credits are exhausted."),
@@ -120,6 +125,7 @@ def test_the_next_agent_starts_from_the_same_files_and_nothing_is_lost(tree: Ben
         assert "new-of-one.txt" in left.text("attempt-1/changes.patch")
         assert "model-of-one" in left.text("attempt-1/stdout.log")
         assert "failed, as" in outputs["run-warnings"]
+        assert "The changes of `one` are in attempt-1/changes.patch." in left.record["warnings"]
         assert outputs["run-warnings"].count("already uncommitted") == 1
 
 
@@ -134,6 +140,15 @@ def test_a_stall_without_another_agent_is_a_transient_failure(bench: Bench) -> N
     assert left.record["error"]["kind"] == "stalled"
     assert (left.outputs["error-category"], left.outputs["error-recovery"]) == ("transient", "retry")
     assert "stall_minutes" in left.outputs["error-summary"]
+
+
+@pytest.mark.parametrize("does", ["moves", "moves-and-hangs"])
+def test_moved_branches_end_the_run_though_another_agent_is_left(bench: Bench, does: str) -> None:
+    bench.git("branch", "side")
+    left = ran(bench, f"one:{does}", "two:works", entry={"stall_minutes": 0.05})
+    assert [entry["agent"] for entry in left.record["attempts"]] == ["one"]
+    assert left.record["error"]["kind"] == "refs-moved"
+    assert "refs/heads/side" in left.record["error"]["detail"]
 
 
 def test_a_failure_that_another_agent_would_share_ends_the_run(bench: Bench) -> None:
@@ -191,6 +206,30 @@ def test_an_agent_gets_the_rest_of_the_budget(bench: Bench) -> None:
     entry = {"command": [sys.executable, "-c", "import sys; print(sys.argv)", "{max_cost}"], "codec": "plain"}
     left = ran(bench, "one:x", entry={**entry, "max_cost": ["--max", "{value}"]}, more={"max_cost_usd": 2})
     assert "'--max', '2.00'" in left.text("stdout.log")
+
+
+@pytest.mark.parametrize(
+    ("entry", "more", "is_warned"),
+    [
+        ({"codec": "plain"}, {"max_cost_usd": 2}, True),
+        ({"codec": "plain"}, {}, False),
+        ({"codec": "claude"}, {"max_cost_usd": 2}, False),
+        ({"codec": "plain", "max_cost": ["--max", "{value}"]}, {"max_cost_usd": 2}, False),
+    ],
+)
+def test_people_learn_that_a_budget_does_not_limit_an_agent(
+    bench: Bench, entry: dict[str, Any], more: dict[str, Any], *, is_warned: bool
+) -> None:
+    command = [
+        sys.executable,
+        str(bench.top / "agent.py"),
+        "one",
+        "works",
+        *(["{max_cost}"] if "max_cost" in entry else []),
+    ]
+    left = ran(bench, "one:works", entry={"command": command, **entry}, more=more)
+    warning = "`one` reports no cost, so `max_cost_usd` does not limit it."
+    assert left.record["warnings"].count(warning) == is_warned
 
 
 def spent(*costs: float | None) -> list[Attempt]:

@@ -55,6 +55,8 @@ def written(facts: RunFacts, redact: Redactor = NO_SECRETS) -> dict[str, str]:
         (RunFacts("codex"), "no-change"),
         (RunFacts("codex", published=Published()), "no-change"),
         (RunFacts("codex", published=Published("abc", 3)), "success"),
+        (RunFacts("codex", is_result_broken=True), "failure"),
+        (RunFacts("codex", published=Published("abc", 3), is_result_broken=True), "success"),
         (RunFacts("codex", account=Account("codex", "success", structured={"outcome": "blocked"})), "blocked"),
         (RunFacts("codex", account=Account("codex", "success", structured=["blocked"])), "no-change"),
         (RunFacts("codex", 7), "failure"),

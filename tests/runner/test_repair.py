@@ -2,6 +2,7 @@
 
 import json
 import re
+import sys
 from pathlib import Path
 from typing import Any
 
@@ -14,7 +15,11 @@ from support.sessions import agent_output
 
 from accord.runner.launch import can_resume, command_line
 from accord.runner.models import RunRequest
+from accord.runner.outputs import attempts_output
+from accord.runner.record import Attempt, ResultFinding
 from accord.runner.registry import shipped_registry
+from accord.text.posting import PostingPolicy
+from accord.text.redaction import Redactor
 
 SESSION = "0199a213-81c0-7800-8aa1-bbab2a035a53"
 AGENT = r"""
@@ -53,14 +58,21 @@ RESULTS: dict[str, tuple[Any, Any, str]] = {
 
 
 def ask(
-    bench: Bench, *answers: Any, kind: str = "planner-result", more: str = "", options: tuple[str, ...] = ()
+    bench: Bench,
+    *answers: Any,
+    kind: str = "planner-result",
+    more: str = "",
+    options: tuple[str, ...] = (),
+    entry: dict[str, Any] | None = None,
+    settings: dict[str, Any] | None = None,
 ) -> Left:
     """Run an agent that speaks like Claude Code and gives these answers, one a turn; the last one stays."""
     (bench.top / "answers.json").write_text(json.dumps(answers))
     (bench.top / "more.py").write_text(more)
-    entry = {"codec": "claude", "command": ["{command}", "{resume}"], "resume": ["--resume", "{value}"]}
+    mine = {"codec": "claude", "command": ["{command}", "{resume}"], "resume": ["--resume", "{value}"], **(entry or {})}
     program = AGENT.replace("SESSION", repr(SESSION))
-    registry = bench.registry({"agents": {"mine": entry}})
+    other = {"codec": "plain", "command": ["true"]}
+    registry = bench.registry({"agents": {"mine": mine, "other": other}, **(settings or {})})
     words = [*bench.scripted(program, "mine"), "--registry", registry, "--schema", kind, "--fail", *options]
     return bench.run(*words)
 
@@ -100,6 +112,7 @@ def test_a_result_that_breaks_its_contract_is_asked_for_again_twice(bench: Bench
         errors = [entry for entry in left.record["attempts"][-1]["findings"] if entry["severity"] == "error"]
         assert all(entry["message"] in left.err for entry in errors)
         assert (outputs["result-json"], left.text("result.json")) == ("", "")
+        assert outputs["terminal-disposition"] == "failure"
         assert outputs["run-warnings"].count("breaks its contract") == len(errors)
 
 
@@ -154,11 +167,65 @@ def test_small_faults_cost_no_turn(bench: Bench) -> None:
     assert (created["tempID"], created["blockedBy"], "status:pending" in created["labels"]) == ("a", ["7"], True)
 
 
-def test_a_turn_that_fails_ends_the_repairs_and_says_why(bench: Bench) -> None:
-    left = ask(bench, needs_changes(), "API Error: Request rejected (429)", kind="reviewer-result")
-    assert [entry["outcome"] for entry in attempts(left)] == ["broken", "failed"]
-    assert (left.code, left.outputs["exit-code"], left.outputs["error-category"]) == (1, "1", "transient")
-    assert left.outputs["cost-usd"] == "1"
+EDITS = "pathlib.Path('half.txt' if turn else 'whole.txt').write_text('x')\n"
+
+
+@pytest.mark.parametrize(
+    ("answer", "more", "entry", "reason"),
+    [
+        ("API Error: Request rejected (429)", "", {}, "rate limit"),
+        (needs_changes(), "import time\nif turn: time.sleep(60)", {"stall_minutes": 0.05}, "stalled"),
+    ],
+    ids=["quota", "stall"],
+)
+def test_a_repair_that_fails_loses_nothing_of_the_turn_before(
+    bench: Bench, answer: Any, more: str, entry: dict[str, Any], reason: str
+) -> None:
+    given = {"kind": "reviewer-result", "settings": {"fallback": ["other"]}}
+    left = ask(bench, needs_changes(), answer, more=EDITS + more, entry=entry, **given)
+    assert [(entry["agent"], entry["outcome"]) for entry in attempts(left)] == [("mine", "broken"), ("mine", "failed")]
+    assert (left.outputs["exit-code"], left.outputs["error-category"], left.record["error"]) == ("0", "", None)
+    (warning,) = [text for text in left.record["warnings"] if "turn before it counts" in text]
+    assert reason in warning
+    assert ("whole.txt" in left.text("changes.patch"), "half.txt" in left.text("changes.patch")) == (True, False)
+    assert (left.code, "needs-changes-without-finding" in left.text("record.json")) == (1, True)
+    assert json.loads(left.text("stdout.log").splitlines()[-1])["total_cost_usd"] == 0.5
+    prompts = [entry["prompt"] for entry in asked(bench)]
+    assert [left.text("prompt.md"), left.text("attempt-2/prompt.md")] == prompts
+
+
+def test_a_repair_that_cannot_start_loses_nothing_of_the_turn_before(bench: Bench) -> None:
+    program = bench.top / "starter"
+    program.write_text(f'#!/bin/sh\nexec {sys.executable} {bench.top}/agent.py "$@"\n')
+    program.chmod(0o755)
+    more = EDITS + "(folder / 'starter').unlink()"
+    left = ask(bench, needs_changes(), kind="reviewer-result", more=more, options=("--command", str(program)))
+    assert (left.outputs["exit-code"], left.record["error"]) == ("0", None)
+    assert "turn before it counts" in str(left.record["warnings"])
+    assert "whole.txt" in left.text("changes.patch")
+    assert left.text("prompt.md") == asked(bench)[0]["prompt"]
+
+
+def test_a_result_that_cannot_be_checked_loses_no_changes(bench: Bench) -> None:
+    schema = bench.top / "schema.json"
+    schema.write_text('{"type": "object"}')
+    left = ask(bench, "[" * 900 + "]" * 900, kind=str(schema), more=EDITS, options=("--repair-turns", "0"))
+    assert [entry["outcome"] for entry in attempts(left)] == ["broken"]
+    assert "whole.txt" in left.text("changes.patch")
+
+
+def test_a_turn_that_spends_the_budget_keeps_its_result_and_is_the_last(bench: Bench) -> None:
+    left = ask(bench, needs_changes(), kind="reviewer-result", more=EDITS, settings={"max_cost_usd": 0.5})
+    assert [entry["outcome"] for entry in attempts(left)] == ["broken"]
+    assert (left.outputs["exit-code"], left.record["error"]) == ("0", None)
+    assert "spent its whole budget: 0.50" in left.outputs["run-warnings"]
+    assert "whole.txt" in left.text("changes.patch")
+
+
+def test_a_turn_that_failed_repaired_nothing() -> None:
+    finding = ResultFinding(code="schema", message="It is wrong.")
+    tries = [Attempt(agent="a", outcome="broken", findings=(finding,)), Attempt(agent="a", turn=2, outcome="budget")]
+    assert json.loads(attempts_output(tries, Redactor(), PostingPolicy()))[1]["repaired"] == []
 
 
 def test_the_refs_are_guarded_in_every_turn(bench: Bench) -> None:
@@ -172,10 +239,9 @@ def test_the_refs_are_guarded_in_every_turn(bench: Bench) -> None:
 
 
 def test_all_turns_share_the_time_limit(bench: Bench) -> None:
-    options = ("--max-runtime-minutes", "0.2", "--repair-turns", "9")
-    left = ask(bench, needs_changes(), kind="reviewer-result", more="import time; time.sleep(4)", options=options)
-    assert left.record["duration_seconds"] < 20
-    assert [entry["outcome"] for entry in attempts(left)] == ["broken", "broken"]
+    options = ("--max-runtime-minutes", "1.03")
+    left = ask(bench, needs_changes(), kind="reviewer-result", more="import time; time.sleep(2)", options=options)
+    assert [entry["outcome"] for entry in attempts(left)] == ["broken"]
 
 
 @pytest.mark.parametrize(("turns", "count"), [("0", 1), ("1", 2)])

@@ -58,7 +58,8 @@ def require_result(run_dir: Path, outputs: RunOutputs, record: RunRecord) -> Non
 
     if outputs.exit_code != "0" or (run_dir / RESULT).is_file():
         return
-    last = record.attempts[-1].findings if record.attempts else ()
+    counted = (attempt for attempt in reversed(record.attempts) if attempt.outcome in ("done", "broken"))
+    last = next((attempt.findings for attempt in counted), ())
     findings = [Finding(**{**entry.model_dump(), "severity": Severity(entry.severity)}) for entry in last]
     errors = [f"{BROKEN_RESULT}{placed(finding)}" for finding in findings if has_errors([finding])]
     raise BrokenContract(

@@ -1,6 +1,7 @@
 """The attempts of one run: each is one turn of one agent. They share the work tree and the time limit.
 
-The files of the last attempt are those of the run; earlier ones are kept in ``attempt-1``, ``attempt-2`` and so on.
+The files of the attempt that counts are those of the run; others are kept in ``attempt-1``, ``attempt-2`` and so on.
+The last attempt counts, unless it was to repair a result and failed: then the one before it does.
 """
 
 from __future__ import annotations
@@ -8,10 +9,12 @@ from __future__ import annotations
 import json
 import tempfile
 import time
+from contextlib import suppress
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
+from accord.core.errors import AccordError
 from accord.runner import record as layout
 from accord.runner.agent_session import ReadyAgent, agent_session, turn_warnings
 from accord.runner.classify import cause_of, classify, contract_exit_code, is_ended_well
@@ -25,7 +28,7 @@ from accord.runner.record import Attempt, ResultFinding
 from accord.runner.transcripts.read import SESSION_TOTALS, read_evidence
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Callable, Sequence
 
     from accord.git.trusted_files import TrustedFiles
     from accord.runner.agent_session import AgentSession
@@ -34,8 +37,8 @@ if TYPE_CHECKING:
     from accord.runner.registry import Agent, Registry
     from accord.runner.transcripts.events import Account, Usage
 
-_LEAST_SECONDS = 5.0
-"""A further turn with less time could only be ended."""
+_LEAST_REPAIR_SECONDS = 60.0
+"""A repair turn with less time would probably be ended."""
 
 
 @dataclass(frozen=True)
@@ -84,23 +87,33 @@ def prepare_agent(
 
 
 def run_attempts(
-    ready: ReadyAgent, request: RunRequest, job: JobContext, progress: Progress, budget: RunBudget
+    ready: ReadyAgent,
+    request: RunRequest,
+    job: JobContext,
+    progress: Progress,
+    budget: RunBudget,
+    save_changes: Callable[[], None],
 ) -> None:
-    """Let an agent take its turns. Raises AgentNotStarted."""
+    """Let an agent take its turns, and save its changes after each that counts. Raises AgentNotStarted."""
     with agent_session(ready, request, job, progress) as session:
-        take_turns(session, budget, progress)
+        take_turns(session, budget, progress, save_changes)
 
 
-def take_turns(session: AgentSession, budget: RunBudget, progress: Progress) -> None:
+def take_turns(session: AgentSession, budget: RunBudget, progress: Progress, save_changes: Callable[[], None]) -> None:
     """Let an agent work on the task, and ask it again as long as its result breaks its contract."""
     ready, request = session.ready, session.request
-    account, checked = take_attempt(session, ready.prompt, budget, progress)
+    try:
+        account, checked = take_attempt(session, ready.prompt, budget, progress)
+    except BaseException:
+        with suppress(AccordError, OSError):  # the first problem is the one to report
+            save_changes()
+        raise
+    save_changes()
     turns = ready.entry.repair_turns if request.repair_turns is None else request.repair_turns
     for _ in range(turns):
-        if not checked.is_broken or session.job.stop or budget.seconds_left < _LEAST_SECONDS:
+        if not checked.is_broken or session.job.stop or budget.seconds_left < _LEAST_REPAIR_SECONDS:
             return
         if is_spent(progress.attempts, budget.max_cost_usd):
-            progress.error = budget.spent_error(progress.attempts)
             return
         resume = account.session if can_resume(ready.entry, account.session) else ""
         prompt = repair_prompt(checked.findings)
@@ -112,7 +125,38 @@ def take_turns(session: AgentSession, budget: RunBudget, progress: Progress) -> 
             progress.warn(f"The agent was not asked again: {problem.message}")
             return
         session.job.show(f"accord: the result breaks its contract ({len(checked.findings)} findings); asking again")
-        account, checked = take_attempt(session, prompt, budget, progress, resume=resume)
+        repaired = _take_repair_turn(session, prompt, budget, progress, resume)
+        if repaired is None:
+            return
+        account, checked = repaired
+        save_changes()
+
+
+def _take_repair_turn(
+    session: AgentSession, prompt: str, budget: RunBudget, progress: Progress, resume: str
+) -> tuple[Account, CheckedResult] | None:
+    """Let the agent correct its result. If that fails, warn, go back to the attempt before, and return None.
+
+    A cancelled turn ends the run as cancelled.
+    """
+    run_dir, number = session.request.run_dir, last_turn(progress.attempts)
+    exit_code, error, count = progress.exit_code, progress.error, len(progress.attempts)
+    try:
+        taken = take_attempt(session, prompt, budget, progress, resume=resume)
+    except AgentNotStarted as problem:
+        reason = problem.message
+    except OSError as problem:
+        reason = f"{problem.filename or 'A file'} cannot be used: {problem.strerror or problem}."
+    else:
+        reason = progress.attempts[-1].reason
+        if progress.attempts[-1].outcome in ("done", "broken") or progress.attempts[-1].cause == "cancelled":
+            return taken
+    if len(progress.attempts) > count:
+        _keep_files(run_dir, len(progress.attempts))
+    _put_files_back(run_dir, number)
+    progress.exit_code, progress.error = exit_code, error
+    progress.warn(f"The turn to correct the result failed, so the turn before it counts: {reason}")
+    return None
 
 
 def take_attempt(
@@ -194,6 +238,16 @@ def _keep_files(run_dir: Path, number: int) -> None:
     for name in (layout.PROMPT, layout.STDOUT, layout.STDERR, layout.FINAL_MESSAGE):
         source, target = run_dir / name, run_dir / f"attempt-{number}" / name
         if source.is_file() and not source.is_symlink():
+            layout.make_writable(target)
+            source.replace(target)
+
+
+def _put_files_back(run_dir: Path, number: int) -> None:
+    """Make the files of an attempt those of the run again; the agent may have replaced its folder by a link."""
+    folder = run_dir / f"attempt-{number}"
+    for name in (layout.PROMPT, layout.STDOUT, layout.STDERR, layout.FINAL_MESSAGE):
+        source, target = folder / name, run_dir / name
+        if source.is_file() and not (source.is_symlink() or folder.is_symlink()):
             layout.make_writable(target)
             source.replace(target)
 

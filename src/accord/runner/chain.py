@@ -88,9 +88,10 @@ class AgentChain:
         """Decide whether another agent works, and say so."""
         progress = self.progress
         last = progress.attempts[-1] if progress.attempts else None
-        if last is not None and last.outcome == "done" and is_spent(progress.attempts, budget.max_cost_usd):
+        if last is not None and last.outcome in ("done", "broken") and is_spent(progress.attempts, budget.max_cost_usd):
             progress.warn(f"The run spent its whole budget: {cost_of(progress.attempts):.2f} US dollars.")
-        if last is None or last.outcome != "failed" or self.job.stop:
+        has_moved_refs = progress.error is not None and progress.error.kind == "refs-moved"
+        if last is None or last.outcome != "failed" or last.turn > 1 or has_moved_refs or self.job.stop:
             return False
         following = next_agent(left, last.cause, progress.attempts, budget.max_cost_usd, budget.seconds_left)
         if following.is_spent:
@@ -105,23 +106,30 @@ class AgentChain:
     def _run_one(self, ready: ReadyAgent, budget: RunBudget, *, is_last: bool) -> None:
         """Run an agent, undo what it must not change, and save its changes."""
         request, job, progress, snapshot = self.request, self.job, self.progress, self.progress.snapshot
+
+        def save_changes() -> None:
+            if snapshot is None:
+                return
+            try:
+                self.about_changes = _save_changes(request, job, ready.entry, snapshot, progress)
+            except AgentNotStarted as unreadable:
+                if is_last or not progress.attempts or progress.attempts[-1].outcome != "failed":
+                    raise
+                progress.warn(f"The changes of the agent `{ready.name}` were not kept: {unreadable.message}")
+
         in_job = is_in_actions(job.environment)
         guard = guard_git_settings(snapshot.objects.parent if snapshot else None, with_refs=in_job)
         refs = guard_refs(request.directory) if snapshot and not in_job else nullcontext(RefChanges())
         with refs as found, guard as changed, guard_step_files(job.environment) as restored:
-            run_attempts(ready, request, job, progress, budget)
-            if snapshot:
-                try:
-                    self.about_changes = _save_changes(request, job, ready.entry, snapshot, progress)
-                except AgentNotStarted as unreadable:
-                    if is_last or progress.attempts[-1].outcome != "failed":
-                        raise
-                    progress.warn(f"The changes of the agent `{ready.name}` were not kept: {unreadable.message}")
+            run_attempts(ready, request, job, progress, budget, save_changes)
         undone = [*changed, *found.undone]
         for name in [*(f"the runner's file {name}" for name in restored), *(f"git's {path}" for path in undone)]:
             job.show(f"accord: {name} was changed while the agent ran. The change was undone.")
-        if found.moved and progress.error is None:
+        if found.moved and (progress.error is None or INTERNAL_ERRORS[progress.error.kind] in SETBACKS):
             progress.error = _moved_refs(found.moved)
+        costs = [attempt.cost_usd for attempt in progress.attempts if attempt.agent == ready.name]
+        if self.max_cost_usd is not None and not ready.entry.max_cost and set(costs) == {None}:
+            progress.warn(f"`{ready.name}` reports no cost, so `max_cost_usd` does not limit it.")
 
     def _set_aside(self) -> None:
         """Keep the changes of the failed agent in the folder of its attempt; they are not those of the run."""
@@ -132,6 +140,8 @@ class AgentChain:
             if patch.stat().st_size:
                 layout.make_writable(kept)
                 patch.replace(kept)
+                name = self.progress.attempts[number - 1].agent
+                self.progress.warn(f"The changes of `{name}` are in {kept.relative_to(run_dir)}.")
             else:
                 patch.unlink()
 

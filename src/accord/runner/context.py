@@ -48,7 +48,7 @@ class JobContext:
 class Progress:
     """The facts known so far; the record is made of them, however the run ends.
 
-    ``agent``, ``codec``, ``exit_code`` and ``error`` are those of the last attempt.
+    ``agent``, ``codec``, ``exit_code`` and ``error`` are those of the attempt that counts.
     """
 
     agent: str

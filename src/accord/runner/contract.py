@@ -105,11 +105,16 @@ def _check_kind(contract: ResultContract, value: Any, message: str) -> CheckedRe
 def _check_schema(contract: ResultContract, value: Any, message: str) -> CheckedResult:
     value = _any_json(message) if value is None else value
     found = []
-    for error in validator(contract.schema).iter_errors(value):
-        text, place = error.message[:_PROBLEM_CHARS], pointer(*error.instance_path)
-        found.append(Finding("schema", text, place, hint="Match the JSON Schema."))
-        if len(found) == MOST_FINDINGS:
-            break
+    try:
+        for error in validator(contract.schema).iter_errors(value):
+            text, place = error.message[:_PROBLEM_CHARS], pointer(*error.instance_path)
+            found.append(Finding("schema", text, place, hint="Match the JSON Schema."))
+            if len(found) == MOST_FINDINGS:
+                break
+    except (ValueError, RecursionError) as problem:
+        text = f"The result cannot be checked: {problem}."[:_PROBLEM_CHARS]
+        hint = "Nest it less deeply, and write no half of a surrogate pair (such as \\ud83d alone)."
+        found.append(Finding("schema", text, hint=hint))
     return CheckedResult(value, found)
 
 

@@ -107,8 +107,9 @@ def finish(run_dir: Path, options: FinishOptions, record: RunRecord | None = Non
     stdout, stderr, message = (run_dir / name for name in (layout.STDOUT, layout.STDERR, layout.FINAL_MESSAGE))
     given = (record.codec, record.agent, record.exit_code, stdout)
     evidence = read_evidence(*given, stderr=stderr, final_message=message, error=record.error)
+    is_broken = False
     if is_ended_well(evidence):
-        account = _with_valid_result(run_dir, record.kind, evidence.account)
+        account, is_broken = _with_valid_result(run_dir, record.kind, evidence.account)
         evidence = replace(evidence, account=account, has_changes=_has_patch(run_dir))
     is_success = contract_exit_code(evidence) == 0
     run = _FinishedRun(run_dir, record, evidence.account, options)
@@ -125,6 +126,7 @@ def finish(run_dir: Path, options: FinishOptions, record: RunRecord | None = Non
         duration_seconds=record.duration_seconds if record.started_at else None,
         warnings=(*record.warnings, *warnings),
         attempts=record.attempts,
+        is_result_broken=is_broken,
     )
     return conclude(facts, evidence, options.redact, options.policy)
 
@@ -154,19 +156,22 @@ def _has_patch(run_dir: Path) -> bool | None:
         return None
 
 
-def _with_valid_result(run_dir: Path, kind: str, account: Account) -> Account:
-    """Keep the structured result only if it fulfills its contract; each error is a warning."""
+def _with_valid_result(run_dir: Path, kind: str, account: Account) -> tuple[Account, bool]:
+    """Keep the structured result only if it fulfills its contract, and return whether it breaks it.
+
+    Each error is a warning.
+    """
     try:
         with open_regular(run_dir / layout.SCHEMA) as file:
             schema = json.loads(file.read())
         checked = check_result(ResultContract(schema, kind), account.structured, account.final_message)
     except FileNotFoundError:
-        return account
+        return account, False
     except (OSError, ValueError, WrongUsage) as error:
-        return replace(
-            account, structured=None, warnings=(*account.warnings, f"{layout.SCHEMA} cannot be used: {error}")
-        )
-    return replace(account, structured=checked.value, warnings=(*account.warnings, *checked.warnings))
+        warnings = (*account.warnings, f"{layout.SCHEMA} cannot be used: {error}")
+        return replace(account, structured=None, warnings=warnings), True
+    warnings = (*account.warnings, *checked.warnings)
+    return replace(account, structured=checked.value, warnings=warnings), checked.is_broken
 
 
 @dataclass(frozen=True)

@@ -65,7 +65,8 @@ _QUOTES = str.maketrans(
 class RunFacts:
     """The facts that the outputs follow from. ``classification`` is None without an error.
 
-    The other None values: no transcript, publishing not attempted, no analysis, unknown duration.
+    The other None values: no transcript, publishing not attempted, no analysis, unknown duration. ``is_result_broken``:
+    the caller asked for a result, and there is none that fulfills its contract.
     """
 
     agent: str
@@ -77,6 +78,7 @@ class RunFacts:
     duration_seconds: float | None = None
     warnings: tuple[str, ...] = ()
     attempts: tuple[Attempt, ...] = ()
+    is_result_broken: bool = False
 
 
 def outputs_of(facts: RunFacts, redact: Redactor, policy: PostingPolicy) -> RunOutputs:
@@ -127,7 +129,9 @@ def disposition_of(facts: RunFacts) -> Disposition:
         return "failure"
     if isinstance(result, dict) and result.get("outcome") == "blocked":
         return "blocked"
-    return "success" if facts.published and facts.published.commit_sha else "no-change"
+    if facts.published and facts.published.commit_sha:
+        return "success"
+    return "failure" if facts.is_result_broken else "no-change"
 
 
 def _error(facts: RunFacts, redact: Redactor, policy: PostingPolicy) -> dict[str, str]:
@@ -192,7 +196,7 @@ def attempts_output(attempts: Sequence[Attempt], redact: Redactor, policy: Posti
     for attempt in attempts[:_ENTRIES]:
         errors = {(entry.code, entry.path): entry.message for entry in attempt.findings if entry.severity == "error"}
         most = _MOST_FINDINGS if attempt is attempts[-1] else _MOST_EARLIER_FINDINGS
-        repaired = [key for key in before if key not in errors] if attempt.outcome != "failed" else []
+        repaired = [key for key in before if key not in errors] if attempt.outcome in ("done", "broken") else []
         entries.append(
             {
                 "agent": line(attempt.agent),

@@ -3,7 +3,8 @@
 ``accord run`` writes ``prompt.md``, ``stdout.log`` and ``stderr.log``, ``final-message.md`` (if the agent wrote one to
 a file), ``changes.patch`` (git's binary-safe patch against ``base_sha``), ``schema.json`` (the JSON Schema of the
 result, if one was requested) and last ``record.json``: without it the run did not end. Finishing adds ``result.json``.
-``attempt-1`` and so on have the files of the attempts before the last one.
+``attempt-1`` and so on have the files of the other attempts than the one that counts: the last one, or the one
+before it if the last one was to repair a result and failed.
 
 Secrets are redacted while the files are written; a patch that contains a secret of the job is not written.
 
@@ -84,7 +85,7 @@ class Attempt(BaseModel):
 
 
 class RunRecord(BaseModel):
-    """The facts of one run. ``agent``, ``codec``, ``exit_code`` and ``error`` are those of its last attempt.
+    """The facts of one run. ``agent``, ``codec``, ``exit_code`` and ``error`` are those of the attempt that counts.
 
     ``kind`` is the kind of document that the result must be, empty without one. ``base_sha`` is the commit checked out
     before the agent started, empty outside a repository. ``secret_names`` are the variables that the registry declares
