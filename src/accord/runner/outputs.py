@@ -66,7 +66,7 @@ class RunFacts:
     """The facts that the outputs follow from. ``classification`` is None without an error.
 
     The other None values: no transcript, publishing not attempted, no analysis, unknown duration. ``is_result_broken``:
-    the caller asked for a result, and there is none that fulfills its contract.
+    the caller asked for a result, and the run left no valid one.
     """
 
     agent: str
