@@ -44,7 +44,7 @@ PLAN = plan(
     refinement("r1"),
     task("t5", "r1"),
     task("t6", "#1"),
-    task("t7"),
+    task("t7", out_of_scope="- src/t11.py (owned by #t11)"),
     task("t8", "t9"),
     task("t9"),
     task("t10", "2"),
@@ -209,7 +209,7 @@ def conflict_work(folder: Path) -> Iterator[Work]:
 
 
 WORKS: dict[str, tuple[Any, int, int]] = {
-    "planner": (planner_work, 5, 12 + 8 + 2 + 2),
+    "planner": (planner_work, 5, 12 + 8 + 1 + 2 + 2),
     "changed plan": (changed_plan_work, 14, 1 + 5 + 2 + 4 + 1 + 1),
     "reviewer": (reviewer_work, 7, 1 + 2 + 1 + 1 + 1),
     "second-review": (second_work, 7, 1 + 1 + 1 + 2 + 1 + 1),

@@ -174,6 +174,8 @@ def _remove_dependency(github: GitHub, operation: RemoveDependency, ledger: Ledg
 def _name_owners(github: GitHub, issue: Issue, ledger: Ledger) -> Issue:
     parts, token = split_body(issue.body), ledger.facts.token
     content = name_owners(parts.content, ledger.numbers())
+    if content == parts.content:
+        return issue
     record = record_of(issue, token)
     if record and record.body == body_digest(parts.content):
         parts = with_record(parts, token, replace(record, body=body_digest(content)))

@@ -12,7 +12,7 @@ from accord.results.operations import Operation, adopted_if, skipped_if
 from accord.results.planner.changes import Comparison, PlannedItem, PlanRun, compare, reason_to_keep
 from accord.results.planner.checks import existing_issue, rewritable, updated_by_us
 from accord.results.planner.facts import planned_items
-from accord.results.planner.record import VANISHED, record_of, update_digest
+from accord.results.planner.record import VANISHED, content_of, record_of, update_digest
 from accord.results.planner.rules import Plan, item_number
 
 if TYPE_CHECKING:
@@ -123,7 +123,7 @@ def plan_operations(
         *_removals(items, facts, comparisons),
         *_changes(items, facts, comparisons),
         *_dependencies(items, facts, comparisons),
-        *_names(plan, facts, order),
+        *_names(plan, facts, comparisons, order),
         *(_closes_of_vanished(facts) if closes_vanished else ()),
         *_closes(plan, facts),
         *_updates(plan, facts),
@@ -184,14 +184,26 @@ def _dependencies(
             yield AddDependency(f"{item.temp_id} blocked by {name}", found, item.temp_id, name, other)
 
 
-def _names(plan: Plan, facts: PlanFacts, order: Sequence[int]) -> list[NameOwners]:
-    """Plan a second edit of new items whose text names an owner that has no number yet when they are created."""
+def _names(
+    plan: Plan, facts: PlanFacts, comparisons: Mapping[str, Comparison], order: Sequence[int]
+) -> list[NameOwners]:
+    """Plan a second edit of items whose text names an owner that has no number yet when they are created.
+
+    An earlier run may have ended between the creation of an item and that of its owner.
+    """
     names = rewritable(plan)
+    new = names - facts.items.keys()
     numbered = {name for name in names if name in facts.items}
     late = set()
     for i in order:
         item = plan.result.create[i]
-        if item.temp_id not in facts.items and owners_in(item.body, names - numbered):
+        issue = facts.items.get(item.temp_id)
+        if issue is None:
+            is_late = bool(owners_in(item.body, names - numbered))
+        else:
+            is_kept = is_settled(issue, comparisons[item.temp_id])
+            is_late = bool(new) and not is_kept and bool(owners_in(content_of(issue), new))
+        if is_late:
             late.add(item.temp_id)
         numbered.add(item.temp_id)
     return [NameOwners(item.temp_id, None) for item in plan.result.create if item.temp_id in late]
