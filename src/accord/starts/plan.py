@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, ClassVar
 from accord.core.clock import timestamp
 from accord.core.errors import BrokenContract
 from accord.results.operations import Operation, adopted_if, move_operation, skipped_if
-from accord.results.planner.scope import run_key_of_spec
+from accord.results.planner.scope import request_of_spec, run_key_of_spec
 from accord.results.status import plan_move
 from accord.starts.choose import Answer, Begin, Choice, Halt
 from accord.starts.models import ACTIVE, ITEM_INPUT, PAUSED_LABEL, WORKFLOWS, ItemStatus, StatusRow, key_of
@@ -181,7 +181,7 @@ def plan_specs(
         start_operation(
             "plan",
             {
-                "request": f"Plan the specification {path}.",
+                "request": request_of_spec(path),
                 "run-key": run_key_of_spec(path),
                 "start": spec_key(path, event.head),
             },

@@ -23,7 +23,9 @@ if TYPE_CHECKING:
 _ISSUE = re.compile(r"#?([1-9][0-9]{0,17})")
 _NAMED = re.compile(r"(session|mission):\s*(\S.*)", re.DOTALL)
 _WORD = re.compile(r"[^\s`'\"()<>\[\]]+")
+_QUOTES = "`'\"<>"
 _SUFFIXES = (".md", ".markdown")
+_SPEC_REQUEST = re.compile(r"Plan the specification (\S.*\.(?i:md|markdown))\.")
 _SPEC_LINE = re.compile(r"^[^\w\n]*spec(?:ification)?s?[^\w\n:]*:(.*)$", re.IGNORECASE | re.MULTILINE)
 
 
@@ -38,17 +40,27 @@ def plan_run_key(plan: Plan, options: RunOptions) -> str:
 
 
 def run_key_of_request(request: str) -> str:
-    """Return the run key of a request: an issue, a session, a mission, one specification, or any other text."""
+    """Return the run key of a request: an issue, a session, a mission, a specification's path, or any other text.
+
+    A text that mentions a file is not its path: it may ask for anything about that file.
+    """
     words = " ".join(request.split())
     if issue := _ISSUE.fullmatch(words):
         return f"issue-{issue[1]}"
     if named := _NAMED.fullmatch(words):
         return _digest_key(named[1], named[2])
-    specs = _spec_files([words])
-    if len(specs) == 1:
+    if sentence := _SPEC_REQUEST.fullmatch(words):
+        return run_key_of_spec(sentence[1])
+    path = words.strip(_QUOTES)
+    if _WORD.fullmatch(path) and (specs := _spec_files([path])):
         return run_key_of_spec(specs[0])
     is_path = "/" in words and " " not in words
     return run_key_of_spec(words) if is_path else _digest_key("request", words.casefold())
+
+
+def request_of_spec(path: str) -> str:
+    """Return the request to plan a specification, which has the run key of its path."""
+    return f"Plan the specification {path}."
 
 
 def run_key_of_spec(path: str) -> str:
