@@ -69,6 +69,7 @@ REQUESTS = {
     "a folder": (["docs/specs/", "docs/specs"], run_key_of_spec("docs/specs")),
     "a session": (["session:export", "session: export"], run_key_of_request("session:export")),
     "a text": (["Plan  the EXPORT", "plan the export"], run_key_of_request("plan the export")),
+    "a specification with a space": (["Plan the specification docs/my spec.md."], run_key_of_spec("docs/my spec.md")),
 }
 
 
@@ -78,9 +79,9 @@ def test_a_request_has_one_run_key_however_it_is_written(spellings: list[str], k
 
 
 def test_different_requests_have_different_run_keys_that_apply_takes() -> None:
-    keys = [
-        run_key_of_request(text) for text in ("#1", "docs/a.md", "docs/b.md", "session:a", "mission:a", "Plan a", "ü")
-    ]
+    texts = ["#1", "docs/a.md", "docs/b.md", "session:a", "mission:a", "Plan a", "ü", "o/r#1", "o/r#2", "README.md"]
+    texts += ["Add a chapter to README.md", "Remove the chapter from README.md", "Plan README.md", "追加`README.md`"]
+    keys = [run_key_of_request(text) for text in texts]
     assert len(set(keys)) == len(keys)
     assert all(key.replace("-", "").isalnum() for key in keys)
 
@@ -150,6 +151,42 @@ MATCHES: dict[str, tuple[list[dict[str, Any]], list[Issue], dict[str, int], list
         [task("temp-1", title="Other", in_scope="- x.py"), task("temp-2")],
         [issue_of(task("temp-1"), 1), issue_of(task("temp-2"), 2)],
         {"temp-1": 1, "temp-2": 2},
+        [],
+    ),
+    "a counted name used again in the same file, the old being done": (
+        [task("temp-1", title="Other")],
+        [issue_of(task("temp-1"), 1, state="closed")],
+        {},
+        [],
+    ),
+    "a counted name used again in the same file, the old in progress": (
+        [task("temp-1", title="Other")],
+        [issue_of(task("temp-1"), 1, labels=("task:implement", "status:in-progress"))],
+        {},
+        [1],
+    ),
+    "a counted name used again with a part of the scope": (
+        [task("temp-1", title="Other", in_scope="- src/temp-1.py\n- x.py")],
+        [issue_of(task("temp-1"), 1)],
+        {},
+        [1],
+    ),
+    "a counted name with another title and the same scope": (
+        [task("temp-1", title="Other")],
+        [issue_of(task("temp-1"), 1)],
+        {"temp-1": 1},
+        [],
+    ),
+    "a counted name with a part of the scope in a plan that has the rest": (
+        [task("temp-1", title="Other", in_scope="- src/temp-1.py\n- x.py"), task("temp-2")],
+        [issue_of(task("temp-1"), 1), issue_of(task("temp-2"), 2)],
+        {"temp-1": 1, "temp-2": 2},
+        [],
+    ),
+    "a name in progress with a part of the scope": (
+        [task("a", title="Other", in_scope="- src/a.py\n- x.py")],
+        [issue_of(A, 1, labels=("task:implement", "status:in-progress"))],
+        {"a": 1},
         [],
     ),
     "another run key": ([A], [issue_of(A, 1, body="<!-- accord:item run=accordx id=a -->")], {}, []),

@@ -68,8 +68,8 @@ def match_items(plan: Plan, own: Iterable[Issue], token: str) -> Matches:
     """Match by tempID and title, by tempID and scope, by title and scope, then by tempID; the oldest issue counts.
 
     A tempID alone proves nothing if a planner counts its items and nothing else of the plan matches: then it only
-    adds items to an earlier plan. Nor does it for an issue that is closed or worked on. An item of another kind is
-    another item.
+    adds items to an earlier plan. Nor does it for an issue that is closed or worked on. A counted tempID with another
+    title needs the whole scope, and an issue whose work has not begun. An item of another kind is another item.
     """
     candidates = [
         _Candidate(issue, record)
@@ -103,7 +103,7 @@ def match_items(plan: Plan, own: Iterable[Issue], token: str) -> Matches:
         return [*by_title.get(same_title(titles[i]), ()), *by_title.get(text_digest(titles[i]), ())]
 
     assign(named, lambda i, each: each.has_title(titles[i]))
-    assign(named, lambda i, each: bool(each.scope & scopes[i]))
+    assign(named, lambda i, each: _continues_scope(each, names[i], scopes[i]))
     assign(titled, lambda i, each: bool(each.scope & scopes[i]) or each.scope == scopes[i])
     is_version = bool(found)
     assign(named, lambda i, each: each.is_untouched and (is_version or not _COUNTED.fullmatch(names[i])))
@@ -113,6 +113,13 @@ def match_items(plan: Plan, own: Iterable[Issue], token: str) -> Matches:
     numbers = {twin.number for _, twin in twins}
     vanished = tuple(each.issue for each in rest if each.issue.is_open and each.issue.number not in numbers)
     return Matches(items, vanished, tuple(twins))
+
+
+def _continues_scope(candidate: _Candidate, name: str, scope: frozenset[str]) -> bool:
+    """Return whether a scope tells that an issue of this tempID, but of another title, is the same item."""
+    if _COUNTED.fullmatch(name):
+        return candidate.is_untouched and bool(scope) and candidate.scope == scope
+    return bool(candidate.scope & scope)
 
 
 def _has_kind(plan: Plan, position: int, candidate: _Candidate) -> bool:
