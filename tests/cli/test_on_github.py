@@ -15,7 +15,9 @@ from support.stage import Stage, staged
 from support.trees import commit, git
 from test_check import HOSTILE, assert_harmless
 
+from accord.cli.receipts import print_receipt
 from accord.gha.step import escape_data
+from accord.results.operations import Outcome, Receipt
 from accord.text.markdown import cell, mermaid_text
 from accord_sandbox.faults import Fault
 from accord_sandbox.planting import STRANGER_TOKEN
@@ -61,6 +63,12 @@ def test_a_changed_plan_of_one_request_is_shown_and_applied_to_the_issues_it_has
     assert (receipt["run_key"], receipt["requests"]["write"], len(stage.issues())) == ("issue-7", 3, 3)
     assert "| a | #1 | update | title, body |" in step.summary
     assert [each["change"] for each in receipt["differences"]] == ["update", "create", "close"]
+
+
+@pytest.mark.parametrize(("seconds", "words"), [(1, "1 second"), (80, "80 seconds"), (100, "2 minutes")])
+def test_the_time_of_a_plan_is_told_in_words(seconds: float, words: str, capsys: pytest.CaptureFixture[str]) -> None:
+    print_receipt(Receipt("x", "octo/code", "k", Outcome.PLANNED, estimated_seconds=seconds), "plan.json")
+    assert f"take about {words}.\n" in capsys.readouterr().out
 
 
 def test_a_plan_over_the_limit_exits_1_and_writes_nothing(accord: Accord, stage: Stage) -> None:

@@ -48,6 +48,17 @@ def test_an_empty_list_is_wrong_usage(accord: Accord, stage: Stage, arguments: l
     assert "--org NAME" in ended.err
 
 
+def test_an_organisation_that_does_not_exist_is_named(accord: Accord, stage: Stage) -> None:
+    accord.on(stage)
+    ended = accord("repos", "list", "--org", "nope")
+    assert ended.code == 4
+    assert "Check that the organisation `nope` exists" in ended.err
+
+
+def test_one_repository_is_counted_in_the_singular(accord: Accord) -> None:
+    assert accord("repos", "list", "--repo", "octo/api").err.startswith("1 repository in 1 shard\n")
+
+
 def test_a_name_without_an_owner_is_refused_before_a_list_is_written(accord: Accord) -> None:
     ended = accord("repos", "list", "--repo", "octo/api", "--repo", "a b", "--out", "list.json")
     assert (ended.code, "`a b` is not a repository." in ended.err, "--repo OWNER/NAME" in ended.err) == (2, True, True)

@@ -50,6 +50,7 @@ def broken() -> Iterator[tuple[Any, str, str]]:
     yield {**plan(), "x/y": 1}, "/x~1y", "not part of the contract"
     yield {**plan(), "close": [7]}, "/close/0", "found 7"
     yield {**plan(), "close": None}, "/close", "found null"
+    yield {**plan(), "close": True}, "/close", "found true"
     yield {**plan(), "create": {}}, "/create", "found an object"
     yield {**plan(), "create": [[]]}, "/create/0", "Entry 1 of `create` must be an object; found an array"
     yield {**plan(), "role": "boss"}, "/role", "found 'boss'"

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from accord.core.errors import Refused, Stopped, WrongUsage
+from accord.core.errors import BrokenContract, Refused, Stopped, WrongUsage
 from accord.kit.many import (
     MOST_SHARDS,
     ManyOutcome,
@@ -15,6 +15,7 @@ from accord.kit.many import (
     counts,
     exit_code,
     order_of_work,
+    read_repositories,
     read_results,
     run_shard,
     shard_of,
@@ -33,6 +34,20 @@ def test_shards_hold_every_repository_once_and_fit_a_matrix(count: int, size: in
     parts = [shard_of(names, shard) for shard in (each["shard"] for each in named)]
     assert sorted(name for part in parts for name in part) == sorted(names)
     assert max(map(len, parts)) <= max(size, -(-count // MOST_SHARDS))
+
+
+@pytest.mark.parametrize(
+    ("raw", "words"),
+    [
+        (b'["octo/a", {"name": 3}]', 'Line 1: Entry 2 is not a repository: {"name": 3}.'),
+        (b"- octo/a\n- true\n", "Line 2: Entry 2 is not a repository: true."),
+        (b"- {1: !!binary aGk=}\n", 'Entry 1 is not a repository: {"1": "b\'hi\'"}.'),
+    ],
+)
+def test_a_bad_entry_of_a_list_is_shown_with_its_number_as_json(raw: bytes, words: str) -> None:
+    with pytest.raises(BrokenContract) as caught:
+        read_repositories(raw)
+    assert words in caught.value.message
 
 
 @pytest.mark.parametrize("text", ["", "0/3", "4/3", "3", "a/b", "1/0", "1/2/3"])

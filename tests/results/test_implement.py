@@ -190,10 +190,12 @@ def test_a_patch_of_steering_files_asks_a_person_and_is_pushed_only_when_allowed
     before = state(stage)
     planned = apply(stage, result, is_dry_run=True)
     assert (planned.outcome, planned.exit_code, planned.writes) == (Outcome.REFUSED, 4, 0)
+    assert planned.error.message.endswith("The work item would ask for a person (`needs-human`).")
     assert state(stage) == before
 
     refused = apply(stage, result)
     assert (refused.outcome, codes(refused)) == (Outcome.REFUSED, {"steering-file"})
+    assert refused.error.message.endswith("The work item asks for a person (`needs-human`).")
     assert "`.mcp.json`, `CLAUDE.md`" in refused.error.message
     assert "--allow-steering-files" in refused.error.hint
     after = state(stage)

@@ -6,7 +6,7 @@ import pytest
 from support.starts import BOT, CONFIG, DRAFT, FILES, PAGE, PENDING, PULL, READY, REQUEST, Starts, starts_stage
 
 from accord.github.models import Forbidden
-from accord.results.operations import Outcome
+from accord.results.operations import OperationStatus, Outcome
 from accord.starts.reports import Job
 
 SPEC = "---\nstatus: approved\n---\n\n# Export\n"
@@ -62,6 +62,18 @@ def test_an_unknown_command_is_answered_in_the_status_comment(starts: Starts) ->
     assert "everyone" not in starts.comments(REQUEST)[0]
     starts.deliver(starts.comment(REQUEST, "/accord plan"))
     assert "Did you mean" not in starts.status(REQUEST)
+
+
+@pytest.mark.parametrize(("words", "shown"), [("plan", "the plan is starting"), ("paln", "Did you mean `plan`?")])
+def test_a_comment_that_was_deleted_still_gets_its_answer(starts: Starts, words: str, shown: str) -> None:
+    event = starts.comment(REQUEST, f"/accord {words}")
+    starts.stage.send("DELETE", f"{starts.root}/issues/comments/{event[1]['comment']['id']}")
+    receipt = starts.deliver(event)
+    assert (receipt.outcome, [found.code for found in receipt.findings]) == (Outcome.APPLIED, ["comment-gone"])
+    assert [entry.status for entry in receipt.operations if entry.op == "react"] == [OperationStatus.SKIPPED]
+    assert shown in starts.status(REQUEST)
+    assert starts.deliver(event).writes == 0
+    assert len(starts.started) == (words == "plan")
 
 
 def test_people_without_write_access_start_nothing_and_read_nothing(starts: Starts) -> None:

@@ -78,6 +78,18 @@ def test_a_part_of_the_capability_outputs_is_found_with_the_lines_to_paste(count
     assert all(f"steps.run.outputs.{name}" in finding.hint for name, finding in zip(missing, findings, strict=True))
 
 
+@pytest.mark.parametrize("name", NEW)
+def test_a_constant_is_not_an_output_of_the_newer_contract_either(name: str) -> None:
+    value = f"value: ${{{{ jobs.agent.outputs.{name} }}}}"
+    (finding,) = found(edited(with_outputs(*NEW), (value, "value: const")))
+    assert (finding.code, finding.path) == ("output-unwired", f"/on/workflow_call/outputs/{name}/value")
+    assert "'const' comes from no job" in finding.message
+
+
+def test_the_lines_to_paste_do_not_name_accord() -> None:
+    assert [text for text in contract.described_outputs().values() if "accord" in text] == []
+
+
 INPUT_EDITS = [
     ("skip:\n        type: boolean", "skip:\n        type: string", "input-type"),
     ("skip:\n        type: boolean\n", "skip:\n", "input-type"),

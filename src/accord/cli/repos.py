@@ -83,7 +83,9 @@ def list_repositories(
     for name in names:
         click.echo(one_line(name))
     rest = f", {len(left_out)} archived or disabled ones left out" if left_out else ""
-    click.echo(f"{len(names)} repositories in {len(named)} shards{rest}", err=True)
+    repositories = "1 repository" if len(names) == 1 else f"{len(names)} repositories"
+    parts = "1 shard" if len(named) == 1 else f"{len(named)} shards"
+    click.echo(f"{repositories} in {parts}{rest}", err=True)
     if out:
         click.echo(f"Next: `accord repos run sync --file {one_line(str(out))} --results results.jsonl`", err=True)
 

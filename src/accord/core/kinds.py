@@ -5,6 +5,7 @@ The table names model and rules as text, so that checking one kind imports the c
 
 from __future__ import annotations
 
+import json
 import re
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
@@ -106,7 +107,7 @@ def _described(value: Any) -> str:
         return "an object"
     if isinstance(value, list):
         return "an array"
-    text = "null" if value is None else repr(value)
+    text = json.dumps(value) if value is None or isinstance(value, bool) else repr(value)
     return text if len(text) <= _SHOWN_CHARS else f"{type(value).__name__} of {len(text)} characters"
 
 

@@ -8,6 +8,7 @@ from urllib.parse import quote
 
 from accord.core.errors import Refused, Stopped
 from accord.github.limits import PAGE_SIZE, SEARCH_RESULTS
+from accord.github.models import NotThere
 from accord.github.rest import Server
 
 
@@ -24,8 +25,15 @@ class RepositoryLists(Server):
     """The lists of one server that a token can read."""
 
     def of_organisation(self, name: str) -> list[ListedRepository]:
-        """List the repositories of an organisation that the token can see. GET /orgs/{org}/repos, all pages."""
-        return list(self._listed(f"/orgs/{quote(name, safe='')}/repos", _listed_repository))
+        """List the repositories of an organisation that the token can see. GET /orgs/{org}/repos, all pages.
+
+        Raises NotThere for a name that is not one of an organisation.
+        """
+        try:
+            return list(self._listed(f"/orgs/{quote(name, safe='')}/repos", _listed_repository))
+        except NotThere as refused:
+            hint = f"Check that the organisation `{name}` exists and that the token may see it."
+            raise NotThere(refused.message, hint=f"{hint} For a person, pass `--search user:{name}`.") from None
 
     def found_by(self, query: str) -> list[ListedRepository]:
         """Search for repositories. GET /search/repositories, all pages.

@@ -74,8 +74,13 @@ def read_repositories(raw: bytes) -> list[str]:
         message = "The file is not a list of repositories."
         raise BrokenContract.of(Finding("schema", message, line=1, hint="Write a line `- OWNER/NAME` for each."))
     findings = [
-        Finding("schema", f"{name!r:.80} is not a repository.", pointer(i), hint="Write it as OWNER/NAME.")
-        for i, name in enumerate(names)
+        Finding(
+            "schema",
+            f"Entry {i} is not a repository: {_as_json(name):.80}.",
+            pointer(i - 1),
+            hint="Write it as OWNER/NAME.",
+        )
+        for i, name in enumerate(names, 1)
         if not is_repository(name)
     ]
     if findings:
@@ -83,6 +88,11 @@ def read_repositories(raw: bytes) -> list[str]:
         lines = " ".join(f"Line {finding.line}: {finding.text}" for finding in findings[:5])
         raise BrokenContract(f"The list of repositories is invalid. {lines}", findings=findings)
     return list({name.lower(): name for name in reversed(names)}.values())[::-1]
+
+
+def _as_json(value: object) -> str:
+    """Return a value of YAML as JSON; values that JSON does not have, such as bytes, as text."""
+    return json.dumps(value, ensure_ascii=False, default=str, skipkeys=True)
 
 
 def is_repository(name: object) -> bool:

@@ -171,11 +171,11 @@ class RunOutputs(BaseModel):
     attempts: str = Field(
         "", description="JSON array: agent, turn, outcome, findings, fixes, seconds and cost of each attempt."
     )
-    capability_id: str = Field("", description="Capability that the run exercised. accord leaves it empty.")
-    effect_fingerprint: str = Field("", description="Digest of the effect of that capability. accord leaves it empty.")
-    evidence_artifact_ref: str = Field("", description="Where the evidence of that effect is. accord leaves it empty.")
-    supervision_mode: str = Field("", description="How people supervised that capability. accord leaves it empty.")
-    capability_evidence_status: str = Field("", description="Verdict on that evidence. accord leaves it empty.")
+    capability_id: str = Field("", description="Capability that the run exercised.")
+    effect_fingerprint: str = Field("", description="Digest of the effect of that capability.")
+    evidence_artifact_ref: str = Field("", description="Where the evidence of that effect is.")
+    supervision_mode: str = Field("", description="How people supervised that capability.")
+    capability_evidence_status: str = Field("", description="Verdict on that evidence.")
     terminal_disposition: str = Field("", description="success, failure, no-change, blocked or cancelled.")
 
     def as_outputs(self) -> dict[str, str]:

@@ -8,7 +8,7 @@ from accord.core.errors import Refused
 from accord.github.comments import Comment, refuse_lost
 from accord.github.models import Conflict, NotThere
 from accord.github.once import send_once
-from accord.results.operations import LedgerEntry, MoveWorkItem, apply_in_order
+from accord.results.operations import LedgerEntry, MoveWorkItem, OperationStatus, apply_in_order
 from accord.results.status import apply_move
 from accord.starts.facts import find_run
 from accord.starts.models import PAUSED_LABEL
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from accord.core.errors import AccordError
-    from accord.results.operations import Operation, OperationStatus, RunOptions
+    from accord.results.operations import Operation, RunOptions
     from accord.starts.facts import StartContext
 
 
@@ -27,19 +27,23 @@ def apply_operations(
     context: StartContext, operations: Sequence[Operation], options: RunOptions
 ) -> tuple[list[LedgerEntry], AccordError | None]:
     """Apply operations in order; return an entry for each, and the error that ended it."""
-    return apply_in_order(operations, lambda operation: _apply(context, operation), _entry, options)
 
+    def entry(operation: Operation, status: OperationStatus) -> LedgerEntry:
+        number = getattr(operation, "number", None)
+        status = OperationStatus.SKIPPED if operation.key in context.gone else status
+        return LedgerEntry(operation.op, operation.key, status, str(number) if number else None)
 
-def _entry(operation: Operation, status: OperationStatus) -> LedgerEntry:
-    number = getattr(operation, "number", None)
-    return LedgerEntry(operation.op, operation.key, status, str(number) if number else None)
+    return apply_in_order(operations, lambda operation: _apply(context, operation), entry, options)
 
 
 def _apply(context: StartContext, operation: Operation) -> None:
     github = context.github
     match operation:
         case React():
-            github.react(operation.comment_id, operation.reaction)
+            try:
+                github.react(operation.comment_id, operation.reaction)
+            except NotThere:  # a person deleted the comment meanwhile; what it asks for is done all the same
+                context.gone.append(operation.key)
         case ShowStatus():
             show_status(context, operation)
         case StartWorkflow():

@@ -38,7 +38,8 @@ _APPEARS_WITHIN = timedelta(minutes=10)
 class StartContext:
     """Where starts are read and written. ``page`` is the repository's address for people.
 
-    ``started`` has the runs that were started, by the key of their start, where GitHub says which they are.
+    ``started`` has the runs that were started, by the key of their start, where GitHub says which they are;
+    ``gone`` the keys of reactions whose comment does not exist any more.
     """
 
     github: GitHub
@@ -47,6 +48,7 @@ class StartContext:
     clock: Clock
     redact: Redactor
     started: dict[str, int] = field(default_factory=dict, repr=False)
+    gone: list[str] = field(default_factory=list, repr=False)
 
     @cached_property
     def identity(self) -> Identity:

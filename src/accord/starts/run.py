@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 from accord.core.clock import parse_timestamp
 from accord.core.errors import Refused
+from accord.core.findings import warning
 from accord.results.operations import OperationStatus, Receipt, RunOptions, reporting
 from accord.starts.apply import apply_operations, show_status
 from accord.starts.choose import Answer, Begin, Halt, Ignore, check_event, choose
@@ -44,6 +45,10 @@ def apply(context: StartContext, operations: Sequence[Operation], receipt: Recei
     options = RunOptions(context.repository, context.clock, context.redact, PostingPolicy(), is_dry_run=is_dry_run)
     entries, error = apply_operations(context, operations, options)
     receipt.end(entries, error, is_dry_run=is_dry_run)
+    hint = "Nothing to do: only the reaction is left out."
+    receipt.findings += [
+        warning("comment-gone", f"The {key} does not exist any more.", hint=hint) for key in context.gone
+    ]
     failed = [entry.op for entry in entries if entry.status is OperationStatus.FAILED]
     shown = next((each for each in operations if isinstance(each, ShowStatus)), None)
     if failed == [StartWorkflow.op] and isinstance(error, Refused) and shown:

@@ -70,6 +70,8 @@ CAPABILITY_OUTPUTS = (
 The sixth, ``terminal-disposition``, may be there alone. A runner of version 1.0 has neither.
 """
 
+_NAMED_BY_CONTRACT = {*OUTPUTS, *CAPABILITY_OUTPUTS, "terminal-disposition"}
+
 
 def described_outputs() -> dict[str, str]:
     """Return the description of every output, the contract's and the extra ones."""
@@ -167,7 +169,7 @@ def _output_findings(workflow: Workflow, call: WorkflowCall, called: Mapping[str
         if found is None and name in OUTPUTS:
             found = wiring.crossed(name, output.value, place, OUTPUTS)
         is_constant = output.value is not None and reads(output.value) == []
-        if found and (name in OUTPUTS or not is_constant):
+        if found and (name in _NAMED_BY_CONTRACT or not is_constant):
             message = f"The output `{name}` does not come from the run: {found.reason}. Connect it to a step."
             hint = f"value: ${{{{ jobs.{source}.outputs.{name} }}}}" + _job_output(workflow, source, name)
             if found.job:

@@ -146,7 +146,7 @@ def plan_revision(
     if has_errors(branch.findings):
         raise BrokenContract("The patch contains what must not be pushed.", findings=branch.findings)
     if branch.audit.steering and not options.allows_steering:
-        return _plan_refusal(facts, branch.audit.steering, sanitizer)
+        return _plan_refusal(facts, branch.audit.steering, sanitizer, options)
     return _plan_pull(facts, branch, result.summary, sanitizer, options)
 
 
@@ -186,7 +186,9 @@ def _plan_pull(
     return RevisionPlan(tuple(operations), findings, scope, pull, is_draft=is_draft)
 
 
-def _plan_refusal(facts: RevisionFacts, paths: Sequence[str], sanitizer: TextSanitizer) -> RevisionPlan:
+def _plan_refusal(
+    facts: RevisionFacts, paths: Sequence[str], sanitizer: TextSanitizer, options: RunOptions
+) -> RevisionPlan:
     """Plan to ask a person on the work item. Its status stays, so that the result can be applied once allowed."""
     _plan_move(facts, TARGETS["completed"], is_settled=False)  # rejects an illegal move
     shown = "\n".join(f"- {_path_as_code(path, sanitizer)}" for path in paths[:_PATHS_SHOWN])
@@ -198,7 +200,8 @@ def _plan_refusal(facts: RevisionFacts, paths: Sequence[str], sanitizer: TextSan
     label = LabelWorkItem(NEEDS_HUMAN, skipped_if(NEEDS_HUMAN in facts.issue.labels), NEEDS_HUMAN)
     message = f"The patch changes steering files: {', '.join(f'`{path}`' for path in paths[:10])}. Nothing was pushed."
     finding = warning("steering-file", message, "/patch", hint=_ALLOW)
-    refusal = Refused(f"{message} The work item asks for a person (`{NEEDS_HUMAN}`).", hint=_ALLOW)
+    asks = "would ask" if options.is_dry_run else "asks"
+    refusal = Refused(f"{message} The work item {asks} for a person (`{NEEDS_HUMAN}`).", hint=_ALLOW)
     return replace(asked, operations=(*asked.operations, label), findings=(finding,), refusal=refusal)
 
 

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 from accord.core.findings import Finding, pointer, warning
 from accord.github.limits import BODY_CHARS
-from accord.results.bodies import longest_length
+from accord.results.bodies import longest_length, read_body
 from accord.results.planner.changes import difference, reason_to_keep, to_issue_change
 from accord.results.planner.checks import rewritable
 from accord.results.planner.duplicates import near_duplicates
@@ -14,7 +14,7 @@ from accord.results.planner.plan import is_settled
 from accord.results.planner.record import record_of
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping
+    from collections.abc import Iterator, Mapping, Sequence
 
     from accord.github.models import Issue
     from accord.results.planner.changes import Comparison
@@ -57,8 +57,8 @@ def change_findings(
             yield Finding(
                 "body-too-long", message, pointer("create", i, "body"), hint="Move details into files and link them."
             )
-    yield from _vanished(facts, closes_vanished=closes_vanished)
     new = [i for i, item in enumerate(plan.result.create) if item.temp_id not in facts.items]
+    yield from _vanished(plan, new, facts, closes_vanished=closes_vanished)
     yield from near_duplicates(plan, new, facts.others)
 
 
@@ -71,19 +71,25 @@ def item_findings(name: str, issue: Issue, comparison: Comparison, path: str = "
         yield warning("item-closed", message, path, hint="Reopen it and apply the plan again, or plan another item.")
     elif comparison.kept:
         parts = _listed(comparison.kept)
-        message = f"#{issue.number} `{name}` was edited since accord wrote it, so the plan's {parts} is not applied."
+        message = (
+            f"#{issue.number} `{name}` was edited since accord wrote it, so accord does not apply the plan's {parts}."
+        )
         yield warning("item-edited", message, path, hint="Edit the issue by hand, or put the change into `update`.")
 
 
-def _vanished(facts: PlanFacts, *, closes_vanished: bool) -> Iterator[Finding]:
-    left = []
+def _vanished(plan: Plan, new: Sequence[int], facts: PlanFacts, *, closes_vanished: bool) -> Iterator[Finding]:
+    """Warn of items that stay open, and name the new item that has the same path in scope: it may be a copy."""
+    by_path = {path: plan.result.create[i].temp_id for i in reversed(new) for path in plan.bodies[i].in_scope}
+    left, twins = [], []
     for issue in facts.vanished:
         reason = reason_to_keep(issue, facts.token)
         if reason and closes_vanished:
             message = f"{_named(issue, facts.token)} is no longer in the plan and stays open: {reason}."
+            message += _twin_of(issue, by_path, "It")
             yield warning("item-vanished", message, hint="Close it by hand if it is no longer needed.")
         elif not closes_vanished:
             left.append(_named(issue, facts.token))
+            twins.append(_twin_of(issue, by_path, left[-1]))
     if left:
         shown = ", ".join(left[:_MOST_NAMED]) + (
             f" and {len(left) - _MOST_NAMED} more" if len(left) > _MOST_NAMED else ""
@@ -92,7 +98,14 @@ def _vanished(facts: PlanFacts, *, closes_vanished: bool) -> Iterator[Finding]:
             "is no longer in the plan and stays open" if len(left) == 1 else "are no longer in the plan and stay open"
         )
         hint = "Pass `--close-vanished` to close such items, unless the plan only adds to an earlier one."
-        yield warning("item-vanished", f"{shown} {verb}.", hint=hint)
+        copies = "".join(twins[:_MOST_NAMED] if len(left) > 1 else [twins[0].replace(left[0], "It", 1)])
+        yield warning("item-vanished", f"{shown} {verb}.{copies}", hint=hint)
+
+
+def _twin_of(issue: Issue, by_path: Mapping[str, str], name: str) -> str:
+    """Return a sentence about the new item that shares a path with this issue; empty without one."""
+    shared = next((path for path in read_body(issue.body).in_scope if path in by_path), None)
+    return f" {name} may be `{by_path[shared]}` now: both have `{shared}` in scope." if shared else ""
 
 
 def _named(issue: Issue, token: str) -> str:
