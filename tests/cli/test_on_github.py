@@ -66,7 +66,7 @@ def test_a_changed_plan_of_one_request_is_shown_and_applied_to_the_issues_it_has
 
 
 @pytest.mark.parametrize(("seconds", "words"), [(1, "1 second"), (80, "80 seconds"), (100, "2 minutes")])
-def test_the_time_of_a_plan_is_told_in_words(seconds: float, words: str, capsys: pytest.CaptureFixture[str]) -> None:
+def test_a_dry_run_says_how_long_a_plan_takes(seconds: float, words: str, capsys: pytest.CaptureFixture[str]) -> None:
     print_receipt(Receipt("x", "octo/code", "k", Outcome.PLANNED, estimated_seconds=seconds), "plan.json")
     assert f"take about {words}.\n" in capsys.readouterr().out
 
