@@ -80,7 +80,7 @@ def item_findings(name: str, issue: Issue, comparison: Comparison, path: str = "
 def _vanished(plan: Plan, new: Sequence[int], facts: PlanFacts, *, closes_vanished: bool) -> Iterator[Finding]:
     """Warn of items that stay open, and name the new item that has the same path in scope: it may be a copy."""
     by_path = {path: plan.result.create[i].temp_id for i in reversed(new) for path in plan.bodies[i].in_scope}
-    left, twins = [], []
+    left = []
     for issue in facts.vanished:
         reason = reason_to_keep(issue, facts.token)
         if reason and closes_vanished:
@@ -88,17 +88,16 @@ def _vanished(plan: Plan, new: Sequence[int], facts: PlanFacts, *, closes_vanish
             message += _twin_of(issue, by_path, "It")
             yield warning("item-vanished", message, hint="Close it by hand if it is no longer needed.")
         elif not closes_vanished:
-            left.append(_named(issue, facts.token))
-            twins.append(_twin_of(issue, by_path, left[-1]))
+            left.append(issue)
     if left:
-        shown = ", ".join(left[:_MOST_NAMED]) + (
-            f" and {len(left) - _MOST_NAMED} more" if len(left) > _MOST_NAMED else ""
-        )
+        names = [_named(issue, facts.token) for issue in left[:_MOST_NAMED]]
+        shown = ", ".join(names) + (f" and {len(left) - _MOST_NAMED} more" if len(left) > _MOST_NAMED else "")
         verb = (
             "is no longer in the plan and stays open" if len(left) == 1 else "are no longer in the plan and stay open"
         )
         hint = "Pass `--close-vanished` to close such items, unless the plan only adds to an earlier one."
-        copies = "".join(twins[:_MOST_NAMED] if len(left) > 1 else [twins[0].replace(left[0], "It", 1)])
+        subjects = names if len(left) > 1 else ["It"]
+        copies = "".join(_twin_of(issue, by_path, name) for issue, name in zip(left, subjects, strict=False))
         yield warning("item-vanished", f"{shown} {verb}.{copies}", hint=hint)
 
 
