@@ -94,7 +94,7 @@ def test_a_program_that_ignores_sigterm_is_killed(run: Callable[..., Ran], monke
     ran = run(
         "import signal, time; signal.signal(signal.SIGTERM, lambda *_: print('asked', flush=True))\n"
         "print('ready', flush=True)\nwhile True: time.sleep(1)",
-        limit=0.49997,  # what is left of half a second after a start
+        limit=0.49997,  # a limit of half a second less the time of the start
     )
     assert (ran.end.exit_code, ran.kind) == (137, "time-limit")
     assert ran.end.error
