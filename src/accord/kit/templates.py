@@ -57,7 +57,7 @@ class Choices(BaseModel):
 
 @dataclass(frozen=True)
 class Kit:
-    """The templates of a version by path, with placeholders as pins, and the secrets of each shipped agent."""
+    """The templates of a version by path, with placeholders as pins, and the secrets of each agent that is on by default."""
 
     version: str
     files: Mapping[str, str]
@@ -74,7 +74,8 @@ class Kit:
 def shipped_kit() -> Kit:
     """Return the kit of this version."""
     agents = read_yaml(_registry().read_bytes()).value["agents"]
-    secrets = {name: tuple(agent.get("required_secrets", ())) for name, agent in agents.items()}
+    enabled = {name: agent for name, agent in agents.items() if agent.get("enabled", True)}
+    secrets = {name: tuple(agent.get("required_secrets", ())) for name, agent in enabled.items()}
     return Kit(__version__, dict(sorted(_files())), secrets)
 
 
@@ -110,9 +111,9 @@ def _check_names(kit: Kit, workflows: Iterable[str], agent: str) -> None:
             hint = did_you_mean(name, kit.workflows) or f"The kit has {', '.join(kit.workflows)}."
             raise WrongUsage(f"The kit has no workflow `{name:.100}`.", hint=hint)
     if agent and agent not in kit.agents:
-        own = f"For an agent of your own, set `default_agent` in {REGISTRY}."
+        own = f"For another agent, set `default_agent` in {REGISTRY}, and pass its secret on in the workflows."
         hint = did_you_mean(agent, kit.agents) or own
-        raise WrongUsage(f"accord does not ship an agent `{agent:.100}`.", hint=hint)
+        raise WrongUsage(f"The kit has no agent `{agent:.100}` that is on by default.", hint=hint)
 
 
 def chosen_kit(kit: Kit, choices: Choices) -> Kit:

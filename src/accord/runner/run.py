@@ -143,9 +143,11 @@ def _run(request: RunRequest, job: JobContext, progress: Progress) -> None:
         asked = request if is_first else replace(request, model="", command=())
         return prepare_agent(name, registry, asked, job, schema, files, is_first=is_first)
 
-    progress.warn(files.warning)
     chain = AgentChain(request, job, progress, prepare, registry.max_cost_for(context.mode))
-    chain.run(names)
+    try:
+        chain.run(names)
+    finally:
+        progress.warn(files.warning)  # the prompts have been read by now
 
 
 def _write_schema(request: RunRequest, files: TrustedFiles) -> str:
