@@ -57,7 +57,7 @@ class Choices(BaseModel):
 
 @dataclass(frozen=True)
 class Kit:
-    """The templates of a version by path, with placeholders as pins, and the secrets of each agent that is on by default."""
+    """The templates of a version by path, with placeholders as pins, and the secrets of each agent that is on."""
 
     version: str
     files: Mapping[str, str]
