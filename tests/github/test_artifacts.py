@@ -12,10 +12,10 @@ from support.stage import START, Stage
 
 from accord.core.clock import ManualClock
 from accord.core.errors import BrokenContract, Refused, Stopped, WrongUsage
-from accord.github import workflows as artifacts
+from accord.github import artifacts
+from accord.github.artifacts import fetch_artifact
 from accord.github.client import GitHub
 from accord.github.models import Access
-from accord.github.workflows import fetch_artifact
 from accord_sandbox import faults
 from accord_sandbox.planting import INSTALLATION_TOKEN
 from accord_sandbox.server import Fault

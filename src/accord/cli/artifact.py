@@ -16,7 +16,7 @@ from accord.core.errors import WrongUsage
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from accord.github.workflows import Fetched
+    from accord.github.artifacts import Fetched
 
 
 @click.command(short_help="Download an artifact of a workflow run.")
@@ -33,7 +33,7 @@ def artifact(name: str, into: Path, wanted: str, run_id: int | None, output_form
     into a folder of its name. Links, paths outside the folder and archive bombs are refused. The token
     needs `actions: read`.
     """
-    from accord.github.workflows import fetch_artifact, fetch_matching
+    from accord.github.artifacts import fetch_artifact, fetch_matching
 
     run = run_id or _current_run()
     if name.endswith("*"):

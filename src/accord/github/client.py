@@ -10,6 +10,7 @@ from urllib.parse import quote
 
 from accord.core.clock import parse_timestamp
 from accord.core.errors import Refused
+from accord.github.artifacts import ArtifactMethods
 from accord.github.checks import CheckMethods
 from accord.github.comments import CommentMethods
 from accord.github.git_data import GitDataMethods
@@ -18,7 +19,7 @@ from accord.github.models import Found, Identity, Issue, IssueChange, Label, Not
 from accord.github.pulls import PullMethods, ReviewMethods
 from accord.github.settings import SettingsMethods
 from accord.github.threads import ThreadMethods
-from accord.github.workflows import ArtifactMethods, WorkflowMethods
+from accord.github.workflows import WorkflowMethods
 
 LabelChange = Literal["added", "removed"]
 _CHANGES: Mapping[str, LabelChange] = {"labeled": "added", "unlabeled": "removed"}

@@ -1,0 +1,246 @@
+"""Downloads from GitHub's storage over REST: artifacts of workflow runs, and the ends of texts such as logs.
+
+GitHub answers a download with a redirect to a storage service. The token is not sent there: the address, which holds
+for a minute, is the right to read.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import tempfile
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import IO, TYPE_CHECKING, Any, NamedTuple
+from urllib.parse import urlsplit
+
+from accord.core.clock import Clock, attempts, doubling
+from accord.core.errors import BrokenContract, Refused, Stopped
+from accord.github.models import NotThere
+from accord.github.pacing import FIRST_BACKOFF_SECONDS, TRIES
+from accord.github.pygithub import TIMEOUT_SECONDS
+from accord.github.rest import Rest
+
+if TYPE_CHECKING:
+    from accord.files.archives import Member
+
+
+_CHUNK_BYTES = 1 << 16
+
+
+class StoredFile(NamedTuple):
+    """Something in the storage: what to call it in a sentence, how to ask for its address, and the API that says it."""
+
+    name: str
+    place: Callable[[], str]
+    api_url: str
+
+
+def fetch(stored: StoredFile, take: Callable[[int, Iterator[bytes]], str], clock: Clock) -> None:
+    """Fetch until ``take`` has what it wants: given a status and the content piece by piece, it returns no problem.
+
+    The address is requested again at each try, as it soon expires. Raises Refused for one that is less safe than the
+    API's own, Stopped when the storage does not answer.
+    """
+    problem = ""
+    for _ in attempts(clock, doubling(FIRST_BACKOFF_SECONDS, TRIES - 1)):
+        problem = _fetch_once(stored, take)
+        if not problem:
+            return
+    raise Stopped(
+        f"{stored.name} could not be fetched in {TRIES} tries ({problem}).",
+        hint="Run the same command again; nothing is kept of what was fetched in part.",
+    )
+
+
+def _fetch_once(stored: StoredFile, take: Callable[[int, Iterator[bytes]], str]) -> str:
+    """Fetch once; return what went wrong, if anything did. An auth of its own keeps out what ~/.netrc may hold."""
+    import requests
+
+    place = stored.place()
+    if urlsplit(place).scheme not in {"https", urlsplit(stored.api_url).scheme}:
+        raise Refused(
+            f"{stored.name} is not where it can be fetched safely: the address has no https.",
+            hint="Check the proxy or firewall between this machine and GitHub.",
+        )
+    try:
+        with requests.get(
+            place, auth=_as_nobody, stream=True, timeout=TIMEOUT_SECONDS, allow_redirects=False
+        ) as answer:
+            return take(answer.status_code, answer.iter_content(_CHUNK_BYTES))
+    except requests.exceptions.RequestException as error:
+        return type(error).__name__
+
+
+def read_end(stored: StoredFile, most: int, clock: Clock) -> bytes:
+    """Read the last ``most`` bytes of a text; empty where the storage has nothing (404, 410). Raises as ``fetch``."""
+    kept = bytearray()
+
+    def take(status: int, content: Iterator[bytes]) -> str:
+        kept.clear()
+        if status in (404, 410):
+            return ""
+        if status != 200:
+            return f"status {status}"
+        for chunk in content:
+            kept.extend(chunk)
+            if len(kept) > 2 * most:
+                del kept[:-most]
+        return ""
+
+    fetch(stored, take, clock)
+    return bytes(kept[-most:])
+
+
+def _as_nobody(request: Any) -> Any:
+    return request
+
+
+MOST_ARCHIVE_BYTES = 256 << 20
+_NAMED = 20
+
+
+@dataclass(frozen=True, slots=True)
+class Artifact:
+    """An artifact as GitHub lists it. ``digest`` is that of its archive, such as ``sha256:…``; empty on old servers."""
+
+    id: int
+    name: str
+    digest: str
+    created_at: str
+    is_expired: bool
+
+
+@dataclass(frozen=True, slots=True)
+class Fetched:
+    """An artifact that is now a folder. ``file`` is the path of the one that was wanted, empty without one."""
+
+    artifact: Artifact
+    members: Sequence[Member]
+    file: str
+
+
+class ArtifactMethods(Rest):
+    """Requests about artifacts of workflow runs."""
+
+    def artifacts(self, run_id: int, name: str = "") -> list[Artifact]:
+        """GET …/actions/runs/{run_id}/artifacts, all pages; those of one name when it is given."""
+        params = {"name": name} if name else {}
+        path = f"{self._root}/actions/runs/{run_id}/artifacts"
+        return list(self._listed(path, _artifact, key="artifacts", **params))
+
+    def download(self, artifact: Artifact, file: IO[bytes]) -> None:
+        """Write the archive into a file that is open for writing, from its beginning.
+
+        Raises Refused when the artifact has expired, Stopped when the storage does not answer, BrokenContract for more
+        than ``MOST_ARCHIVE_BYTES``.
+        """
+        path = f"{self._root}/actions/artifacts/{artifact.id}/zip"
+
+        def place() -> str:
+            try:
+                return str(self._transport.call("GET", path, takes_location=True).data)
+            except NotThere as gone:
+                raise _expired(artifact) from gone
+
+        stored = StoredFile(f'The artifact "{artifact.name}"', place, self._access.api_url)
+        fetch(stored, lambda status, content: _copied(status, content, artifact, file), self._clock)
+
+
+def _copied(status: int, content: Iterator[bytes], artifact: Artifact, file: IO[bytes]) -> str:
+    """Copy an archive from the storage; return what went wrong, if anything did."""
+    file.seek(0)
+    file.truncate()
+    if status != 200:
+        return f"status {status}"
+    digest = hashlib.sha256()
+    for chunk in content:
+        if file.tell() + len(chunk) > MOST_ARCHIVE_BYTES:
+            message = f'The artifact "{artifact.name}" is larger than {MOST_ARCHIVE_BYTES >> 20} MiB.'
+            raise BrokenContract(message, hint="Upload only what the next job reads.")
+        file.write(chunk)
+        digest.update(chunk)
+    has_digest = artifact.digest.startswith("sha256:")
+    return "its digest differs" if has_digest and artifact.digest != f"sha256:{digest.hexdigest()}" else ""
+
+
+def fetch_artifact(github: ArtifactMethods, name: str, run_id: int, into: Path, wanted: str = "") -> Fetched:
+    """Fetch the newest artifact of a name in a workflow run, and unpack it into a folder that must not be there yet.
+
+    ``wanted`` is the path of a file that must be in it; without it, the only file counts where there is one. The folder
+    appears with all of it or not at all. Raises WrongUsage for a folder that is there, Refused for an artifact or a
+    file that is not, BrokenContract for an archive that must not be unpacked.
+    """
+    from accord.files.archives import check_absent, read_members, unpack
+
+    check_absent(into)
+    artifact = _newest(github, name, run_id)
+    with tempfile.TemporaryFile() as archive:
+        github.download(artifact, archive)
+        members = read_members(archive)
+        file = _wanted(artifact, members, wanted)
+        unpack(archive, members, into)
+    return Fetched(artifact, members, file)
+
+
+def fetch_matching(github: ArtifactMethods, prefix: str, run_id: int, into: Path) -> list[Fetched]:
+    """Download the artifacts whose names begin with ``prefix``, each into a folder of its name below ``into``.
+
+    Raises Refused where the run has none, and what ``fetch_artifact`` raises.
+    """
+    every = github.artifacts(run_id)
+    names = sorted({artifact.name for artifact in every if artifact.name.startswith(prefix)})
+    if not names:
+        others = sorted({artifact.name for artifact in every})
+        raise Refused(
+            f"Workflow run {run_id} has no artifact whose name begins with `{prefix}`{_listed(others)}.",
+            hint="Upload them in jobs that this one needs.",
+        )
+    return [fetch_artifact(github, name, run_id, into / name) for name in names]
+
+
+def _newest(github: ArtifactMethods, name: str, run_id: int) -> Artifact:
+    found = [artifact for artifact in github.artifacts(run_id, name) if artifact.name == name]
+    if not found:
+        others = sorted({artifact.name for artifact in github.artifacts(run_id)})
+        raise Refused(
+            f"Workflow run {run_id} has no artifact `{name}`{_listed(others)}.",
+            hint="Upload it under the same name in a job that this one needs, with `if-no-files-found: error`.",
+        )
+    newest = max(found, key=lambda artifact: (artifact.created_at, artifact.id))
+    if newest.is_expired:
+        raise _expired(newest)
+    return newest
+
+
+def _wanted(artifact: Artifact, members: Sequence[Member], wanted: str) -> str:
+    paths = [member.path for member in members]
+    if wanted and wanted not in paths:
+        raise Refused(
+            f'The artifact "{artifact.name}" has no file {wanted}{_listed(paths)}.',
+            hint="Name a file by its path in the artifact, which begins at what all uploaded files have in common.",
+        )
+    return wanted or (paths[0] if len(paths) == 1 else "")
+
+
+def _listed(names: Sequence[str]) -> str:
+    more = f" and {len(names) - _NAMED} more" if len(names) > _NAMED else ""
+    return f"; it has {', '.join(names[:_NAMED])}{more}" if names else "; it has no artifacts"
+
+
+def _expired(artifact: Artifact) -> Refused:
+    return Refused(
+        f'The artifact "{artifact.name}" has expired or was deleted.',
+        hint="Run the job that made it again; retention-days of its upload says how long it is kept.",
+    )
+
+
+def _artifact(data: dict[str, Any]) -> Artifact:
+    """Read the JSON of an artifact (schema "artifact" of GitHub's OpenAPI description)."""
+    return Artifact(
+        id=data["id"],
+        name=data["name"],
+        digest=data.get("digest") or "",
+        created_at=data.get("created_at") or "",
+        is_expired=bool(data["expired"]),
+    )
