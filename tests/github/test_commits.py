@@ -19,6 +19,7 @@ from accord.github.git_data import StoredObject
 from accord.github.limits import BLOB_BYTES, COMMIT_REQUESTS, TREE_TEXT_BYTES
 from accord_sandbox.faults import Fault
 from accord_sandbox.planting import INSTALLATION_TOKEN
+from accord_sandbox.responses import Refusal
 
 SEED = """
 repositories:
@@ -198,6 +199,22 @@ def test_a_branch_that_moved_stays_as_it_is(stage: Stage, tree: Path) -> None:
         for expected in (git(tree, "rev-parse", "origin/main"), ""):
             assert deliver(stage, tree, local, "other", token=token, expected=expected) is None
     assert stage.get(f"/repos/{stage.repository}/git/ref/heads/other")["object"]["sha"] == theirs
+
+
+@pytest.mark.parametrize("branch", ["main", "new"])
+def test_a_branch_that_github_does_not_move_is_named_with_githubs_own_reason(
+    stage: Stage, tree: Path, monkeypatch: pytest.MonkeyPatch, branch: str
+) -> None:
+    (tree / "src/a.py").write_text("a = 2\n")
+    local = committed(tree)
+
+    def refuse(*_: object) -> None:
+        raise Refusal(422, "Frozen until the release")
+
+    with monkeypatch.context() as patched:
+        patched.setattr("accord_sandbox.git_data.check_rules", refuse)
+        with pytest.raises(Refused, match=f"refused to point refs/heads/{branch} .*Frozen until the release"):
+            deliver(stage, tree, local, branch)
 
 
 @pytest.mark.parametrize("fault", ["lost-before", "lost-after", "truncated", "error-502", "error-500-after"])

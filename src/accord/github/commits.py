@@ -19,6 +19,7 @@ from accord.git.branches import push
 from accord.git.patches import changes_between, content_of
 from accord.github.git_data import StoredObject, create_ref_once
 from accord.github.limits import BLOB_BYTES, COMMIT_REQUESTS, TREE_ENTRIES, TREE_TEXT_BYTES
+from accord.github.models import Conflict
 from accord.github.once import send_until_answered
 
 if TYPE_CHECKING:
@@ -251,9 +252,19 @@ def _create_commit(github: GitHub, git: Git, upload: Upload, clock: Clock) -> Co
 
 def _move_branch(github: GitHub, ref: str, expected: str, commit: str, clock: Clock) -> bool:
     """Point a branch to the commit; False if the branch is elsewhere by now. Raises Refused."""
+    reason = ""
     for _ in attempts(clock, _REF_PAUSES_SECONDS):
-        is_moved = github.forward_ref(ref, commit) if expected else create_ref_once(github, ref, commit, clock)
-        tip = commit if is_moved else github.ref(ref) or ""
+        try:
+            if expected:
+                github.forward_ref(ref, commit)
+            else:
+                create_ref_once(github, ref, commit, clock)
+        except Conflict as conflict:
+            reason = conflict.message
+        else:
+            return True
+        tip = github.ref(ref) or ""
         if tip != expected:
             return tip == commit
-    raise Refused(f"GitHub refused to point {ref} to the commit {commit}.", hint="Check the rules of the branch.")
+    message = f"GitHub refused to point {ref} to the commit {commit}. {reason}"
+    raise Refused(message, hint="Check the rules of the branch.")

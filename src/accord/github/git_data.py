@@ -61,14 +61,20 @@ class Tree:
     entries: tuple[TreeEntry, ...]
 
 
-def create_ref_once(github: GitDataMethods, name: str, sha: str, clock: Clock) -> bool:
-    """Create a ref; False where it exists and points elsewhere, because another writer was faster."""
+def create_ref_once(github: GitDataMethods, name: str, sha: str, clock: Clock) -> None:
+    """Create a ref. Raises Conflict where it points elsewhere, because another writer was faster."""
 
-    def look() -> bool | None:
+    def find() -> bool | None:
         tip = github.ref(name)
-        return None if tip is None else tip == sha
+        if tip not in (None, sha):
+            raise Conflict(f"{name} points to {tip} already.")
+        return None if tip is None else True
 
-    return send_once(lambda: github.create_ref(name, sha), look, clock)
+    def create() -> bool:
+        github.create_ref(name, sha)
+        return True
+
+    send_once(create, find, clock)
 
 
 class GitDataMethods(Rest):
@@ -82,24 +88,16 @@ class GitDataMethods(Rest):
             return None
         return answer.read(lambda data: str(data["object"]["sha"]))
 
-    def create_ref(self, name: str, sha: str) -> bool:
-        """Create a ref; False when GitHub refuses, as for an existing ref. POST …/git/refs. Raises AnswerLost."""
-        try:
-            self._transport.call("POST", f"{self._root}/git/refs", body={"ref": name, "sha": sha})
-        except Conflict:
-            return False
-        return True
+    def create_ref(self, name: str, sha: str) -> None:
+        """Create a ref. POST …/git/refs. Raises Conflict, as for an existing ref, and AnswerLost."""
+        self._transport.call("POST", f"{self._root}/git/refs", body={"ref": name, "sha": sha})
 
-    def forward_ref(self, name: str, sha: str) -> bool:
-        """Move a ref to a descendant; False when the ref is elsewhere by now, or gone.
+    def forward_ref(self, name: str, sha: str) -> None:
+        """Move a ref to a descendant; safe to repeat.
 
-        PATCH …/git/refs/{ref} without force; safe to repeat.
+        PATCH …/git/refs/{ref} without force. Raises Conflict, as for a ref that is elsewhere by now, or gone.
         """
-        try:
-            self._transport.call("PATCH", f"{self._root}/git/refs/{_path(name)}", body={"sha": sha, "force": False})
-        except Conflict:
-            return False
-        return True
+        self._transport.call("PATCH", f"{self._root}/git/refs/{_path(name)}", body={"sha": sha, "force": False})
 
     def replace_ref(self, name: str, sha: str) -> None:
         """Point a ref elsewhere by force, which suits only refs whose commits are all accord's; safe to repeat.

@@ -131,11 +131,14 @@ class StoredDocument(ABC, Generic[Value]):
             commit = send_until_answered(lambda: github.create_commit(message, tree, parents), self.clock)
         except Conflict:  # the parent or the tree is gone: the ref was deleted, and git has tidied up
             return None
-        if parents:
-            is_moved = github.forward_ref(self.ref, commit.sha)
-        else:
-            is_moved = create_ref_once(github, self.ref, commit.sha, self.clock)
-        return Link(commit.sha, tree) if is_moved or self._is_behind(commit) else None
+        try:
+            if parents:
+                github.forward_ref(self.ref, commit.sha)
+            else:
+                create_ref_once(github, self.ref, commit.sha, self.clock)
+        except Conflict:
+            return Link(commit.sha, tree) if self._is_behind(commit) else None
+        return Link(commit.sha, tree)
 
     def _is_behind(self, commit: Commit) -> bool:
         """Return whether a commit is a version: its answer was lost, and other writers have gone on since."""

@@ -313,8 +313,12 @@ def _push(github: GitHub, consumer: Consumer, plan: KitPlan, proposal: Proposal,
     commit = send_until_answered(lambda: github.create_commit(message, tree, [consumer.commit]), clock)
     if proposal.tip:
         github.replace_ref(REF, commit.sha)
-    elif not create_ref_once(github, REF, commit.sha, clock):
-        raise Stopped(f"Another process created the branch {BRANCH} meanwhile.", hint="Run the same command again.")
+        return Delivery(commit.sha, CommitWay.API, commit.is_verified, requests=3)
+    try:
+        create_ref_once(github, REF, commit.sha, clock)
+    except Conflict as conflict:
+        message = f"Another process created the branch {BRANCH} meanwhile."
+        raise Stopped(message, hint="Run the same command again.") from conflict
     return Delivery(commit.sha, CommitWay.API, commit.is_verified, requests=3)
 
 
