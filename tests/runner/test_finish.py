@@ -209,8 +209,20 @@ def test_a_draft_that_a_person_closed_stays_closed(run: Run) -> None:
     run.workshop.stage.send("PATCH", f"{path}/pulls/{draft['number']}", state="closed")
     run.workshop.stage.send("DELETE", f"{path}/issues/{draft['number']}/labels/needs-human")
     before = drafts(run)
-    run.outputs()
+    (warning,) = json.loads(run.outputs()["run-warnings"])
+    assert f"in the closed pull request {draft['number']}: " in warning
     assert drafts(run) == before
+
+
+def test_a_draft_without_its_label_is_named_and_gets_the_label_later(run: Run) -> None:
+    run.workshop.stage.server.faults.add(Fault("lost-before", times=99, method="POST", path=r"/labels$"))
+    outputs, _ = conflict_of(run)
+    run.workshop.stage.server.faults.clear()
+    (draft,) = drafts(run)
+    (warning,) = json.loads(outputs["run-warnings"])
+    assert f"in the pull request {draft['number']}: {draft['html_url']} It has no label `needs-human`: " in warning
+    run.outputs()
+    assert [[label["name"] for label in draft["labels"]] for draft in drafts(run)] == [["needs-human"]]
 
 
 @pytest.mark.parametrize("fault", ["lost-before", "lost-after"])

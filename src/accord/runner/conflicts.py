@@ -38,8 +38,11 @@ def draft_body(conflict: ConflictBranch, message: str, pull: str, redact: Redact
     return "\n\n".join(filter(None, [notice, summary_of(message, redact, policy), steps, end]))
 
 
-def open_draft(github: GitHub, conflict: ConflictBranch, title: str, body: str, clock: Clock) -> Pull:
-    """Open the draft with the label ``needs-human``, unless an earlier try did. Raises AccordError."""
+def open_draft(github: GitHub, conflict: ConflictBranch, title: str, body: str, clock: Clock) -> tuple[Pull, str]:
+    """Open the draft with the label ``needs-human``, unless an earlier try did.
+
+    Also return why it has no label, empty where it has. Raises AccordError where there is no draft.
+    """
 
     def find() -> Pull | None:
         return next(iter(github.pulls_from(conflict.name)), None)
@@ -48,8 +51,11 @@ def open_draft(github: GitHub, conflict: ConflictBranch, title: str, body: str, 
         lambda: github.create_pull(title, body, conflict.name, conflict.onto, draft=True), find, clock
     )
     if pull.state == "open" and NEEDS_HUMAN not in pull.labels:
-        github.add_labels(pull.number, [NEEDS_HUMAN])
-    return pull
+        try:
+            github.add_labels(pull.number, [NEEDS_HUMAN])
+        except AccordError as error:
+            return pull, f"It has no label `{NEEDS_HUMAN}`: {error.message}"
+    return pull, ""
 
 
 def report_conflict(conflict: ConflictBranch, title: str, message: str, pull: str, options: FinishOptions) -> str:
@@ -65,7 +71,8 @@ def report_conflict(conflict: ConflictBranch, title: str, message: str, pull: st
     number = number if number.isascii() and number.isdecimal() else ""
     body = draft_body(conflict, message, number, options.redact, options.policy)
     try:
-        draft = open_draft(options.github, conflict, title, body, options.clock)
+        draft, problem = open_draft(options.github, conflict, title, body, options.clock)
     except AccordError as error:
         return f"{where}: {compare} No pull request was opened for it: {error.message}"
-    return f"{where} and in pull request {draft.number}: {draft.url}"
+    state = "" if draft.state == "open" else "merged " if draft.is_merged else "closed "
+    return f"{where} and in the {state}pull request {draft.number}: {draft.url} {problem}".rstrip()
