@@ -11,6 +11,7 @@ from support.starts import DRAFT, PULL, READY, REQUEST, Starts, starts_stage
 
 from accord.github.comments import Comment
 from accord.github.models import Identity
+from accord.results.operations import Outcome
 from accord.runner.models import RunOutputs
 from accord.starts.models import ItemStatus, StatusRow
 from accord.starts.reports import Job, cost_of, read_needs, report_of
@@ -177,6 +178,22 @@ def test_the_review_of_an_opened_pull_request_is_started_once_by_the_run_that_op
     starts.deliver(starts.pull_event("opened"))
     assert starts.started == [("accord-review.yml", {"pull": "4"})]
     assert "Next: The review of #4 starts by itself." in starts.status(READY)
+
+
+def test_a_review_that_cannot_be_started_leaves_the_row_of_the_implementation(starts: Starts) -> None:
+    starts.push({".github/workflows/accord-review.yml": None})
+    head = starts.stage.get(f"{starts.root}/pulls/{PULL}")["head"]["sha"]
+    for _ in range(2):
+        receipt = starts.end(
+            "implement", READY, applied(revision={"id": "4"}), run_id=77, revision=(PULL, head), by="wanda"
+        )
+        assert receipt.outcome is Outcome.REFUSED
+        assert "**accord: the implementation is done**" in starts.status(READY)
+        assert "Opened #4." in starts.status(READY)
+        assert "Next: The review of #4 could not be started: see its status comment." in starts.status(READY)
+        assert "**accord: the review failed**" in starts.status(PULL)
+        assert "Next: Install it with `accord init`" in starts.status(PULL)
+        assert "Earlier" not in starts.status(READY) + starts.status(PULL)
 
 
 def test_a_pull_request_of_a_person_starts_its_review_by_its_own_event(starts: Starts) -> None:

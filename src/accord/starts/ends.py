@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 from accord.core.clock import timestamp
 from accord.github.models import NotThere
 from accord.results.operations import Receipt, reporting, skipped_if
+from accord.starts.apply import show_status
 from accord.starts.events import pull_key
 from accord.starts.models import StartEvent, StatusRow, Trigger
 from accord.starts.plan import ShowStatus, StartWorkflow
@@ -78,7 +79,12 @@ def end(
             if any(isinstance(operation, StartWorkflow) for operation in follow_up):
                 update["next_step"] = f"The review of #{number} starts by itself."
         row = row.model_copy(update=update)
-        _show(context, receipt, view, run, row, follow_up=follow_up, is_dry_run=is_dry_run)
+        is_refused = _show(context, receipt, view, run, row, follow_up=follow_up, is_dry_run=is_dry_run)
+        if is_refused and revision:
+            next_step = f"The review of #{revision[0]} could not be started: see its status comment."
+            view = context.view(run.number)
+            status = view.status.with_row(row.model_copy(update={"next_step": next_step}))
+            show_status(context, ShowStatus(f"#{run.number}", None, run.number, status, view.comments))
     return receipt
 
 
@@ -109,9 +115,10 @@ def _show(
     *,
     follow_up: tuple[Operation, ...] = (),
     is_dry_run: bool,
-) -> None:
+) -> bool:
+    """Show the row, and apply what follows; return whether GitHub refused to start a workflow."""
     status = view.status.with_row(row)
     is_shown = [comment.body for comment in view.comments] == [write_body(status, run.number, context.page)]
     shown = ShowStatus(f"#{run.number}", skipped_if(is_shown), run.number, status, view.comments)
     receipt.details = {"reason": "", "state": row.state}
-    apply(context, [shown, *follow_up], receipt, is_dry_run=is_dry_run)
+    return apply(context, [shown, *follow_up], receipt, is_dry_run=is_dry_run)

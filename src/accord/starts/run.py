@@ -40,8 +40,8 @@ def start(context: StartContext, event: StartEvent | None, *, is_dry_run: bool =
     return receipt
 
 
-def apply(context: StartContext, operations: Sequence[Operation], receipt: Receipt, *, is_dry_run: bool) -> None:
-    """Apply operations and record them; a workflow that cannot be started is reported in the status comment."""
+def apply(context: StartContext, operations: Sequence[Operation], receipt: Receipt, *, is_dry_run: bool) -> bool:
+    """Apply operations and record them; return whether a workflow was refused, which its status comment shows then."""
     options = RunOptions(context.repository, context.clock, context.redact, PostingPolicy(), is_dry_run=is_dry_run)
     entries, error = apply_operations(context, operations, options)
     receipt.end(entries, error, is_dry_run=is_dry_run)
@@ -49,10 +49,13 @@ def apply(context: StartContext, operations: Sequence[Operation], receipt: Recei
     receipt.findings += [
         warning("comment-gone", f"The {key} does not exist any more.", hint=hint) for key in context.gone
     ]
-    failed = [entry.op for entry in entries if entry.status is OperationStatus.FAILED]
-    shown = next((each for each in operations if isinstance(each, ShowStatus)), None)
-    if failed == [StartWorkflow.op] and isinstance(error, Refused) and shown:
-        _show_refusal(context, shown, receipt.run_key, error)
+    position = next((at for at, entry in enumerate(entries) if entry.status is OperationStatus.FAILED), 0)
+    if not isinstance(error, Refused) or not isinstance(refused := operations[position], StartWorkflow):
+        return False
+    shown = [each for each in operations[:position] if isinstance(each, ShowStatus)]
+    if shown:
+        _show_refusal(context, shown[-1], refused.inputs["start"], error)
+    return True
 
 
 def _show_refusal(context: StartContext, shown: ShowStatus, key: str, error: AccordError) -> None:
