@@ -1,4 +1,4 @@
-"""Which thread of an earlier review holds a finding: path, normalised text, and the line as the changes moved it."""
+"""Which thread of an earlier review holds a finding: path, normalised text or words, and the moved line."""
 
 from collections.abc import Sequence
 from dataclasses import replace
@@ -24,18 +24,18 @@ from accord.results.reviewer.placement import (
     posted_earlier_list,
 )
 from accord.results.reviewer.threads import (
+    Location,
     OwnThread,
-    Place,
     finding_text,
     gone_reply,
     gone_threads,
     match_threads,
     moved_lines,
-    moved_place,
+    moved_location,
     read_ids,
     read_threads,
     threads_of_ours,
-    unplaced_commits,
+    unlocated_commits,
     write_ids,
 )
 
@@ -134,23 +134,23 @@ FILES = [
 
 
 @pytest.mark.parametrize(
-    ("path", "line", "place"),
+    ("path", "line", "location"),
     [
-        ("a.py", 4, Place("a.py", range(5, 6))),
-        ("old.py", 1, Place("new.py", range(2, 3))),
-        ("same.py", 1, Place("moved.py", None)),
-        ("gone.py", 1, Place("gone.py", None)),
-        ("big.py", 9, Place("big.py", None)),
-        ("other.py", 9, Place("other.py", range(9, 10))),
+        ("a.py", 4, Location("a.py", range(5, 6))),
+        ("old.py", 1, Location("new.py", range(2, 3))),
+        ("same.py", 1, Location("moved.py", None)),
+        ("gone.py", 1, Location("gone.py", None)),
+        ("big.py", 9, Location("big.py", None)),
+        ("other.py", 9, Location("other.py", range(9, 10))),
     ],
 )
-def test_a_place_moves_with_its_file(path: str, line: int, place: Place) -> None:
-    assert moved_place(FILES, path, line) == place
+def test_a_place_moves_with_its_file(path: str, line: int, location: Location) -> None:
+    assert moved_location(FILES, path, line) == location
 
 
 def test_beyond_the_files_that_github_lists_a_place_is_unknown() -> None:
     many = [changed(f"{n}.py", None) for n in range(300)]
-    assert moved_place(many, "other.py", 9) == Place("other.py", None)
+    assert moved_location(many, "other.py", 9) == Location("other.py", None)
 
 
 def note(at: int, line: int | None, text: str = FINDING, path: str = "a.py") -> Note:
@@ -163,7 +163,7 @@ def thread(
     place = range(lines, lines + 1) if isinstance(lines, int) else lines
     line = place.start if place is not None else None
     url = f"https://github.com/o/r/pull/1#discussion_r{number}"
-    made = OwnThread(f"T{number}", number, url, Place(path, place), line, finding_text(text))
+    made = OwnThread(f"T{number}", number, url, Location(path, place), line, finding_text(text))
     return replace(made, **{"can_resolve": True, **more})
 
 
@@ -195,6 +195,68 @@ def thread(
     ],
 )
 def test_a_comment_finds_its_thread(notes: list[Note], threads: list[OwnThread], expected: dict[int, int]) -> None:
+    assert {at: found.comment_id for at, found in match_threads(notes, threads).items()} == expected
+
+
+LOCK = "What: the lock is not released.\nWhy: an error skips it.\nFix: use a with statement."
+REWORDINGS = [
+    ("Null check is missing here", "A null check is missing here."),
+    ("What: off by one.\nWhy: the spec says n.\nFix: use range(n).", "**Why**: spec says n\n\n**What**: off by one"),
+    (LOCK, "What: The lock is never released.\nWhy: An error skips it.\nFix: Use a `with` statement."),
+    ("Fix: quote the field, as a comma ends it", "Quote the field: a comma ends it"),
+]
+DIFFERENT = [
+    ("Null check is missing here", "The variable name is misleading"),
+    (FINDING, LOCK),
+    ("a == b", "a != b"),
+    ("Use range(n)", "Use range(m)"),
+    ("What: x\nWhy: y\nFix: z", "What: p\nWhy: q\nFix: r"),
+    ("…", "—"),
+]
+
+
+@pytest.mark.parametrize(("lines", "line"), [(3, 3), (range(2, 6), 5), (None, None)])
+@pytest.mark.parametrize(
+    ("old", "new", "is_same"),
+    [*((*texts, True) for texts in REWORDINGS), *((*texts, False) for texts in DIFFERENT)],
+)
+def test_a_finding_in_other_words_at_the_same_place_keeps_its_thread(
+    old: str, new: str, *, is_same: bool, lines: range | int | None, line: int | None
+) -> None:
+    found = match_threads([note(0, line, new)], [thread(1, lines, old)])
+    assert {at: one.comment_id for at, one in found.items()} == ({0: 1} if is_same else {})
+
+
+SHORT, LONG = REWORDINGS[0]
+
+
+@pytest.mark.parametrize(
+    ("notes", "threads", "expected"),
+    [
+        pytest.param([note(0, 4, LONG)], [thread(1, 3, SHORT)], {}, id="another line"),
+        pytest.param([note(0, 3, LONG, "b.py")], [thread(1, 3, SHORT)], {}, id="another file"),
+        pytest.param([note(0, 3, LONG)], [thread(1, None, SHORT)], {}, id="a line and the whole file"),
+        pytest.param([note(0, 3, LONG)], [thread(1, None, SHORT, line=3)], {0: 1}, id="a line that nothing moved"),
+        pytest.param([note(0, 3, LONG)], [thread(1, range(3, 3), SHORT)], {}, id="deleted"),
+        pytest.param([note(0, 3, LONG)], [thread(1, 3, SHORT, is_resolved=True)], {0: 1}, id="resolved by a person"),
+        pytest.param(
+            [note(0, 3, LONG)], [thread(1, 3, SHORT, is_resolved=True, is_by_us=True)], {}, id="resolved by us"
+        ),
+        pytest.param([note(0, 3, LONG), note(1, 3, SHORT)], [thread(1, 3, SHORT)], {1: 1}, id="the same text first"),
+        pytest.param(
+            [note(0, 3, LONG), note(1, 3, SHORT)], [thread(1, 3, SHORT), thread(2, 3, LONG)], {0: 2, 1: 1}, id="both"
+        ),
+        pytest.param(
+            [note(0, 3, f"{LONG} Add it"), note(1, 3, f"{LONG} Really")],
+            [thread(1, 3, f"{SHORT} really"), thread(2, 3, f"{SHORT}, so add it")],
+            {0: 2, 1: 1},
+            id="most words first",
+        ),
+    ],
+)
+def test_other_words_match_only_what_the_same_words_leave(
+    notes: list[Note], threads: list[OwnThread], expected: dict[int, int]
+) -> None:
     assert {at: found.comment_id for at, found in match_threads(notes, threads).items()} == expected
 
 
@@ -297,7 +359,7 @@ def test_only_threads_that_our_reviews_began_are_ours() -> None:
     ],
 )
 def test_the_line_is_githubs_or_follows_from_the_changes(made: ReviewThread, head: str, lines: list[int]) -> None:
-    place = read(made, head=head, files=FILES).place
+    place = read(made, head=head, files=FILES).location
     assert place.lines is not None
     assert list(place.lines) == lines
 
@@ -306,15 +368,23 @@ def test_changes_are_read_only_for_threads_that_need_them() -> None:
     texts = {finding_text(FINDING)}
     outdated = began(line=None, is_outdated=True)
     threads = [began(), outdated, replace(outdated, original_commit="c" * 40), began("What: else", line=None)]
-    assert unplaced_commits(threads, texts, NEW, NEW) == ("c" * 40, OLD)
-    assert read(outdated, files=None).place == Place("a.py", None)
+    assert unlocated_commits(threads, texts, [], NEW, NEW) == ("c" * 40, OLD)
+    assert read(outdated, files=None).location == Location("a.py", None)
+
+
+def test_changes_are_read_for_the_same_text_first_then_for_threads_of_the_same_file() -> None:
+    outdated = began("What: else", line=None, is_outdated=True)
+    ended = replace(outdated, original_commit="d" * 40, is_resolved=True)
+    same = replace(began(line=None), original_commit="c" * 40, path="b.py")
+    threads = [same, outdated, ended, replace(outdated, path="c.py", original_commit="e" * 40)]
+    assert unlocated_commits(threads, {finding_text(FINDING)}, {"a.py"}, NEW, NEW) == ("c" * 40, OLD, "d" * 40)
 
 
 def test_a_comment_on_a_file_is_read_without_what_was_put_before_it() -> None:
     draft = DraftReview("approve", "", (), "accordx")
     posted = file_comment(draft, Note(0, "old.py", "old.py", 9, FINDING), "a.py")
     found = read(began(posted, line=None, original_line=None))
-    assert (found.text, found.line, found.place.lines) == (finding_text(FINDING), 9, None)
+    assert (found.text, found.line, found.location.lines) == (finding_text(FINDING), 9, None)
 
 
 @pytest.mark.parametrize(

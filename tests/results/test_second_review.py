@@ -97,6 +97,16 @@ def test_a_finding_on_a_line_that_was_rewritten_keeps_its_outdated_thread(stage:
     assert (counts(receipt), states(stage)) == ((0, 0, 0, 1, 0, 0), [False])
 
 
+@pytest.mark.parametrize("text", [NEW, NEW.replace("line three\n", "line 3, again\nand more\n")])
+def test_a_finding_in_other_words_keeps_its_thread_on_a_moved_or_rewritten_line(stage: Stage, text: str) -> None:
+    post(stage, needs_changes(TWO))
+    later = push(stage, "first\n" + text)
+    reworded = {**TWO, "line": 4, "body": TWO["body"].replace("off by one", "it is off by one")}
+    receipt = post(stage, needs_changes(reworded), commit=later)
+    assert (counts(receipt), states(stage)) == ((0, 0, 0, 1, 0, 0), [False])
+    assert [len(texts) for texts in said(stage)] == [1]
+
+
 def test_the_same_text_on_another_line_is_another_finding(stage: Stage) -> None:
     post(stage, needs_changes(TWO))
     later = push(stage, NEW.replace("line three\n", "line 3, again\n"))
@@ -203,6 +213,44 @@ def test_a_refusal_to_resolve_that_github_did_not_announce_is_a_warning(
     assert [entry.status.value for entry in receipt.operations if entry.op == "resolve-thread"] == ["failed"]
     assert [len(texts) for texts in said(stage)] == [2, 2]
     assert post(stage, approve(), commit=later, adapter=reader).writes == 0
+
+
+def test_a_refused_reply_is_a_warning_and_the_label_still_changes(stage: Stage) -> None:
+    post(stage, needs_changes(ONE, TWO))
+    labels: list[str] = ["task:implement", "status:review"]
+    stage.send("PUT", f"/repos/{stage.repository}/issues/{ITEM}/labels", labels=labels)
+    later = push(stage, NEW + "one more\n")
+
+    def begin_review(entry: LedgerEntry, ended: int, total: int) -> None:
+        if entry.op == "post-review":  # from now on, GitHub refuses replies
+            stage.send("POST", f"/repos/{stage.repository}/pulls/{PULL}/reviews", body="Not submitted")
+
+    receipt = post(stage, approve(), commit=later, on_entry=begin_review)
+    assert (receipt.outcome, states(stage)) == (Outcome.APPLIED, [True, True]), receipt.error
+    assert [entry.status.value for entry in receipt.operations if entry.op == "reply-to-thread"] == ["failed"] * 2
+    assert [found.code for found in receipt.findings].count("thread-not-answered") == 1
+    item = stage.get(f"/repos/{stage.repository}/issues/{ITEM}")
+    assert "status:approved" in {label["name"] for label in item["labels"]}
+
+
+def test_a_token_that_graphql_forbids_posts_the_review_and_ends_no_thread(
+    stage: Stage, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    post(stage, needs_changes(ONE, TWO))
+    later = push(stage, NEW + "one more\n")
+
+    def forbid(*_: object, **__: object) -> None:
+        raise graphql.FieldError("FORBIDDEN", "Resource not accessible by integration")
+
+    pull = graphql._schema().type_map["Repository"].fields["pullRequest"]  # type: ignore[attr-defined]
+    with monkeypatch.context() as patched:
+        patched.setattr(pull, "resolve", forbid)
+        receipt = post(stage, needs_changes(ONE, THREE), commit=later)
+    (finding,) = [found for found in receipt.findings if found.code == "threads-not-resolved"]
+    assert "Resource not accessible" in finding.message
+    assert "pull-requests: read" in finding.hint
+    assert (receipt.outcome, counts(receipt)) == (Outcome.APPLIED, (1, 0, 0, 1, 0, 0))
+    assert [len(texts) for texts in said(stage)] == [1, 1, 1]
 
 
 def test_where_github_does_not_tell_what_is_resolved_threads_are_kept_and_none_is_ended(

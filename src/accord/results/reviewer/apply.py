@@ -29,6 +29,7 @@ from accord.results.reviewer.plan import (
     plan_operations,
     without_anchors,
     without_file,
+    without_reply,
     without_resolving,
     without_verdict,
 )
@@ -101,7 +102,7 @@ def _apply(
         case ResolveThread():
             return _resolve(github, operation, state)
         case ReplyToThread():
-            _reply(github, operation, facts, clock)
+            return _reply(github, operation, facts, state, clock)
         case MoveWorkItem():
             apply_move(github, operation.move)
     return _with_done(state, operation)
@@ -160,7 +161,10 @@ def _resolve(github: GitHub, operation: ResolveThread, state: ReviewState) -> Re
     return _with_done(state, operation)
 
 
-def _reply(github: GitHub, operation: ReplyToThread, facts: ReviewFacts, clock: Clock) -> None:
+def _reply(
+    github: GitHub, operation: ReplyToThread, facts: ReviewFacts, state: ReviewState, clock: Clock
+) -> ReviewState:
+    """Reply in a thread. A refusal is a warning: the review and the label matter more than an old thread."""
     number, comment_id = facts.pull.number, operation.thread.comment_id
     marker = {"run": facts.draft.token, "thread": str(comment_id)}
 
@@ -172,7 +176,10 @@ def _reply(github: GitHub, operation: ReplyToThread, facts: ReviewFacts, clock: 
     try:
         _post_comment(lambda: github.reply(number, comment_id, operation.body).url, exists, clock)
     except NotThere:  # the thread was deleted meanwhile
-        return
+        pass
+    except Refused as refused:
+        return without_reply(state, operation, refused)
+    return _with_done(state, operation)
 
 
 def _dismiss(github: GitHub, operation: DismissReview, facts: ReviewFacts, state: ReviewState) -> ReviewState:

@@ -31,7 +31,7 @@ from accord.results.reviewer.threads import (
     match_threads,
     read_threads,
     threads_of_ours,
-    unplaced_commits,
+    unlocated_commits,
 )
 from accord.results.status import StatusFacts, find_work_item, foreign_marker, require_unarchived
 from accord.results.status import gather_facts as gather_status_facts
@@ -210,24 +210,30 @@ def _with_threads(github: GitHub, facts: ReviewFacts) -> ReviewFacts:
     number, commit, head = facts.pull.number, facts.draft.commit, facts.pull.head_sha
     try:
         every: Sequence[ReviewThread] = github.review_threads(number)
-    except Forbidden:
-        raise
-    except Refused:
+    except Refused as refused:
         every = github.threads_without_state(number)
-        message = f"This server does not tell which threads of #{number} are resolved, so none is resolved."
-        facts = replace(facts, findings=(*facts.findings, warning("threads-not-resolved", message)))
+        facts = replace(facts, findings=(*facts.findings, _without_state(number, refused)))
     ours = threads_of_ours(every, facts.standing, facts.identity)
     if facts.mine and facts.marks:
         threads = read_threads(ours, facts.standing, facts.identity, commit, head, {})
         return replace(facts, gone=tuple(thread for thread in threads if thread.comment_id in facts.marks.gone))
     notes = facts.draft.notes[:MOST_PLACED]
-    commits = unplaced_commits(ours, {finding_text(note.text) for note in notes}, commit, head)
+    texts, paths = {finding_text(note.text) for note in notes}, {note.path.removeprefix("./") for note in notes}
+    commits = unlocated_commits(ours, texts, paths, commit, head)
     changes = {old: _files_since(github, old, commit) for old in commits[:MOST_COMPARED]}
     threads = read_threads(ours, facts.standing, facts.identity, commit, head, changes)
     matches = match_threads(notes, threads)
     facts = replace(facts, matches=matches, gone=tuple(gone_threads(threads, matches.values())))
     newest = facts.standing[-1]
     return replace(facts, repeated=newest) if _is_repeated(facts, newest) else facts
+
+
+def _without_state(number: int, refused: Refused) -> Finding:
+    who = "The token may not read" if isinstance(refused, Forbidden) else "This server does not tell"
+    message = f"{who} which threads of #{number} are resolved, so none is resolved."
+    if isinstance(refused, Forbidden):
+        return warning("threads-not-resolved", f"{message} {refused.message}", hint=refused.hint)
+    return warning("threads-not-resolved", message)
 
 
 def _files_since(github: GitHub, old: str, commit: str) -> Sequence[PullFile] | None:

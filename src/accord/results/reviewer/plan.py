@@ -213,6 +213,16 @@ def without_resolving(state: ReviewState, operation: ResolveThread, refused: Ref
     )
 
 
+def without_reply(state: ReviewState, operation: ReplyToThread, refused: Refused) -> ReviewState:
+    """Go on after GitHub refused a reply; the first refusal is a warning, the receipt has them all."""
+    failed = state.failed | {(operation.op, operation.key)}
+    findings = state.findings
+    if all(finding.code != "thread-not-answered" for finding in findings):
+        message = f"A thread whose finding is gone has no reply: {operation.thread.url}. {refused.message}"
+        findings = (*findings, warning("thread-not-answered", message, hint=refused.hint))
+    return replace(state, failed=failed, findings=findings)
+
+
 def _not_resolved(reason: str, hint: str = "") -> Finding:
     message = f"Threads whose finding is gone stay open. {reason}"
     hint = hint or 'Grant the job "contents: write" and "pull-requests: write", or resolve them by hand.'

@@ -1,21 +1,23 @@
 """The threads of earlier reviews: the finding of a new review that each one still holds, or that it is gone. Pure.
 
 A finding is the same as a thread's when path and normalised text are the same, and its line is the thread's line moved
-by the changes since. A thread is settled when a person resolved it or hid its first comment.
+by the changes since. What is left over at the same line is the same finding too if most words are the same, because
+agents reword. A thread is settled when a person resolved it or hid its first comment.
 """
 
 from __future__ import annotations
 
 import re
+from bisect import bisect_left
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Literal, NamedTuple
+from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 
 from accord.github.limits import COMPARED_FILES
 from accord.github.markers import REVIEW, REVIEW_GONE, find_markers, strip_markers, write_marker
 from accord.text.markdown import plain_text
 
 if TYPE_CHECKING:
-    from collections.abc import Collection, Iterable, Mapping, Sequence
+    from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 
     from accord.github.models import Identity, PullFile, Review
     from accord.github.threads import ReviewThread
@@ -27,6 +29,11 @@ Done = Literal["resolved", "left"]
 MOST_GONE = 100
 """Threads that one review resolves; each costs two requests, and the next review continues."""
 
+LEAST_SHARED = 0.6
+"""Share of common words from which two texts at one line are the same finding (Jaccard index)."""
+
+_WORDS = re.compile(r"\w+|[<>=!+*/%&|^~]+")
+_LABELS = frozenset({"what", "why", "fix"})
 _HUNK = re.compile(r"@@ -(\d+)(?:,(\d+))? \+(\d+)(?:,(\d+))? @@")
 _LINE_NUMBERS = re.compile(
     r"\blines?\W{0,3}\d+(?:\s?(?:[-\u2013,&]|to|and)\s?\d+)*|#l\d+(?:-l?\d+)?|(?<=\w):\d+(?::\d+)?(?=\W|$)",
@@ -34,8 +41,8 @@ _LINE_NUMBERS = re.compile(
 )
 
 
-class Place(NamedTuple):
-    """A thread's place in a commit: the lines that its line may be now; None for unknown, empty for deleted."""
+class Location(NamedTuple):
+    """Where a thread is in a commit: the lines that its line may be now; None for unknown, empty for deleted."""
 
     path: str
     lines: range | None
@@ -43,7 +50,7 @@ class Place(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class OwnThread:
-    """A thread that a review of ours began, with its place in the reviewed commit.
+    """A thread that a review of ours began, with its location in the reviewed commit.
 
     ``line`` is the line when it began, None on a whole file. ``replies`` has by run what replies of ours said that
     the finding is gone. ``is_by_us``: we resolved it. ``id`` is empty where GitHub does not tell who resolved what.
@@ -52,7 +59,7 @@ class OwnThread:
     id: str
     comment_id: int
     url: str
-    place: Place
+    location: Location
     line: int | None
     text: str
     is_resolved: bool = False
@@ -76,12 +83,17 @@ class OwnThread:
     @property
     def name(self) -> str:
         """The key of the thread in receipts."""
-        return f"{self.place.path}{f':{self.line}' if self.line else ''} (thread {self.comment_id})"
+        return f"{self.location.path}{f':{self.line}' if self.line else ''} (thread {self.comment_id})"
 
 
 def finding_text(body: str) -> str:
     """Return what identifies the text of a finding: case, blanks, Markdown and line numbers do not count."""
     return " ".join(_LINE_NUMBERS.sub("", plain_text(strip_markers(body)).casefold()).split())
+
+
+def words_of(text: str) -> frozenset[str]:
+    """Return the words of a finding's text, operators among them; its labels do not count."""
+    return frozenset(_WORDS.findall(text)) - _LABELS
 
 
 def threads_of_ours(
@@ -98,19 +110,22 @@ def threads_of_ours(
     ]
 
 
-def unplaced_commits(
-    threads: Sequence[ReviewThread], texts: Collection[str], commit: str, head: str
+def unlocated_commits(
+    threads: Sequence[ReviewThread], texts: Collection[str], paths: Collection[str], commit: str, head: str
 ) -> tuple[str, ...]:
-    """Return the commits whose changes up to ``commit`` tell where threads are now, newest thread first."""
-    wanting = [
-        thread.original_commit
+    """Return the commits whose changes up to ``commit`` tell where threads are now, newest thread first.
+
+    Threads with one of the ``texts`` go first; one with another text may be the same finding in one of the ``paths``.
+    """
+    unlocated = [
+        thread
         for thread in reversed(threads)
-        if _known_line(thread, commit, head) is None
-        and thread.original_line
-        and thread.original_commit
-        and _text_of(thread) in texts
+        if _known_line(thread, commit, head) is None and thread.original_line and thread.original_commit
     ]
-    return tuple(dict.fromkeys(wanting))
+    same = [thread for thread in unlocated if _text_of(thread) in texts]
+    maybe = [thread for thread in unlocated if thread.path in paths]
+    maybe.sort(key=lambda thread: thread.is_resolved)
+    return tuple(dict.fromkeys(thread.original_commit for thread in (*same, *maybe)))
 
 
 def read_threads(
@@ -148,7 +163,7 @@ def _read(
         thread.id,
         first.id,
         first.url,
-        _place_of(thread, commit, head, changes),
+        _location_of(thread, commit, head, changes),
         line,
         _text_of(thread),
         is_resolved=thread.is_resolved,
@@ -185,24 +200,26 @@ def _known_line(thread: ReviewThread, commit: str, head: str) -> int | None:
     return thread.line if commit == head and not thread.is_outdated else None
 
 
-def _place_of(thread: ReviewThread, commit: str, head: str, changes: Mapping[str, Sequence[PullFile] | None]) -> Place:
+def _location_of(
+    thread: ReviewThread, commit: str, head: str, changes: Mapping[str, Sequence[PullFile] | None]
+) -> Location:
     line = _known_line(thread, commit, head)
     if line is not None:
-        return Place(thread.path, range(line, line + 1))
+        return Location(thread.path, range(line, line + 1))
     files = changes.get(thread.original_commit)
     if thread.original_line is None or files is None:
-        return Place(thread.path, None)
-    return moved_place(files, thread.path, thread.original_line)
+        return Location(thread.path, None)
+    return moved_location(files, thread.path, thread.original_line)
 
 
-def moved_place(files: Sequence[PullFile], path: str, line: int) -> Place:
+def moved_location(files: Sequence[PullFile], path: str, line: int) -> Location:
     """Return where the changes of ``files`` moved a line."""
     here = next((file for file in files if path == (file.previous_path or file.path)), None)
     if here is None:
-        return Place(path, None if len(files) >= COMPARED_FILES else range(line, line + 1))
+        return Location(path, None if len(files) >= COMPARED_FILES else range(line, line + 1))
     if here.patch is None or here.status in ("added", "removed"):
-        return Place(here.path, None)
-    return Place(here.path, moved_lines(here.patch, line))
+        return Location(here.path, None)
+    return Location(here.path, moved_lines(here.patch, line))
 
 
 def moved_lines(patch: str, line: int) -> range:
@@ -232,21 +249,29 @@ def moved_lines(patch: str, line: int) -> range:
     return range(line + new - old, line + new - old + 1)
 
 
-def match_threads(notes: Iterable[Note], threads: Sequence[OwnThread]) -> dict[int, OwnThread]:
+def match_threads(notes: Sequence[Note], threads: Sequence[OwnThread]) -> dict[int, OwnThread]:
     """Return the thread of each comment that has one, by its position; one comment matches one thread.
 
-    Where a thread's line is unknown, the nearest comment with its path and text matches.
+    Where a thread's line is unknown, the nearest comment with its path and text matches. Reworded comments match only
+    threads that no comment with the same text matches.
     """
+    usable = [thread for thread in threads if thread.is_open or thread.is_settled]
     by_text: dict[str, list[OwnThread]] = {}
-    for thread in threads:
-        if thread.is_open or thread.is_settled:
-            by_text.setdefault(thread.text, []).append(thread)
-    pairs = [
+    for thread in usable:
+        by_text.setdefault(thread.text, []).append(thread)
+    found = _pair_up(
         (*rank, thread.comment_id, note.at, thread)
         for note in notes
         for thread in by_text.get(finding_text(note.text), ())
         if (rank := _rank(note, thread)) is not None
-    ]
+    )
+    kept = {thread.comment_id for thread in found.values()}
+    rest = [thread for thread in usable if thread.comment_id not in kept]
+    return found | _pair_up(_reworded([note for note in notes if note.at not in found], rest))
+
+
+def _pair_up(pairs: Iterable[tuple[Any, ...]]) -> dict[int, OwnThread]:
+    """Return the thread of each comment; pairs are ranks, a thread's number, a comment's position, and the thread."""
     found: dict[int, OwnThread] = {}
     taken: set[int] = set()
     for *_, comment_id, at, thread in sorted(pairs, key=lambda pair: pair[:-1]):
@@ -256,9 +281,30 @@ def match_threads(notes: Iterable[Note], threads: Sequence[OwnThread]) -> dict[i
     return found
 
 
+def _reworded(notes: Iterable[Note], threads: Iterable[OwnThread]) -> Iterator[tuple[Any, ...]]:
+    """Yield the pairs at one place that share enough words; a comment on the whole file is at line 0."""
+    by_path: dict[str, list[tuple[int, int, frozenset[str]]]] = {}
+    for note in notes:
+        row = (note.line or 0, note.at, words_of(finding_text(note.text)))
+        by_path.setdefault(note.path.removeprefix("./"), []).append(row)
+    for rows in by_path.values():
+        rows.sort(key=lambda row: row[:2])
+    for thread in threads:
+        path, lines = thread.location
+        if lines is None:  # nothing tells where it moved
+            lines = range(thread.line or 0, (thread.line or 0) + 1)
+        rows = by_path.get(path, [])
+        begin, end = (bisect_left(rows, edge, key=lambda row: row[0]) for edge in (lines.start, lines.stop))
+        words = words_of(thread.text) if begin < end else frozenset()
+        for _, at, others in rows[begin:end]:
+            shared = len(words & others) / (len(words | others) or 1)
+            if shared >= LEAST_SHARED:
+                yield (-shared, thread.is_settled, thread.comment_id, at, thread)
+
+
 def _rank(note: Note, thread: OwnThread) -> tuple[int, bool, int] | None:
     """Return how well a comment of the same text fits a thread, the best first; None where it does not."""
-    path, lines = thread.place
+    path, lines = thread.location
     if note.path.removeprefix("./") != path:
         return None
     if lines is not None:
