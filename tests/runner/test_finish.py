@@ -220,7 +220,10 @@ def test_a_draft_without_its_label_is_named_and_gets_the_label_later(run: Run) -
     run.workshop.stage.server.faults.clear()
     (draft,) = drafts(run)
     (warning,) = json.loads(outputs["run-warnings"])
-    assert f"in the pull request {draft['number']}: {draft['html_url']} It has no label `needs-human`: " in warning
+    assert (
+        f"in the pull request {draft['number']}: {draft['html_url']} Its label needs-human could not be added: "
+        in warning
+    )
     run.outputs()
     assert [[label["name"] for label in draft["labels"]] for draft in drafts(run)] == [["needs-human"]]
 

@@ -41,7 +41,7 @@ def draft_body(conflict: ConflictBranch, message: str, pull: str, redact: Redact
 def open_draft(github: GitHub, conflict: ConflictBranch, title: str, body: str, clock: Clock) -> tuple[Pull, str]:
     """Open the draft with the label ``needs-human``, unless an earlier try did.
 
-    Also return why it has no label, empty where it has. Raises AccordError where there is no draft.
+    Also return why its label could not be added, or nothing. Raises AccordError if the draft cannot be opened.
     """
 
     def find() -> Pull | None:
@@ -54,7 +54,7 @@ def open_draft(github: GitHub, conflict: ConflictBranch, title: str, body: str, 
         try:
             github.add_labels(pull.number, [NEEDS_HUMAN])
         except AccordError as error:
-            return pull, f"It has no label `{NEEDS_HUMAN}`: {error.message}"
+            return pull, f"Its label {NEEDS_HUMAN} could not be added: {error.message}"
     return pull, ""
 
 
