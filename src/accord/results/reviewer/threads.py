@@ -1,8 +1,8 @@
 """The threads of earlier reviews: the finding of a new review that each one still holds, or that it is gone. Pure.
 
 A finding is the same as a thread's when path and normalised text are the same, and its line is the thread's line moved
-by the changes since. What is left over at the same line is the same finding too if most words are the same, because
-agents reword. A thread is settled when a person resolved it or hid its first comment.
+by the changes since. Agents reword, so a comment and a thread at one line that match no other text are the same finding
+too if most of their words are the same. A thread is settled when a person resolved it or hid its first comment.
 """
 
 from __future__ import annotations
