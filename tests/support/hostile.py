@@ -116,6 +116,7 @@ HOSTILE = {
     "an image between keyword and number": ("fix ![a](/b) #1", "f·ix ![a](/b) #1"),
     "a keyword before a hard line break": ("fix\\\n#1", "f·ix\\\n#1"),
     "a footnote as the name of an owner": ("[^1]:Close\n[^1]/r#2", "[^1]:C·lose\n[^1]/r#2"),
+    "a footnote with brackets as the name of an owner": ("[^1]:Close\n[^1 \n[] ]/r#2", "[^1]:C·lose\n[^1 \n[] ]/r#2"),
     "a keyword above a rule that only one reader takes for a table": ("Fix\n-|\n#1", "F·ix\n-|\n#1"),
     "a keyword before an address in brackets": (
         "Close [[x]](https://github.com/o/r/issues/7)",

@@ -108,7 +108,7 @@ _LINK_ADDRESS = re.compile(r"\]\([ \t\n]*+<?([^()\s<>]*+)(?:[^()]++|\([^()]*+\))
 _MAY_LINK = re.compile(r"(?<!\\)\](?=\([ \t\n]*<?([^\s<>)]{0,200})|\[)")
 _OPENING = re.compile(r"(?<!\\)\[")
 _STRAY = re.compile(r"<(?=!--)|(?:^[ \t]*)<(?=[A-Za-z/!?])", re.MULTILINE)
-_NOTE = re.compile(r"\[\^(?:(?!\[\^)[^\]])++\]")
+_NOTE = re.compile(r"\[\^(?:(?!\[\^)(?:[^\[\]]|\[[^\[\]]*+\]|\[))++\]|\[\^(?:(?!\[\^)[^\]])++\]")
 _NOTE_SIGN = f"{LINK}1{LINK}"
 """A number that is not part of the word beside it, as the note may not exist, and its source be shown."""
 
