@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 
 import pytest
-from hypothesis import given
+from hypothesis import example, given
 from hypothesis import strategies as st
 from support.reviews import FINDING, changed
 
@@ -81,8 +81,10 @@ def test_another_finding_has_another_text(one: str, other: str) -> None:
 
 
 @given(st.text(max_size=200))
+@example("#\x1f")
 def test_any_text_is_read_the_same_with_our_marker_or_without(text: str) -> None:
-    posted = f"{text.rstrip()}\n\n{write_twice('review-comment', run='accordx', at='1')}"
+    stripped = text.rstrip(" \t\r\n")
+    posted = f"{stripped}\n\n{write_twice('review-comment', run='accordx', at='1')}"
     is_closed = all(mark not in text for mark in ("`", "~", "<", "["))
     assert finding_text(posted) == finding_text(text) or not is_closed
 
