@@ -209,4 +209,4 @@ def test_one_repository_that_is_refused_does_not_keep_others_from_being_synced(a
 def test_a_list_with_anything_but_repositories_is_refused_before_any_request(accord: Accord, text: str) -> None:
     ended = accord("sync", "--file", accord.file("list.yml", text), *REF)
     assert ended.code == 1
-    assert ("Line 2: 'octo' is not a repository" in ended.err) == text.startswith("- octo")
+    assert ('Line 2: Entry 2 is not a repository: "octo".' in ended.err) == text.startswith("- octo")

@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 from support.flows import CRITERIA, ITEM, Flow, flow_stage
 from support.reviewing_turns import PASS, answered, begun, ended
-from support.reviews import FINDING, answer, approve, comment, hide, needs_changes, threads
+from support.reviews import answer, approve, comment, finding, hide, needs_changes, threads
 from support.turns import REVIEW, WORKFLOW, did, failed
 
 from accord.loops.run import LOOPS, pulls_due
@@ -89,7 +89,7 @@ def test_changes_that_a_review_requests_are_worked_in_before_the_next_review(flo
 def test_threads_that_people_ended_and_findings_that_are_gone_are_not_worked_in(flow: Flow) -> None:
     stage = flow.stage
     flow.tick_all()
-    texts = [f"{FINDING} {name}" for name in ("Answered.", "Hidden.", "Kept.", "New.")]
+    texts = [finding(name) for name in ("Answered", "Hidden", "Kept", "New")]
     answered, hidden, kept, new = (comment("src/a.py", 1, text) for text in texts)
     flow.judge(needs_changes(answered, hidden, kept))
     first, second, _ = threads(stage)

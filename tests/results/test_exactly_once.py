@@ -18,6 +18,7 @@ from support.reviews import (
     answer,
     approve,
     comment,
+    finding,
     needs_changes,
     post,
     resolve,
@@ -131,10 +132,10 @@ def reviewer_work(folder: Path) -> Iterator[Work]:
 
 
 SECOND_REVIEW = needs_changes(
-    comment("src/long.txt", 4, f"{FINDING} Kept."),
-    comment("src/long.txt", 6, f"{FINDING} Settled."),
-    comment("src/long.txt", 3, f"{FINDING} New."),
-    comment("new name.txt", None, f"{FINDING} New."),
+    comment("src/long.txt", 4, finding("Kept")),
+    comment("src/long.txt", 6, finding("Settled")),
+    comment("src/long.txt", 3, finding("New")),
+    comment("new name.txt", None, finding("New")),
 )
 
 
@@ -143,7 +144,7 @@ def second_work(folder: Path) -> Iterator[Work]:
     """A review of an older head with threads of every fate: kept, settled, resolved, left to the person in it."""
     with review_stage(folder, rate_limits=None) as stage:
         fates = {3: "Kept", 5: "Settled", 1: "Resolved", 2: "Answered"}
-        post(stage, needs_changes(*(comment("src/long.txt", n, f"{FINDING} {fate}.") for n, fate in fates.items())))
+        post(stage, needs_changes(*(comment("src/long.txt", n, finding(fate)) for n, fate in fates.items())))
         _, settled, _, answered = threads(stage)
         resolve(stage, settled)
         answer(stage, answered, "Why?")

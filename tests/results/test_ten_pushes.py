@@ -10,10 +10,10 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from support.reviews import (
-    FINDING,
     answer,
     approve,
     comment,
+    finding,
     hide,
     needs_changes,
     post,
@@ -50,9 +50,7 @@ class Model:
 
     def comments(self) -> list[dict[str, Any]]:
         return [
-            comment(PATH, number, f"{FINDING} {line.finding}")
-            for number, line in enumerate(self.lines, 1)
-            if line.finding
+            comment(PATH, number, finding(line.finding)) for number, line in enumerate(self.lines, 1) if line.finding
         ]
 
 
@@ -97,7 +95,7 @@ def push(stage: Stage, model: Model, number: int) -> str:
 
 
 def finding_of(thread: dict[str, Any]) -> str:
-    return str(thread["comments"][0]["body"].removeprefix(FINDING).partition("\n\n<!--")[0].strip())
+    return str(thread["comments"][0]["body"].removeprefix("What: ").partition(".\n")[0])
 
 
 def act(stage: Stage, model: Model, kind: str, number: int) -> None:
@@ -108,17 +106,17 @@ def act(stage: Stage, model: Model, kind: str, number: int) -> None:
     if not waiting or kind == "nothing":
         return
     thread = waiting[number % len(waiting)]
-    finding = finding_of(thread)
+    name = finding_of(thread)
     match kind:
         case "resolve":
             resolve(stage, thread)
-            model.ended.add(finding)
+            model.ended.add(name)
         case "hide":
             hide(stage, thread)
-            model.ended.add(finding)
+            model.ended.add(name)
         case "answer":
             answer(stage, thread, "I see this differently.")
-            model.answered.add(finding)
+            model.answered.add(name)
 
 
 def check_threads(stage: Stage, model: Model) -> None:

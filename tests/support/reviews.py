@@ -19,6 +19,11 @@ from accord.text.redaction import Redactor
 FINDING = "What: off by one.\nWhy: the spec says n.\nFix: use range(n)."
 
 
+def finding(name: str) -> str:
+    """Write a finding that shares no word with another one."""
+    return f"What: {name}.\nWhy: {name}.\nFix: {name}."
+
+
 def comment(path: str, line: int | None = None, body: str = FINDING) -> dict[str, Any]:
     return {"path": path, "line": line, "body": body}
 
