@@ -117,7 +117,7 @@ PROGRESS = issue(TASK, "status:in-progress")
         ("implement", issue(TASK, "status:blocked"), "run `accord items move 7 --to pending`"),
         ("implement", issue(TASK), "does not have exactly one status label"),
         ("implement", issue(TASK, state="closed"), "#7 is closed."),
-        ("implement", issue(TASK, "status:ready", "agent:nobody"), "No enabled agent has this name."),
+        ("implement", issue(TASK, "status:ready", "agent:unknown"), "No enabled agent has this name."),
         ("retry", REQUEST, "There is nothing to retry"),
         ("stop", REQUEST, "Nothing runs here"),
         ("stop", PULL, Halt()),
