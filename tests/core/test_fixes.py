@@ -96,3 +96,12 @@ def test_text_around_a_document_is_removed() -> None:
     assert fixed("planner-result", plan(), "Here it is:\n```json\n{}\n```\nBye.") == (
         plan(), ["Removed the text around the JSON object."]
     )  # fmt: skip
+
+
+def test_a_line_written_as_a_string_becomes_a_number() -> None:
+    comment = {"path": "a.py", "line": "3", "body": "[Warning] x"}
+    review = {"verdict": "approve", "summary": "Fine.", "comments": [comment, {**comment, "line": "three"}]}
+    document = read_object(json.dumps({"role": "reviewer", "review": review}).encode())
+    value, fixes = fix_document(KINDS["reviewer-result"], document)
+    assert [entry["line"] for entry in value["review"]["comments"]] == [3, "three"]
+    assert [fix.text for fix in fixes] == ["Wrote the string `3` as a number at /review/comments/0/line."]

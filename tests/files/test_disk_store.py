@@ -164,6 +164,17 @@ def test_a_writer_that_waits_too_long_for_a_lock_gets_a_hint(tmp_path: Path) -> 
         pass
 
 
+def test_a_program_that_inherits_a_lock_holds_it_until_it_ends(tmp_path: Path) -> None:
+    with folder_lock(tmp_path, storage()) as lock:
+        left_over = subprocess.Popen(["sleep", "60"], pass_fds=lock)
+    with pytest.raises(Stopped), folder_lock(tmp_path, storage()):
+        pass
+    left_over.kill()
+    left_over.wait(10)
+    with folder_lock(tmp_path, storage()):
+        pass
+
+
 def test_a_writer_that_waits_for_a_lock_says_on_stderr_for_whom_and_how_long_at_most(tmp_path: Path) -> None:
     wait = (
         "import sys; from pathlib import Path; from accord.core.clock import SystemClock\n"

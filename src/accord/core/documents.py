@@ -115,8 +115,17 @@ def _parse(text: str, start: int | None = None) -> tuple[Any, list[str], int]:
         raise
     except ValueError as problem:
         said = "A number has too many digits." if "digits" in str(problem) else str(problem)
-        raise _broken("not-json", said, "Write it as a string, or leave it out.") from None
+        line = _line_of_odd_number(text, start or 0)
+        raise _broken("not-json", said, "Write it as a string, or leave it out.", line=line) from None
     return value, repeated, end
+
+
+def _line_of_odd_number(text: str, start: int) -> int | None:
+    """Return the line of the first NaN, infinity, or number that is too long for Python."""
+    tokens = (match for match in _TOKEN.finditer(text, start) if match.group()[0] in "NI-0123456789")
+    odd = (each.start() for each in tokens if "N" in each.group() or "I" in each.group() or len(each.group()) > 4300)
+    place = next(odd, None)
+    return None if place is None else text.count("\n", 0, place) + 1
 
 
 def _no_constant(name: str) -> None:

@@ -15,6 +15,7 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from accord.core.findings import Finding
+    from accord.core.moves import NextMove
 
 
 def sentence(text: str) -> str:
@@ -23,7 +24,10 @@ def sentence(text: str) -> str:
 
 
 class AccordError(Exception):
-    """The root of what accord raises on purpose. ``message`` says what went wrong, ``hint`` what the reader can do."""
+    """The root of what accord raises on purpose. ``message`` says what went wrong, ``hint`` what the reader can do.
+
+    ``next_moves`` are what is legal instead of a refused move.
+    """
 
     exit_code: ClassVar[int] = 1
 
@@ -31,6 +35,7 @@ class AccordError(Exception):
         super().__init__(message)
         self.message = message
         self.hint = hint
+        self.next_moves: Sequence[NextMove] = ()
 
     def __str__(self) -> str:
         return f"{sentence(self.message)} {self.hint}" if self.hint else self.message

@@ -7,6 +7,7 @@ string, and what a kind adds itself, such as the status label of a new work item
 from __future__ import annotations
 
 import json
+import re
 from copy import deepcopy
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
@@ -26,6 +27,8 @@ if TYPE_CHECKING:
 
 _ROUNDS = 10
 """A corrected key can show faults below it: one round for each level of the deepest contract, and more."""
+
+_WHOLE_NUMBER = re.compile(r"-?[1-9][0-9]{0,8}")
 
 
 @dataclass(frozen=True, slots=True)
@@ -91,6 +94,9 @@ def _fix_shape(model: type[BaseModel], value: dict[str, Any]) -> Iterator[Fix]:
         if fault == "string_type" and type(number := _at(value, steps)) is int:
             _at(value, steps[:-1])[steps[-1]] = str(number)
             yield Fix(f"Wrote the number {number} as a string.", pointer(*steps))
+        elif fault == "int_type" and isinstance(text := _at(value, steps), str) and _WHOLE_NUMBER.fullmatch(text):
+            _at(value, steps[:-1])[steps[-1]] = int(text)
+            yield Fix(f"Wrote the string `{text}` as a number.", pointer(*steps))
         elif fault in ("missing", "extra_forbidden") and isinstance(_at(value, steps[:-1]), dict):
             keys.setdefault(steps[:-1], set()).add(str(steps[-1]))
     for place, named in keys.items():

@@ -165,12 +165,19 @@ _TEXT_AROUND = Finding(
 )
 
 
+def _is_array(raw: bytes) -> bool:
+    try:
+        return isinstance(json.loads(raw), list)
+    except (ValueError, RecursionError):
+        return False
+
+
 @dataclass(frozen=True)
 class Kind:
     """One kind of document; ``marks`` are its keys, each with its value or a test of its value.
 
     ``is_alone`` refuses JSON that text surrounds; the rules take a role where ``has_role``. accord sets the keys in
-    ``own_keys`` itself, whatever an agent writes there.
+    ``own_keys`` itself, whatever an agent writes there. ``list_key`` is where the entries of a bare array belong.
     """
 
     name: str
@@ -182,6 +189,7 @@ class Kind:
     has_role: bool = False
     fixes_name: str = ""
     own_keys: frozenset[str] = frozenset()
+    list_key: str = ""
 
     @property
     def model(self) -> type[BaseModel]:
@@ -197,7 +205,14 @@ class Kind:
 
     def read(self, raw: bytes) -> Located:
         """Read a document in the format of this kind. Raises BrokenContract."""
-        return read_as(self.form, raw)
+        try:
+            return read_as(self.form, raw)
+        except BrokenContract:
+            if self.list_key and _is_array(raw):
+                hint = f'Write it as `{{"{self.list_key}": […]}}`.'
+                found = Finding("bare-array", "The document is a bare array.", line=1, hint=hint)
+                raise BrokenContract.of(found) from None
+            raise
 
     def findings(self, model: BaseModel, role: str = "") -> list[Finding]:
         """Hold a document that has the shape against the rules."""
@@ -257,7 +272,7 @@ keepalive-facts      json   loops.keepalive:KeepaliveFacts       -
 verify-facts         json   loops.verify:VerifyFacts             -
 verdict              json   loops.verify:Verdict                 loops.verify:verdict_findings
 agent-input          alone  sessions.models:AgentInput           sessions.rules:input_findings
-agent-output         alone  sessions.models:AgentOutput          sessions.rules:output_findings
+agent-output         alone  sessions.models:AgentOutput          sessions.output_rules:output_findings
 session-status       alone  sessions.models:SessionStatus               sessions.rules:status_findings
 session-tasks        yaml   sessions.models:SessionTasks                sessions.rules:tasks_findings
 session-acceptance   alone  sessions.models:Acceptance           sessions.rules:acceptance_findings
@@ -296,6 +311,7 @@ _FIXES = {
     "implementor-result": "accord.results.fixes:fix_implementation",
     "planner-result": "accord.results.fixes:fix_plan",
 }
+_LIST_KEYS = {"session-acceptance": "acceptance_criteria"}
 _OWN_KEYS = {"implementor-result": frozenset({"patch"})}
 
 
@@ -310,6 +326,7 @@ def _kind(name: str, form: str, model: str, rules: str) -> Kind:
         has_role=name in _WITH_ROLE,
         fixes_name=_FIXES.get(name, ""),
         own_keys=_OWN_KEYS.get(name, frozenset()),
+        list_key=_LIST_KEYS.get(name, ""),
     )
 
 

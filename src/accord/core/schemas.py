@@ -2,18 +2,19 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
     from pydantic import BaseModel
 
 
 DIALECT = "https://json-schema.org/draft/2020-12/schema"
 
-_ACCEPTED = frozenset(
-    {"$defs", "$ref", "additionalProperties", "anyOf", "description", "enum", "items", "properties", "required", "type"}
-)
-"""Keywords that the structured output of every provider accepts; any other makes one of them refuse."""
+_KEPT = frozenset({"additionalProperties", "description", "enum", "items", "properties", "required", "type"})
+"""Keywords that every provider accepts in structured output, besides `$defs`, `$ref` and `anyOf`."""
 
 
 def json_schema(model: type[BaseModel]) -> dict[str, Any]:
@@ -21,27 +22,91 @@ def json_schema(model: type[BaseModel]) -> dict[str, Any]:
     return {"$schema": DIALECT, **model.model_json_schema(by_alias=True)}
 
 
+@dataclass(frozen=True)
+class StrictForm:
+    """A schema for enforced output.
+
+    Enforced output has no values of any type and no objects with free keys. ``left_out`` names what the schema leaves
+    out for this reason, and ``missing`` the properties among it that the model requires: no document has them.
+    """
+
+    schema: dict[str, Any]
+    left_out: tuple[str, ...]
+    missing: tuple[str, ...]
+
+
 def strict_schema(model: type[BaseModel]) -> dict[str, Any]:
     """Return the schema with every property required and no unknown keys, in the words that all providers accept."""
-    strict: dict[str, Any] = _strict(model.model_json_schema(by_alias=True))
-    return strict
+    return strict_form(model).schema
 
 
-def _strict(node: Any) -> Any:
-    if isinstance(node, list):
-        return [_strict(child) for child in node]
-    if not isinstance(node, dict):
-        return node
-    if "const" in node:
-        node = {**node, "enum": [node["const"]]}
-    kept = {key: child for key, child in node.items() if key in _ACCEPTED}
-    for key in ("properties", "$defs"):
-        if key in kept:
-            kept[key] = {name: _strict(child) for name, child in kept[key].items()}
-    for key in ("anyOf", "items"):
-        if key in kept:
-            kept[key] = _strict(kept[key])
-    if kept.get("type") == "object":
-        kept["required"] = list(kept.get("properties", {}))
-        kept["additionalProperties"] = False
-    return kept
+def strict_form(model: type[BaseModel]) -> StrictForm:
+    """Return the strict schema and what it leaves out. A reference has no key beside it: a provider refuses those."""
+    full = model.model_json_schema(by_alias=True)
+    conversion = _Conversion(full.get("$defs", {}))
+    schema = conversion.convert(full, "") or {}
+    used = {name: conversion.converted[name] for name in conversion.definitions if conversion.converted.get(name)}
+    schema = {"$defs": used, **schema} if used else schema
+    return StrictForm(schema, tuple(conversion.left_out), tuple(conversion.missing))
+
+
+@dataclass
+class _Conversion:
+    """One conversion. A node becomes None where it has no strict form; a place is named by definition and key."""
+
+    definitions: Mapping[str, Any]
+    converted: dict[str, dict[str, Any] | None] = field(default_factory=dict)
+    left_out: list[str] = field(default_factory=list)
+    missing: list[str] = field(default_factory=list)
+
+    def convert(self, node: Mapping[str, Any], place: str) -> dict[str, Any] | None:
+        if "$ref" in node:
+            return self._reference(node["$ref"])
+        if "anyOf" in node:
+            return self._union(node, place)
+        if "const" in node:
+            node = {**node, "enum": [node["const"]]}
+        kept = {key: child for key, child in node.items() if key in _KEPT}
+        if node.get("type") == "object":
+            return self._object(kept, place)
+        if node.get("type") == "array":
+            items = self.convert(node.get("items", {}), place)
+            return {**kept, "items": items} if items else None
+        return kept if "type" in kept else None
+
+    def _reference(self, reference: str) -> dict[str, Any] | None:
+        name = reference.rpartition("/")[2]
+        if name not in self.converted:
+            self.converted[name] = {}  # a definition that refers to itself
+            self.converted[name] = self.convert(self.definitions[name], name)
+        return None if self.converted[name] is None else {"$ref": reference}
+
+    def _union(self, node: Mapping[str, Any], place: str) -> dict[str, Any] | None:
+        branches = [self.convert(branch, place) for branch in node["anyOf"]]
+        found = [branch for branch in branches if branch]
+        if all(branch.get("type") == "null" for branch in found):
+            return None
+        if len(found) < len(branches):
+            self.left_out.append(f"`{place}` other than {_types(found)}")
+        described = {"description": node["description"]} if "description" in node else {}
+        if len(found) > 1:
+            return {"anyOf": found, **described}
+        return found[0] if "$ref" in found[0] else {**found[0], **described}
+
+    def _object(self, kept: dict[str, Any], place: str) -> dict[str, Any] | None:
+        properties = {}
+        for key, child in kept.get("properties", {}).items():
+            inner = f"{place}.{key}" if place else key
+            if found := self.convert(child, inner):
+                properties[key] = found
+                continue
+            self.left_out.append(f"`{inner}`")
+            if key in kept.get("required", ()):
+                self.missing.append(inner)
+        if not properties:
+            return None
+        return {**kept, "properties": properties, "required": list(properties), "additionalProperties": False}
+
+
+def _types(branches: Sequence[Mapping[str, Any]]) -> str:
+    return " or ".join(dict.fromkeys(str(branch.get("type", "object")) for branch in branches))

@@ -27,10 +27,10 @@ if TYPE_CHECKING:
 DISK_FULL = frozenset({errno.ENOSPC, errno.EDQUOT, errno.EFBIG})
 """Error numbers of a write to a full disk."""
 
-_PAUSES = (0.1, 0.2, 0.4)
+PAUSES = (0.1, 0.2, 0.4)
 """Seconds between tries."""
 
-TRIES = len(_PAUSES) + 1
+TRIES = len(PAUSES) + 1
 _LOCK_POLL_SECONDS = 0.01
 _SILENCE_SECONDS = 1.0
 _PATIENCE_SECONDS = 30.0
@@ -121,7 +121,7 @@ def write_checked(path: Path, data: bytes, storage: Storage) -> None:
 def _persist(path: Path, once: Callable[[], str], storage: Storage) -> None:
     """Call ``once`` until it returns no problem. Raises NotWritten after the last try."""
     problem = ""
-    for _ in attempts(storage.clock, _PAUSES):
+    for _ in attempts(storage.clock, PAUSES):
         try:
             problem = once()
         except OSError as error:
@@ -136,7 +136,7 @@ def _persist(path: Path, once: Callable[[], str], storage: Storage) -> None:
 
 def change_file(path: Path, change: Callable[[bytes], bytes], storage: Storage) -> bytes:
     """Read, change and write a file unless another program wrote it meanwhile; then try again. Raises Stopped."""
-    for _ in attempts(storage.clock, _PAUSES):
+    for _ in attempts(storage.clock, PAUSES):
         before = storage.disk.read(path)
         after = change(before)
         if after == before:
@@ -168,10 +168,13 @@ def append_once(path: Path, line: bytes, storage: Storage) -> None:
 
 
 @contextmanager
-def folder_lock(folder: Path, storage: Storage) -> Iterator[None]:
-    """Lock a folder; the lock ends with its holder. Raises Stopped after half a minute. Windows has no such lock."""
+def folder_lock(folder: Path, storage: Storage) -> Iterator[tuple[int, ...]]:
+    """Lock a folder; the lock ends with its holder. Raises Stopped after half a minute. Windows has no such lock.
+
+    Yields the file descriptors of the lock. A program that inherits them holds the lock, too, until it ends.
+    """
     if sys.platform == "win32":
-        yield
+        yield ()
         return
     import fcntl
 
@@ -190,7 +193,7 @@ def folder_lock(folder: Path, storage: Storage) -> Iterator[None]:
                 is_told = True
                 _tell_wait(f"{_holder(handle)} is writing in {str(folder)!r}", _PATIENCE_SECONDS - waited)
             storage.clock.sleep(_LOCK_POLL_SECONDS)
-        yield
+        yield (handle,)
     finally:
         os.close(handle)
 

@@ -9,7 +9,7 @@ import json
 import re
 from dataclasses import dataclass
 from functools import cache
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import TYPE_CHECKING, Any, ClassVar, Literal
 
 from accord.core.errors import BrokenContract
 from accord.core.findings import Finding, pointer
@@ -169,7 +169,8 @@ def with_scalars(raw: bytes, changes: Mapping[str, str]) -> bytes:
     """
     before = read_yaml(raw)
     text = raw.decode("utf-8")
-    spans = {path: span for path, span in _spans(text).items() if path in changes}
+    places = {path: place for path, place in places_in(text).items() if path in changes and place.kind == "scalar"}
+    spans = {path: (place.start, place.end) for path, place in places.items()}
     for path, (start, end) in sorted(spans.items(), key=lambda item: item[1], reverse=True):
         if "\n" in text[start:end]:
             raise _broken("not-yaml", _NOT_PLAIN, _WRITE_OUT, before.lines[path])
@@ -191,21 +192,41 @@ _NOT_PLAIN = "A value that is to be changed is shared by an anchor, or is writte
 _WRITE_OUT = "Write it out in its line."
 
 
-def _spans(text: str) -> dict[str, tuple[int, int]]:
-    """Map the JSON pointer of every scalar to where it begins and ends, in characters."""
+NodeKind = Literal["scalar", "sequence", "mapping"]
+
+
+@dataclass(frozen=True)
+class Place:
+    """The place of a node in its text, in characters: from ``start`` up to ``end``, its key from ``key``."""
+
+    kind: NodeKind
+    start: int
+    end: int
+    key: int
+    is_flow: bool = False
+    is_shared: bool = False
+    """Whether an alias or a merge key leads to it, so that a change would change another node, too."""
+
+
+def places_in(text: str) -> dict[str, Place]:
+    """Map the JSON pointer of every node to its place; empty if only libyaml can read the text."""
     import yaml
 
-    spans: dict[str, tuple[int, int]] = {}
+    places: dict[str, Place] = {}
+    seen: dict[int, int] = {}
 
-    def visit(node: yaml.Node, path: str) -> None:
-        if isinstance(node, yaml.ScalarNode):
-            spans[path] = (node.start_mark.index, node.end_mark.index)
-        elif isinstance(node, yaml.SequenceNode):
+    def visit(node: yaml.Node, path: str, key: int) -> None:
+        seen[id(node)] = seen.get(id(node), 0) + 1
+        is_mapping = isinstance(node, yaml.MappingNode)
+        kind: NodeKind = "mapping" if is_mapping else "sequence" if isinstance(node, yaml.SequenceNode) else "scalar"
+        is_flow = bool(getattr(node, "flow_style", False))
+        places[path] = Place(kind, node.start_mark.index, node.end_mark.index, key, is_flow, seen[id(node)] > 1)
+        if isinstance(node, yaml.SequenceNode):
             for i, child in enumerate(node.value):
-                visit(child, path + pointer(i))
+                visit(child, path + pointer(i), child.start_mark.index)
         elif isinstance(node, yaml.MappingNode):
-            for key, child in node.value:
-                visit(child, path + pointer(str(key.value)))
+            for name, child in node.value:
+                visit(child, path + pointer(str(name.value)), name.start_mark.index)
 
     # the loader in Python, whose places are in characters, takes no tab between values; a space is as long
     try:
@@ -213,8 +234,8 @@ def _spans(text: str) -> dict[str, tuple[int, int]]:
     except yaml.YAMLError:  # what libyaml alone can read has no places, and is not changed
         return {}
     if node is not None:
-        visit(node, "")
-    return spans
+        visit(node, "", 0)
+    return places
 
 
 def _with_values(document: YamlDocument, changes: Mapping[str, str]) -> Any:

@@ -1,0 +1,204 @@
+"""Providers accept strict schemas for enforced output, and results of that form pass the check."""
+
+import json
+from typing import Any
+
+import jsonschema_rs
+import pytest
+from pydantic import BaseModel, ConfigDict
+from support.plans import plan, refinement, task, update
+from support.sessions import acceptance, agent_output
+from support.strict_output import broken_rules
+
+from accord.core.documents import Document
+from accord.core.kinds import KINDS
+from accord.core.schemas import json_schema, strict_form, strict_schema
+from accord.runner.analysis.analyse import TaskAnswer
+from accord.sessions.models import ROLES
+from accord.sessions.prompts import output_schema
+
+
+def closed(**properties: Any) -> dict[str, Any]:
+    return {
+        "type": "object",
+        "properties": properties,
+        "required": list(properties),
+        "additionalProperties": False,
+    }
+
+
+TEXT = {"type": "string"}
+
+
+def nested(levels: int) -> dict[str, Any]:
+    return closed(text=TEXT) if levels == 1 else closed(below={"type": "array", "items": nested(levels - 1)})
+
+
+@pytest.mark.parametrize(
+    ("schema", "rule"),
+    [
+        ({"anyOf": [closed(a=TEXT)]}, "the root is not an object"),
+        ({"type": "array", "items": TEXT}, "the root is not an object"),
+        ({**closed(a=TEXT, b=TEXT), "required": ["a"]}, "properties that are not required"),
+        ({**closed(a=TEXT), "additionalProperties": True}, "any other keys"),
+        (closed(a={"type": "object", "additionalProperties": TEXT}), "an object that can only be empty"),
+        (closed(a=closed()), "an object that can only be empty"),
+        (closed(a={}), "no type"),
+        (closed(a={"enum": ["x"]}), "no type"),
+        (closed(a={"anyOf": [TEXT, {}]}), "no type"),
+        (closed(a={"type": "array"}), "items of any type"),
+        (closed(a={"type": "array", "items": {}}), "no type"),
+        (closed(a={**TEXT, "default": ""}), "default"),
+        (closed(a={"oneOf": [TEXT]}), "oneOf"),
+        ({**closed(a={"$ref": "#/$defs/A", "description": "x"}), "$defs": {"A": TEXT}}, "a reference with neighbours"),
+        (closed(a={"$ref": "#/$defs/A"}), "no such definition"),
+        (nested(6), "6 levels"),
+        (closed(a={**TEXT, "enum": [str(n) for n in range(1_001)]}), "1001 values"),
+    ],
+)
+def test_the_check_of_the_rules_finds_each_broken_rule(schema: dict[str, Any], rule: str) -> None:
+    assert rule in "\n".join(broken_rules(schema))
+    assert broken_rules(nested(5)) == []
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_a_strict_schema_is_accepted_for_enforced_output(kind: str) -> None:
+    assert broken_rules(strict_schema(KINDS[kind].model)) == []
+
+
+def test_the_schemas_of_agents_in_sessions_and_of_the_analysis_are_accepted() -> None:
+    assert [broken_rules(output_schema(role)) for role in ROLES] == [[]] * len(ROLES)
+    assert broken_rules(strict_schema(TaskAnswer)) == []
+
+
+BLOCKED = """Type: technical-constraint
+Description: The library cannot do it at all.
+Options:
+1. Replace it, which takes a week
+2. Drop the feature, which users will notice
+Recommendation: replace it, because the feature was promised.
+Impact: the release waits."""
+FAILED = "The test step failed. I tried twice; the cause is outside of the task's scope."
+FINDING = "What: off by one.\nWhy: the spec says n.\nFix: use range(n)."
+
+
+def ended(outcome: str, summary: str) -> dict[str, Any]:
+    return {"role": "implementor", "outcome": outcome, "patch": None, "summary": summary}
+
+
+def review(word: str, *comments: tuple[str, int | None, str]) -> dict[str, Any]:
+    given = [{"path": path, "line": line, "body": body} for path, line, body in comments]
+    return {"role": "reviewer", "review": {"verdict": word, "summary": "Read all of it.", "comments": given}}
+
+
+THREADS = [{"number": 1, "done": "fixed", "what": "Renamed it."}, {"number": 2, "done": "question", "what": "Why?"}]
+CRITERIA = [{"number": 1, "met": "yes", "evidence": "src/a.py"}, {"number": 2, "met": "no", "evidence": "No test."}]
+
+
+def verdict(word: str, *criteria: dict[str, Any], follow_up: Any = None) -> dict[str, Any]:
+    document = {"role": "verifier", "verdict": word, "summary": "Looked at it.", "criteria": list(criteria)}
+    return {**document, "follow_up": follow_up}
+
+
+def output(**texts: list[str]) -> dict[str, Any]:
+    """Return an output with every property, as an enforced answer has it."""
+    lists = "files_to_create_or_update files_changed tests_added_or_updated commands_to_run manual_steps"
+    names = [*lists.split(), "review_comments", "findings", "notes"]
+    given = agent_output()
+    artifacts = {name: texts.get(name, []) for name in names}
+    gates = {**given["gates"], "security_concerns": texts.get("security_concerns", [])}
+    return {**given, "artifacts": artifacts, "gates": gates, "agent": "Coder"}
+
+
+WRITTEN: list[tuple[str, dict[str, Any]]] = [
+    ("planner-result", plan()),
+    (
+        "planner-result",
+        plan(task("a"), refinement("b", "a"), close=["3"], update=[update(4), update(5, labels=task("a")["labels"])]),
+    ),
+    ("implementor-result", ended("completed", "Did it, and tested it.")),
+    ("implementor-result", ended("blocked", BLOCKED)),
+    ("implementor-result", ended("validation-failure", FAILED)),
+    ("reviewer-result", review("approve")),
+    ("reviewer-result", review("approve", ("src/a.py", None, "[Warning] outside of the scope"))),
+    ("reviewer-result", review("needs-changes", ("src/a.py", 3, FINDING), ("src/b.py", None, FINDING))),
+    ("thread-answers", {"role": "bot-comments", "threads": []}),
+    ("thread-answers", {"role": "bot-comments", "threads": THREADS}),
+    ("verdict", verdict("pass", CRITERIA[0])),
+    ("verdict", verdict("fail", *CRITERIA, follow_up={"title": "Test it", "body": "No test covers it."})),
+    ("session-acceptance", acceptance()),
+    ("agent-output", output()),
+    ("agent-output", output(findings=["low: a typo"], security_concerns=["low: none"], review_comments=["Good."])),
+]
+"""Results in the strict form of each kind that agents are asked for: small and full ones."""
+
+
+@pytest.mark.parametrize(("kind", "document"), WRITTEN)
+def test_results_that_fit_a_strict_schema_pass_the_check(kind: str, document: dict[str, Any]) -> None:
+    jsonschema_rs.Draft202012Validator(strict_schema(KINDS[kind].model)).validate(document)
+    own = KINDS[kind].own_keys  # accord fills them in
+    findings = KINDS[kind].check(Document(document, ""))
+    assert [finding for finding in findings if finding.path.removeprefix("/") not in own] == []
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_a_kind_that_agents_write_leaves_out_no_required_part(kind: str) -> None:
+    """People write workflows and registries, and accord itself writes the state of a session."""
+    without = {"runner-workflow", "agent-registry", "session-status"}
+    assert bool(strict_form(KINDS[kind].model).missing) is (kind in without)
+
+
+class _Free(BaseModel):
+    """Parts that have no strict form, and parts that have one."""
+
+    model_config = ConfigDict(extra="allow")
+
+    text: str
+    anything: Any = None
+    entries: dict[str, str] = {}
+    rows: list[dict[str, int]] = []
+    either: list[str | dict[str, Any]] = []
+    maybe: dict[str, Any] | None = None
+    needed: dict[str, int]
+
+
+def test_a_strict_schema_leaves_out_what_could_only_be_empty_and_says_so() -> None:
+    form = strict_form(_Free)
+    assert broken_rules(form.schema) == []
+    assert list(form.schema["properties"]) == ["text", "either"]
+    assert form.left_out == (
+        "`anything`",
+        "`entries`",
+        "`rows`",
+        "`either` other than string",
+        "`maybe`",
+        "`needed`",
+    )
+    assert form.missing == ("needed",)
+
+
+class _Tree(BaseModel):
+    below: "list[_Tree]"
+
+
+def test_a_model_that_contains_itself_has_a_strict_schema() -> None:
+    class Root(BaseModel):
+        tree: _Tree | None
+
+    assert broken_rules(strict_schema(Root)) == []
+
+
+@pytest.mark.parametrize(("line", "is_accepted"), [("3", True), ("3.0", True), ("3e0", True), ("3.5", False)])
+def test_schema_and_check_agree_on_the_numbers_that_are_integers(line: str, is_accepted: bool) -> None:
+    kind = KINDS["reviewer-result"]
+    raw = json.dumps(review("needs-changes", ("src/a.py", 7, FINDING))).replace("7", line).encode()
+    model, findings = kind.read_model(kind.read(raw))
+    assert jsonschema_rs.is_valid(json_schema(kind.model), json.loads(raw)) is is_accepted
+    assert (findings == []) is is_accepted
+    if is_accepted:
+        assert repr(model.review.comments[0].line) == "3"
+
+
+def test_a_model_may_number_completed_tasks_with_a_fraction_of_zero() -> None:
+    answer = TaskAnswer.model_validate_json('{"completed_tasks": [1.0, 2], "confidence": 1}')
+    assert answer.completed_tasks == [1, 2]
