@@ -7,7 +7,8 @@ import pytest
 from support.trees import commit, git
 
 from accord.core.errors import BrokenContract
-from accord.git.patches import absolute_names, apply_patch, changes_between
+from accord.git.patch_text import absolute_names
+from accord.git.patches import apply_patch, changes_between
 from accord.git.program import Git, GitFailed
 from accord.git.steering import audit_changes, audit_paths
 
@@ -24,6 +25,7 @@ action.yml action.yaml .gitmodules .gitattributes .npmrc .husky/pre-commit .husk
 .kilocode/rules/a.md .kilocodemodes .trae/rules/a.md .factory/droids/a.md .openhands/microagents/repo.md WARP.md
 .opencode-rules .zed/settings.json .aiassistant/rules/a.md .kiro/steering/a.md .replit replit.md .idx/airules.md
 .serena/memories/a.md .specify/memory/constitution.md .coderabbit.yaml docs/review.instructions.md plan.prompt.md
+.gitpod.yml a.code-workspace .overcommit.yml mise.toml .mise.toml .config/mise/config.toml .exrc .sweep.yaml
 """
 SPELLINGS = {
     "in a folder": "docs/deep/AGENTS.md", "small letters": "agents.MD",
@@ -34,6 +36,7 @@ SPELLINGS = {
     "a stream of a folder": ".vscode::$INDEX_ALLOCATION/tasks.json",
     "backslashes": ".github\\agents\\registry.yml", "a short name": "CLAUDE~1/settings.json",
     "a short name with an end": "MCP~1.JSO", "a short name of a hash": "AG3F2A~1.MD",
+    "a line end in a folder": "a\nb/AGENTS.md", "a line end behind a folder": ".claude\n/settings.json",
     "a variation selector": "AGENTS\ufe0f.md",
     "an action in a folder": "actions/build/action.yml", "an older file of opencode": ".opencode.json",
 }  # fmt: skip
@@ -57,6 +60,15 @@ def test_other_files_are_not_steering_files() -> None:
     assert audit_paths(["Infra/A.tf", "infra./b", "dotted./c"], ["infra/", "dotted./"]).protected == (
         "Infra/A.tf", "infra./b", "dotted./c",
     )  # fmt: skip
+    others = (
+        ".woodpecker/a.yml",
+        ".forgejo/workflows/a.yml",
+        ".drone.yml",
+        ".mergify.yml",
+        "renovate.json5",
+        "bors.toml",
+    )
+    assert audit_paths([*INNOCENT, *others]).protected == others
     named = ["package.json", "sub/uv.lock", "requirements-dev.txt", "cargo.toml", "go.sum", "requirements/dev.txt"]
     assert audit_paths([*INNOCENT, *named]).dependencies == tuple(named)
     assert audit_paths([*INNOCENT, *named]).steering == ()

@@ -14,9 +14,10 @@ from accord.core.errors import AccordError, Refused, Stopped, WrongUsage
 from accord.core.refusals import known_refusal
 from accord.git.patches import Change, apply_patch, changes_between
 from accord.git.program import Git, GitFailed, token_config
+from accord.git.replacing import ITEM_TRAILER, replaced_base, replacing_tree, trailer, with_tree
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterator, Sequence
     from datetime import datetime
 
     from accord.core.clock import Clock
@@ -157,12 +158,15 @@ def commit_of_run(git: Git, token: str, commits: str, patch: bytes) -> str:
 
 
 def _does_what(git: Git, commit: str, patch: bytes) -> bool:
-    """Return whether a commit has one parent, and the patch makes its tree of the parent's."""
-    parents = git.line("rev-parse", f"{commit}^@").split()
-    if len(parents) != 1:
+    """Return whether the patch makes a commit's tree of its parent's, or replaces the commits before it."""
+    parents, start = git.line("rev-parse", f"{commit}^@").split(), replaced_base(git, commit)
+    if len(parents) != 1 and (len(parents) != 2 or parents[1] != start):
         return False
     before, after = git.line("rev-parse", f"{parents[0]}^{{tree}}"), git.line("rev-parse", f"{commit}^{{tree}}")
     try:
+        if start:
+            item = trailer(git, commit, ITEM_TRAILER)
+            return before != after == replacing_tree(git, patch, start, parents[0], item)
         return before != after == apply_patch(git, patch, parents[0])
     except AccordError:
         return False
@@ -177,17 +181,25 @@ def runs_of(git: Git, commits: str) -> list[str]:
 def commit_patch(
     git: Git, facts: BranchFacts, patch: bytes, author: str, message: str, now: datetime
 ) -> tuple[str, list[Change]]:
-    """Make the commit of the branch, and list its changes. Raises PatchConflict, or BrokenContract for a bad patch."""
+    """Make the commit of the branch, and list its changes; ``message`` ends with a trailer.
+
+    Raises PatchConflict, or BrokenContract for a bad patch.
+    """
     parent = facts.tip or facts.base
     tree = apply_patch(git, patch, parent, facts.base)
-    changes = changes_between(git, parent, tree)
+    commit = commit_tree(git, tree, [parent], author, with_tree(message, tree), now)
+    return commit, changes_between(git, parent, tree)
+
+
+def commit_tree(git: Git, tree: str, parents: Sequence[str], author: str, message: str, now: datetime) -> str:
+    """Make a commit of a tree."""
     name, _, address = author.rpartition(" <")
     who: dict[str, str] = {}
     for role in ("AUTHOR", "COMMITTER"):
         who |= {f"GIT_{role}_NAME": name, f"GIT_{role}_EMAIL": address.rstrip(">"), f"GIT_{role}_DATE": timestamp(now)}
     named = replace(git, environment=who)
-    commit = named("commit-tree", tree, "-p", parent, data=message.encode()).decode().strip()
-    return commit, changes
+    given = [word for parent in parents for word in ("-p", parent)]
+    return named("commit-tree", tree, *given, data=message.encode()).decode().strip()
 
 
 def push(git: Git, remote: Remote, commit: str, branch: str, expected: str) -> bool:

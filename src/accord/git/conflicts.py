@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 from accord.core.errors import BrokenContract
 from accord.git.branches import BranchFacts, commit_patch
 from accord.git.patches import PatchConflict, apply_patch, changes_between, own_base
+from accord.git.replacing import trailer
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -43,7 +44,7 @@ def commit_on_own_base(
 
 def conflict_named_by(git: Git, commit: str) -> str:
     """Return the branch with which a commit conflicted when it was made; empty for other commits."""
-    return git.line("log", "-1", f"--format=%(trailers:key={CONFLICT_TRAILER},valueonly)", commit)
+    return trailer(git, commit, CONFLICT_TRAILER)
 
 
 def conflicting_paths(git: Git, patch: bytes, commit: str, head: str, onto: str) -> tuple[str, ...]:

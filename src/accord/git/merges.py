@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from accord.core.clock import timestamp
-from accord.git.branches import DEFAULT_AUTHOR
+from accord.git.branches import DEFAULT_AUTHOR, commit_tree
 from accord.git.program import GitFailed
 
 if TYPE_CHECKING:
@@ -38,12 +37,7 @@ def merge_into(git: Git, branch: str, base: str, message: str, now: datetime) ->
     tree, *conflicts = done.stdout.decode("utf-8", "replace").rstrip("\0").split("\0")
     if done.returncode:
         return Merge("", tuple(conflicts))
-    name, _, address = DEFAULT_AUTHOR.rpartition(" <")
-    who: dict[str, str] = {}
-    for role in ("AUTHOR", "COMMITTER"):
-        who |= {f"GIT_{role}_NAME": name, f"GIT_{role}_EMAIL": address.rstrip(">"), f"GIT_{role}_DATE": timestamp(now)}
-    named = replace(git, environment=who)
-    return Merge(named("commit-tree", tree, "-p", branch, "-p", base, data=message.encode()).decode().strip())
+    return Merge(commit_tree(git, tree, [branch, base], DEFAULT_AUTHOR, message, now))
 
 
 def _use_attributes(git: Git, commit: str) -> None:

@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING
 
 from accord.core.errors import AccordError, BrokenContract, Refused, WrongUsage, sentence
 from accord.core.findings import Finding, warning
+from accord.git.patch_text import REBUILD_HINT, absolute_names, header_names
 from accord.git.paths import path_patterns
 from accord.git.program import Git, split_nul, stage_all, submodules
 from accord.git.sizes import check_sizes
@@ -38,15 +39,16 @@ _INDEX = re.compile(rb"^index [0-9a-f]{7,64}\.\.(?!0+\b)([0-9a-f]{7,64})\b", re.
 """The id of a content that a patch makes. No line of a file begins like this in a patch."""
 
 _MOVED = (b"rename from", b"copy from")
+_MISSED = re.compile(r"error: patch failed: (.+):(\d+)$")
+_NOT_FIT = re.compile(r"error: (.+): (does not exist in index|already exists in index|does not match index)$")
+_CORRUPT = re.compile(r"error: (?:corrupt (?:binary )?patch|patch fragment without header) at line (\d+)")
+_WORDS = {
+    "does not exist in index": "does not exist",
+    "already exists in index": "exists already",
+    "does not match index": "is another version",
+}
 _SIDE = re.compile(r"~[0-9a-f]{40,64}\Z")
 """The end that git adds to the name of a file where the other side has a folder."""
-
-_HUNK = re.compile(rb"@@ -\d+(?:,(\d+))? \+\d+(?:,(\d+))? @@")
-_HEADER = re.compile(rb"(---|\+\+\+|(?:rename|copy) (?:from|to)|diff --git) ([^\t\r]+)")
-_ESCAPE = re.compile(rb"\\([0-7]{3}|.)")
-_PAIR = re.compile(r'"?[a-z]/.+ "?[a-z]/.+', re.DOTALL)
-_ABSOLUTE_TOKEN = re.compile(r'(?:^| )"?(?:/|\\057)')
-_ABSOLUTE = re.compile(r"(?:[a-z]/)?(?:/|\\|[A-Za-z]:[/\\])")
 
 
 class PatchConflict(Refused):
@@ -231,25 +233,34 @@ def _merged(inside: Git, patch: bytes, onto: str, base: str) -> str:
     start, theirs = own_base(inside, patch, base)
     if not start:
         return ""
-    root = _nameless(inside, f"{start}^{{tree}}")
-    sides = [_nameless(inside, tree, "-p", root) for tree in (f"{onto}^{{tree}}", theirs)]
-    merge = inside.attempt("merge-tree", "--write-tree", "-z", "--name-only", "--no-messages", *sides)
-    if merge.returncode not in (0, 1):
-        return ""
-    tree, *conflicts = [field for field in split_nul(merge.stdout) if field]
-    if not merge.returncode:
+    tree, conflicts = merge_trees(inside, start, onto, theirs)
+    if tree:
         named = {change.path for change in changes_between(inside, start, theirs)}
         conflicts = [change.path for change in changes_between(inside, onto, tree) if change.path not in named]
     if conflicts:
-        raise _unfit([_SIDE.sub("", path) for path in conflicts], "")
+        raise _unfit(conflicts, "")
     return tree
 
 
-def own_base(git: Git, patch: bytes, *tips: str) -> tuple[str, str]:
+def merge_trees(git: Git, base: str, ours: str, theirs: str) -> tuple[str, list[str]]:
+    """Merge two trees or commits by the changes since a third one; return the new tree, or else the conflicting paths.
+
+    Both are empty where git cannot merge them.
+    """
+    root = _nameless(git, f"{base}^{{tree}}")
+    sides = [_nameless(git, f"{side}^{{tree}}", "-p", root) for side in (ours, theirs)]
+    merge = git.attempt("merge-tree", "--write-tree", "-z", "--name-only", "--no-messages", *sides)
+    if merge.returncode not in (0, 1):
+        return "", []
+    tree, *conflicts = [field for field in split_nul(merge.stdout) if field]
+    return ("", [_SIDE.sub("", path) for path in conflicts]) if merge.returncode else (tree, [])
+
+
+def own_base(git: Git, patch: bytes, *tips: str, is_exact: bool = False) -> tuple[str, str]:
     """Find the commit that a patch was made on, in the histories of ``tips``; return it and the tree with the patch.
 
-    The newest commit counts of which the patch makes the very contents that it names, else the newest to which it
-    applies as it is. Both values are empty for a patch that applies nowhere.
+    The first of the tips, or else the newest commit, counts of which the patch makes the very contents that it names,
+    else, unless it must be ``is_exact``, the newest to which it applies as it is. Both values are empty without one.
     """
     if git.attempt("apply", "--numstat", "-", data=patch).returncode:
         return "", ""
@@ -264,7 +275,7 @@ def own_base(git: Git, patch: bytes, *tips: str) -> tuple[str, str]:
             made = {change.blob for change in changes_between(inside, commit, tree)}
             if all(name in made or any(blob.startswith(name) for blob in made) for name in named):
                 return commit, tree
-            found = found if found[0] else (commit, tree)
+            found = found if found[0] or is_exact else (commit, tree)
     return found
 
 
@@ -294,10 +305,21 @@ def _unfit(conflicts: Sequence[str], said: str) -> AccordError:
             hint="The branch is as it was. Let the agent work on top of it.",
             paths=tuple(dict.fromkeys(conflicts)),
         )
-    reason = " ".join(said.replace("error: ", "").split())[:500]
-    message = sentence(f"Git cannot apply the patch: {reason}")
-    hint = "Let accord take it from the work tree again."
-    return BrokenContract.of(Finding("patch-invalid", message, "/patch", hint=hint))
+    message = sentence(f"The patch cannot be applied: {', '.join(_reasons(said)) or 'git cannot read it'}")
+    return BrokenContract.of(Finding("patch-invalid", message, "/patch", hint=REBUILD_HINT))
+
+
+def _reasons(said: str) -> list[str]:
+    """Return the reasons in git's messages in words of the patch, each once and at most five."""
+    found = []
+    for line in said.splitlines():
+        if missed := _MISSED.match(line):
+            found.append(f"`{missed[1]}` has other text at line {missed[2]}")
+        elif known := _NOT_FIT.match(line):
+            found.append(f"`{known[1]}` {_WORDS[known[2]]}")
+        elif corrupt := _CORRUPT.match(line):
+            found.append(f"its line {corrupt[1]} is not part of a patch")
+    return list(dict.fromkeys(found))[:5]
 
 
 def changes_between(git: Git, before: str, after: str) -> list[Change]:
@@ -346,38 +368,3 @@ def _values(redactor: Redactor, content: bytes) -> set[str]:
 def _tokens(redactor: Redactor, content: bytes) -> set[str]:
     text = content.decode("utf-8", "replace")
     return {text[secret.start : secret.end] for secret in redactor.find(text)}
-
-
-def absolute_names(patch: bytes) -> list[str]:
-    """List the absolute names in the headers of a patch, which git takes for names below the top of the work tree."""
-    found = []
-    for key, name in header_names(patch):
-        if key == b"diff --git":
-            is_absolute = not _PAIR.fullmatch(name) and _ABSOLUTE_TOKEN.search(name)
-        else:
-            is_absolute = name != "/dev/null" and _ABSOLUTE.match(name)
-        if is_absolute:
-            found.append(name)
-    return list(dict.fromkeys(found))
-
-
-def header_names(patch: bytes) -> Iterator[tuple[bytes, str]]:
-    """Yield the names in the headers of a patch with their keywords; ``diff --git`` has both names in one."""
-    old = new = 0
-    for line in patch.split(b"\n"):
-        if old > 0 or new > 0:
-            old -= line[:1] in (b" ", b"-", b"")
-            new -= line[:1] in (b" ", b"+", b"")
-        elif hunk := _HUNK.match(line):
-            old, new = (int(1 if count is None else count) for count in hunk.groups())
-        elif header := _HEADER.match(line):
-            name = header[2] if header[1] == b"diff --git" else _unquoted(header[2])
-            yield header[1], name.decode("utf-8", "surrogateescape")
-
-
-def _unquoted(name: bytes) -> bytes:
-    """Read a name as git quotes it: in double quotes, with escapes and octal numbers."""
-    if not name.startswith(b'"'):
-        return name
-    text = name[1:].rpartition(b'"')[0]
-    return _ESCAPE.sub(lambda hit: bytes([int(hit[1], 8) & 255]) if len(hit[1]) == 3 else hit[1], text)

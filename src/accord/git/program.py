@@ -50,11 +50,12 @@ class GitFailed(Refused):
 
 @dataclass(frozen=True)
 class Git:
-    """A repository to run git in. ``environment`` adds to what every call gets."""
+    """A repository to run git in. ``environment`` adds to what every call gets; ``inherited`` are file descriptors."""
 
     directory: Path
     environment: Mapping[str, str] = field(default_factory=dict)
     config: Mapping[str, str] = field(default_factory=dict)
+    inherited: tuple[int, ...] = ()
 
     def __call__(self, *arguments: str, data: bytes | None = None, timeout: float = 600) -> bytes:
         """Run ``git ARGUMENTS`` with ``data`` on its input; return its output. Raises GitFailed."""
@@ -85,6 +86,7 @@ class Git:
             capture_output=True,
             check=False,
             timeout=timeout,
+            pass_fds=self.inherited,
         )
 
 

@@ -11,7 +11,8 @@ from dataclasses import dataclass
 from functools import cache
 from typing import TYPE_CHECKING
 
-from accord.git.patches import SUBMODULE, header_names
+from accord.git.patch_text import header_names
+from accord.git.patches import SUBMODULE
 from accord.git.paths import links_of, names_on_way, path_patterns
 
 if TYPE_CHECKING:
@@ -35,7 +36,8 @@ opencode.json* .openhands* .pearai* .pi .qoder* .qodo* .qwen* .replit .roo* .rov
 **/.github/agents **/.github/chatmodes **/.github/copilot* **/.github/hooks **/.github/instructions **/.github/prompts
 **/.github/skills action.yml action.yaml .gitmodules .gitattributes .githooks .husky lefthook.y*ml lefthook.toml
 lefthook.json* lefthook-local.* .lefthook* .pre-commit-config.yaml .npmrc .yarnrc* .pnpmfile.cjs .envrc .vscode
-.devcontainer .devcontainer.json
+.devcontainer .devcontainer.json .gitpod* *.code-workspace .overcommit.yml mise.toml .mise* **/.config/mise* .exrc
+.nvimrc .nvim.lua .sweep.y*ml .sourcery.y*ml
 """
 """Files that agents obey or that tools start by themselves, as .gitignore patterns. Not pushed unless allowed.
 
@@ -44,7 +46,8 @@ lefthook.json* lefthook-local.* .lefthook* .pre-commit-config.yaml .npmrc .yarnr
 
 PROTECTED = """
 .github CODEOWNERS .circleci .gitlab-ci.yml .travis.yml azure-pipelines.yml bitbucket-pipelines.yml .buildkite
-Jenkinsfile
+Jenkinsfile .forgejo .gitea .woodpecker* .drone.* .appveyor.yml appveyor.yml cloudbuild.y*ml .semaphore bitrise.yml
+.mergify* bors.toml renovate.json* .renovaterc*
 """
 """Other files that only people change. A patch with one becomes a draft; a run with one is not pushed unless allowed.
 """
@@ -150,8 +153,11 @@ def _spec_of(patterns: str) -> GitIgnoreSpec:
 
 
 def _folded(path: str) -> str:
-    """Write a path as file systems compare it: case, ignored code points, and ends of names do not count."""
-    parts = _compared(path.replace("\\", "/")).split("/")
+    """Write a path as file systems compare it: case, ignored code points, and ends of names do not count.
+
+    A line end becomes a blank, because no pattern matches one.
+    """
+    parts = _compared(path.replace("\\", "/").replace("\n", " ")).split("/")
     return "/".join(part.partition(":")[0].rstrip(". ") or part for part in parts)
 
 

@@ -1,0 +1,109 @@
+"""Patches as text: the names in their headers, and the faults that keep git from reading one."""
+
+from __future__ import annotations
+
+import re
+import tempfile
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from accord.core.findings import Finding
+from accord.git.program import Git
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+REBUILD_HINT = "Take it from the work tree again: `accord patch --base REF --into RESULT`."
+
+_PAIR_KEY = b"diff --git"
+_HUNK = re.compile(rb"@@ -\d+(?:,(\d+))? \+\d+(?:,(\d+))? @@")
+_HEADER = re.compile(rb"(---|\+\+\+|(?:rename|copy) (?:from|to)|diff --git) ([^\t\r]+)")
+_ESCAPE = re.compile(rb"\\([0-7]{3}|.)")
+_PAIR = re.compile(r'"?[a-z]/.+ "?[a-z]/.+', re.DOTALL)
+_ABSOLUTE_TOKEN = re.compile(r'(?:^| )"?(?:/|\\057)')
+_ABSOLUTE = re.compile(r"(?:[a-z]/)?(?:/|\\|[A-Za-z]:[/\\])")
+_OUT_OF_TREE = re.compile(r'(?:^|[/\\ "])\.\.(?:[/\\ "]|$)|(?:^|/)\.git(?:/|$)', re.IGNORECASE)
+_AT_LINE = re.compile(r"at line (\d+)")
+_BEGIN_PATCH = re.compile(rb"^\*\*\* (?:Begin Patch|Update File|Add File|Delete File)", re.MULTILINE)
+_FENCE = re.compile(rb"\A\s*+(?:`{3,}|~{3,})")
+_FILE = re.compile(rb"^(?:diff --git |--- )", re.MULTILINE)
+
+
+def patch_findings(patch: bytes) -> Iterator[Finding]:
+    """Check a patch without a repository: its names, its format, and that git can read it."""
+    if names := [*absolute_names(patch), *escaping_names(patch)]:
+        message = f"The patch names `{names[0][:200]}`, which is not a path below the top of the repository."
+        yield Finding("patch-invalid", message, "/patch", hint=REBUILD_HINT)
+    elif reason := _fault(patch):
+        yield Finding("patch-invalid", f"{reason}.", "/patch", hint=REBUILD_HINT)
+
+
+def _fault(patch: bytes) -> str:
+    """Return the fault that makes git refuse a patch; empty without one."""
+    if _FENCE.match(patch):
+        return "A code fence surrounds the patch"
+    if not _FILE.search(patch):
+        is_other = _BEGIN_PATCH.search(patch)
+        return "The patch has the format of `*** Begin Patch`, not git's" if is_other else "The patch has no file"
+    if not patch.endswith(b"\n"):
+        return "The patch does not end with a newline, so its last line may be cut"
+    with tempfile.TemporaryDirectory(prefix="accord-patch-") as empty:
+        outside = {"GIT_CEILING_DIRECTORIES": str(Path(empty).resolve().parent)}
+        read = Git(Path(empty), environment=outside).attempt("apply", "--numstat", "-", data=patch)
+    if not read.returncode:
+        return ""
+    place = _AT_LINE.search(read.stderr.decode("utf-8", "replace"))
+    if place is None:
+        return "The patch changes nothing that git can read"
+    return f"Git cannot read line {place[1]} of the patch: a hunk has more or fewer lines than it counts, or no file"
+
+
+def escaping_names(patch: bytes) -> list[str]:
+    """List the names in the headers of a patch that leave the work tree, or are inside of ``.git``."""
+    found = []
+    for key, name in header_names(patch):
+        shown = (
+            _unescaped(name.encode("utf-8", "surrogateescape")).decode("utf-8", "replace") if key == _PAIR_KEY else name
+        )
+        if _OUT_OF_TREE.search(shown):
+            found.append(shown)
+    return list(dict.fromkeys(found))
+
+
+def absolute_names(patch: bytes) -> list[str]:
+    """List the absolute names in the headers of a patch, which git takes for names below the top of the work tree."""
+    found = []
+    for key, name in header_names(patch):
+        if key == _PAIR_KEY:
+            is_absolute = not _PAIR.fullmatch(name) and _ABSOLUTE_TOKEN.search(name)
+        else:
+            is_absolute = name != "/dev/null" and _ABSOLUTE.match(name)
+        if is_absolute:
+            found.append(name)
+    return list(dict.fromkeys(found))
+
+
+def header_names(patch: bytes) -> Iterator[tuple[bytes, str]]:
+    """Yield the names in the headers of a patch with their keywords; ``diff --git`` has both names in one."""
+    old = new = 0
+    for line in patch.split(b"\n"):
+        if old > 0 or new > 0:
+            old -= line[:1] in (b" ", b"-", b"")
+            new -= line[:1] in (b" ", b"+", b"")
+        elif hunk := _HUNK.match(line):
+            old, new = (int(1 if count is None else count) for count in hunk.groups())
+        elif header := _HEADER.match(line):
+            name = header[2] if header[1] == _PAIR_KEY else _unquoted(header[2])
+            yield header[1], name.decode("utf-8", "surrogateescape")
+
+
+def _unquoted(name: bytes) -> bytes:
+    """Read a name as git quotes it: in double quotes, with escapes and octal numbers."""
+    if not name.startswith(b'"'):
+        return name
+    text = name[1:].rpartition(b'"')[0]
+    return _unescaped(text)
+
+
+def _unescaped(text: bytes) -> bytes:
+    return _ESCAPE.sub(lambda hit: bytes([int(hit[1], 8) & 255]) if len(hit[1]) == 3 else hit[1], text)
