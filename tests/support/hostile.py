@@ -37,7 +37,7 @@ HOSTILE = {
         "a | `b\n--|--|--\n` @·c `d`",
     ),
     "strong text in strong text vanishes": ("**(@**name** b)**", "**(@·**name** b)**"),
-    "an undefined footnote shows its source": ("[^a `@octocat`]", "[^a `@·octocat`]"),
+    "an undefined footnote shows its source": ("[^a `@octocat`] @hubot", "\\[^a `@octocat`] @·hubot"),
     "a long entity": ("&#x0000040;octocat", "@·octocat"),
     "an entity without a semicolon in an HTML block": (
         "<div>\n&#64octocat &copy@octocat\n</div>",
@@ -45,9 +45,10 @@ HOSTILE = {
     ),
     "an indented line below a definition": ("[1]: /x\n    @octocat", "[1]: /x\n    @·octocat"),
     "a table below a definition": ("[x]: @octocat\na | b\n-|-", "[x]: @·octocat\na | b\n-|-"),
-    "a footnote that shows its entities": ("[^&#x6a;@octocat]", "[^&#x6a;@·octocat]"),
+    "a footnote that shows its entities": ("[^&#x6a;@octocat]", "\\[^&#x6a;@octocat]"),
     "mail that no one can have": ("\u0645@a_.m", "\u0645@·a_.m"),
     "an entity ends an address": ("https://x.test/&commat;</a>octocat", "https://x.test/@·</a>octocat"),
+    "an entity behind a backslash ends an address": ("http://t/\\&commat;</a>o", "http://t/\\@·</a>o"),
     "a name in emphasis": ("@*octocat*", "@·*octocat*"),
     "a quote that looks like the head of a table": (">|`\n-|-\n|`@c`", ">|`\n-|-\n|`@·c`"),
     "a list that looks like code below a paragraph": (" 11. \n     * r\n    + @c", " 11. \n     * r\n    + @·c"),
@@ -57,6 +58,10 @@ HOSTILE = {
     ),
     "a pipe in the paragraph above a table": ("`a\\\n\\|`@b\nc|d\n-|-", "`a\\\n\\|`@·b\nc|d\n-|-"),
     "a mention in an address behind an escaped bracket": ("[\\](http://m/@o", "[\\](http://m/@·o"),
+    "a mention that looks like mail": (
+        "jos\xe9@octocat.- \xe9@octocat..x \xe9@o.http://a",
+        "jos\xe9@·octocat.- \xe9@·octocat..x \xe9@·o.http://a",
+    ),
     # closing keywords
     "an issue would be closed": ("Fixes #12", "F·ixes #12"),
     "all nine words close": (
@@ -98,7 +103,7 @@ HOSTILE = {
         "http://s[^1]fix #1\n[^1]: x",
         "http://s[^1]f·ix #1\n[^1]: x",
     ),
-    "a keyword in an undefined footnote": ("[^b `Fixes o/r#1`]", "[^b `F·ixes o/r#1`]"),
+    "a keyword in an undefined footnote": ("[^b `Fixes o/r#1`]", "\\[^b `Fixes o/r#1`]"),
     "a keyword with an entity in an HTML block": ("<div>\n&#70ixes #12\n</div>", "<div>\nF·ixes #12\n</div>"),
     "a tag within a reference": ("fixes o<sub>/</sub>r#2", "f·ixes o<sub>/</sub>r#2"),
     "a keyword and its number in two cells": ("| Fix | GH-3 |\n|---|---|", "| F·ix | GH-3 |\n|---|---|"),
@@ -107,16 +112,17 @@ HOSTILE = {
         "Close\n<details>https://github.com/o/r/issues/4</details>",
         "C·lose\n<details>https://github.com/o/r/issues/4</details>",
     ),
-    "a keyword in the label of a link in a footnote": ("[^fixes ]()GH-3", "[^f·ixes ]()GH-3"),
+    "a keyword in the label of a link in a footnote": ("[^fixes ]()GH-3", "\\[^fixes ]()GH-3"),
     "a keyword before the footnotes": ("[^1]\n\n[^1]: #7\n\nClose", "[^1]\n\n[^1]: #7\n\nC·lose"),
     "a keyword in a link behind an address that swallows a backtick": (
         "](http://t` [fixes ]()#1`)",
         "](http://t` [f·ixes ]()#1`)",
     ),
     "an image between keyword and number": ("fix ![a](/b) #1", "f·ix ![a](/b) #1"),
+    "an image of an issue between keyword and number": ("fix![](issues/4) #1", "f·ix![](issues/4) #1"),
     "a keyword before a hard line break": ("fix\\\n#1", "f·ix\\\n#1"),
     "a footnote as the name of an owner": ("[^1]:Close\n[^1]/r#2", "[^1]:C·lose\n[^1]/r#2"),
-    "a footnote with brackets as the name of an owner": ("[^1]:Close\n[^1 \n[] ]/r#2", "[^1]:C·lose\n[^1 \n[] ]/r#2"),
+    "a footnote with brackets as the name of an owner": ("[^1]:Close\n[^1 \n[] ]/r#2", "[^1]:Close\n\\[^1 \n[] ]/r#2"),
     "a keyword above a rule that only one reader takes for a table": ("Fix\n-|\n#1", "F·ix\n-|\n#1"),
     "a keyword before an address in brackets": (
         "Close [[x]](https://github.com/o/r/issues/7)",
@@ -146,7 +152,7 @@ HOSTILE = {
         "http://s[^1]fix\n\n#1\n-\t[^1]: x",
         "http://s[^1]f·ix\n\n#1\n-\t[^1]: x",
     ),
-    "a keyword before a footnote with a blank": ("[^1]: Close\n[^1 ]/r#2", "[^1]: C·lose\n[^1 ]/r#2"),
+    "a keyword before a footnote with a blank": ("[^1]: Close\n[^1 ]/r#2", "[^1]: Close\n\\[^1 ]/r#2"),
     "a keyword behind a footnote that does not exist": (
         "[^1]: [^a]Close\n[^1]/r#2",
         "[^1]: [^a]C·lose\n[^1]/r#2",
@@ -173,12 +179,50 @@ HOSTILE = {
     ),
     "an image between keyword and number in an undefined footnote": (
         "[^1]:\n[^fix![a]() #1",
-        "[^1]:\n[^f·ix![a]() #1",
+        "[^1]:\n\\[^f·ix![a]() #1",
     ),
+    "a footnote with brackets in brackets as the name of an owner": (
+        "[^1]:Close\n[^1 [[]]\n[] ]/r#2",
+        "[^1]:Close\n\\[^1 [[]]\n[] ]/r#2",
+    ),
+    "a user for the repository of an issue": ("Fixes octocat#1", "F·ixes octocat#1"),
+    "an address of an issue without a scheme": (
+        "Fixes www.github.com/o/r/issues/7",
+        "F·ixes www.github.com/o/r/issues/7",
+    ),
+    "a link to an issue without a host": ("Fixes [a](/o/r/issues/7)", "F·ixes [a](/o/r/issues/7)"),
+    "a link to an issue with a long text": (
+        f"Fixes [{'a' * 300}](https://github.com/o/r/issues/7)",
+        f"F·ixes [{'a' * 300}](https://github.com/o/r/issues/7)",
+    ),
+    "a link to an issue as a tag": (
+        'Fixes <a href="https://github.com/o/r/issues/7">a</a>',
+        'F·ixes <a href="https://github.com/o/r/issues/7">a</a>',
+    ),
+    "a link to an issue as a tag in a block": (
+        '<p>Fixes <a href="/o/r/issues/7">a</a></p>',
+        '<p>F·ixes <a href="/o/r/issues/7">a</a></p>',
+    ),
+    "an issue would be marked as a duplicate": ("Duplicate of #12", "D·uplicate of #12"),
     # commands
     "a bot would merge": ("/merge", "/·merge"),
     "a bot would label": ("ok\n/label bug", "ok\n/·label bug"),
     "a command is found behind blanks": ("x\n  /approve", "x\n  /·approve"),
+    "a command is found behind blanks of other scripts": ("\xa0/merge\n\u3000/approve", "\xa0/·merge\n\u3000/·approve"),
+    "a bot reads a command in the title of a definition": (
+        '[x]: /u\n"a\n/merge"\n\n[x]',
+        '[x]: /u\n"a\n/·merge"\n\n[x]',
+    ),
+    "a bot reads a command in the title of a link": ('[a](/u "t\n/merge")', '[a](/u "t\n/·merge")'),
+    "a bot reads a command in the name of a reference": (
+        "[a][x\n/merge]\n\n[x\n/merge]: /u",
+        "[a][x\n/·merge]\n\n[x\n/·merge]: /u",
+    ),
+    "a bot reads a command in an attribute": (
+        '<a href="/u" title="\n/merge">x</a>',
+        '<a href="/u" title="\n/·merge">x</a>',
+    ),
+    "a bot reads a command behind another line end": ("x\r/merge", "x\r/·merge"),
     "a comment hides a command": ("<!-- x -->/merge", "/·merge"),
     "a bot reads a command in an HTML block": ("<div>\n/gemini review\n</div>", "<div>\n/·gemini review\n</div>"),
     "a workflow tests how a comment starts": ("/merge!\n/deploy@prod", "/·merge!\n/·deploy@prod"),
@@ -389,6 +433,11 @@ HOSTILE = {
         "[`http://m.t`](http://m&#8203;.t/)",
         "\\[`http://m.t`](http://m.t/)",
     ),
+    "a link shows a host with a letter of another script": (
+        "[g\u0456thub.com](https://x.test)",
+        "\\[g\u0456thub.com](https://x.test)",
+    ),
+    "a host in code with blanks": ("[http://`` c ``](http://t)", "\\[http://`` c ``](http://t)"),
     # images
     "an image from a host with what is not an entity": (
         "![i](https://user-imag&#70ixes.githubusercontent.com/1/i.png)",

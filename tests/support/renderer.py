@@ -27,14 +27,15 @@ ATTRIBUTES = re.compile(
     "|width|data-footnote[a-z-]*|data-footnotes"
 )
 BLOCKS = {"p", "li", "td", "th", "div", "blockquote", "br", "hr", "table", "tr", "pre", "ul", "ol", "section"}
-MENTION = re.compile(r"(?:^|[\W_])@[A-Za-z0-9]|[^\x00-\x7f]@[A-Za-z0-9][A-Za-z0-9-]*(?![A-Za-z0-9.-])")
+MENTION = re.compile(r"(?:^|[\W_])@[A-Za-z0-9]|[^\x00-\x7f]@[A-Za-z0-9][A-Za-z0-9-]*(?![A-Za-z0-9-]|\.[A-Za-z0-9])")
 CLOSING = re.compile(
-    r"(?<![A-Za-z0-9_])(?:close[sd]?|fix(?:e[sd])?|resolve[sd]?):?\s+"
-    r"(?:#\d|GH-\d|[\w.-]+/[\w.-]+#\d|https?://[^\s/]+/[^\s/]+/[^\s/]+/issues/\d|\x02)",
+    r"(?<![A-Za-z0-9_])(?:close[sd]?|fix(?:e[sd])?|resolve[sd]?|duplicate\s+of):?\s+"
+    r"(?:#\d|GH-\d|(?:[\w.-]+/)?[\w.-]+#\d|https?://[^\s/]+/[^\s/]+/[^\s/]+/issues/\d|\x02)",
     re.IGNORECASE | re.ASCII,
 )
-ISSUE = re.compile(r"https?://[^\s/]+/[^\s/]+/[^\s/]+/(?:issues|pull|pulls|discussions)/\d", re.IGNORECASE)
-COMMAND = re.compile(r"^[ \t]*/[A-Za-z][\w-]*(?![\w/-]|\.\w)", re.MULTILINE)
+ISSUE = re.compile(r"(?:\S*/)?(?:issues|pulls?|discussions)/\d", re.IGNORECASE)
+COMMAND = re.compile(r"(?:^|(?<=\r))[^\S\r\n]*/[A-Za-z][\w-]*(?![\w/-]|\.\w)", re.MULTILINE)
+MAYBE_CODE = re.compile("`|~~~|\t|    ")
 SHOWN_HOST = re.compile(r"(?<![\w.])https?://([A-Za-z0-9][A-Za-z0-9.-]*)", re.IGNORECASE)
 OWN_IMAGE = re.compile(
     r"(?!https?:[/\\]*[^/\\]|[/\\]{2,}[^/\\])|(?:https?:[/\\]*|[/\\]{2,})(?:github\.com|[^/\\?#@]+\.githubusercontent\.com)\.?(?:[:/\\?#]|\Z)"
@@ -142,6 +143,8 @@ def complaints(markdown: str) -> list[str]:
     judge.feed(rendered(markdown))
     judge.close()
     judge.end_run()
+    if not MAYBE_CODE.search(markdown) and COMMAND.search(markdown):  # bots read the source
+        judge.complaints.append(f"command in {markdown!r}")
     if CLOSING.search(judge.text):
         judge.complaints.append(f"closing keyword in {judge.text!r}")
     return judge.complaints

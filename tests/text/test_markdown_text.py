@@ -8,6 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from markdown_it import MarkdownIt
+from support.renderer import complaints
 
 from accord.text.hidden import as_seen
 from accord.text.markdown import cell, code_block, mermaid_text, table
@@ -115,3 +116,8 @@ def test_no_text_ends_its_code_block(text: str) -> None:
     assert token.content.count("\n") == text.count("\n") + 1
     assert "\x1b" not in block
     assert "\u202e" not in block
+
+
+@pytest.mark.parametrize("text", ["Fixes #12", "duplicate of octocat#1", "This closes", "It was fixed:"])
+def test_a_cell_closes_no_issue_that_it_or_the_next_cell_names(text: str) -> None:
+    assert complaints(table(["Title", "Number"], [[cell(text), "#1"]])) == []

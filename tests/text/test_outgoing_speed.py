@@ -18,6 +18,7 @@ PIECES = (
     "https://a`b`", "a|b\n-|-\n", "| a ", "> ", "  - ", "&#64;", "\\", "**", "[", "](", "\u200b", "@\u2060", "www.a@",
     "<div>\n\n", "x\n<b>\n", "[x]:(\n\n", "`` `a` ", "/a\n", "[fix](https://github.com/o/r/issues/1) ",
     "[](", "[a](\\(", "<div>|\n-|\n`@c`\n\n", "> x\n<b>\n~~~@a\n~~~\n\n", "x\n-|\n<b>\n~~~@a\n~~~\n\n", "<div>\n\n> ",
+    "[^a b] ", "fix issue*s* ", "duplicate of ", "[](/issues/1)", '"\n/a\n',
     '<a href="//x">', '<a href="//x">' * 130 + "</a>", '<a href="//x">' * 130 + "`a`</a>", "@a\\~www.", "&#64;(www.",
 )  # fmt: skip
 ROUNDS = "x " + "<!-" * 7 + "<!-- x -->" + "- x -->" * 7 + "\n\n"

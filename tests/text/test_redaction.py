@@ -219,6 +219,8 @@ ESCAPES: dict[str, Callable[[str], str]] = {
     "bytes in JSON, upper case": lambda secret: "".join(f"\\\\x{byte:02X}" for byte in secret.encode()),
     "characters": lambda secret: "".join(f"\\u{ord(char):04x}" for char in secret),
     "characters in braces": lambda secret: "".join(f"\\u{{{ord(char):x}}}" for char in secret),
+    "bytes in octal digits": lambda secret: "".join(f"\\{byte:03o}" for byte in secret.encode()),
+    "an address, all characters": lambda secret: "".join(f"%{byte:02X}" for byte in secret.encode()),
     "one byte": lambda secret: secret.replace("c", "\\x63", 1),
     "decimal entities": lambda secret: "".join(f"&#{ord(char)};" for char in secret),
     "hexadecimal entities": lambda secret: "".join(f"&#x{ord(char):X};" for char in secret),
@@ -238,6 +240,22 @@ def test_a_known_secret_is_found_however_it_is_escaped(form: str, secret: str, a
     assert said.startswith(f"{before}[redacted")
     assert said.endswith(after)
     assert written[-9:-2] not in said
+
+
+TOKEN = "ghp_" + "a1B2" * 9
+
+
+@pytest.mark.parametrize("secret", ["correct<'horse'>staple", TOKEN])
+@pytest.mark.parametrize("escape", ["\x1b", "\\u001b", "\\\\x1B", "\\033", "\\e"])
+def test_a_secret_is_found_though_a_terminal_colours_part_of_it(secret: str, escape: str) -> None:
+    redactor = redactor_for({"MY_SECRET": "correct<'horse'>staple"})
+    written = f"{secret[:4]}{escape}[01;31m{escape}[K{secret[4:9]}{escape}[m{escape}[K{secret[9:]}"
+    said, count = redactor.redact(f"it is {escape}[1m{written}{escape}[m now")
+    assert count == 1
+    assert secret[4:9] not in said
+    assert secret[9:] not in said
+    assert said.startswith(f"it is {escape}[1m[redacted")
+    assert said.endswith(f"{escape}[m now")
 
 
 def test_a_secret_of_several_words_is_found_over_quoted_lines() -> None:

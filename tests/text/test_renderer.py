@@ -48,6 +48,7 @@ def posted(text: str) -> str:
         "**a **Fix**es #1**": "closing",
         "Fixes [a][1]\n\n[1]: https://github.com/o/r/issues/7": "closing",
         "a <!-- b -->": "comment",
+        '[x]: /u\n"a\n/merge"': "command",
         "<p onclick=x>": "attribute",
         "<form>": "tag",
         "![a](https://x.test/a.png)": "image",

@@ -31,9 +31,12 @@ _HOST_WITH_BLANK = re.compile(r"[^/\\]*+[/\\]++[^/\\?#\s\x00-\x1f\x7f]*+[\s\x00-
 
 _PORT = re.compile(r":[0-9]*\Z")
 _MARKUP = re.compile(r"[*_`~\\]")
+_TICKS = re.compile(r"[ \n]?`++[ \n]?")
+"""Backticks around code, and the blank within that is not shown."""
+
 _SHOWN_HOST = re.compile(r"(?:https?|ftp)://([^\s/\\?#<>()\[\]{}\"',;]+)", re.IGNORECASE)
 _BARE_HOST = re.compile(
-    r"\A(?:[a-z0-9-]+\.)+(?:ai|app|cloud|co|com|dev|edu|eu|gov|info|int|io|mil|net|org|uk|us|xyz)(?=[/:?#]|\Z)",
+    r"\A(?:(?:[^\W_]|-)+\.)+(?:ai|app|cloud|co|com|dev|edu|eu|gov|info|int|io|mil|net|org|uk|us|xyz)(?=[/:?#]|\Z)",
     re.IGNORECASE,
 )
 _MIXED = frozenset(("ARMENIAN", "CHEROKEE", "CYRILLIC", "GREEK"))
@@ -81,8 +84,9 @@ def is_misleading(label: str, address: str) -> bool:
     shown = html.unescape(address)
     if _HOST_WITH_BLANK.match(shown) or strip_hidden(shown) != shown:
         targets.add("")  # readers disagree about the host, so no text shows it
-    text = _MARKUP.sub("", label)
-    return any(_shows_another(strip_hidden(words).strip(), targets) for words in {text, html.unescape(text)})
+    texts = {_MARKUP.sub("", label), _MARKUP.sub("", _TICKS.sub("", label))}
+    readings = texts | {html.unescape(text) for text in texts}
+    return any(_shows_another(strip_hidden(words).strip(), targets) for words in readings)
 
 
 def _shows_another(shown: str, targets: set[str]) -> bool:

@@ -8,16 +8,18 @@ from collections import Counter
 from operator import attrgetter, itemgetter
 from typing import TYPE_CHECKING
 
-from accord.text.addresses import is_at_host, is_misleading, is_safe_address
+from accord.text.addresses import is_misleading, is_safe_address
 from accord.text.hidden import hidden_runs, in_place_of
-from accord.text.html import html_parts, is_allowed_tag, link_of_tag, read_tag, tag_spans, without_tags
+from accord.text.html import html_parts, is_allowed_tag, link_of_tag, without_tags
+from accord.text.images import image_edits
 from accord.text.inlines import plain_address
-from accord.text.regions import TABLE_RULE, Prose, is_odd_label
+from accord.text.regions import ODD_NOTE, TABLE_RULE, Prose, is_odd_label
 from accord.text.words import (
     CODE,
     ISSUE_LINK,
     LINK,
     TAG,
+    Cursor,
     Edit,
     Replacement,
     View,
@@ -39,61 +41,6 @@ if TYPE_CHECKING:
     from accord.text.regions import ParsedMarkdown, Prose
 
 
-_IMAGE = re.compile(r"!\[")
-
-
-def image_edits(page: ParsedMarkdown, prose: Prose, hosts: Sequence[str]) -> Iterator[Edit]:
-    """Make links of images from other hosts than these, and plain text of those inside a link.
-
-    Where readers may differ on what an image is, nothing is one that markdown-it does not see. cmark-gfm sees one by
-    reference in what else looks like one.
-    """
-    spans = [span for span in prose.spans if span.kind in ("link", "image")]
-    yield from _of_markdown(prose, spans, hosts)
-    known = {span.start for span in spans}
-    code = [span for span in prose.spans if span.kind == "code" and span.end <= prose.doubt]
-    for hit in _IMAGE.finditer(prose.content, 0 if page.definitions and not prose.is_html else prose.doubt):
-        while code and code[0].end <= hit.start():
-            code.pop(0)
-        if hit.start() not in known and not (code and code[0].start < hit.start()):
-            yield Edit(hit.start(), hit.end(), "!\\[", "images")
-    links = [(span.start, span.label_end) for span in spans if span.kind == "link"]
-    yield from _of_html(prose.content, tag_spans(prose), links, hosts)
-
-
-def _of_markdown(prose: Prose, spans: Sequence[InlineSpan], hosts: Sequence[str]) -> Iterator[Edit]:
-    linked_until = 0
-    for span in spans:
-        if span.kind == "link":
-            linked_until = max(linked_until, span.label_end)
-        elif not is_at_host(span.target or "", hosts):
-            label = prose.content[span.start + 2 : span.label_end].strip() or "image"
-            if span.start < linked_until:
-                yield Edit(span.start, span.end, label, "images")
-            else:
-                before = "\\!" if prose.content.endswith("!", 0, span.start) else ""
-                yield Edit(span.start, span.label_end, f"{before}[{label}", "images")
-
-
-def _of_html(
-    content: str, tags: Iterator[tuple[int, int]], links: Sequence[tuple[int, int]], hosts: Sequence[str]
-) -> Iterator[Edit]:
-    is_linked = False
-    linked_until = passed = 0
-    for start, end in tags:
-        while passed < len(links) and links[passed][0] < start:
-            linked_until = max(linked_until, links[passed][1])
-            passed += 1
-        name, values = read_tag(content[start:end])
-        is_linked = (is_linked or name == "a") and name != "/a"
-        address = values.get("src", "")
-        if name == "img" and not is_at_host(address, hosts):
-            label = " ".join(values.get("alt", "").split()) or "image"
-            quote = "'" if '"' in address else '"'
-            is_plain = is_linked or start < linked_until
-            yield Edit(start, end, label if is_plain else f"<a href={quote}{address}{quote}>{label}</a>", "images")
-
-
 _START = attrgetter("start")
 _FIRST = itemgetter(0)
 _LINK_END = re.compile(r"</a", re.IGNORECASE)
@@ -108,7 +55,7 @@ _LINK_ADDRESS = re.compile(r"\]\([ \t\n]*+<?([^()\s<>]*+)(?:[^()]++|\([^()]*+\))
 _MAY_LINK = re.compile(r"(?<!\\)\](?=\([ \t\n]*<?([^\s<>)]{0,200})|\[)")
 _OPENING = re.compile(r"(?<!\\)\[")
 _STRAY = re.compile(r"<(?=!--)|(?:^[ \t]*)<(?=[A-Za-z/!?])", re.MULTILINE)
-_NOTE = re.compile(r"\[\^(?:(?!\[\^)(?:[^\[\]]|\[[^\[\]]*+\]|\[))++\]|\[\^(?:(?!\[\^)[^\]])++\]")
+_NOTE = re.compile(r"\[\^[^\[\]\s]++\]")
 _NOTE_SIGN = f"{LINK}1{LINK}"
 """A number that is not part of the word beside it, as the note may not exist, and its source be shown."""
 
@@ -121,9 +68,10 @@ IMITATION = re.compile(r"<!--[\s/]*accord\b", re.IGNORECASE)
 
 def page_edits(page: ParsedMarkdown, image_hosts: Sequence[str]) -> list[Edit]:
     """Return what to change; edits may overlap. Images from ``image_hosts`` stay."""
-    if hidden := [*_hidden_edits(page)]:  # first, so that all else is looked at without
-        return hidden
-    edits = [*_definition_edits(page)]
+    if first := [*_hidden_edits(page)] or [*_note_edits(page)]:  # so that all else is looked at without
+        return first
+    code = [Replacement(start, end, "") for start, end in page.code]
+    edits = [*_definition_edits(page), *command_edits(page.text, code)]
     between = "\n#1\n" if page.footnotes else "\n"  # where notes are shown, any may follow any block
     blocks = []
     for prose in page.prose:
@@ -148,6 +96,23 @@ def _hidden_edits(page: ParsedMarkdown) -> Iterator[Edit]:
             yield Edit(start, stop, in_place_of(page.text[start:stop]), "hidden")
 
 
+def _note_edits(page: ParsedMarkdown) -> Iterator[Edit]:
+    """Turn footnotes with odd names into text, by a backslash."""
+    for prose in page.prose:
+        if prose.is_html or "[" not in prose.content:
+            continue
+        opaque = [
+            Replacement(span.start, span.end, "")
+            for span in prose.spans
+            if span.kind in ("code", "html", "autolink", "address")
+        ]
+        is_inside = Cursor(opaque)
+        for hit in ODD_NOTE.finditer(prose.content):
+            start = hit.end(1)
+            if not is_inside(start):
+                yield _placed(Edit(start, start + 1, "\\[", "links"), prose)
+
+
 def _definition_edits(page: ParsedMarkdown) -> Iterator[Edit]:
     """Turn forbidden link reference definitions into text, by a backslash."""
     for definition in page.definitions:
@@ -170,7 +135,7 @@ def _prose_edits(page: ParsedMarkdown, prose: Prose, between: str) -> tuple[list
     """Return what to change in a block, except for keywords, and the block as a reader sees it."""
     content = prose.content
     edits, holes = _raw_html(page, prose) if prose.is_html else _inline(prose, page)
-    sure = [hole for hole in holes if hole.new == TAG or hole.end <= prose.doubt]
+    sure = [hole for hole in holes if hole.end <= prose.doubt or _is_tag(content, hole)]
     bracket = "&#91;" if prose.is_html else "\\["
     edits += (Edit(hit.start(1), hit.end(1), bracket, "markers") for hit in _MARKER_LINE.finditer(content))
     edits += entity_edits(content, sure, is_html=prose.is_html)
@@ -204,14 +169,13 @@ def _prose_edits(page: ParsedMarkdown, prose: Prose, between: str) -> tuple[list
         acting = (edit for reading in doubtful for edit in mention_edits(content, reading, ()))
         edits += (edit for edit in acting if edit.start >= prose.doubt)
     edits += (edit for reading in readings for _, edit in keyword_edits([(content, reading)], between=between))
-    edits += (
-        edit
-        for edit in command_edits(content, view)
-        if not _before_on_line(page.text, prose.source(edit.start)).strip()
-    )
     if more := [*images, *notes, *rules]:
         view = as_rendered(content, [*holes, *more], has_escapes=not prose.is_html, addresses=shown)
     return edits, view
+
+
+def _is_tag(content: str, hole: Replacement) -> bool:
+    return hole.new == TAG or (hole.new == ISSUE_LINK and content.startswith("<", hole.start))
 
 
 def _doubtful_readings(
@@ -224,6 +188,7 @@ def _doubtful_readings(
         for hit in _LINK_ADDRESS.finditer(content, prose.doubt)
     ]
     yield as_rendered(content, [*sure, *rules], has_escapes=True)
+    yield as_rendered(content, [*sure, *rules], has_escapes=False)
     yield as_rendered(content, [*sure, *links, *rules], has_escapes=True)
     yield View(content, [hole for hole in sure if hole.new == CODE])
     if with_entities:
@@ -234,10 +199,6 @@ def _is_bare_address(prose: Prose, end: int) -> bool:
     """Return whether GitHub makes a link of the bare address that ends here, or goes on."""
     i = bisect_right(prose.spans, end - 1, key=_START) - 1
     return i >= 0 and prose.spans[i].kind == "address" and end <= prose.spans[i].end
-
-
-def _before_on_line(text: str, position: int) -> str:
-    return text[max(text.rfind("\n", 0, position), text.rfind("\r", max(0, position - 300), position)) + 1 : position]
 
 
 def _raw_html(page: ParsedMarkdown, prose: Prose) -> tuple[list[Edit], list[Replacement]]:
@@ -252,7 +213,7 @@ def _raw_html(page: ParsedMarkdown, prose: Prose) -> tuple[list[Edit], list[Repl
         elif _misleads(page, prose, piece.start, piece.end):
             edits.append(Edit(piece.start, piece.start + 1, "&lt;", "links"))
         if piece.kind != "refused":
-            holes.append(Replacement(piece.start, piece.end, TAG if text[:2] != "<!" else CODE))
+            holes.append(Replacement(piece.start, piece.end, _sign_of_tag(text)))
     return edits, holes
 
 
@@ -275,7 +236,7 @@ def _inline(prose: Prose, page: ParsedMarkdown) -> tuple[list[Edit], list[Replac
     for span in prose.spans:
         if span.kind == "html":
             edits += _tag_edits(page, prose, span)
-            holes.append(Replacement(span.start, span.end, CODE if content.startswith("<!", span.start) else TAG))
+            holes.append(Replacement(span.start, span.end, _sign_of_tag(content[span.start : span.end])))
         elif span.kind == "autolink":
             if not is_safe_address(span.address or "") and not _is_mail(span):
                 edits.append(Edit(span.start, span.start + 1, "&lt;", "links"))
@@ -284,13 +245,22 @@ def _inline(prose: Prose, page: ParsedMarkdown) -> tuple[list[Edit], list[Replac
             holes.append(Replacement(span.start, span.end, CODE))
         elif span.kind in ("link", "image"):
             edits += _link_edits(content, span, images, code)
-            sign = ISSUE_LINK if leads_to_issue(span.target or "") else LINK
+            sign = LINK
+            if span.kind == "link" and leads_to_issue(span.target or ""):
+                sign = ISSUE_LINK
+                holes.append(Replacement(span.start, span.start + 1, ISSUE_LINK))
             holes.append(Replacement(span.label_end, span.end, sign))
     if "<" in content:
         known = [span for span in prose.spans if span.kind in ("html", "autolink", "code")]
         sure = [span for span in known if span.kind != "code" or span.end <= prose.doubt]
         edits += _stray_edits(content, sure, 0 if page.footnotes else prose.doubt)
     return edits, sorted(holes)
+
+
+def _sign_of_tag(tag: str) -> str:
+    if tag.startswith("<!"):
+        return CODE
+    return ISSUE_LINK if leads_to_issue(link_of_tag(tag) or "") else TAG
 
 
 def _is_mail(span: InlineSpan) -> bool:

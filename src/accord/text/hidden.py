@@ -62,7 +62,7 @@ _KEPT = "|".join(
         "(?<=[\u2200-\u22ff])\ufe00",  # variants of mathematical operators
         "(?<=[\u0591-\u05c7])\u034f(?=[\u0591-\u05c7])",  # order of Hebrew points
         f"(?<=@){GUARD}(?=[A-Za-z0-9&<*_~!\\]\\[])",
-        f"(?<![A-Za-z0-9][cfrCFR])(?<=[cfrCFR]){GUARD}(?=(?i:[lie<&*_~!\\]\\[]))",
+        f"(?<![A-Za-z0-9][cdfrCDFR])(?<=[cdfrCDFR]){GUARD}(?=(?i:[lieu<&*_~!\\]\\[]))",
         f"(?<![A-Za-z0-9]/)(?<=/){GUARD}(?=[A-Za-z])",
         f"(?<=:){GUARD}(?=//)",
         f"(?<=[wW]{{3}}){GUARD}(?=\\.)",

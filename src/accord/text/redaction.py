@@ -140,8 +140,9 @@ _SHORTEST_LEAF = 16
 
 _WRAP = r"[ \t]*(?:[\r\n]|(?<!\\)\\++[rn])(?:[\s>]|\\++[rnt])*+"
 _WRAPPED = ("\n", "\r", "\\n", "\\r")
-_ESCAPED = ("\\x", "\\u", "&")
+_ESCAPED = ("\\x", "\\u", "\\0", "\\1", "\\2", "\\3", "%", "&")
 _CODE = re.compile(r"[0-9A-Fa-f]{2,6}|(?<=\{)[0-9A-Fa-f]")
+_OCTAL = re.compile("[0-3][0-7]{2}")
 _BREAK = re.compile(rf"(?<![ \t]){_WRAP}")
 """Where a text is wrapped, or says so as a text of JSON does, also of JSON in JSON; quotes have ``>`` in each line. A
 known secret is found across it, while a shape would run on into the next line.
@@ -149,9 +150,12 @@ known secret is found across it, while a shape would run on into the next line.
 
 _ESCAPES = re.compile(
     r"(?<!\\)(?:\\++x[0-9A-Fa-f]{2})++|(?<!\\)(?:\\++u(?:[0-9A-Fa-f]{4}|\{[0-9A-Fa-f]{1,6}\}))++"
-    r"|&(?:#[0-9]{1,8}|#[xX][0-9A-Fa-f]{1,8}|[A-Za-z]{2,8});"
+    r"|(?<!\\)(?:\\++[0-3][0-7]{2})++|(?:%[0-9A-Fa-f]{2})++|&(?:#[0-9]{1,8}|#[xX][0-9A-Fa-f]{1,8}|[A-Za-z]{2,8});"
 )
-"""Characters as strings of programs and HTML write them. Bytes side by side are read together, as UTF-8."""
+"""Characters as strings of programs, addresses and HTML write them. Bytes side by side are read as UTF-8."""
+
+_COLOURS = re.compile(r"(?:\x1b|(?<!\\)\\++(?:u001[bB]|x1[bB]|033|e))\[[0-9;:?]{0,32}[A-Za-z]")
+"""Colours of a terminal, also as strings of programs and of JSON write them."""
 
 _KNOWN = "secret of the environment"
 PRIVATE_KEY = "private-key"
@@ -185,19 +189,28 @@ class Redactor:
 
         ``keys_in`` finds private keys, for callers that know better where one ends.
         """
-        found: list[Secret] = []
-        lowered = text.lower()
-        if any(sign in lowered for sign in _BEGINNINGS) or ("@" in text and _USERINFO.search(text)):
-            found = [Secret(*hit.span(), _kind(hit)) for hit in re.finditer(_SHAPE, text)]
-            found += (keys_in or private_keys)(text)
-        if self.values:
-            found += (Secret(*span, _KNOWN) for span in self._known(text))
-            if any(sign in text for sign in _ESCAPED):
-                found += self._escaped(text)
+        found = self._found(text, keys_in or private_keys)
+        if "[" in text and _COLOURS.search(text):
+            plain = _Decoded(text, _COLOURS, lambda _: "")
+            secrets = self._found(plain.text, lambda _: ())
+            found += (Secret(*plain.source(secret.start, secret.end), secret.kind) for secret in secrets)
         if not found:
             return []
         placeholders = [hit.span() for hit in _PLACEHOLDER.finditer(text)]
         return merge_overlaps(secret for secret in found if not _is_within(secret, placeholders))
+
+    def _found(self, text: str, keys_in: Callable[[str], Iterable[Secret]]) -> list[Secret]:
+        """Return secrets as they are, or with escaped characters."""
+        found: list[Secret] = []
+        lowered = text.lower()
+        if any(sign in lowered for sign in _BEGINNINGS) or ("@" in text and _USERINFO.search(text)):
+            found = [Secret(*hit.span(), _kind(hit)) for hit in re.finditer(_SHAPE, text)]
+            found += keys_in(text)
+        if self.values:
+            found += (Secret(*span, _KNOWN) for span in self._known(text))
+            if any(sign in text for sign in _ESCAPED):
+                found += self._escaped(text)
+        return found
 
     def _known(self, text: str) -> Iterator[tuple[int, int]]:
         lines = joined(text) if any(sign in text for sign in _WRAPPED) else ""
@@ -208,19 +221,8 @@ class Redactor:
 
     def _escaped(self, text: str) -> Iterator[Secret]:
         """Find the values of which characters are escaped, and say where they are in the text itself."""
-        pieces, starts, sources, length, end = [], [0], [0], 0, 0
-        for hit in _ESCAPES.finditer(text):
-            char = _unescaped(hit[0])
-            pieces += [text[end : hit.start()], char]
-            length += hit.start() - end
-            starts += [length, length + len(char)]
-            sources += [hit.start(), hit.end()]
-            length, end = length + len(char), hit.end()
-        for start, stop in self._known("".join([*pieces, text[end:]])) if pieces else ():
-            first, last = bisect_right(starts, start) - 1, bisect_right(starts, stop - 1) - 1
-            is_plain = last % 2 == 0
-            begin = sources[first] + (start - starts[first] if first % 2 == 0 else 0)
-            yield Secret(begin, sources[last] + stop - starts[last] if is_plain else sources[last + 1], _KNOWN)
+        plain = _Decoded(text, _ESCAPES, _unescaped)
+        return (Secret(*plain.source(*span), _KNOWN) for span in self._known(plain.text))
 
     def redact(self, text: str) -> tuple[str, int]:
         """Return the text without secrets, and how many were taken out."""
@@ -230,6 +232,30 @@ class Redactor:
     def __call__(self, text: str) -> str:
         """Return the text without secrets."""
         return self.redact(text)[0]
+
+
+class _Decoded:
+    """A text in which everything that matches a pattern is decoded; it tells where a part of it was before."""
+
+    def __init__(self, text: str, pattern: re.Pattern[str], decode: Callable[[str], str]) -> None:
+        pieces: list[str] = []
+        self._starts, self._sources = [0], [0]
+        length = end = 0
+        for hit in pattern.finditer(text):
+            char = decode(hit[0])
+            pieces += [text[end : hit.start()], char]
+            length += hit.start() - end
+            self._starts += [length, length + len(char)]
+            self._sources += [hit.start(), hit.end()]
+            length, end = length + len(char), hit.end()
+        self.text = "".join([*pieces, text[end:]])
+
+    def source(self, start: int, stop: int) -> tuple[int, int]:
+        """Return where in the encoded text this part begins and ends; every second piece is a decoded one."""
+        starts, sources = self._starts, self._sources
+        first, last = bisect_right(starts, start) - 1, bisect_right(starts, stop - 1) - 1
+        begin = sources[first] + (start - starts[first] if first % 2 == 0 else 0)
+        return begin, sources[last] + stop - starts[last] if last % 2 == 0 else sources[last + 1]
 
 
 def private_keys(text: str) -> Iterator[Secret]:
@@ -284,10 +310,11 @@ def _unescaped(escapes: str) -> str:
     """Return what one of ``_ESCAPES`` stands for."""
     if escapes.startswith("&"):
         return html.unescape(escapes)
-    codes = [int(code, 16) for code in _CODE.findall(escapes)]
-    if "x" in escapes:
-        return bytes(codes).decode("utf-8", "replace")
-    return "".join(chr(min(code, 0x10FFFF)) for code in codes)
+    if "u" in escapes:
+        return "".join(chr(min(int(code, 16), 0x10FFFF)) for code in _CODE.findall(escapes))
+    if "x" in escapes or "%" in escapes:
+        return bytes(int(code, 16) for code in _CODE.findall(escapes)).decode("utf-8", "replace")
+    return bytes(int(code, 8) for code in _OCTAL.findall(escapes)).decode("utf-8", "replace")
 
 
 def _is_within(secret: Secret, spans: Sequence[tuple[int, int]]) -> bool:

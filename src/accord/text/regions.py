@@ -34,9 +34,16 @@ MOST_PARTS = 4_096
 _NOTE_AS_DEFINITION = re.compile(r"\[(\^[^\]\s]+)\]:[\s>]*<?([^\s>]*)")
 _BACKTICK_IN_LABEL = re.compile(r"(\]\[)[^\]]*`")
 _BACKTICK_IN_ADDRESS = re.compile(r"(?<![^)\s])(?:(?!\]\()[^)\s])*+(\]\()[^)\s`]*+`")
-_NOTE = re.compile(r"\[(\^(?:(?!\[\^)[^\]\s])++)\]|\[(?:\\?\^|&(?:#0{0,6}94|#[xX]0{0,6}5[eE]|Hat);)")
 _ADDRESS = re.compile(r"(?:://|www\.)[^ \t-\r<]*", re.IGNORECASE)
 _SWALLOWED = re.compile(r"[`\\]")
+ODD_NOTE = re.compile(
+    r"(?<!\\)((?:\\\\)*)\[(?:\\?\^|&(?:#0{0,6}94|#[xX]0{0,6}5[eE]|Hat);)(?!(?<=\[\^)[^]\s`<&\\\[!^@:/|]++\])"
+)
+"""The start of a footnote with anything but a plain name, of which cmark-gfm may show any part, or none.
+
+Its group is what is before the bracket.
+"""
+
 TABLE_RULE = re.compile(r"^[ \t]*[|:-][ \t|:-]*$", re.MULTILINE)
 """The row below the head of a table, or something like it."""
 
@@ -101,7 +108,6 @@ class ParsedMarkdown:
     fences: list[Block] = field(default_factory=list)
     open_fence: str = ""
     is_readable: bool = True
-    notes: frozenset[str] = frozenset()
 
 
 def parse_markdown(text: str) -> ParsedMarkdown:
@@ -114,7 +120,6 @@ def parse_markdown(text: str) -> ParsedMarkdown:
     if page.is_readable:
         page.footnotes += _footnotes(page, blocks)
         page.definitions += _definitions(page, blocks)
-        page.notes = frozenset(note.label for note in page.footnotes)
         _read_leaves(page, blocks)
         page.code.sort()
         code_blocks = sum(block.kind in ("code", "fence") for block in blocks.leaves)
@@ -172,7 +177,7 @@ def _prose(
     is_html, is_cell = block.kind == "html", block.kind == "table"
     content, places = _joined(lines, sources, has_pipes=is_cell or block.is_above_table)
     spans = [] if is_html else read_inlines(content, references)
-    doubt = len(content) if is_html else _doubt(page, content, spans)
+    doubt = len(content) if is_html else _doubt(content, spans)
     prose = Prose(content, is_html, is_cell, doubt, spans, *places)
     code = (span for span in spans if span.kind == "code" and span.end <= doubt)
     page.code += [(prose.source(span.start), prose.source(span.end - 1) + 1) for span in code]
@@ -198,14 +203,14 @@ def _joined(
     return "\n".join(pieces).rstrip(_BLANKS), (starts, places)
 
 
-def _doubt(page: ParsedMarkdown, content: str, spans: Sequence[InlineSpan]) -> int:
+def _doubt(content: str, spans: Sequence[InlineSpan]) -> int:
     """Return from where on readers may differ on what is code and what is a link: the length if nowhere."""
     if TABLE_RULE.search(content) or _NESTED_BRACKETS.search(content):
         return 0
     outside = _without_code(content, spans)
     backticks = filter(None, (_BACKTICK_IN_LABEL.search(content), _BACKTICK_IN_ADDRESS.search(content)))
     ticks = _lost_backtick(content, spans)
-    return min(ticks, _lost_note(page, outside), _odd_address(outside, spans), *(hit.start(1) for hit in backticks))
+    return min(ticks, _odd_note(outside), _odd_address(outside, spans), *(hit.start(1) for hit in backticks))
 
 
 def _lost_backtick(content: str, spans: Sequence[InlineSpan]) -> int:
@@ -217,9 +222,10 @@ def _lost_backtick(content: str, spans: Sequence[InlineSpan]) -> int:
     return len(content) if position < 0 else position
 
 
-def _lost_note(page: ParsedMarkdown, content: str) -> int:
-    """Return where the first footnote without a definition begins: cmark-gfm shows its source as text."""
-    return next((hit.start() for hit in _NOTE.finditer(content) if hit[1] not in page.notes), len(content))
+def _odd_note(content: str) -> int:
+    """Return where the first footnote with an odd name begins: cmark-gfm may show its source as text."""
+    found = ODD_NOTE.search(content)
+    return found.end(1) if found else len(content)
 
 
 def _odd_address(content: str, spans: Sequence[InlineSpan]) -> int:

@@ -171,7 +171,7 @@ def _plain_round(text: str, secrets: Redactor, _: PostingPolicy) -> tuple[str, C
         *address_edits(text, ()),
         *mention_edits(text, view, linked_addresses(text, ())),
         *(edit for _, edit in keyword_edits([(text, view)])),
-        *command_edits(text, view),
+        *command_edits(text),
         *skip_edits(text),
         *(Edit(hit.start(), hit.start() + 2, "<! ", "markers") for hit in IMITATION.finditer(text)),
     ]

@@ -84,29 +84,31 @@ LINK = "\x03"
 
 _KEYWORDS = ("closes", "closed", "close", "fixes", "fixed", "fix", "resolves", "resolved", "resolve")
 _MARKUP = rf"{TAG}{LINK}*_~\[\]!"
-_JOINED = f"[{_MARKUP}]*+"
+_JOINED = f"[{_MARKUP}{ISSUE_LINK}]*+"
 """Markup that vanishes between two characters."""
 
-_KEYWORD = "(?<![A-Za-z0-9])(?:" + "|".join(_JOINED.join(word) for word in _KEYWORDS) + ")"
+_DUPLICATE = rf"{_JOINED.join('duplicate')}[\s{_MARKUP}]++{_JOINED.join('of')}"
+"""GitHub Docs, "Marking issues or pull requests as a duplicate"."""
+
+_KEYWORD = rf"(?<![A-Za-z0-9])(?:{'|'.join(_JOINED.join(word) for word in _KEYWORDS)}|{_DUPLICATE})"
 _SLASH = f"/{_JOINED}"
 _ISSUE_PATH = (
-    rf"{_JOINED.join('http')}{_JOINED}s?{_JOINED}:{_JOINED}{_SLASH}{_SLASH}"
-    rf"[^ \t-\r/]{{0,200}}{_SLASH}[^ \t-\r/]{{0,100}}{_SLASH}[^ \t-\r/]{{0,100}}{_SLASH}"
-    rf"(?:{'|'.join(_JOINED.join(word) for word in ('issues', 'pulls', 'pull', 'discussions'))}){_JOINED}{_SLASH}[0-9]"
+    rf"[^ \t-\r]{{0,300}}?(?:{'|'.join(_JOINED.join(word) for word in ('issues', 'pulls', 'pull', 'discussions'))})"
+    rf"{_JOINED}{_SLASH}[0-9]"
 )
-"""The address of an issue. Parts of its path may be empty: ``_JOINED`` takes their underscores."""
+"""An address of an issue, of which any part before these words may be missing."""
 
 _REFERENCE = (
     rf"(?:#{_JOINED}[0-9]|{_JOINED.join('GH-')}{_JOINED}[0-9]"
-    rf"|[\w.{_MARKUP}-]{{0,100}}/[\w.{_MARKUP}-]{{1,100}}#{_JOINED}[0-9]|{_ISSUE_PATH})"
+    rf"|(?:[\w.{_MARKUP}-]{{0,100}}/)?[\w.{_MARKUP}-]{{1,100}}#{_JOINED}[0-9]|{_ISSUE_PATH})"
 )
 _BEFORE = rf"[\s:(<>+\-\"'\\|{_MARKUP}]"
 _TO_ISSUE = rf"{_BEFORE}*?\[(?s:.){{0,200}}?{ISSUE_LINK}"
-_CLOSING = re.compile(rf"{_KEYWORD}(?=(?:{_BEFORE}++{_REFERENCE}|#[0-9]|{_TO_ISSUE}))", re.IGNORECASE)
-_ISSUE_ADDRESS = re.compile(_ISSUE_PATH, re.IGNORECASE)
+_CLOSING = re.compile(rf"{_KEYWORD}(?=(?:{_BEFORE}++(?:{_REFERENCE}|{ISSUE_LINK})|#[0-9]|{_TO_ISSUE}))", re.IGNORECASE)
+_ISSUE_ADDRESS = re.compile(r"(?:\A|[/\\])(?:issues|pulls?|discussions)/[0-9]", re.IGNORECASE)
 _MENTION = re.compile(rf"@(?={_JOINED}[A-Za-z0-9])")
-_MAIL_DOMAIN = re.compile(r"@[A-Za-z0-9-]+(?:\.[A-Za-z0-9-]+)+(?!\w)")
-_COMMAND = re.compile(r"^([ \t]*)(?=/[A-Za-z][\w-]*+(?![/]|\.\w))", re.MULTILINE)
+_MAIL_DOMAIN = re.compile(r"@[A-Za-z0-9-]+(?:\.[A-Za-z0-9][A-Za-z0-9-]*)+(?!\w|:/)")
+_COMMAND = re.compile(r"(?:^|(?<=\r))[^\S\r\n]*+(?=/[A-Za-z][\w-]*+(?![/]|\.\w))", re.MULTILINE)
 _ADDRESS = re.compile(r"(?<![A-Za-z])(?:https?|ftp)://[^\s<]+|(?<![^\s*_~(])www\.[^\s<]+", re.IGNORECASE)
 _BEFORE_HOST = re.compile(
     r"(?<![A-Za-z])((?:https?|ftp):)//[/\\]*|(?<![^\s*_~(])(www)(?=\.)",
@@ -146,7 +148,7 @@ class Edit(NamedTuple):
 
 def leads_to_issue(address: str) -> bool:
     """Return whether an address leads to an issue, which GitHub treats as a reference to it."""
-    return _ISSUE_ADDRESS.match(address) is not None
+    return _ISSUE_ADDRESS.search(address) is not None
 
 
 def as_rendered(
@@ -157,12 +159,16 @@ def as_rendered(
     These bare addresses show their source.
     """
     pattern = _ESCAPE if has_escapes else _HTML_ENTITY
-    in_address = _Cursor(addresses)
-    decoded = [
-        Replacement(hit.start(), hit.end(), hit[1] if has_escapes and hit[1] else decoded_entity(hit[0]))
-        for hit in pattern.finditer(content)
-        if not in_address(hit.start())
-    ]
+    in_address = Cursor(addresses)
+    decoded = []
+    position = 0
+    while hit := pattern.search(content, position):
+        position = hit.end()
+        if in_address(hit.start()):
+            position = hit.start() + 1  # a backslash in an address escapes nothing behind it
+        else:
+            new = hit[1] if has_escapes and hit[1] else decoded_entity(hit[0])
+            decoded.append(Replacement(hit.start(), hit.end(), new))
     return View(content, [*holes, *decoded])
 
 
@@ -171,7 +177,7 @@ def mention_edits(content: str, view: View, addresses: Sequence[Replacement]) ->
 
     A Latin letter or a digit before it makes it harmless, unless it is an entity: GitHub ends an address before that.
     """
-    in_address = _Cursor(addresses)
+    in_address = Cursor(addresses)
     for hit in _MENTION.finditer(view.text):
         start, end = view.source(hit.start())
         before = view.text[max(0, hit.start() - 1) : hit.start()]
@@ -193,12 +199,15 @@ def keyword_edits(blocks: Sequence[tuple[str, View]], *, between: str = "\n") ->
         yield i, _guarded(content, *view.source(hit.start() - starts[i]), hit[0][0], "closing-keywords")
 
 
-def command_edits(content: str, view: View) -> Iterator[Edit]:
-    """Break ``/word`` at the start of a line; ``/usr/bin`` and ``/etc/hosts`` are paths."""
-    for hit in _COMMAND.finditer(view.text):
-        start, end = view.source(hit.end())
-        if content[start:end] == "/":
-            yield Edit(start, end, "/" + GUARD, "commands")
+def command_edits(content: str, holes: Sequence[Replacement] = ()) -> Iterator[Edit]:
+    """Break ``/word`` at the start of a line outside of these holes; ``/usr/bin`` and ``/etc/hosts`` are paths.
+
+    Bots read the source, so titles of links and attributes of tags count, too.
+    """
+    inside = Cursor(holes)
+    for hit in _COMMAND.finditer(content):
+        if not inside(hit.end()):
+            yield Edit(hit.end(), hit.end() + 1, "/" + GUARD, "commands")
 
 
 def skip_edits(content: str) -> Iterator[Edit]:
@@ -208,6 +217,24 @@ def skip_edits(content: str) -> Iterator[Edit]:
     """
     for hit in _COMMIT_COMMAND.finditer(content):
         yield Edit(hit.start(), hit.end(), f"({hit[1] or hit[2]})", "commands")
+
+
+def message_edits(content: str) -> Iterator[Edit]:
+    """Break what acts in a commit message, in which no backtick protects anything, except for mentions."""
+    yield from skip_edits(content)
+    yield from (edit for _, edit in keyword_edits([(content, View(content, ()))]))
+
+
+def as_message(content: str) -> str:
+    """Return a text with ``message_edits`` carried out."""
+    return View(content, [Replacement(edit.start, edit.end, edit.new) for edit in message_edits(content)]).text
+
+
+def without_keywords(line: str) -> str:
+    """Return a line that closes no issue, also if a reference follows it."""
+    blocks = [(line, View(line, ())), ("#1", View("#1", ()))]
+    edits = (edit for i, edit in keyword_edits(blocks) if not i)
+    return View(line, [Replacement(edit.start, edit.end, edit.new) for edit in edits]).text
 
 
 def without_skips(content: str) -> str:
@@ -229,7 +256,7 @@ def chosen_words(words: tuple[str, ...]) -> re.Pattern[str]:
 
 def address_edits(content: str, holes: Sequence[Replacement]) -> Iterator[Edit]:
     """Break bare addresses that GitHub would make links of and whose host is not the one they begin with."""
-    inside = _Cursor(holes)
+    inside = Cursor(holes)
     host_end = odd_until = 0
     for hit in _BEFORE_HOST.finditer(content):
         if hit.end() >= host_end:  # or else it is within the host before, and ends with it
@@ -267,7 +294,7 @@ def addresses_with_entities(content: str) -> list[Replacement]:
 
 def entity_edits(content: str, holes: Sequence[Replacement], *, is_html: bool) -> Iterator[Edit]:
     """Take out hidden characters that are written as entities."""
-    inside = _Cursor(holes)
+    inside = Cursor(holes)
     for hit in (_HTML_ENTITY if is_html else _ENTITY).finditer(content):
         char = decoded_entity(hit[0])
         if len(char) == 1 and is_hidden(char) and not inside(hit.start()):
@@ -277,7 +304,7 @@ def entity_edits(content: str, holes: Sequence[Replacement], *, is_html: bool) -
 
 
 def _bare_addresses(content: str, holes: Sequence[Replacement]) -> Iterator[tuple[int, int]]:
-    inside = _Cursor(holes)
+    inside = Cursor(holes)
     for hit in _ADDRESS.finditer(content):
         if not inside(hit.start()):
             yield hit.span()
@@ -289,7 +316,7 @@ def _guarded(content: str, start: int, end: int, char: str, kind: str) -> Edit:
     return Edit(start, end, written + GUARD, kind)
 
 
-class _Cursor:
+class Cursor:
     """Tells of positions that only grow whether they lie in one of these holes, which are in order."""
 
     def __init__(self, holes: Sequence[Replacement]) -> None:
@@ -297,6 +324,7 @@ class _Cursor:
         self._next = 0
 
     def __call__(self, position: int) -> bool:
+        """Return whether this position is in a hole."""
         while self._next < len(self._holes) and self._holes[self._next].end <= position:
             self._next += 1
         return self._next < len(self._holes) and self._holes[self._next].start <= position
@@ -314,13 +342,13 @@ _ACTIVE = re.compile(
     r"|\]\((?!(?:https?://)?[A-Za-z0-9_./#?%=+,;~-]*\))"  # links, except the plainest
     r"|(?:://|www\.)[^\s/?#<]{0,300}[^\x00-\x7f]"  # hosts that may pass for others
     r"|\[(?=[^\[\]]*+\]\()[^\[\].:]*+[.:]"  # links that may show another host
-    r"|^ */[A-Za-z]"  # commands
+    r"|^[^\S\n]*+/[A-Za-z]"  # commands
     r"|^[ *+>.)0-9-]{17}",  # deep nesting; each level takes two columns
     re.MULTILINE,
 )
-_KEYWORD_PLAIN = re.compile(r"close|fix|resolve", re.IGNORECASE)
+_KEYWORD_PLAIN = re.compile(r"close|duplicate|fix|resolve", re.IGNORECASE)
 _MARKUP_PLAIN = re.compile(r"\]\([^()\s]*\)|[*_~\[\]!]")
-_REFERENCE_PLAIN = re.compile(r"#[0-9]|GH-[0-9]|/(?:issues|pull|pulls|discussions)/[0-9]", re.IGNORECASE)
+_REFERENCE_PLAIN = re.compile(r"#[0-9]|GH-[0-9]|(?:issues|pulls?|discussions)/[0-9]", re.IGNORECASE)
 
 
 def is_plain(text: str) -> bool:
