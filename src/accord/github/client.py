@@ -8,7 +8,7 @@ from datetime import datetime
 from typing import Any, Literal
 from urllib.parse import quote
 
-from accord.core.clock import parse_timestamp
+from accord.core.clock import parse_timestamp, timestamp
 from accord.core.errors import Refused
 from accord.github.artifacts import ArtifactMethods
 from accord.github.checks import CheckMethods
@@ -17,6 +17,7 @@ from accord.github.git_data import GitDataMethods
 from accord.github.limits import PAGE_SIZE, SEARCH_RESULTS
 from accord.github.models import Found, Identity, Issue, IssueChange, Label, NotThere, Repository
 from accord.github.pulls import PullMethods, ReviewMethods
+from accord.github.rest import optional_timestamp
 from accord.github.settings import SettingsMethods
 from accord.github.threads import ThreadMethods
 from accord.github.workflows import WorkflowMethods
@@ -95,6 +96,11 @@ class GitHub(
         """List issues and pull requests, newest first, page by page as they are consumed. GET …/issues."""
         order = {"sort": "created", "direction": "desc", **({"labels": label} if label else {})}
         return self._listed(f"{self._root}/issues", _issue, state=state, **order)
+
+    def closed_issues(self, since: datetime) -> Iterator[Issue]:
+        """List closed issues and pull requests that changed since then, the last changed first. GET …/issues."""
+        params = {"state": "closed", "sort": "updated", "direction": "desc", "since": timestamp(since)}
+        return self._listed(f"{self._root}/issues", _issue, **params)
 
     def search(self, word: str) -> Found:
         """Search. It proves nothing where GitHub will not answer it, nor on Enterprise Server.
@@ -227,6 +233,7 @@ def _repository(data: dict[str, Any]) -> Repository:
         default_branch=data.get("default_branch") or "main",
         may_triage=any(role.get(name) for name in ("triage", *pushing)) if role else None,
         may_push=any(role.get(name) for name in pushing) if role else None,
+        is_private=data.get("private"),
     )
 
 
@@ -256,6 +263,9 @@ def _issue(data: dict[str, Any]) -> Issue:
         created_at=parse_timestamp(data["created_at"]),
         blocker_count=dependencies["total_blocked_by"] if dependencies else None,
         assignees=tuple(person["login"] for person in data.get("assignees") or ()),
+        open_blocker_count=dependencies["blocked_by"] if dependencies else None,
+        updated_at=optional_timestamp(data.get("updated_at")),
+        closed_at=optional_timestamp(data.get("closed_at")),
     )
 
 

@@ -4,8 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
+from datetime import datetime
 from typing import Any
 
+from accord.core.clock import timestamp
 from accord.core.errors import Refused
 from accord.github.once import send_until_answered
 from accord.github.rest import Rest
@@ -33,6 +35,14 @@ class CommentMethods(Rest):
     def comments(self, number: int) -> Iterator[Comment]:
         """List the comments of an issue or pull request, oldest first. GET …/issues/{n}/comments, all pages."""
         return self._listed(f"{self._root}/issues/{number}/comments", read_comment)
+
+    def recent_comments(self, since: datetime) -> Iterator[tuple[int, Comment]]:
+        """List the comments of the repository that changed since then with their issue's number, last changed first.
+
+        GET …/issues/comments, page by page as they are consumed.
+        """
+        params = {"sort": "updated", "direction": "desc", "since": timestamp(since)}
+        return self._listed(f"{self._root}/issues/comments", _numbered, **params)
 
     def create_comment(self, number: int, body: str) -> Comment:
         """Create a comment. POST …/issues/{n}/comments. Raises AnswerLost when it is unknown whether it was created."""
@@ -69,6 +79,10 @@ def refuse_lost(github: CommentMethods, made: Comment, *, is_ours: bool) -> None
         f"The token writes as `{made.author}`, not as the given identity.",
         hint=f"Pass `--identity '{made.author}'`, or set the input `identity` of the action or workflow.",
     )
+
+
+def _numbered(data: dict[str, Any]) -> tuple[int, Comment]:
+    return int(data["issue_url"].rpartition("/")[2]), read_comment(data)
 
 
 def read_comment(data: dict[str, Any]) -> Comment:

@@ -64,9 +64,9 @@ def checklist(criteria: Sequence[str], before: str, make_safe: Callable[[str], s
 def posted_text(text: str, secrets: Redactor, policy: PostingPolicy) -> str:
     """Return Markdown made safe for a pull request's body, which a squash merge makes a commit message."""
     from accord.text.sanitise import sanitise
-    from accord.text.words import without_skips
+    from accord.text.words import as_message
 
-    return without_skips(defuse(sanitise(text, secrets=secrets, policy=policy).text)[0].rstrip())
+    return as_message(defuse(sanitise(text, secrets=secrets, policy=policy).text)[0].rstrip())
 
 
 def posted_line(text: str, make_safe: Callable[[str], str]) -> str:

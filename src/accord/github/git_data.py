@@ -110,6 +110,15 @@ class GitDataMethods(Rest):
         """Read a commit; None without such a commit. GET …/git/commits/{sha}."""
         return self._found(f"{self._root}/git/commits/{quote(sha, safe='')}", _commit)
 
+    def commit_named(self, repository: str, ref: str) -> str | None:
+        """Return the commit of a tag or branch of any repository; None without one. GET /repos/{name}/commits."""
+        path = f"/repos/{quote(repository)}/commits"
+        try:
+            answer = self._transport.call("GET", path, params={"sha": ref, "per_page": 1})
+        except NotThere:
+            return None
+        return answer.read(lambda commits: str(commits[0]["sha"]) if commits else None)
+
     def create_commit(self, message: str, tree: str, parents: Sequence[str]) -> Commit:
         """Create a commit that no ref names yet. GitHub writes author and committer, and signs commits of bots.
 

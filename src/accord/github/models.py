@@ -39,6 +39,7 @@ class Repository:
     default_branch: str
     may_triage: bool | None
     may_push: bool | None = None
+    is_private: bool | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,7 +47,7 @@ class Issue:
     """An issue, or a pull request in its role as one.
 
     ``id`` is the database id that dependencies are made with, ``number`` what people see. ``blocker_count``
-    counts native blockers, open and closed; None where the server does not tell.
+    counts native blockers, open and closed, ``open_blocker_count`` the open ones; None where the server does not tell.
     """
 
     id: int
@@ -64,6 +65,9 @@ class Issue:
     created_at: datetime
     blocker_count: int | None
     assignees: tuple[str, ...] = ()
+    open_blocker_count: int | None = None
+    updated_at: datetime | None = None
+    closed_at: datetime | None = None
 
     @property
     def is_open(self) -> bool:

@@ -104,6 +104,13 @@ class WorkflowMethods(Rest):
         listed = self._listed(f"{self._root}/actions/runs", _run, key="workflow_runs", **params)
         return tuple(run for run in listed if run.is_held)
 
+    def runs_in(self, status: str) -> Iterator[WorkflowRun]:
+        """List the runs of the repository in a status or with a conclusion, newest first, page by page.
+
+        GET …/actions/runs. Raises Forbidden without ``actions: read``.
+        """
+        return self._listed(f"{self._root}/actions/runs", _run, key="workflow_runs", status=status)
+
     def rerun(self, run_id: int) -> None:
         """Start a run again; by an app's token it needs no approval then.
 
