@@ -8,6 +8,7 @@ from __future__ import annotations
 import json
 from typing import Any
 
+from accord.core.clock import parse_timestamp
 from accord_sandbox import payloads
 from accord_sandbox.calls import AccessLevel, Call, route
 from accord_sandbox.database import Connection, Row, insert, words
@@ -25,6 +26,18 @@ def list_comments(call: Call) -> ApiResponse:
     """List the comments of an issue, oldest first."""
     order = "ORDER BY comments.created_at, comments.id"
     rows = call.fetch_all(f"{_COMMENTS} WHERE comments.issue_id = ? {order}", call.issue["id"])
+    return call.list_response(rows, lambda row: payloads.comment(call, row))
+
+
+@route("GET", "issues/comments", "issues/comments#list-issue-comments-for-a-repository")
+def list_repository_comments(call: Call) -> ApiResponse:
+    """List the comments of all issues and pull requests, by id or by when they were created or changed."""
+    sort = call.query.get("sort", "")
+    column = f"{sort}_at" if sort in ("created", "updated") else "id"
+    way = "DESC" if sort and call.query.get("direction", "desc") == "desc" else "ASC"
+    since = parse_timestamp(call.query.get("since", "1970-01-01T00:00:00Z")).timestamp()
+    where = f"WHERE issues.repository_id = ? AND comments.updated_at >= ? ORDER BY comments.{column} {way}, comments.id"
+    rows = call.fetch_all(f"{_COMMENTS} {where}", call.repository["id"], since)
     return call.list_response(rows, lambda row: payloads.comment(call, row))
 
 

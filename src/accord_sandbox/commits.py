@@ -6,14 +6,16 @@ Docs: https://docs.github.com/rest/commits/commits
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass, replace
+from collections.abc import Sequence
+from dataclasses import dataclass
 from urllib.parse import quote
 
 from accord_sandbox import payloads
 from accord_sandbox.calls import Call, route
 from accord_sandbox.database import Row
 from accord_sandbox.diffs import diff_between, file_payload
-from accord_sandbox.git_storage import GITHUB_SIGNATURE, HEADS, BareRepository, Signature
+from accord_sandbox.git_objects import GitObject
+from accord_sandbox.git_storage import GITHUB_SIGNATURE, HEADS, BareRepository, Signature, signed_text
 from accord_sandbox.responses import ApiResponse, Refusal, not_found
 
 GITHUB = ("GitHub", "noreply@github.com")
@@ -22,7 +24,7 @@ GITHUB = ("GitHub", "noreply@github.com")
 MOST_COMPARED_COMMITS = 250
 MOST_COMPARED_FILES = 300
 _OF_SIGNED = ("signature", "payload", "verified_at")
-_FORMAT = "%H%x1f%T%x1f%P%x1f%an%x1f%ae%x1f%at%x1f%cn%x1f%ce%x1f%ct%x1f%B"
+_PERSON = re.compile(rb"(?P<name>[^<]*)<(?P<email>[^>]*)>(?: (?P<seconds>[0-9]+))?")
 _NOREPLY = re.compile(r"\A(?:[0-9]+\+)?(?P<login>[^@]+)@users\.noreply\.github\.com")
 
 
@@ -40,12 +42,14 @@ class CommitRecord:
     """The payload of GitHub's signature; empty without one."""
 
 
+def read_commit(bare: BareRepository, sha: str) -> CommitRecord:
+    """Return the commit with this full id."""
+    return _records(bare, [sha])[0]
+
+
 def read_commits(bare: BareRepository, *revisions: str) -> list[CommitRecord]:
-    """Return commits as ``git log`` selects and orders them."""
-    output = bare.run("log", "-z", f"--format={_FORMAT}", *revisions).decode(errors="replace")
-    found = [_parsed(entry) for entry in output.split("\0") if entry]
-    signed = bare.signed_commits([commit.sha for commit in found])
-    return [replace(commit, signed=signed.get(commit.sha, "")) for commit in found]
+    """Return commits as ``git rev-list`` selects and orders them."""
+    return _records(bare, bare.text("rev-list", *revisions).split())
 
 
 def noreply_signature(user: Row, now: float) -> Signature:
@@ -135,7 +139,7 @@ def find_commit(call: Call, name: str) -> CommitRecord:
     """Return the commit of a name; like GitHub, answer 422 for an unknown sha and 404 for an unknown ref."""
     sha = readable_bare(call).commit_id(name)
     if sha is not None:
-        return read_commits(call.bare, "--max-count=1", sha)[0]
+        return read_commit(call.bare, sha)
     check_not_empty(call)
     if re.fullmatch(r"[0-9a-f]{40}", name) or "/" not in call.path.partition("/commits/")[2]:
         raise Refusal(422, f"No commit found for SHA: {name}")
@@ -190,7 +194,32 @@ def _account(call: Call, signed: Signature) -> payloads.Payload | None:
     return None if row is None else payloads.user(call, row)
 
 
-def _parsed(entry: str) -> CommitRecord:
-    sha, tree, ancestors, *people, message = entry.split("\x1f", 9)
-    author, committer = (Signature(part[0], part[1], float(part[2])) for part in (people[:3], people[3:]))
-    return CommitRecord(sha, tree, tuple(ancestors.split()), author, committer, message.rstrip("\n"))
+def _records(bare: BareRepository, commits: Sequence[str]) -> list[CommitRecord]:
+    return [_parsed(found) for found in bare.objects(*commits) if found is not None]
+
+
+def _parsed(commit: GitObject) -> CommitRecord:
+    head, _, message = commit.content.partition(b"\n\n")
+    headers = [line.partition(b" ")[::2] for line in head.split(b"\n")]
+    first = dict(reversed(headers))
+    encoding = first.get(b"encoding", b"utf-8").decode(errors="replace")
+    author, committer = (_signature(first[role], encoding) for role in (b"author", b"committer"))
+    parents = tuple(sha.decode() for name, sha in headers if name == b"parent")
+    signed = signed_text(commit)
+    text = _text(message, encoding).rstrip("\n")
+    return CommitRecord(commit.sha, first[b"tree"].decode(), parents, author, committer, text, signed)
+
+
+def _signature(line: bytes, encoding: str) -> Signature:
+    found = _PERSON.match(line)
+    assert found is not None  # noqa: S101 (git writes and receives no other)
+    return Signature(
+        _text(found["name"].strip(), encoding), _text(found["email"], encoding), float(found["seconds"] or 0)
+    )
+
+
+def _text(content: bytes, encoding: str) -> str:
+    try:
+        return content.decode(encoding, errors="replace")
+    except LookupError:
+        return content.decode(errors="replace")

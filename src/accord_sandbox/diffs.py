@@ -14,7 +14,8 @@ from urllib.parse import quote
 
 from accord_sandbox.calls import Call
 from accord_sandbox.database import Connection, Row
-from accord_sandbox.git_storage import EMPTY_TREE, BareRepository
+from accord_sandbox.git_objects import EMPTY_TREE
+from accord_sandbox.git_storage import BareRepository
 from accord_sandbox.payloads import Payload
 
 MOST_LINES = 20_000
@@ -69,6 +70,12 @@ class FileDiff:
 def fork_point(bare: BareRepository, base: str, head: str) -> str:
     """Return the commit where head left base; the empty tree for unrelated histories."""
     return bare.merge_base(base, head) or EMPTY_TREE
+
+
+@lru_cache(maxsize=512)
+def count_between(bare: BareRepository, start: str, end: str) -> int:
+    """Count the commits that ``end`` has and ``start`` does not."""
+    return int(bare.text("rev-list", "--count", f"{start}..{end}"))
 
 
 def pull_diff(bare: BareRepository, base: str, head: str) -> tuple[FileDiff, ...]:

@@ -23,10 +23,11 @@ from accord_sandbox.commits import (
     check_not_empty,
     git_commit_payload,
     given_people,
-    read_commits,
+    read_commit,
     readable_bare,
 )
-from accord_sandbox.git_storage import HEADS, WORKFLOWS, ZERO, BareRepository, Signature, is_valid_ref
+from accord_sandbox.git_objects import is_valid_ref
+from accord_sandbox.git_storage import HEADS, WORKFLOWS, ZERO, BareRepository, Signature
 from accord_sandbox.pull_state import follow_branches, ref_update
 from accord_sandbox.repositories import check_update
 from accord_sandbox.responses import ApiResponse, Refusal, created, not_found, unique_texts
@@ -166,7 +167,7 @@ def get_tree(call: Call) -> ApiResponse:
     bare = readable_bare(call)
     name = call.params["sha"]
     commit = bare.commit_id(name)
-    sha = bare.text("rev-parse", f"{commit}^{{tree}}") if commit else name
+    sha = read_commit(bare, commit).tree if commit else name
     if not commit and not _is_object(call, sha, "tree"):
         raise not_found()
     return ApiResponse(200, _tree_payload(call, sha, ["-r", "-t"] if "recursive" in call.query else []))
@@ -209,8 +210,10 @@ def write_tree(call: Call, base: str | None, entries: Sequence[dict[str, Any]]) 
     _check_entries(call, entries)
     with tempfile.TemporaryDirectory(prefix="accord-index-") as folder:
         env = {"GIT_INDEX_FILE": str(Path(folder) / "index"), "GIT_WORK_TREE": folder}
-        call.bare.run("read-tree", *([base] if base else ["--empty"]), env=env)
-        blobs = _write_blobs(call.bare, [_content_of(entry) for entry in entries], Path(folder))
+        if base:
+            call.bare.run("read-tree", base, env=env)
+        texts = [_content_of(entry) for entry in entries]
+        blobs = [None if text is None else write_blob(call.bare, text.encode()) for text in texts]
         lines = b""
         for entry, blob in zip(entries, blobs, strict=True):
             path, mode, sha = entry["path"], entry.get("mode", "100644"), blob or entry.get("sha")
@@ -261,19 +264,7 @@ def create_git_commit(
 
 def write_blob(bare: BareRepository, content: bytes) -> str:
     """Write a blob and return its id."""
-    return bare.text("hash-object", "-w", "--stdin", content=content)
-
-
-def _write_blobs(bare: BareRepository, texts: Sequence[str | None], folder: Path) -> list[str | None]:
-    """Write the blobs of some texts with the help of an empty folder; return their ids, None for no text."""
-    paths = [folder / str(number) for number in range(len(texts))]
-    written = [(path, text) for path, text in zip(paths, texts, strict=True) if text is not None]
-    for path, text in written:
-        path.write_bytes(text.encode())
-    listed = "".join(f"{path}\n" for path, _ in written).encode()
-    found = bare.text("hash-object", "-w", "--no-filters", "--stdin-paths", content=listed).split() if written else []
-    ids = iter(found)
-    return [None if text is None else next(ids) for text in texts]
+    return bare.write("blob", content)
 
 
 def _check_commit(call: Call, sha: str) -> None:
@@ -317,7 +308,7 @@ def _ref_payload(call: Call, ref: str, sha: str) -> payloads.Payload:
 
 
 def _commit_payload(call: Call, sha: str) -> payloads.Payload:
-    return git_commit_payload(call, read_commits(call.bare, "--max-count=1", sha)[0])
+    return git_commit_payload(call, read_commit(call.bare, sha))
 
 
 def _tree_payload(call: Call, sha: str, options: Sequence[str] = ()) -> payloads.Payload:

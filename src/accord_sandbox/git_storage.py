@@ -20,11 +20,12 @@ from pathlib import Path
 
 from accord.core.errors import WrongUsage
 from accord.git.program import GitFailed
+from accord_sandbox import git_objects
+from accord_sandbox.git_objects import GitObject, is_valid_ref
 
 DEFAULT_BRANCH = "main"
 HEADS = "refs/heads/"
 ZERO = "0" * 40
-EMPTY_TREE = "4b825dc642cb6eb9a060e54bf8d69288fbee4904"
 WORKFLOWS = ".github/workflows/"
 GITHUB_SIGNATURE = "-----BEGIN PGP SIGNATURE-----\n\nsandbox\n-----END PGP SIGNATURE-----"
 """Stands for GitHub's signature; nothing checks it."""
@@ -60,17 +61,8 @@ class Signature:
 
 
 @dataclass(frozen=True)
-class GitObject:
-    """A commit, tree, blob or tag."""
-
-    sha: str
-    kind: str
-    content: bytes
-
-
-@dataclass(frozen=True)
 class BareRepository:
-    """One bare repository. Every method is one or a few git processes, 3 ms each."""
+    """One bare repository. A method that ``git_objects`` cannot answer runs a process of git, 4 ms each."""
 
     path: Path
 
@@ -103,14 +95,22 @@ class BareRepository:
         """Return the commit of a branch, tag, full ref or (short) sha, tried in GitHub's order, or None."""
         if not name or name.startswith("-") or ".." in name or "@{" in name:
             return None
-        names = (f"{HEADS}{name}", f"refs/tags/{name}", name)
-        commits = self.objects(*(f"{full}^{{commit}}" for full in names))
-        return next((found.sha for found in commits if found is not None), None)
+        for full in (f"{HEADS}{name}", f"refs/tags/{name}", name):
+            (found,) = self.objects(f"{full}^{{commit}}")
+            if found is not None:
+                return found.sha
+        return None
 
     def objects(self, *names: str) -> list[GitObject | None]:
         """Return the objects of names that are not options of git, such as ``SHA:PATH``; None for each missing one."""
         if not names or any(character in name for name in names for character in "\0\n"):
             return [None for _ in names]
+        try:
+            return [git_objects.find_object(self.path, name) for name in names]
+        except git_objects.OnlyGit:
+            return self._objects_of_git(names)
+
+    def _objects_of_git(self, names: Sequence[str]) -> list[GitObject | None]:
         output = self.run("cat-file", "--batch", "-z", content="".join(f"{name}\0" for name in names).encode())
         found: list[GitObject | None] = []
         for _ in names:
@@ -123,13 +123,11 @@ class BareRepository:
 
     def branch(self, name: str) -> str | None:
         """Return the commit at the tip of a branch, or None."""
-        return self.refs(f"{HEADS}{name}").get(f"{HEADS}{name}") if is_valid_ref(f"{HEADS}{name}") else None
+        return git_objects.find_ref(self.path, f"{HEADS}{name}") if is_valid_ref(f"{HEADS}{name}") else None
 
-    def refs(self, *prefixes: str) -> dict[str, str]:
-        """Return the refs equal to or below one of the prefixes, with the objects they point to."""
-        output = self.text("for-each-ref", "--format=%(objectname) %(refname)", *prefixes)
-        pairs = (line.split(" ", 1) for line in output.splitlines())
-        return {name: sha for sha, name in pairs}
+    def refs(self, prefix: str) -> dict[str, str]:
+        """Return the refs equal to or below a prefix, with the objects they point to."""
+        return git_objects.find_refs(self.path, prefix)
 
     def adds_workflows(self, commit: str) -> bool:
         """Tell whether a commit, or an ancestor that is not on any ref yet, changes a workflow file."""
@@ -172,24 +170,22 @@ class BareRepository:
     ) -> str:
         """Write a commit that carries GitHub's signature, which is a constant here, and return its id."""
         unsigned = self.commit(tree, parents, message, author, committer)
-        head, blank, text = self.run("cat-file", "commit", unsigned).partition(b"\n\n")
+        (found,) = self.objects(unsigned)
+        assert found is not None  # noqa: S101 (git just wrote it)
+        head, blank, text = found.content.partition(b"\n\n")
         header = "\ngpgsig " + GITHUB_SIGNATURE.replace("\n", "\n ")
-        return self.text("hash-object", "-t", "commit", "-w", "--stdin", content=head + header.encode() + blank + text)
+        return self.write("commit", head + header.encode() + blank + text)
 
-    def signed_commits(self, commits: Sequence[str]) -> dict[str, str]:
-        """Return the commits that have a signature, each with what was signed."""
-        if not commits:
-            return {}
-        output, found = self.run("cat-file", "--batch", content="\n".join(commits).encode()), {}
-        for sha in commits:
-            line, _, output = output.partition(b"\n")
-            size = int(line.split()[2])
-            head, blank, text = output[:size].partition(b"\n\n")
-            output = output[size + 1 :]
-            before, signature, _ = head.partition(b"\ngpgsig ")
-            if signature:
-                found[sha] = (before + blank + text).decode(errors="replace")
-        return found
+    def write(self, kind: str, content: bytes) -> str:
+        """Store an object and return its id."""
+        return git_objects.write_object(self.path, kind, content)
+
+
+def signed_text(commit: GitObject) -> str:
+    """Return what the signature of a commit signs; empty without one."""
+    head, blank, text = commit.content.partition(b"\n\n")
+    before, signature, _ = head.partition(b"\ngpgsig ")
+    return (before + blank + text).decode(errors="replace") if signature else ""
 
 
 class GitStorage:
@@ -239,14 +235,6 @@ class GitStorage:
             yield made
             with suppress(OSError):
                 made.rename(path)
-
-
-def is_valid_ref(ref: str) -> bool:
-    """Tell whether git accepts a full ref name. Source: git-check-ref-format(1), abridged."""
-    parts = ref.split("/")
-    bad = any(not part or part.startswith(".") or part.endswith(".lock") for part in parts)
-    odd = any(character in " ~^:?*[\\" or ord(character) < 32 or ord(character) == 127 for character in ref)
-    return not (bad or odd or ".." in ref or "@{" in ref or ref.endswith(".")) and ref.startswith("refs/")
 
 
 @cache

@@ -12,6 +12,7 @@ from __future__ import annotations
 import re
 from dataclasses import dataclass
 
+from accord.core.clock import parse_timestamp
 from accord_sandbox import payloads
 from accord_sandbox.calls import MOST_DIGITS, AccessLevel, Call, grant_of, route
 from accord_sandbox.comments import BODY_LIMIT, record_event
@@ -72,7 +73,11 @@ def list_issues(call: Call) -> ApiResponse:
             "id IN (SELECT issue_id FROM issue_labels JOIN labels ON labels.id = label_id WHERE folded = ?)"
         )
         values.append(name.strip().casefold())
-    order = "created_at, id" if call.query.get("direction") == "asc" else "created_at DESC, id DESC"
+    if since := call.query.get("since"):
+        conditions.append("updated_at >= ?")
+        values.append(parse_timestamp(since).timestamp())
+    sort = "updated_at" if call.query.get("sort") == "updated" else "created_at"
+    order = f"{sort}, id" if call.query.get("direction") == "asc" else f"{sort} DESC, id DESC"
     rows = call.fetch_all(f"SELECT * FROM issues WHERE {' AND '.join(conditions)} ORDER BY {order}", *values)
     return call.list_response(rows, lambda row: payloads.issue(call, row))
 

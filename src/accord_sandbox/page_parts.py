@@ -1,19 +1,19 @@
-"""Parts of the pages: pull requests with reviews and diff, the dependency graph, and Markdown as HTML.
+"""Parts of the pages: pull requests with reviews and diff, and Markdown as HTML.
 
-The graph has layers by longest path, and bends where an arrow passes a layer. Cycles have one arrow going back. HTML in
-Markdown is inert: tags stay text, comments are hidden, checkboxes are disabled.
+HTML in Markdown is inert: tags stay text, comments are hidden, checkboxes are disabled.
 """
 
 from __future__ import annotations
 
+import json
 import re
 from collections import Counter, defaultdict
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping
 from functools import cache
 from html import escape
-from itertools import pairwise
-from statistics import fmean
-from typing import TYPE_CHECKING, Any, NamedTuple
+from itertools import groupby
+from typing import TYPE_CHECKING, Any
+from urllib.parse import quote
 
 from markdown_it import MarkdownIt
 from markdown_it.token import Token
@@ -22,6 +22,7 @@ from accord_sandbox import checks, diffs
 from accord_sandbox.database import Row
 from accord_sandbox.diffs import FileDiff, Hunk, Line
 from accord_sandbox.git_storage import BareRepository
+from accord_sandbox.pull_state import CLOSING
 from accord_sandbox.run_approval import held_runs
 
 if TYPE_CHECKING:
@@ -149,110 +150,81 @@ def _diff_rows(
     return rows
 
 
-WIDTH, HEIGHT = 250, 76
-BEND_HEIGHT = 12
-GAP_X, GAP_Y = 76, 22
-MARGIN = 24
+_EVENTS = {
+    "labeled": "added",
+    "unlabeled": "removed",
+    "closed": "closed this",
+    "reopened": "reopened this",
+    "merged": "merged this",
+    "renamed": "renamed this",
+    "review_dismissed": "dismissed a review",
+}
+"""Events that a conversation shows, in words; the first two are followed by labels."""
 
 
-class Drawing(NamedTuple):
-    """The upper left corners of nodes, arrows as SVG paths by their blocker, and the size of the sheet."""
-
-    boxes: Mapping[int, tuple[float, float]]
-    arrows: Sequence[tuple[int, str]]
-    width: float
-    height: float
-
-
-_Slot = int | tuple[int, int, int]
-"""A node, or the bend (blocker, blocked, layer) of an arrow that passes a layer."""
-
-
-def draw_graph(edges: Iterable[tuple[int, int]]) -> Drawing:
-    """Place the nodes of ``edges`` (blocker, blocked) and their arrows."""
-    pairs = sorted(set(edges))
-    layers = _layers(pairs)
-    slots: dict[_Slot, int] = dict(layers.items())
-    chains: list[list[_Slot]] = []
-    before: dict[_Slot, list[_Slot]] = defaultdict(list)
-    for blocker, blocked in pairs:
-        bends = [(blocker, blocked, layer) for layer in range(layers[blocker] + 1, layers[blocked])]
-        slots |= {bend: bend[2] for bend in bends}
-        chains.append([blocker, *bends, blocked])
-        for left, right in pairwise(chains[-1]):
-            before[right].append(left)
-    middles = _middles(slots, before)
-    top = min(middles.values(), default=0.0) - HEIGHT / 2 - MARGIN
-    middles = {slot: middle - top for slot, middle in middles.items()}
-    boxes = {key: (_x(layer), middles[key] - HEIGHT / 2) for key, layer in layers.items()}
-    arrows = [(pair[0], _path(chain, slots, middles)) for pair, chain in zip(pairs, chains, strict=True)]
-    width = max((x + WIDTH for x, _ in boxes.values()), default=0.0) + MARGIN
-    height = max((middle + HEIGHT / 2 for middle in middles.values()), default=0.0) + MARGIN
-    return Drawing(boxes, arrows, width, height)
+def conversation(look: Look, issue_id: int) -> list[dict[str, Any]]:
+    """Return the comments and events of an issue, oldest first. Events of one person at one time are one entry."""
+    comments = look.all(
+        "SELECT comments.*, login FROM comments JOIN users ON users.id = author_id WHERE issue_id = ?"
+        " ORDER BY comments.created_at, comments.id",
+        issue_id,
+    )
+    events = look.all(
+        "SELECT events.*, login FROM events JOIN users ON users.id = actor_id WHERE issue_id = ? ORDER BY events.id",
+        issue_id,
+    )
+    entries: list[dict[str, Any]] = [{"comment": row, "at": row["created_at"]} for row in comments]
+    known = (row for row in events if row["event"] in _EVENTS)
+    for (login, seconds), rows in groupby(known, key=lambda row: (row["login"], int(row["created_at"]))):
+        parts = [(words, list(group)) for words, group in groupby(rows, key=lambda row: _EVENTS[row["event"]])]
+        said = [(words, [label for row in group if (label := _label_of(look, row))]) for words, group in parts]
+        entries.append({"login": login, "parts": said, "at": seconds})
+    return sorted(entries, key=lambda entry: entry["at"])
 
 
-def _layers(pairs: Sequence[tuple[int, int]]) -> dict[int, int]:
-    """Return each node's layer: one more than its deepest blocker's; an edge that closes a cycle does not count."""
-    blockers: dict[int, list[int]] = {}
-    for blocker, blocked in pairs:
-        blockers.setdefault(blocker, [])
-        blockers.setdefault(blocked, []).append(blocker)
-    depth: dict[int, int] = {}
-    for start in blockers:
-        stack, open_nodes = [start], set[int]()
-        while stack:
-            node = stack[-1]
-            open_nodes.add(node)
-            waiting = [key for key in blockers[node] if key not in depth and key not in open_nodes]
-            if waiting and node not in depth:
-                stack.append(waiting[0])
-                continue
-            stack.pop()
-            depth.setdefault(node, 1 + max((depth[key] for key in blockers[node] if key in depth), default=-1))
-    return depth
+def _label_of(look: Look, event: Row) -> dict[str, str] | None:
+    label = json.loads(event["detail"]).get("label")
+    if not label:
+        return None
+    look.colors.add(label["color"])
+    return {"description": "", **label}
 
 
-def _middles(slots: Mapping[_Slot, int], before: Mapping[_Slot, Sequence[_Slot]]) -> dict[_Slot, float]:
-    """Return the height of each slot's middle; a layer is sorted by the mean of the slots that lead to its own."""
-    columns: dict[int, list[_Slot]] = defaultdict(list)
-    for slot, layer in slots.items():
-        columns[layer].append(slot)
-    middles: dict[_Slot, float] = {}
-    for _, column in sorted(columns.items()):
-        means = {slot: fmean(middles.get(left, 0.0) for left in before.get(slot) or [slot]) for slot in column}
-        heights = {slot: HEIGHT if isinstance(slot, int) else BEND_HEIGHT for slot in column}
-        y = -(sum(heights.values()) + GAP_Y * (len(column) - 1)) / 2
-        for slot in sorted(column, key=lambda slot: means[slot]):
-            middles[slot] = y + heights[slot] / 2
-            y += heights[slot] + GAP_Y
-    return middles
+def closing_pulls(look: Look, repository_id: int, number: int) -> list[Row]:
+    """Return the pull requests that close an issue when they are merged, or did."""
+    rows = look.all(
+        "SELECT issues.*, full_name FROM issues JOIN repositories ON repositories.id = repository_id"
+        " WHERE repository_id = ? AND is_pull = 1 AND body LIKE ? ORDER BY number",
+        repository_id,
+        f"%#{number}%",
+    )
+    return [row for row in rows if number in closed_numbers(row["body"])]
 
 
-def _x(layer: int) -> float:
-    return MARGIN + layer * (WIDTH + GAP_X)
+def closed_issues(look: Look, repository_id: int, body: str | None) -> list[Row]:
+    """Return the issues that the body of a pull request closes."""
+    statement = (
+        "SELECT issues.*, full_name FROM issues JOIN repositories ON repositories.id = repository_id"
+        " WHERE repository_id = ? AND number = ?"
+    )
+    return [row for number in closed_numbers(body) for row in look.all(statement, repository_id, number)]
 
 
-def _path(chain: Sequence[_Slot], slots: Mapping[_Slot, int], middles: Mapping[_Slot, float]) -> str:
-    x, y = _x(slots[chain[0]]) + WIDTH, middles[chain[0]]
-    parts = [f"M{x:.0f} {y:.1f}"]
-    for slot in chain[1:]:
-        left, level = _x(slots[slot]), middles[slot]
-        bow = GAP_X / 2 if left > x else GAP_X
-        parts.append(f"C{x + bow:.0f} {y:.1f} {left - bow:.0f} {level:.1f} {left:.0f} {level:.1f}")
-        x, y = left, level
-        if not isinstance(slot, int):
-            x += WIDTH
-            parts.append(f"L{x:.0f} {y:.1f}")
-    return " ".join(parts)
+def closed_numbers(body: str | None) -> list[int]:
+    """Return the numbers that a body closes."""
+    return [int(found["number"]) for found in CLOSING.finditer(body or "")]
 
 
 _COMMENT = re.compile(r"<!--.*?(?:-->|\Z)", re.DOTALL)
 _BOXES = {"[ ] ": "", "[x] ": " checked", "[X] ": " checked"}
 
 
-def markdown_html(text: str | None) -> str:
-    """Return the HTML of a Markdown text, safe to put into a page."""
-    rendered: str = _parser().render(text or "")
+def markdown_html(text: str | None, repository: str = "", last_number: int = 0) -> str:
+    """Return the HTML of a Markdown text, safe to put into a page.
+
+    ``#12`` is a link where a repository is given that has such a number.
+    """
+    rendered: str = _parser().render(text or "", {"repository": repository, "last_number": last_number})
     return rendered
 
 
@@ -260,10 +232,44 @@ def markdown_html(text: str | None) -> str:
 def _parser() -> MarkdownIt:
     parser = MarkdownIt("commonmark", {"breaks": True}).enable(["table", "strikethrough"])
     parser.core.ruler.push("checkboxes", _checkboxes)
+    parser.core.ruler.push("references", _references)
     parser.add_render_rule("checkbox", lambda _self, tokens, index, _options, _env: tokens[index].content)
     parser.add_render_rule("html_inline", lambda _self, tokens, index, _options, _env: _inert(tokens[index].content))
     parser.add_render_rule("html_block", lambda _self, tokens, index, _options, _env: _inert_block(tokens[index]))
     return parser
+
+
+_REFERENCE = re.compile(r"(?<![\w&/#])#([1-9][0-9]{0,8})(?!\w)")
+
+
+def _references(state: StateCore) -> None:
+    """Turn ``#12`` in text into a link, but not within a link."""
+    for inline in state.tokens:
+        if inline.type != "inline" or not state.env.get("repository"):
+            continue
+        children: list[Token] = []
+        depth = 0
+        for token in inline.children or []:
+            depth += token.nesting if token.type in ("link_open", "link_close") else 0
+            is_text = token.type == "text" and not depth
+            children += _with_links(token, state.env) if is_text else [token]
+        inline.children = children
+
+
+def _with_links(token: Token, env: Mapping[str, Any]) -> list[Token]:
+    parts: list[Token] = []
+    end = 0
+    for found in _REFERENCE.finditer(token.content):
+        if int(found[1]) <= env["last_number"]:
+            href: dict[str, str | int | float] = {"href": f"/{quote(env['repository'])}/issues/{found[1]}"}
+            parts += [
+                Token("text", "", 0, content=token.content[end : found.start()]),
+                Token("link_open", "a", 1, attrs=href),
+                Token("text", "", 0, content=found[0]),
+                Token("link_close", "a", -1),
+            ]
+            end = found.end()
+    return [*parts, Token("text", "", 0, content=token.content[end:])]
 
 
 def _inert(html: str) -> str:

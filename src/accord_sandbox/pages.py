@@ -15,17 +15,19 @@ from importlib.resources import files
 from typing import Any
 from urllib.parse import quote
 
-from jinja2 import Environment, PackageLoader, StrictUndefined
+from jinja2 import Environment, PackageLoader, StrictUndefined, pass_context
+from jinja2.runtime import Context
 from markupsafe import Markup
 from starlette.responses import Response
 
+from accord.core import graphs
 from accord_sandbox import page_parts
 from accord_sandbox.database import Connection, Row
 from accord_sandbox.git_storage import GitStorage
 from accord_sandbox.repositories import find_repository
 
 PER_PAGE = 50
-MOST_NODES = 200
+MOST_NODES = 1000
 _STATIC = {"style.css": "text/css; charset=utf-8", "avatar.svg": "image/svg+xml"}
 _HEX = re.compile(r"[0-9a-f]{6}")
 _TEXT_LINE = 27
@@ -127,11 +129,9 @@ def _issue(look: Look, names: dict[str, str]) -> _Page:
         "assignees": look.all(
             "SELECT login FROM assignees JOIN users ON users.id = user_id WHERE issue_id = ?", row["id"]
         ),
-        "comments": look.all(
-            "SELECT comments.*, login FROM comments JOIN users ON users.id = author_id WHERE issue_id = ?"
-            " ORDER BY comments.created_at, comments.id",
-            row["id"],
-        ),
+        "talk": page_parts.conversation(look, row["id"]),
+        "pulls": page_parts.closing_pulls(look, row["repository_id"], row["number"]),
+        "closes": page_parts.closed_issues(look, row["repository_id"], row["body"]) if row["is_pull"] else [],
         "blocked_by": look.all(near.format(here="blocked_id", there="blocker_id"), row["id"]),
         "blocking": look.all(near.format(here="blocker_id", there="blocked_id"), row["id"]),
     }
@@ -179,24 +179,31 @@ def _dependencies(look: Look, names: dict[str, str]) -> _Page:
         " WHERE repository_id = ? ORDER BY dependencies.rowid",
         frame["repository"]["id"],
     )
+    alone = look.all(
+        "SELECT id FROM issues WHERE repository_id = ? AND state = 'open' AND is_pull = 0 ORDER BY number",
+        frame["repository"]["id"],
+    )
     shown: list[tuple[int, int]] = []
     keys: set[int] = set()
     for blocker, blocked in edges:
         if len(keys | {blocker, blocked}) <= MOST_NODES:
             keys |= {blocker, blocked}
             shown.append((blocker, blocked))
-    drawing = page_parts.draw_graph(shown)
+    rest = [row["id"] for row in alone if row["id"] not in keys]
+    drawing = graphs.draw_graph(shown, rest[: MOST_NODES - len(keys)])
     nodes = {key: _node(look, key) for key in drawing.boxes}
-    context = {"drawing": drawing, "nodes": nodes, "hidden": len(edges) - len(shown), "size": page_parts}
+    context = {"drawing": drawing, "nodes": nodes, "hidden": len(edges) - len(shown), "size": graphs}
     return "dependencies.html", {**frame, "title": f"Dependencies · {frame['name']}", **context}
 
 
 def _node(look: Look, issue_id: int) -> dict[str, Any]:
     join = "SELECT issues.*, full_name FROM issues JOIN repositories ON repositories.id = repository_id"
     row = look.all(f"{join} WHERE issues.id = ?", issue_id)[0]
-    status = [label["name"] for label in look.labels(issue_id) if label["name"].startswith("status:")]
+    status = [label for label in look.labels(issue_id) if label["name"].startswith("status:")]
     lines = textwrap.wrap(row["title"], _TEXT_LINE, max_lines=2, placeholder="…")
-    return {"row": row, "lines": lines, "status": status[0] if status and row["state"] == "open" else _state_word(row)}
+    shown = status[0] if status and row["state"] == "open" else None
+    word, color = (shown["name"], shown["color"]) if shown else (_state_word(row), "")
+    return {"row": row, "lines": lines, "status": word, "color": color}
 
 
 def _frame(look: Look, names: dict[str, str], tab: str) -> dict[str, Any]:
@@ -251,8 +258,15 @@ def _environment() -> Environment:
         lstrip_blocks=True,
     )
     environment.filters |= {"day": _day, "ink": _ink, "href": _href, "state_word": _state_word}
-    environment.filters["markdown"] = lambda text: Markup(page_parts.markdown_html(text))  # noqa: S704 (page_parts makes it safe)
+    environment.filters["markdown"] = _markdown
     return environment
+
+
+@pass_context
+def _markdown(context: Context, text: str | None) -> Markup:
+    repository = context["repository"]
+    html = page_parts.markdown_html(text, repository["full_name"], repository["last_number"])
+    return Markup(html)  # noqa: S704 (page_parts makes it safe)
 
 
 def _day(seconds: float) -> str:

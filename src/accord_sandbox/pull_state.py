@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import re
 from dataclasses import dataclass
+from functools import lru_cache
 from typing import Any
 
 from accord.git.program import GitFailed
@@ -18,7 +19,7 @@ from accord_sandbox.calls import AccessLevel, Call, route
 from accord_sandbox.comments import insert_event
 from accord_sandbox.commits import GITHUB, author_signature, noreply_signature, readable_bare
 from accord_sandbox.database import Connection, Row, fetch
-from accord_sandbox.diffs import fork_point, pull_diff, relocate
+from accord_sandbox.diffs import count_between, fork_point, pull_diff, relocate
 from accord_sandbox.git_storage import HEADS, BareRepository, Signature
 from accord_sandbox.responses import ApiResponse, Refusal, not_found
 from accord_sandbox.rulesets import check_signatures
@@ -29,7 +30,7 @@ PULLS = (
     " JOIN issues ON issues.id = issue_id JOIN repositories ON repositories.id = repository_id"
 )
 
-_CLOSING = re.compile(r"\b(?:close[sd]?|fix(?:e[sd])?|resolve[sd]?):?\s+#(?P<number>[0-9]{1,9})\b", re.IGNORECASE)
+CLOSING = re.compile(r"\b(?:close[sd]?|fix(?:e[sd])?|resolve[sd]?):?\s+#(?P<number>[0-9]{1,9})\b", re.IGNORECASE)
 """Docs: https://docs.github.com/issues/tracking-your-work-with-issues/using-issues/linking-a-pull-request-to-an-issue"""
 
 _OF_ISSUE = (
@@ -165,13 +166,27 @@ def merge_pull(call: Call) -> ApiResponse:
     update = ref_update(call)
     mark_merged(update, pull["id"], sha)
     if pull["base_ref"] == call.repository["default_branch"]:
-        for found in _CLOSING.finditer(pull["body"] or ""):
+        for found in CLOSING.finditer(pull["body"] or ""):
             statement = "SELECT id FROM issues WHERE repository_id = ? AND number = ? AND is_pull = 0"
             row = call.fetch(statement, call.repository["id"], int(found["number"]))
             if row is not None:
                 close_issue(update, row["id"], "completed")
     follow_branches(update)
     return ApiResponse(200, {"sha": sha, "merged": True, "message": "Pull Request successfully merged"})
+
+
+def _is_mergeable(call: Call, pull: Row) -> bool:
+    base = call.bare.branch(pull["base_ref"])
+    return pull["state"] != "closed" and base is not None and _can_merge(call.bare, base, pull["head_sha"])
+
+
+@lru_cache(maxsize=512)
+def _can_merge(bare: BareRepository, base: str, head: str) -> bool:
+    """Tell whether two commits merge without conflicts; they never change."""
+    try:
+        return bare.merged_tree(base, head) is not None
+    except GitFailed:  # no common commit
+        return False
 
 
 def _merged_tree(call: Call, pull: Row) -> str | None:
@@ -201,7 +216,7 @@ def pull_payload(call: Call, row: Row) -> payloads.Payload:
     """Return a ``pull-request``."""
     changes = pull_diff(call.bare, row["base_sha"], row["head_sha"])
     start = fork_point(call.bare, row["base_sha"], row["head_sha"])
-    mergeable = _merged_tree(call, row) is not None
+    mergeable = _is_mergeable(call, row)
     comments = "review_comments JOIN reviews ON reviews.id = review_id"
     return {
         **pull_summary(call, row),
@@ -215,7 +230,7 @@ def pull_payload(call: Call, row: Row) -> payloads.Payload:
             f"{comments} WHERE review_comments.issue_id = ? AND reviews.state != 'PENDING'", row["id"]
         ),
         "maintainer_can_modify": False,
-        "commits": int(call.bare.text("rev-list", "--count", f"{start}..{row['head_sha']}")),
+        "commits": count_between(call.bare, start, row["head_sha"]),
         "additions": sum(change.additions for change in changes),
         "deletions": sum(change.deletions for change in changes),
         "changed_files": len(changes),

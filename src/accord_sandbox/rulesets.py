@@ -13,7 +13,7 @@ from typing import Any
 
 from accord_sandbox.calls import Call, route
 from accord_sandbox.database import Connection, Row, insert
-from accord_sandbox.git_storage import HEADS, ZERO, BareRepository
+from accord_sandbox.git_storage import HEADS, ZERO, BareRepository, signed_text
 from accord_sandbox.responses import ApiResponse, Refusal
 
 RULES = {
@@ -113,8 +113,7 @@ def _unsigned_commits(bare: BareRepository, change: tuple[str, str]) -> list[str
     """Return the commits without a signature that are new on a branch; on a new branch, those that no ref has."""
     old, new = change
     commits = bare.text("rev-list", new, "--not", *(["--all"] if old == ZERO else [old])).split()
-    signed = bare.signed_commits(commits)
-    return [sha for sha in commits if sha not in signed]
+    return [found.sha for found in bare.objects(*commits) if found is not None and not signed_text(found)]
 
 
 def _expression(pattern: str, default_branch: str) -> str:

@@ -118,6 +118,24 @@ def test_comments_are_kept_in_order(client: Client, clock: ManualClock) -> None:
     assert client("GET", "issues/2").json()["comments"] == 1
 
 
+def test_comments_of_the_repository_are_listed_by_their_last_change(client: Client, clock: ManualClock) -> None:
+    made = [client("POST", f"issues/{number}/comments", {"body": str(number)}).json() for number in (1, 2)]
+    clock.sleep(5)
+    client("PATCH", f"issues/comments/{made[0]['id']}", {"body": "later"})
+    changed = client("GET", "issues/comments?sort=updated&direction=desc").json()
+    assert [(entry["body"], entry["issue_url"][-1]) for entry in changed] == [("later", "1"), ("2", "2")]
+    since = changed[0]["updated_at"]
+    assert [entry["body"] for entry in client("GET", f"issues/comments?sort=updated&since={since}").json()] == ["later"]
+    assert [entry["body"] for entry in client("GET", "issues/comments").json()] == ["later", "2"]
+
+
+def test_issues_are_listed_by_their_last_change(client: Client, clock: ManualClock) -> None:
+    clock.sleep(5)
+    changed = client("PATCH", "issues/1", {"state": "closed"}).json()["updated_at"]
+    query = f"issues?state=all&sort=updated&direction=desc&since={changed}"
+    assert numbers(client("GET", query).json()) == [1]
+
+
 def test_an_edge_is_seen_from_both_ends(client: Client) -> None:
     first, second = (client("GET", f"issues/{number}").json() for number in (1, 2))
     answer = client("POST", "issues/2/dependencies/blocked_by", {"issue_id": first["id"]})

@@ -7,7 +7,9 @@ import pytest
 from support.code_repository import Client
 from support.stage import insert_issues
 
-from accord_sandbox.page_parts import HEIGHT, WIDTH, draw_graph, markdown_html
+from accord.core.clock import ManualClock
+from accord.core.graphs import HEIGHT, WIDTH, draw_graph
+from accord_sandbox.page_parts import markdown_html
 
 HOSTILE = """<!-- accord: secret marker -->
 <script>alert(1)</script> <img src=x onerror=alert(2)> [x](javascript:alert(3)) ok<!-- inline -->.
@@ -32,7 +34,8 @@ HOSTILE = """<!-- accord: secret marker -->
         ("/octo/home/pull/3", 200, ["Pull request", "A revision"]),
         ("/octo/home/labels", 200, ["9 labels", "good first issue"]),
         ("/octo/home/dependencies", 200, ["<svg", "#1 · open", "marker-end"]),
-        ("/octo/old/dependencies", 200, ["No issue waits for another."]),
+        ("/octo/old/dependencies", 200, ["Ancient", "#1 · open"]),
+        ("/octo/code/dependencies", 200, ["Buried"]),
         ("/octo/home/issues/99", 404, ["Nothing here"]),
         ("/octo/nothing", 404, ["Nothing here"]),
         ("/octo/home/labels/deep/er", 404, ["Nothing here"]),
@@ -91,6 +94,38 @@ def test_comments_are_hidden_and_boxes_are_disabled(text: str | None, shown: str
     assert shown in markdown_html(text)
     if "task" not in shown:
         assert markdown_html(text).strip() == shown
+
+
+@pytest.mark.parametrize(
+    ("text", "shown"),
+    [
+        ("See #2.", 'See <a href="/octo/home/issues/2">#2</a>.'), ("Closes #1", '<a href="/octo/home/issues/1">#1</a>'),
+        ("#9", "<p>#9</p>"), ("`#2`", "<code>#2</code>"), ("[#2](/x)", '<a href="/x">#2</a>'),
+        ("a#2 &#2 ##2 #2x", "a#2"),
+    ],
+)  # fmt: skip
+def test_numbers_of_issues_are_links(text: str, shown: str) -> None:
+    html = markdown_html(text, "octo/home", 4)
+    assert shown in html
+    assert html.count("<a ") == shown.count("<a ")
+
+
+def test_items_and_pull_requests_name_each_other(client: Client) -> None:
+    client("PATCH", "issues/3", {"body": "Closes #2"})
+    pulls = client("GET", "/octo/home/issues/2", token=None).text
+    assert re.search(r"Pull requests</h2>.*A revision", pulls, re.DOTALL)
+    closes = client("GET", "/octo/home/pull/3", token=None).text
+    assert re.search(r"Closes</h2>.*Second", closes, re.DOTALL)
+
+
+def test_the_conversation_shows_labels_and_moves_between_the_comments(client: Client, clock: ManualClock) -> None:
+    client("POST", "issues/2/labels", {"labels": ["bug"]})
+    clock.sleep(1)
+    client("POST", "issues/2/comments", {"body": "In between"})
+    clock.sleep(1)
+    client("PATCH", "issues/2", {"state": "closed"})
+    page = client("GET", "/octo/home/issues/2", token=None).text
+    assert re.search(r"added.*bug.*In between.*closed this", page, re.DOTALL)
 
 
 @pytest.mark.parametrize(

@@ -213,3 +213,13 @@ def test_a_signed_commit_may_be_pushed(git: Git, sandbox: RunningSandbox) -> Non
     sha = run_git(git.folder, "hash-object", "-t", "commit", "-w", str(path)).strip()
     git("push", "origin", f"{sha}:refs/heads/accord/8")
     assert sandbox.application.storage.open("octo/code").branch("accord/8") == sha
+
+
+def test_unsigned_commits_are_not_merged_where_signatures_are_required_but_a_squash_is_signed(client: Client) -> None:
+    main = client.send(200, "GET", "git/ref/heads/main")["object"]["sha"]
+    client.send(201, "POST", "git/refs", {"ref": "refs/heads/accord/base", "sha": main})
+    pull = client.send(201, "POST", "pulls", {"title": "A change", "head": "change", "base": "accord/base"})
+    answer = client("PUT", f"pulls/{pull['number']}/merge", {"merge_method": "merge"})
+    assert (answer.status_code, answer.json()["message"]) == (405, BROKEN.format(SIGNATURES))
+    assert client.send(200, "GET", "git/ref/heads/accord/base")["object"]["sha"] == main
+    assert client.send(200, "PUT", f"pulls/{pull['number']}/merge", {"merge_method": "squash"})["merged"] is True
