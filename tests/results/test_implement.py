@@ -363,11 +363,13 @@ def test_after_a_branch_was_thrown_away_a_new_pull_request_is_opened(stage: Stag
 
 def test_a_squash_merge_skips_no_checks(stage: Stage, tree: Path) -> None:
     with_file(tree, "src/[no ci].py", "a = 2\n")
-    summary = "Did it. [skip ci]\n\n`[ci skip]`\n\n```\n[skip\nactions]\n```\n\nskip-checks: true\nAcked-by: A <a@b.c>"
+    summary = "Did it. [skip ci]\n\n`[ci skip]` `fixes #98`\n\n```\n[skip\nactions]\n```\n\n"
+    summary += "skip-checks: true\nAcked-by: A <a@b.c>"
     receipt = apply(stage, completed(patch_of(tree), summary))
     body = pull_body(stage)
     assert not re.search(r"\[(?:skip|ci|no|actions)\s+\w+\]|skip-checks:|-by:", body)
     assert "Did it. (skip ci)" in body
+    assert "`f\u2060ixes #98`" in body
     assert "`src/(no ci).py`" in body
     assert receipt.sanitised["commands"] == 6
 
@@ -396,12 +398,12 @@ def test_a_summary_acts_neither_in_the_pull_request_nor_in_the_commit(stage: Sta
     rehearsal = apply(stage, completed(patch, HOSTILE_SUMMARY), is_dry_run=True)
     receipt = apply(stage, completed(patch, HOSTILE_SUMMARY))
     body = pull_body(stage)
-    assert body.startswith("Ask @·octocat, `@a fixes #7`.\n\nF·ixes #1\n\n/·merge".replace("·", GUARD))
+    assert body.startswith("Ask @·octocat, `@a f·ixes #7`.\n\nF·ixes #1\n\n/·merge".replace("·", GUARD))
     assert "\n\nCloses #1\n\n" in body
     message = last_message(stage, tmp_path)
     assert "`@·a f·ixes #7`".replace("·", GUARD) in message, "a backtick protects nothing in a commit message"
     assert "obey" not in body + message
-    counts = {"mentions": 1, "closing-keywords": 1, "commands": 1, "comments": 1}
+    counts = {"mentions": 1, "closing-keywords": 2, "commands": 1, "comments": 1}
     assert receipt.as_json()["sanitised"] == rehearsal.as_json()["sanitised"] == counts
     assert apply(stage, completed(patch, HOSTILE_SUMMARY)).writes == 0
 

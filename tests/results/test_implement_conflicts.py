@@ -264,3 +264,142 @@ def test_a_bots_conflicting_commit_is_made_over_the_api_with_the_agents_tree(sta
     assert (receipt.details["commit"]["way"], receipt.details["commit"]["verified"]) == ("api", True)
     assert state(stage)["trees"]["accord/1"][0] == agents.tree
     assert_nothing_more(stage, result, **bot)
+
+
+def made_on_main(tree: Path, summary: str, files: dict[str, str]) -> dict[str, Any]:
+    """Return the result of an agent that worked on the default branch as it is now."""
+    git(tree, "fetch", "-q")
+    git(tree, "checkout", "-q", "-f", "--detach", "origin/main")
+    git(tree, "clean", "-fdq")
+    for path, text in files.items():
+        write(tree / path, text)
+    return completed(extract_patch(tree, "origin/main").decode(), summary)
+
+
+def push_by_hand(tree: Path, branch: str, path: str, text: str) -> None:
+    git(tree, "fetch", "-q")
+    git(tree, "checkout", "-q", "-f", "-B", branch, f"origin/{branch}")
+    git(tree, "clean", "-fdq")
+    write(tree / path, text)
+    commit(tree, "By hand")
+    git(tree, "push", "-q", "origin", branch)
+
+
+def files(tree: Path, branch: str = "accord/1") -> dict[str, str]:
+    """Return what a branch changes on the default branch, with the new contents."""
+    git(tree, "fetch", "-q")
+    changed = git(tree, "diff", "--name-only", "--diff-filter=d", "--no-renames", f"origin/main...origin/{branch}")
+    return {path: git(tree, "show", f"origin/{branch}:{path}") for path in changed.splitlines()}
+
+
+@pytest.mark.parametrize("token", ["", INSTALLATION_TOKEN])
+def test_a_second_try_on_the_default_branch_replaces_the_first_in_its_pull_request(
+    stage: Stage, tree: Path, token: str
+) -> None:
+    first = made_on_main(tree, "First.", {"src/new.py": "one = 1\n", "src/more.py": "more = 1\n"})
+    assert apply(stage, first, token=token).outcome is Outcome.APPLIED
+    head = git(tree, "ls-remote", "origin", "accord/1").split()[0]
+    set_status(stage)
+    second = made_on_main(tree, "Second.", {"src/new.py": "one = 1\ntwo = 2\n"})
+    receipt = apply(stage, second, token=token)
+    assert (receipt.outcome, codes(receipt)) == (Outcome.APPLIED, {"result-replaced", "outside-scope"}), receipt.error
+    assert files(tree) == {"src/new.py": "one = 1\ntwo = 2"}
+    assert git(tree, "rev-parse", "origin/accord/1^") == head
+    (pull,) = state(stage)["pulls"]
+    assert (pull[2].startswith("Second."), pull[3]) == (True, False)
+    assert_nothing_more(stage, second, token=token)
+    set_status(stage)
+    assert codes(apply(stage, first, token=token)) == {"revision-superseded"}
+
+    third = apply(stage, made_on_main(tree, "Third.", {"src/new.py": "three = 3\n"}), token=token)
+    assert "result-replaced" in codes(third)
+    assert files(tree) == {"src/new.py": "three = 3"}
+
+
+def test_a_second_try_on_a_newer_default_branch_brings_it_to_the_pull_request(stage: Stage, tree: Path) -> None:
+    apply(stage, made_on_main(tree, "First.", {"src/new.py": "one = 1\n"}))
+    push_by_hand(tree, "main", "src/a.py", "a = 10\nb = 20\n")
+    set_status(stage)
+    second = made_on_main(tree, "Second.", {"src/a.py": "a = 10\nb = 20\nc = 30\n"})
+    receipt = apply(stage, second)
+    assert "result-replaced" in codes(receipt), receipt.error
+    assert files(tree) == {"src/a.py": "a = 10\nb = 20\nc = 30"}
+    assert_nothing_more(stage, second)
+
+
+def test_a_second_try_that_ended_after_its_push_still_updates_the_pull_request(stage: Stage, tree: Path) -> None:
+    apply(stage, made_on_main(tree, "First.", {"src/new.py": "one = 1\n"}))
+    push_by_hand(tree, "accord/1", "README.md", "by hand\n")
+    set_status(stage)
+    second = made_on_main(tree, "Second.", {"src/new.py": "two = 2\n"})
+    stage.server.faults.add(Fault("lost-before", method="PATCH", path=r"/pulls/2$", times=99))
+    assert apply(stage, second).outcome is Outcome.STOPPED
+    stage.server.faults.clear()
+    pushed = files(tree)
+    assert apply(stage, second).outcome is Outcome.APPLIED
+    assert (state(stage)["pulls"][0][2].startswith("Second."), files(tree)) == (True, pushed)
+    assert_nothing_more(stage, second)
+
+
+def test_a_second_try_keeps_what_a_person_committed_on_the_branch(stage: Stage, tree: Path) -> None:
+    apply(stage, made_on_main(tree, "First.", {"src/new.py": "one = 1\n"}))
+    push_by_hand(tree, "accord/1", "README.md", "by hand\n")
+    set_status(stage)
+    second = made_on_main(tree, "Second.", {"src/new.py": "two = 2\n"})
+    receipt = apply(stage, second)
+    assert "result-replaced" in codes(receipt), receipt.error
+    assert files(tree) == {"src/new.py": "two = 2", "README.md": "by hand"}
+    assert_nothing_more(stage, second)
+
+
+@pytest.mark.parametrize("how", ["on-top", "amended"])
+def test_a_second_try_that_conflicts_with_a_persons_edit_of_the_first_becomes_a_draft(
+    stage: Stage, tree: Path, how: str
+) -> None:
+    apply(stage, made_on_main(tree, "First.", {"src/new.py": "one = 1\n"}))
+    if how == "on-top":
+        push_by_hand(tree, "accord/1", "src/new.py", "by hand = 1\n")
+    else:
+        git(tree, "fetch", "-q")
+        git(tree, "checkout", "-q", "-f", "-B", "accord/1", "origin/accord/1")
+        write(tree / "src/new.py", "by hand = 1\n")
+        git(tree, "commit", "-qa", "--amend", "--no-edit", "--reset-author")
+        git(tree, "push", "-qf", "origin", "accord/1")
+    set_status(stage)
+    receipt = apply(stage, made_on_main(tree, "Second.", {"src/new.py": "two = 2\n"}))
+    assert "conflict" in codes(receipt), receipt.error
+    assert files(tree) == {"src/new.py": "by hand = 1"}
+    assert files(tree, aside(receipt)) == {"src/new.py": "two = 2"}
+
+
+def test_a_second_try_does_not_replace_what_another_item_left_on_the_branch(stage: Stage, tree: Path) -> None:
+    apply(stage, made_on_main(tree, "First.", {"src/new.py": "one = 1\n"}))
+    git(tree, "fetch", "-q")
+    git(tree, "checkout", "-q", "-f", "-B", "accord/1", "origin/accord/1")
+    message = git(tree, "log", "-1", "--format=%B").replace("Refs: #1", "Refs: #7")
+    git(tree, "commit", "-q", "--amend", "-m", message)
+    git(tree, "push", "-qf", "origin", "accord/1")
+    set_status(stage)
+    assert "conflict" in codes(apply(stage, made_on_main(tree, "Second.", {"src/new.py": "two = 2\n"})))
+
+
+def test_a_second_try_resolves_the_conflict_of_the_first(stage: Stage, tree: Path) -> None:
+    result, _ = conflicting(tree)
+    apply(stage, result)
+    set_status(stage)
+    second = made_on_main(tree, "Second.", {"k/long.txt": "theirs, then mine\n"})
+    assert "result-replaced" in codes(apply(stage, second))
+    assert files(tree) == {"k/long.txt": "theirs, then mine"}
+    assert_nothing_more(stage, second)
+
+
+def test_an_older_result_writes_nothing_while_a_newer_one_waits_on_its_own_branch(stage: Stage, tree: Path) -> None:
+    first = made_on_main(tree, "First.", {"src/new.py": "one = 1\n"})
+    apply(stage, first)
+    push_by_hand(tree, "accord/1", "src/new.py", "by hand = 1\n")
+    set_status(stage)
+    apply(stage, made_on_main(tree, "Second.", {"src/new.py": "two = 2\n"}))
+    set_status(stage)
+    before = state(stage)
+    receipt = apply(stage, first)
+    assert (codes(receipt), receipt.writes, state(stage)) == ({"revision-superseded"}, 0, before)

@@ -4,7 +4,7 @@ import re
 from pathlib import Path
 
 import pytest
-from support.plans import TASK_LABELS, plan, task, task_body, update
+from support.plans import TASK_LABELS, plan, refinement, task, task_body, update
 from support.stage import Stage, codes, staged
 
 from accord.results.operations import Outcome
@@ -119,7 +119,22 @@ def test_an_item_that_a_person_reopens_is_not_closed_again(stage: Stage) -> None
 def test_a_result_that_only_updates_says_nothing_about_other_items(stage: Stage) -> None:
     stage.apply(plan(task("a"), task("b")), run_key="k")
     receipt = stage.apply(plan(update=[update(1, labels=["priority:low"])]), run_key="k", closes_vanished=True)
-    assert (receipt.writes, codes(receipt) - {"label-not-there"}) == (1, set())
+    assert (receipt.writes, codes(receipt) - {"label-not-there"}) == (1, {"label-kept"})
+
+
+def test_an_update_takes_no_category_from_an_item_and_says_so_before_it_writes(stage: Stage) -> None:
+    stage.apply(plan(task("a"), refinement("b")))
+    result = plan(update=[update(1, labels=["area: web"]), update(2, labels=["priority:medium"])])
+    planned = stage.apply(result, is_dry_run=True)
+    kept = [finding.message for finding in planned.findings if finding.code == "label-kept"]
+    assert [("`priority:medium`" in text, "`complexity:low`" in text) for text in kept] == [
+        (True, False),
+        (False, True),
+    ]
+    stage.apply(result)
+    first, second = (set(item["labels"]) for item in stage.snapshot())
+    assert first == {*TASK_LABELS, "area: web"}
+    assert second == {"task:refinement", "status:pending", "priority:medium"}
 
 
 def test_a_second_version_may_update_the_same_issue_again(stage: Stage) -> None:

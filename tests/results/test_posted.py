@@ -18,7 +18,7 @@ from support.stage import Stage, codes, staged
 from accord.github.limits import BODY_CHARS, TITLE_CHARS
 from accord.github.markers import defuse, find_markers, take_markers
 from accord.results.bodies import read_body
-from accord.results.implementor.facts import audit_scope
+from accord.results.implementor.scope import audit_scope
 from accord.results.operations import Outcome
 from accord.results.texts import posted_body
 from accord.text.hidden import GUARD

@@ -12,7 +12,7 @@ from accord.results.operations import RunOptions
 from accord.results.run import apply_result, read_result, with_patch
 
 TWICE = plan(task("a"), task("a", in_scope="- src/b.py"))
-PATCH = b"diff --git a/a b/a\n"
+PATCH = b"diff --git a/a b/a\nnew file mode 100644\nindex 0000000..e69de29\n"
 
 
 @pytest.mark.parametrize(

@@ -49,10 +49,15 @@ PLANS = {
     "emoji in a title": plan(task("a", title="\U0001f600" * 256)),
     "update of labels alone": plan(update=[update(3, labels=["priority:high"])]),
     "update to the refinement template": plan(update=[update(3, body=refinement_body())]),
+    "numbers as names": plan(task("1"), task("2", "1", "#7"), close=["8"]),
+    "owners": plan(
+        task("a", out_of_scope="- src/b.py (owned by #b)\n- src/c.py (owned by #12)"),
+        task("b", out_of_scope="- src/d.py\n\n```\n(owned by #other)\n```"),
+    ),
     "one file, in order": plan(task("a", in_scope="- src/x.py"), task("b", "a"), task("c", "b", in_scope="- src/x.py")),
 }
 
-WORK_ITEM = "/update/0/workItemID"
+WORK_ITEM, BLOCKER = "/update/0/workItemID", "/create/1/blockedBy/0"
 BROKEN_PLANS: dict[str, Case] = {
     "tempID twice": (plan(task("a"), task("a")), "duplicate-temp-id", "/create/1/tempID"),
     "empty tempID": (plan(task(" ")), "schema", "/create/0/tempID"),
@@ -63,6 +68,29 @@ BROKEN_PLANS: dict[str, Case] = {
     "other digits": (plan(close=["\u0664\u0662"]), "unknown-reference", "/close/0"),
     "close by name": (plan(task("a"), close=["a"]), "unknown-reference", "/close/0"),
     "update name": (plan(task("a"), update=[changed(update(1), workItemID="a")]), "unknown-reference", WORK_ITEM),
+    "a number as a name, and with its sign": (plan(task("2"), task("b", "#2")), "ambiguous-reference", BLOCKER),
+    "a sign in a name, and without it": (plan(task("#2"), task("b", "2")), "ambiguous-reference", BLOCKER),
+    "two names for a number": (plan(task("2"), task("#2")), "ambiguous-reference", "/create/1/tempID"),
+    "owner by a number that is a name": (
+        plan(task("2"), task("b", out_of_scope="- src/c.py (owned by #2)")),
+        "ambiguous-reference",
+        "/create/1/body",
+    ),
+    "unknown owner": (
+        plan(task("a", out_of_scope="- src/c.py (owned by #unknown)")),
+        "unknown-reference",
+        "/create/0/body",
+    ),
+    "unknown owner in an update": (
+        plan(update=[update(1, body=task_body(out_of_scope="- src/c.py (owned by #unknown)"))]),
+        "unknown-reference",
+        "/update/0/body",
+    ),
+    "blocked by an item that the plan closes": (
+        plan(task("a", "#5"), close=["5"]),
+        "closed-reference",
+        "/create/0/blockedBy/0",
+    ),
     "itself": (plan(task("a", "a")), "self-reference", "/create/0/blockedBy/0"),
     "two in a circle": (plan(task("a", "b"), task("b", "a")), "dependency-cycle", "/create/0/blockedBy"),
     "more dependencies than GitHub allows": (
@@ -151,7 +179,7 @@ FAILED = (
     "The integration test suite fails in test_upload. I tried to raise its time limit and to run it alone; "
     "the cause is a broken fixture outside of this task's scope."
 )
-PATCH = "diff --git a/a b/a\n"
+PATCH = "diff --git a/a b/a\nnew file mode 100644\nindex 0000000..e69de29\n"
 
 
 def report(outcome: str, summary: str, patch: str | None = None) -> dict[str, Any]:
@@ -233,6 +261,7 @@ BROKEN_REPORTS = {
     "blank patch": ("completed", "Done.", " \n", "patch-missing"),
     "patch of a blocked one": ("blocked", BLOCKED, PATCH, "patch-unexpected"),
     "empty patch of a failed one": ("validation-failure", FAILED, "", "patch-unexpected"),
+    "patch of another tool": ("completed", "Done.", "*** Begin Patch\n", "patch-invalid"),
     "no summary": ("completed", " ", PATCH, "summary-empty"),
 }
 CHANGED = {
@@ -353,12 +382,15 @@ def test_oddities_for_a_person_are_warnings(result: Any, expected: list[tuple[st
     assert check(result) == [(code, "warning", path) for code, path in expected]
 
 
-IN_BODIES = "criteria-missing options-too-few quote-missing scope-empty scope-overlap section-empty section-missing"
+IN_BODIES = """
+criteria-missing options-too-few placeholder-left quote-missing scope-empty scope-outside scope-overlap section-empty
+section-missing section-repeated spec-path-missing trade-off-missing
+"""
 
 
 def test_each_code_of_the_rules_has_a_case() -> None:
     folder = Path(accord.results.__file__).parent
-    sources = [path.read_text() for path in (*folder.glob("*/rules.py"), folder / "bodies.py")]
+    sources = [path.read_text() for path in (*folder.glob("*/rules.py"), folder / "body_rules.py")]
     codes = set(chain.from_iterable(re.findall(r'(?:Finding|warning)\(\s*"([a-z-]+)"', text) for text in sources))
     cases = {code for _, code, _ in chain(BROKEN_PLANS.values(), BROKEN_RESULTS.values())}
     warned = {code for _, expected in WARNED for code, _ in expected}
@@ -382,3 +414,9 @@ MESSAGES = [
 def test_a_message_names_the_nearest_valid_word_and_the_whole_cycle(result: Any, code: str, said: str) -> None:
     message = next(finding.text for finding in findings_of(result) if finding.code == code)
     assert said in message
+
+
+def test_a_plan_of_wrong_references_gets_few_suggestions_since_each_is_compared_with_every_name() -> None:
+    findings = findings_of(plan(*(task(f"task-{n}", f"tsk-{n}") for n in range(60))))
+    hints = [finding.hint for finding in findings if finding.code == "unknown-reference"]
+    assert [hint.startswith("Did you mean `task-") for hint in hints] == [True] * 20 + [False] * 40

@@ -3,7 +3,8 @@
 import pytest
 from support.plans import refinement_body, task_body
 
-from accord.results.bodies import body_findings, likely_kind, read_body
+from accord.results.bodies import likely_kind, read_body
+from accord.results.body_rules import body_findings
 from accord.results.labels import ItemKind
 
 
@@ -50,6 +51,27 @@ TASK_CASES: dict[str, tuple[str, set[str]]] = {
     "box in a comment": (task_body(criteria="See below.\n\n<!--\n- [ ] It works\n-->"), {"criteria-missing"}),
     "box without text": (task_body(criteria="Then:\n\n- [ ] "), {"criteria-missing"}),
     "ticked box": (task_body(criteria="- [x] It works"), set()),
+    "objective of the template": (task_body(objective="One sentence: what this task achieves."), {"placeholder-left"}),
+    "criteria of the template": (task_body(criteria="- [ ] Criterion 1\n- [ ] Criterion 2"), {"placeholder-left"}),
+    "context of the template": (task_body(context="Anything the agent needs beyond the spec."), {"placeholder-left"}),
+    "constraints of the template": (task_body(constraints="What the agent must NOT do"), {"placeholder-left"}),
+    "scope of the template": (task_body(in_scope="- path/to/file.ts"), {"placeholder-left"}),
+    "owner of the template": (task_body(out_of_scope="- src/b.py (owned by #<issue-number>)"), {"placeholder-left"}),
+    "spec of the template": (TASK.replace("specs/a.md", "specs/<name>.md"), {"placeholder-left"}),
+    "sections of the template": (TASK.replace("): All", "): <relevant sections>"), {"placeholder-left"}),
+    "angle brackets of an address": (task_body(context="The page is `/users/<name>`, see <https://a.b>."), set()),
+    "no spec file": (TASK.replace("`docs/specs/a.md`", "the specification"), {"spec-path-missing"}),
+    "an issue as the spec": (TASK.replace("`docs/specs/a.md`", "#12"), set()),
+    "a link to the spec": (TASK.replace("`docs/specs/a.md`", "[export](docs/specs/export.md)"), set()),
+    "objective twice": (TASK + "\n## Objective\n\nMore.\n", {"section-repeated"}),
+    "in scope twice": (TASK.replace("### Out", "### In Scope\n\n- src/b.py\n\n### Out"), {"section-repeated"}),
+    "a section of its own twice": (TASK + "\n## Notes\n\nA.\n\n## Notes\n\nB.\n", set()),
+    "absolute path": (task_body(in_scope="- /etc/passwd"), {"scope-outside"}),
+    "path out of the tree": (task_body(in_scope="- `src/../../a.py`"), {"scope-outside"}),
+    "path of a home": (task_body(in_scope="- ~/a.py"), {"scope-outside"}),
+    "path of a drive": (task_body(in_scope="- `C:\\a.py`"), {"scope-outside"}),
+    "absolute path out of scope": (task_body(out_of_scope="- `/etc/passwd`"), {"scope-outside"}),
+    "path with dots": (task_body(in_scope="- src/../a..py\n- .github/a.yml\n- src/...py"), set()),
     "numbered boxes": (task_body(criteria="1. [ ] It works"), set()),
     "box in a nested list": (task_body(criteria="- Group\n  - [ ] It works"), set()),
 }
@@ -70,7 +92,28 @@ REFINEMENT_CASES: dict[str, tuple[str, set[str]]] = {
     "quote of nothing": (refinement_body(quote='- Quote: ""'), {"quote-missing"}),
     "one option": (refinement_body(options="1. **One** is enough"), {"options-too-few"}),
     "options as prose": (refinement_body(options="One or two."), {"options-too-few"}),
-    "options as bullets": (refinement_body(options="- One\n- Two"), set()),
+    "options as bullets": (refinement_body(options="- One: cheap\n- Two: good"), set()),
+    "options without trade-offs": (refinement_body(options="- One\n- Two"), {"trade-off-missing"}),
+    "options with names only": (
+        refinement_body(options="1. **Option A** — Use UTF-8\n2. **Option B** — Use Latin"),
+        {"trade-off-missing"},
+    ),
+    "pros and cons below": (refinement_body(options="- One\n  - cheap\n- Two\n  - good"), set()),
+    "a table of options": (refinement_body(options="| | Cost |\n|-|-|\n| One | small |\n| Two | much |"), set()),
+    "a table without costs": (
+        refinement_body(options="| | Cost |\n|-|-|\n| One | |\n| Two | |"),
+        {"trade-off-missing"},
+    ),
+    "options of the template": (
+        refinement_body(options="1. **Option A** — description and trade-offs\n2. **Two** is better"),
+        {"placeholder-left"},
+    ),
+    "quote of the template": (
+        refinement_body(quote='- Quote: "<relevant text from spec>"'),
+        {"placeholder-left"},
+    ),
+    "section twice": (refinement_body() + "\n## Options\n\n1. More\n", {"section-repeated"}),
+    "no spec file": (refinement_body().replace("`docs/specs/a.md`", "the spec"), {"spec-path-missing"}),
     "options as headings": (refinement_body(options="### One\n\nCheap.\n\n### Two\n\nGood."), set()),
     "options as paragraphs": (refinement_body(options="**Option A** is cheap.\n\n**Option B** is good."), set()),
     "an option that is spoken of": (refinement_body(options="The option is cheap."), {"options-too-few"}),

@@ -1,11 +1,12 @@
 """Evidence for "exactly once": one result, applied from the same beginning as often as it takes."""
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any, NamedTuple
 
 from support.killing import kill_at
+from support.rotation import in_turns, killed
 from support.stage import Stage
 
 from accord.results.operations import Outcome, Receipt
@@ -57,34 +58,39 @@ class FaultCase:
     may_stop: bool = False
 
 
-def assert_survives_faults(work: Work, case: FaultCase) -> None:
-    """Run into a fault at each request, then run again, at once or an hour later in turns.
+def assert_survives_faults(work: Work, cases: Sequence[FaultCase]) -> None:
+    """Run into a fault at each request, in turns, then run again, at once or an hour later in turns."""
+    for nth in range(1, work.clean.count + 1):
+        for case in in_turns(nth, cases):
+            _survive(work, case, nth)
 
-    GitHub's listing finds what an earlier run made at once, its search only later. The end is that of a clean run.
+
+def _survive(work: Work, case: FaultCase, nth: int) -> None:
+    """Run into a fault, then run again: the end is that of a clean run.
+
+    GitHub's listing finds what an earlier run made at once, its search only later.
     """
-    clean = work.clean
     outcomes = {Outcome.STOPPED} if case.is_permanent else {Outcome.APPLIED}
     outcomes |= {Outcome.STOPPED} if case.may_stop else set()
     times = 1000 if case.is_permanent else 1
-    for nth in range(1, clean.count + 1):
-        work.begin()
-        work.stage.server.faults.add(Fault(case.kind, nth=nth, times=times, path=case.path, seconds=30))
-        first = work.apply()
-        work.stage.server.faults.clear()
-        work.stage.clock.sleep(3600 * (nth % 2))
-        second = work.apply()
-        assert first.outcome in outcomes, (case, nth, first.error)
-        assert second.exit_code == 0, (case, nth, second.error)
-        assert first.outcome is Outcome.STOPPED or second.writes == 0, (case, nth)
-        assert work.state() == clean.state, (case, nth)
+    work.begin()
+    work.stage.server.faults.add(Fault(case.kind, nth=nth, times=times, path=case.path, seconds=30))
+    first = work.apply()
+    work.stage.server.faults.clear()
+    work.stage.clock.sleep(3600 * (nth % 2))
+    second = work.apply()
+    assert first.outcome in outcomes, (case, nth, first.error)
+    assert second.exit_code == 0, (case, nth, second.error)
+    assert first.outcome is Outcome.STOPPED or second.writes == 0, (case, nth)
+    assert work.state() == work.clean.state, (case, nth)
 
 
-def assert_survives_kills(work: Work, command: Sequence[str], requests: Iterable[int]) -> None:
-    """Kill ``accord`` at each of these requests, run it again, and find the end of a clean run."""
-    for nth in requests:
+def assert_survives_kills(work: Work, command: Sequence[str]) -> None:
+    """Kill ``accord`` at its requests, run it again, and find the end of a clean run."""
+    for nth in killed(range(1, work.clean.count + 1)):
         work.begin()
         kill_at(nth, command, work.stage, **work.variables)
-        work.stage.clock.sleep(3600 * (nth % 3 == 0))
+        work.stage.clock.sleep(3600 * (nth % 2))
         receipt = work.apply()
         assert receipt.exit_code == 0, (nth, receipt.error)
         assert work.state() == work.clean.state, nth

@@ -1,4 +1,4 @@
-"""Bodies of work items: the templates of the agent's text with their rules, and the parts that accord adds.
+"""Bodies of work items: the templates of the agent's text, and the parts that accord adds.
 
 A body is content, a visible list of blockers where the server has no native dependencies, then markers. Source of the
 templates: workflow contracts, "Work Item Body Templates". The order of sections is free, as are additional ones.
@@ -11,8 +11,6 @@ import re
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING
 
-from accord.core.findings import Finding
-from accord.core.suggest import nearest
 from accord.github.limits import BODY_CHARS
 from accord.github.markers import COPY_ROOM, find_markers, take_copy, take_markers, with_copy, write_marker
 from accord.results.labels import ItemKind
@@ -20,7 +18,7 @@ from accord.text.hidden import GUARD
 from accord.text.markdown import Section, code_free_lines, list_items, sections
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping, Set
+    from collections.abc import Mapping, Set
 
     from accord.github.models import Issue
 
@@ -63,9 +61,7 @@ _OWNER = re.compile(rf"((?i:owned by) )#({_OWNER_WORD})")
 LONGEST_NUMBER = 9_999_999_999
 LONGEST_TOKEN = "x" * 26
 
-_NONE = re.compile(r"\A(?:[-*+]\s+)?[*_]*(?:none|n/a|nothing)[*_]*[.]?", re.IGNORECASE)
-_QUOTE_LABEL = re.compile(r"^[^\w\n]*+quotes?[^\w\n:\uff1a]*+[:\uff1a][^\w]*+\w", re.IGNORECASE | re.MULTILINE)
-_OPTION_WORD = re.compile(r"^[*_]{0,3}option\b", re.IGNORECASE | re.MULTILINE)
+NONE = re.compile(r"\A(?:[-*+]\s+)?[*_]*(?:none|n/a|nothing)[*_]*[.]?", re.IGNORECASE)
 _CODE_SPAN = re.compile(r"\A(`++)\s?(.+?)\s?(?<!`)\1(?!`)")
 _AFTER_PATH = "(\N{EM DASH}\N{EN DASH}-#"
 _LINK = re.compile(r"\A\[`*([^\]`]+)`*\]\(")
@@ -84,11 +80,12 @@ class Body:
 
     def find(self, heading: Heading) -> Section | None:
         """Return the section of a required heading, with its level and its parent."""
-        for section in self.sections:
-            is_below = not heading.parent or _same(section.parent, heading.parent)
-            if _same(section.title, heading.title) and section.level == heading.level and is_below:
-                return section
-        return None
+        return next((section for section in self.sections if self.is_at(section, heading)), None)
+
+    def is_at(self, section: Section, heading: Heading) -> bool:
+        """Return whether a section is that of a required heading."""
+        is_below = not heading.parent or is_same(section.parent, heading.parent)
+        return is_same(section.title, heading.title) and section.level == heading.level and is_below
 
 
 def read_body(text: str) -> Body:
@@ -101,86 +98,6 @@ def likely_kind(body: Body) -> ItemKind:
     """Guess the kind of a body by its headings, for an item without a type label."""
     hits = {kind: sum(body.find(heading) is not None for heading in headings) for kind, headings in TEMPLATES.items()}
     return ItemKind.REFINEMENT if hits[ItemKind.REFINEMENT] > hits[ItemKind.TASK] else ItemKind.TASK
-
-
-def body_findings(body: Body, kind: ItemKind, path: str) -> Iterator[Finding]:
-    """Check a body against the template of its kind. ``path`` points at the body."""
-    for heading in TEMPLATES[kind]:
-        section = body.find(heading)
-        if section is None:
-            message, hint = _missing(body, heading)
-            yield Finding("section-missing", message, path, hint=hint)
-        elif not _is_filled(body, section, heading):
-            message = f"The section `{section.title}` (line {section.line} of the body) is empty."
-            hint = "Fill it in, or write `None`." if heading.may_be_none else "Fill it in."
-            yield Finding("section-empty", message, path, hint=hint)
-    yield from (_task_findings if kind is ItemKind.TASK else _refinement_findings)(body, path)
-
-
-def _task_findings(body: Body, path: str) -> Iterator[Finding]:
-    if body.find(IN_SCOPE) and not body.in_scope:
-        yield Finding("scope-empty", "`In Scope` lists no path.", path, hint="List the files that the task may change.")
-    for both in sorted(set(body.in_scope) & set(body.out_of_scope)):
-        yield Finding(
-            "scope-overlap", f"`{both}` is both in scope and out of scope.", path, hint="Remove it from one list."
-        )
-    criteria = body.find(CRITERIA)
-    if criteria and not any(item.checked is not None for item in list_items(criteria.tokens)):
-        message = "`Acceptance Criteria` has no checkbox."
-        hint = "Write each criterion as `- [ ] …`."
-        yield Finding("criteria-missing", message, path, hint=hint)
-
-
-def _refinement_findings(body: Body, path: str) -> Iterator[Finding]:
-    reference = body.find(SPEC_REFERENCE)
-    if reference and not _has_quote(reference):
-        message = "`Spec Reference` contains no quote."
-        hint = "Add a line `- Quote: …` with the words of the spec."
-        yield Finding("quote-missing", message, path, hint=hint)
-    options = body.find(OPTIONS)
-    if options and (count := _count_options(body, options)) < 2:
-        message = f"`Options` lists {count} of at least two options."
-        hint = "List each with its trade-offs."
-        yield Finding("options-too-few", message, path, hint=hint)
-
-
-def _missing(body: Body, heading: Heading) -> tuple[str, str]:
-    """Return the message and the hint for a section that is missing."""
-    wanted = f"`{'#' * heading.level} {heading.title}`" + (f" under `{heading.parent}`" if heading.parent else "")
-    for section in body.sections:
-        if _same(section.title, heading.title):
-            where = f"line {section.line} of the body has it at level {section.level}"
-            where += f" under `{section.parent}`" if section.parent else ""
-            return f"The section {wanted} is missing; {where}.", "Move it."
-    required = {heading.title.casefold() for headings in TEMPLATES.values() for heading in headings}
-    titles = {section.title: section for section in body.sections if section.title.casefold() not in required}
-    near = titles.get(nearest(heading.title, titles) or "")
-    if near is None:
-        return f"The section {wanted} is missing.", "Add it."
-    where = f"line {near.line} of the body has `{near.title}`"
-    return f"The section {wanted} is missing; {where}.", f"Did you mean `{heading.title}`?"
-
-
-def _is_filled(body: Body, section: Section, heading: Heading) -> bool:
-    text = section.text
-    if not text:
-        return any(child.level > section.level and _same(child.parent, section.title) for child in body.sections)
-    return heading.may_be_none or not _NONE.fullmatch(text)
-
-
-def _has_quote(section: Section) -> bool:
-    quoted = [i for i, token in enumerate(section.tokens) if token.type == "blockquote_open"]
-    if any(section.tokens[i + 1].type != "blockquote_close" for i in quoted):
-        return True
-    return bool(_QUOTE_LABEL.search(section.text))
-
-
-def _count_options(body: Body, options: Section) -> int:
-    """Count the top-level list entries, the headings, or the paragraphs that begin with the word option."""
-    nested = sum(child.level == options.level + 1 and _same(child.parent, options.title) for child in body.sections)
-    listed = sum(item.depth == 1 and bool(item.text) for item in list_items(options.tokens))
-    worded = len(_OPTION_WORD.findall(options.text))
-    return max(listed, worded, nested)
 
 
 def _paths(section: Section | None) -> tuple[str, ...]:
@@ -202,14 +119,15 @@ def _path(entry: str) -> str:
         words = entry.split()
         candidate = words[0].rstrip(",;:") if words else ""
         looks_like_path = len(words) == 1 or any(sign in candidate for sign in "/.*") or words[1][0] in _AFTER_PATH
-        if not looks_like_path or _NONE.fullmatch(candidate):
+        if not looks_like_path or NONE.fullmatch(candidate):
             later = _NAMED_LATER.search(entry)
             candidate = later.group(1) if later else ""
     candidate = _LINES.sub("", candidate)
     return posixpath.normpath(candidate) if candidate else ""
 
 
-def _same(one: str, other: str) -> bool:
+def is_same(one: str, other: str) -> bool:
+    """Return whether two titles are the same; case does not count."""
     return one.casefold() == other.casefold()
 
 
@@ -269,7 +187,7 @@ def name_owners(text: str, numbers: Mapping[str, int]) -> str:
         number = numbers.get(_owner(match))
         return f"{match[1]}#{number}" if number else match[0]
 
-    owner = _owner_pattern(numbers.keys())
+    owner = owner_pattern(numbers.keys())
     return code_free_lines(text, lambda line: owner.sub(with_number, line)) if owner.search(text) else text
 
 
@@ -280,19 +198,23 @@ def longest_length(text: str, names: Set[str]) -> int:
 
 def owners_in(text: str, names: Set[str]) -> list[str]:
     """Return which of these names the text uses as an owner, outside of code."""
-    found: list[str] = []
-    pattern = _owner_pattern(names)
+    return [owner for owner in all_owners(text, owner_pattern(names)) if owner in names]
 
-    def collect(text: str) -> str:
-        found.extend(owner for match in pattern.finditer(text) if (owner := _owner(match)) in names)
-        return text
+
+def all_owners(text: str, pattern: re.Pattern[str]) -> list[str]:
+    """Return every owner of a text outside of code, known or not, as ``owner_pattern`` finds it."""
+    found: list[str] = []
+
+    def collect(line: str) -> str:
+        found.extend(map(_owner, pattern.finditer(line)))
+        return line
 
     if pattern.search(text):
         code_free_lines(text, collect)
     return list(dict.fromkeys(found))
 
 
-def _owner_pattern(names: Set[str]) -> re.Pattern[str]:
+def owner_pattern(names: Set[str]) -> re.Pattern[str]:
     """Match an owner: one of the names that are more than a word, the longest first, else any word."""
     odd = sorted((name for name in names if not _WORD.fullmatch(name)), key=len, reverse=True)
     if not odd:

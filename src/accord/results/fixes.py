@@ -18,6 +18,8 @@ if TYPE_CHECKING:
 
 _HUNK = re.compile(r"@@ -(\d+)(?:,(\d+))? \+(\d+)(?:,(\d+))? @@(.*)", re.DOTALL)
 
+_FENCED = re.compile(r"(`{3,}+|~{3,}+)[^\n`~]*+\n(.*\n)\1", re.DOTALL)
+
 
 def fix_plan(value: dict[str, Any]) -> tuple[dict[str, Any], list[Fix]]:
     """Add the status label to new work items that have none."""
@@ -34,13 +36,19 @@ def fix_plan(value: dict[str, Any]) -> tuple[dict[str, Any], list[Fix]]:
 
 
 def fix_implementation(value: dict[str, Any]) -> tuple[dict[str, Any], list[Fix]]:
-    """Count the lines of the patch's hunks again."""
+    """Remove the code fence around the patch, and count the lines of its hunks again."""
     patch = value.get("patch")
-    counted, wrong = recount(patch) if isinstance(patch, str) else ("", 0)
-    if not wrong:
+    if not isinstance(patch, str):
         return value, []
-    hunks = "1 hunk" if wrong == 1 else f"{wrong} hunks"
-    return {**value, "patch": counted}, [Fix(f"Counted the lines of {hunks} again.", "/patch")]
+    fixes = []
+    if fenced := _FENCED.fullmatch(patch.strip()):
+        patch = fenced[2]
+        fixes.append(Fix("Removed the code fence around the patch.", "/patch"))
+    counted, wrong = recount(patch)
+    if wrong:
+        hunks = "1 hunk" if wrong == 1 else f"{wrong} hunks"
+        fixes.append(Fix(f"Counted the lines of {hunks} again.", "/patch"))
+    return ({**value, "patch": counted} if fixes else value), fixes
 
 
 def recount(patch: str) -> tuple[str, int]:

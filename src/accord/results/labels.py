@@ -91,10 +91,12 @@ def status_of(labels: Sequence[str]) -> str | None:
 
 
 def labels_after_update(issue: Issue, wanted: Sequence[str]) -> tuple[str, ...]:
-    """Replace an item's labels except type and status: an update is not a status transition."""
+    """Replace an item's labels, except type and status, and those of categories that the list leaves out."""
     kept = {Category.TYPE, Category.STATUS}
+    rest = [label for label in wanted if category_of(label) not in kept]
+    kept |= {category for category in Category if not in_category(rest, category)}
     old = [label for label in issue.labels if category_of(label) in kept]
-    return distinct([*old, *(label for label in wanted if category_of(label) not in kept)])
+    return distinct([*old, *rest])
 
 
 def distinct(labels: Sequence[str]) -> tuple[str, ...]:

@@ -6,6 +6,8 @@ from typing import Annotated, Literal
 
 from pydantic import BaseModel, ConfigDict, Field
 
+from accord.core.numbers import Integer
+
 ItemId = Annotated[str, Field(description="Number of an existing work item, written 42 or #42.")]
 
 
@@ -72,7 +74,7 @@ class AgentReviewComment(_Closed):
     """A finding, or with the prefix [Warning] a warning, about one file."""
 
     path: str = Field(description="Path of the file, relative to the repository.")
-    line: int | None = Field(description="Line of the new version of the file; null for the file as a whole.")
+    line: Integer | None = Field(description="Line of the new version of the file; null for the file as a whole.")
     body: str = Field(
         description="The labels What (is wrong), Why (it is wrong) and Fix, each with text; or [Warning] and a text."
     )

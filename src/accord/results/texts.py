@@ -12,7 +12,7 @@ from accord.core.findings import Finding, has_errors, pointer, warning
 from accord.github.markers import defuse
 from accord.text.hidden import hidden_runs, strip_hidden
 from accord.text.sanitise import KINDS, Sanitised, sanitise, sanitise_line, sanitise_plain
-from accord.text.words import skip_edits, without_skips
+from accord.text.words import as_message, message_edits
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -43,9 +43,9 @@ class TextSanitizer:
         return self._record(sanitise_line(text, secrets=self.secrets, policy=self.policy), path)
 
     def message(self, text: str) -> str:
-        """Return a posted body without skipped checks and trailers: a squash merge makes a commit message of it."""
-        self.counts["commands"] += len(list(skip_edits(text)))
-        return without_skips(text)
+        """Return a posted body that does nothing as a commit message, which a squash merge makes of it."""
+        self.counts.update(edit.kind for edit in message_edits(text))
+        return as_message(text)
 
     def path(self, text: str, path: str = "") -> str:
         """Return a file's path that can be shown as code."""

@@ -1,14 +1,10 @@
-"""The facts of an implementor result: work item, branch, pull requests, comments, the commit of its patch, its scope.
-
-Source of scopes: workflow contracts, "Scope Enforcement Rules".
-"""
+"""The facts of an implementor result: work item, branch, pull requests, comments, and the commit of its patch."""
 
 from __future__ import annotations
 
-import posixpath
 import re
-from dataclasses import asdict, dataclass, replace
-from typing import TYPE_CHECKING, Any
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING
 
 from accord.core.errors import BrokenContract, Refused
 from accord.git.branches import (
@@ -18,6 +14,7 @@ from accord.git.branches import (
     branch_facts,
     commit_of_run,
     commit_patch,
+    commit_tree,
     fetch_branch,
     runs_of,
 )
@@ -28,10 +25,11 @@ from accord.git.conflicts import (
     conflict_named_by,
     conflicting_paths,
 )
-from accord.git.patches import Change, PatchConflict, changes_between, secret_findings
-from accord.git.paths import escaping_links, path_patterns
+from accord.git.patches import Change, PatchConflict, apply_patch, changes_between, secret_findings
+from accord.git.paths import escaping_links
+from accord.git.replacing import BASE_TRAILER, ITEM_TRAILER, replacement, with_tree
 from accord.git.sizes import size_findings
-from accord.git.steering import audit_changes, audit_paths
+from accord.git.steering import audit_changes
 from accord.github.commits import read_commit
 from accord.github.markers import REVISION, find_markers
 from accord.results.bodies import has_marker
@@ -39,7 +37,7 @@ from accord.results.status import find_work_item, require_writable
 from accord.results.texts import posted_message
 
 if TYPE_CHECKING:
-    from collections.abc import Collection, Iterable, Sequence
+    from collections.abc import Collection, Sequence
     from contextlib import ExitStack
 
     from accord.core.findings import Finding
@@ -78,7 +76,8 @@ class Branch:
     remote branch ends, empty without one; ``head`` is where it ends with the commit. ``paths`` are changed by the whole
     branch; ``since`` lists this run's commit and later ones; ``runs`` made the commits of the branch. ``findings`` are
     about the commit, ``audit`` the steering and protected files that it changes. With a ``conflict``, the commit is on
-    its own base.
+    its own base; ``item_runs`` made the commits of the work item's branch. ``is_replacement``: the commit takes the
+    place of those of earlier results.
     """
 
     git: Git
@@ -94,7 +93,9 @@ class Branch:
     findings: tuple[Finding, ...]
     audit: PathAudit
     conflict: Conflict | None = None
+    item_runs: tuple[str, ...] = ()
     made: CommitFacts | None = None
+    is_replacement: bool = False
 
 
 @dataclass(frozen=True)
@@ -140,7 +141,7 @@ def gather_facts(
     if result.outcome == "completed":
         facts = _with_branch(github, result, facts, options, stack)
     branch = facts.branch
-    if facts.is_superseded or (branch and not (branch.is_empty or branch.audit.steering or branch.conflict)):
+    if facts.is_superseded or not (branch is None or branch.is_pushed or branch.audit.steering or branch.conflict):
         return facts
     return replace(facts, comments=tuple(github.comments(issue.number)))
 
@@ -155,6 +156,7 @@ def _with_branch(
     found = branch_facts(git, facts.token, patch)
     facts = replace(facts, pulls=tuple(github.pulls_from(facts.branch_name)))
     ends = {facts.base: found.base, facts.branch_name: found.tip}
+    item_runs = tuple(runs_of(git, f"{found.base}..{found.tip}")) if found.tip else ()
     has_later_commit = bool(found.applied and runs_of(git, f"{found.applied}..{found.tip}"))
     if has_later_commit or _is_superseded(facts, has_branch=bool(found.tip)) or _is_merged_from_beside(git, found):
         return replace(facts, is_superseded=True)
@@ -170,6 +172,7 @@ def _with_branch(
     facts, found, changes = work.facts, work.found, work.changes
     before = work.parent or found.tip or found.base
     head = work.commit if changes else before
+    after = work.made or head
     onto = conflict_named_by(git, work.commit) if work.commit else ""
     paths = conflicting_paths(git, patch, work.commit, head, ends.get(onto, ""))
     branch = Branch(
@@ -184,13 +187,15 @@ def _with_branch(
         since=tuple(git.line("rev-list", f"{found.applied}^..{found.tip}").split() if found.applied else ()),
         runs=tuple(runs_of(git, f"{found.base}..{found.tip}")) if found.tip else (),
         findings=(
-            *size_findings(git, before, head, changes, options.limits),
+            *size_findings(git, before, after, changes, options.limits),
             *escaping_links(git, before, head),
             *secret_findings(git, changes, options.redact),
         ),
         audit=audit_changes(git, before, changes, patch),
         conflict=Conflict(onto, paths) if paths else None,
+        item_runs=item_runs,
         made=_made(git, work, facts, options),
+        is_replacement=bool(work.made),
     )
     return replace(facts, branch=branch)
 
@@ -199,7 +204,8 @@ def _with_branch(
 class _Work:
     """The branch of this run, its commit if there is one, and the changes of a commit that is not pushed yet.
 
-    ``parent`` is set for a commit on its own base.
+    ``parent`` is set for a commit whose patch was made elsewhere than on the branch: there. ``made`` is what the patch
+    makes of that, set for a commit that replaces those of earlier results.
     """
 
     facts: RevisionFacts
@@ -207,6 +213,7 @@ class _Work:
     commit: str
     changes: Sequence[Change] = ()
     parent: str = ""
+    made: str = ""
 
 
 def _made(git: Git, work: _Work, facts: RevisionFacts, options: RunOptions) -> CommitFacts | None:
@@ -220,13 +227,15 @@ def _made(git: Git, work: _Work, facts: RevisionFacts, options: RunOptions) -> C
 def _commit(
     git: Git, result: ImplementorResult, work: _Work, beside: _Work | None, options: RunOptions
 ) -> _Work | None:
-    """Commit the patch on top of the branch; if it conflicts, on its own base.
+    """Commit the patch in the place of earlier results, or on top of the branch; if it conflicts, on its own base.
 
     Returns None if this run delivered its work before. Raises PatchConflict or BrokenContract for a patch that applies
     nowhere, and Refused if the branch for it has other commits.
     """
     facts, found, patch = work.facts, work.found, (result.patch or "").encode()
     author, now = options.author or DEFAULT_AUTHOR, options.clock.now()
+    if replacing := _replacing(git, result, work, options):
+        return replacing
     try:
         message = commit_message(result.summary, facts, options)
         return _Work(facts, found, *commit_patch(git, found, patch, author, message, now))
@@ -244,6 +253,20 @@ def _commit(
         other = f"The patch conflicts with `{onto}`, and `{place.facts.branch_name}` has other commits."
         raise Refused(other, hint="Delete or rename that branch, and apply the result again.")
     return replace(place, commit=commit, changes=changes, parent=parent)
+
+
+def _replacing(git: Git, result: ImplementorResult, work: _Work, options: RunOptions) -> _Work | None:
+    """Commit the patch in the place of earlier results; None where it does not replace them, or changes nothing."""
+    facts, found, patch = work.facts, work.found, (result.patch or "").encode()
+    start, tree = replacement(git, patch, found.base, found.tip, f"#{facts.issue.number}") if found.tip else ("", "")
+    if not start or tree == git.line("rev-parse", f"{found.tip}^{{tree}}"):
+        return None
+    is_behind = git.attempt("merge-base", "--is-ancestor", start, found.tip).returncode
+    parents = [found.tip, start] if is_behind else [found.tip]
+    message = with_tree(commit_message(result.summary, facts, options, base=start), tree)
+    commit = commit_tree(git, tree, parents, options.author or DEFAULT_AUTHOR, message, options.clock.now())
+    made = apply_patch(git, patch, start)
+    return _Work(facts, found, commit, changes_between(git, start, made), start, made)
 
 
 def _beside(github: GitHub, git: Git, work: _Work, patch: bytes, remote: Remote) -> _Work:
@@ -274,7 +297,7 @@ def _work_branch(issue: Issue) -> str:
     return f"accord/{issue.number}"
 
 
-def commit_message(summary: str, facts: RevisionFacts, options: RunOptions, conflict: str = "") -> str:
+def commit_message(summary: str, facts: RevisionFacts, options: RunOptions, conflict: str = "", base: str = "") -> str:
     """Return a message with a conventional subject and trailers, which come last so that no text can pass for one."""
     subject = " ".join(facts.title.split())
     if not _CONVENTIONAL.match(subject):
@@ -284,8 +307,8 @@ def commit_message(summary: str, facts: RevisionFacts, options: RunOptions, conf
     text = posted_message(summary, options.redact, options.policy).replace("\r\n", "\n")
     text = re.sub(r"[\x00-\x08\x0b-\x1f\x7f]", "", text).strip()
     co_authors = [f"Co-authored-by: {name}" for name in options.co_authors]
-    conflicts = [f"{CONFLICT_TRAILER}: {conflict}"] if conflict else []
-    trailers = [f"Refs: #{facts.issue.number}", *conflicts, f"Accord-Run: {facts.token}", *co_authors]
+    made_on = [f"{name}: {at}" for name, at in ((CONFLICT_TRAILER, conflict), (BASE_TRAILER, base)) if at]
+    trailers = [f"{ITEM_TRAILER}: #{facts.issue.number}", *made_on, f"Accord-Run: {facts.token}", *co_authors]
     return "\n\n".join([subject, text, "\n".join(trailers)]) + "\n"
 
 
@@ -332,64 +355,3 @@ def our_comment(facts: RevisionFacts, comments: Sequence[Comment]) -> Comment | 
 def runs_before(body: str, name: str) -> list[str]:
     """Return the runs after which a text of ours was written, by its marker."""
     return [run for fields in find_markers(body, name) for run in fields.get("after", "").split(".") if run]
-
-
-_TEST_FOLDERS = ("", "__tests__", "tests", "test", "spec", "specs")
-
-
-@dataclass(frozen=True)
-class ScopeReport:
-    """Each changed path in one of three groups; ``protected`` repeats those that only people may approve.
-
-    ``dependencies`` repeats the manifests and lock files, ``records`` the files of sessions and missions.
-    """
-
-    in_scope: tuple[str, ...]
-    tests: tuple[str, ...]
-    outside: tuple[str, ...]
-    protected: tuple[str, ...]
-    dependencies: tuple[str, ...] = ()
-    records: tuple[str, ...] = ()
-
-    def as_json(self) -> dict[str, Any]:
-        """Return the object of a receipt."""
-        return {name: list(paths) for name, paths in asdict(self).items() if name not in ("dependencies", "records")}
-
-
-def audit_scope(changed: Iterable[str], scope: Sequence[str], extra_protected: Sequence[str] = ()) -> ScopeReport:
-    """Group changed paths by the scope of a work item: listed, a test beside a listed file, or outside."""
-    listed = path_patterns(_pattern(path) for path in scope)
-    paths = tuple(dict.fromkeys(changed))
-    inside = {path for path in paths if listed.match_file(path)}
-    tests = {path for path in paths if path not in inside and any(is_test_of(path, subject) for subject in scope)}
-    groups = (inside, tests, {*paths} - inside - tests)
-    in_scope, beside, outside = (tuple(path for path in paths if path in group) for group in groups)
-    audit = audit_paths(paths, extra_protected)
-    protected = (*audit.steering, *audit.protected)
-    return ScopeReport(in_scope, beside, outside, protected, audit.dependencies, audit.records)
-
-
-def is_test_of(path: str, subject: str) -> bool:
-    """Return whether a file is the co-located test of another by the conventions of the common languages."""
-    folder, name = posixpath.split(subject)
-    stem, extension = posixpath.splitext(name)
-    if not stem or not extension:
-        return False
-    test_folder, test_name = posixpath.split(path)
-    folders = {posixpath.normpath(posixpath.join(folder, name)) for name in _TEST_FOLDERS}
-    folders.add(posixpath.normpath(re.sub(r"(^|/)src/main/", r"\1src/test/", folder + "/")))
-    return posixpath.normpath(test_folder) in folders and test_name in _test_names(stem, extension)
-
-
-def _test_names(stem: str, extension: str) -> set[str]:
-    families = ((".ts", ".tsx", ".mts", ".cts"), (".js", ".jsx", ".mjs", ".cjs"), (".ts", ".js"), (".tsx", ".jsx"))
-    alike = {extension}.union(*(family for family in families if extension in family))
-    after = (".test", ".spec", "_test", "_spec", "-test", "Test", "Tests", "Spec", "IT")
-    names = (f"test_{stem}", *(f"{stem}{word}" for word in after))
-    return {f"{name}{ending}" for name in names for ending in alike}
-
-
-def _pattern(path: str) -> str:
-    """Return the .gitignore pattern for a file, a folder or a glob; brackets are part of a name."""
-    escaped = r"([#!\[\]])" if re.search(r"[*?]", path) else r"([\\#!\[\]])"
-    return "/" + re.sub(escaped, r"\\\1", path).lstrip("/")

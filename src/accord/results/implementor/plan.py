@@ -13,7 +13,8 @@ from accord.github.criteria import checklist, criteria_in
 from accord.github.limits import BODY_CHARS, TITLE_CHARS
 from accord.github.markers import REVISION, find_markers, write_marker
 from accord.results.bodies import has_marker, read_body
-from accord.results.implementor.facts import OUTCOME, audit_scope, our_comment, our_pull, runs_before
+from accord.results.implementor.facts import OUTCOME, our_comment, our_pull, runs_before
+from accord.results.implementor.scope import audit_scope
 from accord.results.operations import MoveWorkItem, Operation, adopted_if, move_operation, skipped_if
 from accord.results.status import plan_move
 from accord.text.markdown import as_code
@@ -26,7 +27,8 @@ if TYPE_CHECKING:
     from accord.github.comments import Comment
     from accord.github.commits import Upload
     from accord.github.models import Pull
-    from accord.results.implementor.facts import Branch, Conflict, RevisionFacts, ScopeReport
+    from accord.results.implementor.facts import Branch, Conflict, RevisionFacts
+    from accord.results.implementor.scope import ScopeReport
     from accord.results.models import ImplementorResult
     from accord.results.operations import MoveWorkItem, RunOptions
     from accord.results.texts import TextSanitizer
@@ -145,6 +147,8 @@ def plan_revision(
         return _plan_comment(facts, "validation-failure", reason)
     if has_errors(branch.findings):
         raise BrokenContract("The patch contains what must not be pushed.", findings=branch.findings)
+    if branch.is_pushed and _is_older_than_comment(facts):
+        return _superseded()
     if branch.audit.steering and not options.allows_steering:
         return _plan_refusal(facts, branch.audit.steering, sanitizer, options)
     return _plan_pull(facts, branch, result.summary, sanitizer, options)
@@ -175,14 +179,15 @@ def _plan_pull(
         found = skipped_if(pull is not None and NEEDS_HUMAN in pull.labels)
         operations.append(LabelRevision(NEEDS_HUMAN, found, NEEDS_HUMAN))
     if branch.conflict:
-        operations += _plan_comment(facts, "conflict", conflict_report(branch.conflict, facts, sanitizer)).operations
+        report = conflict_report(branch.conflict, facts, sanitizer)
+        operations += _plan_comment(facts, "conflict", report, branch.item_runs).operations
     moves = _plan_move(facts, TARGETS["completed"], is_settled=branch.is_pushed and is_written)
     if options.keepalive and isinstance(revision, CreateRevision):
         is_over = not any(move.move.is_change for move in moves)  # a person may have removed the label since
         found = skipped_if(is_over or (pull is not None and KEEPALIVE in pull.labels))
         operations.append(LabelRevision(KEEPALIVE, found, KEEPALIVE))
     operations += moves
-    findings = (*branch.findings, *conflict_findings(branch.conflict), *scope_findings(scope, pull))
+    findings = (*branch.findings, *_branch_findings(branch, name), *scope_findings(scope, pull))
     return RevisionPlan(tuple(operations), findings, scope, pull, is_draft=is_draft)
 
 
@@ -205,17 +210,23 @@ def _plan_refusal(
     return replace(asked, operations=(*asked.operations, label), findings=(finding,), refusal=refusal)
 
 
-def _plan_comment(facts: RevisionFacts, outcome: str, summary: str) -> RevisionPlan:
-    comment = our_comment(facts, facts.comments or ())
-    if comment and facts.token in runs_before(comment.body, OUTCOME):
+def _plan_comment(facts: RevisionFacts, outcome: str, summary: str, runs: Sequence[str] = ()) -> RevisionPlan:
+    """Plan the comment; it comes after ``runs``, too."""
+    if _is_older_than_comment(facts):
         return _superseded()
-    number = facts.issue.number
-    earlier = runs_in(comment.body, OUTCOME) if comment else []
+    comment, number = our_comment(facts, facts.comments or ()), facts.issue.number
+    earlier = [*(runs_in(comment.body, OUTCOME) if comment else ()), *runs]
     is_written = comment is not None and has_marker(comment.body, OUTCOME, facts.token)
     body = outcome_comment(outcome, summary, facts, earlier)
     write = WriteComment(f"#{number}", skipped_if(is_written), number, comment, body)
     moves = _plan_move(facts, TARGETS[outcome], is_settled=is_written) if outcome in TARGETS else ()
     return RevisionPlan((write, *moves))
+
+
+def _is_older_than_comment(facts: RevisionFacts) -> bool:
+    """Return whether our comment on the work item is about a later result."""
+    comment = our_comment(facts, facts.comments or ())
+    return comment is not None and facts.token in runs_before(comment.body, OUTCOME)
 
 
 def _superseded() -> RevisionPlan:
@@ -306,12 +317,17 @@ def conflict_report(conflict: Conflict, facts: RevisionFacts, sanitizer: TextSan
     return f"{head}\n\n{kept} To resolve the conflict:\n\n{commands}\n\n{end}"
 
 
-def conflict_findings(conflict: Conflict | None) -> list[Finding]:
-    """Return the warning about a conflict."""
-    if conflict is None:
+def _branch_findings(branch: Branch, name: str) -> list[Finding]:
+    """Return the warnings about a conflict, and about earlier results that are replaced."""
+    if branch.is_replacement:
+        message = f"The patch was not made on `{name}`, so its files replace those of earlier results there."
+        hint = "The history of the branch has the earlier files."
+        return [warning("result-replaced", message, "/patch", hint=hint)]
+    if branch.conflict is None:
         return []
-    paths = ", ".join(f"`{path}`" for path in conflict.paths[:10]) + (" …" if len(conflict.paths) > 10 else "")
-    message = f"The patch conflicts with `{conflict.onto}`: {paths}. The pull request is a draft."
+    paths = ", ".join(f"`{path}`" for path in branch.conflict.paths[:10])
+    paths += " …" if len(branch.conflict.paths) > 10 else ""
+    message = f"The patch conflicts with `{branch.conflict.onto}`: {paths}. The pull request is a draft."
     return [warning("conflict", message, "/patch", hint="Resolve the conflict as the work item's comment shows.")]
 
 

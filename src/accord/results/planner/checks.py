@@ -10,7 +10,6 @@ from accord.github.limits import BODY_CHARS
 from accord.results.bodies import (
     CLOSED,
     UPDATED,
-    body_findings,
     closing_body,
     has_marker,
     likely_kind,
@@ -18,7 +17,8 @@ from accord.results.bodies import (
     read_body,
     update_limit,
 )
-from accord.results.labels import Category, ItemKind, category_of, kind_of
+from accord.results.body_rules import body_findings
+from accord.results.labels import CREATION_RULES, Category, ItemKind, category_of, in_category, kind_of
 from accord.results.planner.record import content_limit, update_digest
 from accord.results.planner.rules import Plan, check_labels_of_kind, check_length, item_number
 
@@ -32,7 +32,7 @@ if TYPE_CHECKING:
 
 def check_facts(plan: Plan, facts: PlanFacts) -> list[Finding]:
     """Check what only GitHub knows: that issues of the result exist, are open, fit, and keep their kind."""
-    found = list(facts.findings)
+    found = [*facts.findings, *_check_request(facts.missing_request)]
     for i, item in enumerate(plan.result.create):
         for j, reference in enumerate(item.blocked_by):
             if reference not in plan.positions:
@@ -50,9 +50,17 @@ def check_facts(plan: Plan, facts: PlanFacts) -> list[Finding]:
             found += _check_open(issue, path + "/workItemID", facts)
         if issue and update.labels is not None:
             found += _check_status_kept(issue, update.labels, path + "/labels")
+            found += _check_categories_kept(issue, update.labels, path + "/labels")
         if issue and (kind := kind_of(issue.labels)):
             found += _check_kind(update, kind, path)
     return [*found, *_check_lengths(plan, facts), *_check_labels_exist(plan, facts)]
+
+
+def _check_request(missing: int) -> Iterator[Finding]:
+    if missing:
+        message = f"The request is issue #{missing}, which the repository does not have."
+        hint = "Pass `--request` with the number of an existing issue, or the path of the specification."
+        yield Finding("unknown-reference", message, hint=hint)
 
 
 def check_names(plan: Plan, redact: Callable[[str], str]) -> Iterator[Finding]:
@@ -163,3 +171,17 @@ def _check_status_kept(issue: Issue, labels: Sequence[str], path: str) -> Iterat
             message = f"An update keeps type and status, so `{label}` is left out."
             hint = "Move it with `accord items move`."
             yield warning("label-ignored", message, path + pointer(i), hint=hint)
+
+
+def _check_categories_kept(issue: Issue, labels: Sequence[str], path: str) -> Iterator[Finding]:
+    """Warn about each category that a list leaves out: an item never loses its last label of one."""
+    kind = kind_of(issue.labels) or ItemKind.TASK
+    for category in (Category.PRIORITY, Category.COMPLEXITY):
+        if not CREATION_RULES[kind][category] or in_category(labels, category):
+            continue
+        if has := in_category(issue.labels, category):
+            message = f"The list has no {category.word}, so #{issue.number} keeps `{has[0]}`."
+            yield warning("label-kept", message, path, hint="Add the label that the item is to have.")
+        else:
+            message = f"#{issue.number} has no {category.word} label, and the list adds none."
+            yield warning("label-missing", message, path, hint=f"Add a {category.word} label.")

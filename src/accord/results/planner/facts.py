@@ -38,7 +38,8 @@ class PlanFacts:
     key made, and ``vanished`` the open ones that the plan has no longer. ``existing`` maps the numbers that the result
     refers to, None for a missing issue. ``blockers`` maps numbers of items to what blocks them: numbers with database
     ids, 0 where only the body says so. ``others`` are open items of other plans, read where the plan creates some.
-    ``labels`` are the repository's, None where the plan sets none.
+    ``labels`` are the repository's, None where the plan sets none. ``missing_request`` is the number of the request if
+    it is an issue that does not exist.
     """
 
     identity: Identity
@@ -52,6 +53,7 @@ class PlanFacts:
     others: tuple[Issue, ...]
     labels: tuple[str, ...] | None
     findings: tuple[Finding, ...]
+    missing_request: int = 0
 
 
 @dataclass(frozen=True)
@@ -65,7 +67,7 @@ class _Listing:
 _NOTHING_LISTED = _Listing({}, is_whole=False)
 
 
-def gather_facts(github: GitHub, plan: Plan, token: str, clock: Clock) -> PlanFacts:
+def gather_facts(github: GitHub, plan: Plan, token: str, clock: Clock, *, requested: int = 0) -> PlanFacts:
     """Read what the plan depends on. Raises Refused where nothing could be written at all."""
     read_at = clock.now()
     identity = github.identity()
@@ -79,6 +81,7 @@ def gather_facts(github: GitHub, plan: Plan, token: str, clock: Clock) -> PlanFa
     if creates or any(update.labels for update in plan.result.update):
         labels = tuple(label.name for label in github.labels())
     existing = {number: _read_issue(github, number, listing.issues) for number in _referenced_numbers(plan)}
+    is_gone = bool(requested) and _read_issue(github, requested, listing.issues) is None
     numbers = frozenset(issue.number for issue in own)
     return PlanFacts(
         identity,
@@ -92,6 +95,7 @@ def gather_facts(github: GitHub, plan: Plan, token: str, clock: Clock) -> PlanFa
         tuple(issue for issue in _open_items(github, plan, items, listing) if issue.number not in numbers),
         labels,
         tuple(findings),
+        missing_request=requested if is_gone else 0,
     )
 
 

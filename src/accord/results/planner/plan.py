@@ -80,7 +80,7 @@ class CloseWorkItem(Operation):
 
 @dataclass(frozen=True, slots=True)
 class UpdateWorkItem(Operation):
-    """Change an issue; None leaves body or labels unchanged. ``labels`` is the whole new list."""
+    """Change an issue; None leaves body or labels unchanged. ``labels`` are those that the result asks for."""
 
     op: ClassVar[str] = "update-work-item"
     issue: Issue
@@ -232,7 +232,8 @@ def _updates(plan: Plan, facts: PlanFacts) -> Iterator[UpdateWorkItem]:
             done = (
                 not issue.is_open or updated_by_us(issue, facts, digest) or _is_in_state(issue, content, labels, facts)
             )
-            yield UpdateWorkItem(f"#{issue.number}", skipped_if(done), issue, content, labels, digest)
+            wanted = None if update.labels is None else tuple(update.labels)
+            yield UpdateWorkItem(f"#{issue.number}", skipped_if(done), issue, content, wanted, digest)
 
 
 def _is_in_state(issue: Issue, content: str | None, labels: tuple[str, ...] | None, facts: PlanFacts) -> bool:

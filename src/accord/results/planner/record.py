@@ -55,6 +55,12 @@ def record_of(issue: Issue, token: str) -> ItemRecord | None:
     return None
 
 
+def planned_blockers(issue: Issue) -> frozenset[int]:
+    """Return the numbers of the blockers that plans gave an issue, whichever run wrote them."""
+    records = (_read_record(fields) for fields in find_markers(issue.body, ITEM))
+    return frozenset(number for record in records for number in record.blockers)
+
+
 def _read_record(fields: Mapping[str, str]) -> ItemRecord:
     labels = frozenset(filter(None, fields.get("labels", "").split(".")))
     blockers = frozenset(int(number) for number in fields.get("by", "").split(".") if number.isdecimal())

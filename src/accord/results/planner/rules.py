@@ -12,14 +12,18 @@ from accord.core.findings import Finding, pointer, warning
 from accord.core.machine import ancestors, find_cycle
 from accord.core.suggest import did_you_mean
 from accord.github.limits import BODY_CHARS, DEPENDENCIES_PER_DIRECTION, LABEL_NAME_CHARS, LABELS_PER_ITEM, TITLE_CHARS
-from accord.results.bodies import Body, body_findings, likely_kind, read_body
+from accord.results.bodies import Body, all_owners, likely_kind, owner_pattern, read_body
+from accord.results.body_rules import body_findings
 from accord.results.labels import CREATION_RULES, KNOWN_NAMES, Category, ItemKind, category_of, in_category, kind_of
 from accord.results.planner.record import content_limit
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
+    from collections.abc import Iterator, Mapping, Sequence
 
     from accord.results.models import PlannedWorkItem, PlannerResult
+
+_MOST_SUGGESTIONS = 20
+"""References with a suggestion: each is compared with every name of the plan."""
 
 _NUMBER = re.compile(r"#?([1-9][0-9]{0,17})")
 
@@ -48,6 +52,8 @@ class Plan:
         return [
             *found,
             *_check_references(self),
+            *_check_owners(self),
+            *_check_closed(self),
             *_check_dependency_counts(self),
             *_check_order(self),
             *_check_changes(self.result),
@@ -99,6 +105,20 @@ def _check_temp_ids(plan: Plan) -> Iterator[Finding]:
             message = f"The tempID `{item.temp_id}` is already used by create/{first}."
             hint = "Give this item another one."
             yield Finding("duplicate-temp-id", message, path, hint=hint)
+        elif (other := _spelled_otherwise(item.temp_id, plan.positions)) and plan.positions[other] < i:
+            yield _ambiguous(item.temp_id, other, path)
+
+
+def _spelled_otherwise(reference: str, names: Mapping[str, int]) -> str | None:
+    """Return the tempID that is the same number as a reference, once with and once without its sign."""
+    other = reference[1:] if reference.startswith("#") else f"#{reference}"
+    return other if item_number(reference) and other in names and reference != other else None
+
+
+def _ambiguous(reference: str, name: str, path: str) -> Finding:
+    message = f"`{reference}` may mean the tempID `{name}` or an existing work item."
+    hint = f"Give the items names that are not numbers, such as `task-{name.lstrip('#')}`."
+    return Finding("ambiguous-reference", message, path, hint=hint)
 
 
 def _check_item(item: PlannedWorkItem, plan: Plan, position: int) -> Iterator[Finding]:
@@ -156,7 +176,8 @@ def _check_updated_labels(labels: Sequence[str], path: str) -> Iterator[Finding]
         positions = [i for i, label in enumerate(labels) if category_of(label) is category]
         yield from _check_repeated(labels, positions, category, path)
     if not in_category(labels, Category.PRIORITY):
-        yield warning("label-missing", "This list removes the item's priority.", path, hint="Add a priority label.")
+        message = "This list has no priority, so the item keeps its own."
+        yield warning("label-missing", message, path, hint="Add a priority label.")
 
 
 def check_labels_of_kind(labels: Sequence[str], kind: ItemKind, path: str) -> Iterator[Finding]:
@@ -202,6 +223,7 @@ def _check_repeated(labels: Sequence[str], positions: list[int], category: Categ
 
 
 def _check_references(plan: Plan) -> Iterator[Finding]:
+    suggestions = 0
     for i, item in enumerate(plan.result.create):
         for j, reference in enumerate(item.blocked_by):
             path = pointer("create", i, "blockedBy", j)
@@ -209,10 +231,48 @@ def _check_references(plan: Plan) -> Iterator[Finding]:
                 message = f"`{reference}` blocks itself."
                 hint = "Remove it from its `blockedBy`."
                 yield Finding("self-reference", message, path, hint=hint)
-            elif reference not in plan.positions and item_number(reference) is None:
-                hint = did_you_mean(reference, plan.positions) or "Use a tempID of this result or a number like 42."
+            elif reference in plan.positions:
+                continue
+            elif other := _spelled_otherwise(reference, plan.positions):
+                yield _ambiguous(reference, other, path)
+            elif item_number(reference) is None:
+                suggestions += 1
+                close = did_you_mean(reference, plan.positions) if suggestions <= _MOST_SUGGESTIONS else ""
+                hint = close or "Use a tempID of this result or a number like 42."
                 message = f"`{reference}` is neither a tempID of this result nor a work item number."
                 yield Finding("unknown-reference", message, path, hint=hint)
+
+
+def _check_owners(plan: Plan) -> Iterator[Finding]:
+    """Check the owners that bodies name, such as ``(owned by #csv-writer)``."""
+    names, result = plan.positions.keys(), plan.result
+    numbered = {str(number): name for name in names if (number := item_number(name))}
+    pattern = owner_pattern(names)
+    texts = [(item.body, pointer("create", i, "body")) for i, item in enumerate(result.create)]
+    texts += [(update.body or "", pointer("update", i, "body")) for i, update in enumerate(result.update)]
+    suggestions = 0
+    for text, path in texts:
+        for owner in all_owners(text[:BODY_CHARS], pattern):
+            bare = owner.rstrip(".:")
+            if bare in numbered:
+                yield _ambiguous(f"owned by #{bare}", numbered[bare], path)
+            elif not ({owner, bare} & names or bare.isdigit() or owner.startswith("<")):
+                suggestions += 1
+                close = did_you_mean(owner, names) if suggestions <= _MOST_SUGGESTIONS else ""
+                hint = close or "Use a tempID of this result or a number like 42."
+                message = f"The owner `#{owner}` is neither a tempID of this result nor a work item number."
+                yield Finding("unknown-reference", message, path, hint=hint)
+
+
+def _check_closed(plan: Plan) -> Iterator[Finding]:
+    closed = {item_number(reference) for reference in plan.result.close}
+    for i, item in enumerate(plan.result.create):
+        for j, reference in enumerate(item.blocked_by):
+            number = None if reference in plan.positions else item_number(reference)
+            if number and number in closed:
+                message = f"`{item.temp_id}` waits for #{number}, which this plan closes."
+                hint = "Remove it from `blockedBy`, or do not close it."
+                yield Finding("closed-reference", message, pointer("create", i, "blockedBy", j), hint=hint)
 
 
 def _check_dependency_counts(plan: Plan) -> Iterator[Finding]:

@@ -12,10 +12,13 @@ from accord.results.planner.facts import gather_facts
 from accord.results.planner.plan import AddDependency, compare_items, plan_operations, plan_run
 from accord.results.planner.report import change_findings, differences, limit_findings
 from accord.results.planner.rules import with_texts
-from accord.results.planner.scope import plan_run_key
+from accord.results.planner.scope import plan_run_key, requested_issue
 from accord.results.texts import TextSanitizer, errors_as_posted, with_safe_texts
 
 if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+    from accord.core.findings import Finding
     from accord.github.client import GitHub
     from accord.results.operations import RunOptions
     from accord.results.planner.rules import Plan
@@ -32,7 +35,8 @@ def apply_plan(github: GitHub, plan: Plan, options: RunOptions) -> Receipt:
             receipt.outcome = Outcome.UNCHANGED
             return receipt
         plan = _sanitised(plan, receipt, options)
-        facts = gather_facts(github, plan, run_token(options.repository, run_key), options.clock)
+        token = run_token(options.repository, run_key)
+        facts = gather_facts(github, plan, token, options.clock, requested=requested_issue(options))
         comparisons = compare_items(plan, facts)
         receipt.require(check_facts(plan, facts))
         receipt.require(change_findings(plan, facts, comparisons, closes_vanished=closes))
@@ -62,5 +66,12 @@ def _sanitised(plan: Plan, receipt: Receipt, options: RunOptions) -> Plan:
     names = check_names(plan, options.redact)
     plan = with_texts(plan, with_safe_texts(plan.result, sanitizer))
     receipt.sanitised = sanitizer.sanitised
-    receipt.require([*names, *sanitizer.findings, *(errors_as_posted(plan.findings) if sanitizer.sanitised else [])])
+    receipt.require(
+        [*names, *sanitizer.findings, *(errors_as_posted(_of_texts(plan.findings)) if sanitizer.sanitised else [])]
+    )
     return plan
+
+
+def _of_texts(findings: Iterable[Finding]) -> Iterable[Finding]:
+    """Return the findings without those of names: an owner whose name was sanitised is only shown otherwise."""
+    return (finding for finding in findings if finding.code not in ("unknown-reference", "ambiguous-reference"))

@@ -39,6 +39,12 @@ def plan_run_key(plan: Plan, options: RunOptions) -> str:
     return run_key_of_spec(specs[0]) if len(specs) == 1 else default_run_key(plan.result, options.repository)
 
 
+def requested_issue(options: RunOptions) -> int:
+    """Return the number of the issue that is the request of a plan; 0 for any other request."""
+    issue = None if options.run_key else _ISSUE.fullmatch(options.request.strip())
+    return int(issue[1]) if issue else 0
+
+
 def run_key_of_request(request: str) -> str:
     """Return the run key of a request: an issue, a session, a mission, a specification's path, or any other text.
 

@@ -5,15 +5,25 @@ from __future__ import annotations
 import re
 from typing import TYPE_CHECKING
 
-from accord.core.findings import Finding, pointer
-from accord.text.markdown import labelled_parts
+from accord.core.findings import Finding, pointer, warning
+from accord.results.layouts import Vocabulary, read_parts, sentences
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from accord.results.models import AgentReviewComment, ReviewerResult
 
-_PARTS = {"what": "What", "why": "Why", "fix": "Fix"}
+_PARTS = Vocabulary.of(
+    {
+        "fix": "fix fixes suggestion solution recommendation remedy resolve",
+        "why": "why reason rationale because violates violation violated",
+        "what": "what what's issue problem finding wrong",
+    },
+    "matters here spec convention criterion suggested proposed should",
+    is_short=True,
+)
+_NAMES = {"what": "What", "why": "Why", "fix": "Fix"}
+_SUGGESTION = re.compile(r"^[ \t]*(?:`{3,}|~{3,})[ \t]*suggestion\b", re.MULTILINE)
 _WARNING = re.compile(r"(?<!\s)\s*+(?:\*\*|__)?\[warning\]", re.IGNORECASE)
 _OUTSIDE_TREE = re.compile(r"^(?:/|[A-Za-z]:[\\/])|(?:^|[\\/])\.\.(?:[\\/]|$)")
 _WORD = re.compile(r"\w")
@@ -45,10 +55,8 @@ def reviewer_findings(result: ReviewerResult) -> list[Finding]:
                 message = "An approval has no findings."
                 hint = "Begin the comment with `[Warning]`, or request changes."
                 found.append(Finding("approve-with-finding", message, path + "/body", hint=hint))
-            elif missing := _missing_parts(comment.body):
-                message = f"The finding lacks {' and '.join(missing)}."
-                hint = "Add each label with its text."
-                found.append(Finding("finding-incomplete", message, path + "/body", hint=hint))
+            else:
+                found += _check_parts(comment.body, path + "/body")
     return found
 
 
@@ -65,6 +73,19 @@ def _check_comment(comment: AgentReviewComment, path: str) -> Iterator[Finding]:
         yield Finding("comment-empty", "The comment is empty.", path + "/body", hint="Write its text, or remove it.")
 
 
-def _missing_parts(body: str) -> list[str]:
-    parts = labelled_parts(body, _PARTS, inline=True)
-    return [f"`{name}:`" for name in _PARTS.values() if not _WORD.search(parts.get(name, ""))]
+def _check_parts(body: str, path: str) -> Iterator[Finding]:
+    """Check that a finding has its three parts; sentences without a label may be those that lack one."""
+    reading = read_parts(body.replace("\r\n", "\n"), _PARTS)
+    missing = [name for part, name in _NAMES.items() if not reading.has(part)]
+    if "Fix" in missing and _SUGGESTION.search(body):
+        missing.remove("Fix")
+    if missing:
+        is_told = len(sentences(reading.free)) >= len(missing) and not reading.parts.keys() & {
+            name.lower() for name in missing
+        }
+        labels = " and ".join(f"`{name}:`" for name in missing)
+        hint = "Add each label with its text."
+        if is_told:
+            yield warning("finding-incomplete", f"The finding has no label {labels}.", path, hint=hint)
+        else:
+            yield Finding("finding-incomplete", f"The finding lacks {labels}.", path, hint=hint)

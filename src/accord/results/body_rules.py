@@ -1,0 +1,198 @@
+"""The rules of work item bodies (workflow contracts, "Work Item Body Templates")."""
+
+from __future__ import annotations
+
+import re
+from itertools import pairwise
+from typing import TYPE_CHECKING
+
+from accord.core.findings import Finding, warning
+from accord.core.suggest import nearest
+from accord.results.bodies import CRITERIA, IN_SCOPE, NONE, OPTIONS, SPEC_REFERENCE, TEMPLATES, Body, Heading, is_same
+from accord.results.labels import ItemKind
+from accord.results.options import has_trade_off
+from accord.text.markdown import Section, list_items
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+_QUOTE_LABEL = re.compile(r"^[^\w\n]*+quotes?[^\w\n:\uff1a]*+[:\uff1a][^\w]*+\w", re.IGNORECASE | re.MULTILINE)
+_OPTION_WORD = re.compile(r"^[*_]{0,3}option\b", re.IGNORECASE | re.MULTILINE)
+_SPEC_PATH = re.compile(r"[\w.-]/[\w./*-]|\w\.(?:md|markdown|mdx|rst|txt|adoc|ya?ml|json|html?|pdf)\b|#\d")
+_OUTSIDE_TREE = re.compile(r"(?:/|~|\\|[A-Za-z]:[\\/])|(?:.*[\\/])?\.\.(?:[\\/].*)?\Z", re.DOTALL)
+_PLACEHOLDER = re.compile(r"<(?:relevant sections|issue-number|relevant text from spec)>")
+_PLACEHOLDER_IN_SPEC = re.compile(r"<[a-z][a-z -]*>")
+_DRESS = " \t-*+_`\"'.:[]0123456789"
+_LEFT_OVER = frozenset(
+    (
+        "one sentence: what this task achieves",
+        "criterion",
+        "test: path/to/test.ts passes",
+        "anything the agent needs beyond the spec",
+        "what the agent must not do",
+        "what is ambiguous, contradictory, or missing in the spec",
+        "option a** — description and trade-offs",
+        "option b** — description and trade-offs",
+        "which option and why",
+        "tasks that cannot be created until this is resolved",
+        "section(s): the relevant sections",
+        "an observable result of the task",
+        "test: `path/to/its/test` passes",
+        "information for the implementor beyond the specification",
+        "limits for the implementor",
+        "the ambiguous, contradictory or missing part",
+        "which one, and why",
+    )
+)
+"""Lines of the templates, of the contract and of accord's prompt, that a work item has words of its own for."""
+
+_PATHS_LEFT_OVER = "path/to/"
+
+
+def body_findings(body: Body, kind: ItemKind, path: str) -> Iterator[Finding]:
+    """Check a body against the template of its kind. ``path`` points at the body."""
+    for heading in TEMPLATES[kind]:
+        section = body.find(heading)
+        yield from _check_repeated(body, heading, path)
+        if section is None:
+            message, hint = _missing(body, heading)
+            yield Finding("section-missing", message, path, hint=hint)
+        elif not _is_filled(body, section, heading):
+            message = f"The section `{section.title}` (line {section.line} of the body) is empty."
+            hint = "Fill it in, or write `None`." if heading.may_be_none else "Fill it in."
+            yield Finding("section-empty", message, path, hint=hint)
+    yield from _check_placeholders(body, path)
+    reference = body.find(SPEC_REFERENCE)
+    if reference and reference.text and not _SPEC_PATH.search(reference.text):
+        message = f"`Spec Reference` (line {reference.line} of the body) names no file."
+        hint = "Add a line such as `- Spec: docs/specs/export.md`."
+        yield Finding("spec-path-missing", message, path, hint=hint)
+    yield from (_task_findings if kind is ItemKind.TASK else _refinement_findings)(body, path)
+
+
+def _task_findings(body: Body, path: str) -> Iterator[Finding]:
+    if body.find(IN_SCOPE) and not body.in_scope:
+        yield Finding("scope-empty", "`In Scope` lists no path.", path, hint="List the files that the task may change.")
+    for outside in (each for each in (*body.in_scope, *body.out_of_scope) if _OUTSIDE_TREE.match(each)):
+        message = f"`{outside[:80]}` is not a path below the top of the repository."
+        yield Finding("scope-outside", message, path, hint="Write it as git does, such as `src/a.py`.")
+    for both in sorted(set(body.in_scope) & set(body.out_of_scope)):
+        yield Finding(
+            "scope-overlap", f"`{both}` is both in scope and out of scope.", path, hint="Remove it from one list."
+        )
+    criteria = body.find(CRITERIA)
+    if criteria and not any(item.checked is not None for item in list_items(criteria.tokens)):
+        message = "`Acceptance Criteria` has no checkbox."
+        hint = "Write each criterion as `- [ ] …`."
+        yield Finding("criteria-missing", message, path, hint=hint)
+
+
+def _refinement_findings(body: Body, path: str) -> Iterator[Finding]:
+    reference = body.find(SPEC_REFERENCE)
+    if reference and not _has_quote(reference):
+        message = "`Spec Reference` contains no quote."
+        hint = "Add a line `- Quote: …` with the words of the spec."
+        yield Finding("quote-missing", message, path, hint=hint)
+    options = body.find(OPTIONS)
+    found = _options(body, options) if options else []
+    if options and len(found) < 2:
+        message = f"`Options` lists {len(found)} of at least two options."
+        hint = "List each with its trade-offs."
+        yield Finding("options-too-few", message, path, hint=hint)
+    for option in found:
+        has_one, name = has_trade_off(option), option.strip().splitlines()[0][:60]
+        if has_one is False:
+            message = f"The option `{name}` has no trade-off."
+            yield Finding("trade-off-missing", message, path, hint="Add its advantages and its costs.")
+        elif has_one is None:
+            message = f"The option `{name}` may have no trade-off."
+            yield warning("trade-off-missing", message, path, hint="Say what it costs.")
+
+
+def _check_repeated(body: Body, heading: Heading, path: str) -> Iterator[Finding]:
+    same = [each for each in body.sections if body.is_at(each, heading)]
+    for section in same[1:]:
+        message = f"The section `{heading.title}` is on line {same[0].line} of the body and again on {section.line}."
+        yield Finding("section-repeated", message, path, hint="Merge the two.")
+
+
+def _check_placeholders(body: Body, path: str) -> Iterator[Finding]:
+    """Find what the author of a body left of the template."""
+    for section in body.sections:
+        pattern = _PLACEHOLDER_IN_SPEC if is_same(section.title, SPEC_REFERENCE.title) else _PLACEHOLDER
+        lines = (line for line in section.text.splitlines() if line.strip(_DRESS).casefold() in _LEFT_OVER)
+        token = pattern.search(section.text)
+        if left := next(lines, "") or (token.group() if token else ""):
+            message = f"`{section.title}` (line {section.line} of the body) still has the template's `{left.strip()}`."
+            yield Finding("placeholder-left", message, path, hint="Replace it with your own words.")
+    for left in (each for each in (*body.in_scope, *body.out_of_scope) if each.startswith(_PATHS_LEFT_OVER)):
+        message = f"The scope still has the template's path `{left[:80]}`."
+        yield Finding("placeholder-left", message, path, hint="Replace it with a file of the repository.")
+
+
+def _missing(body: Body, heading: Heading) -> tuple[str, str]:
+    """Return the message and the hint for a section that is missing."""
+    wanted = f"`{'#' * heading.level} {heading.title}`" + (f" under `{heading.parent}`" if heading.parent else "")
+    for section in body.sections:
+        if is_same(section.title, heading.title):
+            where = f"line {section.line} of the body has it at level {section.level}"
+            where += f" under `{section.parent}`" if section.parent else ""
+            return f"The section {wanted} is missing; {where}.", "Move it."
+    required = {heading.title.casefold() for headings in TEMPLATES.values() for heading in headings}
+    titles = {section.title: section for section in body.sections if section.title.casefold() not in required}
+    near = titles.get(nearest(heading.title, titles) or "")
+    if near is None:
+        return f"The section {wanted} is missing.", "Add it."
+    where = f"line {near.line} of the body has `{near.title}`"
+    return f"The section {wanted} is missing; {where}.", f"Did you mean `{heading.title}`?"
+
+
+def _is_filled(body: Body, section: Section, heading: Heading) -> bool:
+    text = section.text
+    if not text:
+        return any(child.level > section.level and is_same(child.parent, section.title) for child in body.sections)
+    return heading.may_be_none or not NONE.fullmatch(text)
+
+
+def _has_quote(section: Section) -> bool:
+    quoted = [i for i, token in enumerate(section.tokens) if token.type == "blockquote_open"]
+    if any(section.tokens[i + 1].type != "blockquote_close" for i in quoted):
+        return True
+    return bool(_QUOTE_LABEL.search(section.text))
+
+
+def _options(body: Body, options: Section) -> list[str]:
+    """Return the options with their texts: entries of a list, rows of a table, headings, or paragraphs by the word."""
+    nested = [
+        f"{child.title}\n{child.text}"
+        for child in body.sections
+        if child.level == options.level + 1 and is_same(child.parent, options.title)
+    ]
+    places = [match.start() for match in _OPTION_WORD.finditer(options.text)]
+    worded = [options.text[start:end] for start, end in pairwise([*places, len(options.text)])]
+    return max(_entries(options), nested, _rows(options), worded, key=len)
+
+
+def _entries(section: Section) -> list[str]:
+    """Return the entries of a section's lists at the top level, each with what is below it."""
+    found: list[list[str]] = []
+    depth = 0
+    for token in section.tokens:
+        if token.type in ("list_item_open", "list_item_close"):
+            depth += token.nesting
+            if depth == 1 and token.nesting == 1:
+                found.append([])
+        elif depth and token.content:
+            found[-1].append(token.content)
+    return [text for entry in found if (text := "\n".join(entry)).strip()]
+
+
+def _rows(section: Section) -> list[str]:
+    """Return the rows of a section's tables, without the heads."""
+    rows: list[list[str]] = []
+    for token in section.tokens:
+        if token.type in ("tr_open", "thead_close"):
+            rows = [*rows, []] if token.type == "tr_open" else rows[:-1]
+        elif token.type == "inline" and rows and token.level > 2:
+            rows[-1].append(token.content)
+    return [f"{row[0]}: {', '.join(filter(None, row[1:]))}" for row in rows if any(row)]
