@@ -37,6 +37,7 @@ def ran(output: str) -> dict[str, Any]:
         ("cancelled", "transient infrastructure ignore"),
         ("install-failed", "transient infrastructure retry"),
         ("credential-missing", "auth auth manual"),
+        ("credential-invalid", "auth auth manual"),
         *((kind, "logic agent manual") for kind in ("prompt-invalid", "not-started", "changes-unreadable")),
         *(
             (k, "infrastructure infrastructure manual")

@@ -4,12 +4,16 @@ import base64
 import hashlib
 import json
 import re
-from collections.abc import Mapping
+import subprocess
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
 import pytest
+import requests
+from requests.adapters import HTTPAdapter
 from support.workshop import Agent, Workshop, git
 
 from accord.core.errors import BrokenContract
@@ -19,6 +23,7 @@ from accord.runner.record import FINAL_MESSAGE, PATCH, RECORD, RESULT, SCHEMA, S
 from accord.text.posting import PostingPolicy
 from accord.text.redaction import redactor_for
 from accord_sandbox.faults import Fault
+from accord_sandbox.planting import INSTALLATION_TOKEN
 
 SECRET = "correct-horse-battery-staple"
 DONE = "All done.\n\n- [x] Add the thing\n- [ ] Test it"
@@ -246,6 +251,59 @@ def test_a_draft_that_an_interrupted_publication_left_out_is_opened_by_the_next_
     assert (draft["head"]["ref"], [label["name"] for label in draft["labels"]]) == (branch, ["needs-human"])
 
 
+class Killed(BaseException):
+    """The process ended here."""
+
+
+@contextmanager
+def killed_after(write: str) -> Iterator[None]:
+    """End the process after its first request of a kind was carried out: a push, or a write of the API to a path."""
+
+    def sent(adapter: HTTPAdapter, request: requests.PreparedRequest, **more: Any) -> requests.Response:
+        answer = send(adapter, request, **more)
+        if request.method != "GET" and (request.url or "").endswith(write):
+            raise Killed
+        return answer
+
+    def done(command: list[str], **more: Any) -> subprocess.CompletedProcess[bytes]:
+        ended = run(command, **more)
+        if command[1] == write:
+            raise Killed
+        return ended
+
+    send, run = HTTPAdapter.send, subprocess.run
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(HTTPAdapter, "send", sent)
+        patch.setattr(subprocess, "run", done)
+        yield
+
+
+OBJECTS = ("/git/trees", "/git/commits", "/git/refs")
+
+
+@pytest.mark.parametrize(
+    ("token", "writes"), [("", ("push", "/pulls", "/labels")), (INSTALLATION_TOKEN, (*OBJECTS, "/pulls", "/labels"))]
+)
+def test_a_publication_that_is_killed_at_any_write_of_a_conflict_leaves_one_draft(
+    run: Run, token: str, writes: tuple[str, ...]
+) -> None:
+    run.workshop.person_commits("src/a.py", "a = 3\n")
+    run.leave(transcript("Did it."), files={"src/a.py": "a = 2\n"})
+    for write in writes:
+        with killed_after(write), pytest.raises(Killed):
+            run.outputs(token, github=run.workshop.stage.adapter(token=token))
+    state = drafts(run)
+    ((draft,), names) = state, [found["name"] for found in run.workshop.stage.listed("/branches")]
+    assert [label["name"] for label in draft["labels"]] == ["needs-human"]
+    (branch,) = (name for name in names if name.startswith("accord/conflict-"))
+    assert len(run.workshop.commits(branch)) == len(run.workshop.commits("feature")), "one commit instead of theirs"
+    outputs = run.outputs(token, github=run.workshop.stage.adapter(token=token))
+    assert (draft["html_url"] in outputs["run-warnings"], drafts(run)) == (True, state)
+    assert json.loads(run.outputs(dry_run=True)["run-warnings"])[0].startswith(
+        f"Dry run: the changes are in the pull request {draft['number']}: "
+    )
+
+
 def test_without_the_right_to_open_a_draft_the_branch_and_its_comparison_are_named(run: Run) -> None:
     run.workshop.person_commits("src/a.py", "a = 3\n")
     run.leave(transcript("Did it."), files={"src/a.py": "a = 2\n"})
@@ -411,6 +469,14 @@ def test_where_to_push_is_what_the_caller_says_and_not_what_the_folder_says(run:
     outputs = outputs_for(pr_ref="refs/heads/feature", pull="1")
     assert (outputs["commit-sha"], run.workshop.tip("main")) == (run.workshop.tip(), before[0])
     assert json.loads(outputs["llm-completed-tasks"]) == ["Add the thing"]
+
+
+def test_a_schema_nested_too_deep_costs_the_result_and_not_the_run(run: Run) -> None:
+    run.leave(transcript("Done."))
+    (run.folder / SCHEMA).write_text("[" * 100_000)
+    outputs = run.outputs()
+    assert (outputs["exit-code"], outputs["result-json"]) == ("0", "")
+    assert "schema.json cannot be used" in outputs["run-warnings"]
 
 
 @pytest.mark.parametrize(

@@ -360,3 +360,22 @@ def test_whatever_happened_the_outputs_keep_the_contract(facts: RunFacts) -> Non
         assert SECRET not in text
         assert ODD_SECRET not in text
         assert "ghp_" + "a1B2" * 9 not in text
+
+
+PUSHED = Published("c" * 40, 1)
+
+
+@pytest.mark.parametrize(
+    ("facts", "title"),
+    [
+        (RunFacts("codex", is_result_broken=True), "❌ codex ended without a valid result"),
+        (RunFacts("codex", account=Account("", "done", structured={"outcome": "blocked"})), "✋ codex is blocked"),
+        (RunFacts("codex", classification=error(), exit_code=1), "❌ codex failed (auth)"),
+        (RunFacts("codex", classification=error(recovery="ignore"), exit_code=1), "⏹️ codex was cancelled"),
+        (RunFacts("codex", published=PUSHED), "✅ codex changed 1 file"),
+        (RunFacts("codex"), "✅ codex ended, and nothing was pushed"),
+    ],
+)
+def test_the_title_of_the_summary_says_how_the_run_ended(facts: RunFacts, title: str) -> None:
+    page = summary_page(outputs_of(facts, NO_SECRETS, PostingPolicy()))
+    assert page.splitlines()[0] == f"### accord: {title}"

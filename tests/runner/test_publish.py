@@ -87,7 +87,8 @@ def test_the_changes_and_the_agents_commits_become_one_commit(workshop: Workshop
     (agent.tree / "new.txt").write_text("new\n")
     published = publish_patch(workshop.remote(), publication(agent))
     assert published == Published(workshop.tip(), 2)
-    assert workshop.commits()[0] == f"feat: do the work\n\nDid it.\n\nAccord-Run: {TOKEN}"
+    tree = fetched(agent, "rev-parse", "origin/feature^{tree}")
+    assert workshop.commits()[0] == f"feat: do the work\n\nDid it.\n\nAccord-Run: {TOKEN}\nAccord-Tree: {tree}"
     assert fetched(agent, "rev-parse", "origin/feature^") == agent.base
 
 

@@ -11,7 +11,8 @@ import pytest
 from accord.core.errors import BrokenContract, WrongUsage
 from accord.core.kinds import check_document
 from accord.git.trusted_files import WorkTreeFiles
-from accord.runner.launch import agent_environment, check_credentials, command_line, install_environment
+from accord.runner.credentials import check_credentials
+from accord.runner.launch import agent_environment, command_line, install_environment
 from accord.runner.models import AgentNotStarted, RunRequest
 from accord.runner.registry import Agent, Registry, load_registry, shipped_registry
 from accord.runner.registry_rules import registry_findings
@@ -141,6 +142,10 @@ def test_unknown_keys_are_reported_beside_a_wrong_value() -> None:
 @pytest.mark.parametrize(("name", "codes"), [("mine", ["command-missing"]), ("codex", [])])
 def test_only_an_agent_of_its_own_needs_a_command(name: str, codes: list[str]) -> None:
     assert [code for code, _ in check(f"agents:\n  {name}: {{codec: plain}}\n")] == codes
+
+
+def test_a_disabled_agent_needs_no_command() -> None:
+    assert check("agents:\n  mine: {enabled: false, codec: plain}\n") == []
 
 
 def test_a_repositorys_registry_replaces_keys_and_adds_agents(tmp_path: Path) -> None:

@@ -19,8 +19,9 @@ from accord.runner import record as layout
 from accord.runner.agent_session import ReadyAgent, agent_session, turn_warnings
 from accord.runner.classify import cause_of, classify, contract_exit_code, is_ended_well
 from accord.runner.contract import CheckedResult, ResultContract, check_result, repair_prompt, second_prompt
+from accord.runner.credentials import check_credentials
 from accord.runner.fallback import cost_of, is_spent, usd_left
-from accord.runner.launch import can_resume, check_credentials, command_line, install_program
+from accord.runner.launch import can_resume, command_line, install_program
 from accord.runner.models import AgentNotStarted, InternalError
 from accord.runner.process import span
 from accord.runner.prompt import assemble, prompt_for, read_data

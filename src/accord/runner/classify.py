@@ -7,11 +7,11 @@ its own sandbox when no command could start in it.
 
 from __future__ import annotations
 
-import re
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, NamedTuple
 
 from accord.core.errors import sentence
+from accord.runner.error_lines import reported_errors
 from accord.runner.error_rules import (
     BROAD_KINDS,
     CAUSES,
@@ -27,7 +27,7 @@ from accord.runner.error_rules import (
     status_cause,
 )
 from accord.runner.models import Classification, Evidence
-from accord.runner.transcripts.wording import cut, delay_in, error_from, evidence_line
+from accord.runner.transcripts.wording import cut, evidence_line
 from accord.text.hidden import as_seen
 
 if TYPE_CHECKING:
@@ -38,39 +38,6 @@ if TYPE_CHECKING:
 
 SUMMARY_CHARS = 500
 _MESSAGE_CHARS = 300
-_LAST_LINES = 200
-
-_REPORT = re.compile(
-    r"^\s*(?:\d{4}-\d\d-\d\d\S*\s+)?(?:"
-    r"\[?(?:error|fatal|panic|critical)\]?(?::| \w+(?:::\w+)+:|!)|(?:npm )?ERR!|\[?API Error\b|"
-    r"(?:Error|Exception) [\w ]{0,40}(?::|Full report)|[\w.]*(?:Error|Exception)(?: \[\w+\])?:|"
-    r"[\w./-]{1,40}: (?:error|fatal):|"
-    r"curl: \(\d+\)|An unexpected (?:critical )?error)",
-    re.IGNORECASE,
-)
-"""Beginnings of lines in which programs report errors; prose about errors begins otherwise."""
-
-_VERBATIM = re.compile(
-    r"^(?:Invalid auth method selected\.|When using Gemini API, you must specify|Unknown arguments?: |"
-    r"No input provided via stdin|Not inside a trusted directory|Gemini CLI is not running in a trusted directory|"
-    r"Failed to read output schema|--dangerously-skip-permissions cannot be used|Reached max session turns|"
-    r"Invalid API key · |Not logged in · |Credit balance is too low$|Prompt is too long(?: ·|$)|"
-    r"Failed to authenticate\. |"
-    r"You've hit your [\w-]+ limit · |There's an issue with the selected model \(|Request too large \(|"
-    r"(?:stream error: )?unexpected status [45]\d\d [A-Z]|stream disconnected before completion: |"
-    r"No space left on device(?: \(os error 28\))?$|"
-    r"<--- Last few GCs|FATAL ERROR: )"
-)
-"""Error lines of the known CLIs that begin otherwise."""
-
-_STATUS_FIELD = re.compile(r"^\s+(?:status|code): ([45]\d\d),?$")
-_TRYING = re.compile(r"^Attempt \d+ failed\b")
-_BACKGROUND = re.compile(
-    r"ERROR (?:codex_models_manager|rmcp|codex_core::tools|codex_api::endpoint)|^Error executing tool "
-)
-"""Lines that successful runs have, too: background work of the CLI, tools that the agent called wrongly."""
-
-_STDERR_START = re.compile(r"^(?:HTTP\S* )?[45]\d\d [A-Z]")
 
 
 @dataclass(frozen=True)
@@ -151,7 +118,7 @@ def _hits(evidence: RunEvidence) -> Iterator[_Hit]:
         yield from _by_error(error, "event", evidence)
     printed: dict[Source, str] = {"stderr": evidence.stderr, "text": evidence.text}
     for source, text in printed.items():
-        for error in reversed(_reported_errors(text, source, evidence.account)):
+        for error in reversed(reported_errors(text, source, evidence.account)):
             yield from _by_error(error, source, evidence)
     yield from _by_exit(evidence)
 
@@ -163,23 +130,23 @@ def _by_error(error: AgentError, source: Source, evidence: RunEvidence) -> Itera
         return _Hit(rule, cause, source, line, error.message, delay)
 
     delay = error.backoff_seconds if error.retry_after_seconds is None else error.retry_after_seconds
-
     worded = (error.status or 0) if error.is_status_worded else 0
     by_exit = (_exit_status(evidence) or 0) if source == "event" else 0
     status = (0 if worded else error.status or 0) or by_exit
-    cause, kind = status_cause(status), KINDS.get(error.kind, "")
+    (rule, cause), kind = _status_rule(status, error.message), KINDS.get(error.kind, "")
     if "rate-limit" in {cause, kind, status_cause(worded)} and _is_hard_quota(error):
         yield hit("hard-quota", "quota")
     if kind and kind != cause:
         yield hit(error.kind, kind)
     if cause and (worded == status or (error.status == status and not worded)):
-        yield hit(f"http-{status}", cause)
+        yield hit(rule, cause)
     if cause:
-        yield hit(f"http-{status}", cause, "exit", _exit_line(evidence))
+        yield hit(rule, cause, "exit", _exit_line(evidence))
     if error.kind in BROAD_KINDS:
         yield hit(error.kind, BROAD_KINDS[error.kind])
-    if cause := status_cause(worded):
-        yield hit(f"http-{worded}", cause)
+    rule, cause = _status_rule(worded, error.message)
+    if cause:
+        yield hit(rule, cause)
     if worded_cause := next((cause for cause, words in WORDS.items() if words.search(error.message)), ""):
         is_hard = worded_cause == "rate-limit" and _is_hard_quota(error)
         yield hit("hard-quota", "quota") if is_hard else hit(f"says-{worded_cause}", worded_cause)
@@ -187,43 +154,18 @@ def _by_error(error: AgentError, source: Source, evidence: RunEvidence) -> Itera
         yield hit(error.kind, WEAK_KINDS[error.kind])
 
 
+def _status_rule(status: int, message: str) -> tuple[str, str]:
+    """Return the rule and the cause of a status; a refused request may say that it was too large."""
+    cause = status_cause(status)
+    if cause == "request" and WORDS["context"].search(message):
+        return "says-context", "context"
+    return f"http-{status}", cause
+
+
 def _is_hard_quota(error: AgentError) -> bool:
     """Return whether waiting does not lift a rate limit: its message says so and names no delay."""
     message = GOOGLES_RATE_LIMIT.sub("", error.message) if "ai.google.dev" in error.message else error.message
     return error.retry_after_seconds is None and bool(HARD_QUOTA.search(message))
-
-
-def _reported_errors(text: str, source: Source, account: Account) -> list[AgentError]:
-    """Return the errors that lines report, in order, each with the status and the delay of the dump below it."""
-    found: list[AgentError] = []
-    is_counted = False
-    for line in (as_seen(line).rstrip() for line in text.splitlines()[-_LAST_LINES:]):
-        if _TRYING.match(line) or _is_report(line, source, account):
-            is_counted = not (_TRYING.match(line) and account.has_worked)
-            if is_counted:
-                found.append(error_from(line.strip(), line))
-        elif found and is_counted:
-            found[-1] = _with_dump(found[-1], line)
-    return found
-
-
-def _with_dump(error: AgentError, line: str) -> AgentError:
-    field = _STATUS_FIELD.match(line)
-    if field and error.is_status_worded:
-        return replace(error, status=int(field[1]), is_status_worded=False)
-    if error.retry_after_seconds is None and (delay := delay_in(line)) is not None:
-        return replace(error, retry_after_seconds=delay)
-    return error
-
-
-def _is_report(line: str, source: Source, account: Account) -> bool:
-    if not line or _BACKGROUND.search(line):
-        return False
-    if _REPORT.match(line) or _VERBATIM.match(line):
-        return True
-    if source == "text" or account.codec != "plain":
-        return False
-    return bool(_STDERR_START.match(line) or any(words.match(line) for words in WORDS.values()))
 
 
 def _by_exit(evidence: RunEvidence) -> Iterator[_Hit]:
@@ -234,7 +176,7 @@ def _by_exit(evidence: RunEvidence) -> Iterator[_Hit]:
             yield _Hit(f"exit-{code}", EXITS[codec][code], "exit", line, line)
     if status := _exit_status(evidence):
         yield _Hit(f"http-{status}", status_cause(status), "exit", line, line)
-    has_crashed = bool(code and _reported_errors(evidence.stderr, "stderr", account))
+    has_crashed = bool(code and reported_errors(evidence.stderr, "stderr", account))
     if account.is_structured and account.ending == "cut" and (account.has_begun or not code) and not has_crashed:
         yield _Hit("no-terminal-event", "interrupted", "exit", line, "its transcript ends without a result")
 
@@ -251,7 +193,7 @@ def _unknown(evidence: RunEvidence) -> _Hit:
     """Report the last error or line that no rule recognizes."""
     if errors := evidence.account.errors:
         return _Hit("unknown-error", "unknown", "event", errors[-1].line, errors[-1].message)
-    if reported := _reported_errors(evidence.stderr, "stderr", evidence.account):
+    if reported := reported_errors(evidence.stderr, "stderr", evidence.account):
         return _Hit("unknown-error", "unknown", "stderr", reported[-1].line, reported[-1].message)
     return _Hit("no-evidence", "unknown", "exit", _exit_line(evidence), _last_words(evidence))
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import TYPE_CHECKING
 from urllib.parse import quote
 
@@ -12,6 +13,8 @@ from accord.runner.outputs import safe_line, summary_of
 from accord.text.markdown import as_code
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from accord.core.clock import Clock
     from accord.github.client import GitHub
     from accord.github.models import Pull
@@ -38,41 +41,91 @@ def draft_body(conflict: ConflictBranch, message: str, pull: str, redact: Redact
     return "\n\n".join(filter(None, [notice, summary_of(message, redact, policy), steps, end]))
 
 
-def open_draft(github: GitHub, conflict: ConflictBranch, title: str, body: str, clock: Clock) -> tuple[Pull, str]:
-    """Open the draft with the label ``needs-human``, unless an earlier try did.
+@dataclass(frozen=True, slots=True)
+class OpenDraft:
+    """Open the draft pull request."""
 
-    Also return why its label could not be added, or nothing. Raises AccordError if the draft cannot be opened.
-    """
+    title: str
+    body: str
+    branch: str
+    base: str
 
-    def find() -> Pull | None:
-        return next(iter(github.pulls_from(conflict.name)), None)
 
-    pull = find() or send_once(
-        lambda: github.create_pull(title, body, conflict.name, conflict.onto, draft=True), find, clock
-    )
-    if pull.state == "open" and NEEDS_HUMAN not in pull.labels:
+@dataclass(frozen=True, slots=True)
+class LabelDraft:
+    """Add a label to the draft."""
+
+    label: str
+
+
+def plan_draft(
+    conflict: ConflictBranch, title: str, body: str, found: Pull | None
+) -> tuple[OpenDraft | LabelDraft, ...]:
+    """Plan the draft with its label; ``found`` is the one that an earlier try opened. Pure."""
+    if found is not None and (found.state != "open" or NEEDS_HUMAN in found.labels):
+        return ()
+    opened = () if found else (OpenDraft(title, body, conflict.name, conflict.onto),)
+    return (*opened, LabelDraft(NEEDS_HUMAN))
+
+
+def _apply(
+    github: GitHub, operations: Sequence[OpenDraft | LabelDraft], draft: Pull | None, clock: Clock
+) -> tuple[Pull | None, str]:
+    """Apply the operations; return the draft, and why one of them failed, or nothing."""
+    for operation in operations:
         try:
-            github.add_labels(pull.number, [NEEDS_HUMAN])
+            if isinstance(operation, OpenDraft):
+                draft = _open(github, operation, clock)
+            elif draft is not None:
+                github.add_labels(draft.number, [operation.label])
         except AccordError as error:
-            return pull, f"Its label {NEEDS_HUMAN} could not be added: {error.message}"
-    return pull, ""
+            failed = f"Its label {NEEDS_HUMAN} could not be added" if draft else "No pull request was opened for it"
+            return draft, f"{failed}: {error.message}"
+    return draft, ""
+
+
+def _open(github: GitHub, draft: OpenDraft, clock: Clock) -> Pull:
+    return send_once(
+        lambda: github.create_pull(draft.title, draft.body, draft.branch, draft.base, draft=True),
+        lambda: _find_draft(github, draft.branch),
+        clock,
+    )
+
+
+def _find_draft(github: GitHub, branch: str) -> Pull | None:
+    return next(iter(github.pulls_from(branch)), None)
 
 
 def report_conflict(conflict: ConflictBranch, title: str, message: str, pull: str, options: FinishOptions) -> str:
     """Open the draft, and return a sentence that says where the changes are. A dry run opens nothing."""
-    if options.dry_run:
-        return f"Dry run: the changes would be pushed to {conflict.name}, in a draft for {conflict.onto}."
     where = f"The changes conflict with {conflict.onto}, so they are on the branch {conflict.name}"
     page = options.remote.page if options.remote else ""
     compare = f"{page}/compare/{quote(conflict.onto, safe='/')}...{quote(conflict.name, safe='/')}"
-    if options.github is None:
-        return f"{where}: {compare}"
     number = pull.strip().removeprefix("#")
     number = number if number.isascii() and number.isdecimal() else ""
     body = draft_body(conflict, message, number, options.redact, options.policy)
     try:
-        draft, problem = open_draft(options.github, conflict, title, body, options.clock)
+        found = _find_draft(options.github, conflict.name) if options.github else None
     except AccordError as error:
-        return f"{where}: {compare} No pull request was opened for it: {error.message}"
-    state = "" if draft.state == "open" else "merged " if draft.is_merged else "closed "
-    return f"{where} and in the {state}pull request {draft.number}: {draft.url} {problem}".rstrip()
+        return f"{where}: {compare} Its pull requests could not be read: {error.message}"
+    operations = plan_draft(conflict, title, body, found)
+    if options.dry_run:
+        return _rehearsal(conflict, operations, found)
+    if options.github is None:
+        return f"{where}: {compare}"
+    draft, problem = _apply(options.github, operations, found, options.clock)
+    if draft is None:
+        return f"{where}: {compare} {problem}"
+    return f"{where} and in the {_state(draft)}pull request {draft.number}: {draft.url} {problem}".rstrip()
+
+
+def _rehearsal(conflict: ConflictBranch, operations: Sequence[OpenDraft | LabelDraft], found: Pull | None) -> str:
+    """Return what a dry run says of the plan."""
+    if found is None:
+        return f"Dry run: the changes would be pushed to {conflict.name}, in a draft for {conflict.onto}."
+    labels = f" It would get the label {NEEDS_HUMAN}." if operations else ""
+    return f"Dry run: the changes are in the {_state(found)}pull request {found.number}: {found.url}{labels}"
+
+
+def _state(pull: Pull) -> str:
+    return "" if pull.state == "open" else "merged " if pull.is_merged else "closed "

@@ -24,6 +24,7 @@ SETBACKS: dict[str, Setback] = {
     "broken-answer": "overload",
     "credential": "auth",
     "credential-missing": "auth",
+    "credential-invalid": "auth",
     "stall": "stall",
     "install": "install",
 }
@@ -32,7 +33,7 @@ SETBACKS: dict[str, Setback] = {
 MEANINGS: dict[Setback, str] = {
     "quota": "its quota is used up",
     "overload": "its provider is overloaded or unreachable",
-    "auth": "its credential is missing or refused",
+    "auth": "its credential is missing, invalid or refused",
     "stall": "it stalled",
     "install": "it cannot be installed",
 }

@@ -1,7 +1,7 @@
 """From a finished agent to its outputs: publish the changes, find the completed tasks, conclude.
 
-It works from the folder that ``accord run`` left, or from files of a run that another program carried out. It may run
-again at any time: pushed changes are recognized, and the same outputs follow.
+It works from the folder that ``accord run`` left. It may run again at any time: pushed changes are recognized, and the
+same outputs follow.
 """
 
 from __future__ import annotations
@@ -16,9 +16,7 @@ from accord.core.errors import BrokenContract, Refused, Stopped, WrongUsage
 from accord.core.findings import Finding
 from accord.files.store import write_whole
 from accord.git.branches import DEFAULT_AUTHOR
-from accord.git.patches import extract_patch
 from accord.git.paths import some_of
-from accord.git.program import Git, GitFailed
 from accord.git.sizes import DEFAULT_LIMITS
 from accord.github.markers import run_token
 from accord.runner import record as layout
@@ -36,12 +34,10 @@ from accord.runner.publish import (
     is_delivered,
     patch_stats,
     publish_patch,
-    push_failure,
-    range_stats,
 )
 from accord.runner.record import RunRecord, make_writable, open_regular, read_record
 from accord.runner.transcripts.events import Account
-from accord.runner.transcripts.read import codec_of, read_evidence
+from accord.runner.transcripts.read import read_evidence
 from accord.text.redaction import redact_json, redactor_for
 from accord.text.sanitise import sanitise_plain
 
@@ -50,12 +46,12 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from accord.core.clock import Clock
+    from accord.core.errors import AccordError
     from accord.git.branches import Remote
     from accord.git.sizes import ChangeLimits
     from accord.github.client import GitHub
     from accord.github.models import Pull
-    from accord.runner.models import RunOutputs
-    from accord.runner.publish import FileStat
+    from accord.runner.models import InternalErrorKind, RunOutputs
     from accord.text.posting import PostingPolicy
     from accord.text.redaction import Redactor
 
@@ -110,7 +106,7 @@ def finish(run_dir: Path, options: FinishOptions, record: RunRecord | None = Non
     is_broken = False
     if is_ended_well(evidence):
         account, is_broken = _with_valid_result(run_dir, record.kind, evidence.account)
-        evidence = replace(evidence, account=account, has_changes=_has_patch(run_dir))
+        evidence = replace(evidence, account=account, has_changes=has_patch(run_dir))
     is_success = contract_exit_code(evidence) == 0
     run = _FinishedRun(run_dir, record, evidence.account, options)
     published, analysis, warnings = run.publish_and_analyse() if is_success else (None, None, run.unpublished_changes())
@@ -139,6 +135,14 @@ def conclude(facts: RunFacts, evidence: RunEvidence, redact: Redactor, policy: P
     return outputs_of(facts, redact, policy)
 
 
+def outputs_of_refusal(
+    error: AccordError, kind: InternalErrorKind, redact: Redactor, policy: PostingPolicy
+) -> RunOutputs:
+    """Return the outputs of a run that accord refused to begin or to publish."""
+    refused = InternalError(kind=kind, detail=str(error), has_hint=True)
+    return conclude(RunFacts(""), RunEvidence(None, Account("", "cut"), error=refused), redact, policy)
+
+
 def outputs_without_record(problem: str, redact: Redactor, policy: PostingPolicy, likely_cause: str = "") -> RunOutputs:
     """Return the outputs of a run that left no record. ``likely_cause`` also says how to fix it."""
     error = InternalError(
@@ -147,7 +151,7 @@ def outputs_without_record(problem: str, redact: Redactor, policy: PostingPolicy
     return conclude(RunFacts(""), RunEvidence(None, Account("", "cut"), error=error), redact, policy)
 
 
-def _has_patch(run_dir: Path) -> bool | None:
+def has_patch(run_dir: Path) -> bool | None:
     """Return whether the run changed files; None if its patch is missing."""
     try:
         with open_regular(run_dir / layout.PATCH) as file:
@@ -167,7 +171,7 @@ def _with_valid_result(run_dir: Path, kind: str, account: Account) -> tuple[Acco
         checked = check_result(ResultContract(schema, kind), account.structured, account.final_message)
     except FileNotFoundError:
         return account, False
-    except (OSError, ValueError, WrongUsage) as error:
+    except (OSError, ValueError, RecursionError, WrongUsage) as error:
         warnings = (*account.warnings, f"{layout.SCHEMA} cannot be used: {error}")
         return replace(account, structured=None, warnings=warnings), True
     warnings = (*account.warnings, *checked.warnings)
@@ -342,63 +346,3 @@ def completed_tasks(body: str, account: Account, diff: str, environment: Mapping
 
 def _is_file(path: Path) -> bool:
     return path.is_file() and not path.is_symlink()
-
-
-@dataclass(frozen=True)
-class ExternalRun:
-    """A run that another program carried out. ``pushed`` is None if it did not try to push."""
-
-    agent: str
-    exit_code: int
-    stdout: Path
-    stderr: Path | None = None
-    final_message: Path | None = None
-    pr_body: str | None = None
-    root: Path | None = None
-    base: str = ""
-    pushed: bool | None = None
-    push_error: str = ""
-
-
-def outputs_of_external_run(
-    run: ExternalRun, redact: Redactor, policy: PostingPolicy, environment: Mapping[str, str], clock: Clock
-) -> RunOutputs:
-    """Conclude the outputs. Raises WrongUsage if ``root`` is not a repository or ``base`` not a commit."""
-    codec, warnings = codec_of(run.agent, run.stdout, run.stderr, run.root)
-    given = (codec, run.agent, run.exit_code, run.stdout)
-    evidence = read_evidence(*given, stderr=run.stderr, final_message=run.final_message)
-    stats = _changes_of(run)
-    evidence = replace(evidence, has_changes=bool(stats) if run.root else None)
-    published = _publication_of(run, stats)
-    analysis = None
-    is_done = contract_exit_code(evidence) == 0 and is_delivered(published, has_changes=bool(stats))
-    if run.pr_body is not None and is_done:
-        analysis = completed_tasks(run.pr_body, evidence.account, diff_stat(stats), environment, clock)
-    if stats and published is None:
-        warnings = ("The run's changes were not pushed.", *warnings)
-    facts = RunFacts(run.agent, account=evidence.account, published=published, analysis=analysis, warnings=warnings)
-    return conclude(facts, evidence, redact, policy)
-
-
-def _changes_of(run: ExternalRun) -> list[FileStat]:
-    """Return the pushed files, or all that could have been pushed: commits, changes and untracked files."""
-    if run.root is None:
-        return []
-    if not run.pushed:
-        return patch_stats(extract_patch(run.root, run.base))
-    try:
-        return range_stats(Git(run.root), run.base, "HEAD")
-    except GitFailed as failed:
-        raise WrongUsage(
-            f"Cannot read the changes in {run.root} since {run.base}: {' '.join(failed.stderr.split())}",
-            hint="Pass the agent's work tree as `--root` and the commit that it started from as `--base`.",
-        ) from None
-
-
-def _publication_of(run: ExternalRun, stats: list[FileStat]) -> Published | None:
-    """Return the result of the push. A push that failed counts, unless there was nothing to push."""
-    if run.pushed and run.root:
-        return Published(Git(run.root).line("rev-parse", "HEAD"), len(stats)) if stats else None
-    if run.push_error.strip() or (run.pushed is False and (stats or run.root is None)):
-        return Published(failure=push_failure(run.push_error))
-    return None

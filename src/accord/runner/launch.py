@@ -160,19 +160,6 @@ def install_environment(job: Mapping[str, str]) -> dict[str, str]:
     return {name: value for name, value in job.items() if _NPM_VARIABLES.fullmatch(name)}
 
 
-def check_credentials(name: str, agent: Agent, job: Mapping[str, str]) -> None:
-    """Raise AgentNotStarted, ``credential-missing``, if a secret that the agent needs is not set."""
-    missing = [secret for secret in agent.required_secrets if not job.get(secret, "").strip()]
-    is_any_enough = agent.required_secrets_mode == "any"
-    if not missing or (is_any_enough and len(missing) < len(agent.required_secrets)):
-        return
-    raise AgentNotStarted(
-        "credential-missing",
-        f"The agent `{name}` needs {(' or ' if is_any_enough else ' and ').join(missing)}, which is not set.",
-        hint="Add the secret to the repository, and pass it to the step under that name.",
-    )
-
-
 def write_home(agent: Agent, job: Mapping[str, str], home: Path) -> None:
     """Write the files that the agent reads from its HOME, secrets included, readable only by its user."""
     for path, content in agent.home_files.items():

@@ -25,19 +25,20 @@ Recovery = Literal["retry", "manual", "ignore"]
 Disposition = Literal["success", "failure", "no-change", "blocked", "cancelled"]
 Source = Literal["own", "event", "stderr", "text", "exit"]
 InternalErrorKind = Literal[
-    "time-limit", "cancelled", "install-failed", "credential-missing", "prompt-invalid", "not-started",
+    "time-limit", "cancelled", "install-failed", "credential-missing", "credential-invalid", "prompt-invalid",
+    "not-started",
     "sandbox-unavailable", "record-missing", "changes-unreadable", "changes-too-large", "steering-files",
     "refs-moved", "push-refused", "push-conflict", "push-unreachable", "disk-full", "stalled", "budget",
 ]  # fmt: skip
 """Kinds of errors that accord itself detects.
 
-``sandbox-unavailable``: the machine does not let the agent's own sandbox start. ``record-missing``: the agent's job
-ended before it wrote a record. ``changes-too-large``: the changes exceed the limits on files and bytes.
-``steering-files``: the changes touch files that steer agents or CI, and are not pushed unless a person allows it.
-``refs-moved``: branches or tags other than the run's own changed. ``push-refused``: a permission or a protection that a
-person must change. ``push-conflict``: the branch kept moving, or the patch no longer applies. ``push-unreachable``: a
-network or server failure. ``stalled``: the agent printed no event for too long. ``budget``: the money of the run is
-spent.
+``credential-invalid``: a secret cannot be what the agent needs. ``sandbox-unavailable``: the machine does not let the
+agent's own sandbox start. ``record-missing``: the agent's job ended before it wrote a record. ``changes-too-large``:
+the changes exceed the limits on files and bytes. ``steering-files``: the changes touch files that steer agents or CI,
+and are not pushed unless a person allows it. ``refs-moved``: branches or tags other than the run's own changed.
+``push-refused``: a permission or a protection that a person must change. ``push-conflict``: the branch kept moving,
+or the patch no longer applies. ``push-unreachable``: a network or server failure. ``stalled``: the agent printed no
+event for too long. ``budget``: the money of the run is spent.
 """
 
 

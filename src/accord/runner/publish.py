@@ -32,7 +32,8 @@ from accord.git.branches import (
     scratch_repository,
 )
 from accord.git.conflicts import commit_on_own_base, conflict_branch
-from accord.git.patches import PatchConflict, changes_between, header_names, paths_with_tokens
+from accord.git.patch_text import header_names
+from accord.git.patches import PatchConflict, changes_between, paths_with_tokens
 from accord.git.paths import escaping_links, some_of
 from accord.git.program import Git
 from accord.git.sizes import DEFAULT_LIMITS, size_findings

@@ -79,7 +79,7 @@ def _one_of(word: str, known: Iterable[str]) -> str:
 
 def _agent_findings(agent: Agent) -> Iterator[Finding]:
     yield from unknown_keys(type(agent), agent.model_extra or ())
-    if not agent.command and not agent.runner_workflow:
+    if agent.enabled and not agent.command and not agent.runner_workflow:
         message = "The agent has no command."
         hint = "Add `command` with the words that start it."
         yield Finding("command-missing", message, "/command", hint=hint)

@@ -13,10 +13,12 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from accord.core.clock import timestamp
+from accord.core.environment import is_in_actions
 from accord.core.errors import AccordError, WrongUsage
 from accord.core.kinds import KINDS
 from accord.core.suggest import did_you_mean
 from accord.files.store import DISK_FULL, write_whole
+from accord.git.refs import left_by_killed_run
 from accord.git.snapshots import take_snapshot
 from accord.git.trusted_files import trusted_files
 from accord.runner import record as layout
@@ -25,6 +27,7 @@ from accord.runner.chain import AgentChain
 from accord.runner.confine import forbid_reading
 from accord.runner.context import Progress
 from accord.runner.contract import validator
+from accord.runner.credentials import expiry_warnings
 from accord.runner.fallback import agents_to_try
 from accord.runner.models import AgentNotStarted, InternalError
 from accord.runner.record import RunRecord
@@ -133,6 +136,9 @@ def _run(request: RunRequest, job: JobContext, progress: Progress) -> None:
     job = replace(job, declared=progress.declared)
     progress.agent = request.agent or registry.default_agent or ""
     progress.codec = registry.agent(progress.agent).codec
+    if not is_in_actions(job.environment) and (left := left_by_killed_run(request.directory)):
+        job.show(f"accord: {left}")
+        progress.warn(left)
     snapshot = progress.snapshot = take_snapshot(request.directory)
     progress.base_sha = snapshot.commit if snapshot else ""
     schema = _write_schema(request, files)
@@ -140,6 +146,7 @@ def _run(request: RunRequest, job: JobContext, progress: Progress) -> None:
 
     def prepare(name: str) -> ReadyAgent:
         is_first = name == names[0]
+        progress.warn(*expiry_warnings(registry.agent(name), job.environment, job.clock.now()))
         asked = request if is_first else replace(request, model="", command=())
         return prepare_agent(name, registry, asked, job, schema, files, is_first=is_first)
 

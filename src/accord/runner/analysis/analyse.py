@@ -14,6 +14,7 @@ from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
 from accord.core.documents import read_object
 from accord.core.errors import BrokenContract
+from accord.core.numbers import Integer
 from accord.core.schemas import strict_schema
 from accord.runner.analysis.checkbox_evidence import completed_by_words
 from accord.runner.analysis.prompt import task_prompt
@@ -90,7 +91,7 @@ class TaskAnswer(BaseModel):
 
     model_config = ConfigDict(strict=True)
 
-    completed_tasks: list[int]
+    completed_tasks: list[Integer]
     confidence: float = Field(ge=0, le=1, allow_inf_nan=False)
 
 

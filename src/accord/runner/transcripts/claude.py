@@ -35,6 +35,7 @@ _PAIRED = _WRITERS | {"Bash", "TaskCreate", "TaskUpdate", "TodoWrite"}
 _EXIT_CODE = re.compile(r"(?:Error: )?Exit code (\d{1,3})\b")
 _MOST_PENDING = 500
 _MOST_KEPT = 4_000
+_STREAMED = b'{"type":"stream_event",'
 _WORKED = events.AgentWorked()
 
 
@@ -62,6 +63,9 @@ def claude_events(lines: Iterable[bytes]) -> Iterator[Event]:
     """Yield the events in the lines of a transcript."""
     session = _ClaudeSession()
     for line in lines:
+        if line.startswith(_STREAMED) and line.endswith(b"}\n"):
+            yield _WORKED
+            continue
         for event in events_in(line):
             if not is_claude(event):
                 continue

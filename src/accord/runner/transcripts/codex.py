@@ -39,8 +39,10 @@ def is_codex(event: dict[str, Any]) -> bool:
 def codex_events(lines: Iterable[bytes]) -> Iterator[Event]:
     """Yield the events in the lines of a transcript."""
     for line in lines:
-        quick = _quick_event(line)
-        yield from (quick,) if quick else _events_of(line)
+        if quick := _quick_event(line):
+            yield quick
+        else:
+            yield from _events_of(line)
 
 
 def _quick_event(line: bytes) -> Event | None:
@@ -52,6 +54,8 @@ def _quick_event(line: bytes) -> Event | None:
     if not line.startswith(_COMPLETED):
         return None
     start = line[:_TYPE_WITHIN]
+    if b'"type":"reasoning"' in start:
+        return _WORKED
     if b'"type":"command_execution"' in start:
         is_done = b'"status":"completed"' in line  # quotes in texts are escaped; failures are counted at once
         return events.DeferredEvent("command", partial(_events_of, line)) if is_done else None

@@ -176,9 +176,9 @@ class Account:
     CLI was retrying. ``structured`` is the CLI's structured result, None without one.
 
     ``is_structured`` is False for plain text, where only the exit code says how the run ended and ``ending`` is
-    ``cut``. ``command_failure`` is empty if a tool was denied: that is the settings' doing. ``has_begun``: an event was
-    read. ``has_worked``: the agent did something, so it overcame earlier errors. ``session`` is the name of the
-    conversation, as the CLI printed it.
+    ``cut``. ``command_failure`` is empty if a tool was denied: that is the settings' doing. ``has_begun``: an event
+    was read, or the beginning of one. ``has_worked``: the agent did something, so it overcame earlier errors.
+    ``session`` is the name of the conversation, as the CLI printed it.
     """
 
     agent: str

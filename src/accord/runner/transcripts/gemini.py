@@ -31,6 +31,10 @@ if TYPE_CHECKING:
 INVALID_STREAM = "invalid-stream"
 """accord's class for a failed result without an error: the answer was empty, invalid or blocked."""
 
+_FIELDS = {
+    "init": "session_id", "message": "role", "tool_use": "tool_name", "tool_result": "tool_id", "result": "status",
+    "error": "severity",
+}  # fmt: skip
 _WRITERS = {"write_file": "add", "replace": "update", "edit": "update"}
 _API_ERROR = re.compile(r"\A\[API Error: (.*?)\](?:\n.*)?", re.DOTALL)
 _NOT_ALLOWED = re.compile(r"tool_not_registered|denied|not_allowed|policy", re.IGNORECASE)
@@ -41,19 +45,15 @@ _MOST_KEPT = 4_000
 _MOST_CHARS = 1_000_000
 _SHORTEST_REPEAT = 5
 _EXIT_CODE_WITHIN = 2_000
+_TRUNCATED = re.compile(r"\btruncated\b.{0,80}\btoken|MAX_TOKENS", re.IGNORECASE)
+_CUT = events.WarningReported("The message was cut at the limit of output tokens.")
 _WORKED = events.AgentWorked()
 _SILENT = events.MessageUpdated("")
 
 
 def is_gemini(event: dict[str, Any]) -> bool:
     """Return whether an object is an event of Gemini CLI."""
-    kind = text_of(event, "type")
-    wanted = {"init": "session_id", "message": "role", "tool_use": "tool_name", "tool_result": "tool_id"}
-    if kind == "result":
-        return "status" in event
-    if kind == "error":
-        return "severity" in event
-    return kind in wanted and wanted[kind] in event
+    return _FIELDS.get(text_of(event, "type")) in event
 
 
 def is_document(value: Any) -> bool:
@@ -79,7 +79,8 @@ def gemini_events(lines: Iterable[bytes]) -> Iterator[Event]:
     """Yield the events in the lines of a transcript."""
     session = _GeminiSession()
     for line in lines:
-        if whole := _add_to_document(session.document, line):
+        is_event = line.startswith(b'{"') and not session.document
+        if whole := b"" if is_event else _add_to_document(session.document, line):
             if is_document(value := json_value(whole)):
                 yield from document_events(value)
         elif not session.document:
@@ -132,7 +133,16 @@ def document_events(document: dict[str, Any]) -> Iterator[Event]:
         line = f'"code": {status}, "message": {text_of(error, "message")}'
         yield events.RunFailed(error_from(text_of(error, "message"), line, status=status))
     else:
+        yield from _cut_warning(document)
         yield events.RunSucceeded(text_of(document, "response"))
+
+
+def _cut_warning(result: dict[str, Any]) -> Iterator[Event]:
+    """Yield a warning if a result, or its statistics, names the limit of output tokens as the reason for its end."""
+    holders = (result, object_of(result, "stats"))
+    reasons = {text_of(holder, key) for holder in holders for key in ("finish_reason", "finishReason", "stop_reason")}
+    if "MAX_TOKENS" in {reason.upper() for reason in reasons}:
+        yield _CUT
 
 
 def _written(models: dict[str, Any], name: str) -> int:
@@ -155,6 +165,8 @@ def _event(event: dict[str, Any], session: _GeminiSession, line: bytes) -> Itera
         message = text_of(event, "message")
         if event.get("severity") == "error":
             session.reported = message
+        elif _TRUNCATED.search(message[:_MOST_KEPT]):
+            yield _CUT
         else:
             yield events.WarningReported(f"The agent's CLI warned: {cut(message, 300)}")
     elif kind == "result":
@@ -227,6 +239,7 @@ def _result(event: dict[str, Any], session: _GeminiSession, line: bytes) -> Iter
         usage, max(models, key=lambda name: integer_of(object_of(models, name), "output_tokens") or 0, default="")
     )
     if event.get("status") == "success":
+        yield from _cut_warning(event)
         yield events.RunSucceeded()
     elif error := object_of(event, "error"):
         kind = text_of(error, "type")

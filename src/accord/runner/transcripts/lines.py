@@ -20,10 +20,11 @@ MAX_LINE_BYTES = 4 * 1024 * 1024
 _HEAD_BYTES = 64 * 1024
 _CHUNK_BYTES = 64 * 1024
 _SURROGATE = re.compile(rb"\\u[dD][89a-fA-F]")
+_OPENING = frozenset((b"{", b"["))
 _BLANKS = re.compile(r"[ \t\n\r]*")
 _MAX_NESTING = 100
-_JSON_PIECE = re.compile(rb'"|(?:[^"\\]+|\\[^u]|\\u)+', re.DOTALL)
 _OPEN_ESCAPE = re.compile(rb"(?<!\\)(?:\\\\)*((?:\\u[dD][89abAB][0-9a-fA-F]{2})?(?:\\(?:u[0-9a-fA-F]{0,3})?)?)\Z")
+_LONGEST_ESCAPE = 12
 _MOST_TEXTS = 10_000
 """With more texts than this, an event is long because of their number."""
 
@@ -81,23 +82,32 @@ class _Shortened:
     def of(self, chunk: bytes) -> bytes:
         """Return the shortened next chunk."""
         data, self._unfinished = _without_open_escape(self._unfinished + chunk)
+        quoted = data.replace(rb"\\", b"__").replace(rb"\"", b"__")  # the quotes left in it begin and end texts
         kept = []
-        for hit in _JSON_PIECE.finditer(data):
-            piece = hit.group()
-            if piece == b'"':
+        at = 0
+        while at < len(data):
+            quote = quoted.find(b'"', at)
+            end = len(data) if quote < 0 else quote
+            kept.append(self._text(data, at, end) if self._is_in_text else data[at:end])
+            if quote >= 0:
+                kept.append(b'"')
                 self.quotes += 1
                 self._is_in_text, self._room = not self._is_in_text, self._limit
-            elif self._is_in_text and len(piece) > self._room:
-                piece, self._room = _without_open_escape(piece[: self._room])[0], 0
-            elif self._is_in_text:
-                self._room -= len(piece)
-            kept.append(piece)
+            at = end + 1
         return b"".join(kept)
+
+    def _text(self, data: bytes, start: int, end: int) -> bytes:
+        """Return the part of a text that is kept."""
+        room, self._room = self._room, max(0, self._room - (end - start))
+        if end - start <= room:
+            return data[start:end]
+        return _without_open_escape(data[start : start + room])[0]
 
 
 def _without_open_escape(data: bytes) -> tuple[bytes, bytes]:
     """Split off an unfinished escape at the end."""
-    hit = _OPEN_ESCAPE.search(data)
+    start = len(data[: max(0, len(data) - _LONGEST_ESCAPE)].rstrip(b"\\"))  # not within an escape
+    hit = _OPEN_ESCAPE.search(data, start)
     at = hit.start(1) if hit else len(data)
     return data[:at], data[at:]
 
@@ -111,9 +121,11 @@ _DECODER = json.JSONDecoder(strict=False, parse_constant=_no_number)
 
 def json_value(line: bytes) -> Any:
     """Parse a line as JSON; None if it is invalid. Of a ``LongLine`` that breaks off, the readable part."""
-    text = line.decode("utf-8", "replace")
+    text = line.decode("utf-8", "replace").strip(" \t\n\r")
     try:
-        value = _DECODER.decode(text)
+        value, end = _DECODER.raw_decode(text)
+        if end != len(text):
+            raise ValueError
     except (ValueError, RecursionError):
         if not isinstance(line, LongLine):
             return None
@@ -136,7 +148,7 @@ def json_prefix(text: str) -> Any:
 
 def events_in(line: bytes) -> list[dict[str, Any]]:
     """Return the objects of a line: one, or all of an array, as some CLIs print in their document mode."""
-    value = json_value(line) if line.lstrip()[:1] in {b"{", b"["} else None
+    value = json_value(line) if line.lstrip()[:1] in _OPENING else None
     if isinstance(value, dict):
         return [value]
     return [entry for entry in value if isinstance(entry, dict)] if isinstance(value, list) else []

@@ -338,23 +338,19 @@ def tail(path: Path | None, size: int = TAIL_BYTES) -> str:
 
 
 def _structured_account(codec: str, agent: str, stdout: Path, stderr: Path | None) -> Account | None:
-    """Read a structured transcript; None if stdout has text and no event."""
+    """Read a structured transcript; None if stdout has text that is neither an event nor the beginning of one."""
     with _open_or_empty(stdout) as stream:
         account = account_of(CODECS[codec](lines(stream)), agent, codec)
     if account.has_begun:
         return account
     if codec == "gemini" and (found := _document_events(stdout) or _document_events(stderr)):
         return account_of(found, agent, codec)
-    return account if _breaks_off_at_once(stdout) else None
-
-
-def _breaks_off_at_once(stdout: Path) -> bool:
-    """Return whether a transcript without an event is empty or was cut within its first event."""
     with _open_or_empty(stdout) as stream:
         all_lines = lines(stream)
         first = next((line for line in all_lines if line.strip()), b"")
         start = first + next(all_lines, b"")
-    return not start or (start.startswith(_STARTS) and not events_in(first))
+    is_broken = start.startswith(_STARTS) and not events_in(first)
+    return replace(account, has_begun=is_broken) if is_broken or not start else None
 
 
 def _document_events(path: Path | None) -> list[Event]:

@@ -1,0 +1,82 @@
+"""Credentials of an agent, checked before it starts: they are set and readable, and do not expire soon."""
+
+from __future__ import annotations
+
+import base64
+import json
+from datetime import UTC, datetime, timedelta
+from typing import TYPE_CHECKING, Any
+
+from accord.core.clock import timestamp
+from accord.runner.models import AgentNotStarted
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Mapping
+
+    from accord.runner.registry import Agent
+
+_SOON = timedelta(days=3)
+_RENEW = "Log in again and store the new file in the secret."
+
+
+def check_credentials(name: str, agent: Agent, job: Mapping[str, str]) -> None:
+    """Raise AgentNotStarted for a secret of the agent: ``credential-missing``, or ``credential-invalid`` if unreadable.
+
+    The CLIs ignore a login file that they cannot read, so only the provider's refusal would tell.
+    """
+    for secret, text in _login_files(agent, job):
+        if not isinstance(_document_in(text), dict):
+            file = agent.secret_delivery[secret].file
+            message = f"The secret {secret} of the agent `{name}` is not a JSON object, but it becomes the file {file}."
+            hint = "Store the whole content of that file, from a machine where the agent is logged in."
+            raise AgentNotStarted("credential-invalid", message, hint=hint)
+    missing = [secret for secret in agent.required_secrets if not job.get(secret, "").strip()]
+    is_any_enough = agent.required_secrets_mode == "any"
+    if not missing or (is_any_enough and len(missing) < len(agent.required_secrets)):
+        return
+    raise AgentNotStarted(
+        "credential-missing",
+        f"The agent `{name}` needs {(' or ' if is_any_enough else ' and ').join(missing)}, which is not set.",
+        hint="Add the secret to the repository, and pass it to the step under that name.",
+    )
+
+
+def expiry_warnings(agent: Agent, job: Mapping[str, str], now: datetime) -> list[str]:
+    """Return a warning for each login file whose access token expires soon, or did."""
+    found = []
+    for secret, text in _login_files(agent, job):
+        expiry = _expiry_of(_document_in(text))
+        if expiry is not None and expiry <= now + _SOON:
+            verb = "expired" if expiry <= now else "expires"
+            found.append(f"The access token in {secret} {verb} at {timestamp(expiry)}. {_RENEW}")
+    return found
+
+
+def _login_files(agent: Agent, job: Mapping[str, str]) -> Iterator[tuple[str, str]]:
+    """Yield the name and the text of each secret that is set and becomes a JSON file."""
+    for name in agent.required_secrets:
+        delivery = agent.secret_delivery.get(name)
+        text = job.get(name, "").strip()
+        if text and delivery and (delivery.file or "").endswith(".json"):
+            yield name, text
+
+
+def _document_in(text: str) -> Any:
+    try:
+        return json.loads(text)
+    except (ValueError, RecursionError):
+        return None
+
+
+def _expiry_of(document: Any) -> datetime | None:
+    """Return when the access token of a login file expires; None for a token that does not say so."""
+    tokens = document.get("tokens") if isinstance(document, dict) else None
+    token = tokens.get("access_token") if isinstance(tokens, dict) else None
+    parts = token.split(".") if isinstance(token, str) else []
+    if len(parts) != 3:
+        return None
+    try:
+        claims = json.loads(base64.urlsafe_b64decode(parts[1] + "=" * (-len(parts[1]) % 4)))
+        return datetime.fromtimestamp(claims["exp"], UTC)
+    except (ValueError, TypeError, KeyError, OverflowError, OSError, RecursionError):
+        return None
