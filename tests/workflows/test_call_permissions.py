@@ -70,6 +70,9 @@ def test_the_finding_has_its_place_and_the_lines_to_paste() -> None:
 def test_a_job_without_permissions_depends_on_the_default_of_the_repository() -> None:
     ((_, finding),) = found(caller("", top=""), CALLED)
     assert (finding.severity, finding.hint) == ("warning", NEEDED)
+    twice = caller("", top="") + caller("", top="").partition("jobs:\n")[2].replace("call:", "again:")
+    ((_, finding),) = found(twice, CALLED)
+    assert "1 more of its jobs" in finding.message, "one warning for a workflow"
     reading = CALLED.replace("write", "read").replace("issues: read", "packages: read")
     assert found(caller("", top=""), reading) == []
 

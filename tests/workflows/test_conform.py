@@ -232,7 +232,7 @@ def test_a_thin_runner_has_only_the_outputs_of_what_it_calls() -> None:
         "inputs.appendix", "inputs['appendix']", "inputs.unknown", "github.event.pull_request.title",
         "github.event.pull_request.head.ref", "github.event.inputs.number", "github.event.client_payload.id",
         "github.event", "github.head_ref", "github.ref_name", "toJSON(github.event)", "toJSON(inputs)",
-        "steps.run.outputs.final-message", "needs.agent.outputs.error-summary", "env.FROM_A_STEP", "env.TAINTED",
+        "steps.run.outputs.final-message", "env.TAINTED",
         "inputs.skip && inputs.appendix || 'x'", "format('{0}', inputs.mode)", "inputs.", "some.context",
     ],
 )  # fmt: skip
@@ -267,10 +267,10 @@ def test_a_matrix_from_an_input_is_untrusted() -> None:
 
 
 STEPS = [
-    (f"uses: actions/github-script@{SHA}\n        with:\n          script: return '${{{{ inputs.mode }}}}'", "error"),
-    (f"uses: docker://alpine@sha256:{SHA}{'0' * 24}\n        with:\n          args: ${{{{ inputs.mode }}}}", "error"),
-    (f"uses: some/ssh@{SHA}\n        with:\n          command: ls ${{{{ inputs.mode }}}}", "warning"),
-    ("run: ls\n        shell: ${{ inputs.mode }}", "error"),
+    (f"uses: actions/github-script@{SHA}\n        with:\n          script: return '${{{{ inputs.pr_ref }}}}'", "error"),
+    (f"uses: docker://alpine@sha256:{SHA}{'0' * 24}\n        with:\n          args: ${{{{ inputs.pr_ref }}}}", "error"),
+    (f"uses: some/ssh@{SHA}\n        with:\n          command: ls ${{{{ inputs.pr_ref }}}}", "warning"),
+    ("run: ls\n        shell: ${{ inputs.pr_ref }}", "error"),
 ]
 
 

@@ -5,7 +5,8 @@ from support.runner_workflows import RUNNER, SHA, edited, workflow
 
 from accord.runner.registry import Agent
 from accord.workflows.agent_commands import shipped_programs
-from accord.workflows.doctor import CHECKS, runs_agent
+from accord.workflows.agents import runs_agent
+from accord.workflows.doctor import CHECKS
 from accord.workflows.facts import RepositoryFacts
 from accord.workflows.models import Step
 
@@ -18,6 +19,7 @@ permissions: {{}}
 jobs:
   agent:
     runs-on: ubuntu-latest
+    cache-mode: none
     permissions:
       contents: read
     steps:
@@ -58,14 +60,22 @@ CALL = "  call:\n    permissions: {{}}\n    uses: {}\n    secrets: {}\n"
 
 TOP_LEVEL = [(TOP, "permissions:\n  issues: write\njobs"), ("    permissions:\n      contents: read\n", "")]
 MAY_WRITE = ("agent jobs", "agent-may-write", "error")
+BLOCKED = ("events", "trigger-blocked-by-default", "warning")
 WRONG = [
     ([("contents: read", "contents: write")], MAY_WRITE),
     ([("permissions:\n      contents: read", "permissions: write-all")], MAY_WRITE),
     (TOP_LEVEL, MAY_WRITE),
     ([("name: Agent\n", "")], ("names", "workflow-unnamed", "warning")),
-    ([("pull_request:", "workflow_run:\n    workflows: [Agent, Gone]")], ("names", "workflow-unknown", "error")),
-    ([("on:\n  pull_request:", "on: [push, pull_request_target]")], ("events", "event-blocked", "warning")),
-    ([("pull_request:", "pull_request_target:\n    types: [labeled]")], ("events", "event-blocked", "warning")),
+    ([("pull_request:", "workflow_run:\n    workflows: [Gone]")], ("names", "workflow-unknown", "error")),
+    ([("pull_request:", "workflow_run:\n    workflows: [Agent, Gone]")], ("names", "workflow-unknown", "warning")),
+    ([("pull_request:", "push:\n  workflow_run:\n    workflows: [Gone]")], ("names", "workflow-unknown", "warning")),
+    ([("    cache-mode: none\n", "")], ("caches", "cache-mode-missing", "warning")),
+    (
+        [("name: Agent\n", "name: Agent\ncache-mode: none\n"), ("none\n    per", "write\n    per")],
+        ("caches", "cache-mode-missing", "warning"),
+    ),
+    ([("on:\n  pull_request:", "on: [push, pull_request_target]")], BLOCKED),
+    ([("pull_request:", "pull_request_target:\n    types: [labeled]")], BLOCKED),
 ]
 
 
@@ -75,8 +85,14 @@ def test_each_problem_is_one_finding(edits: list[tuple[str, str]], expected: tup
     assert found(edited(GOOD, *edits)) == [(check, "a.yml", code, severity)]
 
 
+def test_a_private_repository_may_use_triggers_that_public_ones_may_not() -> None:
+    text = edited(GOOD, ("pull_request:", "pull_request_target:"))
+    assert (found(text), found(text, is_private=True)) == ([(BLOCKED[0], "a.yml", *BLOCKED[1:])], [])
+
+
 def test_identity_tokens_and_models_do_not_count_as_write_access() -> None:
-    assert found(edited(GOOD, ("contents: read", "id-token: write\n      models: write"))) == []
+    harmless = "id-token: write\n      models: write\n      copilot-requests: write"
+    assert found(edited(GOOD, ("contents: read", harmless))) == []
 
 
 @pytest.mark.parametrize(
@@ -101,7 +117,7 @@ def test_agents_are_recognised_by_action_or_command(step: dict[str, object], is_
     ("uses", "owner", "severity"),
     [
         (f"other/flows/.github/workflows/run.yml@{SHA}", "octo", "error"),
-        (f"other/flows/.github/workflows/run.yml@{SHA}", "", "warning"),
+        (f"other/flows/.github/workflows/run.yml@{SHA}", "", None),
         (f"octo/flows/.github/workflows/run.yml@{SHA}", "Octo", None),
         ("./.github/workflows/run.yml", "octo", None),
     ],

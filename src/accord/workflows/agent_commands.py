@@ -28,7 +28,7 @@ _KEYWORDS = frozenset(
     {"if", "then", "elif", "else", "do", "while", "until", "!", "time", "coproc", "exec", "builtin", "nohup", "eval"}
 )
 _WRAPPER_TABLE = """
-bash:oO:0 bun::0 bunx:p:0 chroot::1 command:vV:0 dash:o:0 doas:uC:0 docker::2 env:uC:0 flock:wE:1 ionice:cnp:0
+awf::0 bash:oO:0 bun::0 bunx:p:0 chroot::1 command:vV:0 dash:o:0 doas:uC:0 docker::2 env:uC:0 flock:wE:1 ionice:cnp:0
 nice:n:0 node:r:0 npm:wp:0 npx:wp:0 parallel:jS:0 pipx::0 pnpm:C:0 pnpx::0 podman::2 python:WX:0 python3:WX:0
 runuser:uglw:0 script:IOBTm:0 setsid::0 sh:o:0 ssh:iplFoJ:1 stdbuf:ioe:0 su:sgG:1 sudo:CDRTUghpru:0 timeout:ks:1
 unbuffer::0 uv::0 uvx:p:0 xargs:EILPadns:0 yarn::0 zsh:o:0
@@ -62,7 +62,7 @@ _DEEPEST = 8
 
 def agent_programs(registry: Registry) -> frozenset[str]:
     """Return the programs of a registry's agents, and their packages as ``npx`` names them."""
-    named = {"opencode"}
+    named = {"opencode", "copilot", "agy", "cursor-agent"}
     for agent in registry.agents.values():
         words = [word for word in agent.command if not word.startswith("{")]
         command = next(_commands_in(words), None)
@@ -173,4 +173,6 @@ def _is_agent(command: Sequence[str], programs: frozenset[str]) -> bool:
     first = next((word for word in command[1:] if not word.startswith("-")), "")
     if command[0] == "accord":
         return first == "run"
+    if command[0].startswith("$") or command[0] == "node":  # a script in front, which starts what it is given
+        return any(word.startswith("/") and _program(word) in programs for word in command[2:])
     return command[0] in programs and first not in _HARMLESS and not (command[1:2] and command[1] in _ASKS)

@@ -6,15 +6,18 @@ agent's job only reads: docs/threat-model.md.
 
 from __future__ import annotations
 
-import re
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
-from accord.core.findings import DoctorCheck, Finding, pointer, warning, with_lines
-from accord.workflows.agent_commands import starts_agent
+from accord.core.findings import DoctorCheck, Finding, Severity, pointer, warning, with_lines
+from accord.workflows.agents import runs_agent
+from accord.workflows.checkouts import check_checkouts
 from accord.workflows.expressions import all_reads
 from accord.workflows.facts import WORKFLOWS, read_repository
+from accord.workflows.interpolation import interpolation_findings
 from accord.workflows.permissions import check_grants
-from accord.workflows.rules import runner_findings
+from accord.workflows.rules import contract_findings, is_runner
+from accord.workflows.split import written_scopes
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping
@@ -22,52 +25,51 @@ if TYPE_CHECKING:
 
     from accord.core.findings import PlacedFinding
     from accord.workflows.facts import RepositoryFacts
-    from accord.workflows.models import Job, Step
+    from accord.workflows.models import Job
 
 
-def examine_workflows(root: Path, owner: str = "") -> list[DoctorCheck]:
+def examine_workflows(root: Path, owner: str = "", is_private: bool | None = None) -> list[DoctorCheck]:
     """Read the workflows and the registry of a repository, and run every check on them."""
     facts, read = read_repository(root, owner)
+    facts = replace(facts, is_private=is_private)
     checks = [
         DoctorCheck("registry", read.registry_note, read.registry_findings),
         DoctorCheck("workflows", f"{len(facts.workflows)} files", read.unreadable),
     ]
     for name, check in CHECKS.items():
         placed = [(path, with_lines([finding], read.lines.get(path, {}))[0]) for path, finding in check(facts)]
-        checks.append(DoctorCheck(name, findings=placed))
+        count, what = _looked_at(name, facts)
+        checks.append(DoctorCheck(name, f"{count} {what}" if count else f"no {what}", placed, is_skipped=not count))
     return checks
 
 
-_AGENT_ACTIONS = re.compile(
-    r"\A(?:openai/codex-action|anthropics/claude-code(?:-base)?-action|google-github-actions/run-gemini-cli"
-    r"|(?:\.|\$|[\w.-]+/[\w.-]+)/actions/run-agent)",
-    re.IGNORECASE,
-)
-_HARMLESS_SCOPES = frozenset({"id-token", "models"})
-"""Permissions that write nothing into the repository: a proof of identity, and the use of models."""
+def _looked_at(name: str, facts: RepositoryFacts) -> tuple[int, str]:
+    """Return how many things a check looks at, and their name: one that looks at none says nothing."""
+    workflows = facts.workflows.values()
+    jobs = [job for workflow in workflows for job in workflow.jobs.values()]
+    match name:
+        case "agent jobs" | "caches":
+            return sum(any(runs_agent(step, facts.programs) for step in job.steps) for job in jobs), "jobs with agents"
+        case "call permissions":
+            return sum(bool(job.uses) for job in jobs), "calls of workflows"
+        case "secrets":
+            called = sum(bool(job.uses) for job in jobs)
+            return called + len(facts.agents), "calls of workflows and agents of the registry"
+        case "runners":
+            return sum(is_runner(workflow) for workflow in workflows), "runner workflows"
+    return len(workflows), "workflows"
+
 
 _BLOCKED_EVENT = "pull_request_target"
-
-
-def runs_agent(step: Step, programs: frozenset[str]) -> bool:
-    """Return whether a step starts an agent, by its action or by the commands of its script."""
-    if step.uses:
-        if str(step.given.get("skip")).lower() == "true":
-            return False
-        return _AGENT_ACTIONS.fullmatch(step.uses.partition("@")[0]) is not None
-    return starts_agent(step.run, programs)
 
 
 def check_agents(facts: RepositoryFacts) -> Iterator[PlacedFinding]:
     """Find jobs that run an agent with a token that may write."""
     for path, workflow in facts.workflows.items():
         for job_id, job in workflow.jobs.items():
-            granted = workflow.permissions if job.permissions is None else job.permissions
             if not any(runs_agent(step, facts.programs) for step in job.steps):
                 continue
-            scopes = ["everything"] if granted == "write-all" else []
-            if isinstance(granted, dict):
-                scopes = [s for s, level in granted.items() if level == "write" and s not in _HARMLESS_SCOPES]
+            scopes = written_scopes(workflow, job)
             if scopes:
                 message = (
                     f"The job `{job_id}` runs an agent with a token that may write {', '.join(scopes)}. Let the agent "
@@ -105,14 +107,12 @@ def _call_findings(facts: RepositoryFacts, job_id: str, job: Job) -> Iterator[Fi
     owner = job.uses.partition("/")[0]
     is_local = owner in {".", "$"}
     if job.secrets == "inherit":
-        if not is_local and owner.lower() != facts.owner.lower():
+        if facts.owner and not is_local and owner.lower() != facts.owner.lower():
             message = (
-                "`secrets: inherit` passes secrets within one organisation only. "
+                "`secrets: inherit` passes secrets within one organisation or enterprise only. "
                 f"`{job.uses.partition('@')[0]}` belongs to {owner}. Pass each secret by name."
             )
-            hint = "secrets:\n  NAME: ${{ secrets.NAME }}"
-            error = Finding("secrets-inherit", message, place, hint=hint)
-            yield error if facts.owner else warning("secrets-inherit", message, place, hint=hint)
+            yield Finding("secrets-inherit", message, place, hint="secrets:\n  NAME: ${{ secrets.NAME }}")
         return
     target = facts.workflows.get(f"{WORKFLOWS}/{job.uses.rpartition('/')[2]}") if is_local else None
     wanted = target.on.workflow_call.secrets if target and target.on.workflow_call else {}
@@ -136,16 +136,19 @@ def check_names(facts: RepositoryFacts) -> Iterator[PlacedFinding]:
             yield path, warning("workflow-name-repeated", message, "/name", hint=hint)
         first.setdefault(workflow.name, path)
     for path, workflow in facts.workflows.items():
-        trigger = (workflow.on.model_extra or {}).get("workflow_run") or {}
-        names = trigger.get("workflows") if isinstance(trigger, dict) else None
-        for i, name in enumerate([names] if isinstance(names, str) else names or ()):
-            if str(name) not in first:
-                message = f"No workflow has the name `{name}`, so this workflow never starts."
-                hint = "Correct the name."
-                yield (
-                    path,
-                    Finding("workflow-unknown", message, pointer("on", "workflow_run", "workflows", i), hint=hint),
-                )
+        names = workflow.filters("workflow_run").get("workflows")
+        listed = [str(name) for name in ([names] if isinstance(names, str) else names or ())]
+        known = {*first, *(other for other, each in facts.workflows.items() if not each.name)}
+        unknown = [name for name in listed if name not in known]
+        never = workflow.events == ("workflow_run",) and unknown == listed
+        for name in unknown:
+            effect = "this workflow never starts" if never else "its runs do not start this one"
+            message = f"No workflow has the name `{name}`, so {effect}."
+            place = pointer(
+                "on", "workflow_run", "workflows", *([listed.index(name)] if isinstance(names, list) else [])
+            )
+            severity = Severity.ERROR if never else Severity.WARNING
+            yield path, Finding("workflow-unknown", message, place, severity, hint="Correct the name.")
 
 
 def check_runners(facts: RepositoryFacts) -> Iterator[PlacedFinding]:
@@ -153,24 +156,56 @@ def check_runners(facts: RepositoryFacts) -> Iterator[PlacedFinding]:
     called = {f"{root}/{path}": workflow for path, workflow in facts.workflows.items() for root in (".", "$")}
     for path, workflow in facts.workflows.items():
         call = workflow.on.workflow_call
-        if call and "prompt_file" in call.inputs and "dispatch_workflow" not in call.inputs:
-            yield from ((path, finding) for finding in runner_findings(workflow, called))
+        if is_runner(workflow) and call and "dispatch_workflow" not in call.inputs:
+            yield from ((path, finding) for finding in contract_findings(workflow, called))
+
+
+def check_scripts(facts: RepositoryFacts) -> Iterator[PlacedFinding]:
+    """Find text of outsiders in scripts, and, with one warning for each workflow, text of writers."""
+    for path in facts.workflows:
+        found = interpolation_findings(path, facts.workflows)
+        warnings = [finding for finding in found if finding.severity is Severity.WARNING]
+        yield from ((path, finding) for finding in found if finding not in warnings)
+        if warnings:
+            first, more = warnings[0], len(warnings) - 1
+            rest = f" So do {more} other expressions of this workflow." if more > 1 else ""
+            rest = " So does another expression of this workflow." if more == 1 else rest
+            yield path, replace(first, message=first.message + rest)
 
 
 def check_events(facts: RepositoryFacts) -> Iterator[PlacedFinding]:
     """Find triggers that GitHub blocks by default. Source: GitHub changelog, "Workflow execution protections"."""
     for path, workflow in facts.workflows.items():
-        if _BLOCKED_EVENT in (workflow.on.model_extra or {}):
+        if _BLOCKED_EVENT in workflow.events and facts.is_private is not True:
             message = (
                 f"GitHub blocks `{_BLOCKED_EVENT}` in public repositories by default since 2026-11-02. This workflow "
                 f"fails with `Event '{_BLOCKED_EVENT}' is not allowed to trigger Actions workflows`."
             )
             hint = "Trigger it with `pull_request`, or allow the event in the Actions policies of the repository."
-            yield path, warning("event-blocked", message, pointer("on", _BLOCKED_EVENT), hint=hint)
+            yield path, warning("trigger-blocked-by-default", message, pointer("on", _BLOCKED_EVENT), hint=hint)
+
+
+def check_caches(facts: RepositoryFacts) -> Iterator[PlacedFinding]:
+    """Find workflows with agents that may write caches, from which other jobs run code."""
+    for path, workflow in facts.workflows.items():
+        jobs = [
+            job_id
+            for job_id, job in workflow.jobs.items()
+            if str(workflow.cache_mode if job.cache_mode is None else job.cache_mode) not in {"none", "read"}
+            and any(runs_agent(step, facts.programs) for step in job.steps)
+        ]
+        if jobs:
+            named = ", ".join(f"`{job_id}`" for job_id in jobs)
+            message = (
+                f"An agent may write caches that other jobs use, in the {'job' if len(jobs) == 1 else 'jobs'} {named}. "
+                "Turn them off there."
+            )
+            yield path, warning("cache-mode-missing", message, pointer("jobs", jobs[0]), hint="cache-mode: none")
 
 
 CHECKS: Mapping[str, Callable[[RepositoryFacts], Iterator[PlacedFinding]]] = {
     "agent jobs": check_agents, "call permissions": check_grants, "secrets": check_secrets, "events": check_events,
-    "names": check_names, "runners": check_runners,
+    "checkouts": check_checkouts, "scripts": check_scripts, "caches": check_caches, "names": check_names,
+    "runners": check_runners,
 }  # fmt: skip
 """The checks of workflows by the name in the report."""

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import re
 from dataclasses import dataclass
-from functools import lru_cache
+from functools import cached_property, lru_cache
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from accord.core.findings import pointer
@@ -28,24 +28,45 @@ _TOKEN = re.compile(
     r"(?:(?<!\s)\s++)?(?P<text>'(?:[^']|'')*'|[-+]?(?:0x[0-9A-Fa-f]+|\d+(?:\.\d+)?(?:[eE][-+]?\d+)?)(?![\w.])"
     r"|[A-Za-z_][\w-]*|&&|\|\||[!<>=]=|[()\[\],.!<>*])"
 )
-_LITERALS = frozenset({"true", "false", "null", "nan", "infinity"})
+_CONSTANTS = {"true": True, "false": False, "null": None}
+_LITERALS = frozenset({*_CONSTANTS, "nan", "infinity"})
 _VERDICTS = frozenset({"contains", "startswith", "endswith", "hashfiles", "success", "failure", "always", "cancelled"})
 """Functions whose result is true, false or a digest."""
 
 
 @dataclass(frozen=True)
-class Expression:
-    """The references that an expression reads, and those that can be in its value (``yields``)."""
+class Node:
+    """A part of an expression: ``kind`` is literal, read, call, not, and, or, or an operator that compares.
 
-    reads: frozenset[Reference] = frozenset()
-    yields: frozenset[Reference] = frozenset()
+    ``value`` is that of a literal, ``name`` that of a function. ``parts`` are operands, arguments and indexes. The kind
+    ``of`` reads properties of its first part.
+    """
 
-    def and_reads(self, *others: Expression) -> Expression:
-        """Return the same value with the references of other expressions added to ``reads``."""
-        return Expression(self.reads.union(*(other.reads for other in others)), self.yields)
+    kind: str
+    parts: tuple[Node, ...] = ()
+    value: str | float | bool | None = None
+    name: str = ""
+    reference: Reference = ()
 
+    @cached_property
+    def reads(self) -> frozenset[Reference]:
+        """The references that are read."""
+        own = frozenset({self.reference}) if self.reference else frozenset()
+        return own.union(*(part.reads for part in self.parts))
 
-_CONSTANT = Expression()
+    @cached_property
+    def yields(self) -> frozenset[Reference]:
+        """The references that can be in the value."""
+        match self.kind:
+            case "read":
+                return frozenset({self.reference})
+            case "and":  # the value is that of the last, or of one that is false, empty or zero
+                return self.parts[-1].yields
+            case "of":
+                return self.parts[0].yields
+            case "or" | "call" if self.name not in _VERDICTS:
+                return frozenset[Reference]().union(*(part.yields for part in self.parts))
+        return frozenset()
 
 
 def embedded(text: str) -> Iterator[str]:
@@ -54,7 +75,7 @@ def embedded(text: str) -> Iterator[str]:
 
 
 @lru_cache(maxsize=4096)
-def parse(expression: str) -> Expression | None:
+def parse(expression: str) -> Node | None:
     """Parse an expression; None when it is invalid."""
     expression = expression.rstrip()
     reader = _ExpressionParser(_TOKEN.findall(expression))
@@ -63,6 +84,15 @@ def parse(expression: str) -> Expression | None:
     except (SyntaxError, RecursionError):
         return None
     return found if reader.is_at_end and not _TOKEN.sub("", expression) else None
+
+
+def parse_condition(condition: object) -> Node | None:
+    """Parse the value of ``if``, with or without ``${{``; None when it cannot be read."""
+    text = "true" if condition is None else str(condition).strip()
+    whole = _EMBEDDED.fullmatch(text)
+    if whole and whole["open"] is None:
+        return parse(whole.group(1).strip())
+    return None if "${{" in text else parse(text)
 
 
 class _ExpressionParser:
@@ -76,68 +106,63 @@ class _ExpressionParser:
     def is_at_end(self) -> bool:
         return self._next == len(self._tokens)
 
-    def any_of(self) -> Expression:
+    def any_of(self) -> Node:
         """``a || b``: the value is that of one of them."""
-        found = self._all_of()
+        parts = [self._all_of()]
         while self._accept("||"):
-            other = self._all_of()
-            found = Expression(found.reads | other.reads, found.yields | other.yields)
-        return found
+            parts.append(self._all_of())
+        return Node("or", tuple(parts)) if parts[1:] else parts[0]
 
-    def _all_of(self) -> Expression:
-        """``a && b``: the value is that of b, or of an a that is false, empty or zero."""
-        found = self._comparison()
+    def _all_of(self) -> Node:
+        parts = [self._comparison()]
         while self._accept("&&"):
-            found = self._comparison().and_reads(found)
-        return found
+            parts.append(self._comparison())
+        return Node("and", tuple(parts)) if parts[1:] else parts[0]
 
-    def _comparison(self) -> Expression:
+    def _comparison(self) -> Node:
         found = self._negation()
-        while self._accept("==", "!=", "<", "<=", ">", ">="):
-            found = _CONSTANT.and_reads(found, self._negation())
+        while operator := self._accept("==", "!=", "<", "<=", ">", ">="):
+            found = Node(operator, (found, self._negation()))
         return found
 
-    def _negation(self) -> Expression:
-        if self._accept("!"):
-            return _CONSTANT.and_reads(self._negation())
-        return self._value()
+    def _negation(self) -> Node:
+        count = 0
+        while self._accept("!"):
+            count += 1
+        found = self._value()
+        if count:
+            found = Node("not", (found,))
+        return found if count % 2 or not count else Node("not", (found,))
 
-    def _value(self) -> Expression:
+    def _value(self) -> Node:
         if self._accept("("):
             found = self.any_of()
             self._expect(")")
         else:
-            word = self._take().lower()
-            if word[0] in "'+-" or word[0].isdigit() or word in _LITERALS:
-                return _CONSTANT
+            word = self._take()
+            if word[0] in "'+-" or word[0].isdigit() or word.lower() in _LITERALS:
+                return Node("literal", value=_literal(word))
             if not (word[0].isalpha() or word[0] == "_"):
                 raise SyntaxError(word)
             if not self._accept("("):
-                return self._reference(word)
-            found = self._call(word)
-        beside, _ = self._properties()
-        return found.and_reads(beside)
+                names, indexes = self._properties()
+                return Node("read", indexes, reference=(word.lower(), *names))
+            found = self._call(word.lower())
+        names, indexes = self._properties()
+        return Node("of", (found, *indexes)) if names else found
 
-    def _call(self, name: str) -> Expression:
+    def _call(self, name: str) -> Node:
         arguments = []
         while not self._accept(")"):
             arguments.append(self.any_of())
             if not self._accept(","):
                 self._expect(")")
                 break
-        if name in _VERDICTS:
-            return _CONSTANT.and_reads(*arguments)
-        yields = frozenset[Reference]().union(*(argument.yields for argument in arguments))
-        return Expression(yields=yields).and_reads(*arguments)
+        return Node("call", tuple(arguments), name=name)
 
-    def _reference(self, context: str) -> Expression:
-        beside, properties = self._properties()
-        reference = frozenset({(context, *properties)})
-        return Expression(reference | beside.reads, reference)
-
-    def _properties(self) -> tuple[Expression, list[str]]:
-        """Read ``.name``, ``['name']``, ``.*`` and ``[expression]``, the last two as ``*``."""
-        beside, names = _CONSTANT, []
+    def _properties(self) -> tuple[list[str], tuple[Node, ...]]:
+        """Read ``.name``, ``['name']``, ``.*`` and ``[expression]``, the last two as ``*``, and those expressions."""
+        indexes, names = [], []
         while True:
             if self._accept("."):
                 name = self._take()
@@ -147,24 +172,24 @@ class _ExpressionParser:
             elif self._accept("["):
                 names.append(self._literal_index())
                 if names[-1] == "*" and not self._accept("*"):
-                    beside = beside.and_reads(self.any_of())
+                    indexes.append(self.any_of())
                 self._expect("]")
             else:
-                return beside, names
+                return names, tuple(indexes)
 
     def _literal_index(self) -> str:
         """Take an index that is a text; return ``*`` and take nothing for any other index."""
         ahead = self._tokens[self._next : self._next + 2]
         if len(ahead) == 2 and ahead[0][0] == "'" and ahead[1] == "]":
             self._next += 1
-            return ahead[0][1:-1].replace("''", "'").lower()
+            return str(_literal(ahead[0])).lower()
         return "*"
 
-    def _accept(self, *wanted: str) -> bool:
+    def _accept(self, *wanted: str) -> str:
         if not self.is_at_end and self._tokens[self._next] in wanted:
             self._next += 1
-            return True
-        return False
+            return self._tokens[self._next - 1]
+        return ""
 
     def _expect(self, wanted: str) -> None:
         if not self._accept(wanted):
@@ -175,6 +200,14 @@ class _ExpressionParser:
             raise SyntaxError("end")
         self._next += 1
         return self._tokens[self._next - 1]
+
+
+def _literal(word: str) -> str | float | bool | None:
+    if word[0] == "'":
+        return word[1:-1].replace("''", "'")
+    if "0x" in word.lower():
+        return float(int(word, 16))
+    return _CONSTANTS[word.lower()] if word.lower() in _CONSTANTS else float(word)
 
 
 class _Link(NamedTuple):

@@ -38,6 +38,8 @@ class RepositoryFacts:
     programs: frozenset[str] = field(default_factory=shipped_programs)
     default_agent: Mapping[str, Agent] = field(default_factory=dict)
     """The agent that runs where a workflow names none, by its name."""
+    is_private: bool | None = None
+    """Whether the repository is private; None if that was not read."""
 
 
 @dataclass

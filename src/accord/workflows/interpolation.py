@@ -10,34 +10,22 @@ import re
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from accord.core.findings import Finding, pointer, warning
-from accord.workflows.expressions import Reference, embedded, parse
+from accord.core.findings import Finding, Severity, pointer
+from accord.workflows.events import WRITER, reaches, runs_step, starts_of
+from accord.workflows.expressions import embedded, parse
+from accord.workflows.origins import Scope
+from accord.workflows.payloads import Origin
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterator, Mapping, Sequence
 
-    from accord.workflows.models import Job, Step, Workflow
+    from accord.workflows.events import Start
+    from accord.workflows.expressions import Reference
+    from accord.workflows.models import Step, Workflow
 
-_OWN = frozenset({"runner", "job", "strategy", "vars", "secrets"})
-"""Contexts that the runner or the repository's maintainers fill."""
-
-_SAFE_PROPERTIES = (
-    "action action_path action_repository action_status actor actor_id api_url event_name event_path graphql_url "
-    "job job_workflow_sha path ref_protected ref_type repository repository_id repository_owner "
-    "repository_owner_id repositoryurl retention_days run_attempt run_id run_number secret_source server_url sha "
-    "token triggering_actor workflow workflow_ref workflow_sha workspace"
-)
-_OWN_GITHUB = frozenset(_SAFE_PROPERTIES.split())
-"""Properties of ``github`` that outsiders cannot shape. They can shape names of branches and parts of an event."""
-
-_NUMBERS = frozenset({"id", "number", "sha"})
-_FREE = (("github", "event", "inputs"), ("github", "event", "client_payload"))
 _GITHUB_SCRIPT = "actions/github-script"
 _SCRIPTS = frozenset({"script", "command", "commands", "cmd", "run"})
 """Inputs of actions that usually are scripts."""
-
-_CHECKED = frozenset({"boolean", "number"})
-"""Types of inputs that GitHub checks, so they cannot hold text."""
 
 
 @dataclass(frozen=True)
@@ -50,14 +38,28 @@ class _Script:
     is_surely_code: bool = True
 
 
-def interpolation_findings(workflow: Workflow) -> list[Finding]:
-    """Find expressions in scripts that insert untrusted text."""
+def interpolation_findings(path: str, files: Mapping[str, Workflow]) -> list[Finding]:
+    """Find expressions in the scripts of a workflow that insert text of outsiders, or, as warnings, of writers."""
+    starts = [*dict.fromkeys(starts_of(path, files))]
     return [
         finding
-        for job_id, job in workflow.jobs.items()
-        for i, step in enumerate(job.steps)
-        for script in _scripts(step, pointer("jobs", job_id, "steps", i))
-        for finding in _findings(script, _Scope(workflow, job, step))
+        for job_id, job in files[path].jobs.items()
+        for step in job.steps
+        for script in _scripts(step, pointer("jobs", job_id) + step.place)
+        if "${{" in script.text
+        for finding in _findings(script, _scopes(path, files, starts, job_id, step))
+    ]
+
+
+def _scopes(
+    path: str, files: Mapping[str, Workflow], starts: Sequence[Start], job_id: str, step: Step
+) -> Sequence[Scope]:
+    """Return the ways in which a step is started."""
+    job = files[path].jobs[job_id]
+    return [
+        Scope(files, path, start, job_id, step)
+        for start in starts
+        if reaches(files, path, job_id, start, WRITER) and runs_step(job, step, start, WRITER)
     ]
 
 
@@ -76,62 +78,30 @@ def _scripts(step: Step, path: str) -> Iterator[_Script]:
             yield _Script(str(value), where, '"${}"', is_surely_code=False)
 
 
-@dataclass(frozen=True)
-class _Scope:
-    """The contexts around an expression in a step."""
-
-    workflow: Workflow
-    job: Job
-    step: Step
-
-    def is_untrusted(self, ref: Reference) -> bool:
-        """Return whether people other than the maintainers can choose the value of a reference."""
-        match ref:
-            case ("inputs", name):
-                return not self._is_checked(name)
-            case ("env", name):
-                return self._is_untrusted_variable(name)
-            case ("matrix", *_):
-                return "${{" in str(self.job.strategy)
-            case ("github", name):
-                return name not in _OWN_GITHUB
-            case ("github", "event", *_, last):
-                return last not in _NUMBERS or ref[:3] in _FREE
-            case ("steps", _, "outcome" | "conclusion") | ("needs", _, "result"):
-                return False
-        return ref[0] not in _OWN
-
-    def _is_checked(self, name: str) -> bool:
-        triggers = (self.workflow.on.workflow_call, self.workflow.on.workflow_dispatch)
-        inputs = [item for trigger in triggers if trigger for item in trigger.inputs.items()]
-        types = {given.type for key, given in inputs if key.lower() == name}
-        return bool(types) and types <= _CHECKED
-
-    def _is_untrusted_variable(self, name: str) -> bool:
-        """Return whether a variable may hold untrusted text. Unknown ones come from a step."""
-        for env in (self.step.env, self.job.env, self.workflow.env):
-            for key, value in env.items() if isinstance(env, dict) else ():
-                if key.lower() == name:
-                    return any(self.is_untrusted(ref) for found in embedded(str(value)) for ref in _yields(found))
-        return True
-
-
-def _yields(expression: str) -> list[Reference]:
-    parsed = parse(expression)
-    return sorted(parsed.yields) if parsed else [("an unreadable expression",)]
-
-
-def _findings(script: _Script, scope: _Scope) -> Iterator[Finding]:
+def _findings(script: _Script, scopes: Sequence[Scope]) -> Iterator[Finding]:
     """Report each untrusted expression of a script once, with the variable to use instead."""
     for expression in dict.fromkeys(embedded(script.text)):
-        untrusted = [ref for ref in _yields(expression) if scope.is_untrusted(ref)]
-        if not untrusted:
+        parsed = parse(expression)
+        references = sorted(parsed.yields) if parsed else [("an unreadable expression",)]
+        graded = [(_severity(ref, scopes), ref) for ref in references]
+        severity, ref = min(graded, default=(None, ()), key=lambda each: (each[0] is None, each[0] or "", each[1]))
+        if severity is None:
             continue
-        variable = _variable(untrusted[0])
+        variable = _variable(ref)
         hint = f"env:\n  {variable}: ${{{{ {expression} }}}}\n# and in the script: {script.read.format(variable)}"
-        message = f"`{'.'.join(untrusted[0])}` is inserted into the script, so its text can run. Pass it as a variable."
-        error = Finding("unsafe-interpolation", message, script.path, hint=hint)
-        yield error if script.is_surely_code else warning("unsafe-interpolation", message, script.path, hint=hint)
+        whose = "outsiders choose" if severity is Severity.ERROR else "people with write access or callers choose"
+        message = f"`{'.'.join(ref)}` is inserted into the script, so text that {whose} can run. Pass it as a variable."
+        if not script.is_surely_code:
+            severity = Severity.WARNING
+        yield Finding("unsafe-interpolation", message, script.path, severity, hint=hint)
+
+
+def _severity(ref: Reference, scopes: Sequence[Scope]) -> Severity | None:
+    """Return how much it weighs that a reference is inserted: by who chooses its text."""
+    origins = {scope.of_reference(ref) for scope in scopes}
+    if any(origin & Origin.OUTSIDERS for origin in origins):
+        return Severity.ERROR
+    return Severity.WARNING if any(origin & Origin.WRITERS for origin in origins) else None
 
 
 def _variable(ref: Reference) -> str:
@@ -151,9 +121,9 @@ def uses_of(workflow: Workflow) -> Iterator[tuple[str, str]]:
     for job_id, job in workflow.jobs.items():
         if job.uses:
             yield pointer("jobs", job_id, "uses"), job.uses
-        for i, step in enumerate(job.steps):
+        for step in job.steps:
             if step.uses:
-                yield pointer("jobs", job_id, "steps", i, "uses"), step.uses
+                yield pointer("jobs", job_id) + step.place + "/uses", step.uses
 
 
 def pin_findings(workflow: Workflow) -> Iterator[Finding]:

@@ -9,6 +9,9 @@ from __future__ import annotations
 from typing import Annotated, Any
 
 from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, StrictBool
+from pydantic.json_schema import SkipJsonSchema
+
+from accord.core.findings import pointer
 
 
 def _mapping(value: Any) -> Any:
@@ -86,7 +89,11 @@ ValuesOrText = Annotated[dict[str, Any] | str, BeforeValidator(_mapping)]
 class Step(_Open):
     """One step of a job: ``uses`` or ``run``."""
 
+    place: SkipJsonSchema[str] = Field("", exclude=True)
+    """Its JSON pointer below the job."""
+
     id: str = ""
+    condition: str | bool | float | None = Field(None, alias="if")
     uses: str = ""
     run: str = ""
     shell: str = ""
@@ -94,8 +101,35 @@ class Step(_Open):
     env: ValuesOrText = {}
 
 
+_GROUPS = ("parallel", "background")
+"""Keys of a step whose value may be steps: GitHub starts those of ``parallel`` at once, others in the background."""
+
+
+def _flat_steps(value: Any, place: str = "/steps") -> Any:
+    """Return all steps of a job in order, each with its place, those of groups in place of the group."""
+    if not isinstance(value, list):
+        return [] if value is None else value
+    steps: list[Any] = []
+    for i, step in enumerate(value):
+        here = place + pointer(i)
+        groups = [key for key in _GROUPS if isinstance(step, dict) and isinstance(step.get(key), (list, dict))]
+        if isinstance(step, dict) and not groups:
+            steps.append({**step, "place": here})
+        elif not groups:
+            steps.append(step)
+        for key in groups:
+            inner, below = step[key], here + pointer(key)
+            if isinstance(inner, dict) and isinstance(inner.get("steps"), list):
+                inner, below = inner["steps"], below + pointer("steps")
+            if isinstance(inner, list):
+                steps += _flat_steps(inner, below)
+            else:
+                steps.append({**inner, "place": below})
+    return steps
+
+
 class Job(_Open):
-    """One job: its steps, or the reusable workflow that it calls."""
+    """One job: its steps, those of groups among them, or the reusable workflow that it calls."""
 
     needs: Annotated[list[str], BeforeValidator(_names)] = []
     uses: str = ""
@@ -105,7 +139,9 @@ class Job(_Open):
     outputs: Values = {}
     env: ValuesOrText = {}
     strategy: Any = None
-    steps: Annotated[list[Step], BeforeValidator(lambda steps: [] if steps is None else steps)] = []
+    condition: str | bool | float | None = Field(None, alias="if")
+    cache_mode: str | None = Field(None, alias="cache-mode")
+    steps: Annotated[list[Step], BeforeValidator(_flat_steps)] = []
 
 
 class Workflow(_Open):
@@ -115,7 +151,19 @@ class Workflow(_Open):
     on: Annotated[Triggers, BeforeValidator(_triggers)]
     permissions: dict[str, str] | str | None = None
     env: ValuesOrText = {}
+    cache_mode: str | None = Field(None, alias="cache-mode")
     jobs: dict[str, Job]
+
+    @property
+    def events(self) -> tuple[str, ...]:
+        """The names of the events that start the workflow, ``workflow_call`` among them."""
+        own = ("workflow_call", "workflow_dispatch")
+        return (*(name for name in own if getattr(self.on, name) is not None), *(self.on.model_extra or {}))
+
+    def filters(self, event: str) -> dict[str, Any]:
+        """Return the filters of an event, such as ``branches``; empty without any."""
+        given = (self.on.model_extra or {}).get(event)
+        return given if isinstance(given, dict) else {}
 
     def job(self, name: str) -> tuple[str, Job] | None:
         """Find a job by its id, as expressions do, without regard to case."""

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import json
 import re
+from dataclasses import replace
 from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -42,6 +43,7 @@ _OF_ACCORD = re.compile(r"[\w.-]+/accord/\.github/workflows/(reusable-[\w.-]+\.y
 def check_grants(facts: RepositoryFacts) -> Iterator[PlacedFinding]:
     """Find jobs that grant less than the workflow that they call needs."""
     for path, workflow in facts.workflows.items():
+        unsure = []
         for job_id, job in workflow.jobs.items():
             needed = needed_by_call(job, facts.workflows)
             declared = workflow.permissions if job.permissions is None else job.permissions
@@ -49,8 +51,13 @@ def check_grants(facts: RepositoryFacts) -> Iterator[PlacedFinding]:
                 continue  # it gets what its callers grant, and they are checked
             granted = _by_scope(_DEFAULT if declared is None else declared)
             missing = {scope: level for scope, level in needed.items() if not _is_granted(granted, scope, level)}
-            if missing:
-                yield path, _grant_finding(job_id, job, needed, missing, is_sure=declared is not None)
+            if missing and declared is None:
+                unsure.append(_grant_finding(job_id, job, needed, missing, is_sure=False))
+            elif missing:
+                yield path, _grant_finding(job_id, job, needed, missing, is_sure=True)
+        if unsure:
+            more = f" The same is true of {len(unsure) - 1} more of its jobs." if unsure[1:] else ""
+            yield path, replace(unsure[0], message=unsure[0].message + more)
 
 
 def needed_by_call(job: Job, workflows: Mapping[str, Workflow], seen: frozenset[str] = frozenset()) -> Permissions:

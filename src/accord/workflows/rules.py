@@ -85,6 +85,7 @@ _LEFT_OUT = {"string": "", "boolean": False, "number": 0}
 
 _INPUTS = _CALL + "/inputs"
 _OUTPUTS = _CALL + "/outputs"
+_SEVERAL = 4
 _CONTRACT = {wanted.name: wanted for wanted in INPUTS}
 
 
@@ -99,6 +100,20 @@ def runner_findings(workflow: Workflow, called: Mapping[str, Workflow] | None = 
     ``called`` maps each value of ``uses`` to the reusable workflow it names; workflows that are missing there are
     not checked.
     """
+    return [*contract_findings(workflow, called), *interpolation_findings("", {"": workflow})]
+
+
+def resembles_runner(workflow: Workflow) -> bool:
+    """Return whether a workflow is meant as an agent runner: it has a prompt, or several names of the contract."""
+    call = workflow.on.workflow_call
+    if call is None:
+        return False
+    common = len(_CONTRACT.keys() & call.inputs.keys()) + len(set(OUTPUTS) & call.outputs.keys())
+    return is_runner(workflow) or common >= _SEVERAL
+
+
+def contract_findings(workflow: Workflow, called: Mapping[str, Workflow] | None = None) -> list[Finding]:
+    """Check a workflow against the runner contract, except what its scripts insert."""
     call = workflow.on.workflow_call
     if call is None:
         message = "The workflow cannot be called. Add the trigger `workflow_call`."
@@ -107,9 +122,14 @@ def runner_findings(workflow: Workflow, called: Mapping[str, Workflow] | None = 
         *_input_findings(call),
         *_output_findings(workflow, call, called or {}),
         *_call_findings(workflow, call, called or {}),
-        *interpolation_findings(workflow),
         *pin_findings(workflow),
     ]
+
+
+def is_runner(workflow: Workflow) -> bool:
+    """Return whether a workflow is called with a prompt, and so is meant as an agent runner."""
+    call = workflow.on.workflow_call
+    return call is not None and "prompt_file" in {name.lower() for name in call.inputs}
 
 
 def _input_findings(call: WorkflowCall) -> Iterator[Finding]:

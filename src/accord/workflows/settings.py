@@ -58,6 +58,7 @@ class LiveFacts:
     default_branch: str = ""
     login: str = ""
     is_person: bool = False
+    is_private: bool | None = None
     may_create_pulls: bool | None = None
     workflow_permissions: str | None = None
     secrets: frozenset[str] | None = None

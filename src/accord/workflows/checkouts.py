@@ -1,0 +1,231 @@
+"""Steps that check out the code of a pull request where its author is not trusted but the run is.
+
+Runs of ``pull_request`` from forks have a read-only token and no secrets; those of other events have both. Source:
+GitHub documentation, "Securely using pull_request_target" and "Events that trigger workflows".
+"""
+
+from __future__ import annotations
+
+import re
+from dataclasses import replace
+from typing import TYPE_CHECKING
+
+from accord.core.findings import Finding, Severity, pointer
+from accord.workflows.events import ALONE, CALLED, HELPED, OUTSIDERS, READ_ONLY, WRITER, reaches, runs_step, starts_of
+from accord.workflows.origins import Scope
+from accord.workflows.payloads import Origin
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Mapping
+
+    from accord.core.findings import PlacedFinding
+    from accord.workflows.events import Start
+    from accord.workflows.facts import RepositoryFacts
+    from accord.workflows.models import Workflow
+
+_STRANGERS = OUTSIDERS - READ_ONLY
+"""Events of outsiders that start runs with secrets and the repository's own token."""
+
+_OTHERS = frozenset({"schedule", "repository_dispatch", "check_run", "check_suite", CALLED})
+"""Events of the repository or of apps whose runs may meet pull requests of outsiders."""
+
+_CHECKOUT_ACTION = re.compile(r"checkout|git-clone|clone-repo", re.IGNORECASE)
+_PULL_REF = re.compile(r"\b(?:refs/)?pull/[^/\s]+/(?:head|merge)\b")
+_ALLOW = "allow-unsafe-pr-checkout"
+
+_GIT = re.compile(
+    r"\bgit(?:['\"`]\s*+,\s*+\[?\s*+['\"`]?|(?:\s+-[cC]\s+\S{1,200}|\s+--[\w-]{1,40}(?:=\S{1,200})?){0,6}\s+)"
+    r"(?P<verb>checkout|switch|reset|merge|pull|rebase|worktree|clone|cherry-pick|read-tree|archive|restore|fetch|remote|apply|am)"
+    r"\b(?!-)(?P<words>(?:\\\n|\"[^\"]*\"|'[^']*'|\$\{\{[^}]*\}\}|[^;&|\n])*)"
+)
+_NEW_BRANCH = re.compile(r"(?:^|\s)(?:-[bBcC]|--orphan)\s+(?:\"[^\"]*\"|\S+)")
+_GH = re.compile(r"\bgh\s+(?:-\S{1,40}\s+){0,6}(?P<verb>pr\s+checkout|repo\s+clone|api|pr\s+diff)\b(?P<words>[^;&\n]*)")
+_DOWNLOAD = re.compile(
+    r"\b(?:curl|wget|Invoke-WebRequest|pip3?\s+install|npm\s+(?:i|install)|npx|uvx|uv\s+pip\s+install|go\s+(?:install|run))\b"
+    r"(?P<words>[^;&\n]*)"
+)
+_ARCHIVE = re.compile(r"tarball|zipball|/archive/|codeload|git\+|github:|\.patch\b|\.diff\b")
+_PRINTS = re.compile(r"\s*(?:echo|printf|core\.\w+|console\.\w+)\b(?!.*(?:\$\(|\|))")
+_APPLIES = re.compile(r"\bgit\s+(?:apply|am)\b|\bpatch\s+-p")
+
+
+def check_checkouts(facts: RepositoryFacts) -> Iterator[PlacedFinding]:
+    """Find steps that check out the code of a pull request in runs with secrets or a token that writes."""
+    files = facts.workflows
+    for path, workflow in files.items():
+        found = [start for start in dict.fromkeys(starts_of(path, files)) if start.event in _STRANGERS | _OTHERS]
+        starts = sorted(found, key=lambda start: start.event not in _STRANGERS)
+        for job_id, job in workflow.jobs.items() if starts else ():
+            memory: dict[object, Origin] = {}
+            for step in job.steps:
+                scopes = [Scope(files, path, start, job_id, step, memory=memory) for start in starts]
+                finding = _worst(scopes)
+                if finding:
+                    yield path, finding
+
+
+def _worst(scopes: list[Scope]) -> Finding | None:
+    found: Finding | None = None
+    for scope in scopes:
+        severity = _severity(scope) if _may_be_foreign(scope.files, scope.path, scope.start) else None
+        if severity is None or (found and found.severity <= severity):
+            continue
+        if named := _checked_out(scope):
+            found = _finding(scope, *named, severity)
+            if severity is Severity.ERROR:
+                return found
+    return found
+
+
+def _severity(scope: Scope) -> Severity | None:
+    """Return an error if an outsider alone gets the step to run, and a warning if a writer has to help."""
+    step, start = scope.step, scope.start
+    for actor, severity in ((ALONE, Severity.ERROR), (HELPED, Severity.WARNING)):
+        is_reached = reaches(scope.files, scope.path, scope.job_id, start, actor)
+        if start.event in _STRANGERS and is_reached and runs_step(scope.job, step, start, actor):
+            return severity
+    is_other = start.event in _OTHERS and reaches(scope.files, scope.path, scope.job_id, start, WRITER)
+    if start.event == CALLED and not _may_write(scope):
+        return None  # callers cannot give the job more than it asks for
+    return Severity.WARNING if is_other and runs_step(scope.job, step, start, WRITER) else None
+
+
+def _may_write(scope: Scope) -> bool:
+    """Return whether a job's token may write, as far as its workflow tells."""
+    granted = scope.workflow.permissions if scope.job.permissions is None else scope.job.permissions
+    return "write" in granted.values() if isinstance(granted, dict) else granted not in {"read-all", ""}
+
+
+def _may_be_foreign(files: Mapping[str, Workflow], path: str, start: Start) -> bool:
+    """Return whether pull requests can be behind an event: ``workflow_run`` may only follow workflows without them."""
+    if start.by:
+        return _may_be_foreign(files, start.caller[0], start.by)
+    if start.event != "workflow_run":
+        return True
+    named = files[path].filters("workflow_run").get("workflows")
+    names = [named] if isinstance(named, str) else named or []
+    before = {workflow.name: set(workflow.events) for workflow in files.values()}
+    return not names or any(name not in before or before[name] & (OUTSIDERS | {CALLED}) for name in map(str, names))
+
+
+def _checked_out(scope: Scope) -> tuple[str, str] | None:
+    """Return what foreign code a step checks out, and the pointer of the place that says so below the step."""
+    step = scope.step
+    action = step.uses.partition("@")[0]
+    if _CHECKOUT_ACTION.search(action):
+        for name in ("ref", "repository"):
+            value = str(step.given.get(name, ""))
+            if _is_foreign(scope, scope.of_text(value)) or _PULL_REF.search(value):
+                return value, pointer("with", name)
+        if str(step.given.get(_ALLOW)).lower() == "true" and scope.start.event in {
+            "pull_request_target",
+            "workflow_run",
+        }:
+            return f"{_ALLOW}: true", pointer("with", _ALLOW)
+    script, place = step.run, "/run"
+    if action.lower() == "actions/github-script":
+        script, place = str(step.given.get("script", "")), pointer("with", "script")
+    command = _foreign_command(scope, script) if script else ""
+    return (command, place) if command else None
+
+
+def _is_foreign(scope: Scope, origin: Origin) -> bool:
+    """Return whether a value names foreign code: a pull request, or what an outsider of a known event chose."""
+    wanted = Origin.CODE if scope.start.event == CALLED else Origin.CODE | Origin.OUTSIDERS
+    return bool(origin & wanted)
+
+
+def _foreign_command(scope: Scope, script: str) -> str:
+    """Return the command of a script that brings foreign code into the work tree; empty without one."""
+    fetched = _fetched_before(scope)
+    for line in _lines(script):
+        for at in _GIT.finditer(line):
+            words = _NEW_BRANCH.sub(" ", at["words"]) if at["verb"] in {"checkout", "switch"} else at["words"]
+            if not _names_foreign(scope, words, fetched):
+                continue
+            if at["verb"] not in {"fetch", "remote"}:
+                return at[0].strip()
+            fetched |= _names_of(at["verb"], at["words"], fetched)
+        if other := _other_command(scope, line, script):
+            return other
+    return ""
+
+
+def _lines(script: str) -> Iterator[str]:
+    """Yield the lines of a script that are not comments or printed, with continued lines as one."""
+    for line in re.sub(r"\\\r?\n", " ", script).splitlines():
+        if not line.lstrip().startswith(("#", "//")) and not _PRINTS.match(line):
+            yield line
+
+
+def _other_command(scope: Scope, line: str, script: str) -> str:
+    """Return the command of a line, other than git, that brings foreign code; empty without one."""
+    for at in _GH.finditer(line):
+        is_foreign = _is_foreign(scope, scope.of_script_text(at["words"]))
+        match at["verb"].split()[-1]:
+            case "checkout":
+                return at[0].strip()
+            case "clone" if is_foreign:
+                return at[0].strip()
+            case "api" if is_foreign and _ARCHIVE.search(line):
+                return at[0].strip()
+            case "diff" if _APPLIES.search(script):
+                return at[0].strip()
+    for at in _DOWNLOAD.finditer(line):
+        if _ARCHIVE.search(at["words"]) and scope.of_script_text(at["words"]) & Origin.CODE:
+            return at[0].strip()
+    return ""
+
+
+def _names_foreign(scope: Scope, words: str, fetched: set[str]) -> bool:
+    origin = scope.of_script_text(words)
+    return _is_foreign(scope, origin) or _PULL_REF.search(words) is not None or bool(fetched & _split(words))
+
+
+def _fetched_before(scope: Scope) -> set[str]:
+    """Return the names under which earlier steps of the job fetched foreign commits."""
+    fetched: set[str] = set()
+    for step in scope.job.steps[: scope.job.steps.index(scope.step)]:
+        within = replace(scope, step=step)
+        for line in _lines(step.run):
+            for at in _GIT.finditer(line):
+                if at["verb"] in {"fetch", "remote"} and _names_foreign(within, at["words"], fetched):
+                    fetched |= _names_of(at["verb"], at["words"], fetched)
+    return fetched
+
+
+def _names_of(verb: str, words: str, fetched: set[str]) -> set[str]:
+    """Return the names that a fetch or a new remote gives to commits."""
+    if verb == "remote":
+        added = re.search(r"\badd\s+(?:-\S+\s+)*(\S+)", words)
+        return {added[1]} if added else set()
+    names = {"FETCH_HEAD"} | {name for name in fetched if name in _split(words)}
+    return names | {
+        local for local in re.findall(r":(?:refs/heads/|refs/remotes/)?([\w./${}-]+)", words) if local[:1] != "/"
+    }
+
+
+def _split(words: str) -> set[str]:
+    plain = words.replace('"', " ").replace("'", " ").replace("`", " ")
+    whole = set(plain.split())
+    return whole | {word.partition("/")[0] for word in whole} | {word.partition("~")[0] for word in whole}
+
+
+def _finding(scope: Scope, what: str, place: str, severity: Severity) -> Finding:
+    event, step = scope.start.event, scope.step
+    shown = what if len(what) <= 100 else f"{what[:100]}…"
+    if event == CALLED:
+        why = "callers may start it with secrets"
+    elif severity is Severity.ERROR:
+        why = f"outsiders start it with `{event}`, with secrets and the repository's own token"
+    elif event in _STRANGERS:
+        why = f"a writer's approval starts it with `{event}`, and the code may have changed since"
+    else:
+        why = f"`{event}` starts it with secrets and the repository's own token"
+    message = f"The job `{scope.job_id}` checks out code of a pull request (`{shown}`), but {why}."
+    hint = (
+        "Run that code under `pull_request`, or check out `github.event.pull_request.base.sha` and read the change "
+        "with `gh pr diff`."
+    )
+    path = pointer("jobs", scope.job_id) + step.place + place
+    return Finding("untrusted-checkout", message, path, severity, hint=hint)

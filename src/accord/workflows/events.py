@@ -1,0 +1,293 @@
+"""Which events start a job or step, and whether people without write access can make them do so.
+
+A condition is read with the values that it has when an outsider acts: their pull request comes from a fork, and they
+are not a member. A value that only GitHub knows is unknown, and so is what depends on it. Source: GitHub documentation,
+"Events that trigger workflows" and "Contexts".
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from dataclasses import dataclass
+from enum import Enum
+from typing import TYPE_CHECKING
+
+from accord.workflows.expressions import parse_condition
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Mapping
+
+    from accord.workflows.expressions import Node, Reference
+    from accord.workflows.models import Job, Step, Workflow
+
+PULLS = frozenset({"pull_request", "pull_request_target", "pull_request_review", "pull_request_review_comment"})
+_ABOUT = {
+    "pull_request": PULLS,
+    "number": PULLS,
+    "review": frozenset({"pull_request_review"}),
+    "comment": frozenset({"issue_comment", "pull_request_review_comment", "discussion_comment", "commit_comment"}),
+    "issue": frozenset({"issues", "issue_comment"}),
+    "discussion": frozenset({"discussion", "discussion_comment"}),
+    "workflow_run": frozenset({"workflow_run"}),
+    "pages": frozenset({"gollum"}),
+    "forkee": frozenset({"fork"}),
+    "check_run": frozenset({"check_run"}),
+    "check_suite": frozenset({"check_suite"}),
+}
+"""The parts of an event that outsiders fill, and the events that have them."""
+
+OUTSIDERS = frozenset[str]().union(*_ABOUT.values()) - {"check_run", "check_suite"}
+"""Events that people without write access cause."""
+
+READ_ONLY = frozenset({"pull_request", "pull_request_review", "pull_request_review_comment"})
+"""Events whose runs have no secrets and a token that only reads when the pull request comes from a fork."""
+
+_PARTS = {
+    "inputs": frozenset({"workflow_dispatch"}),
+    "client_payload": frozenset({"repository_dispatch"}),
+    "release": frozenset({"release"}),
+    "head_commit": frozenset({"push"}),
+    "commits": frozenset({"push"}),
+    **_ABOUT,
+}
+CALLED = "workflow_call"
+"""Stands for the unknown event of a caller in another repository."""
+
+
+class Special(Enum):
+    """Values without a text: unknown ones, and names that differ from all that a workflow can be about to expect."""
+
+    UNKNOWN = 0
+    REPOSITORY = 1
+    OWNER = 2
+    FORK = 3
+    OUTSIDER = 4
+
+
+Value = str | float | bool | tuple[str, ...] | Special | None
+_U = Special.UNKNOWN
+_STATUS = frozenset({"always", "failure", "cancelled"})
+_CHECKS_PERSON = re.compile(
+    r"getCollaboratorPermissionLevel|checkMembershipForUser|getMembershipFor|/collaborators/\S{1,200}?/permission"
+    r"|/memberships/|author_association|authorAssociation"
+)
+_CHECKS_PERSON_ACTION = re.compile(r"permission|team-member|org(?:anization)?-member|check-membership", re.IGNORECASE)
+
+
+@dataclass(frozen=True)
+class Start:
+    """How a workflow starts: by an event, directly or through the job of a workflow that calls it."""
+
+    event: str
+    caller: tuple[str, str] = ("", "")
+    by: Start | None = None
+
+
+@dataclass(frozen=True)
+class Actor:
+    """The person who acts: an outsider or a writer. With ``is_alone``, no writer labels, comments or approves."""
+
+    is_outsider: bool = True
+    is_alone: bool = False
+
+
+WRITER = Actor(is_outsider=False)
+HELPED = Actor()
+ALONE = Actor(is_alone=True)
+
+
+def has_part(reference: Reference, event: str) -> bool:
+    """Return whether ``github.event.NAME`` exists in an event, as far as the part is known."""
+    return event in {*_PARTS.get(reference[2], {event}), CALLED} if reference[2:] else True
+
+
+def starts_of(path: str, files: Mapping[str, Workflow], seen: frozenset[str] = frozenset()) -> Iterator[Start]:
+    """Yield every way to start a workflow; that of an unknown caller only if no workflow of the repository calls it."""
+    workflow = files[path]
+    yield from (Start(event) for event in workflow.events if event != CALLED)
+    if CALLED in workflow.events:
+        callers = [
+            (other, job_id)
+            for other, caller in files.items()
+            for job_id, job in caller.jobs.items()
+            if other not in seen and job.uses.startswith(("./", "$/")) and job.uses[2:] == path
+        ]
+        for other, job_id in callers:
+            for start in starts_of(other, files, seen | {path}):
+                if runs(files[other], job_id, start, WRITER):
+                    yield Start(start.event, (other, job_id), start)
+        if not callers:
+            yield Start(CALLED)
+
+
+def reaches(files: Mapping[str, Workflow], path: str, job_id: str, start: Start, actor: Actor) -> bool:
+    """Return whether a job may run, and the jobs that call its workflow."""
+    if start.by and not reaches(files, *start.caller, start.by, actor):
+        return False
+    return runs(files[path], job_id, start, actor)
+
+
+def runs(workflow: Workflow, job_id: str, start: Start, actor: Actor, seen: frozenset[str] = frozenset()) -> bool:
+    """Return whether a job of a workflow may run, with the jobs that it needs."""
+    found = workflow.job(job_id)
+    if found is None or found[0] in seen:
+        return True
+    name, job = found
+    condition = parse_condition(job.condition)
+    if condition and truth_of(condition, start.event, actor) is False:
+        return False
+    needed = [need for need in job.needs if workflow.job(need)]
+    if condition and _calls(condition) & _STATUS:
+        return True
+    below = seen | {name}
+    if actor.is_alone and any(
+        checks_person(step) for need in needed for step in workflow.jobs[_id(workflow, need)].steps
+    ):
+        return False
+    return all(runs(workflow, need, start, actor, below) for need in needed)
+
+
+def _id(workflow: Workflow, name: str) -> str:
+    found = workflow.job(name)
+    return found[0] if found else name
+
+
+def runs_step(job: Job, step: Step, start: Start, actor: Actor) -> bool:
+    """Return whether a step may run, if its job does."""
+    condition = parse_condition(step.condition)
+    if condition and truth_of(condition, start.event, actor) is False:
+        return False
+    earlier = job.steps[: job.steps.index(step)]
+    return not (actor.is_alone and any(checks_person(before) for before in earlier))
+
+
+def checks_person(step: Step) -> bool:
+    """Return whether a step asks GitHub for the rights of a person."""
+    texts = (step.run, *(str(value) for value in step.given.values()))
+    action = step.uses.partition("@")[0]
+    return _CHECKS_PERSON_ACTION.search(action) is not None or any(_CHECKS_PERSON.search(text) for text in texts)
+
+
+def _calls(node: Node) -> set[str]:
+    own = {node.name} if node.kind == "call" else set()
+    return own.union(*(_calls(part) for part in node.parts))
+
+
+def truth_of(node: Node, event: str, actor: Actor) -> bool | None:
+    """Return whether a condition holds for an event; None when that is not known."""
+    match node.kind:
+        case "not":
+            found = truth_of(node.parts[0], event, actor)
+            return None if found is None else not found
+        case "and" | "or":
+            decisive = node.kind == "or"
+            parts = [truth_of(part, event, actor) for part in node.parts]
+            return decisive if decisive in parts else (None if None in parts else not decisive)
+        case "==" | "!=":
+            first, second = (_value_of(part, event, actor) for part in node.parts)
+            equal = _is_equal(first, second)
+            return None if equal is None else equal == (node.kind == "==")
+    value = _value_of(node, event, actor)
+    if value is _U:
+        return None
+    return True if isinstance(value, Special) else bool(value)
+
+
+def _is_equal(first: Value, second: Value) -> bool | None:
+    pair = {first, second}
+    if _U in pair:
+        return None
+    if first == second:
+        return True
+    if pair & {Special.FORK, Special.OUTSIDER}:
+        return False
+    if pair & {Special.REPOSITORY, Special.OWNER}:
+        return None
+    if isinstance(first, str) and isinstance(second, str):
+        return first.lower() == second.lower()
+    return None if isinstance(first, tuple) or isinstance(second, tuple) else bool(first) == bool(second) and not first
+
+
+def _value_of(node: Node, event: str, actor: Actor) -> Value:
+    match node.kind:
+        case "literal":
+            return node.value
+        case "read":
+            return _read(node.reference, event, actor)
+        case "call":
+            return _called(node, event, actor)
+        case "not" | "==" | "!=":
+            found = truth_of(node, event, actor)
+            return _U if found is None else found
+    return _U
+
+
+def _called(node: Node, event: str, actor: Actor) -> Value:
+    values = [_value_of(part, event, actor) for part in node.parts]
+    match node.name, values:
+        case (("success" | "always"), []):
+            return True
+        case "fromjson", [str(text)]:
+            try:
+                listed = json.loads(text)
+            except (ValueError, RecursionError):
+                return _U
+            return tuple(str(item) for item in listed) if isinstance(listed, list) else _U
+        case "contains", [tuple(listed), needle] if needle is not _U:
+            return isinstance(needle, str) and needle.lower() in {item.lower() for item in listed}
+        case "contains", [str(text), needle] if needle is not _U:
+            return isinstance(needle, str) and needle.lower() in text.lower()
+    return _U
+
+
+def _read(reference: Reference, event: str, actor: Actor) -> Value:
+    match reference:
+        case ("github", "event_name"):
+            return _U if event == CALLED else event
+        case ("github", "repository"):
+            return Special.REPOSITORY
+        case ("github", "repository_owner"):
+            return Special.OWNER
+        case ("github", "head_ref" | "base_ref"):
+            return _U if event in {"pull_request", "pull_request_target", CALLED} else ""
+        case ("github", "event", *_) if not has_part(reference, event):
+            return None
+        case ("github", "event", "repository", "full_name"):
+            return Special.REPOSITORY
+        case ("github", "event", *_) if actor.is_outsider:
+            return _of_outsider(reference[2:], actor)
+    return _U
+
+
+_OF_OUTSIDER: tuple[tuple[re.Pattern[str], Value], ...] = (
+    (re.compile(r"pull_request\.head\.repo\.fork|workflow_run\.head_repository\.fork"), True),
+    (
+        re.compile(
+            r"(?:pull_request\.head\.repo|workflow_run\.head_repository)\.(?:owner\.)?(?:full_name|login|id|node_id|owner)"
+        ),
+        Special.FORK,
+    ),
+    (
+        re.compile(r"pull_request\.head\.user\.login|(?:pull_request|issue|discussion)\.user\.login"),
+        Special.OUTSIDER,
+    ),
+    (re.compile(r"workflow_run\.event"), "pull_request"),
+    (re.compile(r"(?:pull_request|issue|discussion)\.author_association"), "NONE"),
+    (re.compile(r"pull_request\.merged"), False),
+)
+"""Values in the event of an outsider."""
+
+_OF_ALONE: tuple[tuple[re.Pattern[str], Value], ...] = (
+    (re.compile(r"(?:comment|review)\.author_association"), "NONE"),
+    (re.compile(r"sender\.login|(?:comment|review)\.user\.login|label\.name"), Special.OUTSIDER),
+    (re.compile(r"(?:pull_request|issue)\.labels\.\*\.name"), ()),
+)
+"""Values when no writer labels, comments or reviews."""
+
+
+def _of_outsider(part: Reference, actor: Actor) -> Value:
+    """Return the value of a part of an outsider's event. A writer's help counts unless they are alone."""
+    name = ".".join(part)
+    rules = (*_OF_OUTSIDER, *(_OF_ALONE if actor.is_alone else ()))
+    return next((value for pattern, value in rules if pattern.fullmatch(name)), _U)

@@ -1,0 +1,176 @@
+"""Corrections of workflow files that keep every other character: pins, permissions, and the token in checkouts. Pure.
+
+A correction is made only where the workflow does the same afterwards; for any other place, a sentence says why not.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from accord.core.errors import BrokenContract
+from accord.core.findings import pointer
+from accord.core.fixes import Fix
+from accord.core.kinds import read_shape
+from accord.files.yaml import places_in, read_mapping
+from accord.workflows.edits import Edit, add_setting, with_edits
+from accord.workflows.interpolation import is_pinned, uses_of
+from accord.workflows.models import Workflow
+from accord.workflows.split import split_agent_jobs
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Mapping
+
+    from accord.files.yaml import Place
+    from accord.workflows.models import Job
+
+PINS = {
+    "actions/checkout": ("v7.0.1", "3d3c42e5aac5ba805825da76410c181273ba90b1"),
+    "actions/setup-python": ("v7.0.0", "5fda3b95a4ea91299a34e894583c3862153e4b97"),
+    "astral-sh/setup-uv": ("v10.0.1", "20cfd1bf945f4377ade1205e4dbc17946fc9a30d"),
+    "actions/cache": ("v6.1.0", "55cc8345863c7cc4c66a329aec7e433d2d1c52a9"),
+    "actions/upload-artifact": ("v7.0.1", "043fb46d1a93c77aae656e7c1c64a875d1fc6a0a"),
+}
+"""Commits of releases that are known without asking GitHub."""
+
+_Found = tuple[Edit | None, Fix]
+"""An edit with what it corrects, or none with the reason."""
+
+Resolve = Callable[[str, str], str | None]
+"""Returns the commit of a tag or branch of a repository, or None."""
+
+_REMOTE = re.compile(r"(?P<repository>[\w.-]+/[\w.-]+)(?P<path>/[^@]*)?@(?P<ref>\S+)")
+_NEEDS_TOKEN = re.compile(r"\bgit\b[^\n]*\b(?:push|fetch|pull|submodule|lfs|ls-remote|clone|remote)\b")
+_PUSHING_ACTION = re.compile(
+    r"commit|push|pull-request|release|pages|semantic|changeset|backport|deploy", re.IGNORECASE
+)
+_WRITES = re.compile(
+    r"\bgit\b[^\n]*\bpush\b|\bgh\s+(?:pr|issue|release|label|workflow|run|repo|cache|variable|secret)\s+"
+    r"(?!list|view|status|diff|checks|download|watch)\w|\bgh\s+api\b[^\n]*(?:-X|--method|-f\b|-F\b|--field|--input)"
+    r"|\.(?:create|update|add|delete|remove|merge|set|dispatch|upload|replace|lock)\w*\(|GITHUB_TOKEN|github\.token"
+)
+
+
+_READING_ACTIONS = (
+    "actions/checkout@", "actions/setup-", "actions/cache", "actions/upload-artifact@", "actions/download-artifact@",
+    "astral-sh/setup-uv@",
+)  # fmt: skip
+"""Actions that write nothing into the repository."""
+
+
+@dataclass(frozen=True)
+class Fixed:
+    """A corrected text, what was corrected in it, and why other places were not."""
+
+    text: str
+    fixes: tuple[Fix, ...] = ()
+    left: tuple[Fix, ...] = ()
+
+
+def fix_workflow(text: str, resolve: Resolve, programs: frozenset[str]) -> Fixed:
+    """Return the text of a workflow with its corrections; ``resolve`` returns the commit of a repository's ref."""
+    split = split_agent_jobs(text, programs)
+    workflow, places = _read(split.text), places_in(split.text)
+    if workflow is None or not places:
+        return Fixed(text)
+    found = [
+        *_pins(split.text, workflow, places, resolve),
+        *_checkouts(split.text, workflow, places),
+        *_permissions(workflow, places),
+    ]
+    fixed = with_edits(split.text, [edit for edit, _ in found if edit])
+    if _read(fixed) is None:
+        return Fixed(text, left=(Fix("The corrected file could not be read, so it was left as it is."),))
+    fixes = tuple(fix for edit, fix in found if edit)
+    return Fixed(fixed, split.fixes + fixes, split.left + tuple(fix for edit, fix in found if not edit))
+
+
+def _read(text: str) -> Workflow | None:
+    try:
+        return read_shape(Workflow, read_mapping(text.encode("utf-8")).value)
+    except BrokenContract:
+        return None
+
+
+def _pins(text: str, workflow: Workflow, places: Mapping[str, Place], resolve: Resolve) -> Iterator[_Found]:
+    for path, uses in uses_of(workflow):
+        place, named = places.get(path), _REMOTE.fullmatch(uses)
+        if is_pinned(uses) or place is None or place.is_shared or named is None:
+            continue
+        version, commit = _known_commit(named["repository"], named["ref"])
+        version, commit = (version, commit) if commit else (named["ref"], resolve(named["repository"], named["ref"]))
+        if commit is None:
+            message = f"`{uses}` is not pinned, because its commit is not known. Set `GITHUB_TOKEN` to ask GitHub."
+            yield None, Fix(message, path)
+            continue
+        written = text[place.start : place.end]
+        line_end = text.find("\n", place.end)
+        rest = text[place.end : line_end if line_end >= 0 else len(text)]
+        comment = "" if rest.strip() else f" # {version}"
+        new = written.replace(f"@{named['ref']}", f"@{commit}") + comment
+        yield Edit(place.start, place.end, new), Fix(f"Pinned `{uses}` to its commit.", path)
+
+
+def _known_commit(repository: str, ref: str) -> tuple[str, str | None]:
+    version, commit = PINS.get(repository, ("", ""))
+    names = {version, version.rpartition(".")[0], version.partition(".")[0]}
+    return (version, commit) if version and ref in names else (ref, None)
+
+
+def _checkouts(text: str, workflow: Workflow, places: Mapping[str, Place]) -> Iterator[_Found]:
+    """Keep the job's token out of `.git/config`, where agents and scripts could read it."""
+    for job_id, job in workflow.jobs.items():
+        for i, step in enumerate(job.steps):
+            if not step.uses.startswith("actions/checkout@") or "persist-credentials" in step.given:
+                continue
+            path = pointer("jobs", job_id) + step.place
+            if user := _token_user(job, i):
+                yield None, Fix(f"This checkout keeps its token, because {user} may need it.", path)
+                continue
+            edit = add_setting(text, path, places, "persist-credentials: false")
+            done, by_hand = "Kept the token of this checkout out of `.git/config`.", "Add `persist-credentials: false`."
+            yield edit, Fix(done if edit else by_hand, path)
+
+
+def _token_user(job: Job, index: int) -> str:
+    for step in job.steps[index + 1 :]:
+        if _NEEDS_TOKEN.search(step.run):
+            return "a later script"
+        action = step.uses.partition("@")[0]
+        if _PUSHING_ACTION.search(action) or action.startswith("."):
+            return f"`{action}`"
+        if "exec" in str(step.given.get("script", "")) and "git" in str(step.given.get("script", "")):
+            return "a later script"
+    return ""
+
+
+def _permissions(workflow: Workflow, places: Mapping[str, Place]) -> Iterator[_Found]:
+    """Give a workflow that declares no permissions those that its scripts need, if they only read."""
+    bare = {job_id: job for job_id, job in workflow.jobs.items() if job.permissions is None}
+    if workflow.permissions is not None or not bare or "/jobs" not in places:
+        return
+    writers = [job_id for job_id, job in bare.items() if _may_write(job)]
+    if writers:
+        named = ", ".join(f"`{job_id}`" for job_id in writers)
+        message = f"Permissions are not declared, because {named} may write, or calls a workflow that may."
+        yield None, Fix(message, "/jobs")
+        return
+    at = places["/jobs"].key
+    yield Edit(at, at, "permissions:\n  contents: read\n\n"), Fix("Declared `contents: read`.", "/permissions")
+
+
+def _may_write(job: Job) -> bool:
+    if job.uses:
+        return True
+    texts = [step.run + str(step.given) + str(step.env) for step in job.steps] + [str(job.env)]
+    known = (
+        "actions/checkout@",
+        "actions/setup-",
+        "actions/cache",
+        "actions/upload-artifact@",
+        "actions/download-artifact@",
+    )
+    is_known = all(not step.uses or step.uses.startswith((*known, "astral-sh/setup-uv@")) for step in job.steps)
+    return not is_known or any(_WRITES.search(text) for text in texts)

@@ -1,0 +1,199 @@
+"""Corrected workflows keep every other character, and GitHub's schema and zizmor accept them."""
+
+import difflib
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from accord.files.yaml import read_yaml
+from accord.workflows.agent_commands import shipped_programs
+from accord.workflows.fixes import PINS, Fixed, fix_workflow
+
+ROOT = Path(__file__).parents[2]
+CHECKOUT = PINS["actions/checkout"][1]
+PYTHON = PINS["actions/setup-python"][1]
+OTHER = "a" * 40
+
+
+def fixed(text: str) -> Fixed:
+    """Correct a workflow; some/action is known to have the tag v1."""
+    return fix_workflow(text, known, shipped_programs())
+
+
+def known(repository: str, ref: str) -> str | None:
+    return OTHER if (repository, ref) == ("some/action", "v1") else None
+
+
+def diff(old: str, new: str) -> list[str]:
+    """The lines that differ, with - and +."""
+    lines = difflib.ndiff(old.splitlines(), new.splitlines())
+    return [f"{line[0]} {line[2:].strip()}" for line in lines if line[0] in "-+"]
+
+
+def steps(*lines: str, head: str = "    permissions: {}\n") -> str:
+    body = "".join(f"      - {line}\n" for line in lines)
+    return f"name: A # kept\non: push\n\njobs:\n  a:\n    runs-on: ubuntu-latest\n{head}    steps:\n{body}"
+
+
+PINNING = [
+    ("uses: actions/setup-python@v7", [f"+ - uses: actions/setup-python@{PYTHON} # v7.0.0"]),
+    ("uses: actions/setup-python@v7.0.0 # mine", [f"+ - uses: actions/setup-python@{PYTHON} # mine"]),
+    ("uses: 'some/action/sub@v1'", [f"+ - uses: 'some/action/sub@{OTHER}' # v1"]),
+    ("{uses: some/action@v1, id: x}", [f"+ - {{uses: some/action@{OTHER}, id: x}}"]),
+    ("uses: actions/setup-python@v4", []),
+    ("uses: unknown/action@v1", []), (f"uses: some/action@{OTHER}", []), ("uses: ./here", []), ("uses: docker://a", []),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(("step", "expected"), PINNING)
+def test_an_action_is_pinned_to_the_commit_of_its_own_tag(step: str, expected: list[str]) -> None:
+    text = steps(step)
+    found = fixed(text)
+    assert [line for line in diff(text, found.text) if line[0] == "+"] == expected
+    assert len(found.fixes) == len(expected)
+    is_left = step.startswith(("uses: actions/setup-python@v4", "uses: unknown"))
+    assert ["Set `GITHUB_TOKEN`" in fix.message for fix in found.left] == [True] * is_left
+
+
+def test_the_known_commits_are_those_that_this_repository_uses() -> None:
+    used = "".join(file.read_text() for file in (ROOT / ".github/workflows").glob("*.yml"))
+    assert all(f"{action}@{commit} # {version}" in used for action, (version, commit) in PINS.items() if action in used)
+
+
+TOKENS = [
+    (f"uses: actions/checkout@{CHECKOUT}", ["+ with:", "+ persist-credentials: false"]),
+    (f"uses: actions/checkout@{CHECKOUT} # v7.0.1\n        with:\n          # deep\n          fetch-depth: 0",
+     ["+ persist-credentials: false"]),
+    (f"name: x\n        uses: actions/checkout@{CHECKOUT}\n        id: y", ["+ with:", "+ persist-credentials: false"]),
+    (f"uses: actions/checkout@{CHECKOUT}\n        with: {{ref: main}}",
+     ["- with: {ref: main}", "+ with: {persist-credentials: false, ref: main}"]),
+    (f"{{uses: actions/checkout@{CHECKOUT}}}",
+     [f"- - {{uses: actions/checkout@{CHECKOUT}}}",
+      f"+ - {{uses: actions/checkout@{CHECKOUT}, with: {{persist-credentials: false}}}}"]),
+    (f"uses: actions/checkout@{CHECKOUT}\n        with:\n          persist-credentials: true", []),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(("step", "expected"), TOKENS)
+@pytest.mark.parametrize("end", ["\n", "\r\n"])
+def test_a_checkout_that_needs_no_token_keeps_none(step: str, expected: list[str], end: str) -> None:
+    text = steps(step, "run: make").replace("\n", end)
+    found = fixed(text)
+    assert diff(text, found.text) == expected
+    assert found.text.count("\r\n") == found.text.count("\n") * (end == "\r\n")
+    (checkout, _) = read_yaml(found.text.encode()).value["jobs"]["a"]["steps"]
+    assert "persist-credentials" in checkout["with"]
+
+
+@pytest.mark.parametrize("later", ["run: git push", "uses: ./publish", "run: git fetch origin"])
+def test_a_checkout_whose_token_is_used_later_keeps_it(later: str) -> None:
+    text = steps(f"uses: actions/checkout@{CHECKOUT}", later)
+    found = fixed(text)
+    assert (found.text, [fix.path for fix in found.left]) == (text, ["/jobs/a/steps/0"])
+
+
+def test_permissions_are_declared_where_nothing_writes() -> None:
+    text = steps("run: make", head="")
+    assert diff(text, fixed(text).text) == ["+ ", "+ permissions:", "+ contents: read"]
+    for step in ("run: gh issue create", "uses: unknown/publish@" + OTHER, "run: git push"):
+        found = fixed(steps(step, head=""))
+        assert "permissions" not in found.text
+        assert "`a` may write" in found.left[-1].message
+
+
+AGENT = """\
+name: Agent # the name
+on:
+  issues:
+    types: [labeled]
+
+permissions: {}
+
+jobs:
+  agent:
+    if: github.event.label.name == 'agent'
+    runs-on: ubuntu-latest
+    cache-mode: none
+    permissions:
+      contents: write
+      pull-requests: write
+    steps:
+      - uses: actions/checkout@v7
+      - name: Run # it
+        env:
+          OPENAI_API_KEY: ${{ secrets.OPENAI_API_KEY }}
+        run: codex exec - < prompt.md
+
+      # publish
+      - name: Push
+        env:
+          GH_TOKEN: ${{ github.token }}
+        run: |
+          git checkout -b "agent/$GITHUB_RUN_ID"
+          git add --all
+
+          git commit -m "Change by the agent"
+          git push origin HEAD
+          gh pr create --fill
+
+  # after
+  other:
+    runs-on: ubuntu-latest
+    permissions: {}
+    steps:
+      - run: make
+"""
+
+
+def test_an_agents_job_is_split_into_one_that_reads_and_one_that_publishes() -> None:
+    found = fixed(AGENT)
+    jobs = read_yaml(found.text.encode()).value["jobs"]
+    assert list(jobs) == ["agent", "agent-publish", "other"]
+    assert jobs["agent"]["permissions"] == {"contents": "read", "pull-requests": "read"}
+    assert jobs["agent-publish"]["permissions"] == {"actions": "read", "contents": "write", "pull-requests": "write"}
+    assert jobs["agent-publish"]["needs"] == "agent"
+    assert jobs["agent"]["steps"][0]["with"] == {"persist-credentials": False}
+    before = read_yaml(AGENT.encode()).value["jobs"]
+    assert jobs["agent-publish"]["steps"][-1] == before["agent"]["steps"][-1]
+    assert jobs["agent"]["steps"][2] == before["agent"]["steps"][1]
+    assert jobs["other"] == before["other"]
+    removed = [line for line in diff(AGENT, found.text) if line[0] == "-"]
+    assert removed == ["- contents: write", "- pull-requests: write", "- - uses: actions/checkout@v7"]
+    assert fixed(found.text).text == found.text
+
+
+UNSPLIT = [
+    (("      # publish", "      - run: npm test\n      # publish"), None),
+    (("          git push origin HEAD", "          make release"), "no steps after the agent only publish"),
+    (("run: codex exec - < prompt.md", "run: codex exec - < prompt.md\n        id: run"), None),
+    (("git push origin HEAD", "git push origin ${{ steps.run.outputs.x }}"), "values or files of the steps before"),
+    (("    cache-mode: none\n", "    strategy: {matrix: {a: [1]}}\n"), "its key `strategy`"),
+    (("      contents: write\n", "      packages: write\n"), "more than contents"),
+    (("    permissions: {}\n    steps:\n      - run: make", "    needs: agent\n    steps: []"), "other jobs wait"),
+    (("run: codex exec - < prompt.md", f"uses: anthropics/claude-code-action@{OTHER}"), "itself writes to GitHub"),
+    (("      - uses: actions/checkout@v7\n", ""), "exactly one checkout"),
+]
+
+
+@pytest.mark.parametrize(("change", "reason"), UNSPLIT)
+def test_a_job_is_split_only_where_nothing_is_lost(change: tuple[str, str], reason: str | None) -> None:
+    assert AGENT.count(change[0]) == 1
+    found = fixed(AGENT.replace(*change))
+    assert ("agent-publish" in found.text) == (reason is None)
+    assert reason is None or any(reason in fix.message for fix in found.left)
+
+
+def test_githubs_schema_and_zizmor_accept_corrected_workflows(tmp_path: Path) -> None:
+    texts = [AGENT, steps(f"uses: actions/checkout@{CHECKOUT}", "run: make", head="")]
+    files = [tmp_path / f"{i}.yml" for i in range(len(texts))]
+    for file, text in zip(files, texts, strict=True):
+        file.write_text(fixed(text).text)
+    tools = Path(sys.executable).parent
+    for command in (
+        [tools / "check-jsonschema", "--builtin-schema", "vendor.github-workflows", *files],
+        [tools / "zizmor", "--offline", "--quiet", *files],
+    ):
+        ended = subprocess.run(command, capture_output=True, text=True)
+        assert ended.returncode == 0, ended.stdout + ended.stderr

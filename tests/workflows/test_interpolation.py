@@ -1,0 +1,138 @@
+"""Text in scripts weighs by who chooses it: outsiders, writers, or the workflow itself."""
+
+import pytest
+from support.runner_workflows import SHA, workflow
+
+from accord.workflows.interpolation import interpolation_findings
+
+
+def grade(text: str, *others: str) -> list[str]:
+    """The severities of what the first of these workflows inserts into its scripts."""
+    files = {f".github/workflows/{i}.yml": workflow(each) for i, each in enumerate((text, *others))}
+    findings = interpolation_findings(".github/workflows/0.yml", files)
+    assert {finding.code for finding in findings} <= {"unsafe-interpolation"}
+    return [finding.severity.value for finding in findings]
+
+
+def shown(events: str, expression: str, head: str = "", before: str = "") -> str:
+    """A workflow that starts on these events and prints an expression."""
+    step = f"      - run: echo '${{{{ {expression} }}}}'\n"
+    return f"on: {events}\njobs:\n  show:\n{head}    steps:\n{before}{step}"
+
+
+CHOICE = "{workflow_dispatch: {inputs: {what: {type: choice, options: [a, b]}}}}"
+FREE = "{workflow_dispatch: {inputs: {what: {type: string}}}}"
+
+
+@pytest.mark.parametrize(
+    ("events", "expression"),
+    [
+        ("issues", "github.event.issue.title"), ("issue_comment", "github.event.comment.body"),
+        ("pull_request", "github.head_ref"), ("pull_request_target", "github.event.pull_request.head.ref"),
+        ("pull_request", "github.event.pull_request.head.label"), ("discussion", "github.event.discussion.body"),
+        ("pull_request_review", "github.event.review.body"), ("issues", "toJSON(github.event)"),
+        ("workflow_run", "github.event.workflow_run.head_branch"), ("issues", "toJSON(github.event.issue)"),
+        ("workflow_run", "github.event.workflow_run.display_title"), ("[push, issues]", "github.event.issue.body"),
+        ("pull_request", "github.event.pull_request.body || 'none'"),
+    ],
+)  # fmt: skip
+def test_text_that_outsiders_choose_is_an_error(events: str, expression: str) -> None:
+    assert grade(shown(events, expression)) == ["error"]
+
+
+@pytest.mark.parametrize(
+    ("events", "expression"),
+    [
+        (FREE, "inputs.what"), (FREE, "github.event.inputs.what"), ("push", "github.ref_name"),
+        ("push", "github.event.head_commit.message"), ("repository_dispatch", "github.event.client_payload.id"),
+        ("issues", "github.event.label.name"), ("pull_request", "github.base_ref"), ("push", "some.context"),
+        ("release", "github.event.release.body"), ("{workflow_call: {inputs: {x: {type: string}}}}", "inputs.x"),
+        ("push", "an unreadable one"),
+    ],
+)  # fmt: skip
+def test_text_that_writers_choose_is_a_warning(events: str, expression: str) -> None:
+    assert grade(shown(events, expression)) == ["warning"]
+
+
+@pytest.mark.parametrize(
+    ("events", "expression"),
+    [
+        (CHOICE, "inputs.what"), (CHOICE, "github.event.inputs.what"), ("issues", "github.event.issue.number"),
+        ("{workflow_dispatch: {inputs: {what: {type: number}}}}", "inputs.what"), ("issues", "github.actor"),
+        ("pull_request", "github.event.pull_request.head.sha"), ("issues", "github.event.issue.html_url"),
+        ("issues", "github.event.issue.user.login"), ("pull_request", "github.ref"), ("schedule", "github.ref_name"),
+        ("push", "github.head_ref"), ("{push: {branches: [main]}}", "github.ref_name"), ("push", "env.SET_BY_A_STEP"),
+        ("push", "steps.some.outputs.x"), ("push", "needs.some.outputs.x"), ("issues", "github.event.repository.name"),
+        ("schedule", "github.event.issue.title"), ("pull_request", "github.event.pull_request.draft"),
+    ],
+)  # fmt: skip
+def test_fixed_lists_numbers_and_own_values_are_accepted(events: str, expression: str) -> None:
+    assert grade(shown(events, expression)) == []
+
+
+def step(script: str, env: str = "{}", key: str = "run") -> str:
+    return f"      - id: made\n        env: {env}\n        run: |\n          {script}\n"
+
+
+TITLE = "{T: '${{ github.event.issue.title }}'}"
+
+
+@pytest.mark.parametrize(
+    ("script", "expected"),
+    [
+        ('echo "text=$T" >> "$GITHUB_OUTPUT"', ["error"]), ('t=$T; echo "text=$t" >> $GITHUB_OUTPUT', ["error"]),
+        ('echo "text=$(gh issue view 1 --json title --jq .title)" >> $GITHUB_OUTPUT', ["error"]),
+        ('echo "text=done" >> $GITHUB_OUTPUT', []), ('echo "other=$T" >> $GITHUB_OUTPUT', []),
+        ('echo "text=$(echo "$T" | wc -c)" >> $GITHUB_OUTPUT', []),
+        ('if [ "$T" = x ]; then echo "text=yes" >> $GITHUB_OUTPUT; fi', []),
+    ],
+)  # fmt: skip
+def test_an_output_of_a_step_is_what_its_script_puts_into_it(script: str, expected: list[str]) -> None:
+    assert grade(shown("issues", "steps.made.outputs.text", before=step(script, TITLE))) == expected
+
+
+@pytest.mark.parametrize(
+    ("script", "expected"),
+    [
+        ("core.setOutput('text', context.payload.issue.title);", ["error"]),
+        ("const t = context.payload.issue.body;\n            core.setOutput('text', t);", ["error"]),
+        ("core.setOutput('text', context.payload.issue.number);", []), ("core.setOutput('text', 'done');", []),
+        ("const i = await github.rest.issues.get();\n            core.setOutput('text', i.data.number);", []),
+    ],
+)  # fmt: skip
+def test_an_output_of_a_javascript_is_what_it_sets(script: str, expected: list[str]) -> None:
+    before = f"      - id: made\n        uses: actions/github-script@{SHA}\n        with:\n          script: |\n"
+    before += f"            {script}\n"
+    assert grade(shown("issues", "steps.made.outputs.text", before=before)) == expected
+
+
+AGENT = f"      - id: made\n        uses: openai/codex-action@{SHA}\n"
+
+
+@pytest.mark.parametrize(("events", "expected"), [("issues", ["error"]), ("push", ["warning"])])
+def test_words_of_an_agent_weigh_by_whose_text_it_reads(events: str, expected: list[str]) -> None:
+    assert grade(shown(events, "steps.made.outputs.final-message", before=AGENT)) == expected
+    assert grade(shown(events, "steps.made.outputs.exit-code", before=AGENT)) == []
+
+
+def test_text_of_pull_requests_of_the_repository_is_that_of_writers() -> None:
+    own = "    if: github.event.pull_request.head.repo.full_name == github.repository\n"
+    assert grade(shown("pull_request", "github.head_ref", own)) == ["warning"]
+    assert (
+        grade(shown("[schedule, pull_request]", "github.head_ref", "    if: github.event_name == 'schedule'\n")) == []
+    )
+
+
+def test_an_input_is_what_the_callers_of_the_repository_pass() -> None:
+    called = shown("{workflow_call: {inputs: {x: {type: string}}}}", "inputs.x")
+    caller = "on: issues\njobs:\n  call:\n    uses: ./.github/workflows/0.yml\n    with:\n      x: VALUE\n"
+    values = {"fixed": [], "'${{ github.event.issue.title }}'": ["error"], "'${{ github.event.issue.number }}'": []}
+    assert {value: grade(called, caller.replace("VALUE", value)) for value in values} == values
+
+
+def test_steps_at_once_and_in_the_background_are_read() -> None:
+    bad = "run: echo '${{ github.event.issue.title }}'"
+    groups = f"      - parallel:\n          - {bad}\n          - run: 'true'\n      - {bad}\n        background: true\n"
+    files = {"a.yml": workflow(f"on: issues\njobs:\n  a:\n    steps:\n{groups}")}
+    findings = interpolation_findings("a.yml", files)
+    assert [finding.path for finding in findings] == ["/jobs/a/steps/0/parallel/0/run", "/jobs/a/steps/1/run"]
