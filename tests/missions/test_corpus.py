@@ -108,9 +108,7 @@ def expected_mode(drawn: dict[str, Any], wp: Drawn) -> tuple[str, str] | None:
         return None
     listed = wp.is_listed and drawn["lanes"] == "there"
     lanes = wp.lanes if drawn["lanes"] == "there" else ()
-    if len(lanes) > 1 or (listed and lanes):
-        return None
-    if (wp.declared == CODE and listed) or (wp.declared == PLANNING and lanes):
+    if len(lanes) > 1 and wp.declared != PLANNING and not (listed and not wp.declared):
         return None
     if wp.declared:
         return wp.declared, "frontmatter"

@@ -1,16 +1,28 @@
 """The moves of a work package: every edge, what it needs, and what planning artifacts are spared."""
 
+from datetime import timedelta
 from itertools import product
 from typing import Any
 
 import pytest
+from support.missions import NOW, event
 
 from accord.core.errors import BrokenContract
-from accord.missions.models import STATUSES
-from accord.missions.move import WORK_PACKAGE, MoveFacts, MoveRequest, plan_move
+from accord.missions.lifecycle import (
+    WORK_PACKAGE,
+    MoveFacts,
+    MoveRequest,
+    approval_of,
+    implementers_of,
+    needs_of,
+    plan_move,
+    steps_between,
+)
+from accord.missions.models import STATUSES, StatusEvent
 
-ALL = {"actor": "ada", "reason": "why", "feedback": "what", "review_ref": "PR 1"}
-NONE = {"actor": "ada"}
+ALL = {"actor": "ada", "reason": "why", "feedback": "what", "review_ref": "PR 1", "is_approved": True}
+NONE = {"actor": "ada", "is_approved": True}
+OWN = {"actor": "ada", "implementers": frozenset({"ada"}), "review_ref": "PR 1"}
 
 
 def plan(source: Any, target: Any, given: dict[str, Any], **force: bool) -> Any:
@@ -25,14 +37,14 @@ EDGES = {
     "claimed": {"in_progress", "blocked", "canceled"},
     "in_progress": {"for_review", "approved", "planned", "blocked", "canceled"},
     "for_review": {"in_review", "blocked", "canceled"},
-    "in_review": {"approved", "done", "in_progress", "planned", "blocked", "canceled"},
+    "in_review": {"approved", "in_progress", "planned", "blocked", "canceled"},
     "approved": {"done", "in_progress", "planned", "blocked", "canceled"},
     "blocked": {"in_progress", "canceled"},
     "done": set(),
     "canceled": set(),
 }
 THROUGH = {("planned", "in_progress"): "claimed"} | {
-    ("for_review", target): "in_review" for target in ("approved", "done", "in_progress", "planned")
+    ("for_review", target): "in_review" for target in ("approved", "in_progress", "planned")
 }
 
 
@@ -73,7 +85,12 @@ def test_the_table_draws_itself_with_its_ends() -> None:
         ("approved", "in_progress", dict(ALL, review_ref=""), "--review-ref", dict(NONE, review_ref="PR 1")),
         ("approved", "planned", dict(ALL, review_ref=""), "--review-ref", dict(NONE, review_ref="PR 1")),
         ("approved", "done", dict(ALL, merge_problem="not merged"), "--override-reason", NONE),
-        ("for_review", "done", dict(ALL, merge_problem="not merged"), "--override-reason", NONE),
+        ("for_review", "in_review", OWN, "ada did this work", dict(OWN, override_reason="alone")),
+        ("for_review", "approved", OWN, "another `--actor`", dict(OWN, actor="bob")),
+        ("in_review", "approved", OWN, "--override-reason", dict(OWN, override_reason="alone")),
+        ("in_progress", "approved", OWN, "ada did this work", dict(OWN, actor="bob")),
+        ("in_progress", "approved", {"actor": "bob", "feedback": "good"}, "--review-ref", dict(OWN, actor="bob")),
+        ("planned", "claimed", dict(NONE, dependency_problem="It depends on itself"), "depends on itself", NONE),
     ],
 )
 def test_a_guard_names_the_fix_and_accepts_it(source: Any, target: Any, lacking: Any, said: str, fixed: Any) -> None:
@@ -106,6 +123,73 @@ def test_only_an_override_with_a_reason_replaces_the_merge(source: Any) -> None:
     with pytest.raises(BrokenContract, match="not merged"):
         plan(source, "done", facts, is_forced=True)
     assert plan(source, "done", dict(facts, override_reason="squashed"), is_forced=True)
+
+
+@pytest.mark.parametrize("source", [status for status in STATUSES if status != "done"])
+def test_nothing_makes_work_done_that_has_no_approval(source: Any) -> None:
+    facts = dict(ALL, is_approved=False, override_reason="squashed")
+    with pytest.raises(BrokenContract, match="No approval" if source == "approved" else "does not lead"):
+        plan(source, "done", facts)
+    with pytest.raises(BrokenContract, match="No approval"):
+        plan(source, "done", facts, is_forced=True)
+
+
+def test_an_implementer_may_take_its_work_back_and_force_lets_it_review_with_a_reason() -> None:
+    assert plan("for_review", "in_progress", OWN)
+    assert plan("for_review", "approved", dict(OWN, reason="alone"), is_forced=True)
+
+
+def log(*moves: tuple[str, str, str]) -> list[StatusEvent]:
+    return [
+        StatusEvent.model_validate(event("WP01", source, target, NOW + timedelta(minutes=i), actor=actor))
+        for i, (source, target, actor) in enumerate(moves)
+    ]
+
+
+def test_those_who_did_the_work_are_known_from_the_log_and_reviewers_are_not_among_them() -> None:
+    events = log(
+        ("genesis", "planned", "finalize"),
+        ("planned", "claimed", "ada"),
+        ("claimed", "in_progress", "ada"),
+        ("in_progress", "for_review", "bob"),
+        ("for_review", "in_review", "rev"),
+        ("in_review", "in_progress", "rev"),
+    )
+    assert implementers_of(events) == {"ada", "bob"}
+
+
+def test_an_approval_counts_until_the_work_moves_on() -> None:
+    done = [("in_review", "approved", "rev"), ("approved", "blocked", "ada")]
+    found = approval_of(log(*done))
+    assert found is not None
+    assert found.actor == "rev"
+    for target in ("in_progress", "planned", "for_review", "canceled"):
+        assert approval_of(log(*done, ("blocked", target, "ada"))) is None
+
+
+LACKS: dict[str, dict[str, Any]] = {
+    "approval of WP02": {"waits_for": ("WP02",)},
+    "a lane": {"workspace_problem": "no lane"},
+    "subtask T001": {"open_subtasks": ("T001",)},
+    "an own commit": {"evidence_problem": "no commit", "feedback": "", "review_ref": ""},
+    "a merge": {"merge_problem": "not merged"},
+    "an approval": {"is_approved": False},
+}
+
+
+@pytest.mark.parametrize("lack", LACKS)
+def test_next_moves_name_the_same_needs_as_the_guards(lack: str) -> None:
+    legal = [(a, b) for a, targets in EDGES.items() for b in targets] + list(THROUGH)
+    for source, target in legal:
+        given = {**ALL, **LACKS[lack]}
+        fields = {name: given[name] for name in given if name in MoveRequest.__dataclass_fields__}
+        facts = MoveFacts(MoveRequest("WP01", target, **fields), **{k: v for k, v in given.items() if k not in fields})
+        refusals = [WORK_PACKAGE.refusal(a, b, facts) for a, b in steps_between(source, target)]  # type: ignore[arg-type]
+        is_text_given = any(given[name] for name in ("feedback", "review_ref"))
+        if any(refusals) and is_text_given:
+            assert needs_of(source, facts) == (lack,), (source, target)  # type: ignore[arg-type]
+        if not any(refusals):
+            assert needs_of(source, facts) == (), (source, target)  # type: ignore[arg-type]
 
 
 @pytest.mark.parametrize("status", STATUSES)

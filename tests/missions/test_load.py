@@ -11,7 +11,7 @@ from support.missions import NOW, Project
 
 from accord.core.errors import BrokenContract
 from accord.missions.load import find_root, load_mission, mission_slugs, read_work_package
-from accord.missions.query import answer_query
+from accord.missions.query import answer_query, unreadable_statuses
 from accord.missions.rules import mission_findings
 
 BROKEN: dict[str, tuple[str, str]] = {
@@ -43,6 +43,17 @@ def test_a_broken_work_package_only_affects_itself(project: Project, case: str) 
         mission.work_package("WP02")
     assert codes(broken.value) == [code]
     assert [item.code for item in mission_findings(mission)["kitty-specs/078-ships/tasks/WP02-broken.md"]] == [code]
+
+
+def test_the_status_of_an_old_file_survives_an_unknown_mode_and_is_unknown_if_the_file_is_broken(
+    project: Project,
+) -> None:
+    project.work_package("WP01", "bogus", lane="done")
+    project.write("tasks/WP02-broken.md", "lane: done\n")
+    assert project.status("WP01") == "done"
+    assert list(unreadable_statuses(project.load())) == ["WP02"]
+    project.event("WP01", "approved", "done")
+    assert unreadable_statuses(project.load()) == {}
 
 
 def test_two_files_of_one_work_package_are_an_error_for_it_and_findings_have_lines(project: Project) -> None:
@@ -83,6 +94,14 @@ def test_a_mission_that_is_not_there_is_named_with_those_that_are(project: Proje
     assert codes(broken.value) == ["unknown-mission"]
 
 
+def test_a_mission_is_found_by_its_ulid(project: Project) -> None:
+    ulid = "01KX7094EYXKC6EJZC9XZCADS3"
+    project.begin(mission_id=ulid)
+    assert load_mission(project.root, ulid).slug == project.slug
+    with pytest.raises(BrokenContract, match="Unknown mission `01KX7094EYXKC6EJZC9XZCADS4`"):
+        load_mission(project.root, ulid[:-1] + "4")
+
+
 def test_the_project_is_found_from_below_and_from_the_work_tree_of_a_lane(project: Project) -> None:
     tree = project.root / ".worktrees" / "078-ships-lane-a"
     (tree / ".kittify").mkdir(parents=True)
@@ -103,13 +122,15 @@ def test_findings_name_dependencies_and_lanes_without_a_file_and_circles(project
     project.lanes(lane_a=["WP01", "WP02", "WP08"])
     project.event("WP01", "planned", "claimed")
     log = project.folder / "status.events.jsonl"
-    log.write_text(log.read_text(encoding="utf-8") + '{"wp_id": "WP02"}\nnonsense\n{"torn', encoding="utf-8")
+    log.write_text(
+        log.read_text(encoding="utf-8") + '{"wp_id": "WP02", "to_lane": "gone"}\n{}\nnonsense\n{"torn', encoding="utf-8"
+    )
     found = mission_findings(project.load())
     told = {path.removeprefix("kitty-specs/078-ships/"): [item.code for item in items] for path, items in found.items()}
     assert told == {
         "meta.json": [],
         "lanes.json": ["work-package-unknown"],
-        "status.events.jsonl": ["event-invalid", "event-invalid", "event-torn"],
+        "status.events.jsonl": ["event-invalid", "event-other", "event-invalid", "event-torn"],
         "tasks/WP01-part.md": ["work-package-cycle"],
         "tasks/WP02-part.md": ["work-package-unknown"],
         "tasks/WP03-part.md": ["lane-missing"],

@@ -7,8 +7,10 @@ import pytest
 from support.missions import NOW, Project
 
 from accord.core.errors import BrokenContract
+from accord.core.findings import Severity
 from accord.missions import load
 from accord.missions.query import mission_status
+from accord.missions.rules import mission_findings
 from accord.missions.workspace import ModeFacts, is_planning_path, settle_mode
 
 CODE, PLANNING = "code_change", "planning_artifact"
@@ -59,18 +61,34 @@ def test_without_a_signal_the_error_has_the_fix_and_a_default_may_be_given(text:
 
 
 @pytest.mark.parametrize(
-    "given",
+    ("given", "mode", "source"),
     [
-        {"declared": CODE, "is_listed_as_planning": True},
-        {"declared": PLANNING, "lane_ids": ("lane-a",)},
-        {"is_listed_as_planning": True, "lane_ids": ("lane-a",)},
-        {"lane_ids": ("lane-a", "lane-b")},
+        ({"declared": CODE, "is_listed_as_planning": True}, CODE, "frontmatter"),
+        ({"declared": PLANNING, "lane_ids": ("lane-planning",)}, PLANNING, "frontmatter"),
+        ({"declared": PLANNING, "lane_ids": ("lane-a", "lane-b")}, PLANNING, "frontmatter"),
+        ({"is_listed_as_planning": True, "lane_ids": ("lane-a",)}, PLANNING, "inferred_legacy"),
     ],
 )
-def test_places_that_contradict_each_other_are_an_error_even_with_a_default(given: Any) -> None:
-    with pytest.raises(BrokenContract) as broken:
-        settle_mode(facts(**given), CODE)
-    assert [finding.code for finding in broken.value.findings] == ["mode-contradiction"]
+def test_the_declared_mode_beats_a_lane_with_a_warning(given: Any, mode: str, source: str) -> None:
+    settled = settle_mode(facts(**given))
+    assert (settled.value, settled.source) == (mode, source)
+    assert f"WP01 is a {mode}" in settled.conflict
+    assert settled.conflict in settled.diagnostics
+
+
+def test_two_lanes_of_a_code_change_are_an_error_even_with_a_default() -> None:
+    for declared in ("", CODE):
+        with pytest.raises(BrokenContract) as broken:
+            settle_mode(facts(declared=declared, lane_ids=("lane-a", "lane-b")), CODE)
+        assert [finding.code for finding in broken.value.findings] == ["mode-contradiction"]
+
+
+def test_a_check_warns_of_a_lane_that_contradicts_the_declared_mode(tmp_path: Path) -> None:
+    project = Project(tmp_path).begin()
+    project.work_package("WP01", PLANNING)
+    project.lanes(lane_planning=["WP01"])
+    found = mission_findings(project.load())["kitty-specs/078-ships/tasks/WP01-part.md"]
+    assert [(item.code, item.severity) for item in found] == [("mode-contradiction", Severity.WARNING)]
 
 
 @pytest.mark.parametrize(

@@ -12,7 +12,7 @@ from support.missions import NOW, Project, event
 from accord.core.clock import SystemClock, ulid
 from accord.core.errors import BrokenContract, Refused
 from accord.missions.branches import git_of, stale_of
-from accord.missions.load import log_path
+from accord.missions.log import log_path
 
 CODE, PLANNING = "code_change", "planning_artifact"
 
@@ -43,7 +43,7 @@ def test_a_planning_artifact_goes_all_the_way_without_branch_lane_or_context_fil
     with pytest.raises(BrokenContract, match='Legal moves from "planned": claimed, blocked, canceled'):
         planning.move("WP01", "done")
     for target in ("in_progress", "for_review", "approved", "done"):
-        assert planning.move("WP01", target).events
+        assert planning.move("WP01", target, "rev" if target == "approved" else "ada").events
         assert planning.status("WP01") == target
     steps = ["claimed", "in_progress", "for_review", "in_review", "approved", "done"]
     assert [line["to_lane"] for line in lines(planning)] == steps
@@ -60,7 +60,7 @@ def test_a_dependent_starts_once_its_planning_artifact_is_approved(planning: Pro
         with pytest.raises(BrokenContract, match="WP01, whose review has not passed"):
             planning.move("WP02", "in_progress")
     for target in ("in_progress", "for_review", "approved"):
-        planning.move("WP01", target)
+        planning.move("WP01", target, "rev" if target == "approved" else "ada")
     assert planning.move("WP02", "in_progress").target == "in_progress"
 
 
@@ -88,6 +88,36 @@ def test_an_override_with_a_reason_replaces_the_merge_and_is_logged(code: Projec
     last = lines(code)[-1]
     assert last["policy_metadata"] == {"merge_ancestry": "overridden", "override_reason": "It was squashed."}
     assert (last["reason"], last["force"]) == ("It was squashed.", False)
+
+
+def test_done_rests_on_the_recorded_review_and_no_verdict_is_made_up(planning: Project) -> None:
+    for target in ("in_progress", "for_review"):
+        planning.move("WP01", target)
+    forced = {"is_forced": True, "reason": "now", "override_reason": "now"}
+    for given, said in (({}, "does not lead"), (forced, "No approval")):
+        with pytest.raises(BrokenContract, match=said):
+            planning.move("WP01", "done", **given)
+    planning.move("WP01", "approved", "rev", review_ref="PR 7")
+    planning.move("WP01", "done")
+    review = {"review": {"reviewer": "rev", "verdict": "approved", "reference": "PR 7"}}
+    assert [line["evidence"] for line in lines(planning)[-2:]] == [review, review]
+
+
+def test_an_approval_of_a_log_without_evidence_or_by_force_gets_none(planning: Project) -> None:
+    planning.event("WP01", "in_review", "approved", evidence=None)
+    planning.move("WP01", "done")
+    assert lines(planning)[-1]["evidence"] is None
+    planning.move("WP01", "approved", is_forced=True, reason="reopened")
+    assert lines(planning)[-1]["evidence"] is None
+
+
+def test_one_actor_reviews_its_own_work_only_when_the_log_says_so(planning: Project) -> None:
+    for target in ("in_progress", "for_review"):
+        planning.move("WP01", target)
+    with pytest.raises(BrokenContract, match="ada did this work"):
+        planning.move("WP01", "approved")
+    planning.move("WP01", "approved", override_reason="No one else is here.")
+    assert lines(planning)[-1]["policy_metadata"] == {"self_review": True, "override_reason": "No one else is here."}
 
 
 def test_a_squash_or_a_deleted_branch_does_not_prove_a_merge_but_one_at_origin_does(code: Project) -> None:
@@ -183,8 +213,8 @@ def test_the_log_only_grows_and_nothing_else_of_the_mission_changes(planning: Pr
 
 def test_events_are_in_order_whatever_the_clock_says(planning: Project) -> None:
     planning.event("WP01", "planned", "claimed", at=NOW + timedelta(days=1), event_id="zzz")
-    for target in ("in_progress", "for_review", "approved"):
-        planning.move("WP01", target)
+    for target in ("in_progress", "for_review", "in_progress"):
+        planning.move("WP01", target, feedback="x")
         assert planning.status("WP01") == target
     assert len({line["event_id"] for line in lines(planning)}) == 5
 

@@ -175,9 +175,11 @@ def test_progress_weighs_every_status_as_the_rules_say(project: Project) -> None
         project.event(f"WP{number:02}", None, status)
     once = dict.fromkeys([f"{name}_wps" for name in ("done", "approved", "in_progress", "planned", "for_review")], 1)
     assert progress(project.load()) == {"total_wps": 8, **once, "weighted_percentage": 43.1}
-    project.write("status.events.jsonl", '{"wp_id": "WP01"}\n')
+    project.write("status.events.jsonl", '{"wp_id": "WP01", "to_lane": "gone"}\n')
     unreadable = progress(project.load())
-    assert (unreadable["total_wps"], unreadable["planned_wps"]) == (8, 7), "it counts only in the total"
+    assert (unreadable["total_wps"], unreadable["planned_wps"], unreadable["unknown_wps"]) == (8, 7, 1), (
+        "it counts only in the total"
+    )
 
 
 def tree(root: Path) -> dict[str, tuple[str, int]]:

@@ -38,6 +38,13 @@ def test_stale_is_strictly_older_than_the_threshold(age: int, threshold: float, 
     assert datetime.fromisoformat(found.last_commit_time or "") == NOW - timedelta(seconds=age)
 
 
+@pytest.mark.parametrize(("minutes", "status"), [(10, "fresh"), (10.1, "stale"), (-5, "fresh")])
+def test_work_without_a_commit_is_stale_once_its_start_is_older_than_the_threshold(minutes: float, status: str) -> None:
+    found = judge(OwnCommits(), NOW, 10, NOW - timedelta(minutes=minutes)).status
+    assert (found.status, found.reason, found.minutes_since_commit) == (status, "no_own_commits", None)
+    assert judge(OwnCommits(), NOW, 10).status.status == "fresh"
+
+
 @pytest.mark.parametrize("branch", ["main", "release/3.x"])
 def test_only_the_own_commits_of_the_branch_count(project: Project, branch: str) -> None:
     tree = begun(project, branch).worktree("lane-a")

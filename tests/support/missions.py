@@ -11,9 +11,10 @@ import yaml
 from support.trees import own_settings
 
 from accord.core.clock import ManualClock
+from accord.missions.lifecycle import MoveRequest
 from accord.missions.load import Mission, load_mission
 from accord.missions.models import ExecutionMode
-from accord.missions.move import MoveRequest, MoveResult, move
+from accord.missions.move import MoveResult, move
 
 SLUG = "078-ships"
 _WHO = ("AUTHOR_NAME", "AUTHOR_EMAIL", "COMMITTER_NAME", "COMMITTER_EMAIL")

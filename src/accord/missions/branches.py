@@ -71,19 +71,26 @@ class MissionGit:
         """Return why the branch is not merged into the target; an empty string when it is."""
         if self._trouble:
             return f"Cannot tell whether {branch} is merged: {self._trouble}"
-        head, targets = self._refs(branch), self._refs(self._target_name)
+        head, targets = self._refs(branch), self._refs(self.target_name)
         if not head:
             return f"The branch {branch} does not exist here, so its merge is not proven. Fetch it."
-        if self._target_name in (branch, *self._lanes):
-            return f"The target {self._target_name} is the branch of a lane. Set the branch that lanes merge into."
+        if self.target_name in (branch, *self._lanes):
+            return f"The target {self.target_name} is the branch of a lane. Set the branch that lanes merge into."
         if not targets:
             return (
-                f"The target branch {self._target_name or '(not set)'} does not exist here. "
+                f"The target branch {self.target_name or '(not set)'} does not exist here. "
                 "Fetch it, or correct `merge_target_branch` or `target_branch`."
             )
         if all(any(self._is_ancestor(ref, target) for target in targets) for ref in head):
             return ""
-        return f"The branch {branch} is not merged into {self._target_name}. Merge it."
+        return f"The branch {branch} is not merged into {self.target_name}. Merge it."
+
+    def base_of(self, branch: str) -> str:
+        """Return the ref at which a branch begins: itself, the mission's branch, or the target; empty without any."""
+        for name in dict.fromkeys((branch, self._mission_branch, self.target_name)):
+            if name and (found := self._refs(name)):
+                return found[0]
+        return ""
 
     @cached_property
     def default_branch(self) -> str:
@@ -99,7 +106,8 @@ class MissionGit:
         return "" if is_lane else head.removeprefix(_HEADS)
 
     @cached_property
-    def _target_name(self) -> str:
+    def target_name(self) -> str:
+        """The branch that lanes merge into."""
         return self._target or self.default_branch
 
     @cached_property
@@ -160,12 +168,13 @@ class StalenessResult:
     error: str = ""
 
 
-def judge(own: OwnCommits, now: datetime, threshold_minutes: float) -> StalenessResult:
-    """Return whether work in progress is stale: its newest commit is strictly older than the threshold."""
+def judge(own: OwnCommits, now: datetime, threshold_minutes: float, started: datetime | None = None) -> StalenessResult:
+    """Return whether work in progress is stale: its newest commit, else its start, is older than the threshold."""
     if own.error:
         return _untimed(UNAVAILABLE, own.error)
     if own.newest is None:
-        return _untimed("no_own_commits")
+        is_old = started is not None and (now - started).total_seconds() / 60 > threshold_minutes
+        return _untimed("no_own_commits", status="stale" if is_old else "fresh")
     committed = datetime.fromtimestamp(own.newest, UTC)
     minutes = max(0.0, (now - committed).total_seconds()) / 60
     status = StaleStatus(
@@ -177,9 +186,10 @@ def judge(own: OwnCommits, now: datetime, threshold_minutes: float) -> Staleness
     return StalenessResult(status)
 
 
-def _untimed(reason: str, error: str = "") -> StalenessResult:
-    """Return the result for work that no commit judges: it is fresh, or in a shared workspace."""
-    status: Literal["fresh", "not_applicable"] = "not_applicable" if reason == SHARED_WORKSPACE else "fresh"
+def _untimed(
+    reason: str, error: str = "", status: Literal["fresh", "stale", "not_applicable"] = "fresh"
+) -> StalenessResult:
+    """Return the result for work that no commit judges."""
     judged = StaleStatus(status=status, reason=reason, minutes_since_commit=None, last_commit_time=None)
     return StalenessResult(judged, error)
 
@@ -192,13 +202,14 @@ def stale_of(
         mission.work_package(wp_id)  # raises
     try:
         if mission.work_package(wp_id).mode.value == "planning_artifact":
-            return _untimed(SHARED_WORKSPACE)
+            return _untimed(SHARED_WORKSPACE, status="not_applicable")
         if mission.status_of(wp_id) != "in_progress":
             return _untimed("not_in_progress")
         branch = resolve_workspace(mission, wp_id).branch_name or ""
     except BrokenContract as broken:
         return _untimed(UNAVAILABLE, broken.message)
-    return judge(git.own_commits(branch), now, threshold_minutes)
+    latest = mission.log.latest.get(wp_id)
+    return judge(git.own_commits(branch), now, threshold_minutes, latest.at if latest else None)
 
 
 def git_of(mission: Mission, wp_id: str = "") -> MissionGit:

@@ -6,7 +6,6 @@ the overview for all others. Layout: ``kitty-specs/SLUG/`` below the directory w
 
 from __future__ import annotations
 
-import json
 import os
 import re
 from dataclasses import dataclass, field
@@ -19,9 +18,9 @@ from accord.core.errors import BrokenContract
 from accord.core.findings import Finding, with_lines
 from accord.core.kinds import format_of, read_as, read_shape
 from accord.core.suggest import did_you_mean
-from accord.files.store import is_json
 from accord.files.yaml import read_mapping
-from accord.missions.models import STATUSES, Frontmatter, Lanes, Meta, StatusEvent, WorkspaceContext
+from accord.missions.log import Log, current_status, log_path, read_log
+from accord.missions.models import Frontmatter, Lanes, Meta, WorkspaceContext
 from accord.missions.workspace import ModeFacts, settle_mode
 
 if TYPE_CHECKING:
@@ -33,102 +32,13 @@ if TYPE_CHECKING:
     from accord.missions.models import ExecutionMode, WorkPackageStatus
     from accord.missions.workspace import Mode
 
-FILE = "status.events.jsonl"
 SPECS = "kitty-specs"
 _SLUG = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,199}")
+_ULID = re.compile(r"[0-9A-HJKMNP-TV-Z]{26}")
 _WP_FILE = re.compile(r"\A(WP[0-9]{2,})(?:[-_.].*)?\.md")
 _FRONTMATTER = re.compile(rb"\A---[ \t]*\r?\n(.*?)^---[ \t]*(?:\r?\n|\Z)", re.DOTALL | re.MULTILINE)
 
 Model = TypeVar("Model", bound="BaseModel")
-
-
-@dataclass(frozen=True)
-class Log:
-    """The events of a mission. ``latest`` is the event that counts for each work package.
-
-    ``problems`` are lines that cannot be read, by work package, or by an empty key where they name none. They only
-    stop commands about that work package. ``torn_at`` is the line that a crash cut off. Objects without ``wp_id``,
-    which other tools log of the mission itself, are skipped.
-    """
-
-    events: tuple[StatusEvent, ...] = ()
-    latest: dict[str, StatusEvent] = field(default_factory=dict)
-    problems: dict[str, list[Finding]] = field(default_factory=dict)
-    torn_at: int | None = None
-
-    def check_readable(self, wp_id: str) -> None:
-        """Raise BrokenContract where a line that may be about the work package cannot be read."""
-        found = [*self.problems.get("", []), *self.problems.get(wp_id, [])]
-        if found:
-            raise BrokenContract(f"{FILE}, line {found[0].line}: {found[0].message}", findings=found)
-
-
-def read_log(raw: bytes) -> Log:
-    """Read a log. Text after the last line break that is not JSON was cut off by a crash, and is not an event."""
-    *lines, tail = raw.split(b"\n")
-    is_torn = bool(tail.strip()) and not is_json(tail)
-    events: list[StatusEvent] = []
-    problems: dict[str, list[Finding]] = {}
-    for number, line in enumerate(lines if is_torn else [*lines, tail], start=1):
-        if line.strip():
-            _read_line(line, number, events, problems)
-    distinct = _distinct(events)
-    return Log(distinct, _latest(distinct), problems, len(lines) + 1 if is_torn else None)
-
-
-def _read_line(line: bytes, number: int, events: list[StatusEvent], problems: dict[str, list[Finding]]) -> None:
-    wp_id = ""
-    try:
-        value = json.loads(line)
-        wp_id = str(value.get("wp_id", "")) if isinstance(value, dict) else ""
-        if isinstance(value, dict) and "wp_id" not in value:
-            return
-        events.append(read_shape(StatusEvent, value))
-    except (ValueError, RecursionError):
-        message = "The line is not a JSON object."
-        hint = "Restore it from git, or remove it."
-        problems.setdefault("", []).append(Finding("event-invalid", message, line=number, hint=hint))
-    except BrokenContract as broken:
-        first = broken.findings[0]
-        message = f"The line is not an event. {first.path}: {first.message}"
-        problems.setdefault(wp_id, []).append(Finding("event-invalid", message, line=number, hint=first.hint))
-
-
-def _distinct(events: Iterable[StatusEvent]) -> tuple[StatusEvent, ...]:
-    """Return one event of each id, in the order of time; of two that differ always the same one."""
-    kept: dict[str, StatusEvent] = {}
-    for event in events:
-        other = kept.get(event.event_id)
-        if other is None or event.model_dump_json() < other.model_dump_json():
-            kept[event.event_id] = event
-    return tuple(sorted(kept.values(), key=lambda event: (event.at, event.event_id)))
-
-
-def _latest(events: Iterable[StatusEvent]) -> dict[str, StatusEvent]:
-    """Return the event that counts for each work package: the last, where a rollback beats others of its time."""
-    latest: dict[str, StatusEvent] = {}
-    for event in events:
-        before = latest.get(event.wp_id)
-        if not (before and before.at == event.at and _is_rollback(before) and event.from_lane != before.to_lane):
-            latest[event.wp_id] = event
-    return latest
-
-
-def _is_rollback(event: StatusEvent) -> bool:
-    return event.from_lane in ("for_review", "in_review") and event.to_lane == "in_progress" and bool(event.review_ref)
-
-
-def current_status(log: Log, wp_id: str, written: str) -> WorkPackageStatus:
-    """Return the status of a work package by the log, else by ``written``, the status in its file in old missions."""
-    if wp_id in log.latest:
-        return log.latest[wp_id].to_lane
-    status = "in_progress" if written == "doing" else written
-    return next((known for known in STATUSES if known == status), "planned")
-
-
-def log_path(folder: Path) -> Path:
-    """Return the path of a mission's log."""
-    return folder / FILE
 
 
 @dataclass(frozen=True)
@@ -153,7 +63,7 @@ class Mission:
     """A mission as its files describe it. ``lanes`` is None without a ``lanes.json``.
 
     ``broken`` maps work packages, ``meta.json`` and ``lanes.json`` to why they cannot be used; ``files`` maps work
-    packages to their files.
+    packages to their files, ``written`` those that can be read to the statuses in them.
     """
 
     root: Path
@@ -165,6 +75,7 @@ class Mission:
     log: Log
     broken: dict[str, BrokenContract] = field(default_factory=dict)
     files: dict[str, Path] = field(default_factory=dict)
+    written: dict[str, str] = field(default_factory=dict)
 
     @property
     def folder(self) -> Path:
@@ -191,8 +102,9 @@ class Mission:
     def status_of(self, wp_id: str) -> WorkPackageStatus:
         """Return the status of a work package. Raises BrokenContract where the log cannot be read for it."""
         self.log.check_readable(wp_id)
-        work_package = self.work_packages.get(wp_id)
-        return current_status(self.log, wp_id, work_package.head.lane if work_package else "")
+        if wp_id in self.files and wp_id not in self.written and not self.log.events:
+            raise self.broken[wp_id]  # old missions have their statuses in these files alone
+        return current_status(self.log, wp_id, self.written.get(wp_id, ""))
 
     def check_readable(self, name: str) -> None:
         """Raise BrokenContract where a work package, ``meta.json`` or ``lanes.json`` cannot be used."""
@@ -231,8 +143,14 @@ def mission_slugs(root: Path) -> list[str]:
 
 
 def load_mission(root: Path, slug: str, legacy_default: ExecutionMode | None = None) -> Mission:
-    """Read a mission. Raises BrokenContract ``unknown-mission``; every other problem is in ``broken``."""
+    """Read a mission, by its slug or the id in its ``meta.json``.
+
+    Raises BrokenContract ``unknown-mission``; every other problem is in ``broken``.
+    """
     folder = root / SPECS / slug
+    if _ULID.fullmatch(slug) and not folder.is_dir():
+        slug = _slug_of(root, slug)
+        folder = root / SPECS / slug
     if not _SLUG.fullmatch(slug) or not folder.is_dir() or folder.is_symlink():
         message = f"Unknown mission `{short_name(slug)}` in {root / SPECS}."
         hint = _hint(slug, mission_slugs(root))
@@ -241,10 +159,20 @@ def load_mission(root: Path, slug: str, legacy_default: ExecutionMode | None = N
     meta = _read_json(folder / "meta.json", Meta, broken)
     lanes = _read_json(folder / "lanes.json", Lanes, broken)
     contexts = _contexts(root, slug)
-    work_packages, files = _work_packages(folder, lanes, legacy_default, broken)
+    written: dict[str, str] = {}
+    work_packages, files = _work_packages(folder, lanes, legacy_default, broken, written)
     log = log_path(folder)
     events = read_log(log.read_bytes()) if log.is_file() else Log()
-    return Mission(root, slug, meta or Meta(), lanes, contexts, work_packages, events, broken, files)
+    return Mission(root, slug, meta or Meta(), lanes, contexts, work_packages, events, broken, files, written)
+
+
+def _slug_of(root: Path, mission_id: str) -> str:
+    """Return the slug of the mission with an id; the id itself if none has it."""
+    for slug in mission_slugs(root):
+        meta = _read_json(root / SPECS / slug / "meta.json", Meta, {})
+        if meta and meta.mission_id == mission_id:
+            return slug
+    return mission_id
 
 
 def _hint(word: str, known: Iterable[str]) -> str:
@@ -284,7 +212,11 @@ def _contexts(root: Path, slug: str) -> dict[str, tuple[Path, WorkspaceContext]]
 
 
 def _work_packages(
-    folder: Path, lanes: Lanes | None, legacy_default: ExecutionMode | None, broken: dict[str, BrokenContract]
+    folder: Path,
+    lanes: Lanes | None,
+    legacy_default: ExecutionMode | None,
+    broken: dict[str, BrokenContract],
+    written: dict[str, str],
 ) -> tuple[dict[str, WorkPackage], dict[str, Path]]:
     lane_ids: dict[str, list[str]] = {}
     for lane in lanes.lanes if lanes else ():
@@ -305,6 +237,7 @@ def _work_packages(
                 raise BrokenContract.of(Finding("work-package-repeated", message, hint=hint))
             files[wp_id] = path
             head, body, has_dependencies = read_work_package(path.read_bytes(), wp_id)
+            written[wp_id] = head.lane
             if not head.execution_mode and "lanes.json" in broken:
                 raise broken["lanes.json"]
             text = "\n".join([head.title, head.work_package_title, head.authoritative_surface, body])

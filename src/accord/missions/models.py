@@ -180,6 +180,7 @@ class Frontmatter(MissionFileModel):
 class Meta(MissionFileModel):
     """``meta.json``; old files name the type ``mission``."""
 
+    mission_id: LenientText = ""
     mission_type: LenientText = ""
     mission: LenientText = ""
     target_branch: LenientText = ""
@@ -238,6 +239,14 @@ def _event_time(value: Any) -> Any:
     return time
 
 
+def _actor(value: Any) -> Any:
+    """Return the name of an actor, which newer logs write as an object of tool, role and more."""
+    if isinstance(value, dict):
+        names = (value.get(key) for key in ("tool", "id", "name", "role"))
+        return next((name for name in names if isinstance(name, str) and name), "")
+    return "" if value is None else value
+
+
 WireStatus = Annotated[WorkPackageStatus, BeforeValidator(_status)]
 
 
@@ -252,7 +261,7 @@ class StatusEvent(BaseModel):
     from_lane: Annotated[str | None, BeforeValidator(_status)] = None
     to_lane: WireStatus
     at: Annotated[datetime, BeforeValidator(_event_time)]
-    actor: LenientText = ""
+    actor: Annotated[str, BeforeValidator(_actor)] = ""
     force: bool = False
     execution_mode: LenientText = ""
     reason: str | None = None

@@ -11,6 +11,7 @@ from accord.core.clock import timestamp
 from accord.core.errors import BrokenContract
 from accord.core.kinds import read_shape
 from accord.missions.branches import DEFAULT_MINUTES, git_of, stale_of
+from accord.missions.dependencies import readiness
 from accord.missions.models import NextQueryResponse
 from accord.missions.runs import DEFAULT_TYPE, RunState, position_of, read_run, steps_of
 from accord.missions.workspace import resolve_workspace
@@ -19,6 +20,7 @@ if TYPE_CHECKING:
     from datetime import datetime
 
     from accord.missions.branches import MissionGit
+    from accord.missions.dependencies import Readiness
     from accord.missions.load import Mission
 
 
@@ -43,7 +45,7 @@ def answer_query(mission: Mission, agent: str | None, now: datetime) -> NextQuer
         "timestamp": timestamp(now),
         "reason": position.reason,
         "guard_failures": guard_failures(mission, position.step_id) if run.mission_type == DEFAULT_TYPE else [],
-        "progress": progress(mission),
+        "progress": _progress_ahead(mission),
         "origin": origin,
         "run_id": run.run_id,
         "step_id": position.step_id,
@@ -76,12 +78,12 @@ def guard_failures(mission: Mission, step_id: str | None) -> list[str]:
 
 
 def progress(mission: Mission) -> dict[str, Any] | None:
-    """Return the number of work packages with files, by status; None without any."""
+    """Return the number of work packages with files, by status; None without any. Some may be unknown."""
     if not mission.files:
         return None
     counts = Counter(_status(mission, wp_id) for wp_id in mission.files)
     weight = sum(WEIGHTS.get(status, 0.0) * count for status, count in counts.items())
-    shown = ("done", "approved", "in_progress", "planned", "for_review")
+    shown = ["done", "approved", "in_progress", "planned", "for_review", *(["unknown"] if counts["unknown"] else [])]
     return {
         "total_wps": len(mission.files),
         **{f"{status}_wps": counts[status] for status in shown},
@@ -97,22 +99,60 @@ def _status(mission: Mission, wp_id: str) -> str:
         return "unknown"
 
 
+def _progress_ahead(mission: Mission) -> dict[str, Any] | None:
+    """Return the progress with the work packages that may start now, and what blocks the others."""
+    counts, found = progress(mission), readiness(mission)
+    return counts and {
+        **counts,
+        "ready": [wp_id for wp_id, one in found.items() if one.ready],
+        "blocked": {wp_id: list(one.blocked_by) for wp_id, one in found.items() if one.blocked_by},
+    }
+
+
+def unreadable_statuses(mission: Mission) -> dict[str, str]:
+    """Return why the status of a work package cannot be read, for each without one."""
+    found = {}
+    for wp_id in mission.ids:
+        try:
+            mission.status_of(wp_id)
+        except BrokenContract as broken:
+            found[wp_id] = broken.message
+    return found
+
+
+def mission_overview(mission: Mission) -> dict[str, Any]:
+    """Return the entry of a mission in ``accord mission list``."""
+    found = readiness(mission)
+    reasons = {wp_id: one.blocked_reason for wp_id, one in found.items() if one.blocked_reason}
+    return {
+        "mission_slug": mission.slug,
+        "mission_id": mission.meta.mission_id or None,
+        "mission": mission.meta.mission_type or mission.meta.mission or None,
+        "progress": progress(mission),
+        "ready": [wp_id for wp_id, one in found.items() if one.ready],
+        "blocked": {wp_id: list(one.blocked_by) for wp_id, one in found.items() if one.blocked_by},
+        "problems": {**reasons, **unreadable_statuses(mission)},
+    }
+
+
 _LOCATION = ("execution_mode", "mode_source", "resolution_kind", "workspace_path", "branch_name", "lane_id")
 
 
 def mission_status(mission: Mission, now: datetime, threshold_minutes: float = DEFAULT_MINUTES) -> dict[str, Any]:
     """Return the document of ``accord mission status``."""
-    git = git_of(mission)
+    git, ready = git_of(mission), readiness(mission)
     return {
         "mission_slug": mission.slug,
         "mission": mission.meta.mission_type or mission.meta.mission or None,
         "progress": progress(mission),
-        "work_packages": [_entry(mission, wp_id, git, now, threshold_minutes) for wp_id in mission.ids],
+        "work_packages": [_entry(mission, wp_id, git, now, threshold_minutes, ready[wp_id]) for wp_id in mission.ids],
         "diagnostics": _diagnostics(mission),
     }
 
 
-def _entry(mission: Mission, wp_id: str, git: MissionGit, now: datetime, threshold_minutes: float) -> dict[str, Any]:
+def _entry(
+    mission: Mission, wp_id: str, git: MissionGit, now: datetime, threshold_minutes: float, ready: Readiness
+) -> dict[str, Any]:
     work_package = mission.work_packages.get(wp_id)
     errors: list[str] = []
     try:
@@ -136,6 +176,9 @@ def _entry(mission: Mission, wp_id: str, git: MissionGit, now: datetime, thresho
         "status": status,
         **location,
         "dependencies": work_package.head.dependencies if work_package else [],
+        "ready": ready.ready,
+        "blocked_by": list(ready.blocked_by),
+        "blocked_reason": ready.blocked_reason,
         "stale": stale.status.model_dump(),
         "stale_error": stale.error or None,
         "error": errors[0] if errors else None,
@@ -146,6 +189,8 @@ def _diagnostics(mission: Mission) -> list[str]:
     """Return inferred modes, and parts of the mission itself that cannot be used."""
     found = [str(error) for name, error in mission.broken.items() if not name.startswith("WP")]
     found += [text for work_package in mission.work_packages.values() for text in work_package.mode.diagnostics]
+    if mission.log.note:
+        found.append(mission.log.note)
     if mission.log.torn_at:
         found.append("A crash cut off the last line of the log. The line is ignored.")
     return found

@@ -9,7 +9,8 @@ from accord.core.errors import BrokenContract
 from accord.core.findings import Finding, pointer, warning, with_lines
 from accord.core.machine import find_cycle
 from accord.core.suggest import did_you_mean
-from accord.missions.load import FILE, lines_of
+from accord.missions.load import lines_of
+from accord.missions.log import FILE, current_status
 from accord.missions.runs import RunBroken, RunState, position_of, read_run, steps_of
 from accord.missions.workspace import resolve_workspace
 
@@ -65,6 +66,11 @@ def _of_run(mission: Mission) -> dict[Path, list[Finding]]:
 
 def _of_log(mission: Mission) -> list[Finding]:
     found = sorted((item for items in mission.log.problems.values() for item in items), key=lambda one: one.line or 0)
+    if unnamed := mission.log.others.get(""):
+        what = "line counts" if len(unnamed) == 1 else "lines count"
+        hint = f"Add `to_lane` where a status was meant. Lines: {', '.join(map(str, unnamed[:10]))}."
+        other = warning("event-other", f"{len(unnamed)} {what} for no status, and name no kind of event.", hint=hint)
+        found.append(replace(other, line=unnamed[0]))
     if mission.log.torn_at:
         torn = warning("event-torn", "A crash cut off the last line. The next move removes it.")
         found.append(replace(torn, line=mission.log.torn_at))
@@ -76,6 +82,13 @@ def _of_work_package(mission: Mission, wp_id: str) -> list[Finding]:
         is_of_lanes = mission.broken[wp_id] is mission.broken.get("lanes.json")
         return [] if is_of_lanes else list(mission.broken[wp_id].findings)
     findings = []
+    if conflict := mission.work_packages[wp_id].mode.conflict:
+        hint = "Take it out of lanes.json there, or correct `execution_mode`."
+        findings.append(warning("mode-contradiction", conflict, "/execution_mode", hint=hint))
+    try:
+        current_status(mission.log, wp_id, mission.work_packages[wp_id].head.lane)
+    except BrokenContract as broken:
+        findings += broken.findings
     for i, name in enumerate(mission.work_packages[wp_id].head.dependencies):
         if name not in mission.files:
             hint = did_you_mean(name, mission.files) or "Write the file."

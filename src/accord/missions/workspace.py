@@ -27,6 +27,9 @@ if TYPE_CHECKING:
 ModeSource = Literal["frontmatter", "inferred_legacy"]
 MODES: tuple[ExecutionMode, ...] = get_args(ExecutionMode)
 
+WORKTREES = ".worktrees"
+"""The directory of the work trees of lanes."""
+
 _BRANCHES = "kitty/mission-"
 _ARTIFACTS = r"(?:spec|plan|tasks|data-model|quickstart)\.md"
 _PLANNING = re.compile(rf"(?<![\w-])kitty-specs/|(?<![\w.-]){_ARTIFACTS}(?![\w-])")
@@ -75,7 +78,7 @@ def resolve_workspace(mission: Mission, wp_id: str) -> ResolvedWorkspace:
         mode.source,
         "lane_workspace" if lane else "repo_root",
         name,
-        str(mission.root / ".worktrees" / name if lane else mission.root),
+        str(mission.root / WORKTREES / name if lane else mission.root),
         branch_name=lane.branch if lane else None,
         lane_id=lane.id if lane else None,
         lane_wp_ids=lane.wp_ids if lane else (),
@@ -141,15 +144,19 @@ class ModeFacts:
 
 @dataclass(frozen=True)
 class Mode:
-    """An execution mode, its source, and the reason where it was inferred."""
+    """An execution mode, its source, and the reason where it was inferred. ``conflict`` is what speaks against it."""
 
     value: ExecutionMode
     source: ModeSource
     diagnostics: tuple[str, ...] = ()
+    conflict: str = ""
 
 
 def settle_mode(facts: ModeFacts, legacy_default: ExecutionMode | None = None) -> Mode:
-    """Return the mode. Raises BrokenContract: ``mode-invalid``, ``mode-contradiction`` or ``mode-unknown``."""
+    """Return the mode: the declared one, else that of the first signal; a later signal against it is a conflict.
+
+    Raises BrokenContract: ``mode-invalid``, ``mode-unknown``, or ``mode-contradiction`` for two lanes.
+    """
     declared = next((mode for mode in MODES if mode == facts.declared), None)
     if facts.declared and not declared:
         hint = did_you_mean(facts.declared, MODES) or f"Use {MODES[0]} or {MODES[1]}."
@@ -160,17 +167,16 @@ def settle_mode(facts: ModeFacts, legacy_default: ExecutionMode | None = None) -
         signals.append(("planning_artifact", "lanes.json lists it under planning_artifact_wps"))
     if facts.lane_ids:
         signals.append(("code_change", f"lanes.json lists it in {facts.lane_ids[0]}"))
-    if len({mode for mode, _ in signals}) > 1:
-        sides = "; ".join(f"{mode}, because {why}" for mode, why in signals)
-        message = f"{facts.wp_id} has two execution modes: {sides}."
-        raise _broken_mode("mode-contradiction", message, "Correct one of them.")
-    if len(facts.lane_ids) > 1:
+    value, signal = signals[0] if signals else _inferred(facts, legacy_default)
+    if value == "code_change" and len(facts.lane_ids) > 1:
         lanes = " and ".join(facts.lane_ids)
         raise _broken_mode("mode-contradiction", f"lanes.json lists {facts.wp_id} in {lanes}.", "Keep it in one lane.")
+    against = "; ".join(f"{why}, which means {mode}" for mode, why in signals[1:] if mode != value)
+    conflict = f"{facts.wp_id} is a {value}, because {signal}, but {against}. The first counts." if against else ""
     if declared:
-        return Mode(declared, "frontmatter")
-    value, signal = signals[0] if signals else _inferred(facts, legacy_default)
-    return Mode(value, "inferred_legacy", (f"{facts.wp_id} has no execution_mode: {value}, because {signal}.",))
+        return Mode(declared, "frontmatter", (conflict,) if conflict else (), conflict)
+    said = f"{facts.wp_id} has no execution_mode: {value}, because {signal}."
+    return Mode(value, "inferred_legacy", (said, conflict) if conflict else (said,), conflict)
 
 
 def _inferred(facts: ModeFacts, legacy_default: ExecutionMode | None) -> tuple[ExecutionMode, str]:

@@ -1,0 +1,167 @@
+"""The log of a mission: which of its lines are events, and which event counts for each work package.
+
+Other tools write other lines into the log, too. They stay in the file and count for no status.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any
+
+from accord.core.documents import short_name
+from accord.core.errors import BrokenContract
+from accord.core.findings import Finding
+from accord.core.kinds import read_shape
+from accord.core.suggest import did_you_mean
+from accord.files.store import is_json
+from accord.missions.models import STATUSES, StatusEvent
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Mapping
+    from pathlib import Path
+
+    from accord.missions.models import WorkPackageStatus
+
+FILE = "status.events.jsonl"
+
+
+@dataclass(frozen=True)
+class Log:
+    """The events of a mission. ``latest`` is the event that counts for each work package.
+
+    ``problems`` are lines that cannot be read, by work package, or by an empty key where they name none. They only
+    stop commands about that work package. ``torn_at`` is the line that a crash cut off. ``others`` are lines about
+    something else than a status, by their kind: other tools log the mission itself, notes and runtime state there.
+    They stay in the file and count for no status.
+    """
+
+    events: tuple[StatusEvent, ...] = ()
+    latest: dict[str, StatusEvent] = field(default_factory=dict)
+    problems: dict[str, list[Finding]] = field(default_factory=dict)
+    torn_at: int | None = None
+    others: dict[str, list[int]] = field(default_factory=dict)
+
+    def check_readable(self, wp_id: str) -> None:
+        """Raise BrokenContract where a line that may be about the work package cannot be read."""
+        found = [*self.problems.get("", []), *self.problems.get(wp_id, [])]
+        if found:
+            raise BrokenContract(f"{FILE}, line {found[0].line}: {found[0].message}", findings=found)
+
+    @property
+    def note(self) -> str:
+        """One sentence about all lines that are not about a status; empty without any."""
+        count = sum(map(len, self.others.values()))
+        kinds = ", ".join(short_name(kind or "no kind") for kind in sorted(self.others))
+        verb = "line counts" if count == 1 else "lines count"
+        return f"{count} {verb} for no status in {FILE}: {kinds}." if count else ""
+
+
+_KINDS = ("kind", "type", "event_type", "event_name")
+_LANES = ("from_lane", "to_lane")
+_WP_ID = re.compile(rb'"wp_id"\s*:\s*"(WP[0-9]{2,})"')
+
+
+def read_log(raw: bytes) -> Log:
+    """Read a log. Text after the last line break that is not JSON was cut off by a crash, and is not an event."""
+    *lines, tail = raw.split(b"\n")
+    is_torn = bool(tail.strip()) and not is_json(tail)
+    events: list[StatusEvent] = []
+    problems: dict[str, list[Finding]] = {}
+    others: dict[str, list[int]] = {}
+    for number, line in enumerate(lines if is_torn else [*lines, tail], start=1):
+        if not line.strip():
+            continue
+        read = _read_line(line, number)
+        if isinstance(read, StatusEvent):
+            events.append(read)
+        elif isinstance(read, str):
+            others.setdefault(read, []).append(number)
+        else:
+            problems.setdefault(read[0], []).append(read[1])
+    distinct = _distinct(events)
+    return Log(distinct, _latest(distinct), problems, len(lines) + 1 if is_torn else None, others)
+
+
+def _read_line(line: bytes, number: int) -> StatusEvent | str | tuple[str, Finding]:
+    """Return the event of a line; or the kind of a line about something else; or a work package and its problem."""
+    try:
+        value = json.loads(line)
+        if not isinstance(value, dict):
+            raise ValueError
+    except (ValueError, RecursionError):
+        message = "The line is not a JSON object."
+        hint = "Restore it from git, or remove it."
+        named = set(_WP_ID.findall(line))
+        return (named.pop().decode() if len(named) == 1 else ""), Finding(
+            "event-invalid", message, line=number, hint=hint
+        )
+    kind = _other_kind(value)
+    if kind is not None:
+        return kind
+    try:
+        if value.get("kind"):
+            message = f"`{short_name(str(value['kind']))}` is not a kind of event with statuses."
+            raise BrokenContract.of(Finding("event-invalid", message, "/kind", hint="Correct or remove the line."))
+        return read_shape(StatusEvent, value)
+    except BrokenContract as broken:
+        first = broken.findings[0]
+        message = f"The line is not an event. {first.path}: {first.message}"
+        wp_id = value.get("wp_id")
+        return (wp_id if isinstance(wp_id, str) else ""), Finding(
+            "event-invalid", message, line=number, hint=first.hint
+        )
+
+
+def _other_kind(value: Mapping[str, Any]) -> str | None:
+    """Return the kind of a line that is not about a status, empty where it names none; None for an event."""
+    named = (text for name in _KINDS if isinstance(text := value.get(name), str) and text)
+    kind = next(named, "")
+    is_known = "event_type" in value or kind == "annotation" or kind.lower().startswith("retrospective")
+    return kind if is_known or not any(name in value for name in _LANES) else None
+
+
+def _distinct(events: Iterable[StatusEvent]) -> tuple[StatusEvent, ...]:
+    """Return one event of each id, in the order of time; of two that differ always the same one."""
+    kept: dict[str, StatusEvent] = {}
+    for event in events:
+        other = kept.get(event.event_id)
+        if other is None or event.model_dump_json() < other.model_dump_json():
+            kept[event.event_id] = event
+    return tuple(sorted(kept.values(), key=lambda event: (event.at, event.event_id)))
+
+
+def _latest(events: Iterable[StatusEvent]) -> dict[str, StatusEvent]:
+    """Return the event that counts for each work package: the last, where a rollback beats others of its time."""
+    latest: dict[str, StatusEvent] = {}
+    for event in events:
+        before = latest.get(event.wp_id)
+        if not (before and before.at == event.at and _is_rollback(before) and event.from_lane != before.to_lane):
+            latest[event.wp_id] = event
+    return latest
+
+
+def _is_rollback(event: StatusEvent) -> bool:
+    is_back = event.to_lane == "in_progress" and event.from_lane in ("for_review", "in_review")
+    return is_back and (event.from_lane == "in_review" or bool(event.review_ref))
+
+
+def current_status(log: Log, wp_id: str, written: str) -> WorkPackageStatus:
+    """Return the status of a work package by the log, else by ``written``, the status in its file in old missions.
+
+    Raises BrokenContract ``status-unknown`` where that is not a status.
+    """
+    if wp_id in log.latest:
+        return log.latest[wp_id].to_lane
+    status = "in_progress" if written == "doing" else written or "planned"
+    if found := next((known for known in STATUSES if known == status), None):
+        return found
+    hint = did_you_mean(written, STATUSES) or f"Statuses: {', '.join(STATUSES)}."
+    message = f"The log has no event of {wp_id}, and its file has the unknown status `{short_name(written)}`."
+    raise BrokenContract.of(Finding("status-unknown", message, "/lane", hint=hint))
+
+
+def log_path(folder: Path) -> Path:
+    """Return the path of a mission's log."""
+    return folder / FILE

@@ -1,0 +1,208 @@
+"""The start of a work package: its branch and work tree, then the move to in_progress, under the folder's lock.
+
+Facts are read from git, the operations are planned from them, and git carries them out one by one. Each may be
+repeated: the same command continues a start that was killed anywhere, and does nothing for one that is done. Source:
+mission contracts, "Resolution Matrix".
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from accord.core.errors import BrokenContract, Refused
+from accord.core.findings import Finding, finding_of
+from accord.files.store import Storage, change_file, folder_lock
+from accord.git.program import Git, GitFailed
+from accord.missions.branches import git_of
+from accord.missions.dependencies import WAITING
+from accord.missions.lifecycle import MoveRequest
+from accord.missions.load import load_mission
+from accord.missions.move import append_events, check_log, plan_mission_move
+from accord.missions.workspace import WORKTREES, resolve_workspace
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from accord.core.clock import Clock
+    from accord.missions.load import Mission
+    from accord.missions.models import ExecutionMode, WorkPackageStatus
+    from accord.missions.workspace import ResolvedWorkspace
+
+_INITIALIZING = "initializing"
+"""The reason for which git locks a work tree while it makes it. Source: git's builtin/worktree.c."""
+
+
+@dataclass(frozen=True)
+class LaneFacts:
+    """The branch and the work tree of a lane in git; an empty text is one that does not exist.
+
+    ``base`` is where a new branch begins. ``checked_out_at`` is the work tree on the branch, ``on_branch`` the branch
+    of the work tree at the lane's path.
+    """
+
+    path: str
+    branch: str
+    base: str = ""
+    has_branch: bool = False
+    checked_out_at: str = ""
+    on_branch: str = ""
+    is_registered: bool = False
+    is_half_made: bool = False
+    is_present: bool = False
+    is_foreign: bool = False
+    is_ignored: bool = True
+
+
+@dataclass(frozen=True)
+class LaneOperation:
+    """One step towards the work tree: its name, its object, and the arguments of git."""
+
+    op: str
+    target: str
+    arguments: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True)
+class StartResult:
+    """A start: the status before it, where the work runs, the steps in git, and the events; without any it was done."""
+
+    source: WorkPackageStatus
+    workspace: ResolvedWorkspace
+    operations: tuple[LaneOperation, ...]
+    events: tuple[dict[str, Any], ...]
+
+
+def plan_lane(facts: LaneFacts) -> tuple[LaneOperation, ...]:
+    """Return the steps to the work tree of a lane, none if it is there. Raises Refused if something is in the way."""
+    if facts.is_foreign:
+        hint = "Move it away, and start again."
+        raise Refused(f"{facts.path} exists, but it is not a work tree of this repository.", hint=hint)
+    if facts.is_present and not facts.is_half_made and facts.on_branch != facts.branch:
+        hint = f"Run `git -C {facts.path} checkout {facts.branch}`."
+        raise Refused(f"{facts.path} is not on the branch {facts.branch}.", hint=hint)
+    if facts.checked_out_at not in ("", facts.path):
+        hint = "Check out another branch there."
+        raise Refused(f"{facts.checked_out_at} is on the branch {facts.branch}.", hint=hint)
+    if not facts.has_branch and not facts.base:
+        hint = "Commit to the branch that lanes merge into, or correct `target_branch` in meta.json."
+        raise Refused(f"The branch {facts.branch} cannot begin: its base does not exist here.", hint=hint)
+    steps = [] if facts.is_ignored else [LaneOperation("ignore", f"/{WORKTREES}/")]
+    if facts.is_half_made:
+        steps.append(LaneOperation("remove-half", facts.path, ("worktree", "remove", "--force", "--force", facts.path)))
+    elif facts.is_registered and not facts.is_present:
+        steps.append(LaneOperation("forget", facts.path, ("worktree", "prune")))
+    elif facts.is_present:
+        return tuple(steps)
+    if not facts.has_branch:
+        branch = ("branch", "--no-track", facts.branch, facts.base)
+        steps.append(LaneOperation("branch", facts.branch, branch))
+    tree = ("worktree", "add", "--quiet", facts.path, facts.branch)
+    return (*steps, LaneOperation("worktree", facts.path, tree))
+
+
+def start(
+    root: Path,
+    slug: str,
+    wp_id: str,
+    actor: str,
+    clock: Clock,
+    *,
+    redact: Callable[[str], str],
+    legacy_default: ExecutionMode | None = None,
+    is_dry_run: bool = False,
+    is_named: bool = True,
+) -> StartResult:
+    """Start a work package. Raises BrokenContract when it may not start, Refused where git stops it.
+
+    ``is_named`` tells that ``actor`` was given: then work that another actor does is not taken over.
+    """
+    folder = load_mission(root, slug, legacy_default).folder
+    check_log(folder)
+    storage = Storage(clock)
+    request = MoveRequest(wp_id, "in_progress", redact(actor))
+    with folder_lock(folder, storage) as lock:
+        mission = load_mission(root, slug, legacy_default)
+        source = mission.status_of(wp_id)
+        _check_startable(mission, request, source, is_named)
+        _, events = plan_mission_move(mission, request, clock.now())
+        workspace = resolve_workspace(mission, wp_id)
+        steps = plan_lane(lane_facts(mission, workspace)) if workspace.branch_name else ()
+        if not is_dry_run:
+            for step in steps:
+                _carry_out(Git(mission.root, inherited=lock), step, storage)
+            append_events(mission, events, storage)
+    return StartResult(source, workspace, steps, events)
+
+
+def _check_startable(mission: Mission, request: MoveRequest, source: str, is_named: bool) -> None:
+    wp_id = request.wp_id
+    if source not in (*WAITING, "in_progress"):
+        message = f"{wp_id} is {source}, and only planned, claimed and blocked work can start."
+        raise BrokenContract.of(finding_of("illegal-move", f"{message} Use `accord mission move`."))
+    latest = mission.log.latest.get(wp_id)
+    if is_named and source == "in_progress" and latest and latest.actor not in ("", request.actor):
+        message = f"{latest.actor} works on {wp_id}."
+        raise BrokenContract.of(Finding("illegal-move", message, hint="Choose another work package."))
+
+
+def lane_facts(mission: Mission, workspace: ResolvedWorkspace) -> LaneFacts:
+    """Read the branch and the work tree of a lane. Raises Refused outside a repository."""
+    git, path, branch = Git(mission.root), Path(workspace.workspace_path), workspace.branch_name or ""
+    if path.parent.is_symlink() or path.is_symlink():
+        raise Refused(f"{path} is behind a symbolic link.", hint="Replace it with a directory.")
+    try:
+        trees = _work_trees(git)
+    except (GitFailed, OSError):
+        message = f"{mission.root} is not a git repository, so it cannot have work trees."
+        raise Refused(message, hint="Run `git init`, and commit.") from None
+    own = next((tree for tree in trees if _is_same(tree["worktree"], path)), {})
+    others = [tree for tree in trees if tree.get("branch") == f"refs/heads/{branch}" and tree is not own]
+    is_present = path.is_dir() and any(path.iterdir())
+    base = git_of(mission, workspace.wp_id).base_of(branch)
+    return LaneFacts(
+        str(path),
+        branch,
+        base=base,
+        has_branch=git.attempt("show-ref", "--verify", "--quiet", f"refs/heads/{branch}").returncode == 0,
+        checked_out_at=others[0]["worktree"] if others else "",
+        on_branch=own.get("branch", "").removeprefix("refs/heads/"),
+        is_registered=bool(own),
+        is_half_made=own.get("locked") == _INITIALIZING,
+        is_present=is_present,
+        is_foreign=is_present and not own,
+        is_ignored=git.attempt("check-ignore", "--quiet", f"{WORKTREES}/").returncode == 0,
+    )
+
+
+def _work_trees(git: Git) -> list[dict[str, str]]:
+    """Return the work trees that git knows, each as its attributes."""
+    listed = git("worktree", "list", "--porcelain", "-z").decode("utf-8", "surrogateescape")
+    trees: list[dict[str, str]] = []
+    for block in listed.split("\0\0"):
+        pairs = (line.partition(" ") for line in block.split("\0") if line)
+        trees.append({name: value for name, _, value in pairs})
+    return [tree for tree in trees if "worktree" in tree]
+
+
+def _is_same(listed: str, path: Path) -> bool:
+    return listed == str(path) or Path(listed).resolve() == path.resolve()
+
+
+def _carry_out(git: Git, step: LaneOperation, storage: Storage) -> None:
+    """Carry out one step. git holds the lock of the folder, too: it may outlive accord if only accord is killed."""
+    if step.op == "ignore":
+        path = git.directory / git.line("rev-parse", "--git-path", "info/exclude")
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.touch()
+        line = step.target.encode()
+        change_file(path, lambda raw: raw if line in raw.splitlines() else _with_line(raw, line), storage)
+        return
+    if step.op == "remove-half" and (path := Path(step.target)).is_dir() and not any(path.iterdir()):
+        path.rmdir()
+    git(*step.arguments)
+
+
+def _with_line(raw: bytes, line: bytes) -> bytes:
+    return raw + (b"" if not raw or raw.endswith(b"\n") else b"\n") + line + b"\n"

@@ -1,0 +1,131 @@
+"""Random walks over the moves of a mission: no gate is passed at another door, and what is proposed is legal."""
+
+import os
+import shlex
+import shutil
+from pathlib import Path
+from typing import Any
+
+from hypothesis import HealthCheck, Phase, given, seed, settings
+from hypothesis import strategies as st
+from support.missions import NOW, Project
+
+from accord.core.clock import ManualClock
+from accord.core.errors import BrokenContract
+from accord.core.findings import has_errors
+from accord.missions.lifecycle import MoveRequest
+from accord.missions.log import log_path
+from accord.missions.models import STATUSES
+from accord.missions.move import move
+from accord.missions.next_moves import next_moves
+from accord.missions.rules import mission_findings
+from accord.missions.start import start
+
+WALKS = int(os.environ.get("ACCORD_WALKS", "150"))
+SEED = os.environ.get("ACCORD_FUZZ_SEED", "accord")
+NEEDS: dict[str, list[str]] = {"WP01": [], "WP02": ["WP01"], "WP03": ["WP02"]}
+ACTORS = ["ada", "bob"]
+
+TEXTS = {"feedback": "Fix it.", "review_ref": "PR 1", "override_reason": "No one else.", "reason": "Because."}
+GIVEN = st.sets(st.sampled_from(list(TEXTS)), max_size=2)
+STEPS = st.one_of(
+    st.tuples(st.just("move"), st.sampled_from(list(NEEDS)), st.sampled_from(STATUSES), st.sampled_from(ACTORS), GIVEN),
+    st.tuples(
+        st.just("force"), st.sampled_from(list(NEEDS)), st.sampled_from(STATUSES), st.sampled_from(ACTORS), GIVEN
+    ),
+    st.tuples(st.just("start"), st.sampled_from(list(NEEDS)), st.just(""), st.sampled_from(ACTORS), st.just(set())),
+    *[st.tuples(st.just("typed"), st.sampled_from(list(NEEDS)), st.integers(0, 1), st.just(""), st.just(set()))] * 4,
+)
+
+
+class Walker:
+    """A mission on disk, and what an outsider knows of it from the accepted steps alone."""
+
+    def __init__(self, root: Path) -> None:
+        shutil.rmtree(root, ignore_errors=True)
+        self.project = Project(root).begin()
+        for wp_id, needs in NEEDS.items():
+            self.project.work_package(wp_id, "planning_artifact", dependencies=needs)
+        self.status = dict.fromkeys(NEEDS, "planned")
+        self.workers: dict[str, set[str]] = {wp_id: set() for wp_id in NEEDS}
+        self.approved: dict[str, bool] = dict.fromkeys(NEEDS, False)
+
+    def log(self) -> bytes:
+        path = log_path(self.project.folder)
+        return path.read_bytes() if path.exists() else b""
+
+    def step(self, kind: str, wp_id: str, target: Any, actor: str, given: set[str]) -> None:
+        texts = {name: TEXTS[name] for name in sorted(given)}
+        if kind == "typed":
+            self._type(wp_id, target)
+        elif kind == "start":
+            self._try(MoveRequest(wp_id, "in_progress", actor), is_start=True)
+        else:
+            self._try(MoveRequest(wp_id, target, actor, is_forced=kind == "force", **texts))
+
+    def _type(self, wp_id: str, number: int) -> None:
+        """Type a command that is proposed as legal now: it is accepted."""
+        legal = [one for one in next_moves(self.project.load(), wp_id, "accord mission") if not one.missing]
+        if not legal:
+            return
+        chosen = legal[number % len(legal)]
+        words = shlex.split(chosen.command)
+        options = dict(zip(words[5::2], words[6::2], strict=True))
+        texts = {name.removeprefix("--").replace("-", "_"): text for name, text in options.items()}
+        actor = texts.pop("actor", "ada")
+        assert texts.pop("to", chosen.to) == chosen.to
+        request = MoveRequest(words[4], chosen.to, actor, **texts)  # type: ignore[arg-type]
+        assert self._try(request, is_start=words[2] == "start"), chosen
+
+    def _try(self, request: MoveRequest, *, is_start: bool = False) -> bool:
+        """Make a step; return whether it was accepted."""
+        before, clock, root = self.log(), ManualClock(NOW), self.project.root
+        try:
+            if is_start:
+                wp_id, actor = request.wp_id, request.actor
+                found = start(root, self.project.slug, wp_id, actor, clock, redact=lambda text: text).events
+            else:
+                found = move(root, self.project.slug, request, clock, redact=lambda text: text).events
+        except BrokenContract:
+            assert self.log() == before, "a refused step writes nothing"
+            return False
+        assert self.log().startswith(before)
+        for event in found:
+            self._accept(request, event)
+        self._check()
+        return True
+
+    def _accept(self, request: MoveRequest, event: dict[str, Any]) -> None:
+        wp_id, source, target = request.wp_id, event["from_lane"], event["to_lane"]
+        if not request.is_forced:
+            starts = target == "claimed" or (source, target) == ("blocked", "in_progress")
+            assert not starts or all(self.status[name] in ("approved", "done") for name in NEEDS[wp_id])
+            is_own = target == "approved" and request.actor in self.workers[wp_id]
+            assert not is_own or (request.override_reason and event["policy_metadata"]["self_review"])
+        if target == "done":
+            assert self.approved[wp_id], "nothing is done without an approval"
+        if target in ("claimed", "in_progress", "for_review") and source not in ("for_review", "in_review", "approved"):
+            self.workers[wp_id].add(request.actor)
+        if target not in ("done", "blocked"):
+            self.approved[wp_id] = target == "approved"
+        self.status[wp_id] = target
+
+    def _check(self) -> None:
+        mission = self.project.load()
+        assert {wp_id: mission.status_of(wp_id) for wp_id in NEEDS} == self.status
+        assert not any(has_errors(findings) for findings in mission_findings(mission).values())
+
+
+@seed(SEED)
+@settings(
+    max_examples=WALKS,
+    deadline=None,
+    database=None,
+    phases=[Phase.generate, Phase.shrink],
+    suppress_health_check=[HealthCheck.function_scoped_fixture, HealthCheck.too_slow],
+)
+@given(steps=st.lists(STEPS, min_size=6, max_size=14))
+def test_no_walk_over_a_mission_passes_a_gate_and_each_proposal_is_legal(tmp_path: Path, steps: list[Any]) -> None:
+    walker = Walker(tmp_path / "project")
+    for step in steps:
+        walker.step(*step)

@@ -1,0 +1,151 @@
+"""Starts of work packages: branch and work tree as the contract says, once, whatever happened before."""
+
+import shutil
+from pathlib import Path
+from typing import Any
+
+import pytest
+from support.missions import NOW, Project
+
+from accord.core.clock import ManualClock
+from accord.core.errors import BrokenContract, Refused
+from accord.missions import start as starts
+from accord.missions.log import log_path
+from accord.missions.start import LaneFacts, StartResult, plan_lane
+
+BRANCH = "kitty/mission-078-ships-lane-a"
+
+
+@pytest.fixture
+def code(project: Project) -> Project:
+    """A repository with two code changes in one lane."""
+    project.work_package("WP01", "code_change")
+    project.work_package("WP02", "code_change", dependencies=["WP01"])
+    project.lanes(lane_a=["WP01", "WP02"])
+    return project.repository()
+
+
+def start(project: Project, wp_id: str = "WP01", actor: str = "ada", **how: Any) -> StartResult:
+    return starts.start(project.root, project.slug, wp_id, actor, ManualClock(NOW), redact=lambda text: text, **how)
+
+
+def tree(project: Project) -> Path:
+    return project.root / ".worktrees" / "078-ships-lane-a"
+
+
+def test_a_start_makes_the_branch_and_the_work_tree_of_the_lane_once(code: Project) -> None:
+    started = start(code)
+    assert [step.op for step in started.operations] == ["ignore", "branch", "worktree"]
+    assert [event["to_lane"] for event in started.events] == ["claimed", "in_progress"]
+    assert code.git("branch", "--show-current", directory=tree(code)) == BRANCH
+    assert code.git("status", "--short") == "?? kitty-specs/078-ships/status.events.jsonl"
+    before = log_path(code.folder).read_bytes()
+    again = start(code)
+    assert (again.operations, again.events, log_path(code.folder).read_bytes()) == ((), (), before)
+
+
+def test_a_dry_run_and_a_refused_start_change_nothing(code: Project) -> None:
+    assert start(code, is_dry_run=True).operations
+    with pytest.raises(BrokenContract, match="WP01, whose review has not passed"):
+        start(code, "WP02")
+    assert not tree(code).exists()
+    assert not log_path(code.folder).exists()
+    assert code.git("branch", "--list", BRANCH) == ""
+
+
+def test_a_planning_artifact_starts_in_the_root_without_a_branch(project: Project) -> None:
+    project.work_package("WP01", "planning_artifact")
+    started = start(project)
+    assert (started.operations, started.workspace.workspace_path) == ((), str(project.root))
+    assert project.status("WP01") == "in_progress"
+
+
+@pytest.mark.parametrize("status", ["for_review", "in_review", "approved", "done", "canceled"])
+def test_a_start_sends_nothing_back(code: Project, status: str) -> None:
+    code.event("WP01", "in_progress", status)
+    with pytest.raises(BrokenContract, match=f"WP01 is {status}"):
+        start(code)
+
+
+def test_work_of_another_is_not_taken_over_but_may_be_continued_without_a_name(code: Project) -> None:
+    start(code)
+    with pytest.raises(BrokenContract, match="ada works on WP01"):
+        start(code, actor="bob")
+    assert start(code, actor="bob", is_named=False).events == ()
+
+
+def test_a_new_branch_begins_at_the_missions_branch_else_at_the_target_and_one_at_origin_is_continued(
+    code: Project,
+) -> None:
+    code.git("branch", "kitty/mission-078-ships")
+    code.commit("later")
+    start(code)
+    assert code.git("rev-parse", BRANCH) == code.git("rev-parse", "kitty/mission-078-ships")
+    code.work_package("WP03", "code_change")
+    code.lanes(lane_a=["WP01"], lane_b=["WP03"])
+    code.git("update-ref", "refs/remotes/origin/kitty/mission-078-ships-lane-b", "main")
+    start(code, "WP03")
+    assert code.git("rev-parse", "kitty/mission-078-ships-lane-b") == code.git("rev-parse", "main")
+
+
+def half_made(project: Project, *, has_link: bool) -> None:
+    """Leave what git leaves when it is killed while it makes a work tree."""
+    project.worktree("lane-a")
+    admin = project.root / ".git" / "worktrees" / "078-ships-lane-a"
+    (admin / "locked").write_text("initializing", encoding="utf-8")
+    shutil.rmtree(tree(project))
+    tree(project).mkdir()
+    if has_link:
+        (tree(project) / ".git").write_text(f"gitdir: {admin}\n", encoding="utf-8")
+        (tree(project) / "half").write_text("", encoding="utf-8")
+
+
+KILLED = {
+    "after the exclusion": lambda project: (project.root / ".git/info/exclude").write_text("/.worktrees/"),
+    "after the branch": lambda project: project.git("branch", BRANCH),
+    "in the work tree": lambda project: half_made(project, has_link=True),
+    "before its link": lambda project: half_made(project, has_link=False),
+    "before the move": lambda project: project.worktree("lane-a"),
+    "before the second event": lambda project: project.event("WP01", "planned", "claimed"),
+    "the tree was removed": lambda project: shutil.rmtree(project.worktree("lane-a")),
+}
+
+
+@pytest.mark.parametrize("moment", KILLED)
+def test_a_start_that_was_killed_at_any_step_is_continued_by_the_same_command(code: Project, moment: str) -> None:
+    KILLED[moment](code)
+    start(code)
+    assert code.git("branch", "--show-current", directory=tree(code)) == BRANCH
+    assert (tree(code) / "kitty-specs/078-ships/meta.json").is_file()
+    assert not (tree(code) / "half").exists()
+    assert code.status("WP01") == "in_progress"
+    assert start(code).events == ()
+
+
+LANE = LaneFacts("/r/.worktrees/m-lane-a", "kitty/mission-m-lane-a", base="refs/heads/main")
+
+
+@pytest.mark.parametrize(
+    ("facts", "said"),
+    [
+        ({"is_present": True, "is_foreign": True}, "not a work tree"),
+        ({"is_present": True, "is_registered": True, "on_branch": "main", "has_branch": True}, "is not on the branch"),
+        ({"checked_out_at": "/r", "has_branch": True}, "/r is on the branch"),
+        ({"base": ""}, "its base does not exist"),
+    ],
+)
+def test_an_obstacle_is_named_and_stays(facts: dict[str, Any], said: str) -> None:
+    with pytest.raises(Refused, match=said):
+        plan_lane(LaneFacts(**{**vars(LANE), **facts}))
+
+
+def test_a_start_outside_a_repository_or_through_a_link_is_refused(project: Project, tmp_path: Path) -> None:
+    project.work_package("WP01", "code_change")
+    project.lanes(lane_a=["WP01"])
+    with pytest.raises(Refused, match="not a git repository"):
+        start(project)
+    project.repository()
+    (tmp_path / "elsewhere").mkdir()
+    (project.root / ".worktrees").symlink_to(tmp_path / "elsewhere")
+    with pytest.raises(Refused, match="symbolic link"):
+        start(project)
