@@ -5,6 +5,7 @@ import shutil
 import subprocess
 from collections.abc import Sequence
 from pathlib import Path
+from typing import get_args
 
 import pytest
 from support.sessions import GATES, TASKS, decision, make_session, writer
@@ -12,10 +13,11 @@ from support.sessions import GATES, TASKS, decision, make_session, writer
 from accord.core.errors import BrokenContract
 from accord.core.findings import Finding, has_errors
 from accord.core.kinds import KINDS
-from accord.sessions.dispatch import FORMS, WRITES, agent_input, output_schema, prompt_of
+from accord.sessions.dispatch import agent_input
 from accord.sessions.folder import read_session
-from accord.sessions.models import ROLES
+from accord.sessions.models import ROLES, ProjectType
 from accord.sessions.policy import OWNERS, WriteContext, check_path
+from accord.sessions.prompts import CHECKLISTS, FORMS, RULES, WRITES, output_schema, prompt_of
 from accord.sessions.run import answer
 
 DESIGN = "UD-APPROVE-DESIGN"
@@ -68,7 +70,7 @@ def test_an_agent_reads_the_decisions_and_the_requested_changes(tmp_path: Path) 
     answer(writer(folder), {DESIGN: "changes-requested: no database"})
     for role in ("SpecAgent", "Architect", "Designer"):
         assert read(role) >= {"spec.md", "status.json", "approve-design-history.jsonl"}
-    assert "status.json" in read("Security")
+    assert "status.json" in read("Researcher")
 
 
 def test_an_agent_cannot_start_without_the_files_that_it_must_read(committed: Path, tmp_path: Path) -> None:
@@ -91,11 +93,12 @@ def findings(folder: Path, task: str, role: str = "Coder") -> Sequence[Finding]:
     return caught.value.findings
 
 
-@pytest.mark.parametrize("state", ["DONE", "APPROVE_DESIGN", "BLOCKED"])
+@pytest.mark.parametrize("state", ["DONE", "APPROVE_DESIGN", "BLOCKED", "INTEGRATE", "ASK_USER"])
 def test_no_coder_is_sent_past_a_gate_or_behind_the_end(tmp_path: Path, state: str) -> None:
     more = {"blocked_from": "IMPLEMENT_LOOP"} if state == "BLOCKED" else {}
     folder = make_session(tmp_path, state, mode="full", user_decisions=GATES, **more)
-    assert refused(folder, "T-001") == ["state-forbids"]
+    for task in ("T-001", "meta"):
+        assert refused(folder, task) == ["session-done" if state == "DONE" else "state-forbids"]
 
 
 @pytest.mark.parametrize("architecture", [None, "# Architecture\n\n## Overview\n\nNo modules.\n"])
@@ -122,7 +125,7 @@ def test_a_task_waits_for_its_dependencies_and_its_context_files(tmp_path: Path)
 @pytest.mark.parametrize("role", ROLES)
 def test_a_prompt_names_exactly_the_files_that_the_role_may_write(tmp_path: Path, role: str) -> None:
     session = read_session(make_session(tmp_path, "IMPLEMENT_LOOP", mode="full", user_decisions=GATES))
-    prompt = prompt_of({"agent": role}, session)
+    prompt = prompt_of({"agent": role, "project_type": "cli"}, session)
     rule = prompt.split("3. Write only")[1].split("Also keep")[0]
     named = {name for name in FORMS if f"/{name}`" in rule}
     assert named == set(WRITES.get(role, ()))
@@ -130,6 +133,23 @@ def test_a_prompt_names_exactly_the_files_that_the_role_may_write(tmp_path: Path
     for name in named:
         assert check_path(role, f".agents-work/{session.name}/{name}", context) is None
     assert ("source code" in rule) == (role in ("Coder", "Integrator"))
+
+
+@pytest.mark.parametrize("project_type", get_args(ProjectType))
+def test_a_prompt_carries_the_rules_of_its_role_and_the_checklist_of_the_project(
+    tmp_path: Path, project_type: str
+) -> None:
+    session = read_session(make_session(tmp_path, "IMPLEMENT_LOOP", mode="full", user_decisions=GATES))
+    prompts = {role: prompt_of({"agent": role, "project_type": project_type}, session) for role in ROLES}
+    for role, prompt in prompts.items():
+        assert "Return `status: BLOCKED`" in prompt
+        assert "lack the tools to run them" in prompt
+        assert all(rule in prompt for rule in RULES.get(role, ()))
+        has_checklist = role in ("Reviewer", "QA", "Security")
+        assert (CHECKLISTS[project_type] in prompt) == has_checklist
+    assert "NEEDS_DECISION" in prompts["Security"]
+    assert "CSRF" not in prompts["Coder"]
+    assert set(CHECKLISTS) == set(get_args(ProjectType))
 
 
 def test_every_file_of_a_session_has_a_role_that_writes_it() -> None:

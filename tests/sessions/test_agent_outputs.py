@@ -1,20 +1,25 @@
 """Outputs of agents applied to a session: what changes, what the user is asked, and which reviews count."""
 
 from pathlib import Path
+from typing import Any
 
 import pytest
 from support.disks import contents
-from support.sessions import GATES, NAME, TASKS, agent_output, clock, decision, make_session, writer
+from support.sessions import GATES, NAME, SINGLE, TASKS, agent_output, clock, decision, done, make_session, writer
 
 from accord.core.errors import BrokenContract
-from accord.sessions.folder import read_session, status_of
+from accord.core.findings import has_errors
+from accord.sessions.folder import Session, check_session, read_session, status_of
 from accord.sessions.models import AgentOutput
-from accord.sessions.outputs import apply_output, effects_of
-from accord.sessions.run import answer, move_task
+from accord.sessions.outputs import apply_output, plan_output
+from accord.sessions.run import advance, answer, fail_agent, move_task, resume, start_agent, start_fix
 
 FINDING = AgentOutput.model_validate(agent_output(status="NEEDS_DECISION", summary="The port is open."))
 WORK = AgentOutput.model_validate(agent_output())
 FAIL = AgentOutput.model_validate(agent_output(status="FAIL"))
+UNDONE = AgentOutput.model_validate(
+    agent_output(gates={**agent_output()["gates"], "meets_definition_of_done": False}, summary="Half of it.")
+)
 
 
 def implementing(root: Path, task_status: str = "not-started") -> Path:
@@ -25,14 +30,16 @@ def implementing(root: Path, task_status: str = "not-started") -> Path:
 @pytest.mark.parametrize(
     ("role", "status", "before", "changed", "after"),
     [
-        ("Coder", "OK", "not-started", ["task implemented"], "implemented"),
-        ("Coder", "OK", "in-progress", ["task implemented"], "implemented"),
+        ("Coder", "OK", "not-started", ["T-001 implemented"], "implemented"),
+        ("Coder", "OK", "in-progress", ["T-001 implemented"], "implemented"),
         ("Coder", "OK", "implemented", [], "implemented"),
-        ("Coder", "FAIL", "in-progress", ["task blocked"], "blocked"),
+        ("Coder", "FAIL", "in-progress", ["T-001 blocked"], "blocked"),
         ("Reviewer", "OK", "implemented", [], "implemented"),
-        ("Reviewer", "BLOCKED", "implemented", ["task blocked"], "blocked"),
+        ("Reviewer", "BLOCKED", "implemented", ["T-001 blocked"], "blocked"),
         ("Reviewer", "FAIL", "implemented", [], "implemented"),
-        ("Coder", "BLOCKED", "completed", [], "completed"),
+        ("Reviewer", "FAIL", "completed", ["T-001 implemented"], "implemented"),
+        ("Security", "BLOCKED", "completed", ["T-001 blocked"], "blocked"),
+        ("Reviewer", "OK", "completed", [], "completed"),
         ("Security", "NEEDS_DECISION", "implemented", ["the user is asked"], "implemented"),
         ("Researcher", "NEEDS_INFO", "implemented", [], "implemented"),
     ],
@@ -52,14 +59,144 @@ def test_an_output_changes_what_its_role_may_change_and_once(
     assert asked == ([("T-001: May the port be open?", "security")] if status == "NEEDS_DECISION" else [])
 
 
+def summary(session: Session, task: str, role: str, output: AgentOutput) -> list[str]:
+    return plan_output(session, task, role, output, now=clock().now())[0].summary
+
+
 def test_a_correction_is_completed_by_the_output_of_the_agent_that_was_sent(tmp_path: Path) -> None:
     said = decision("UD-APPROVE-DESIGN", "answered", answer="changes-requested: smaller")
-    tracking = {"APPROVE_DESIGN": {"correction_status": "dispatched", "last_correction_dispatch": None}}
+    last = {"agent": "Designer", "task_id": "meta", "at": "2026-01-31T10:00:00Z"}
+    tracking = {"APPROVE_DESIGN": {"correction_status": "dispatched", "last_correction_dispatch": last}}
     folder = make_session(tmp_path, "APPROVE_DESIGN", mode="full", user_decisions=[said], gate_tracking=tracking)
     session = read_session(folder)
-    assert effects_of(session, "meta", "Designer", WORK).summary == ["correction of the design completed"]
-    assert effects_of(session, "meta", "Coder", WORK).summary == []
-    assert effects_of(session, "T-001", "Designer", WORK).summary == []
+    assert summary(session, "meta", "Designer", WORK) == ["correction of the design completed"]
+    assert summary(session, "meta", "Designer", UNDONE) == []
+    assert summary(session, "meta", "Researcher", WORK) == []
+    assert summary(session, "T-001", "Designer", WORK) == []
+
+
+STATES = ["INTAKE", "DESIGN", "APPROVE_DESIGN", "PLAN", "REVIEW_STRATEGY", "INTEGRATE", "RELEASE", "FIX_BUILD"]
+
+
+@pytest.mark.parametrize("state", [*STATES, "DONE", "ASK_USER", "BLOCKED"])
+def test_work_on_a_task_is_taken_only_where_tasks_are_worked_on(tmp_path: Path, state: str) -> None:
+    asked = [*GATES, decision()] if state == "ASK_USER" else GATES
+    folder = make_session(tmp_path, state, mode="full", user_decisions=asked, blocked_from="IMPLEMENT_LOOP")
+    for task in ("T-001", "meta"):
+        with pytest.raises(BrokenContract):
+            apply_output(writer(folder), task, "Coder", WORK)
+    with pytest.raises(BrokenContract):
+        move_task(writer(folder), "T-001", "in-progress", role="Coder")
+    assert not (folder / "outputs.jsonl").exists()
+
+
+@pytest.mark.parametrize("missing", [[], GATES[:1], GATES[1:], [decision(), *GATES[1:]]])
+def test_nothing_is_taken_or_sent_past_a_gate_that_is_not_answered(tmp_path: Path, missing: Any) -> None:
+    folder = make_session(tmp_path, "IMPLEMENT_LOOP", mode="full", user_decisions=missing)
+    for role, task in (("Coder", "T-001"), ("Coder", "meta"), ("Reviewer", "T-001")):
+        for call in (apply_output, start_agent):
+            more = (WORK,) if call is apply_output else ()
+            with pytest.raises(BrokenContract) as caught:
+                call(writer(folder), task, role, *more)
+            assert [finding.code for finding in caught.value.findings] == ["gate-open"]
+    with pytest.raises(BrokenContract, match="Go back with"):
+        move_task(writer(folder), "T-001", "in-progress", role="Coder")
+
+
+def test_work_that_is_not_done_leaves_its_task_in_progress(tmp_path: Path) -> None:
+    folder = implementing(tmp_path)
+    assert apply_output(writer(folder), "T-001", "Coder", UNDONE).summary == ["T-001 in-progress"]
+    assert apply_output(writer(folder), "T-001", "Coder", WORK).summary == ["T-001 implemented"]
+
+
+def test_the_last_review_that_passes_completes_its_tasks(tmp_path: Path) -> None:
+    folder = implementing(tmp_path, "implemented")
+    assert apply_output(writer(folder), "T-001", "Reviewer", WORK).summary == []
+    assert apply_output(writer(folder), "T-001", "QA", WORK).summary == ["T-001 completed"]
+    apply_output(writer(folder), "T-002", "Coder", WORK)
+    assert apply_output(writer(folder), "meta", "Reviewer", WORK).summary == ["T-002 completed"]
+
+
+@pytest.mark.parametrize("task", ["T-001", "meta"])
+def test_a_failed_review_opens_completed_tasks_again_and_leads_the_session_back(tmp_path: Path, task: str) -> None:
+    texts: dict[str, str | None] = {"tasks.yaml": done()}
+    folder = make_session(tmp_path, "RELEASE", mode="full", user_decisions=SINGLE, texts=texts)
+    opened = ["T-001 implemented"] if task == "T-001" else ["T-001 implemented", "T-002 implemented"]
+    summary = apply_output(writer(folder), task, "Security", FAIL).summary
+    assert summary == [*opened, "the session goes back to IMPLEMENT_LOOP"]
+    assert not has_errors(check_session(folder)[0][2])
+    start_fix(writer(folder), "T-001", "FIX_SECURITY", role="Orchestrator")
+    assert start_agent(writer(folder), "T-001", "Coder")["task"]["id"] == "T-001"
+    assert apply_output(writer(folder), "T-001", "Coder", WORK).summary == ["T-001 implemented"]
+
+
+def test_a_finding_that_needs_a_decision_opens_the_task_and_asks(tmp_path: Path) -> None:
+    texts: dict[str, str | None] = {"tasks.yaml": done()}
+    folder = make_session(tmp_path, "INTEGRATE", mode="full", user_decisions=SINGLE, texts=texts)
+    summary = apply_output(writer(folder), "T-002", "Security", FINDING).summary
+    assert summary == ["T-002 implemented", "the session goes back to IMPLEMENT_LOOP", "the user is asked"]
+    status = status_of(read_session(folder))
+    assert (status.current_state, status.pending[0].state_context) == ("ASK_USER", "IMPLEMENT_LOOP")
+
+
+def test_a_waiver_is_recorded_with_its_reason_and_the_reviews_that_it_replaces(tmp_path: Path) -> None:
+    folder = implementing(tmp_path, "implemented")
+    apply_output(writer(folder), "T-001", "Reviewer", WORK)
+    with pytest.raises(BrokenContract, match="Only the Orchestrator waives reviews, not Coder"):
+        move_task(writer(folder), "T-001", "completed", role="Coder", waiver="no time")
+    move_task(writer(folder), "T-001", "completed", role="Orchestrator", waiver="QA is ill")
+    last = read_session(folder).outputs[-1]
+    assert (last.agent, last.summary, last.waived_reviews) == ("Orchestrator", "QA is ill", ["QA"])
+    before = contents(folder)
+    move_task(writer(folder), "T-001", "completed", role="Orchestrator", waiver="QA is ill")
+    assert contents(folder) == before
+    assert not has_errors(check_session(folder)[0][2])
+
+
+def test_the_final_review_can_be_waived_with_a_reason(tmp_path: Path) -> None:
+    texts: dict[str, str | None] = {"tasks.yaml": done()}
+    folder = make_session(tmp_path, "IMPLEMENT_LOOP", mode="full", user_decisions=GATES, texts=texts)
+    with pytest.raises(BrokenContract, match="needs a final review"):
+        advance(writer(folder), "INTEGRATE", role="Orchestrator")
+    with pytest.raises(BrokenContract, match="not QA"):
+        move_task(writer(folder), "meta", "completed", role="QA", waiver="no Reviewer")
+    move_task(writer(folder), "meta", "completed", role="Orchestrator", waiver="no Reviewer")
+    assert advance(writer(folder), "INTEGRATE", role="Orchestrator").current_state == "INTEGRATE"
+
+
+def test_an_agent_that_is_not_done_holds_the_session_in_its_state(tmp_path: Path) -> None:
+    folder = make_session(tmp_path, "DESIGN", mode="full")
+    for output in (FAIL, UNDONE):
+        apply_output(writer(folder), "meta", "Architect", output)
+        with pytest.raises(BrokenContract, match="The last output of Architect is not OK"):
+            advance(writer(folder), "APPROVE_DESIGN", role="Orchestrator")
+    apply_output(writer(folder), "meta", "Architect", WORK)
+    advance(writer(folder), "APPROVE_DESIGN", role="Orchestrator")
+
+
+def test_a_dispatch_is_recorded_and_a_failed_one_blocks_the_session(tmp_path: Path) -> None:
+    folder = implementing(tmp_path)
+    start_agent(writer(folder), "T-001", "Coder")
+    assert read_session(folder).task("T-001").status == "in-progress"  # type: ignore[union-attr]
+    before = contents(folder)
+    start_agent(writer(folder), "T-001", "Coder")
+    start_agent(writer(folder), "T-001", "QA")
+    assert contents(folder) == before
+    with pytest.raises(BrokenContract, match="No reason given"):
+        fail_agent(writer(folder), "T-001", "Coder", " ")
+    status = fail_agent(writer(folder), "T-001", "Coder", "no output in 4 tries")
+    assert (status.current_state, status.blocked_from) == ("BLOCKED", "IMPLEMENT_LOOP")
+    assert status.blocker == "subagent_failure: Coder on T-001: no output in 4 tries"
+
+
+def test_a_correction_is_dispatched_to_one_agent_only(tmp_path: Path) -> None:
+    folder = make_session(tmp_path, "APPROVE_DESIGN", mode="full", user_decisions=[decision("UD-APPROVE-DESIGN")])
+    answer(writer(folder), {"UD-APPROVE-DESIGN": "changes-requested: smaller"})
+    for _ in range(2):
+        start_agent(writer(folder), "meta", "Designer")
+        assert status_of(read_session(folder)).correction_status == "dispatched"
+    with pytest.raises(BrokenContract, match="dispatched to Designer already"):
+        start_agent(writer(folder), "meta", "Architect")
 
 
 def test_a_security_question_is_asked_again_when_the_work_did_not_settle_it(tmp_path: Path) -> None:
@@ -71,14 +208,17 @@ def test_a_security_question_is_asked_again_when_the_work_did_not_settle_it(tmp_
 
     assert apply("T-001", "Security", FINDING) == ["the user is asked"]
     answer(writer(folder, now), {"UD-1": "close it"})
+    resume(writer(folder, now), agent="Architect")
     assert apply("T-001", "Security", FINDING) == []
     assert apply("T-002", "Security", FINDING) == ["the user is asked"]
+    answer(writer(folder, now), {"UD-2": "close it"})
+    resume(writer(folder, now), agent="Architect")
     apply("T-001", "Coder", WORK)
     assert apply("T-001", "Security", FINDING) == ["the user is asked"]
     asked = [(item.question, item.status) for item in status_of(read_session(folder)).user_decisions if item.category]
     assert asked == [
         ("T-001: The port is open.", "answered"),
-        ("T-002: The port is open.", "pending"),
+        ("T-002: The port is open.", "answered"),
         ("T-001: The port is open.", "pending"),
     ]
 
@@ -88,7 +228,8 @@ def test_an_output_that_reports_files_of_other_roles_gets_warnings(tmp_path: Pat
     names = ["src/app.py", f".agents-work/{NAME}/spec.md", str(tmp_path / "README.md"), ".agents-work/<session>/x.md"]
     artifacts = {**agent_output()["artifacts"], "files_changed": names}
     output = AgentOutput.model_validate(agent_output(artifacts=artifacts))
-    found = effects_of(read_session(implementing(tmp_path)), "T-001", role, output).findings
+    session = read_session(implementing(tmp_path))
+    found = plan_output(session, "T-001", role, output, now=clock().now())[0].findings
     assert [one.path for one in found] == [f"/artifacts/files_changed/{i}" for i in wrong]
     assert {(one.code, one.severity) for one in found} == {("role-forbidden", "warning")}
 
@@ -109,8 +250,6 @@ def test_a_task_is_completed_only_after_its_reviews_passed_since_the_last_work(t
 
     review("T-001", ("Reviewer", WORK), ("QA", FAIL))
     complete("QA")
-    review("meta", ("Reviewer", WORK), ("QA", WORK))
-    move_task(writer(folder), "T-001", "in-progress", role="Coder")
     review("T-001", ("Coder", WORK))
     complete("Reviewer, QA")
     review("meta", ("QA", WORK), ("Reviewer", WORK))
@@ -122,9 +261,9 @@ def test_a_task_is_completed_only_after_its_reviews_passed_since_the_last_work(t
 )
 def test_no_task_is_completed_while_a_review_cannot_be_read(tmp_path: Path, line: str) -> None:
     folder = implementing(tmp_path, "implemented")
-    for role in ("Reviewer", "QA"):
-        apply_output(writer(folder), "T-001", role, WORK)
+    apply_output(writer(folder), "T-001", "Reviewer", WORK)
     with (folder / "outputs.jsonl").open("a", encoding="utf-8") as file:
         file.write(f"{line}\n")
+    assert apply_output(writer(folder), "T-001", "QA", WORK).summary == []
     with pytest.raises(BrokenContract, match="reviews cannot be read"):
         move_task(writer(folder), "T-001", "completed", role="Orchestrator")

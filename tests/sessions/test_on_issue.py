@@ -7,6 +7,7 @@ from typing import Any
 
 import pytest
 from support.killing import kill_at
+from support.rotation import in_turns, killed
 from support.sessions import make_session, writer
 from support.stage import Stage
 
@@ -194,8 +195,12 @@ def end(stage: Stage, folder: Path) -> Any:
     return status.current_state, kept(folder), [body.partition("<!--")[0] for body in bodies(stage)]
 
 
+LOST = ("lost-before", "lost-after")
+ACCIDENTS = {"lost": LOST, "answered wrongly": tuple(kind for kind in FAULTS if kind not in (*LOST, "slow"))}
+
+
 @pytest.mark.matrix
-@pytest.mark.parametrize("kind", [kind for kind in FAULTS if kind != "slow"])
+@pytest.mark.parametrize("kind", ACCIDENTS)
 @pytest.mark.parametrize("act", [asks, answers])
 def test_no_accident_asks_twice_or_loses_an_answer(stage: Stage, tmp_path: Path, act: Any, kind: str) -> None:
     folder = prepared(stage, tmp_path / "s", act)
@@ -203,20 +208,21 @@ def test_no_accident_asks_twice_or_loses_an_answer(stage: Stage, tmp_path: Path,
     count, clean = len(stage.server.requests), end(stage, folder)
     assert count >= 3
     for nth in range(1, count + 1):
-        for times in (1, 99) if nth == count else (1,):
+        for_good = ACCIDENTS[kind] if nth == count else ()
+        for fault, times in [*((it, 1) for it in in_turns(nth, ACCIDENTS[kind])), *((it, 99) for it in for_good)]:
             folder = prepared(stage, tmp_path / "s", act)
-            stage.server.faults.add(Fault(kind, nth=nth, times=times))
+            stage.server.faults.add(Fault(fault, nth=nth, times=times))
             try:
                 act(stage, folder)
             except (Stopped, Refused):
                 stage.server.faults.clear()
                 act(stage, folder)
             stage.server.faults.clear()
-            assert end(stage, folder) == clean, (nth, times)
+            assert end(stage, folder) == clean, (fault, nth, times)
             written = [method for method, *_ in stage.server.requests if method == "POST"]
             act(stage, folder)
             assert [method for method, *_ in stage.server.requests if method == "POST"] == written
-            assert end(stage, folder) == clean, (nth, times)
+            assert end(stage, folder) == clean, (fault, nth, times)
 
 
 @pytest.mark.matrix
@@ -227,7 +233,7 @@ def test_a_process_killed_at_any_request_asks_once_and_loses_no_answer(stage: St
     count, clean = len(stage.server.requests), end(stage, folder)
     asking = ["ask", str(folder), "--question", "Which one?", "--question", "And when?", "--issue", "1"]
     command = ["session", *(asking if act is asks else ["answer", str(folder), "--from-issue", "1"])]
-    for nth in range(1, count + 1):
+    for nth in killed(range(1, count + 1)):
         folder = prepared(stage, tmp_path / "s", act)
         kill_at(nth, command, stage)
         act(stage, folder)

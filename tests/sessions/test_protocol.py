@@ -10,6 +10,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, invariant, rule
+from support.disks import Hasty
 from support.sessions import clock, decision, make_session, status, writer
 
 from accord.core.clock import ManualClock
@@ -27,17 +28,6 @@ from accord.sessions.questions import (
     with_answers,
     with_dispatched_correction,
 )
-
-
-class Hasty(Disk):
-    """A disk without waiting: a property over a thousand writes needs no power cut."""
-
-    def create(self, path: Path, data: bytes) -> None:
-        path.write_bytes(data)
-
-    def sync(self, folder: Path) -> None:
-        pass
-
 
 HASTY = Hasty()
 DESIGN, STRATEGY = "UD-APPROVE-DESIGN", "UD-REVIEW-STRATEGY"
@@ -146,14 +136,14 @@ def test_an_answer_repeated_after_a_crash_is_in_the_history_once(tmp_path: Path)
 
 
 class Overtaken(Disk):
-    """A disk on which another process has written the status right before it is read for the second time."""
+    """A disk on which another process has written the status right before it is to be written."""
 
     def __init__(self, folder: Path, value: dict[str, Any]) -> None:
         self.folder, self.value, self.reads = folder, value, 0
 
     def read(self, path: Path) -> bytes:
         self.reads += 1
-        if self.reads == 2:
+        if self.reads == 1:
             (self.folder / "status.json").write_text(json.dumps(self.value))
         return super().read(path)
 
@@ -213,7 +203,7 @@ def test_a_gate_that_is_cancelled_blocks_the_session_and_is_not_skipped(tmp_path
     assert next_step(read_session(folder)).next == "continue"
 
 
-@pytest.mark.parametrize("said", ["Approved", "yes", "changes-requested:", "changes-requested:  ", "approvedly", ""])
+@pytest.mark.parametrize("said", ["Approvedly", "yes", "changes-requested:", "changes-requested:  ", "approvedly", ""])
 def test_an_invalid_answer_leaves_the_gate_open(tmp_path: Path, said: str) -> None:
     folder = gate(tmp_path)
     before = (folder / "status.json").read_bytes()
@@ -222,8 +212,26 @@ def test_an_invalid_answer_leaves_the_gate_open(tmp_path: Path, said: str) -> No
     assert not (folder / "approve-design-history.jsonl").exists()
 
 
+@pytest.mark.parametrize(
+    ("said", "recorded"),
+    [
+        ("Approved", "approved"),
+        ("APPROVED: nice", "approved: nice"),
+        ("Changes-Requested: smaller", "changes-requested: smaller"),
+        ("changes requested : smaller", "changes-requested: smaller"),
+        ("changes requested, smaller", ""),
+        ("Approved-later", ""),
+    ],
+)
+def test_an_approval_from_a_person_is_recorded_in_canonical_form(said: str, recorded: str) -> None:
+    if recorded:
+        assert normalize_answer(DESIGN, said) == recorded
+    else:
+        refused("gate-answer", normalize_answer, DESIGN, said)
+
+
 def test_synonyms_of_a_strategy_are_recorded_in_canonical_form() -> None:
-    for said in ("per batch", "Per_Batch.", "each task"):
+    for said in ("per batch", "Per batch", "Per_Batch.", "each task"):
         assert normalize_answer(STRATEGY, said) == "per-batch"
     for said in ("single final", "one final review", "Single-Final"):
         assert normalize_answer(STRATEGY, said) == "single-final"

@@ -120,7 +120,7 @@ def test_a_lean_session_needs_no_architecture_and_no_gates(tmp_path: Path) -> No
         ("PLAN", {"user_decisions": GATES[:1]}, []),
         ("IMPLEMENT_LOOP", {"user_decisions": GATES[:1]}, ["gate-open"]),
         ("FIX_TESTS", {"user_decisions": GATES[1:]}, ["gate-open"]),
-        ("BLOCKED", {"blocked_from": "REVIEW_STRATEGY", "user_decisions": GATES[:1]}, []),
+        ("BLOCKED", {"blocked_from": "REVIEW_STRATEGY", "blocker": "x", "user_decisions": GATES[:1]}, []),
         ("APPROVE_DESIGN", {"user_decisions": [decision("UD-APPROVE-DESIGN", "cancelled")]}, ["gate-cancelled"]),
         ("ASK_USER", {"user_decisions": [decision(state_context="PLAN")]}, ["gate-open"]),
     ],
@@ -160,12 +160,28 @@ def test_work_that_began_before_the_gates_is_noticed(tmp_path: Path, state: str,
 
 
 def test_a_task_that_was_completed_past_its_reviews_is_noticed(tmp_path: Path) -> None:
-    texts: dict[str, str | None] = {"tasks.yaml": done(), "outputs.jsonl": outputs(("Reviewer", "OK"), ("QA", "FAIL"))}
+    lines = outputs(("Reviewer", "OK"), ("QA", "FAIL")) + outputs(("Coder", "OK"), task="T-002")
+    texts: dict[str, str | None] = {"tasks.yaml": done(), "outputs.jsonl": lines}
     folder = make_session(tmp_path, "IMPLEMENT_LOOP", user_decisions=GATES, texts=texts)
-    assert found(folder) == [("", "(review-open)")] * 2
+    assert found(folder) == [("", "review-open")] * 2
     first, second = (finding.message for finding in check_session(folder)[0][2])
     assert first.startswith("T-001 is completed, but these reviews have not passed: QA.")
-    assert second.startswith("T-002 is completed, but these reviews have not passed: Reviewer, QA.")
+    assert second.startswith("T-002 is completed, but these reviews have not passed: Reviewer.")
+
+
+@pytest.mark.parametrize("recorded", ["", outputs(("Docs", "OK"), task="meta"), outputs(("Reviewer", "OK"))])
+def test_a_task_that_another_tool_completed_is_not_called_unreviewed(tmp_path: Path, recorded: str) -> None:
+    texts: dict[str, str | None] = {"tasks.yaml": done(), "outputs.jsonl": recorded}
+    assert found(make_session(tmp_path, "IMPLEMENT_LOOP", user_decisions=GATES, texts=texts)) == []
+
+
+@pytest.mark.parametrize(("reviews", "codes"), [([("Reviewer", "OK")], []), ([("Docs", "OK")], ["review-open"])])
+def test_a_session_per_batch_does_not_integrate_without_its_final_review(
+    tmp_path: Path, reviews: list[tuple[str, str]], codes: list[str]
+) -> None:
+    texts: dict[str, str | None] = {"tasks.yaml": done(), "outputs.jsonl": outputs(*reviews, task="meta")}
+    folder = make_session(tmp_path, "INTEGRATE", user_decisions=GATES, texts=texts)
+    assert found(folder) == [("", code) for code in codes]
 
 
 def test_names_of_session_tasks_and_context_files_are_checked(tmp_path: Path) -> None:

@@ -9,19 +9,22 @@ from typing import Any
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from support.sessions import GATES, TASKS, decision, done, make_session, outputs, writer
+from support.sessions import GATES, SINGLE, TASKS, decision, done, make_session, outputs, status, writer
 
 from accord.core.errors import BrokenContract
 from accord.core.findings import has_errors
 from accord.sessions.folder import check_session, read_session
 from accord.sessions.folder_rules import read_outputs
-from accord.sessions.machine import LEAN, LOOP_BASE, ORDER, SESSION, TASK, SessionFacts, TaskFacts, open_gates
-from accord.sessions.models import LOOPS, ROLES, STATES, SessionTask
-from accord.sessions.plan import facts_of, status_in
+from accord.sessions.machine import LEAN, LOOP_BASE, ORDER, SESSION, SessionFacts, return_state
+from accord.sessions.models import LOOPS, ROLES, STATES, SessionStatus, SessionTask
+from accord.sessions.moves import facts_of, status_in
+from accord.sessions.reviews import has_final_review, open_gates
 from accord.sessions.run import advance, move_task, reopen, start_fix
+from accord.sessions.task_machine import TASK, TaskFacts
 
-READY = SessionFacts(task="T-001")
+READY = SessionFacts(task="meta", blocker="no disk")
 """Every file is valid, every gate passed, nothing waits."""
+BOTH = {"UD-APPROVE-DESIGN": "UD-APPROVE-DESIGN is pending.", "UD-REVIEW-STRATEGY": "never asked"}
 
 
 def test_the_machines_have_the_states_of_the_contract() -> None:
@@ -56,6 +59,24 @@ def test_every_legal_move_can_be_made_and_no_other(machine: Any, mode: str) -> N
         ("APPROVE_DESIGN", "PLAN", {"gates": {"UD-APPROVE-DESIGN": "never asked"}}, "never asked"),
         ("PLAN", "REVIEW_STRATEGY", {"problems": {"tasks.yaml": "no task"}}, "no task"),
         ("REVIEW_STRATEGY", "IMPLEMENT_LOOP", {"gates": {"UD-REVIEW-STRATEGY": "pending"}}, "pending"),
+        ("REVIEW_STRATEGY", "IMPLEMENT_LOOP", {"gates": {"UD-APPROVE-DESIGN": "pending"}}, "pending"),
+        ("IMPLEMENT_LOOP", "INTEGRATE", {"gates": BOTH}, "never asked"),
+        ("INTEGRATE", "RELEASE", {"gates": BOTH}, "never asked"),
+        ("RELEASE", "DONE", {"gates": BOTH}, "never asked"),
+        ("IMPLEMENT_LOOP", "FIX_TESTS", {"gates": BOTH}, "never asked"),
+        ("BLOCKED", "RELEASE", {"gates": BOTH, "blocked_from": "RELEASE"}, "never asked"),
+        ("ASK_USER", "INTEGRATE", {"gates": BOTH, "returns_to": "INTEGRATE"}, "never asked"),
+        ("RELEASE", "APPROVE_DESIGN", {"gates": BOTH, "state": "RELEASE"}, ""),
+        ("RELEASE", "APPROVE_DESIGN", {"state": "RELEASE"}, "did not pass APPROVE_DESIGN without its answer"),
+        ("BLOCKED", "REVIEW_STRATEGY", {"gates": BOTH, "blocked_from": "DESIGN", "state": "DESIGN"}, "DESIGN"),
+        ("BLOCKED", "APPROVE_DESIGN", {"gates": BOTH, "blocked_from": "PLAN", "state": "PLAN"}, ""),
+        ("IMPLEMENT_LOOP", "INTEGRATE", {"unreviewed": ("T-001 (QA)",)}, "T-001 (QA)"),
+        ("IMPLEMENT_LOOP", "INTEGRATE", {"lacks_final_review": True}, "final review"),
+        ("INTEGRATE", "IMPLEMENT_LOOP", {}, "Only a failed review leads back"),
+        ("INTEGRATE", "IMPLEMENT_LOOP", {"unfinished": ("T-001",)}, ""),
+        ("DESIGN", "APPROVE_DESIGN", {"held": {"Architect": "BLOCKED"}}, "last output of Architect is not OK"),
+        ("DESIGN", "APPROVE_DESIGN", {"held": {"Planner": "BLOCKED"}}, ""),
+        ("DESIGN", "BLOCKED", {"blocker": " "}, "--blocker"),
         ("IMPLEMENT_LOOP", "INTEGRATE", {"unfinished": ("T-002",)}, "T-002"),
         ("INTEGRATE", "RELEASE", {"ci_result": "red"}, "FIX_BUILD"),
         ("RELEASE", "DONE", {"problems": {"report.md": "no report"}}, "no report"),
@@ -65,6 +86,10 @@ def test_every_legal_move_can_be_made_and_no_other(machine: Any, mode: str) -> N
         ("IMPLEMENT_LOOP", "FIX_TESTS", {"retries": {"FIX_TESTS": 3}}, "Go to ASK_USER"),
         ("IMPLEMENT_LOOP", "FIX_TESTS", {"retries": {"FIX_REVIEW": 3}}, ""),
         ("IMPLEMENT_LOOP", "FIX_TESTS", {"task": ""}, "needs a task"),
+        ("IMPLEMENT_LOOP", "FIX_TESTS", {"task": "T-001", "task_status": "not-started"}, "T-001 is not-started"),
+        ("IMPLEMENT_LOOP", "FIX_TESTS", {"task": "T-001", "task_status": "completed"}, "T-001 is completed"),
+        ("IMPLEMENT_LOOP", "FIX_TESTS", {"task": "T-001", "task_status": "blocked"}, ""),
+        ("INTEGRATE", "FIX_BUILD", {"task": "T-001", "task_status": "completed"}, ""),
         ("IMPLEMENT_LOOP", "FIX_BUILD", {}, "Legal moves"),
         ("PLAN", "ASK_USER", {}, "`accord session ask` first"),
         ("PLAN", "ASK_USER", {"pending": {"UD-1": "PLAN"}}, ""),
@@ -96,6 +121,9 @@ def test_a_task_is_moved_by_the_role_it_belongs_to(role: str) -> None:
         "Planner": {("blocked", "not-started")},
     }
     assert allowed == blocked | own.get(role, set())
+    lost = replace(facts, open_gates=("QA",))
+    may_reopen = role in ("Orchestrator", "Reviewer", "QA", "Security")
+    assert (TASK.refusal("completed", "implemented", lost) == "") == may_reopen
 
 
 def test_a_refused_completion_names_the_status_that_the_coder_may_set() -> None:
@@ -111,6 +139,7 @@ R_Q = (("Reviewer", OK), ("QA", OK))
 @pytest.mark.parametrize(
     ("flags", "reviews", "missing"),
     [
+        ("none", [], "Reviewer, QA"),
         ("none", R_Q, ""),
         ("none", [("Reviewer", OK)], "QA"),
         ("none", [("QA", OK)], "Reviewer"),
@@ -122,17 +151,24 @@ R_Q = (("Reviewer", OK), ("QA", OK))
         ("security", R_Q, "Security"),
         ("security", [*R_Q, ("Security", OK)], ""),
         ("none", [*R_Q, ("Security", "NEEDS_DECISION")], "Security"),
-        ("security", [], ""),
-        ("security", [("Coder", OK)], ""),
+        ("security", [("Coder", OK)], "Reviewer, QA, Security"),
     ],
 )
-def test_a_task_needs_every_review_unless_none_is_recorded(flags: str, reviews: Any, missing: str) -> None:
+def test_a_task_is_completed_after_the_reviews_that_its_plan_asks_for(flags: str, reviews: Any, missing: str) -> None:
     assert ", ".join(missing_reviews(outputs(*reviews), flags)) == missing
 
 
-def missing_reviews(lines: str, flag: str = "none") -> tuple[str, ...]:
-    task = {"id": "T-001", "status": "implemented", "goal": "g", "acceptance_checks": ["x"], "risk_flags": [flag]}
+def missing_reviews(lines: str, flag: str = "none", check: str = "cmd: pytest") -> tuple[str, ...]:
+    task = {"id": "T-001", "status": "implemented", "goal": "g", "acceptance_checks": [check], "risk_flags": [flag]}
     return open_gates(SessionTask.model_validate(task), read_outputs(lines.encode())[0])
+
+
+def test_qa_is_asked_for_by_a_check_to_run_or_by_an_agent() -> None:
+    reviewed = outputs(("Coder", OK), ("Reviewer", OK))
+    assert missing_reviews(reviewed, check="manual: look") == ()
+    assert missing_reviews(reviewed, check="cmd: pytest") == ("QA",)
+    assert missing_reviews(reviewed + outputs(("Coder", OK), needs_tests=True), check="manual: x") == ("Reviewer", "QA")
+    assert missing_reviews(reviewed + outputs(("QA", FAIL)), check="manual: look") == ("QA",)
 
 
 @pytest.mark.parametrize(
@@ -142,13 +178,44 @@ def missing_reviews(lines: str, flag: str = "none") -> tuple[str, ...]:
         (outputs(("Coder", OK), concerns=1) + outputs(*R_Q), ("Security",)),
         (outputs(*R_Q, task="meta"), ()),
         (outputs(*R_Q, task="meta") + outputs(("Coder", OK)), ("Reviewer", "QA")),
-        (outputs(("SpecAgent", OK), task="meta", concerns=1) + outputs(*R_Q), ()),
+        (outputs(*R_Q, task="meta") + outputs(("Coder", OK), task="meta"), ("Reviewer", "QA")),
+        (outputs(("SpecAgent", OK), task="meta", concerns=1) + outputs(*R_Q), ("Security",)),
         (outputs(*R_Q, task="T-002"), ("Reviewer", "QA")),
         (outputs(*R_Q) + outputs(("Coder", OK), task="T-002"), ()),
+        (outputs(("Security", OK), concerns=1) + outputs(*R_Q), ("Security",)),
+        (outputs(("Security", OK), *R_Q) + outputs(("Reviewer", OK), concerns=1), ("Security",)),
+        (outputs(*R_Q) + outputs(("QA", OK), needs_review=True), ("Reviewer",)),
+        (outputs(*R_Q) + outputs(("Reviewer", OK), needs_review=True), ("Reviewer",)),
+        (outputs(*R_Q) + outputs(("Reviewer", OK), needs_tests=True), ("QA",)),
+        (outputs(*R_Q) + outputs(("QA", OK), meets_definition_of_done=False), ("QA",)),
+        (outputs(("Coder", OK), meets_definition_of_done=False) + outputs(*R_Q), ("Coder",)),
+        (outputs(*R_Q) + outputs(("Integrator", OK), task="meta", needs_review=True), ("Reviewer",)),
+        (outputs(("Orchestrator", OK), waived_reviews=["Reviewer", "QA"]), ()),
+        (outputs(("Orchestrator", OK), waived_reviews=["Reviewer", "QA"]) + outputs(("QA", FAIL)), ("QA",)),
+        (outputs(("Orchestrator", OK), waived_reviews=["Reviewer", "QA"]) + outputs(("Coder", OK)), ("Reviewer", "QA")),
+        (outputs(("Orchestrator", OK), task="T-002", waived_reviews=["Reviewer"]), ("Reviewer", "QA")),
     ],
 )
-def test_a_review_counts_for_the_task_as_it_is_now_and_a_concern_asks_for_security(lines: str, missing: Any) -> None:
+def test_an_output_keeps_the_gates_shut_that_it_asks_for(lines: str, missing: Any) -> None:
     assert missing_reviews(lines) == missing
+
+
+@pytest.mark.parametrize(
+    ("lines", "has_passed"),
+    [
+        ("", False),
+        (outputs(("Reviewer", OK)), False),
+        (outputs(("QA", OK), task="meta"), False),
+        (outputs(("Reviewer", OK), task="meta"), True),
+        (outputs(("Reviewer", OK), ("Reviewer", "BLOCKED"), task="meta"), False),
+        (outputs(("Reviewer", OK), task="meta", meets_definition_of_done=False), False),
+        (outputs(("Reviewer", OK), task="meta") + outputs(("Coder", OK), task="T-002"), False),
+        (outputs(("Reviewer", OK), task="meta") + outputs(("Integrator", OK), task="meta", needs_review=True), False),
+        (outputs(("Orchestrator", OK), task="meta", waived_reviews=["Reviewer"]), True),
+    ],
+)
+def test_the_final_review_counts_from_the_last_work_on(lines: str, has_passed: bool) -> None:
+    assert has_final_review(read_outputs(lines.encode())[0]) == has_passed
 
 
 def test_a_session_that_is_back_at_a_gate_waits_for_the_answer_again(tmp_path: Path) -> None:
@@ -168,13 +235,14 @@ def test_a_task_starts_after_its_dependencies(tmp_path: Path) -> None:
     folder = make_session(tmp_path, "IMPLEMENT_LOOP", user_decisions=GATES)
     with pytest.raises(BrokenContract, match="depends on T-001"):
         move_task(writer(folder), "T-002", "in-progress", role="Coder")
-    for status in ("in-progress", "implemented"):
-        move_task(writer(folder), "T-001", status, role="Coder")
+    for target in ("in-progress", "implemented"):
+        move_task(writer(folder), "T-001", target, role="Coder")
     move_task(writer(folder), "T-002", "in-progress", role="Coder")
 
 
 def test_a_fix_loop_is_counted_and_the_fourth_entry_refused(tmp_path: Path) -> None:
-    folder = make_session(tmp_path, "IMPLEMENT_LOOP", user_decisions=GATES)
+    texts: dict[str, str | None] = {"tasks.yaml": TASKS.replace("not-started  #", "implemented  #")}
+    folder = make_session(tmp_path, "IMPLEMENT_LOOP", user_decisions=GATES, texts=texts)
     for count in (1, 2, 3):
         status = start_fix(writer(folder), "T-001", "FIX_TESTS", role="Orchestrator")
         assert status.retries("T-001", "FIX_TESTS") == count
@@ -182,6 +250,7 @@ def test_a_fix_loop_is_counted_and_the_fourth_entry_refused(tmp_path: Path) -> N
     with pytest.raises(BrokenContract, match="Go to ASK_USER"):
         start_fix(writer(folder), "T-001", "FIX_TESTS", role="Orchestrator")
     start_fix(writer(folder), "T-001", "FIX_REVIEW", role="Orchestrator")
+    advance(writer(folder), "IMPLEMENT_LOOP", role="Orchestrator")
     with pytest.raises(BrokenContract, match="Unknown task"):
         start_fix(writer(folder), "T-009", "FIX_REVIEW", role="Orchestrator")
 
@@ -192,6 +261,27 @@ def test_coming_back_to_a_loop_from_the_user_counts_nothing(tmp_path: Path) -> N
     folder = make_session(tmp_path, "ASK_USER", user_decisions=asked, retry_counts=counts)
     status = advance(writer(folder), "FIX_TESTS", role="Orchestrator")
     assert status.retries("T-001", "FIX_TESTS") == 3
+
+
+@pytest.mark.parametrize(
+    ("decisions", "state"),
+    [
+        ([("UD-2", "FIX_TESTS", 11), ("UD-1", "DESIGN", 9)], "FIX_TESTS"),
+        ([("UD-1", "DESIGN", 9), ("UD-2", "FIX_TESTS", 11)], "FIX_TESTS"),
+        ([("UD-1", "IMPLEMENT_LOOP", 9), ("UD-APPROVE-DESIGN", "APPROVE_DESIGN", 11)], "IMPLEMENT_LOOP"),
+        ([("UD-APPROVE-DESIGN", "APPROVE_DESIGN", 9)], "APPROVE_DESIGN"),
+        ([], ""),
+    ],
+)
+@pytest.mark.parametrize("kind", ["answered", "pending"])
+def test_a_session_returns_to_where_its_newest_question_came_up(
+    decisions: list[tuple[str, str, int]], state: str, kind: str
+) -> None:
+    asked = [
+        decision(name, kind, state_context=context, asked_at=f"2026-01-31T{hour:02}:00:00Z")
+        for name, context, hour in decisions
+    ]
+    assert return_state(SessionStatus.model_validate(status("ASK_USER", user_decisions=asked))) == state
 
 
 def test_a_blocked_session_goes_back_to_where_it_was_and_the_same_move_again_changes_nothing(tmp_path: Path) -> None:
@@ -212,13 +302,13 @@ def test_a_session_runs_from_its_start_to_done(tmp_path: Path, start: str, mode:
     texts: dict[str, str | None] = {"tasks.yaml": done()}
     if mode == "lean":
         texts["architecture.md"] = None
-    decisions = GATES if mode == "full" else []
+    decisions = SINGLE if mode == "full" else []
     folder = make_session(tmp_path, start, texts=texts, user_decisions=decisions)
     for state in ORDER[mode][1:]:
         assert advance(writer(folder), state, role="Orchestrator").current_state == state
     assert read_session(folder).mode == mode
     with pytest.raises(BrokenContract, match="done"):
-        advance(writer(folder), "BLOCKED", role="Orchestrator")
+        advance(writer(folder), "BLOCKED", role="Orchestrator", blocker="x")
     assert reopen(writer(folder)).current_state == "IMPLEMENT_LOOP"
 
 

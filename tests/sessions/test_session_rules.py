@@ -9,11 +9,13 @@ from hypothesis import strategies as st
 from support.sessions import AT, GATES, acceptance, agent_input, agent_output, decision, status
 from support.sessions import TASKS as PLAN
 
+from accord.core.errors import BrokenContract
 from accord.core.findings import Severity
 from accord.core.kinds import KINDS
 from accord.files.yaml import read_mapping
 from accord.sessions.decision_rules import is_approval, is_change_request
 from accord.sessions.models import ROLES
+from accord.sessions.output_rules import is_low
 from accord.sessions.rules import is_inside
 
 INPUT, OUTPUT = KINDS["agent-input"], KINDS["agent-output"]
@@ -117,6 +119,44 @@ def test_json_with_anything_around_it_is_refused(kind: Any, value: Any, text: st
     assert ("text-around", "") in found(kind, text.replace("{}", json.dumps(value)).encode())
 
 
+GRAVE: list[Any] = [
+    {"severity": "high", "what": "x"},
+    {"Severity": " Critical "},
+    "High: the token is logged.",
+    "[critical] the token is logged",
+    "**High** - the token is logged",
+    "High severity: SQL injection in the filter",
+    "SQL injection (high)",
+    "SQL injection, severity: critical",
+]
+HARMLESS: list[Any] = [
+    {"severity": "low"},
+    {"what": "high"},
+    "No high or critical findings.",
+    "High-entropy strings were looked for.",
+    "Low: the header names the version.",
+    "Critically reviewed the parser.",
+]
+
+
+@pytest.mark.parametrize("status", ["OK", "FAIL", "NEEDS_DECISION", "BLOCKED"])
+@pytest.mark.parametrize("finding", [*GRAVE, *HARMLESS], ids=str)
+def test_a_grave_security_finding_blocks(status: str, finding: Any) -> None:
+    artifacts, gates = agent_output()["artifacts"], agent_output()["gates"]
+    wrong = finding in GRAVE and status != "BLOCKED"
+    for place, output in (
+        ("/artifacts/findings/0", agent_output(status=status, artifacts={**artifacts, "findings": [finding]})),
+        ("/gates/security_concerns/0", agent_output(status=status, gates={**gates, "security_concerns": [finding]})),
+    ):
+        assert found(OUTPUT, output, "Security") == ([("security-severity", place)] if wrong else [])
+
+
+def test_a_concern_that_security_marks_as_low_asks_for_nothing() -> None:
+    marked = [{"severity": "low"}, "[info] the header", "Low risk: x"]
+    open_ = [{"severity": "medium"}, "the header", {"what": "low"}]
+    assert [is_low(one) for one in [*marked, *open_]] == [True] * 3 + [False] * 3
+
+
 NEXT = agent_output()["next"]
 
 
@@ -155,8 +195,22 @@ def test_texts_of_an_output_are_judged_by_its_rules() -> None:
         ({"mode": "lean"}, ("mode-state", "/current_state")),
         ({"mode": "quick"}, ("schema", "/mode")),
         ({"current_state": "ASK_USER"}, ("question-missing", "/user_decisions")),
-        ({"current_state": "BLOCKED"}, ("(blocked-from)", "/current_state")),
-        ({"current_state": "BLOCKED", "blocked_from": "DONE"}, ("blocked-from-invalid", "/blocked_from")),
+        ({"current_state": "BLOCKED", "blocker": "x"}, ("(blocked-from)", "/current_state")),
+        ({"current_state": "BLOCKED", "blocked_from": "PLAN", "blocker": " "}, ("(blocker-missing)", "/blocker")),
+        (
+            {"current_state": "BLOCKED", "blocked_from": "DONE", "blocker": "x"},
+            ("blocked-from-invalid", "/blocked_from"),
+        ),
+        ({"retry_counts": {"T-001": {"FIX_TEST": 1}}}, ("retry-unknown", "/retry_counts/T-001/FIX_TEST")),
+        (tracked({"correction_status": "dispatched"}), ("correction-record", "/gate_tracking/APPROVE_DESIGN")),
+        (
+            tracked({"correction_status": "dispatched", "last_correction_dispatch": {"agent": "Architect"}}),
+            ("correction-record", "/gate_tracking/APPROVE_DESIGN"),
+        ),
+        (
+            tracked({"correction_status": "dispatched", "last_correction_dispatch": {"agent": "Architect", "at": AT}}),
+            None,
+        ),
         ({"runtime_flags": {"copilot_instructions_exists": True}}, ("schema", "/runtime_flags/copilot_checked_at")),
         ({"gate_tracking": {}}, None),
         ({"gate_tracking": {"APPROVE_DESIGN": {"correction_status": None}}}, None),
@@ -204,6 +258,11 @@ def test_a_status_is_judged_by_its_rules(changes: dict[str, Any], expected: tupl
         ),
         (decision(status="cancelled", category="security", resolution_reason="user deferred: next sprint"), None),
         (decision(status="cancelled", resolution_reason="no response provided"), None),
+        (decision(category="Security"), None),
+        (decision(category="secrity"), ("category-unknown", "category")),
+        (decision(category=""), ("category-unknown", "category")),
+        (decision(status="answered", resolved_at="2026-01-31T09:29:59Z"), ("decision-times", "resolved_at")),
+        (decision(status="answered", resolved_at="2026-01-31T10:30:00+01:00"), None),
     ],
 )
 def test_a_decision_record_is_valid_or_says_why_not(entry: dict[str, Any], expected: tuple[str, str] | None) -> None:
@@ -261,6 +320,13 @@ ONE = "- {id: T-001, status: not-started, goal: g, acceptance_checks: ['cmd: x']
 )
 def test_a_plan_is_judged_by_its_rules(text: str, expected: tuple[str, str] | None) -> None:
     assert found(TASKS, tasks(text)) == ([expected] if expected else [])
+
+
+def test_a_bare_array_of_criteria_is_named_as_one() -> None:
+    with pytest.raises(BrokenContract) as caught:
+        ACCEPTANCE.read(json.dumps(acceptance()["acceptance_criteria"]).encode())
+    (said,) = caught.value.findings
+    assert (said.code, said.hint) == ("bare-array", 'Write it as `{"acceptance_criteria": […]}`.')
 
 
 CRITERION = acceptance()["acceptance_criteria"][0]

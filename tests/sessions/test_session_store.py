@@ -11,13 +11,13 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from support.disks import CrashImages, FaultyDisk, contents, fails
-from support.session_processes import OUTPUT, act, copied, crashes, issue_writer, killed
+from support.session_processes import act, copied, crashes, issue_writer, killed, record
 from support.sessions import AT, GATES, NAME, TASKS, agent_output, make_session, status, writer
 
-from accord.core.errors import BrokenContract, WrongUsage
+from accord.core.errors import BrokenContract, Stopped, WrongUsage
 from accord.files.store import NotWritten
 from accord.sessions.apply import SessionWriter
-from accord.sessions.folder import FILES, Part, check_session, read_session, status_value
+from accord.sessions.folder import FILES, Part, Session, check_session, read_session, status_value
 from accord.sessions.models import AgentOutput
 from accord.sessions.outputs import apply_output
 from accord.sessions.questions import UserQuestion
@@ -52,7 +52,7 @@ def test_a_session_as_tools_leave_it_is_written_again_without_losing_anything(tm
 
 @pytest.mark.parametrize("action", ACTIONS)
 def test_a_process_killed_at_any_write_leaves_old_or_new_and_the_next_ends_alike(tmp_path: Path, action: str) -> None:
-    before = make_session(tmp_path / "before", "APPROVE_DESIGN")
+    before = make_session(tmp_path / "before", "IMPLEMENT_LOOP", user_decisions=GATES)
     old = contents(before)
     clean = copied(before, tmp_path / "clean")
     act(action, clean, FaultyDisk())
@@ -72,7 +72,7 @@ def test_a_process_killed_at_any_write_leaves_old_or_new_and_the_next_ends_alike
 @pytest.mark.matrix
 @pytest.mark.parametrize("action", ["advance", "output"])
 def test_a_killed_process_leaves_the_image_of_that_call_and_no_lock(tmp_path: Path, action: str) -> None:
-    before = make_session(tmp_path / "before", "APPROVE_DESIGN")
+    before = make_session(tmp_path / "before", "IMPLEMENT_LOOP", user_decisions=GATES)
     images = CrashImages(copied(before, tmp_path / "images"))
     act(action, images.folder, images)
     for nth, moment in images.kept:
@@ -87,16 +87,16 @@ def test_a_killed_process_leaves_the_image_of_that_call_and_no_lock(tmp_path: Pa
 @pytest.mark.parametrize("call", ["create", "replace", "append", "half"])
 @pytest.mark.parametrize("action", ACTIONS)
 def test_a_disk_that_fails_three_times_is_written_at_last(tmp_path: Path, action: str, call: str, number: int) -> None:
-    clean = make_session(tmp_path / "clean", "APPROVE_DESIGN")
+    clean = make_session(tmp_path / "clean", "IMPLEMENT_LOOP", user_decisions=GATES)
     act(action, clean, FaultyDisk())
-    folder = make_session(tmp_path / "faulty", "APPROVE_DESIGN")
+    folder = make_session(tmp_path / "faulty", "IMPLEMENT_LOOP", user_decisions=GATES)
     act(action, folder, FaultyDisk(fails(call, number, times=3)))
     assert contents(folder) == contents(clean)
 
 
 @pytest.mark.parametrize("action", ["advance", "task"])
 def test_a_disk_that_keeps_failing_is_an_error_and_changes_nothing(tmp_path: Path, action: str) -> None:
-    folder = make_session(tmp_path, "APPROVE_DESIGN")
+    folder = make_session(tmp_path, "IMPLEMENT_LOOP", user_decisions=GATES)
     before = contents(folder)
     with pytest.raises(NotWritten, match="run the same command again"):
         act(action, folder, FaultyDisk(fails("create", errno.ENOSPC)))
@@ -115,7 +115,7 @@ def test_a_session_that_is_done_is_read_only(tmp_path: Path, action: str) -> Non
 @pytest.mark.matrix
 def test_two_processes_that_write_at_once_lose_nothing(tmp_path: Path) -> None:
     rounds = 100
-    folder = make_session(tmp_path, "DESIGN")
+    folder = make_session(tmp_path, "IMPLEMENT_LOOP", user_decisions=GATES)
     writers = [issue_writer(folder, who, rounds) for who in "ab"]
     looks = 0
     while any(process.is_alive() for process in writers):
@@ -171,7 +171,10 @@ def test_any_plan_keeps_every_byte_but_the_status_that_changes(
     tail = data.draw(st.sampled_from(["", "extra: [1, {a: b}]\n", "\n\n# end\n", "x: |\n  status: not-started\n"]))
     text = head + one + tail
     folder = make_session(
-        tmp_path_factory.mktemp("s"), texts={"tasks.yaml": text % (gap, quote, "not-started", quote, comment)}
+        tmp_path_factory.mktemp("s"),
+        "IMPLEMENT_LOOP",
+        texts={"tasks.yaml": text % (gap, quote, "not-started", quote, comment)},
+        user_decisions=GATES,
     )
     move_task(writer(folder), "T-001", "blocked", role="QA")
     assert (folder / "tasks.yaml").read_bytes().decode() == text % (gap, quote, "blocked", quote, comment)
@@ -185,7 +188,7 @@ def test_any_plan_keeps_every_byte_but_the_status_that_changes(
     ],
 )
 def test_a_status_that_cannot_be_changed_alone_is_not_changed(tmp_path: Path, text: str) -> None:
-    folder = make_session(tmp_path, texts={"tasks.yaml": text})
+    folder = make_session(tmp_path, "IMPLEMENT_LOOP", texts={"tasks.yaml": text}, user_decisions=GATES)
     with pytest.raises(BrokenContract, match="Write it out in its line"):
         move_task(writer(folder), "T-001", "blocked", role="QA")
     assert (folder / "tasks.yaml").read_text() == text
@@ -219,28 +222,56 @@ def test_a_change_that_breaks_the_contract_is_not_written(tmp_path: Path, change
     ],
 )
 def test_tasks_are_moved_together_or_not_at_all(tmp_path: Path, wanted: Any, role: str, said: str) -> None:
-    folder = make_session(tmp_path)
+    folder = make_session(tmp_path, "IMPLEMENT_LOOP", user_decisions=GATES)
     with pytest.raises(BrokenContract, match=said):
         writer(folder).change_tasks(wanted, role=role)
     assert (folder / "tasks.yaml").read_text() == TASKS
-    tasks = writer(folder).change_tasks({"T-001": "blocked", "T-002": "blocked"}, role="QA")
-    assert [task.status for task in tasks.tasks] == ["blocked", "blocked"]
+    session = writer(folder).change_tasks({"T-001": "blocked", "T-002": "blocked"}, role="QA")
+    assert [task.status for task in session.tasks.tasks] == ["blocked", "blocked"]
 
 
-def test_outputs_grow_by_one_line_each_and_only_the_orchestrator_writes_them(tmp_path: Path) -> None:
+def test_outputs_grow_by_one_line_each(tmp_path: Path) -> None:
     torn = b'{"at": "2026-01'
     folder = make_session(tmp_path, "IMPLEMENT_LOOP", texts={"outputs.jsonl": torn.decode() + "\n"})
     for summary in ("Smaller.", "\u2028 larger", "\u2028 larger", "Smaller."):
-        writer(folder).append_output({**OUTPUT, "summary": summary}, role="Orchestrator")
+        record(writer(folder), summary=summary)
     raw = (folder / "outputs.jsonl").read_bytes()
     assert raw.startswith(torn)
     said = [entry.summary for entry in read_session(folder).outputs]
-    assert said == ["Smaller.", "\u2028 larger"], "one timestamp and one text are one event"
-    with pytest.raises(BrokenContract, match="not Architect"):
-        writer(folder).append_output(OUTPUT, role="Architect")
-    with pytest.raises(BrokenContract):
-        writer(folder).append_output({**OUTPUT, "agent": "Nobody"}, role="Orchestrator")
-    assert (folder / "outputs.jsonl").read_bytes() == raw
+    assert said == ["Smaller.", "\u2028 larger", "Smaller."], "the same output twice is one event"
+
+
+def test_a_change_is_repeated_after_a_program_without_the_lock_wrote(tmp_path: Path) -> None:
+    folder = make_session(tmp_path, "DESIGN")
+    other = json.dumps(status("DESIGN", assumptions=["theirs"]))
+
+    def change(session: Session) -> Any:
+        if session.status.assumptions != ["theirs"]:  # type: ignore[union-attr]
+            (folder / "status.json").write_text(other)
+        return {**status_value(session), "known_issues": ["mine"]}
+
+    after = writer(folder).change_status(change, role="Coder")
+    assert (after.assumptions, after.known_issues) == (["theirs"], ["mine"])
+
+
+def test_a_file_that_never_holds_still_is_left_alone(tmp_path: Path) -> None:
+    folder = make_session(tmp_path, "DESIGN")
+
+    def change(session: Session) -> Any:
+        theirs = status("DESIGN", assumptions=["x" * (1 + len(session.status.assumptions[0]))])  # type: ignore[union-attr]
+        (folder / "status.json").write_text(json.dumps(theirs))
+        return {**status_value(session), "known_issues": ["mine"]}
+
+    with pytest.raises(Stopped, match="Another program wrote"):
+        writer(folder).change_status(change, role="Coder")
+    assert b"mine" not in (folder / "status.json").read_bytes()
+
+
+def test_a_change_that_changes_nothing_writes_nothing(tmp_path: Path) -> None:
+    disk = FaultyDisk()
+    folder = make_session(tmp_path, "DESIGN")
+    writer(folder, disk=disk).change_status(status_value, role="Coder")
+    assert disk.calls == []
 
 
 def test_a_session_is_created_once(tmp_path: Path) -> None:
@@ -269,7 +300,7 @@ FINDING = AgentOutput.model_validate(agent_output(status="NEEDS_DECISION"))
 CHANGES: dict[str, Callable[[SessionWriter], object]] = {
     "advance": lambda session: advance(session, "BLOCKED", role="Orchestrator", blocker="x"),
     "task": lambda session: move_task(session, "T-001", "blocked", role="QA"),
-    "output": lambda session: session.append_output(OUTPUT, role="Orchestrator"),
+    "output": record,
     "questions": lambda session: (ask(session, [UserQuestion("One?")]), answer(session, {}, is_final=True)),
     "finding": lambda session: apply_output(session, "T-001", "Security", FINDING),
 }

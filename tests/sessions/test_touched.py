@@ -4,7 +4,7 @@ import json
 from pathlib import Path
 
 import pytest
-from support.sessions import GATES, NAME, done, make_session, outputs, writer
+from support.sessions import NAME, SINGLE, done, make_session, outputs, writer
 
 from accord.git.program import Git
 from accord.sessions.folder import change_findings, changed_sessions
@@ -21,7 +21,7 @@ def commit(root: Path) -> None:
 
 def repository(root: Path, state: str) -> Path:
     Git(root)("init", "--quiet", "-b", "main")
-    folder = make_session(root, state, user_decisions=GATES, mode="full", texts={"tasks.yaml": done()})
+    folder = make_session(root, state, user_decisions=SINGLE, mode="full", texts={"tasks.yaml": done()})
     (folder / "approve-design-history.jsonl").write_text(LINE + "\n")
     commit(root)
     Git(root)("checkout", "--quiet", "-b", "work")

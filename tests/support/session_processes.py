@@ -43,10 +43,19 @@ def act(name: str, folder: Path, disk: Disk, hour: int = 12) -> None:
     elif name == "task":
         run.move_task(_writer(folder, now, disk=disk), "T-001", "blocked", role="QA")
     elif name == "output":
-        _writer(folder, now, disk=disk).append_output(OUTPUT, role="Orchestrator")
+        record(_writer(folder, now, disk=disk))
     else:
         (folder / "status.json").unlink(missing_ok=True)
         _writer(folder, now, disk=disk).create(status(), role="SpecAgent")
+
+
+def record(session: SessionWriter, **changes: str) -> None:
+    """Append a line to the outputs of a session."""
+    from accord.sessions.models import OutputEntry
+    from accord.sessions.plan import plan_entry
+
+    entry = OutputEntry.model_validate({**OUTPUT, **changes})
+    session.change(lambda one: plan_entry(one, entry, now=session.clock.now()))
 
 
 STEPS = ("ask", "answer", "changes", "again", "silence", "cancel", "resume", "correct", "leave", "work", "finding")

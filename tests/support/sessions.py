@@ -54,6 +54,8 @@ def decision(decision_id: str = "UD-1", status: str = "pending", **changes: Any)
 
 
 GATES = [decision("UD-APPROVE-DESIGN", "answered"), decision("UD-REVIEW-STRATEGY", "answered")]
+SINGLE = [GATES[0], decision("UD-REVIEW-STRATEGY", "answered", answer="single-final")]
+"""Both gates, with reviews only at the end: no final review of ``meta`` is asked for."""
 
 
 def status(state: str = "INTAKE", **changes: Any) -> dict[str, Any]:
@@ -92,7 +94,7 @@ def agent_output(**changes: Any) -> dict[str, Any]:
         "artifacts": {"commands_to_run": ["pytest"], "notes": []},
         "gates": {
             "meets_definition_of_done": True,
-            "needs_review": True,
+            "needs_review": False,
             "needs_tests": False,
             "security_concerns": [],
         },
@@ -101,9 +103,9 @@ def agent_output(**changes: Any) -> dict[str, Any]:
     }
 
 
-def outputs(*said: tuple[str, str], task: str = "T-001", concerns: int = 0) -> str:
-    """Return ``outputs.jsonl`` after these agents gave back these statuses for a task."""
-    more = {"summary": "Looked at.", "security_concerns": concerns}
+def outputs(*said: tuple[str, str], task: str = "T-001", concerns: int = 0, **gates: Any) -> str:
+    """Return ``outputs.jsonl`` after these agents gave back these statuses and gates for a task."""
+    more = {"summary": "Looked at.", "security_concerns": concerns, **gates}
     lines = [{"at": AT, "task_id": task, "agent": agent, "status": status, **more} for agent, status in said]
     return "".join(json.dumps(line) + "\n" for line in lines)
 

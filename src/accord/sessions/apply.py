@@ -6,24 +6,24 @@ Source: global agent contract, "ASK_USER protocol" (serialisers, read-after-writ
 from __future__ import annotations
 
 from contextlib import contextmanager
-from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
-from accord.core.errors import BrokenContract, WrongUsage
-from accord.core.findings import Finding, pointer
-from accord.files.store import DISK, Storage, append_once, change_file, folder_lock, sweep, write_checked
-from accord.sessions.folder import FILES, OUTPUTS_FILE, STATUS_FILE, TASKS_FILE, Part, Session, read_session
-from accord.sessions.plan import plan_creation, plan_output, plan_status, plan_tasks, with_operations
+from accord.core.clock import attempts
+from accord.core.errors import Stopped, WrongUsage
+from accord.core.findings import Finding
+from accord.files.store import DISK, PAUSES, Storage, append_once, folder_lock, sweep, write_checked
+from accord.sessions.folder import FILES, STATUS_FILE, Part, Session, read_session, status_of
+from accord.sessions.plan import check_operations, plan_creation, plan_status, plan_tasks, with_operations
 from accord.sessions.policy import refuse
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Mapping, Sequence
+    from collections.abc import Iterator, Mapping, Sequence
     from pathlib import Path
 
     from accord.core.clock import Clock
     from accord.files.store import Disk
-    from accord.sessions.models import SessionStatus, SessionTasks
-    from accord.sessions.plan import FileOperation, HistoryStep, SessionOperation, StatusStep
+    from accord.sessions.models import SessionStatus
+    from accord.sessions.plan import FileOperation, HistoryStep, Plan, SessionOperation, StatusStep
 
 _NAMES = frozenset(FILES)
 
@@ -48,6 +48,40 @@ class SessionWriter:
         """Read the session; in a dry run as it will be after the changes planned so far."""
         return self._planned or read_session(self.folder)
 
+    def change(self, plan: Plan) -> Session:
+        """Plan a change for the session as it is, apply it in order, and return the session after it."""
+        if self.is_dry_run:
+            session = self.read()
+            operations = _checked(plan, session)
+            self.operations += operations
+            self._planned = with_operations(session, operations)
+            return self._planned
+        with self._locked():
+            for _ in attempts(self.clock, PAUSES):
+                session = read_session(self.folder)
+                operations = _checked(plan, session)
+                if self._is_unchanged(session, operations):
+                    for operation in operations:
+                        self._apply(operation)
+                    self.operations += operations
+                    return with_operations(session, operations)
+        raise Stopped(
+            f"Another program wrote in {self.folder} each time accord was about to write there.",
+            hint="Let only one program write it, or run the same command again.",
+        )
+
+    def _is_unchanged(self, session: Session, operations: Sequence[FileOperation]) -> bool:
+        """Return whether the files to be written are still those that were read, by programs that take no lock."""
+        names = [operation.file for operation in operations if operation.op == "write"]
+        return all(self._storage.disk.read(self.folder / name) == session.parts[name].raw for name in names)
+
+    def _apply(self, operation: FileOperation) -> None:
+        path = self.folder / operation.file
+        if operation.op == "append":
+            append_once(path, operation.content, self._storage)
+        else:
+            write_checked(path, operation.content, self._storage)
+
     def change_status(
         self, step: StatusStep, *, role: str, reopens: bool = False, history: HistoryStep | None = None
     ) -> SessionStatus:
@@ -57,24 +91,12 @@ class SessionWriter:
             now = self.clock.now()
             return plan_status(session, step, role=role, now=now, reopens=reopens, history=history)
 
-        status: SessionStatus = self._change(STATUS_FILE, plan)
-        return status
+        return status_of(self.change(plan))
 
-    def change_tasks(self, wanted: Mapping[str, str], *, role: str) -> SessionTasks:
-        """Change the status of tasks in ``tasks.yaml``, by their ids, and return it."""
-        tasks: SessionTasks = self._change(TASKS_FILE, lambda session: plan_tasks(session, wanted, role=role))
-        return tasks
-
-    def append_output(self, entry: Mapping[str, Any], *, role: str) -> None:
-        """Append an agent's output, without its time, to ``outputs.jsonl``."""
-        if self.is_dry_run:
-            self._remember(self.read(), plan_output(self.read(), entry, role=role, now=self.clock.now()))
-            return
-        with self._locked():
-            operations = plan_output(read_session(self.folder), entry, role=role, now=self.clock.now())
-            for operation in operations:
-                append_once(self.folder / OUTPUTS_FILE, operation.content, self._storage)
-        self.operations += operations
+    def change_tasks(self, wanted: Mapping[str, str], *, role: str, waiver: str = "") -> Session:
+        """Change the status of tasks, by their ids; ``waiver`` is why missing reviews are waived."""
+        now = self.clock.now()
+        return self.change(lambda session: plan_tasks(session, wanted, role=role, now=now, waiver=waiver))
 
     def create(self, value: Mapping[str, Any], *, role: str) -> SessionStatus:
         """Write the first ``status.json``. Raises BrokenContract with ``session-exists`` when there is one already."""
@@ -82,13 +104,13 @@ class SessionWriter:
         path = self.folder / STATUS_FILE
         if self.is_dry_run:
             self._check_is_new(path)
-            self._remember(Session(self.folder, {name: Part(name) for name in FILES}), [operation])
+            self._planned = with_operations(Session(self.folder, {name: Part(name) for name in FILES}), [operation])
         else:
             self.folder.mkdir(parents=True, exist_ok=True)
             with self._locked():
                 self._check_is_new(path)
                 write_checked(path, operation.content, self._storage)
-            self.operations.append(operation)
+        self.operations.append(operation)
         status: SessionStatus = Part(STATUS_FILE, operation.content).model
         return status
 
@@ -97,44 +119,6 @@ class SessionWriter:
             message = f"{path} already exists."
             hint = "Choose another name, or continue that session."
             raise refuse("The session already exists.", Finding("session-exists", message, hint=hint))
-
-    def _change(self, name: str, plan: Callable[[Session], Sequence[FileOperation]]) -> Any:
-        """Plan a change of a document for the session as it is, apply it in order, and return the document's model."""
-        operations: Sequence[FileOperation] = ()
-
-        def change(before: bytes) -> bytes:
-            nonlocal operations
-            operations = plan(_with_part(self.read(), Part(name, before)))
-            for operation in operations if not self.is_dry_run else ():
-                if operation.op == "append":
-                    append_once(self.folder / operation.file, operation.content, self._storage)
-            return next((one.content for one in operations if one.op == "write"), before)
-
-        try:
-            if self.is_dry_run:
-                session = self.read()
-                self._check_file(session.parts[name].raw is not None, name)
-                written = change(session.parts[name].raw or b"")
-                self._remember(session, operations)
-            else:
-                with self._locked():
-                    path = self.folder / name
-                    self._check_file(path.is_file() and not path.is_symlink(), name)
-                    written = change_file(path, change, self._storage)
-                self.operations += operations
-        except BrokenContract as broken:
-            raise BrokenContract(broken.message, findings=_in_file(name, broken), hint=broken.hint) from None
-        return Part(name, written).model
-
-    def _check_file(self, is_file: bool, name: str) -> None:
-        if not is_file:
-            message = f"{self.folder / name} is missing or not a regular file."
-            hint = "Restore it."
-            raise refuse(f"{name} cannot be changed.", Finding("artifact-missing", message, hint=hint))
-
-    def _remember(self, session: Session, operations: Sequence[FileOperation]) -> None:
-        self.operations += operations
-        self._planned = with_operations(session, operations)
 
     @contextmanager
     def _locked(self) -> Iterator[None]:
@@ -145,14 +129,8 @@ class SessionWriter:
             yield
 
 
-def _with_part(session: Session, part: Part) -> Session:
-    """Return the session with this part. Raises BrokenContract when the part does not have its shape."""
-    if part.model is None:
-        message = f"{part.name} cannot be changed while it is broken."
-        raise BrokenContract(message, findings=part.findings, hint=part.problem)
-    return replace(session, parts={**session.parts, part.name: part})
-
-
-def _in_file(name: str, broken: BrokenContract) -> list[Finding]:
-    """Point into the session's folder where a finding has a line, which is one of this file."""
-    return [replace(one, path=f"{pointer(name)}{one.path}") if one.line else one for one in broken.findings]
+def _checked(plan: Plan, session: Session) -> Sequence[FileOperation]:
+    """Plan a change, and hold the session after it against every rule."""
+    operations = plan(session)
+    check_operations(session, operations)
+    return operations

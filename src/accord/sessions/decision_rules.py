@@ -8,8 +8,11 @@ from __future__ import annotations
 import re
 from typing import TYPE_CHECKING
 
+from accord.core.documents import short_name
 from accord.core.findings import Finding
+from accord.core.suggest import did_you_mean
 from accord.sessions.models import APPROVE_DESIGN, GATES, REVIEW_STRATEGY
+from accord.sessions.times import is_before
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -24,6 +27,7 @@ NO_RESPONSE = "no response provided"
 
 _APPROVED = re.compile(r"approved(?![\w-])")
 _CHANGES = re.compile(r"changes-requested:\s*\S")
+_SAID = re.compile(r"(approved|changes[ -]+requested)(?![\w-])[ \t]*(:?)", re.IGNORECASE)
 _STRATEGIES = frozenset({"per-batch", "single-final"})
 _SILENCE = re.compile(
     r"(((no|without|missing)( user)?|(the )?user (gave|sent|made) no)[ -](response|answer|reply)"
@@ -37,6 +41,7 @@ def decision_findings(decision: UserDecision, place: str) -> Iterator[Finding]:
     """Check one record of ``user_decisions``; ``place`` is its pointer."""
     yield from _record(decision, place)
     yield from _context(decision, place)
+    yield from _category(decision, place)
     yield from _gate_answer(decision, place)
 
 
@@ -54,11 +59,22 @@ def _record(decision: UserDecision, place: str) -> Iterator[Finding]:
             message = f"The {decision.status} decision has no `{key}`."
             hint = "Write it, or set the decision back to pending."
             yield Finding("decision-record", message, f"{place}/{key}", hint=hint)
+    if decision.resolved_at and is_before(decision.resolved_at, decision.asked_at):
+        message = "The decision was resolved before it was asked."
+        yield Finding("decision-times", message, f"{place}/resolved_at", hint="Correct one of the two times.")
     is_security = decision.status == "cancelled" and is_about_security(decision.category)
     if is_security and is_silence(decision.resolution_reason or ""):
         message = "A question about security cannot be cancelled for lack of an answer."
         hint = "Ask it again."
         yield Finding("security-cancelled", message, f"{place}/resolution_reason", hint=hint)
+
+
+def _category(decision: UserDecision, place: str) -> Iterator[Finding]:
+    """Check the category: a misspelt one would let silence cancel a question about security."""
+    if decision.category is not None and not is_about_security(decision.category):
+        message = f"Unknown category `{short_name(decision.category)}`."
+        hint = did_you_mean(decision.category, [SECURITY]) or f"Use `{SECURITY}`, or remove the key."
+        yield Finding("category-unknown", message, f"{place}/category", hint=hint)
 
 
 def is_about_security(category: str | None) -> bool:
@@ -105,6 +121,15 @@ def is_approval(answer: str) -> bool:
 def is_change_request(answer: str) -> bool:
     """Return whether an answer requests changes of the design, and names them."""
     return bool(_CHANGES.match(answer))
+
+
+def canonical_approval(answer: str) -> str:
+    """Return what a person says to the design, with its first word as the contract writes it: `Approved` passes."""
+    match = _SAID.match(answer)
+    if not match or (match[1].lower() != "approved" and not match[2]):
+        return answer
+    word = "approved" if match[1].lower() == "approved" else "changes-requested"
+    return word + answer[match.end(1) :].lstrip(" \t") if word != "approved" else word + answer[match.end(1) :]
 
 
 def passes_gate(decision_id: str, answer: str) -> bool:

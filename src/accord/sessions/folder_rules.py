@@ -16,9 +16,11 @@ from accord.core.errors import BrokenContract
 from accord.core.findings import Finding, has_errors, pointer, warning
 from accord.core.kinds import read_shape
 from accord.sessions.decision_rules import check_gate, is_change_request
-from accord.sessions.machine import files_needed, is_at_least, open_gates, working_state
+from accord.sessions.machine import files_needed, gates_before, is_at_least, working_state
 from accord.sessions.models import APPROVE_DESIGN, GATES, DecisionHistoryEntry, OutputEntry
-from accord.sessions.rules import is_inside, session_name_findings, timestamp_findings
+from accord.sessions.reviews import has_final_review, strategy_of, unreviewed_tasks
+from accord.sessions.rules import is_inside, session_name_findings
+from accord.sessions.times import timestamp_findings
 from accord.text.markdown import sections
 
 if TYPE_CHECKING:
@@ -45,6 +47,7 @@ def folder_findings(session: Session, missing: Collection[str]) -> list[Finding]
         found += [*_artifacts(session, status), *_gates(session, status), *_history(session, status)]
     if status and tasks:
         found += [*_tasks_by_state(session, status, tasks), *_counted_tasks(status, tasks)]
+        found += _final_review(session, status)
     if tasks:
         found += [*_context_files(tasks, missing), *_reviews(session, tasks)]
     return found
@@ -64,9 +67,9 @@ def _artifacts(session: Session, status: SessionStatus) -> Iterator[Finding]:
 
 def _gates(session: Session, status: SessionStatus) -> Iterator[Finding]:
     state = working_state(status)
+    passed = gates_before(state, session.mode) if status.current_state != "BLOCKED" else ()
     for decision_id, gate in GATES.items():
-        is_past = is_at_least(state, gate, session.mode) and state != gate
-        reason = check_gate(status, decision_id) if is_past and status.current_state != "BLOCKED" else None
+        reason = check_gate(status, decision_id) if decision_id in passed else None
         if reason:
             message = f"The session passed {gate} and is in {state}, but {reason}"
             yield Finding("gate-open", message, "/status.json/user_decisions", hint="Ask the user first.")
@@ -112,11 +115,20 @@ def _counted_tasks(status: SessionStatus, tasks: SessionTasks) -> Iterator[Findi
 
 
 def _reviews(session: Session, tasks: SessionTasks) -> Iterator[Finding]:
-    for i, task in enumerate(tasks.tasks):
-        if task.status == "completed" and (gates := open_gates(task, session.outputs)):
-            message = f"{task.id} is completed, but these reviews have not passed: {', '.join(gates)}."
-            hint = "Run them again."
-            yield warning("review-open", message, pointer("tasks.yaml", "tasks", i, "status"), hint=hint)
+    positions = {task.id: i for i, task in enumerate(tasks.tasks)}
+    for name, gates in unreviewed_tasks(tasks.tasks, session.outputs).items():
+        message = f"{name} is completed, but these reviews have not passed: {', '.join(gates)}."
+        hint = "Set it back to implemented and have it reviewed, or waive the reviews with a reason."
+        yield Finding("review-open", message, pointer("tasks.yaml", "tasks", positions[name], "status"), hint=hint)
+
+
+def _final_review(session: Session, status: SessionStatus) -> Iterator[Finding]:
+    """Check the final review that the strategy per-batch asks for, where reviews are recorded at all."""
+    is_past = session.mode == "full" and is_at_least(working_state(status), "INTEGRATE", session.mode)
+    if is_past and session.outputs and strategy_of(status) == "per-batch" and not has_final_review(session.outputs):
+        message = "The session passed IMPLEMENT_LOOP without the final review of `meta`, which per-batch asks for."
+        hint = "Have the Reviewer review `meta`."
+        yield Finding("review-open", message, "/status.json/current_state", hint=hint)
 
 
 def _context_files(tasks: SessionTasks, missing: Collection[str]) -> Iterator[Finding]:

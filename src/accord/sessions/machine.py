@@ -1,23 +1,26 @@
-"""The states of sessions and tasks as tables: their order, the files each needs, and the guard of every move.
+"""The states of sessions as tables: their order, the files each needs, and the guard of every move.
 
-Source: global agent contract, "Artifact content validation (gates)", "ASK_USER protocol" and "Task status lifecycle";
-the edges of the session are accord's decision. ``plan`` gathers the facts.
+Source: global agent contract, "Artifact content validation (gates)", "ASK_USER protocol"; the edges of the
+session are accord's decision. ``plan`` gathers the facts.
 """
 
 from __future__ import annotations
 
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from itertools import pairwise
 from typing import TYPE_CHECKING
 
 from accord.core.machine import Edge, Machine
 from accord.sessions.models import APPROVE_DESIGN, GATES, REVIEW_STRATEGY
+from accord.sessions.reviews import REVIEWS
 from accord.sessions.rules import MOST_RETRIES
+from accord.sessions.times import is_before
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Mapping, Sequence
+    from collections.abc import Mapping
 
-    from accord.sessions.models import Mode, OutputEntry, SessionStatus, SessionTask
+    from accord.sessions.models import Mode, SessionStatus, UserDecision
 
 APPROVAL, STRATEGY = GATES[APPROVE_DESIGN], GATES[REVIEW_STRATEGY]
 ORDER: dict[str, tuple[str, ...]] = {
@@ -48,15 +51,24 @@ def is_at_least(state: str, wanted: str, mode: Mode) -> bool:
     return state in order and wanted in order and order.index(state) >= order.index(wanted)
 
 
+def gates_before(state: str, mode: Mode) -> tuple[str, ...]:
+    """Return the decisions of the gates that a session has passed when it is in a state."""
+    return tuple(name for name, gate in GATES.items() if state != gate and is_at_least(state, gate, mode))
+
+
 def files_needed(state: str, mode: Mode) -> tuple[str, ...]:
     """Return the files whose content must be valid before a session enters a state."""
     return tuple(name for name, first in _FIRST_NEEDED[mode].items() if is_at_least(state, first, mode))
 
 
 def return_state(status: SessionStatus) -> str:
-    """Return the state in which the last question came up, pending ones first; empty without a question."""
+    """Return the state in which the newest question came up, pending ones first, gates last; empty without one."""
     questions = status.pending or status.user_decisions
-    return questions[-1].state_context if questions else ""
+    newest: UserDecision | None = None
+    for decision in [one for one in questions if one.decision_id not in GATES] or questions:
+        if newest is None or not is_before(decision.asked_at, newest.asked_at):
+            newest = decision
+    return newest.state_context if newest else ""
 
 
 def working_state(status: SessionStatus) -> str:
@@ -67,33 +79,48 @@ def working_state(status: SessionStatus) -> str:
     return return_state(status) if state == "ASK_USER" else state
 
 
-REVIEWS = ("Reviewer", "QA", "Security")
+IMPLEMENTATION = ("IMPLEMENT_LOOP", "FIX_REVIEW", "FIX_TESTS", "FIX_SECURITY")
+"""The states in which tasks are worked on."""
+
+INTEGRATION = ("INTEGRATE", "FIX_BUILD", "RELEASE")
+_PLANNING = ("PLAN", STRATEGY)
+_DESIGN = ("DESIGN", APPROVAL)
+_WORKING = ("INTAKE", "INTAKE_LEAN", *_DESIGN, *_PLANNING, *IMPLEMENTATION, *INTEGRATION)
+
+WORK_STATES: Mapping[str, tuple[str, ...]] = {
+    "SpecAgent": _WORKING,
+    "Researcher": (*_WORKING, "ASK_USER"),
+    "Orchestrator": _WORKING,
+    **dict.fromkeys(("Architect", "Designer"), (*_DESIGN, *_PLANNING, *IMPLEMENTATION, *INTEGRATION)),
+    "Planner": (*_PLANNING, *IMPLEMENTATION, *INTEGRATION),
+    "Coder": IMPLEMENTATION,
+    **dict.fromkeys((*REVIEWS, "Integrator", "Docs"), (*IMPLEMENTATION, *INTEGRATION)),
+}
+"""The states in which each agent is dispatched and its output taken: not before its work begins."""
+
+AGENTS_OF: Mapping[str, tuple[str, ...]] = {
+    **dict.fromkeys(("INTAKE", "INTAKE_LEAN"), ("SpecAgent",)),
+    "DESIGN": ("Researcher", "Architect", "Designer"),
+    "PLAN": ("Planner",),
+    "INTEGRATE": ("Integrator",),
+    "RELEASE": ("Docs", "Integrator"),
+}
+"""The agents whose last output on ``meta`` must be OK before a session goes on from a state, if they gave one."""
 
 
-def reviews_of(task: SessionTask, outputs: Sequence[OutputEntry]) -> dict[str, str]:
-    """Return the last status of each review of a task, or of ``meta``, since the Coder's last output for it."""
-    statuses: dict[str, str] = {}
-    for output in outputs:
-        if output.agent == "Coder" and output.task_id == task.id:
-            statuses.clear()
-        elif output.agent in REVIEWS and output.task_id in (task.id, "meta"):
-            statuses[output.agent] = output.status
-    return statuses
+@dataclass(frozen=True)
+class Need:
+    """One requirement of a move: a sentence for its refusal, its short form, and a name for the way to get it."""
+
+    text: str
+    missing: str
+    key: str = ""
 
 
-def open_gates(task: SessionTask, outputs: Sequence[OutputEntry]) -> tuple[str, ...]:
-    """Return the reviews that a task has not passed, Security where it is at risk; none before any review."""
-    if not any(output.agent in REVIEWS for output in outputs):
-        return ()
-    statuses = reviews_of(task, outputs)
-    is_risky = "security" in task.risk_flags or any(_raises_security(output, task) for output in outputs)
-    required = REVIEWS if is_risky else REVIEWS[:2]
-    return tuple(role for role in required if statuses.get(role) != "OK")
+NEVER = "never"
+"""The name of a need that nothing fulfils: the move is not one from where the session is."""
 
-
-def _raises_security(output: OutputEntry, task: SessionTask) -> bool:
-    is_about_it = output.task_id == task.id or (output.task_id == "meta" and output.agent in REVIEWS)
-    return is_about_it and (output.agent == "Security" or output.security_concerns > 0)
+Guard = Callable[["SessionFacts"], Iterator[Need]]
 
 
 @dataclass(frozen=True)
@@ -101,172 +128,247 @@ class SessionFacts:
     """The facts that the guards of a session read.
 
     ``problems`` maps files to their problems, ``gates`` decisions to why they do not let the session pass,
-    ``pending`` open decisions to the states in which they came up. ``retries`` counts the fix loops of ``task``.
+    ``pending`` open decisions to the states in which they came up. ``state`` is the one that work is in.
+    ``unreviewed`` are completed tasks with reviews that have not passed, ``held`` are agents with an output that is
+    not OK. ``retries`` counts the fix loops of ``task``, which has ``task_status``.
     """
 
+    state: str = ""
     problems: Mapping[str, str] = field(default_factory=dict)
     gates: Mapping[str, str] = field(default_factory=dict)
     pending: Mapping[str, str] = field(default_factory=dict)
     unfinished: tuple[str, ...] = ()
+    unreviewed: tuple[str, ...] = ()
+    lacks_final_review: bool = False
+    held: Mapping[str, str] = field(default_factory=dict)
     ci_result: str = "unknown"
     returns_to: str = ""
     blocked_from: str = ""
+    blocker: str = ""
     task: str = ""
+    task_status: str = ""
     retries: Mapping[str, int] = field(default_factory=dict)
     reopens: bool = False
 
 
-def _files(target: str, mode: Mode) -> Callable[[SessionFacts], str]:
+def _files(target: str, mode: Mode) -> Guard:
     names = files_needed(target, mode)
-    return lambda facts: " ".join(facts.problems[name] for name in names if facts.problems.get(name))
+
+    def guard(facts: SessionFacts) -> Iterator[Need]:
+        for name in names:
+            if problem := facts.problems.get(name):
+                yield Need(problem, name if problem == f"{name} is missing." else problem, name)
+
+    return guard
 
 
-def _resolved(facts: SessionFacts) -> str:
-    if not facts.pending:
-        return ""
-    return f"Questions wait for the user: {', '.join(facts.pending)}. Resolve them first."
+def _resolved(facts: SessionFacts) -> Iterator[Need]:
+    if facts.pending:
+        yield Need(
+            f"Questions wait for the user: {', '.join(facts.pending)}. Resolve them first.",
+            f"answers to {', '.join(facts.pending)}",
+            "answer",
+        )
 
 
-def _passed_gate(decision_id: str) -> Callable[[SessionFacts], str]:
-    return lambda facts: facts.gates.get(decision_id, "")
+def _passed_gates(target: str, mode: Mode) -> Guard:
+    names = gates_before(target, mode)
+
+    def guard(facts: SessionFacts) -> Iterator[Need]:
+        for name in names:
+            if name in facts.gates:
+                yield Need(facts.gates[name], name, name)
+
+    return guard
 
 
-def _all_completed(facts: SessionFacts) -> str:
-    return f"These tasks are not completed: {', '.join(facts.unfinished)}." if facts.unfinished else ""
+def _all_completed(facts: SessionFacts) -> Iterator[Need]:
+    if facts.unfinished:
+        names = ", ".join(facts.unfinished)
+        yield Need(f"These tasks are not completed: {names}.", f"completed tasks: {names}", "tasks")
+    if facts.unreviewed:
+        names = "; ".join(facts.unreviewed)
+        yield Need(f"These tasks are completed without their reviews: {names}.", f"reviews: {names}", "tasks")
 
 
-def _not_red(facts: SessionFacts) -> str:
-    return "CI is red. Fix the build in FIX_BUILD first." if facts.ci_result == "red" else ""
+def _final_review(facts: SessionFacts) -> Iterator[Need]:
+    if facts.lacks_final_review:
+        text = "The strategy per-batch needs a final review: an OK of the Reviewer for `meta` after the last work."
+        yield Need(text, "final review of meta", "agent Reviewer")
 
 
-def _reopened(facts: SessionFacts) -> str:
-    return "" if facts.reopens else "The session is done and read-only. Reopen it with `accord session reopen`."
+def _not_red(facts: SessionFacts) -> Iterator[Need]:
+    if facts.ci_result == "red":
+        yield Need("CI is red. Fix the build in FIX_BUILD first.", "CI that is not red", "ci")
 
 
-def _check_question(source: str) -> Callable[[SessionFacts], str]:
-    question = f"No question from {source} is pending. Write it with `accord session ask` first."
-    return lambda facts: "" if source in facts.pending.values() else question
+def _not_held(source: str) -> Guard:
+    def guard(facts: SessionFacts) -> Iterator[Need]:
+        for role in AGENTS_OF.get(source, ()):
+            if role in facts.held:
+                text = f"The last output of {role} is not OK: {facts.held[role]}. Dispatch it again."
+                yield Need(text, f"OK of {role}", f"agent {role}")
+
+    return guard
 
 
-def _came_from(target: str) -> Callable[[SessionFacts], str]:
-    text = "The questions came up in {}. The session can only return there."
-    return lambda facts: "" if facts.returns_to == target else text.format(facts.returns_to or "no state")
+def _reopened(facts: SessionFacts) -> Iterator[Need]:
+    if not facts.reopens:
+        text = "The session is done and read-only. Reopen it with `accord session reopen`."
+        yield Need(text, "a reopened session", "reopen")
 
 
-def _blocked_in(target: str) -> Callable[[SessionFacts], str]:
-    def guard(facts: SessionFacts) -> str:
-        if facts.blocked_from == target:
-            return ""
+def _open_gate(decision_id: str, mode: Mode) -> Guard:
+    """Return the guard of a way back to a gate that a session passed without its answer."""
+
+    def guard(facts: SessionFacts) -> Iterator[Need]:
+        if decision_id not in facts.gates or decision_id not in gates_before(facts.state, mode):
+            yield Need(f"The session did not pass {GATES[decision_id]} without its answer.", "an open gate", NEVER)
+
+    return guard
+
+
+def _check_question(source: str) -> Guard:
+    def guard(facts: SessionFacts) -> Iterator[Need]:
+        if source not in facts.pending.values():
+            text = f"No question from {source} is pending. Write it with `accord session ask` first."
+            yield Need(text, "a question", "question")
+
+    return guard
+
+
+def _came_from(target: str) -> Guard:
+    def guard(facts: SessionFacts) -> Iterator[Need]:
+        if facts.returns_to != target:
+            state = facts.returns_to or "no state"
+            text = f"The questions came up in {state}. The session can only return there."
+            yield Need(text, f"a question of {target}", NEVER)
+
+    return guard
+
+
+def _blocked_in(target: str) -> Guard:
+    def guard(facts: SessionFacts) -> Iterator[Need]:
         if not facts.blocked_from:
-            return "The state before the block is not recorded. Set `blocked_from` in status.json."
-        return f"The session was blocked in {facts.blocked_from} and can only return there."
+            yield Need("The state before the block is not recorded. Set `blocked_from` in status.json.", "blocked_from")
+        elif facts.blocked_from != target:
+            text = f"The session was blocked in {facts.blocked_from} and can only return there."
+            yield Need(text, f"a block in {target}", NEVER)
 
     return guard
 
 
-def _budget(loop: str) -> Callable[[SessionFacts], str]:
-    def guard(facts: SessionFacts) -> str:
+def _has_blocker(facts: SessionFacts) -> Iterator[Need]:
+    if not facts.blocker.strip():
+        yield Need("BLOCKED needs what blocks the session. Say it with `--blocker`.", "a blocker")
+
+
+def _unfinished(facts: SessionFacts) -> Iterator[Need]:
+    if not facts.unfinished:
+        yield Need("All tasks are completed. Only a failed review leads back to them.", "a failed review", NEVER)
+
+
+def _fixable(loop: str) -> Guard:
+    statuses = ("in-progress", "implemented", "blocked") if LOOP_BASE[loop] == "IMPLEMENT_LOOP" else ("completed",)
+
+    def guard(facts: SessionFacts) -> Iterator[Need]:
         if not facts.task:
-            return f"{loop} needs a task. Name it with `--task`."
-        if facts.retries.get(loop, 0) < MOST_RETRIES:
-            return ""
-        how = "whether to try another approach, accept it with known issues, simplify it, or give guidance"
-        return f"{facts.task} went through {loop} {MOST_RETRIES} times, the limit. Go to ASK_USER and ask {how}."
+            yield Need(f"{loop} needs a task. Name it with `--task`.", "a task that can be fixed", NEVER)
+        elif facts.task != "meta" and facts.task_status not in statuses:
+            text = f"{facts.task} is {facts.task_status}. {loop} takes a task that is {' or '.join(statuses)}, or meta."
+            yield Need(text, "a task that can be fixed", NEVER)
+        if facts.retries.get(loop, 0) >= MOST_RETRIES:
+            how = "whether to try another approach, accept it with known issues, simplify it, or give guidance"
+            text = f"{facts.task} went through {loop} {MOST_RETRIES} times, the limit. Go to ASK_USER and ask {how}."
+            yield Need(text, "a decision of the user", "question")
 
     return guard
 
 
-def _all(*guards: Callable[[SessionFacts], str]) -> Callable[[SessionFacts], str]:
-    return lambda facts: " ".join(reason for guard in guards if (reason := guard(facts)))
+def _all(*guards: Guard) -> Guard:
+    return lambda facts: (need for guard in guards for need in guard(facts))
 
 
-_STEPS: dict[tuple[str, str], tuple[str, Callable[[SessionFacts], str]]] = {
-    (APPROVAL, "PLAN"): ("design approved", _passed_gate(APPROVE_DESIGN)),
-    (STRATEGY, "IMPLEMENT_LOOP"): ("strategy chosen", _all(*map(_passed_gate, GATES))),
-    ("IMPLEMENT_LOOP", "INTEGRATE"): ("all tasks completed", _all_completed),
+def _either(first: Guard, second: Guard) -> Guard:
+    """Return a guard that needs nothing where one of two guards does; else it names the needs of the first."""
+    return lambda facts: iter(() if not list(second(facts)) else first(facts))
+
+
+_LABELS: dict[tuple[str, str], tuple[str, Guard]] = {
+    (APPROVAL, "PLAN"): ("design approved", _all()),
+    (STRATEGY, "IMPLEMENT_LOOP"): ("strategy chosen", _all()),
+    ("IMPLEMENT_LOOP", "INTEGRATE"): ("all tasks completed and reviewed", _all(_all_completed, _final_review)),
     ("INTEGRATE", "RELEASE"): ("all tasks completed, CI not red", _all(_all_completed, _not_red)),
     ("INTEGRATE", "DONE"): ("all tasks completed, CI not red, report", _all(_all_completed, _not_red)),
     ("RELEASE", "DONE"): ("all tasks completed, CI not red, report", _all(_all_completed, _not_red)),
 }
-"""Requirements of single moves besides valid files and no pending question."""
+"""Requirements of single moves besides valid files, passed gates and no pending question."""
+
+_Edges = dict[tuple[str, str], tuple[str, Guard]]
 
 
-def _steps(mode: Mode) -> Iterator[Edge[SessionFacts]]:
+def _edges(mode: Mode) -> _Edges:
+    """Return every move of a mode with its label and its guard."""
+    edges: _Edges = {}
+    for source, target, label, guard in (*_path(mode), *_detours(mode), *_ways_back(mode)):
+        entry = () if target in ("ASK_USER", "BLOCKED") else (_files(target, mode), _passed_gates(target, mode))
+        edges[source, target] = (label, _all(guard, *entry))
+    return edges
+
+
+def _working(mode: Mode) -> list[str]:
+    return [*ORDER[mode][:-1], *LOOP_BASE]
+
+
+def _path(mode: Mode) -> Iterator[tuple[str, str, str, Guard]]:
     for source, target in pairwise(ORDER[mode]):
-        needs, guard = _STEPS.get((source, target), ("files are valid", lambda _: ""))
-        yield Edge(source, target, needs, _all(_resolved, _files(target, mode), guard))
-
-
-def _loops(mode: Mode) -> Iterator[Edge[SessionFacts]]:
+        label, guard = _LABELS.get((source, target), ("files are valid", _all()))
+        yield source, target, label, _all(_resolved, guard, _not_held(source))
     for loop, base in LOOP_BASE.items():
-        needs = f"at most {MOST_RETRIES} times a task"
-        yield Edge(base, loop, needs, _all(_resolved, _files(loop, mode), _budget(loop)))
-        yield Edge(loop, base, "", _all(_resolved, _files(base, mode)))
+        yield base, loop, f"at most {MOST_RETRIES} times a task", _all(_resolved, _fixable(loop))
+        yield loop, base, "", _resolved
 
 
-def _detours(mode: Mode) -> Iterator[Edge[SessionFacts]]:
-    working = [*ORDER[mode][:-1], *LOOP_BASE]
-    for state in working:
-        yield Edge(state, "ASK_USER", "a question waits", _check_question(state))
-        yield Edge("ASK_USER", state, "state_context", _all(_resolved, _came_from(state), _files(state, mode)))
-    for state in (*working, "ASK_USER"):
-        yield Edge(state, "BLOCKED")
-        yield Edge("BLOCKED", state, "blocked_from", _all(_blocked_in(state), _files(state, mode)))
-    yield Edge("DONE", "IMPLEMENT_LOOP", "reopened", _all(_reopened, _files("IMPLEMENT_LOOP", mode)))
+def _detours(mode: Mode) -> Iterator[tuple[str, str, str, Guard]]:
+    for state in _working(mode):
+        yield state, "ASK_USER", "a question waits", _check_question(state)
+        yield "ASK_USER", state, "state_context", _all(_resolved, _came_from(state))
+    for state in (*_working(mode), "ASK_USER"):
+        yield state, "BLOCKED", "", _has_blocker
+        yield "BLOCKED", state, "blocked_from", _blocked_in(state)
+
+
+def _ways_back(mode: Mode) -> Iterator[tuple[str, str, str, Guard]]:
+    """Yield the moves back: to tasks that a review opened again, and to gates that were passed without an answer."""
+    yield "DONE", "IMPLEMENT_LOOP", "reopened", _reopened
+    for state in INTEGRATION:
+        if state in _working(mode):
+            yield state, "IMPLEMENT_LOOP", "a review failed", _all(_resolved, _unfinished)
+    for decision_id, gate in GATES.items() if mode == "full" else ():
+        is_open = _open_gate(decision_id, mode)
+        for state in _working(mode):
+            if decision_id in gates_before(state, mode):
+                yield state, gate, "not answered", _all(_resolved, is_open)
+        yield "ASK_USER", gate, "state_context", _all(_resolved, _either(_came_from(gate), is_open))
+        yield "BLOCKED", gate, "blocked_from", _either(_blocked_in(gate), is_open)
+        yield "DONE", gate, "not answered", _all(_reopened, is_open)
+
+
+def _text(guard: Guard) -> Callable[[SessionFacts], str]:
+    return lambda facts: " ".join(need.text for need in guard(facts))
 
 
 def _machine(name: str, mode: Mode) -> Machine[SessionFacts]:
-    edges = (*_steps(mode), *_loops(mode), *_detours(mode))
-    return Machine(name, ORDER[mode][0], frozenset({"DONE"}), edges)
+    edges = (Edge(*move, label, _text(guard)) for move, (label, guard) in _EDGES[mode].items())
+    return Machine(name, ORDER[mode][0], frozenset({"DONE"}), tuple(edges))
 
 
+_EDGES: Mapping[Mode, _Edges] = {"full": _edges("full"), "lean": _edges("lean")}
 SESSION = _machine("session", "full")
 LEAN = _machine("lean session", "lean")
 MACHINES: Mapping[Mode, Machine[SessionFacts]] = {"full": SESSION, "lean": LEAN}
 
 
-@dataclass(frozen=True)
-class TaskFacts:
-    """The facts that the guards of a task read: dependencies that are open, and reviews that have not passed."""
-
-    role: str = ""
-    waits_for: tuple[str, ...] = ()
-    open_gates: tuple[str, ...] = ()
-
-
-def _by(*roles: str) -> Callable[[TaskFacts], str]:
-    def guard(facts: TaskFacts) -> str:
-        return "" if facts.role in roles else f"Only {' or '.join(roles)} may do this, not {facts.role or 'no role'}."
-
-    return guard
-
-
-def _started(facts: TaskFacts) -> str:
-    if refusal := _by("Coder")(facts):
-        return refusal
-    return f"It depends on {', '.join(facts.waits_for)}. Implement that first." if facts.waits_for else ""
-
-
-def _passed(facts: TaskFacts) -> str:
-    if facts.role != "Orchestrator":
-        hint = " Set it to `implemented`." if facts.role == "Coder" else ""
-        return f"Only the Orchestrator completes a task, after all its gates have passed, not {facts.role}.{hint}"
-    names = ", ".join(facts.open_gates)
-    how = "Have the task reviewed, and record each result with `accord dispatch --take`."
-    return f"These gates have not passed: {names}. {how}" if names else ""
-
-
-TASK: Machine[TaskFacts] = Machine(
-    "task of a session",
-    "not-started",
-    frozenset({"completed"}),
-    (
-        Edge("not-started", "in-progress", "Coder, dependencies implemented", _started),
-        Edge("in-progress", "implemented", "Coder", _by("Coder")),
-        Edge("implemented", "completed", "Orchestrator, all gates passed", _passed),
-        Edge("implemented", "in-progress", "Coder, to fix", _by("Coder")),
-        *(Edge(source, "blocked") for source in ("not-started", "in-progress", "implemented")),
-        Edge("blocked", "in-progress", "Coder, dependencies implemented", _started),
-        Edge("blocked", "not-started", "Orchestrator or Planner", _by("Orchestrator", "Planner")),
-    ),
-)
+def needs_of(source: str, target: str, mode: Mode, facts: SessionFacts) -> tuple[Need, ...]:
+    """Return what a move of the machine still needs; none where it is legal."""
+    return tuple(_EDGES[mode][source, target][1](facts))

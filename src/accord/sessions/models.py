@@ -10,6 +10,8 @@ from typing import Annotated, Any, Literal, get_args
 
 from pydantic import AfterValidator, AliasChoices, BaseModel, BeforeValidator, ConfigDict, Field
 
+from accord.core.numbers import Integer
+
 Role = Literal[
     "SpecAgent",
     "Architect",
@@ -161,8 +163,8 @@ class OutputArtifacts(OpenModel):
     tests_added_or_updated: list[str] = Field([], description="Tests among the files.")
     commands_to_run: list[str] = Field(description="Commands that check the result.")
     manual_steps: list[str] = Field([], description="Steps for a person.")
-    review_comments: list[Entry] = Field([], description="Review comments, as texts or objects.")
-    findings: list[Entry] = Field([], description="Findings, as texts or objects.")
+    review_comments: list[Entry] = Field([], description="Review comments.")
+    findings: list[Entry] = Field([], description="Findings.")
     notes: list[str] = Field(description="Assumptions, trade-offs, links to files.")
 
 
@@ -172,7 +174,7 @@ class OutputGates(OpenModel):
     meets_definition_of_done: bool = Field(description="Whether the definition of done is met.")
     needs_review: bool = Field(description="Whether a review must follow.")
     needs_tests: bool = Field(description="Whether tests must follow.")
-    security_concerns: list[Entry] = Field(description="Security concerns, as texts or objects.")
+    security_concerns: list[Entry] = Field(description="Security concerns.")
 
 
 class OutputNext(OpenModel):
@@ -245,10 +247,10 @@ class RuntimeFlags(OpenModel):
 class RetryCounts(OpenModel):
     """How often a task entered each fix loop."""
 
-    fix_review: int = Field(0, ge=0, alias="FIX_REVIEW", description="After a review.")
-    fix_tests: int = Field(0, ge=0, alias="FIX_TESTS", description="After tests.")
-    fix_security: int = Field(0, ge=0, alias="FIX_SECURITY", description="After a security review.")
-    fix_build: int = Field(0, ge=0, alias="FIX_BUILD", description="After a build.")
+    fix_review: Integer = Field(0, ge=0, alias="FIX_REVIEW", description="After a review.")
+    fix_tests: Integer = Field(0, ge=0, alias="FIX_TESTS", description="After tests.")
+    fix_security: Integer = Field(0, ge=0, alias="FIX_SECURITY", description="After a security review.")
+    fix_build: Integer = Field(0, ge=0, alias="FIX_BUILD", description="After a build.")
 
     def of(self, loop: str) -> int:
         """Return the count of one loop."""
@@ -373,4 +375,8 @@ class OutputEntry(OpenModel):
     agent: Role = Field(description="The agent that wrote the output.")
     status: OutputStatus = Field(description="The output's status.")
     summary: Text = Field(description="The output's summary.")
-    security_concerns: int = Field(ge=0, description="The number of its security concerns.")
+    security_concerns: Integer = Field(ge=0, description="The number of its security concerns that count.")
+    meets_definition_of_done: bool = Field(True, description="Whether the agent says that its work is done.")
+    needs_review: bool = Field(False, description="Whether a review must follow.")
+    needs_tests: bool = Field(False, description="Whether tests must follow.")
+    waived_reviews: list[str] = Field([], description="The reviews that the Orchestrator waived, for the summary.")

@@ -6,62 +6,166 @@ session changes only as far as the agent's role may change it.
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+from accord.core.clock import timestamp
 from accord.core.documents import short_name
 from accord.core.findings import Finding, pointer, warning
 from accord.sessions.decision_rules import SECURITY, is_about_security
-from accord.sessions.folder import status_of
-from accord.sessions.machine import working_state
-from accord.sessions.models import CORRECTORS
+from accord.sessions.folder import OUTPUTS_FILE, status_of
+from accord.sessions.machine import INTEGRATION, working_state
+from accord.sessions.models import CORRECTORS, OutputEntry
+from accord.sessions.moves import check_work, status_in
+from accord.sessions.output_rules import is_low
+from accord.sessions.plan import is_recorded, plan_entry, plan_status, with_operations, write_tasks
 from accord.sessions.policy import WriteContext, check_path, refuse, task_unknown
-from accord.sessions.questions import UserQuestion
-from accord.sessions.rules import is_before
-from accord.sessions.run import ROLE, ask, complete_correction, move_task
+from accord.sessions.questions import UserQuestion, with_completed_correction, with_questions
+from accord.sessions.reviews import REVIEWS, open_gates, unreviewed_tasks
+from accord.sessions.run import ROLE
+from accord.sessions.times import is_before
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
+    from datetime import datetime
 
     from accord.sessions.apply import SessionWriter
     from accord.sessions.folder import Session
-    from accord.sessions.models import AgentOutput
+    from accord.sessions.models import AgentOutput, SessionTask
+    from accord.sessions.output_rules import is_low
+from accord.sessions.plan import FileOperation
 
 
 @dataclass(frozen=True)
 class OutputEffects:
     """The changes that an output causes; ``findings`` warn of files that the agent's role may not change."""
 
-    task_status: tuple[str, ...] = ()
+    tasks: tuple[tuple[str, str], ...] = ()
     question: UserQuestion | None = None
     completes_correction: bool = False
+    returns_to_tasks: bool = False
     findings: tuple[Finding, ...] = ()
 
     @property
     def summary(self) -> list[str]:
         """The changes, for people."""
-        changes = [f"task {status}" for status in self.task_status[-1:]]
+        changes = [f"{name} {status}" for name, status in self.tasks]
         changes += ["correction of the design completed"] if self.completes_correction else []
+        changes += ["the session goes back to IMPLEMENT_LOOP"] if self.returns_to_tasks else []
         return [*changes, *(["the user is asked"] if self.question else [])]
 
 
 def apply_output(writer: SessionWriter, task_id: str, role: str, output: AgentOutput) -> OutputEffects:
-    """Apply an output to its session once, and record last what the gates of its task read."""
-    effects = effects_of(writer.read(), task_id, role, output)
-    for status in effects.task_status:
-        move_task(writer, task_id, status, role=role)
-    if effects.completes_correction:
-        complete_correction(writer)
-    if effects.question:
-        ask(writer, [effects.question])
-    entry = {"task_id": task_id, "agent": role, "status": output.status, "summary": output.summary}
-    writer.append_output({**entry, "security_concerns": len(output.gates.security_concerns)}, role=ROLE)
+    """Apply an output to its session once, as one change, with the record that the gates of its task read."""
+    effects = OutputEffects()
+
+    def plan(session: Session) -> list[FileOperation]:
+        nonlocal effects
+        effects, operations = plan_output(session, task_id, role, output, now=writer.clock.now())
+        return operations
+
+    writer.change(plan)
     return effects
 
 
-def effects_of(session: Session, task_id: str, role: str, output: AgentOutput) -> OutputEffects:
-    """Return what an output changes."""
-    return replace(_decide(session, task_id, role, output), findings=tuple(_foreign_files(session, role, output)))
+def plan_output(
+    session: Session, task_id: str, role: str, output: AgentOutput, *, now: datetime
+) -> tuple[OutputEffects, list[FileOperation]]:
+    """Plan what an output changes: statuses of tasks, its record, and the state and questions of the session.
+
+    A record that is there already means that an earlier try was stopped, or succeeded: only what is missing is planned.
+    """
+    if session.task(task_id) is None and task_id != "meta":
+        raise refuse("The task is unknown.", task_unknown(session, task_id))
+    entry = _entry(task_id, role, output, now)
+    forbidden = check_work(session, role, task_id)
+    if forbidden and is_recorded(session, entry):
+        return OutputEffects(findings=tuple(_foreign_files(session, role, output))), []
+    if forbidden:
+        raise refuse("The output cannot be taken.", forbidden)
+    record = plan_entry(session, entry, now=now)
+    known = with_operations(session, record)
+    statuses = _statuses(known, task_id, role, output)
+    operations = [*write_tasks(session, statuses), *record]
+    after = with_operations(session, operations)
+    effects = OutputEffects(
+        tasks=tuple(statuses.items()),
+        question=_question(session, task_id, output) if output.status == "NEEDS_DECISION" else None,
+        completes_correction=_completes_correction(session, task_id, role, output),
+        returns_to_tasks=_is_behind(after),
+        findings=tuple(_foreign_files(session, role, output)),
+    )
+    return effects, [*operations, *_session_operations(after, effects, now)]
+
+
+def _entry(task_id: str, role: str, output: AgentOutput, now: datetime) -> OutputEntry:
+    gates = output.gates
+    concerns = [one for one in gates.security_concerns if role != "Security" or not is_low(one)]
+    return OutputEntry(
+        at=timestamp(now),
+        task_id=task_id,
+        agent=role,  # type: ignore[arg-type]
+        status=output.status,
+        summary=output.summary,
+        security_concerns=len(concerns),
+        meets_definition_of_done=gates.meets_definition_of_done,
+        needs_review=gates.needs_review,
+        needs_tests=gates.needs_tests,
+    )
+
+
+def _statuses(session: Session, task_id: str, role: str, output: AgentOutput) -> dict[str, str]:
+    """Return the new statuses of tasks, in a session that has the record of the output."""
+    statuses: dict[str, str] = {}
+    for task in session.tasks.tasks if session.tasks else ():
+        status = _status(session, task, role, output, is_own=task.id == task_id, is_meta=task_id == "meta")
+        if status != task.status:
+            statuses[task.id] = status
+    return statuses
+
+
+def _status(session: Session, task: SessionTask, role: str, output: AgentOutput, *, is_own: bool, is_meta: bool) -> str:
+    status: str = task.status
+    if is_own and role == "Coder" and output.status == "OK":
+        status = "implemented" if output.gates.meets_definition_of_done or status == "implemented" else "in-progress"
+    elif is_own and (output.status == "BLOCKED" or (role == "Coder" and output.status == "FAIL")):
+        return "blocked" if status != "completed" or role in REVIEWS else status
+    if session.parts[OUTPUTS_FILE].problem:  # it is unknown which reviews passed
+        return status
+    if unreviewed_tasks([task], session.outputs):
+        return "implemented"
+    has_passed = status == "implemented" and not open_gates(task, session.outputs)
+    is_reviewed = has_passed and role in REVIEWS and (is_own or is_meta)
+    return "completed" if is_reviewed and output.status == "OK" else status
+
+
+def _completes_correction(session: Session, task_id: str, role: str, output: AgentOutput) -> bool:
+    status = status_of(session)
+    is_sent = status.current_state == "APPROVE_DESIGN" and status.correction_status == "dispatched"
+    is_done = output.status == "OK" and output.gates.meets_definition_of_done
+    return is_sent and is_done and role in CORRECTORS and task_id == "meta"
+
+
+def _is_behind(session: Session) -> bool:
+    """Return whether a session integrates tasks of which one is open again."""
+    tasks = session.tasks.tasks if session.tasks else []
+    is_open = any(task.status != "completed" for task in tasks)
+    return is_open and status_of(session).current_state in INTEGRATION
+
+
+def _session_operations(session: Session, effects: OutputEffects, now: datetime) -> list[FileOperation]:
+    """Plan the changes of ``status.json`` as one write."""
+    operations: list[FileOperation] = []
+    question = effects.question
+    for is_wanted, step in (
+        (effects.completes_correction, with_completed_correction),
+        (effects.returns_to_tasks, lambda one: status_in(one, "IMPLEMENT_LOOP")),
+        (question is not None, lambda one: with_questions(one, [question] if question else [], now=now)),
+    ):
+        if is_wanted:
+            before = with_operations(session, operations)
+            operations = plan_status(before, step, role=ROLE, now=now) or operations
+    return operations
 
 
 def _foreign_files(session: Session, role: str, output: AgentOutput) -> Iterator[Finding]:
@@ -73,27 +177,6 @@ def _foreign_files(session: Session, role: str, output: AgentOutput) -> Iterator
             message = f"{role} reports a change of `{short_name(path)}`. {reason}"
             hint = "Review that change before you continue."
             yield warning("role-forbidden", message, pointer("artifacts", "files_changed", i), hint=hint)
-
-
-def _decide(session: Session, task_id: str, role: str, output: AgentOutput) -> OutputEffects:
-    task = session.task(task_id)
-    if task is None and task_id != "meta":
-        raise refuse("The task is unknown.", task_unknown(session, task_id))
-    if output.status == "NEEDS_DECISION":
-        return OutputEffects(question=_question(session, task_id, output))
-    if output.status in ("BLOCKED", "FAIL"):
-        is_stuck = task is not None and task.status in ("not-started", "in-progress", "implemented")
-        is_workers = output.status == "BLOCKED" or role == "Coder"
-        return OutputEffects(task_status=("blocked",) if is_stuck and is_workers else ())
-    if output.status != "OK":
-        return OutputEffects()
-    if role == "Coder" and task is not None:
-        both = ("in-progress", "implemented")
-        steps = {"blocked": both, "not-started": both, "in-progress": both[1:]}
-        return OutputEffects(task_status=steps.get(task.status, ()))
-    status = status_of(session)
-    is_sent = status.current_state == "APPROVE_DESIGN" and status.correction_status == "dispatched"
-    return OutputEffects(completes_correction=role in CORRECTORS and task_id == "meta" and is_sent)
 
 
 def _question(session: Session, task_id: str, output: AgentOutput) -> UserQuestion | None:

@@ -7,31 +7,33 @@ from __future__ import annotations
 
 import json
 import re
+from collections import Counter
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from datetime import timedelta
 from typing import TYPE_CHECKING, Any, Literal
 
 from accord.core.clock import timestamp
-from accord.core.documents import short_name
 from accord.core.errors import BrokenContract
-from accord.core.findings import Finding, finding_of, has_errors, pointer
-from accord.core.suggest import did_you_mean
+from accord.core.findings import Finding, Severity, finding_of, has_errors, pointer
 from accord.files.yaml import with_scalars
-from accord.sessions.decision_rules import check_gate
-from accord.sessions.folder import HISTORY_FILE, OUTPUTS_FILE, STATUS_FILE, TASKS_FILE, Part, status_of, status_value
-from accord.sessions.machine import MACHINES, TASK, SessionFacts, TaskFacts, open_gates, return_state
-from accord.sessions.models import GATES, LOOPS, ROLES, STATES
-from accord.sessions.policy import CREATORS, forbidden_status, refuse, role_unknown, task_unknown
+from accord.sessions.folder import HISTORY_FILE, OUTPUTS_FILE, STATUS_FILE, TASKS_FILE, Part
+from accord.sessions.folder_rules import folder_findings
+from accord.sessions.models import ROLES, OutputEntry
+from accord.sessions.moves import DONE, refused_tasks, waiver_forbidden
+from accord.sessions.policy import CREATORS, forbidden_status, refuse, role_unknown
+from accord.sessions.reviews import has_final_review, held_agents, open_gates
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
+    from collections.abc import Sequence
     from datetime import datetime
 
     from accord.sessions.folder import Session
-    from accord.sessions.models import OutputEntry
 
 Value = Mapping[str, Any]
+
+Plan = Callable[["Session"], "Sequence[FileOperation]"]
+"""From a session to the operations of a change. Pure."""
 
 StatusStep = Callable[["Session"], Value]
 """From a session to the whole new ``status.json``. Pure; begin with ``folder.status_value``."""
@@ -79,11 +81,18 @@ def _with_line(raw: bytes, line: bytes) -> bytes:
 
 
 def plan_status(
-    session: Session, step: StatusStep, *, role: str, now: datetime, reopens: bool, history: HistoryStep | None
+    session: Session,
+    step: StatusStep,
+    *,
+    role: str,
+    now: datetime,
+    reopens: bool = False,
+    history: HistoryStep | None = None,
 ) -> list[FileOperation]:
     """Plan a change of ``status.json``, after the line of the history that goes with it; none where nothing changes."""
     if not reopens:
         _check_writable(session)
+    _check_usable(session, STATUS_FILE)
     value = dict(step(session))
     current = session.parts[STATUS_FILE].value
     if value == current:
@@ -108,34 +117,85 @@ def plan_creation(value: Value, *, role: str, now: datetime) -> FileOperation:
     return FileOperation("write", STATUS_FILE, data, tuple(value))
 
 
-def plan_tasks(session: Session, wanted: Mapping[str, str], *, role: str) -> list[FileOperation]:
-    """Plan new statuses of tasks, by their ids; every other byte of ``tasks.yaml`` stays."""
+def plan_tasks(
+    session: Session, wanted: Mapping[str, str], *, role: str, now: datetime, waiver: str = ""
+) -> list[FileOperation]:
+    """Plan new statuses of tasks, by their ids; every other byte of ``tasks.yaml`` stays.
+
+    A ``waiver`` is why tasks are completed without their reviews; it is recorded with the reviews that it replaces.
+    """
     _check_writable(session)
-    if findings := list(_refused_tasks(session, wanted, role)):
+    _check_usable(session, TASKS_FILE)
+    if findings := list(refused_tasks(session, wanted, role, waives=bool(waiver))):
         raise refuse("The task cannot be moved.", findings)
+    waivers = _waivers(session, wanted, waiver, now) if waiver else []
+    return [*write_tasks(session, wanted), *waivers]
+
+
+def _waivers(session: Session, wanted: Mapping[str, str], reason: str, now: datetime) -> list[FileOperation]:
+    found: list[FileOperation] = []
+    for name, target in wanted.items():
+        task = session.task(name)
+        reviews = open_gates(task, session.outputs) if task and target == "completed" else ()
+        found += plan_waiver(session, name, reviews, reason, now=now) if reviews else []
+    return found
+
+
+def plan_meta_waiver(session: Session, reason: str, *, role: str, now: datetime) -> list[FileOperation]:
+    """Plan the record that the final review, and outputs on ``meta`` that are not OK, are waived."""
+    _check_writable(session)
+    if role != "Orchestrator":
+        raise refuse("Nothing is waived.", waiver_forbidden(role))
+    reviews = dict.fromkeys(held_agents(session.outputs))
+    reviews.update({} if has_final_review(session.outputs) else {"Reviewer": None})
+    return plan_waiver(session, "meta", tuple(reviews), reason, now=now) if reviews else []
+
+
+def plan_waiver(
+    session: Session, task_id: str, reviews: Sequence[str], reason: str, *, now: datetime
+) -> list[FileOperation]:
+    """Plan the record that the Orchestrator waives these reviews of a task, or of ``meta``."""
+    entry = {"at": timestamp(now), "task_id": task_id, "agent": "Orchestrator", "status": "OK", "summary": reason}
+    record = OutputEntry.model_validate({**entry, "security_concerns": 0, "waived_reviews": list(reviews)})
+    return plan_entry(session, record, now=now)
+
+
+def write_tasks(session: Session, wanted: Mapping[str, str]) -> list[FileOperation]:
+    """Plan the write of these statuses of tasks, without asking whether they may be set."""
     tasks = session.tasks.tasks if session.tasks else []
     moved = {i: wanted[task.id] for i, task in enumerate(tasks) if wanted.get(task.id, task.status) != task.status}
     if not moved:
         return []
     before = session.parts[TASKS_FILE].raw or b""
-    after = with_scalars(before, {pointer("tasks", i, "status"): status for i, status in moved.items()})
+    try:
+        after = with_scalars(before, {pointer("tasks", i, "status"): status for i, status in moved.items()})
+    except BrokenContract as broken:
+        raise BrokenContract(broken.message, findings=_in_file(TASKS_FILE, broken), hint=broken.hint) from None
     _check_document(TASKS_FILE, after)
     return [FileOperation("write", TASKS_FILE, after, tuple(f"{tasks[i].id}: {moved[i]}" for i in moved))]
 
 
-def plan_output(session: Session, entry: Value, *, role: str, now: datetime) -> list[FileOperation]:
+def plan_entry(session: Session, entry: OutputEntry, *, now: datetime) -> list[FileOperation]:
     """Plan the line of ``outputs.jsonl``; none where it repeats the last one on its task, or on ``meta``."""
-    if role != "Orchestrator":
-        raise refuse(f"{role} must not write {OUTPUTS_FILE}.", _not_by(role, OUTPUTS_FILE, frozenset({"Orchestrator"})))
     _check_writable(session)
-    earlier = [one for one in session.outputs if _is_about(one, entry["task_id"])]
-    alike = [one.at for one in earlier if one.model_dump(exclude={"at"}) == entry]
-    if earlier and earlier[-1].model_dump(exclude={"at"}) == entry:
+    if is_recorded(session, entry):
         return []
+    about = [one for one in session.outputs if _is_about(one, entry.task_id)]
+    alike = [one.at for one in about if _without_time(one) == _without_time(entry)]
     at = now
     while timestamp(at) in alike:  # timestamps have whole seconds, and no two lines may be the same
         at += timedelta(seconds=1)
-    return [plan_line(session, OUTPUTS_FILE, {"at": timestamp(at), **entry})]
+    return [plan_line(session, OUTPUTS_FILE, {**entry.model_dump(), "at": timestamp(at)})]
+
+
+def is_recorded(session: Session, entry: OutputEntry) -> bool:
+    """Return whether an output is the last one on its task, or on ``meta``."""
+    about = [one for one in session.outputs if _is_about(one, entry.task_id)]
+    return bool(about) and _without_time(about[-1]) == _without_time(entry)
+
+
+def _without_time(entry: OutputEntry) -> dict[str, Any]:
+    return entry.model_dump(exclude={"at"})
 
 
 def plan_line(session: Session, name: str, entry: Value) -> FileOperation:
@@ -151,11 +211,42 @@ def _is_about(output: OutputEntry, task_id: str) -> bool:
     return task_id == "meta" or output.task_id in (task_id, "meta")
 
 
+def check_operations(session: Session, operations: Sequence[FileOperation]) -> None:
+    """Raise BrokenContract when the session after these operations breaks a rule that it does not break before."""
+
+    def errors(one: Session) -> Counter[tuple[str, str]]:
+        return Counter((found.code, found.path) for found in _errors(one))
+
+    after = with_operations(session, operations)
+    new = errors(after) - errors(session) if operations else Counter()
+    if findings := [found for found in _errors(after) if (found.code, found.path) in new]:
+        raise refuse("The session would break its contract, so nothing was written.", findings)
+
+
+def _errors(session: Session) -> list[Finding]:
+    return [found for found in folder_findings(session, ()) if found.severity is Severity.ERROR]
+
+
 def _check_writable(session: Session) -> None:
     if session.status and session.status.current_state == "DONE":
-        message = "The session is done and read-only."
-        hint = "Reopen it with `accord session reopen`."
-        raise refuse("The session is done.", Finding("session-done", message, hint=hint))
+        raise refuse("The session is done.", DONE)
+
+
+def _check_usable(session: Session, name: str) -> None:
+    """Raise BrokenContract when a file cannot be changed: it is missing, a link, or does not have its shape."""
+    part = session.parts[name]
+    if part.raw is None:
+        message = f"{session.folder / name} is missing or not a regular file."
+        raise refuse(f"{name} cannot be changed.", Finding("artifact-missing", message, hint="Restore it."))
+    if part.model is None:
+        message = f"{name} cannot be changed while it is broken."
+        broken = BrokenContract(message, findings=part.findings, hint=part.problem)
+        raise BrokenContract(message, findings=_in_file(name, broken), hint=part.problem)
+
+
+def _in_file(name: str, broken: BrokenContract) -> list[Finding]:
+    """Point into the session's folder where a finding has a line, which is one of this file."""
+    return [replace(one, path=f"{pointer(name)}{one.path}") if one.line else one for one in broken.findings]
 
 
 def _check_document(name: str, raw: bytes) -> None:
@@ -163,7 +254,8 @@ def _check_document(name: str, raw: bytes) -> None:
     part = Part(name, raw)
     if has_errors(part.findings):
         message = f"{name} would break its contract, so nothing was written."
-        raise BrokenContract(message, findings=part.findings, hint=part.problem)
+        broken = BrokenContract(message, findings=part.findings, hint=part.problem)
+        raise BrokenContract(message, findings=_in_file(name, broken), hint=part.problem)
 
 
 def _encode_like(value: Value, before: bytes) -> bytes:
@@ -195,90 +287,3 @@ def _not_by(role: str, name: str, owners: frozenset[str]) -> Finding:
     names = sorted(owners)
     hint = f"Pass `--role {names[0]}` if you act for it."
     return Finding("role-forbidden", f"Only {' or '.join(names)} writes {name}, not {role}.", hint=hint)
-
-
-def facts_of(session: Session, *, task: str = "", reopens: bool = False) -> SessionFacts:
-    """Gather the facts for a move of a session; ``task`` is the one that a fix loop is for."""
-    status = status_of(session)
-    tasks = session.tasks.tasks if session.tasks else []
-    return SessionFacts(
-        problems={name: part.problem for name, part in session.parts.items()},
-        gates={decision_id: reason for decision_id in GATES if (reason := check_gate(status, decision_id))},
-        pending={decision.decision_id: decision.state_context for decision in status.pending},
-        unfinished=tuple(item.id for item in tasks if item.status != "completed"),
-        ci_result=status.last_ci_result,
-        returns_to=return_state(status),
-        blocked_from=status.blocked_from or "",
-        task=task,
-        retries={loop: status.retries(task, loop) for loop in LOOPS},
-        reopens=reopens,
-    )
-
-
-def status_in(
-    session: Session, target: str, *, task: str = "", blocker: str = "", reopens: bool = False
-) -> dict[str, Any]:
-    """Return ``status.json`` after a move to a state; unchanged when the session is there already.
-
-    ``task`` is the one that a fix loop is for and counted on; ``blocker`` is why the session is blocked. Raises
-    BrokenContract with ``illegal-move`` when the machine forbids the move.
-    """
-    value = status_value(session)
-    source = str(value["current_state"])
-    if source == target and target not in LOOPS:
-        return {**value, "blocker": blocker} if target == "BLOCKED" and blocker else value
-    if target not in STATES:
-        message = f"Unknown state `{target}`."
-        hint = did_you_mean(target, STATES) or "Use one of " + ", ".join(STATES) + "."
-        raise refuse("The state is unknown.", Finding("illegal-move", message, hint=hint))
-    if target in LOOPS and task not in ("", "meta") and session.task(task) is None:
-        raise refuse("The task is unknown.", task_unknown(session, task))
-    if reason := MACHINES[session.mode].refusal(source, target, facts_of(session, task=task, reopens=reopens)):
-        raise refuse(f"The session stays in {source}.", finding_of("illegal-move", reason, "/current_state"))
-    value["current_state"] = target
-    if source == "BLOCKED":
-        value.pop("blocked_from", None)
-        value.pop("blocker", None)
-    if target == "BLOCKED":
-        value["blocked_from"] = source
-        if blocker:
-            value["blocker"] = blocker
-    if source == "INTAKE_LEAN":
-        value.setdefault("mode", "lean")
-    if target in LOOPS and source not in ("ASK_USER", "BLOCKED"):
-        counts = value["retry_counts"].setdefault(task, {})
-        counts[target] = counts.get(target, 0) + 1
-    return value
-
-
-def reopened_status(session: Session, *, now: datetime) -> dict[str, Any]:
-    """Return ``status.json`` of a session that was done, back in IMPLEMENT_LOOP, where it may be already."""
-    state = str(status_value(session)["current_state"])
-    if state not in ("DONE", "IMPLEMENT_LOOP"):
-        message = f"Only a session in DONE can be reopened. This one is in {state}."
-        hint = "Continue with it."
-        raise refuse("The session is not done.", Finding("illegal-move", message, "/current_state", hint=hint))
-    value = status_in(session, "IMPLEMENT_LOOP", reopens=True)
-    return {**value, "reopened_at": timestamp(now)} if state == "DONE" else value
-
-
-def _refused_tasks(session: Session, wanted: Mapping[str, str], role: str) -> Iterator[Finding]:
-    """Yield why the lifecycle, the role or a missing review forbids these moves of tasks."""
-    if role not in ROLES:
-        yield role_unknown(role)
-        return
-    for name, target in wanted.items():
-        task = session.task(name)
-        if task is None or session.tasks is None:
-            yield task_unknown(session, name)
-        elif target not in TASK.states:
-            hint = did_you_mean(target, TASK.states) or f"Use one of {', '.join(TASK.states)}."
-            yield Finding("illegal-move", f"{name}: Unknown status `{short_name(target)}`.", hint=hint)
-        elif target != task.status:
-            facts = TaskFacts(role, session.tasks.waits_for(task), open_gates(task, session.outputs))
-            outputs = session.parts[OUTPUTS_FILE]
-            if reason := TASK.refusal(task.status, target, facts):
-                yield finding_of("illegal-move", f"{name}: {reason}")
-            elif target == "completed" and not outputs.is_missing and outputs.problem:
-                message = f"{name}: The reviews cannot be read, so it is unknown which passed. {outputs.problem}"
-                yield finding_of("illegal-move", message)

@@ -9,6 +9,7 @@ from __future__ import annotations
 import re
 from dataclasses import dataclass
 from datetime import datetime, timedelta
+from itertools import pairwise
 from typing import TYPE_CHECKING, Any, Literal
 
 from accord.core.clock import timestamp
@@ -16,6 +17,7 @@ from accord.core.findings import Finding
 from accord.core.suggest import did_you_mean
 from accord.sessions.decision_rules import (
     NO_RESPONSE,
+    canonical_approval,
     gate_answer_problem,
     is_about_security,
     is_change_request,
@@ -23,11 +25,11 @@ from accord.sessions.decision_rules import (
     passes_gate,
 )
 from accord.sessions.folder import status_of, status_value
-from accord.sessions.machine import return_state, working_state
+from accord.sessions.machine import ORDER, return_state, working_state
 from accord.sessions.models import APPROVE_DESIGN, GATE_OF, GATES, REVIEW_STRATEGY
-from accord.sessions.plan import status_in
+from accord.sessions.moves import status_in
 from accord.sessions.policy import refuse
-from accord.sessions.rules import is_before, parse_lenient_timestamp
+from accord.sessions.times import is_before, parse_lenient_timestamp
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Mapping, Sequence
@@ -75,9 +77,12 @@ class SessionStep:
 
 
 def with_questions(session: Session, questions: Sequence[UserQuestion], *, now: datetime) -> Record:
-    """Return the status with a pending record for each new question; a working session goes to ASK_USER."""
-    value = status_value(session)
+    """Return the status with a pending record for each new question; a working session goes to ASK_USER.
+
+    The question of a gate that comes next leads the session into the gate.
+    """
     status = status_of(session)
+    value = _at_gate(session, questions)
     state = status.current_state
     if state in ("BLOCKED", "DONE"):
         raise _refused("ask-state", f"Questions cannot be asked in {state}.", "Return to a working state first.")
@@ -95,9 +100,17 @@ def with_questions(session: Session, questions: Sequence[UserQuestion], *, now: 
             raise _refused("decision-order", f"The next id is {_next_number(value)}.", "Omit the id to get it.")
         category = question.category.strip().lower()
         value["user_decisions"].append(_pending_record(wanted, question.full_text, context, now, category=category))
-    if state in GATE_OF or state == "ASK_USER":
+    if value["current_state"] in GATE_OF or state == "ASK_USER":
         return value
     return {**value, "current_state": "ASK_USER"}
+
+
+def _at_gate(session: Session, questions: Sequence[UserQuestion]) -> Record:
+    """Return the status, in the gate whose question is asked if that is the next state."""
+    value, mode = status_value(session), session.mode
+    names = {GATES[question.decision_id] for question in questions if question.decision_id in GATES}
+    following = set(pairwise(ORDER[mode])) & {(str(value["current_state"]), name) for name in names}
+    return status_in(session, following.pop()[1]) if following else value
 
 
 def _ask_gate(session: Session, value: Record, gate_id: str, question: UserQuestion, now: datetime) -> None:
@@ -157,16 +170,23 @@ def with_answers(session: Session, answers: Mapping[str, str], *, now: datetime,
     for decision_id, text in answers.items():
         entry = _open_record(value, decision_id, text)
         if entry["status"] == "pending":
-            entry.update(status="answered", answer=normalize_answer(decision_id, text), resolved_at=timestamp(now))
+            said = normalize_answer(decision_id, text)
+            entry.update(status="answered", answer=said, resolved_at=_resolved_at(entry, now))
             if decision_id == APPROVE_DESIGN:
                 _set_correction(value, "queued" if is_change_request(entry["answer"]) else "none")
     return _cancel_open(value, [entry["decision_id"] for entry in value["user_decisions"]], now) if is_final else value
 
 
+def _resolved_at(entry: Record, now: datetime) -> str:
+    """Return the time of a resolution, never before the question: its time may be ahead of a slow clock."""
+    at = timestamp(now)
+    return entry["asked_at"] if is_before(at, entry["asked_at"]) else at
+
+
 def history_line(session: Session, answers: Mapping[str, str], *, now: datetime) -> Record | None:
     """Return the line of the history for an answer that requests changes of a design that waits for approval."""
     decision, text = status_of(session).decision(APPROVE_DESIGN), answers.get(APPROVE_DESIGN, "")
-    if decision is None or decision.status != "pending" or not is_change_request(text.strip()):
+    if decision is None or decision.status != "pending" or not is_change_request(canonical_approval(text.strip())):
         return None
     return {
         "at": timestamp(now),
@@ -185,7 +205,7 @@ def _cancel_open(value: Record, decision_ids: Collection[str], now: datetime) ->
     for entry in value["user_decisions"]:
         is_open = entry["status"] == "pending" and entry["decision_id"] in decision_ids
         if is_open and not needs_answer(entry["decision_id"], entry.get("category")):
-            entry.update(status="cancelled", resolved_at=timestamp(now), resolution_reason=NO_RESPONSE)
+            entry.update(status="cancelled", resolved_at=_resolved_at(entry, now), resolution_reason=NO_RESPONSE)
     return value
 
 
@@ -198,6 +218,8 @@ def normalize_answer(decision_id: str, text: str) -> str:
         for name, words in (("per-batch", _PER_BATCH), ("single-final", _SINGLE_FINAL)):
             if words.fullmatch(re.sub(r"[\s_-]+", " ", text.lower()).rstrip(".! ")):
                 return name
+    if decision_id == APPROVE_DESIGN:
+        text = canonical_approval(text)
     if problem := gate_answer_problem(decision_id, text):
         raise _refused("gate-answer", f"The answer to {decision_id} must {problem}.", "Ask again.")
     return text
@@ -219,7 +241,7 @@ def with_closed_question(
     if how == "cancelled" and is_about_security(entry.get("category")) and is_silence(reason):
         message = "A question about security cannot be cancelled for lack of an answer."
         raise _refused("security-cancelled", message, "Ask it again.")
-    entry.update(status=how, resolved_at=timestamp(now), resolution_reason=reason.strip())
+    entry.update(status=how, resolved_at=_resolved_at(entry, now), resolution_reason=reason.strip())
     if decision_id in GATES:
         is_blocked = value["current_state"] == "BLOCKED"
         came_from = (value.get("blocked_from") or GATES[decision_id]) if is_blocked else value["current_state"]
@@ -252,6 +274,13 @@ def with_dispatched_correction(session: Session, agent: str, *, now: datetime) -
     at = {"agent": agent, "task_id": "meta", "at": timestamp(now)}
     value["gate_tracking"]["APPROVE_DESIGN"]["last_correction_dispatch"] = at
     return value
+
+
+def dispatched_corrector(status: SessionStatus) -> str:
+    """Return the agent that corrects the design; empty where none was dispatched."""
+    approval = status.gate_tracking.approve_design if status.gate_tracking else None
+    last = approval.last_correction_dispatch if approval else None
+    return (last.agent or "") if last and status.correction_status == "dispatched" else ""
 
 
 def with_completed_correction(session: Session) -> Record:

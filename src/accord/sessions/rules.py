@@ -7,16 +7,17 @@ documents.
 from __future__ import annotations
 
 import re
-from datetime import datetime
 from pathlib import PurePosixPath, PureWindowsPath
-from typing import TYPE_CHECKING, Any, get_args
+from typing import TYPE_CHECKING, get_args
 
 from accord.core.documents import short_name
 from accord.core.findings import Finding, pointer, warning
 from accord.core.machine import find_cycle
 from accord.core.suggest import did_you_mean
 from accord.sessions.decision_rules import decision_findings
-from accord.sessions.models import GATES, LOOPS, ROLES, RiskFlag
+from accord.sessions.models import GATES, LOOPS, RiskFlag
+from accord.sessions.output_rules import named_role
+from accord.sessions.times import parse_lenient_timestamp, timestamp_findings
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -24,8 +25,6 @@ if TYPE_CHECKING:
     from accord.sessions.models import (
         Acceptance,
         AgentInput,
-        AgentOutput,
-        OpenModel,
         SessionStatus,
         SessionTasks,
         UserDecision,
@@ -34,12 +33,6 @@ if TYPE_CHECKING:
 MOST_RETRIES = 3
 """How often a task may enter one fix loop before the user is asked."""
 
-STATUS_OF_ONE_ROLE = {"NEEDS_INFO": "Researcher", "NEEDS_DECISION": "Security"}
-
-_WITH_TIME = re.compile(r"\d{4}-\d\d-\d\d[T ]\d\d:\d\d(:\d\d([.,]\d+)?)?(Z|[+-]\d\d:?\d\d)?\Z")
-_DAY = re.compile(r"\d{4}-\d\d-\d\d\Z")
-_ZONE = re.compile(r"(Z|[+-]\d\d:?\d\d)\Z")
-_SENTENCE_END = re.compile(r"[.!?](?=\s|$)")
 _CHECK = re.compile(r"(cmd|manual):\s*\S")
 _SESSION_NAME = re.compile(r"\A(\d{4}-\d\d-\d\d)_[A-Za-z0-9][A-Za-z0-9._-]*\Z")
 _CRITERION = re.compile(r"AC-[0-9]{3,}")
@@ -52,7 +45,7 @@ _STATUS_KEYS = frozenset({"tasks", "task_status", "task_statuses", "tasks_status
 
 def input_findings(given: AgentInput, role: str = "") -> list[Finding]:
     """Check an agent's input ("Universal Input JSON"); ``role`` is the agent that it is for, where known."""
-    role = role or given.agent or _named_role(given)
+    role = role or given.agent or named_role(given)
     return [
         *_changed_files(given, role),
         *_checks(given.task.acceptance_checks, "/task/acceptance_checks"),
@@ -60,14 +53,6 @@ def input_findings(given: AgentInput, role: str = "") -> list[Finding]:
         *_relative([file.path for file in given.task.session_changed_files], "/task/session_changed_files"),
         *_risk_flags(given.task.risk_flags, "/task/risk_flags"),
     ]
-
-
-def _named_role(document: OpenModel) -> str:
-    """Return the role that an open document names under an extra key, if it is a canonical name."""
-    extra = document.model_extra or {}
-    dispatch = extra.get("dispatch")
-    named: list[Any] = [extra.get("role"), dispatch.get("agent") if isinstance(dispatch, dict) else None]
-    return next((name for name in named if isinstance(name, str) and name in ROLES), "")
 
 
 def _changed_files(given: AgentInput, role: str) -> Iterator[Finding]:
@@ -93,40 +78,6 @@ def _relative(paths: Sequence[str], place: str) -> Iterator[Finding]:
             message = "The path is empty or outside the repository."
             hint = "Write it relative to the repository's root."
             yield Finding("path-outside", message, place + pointer(i), hint=hint)
-
-
-def parse_lenient_timestamp(text: str) -> datetime | None:
-    """Return an ISO-8601 date, with or without a time and an offset, as tools write it; None for any other text."""
-    if not (_WITH_TIME.match(text) or _DAY.match(text)):
-        return None
-    try:
-        return datetime.fromisoformat(text.replace(",", "."))
-    except ValueError:
-        return None
-
-
-def is_before(timestamp: str, other: str) -> bool:
-    """Return whether a timestamp is earlier; offsets count if both have one, and other texts are never earlier."""
-    first, second = parse_lenient_timestamp(timestamp), parse_lenient_timestamp(other)
-    if first is None or second is None:
-        return False
-    if (first.tzinfo is None) != (second.tzinfo is None):
-        first, second = first.replace(tzinfo=None), second.replace(tzinfo=None)
-    return first < second
-
-
-def timestamp_findings(text: str | None, path: str) -> Iterator[Finding]:
-    """Check one timestamp: any number of fractional digits is fine, a missing time or offset is a warning."""
-    if text is None:
-        return
-    if parse_lenient_timestamp(text) is None:
-        message = "The value is not an ISO-8601 timestamp."
-        hint = "Write it like `2026-01-31T09:30:00Z`."
-        yield Finding("timestamp-invalid", message, path, hint=hint)
-    elif not _ZONE.search(text) or _DAY.match(text):
-        message = "The timestamp lacks a time or an offset, so its order is unknown."
-        hint = "Write it like `2026-01-31T09:30:00Z`."
-        yield warning("timestamp-vague", message, path, hint=hint)
 
 
 def is_inside(path: str) -> bool:
@@ -158,27 +109,6 @@ def _risk_flags(flags: Sequence[str], place: str) -> Iterator[Finding]:
             )
 
 
-def output_findings(output: AgentOutput, role: str = "") -> list[Finding]:
-    """Check an agent's output ("Universal Output JSON"); ``role`` is the agent that wrote it, where known."""
-    role = role or output.agent or _named_role(output)
-    found = []
-    only = STATUS_OF_ONE_ROLE.get(output.status)
-    if only and not role:
-        message = f"Only {only} returns {output.status}, and the output names no agent."
-        hint = "Check it with `--role`."
-        found.append(warning("status-role-unknown", message, "/status", hint=hint))
-    elif only and role != only:
-        own = "".join(f"{status}, " for status, other in STATUS_OF_ONE_ROLE.items() if other == role)
-        message = f"Only {only} returns {output.status}, not {role}."
-        hint = f"Return OK, {own}BLOCKED or FAIL."
-        found.append(Finding("status-of-other-role", message, "/status", hint=hint))
-    if len(_SENTENCE_END.findall(output.summary)) > 3:
-        found.append(
-            warning("summary-long", "The summary has more than three sentences.", "/summary", hint="Shorten it.")
-        )
-    return found
-
-
 def status_findings(status: SessionStatus) -> list[Finding]:
     """Check ``status.json`` ("status.json - minimal schema", "ASK_USER protocol")."""
     return [
@@ -187,6 +117,7 @@ def status_findings(status: SessionStatus) -> list[Finding]:
         *_decisions(status.user_decisions),
         *_retries(status),
         *_state(status),
+        *_correction(status),
         *_duplicated_task_status(status),
     ]
 
@@ -230,6 +161,10 @@ def _repeated(code: str, ids: Sequence[str], *place: str) -> Iterator[Finding]:
 
 def _retries(status: SessionStatus) -> Iterator[Finding]:
     for task, counts in status.retry_counts.items():
+        for key in counts.model_extra or {}:
+            message = f"`{short_name(key)}` is not a fix loop, so nothing counts it."
+            hint = did_you_mean(key, LOOPS) or f"Use {', '.join(LOOPS)}."
+            yield Finding("retry-unknown", message, pointer("retry_counts", task, key), hint=hint)
         for loop in LOOPS:
             if counts.of(loop) > MOST_RETRIES:
                 message = f"{short_name(task)} entered {loop} more than {MOST_RETRIES} times."
@@ -243,6 +178,9 @@ def _state(status: SessionStatus) -> Iterator[Finding]:
         message = f"A {status.mode} session has no state {state}."
         hint = "Correct `mode` or `current_state`."
         yield Finding("mode-state", message, "/current_state", hint=hint)
+    if state == "BLOCKED" and not (status.blocker or "").strip():
+        message = "The session is blocked, but not by what."
+        yield warning("blocker-missing", message, "/blocker", hint="Set `blocker` to what blocks it.")
     if state == "BLOCKED" and status.blocked_from is None:
         message = "The state before the block is not recorded."
         hint = "Set `blocked_from` to it."
@@ -261,6 +199,16 @@ def _state(status: SessionStatus) -> Iterator[Finding]:
             message = f"{decision.decision_id} is pending, but the session moved to {state}."
             hint = "Resolve it first."
             yield Finding("decision-left", message, pointer("user_decisions", i, "status"), hint=hint)
+
+
+def _correction(status: SessionStatus) -> Iterator[Finding]:
+    """Check that a correction that was dispatched says to whom and when, so that it is not dispatched twice."""
+    approval = status.gate_tracking.approve_design if status.gate_tracking else None
+    last = approval.last_correction_dispatch if approval else None
+    if status.correction_status == "dispatched" and not (last and last.agent and last.at):
+        message = "A correction of the design was dispatched, but not recorded with its agent and time."
+        hint = "Fill `last_correction_dispatch`, or set `correction_status` to queued."
+        yield Finding("correction-record", message, "/gate_tracking/APPROVE_DESIGN", hint=hint)
 
 
 def _duplicated_task_status(status: SessionStatus) -> Iterator[Finding]:

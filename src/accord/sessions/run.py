@@ -12,11 +12,14 @@ from accord.core.errors import WrongUsage
 from accord.core.findings import Finding
 from accord.core.suggest import did_you_mean
 from accord.sessions.apply import SessionWriter
+from accord.sessions.dispatch import agent_input
 from accord.sessions.folder import status_of, status_value
-from accord.sessions.models import LOOPS
-from accord.sessions.plan import reopened_status, status_in
-from accord.sessions.policy import WORK, refuse
+from accord.sessions.models import CORRECTORS, LOOPS
+from accord.sessions.moves import check_work, reopened_status, status_in
+from accord.sessions.plan import plan_meta_waiver, plan_status, plan_tasks
+from accord.sessions.policy import WORK, refuse, task_unknown
 from accord.sessions.questions import (
+    dispatched_corrector,
     history_line,
     next_step,
     with_adopted_answer,
@@ -28,18 +31,25 @@ from accord.sessions.questions import (
     with_questions,
     without_ask_user,
 )
+from accord.sessions.settings import with_settings
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
+    from datetime import datetime
     from pathlib import Path
 
     from accord.core.clock import Clock
     from accord.sessions.folder import Session
-    from accord.sessions.models import SessionStatus, SessionTasks
+    from accord.sessions.models import SessionStatus
+    from accord.sessions.plan import FileOperation
     from accord.sessions.questions import SessionStep, UserQuestion
+    from accord.sessions.settings import Setting
 
 ROLE = "Orchestrator"
 """The single writer of decisions."""
+
+SUBAGENT_FAILURE = "subagent_failure"
+"""The blocker of a session whose agent failed after its retries."""
 
 
 def create_session(root: Path, slug: str, *, is_lean: bool, clock: Clock, is_dry_run: bool = False) -> SessionWriter:
@@ -91,9 +101,57 @@ def reopen(writer: SessionWriter) -> SessionStatus:
     return writer.change_status(lambda session: reopened_status(session, now=now), role=ROLE, reopens=True)
 
 
-def move_task(writer: SessionWriter, task: str, target: str, *, role: str) -> SessionTasks:
-    """Set the status of one task, once its lifecycle, its dependencies, its reviews and the role allow it."""
-    return writer.change_tasks({task: target}, role=role)
+def move_task(writer: SessionWriter, task: str, target: str, *, role: str, waiver: str = "") -> Session:
+    """Set the status of one task, once its lifecycle, its dependencies, its reviews and the role allow it.
+
+    ``waiver`` is why the Orchestrator completes it without its reviews. For ``meta`` it replaces the final review, and
+    outputs on ``meta`` that are not OK.
+    """
+    if task == "meta" and waiver and target == "completed":
+        return writer.change(lambda session: plan_meta_waiver(session, waiver, role=role, now=writer.clock.now()))
+    return writer.change_tasks({task: target}, role=role, waiver=waiver)
+
+
+def start_agent(writer: SessionWriter, task: str, role: str, **facts: Any) -> dict[str, Any]:
+    """Return the input of an agent, once its start is recorded: its task in progress, or its correction of a design."""
+    document = agent_input(writer.read(), task, role, **facts)
+    writer.change(lambda session: plan_start(session, task, role, now=writer.clock.now()))
+    return document
+
+
+def plan_start(session: Session, task_id: str, role: str, *, now: datetime) -> list[FileOperation]:
+    """Plan what is recorded when an agent starts on a task, or on ``meta``."""
+    if forbidden := check_work(session, role, task_id):
+        raise refuse(f"{role} cannot be dispatched.", forbidden)
+    task, status = session.task(task_id), status_of(session)
+    if role == "Coder" and task and task.status != "in-progress":
+        return plan_tasks(session, {task_id: "in-progress"}, role=role, now=now)
+    is_correction = status.current_state == "APPROVE_DESIGN" and role in CORRECTORS and task_id == "meta"
+    if not is_correction or next_step(session).next not in ("dispatch-correction", "verify-correction"):
+        return []
+    if agent := dispatched_corrector(status):
+        if agent != role:
+            message = f"The correction of the design was dispatched to {agent} already."
+            raise refuse(f"{role} cannot be dispatched.", Finding("correction-open", message, hint="Take its output."))
+        return []
+    return plan_status(session, lambda one: with_dispatched_correction(one, role, now=now), role=ROLE, now=now)
+
+
+def set_values(writer: SessionWriter, settings: Sequence[Setting], *, role: str) -> SessionStatus:
+    """Set values of ``status.json`` that no other command sets, as far as the role may change them."""
+    now = writer.clock.now()
+    return writer.change_status(lambda session: with_settings(session, settings, now=now), role=role)
+
+
+def fail_agent(writer: SessionWriter, task: str, role: str, reason: str) -> SessionStatus:
+    """Block a session whose agent gave no output after all its retries; no other role does its work."""
+    if not reason.strip():
+        finding = Finding("reason-missing", "No reason given.", hint="Say with `--failed` why the agent failed.")
+        raise refuse("The session cannot be blocked.", finding)
+    if task != "meta" and writer.read().task(task) is None:
+        raise refuse("The task is unknown.", task_unknown(writer.read(), task))
+    blocker = f"{SUBAGENT_FAILURE}: {role} on {task}: {reason.strip()}"
+    return advance(writer, "BLOCKED", role=ROLE, blocker=blocker)
 
 
 def ask(writer: SessionWriter, questions: Sequence[UserQuestion]) -> SessionStatus:

@@ -1,0 +1,203 @@
+"""Moves of a session and of its tasks: the facts that judge them, and why one is refused. Pure.
+
+Source: global agent contract, "Gates (hard blockers)", "Role boundaries" and "Task status lifecycle". Every command
+that moves a state or a task, dispatches an agent or takes its output asks here.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from accord.core.clock import timestamp
+from accord.core.documents import short_name
+from accord.core.findings import Finding, finding_of
+from accord.core.suggest import did_you_mean
+from accord.sessions.decision_rules import check_gate
+from accord.sessions.folder import OUTPUTS_FILE, status_of, status_value
+from accord.sessions.machine import (
+    IMPLEMENTATION,
+    MACHINES,
+    WORK_STATES,
+    SessionFacts,
+    gates_before,
+    return_state,
+    working_state,
+)
+from accord.sessions.models import GATES, LOOPS, ROLES, STATES
+from accord.sessions.policy import refuse, role_unknown, task_unknown
+from accord.sessions.reviews import has_final_review, held_agents, open_gates, strategy_of, unreviewed_tasks
+from accord.sessions.task_machine import TASK, TaskFacts
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Mapping, Sequence
+    from datetime import datetime
+
+    from accord.sessions.folder import Session
+    from accord.sessions.models import SessionTask
+
+DONE = Finding("session-done", "The session is done and read-only.", hint="Reopen it with `accord session reopen`.")
+"""Why a session that is done takes no change."""
+
+
+def facts_of(session: Session, *, task: str = "", blocker: str = "", reopens: bool = False) -> SessionFacts:
+    """Gather the facts for a move of a session; ``task`` is the one that a fix loop is for."""
+    status = status_of(session)
+    tasks, outputs = session.tasks.tasks if session.tasks else [], session.outputs
+    is_per_batch = session.mode == "full" and strategy_of(status) == "per-batch"
+    return SessionFacts(
+        state=working_state(status),
+        problems={name: part.problem for name, part in session.parts.items()},
+        gates={decision_id: reason for decision_id in GATES if (reason := check_gate(status, decision_id))},
+        pending={decision.decision_id: decision.state_context for decision in status.pending},
+        unfinished=tuple(item.id for item in tasks if item.status != "completed"),
+        unreviewed=tuple(f"{name} ({', '.join(gates)})" for name, gates in unreviewed_tasks(tasks, outputs).items()),
+        lacks_final_review=is_per_batch and not has_final_review(outputs),
+        held=held_agents(outputs),
+        ci_result=status.last_ci_result,
+        returns_to=return_state(status),
+        blocked_from=status.blocked_from or "",
+        blocker=blocker,
+        reopens=reopens,
+        **facts_of_task(session, task),
+    )
+
+
+def facts_of_task(session: Session, task_id: str) -> dict[str, Any]:
+    """Return the facts about the task that a fix loop is for."""
+    status, task = status_of(session), session.task(task_id)
+    retries = {loop: status.retries(task_id, loop) for loop in LOOPS}
+    return {"task": task_id, "task_status": task.status if task else "", "retries": retries}
+
+
+def check_work(session: Session, role: str, task_id: str) -> Finding | None:
+    """Return why an agent may not work on a task, or on ``meta``, in the session as it is; None where it may.
+
+    The same rule stops its dispatch, its output, and the moves of its task.
+    """
+    if found := check_state(session, WORK_STATES[role], f"{role} works"):
+        return found
+    task = session.task(task_id)
+    if role != "Coder" or task is None or session.tasks is None:
+        return None
+    if task.status == "completed":
+        return Finding("state-forbids", f"{task_id} is completed.", hint="Only a failed review reopens it.")
+    if waits := ", ".join(session.tasks.waits_for(task)):
+        return Finding("state-forbids", f"{task_id} depends on {waits}.", hint="Implement that first.")
+    return None
+
+
+def check_state(session: Session, states: Sequence[str], what: str) -> Finding | None:
+    """Return why the state of a session, or a gate that it passed without its answer, forbids work; None if none."""
+    status = status_of(session)
+    state = status.current_state
+    if state == "DONE":
+        return DONE
+    if state not in states:
+        hint = {
+            "ASK_USER": "Record the answers, then go on with `accord session resume --apply`.",
+            "BLOCKED": "Resolve what blocks it, then return with `accord session advance`.",
+        }.get(state, "Advance the session first.")
+        message = f"The session is in {state}, but {what} only in {', '.join(states)}."
+        return Finding("state-forbids", message, "/current_state", hint=hint)
+    for decision_id in gates_before(state, session.mode):
+        if reason := check_gate(status, decision_id):
+            message = f"The session is in {state}, but {reason}"
+            hint = f"Go back with `accord session advance --to {GATES[decision_id]}`, and ask the user."
+            return Finding("gate-open", message, "/user_decisions", hint=hint)
+    return None
+
+
+def status_in(
+    session: Session, target: str, *, task: str = "", blocker: str = "", reopens: bool = False
+) -> dict[str, Any]:
+    """Return ``status.json`` after a move to a state; unchanged when the session is there already.
+
+    ``task`` is the one that a fix loop is for and counted on; ``blocker`` is why the session is blocked. Raises
+    BrokenContract with ``illegal-move`` when the machine forbids the move.
+    """
+    value = status_value(session)
+    source = str(value["current_state"])
+    if source == target and target not in LOOPS:
+        return {**value, "blocker": blocker} if target == "BLOCKED" and blocker else value
+    if target not in STATES:
+        message = f"Unknown state `{target}`."
+        hint = did_you_mean(target, STATES) or "Use one of " + ", ".join(STATES) + "."
+        raise refuse("The state is unknown.", Finding("illegal-move", message, hint=hint))
+    if target in LOOPS and task not in ("", "meta") and session.task(task) is None:
+        raise refuse("The task is unknown.", task_unknown(session, task))
+    facts = facts_of(session, task=task, blocker=blocker, reopens=reopens)
+    if reason := MACHINES[session.mode].refusal(source, target, facts):
+        raise refuse(f"The session stays in {source}.", finding_of("illegal-move", reason, "/current_state"))
+    value["current_state"] = target
+    if source == "BLOCKED":
+        value.pop("blocked_from", None)
+        value.pop("blocker", None)
+    if target == "BLOCKED":
+        value.update(blocked_from=source, blocker=blocker.strip())
+    if source == "INTAKE_LEAN":
+        value.setdefault("mode", "lean")
+    if target in LOOPS and source not in ("ASK_USER", "BLOCKED"):
+        counts = value["retry_counts"].setdefault(task, {})
+        counts[target] = counts.get(target, 0) + 1
+    return value
+
+
+def reopened_status(session: Session, *, now: datetime) -> dict[str, Any]:
+    """Return ``status.json`` of a session that was done, back in IMPLEMENT_LOOP, where it may be already.
+
+    A session that passed a gate without its answer goes back to that gate.
+    """
+    status = status_of(session)
+    state = status.current_state
+    if state not in ("DONE", "IMPLEMENT_LOOP"):
+        message = f"Only a session in DONE can be reopened. This one is in {state}."
+        hint = "Continue with it."
+        raise refuse("The session is not done.", Finding("illegal-move", message, "/current_state", hint=hint))
+    is_open = [name for name in gates_before(state, session.mode) if check_gate(status, name)]
+    value = status_in(session, GATES[is_open[0]] if is_open else "IMPLEMENT_LOOP", reopens=True)
+    return {**value, "reopened_at": timestamp(now)} if state == "DONE" else value
+
+
+def refused_tasks(session: Session, wanted: Mapping[str, str], role: str, *, waives: bool = False) -> Iterator[Finding]:
+    """Yield why the state, the lifecycle, the role or a missing review forbids these moves of tasks."""
+    if role not in ROLES:
+        yield role_unknown(role)
+        return
+    if waives and role != "Orchestrator":
+        yield waiver_forbidden(role)
+        return
+    for name, target in wanted.items():
+        task = session.task(name)
+        if task is None:
+            yield task_unknown(session, name)
+        elif target not in TASK.states:
+            hint = did_you_mean(target, TASK.states) or f"Use one of {', '.join(TASK.states)}."
+            yield Finding("illegal-move", f"{name}: Unknown status `{short_name(target)}`.", hint=hint)
+        elif found := _check_task(session, task, target, role, waives=waives):
+            yield found
+
+
+def waiver_forbidden(role: str) -> Finding:
+    """Return the finding for a waiver that is not the Orchestrator's."""
+    hint = "Pass `--role Orchestrator` if you act for it."
+    return Finding("role-forbidden", f"Only the Orchestrator waives reviews, not {role}.", hint=hint)
+
+
+def _check_task(session: Session, task: SessionTask, target: str, role: str, *, waives: bool) -> Finding | None:
+    if target == task.status and not waives:
+        return None
+    if found := check_state(session, IMPLEMENTATION, "tasks move"):
+        return found
+    outputs, facts = session.parts[OUTPUTS_FILE], task_facts(session, task, role, waives=waives)
+    if target != task.status and (reason := TASK.refusal(task.status, target, facts)):
+        return finding_of("illegal-move", f"{task.id}: {reason}")
+    if target == "completed" and not outputs.is_missing and outputs.problem:
+        message = f"{task.id}: The reviews cannot be read, so it is unknown which passed. {outputs.problem}"
+        return finding_of("illegal-move", message)
+    return None
+
+
+def task_facts(session: Session, task: SessionTask, role: str, *, waives: bool = False) -> TaskFacts:
+    """Gather the facts for a move of a task by a role."""
+    waits = session.tasks.waits_for(task) if session.tasks else ()
+    return TaskFacts(role, waits, open_gates(task, session.outputs), waives)

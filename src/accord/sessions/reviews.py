@@ -1,0 +1,138 @@
+"""Reviews of tasks, from the outputs of agents: which are required, what each said last, and what is missing. Pure.
+
+Source: global agent contract, "Task status lifecycle", "Gates (hard blockers)" and "Universal Output JSON". Which plan
+asks for which review is accord's decision.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from accord.sessions.models import LOOPS, REVIEW_STRATEGY
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Mapping, Sequence
+
+    from accord.sessions.models import OutputEntry, SessionStatus, SessionTask
+
+REVIEWS = ("Reviewer", "QA", "Security")
+LOOP_OF: Mapping[str, str] = dict(zip(REVIEWS, LOOPS, strict=False))
+"""The fix loop that follows a failed review."""
+
+WAIVED = "waived"
+_PASSED = ("OK", WAIVED)
+_NOT_DONE = "OK, but the definition of done is not met"
+
+
+def _asked_for(output: OutputEntry) -> Iterator[str]:
+    """Yield the reviews that an output asks for."""
+    if output.needs_review:
+        yield "Reviewer"
+    if output.needs_tests:
+        yield "QA"
+    if output.security_concerns:
+        yield "Security"
+
+
+def _result(output: OutputEntry) -> str:
+    """Return the result of a review: its status, unless its own gates contradict an OK."""
+    if output.status != "OK":
+        return str(output.status)
+    if not output.meets_definition_of_done:
+        return _NOT_DONE
+    return f"OK, but asks for {output.agent} again" if output.agent in _asked_for(output) else "OK"
+
+
+def reviews_of(task: SessionTask, outputs: Sequence[OutputEntry]) -> dict[str, str]:
+    """Return the last result of each review of a task, or of ``meta``, that still counts.
+
+    Work of the Coder ends all of them, and an output that asks for a review ends an earlier one.
+    """
+    results: dict[str, str] = {}
+    for output in outputs:
+        if output.task_id not in (task.id, "meta"):
+            continue
+        if output.agent == "Coder":
+            results.clear()
+            if output.status == "OK" and not output.meets_definition_of_done:
+                results["Coder"] = _NOT_DONE
+        for role in _asked_for(output):
+            results.pop(role, None)
+        if output.agent in REVIEWS:
+            results[output.agent] = _result(output)
+        if output.task_id == task.id:
+            results.update(dict.fromkeys(output.waived_reviews, WAIVED))
+    return results
+
+
+def open_gates(task: SessionTask, outputs: Sequence[OutputEntry]) -> tuple[str, ...]:
+    """Return the reviews that a task has not passed; the Coder where its last work does not meet its definition.
+
+    The Reviewer is always required, QA where the plan has a check to run, Security where the plan names the risk, and
+    both where an output asks for them or they gave one.
+    """
+    about = [output for output in outputs if output.task_id in (task.id, "meta")]
+    asked = {role for output in about for role in (output.agent, *_asked_for(output))}
+    results = reviews_of(task, outputs)
+    is_required = {
+        "Coder": "Coder" in results,
+        "Reviewer": True,
+        "QA": "QA" in asked or any(check.startswith("cmd:") for check in task.acceptance_checks),
+        "Security": "Security" in asked or "security" in task.risk_flags,
+    }
+    return tuple(role for role, required in is_required.items() if required and results.get(role) not in _PASSED)
+
+
+def failed_reviews(task: SessionTask, outputs: Sequence[OutputEntry]) -> tuple[str, ...]:
+    """Return the reviews whose last result keeps a task from being completed."""
+    return tuple(role for role, result in reviews_of(task, outputs).items() if result not in _PASSED)
+
+
+def unreviewed_tasks(tasks: Sequence[SessionTask], outputs: Sequence[OutputEntry]) -> dict[str, tuple[str, ...]]:
+    """Return the completed tasks with the reviews that they have not passed.
+
+    A task counts once work on it, a waiver or a failed review is recorded: other tools complete tasks without records.
+    """
+
+    def is_recorded(task: SessionTask) -> bool:
+        own = (output for output in outputs if output.task_id == task.id)
+        return any(output.agent == "Coder" or output.waived_reviews for output in own)
+
+    found = {
+        task.id: open_gates(task, outputs)
+        for task in tasks
+        if task.status == "completed" and (is_recorded(task) or failed_reviews(task, outputs))
+    }
+    return {name: gates for name, gates in found.items() if gates}
+
+
+def strategy_of(status: SessionStatus) -> str:
+    """Return the review strategy that the user chose; empty without an answer."""
+    decision = status.decision(REVIEW_STRATEGY)
+    return (decision.answer or "") if decision and decision.status == "answered" else ""
+
+
+def has_final_review(outputs: Sequence[OutputEntry]) -> bool:
+    """Return whether the Reviewer passed ``meta``, or that was waived, since the last work on any task."""
+    has_passed = False
+    for output in outputs:
+        if output.agent == "Coder" or (output.task_id == "meta" and output.needs_review):
+            has_passed = False
+        elif output.agent == "Reviewer" and output.task_id == "meta":
+            has_passed = _result(output) == "OK"
+        elif output.task_id == "meta" and "Reviewer" in output.waived_reviews:
+            has_passed = True
+    return has_passed
+
+
+def held_agents(outputs: Sequence[OutputEntry]) -> dict[str, str]:
+    """Return the agents whose last output on ``meta`` is not OK and was not waived, with its result."""
+    held: dict[str, str] = {}
+    for output in outputs:
+        if output.task_id == "meta":
+            held.pop(output.agent, None)
+            if (result := _result(output)) != "OK":
+                held[output.agent] = result
+            for role in output.waived_reviews:
+                held.pop(role, None)
+    return held

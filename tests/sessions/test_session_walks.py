@@ -1,0 +1,192 @@
+"""Random walks over all changes of a session: after each accepted one, the session keeps its contract."""
+
+import json
+import os
+import random
+import tempfile
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+from support.disks import Hasty
+from support.sessions import GATES as GATES_PASSED
+from support.sessions import SINGLE, TASKS, agent_output, clock, make_session, writer
+
+from accord.core.errors import BrokenContract, WrongUsage
+from accord.core.findings import Severity
+from accord.sessions import run
+from accord.sessions.apply import SessionWriter
+from accord.sessions.folder import check_session, read_session, status_of
+from accord.sessions.models import GATES, LOOPS, ROLES, STATES, AgentOutput
+from accord.sessions.next_moves import next_moves, task_moves
+from accord.sessions.outputs import apply_output
+from accord.sessions.questions import UserQuestion
+from accord.sessions.settings import parse_setting
+
+WALKS = int(os.environ.get("ACCORD_WALKS", "100"))
+SEED = int(os.environ.get("ACCORD_FUZZ_SEED", "0"))
+STEPS = 40
+"""Steps of a walk, accepted or refused."""
+
+NAMES = ("T-001", "T-002")
+STATUSES = ("not-started", "in-progress", "implemented", "completed", "blocked")
+REVIEWERS = ("Reviewer", "QA", "Security")
+ANSWERS = ("approved", "approved", "per-batch", "single-final", "changes-requested: smaller", "yes", "")
+PLAN = TASKS.replace('acceptance_checks: ["cmd', 'risk_flags: [security]\n    acceptance_checks: ["cmd')
+
+Change = Callable[[SessionWriter], object]
+
+
+class Walk:
+    """One session and the steps that were tried on it."""
+
+    def __init__(self, root: Path, chance: random.Random) -> None:
+        self.chance = chance
+        self.clock = clock()
+        self.mode = chance.choice(("full", "full", "lean"))
+        gates = chance.choice((GATES_PASSED, SINGLE)) if self.mode == "full" else []
+        state = chance.choice(("INTAKE" if self.mode == "full" else "INTAKE_LEAN", "IMPLEMENT_LOOP"))
+        decisions = gates if state == "IMPLEMENT_LOOP" else []
+        self.folder = make_session(root, state, mode=self.mode, user_decisions=decisions, texts={"tasks.yaml": PLAN})
+        self.steps: list[str] = []
+        self.end = ""
+
+    def read(self) -> Any:
+        return read_session(self.folder)
+
+    def files(self) -> dict[str, bytes]:
+        return {path.name: path.read_bytes() for path in self.folder.iterdir()}
+
+    def go(self) -> None:
+        for _ in range(STEPS):
+            name, change = self.proposed() if self.chance.random() < 0.6 else self.any_step()
+            before = self.files()
+            self.clock.sleep(self.chance.choice((0, 1, 90)))
+            try:
+                change(writer(self.folder, self.clock, disk=Hasty()))
+            except (BrokenContract, WrongUsage):
+                self.steps.append(f"{name}: refused")
+                assert self.files() == before, self.steps
+            else:
+                self.steps.append(name)
+                self.check()
+
+    def check(self) -> None:
+        errors = [
+            found
+            for _, _, findings in check_session(self.folder)
+            for found in findings
+            if found.severity is Severity.ERROR
+        ]
+        assert errors == [], self.steps
+        status = json.loads((self.folder / "status.json").read_text())
+        said = {one["decision_id"]: one["answer"] or "" for one in status["user_decisions"]}
+        state = status["current_state"]
+        if self.mode == "full" and state in ("PLAN", "REVIEW_STRATEGY", *WORKING):
+            assert said.get("UD-APPROVE-DESIGN", "").startswith("approved"), self.steps
+        if self.mode == "full" and state in WORKING:
+            assert said.get("UD-REVIEW-STRATEGY") in ("per-batch", "single-final"), self.steps
+        if state in ("INTEGRATE", "FIX_BUILD", "RELEASE", "DONE"):
+            assert {task.status for task in self.read().tasks.tasks} == {"completed"}, self.steps
+
+    def any_step(self) -> tuple[str, Change]:
+        """Return a change with any arguments, whether they make sense or not."""
+        pick = self.chance.choice
+        role = pick(("Orchestrator", "Orchestrator", pick(ROLES)))
+        task, loop, state = pick((*NAMES, "meta")), pick(LOOPS), pick(STATES)
+        question = UserQuestion(pick(("One?", "Two?")), pick(("", *GATES)), pick(("", "security")))
+        decision = pick((*GATES, "UD-1", "UD-2"))
+        waiver, target = pick(("", "", "", "no time")), pick(STATUSES)
+        setting = pick(
+            ("last_ci_result=red", "last_ci_result=green", f"retry_counts.{task}.{loop}=0", "known_issues=x")
+        )
+        steps: dict[str, Change] = {
+            f"advance {state}": lambda w: run.advance(w, state, role=role, task=task, blocker=pick(("", "x"))),
+            f"task {task} {target} {role} {waiver}": lambda w: run.move_task(w, task, target, role=role, waiver=waiver),
+            f"fix {task} {loop}": lambda w: run.start_fix(w, task, loop, role=role),
+            f"ask {question}": lambda w: run.ask(w, [question]),
+            f"answer {decision}": lambda w: run.answer(w, {decision: pick(ANSWERS)}, is_final=pick((True, False))),
+            f"close {decision}": lambda w: run.close_question(w, decision, pick(("cancelled", "skipped")), "later"),
+            "resume": lambda w: run.resume(w, agent="Architect"),
+            "reopen": run.reopen,
+            "correct": run.complete_correction,
+            f"set {setting}": lambda w: run.set_values(w, [parse_setting(setting)], role=role),
+            f"failed {task}": lambda w: run.fail_agent(w, task, role, "no output"),
+            f"start {role} {task}": lambda w: run.start_agent(w, task, role),
+            **self.taking(task, pick(("Coder", *REVIEWERS, pick(ROLES)))),
+        }
+        return pick(list(steps.items()))
+
+    def taking(self, task: str, role: str, *, is_good: bool = False) -> dict[str, Change]:
+        """Return the step that takes an output."""
+        chance = self.chance
+        other = {"Security": "NEEDS_DECISION", "Researcher": "NEEDS_INFO"}.get(role, "FAIL")
+        output = agent_output(status="OK" if is_good else chance.choice(("OK", "OK", "OK", "FAIL", "BLOCKED", other)))
+        output["summary"] = chance.choice(("One.", "Two."))
+        for gate, likely in (("meets_definition_of_done", True), ("needs_review", False), ("needs_tests", False)):
+            output["gates"][gate] = likely if is_good or chance.random() < 0.9 else not likely
+        if not is_good and chance.random() < 0.1:
+            output["gates"]["security_concerns"] = ["the port"]
+        model = AgentOutput.model_validate(output)
+        name = f"take {role} {task} {output['status']} {output['gates']}"
+        return {name: lambda w: apply_output(w, task, role, model)}
+
+    def proposed(self) -> tuple[str, Change]:
+        """Return the change that a next move proposes."""
+        session = self.read()
+        moves = next_moves(session)
+        for task in NAMES:
+            moves += task_moves(session, task)
+        ways = [one for one in moves if one.to not in ("ASK_USER", "BLOCKED", "blocked", "not-started", *LOOPS)]
+        move = self.chance.choice(ways if ways and self.chance.random() < 0.8 else moves)
+        words = move.command.split(f" {self.folder} ")
+        verb = words[0].split()[-1] if len(words) > 1 else "reopen"
+        rest = words[1].split() if len(words) > 1 else []
+        role = rest[rest.index("--role") + 1] if "--role" in rest else ""
+        if verb == "dispatch" and "--take" not in rest:
+            return f"start {role} {rest[0]}", lambda w: self.start(w, rest[0], role)
+        if verb == "dispatch":
+            return next(iter(self.taking(rest[0], role, is_good=True).items()))
+        if verb == "advance":
+            blocker = "x" if "--blocker" in rest else ""
+            return f"advance {rest[1]}", lambda w: run.advance(w, rest[1], role=role, blocker=blocker)
+        if verb == "task":
+            return move.command, lambda w: run.move_task(w, rest[0], rest[2], role=role)
+        if verb == "fix":
+            return move.command, lambda w: run.start_fix(w, rest[0], rest[1], role=role)
+        if verb == "set":
+            return move.command, lambda w: run.set_values(w, [parse_setting(rest[0])], role=role)
+        if verb == "ask":
+            name = rest[1] if rest[0] == "--id" else ""
+            return f"ask {name}", lambda w: run.ask(w, [UserQuestion("Which one?", name)])
+        if verb == "answer":
+            names = [word.split("=")[0] for word in rest]
+            said = {"UD-APPROVE-DESIGN": "approved", "UD-REVIEW-STRATEGY": self.chance.choice(ANSWERS[2:4])}
+            return f"answer {names}", lambda w: run.answer(w, {name: said.get(name, "the first") for name in names})
+        assert verb == "reopen", move
+        return "reopen", run.reopen
+
+    def start(self, session: SessionWriter, task: str, role: str) -> None:
+        """Record the start of an agent, and take its output, as its commands do one after the other."""
+        now = self.clock.now()
+        session.change(lambda one: run.plan_start(one, task, role, now=now))
+        if self.chance.random() < 0.8:
+            next(iter(self.taking(task, role, is_good=self.chance.random() < 0.8).values()))(session)
+
+
+WORKING = ("IMPLEMENT_LOOP", *LOOPS, "INTEGRATE", "RELEASE", "DONE")
+
+
+def walk(number: int) -> Walk:
+    with tempfile.TemporaryDirectory() as root:
+        walked = Walk(Path(root), random.Random(f"{SEED}-{number}"))
+        walked.go()
+        walked.end = status_of(walked.read()).current_state
+        return walked
+
+
+@pytest.mark.parametrize("part", range(4))
+def test_no_walk_over_the_commands_breaks_a_session_or_passes_a_gate(part: int) -> None:
+    ends = {walk(number).end for number in range(part, WALKS, 4)}
+    assert len(ends) > 3, "the walks lead somewhere"
