@@ -67,14 +67,16 @@ def test_a_missing_file_is_named_and_a_wrong_shape_by_its_line(path: Path) -> No
 
 
 def test_a_new_task_gets_the_id_after_the_highest_in_its_folder(path: Path) -> None:
-    path.write_text('{"title": "New"}', encoding="utf-8")
+    path.write_text('{"title": "New", "status": "backlog"}', encoding="utf-8")
     (path.parent / "other.json").write_text(json.dumps(handoff(canonicalTaskId="T-00041")), encoding="utf-8")
     (path.parent / "list.json").write_text("[1, 2]", encoding="utf-8")
     append(path, "one")
     assert written(path)["metadata"]["canonicalTaskId"] == "T-00042"
 
 
-@pytest.mark.parametrize("content", ["", "[]", '{"metadata": []}', '{"status": "nowhere"}', '{"a": 1, "a": 2}'])
+@pytest.mark.parametrize(
+    "content", ["", "[]", "{}", '{"tasks": []}', '{"metadata": []}', '{"status": "nowhere"}', '{"a": 1, "a": 2}']
+)
 def test_a_file_that_is_not_a_handoff_stays_as_it_is(path: Path, content: str) -> None:
     path.write_text(content, encoding="utf-8")
     with pytest.raises(BrokenContract):

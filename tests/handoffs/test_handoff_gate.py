@@ -1,11 +1,12 @@
 """The verdict on a pull request's handoff, and the actions of a handoff that are still to be sent."""
 
+import copy
 from dataclasses import replace
 from datetime import UTC, datetime
 from typing import Any
 
 import pytest
-from support.handoffs import AT, EVERYTHING, REVIEW, VERIFICATION, WORKFLOW, by, handoff
+from support.handoffs import AT, EVERYTHING, REVIEW, VERIFICATION, WORKFLOW, by, checked, handoff
 from support.reviews import CLOSING_PULL
 
 from accord.core.clock import ManualClock
@@ -45,6 +46,34 @@ def test_the_gate_is_open_for_a_whole_handoff_of_this_pull_request_alone(
     judged = judge(LoadedHandoff(handoff(status, **metadata)), PULL, 1, target)
     assert [reason.code for reason in judged.reasons] == expected
     assert (judged.is_open, judged.status) == (not expected, status)
+
+
+def signed(**by_artifact: str) -> dict[str, Any]:
+    """Artifacts whose authors are given; the owner of the work is the developer."""
+    found: dict[str, Any] = copy.deepcopy(EVERYTHING)
+    for name, author in by_artifact.items():
+        part = found["testingArtifacts"]["implemented"] if name == "work" else found[f"{name}Artifact"]
+        part["updatedBy"] = author
+    return found
+
+
+@pytest.mark.parametrize(
+    ("authors", "is_sole"),
+    [
+        ({"work": "bot", "review": "bot", "verification": "bot"}, True),
+        ({"work": "ada", "review": "codex", "verification": "codex"}, True),
+        ({"work": "bot", "review": "bot", "verification": "eve"}, False),
+        ({"work": "bot", "review": "eve", "verification": "eve"}, False),
+        ({}, False),
+    ],
+    ids=["all three", "as the owner", "own review", "other judges", "no stamps"],
+)
+def test_one_actor_that_does_everything_is_a_warning_that_the_gate_can_require(authors: Any, is_sole: bool) -> None:
+    task = handoff("review", **signed(**authors))
+    assert [(item.code, item.severity) for item in checked(task)[1]] == [("not-independent", "warning")] * is_sole
+    stored = LoadedHandoff(task)
+    assert judge(stored, PULL, 1, "review").is_open
+    assert judge(stored, PULL, 1, "review", is_independent=True).is_open is not is_sole
 
 
 def test_a_branch_of_the_same_name_in_a_fork_does_not_pass() -> None:

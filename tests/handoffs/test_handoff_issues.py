@@ -13,6 +13,7 @@ import pytest
 from support.handoffs import REVIEW, VERIFICATION, by, codes, handoff, patch
 from support.killing import kill_at
 from support.plans import TASK_LABELS, plan, task_body, update
+from support.rotation import in_turns, killed
 from support.stage import Stage, staged
 
 from accord.core.errors import BrokenContract, Refused, Stopped
@@ -35,7 +36,7 @@ repositories:
     files: {a.txt: "One\\n"}
 """
 MERGED = patch(reviewArtifact=REVIEW, verificationArtifact=VERIFICATION)
-ISSUES = 40
+ISSUES = 66
 
 
 @pytest.fixture(scope="module")
@@ -53,7 +54,7 @@ def store(stage: Stage, number: int = 1, **more: Any) -> HandoffStore:
 
 
 def to_review(task: dict[str, Any]) -> HandoffDecision:
-    return decide_move(task, "review", by("tester"), MERGED)
+    return decide_move(task, "review", by("human"), MERGED)
 
 
 def to_implementing(task: dict[str, Any]) -> HandoffDecision:
@@ -135,22 +136,27 @@ def test_the_matrices_below_reach_every_request(stage: Stage) -> None:
     assert len(stage.server.requests) == REQUESTS
 
 
-ONCE = ("lost-before", "lost-after", "error-500", "error-500-after", "secondary-403", "truncated")
+FAULTS = {
+    "lost": (("lost-before", 1), ("lost-after", 1)),
+    "answered wrongly": tuple((kind, 1) for kind in ("error-500", "error-500-after", "secondary-403", "truncated")),
+    "lost for good": (("lost-after", 1000), ("lost-before", 1000)),
+}
 
 
 @pytest.mark.matrix
-@pytest.mark.parametrize(("kind", "times"), [*((one, 1) for one in ONCE), ("lost-before", 1000), ("lost-after", 1000)])
-def test_a_failure_at_any_request_ends_the_same_at_once_or_when_repeated(stage: Stage, kind: str, times: int) -> None:
-    go(stage, REQUESTS + 1)
-    wanted = shown(stage, REQUESTS + 1)
-    for nth in range(1, REQUESTS + 1):
+@pytest.mark.parametrize("faults", FAULTS)
+def test_a_failure_at_any_request_ends_the_same_at_once_or_when_repeated(stage: Stage, faults: str) -> None:
+    accidents = [(nth, *fault) for nth in range(1, REQUESTS + 1) for fault in in_turns(nth, FAULTS[faults])]
+    go(stage, ISSUES)
+    wanted = shown(stage, ISSUES)
+    for number, (nth, kind, times) in enumerate(accidents, 1):
         stage.server.faults.add(Fault(kind, nth=nth, times=times))
         with nullcontext() if times == 1 else pytest.raises((Stopped, Refused)):
-            go(stage, nth)
+            go(stage, number)
         stage.server.faults.clear()
         if times > 1:
-            go(stage, nth)
-        assert without_id(shown(stage, nth)) == without_id(wanted), f"request {nth}"
+            go(stage, number)
+        assert without_id(shown(stage, number)) == without_id(wanted), f"request {nth}"
 
 
 @pytest.mark.matrix
@@ -165,7 +171,7 @@ def test_a_run_that_is_killed_at_any_request_is_continued_by_the_same_command(st
     stage.server.requests.clear()
     change(1)
     count, wanted = len(stage.server.requests), shown(stage, 1)
-    for nth in range(1, count + 1):
+    for nth in killed(range(1, count + 1)):
         number = nth + 1
         kill_at(nth, ["handoff", "patch", str(given), "--work-item", str(number), "--role", "reviewer"], stage)
         change(number)

@@ -1,13 +1,17 @@
 """Handoffs as others wrote them, in today's form."""
 
 import copy
+import json
 from typing import Any
 
 import pytest
-from support.handoffs import EVERYTHING, checked, handoff
+from support.handoffs import EVERYTHING, by, checked, codes, handoff
 
-from accord.core.kinds import read_shape
+from accord.core.documents import Document
+from accord.core.errors import BrokenContract
+from accord.core.kinds import KINDS, read_shape
 from accord.handoffs.models import Handoff, next_task_id, normalised
+from accord.handoffs.plan import decide_patch
 
 BOTH_NAMES = {"status": "backlog", "metadata": {"planningArtifact": {"implementationSteps": ["Old"], "steps": ["New"]}}}
 UNKNOWN_KEYS = {**handoff(planningArtifact={"x-mood": {"colour": ["blue"]}}, provider="any"), "x-board": 7}
@@ -16,7 +20,7 @@ UNKNOWN_KEYS = {**handoff(planningArtifact={"x-mood": {"colour": ["blue"]}}, pro
 @pytest.mark.parametrize(
     ("given", "expected"),
     [
-        ({}, {"status": "backlog", "metadata": {}}),
+        ({"metadata": {}}, {"status": "backlog", "metadata": {}}),
         ({"status": "todo"}, {"status": "backlog", "metadata": {}}),
         ({"status": "ready"}, {"status": "backlog", "metadata": {}}),
         ({"status": "in_progress"}, {"status": "implementing", "metadata": {}}),
@@ -44,13 +48,43 @@ def test_old_names_of_keys_are_read_and_written_as_new_ones() -> None:
     }
 
 
-def test_missing_and_malformed_parts_of_the_tests_are_filled() -> None:
-    found = normalised({"metadata": {"testingArtifacts": {"planned": {"unitTestIntent": "rows"}}}})
+def test_missing_parts_of_the_tests_are_filled() -> None:
+    given = {"schemaVersion": None, "planned": {"unitTestIntent": None}}
+    found = normalised({"metadata": {"testingArtifacts": given}})
     assert found["metadata"]["testingArtifacts"] == {
         "schemaVersion": "1.0",
         "planned": {"gherkinScenarios": [], "unitTestIntent": [], "integrationTestIntent": [], "notes": None},
         "implemented": {"testsAddedOrUpdated": [], "evidenceLinks": [], "commandsRun": [], "notes": None},
     }
+
+
+@pytest.mark.parametrize(
+    ("given", "path"),
+    [
+        ({"planned": {"unitTestIntent": "rows"}}, "/planned/unitTestIntent"),
+        ({"implemented": {"commandsRun": "pytest"}}, "/implemented/commandsRun"),
+        ({"planned": "later"}, "/planned"),
+        ({"implemented": ["a"]}, "/implemented"),
+        ({"schemaVersion": 2}, "/schemaVersion"),
+    ],
+)
+def test_text_where_a_list_belongs_is_refused_with_its_place_and_never_dropped(given: Any, path: str) -> None:
+    task = {"metadata": {"testingArtifacts": given}}
+    _, findings = checked(task)
+    assert [(item.code, item.path) for item in findings] == [("schema", f"/metadata/testingArtifacts{path}")]
+    refused = decide_patch(handoff(), task, by("human"))
+    assert (codes(refused.reasons), refused.task) == ([("schema", f"/metadata/testingArtifacts{path}")], handoff())
+
+
+@pytest.mark.parametrize(
+    "given", [{}, {"title": "Export"}, {"tasks": [{"status": "todo"}]}, {"metadata": {}, "tasks": {"T-1": {}}}]
+)
+def test_an_object_that_is_not_a_task_is_not_a_handoff(given: Any) -> None:
+    with pytest.raises(BrokenContract) as broken:
+        normalised(given)
+    assert [item.code for item in broken.value.findings] == ["not-a-handoff"]
+    found = KINDS["handoff"].check(Document(given, json.dumps(given)))
+    assert [item.code for item in found] == ["not-a-handoff"]
 
 
 @pytest.mark.parametrize(
@@ -99,7 +133,7 @@ def test_a_wrong_shape_is_named_with_its_path(artifact: str, content: Any, path:
 @pytest.mark.parametrize(
     ("task", "paths"),
     [
-        ({"statu": "planning"}, ["/statu"]),
+        ({"statu": "planning", "metadata": {}}, ["/statu"]),
         (
             {"metadata": {"reviewArtefact": {}, "designArtifact": {}, "x": 1}},
             ["/metadata/reviewArtefact"],

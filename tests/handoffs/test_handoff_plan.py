@@ -46,9 +46,39 @@ def test_a_patch_is_merged_key_by_key_and_says_who_changed_what_when() -> None:
 
 def test_stamps_of_a_patch_stay_and_the_same_patch_twice_is_once() -> None:
     given = {"changeSummary": ["One"], "updatedAt": "2026-01-01T00:00:00Z", "updatedBy": "bot"}
-    once = decide_patch(handoff(), patch(reviewArtifact=given, doneArtifact=DONE), by("reviewer")).task
+    bot = Author("reviewer", AT, "bot")
+    once = decide_patch(handoff(), patch(reviewArtifact=given, doneArtifact=DONE), bot).task
     assert once["metadata"]["reviewArtifact"] == given
     assert decide_patch(once, patch(reviewArtifact=given, doneArtifact=DONE), by("tester", LATER)).task == once
+
+
+def test_no_one_signs_a_change_with_the_name_of_another() -> None:
+    signed = patch(verificationArtifact={**VERIFICATION, "updatedBy": "eve"})
+    for author in (by("tester"), Author("tester", AT, "ada")):
+        decided = decide_patch(handoff(), signed, author)
+        assert codes(decided.reasons) == [("author-differs", "/metadata/verificationArtifact/updatedBy")]
+    task = decide_patch(handoff(), signed, Author("tester", AT, "eve")).task
+    assert decide_patch(task, signed, by("tester")).task == task, "a repetition changes nothing"
+
+
+@pytest.mark.parametrize(
+    "content",
+    [
+        {"reviewArtifact": {"decision": "changes_requested"}},
+        {"reviewArtifact": {"decision": None}},
+        {"verificationArtifact": {"result": "failed"}},
+    ],
+)
+def test_a_done_task_keeps_the_verdicts_that_it_rests_on(content: dict[str, Any]) -> None:
+    task = handoff("done", **EVERYTHING)
+    decided = decide_patch(task, patch(**content), by("human"))
+    assert decided.task == task
+    assert "The status done requires it" in decided.reasons[0].message
+    assert decide_move(task, "review", by("human"), patch(**content)).is_ok
+    (name, change), *_ = content.items()
+    spoiled = handoff("done", **{**EVERYTHING, name: {**EVERYTHING[name], **change}})  # type: ignore[dict-item]
+    assert checked(spoiled)[1]
+    assert decide_patch(handoff("review", **EVERYTHING), patch(**content), by("human")).is_ok
 
 
 def deep() -> dict[str, Any]:
@@ -89,8 +119,8 @@ def test_a_refused_patch_names_its_reason_and_changes_nothing(expected: str) -> 
 
 
 def test_a_patch_of_nothing_but_artifacts_is_one_of_the_metadata() -> None:
-    bare = decide_patch(handoff(), BOTH, by("tester"))
-    assert bare.task == decide_patch(handoff(), patch(**BOTH), by("tester")).task != handoff()
+    bare = decide_patch(handoff(), BOTH, by("human"))
+    assert bare.task == decide_patch(handoff(), patch(**BOTH), by("human")).task != handoff()
     assert decide_patch(handoff(), BOTH, by("planner")).reasons != ()
 
 
@@ -121,7 +151,7 @@ def test_a_patch_may_name_the_status_of_the_task_or_of_the_same_move() -> None:
 
 
 def test_a_move_merges_its_patch_and_records_source_target_and_next_actions() -> None:
-    decided = decide_move(handoff(), "review", by("tester"), patch(**BOTH))
+    decided = decide_move(handoff(), "review", by("human"), patch(**BOTH))
     assert (decided.is_ok, decided.status, decided.reasons) == (True, "review", ())
     found = runtime(decided.task)
     assert found["lastTransition"] == {"from": "implementing", "to": "review", "at": AT}
@@ -151,10 +181,10 @@ def test_each_refusal_is_recorded_once_and_the_reasons_end_with_the_next_success
     assert (again.task, again.is_ok) == (once, False)
     other = decide_move(once, "awaiting_human", by("tester", LATER)).task
     assert [entry["actionType"] for entry in runtime(other)["actionHistory"]] == ["move:review", "move:awaiting_human"]
-    done = decide_move(once, "review", by("tester", LATER), patch(**BOTH)).task
+    done = decide_move(once, "review", by("human", LATER), patch(**BOTH)).task
     assert runtime(done)["blockingReasons"] == []
     assert [entry["result"] for entry in runtime(done)["actionHistory"]] == ["error", "ok", "ok"]
-    there = decide_move(done, "review", by("tester", LATER), patch(**BOTH))
+    there = decide_move(done, "review", by("human", LATER), patch(**BOTH))
     assert (there.is_ok, there.task) == (True, done)
 
 

@@ -16,6 +16,8 @@ SUMMARY = {R: {"knownRisks": ["Large files"]}}
 EVIDENCE = {V: {"commands": ["pytest -x"]}}
 FINISHED = {D: {"summary": ["Better"]}}
 TESTS = {T: {"implemented": {"evidenceLinks": ["https://ci.example/1"]}}}
+DECISION = {R: {"decision": "changes_requested"}}
+RESULT = {V: {"result": "failed"}}
 ASKED = {Q: {"question": "Why?"}}
 
 
@@ -23,12 +25,12 @@ ASKED = {Q: {"question": "Why?"}}
     ("role", "forbidden", "allowed"),
     [
         ("planner", [SUMMARY, EVIDENCE, FINISHED], [GOALS, PLANNED, ASKED]),
-        ("architect", [GOALS, PLANNED], [SUMMARY, ASKED]),
-        ("tester", [GOALS], [EVIDENCE, TESTS]),
-        ("developer", [GOALS, PLANNED], [TESTS]),
-        ("reviewer", [GOALS, PLANNED], [SUMMARY]),
-        ("retrospective", [GOALS, PLANNED], [FINISHED, {"retrospectives": [{"learned": "Ask first"}]}]),
-        ("human", [], [GOALS, PLANNED, SUMMARY, EVIDENCE, FINISHED, TESTS, ASKED]),
+        ("architect", [GOALS, PLANNED, RESULT], [SUMMARY, ASKED, DECISION]),
+        ("tester", [GOALS, DECISION], [EVIDENCE, TESTS, RESULT]),
+        ("developer", [GOALS, PLANNED, DECISION, RESULT], [TESTS, SUMMARY, EVIDENCE]),
+        ("reviewer", [GOALS, PLANNED, RESULT], [SUMMARY, DECISION]),
+        ("retrospective", [GOALS, PLANNED, DECISION, RESULT], [FINISHED, {"retrospectives": [{"learned": "Ask"}]}]),
+        ("human", [], [GOALS, PLANNED, SUMMARY, EVIDENCE, FINISHED, TESTS, ASKED, DECISION, RESULT]),
     ],
 )
 def test_a_role_writes_its_own_artifacts_only(role: str, forbidden: list[Any], allowed: list[Any]) -> None:

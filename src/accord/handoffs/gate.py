@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import hashlib
 from contextlib import suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 from accord.core.clock import attempts
@@ -65,7 +65,9 @@ class GateVerdict:
         return f"{self.reasons[0].message}{more}"
 
 
-def judge_pull(github: GitHub, pull: Pull, numbers: Sequence[int], target: str, clock: Clock) -> GateVerdict:
+def judge_pull(
+    github: GitHub, pull: Pull, numbers: Sequence[int], target: str, clock: Clock, *, is_independent: bool = False
+) -> GateVerdict:
     """Read the handoff and judge it; ``numbers`` are the work items that the pull request closes."""
     unclear = check_work_item(pull, numbers)
     if unclear is not None:
@@ -74,7 +76,7 @@ def judge_pull(github: GitHub, pull: Pull, numbers: Sequence[int], target: str, 
         stored = HandoffStore(github, numbers[0], clock).load()
     except BrokenContract as broken:
         return GateVerdict(target, "", broken.findings)
-    return judge(stored, pull, numbers[0], target)
+    return judge(stored, pull, numbers[0], target, is_independent=is_independent)
 
 
 def check_work_item(pull: Pull, numbers: Sequence[int]) -> Finding | None:
@@ -88,15 +90,22 @@ def check_work_item(pull: Pull, numbers: Sequence[int]) -> Finding | None:
     return Finding("work-item-unclear", message, hint=hint)
 
 
-def judge(stored: LoadedHandoff, pull: Pull, number: int, target: str) -> GateVerdict:
-    """Find what blocks a task from ``target``, and whether it belongs to this pull request. Pure."""
+def judge(stored: LoadedHandoff, pull: Pull, number: int, target: str, *, is_independent: bool = False) -> GateVerdict:
+    """Find what blocks a task from ``target``, and whether it belongs to this pull request. Pure.
+
+    ``is_independent`` requires that work, review and verification have several authors.
+    """
     if stored.is_new:
         found = Finding("handoff-missing", f"#{number} has no handoff.", hint=START.format(number=number))
         return GateVerdict(target, "", (found,))
     handoff = read_handoff(stored.value)
     gated = gate_findings("", target, handoff.metadata)
-    errors = dict.fromkeys([*_ownership_findings(handoff, pull), *handoff_findings(handoff), *gated])
-    return GateVerdict(target, handoff.status, tuple(item for item in errors if item.severity is Severity.ERROR))
+    problems = dict.fromkeys([*_ownership_findings(handoff, pull), *handoff_findings(handoff), *gated])
+    reasons = (
+        replace(item, severity=Severity.ERROR) if is_independent and item.code == "not-independent" else item
+        for item in problems
+    )
+    return GateVerdict(target, handoff.status, tuple(item for item in reasons if item.severity is Severity.ERROR))
 
 
 def publish_check(

@@ -15,6 +15,9 @@ from pydantic.alias_generators import to_camel
 from pydantic_core import PydanticCustomError
 
 from accord.core.clock import parse_timestamp
+from accord.core.errors import BrokenContract
+from accord.core.findings import Finding
+from accord.core.numbers import Integer
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
@@ -35,7 +38,11 @@ _LISTS = {
 
 
 def normalised(task: Mapping[str, Any]) -> dict[str, Any]:
-    """Return the task in today's form; the argument stays as it is. Normalising twice changes nothing."""
+    """Return the task in today's form; the argument stays as it is. Normalising twice changes nothing.
+
+    Only missing parts are filled in, so that no text is lost. Raises BrokenContract ``not-a-handoff``.
+    """
+    _check_is_handoff(task)
     found = as_patch(task)
     found.setdefault("status", "backlog")
     metadata = found.setdefault("metadata", {})
@@ -43,6 +50,20 @@ def normalised(task: Mapping[str, Any]) -> dict[str, Any]:
     if isinstance(testing, dict):
         _fill_tests(testing)
     return found
+
+
+def _check_is_handoff(task: Mapping[str, Any]) -> None:
+    """Refuse an object that is not a task, or that holds several, as a task store does."""
+    if isinstance(task.get("tasks"), (list, dict)) and "status" not in task:
+        hint = "Pass one of its tasks as a file of its own."
+        raise BrokenContract.of(
+            Finding("not-a-handoff", "This is a store of tasks, not a handoff.", "/tasks", hint=hint)
+        )
+    if "metadata" not in task and "status" not in task:
+        hint = "Add `status`, such as `backlog`, and `metadata`."
+        raise BrokenContract.of(
+            Finding("not-a-handoff", "A handoff has `status` or `metadata`, but this has neither.", hint=hint)
+        )
 
 
 def as_patch(patch: Mapping[str, Any]) -> dict[str, Any]:
@@ -69,13 +90,16 @@ def has_task_id(task: Mapping[str, Any]) -> bool:
 
 
 def _fill_tests(testing: dict[str, Any]) -> None:
-    if not isinstance(testing.get("schemaVersion"), str):
+    """Fill in missing parts. Parts of a wrong shape stay, for the schema to refuse."""
+    if testing.get("schemaVersion") is None:
         testing["schemaVersion"] = "1.0"
     for part, lists in _LISTS.items():
-        if not isinstance(testing.get(part), dict):
+        if testing.get(part) is None:
             testing[part] = {}
+        if not isinstance(testing[part], dict):
+            continue
         for name in lists:
-            if not isinstance(testing[part].get(name), list):
+            if testing[part].get(name) is None:
                 testing[part][name] = []
         testing[part].setdefault("notes", None)
 
@@ -241,8 +265,8 @@ class ActionEntry(_HandoffModel):
     phase: Literal["onEnter", "onExit"]
     status: str
     result: Literal["ok", "error"]
-    next_action_count: int = 0
-    blocking_reason_count: int = 0
+    next_action_count: Integer = 0
+    blocking_reason_count: Integer = 0
     action_id: str | None = None
     action_type: str | None = None
     error: str | None = None

@@ -13,9 +13,9 @@ import json
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
-from accord.core.documents import read_object
+from accord.core.documents import read_object, short_name
 from accord.core.errors import BrokenContract
-from accord.core.findings import Finding, finding_of
+from accord.core.findings import Finding, finding_of, pointer
 from accord.handoffs.models import Handoff, Metadata, as_patch, has_task_id, normalised
 from accord.handoffs.rules import (
     DONE,
@@ -34,6 +34,7 @@ from accord.handoffs.rules import (
     mutability_findings,
     read_handoff,
     role_findings,
+    status_findings,
     value_at,
 )
 from accord.handoffs.stages import AWAITING, HANDOFF, gate_findings
@@ -71,6 +72,11 @@ class Author:
     role: str
     at: str
     actor: str = ""
+
+    @property
+    def name(self) -> str:
+        """The actor's id; the role without one."""
+        return self.actor or self.role
 
 
 @dataclass(frozen=True)
@@ -124,6 +130,7 @@ def decide_patch(
         return HandoffDecision(dict(task), broken.findings)
     found = list(field_changes(task, merged))
     reasons = [*role_findings(author.role, found), *mutability_findings(task, merged, found)]
+    reasons += _author_findings(wanted, [change.location for change in found], author)
     if target in ("", task["status"]):
         reasons += _removal_findings(task, merged)
     if reasons or not found:
@@ -216,15 +223,21 @@ def _patch_findings(patch: Mapping[str, Any], task: Mapping[str, Any], target: s
 
 
 def _removal_findings(task: Mapping[str, Any], merged: Mapping[str, Any]) -> list[Finding]:
-    """Find required artifacts of the task's status that the patch removes; those missing before do not count."""
-    status = task["status"]
-    known, found = (gate_findings("", status, read_handoff(document).metadata) for document in (task, merged))
-    rests = f"The status {status} requires it: move the task first, or in the same command."
-    return [
-        replace(reason, message=f"{reason.message} {rests}")
-        for reason in found
-        if reason.code.startswith("missing-") and reason not in known
-    ]
+    """Find what the task's status rests on and the patch takes away; what was missing before does not count."""
+    known, found = (status_findings(read_handoff(document)) for document in (task, merged))
+    rests = f"The status {task['status']} requires it: move the task first, or in the same command."
+    return [replace(reason, message=f"{reason.message} {rests}") for reason in found if reason not in known]
+
+
+def _author_findings(patch: Mapping[str, Any], changed: list[Location], author: Author) -> Iterator[Finding]:
+    """Find artifacts that the patch changes in the name of another actor."""
+    for location in ARTIFACTS:
+        named = value_at(patch, (*location, "updatedBy"))
+        is_changed = any(is_within(change, location) for change in changed)
+        if is_changed and not is_empty(named) and named != author.name:
+            place = pointer(*location, "updatedBy")
+            message = f"{place} is `{short_name(str(named))}`, but `{short_name(author.name)}` writes this patch."
+            yield Finding("author-differs", message, place, hint="Remove it, or pass the same `--actor`.")
 
 
 def _keep_task_id(task: Mapping[str, Any], merged: dict[str, Any]) -> None:
@@ -242,7 +255,7 @@ def _with_stamps(
         artifact = value_at(task, location)
         if isinstance(artifact, dict) and any(is_within(change, location) for change in changed):
             given = value_at(patch, location) or {}
-            stamps = {"updatedAt": author.at, "updatedBy": author.actor or author.role}
+            stamps = {"updatedAt": author.at, "updatedBy": author.name}
             artifact.update({key: stamp for key, stamp in stamps.items() if is_empty(given.get(key))})
     return task
 

@@ -27,11 +27,14 @@ def read_handoff(task: Mapping[str, Any]) -> Handoff:
 def handoff_findings(handoff: Handoff) -> list[Finding]:
     """Check a handoff that has the required shape.
 
-    Missing artifacts of its status are errors: they were removed, or the status was edited. A changed verdict is not an
-    error: it decides the next move.
+    Missing artifacts of its status are errors: they were removed, or the status was edited. A changed verdict is an
+    error for a done task only: elsewhere it decides the next move.
     """
-    findings = gate_findings("", handoff.status, handoff.metadata)
-    missing = [finding for finding in findings if finding.code.startswith("missing-")]
+    missing = status_findings(handoff)
+    if who := sole_author(handoff.metadata):
+        what = f"`{short_name(who)}` wrote the work, the review and the verification."
+        hint = "Let another actor review or verify it; `accord handoff gate --independent` requires that."
+        missing.append(warning("not-independent", what, "/metadata/reviewArtifact/updatedBy", hint=hint))
     task_id = handoff.metadata.canonical_task_id
     if task_id is not None and not TASK_ID.fullmatch(task_id):
         what = f"`{short_name(task_id)}` is not a task id."
@@ -40,6 +43,21 @@ def handoff_findings(handoff: Handoff) -> list[Finding]:
     extra = {**(handoff.model_extra or {}), "metadata": handoff.metadata.model_extra or {}}
     missing += (warning("key-misspelled", *key[:2], hint=key.hint) for key in misspelled_keys(extra))
     return missing
+
+
+def status_findings(handoff: Handoff) -> list[Finding]:
+    """Find what the status of a task rests on and is not there: artifacts, and for a done task also their verdicts."""
+    findings = gate_findings("", handoff.status, handoff.metadata)
+    return [finding for finding in findings if handoff.status == "done" or finding.code.startswith("missing-")]
+
+
+def sole_author(metadata: Metadata) -> str:
+    """Return the actor that wrote the work, the review and the verification; empty if they are several or unknown."""
+    tests, review, verified = metadata.testing_artifacts, metadata.review_artifact, metadata.verification_artifact
+    workers = {metadata.workflow.owner if metadata.workflow else None, tests.implemented.updated_by if tests else None}
+    who = review.updated_by if review else None
+    is_sole = bool(who) and verified is not None and verified.updated_by == who and who in workers
+    return str(who) if is_sole else ""
 
 
 Location = tuple[str, ...]
@@ -150,19 +168,21 @@ class HandoffRole:
         return not any(overlaps(location, closed) for closed in self.closed)
 
 
+DECISION: Location = (*REVIEW, "decision")
+RESULT: Location = (*VERIFICATION, "result")
 ROLES = {
     role.name: role
     for role in (
         HandoffRole("planner", (REVIEW, VERIFICATION, DONE)),
-        HandoffRole("architect", PLANNER_OUTPUTS, REVIEW_REFERENCES),
-        HandoffRole("tester", PLAN_CORE),
-        HandoffRole("developer", PLANNER_OUTPUTS),
-        HandoffRole("reviewer", PLANNER_OUTPUTS),
-        HandoffRole("retrospective", PLANNER_OUTPUTS),
+        HandoffRole("architect", (*PLANNER_OUTPUTS, RESULT), REVIEW_REFERENCES),
+        HandoffRole("tester", (*PLAN_CORE, DECISION)),
+        HandoffRole("developer", (*PLANNER_OUTPUTS, DECISION, RESULT)),
+        HandoffRole("reviewer", (*PLANNER_OUTPUTS, RESULT)),
+        HandoffRole("retrospective", (*PLANNER_OUTPUTS, DECISION, RESULT)),
         HandoffRole("human"),
     )
 }
-"""``human`` is a person; agents never get that role."""
+"""``human`` is a person; agents never get that role. Only who judges writes a verdict: ``decision`` or ``result``."""
 
 
 def role_findings(role: str, changed: Iterable[FieldChange]) -> Iterator[Finding]:
