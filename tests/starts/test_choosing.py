@@ -135,6 +135,13 @@ def test_commands(word: str, item: Issue, expected: Choice | str) -> None:
         assert choice == expected
 
 
+def test_more_words_do_not_start_an_implementation_with_another_agent_than_they_name() -> None:
+    choice = choose(event(Trigger.COMMENT, "implement", has_more_words=True), facts(READY))
+    assert isinstance(choice, Answer)
+    assert "add the label of an agent" in choice.text
+    assert choose(event(Trigger.COMMENT, "plan", has_more_words=True), facts(REQUEST)) == Begin("plan")
+
+
 @pytest.mark.parametrize(
     ("item", "last", "expected"),
     [

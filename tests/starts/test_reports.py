@@ -188,6 +188,8 @@ def test_a_review_that_cannot_be_started_leaves_the_row_of_the_implementation(st
             "implement", READY, applied(revision={"id": "4"}), run_id=77, revision=(PULL, head), by="wanda"
         )
         assert receipt.outcome is Outcome.REFUSED
+        corrected = [(entry.op, entry.target) for entry in receipt.operations][-2:]
+        assert corrected == [("show-status", str(PULL)), ("show-status", str(READY))]
         assert "**accord: the implementation is done**" in starts.status(READY)
         assert "Opened #4." in starts.status(READY)
         assert "Next: The review of #4 could not be started: see its status comment." in starts.status(READY)

@@ -1,5 +1,6 @@
 """Payloads become events; of a comment nothing but the word of a command is kept."""
 
+from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -7,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from accord.core.errors import BrokenContract, WrongUsage
-from accord.starts.events import check_repository, command_of, read_event
+from accord.starts.events import check_repository, command_of, has_more_words, read_event
 from accord.starts.models import StartEvent, Trigger
 
 AT = "2026-11-02T09:00:00Z"
@@ -38,6 +39,8 @@ def push(**more: Any) -> dict[str, Any]:
         ("/accord\u00a0plan\u00a0please", "plan"),
         ("/accord\u200b stop!\n", "stop"),
         ("/accord plan.yml", ""),
+        ("/ACCORD Review", "review"),
+        ("/Accord plan", "plan"),
         ("/accord, plan", None),
         ("/accord  stop now", "stop"),
         ("/accord\nplan", ""),
@@ -60,7 +63,24 @@ def test_no_text_of_a_comment_reaches_anything_but_the_word(text: str, before: s
         return
     assert event.word == "" or (event.word.isascii() and event.word.isalpha() and len(event.word) <= 20)
     plain = read_event("issue_comment", comment(f"/accord {event.word}"))
-    assert event == plain
+    assert replace(event, has_more_words=False) == plain
+
+
+@pytest.mark.parametrize(
+    ("body", "has_more"),
+    [
+        ("/accord implement codex", True),
+        ("/accord implement\u00a0with codex", True),
+        ("/accord implement", False),
+        ("/accord implement, please", False),
+        ("/accord implement \ncodex", False),
+        ("/accord implement \N{ROCKET}", False),
+        ("/accord", False),
+        ("please", False),
+    ],
+)
+def test_words_after_a_command_are_noticed_on_its_line(body: str, has_more: bool) -> None:
+    assert has_more_words(body) is has_more
 
 
 @pytest.mark.parametrize(

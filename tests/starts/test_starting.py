@@ -181,7 +181,10 @@ def test_closing_the_last_blocker_makes_an_item_ready(starts: Starts) -> None:
 def test_a_workflow_that_is_missing_is_a_failure_in_the_status_comment(starts: Starts) -> None:
     starts.push({".github/workflows/accord-plan.yml": None})
     event = starts.comment(REQUEST, "/accord plan")
-    assert starts.deliver(event).outcome is Outcome.REFUSED
+    receipt = starts.deliver(event)
+    assert receipt.outcome is Outcome.REFUSED
+    done = [f"{entry.op} {entry.status.value}" for entry in receipt.operations]
+    assert done[1:] == ["show-status done", "start-workflow failed", "link-run planned", "show-status done"]
     assert "**accord: the plan failed**" in starts.status(REQUEST)
     assert "Next: Install it with `accord init`" in starts.status(REQUEST)
     starts.push(FILES)
@@ -232,6 +235,13 @@ def test_the_status_comment_links_the_run_as_soon_as_it_is_started(starts: Start
     (run,) = starts.runs
     assert f"is starting** ([run]({PAGE}/actions/runs/{run['id']}))" in starts.comments(REQUEST)[-1]
     assert starts.deliver(event).writes == 0
+
+
+def test_a_receipt_does_not_call_a_run_linked_that_github_does_not_name(tmp_path: Path) -> None:
+    with starts_stage(tmp_path, names_started_runs=False) as stage:
+        starts = Starts(stage)
+        receipt = starts.deliver(starts.comment(REQUEST, "/accord plan"))
+    assert [entry.status.value for entry in receipt.operations if entry.op == "link-run"] == ["skipped"]
 
 
 def test_a_dry_run_writes_nothing(starts: Starts) -> None:

@@ -9,6 +9,7 @@ from typing import Any
 import pytest
 from support.exactly_once import FaultCase, Work, assert_survives_faults
 from support.killing import kill_at
+from support.rotation import killed
 from support.starts import PAGE, PENDING, PULL, READY, REQUEST, Starts, starts_stage
 
 from accord.results.operations import Receipt
@@ -91,16 +92,16 @@ def work(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Work]:
         yield Work(stage, stage.keep(), apply, lambda: state(starts), {})
 
 
-@pytest.mark.parametrize(
-    "case",
-    [
-        *(FaultCase(kind) for kind in ("lost-before", "lost-after", "error-500-after", "secondary-403", "truncated")),
-        *(FaultCase(kind, is_permanent=True) for kind in ("lost-before", "lost-after")),
-    ],
-    ids=lambda case: f"{case.kind}{'-for-good' * case.is_permanent}",
-)
-def test_a_fault_at_any_request_loses_and_doubles_nothing(work: Work, case: FaultCase) -> None:
-    assert_survives_faults(work, case)
+FAULTS = {
+    "lost": [FaultCase("lost-before"), FaultCase("lost-after")],
+    "answered wrongly": [FaultCase(kind) for kind in ("error-500-after", "secondary-403", "truncated")],
+    "for good": [FaultCase(kind, is_permanent=True) for kind in ("lost-after", "lost-before")],
+}
+
+
+@pytest.mark.parametrize("kind", FAULTS)
+def test_a_fault_at_any_request_loses_and_doubles_nothing(work: Work, kind: str) -> None:
+    assert_survives_faults(work, FAULTS[kind])
 
 
 def test_a_delivery_that_is_killed_at_any_request_is_finished_by_the_next_one(tmp_path: Path) -> None:
@@ -111,7 +112,7 @@ def test_a_delivery_that_is_killed_at_any_request_is_finished_by_the_next_one(tm
         payload.write_text(json.dumps(event[1]))
         work = Work(stage, stage.keep(), lambda: starts.deliver(event), lambda: state(starts), {})
         words = ["start", "run", "--event", event[0], "--payload", str(payload)]
-        for nth in range(1, work.clean.count + 1):
+        for nth in killed(range(1, work.clean.count + 1)):
             work.begin()
             kill_at(nth, words, stage, GITHUB_TOKEN=starts.token)
             assert work.apply().exit_code == 0, nth

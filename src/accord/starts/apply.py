@@ -27,16 +27,22 @@ def apply_operations(
     context: StartContext, operations: Sequence[Operation], options: RunOptions
 ) -> tuple[list[LedgerEntry], AccordError | None]:
     """Apply operations in order; return an entry for each, and the error that ended it."""
+    idle: list[Operation] = []
+
+    def apply(operation: Operation) -> None:
+        if not _apply(context, operation):
+            idle.append(operation)
 
     def entry(operation: Operation, status: OperationStatus) -> LedgerEntry:
         number = getattr(operation, "number", None)
-        status = OperationStatus.SKIPPED if operation.key in context.gone else status
+        status = OperationStatus.SKIPPED if operation in idle else status
         return LedgerEntry(operation.op, operation.key, status, str(number) if number else None)
 
-    return apply_in_order(operations, lambda operation: _apply(context, operation), entry, options)
+    return apply_in_order(operations, apply, entry, options)
 
 
-def _apply(context: StartContext, operation: Operation) -> None:
+def _apply(context: StartContext, operation: Operation) -> bool:
+    """Apply an operation; return whether there was still something to do."""
     github = context.github
     match operation:
         case React():
@@ -44,21 +50,23 @@ def _apply(context: StartContext, operation: Operation) -> None:
                 github.react(operation.comment_id, operation.reaction)
             except NotThere:  # a person deleted the comment meanwhile; what it asks for is done all the same
                 context.gone.append(operation.key)
+                return False
         case ShowStatus():
-            show_status(context, operation)
+            _show_status(context, operation)
         case StartWorkflow():
             context.started[operation.inputs["start"]] = _start_workflow(context, operation)
         case LinkRun():
-            _link_run(context, operation)
+            return _link_run(context, operation)
         case CancelRun():
             github.cancel_run(operation.run_id)
         case PauseLoops():
             github.add_labels(operation.number, [PAUSED_LABEL])
         case MoveWorkItem():
             apply_move(github, operation.move)
+    return True
 
 
-def show_status(context: StartContext, operation: ShowStatus) -> None:
+def _show_status(context: StartContext, operation: ShowStatus) -> None:
     """Write the status comment where it differs, and delete further ones of ours."""
     github, number = context.github, operation.number
     body = write_body(operation.status, number, context.page)
@@ -80,16 +88,16 @@ def show_status(context: StartContext, operation: ShowStatus) -> None:
         github.delete_comment(spare.id)
 
 
-def _link_run(context: StartContext, operation: LinkRun) -> None:
-    """Put the run into its row, unless the run did so itself."""
+def _link_run(context: StartContext, operation: LinkRun) -> bool:
+    """Put the run into its row; return False if GitHub does not tell which it is, or the run did so itself."""
     run_id = operation.run_id or context.started.get(operation.key, 0)
-    if not run_id:
-        return
-    view = context.view(operation.number)
-    row = view.status.row(operation.key)
-    if row is not None and not row.run:
-        status = view.status.with_row(row.model_copy(update={"run": run_id}))
-        show_status(context, ShowStatus(f"#{operation.number}", None, operation.number, status, view.comments))
+    view = context.view(operation.number) if run_id else None
+    row = view.status.row(operation.key) if view else None
+    if view is None or row is None or row.run:
+        return False
+    status = view.status.with_row(row.model_copy(update={"run": run_id}))
+    _show_status(context, ShowStatus(operation.key, None, operation.number, status, view.comments))
+    return True
 
 
 def _start_workflow(context: StartContext, operation: StartWorkflow) -> int:

@@ -27,6 +27,12 @@ if TYPE_CHECKING:
     from accord.starts.status import StatusView
 
 
+_MORE_WORDS = (
+    "Words after `/accord implement` are not read, so nothing was started. Comment it alone, or add the label of an "
+    "agent, such as `agent:codex`, to start it with that agent."
+)
+
+
 @dataclass(frozen=True)
 class Begin:
     """Start this work with an agent, empty for the registry's default."""
@@ -111,6 +117,8 @@ def choose(event: StartEvent, facts: ItemFacts) -> Choice:
         if word not in COMMANDS:
             return Answer(_unknown_command(word))
         choice = _command(word, facts)
+        if isinstance(choice, Begin) and word == "implement" and event.has_more_words:
+            choice = Answer(_MORE_WORDS)
     elif event.trigger is Trigger.LABEL:
         choice = _label(word, facts)
     else:

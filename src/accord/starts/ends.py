@@ -8,12 +8,11 @@ from typing import TYPE_CHECKING
 from accord.core.clock import timestamp
 from accord.github.models import NotThere
 from accord.results.operations import Receipt, reporting, skipped_if
-from accord.starts.apply import show_status
 from accord.starts.events import pull_key
 from accord.starts.models import StartEvent, StatusRow, Trigger
-from accord.starts.plan import ShowStatus, StartWorkflow
+from accord.starts.plan import ShowStatus, StartWorkflow, show_row
 from accord.starts.reports import WorkReport
-from accord.starts.run import apply, plan_item
+from accord.starts.run import apply, correct, plan_item
 from accord.starts.status import write_body
 
 if TYPE_CHECKING:
@@ -82,9 +81,8 @@ def end(
         is_refused = _show(context, receipt, view, run, row, follow_up=follow_up, is_dry_run=is_dry_run)
         if is_refused and revision:
             next_step = f"The review of #{revision[0]} could not be started: see its status comment."
-            view = context.view(run.number)
-            status = view.status.with_row(row.model_copy(update={"next_step": next_step}))
-            show_status(context, ShowStatus(f"#{run.number}", None, run.number, status, view.comments))
+            changed = row.model_copy(update={"next_step": next_step})
+            correct(context, [show_row(run.number, context.view(run.number), changed)], receipt)
     return receipt
 
 

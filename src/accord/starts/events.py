@@ -16,9 +16,11 @@ if TYPE_CHECKING:
 
 _BLANK = r"[^\S\r\n]|[\u200b\u2060\ufeff]"
 _COMMAND = re.compile(
-    rf"/accord(?:(?:{_BLANK})+([A-Za-z]{{1,20}})(?=[.,;:!?]*(?:{_BLANK}|[\r\n]|\Z))|(?={_BLANK}|[\r\n]|\Z))"
+    rf"(?i:/accord)(?:(?:{_BLANK})+([A-Za-z]{{1,20}})(?=[.,;:!?]*(?:{_BLANK}|[\r\n]|\Z))|(?={_BLANK}|[\r\n]|\Z))"
 )
 """A command may be followed by punctuation, and the blanks that phones and word processors write count."""
+
+_MORE = re.compile(rf"(?:{_BLANK})+\w")
 
 _SHA = re.compile(r"[0-9a-f]{40,64}")
 _LABEL_CHARS = 50
@@ -31,6 +33,12 @@ def command_of(body: str) -> str | None:
     """Return the word after ``/accord`` at the beginning of a comment, "" without one; None for other comments."""
     found = _COMMAND.match(body)
     return None if found is None else (found[1] or "").lower()
+
+
+def has_more_words(body: str) -> bool:
+    """Return whether another word follows the command on its line, without punctuation between."""
+    found = _COMMAND.match(body)
+    return bool(found and found[1] and _MORE.match(body, found.end()))
 
 
 def read_event(name: str, payload: Mapping[str, Any]) -> StartEvent | None:
@@ -97,7 +105,8 @@ def _sender(payload: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def _comment(payload: Mapping[str, Any]) -> StartEvent | None:
-    word = command_of(_value(payload, "/comment/body", str, type(None)) or "")
+    body = _value(payload, "/comment/body", str, type(None)) or ""
+    word = command_of(body)
     if word is None:
         return None
     number, comment = _number(payload, "/issue/number"), _number(payload, "/comment/id")
@@ -109,6 +118,7 @@ def _comment(payload: Mapping[str, Any]) -> StartEvent | None:
         number=number,
         is_pull="pull_request" in payload["issue"],
         word=word,
+        has_more_words=has_more_words(body),
         comment_id=comment,
     )
 

@@ -30,7 +30,7 @@ if TYPE_CHECKING:
 
 _CLOCKS_DIFFER = timedelta(minutes=5)
 _FIRST_PAUSE_SECONDS = 2.0
-_APPEARS_WITHIN = timedelta(minutes=10)
+APPEARS_WITHIN = timedelta(minutes=10)
 """A run that was started and is not in GitHub's list by then does not exist."""
 
 
@@ -97,7 +97,7 @@ def is_running(context: StartContext, row: StatusRow) -> bool:
     run = run_of(context, row)
     if run is not None:
         return not run.has_ended
-    return context.now() - parse_timestamp(row.since) < _APPEARS_WITHIN
+    return context.now() - parse_timestamp(row.since) < APPEARS_WITHIN
 
 
 def run_of(context: StartContext, row: StatusRow) -> WorkflowRun | None:

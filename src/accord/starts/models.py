@@ -46,7 +46,8 @@ COMMANDS = ("plan", "implement", "review", "retry", "stop")
 class StartEvent:
     """An event as far as it matters. ``key`` is the same in every delivery of one event, and ``at`` is when it was.
 
-    ``word`` is the command of a comment or the name of a label. ``before`` and ``head`` are commits: of a push its
+    ``word`` is the command of a comment or the name of a label; ``has_more_words``: the command is followed by others.
+    ``before`` and ``head`` are commits: of a push its
     ends, of a pull request its head.
     """
 
@@ -58,6 +59,7 @@ class StartEvent:
     number: int = 0
     is_pull: bool = False
     word: str = ""
+    has_more_words: bool = False
     comment_id: int = 0
     before: str = ""
     head: str = ""

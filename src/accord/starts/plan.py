@@ -12,18 +12,21 @@ from accord.results.planner.scope import request_of_spec, run_key_of_spec
 from accord.results.status import plan_move
 from accord.starts.choose import Answer, Begin, Choice, Halt
 from accord.starts.models import ACTIVE, ITEM_INPUT, PAUSED_LABEL, WORKFLOWS, ItemStatus, StatusRow, key_of
-from accord.text.markdown import as_code
+from accord.text.markdown import as_code, cell
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping, Sequence
     from datetime import datetime
 
+    from accord.core.errors import AccordError
     from accord.github.comments import Comment
     from accord.github.models import Issue
     from accord.github.workflows import WorkflowRun
     from accord.results.status import StatusFacts
     from accord.starts.choose import ItemFacts
     from accord.starts.models import StartEvent
+    from accord.starts.status import StatusView
+    from accord.text.redaction import Redactor
 
 EYES, CONFUSED = "eyes", "confused"
 RETRY = "Comment `/accord retry` to start it again."
@@ -129,6 +132,23 @@ def start_operation(work: str, inputs: Mapping[str, str], since: datetime, *, is
     """Return the start of a workflow; empty inputs are left out, so that an older workflow needs to know fewer."""
     file, given = WORKFLOWS[work], {name: value for name, value in inputs.items() if value}  # type: ignore[index]
     return StartWorkflow(file, adopted_if(is_started), file, given, since)
+
+
+def plan_refusal(
+    shown: ShowStatus, view: StatusView, refused: StartWorkflow, error: AccordError, redact: Redactor
+) -> tuple[ShowStatus, ...]:
+    """Return what shows in its row that GitHub refused to start a workflow; ``view`` is read afterwards."""
+    key = refused.inputs["start"]
+    row = view.status.row(key) or shown.status.row(key)
+    if row is None:
+        return ()
+    words = {"state": "failed", "result": f"setup: {cell(redact(error.message))}", "next_step": error.hint}
+    return (show_row(shown.number, view, row.model_copy(update=words)),)
+
+
+def show_row(number: int, view: StatusView, row: StatusRow) -> ShowStatus:
+    """Return what shows one row of an item in the place of the same row before."""
+    return ShowStatus(f"#{number}", None, number, view.status.with_row(row), view.comments)
 
 
 def _without_lost(status: ItemStatus, key: str) -> ItemStatus:

@@ -9,19 +9,26 @@ from accord.core.clock import parse_timestamp
 from accord.core.errors import Refused
 from accord.core.findings import warning
 from accord.results.operations import OperationStatus, Receipt, RunOptions, reporting
-from accord.starts.apply import apply_operations, show_status
+from accord.starts.apply import apply_operations
 from accord.starts.choose import Answer, Begin, Halt, Ignore, check_event, choose
 from accord.starts.facts import approved_specs, find_begun, find_run, item_facts, run_of, unblocked_items
 from accord.starts.models import ACTIVE, WORKFLOWS, Trigger
-from accord.starts.plan import RunFacts, ShowStatus, StartWorkflow, plan_choice, plan_ready, plan_specs, spec_key
+from accord.starts.plan import (
+    RunFacts,
+    ShowStatus,
+    StartWorkflow,
+    plan_choice,
+    plan_ready,
+    plan_refusal,
+    plan_specs,
+    spec_key,
+)
 from accord.starts.specs import MOST_SPECS
-from accord.text.markdown import cell
 from accord.text.posting import PostingPolicy
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from accord.core.errors import AccordError
     from accord.results.operations import Operation
     from accord.starts.facts import StartContext
     from accord.starts.models import StartEvent
@@ -41,7 +48,10 @@ def start(context: StartContext, event: StartEvent | None, *, is_dry_run: bool =
 
 
 def apply(context: StartContext, operations: Sequence[Operation], receipt: Receipt, *, is_dry_run: bool) -> bool:
-    """Apply operations and record them; return whether a workflow was refused, which its status comment shows then."""
+    """Apply operations and record them; return whether GitHub refused to start a workflow.
+
+    The status comment that announced the workflow shows the refusal then.
+    """
     options = RunOptions(context.repository, context.clock, context.redact, PostingPolicy(), is_dry_run=is_dry_run)
     entries, error = apply_operations(context, operations, options)
     receipt.end(entries, error, is_dry_run=is_dry_run)
@@ -52,20 +62,18 @@ def apply(context: StartContext, operations: Sequence[Operation], receipt: Recei
     position = next((at for at, entry in enumerate(entries) if entry.status is OperationStatus.FAILED), 0)
     if not isinstance(error, Refused) or not isinstance(refused := operations[position], StartWorkflow):
         return False
-    shown = [each for each in operations[:position] if isinstance(each, ShowStatus)]
-    if shown:
-        _show_refusal(context, shown[-1], refused.inputs["start"], error)
+    shown = next((each for each in operations[position::-1] if isinstance(each, ShowStatus)), None)
+    if shown is not None:
+        view = context.view(shown.number)
+        correct(context, plan_refusal(shown, view, refused, error, context.redact), receipt)
     return True
 
 
-def _show_refusal(context: StartContext, shown: ShowStatus, key: str, error: AccordError) -> None:
-    view = context.view(shown.number)
-    row = view.status.row(key) or shown.status.row(key)
-    if row is None:
-        return
-    words = {"state": "failed", "result": f"setup: {cell(context.redact(error.message))}", "next_step": error.hint}
-    status = view.status.with_row(row.model_copy(update=words))
-    show_status(context, replace(shown, status=status, comments=view.comments))
+def correct(context: StartContext, operations: Sequence[Operation], receipt: Receipt) -> None:
+    """Apply what a refusal asks for, and add it to the receipt, whose outcome stays."""
+    options = RunOptions(context.repository, context.clock, context.redact, PostingPolicy())
+    entries, _ = apply_operations(context, operations, options)
+    receipt.operations = [*receipt.operations, *entries]
 
 
 def _plan(context: StartContext, event: StartEvent) -> Planned:
