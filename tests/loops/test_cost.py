@@ -41,7 +41,7 @@ def test_no_run_begins_when_the_money_of_the_pull_request_is_spent(
         ([well("1")], 5, True),
         ([well("1")], None, False),
         ([], 5, False),
-        ([failed("1")], 5, False),
+        ([failed("1", recovery="ignore")], 5, False),
         ([well("1", cost_usd=0.1), well("2")], 5, False),
     ],
 )

@@ -9,6 +9,7 @@ import pytest
 from support.flows import CRITERIA, Flow, flow_stage
 from support.killing import kill_at
 from support.reviews import approve
+from support.rotation import killed
 from support.stage import Stage
 from support.turn_faults import Case, Phase
 from support.turns import REVIEW, did
@@ -63,12 +64,9 @@ PHASES: dict[str, Phase] = {
 
 
 @pytest.mark.parametrize("phase", PHASES)
-@pytest.mark.parametrize("kind", ["lost-before", "lost-after"])
-def test_an_action_lost_at_any_write_happens_once_when_the_command_is_repeated(
-    flow_home: Stage, phase: str, kind: str
-) -> None:
+def test_an_action_lost_at_any_write_happens_once_when_the_command_is_repeated(flow_home: Stage, phase: str) -> None:
     case = Case(flow_home, PHASES[phase], Flow)
-    for nth in case.writes:
+    for nth, kind in case.losses:
         case.put_back()
         flow_home.server.faults.add(Fault(kind, nth=nth, times=10_000))
         with pytest.raises(Stopped):
@@ -81,9 +79,9 @@ def test_an_action_lost_at_any_write_happens_once_when_the_command_is_repeated(
 @pytest.mark.parametrize("phase", PHASES)
 def test_an_accident_at_any_request_changes_nothing_about_the_result(flow_home: Stage, phase: str) -> None:
     case = Case(flow_home, PHASES[phase], Flow)
-    for nth in range(1, case.count + 1):
+    for nth, kind in case.accidents(ACCIDENTS):
         case.put_back()
-        flow_home.server.faults.add(Fault(ACCIDENTS[nth % len(ACCIDENTS)], nth=nth))
+        flow_home.server.faults.add(Fault(kind, nth=nth))
         with suppress(Stopped):  # git gives up sooner than the client of the API
             case.act(case.turns)
         flow_home.server.faults.clear()
@@ -96,7 +94,7 @@ def test_an_action_killed_at_any_write_happens_once_if_repeated(flow_home: Stage
     case = Case(flow_home, PHASES[phase], Flow)
     words = ["keepalive", "run", "--pull", "2", "--phase", "begin", "--run-dir", str(tmp_path / "run")]
     words += ["--review-workflow", case.turns.review] if case.turns.review else []
-    for nth in case.writes:
+    for nth in killed(case.writes):
         case.put_back()
         kill_at(nth, words, flow_home, GITHUB_RUN_ID="local-1", GITHUB_TOKEN=case.turns.token)
         case.act(case.turns)

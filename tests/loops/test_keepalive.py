@@ -219,6 +219,18 @@ def test_a_person_who_removes_needs_human_forgives_all_but_the_number_of_runs() 
     assert decide(keepalive(state=used_up, go_ahead=later)).reason == "iteration-budget"
 
 
+@pytest.mark.parametrize("recovery", ["manual", ""])
+def test_a_failure_that_needs_a_person_stops_the_loop_though_no_label_says_so(recovery: str) -> None:
+    state = state_of(well("1"), failed("2", recovery=recovery, category="auth", ended_at=LONG_AGO))
+    decision = decide(keepalive(state=state))
+    assert (decision.action, decision.reason, decision.add_labels) == ("stop", "manual-failure", (NEEDS_HUMAN,))
+    assert "(auth)" in decision.message
+    for go_ahead in (GoAhead(by="ada", at=NOW), GoAhead(by="ada", at=LONG_AGO)):
+        assert decide(keepalive(state=state, go_ahead=go_ahead)).action == "run"
+    before = GoAhead(by="ada", at=LONG_AGO - timedelta(hours=1))
+    assert decide(keepalive(state=state, go_ahead=before)).reason == "manual-failure"
+
+
 def test_the_pause_doubles_and_keeps_to_what_the_provider_asked_for() -> None:
     budgets = Budgets(iterations=50, transient=10, wait_seconds=60)
     pasts = [

@@ -6,6 +6,7 @@ from pathlib import Path
 import pytest
 from support.killing import kill_at
 from support.reviewing_turns import ANSWERS, BOTS, FAIL, MERGED, OPEN, SECRET, answered, begun, ended, reviewed, seen
+from support.rotation import in_turns, killed
 from support.stage import Stage
 
 from accord.core.errors import Stopped
@@ -49,11 +50,12 @@ def test_an_accident_at_any_request_changes_nothing_about_the_end(stage: Stage, 
     case = Case(stage, name)
     kinds = ("lost-after", "error-500-after", "truncated", "lost-before", "secondary-403")
     for nth in range(1, case.count + 1):
-        case.put_back()
-        case.stage.server.faults.add(Fault(kinds[nth % len(kinds)], nth=nth))
-        case.end()
-        case.stage.server.faults.clear()
-        case.check(nth)
+        for kind in in_turns(nth, kinds):
+            case.put_back()
+            case.stage.server.faults.add(Fault(kind, nth=nth))
+            case.end()
+            case.stage.server.faults.clear()
+            case.check(nth)
 
 
 @pytest.mark.parametrize("name", LOOPS)
@@ -64,7 +66,7 @@ def test_an_end_killed_at_a_request_is_continued_by_the_same_command(stage: Stag
     registry.write_text(f"version: 1\nreview_bots: {[*BOTS]}\nagents: {{}}\n")
     words = [name, "run", "--pull", str(case.number), "--phase", "end", "--outputs", str(told)]
     words += ["--registry", str(registry), "--run-dir", str(tmp_path / "run")]
-    for nth in range(1, case.count + 1, 3):
+    for nth in killed(range(1, case.count + 1)):
         case.put_back()
         kill_at(nth, words, case.stage, GITHUB_RUN_ID=RUN, OPENAI_API_KEY=SECRET)
         with suppress(Stopped):

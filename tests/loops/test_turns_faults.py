@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pytest
 from support.killing import kill_at
+from support.rotation import killed
 from support.stage import Stage
 from support.turn_faults import Case, Phase
 from support.turns import CI, WORKFLOW, Turns, did, failed, opened
@@ -68,10 +69,9 @@ PHASES: dict[str, Phase] = {
 
 
 @pytest.mark.parametrize("phase", PHASES)
-@pytest.mark.parametrize("kind", ["lost-before", "lost-after"])
-def test_a_turn_lost_at_any_request_is_continued_by_the_same_command(turns_stage: Stage, phase: str, kind: str) -> None:
+def test_a_turn_lost_at_any_request_is_continued_by_the_same_command(turns_stage: Stage, phase: str) -> None:
     case = Case(turns_stage, PHASES[phase])
-    for nth in case.writes if kind == "lost-before" else range(1, case.count + 1):
+    for nth, kind in [*case.losses, *((nth, "lost-after") for nth in case.reads)]:
         case.put_back()
         turns_stage.server.faults.add(Fault(kind, nth=nth, times=10_000))
         with pytest.raises(Stopped):
@@ -84,9 +84,9 @@ def test_a_turn_lost_at_any_request_is_continued_by_the_same_command(turns_stage
 @pytest.mark.parametrize("phase", PHASES)
 def test_an_accident_at_any_request_changes_nothing_about_the_end(turns_stage: Stage, phase: str) -> None:
     case = Case(turns_stage, PHASES[phase])
-    for nth in range(1, case.count + 1):
+    for nth, kind in case.accidents(ACCIDENTS):
         case.put_back()
-        turns_stage.server.faults.add(Fault(ACCIDENTS[nth % len(ACCIDENTS)], nth=nth))
+        turns_stage.server.faults.add(Fault(kind, nth=nth))
         case.act(case.turns)
         turns_stage.server.faults.clear()
         case.is_as_if_nothing_had_happened(nth)
@@ -101,7 +101,7 @@ def test_a_turn_killed_at_any_write_is_continued_when_repeated(turns_stage: Stag
     words += ["--phase", "begin"] if phase.startswith("begin") else ["--phase", "end", "--outputs", str(told)]
     if case.turns.identity:
         words += ["--identity", case.turns.identity, "--rerun-held-runs"]
-    for nth in case.writes:
+    for nth in killed(case.writes):
         case.put_back()
         kill_at(nth, words, turns_stage, GITHUB_RUN_ID="local-1", GITHUB_TOKEN=case.turns.token)
         with suppress(Stopped):

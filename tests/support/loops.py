@@ -104,6 +104,7 @@ def common_rows(
         ("iteration-budget", make(state=LoopState(loop=loop, iterations=runs))),
         ("cost-budget", make(state=LoopState(loop=loop, cost_usd=2), max_cost_usd=2)),
         ("same-error", make(state=past(failed("1", error="x"), failed("2", error="x")), budgets=Budgets())),
+        ("manual-failure", make(state=past(failed("1")))),
         ("no-progress", make(state=past(well("1", **same), well("2", **same)))),
         ("rate-limit", make(rate=RateFacts(remaining=3, resets_in_seconds=99))),
         ("back-off", make(state=past(failed("1", **TRANSIENT)))),

@@ -1,8 +1,9 @@
 """One phase of a turn, begun from the same state again and again, with an accident at each of its requests."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any
 
+from support.rotation import in_turns
 from support.stage import Stage
 from support.turns import Turns
 
@@ -23,9 +24,19 @@ class Case:
         methods = [method for method, _, _ in stage.server.requests]
         self.count = len(methods)
         self.writes = [nth for nth, method in enumerate(methods, 1) if method != "GET"]
+        self.reads = [nth for nth, method in enumerate(methods, 1) if method == "GET"]
         self.clean = self.turns.seen()
         self.starts = len(self.turns.dispatches)
         assert self.act(self.turns).context.github.requests.write == 0
+
+    @property
+    def losses(self) -> list[tuple[int, str]]:
+        """Each write with how the connection is lost there: before or after GitHub carried it out."""
+        return [(nth, kind) for nth in self.writes for kind in in_turns(nth, ("lost-before", "lost-after"))]
+
+    def accidents(self, kinds: Sequence[str]) -> list[tuple[int, str]]:
+        """Return each request with the accidents that it meets."""
+        return [(nth, kind) for nth in range(1, self.count + 1) for kind in in_turns(nth, kinds)]
 
     def is_as_if_nothing_had_happened(self, nth: int) -> None:
         """Its end is that of a clean run, and each workflow was started once: one that was started is found again."""

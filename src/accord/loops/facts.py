@@ -38,7 +38,7 @@ DIFF_CHARACTERS = 60_000
 BOT = "[bot]"
 """How the logins of apps end; a person's login cannot."""
 
-PARDONABLE = ("failure-budget", "transient-budget", "same-error", "no-progress")
+PARDONABLE = ("failure-budget", "transient-budget", "same-error", "no-progress", "manual-failure")
 """Reasons that a person's go-ahead overrules; only then is the go-ahead read."""
 
 
@@ -286,11 +286,11 @@ def _has_ended(running: ActiveRun, context: LoopContext) -> bool:
 
 
 def _read_go_ahead(context: LoopContext, after: datetime | None) -> GoAhead | None:
-    """Find the last person with write access who removed ``needs-human`` after that time."""
+    """Find the last person with write access who removed ``needs-human`` since that time."""
     for event in reversed(context.github.label_events(context.number)):
         if event.change != "removed" or event.label.casefold() != NEEDS_HUMAN or event.is_bot or not event.login:
             continue
-        if after is not None and event.at <= after:
+        if after is not None and event.at < after:
             return None
         if context.may_write(event.login):
             return GoAhead(by=event.login, at=event.at)

@@ -123,7 +123,7 @@ QUESTIONS: tuple[questions.Question, ...] = (
     questions.check_agent,  # agent-ambiguous, agent-missing
     _check_tasks,  # no-tasks
     _check_complete,  # running, announced, tasks-complete, stale-checks, …, merge-unknown, review-due, complete
-    *questions.BEFORE_A_RUN,  # running, three budgets, same-error, no-progress, rate-limit, back-off
+    *questions.BEFORE_A_RUN,  # running, budgets, same-error, no-progress, manual-failure, rate-limit, back-off
     _check_checks,  # stale-checks, checks-pending, checks-held and its like, checks-missing, checks-red
 )
 

@@ -107,9 +107,9 @@ def lost_at(running: ActiveRun) -> datetime:
 
 
 def with_go_ahead(state: LoopState, go_ahead: GoAhead) -> LoopState:
-    """Restart the counts in a row, if the go-ahead is newer than every run and the last go-ahead."""
-    before = [time for time in (state.resumed_at, state.last and state.last.ended_at) if time]
-    if any(go_ahead.at <= time for time in before):
+    """Restart the counts in a row, if the go-ahead is newer than the last one, and no run ended after it."""
+    is_old = state.resumed_at is not None and go_ahead.at <= state.resumed_at
+    if is_old or (state.last is not None and go_ahead.at < state.last.ended_at):
         return state
     return state.model_copy(update={"failures_in_a_row": 0, "transient_in_a_row": 0, "resumed_at": go_ahead.at})
 
@@ -123,6 +123,14 @@ def seconds_until_retry(state: LoopState, budgets: Budgets, now: datetime) -> in
     pause = min(max(doubled, math.ceil(last.retry_after_seconds or 0)), budgets.longest_wait_seconds)
     left = (last.ended_at + timedelta(seconds=pause) - now).total_seconds()
     return min(pause, max(0, math.ceil(left)))
+
+
+def waits_for_go_ahead(state: LoopState) -> bool:
+    """Tell whether the last run ended with a failure that needs a change, and no person gave a go-ahead since."""
+    last = state.last
+    if last is None or not _is_failure(last):
+        return False
+    return state.resumed_at is None or state.resumed_at < last.ended_at
 
 
 def repetition_of(state: LoopState) -> Literal["", "error", "tree"]:

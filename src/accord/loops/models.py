@@ -324,6 +324,7 @@ REASONS: dict[str, Reason] = {
     "cost-budget": Reason("stop", "The money for this pull request is spent.", asks=True),
     "same-error": Reason("stop", "Two runs failed with the same error and made no progress between them.", asks=True),
     "no-progress": Reason("stop", "Two runs left no new files and completed no task.", asks=True),
+    "manual-failure": Reason("stop", "The last run failed, and trying again does not help.", asks=True),
     "rate-limit": Reason("defer", "The token has too few requests left."),
     "back-off": Reason("wait", "The last run ended with a transient failure; the pause is not over."),
     "stale-checks": Reason("wait", "The checks belong to another commit than the head.", CHECKS),

@@ -9,7 +9,14 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, NamedTuple, TypeAlias, TypeVar
 
 from accord.core.suggest import did_you_mean
-from accord.loops.ledger import begin_run, lost_at, repetition_of, seconds_until_retry, settled_state
+from accord.loops.ledger import (
+    begin_run,
+    lost_at,
+    repetition_of,
+    seconds_until_retry,
+    settled_state,
+    waits_for_go_ahead,
+)
 from accord.loops.models import NEEDS_HUMAN, PERSONS_STOP, RUNS, LoopDecision, LoopFacts, LoopState, decision_for
 from accord.loops.settings import LoopSettings, read_settings
 
@@ -194,6 +201,16 @@ def check_progress(situation: Situation) -> LoopDecision | None:
     return None
 
 
+def check_last_run(situation: Situation) -> LoopDecision | None:
+    """Stop after a failure that only a change ends, until a person gives the go-ahead; the label may be missing."""
+    state = situation.state
+    if not waits_for_go_ahead(state):
+        return None
+    kind = f" ({state.last.category})" if state.last and state.last.category else ""
+    message = f"The last run failed{kind}, and trying again does not help. Fix the cause, then remove the label "
+    return decision_for("manual-failure", f"{message}{NEEDS_HUMAN}.")
+
+
 def check_rate_limit(situation: Situation) -> LoopDecision | None:
     """Defer while the token has too few requests left."""
     rate = situation.facts.rate
@@ -212,7 +229,14 @@ def check_pause(situation: Situation) -> LoopDecision | None:
     return decision_for("back-off", message, wait_seconds=left, add_labels=(RETRY,))
 
 
-BEFORE_A_RUN: tuple[Question, ...] = (check_running, check_budgets, check_progress, check_rate_limit, check_pause)
+BEFORE_A_RUN: tuple[Question, ...] = (
+    check_running,
+    check_budgets,
+    check_progress,
+    check_last_run,
+    check_rate_limit,
+    check_pause,
+)
 """Each loop asks these after the questions about its own work."""
 
 

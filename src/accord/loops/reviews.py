@@ -21,7 +21,7 @@ from accord.text.untrusted import fenced_data
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Sequence
 
-    from accord.github.models import Review
+    from accord.github.models import Identity, Review
     from accord.github.threads import ReviewThread
     from accord.loops.facts import Gathered, LoopContext
     from accord.loops.models import LoopFacts
@@ -69,20 +69,26 @@ def read_reviews(gathered: Gathered) -> Gathered:
     if not is_complete(gathered.facts):
         return gathered
     context = gathered.context
-    return gathered.with_facts(reviews=opinions_of(context.github.reviews(context.number), context))
+    reviews = opinions_of(context.github.reviews(context.number), lambda: context.identity, context.is_trusted)
+    return gathered.with_facts(reviews=reviews)
 
 
-def opinions_of(reviews: Sequence[Review], context: LoopContext) -> tuple[Opinion, ...]:
-    """Return the newest verdict of each reviewer who counts; a dismissed one counts no longer."""
+def opinions_of(
+    reviews: Sequence[Review], identity: Callable[[], Identity], is_trusted: Callable[[str], bool]
+) -> tuple[Opinion, ...]:
+    """Return the newest verdict of each reviewer who counts; a dismissed one counts no longer.
+
+    ``identity`` and ``is_trusted`` are asked only where a review needs them.
+    """
     newest: dict[str, Opinion | None] = {}
     for review in sorted(reviews, key=lambda review: review.id):
         asks = [fields.get("asks", "") for fields in find_markers(review.body, REVIEW)]
-        is_own = bool(asks) and context.identity.counts(review.author)
+        is_own = bool(asks) and identity().counts(review.author)
         author = _OWN if is_own else review.author
         verdict = _VERDICTS.get(review.state) or (_ASKS.get(asks[0]) if is_own else None)
         if review.state == "DISMISSED":
             newest[author] = None
-        elif verdict and (is_own or context.is_trusted(review.author)):
+        elif verdict and (is_own or is_trusted(review.author)):
             newest[author] = Opinion(
                 id=review.id, author=author, verdict=verdict, commit=review.commit, body=take_markers(review.body)[0]
             )
