@@ -1,0 +1,137 @@
+"""The overview of the sessions and missions in a repository's folder."""
+
+from __future__ import annotations
+
+import shlex
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from accord.board.models import Entry, overview_from
+from accord.core.clock import parse_timestamp
+from accord.core.errors import AccordError
+from accord.core.findings import has_errors
+from accord.sessions.folder import check_session, is_session, read_session
+from accord.sessions.policy import WORK
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Sequence
+    from datetime import datetime
+
+    from accord.board.models import Overview, Placed
+    from accord.sessions.folder import Session
+
+_OVER = ("done", "canceled")
+"""Statuses of work packages on which nothing is left to do."""
+
+MOST_SESSIONS = 50
+"""The newest sessions; their names begin with their date."""
+
+
+def read_documents(root: Path, now: datetime) -> Overview:
+    """Read the sessions and missions of a folder; one that cannot be read needs a person."""
+    return overview_from([*_sessions(root), *_missions(root, now)])
+
+
+def _sessions(root: Path) -> Iterator[Placed]:
+    work = root / WORK
+    folders = sorted((path for path in work.iterdir() if path.is_dir()), reverse=True) if work.is_dir() else []
+    for folder in [path for path in folders if is_session(path)][:MOST_SESSIONS]:
+        shown = str(folder.relative_to(root)) if root == Path() else str(folder)
+        is_broken = any(has_errors(findings) for _, _, findings in check_session(folder))
+        yield from place_session(read_session(folder), shown, is_broken=is_broken)
+
+
+def place_session(session: Session, folder: str, *, is_broken: bool) -> Iterator[Placed]:
+    """Yield the entries of a session: one for each open question, else one for its state. Pure."""
+    status = session.status
+    if status is None or is_broken:
+        why, command = "Its documents break their contract.", _type("session", "check", folder)
+        yield "needs_you", Entry("broken", session.name, session.name, why, command=command)
+    if status is None:
+        return
+    since = _time(status.last_update)
+    for decision in status.pending:
+        command = _type("session", "answer", folder, f"{decision.decision_id}=ANSWER")
+        asked = _time(decision.asked_at)
+        yield "needs_you", Entry("question", session.name, decision.decision_id, decision.question, asked, "", command)
+    if status.current_state == "BLOCKED":
+        why = status.blocker or "It is blocked."
+        command = _type("session", "show", folder)
+        yield "needs_you", Entry("question", session.name, "BLOCKED", why, since, command=command)
+    elif status.current_state == "DONE":
+        yield "done", Entry("session", session.name, "DONE", _tasks(session), since)
+    elif not status.pending:
+        command = _type("session", "show", folder)
+        yield "running", Entry("session", session.name, status.current_state, _tasks(session), since, command=command)
+
+
+def _tasks(session: Session) -> str:
+    tasks = session.tasks.tasks if session.tasks else []
+    completed = sum(task.status == "completed" for task in tasks)
+    return f"{completed} of {len(tasks)} tasks completed." if tasks else "It has no tasks yet."
+
+
+def _missions(root: Path, now: datetime) -> Iterator[Placed]:
+    from accord.missions.load import load_mission, mission_slugs, named_root
+    from accord.missions.query import mission_status
+
+    try:
+        found = named_root(root)
+    except AccordError:  # the folder has no missions
+        return
+    for slug in mission_slugs(found):
+        try:
+            standing = mission_status(load_mission(found, slug, None), now)
+        except AccordError as error:
+            yield "needs_you", Entry("broken", slug, slug, error.message, command=_of_mission(root, "check", slug))
+            continue
+        yield from place_mission(slug, standing["work_packages"], root)
+
+
+def place_mission(slug: str, packages: Sequence[dict[str, Any]], root: Path = Path()) -> Iterator[Placed]:
+    """Yield the entries of a mission's work packages, and one for all that are broken. Pure.
+
+    ``packages`` are as ``accord mission status`` reports them.
+    """
+    open_ones = [package for package in packages if package["status"] not in _OVER]
+    broken = [package for package in open_ones if package["error"] or package["status"] is None]
+    if broken:
+        why = broken[0]["error"] or f"The status of {broken[0]['wp_id']} is unknown."
+        count = "1 work package" if len(broken) == 1 else f"{len(broken)} work packages"
+        yield "needs_you", Entry("broken", slug, count, why, command=_of_mission(root, "check", slug))
+    yield from (_place_package(slug, package, root) for package in open_ones if package not in broken)
+
+
+def _place_package(slug: str, package: dict[str, Any], root: Path) -> Placed:
+    status, name, title = package["status"], f"{slug} {package['wp_id']}", package["title"]
+    command = _of_mission(root, "status", slug)
+    if status == "blocked":
+        return "needs_you", Entry("question", name, title, "It is blocked: a person decides.", command=command)
+    if status == "in_progress":
+        stale = package["stale"]
+        if stale["status"] == "stale":
+            why = f"Its last commit is {stale['minutes_since_commit']:.0f} minutes old."
+            return "needs_you", Entry("stale", name, title, why, command=_of_mission(root, "stale", slug))
+        return "running", Entry("mission", name, title, "It is in progress.")
+    if status == "planned" and package["ready"]:
+        start = _of_mission(root, "start", slug, package["wp_id"])
+        return "ready", Entry("mission", name, title, "Nothing blocks it.", command=start)
+    blockers = ", ".join(package["blocked_by"])
+    why = f"Blocked by {blockers}." if status == "planned" and blockers else f"Its status is {status}."
+    return "waiting", Entry("mission", name, title, why)
+
+
+def _type(*words: str) -> str:
+    """Return a command as it can be typed: names of folders are untrusted."""
+    return shlex.join(["accord", *words])
+
+
+def _of_mission(root: Path, *words: str) -> str:
+    return _type("mission", *(() if root == Path() else ("--root", str(root))), *words)
+
+
+def _time(text: str | None) -> datetime | None:
+    try:
+        return parse_timestamp(text) if text else None
+    except ValueError:
+        return None

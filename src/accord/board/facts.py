@@ -1,0 +1,220 @@
+"""Read a repository for its overview: items and pull requests, their starts and loops, checks, reviews, held runs."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from dataclasses import dataclass, field, replace
+from datetime import timedelta
+from itertools import islice
+from typing import TYPE_CHECKING
+
+from accord.board.models import BOARD, ItemFacts, PullFacts, RepositoryFacts, Snapshot, joined
+from accord.core.clock import parse_timestamp
+from accord.github.client import INSTALLATION_LOGIN
+from accord.github.markers import REVISION, find_markers
+from accord.github.models import Forbidden, NotThere
+from accord.github.pulls import closing_references
+from accord.loops.ledger import is_lost
+from accord.loops.models import ALL
+from accord.loops.reviews import is_approved, opinions_of
+from accord.loops.state import read_view
+from accord.results.bodies import split_body
+from accord.results.planner.record import planned_blockers
+from accord.results.status import is_work_item
+from accord.starts.facts import APPEARS_WITHIN
+from accord.starts.models import ACTIVE, PLAN_LABEL
+from accord.starts.plan import LOST
+from accord.starts.status import view_of
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator, Mapping, Sequence, Set
+    from datetime import datetime
+    from pathlib import Path
+
+    from accord.board.models import Address
+    from accord.github.client import GitHub
+    from accord.github.comments import Comment
+    from accord.github.models import Identity, Issue, Pull
+    from accord.github.workflows import WorkflowRun
+    from accord.loops.models import LoopState
+    from accord.starts.models import StatusRow
+
+MOST_PULLS = 50
+"""Pull requests that are read in full, each with some five requests; further ones are counted in a note."""
+
+MOST_COMMENTS = 500
+"""The newest comments of the repository that are searched for status comments."""
+
+MOST_CLOSED = 100
+
+MOST_LOOKUPS = 30
+"""Items whose blockers are read one by one; of further ones only their number is shown."""
+
+
+@dataclass(frozen=True)
+class _Reader:
+    """The client with what it read before: our identity, and who may write."""
+
+    github: GitHub
+    repository: str
+    identity: Identity
+    writers: dict[str, bool] = field(default_factory=dict)
+
+    def is_trusted(self, login: str) -> bool:
+        """Tell whether the review of a person counts; a token that may not ask takes no one's word."""
+        if login not in self.writers:
+            try:
+                self.writers[login] = not login.endswith("[bot]") and self.github.may_write(login)
+            except Forbidden:
+                self.writers[login] = False
+        return self.writers[login]
+
+
+def read_snapshot(github: GitHub, address: Address, root: Path, period: timedelta) -> Snapshot:
+    """Read all that a board shows: the repository on GitHub, and the sessions and missions in a folder."""
+    from accord.board.documents import read_documents
+    from accord.board.work import overview_of_work
+
+    facts = read_repository(github, address, period)
+    documents = read_documents(root, facts.now)
+    return Snapshot(facts, joined(overview_of_work(facts), documents), documents, facts.now)
+
+
+def read_repository(
+    github: GitHub, address: Address, period: timedelta, own: Identity | None = None
+) -> RepositoryFacts:
+    """Read what the overview of a repository shows; ``period`` is how far back ended work counts.
+
+    ``own`` is the identity of the token where it is known. Takes one request for each 100 issues and comments, and
+    about six for each open pull request that accord works on.
+    """
+    own = identity = own or github.identity()
+    if identity.is_person:  # their token reads, but accord wrote as the workflow's
+        identity = replace(identity, others=(*identity.others, INSTALLATION_LOGIN))
+    reader = _Reader(github, address.repository, identity)
+    issues = [issue for issue in github.issues(state="open") if not issue.is_pull]
+    numbers = {issue.number for issue in issues}
+    now = github.server_time()
+    rows = _recent_rows(reader, now - period, now)
+    pulls, notes = _pulls(reader, now)
+    changed = github.closed_issues(now - period)
+    closed = (one for one in changed if is_work_item(one) and one.closed_at and one.closed_at >= now - period)
+    return RepositoryFacts(
+        address,
+        now,
+        own,
+        tuple(_items(reader, [issue for issue in issues if _is_ours(issue, rows)], rows, numbers)),
+        tuple(pulls),
+        tuple(ItemFacts(issue, rows.get(issue.number, ())) for issue in islice(closed, MOST_CLOSED)),
+        tuple(issue for issue in issues if is_board(issue, own)),
+        tuple(notes),
+    )
+
+
+def is_board(issue: Issue, identity: Identity) -> bool:
+    """Tell whether an issue is a dashboard that this account wrote."""
+    return bool(find_markers(issue.body, BOARD)) and identity.counts(issue.author) and not issue.is_pull
+
+
+def _is_ours(issue: Issue, rows: dict[int, tuple[StatusRow, ...]]) -> bool:
+    return is_work_item(issue) or issue.number in rows or PLAN_LABEL in issue.labels
+
+
+def _recent_rows(reader: _Reader, since: datetime, now: datetime) -> dict[int, tuple[StatusRow, ...]]:
+    """Return the starts by issue, from the comments that changed lately: a start edits its status comment."""
+    by_issue: dict[int, list[Comment]] = defaultdict(list)
+    for number, comment in islice(reader.github.recent_comments(since), MOST_COMMENTS):
+        by_issue[number].append(comment)
+    found = {number: _rows(reader, comments, number, now) for number, comments in by_issue.items()}
+    return {number: rows for number, rows in found.items() if rows}
+
+
+def _rows(reader: _Reader, comments: Iterable[Comment], number: int, now: datetime) -> tuple[StatusRow, ...]:
+    """Return the starts of an item. The last one has failed if GitHub says that its run ended without a report."""
+    rows = view_of(comments, reader.identity, number).status.rows
+    if not rows or rows[-1].state not in ACTIVE or not _has_ended(reader, rows[-1], now):
+        return rows
+    return (*rows[:-1], rows[-1].model_copy(update={"state": "failed", "result": LOST}))
+
+
+def _has_ended(reader: _Reader, row: StatusRow, now: datetime) -> bool:
+    if not row.run:  # GitHub lists a run that was started within minutes
+        try:
+            return now - parse_timestamp(row.since) > APPEARS_WITHIN
+        except ValueError:
+            return True
+    try:
+        run = reader.github.workflow_run(row.run)
+    except Forbidden:
+        return False
+    return run is None or run.has_ended
+
+
+def _items(
+    reader: _Reader, issues: Iterable[Issue], rows: Mapping[int, tuple[StatusRow, ...]], numbers: Set[int]
+) -> Iterator[ItemFacts]:
+    """Yield the facts of open issues. Blockers that neither a plan of accord nor the body names are asked for."""
+    left = MOST_LOOKUPS
+    for issue in issues:
+        visible = [number for number in split_body(issue.body).blocked_by if number in numbers]
+        blockers = {*visible, *(planned_blockers(issue) & numbers)}
+        count = (issue.open_blocker_count or 0) + len(visible)
+        if len(blockers) != count and left:
+            left -= 1
+            blockers = {*visible, *(one.number for one in reader.github.blockers(issue.number) if one.is_open)}
+        yield ItemFacts(issue, rows.get(issue.number, ()), count, tuple(sorted(blockers)))
+
+
+def _pulls(reader: _Reader, now: datetime) -> tuple[list[PullFacts], list[str]]:
+    """Read the open pull requests that accord works on, and what could not be read."""
+    ours = [pull for pull in reader.github.open_pulls() if _has_work(pull, reader)]
+    notes = []
+    if len(ours) > MOST_PULLS:
+        notes.append(f"Only the first {MOST_PULLS} of {len(ours)} open pull requests were read.")
+    held = _held(reader, notes)
+    return [_pull(reader, pull, held, now) for pull in ours[:MOST_PULLS]], notes
+
+
+def _has_work(pull: Pull, reader: _Reader) -> bool:
+    """Tell whether accord works on a pull request: it opened it, a label asks for it, or a writer closes an issue."""
+    if any(label.startswith(("agent:", "agents:", "autofix", "needs-human")) for label in pull.labels):
+        return True
+    if not find_markers(pull.body, REVISION) and not closing_references(pull.body, reader.repository):
+        return False
+    return reader.identity.counts(pull.author) or reader.is_trusted(pull.author)
+
+
+def _held(reader: _Reader, notes: list[str]) -> Sequence[WorkflowRun]:
+    try:
+        return [run for run in reader.github.runs_in("action_required") if run.is_held]
+    except (Forbidden, NotThere):
+        notes.append("The token cannot read workflow runs, so runs that wait for approval are not shown.")
+        return ()
+
+
+def _pull(reader: _Reader, listed: Pull, held: Iterable[WorkflowRun], now: datetime) -> PullFacts:
+    github, number = reader.github, listed.number
+    pull = github.pull(number) or listed
+    comments = list(github.comments(number))
+    opinions = opinions_of(github.reviews(number), lambda: reader.identity, reader.is_trusted)
+    return PullFacts(
+        pull,
+        closing_references(pull.body, reader.repository),
+        _rows(reader, comments, number, now),
+        _loops(comments, reader.identity, number, now),
+        (*github.check_runs(pull.head_sha), *github.statuses(pull.head_sha)),
+        tuple(run for run in held if run.head_sha == pull.head_sha),
+        is_approved(opinions, pull.head_sha),
+        any(opinion.verdict == "needs-changes" for opinion in opinions),
+    )
+
+
+def _loops(comments: Iterable[Comment], identity: Identity, number: int, now: datetime) -> tuple[LoopState, ...]:
+    """Return the states of the loops; a run that can no longer report back does not run."""
+    ours = [comment for comment in comments if identity.counts(comment.author)]
+    views = (read_view(comment.body, loop, number) for loop in ALL for comment in ours)
+    states = (view.state for view in views if view and view.state)
+    return tuple(
+        state.model_copy(update={"running": None}) if state.running and is_lost(state.running, now) else state
+        for state in states
+    )

@@ -1,0 +1,220 @@
+"""The overview of a repository: entries by what they ask of people, and the facts of GitHub that they come from."""
+
+from __future__ import annotations
+
+import shlex
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from typing import Any, Literal, get_args
+from urllib.parse import urlsplit
+
+from accord.core.clock import timestamp
+from accord.github.checks import Check
+from accord.github.models import Identity, Issue, Pull
+from accord.github.workflows import WorkflowRun
+from accord.loops.models import LoopState
+from accord.starts.models import StatusRow
+
+NeedKind = Literal[
+    "question",
+    "approval",
+    "merge",
+    "protected",
+    "conflict",
+    "failure",
+    "budget",
+    "needs-human",
+    "stale",
+    "broken",
+]
+"""Why a person is needed, in the order in which an overview lists them."""
+
+BOARD = "board"
+"""The marker of the dashboard's issue."""
+
+_NEEDS: tuple[str, ...] = get_args(NeedKind)
+
+EntryKind = NeedKind | Literal["item", "pull", "run", "loop", "session", "mission"]
+
+
+@dataclass(frozen=True, slots=True)
+class Entry:
+    """One line of the overview.
+
+    ``id`` names the subject in the repository (``#12``, a session, a work package), ``why`` is a sentence or a few
+    words, ``since`` when it began, None if that is unknown. ``command`` is what to type next; empty where there is
+    nothing to type. ``cost`` is what the agent reported, in words.
+    """
+
+    kind: EntryKind
+    id: str
+    title: str
+    why: str
+    since: datetime | None = None
+    url: str = ""
+    command: str = ""
+    cost: str = ""
+
+    def as_json(self) -> dict[str, Any]:
+        """Return the JSON object of an entry."""
+        fields = {name: getattr(self, name) for name in ("kind", "id", "title", "why", "url", "command", "cost")}
+        return {**fields, "since": timestamp(self.since) if self.since else None}
+
+
+HEADINGS = {
+    "needs_you": "Needs you",
+    "running": "Running",
+    "waiting": "Waiting",
+    "ready": "Ready to start",
+    "done": "Done",
+}
+SECTIONS = tuple(HEADINGS)
+WITH_COMMAND = ("needs_you", "ready")
+"""Sections whose entries show what to type."""
+
+
+@dataclass(frozen=True)
+class Overview:
+    """All entries by section: those that need a person, run, wait, can start, or ended.
+
+    ``notes`` say what could not be read.
+    """
+
+    needs_you: tuple[Entry, ...] = ()
+    running: tuple[Entry, ...] = ()
+    waiting: tuple[Entry, ...] = ()
+    ready: tuple[Entry, ...] = ()
+    done: tuple[Entry, ...] = ()
+    notes: tuple[str, ...] = ()
+
+    def sections(self) -> Mapping[str, tuple[Entry, ...]]:
+        """Return the entries by section, in the order of reading."""
+        return {name: getattr(self, name) for name in SECTIONS}
+
+    def as_json(self) -> dict[str, Any]:
+        """Return the JSON document of an overview."""
+        sections = {name: [entry.as_json() for entry in entries] for name, entries in self.sections().items()}
+        return {**sections, "notes": list(self.notes)}
+
+
+Placed = tuple[str, Entry]
+"""A section of the overview, and an entry for it."""
+
+
+def overview_from(placed: Iterable[Placed], notes: tuple[str, ...] = ()) -> Overview:
+    """Return the overview of entries with their sections."""
+    found: dict[str, list[Entry]] = {name: [] for name in SECTIONS}
+    for section, entry in placed:
+        found[section].append(entry)
+    needs, running, waiting, ready, done = (tuple(found[name]) for name in SECTIONS)
+    return Overview(needs, running, waiting, ready, done, notes)
+
+
+def joined(*overviews: Overview) -> Overview:
+    """Return one overview of several sources; what needs a person comes by kind, the oldest first."""
+
+    def all_of(name: str) -> list[Entry]:
+        return [entry for overview in overviews for entry in overview.sections()[name]]
+
+    latest = datetime.max.replace(tzinfo=UTC)
+    needs = sorted(all_of("needs_you"), key=lambda entry: (_NEEDS.index(entry.kind), entry.since or latest))
+    running = sorted(all_of("running"), key=lambda entry: entry.since or latest)
+    done = sorted(all_of("done"), key=lambda entry: entry.since or latest.min.replace(tzinfo=UTC), reverse=True)
+    notes = tuple(note for overview in overviews for note in overview.notes)
+    return Overview(tuple(needs), tuple(running), tuple(all_of("waiting")), tuple(all_of("ready")), tuple(done), notes)
+
+
+@dataclass(frozen=True)
+class ItemFacts:
+    """An open issue: its starts, oldest first, and its open blockers; ``blockers`` are those known by number."""
+
+    issue: Issue
+    rows: tuple[StatusRow, ...] = ()
+    open_blockers: int = 0
+    blockers: tuple[int, ...] = ()
+
+
+@dataclass(frozen=True)
+class PullFacts:
+    """An open pull request that accord works on, with the work items that it closes.
+
+    ``pull`` was read by itself, so it says whether it can be merged. ``held`` are the workflow runs of its head that
+    wait for approval. ``is_approved``: a review approves this head, and no one requests changes; ``wants_changes``:
+    someone does.
+    """
+
+    pull: Pull
+    items: tuple[int, ...] = ()
+    rows: tuple[StatusRow, ...] = ()
+    loops: tuple[LoopState, ...] = ()
+    checks: tuple[Check, ...] = ()
+    held: tuple[WorkflowRun, ...] = ()
+    is_approved: bool = False
+    wants_changes: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Address:
+    """How a repository is named: its page, and in commands.
+
+    ``options`` are those of accord's commands, such as ``--repo octo/web``. ``gh`` is its name for the GitHub CLI,
+    empty where that cannot reach it.
+    """
+
+    repository: str
+    page: str
+    options: tuple[str, ...]
+    gh: str = ""
+
+    def accord(self, *words: object) -> str:
+        """Return a command of accord for this repository."""
+        return shlex.join(["accord", *map(str, words), *self.options])
+
+    def gh_command(self, *words: object) -> str:
+        """Return a command of the GitHub CLI for this repository; empty where that cannot reach it."""
+        return shlex.join(["gh", *map(str, words), "--repo", self.gh]) if self.gh else ""
+
+
+def address_of(repository: str, server_url: str, sandbox: str | None = None) -> Address:
+    """Return the address of a repository on a server, or in the folder of a sandbox."""
+    page = f"{server_url.rstrip('/')}/{repository}"
+    if sandbox is not None:
+        return Address(repository, page, ("--sandbox", sandbox))
+    host = urlsplit(server_url).netloc
+    return Address(
+        repository, page, ("--repo", repository), repository if host == "github.com" else f"{host}/{repository}"
+    )
+
+
+@dataclass(frozen=True)
+class RepositoryFacts:
+    """The facts of a repository on GitHub. ``now`` is GitHub's time.
+
+    ``closed`` are work items that were closed lately. ``identity`` is that of the token, ``boards`` its open
+    dashboards.
+    """
+
+    address: Address
+    now: datetime
+    identity: Identity
+    items: tuple[ItemFacts, ...] = ()
+    pulls: tuple[PullFacts, ...] = ()
+    closed: tuple[ItemFacts, ...] = ()
+    boards: tuple[Issue, ...] = ()
+    notes: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True)
+class Snapshot:
+    """All that a board shows, as it was read ``at`` this time.
+
+    ``documents`` are the entries of sessions and missions, which ``overview`` has too. ``problem`` says why a later
+    read failed; the rest is then that of the last one.
+    """
+
+    facts: RepositoryFacts
+    overview: Overview
+    documents: Overview
+    at: datetime
+    problem: str = ""

@@ -1,0 +1,55 @@
+// Keys, the filter, and changes from the server. Text of pages comes from the server, where it is escaped.
+"use strict";
+
+const cards = () => [...document.querySelectorAll(".card:not([hidden])")];
+
+function filter() {
+  const field = document.getElementById("filter");
+  const words = field ? field.value.toLowerCase().split(/\s+/).filter(Boolean) : [];
+  for (const card of document.querySelectorAll(".card")) {
+    const text = words.length ? card.textContent.toLowerCase() : "";
+    card.hidden = !words.every((word) => text.includes(word));
+  }
+}
+
+document.addEventListener("input", (event) => event.target.id === "filter" && filter());
+
+document.addEventListener("keydown", (event) => {
+  if (event.ctrlKey || event.metaKey || event.altKey || event.target.matches("input")) return;
+  const tab = document.querySelectorAll("nav a")[Number(event.key) - 1];
+  const shown = cards();
+  const here = shown.indexOf(document.activeElement);
+  if (tab) tab.click();
+  else if (event.key === "j" && shown.length) shown[Math.min(here + 1, shown.length - 1)].focus();
+  else if (event.key === "k" && shown.length) shown[Math.max(here - 1, 0)].focus();
+  else if (event.key === "Enter" && here >= 0 && event.target === shown[here]) shown[here].querySelector("a")?.click();
+  else if (event.key === "/") document.getElementById("filter")?.focus();
+  else return;
+  event.preventDefault();
+});
+
+async function update() {
+  const answer = await fetch(location.href);
+  if (!answer.ok) return;
+  const fresh = new DOMParser().parseFromString(await answer.text(), "text/html");
+  const typed = document.getElementById("filter")?.value ?? "";
+  const here = cards().indexOf(document.activeElement);
+  const hadField = document.activeElement?.id === "filter";
+  document.title = fresh.title;
+  for (const name of ["header", "main", "footer"]) document.querySelector(name).replaceWith(fresh.querySelector(name));
+  const field = document.getElementById("filter");
+  if (field) field.value = typed;
+  filter();
+  if (hadField) field?.focus();
+  else if (here >= 0) cards()[here]?.focus();
+}
+
+if (document.body.dataset.live) {
+  let seen = document.body.dataset.live;
+  new EventSource("events").onmessage = (event) => {
+    if (event.data !== seen) {
+      seen = event.data;
+      update();
+    }
+  };
+}

@@ -1,0 +1,201 @@
+"""The board's pages: what they show, and that nothing in a title acts."""
+
+import re
+import threading
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import replace
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any
+
+import pytest
+import requests
+import uvicorn
+from test_work import ADDRESS, GREEN, NOW, PAGE, RUNNING, TASK, item, pull
+
+from accord.board.models import Entry, Overview, RepositoryFacts, Snapshot, joined
+from accord.board.pages import columns_of, graph_of, page_names, render_page, safe_url
+from accord.board.server import LiveBoard, board_app, write_board
+from accord.board.work import overview_of_work
+from accord.core.errors import Refused
+from accord.core.graphs import draw_graph, longest_path
+from accord.github.models import Identity
+
+HOSTILE = '<script>alert(1)</script> "><img src=x onerror=alert(1)> {{ 7 * 7 }} ghp_secret'
+
+
+def snapshot(*items: Any, pulls: tuple[Any, ...] = (), title: str = "", **more: Any) -> Snapshot:
+    items = tuple(replace(one, issue=replace(one.issue, title=title)) if title else one for one in items)
+    facts = RepositoryFacts(ADDRESS, NOW, Identity("bot", False), items, pulls, **more)
+    session = Entry("session", "2026-11-02_login", "DESIGN", "No tasks.", NOW)
+    documents = Overview(running=(session,))
+    return Snapshot(facts, joined(overview_of_work(facts), documents), documents, NOW)
+
+
+def page(name: str, found: Snapshot) -> str:
+    shown = render_page(name, found, lambda text: text.replace("ghp_secret", "***"))
+    assert shown is not None
+    return shown
+
+
+FOUR = (
+    item(*TASK, "status:ready", number=1),
+    item(*TASK, "status:pending", number=2, blockers=(1,)),
+    item(*TASK, "status:in-progress", number=3, rows=(RUNNING,)),
+    item("task:implement", number=4),
+)
+
+
+def test_every_page_escapes_titles_and_hides_secrets() -> None:
+    found = snapshot(*FOUR, title=HOSTILE)
+    for name in page_names(found):
+        text = page(name, found)
+        assert "<script>alert" not in text
+        assert "<img" not in text
+        assert "ghp_secret" not in text
+        assert ("{{ 7 * 7 }}" in text) is ("&lt;script" in text)
+    assert "&lt;script&gt;" in page("item-1.html", found)
+
+
+def test_a_page_has_no_script_of_its_own_and_no_link_to_elsewhere() -> None:
+    text = page("index.html", snapshot(*FOUR))
+    assert re.findall(r"<script[^>]*>([^<]*)</script>", text) == [""]
+    assert {link for link in re.findall(r'(?:href|src)="([^"]+)"', text) if "://" in link} == {
+        ADDRESS.page, *(f"{PAGE}/issues/{number}" for number in (1, 2, 4)), f"{ADDRESS.page}/actions/runs/7",
+    }  # fmt: skip
+
+
+def test_every_link_of_a_written_board_leads_to_a_file(tmp_path: Path) -> None:
+    assert write_board(tmp_path / "out", snapshot(*FOUR, pulls=(pull(),)), str) == 8
+    for path in (tmp_path / "out").glob("*.html"):
+        for link in re.findall(r'(?:href|src)="([^":]+)"', path.read_text(encoding="utf-8")):
+            assert (tmp_path / "out" / link).is_file(), (path.name, link)
+        assert "data-live" not in path.read_text(encoding="utf-8")
+
+
+def test_an_unknown_page_and_an_unknown_item_do_not_exist() -> None:
+    assert [render_page(name, snapshot(*FOUR), str) for name in ("x", "item-9.html", "../a")] == [None] * 3
+
+
+def test_items_are_in_the_columns_of_their_status() -> None:
+    columns = columns_of(snapshot(*FOUR, item("bug", rows=(RUNNING,), number=9)).facts)
+    assert {name: [one.issue.number for one in items] for name, items in columns.items() if items} == {
+        "pending": [2], "ready": [1], "in-progress": [3], "unclear": [4],
+    }  # fmt: skip
+
+
+def test_the_graph_has_every_item_and_marks_what_is_ready_and_the_longest_chain() -> None:
+    found = graph_of(snapshot(*FOUR).facts)
+    assert set(found["drawing"].boxes) == {1, 2, 3, 4}
+    assert (found["ready"], found["chain"]) == ({1}, (1, 2))
+
+
+@pytest.mark.parametrize(
+    ("edges", "chain"),
+    [((), ()), (((1, 2), (2, 3), (1, 3)), (1, 2, 3)), (((1, 2), (3, 2)), (1, 2)), (((1, 2), (2, 1)), None)],
+)
+def test_the_longest_chain_is_found_also_where_there_is_a_cycle(
+    edges: tuple[tuple[int, int], ...], chain: tuple[int, ...] | None
+) -> None:
+    assert chain is None or longest_path(edges) == chain
+    assert len(longest_path(edges)) <= len({node for edge in edges for node in edge})
+
+
+def test_a_thousand_items_are_drawn_within_a_second() -> None:
+    edges = [(number, number + step) for number in range(1, 1000) for step in (1, 7) if number + step <= 1000]
+    before = time.process_time()
+    assert len(draw_graph(edges, range(1, 1001)).boxes) == 1000
+    assert time.process_time() - before < 5
+
+
+def test_the_story_of_an_item_names_its_starts_and_its_pull_request() -> None:
+    text = page("item-3.html", snapshot(*FOUR, pulls=(pull(checks=(GREEN,), is_approved=True),)))
+    assert "implement by codex: running." in text
+    assert "Pull request #5" in text
+    assert "open, approved" in text
+    assert "passing: test" in text
+    assert "gh pr merge 5" in text
+
+
+def test_sessions_have_a_page_and_are_in_the_overview() -> None:
+    found = snapshot(*FOUR)
+    for name in ("documents.html", "index.html"):
+        assert "2026-11-02_login" in page(name, found)
+
+
+@pytest.mark.parametrize("url", ["javascript:alert(1)", "data:text/html,x", "//evil.example", ""])
+def test_a_link_with_another_scheme_is_left_out(url: str) -> None:
+    assert safe_url(url) == ""
+
+
+@contextmanager
+def served(board: LiveBoard) -> Iterator[str]:
+    server = uvicorn.Server(uvicorn.Config(board_app(board), port=0, log_level="critical", ws="none"))
+    thread = threading.Thread(target=server.run, daemon=True)
+    thread.start()
+    while not server.started:
+        time.sleep(0.01)
+    try:
+        yield f"http://127.0.0.1:{server.servers[0].sockets[0].getsockname()[1]}"
+    finally:
+        board.stop()
+        server.should_exit = True
+        thread.join(5)
+
+
+def test_a_change_reaches_an_open_page_within_a_second() -> None:
+    found = [snapshot(*FOUR)]
+    board = LiveBoard(lambda: found[0], str, lambda: 0.05)
+    with served(board) as url, requests.get(f"{url}/events", stream=True, timeout=5) as stream:
+        lines = stream.iter_lines()
+        first = next(lines)
+        assert "Nothing needs you" not in requests.get(f"{url}/", timeout=5).text
+        found[0] = replace(snapshot(), at=datetime(2026, 11, 2, 10, tzinfo=UTC))
+        begin = time.monotonic()
+        second = next(line for line in lines if line)
+        assert time.monotonic() - begin < 1
+        assert first != second
+        assert "Nothing needs you" in requests.get(f"{url}/", timeout=5).text
+
+
+def test_only_this_machine_is_answered_and_only_with_reads() -> None:
+    with served(LiveBoard(lambda: snapshot(*FOUR), str, lambda: 60)) as url:
+        answer = requests.get(f"{url}/index.html", timeout=5)
+        assert answer.headers["content-security-policy"].startswith("default-src 'none'")
+        assert requests.get(url, headers={"Host": "evil.example"}, timeout=5).status_code == 400
+        assert requests.post(url, timeout=5).status_code == 405
+        assert requests.get(f"{url}/../../etc/passwd", timeout=5).status_code == 404
+        assert requests.get(f"{url}/board.js", timeout=5).headers["content-type"].startswith("text/javascript")
+
+
+@pytest.mark.parametrize(
+    ("problem", "shown"),
+    [
+        (Refused("GitHub did not answer.", hint="Wait."), "GitHub did not answer. Wait."),
+        (FileNotFoundError("gone"), "The board could not be read: FileNotFoundError."),
+    ],
+)
+def test_a_failed_read_keeps_the_last_pages_and_says_why_at_once(problem: Exception, shown: str) -> None:
+    answers = iter([snapshot(*FOUR)])
+
+    def read() -> Snapshot:
+        try:
+            return next(answers)
+        except StopIteration:
+            raise problem from None
+
+    board = LiveBoard(read, str, lambda: 0.01)
+    thread = threading.Thread(target=board.refresh, daemon=True)
+    thread.start()
+    for _ in range(300):
+        if board.snapshot.problem:
+            break
+        time.sleep(0.01)
+    board.stop()
+    thread.join(5)
+    text = page("index.html", board.snapshot)
+    assert shown in text
+    assert board.version == 1
+    assert "#1" in text
