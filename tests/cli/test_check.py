@@ -152,6 +152,23 @@ def test_the_kinds_are_listed_and_each_has_its_schemas(accord: Accord) -> None:
     assert validator.is_valid(GOOD)
 
 
+def test_the_command_names_parts_that_a_strict_schema_leaves_out(accord: Accord) -> None:
+    whole = [accord("schema", kind, "--strict").err for kind in ("planner-result", "reviewer-result", "verdict")]
+    assert whole == [""] * 3
+    assert (
+        "leaves out `OutputArtifacts.review_comments` other than string"
+        in accord("schema", "agent-output", "--strict").err
+    )
+    assert "`retry_counts` must be given" in accord("schema", "session-status", "--strict").err
+
+
+def test_no_agent_is_held_to_a_schema_under_which_nothing_passes(accord: Accord) -> None:
+    ended = accord("run", "--agent", "codex", "--schema", "session-status")
+    assert (ended.code, ended.out) == (2, "")
+    assert "enforced output has no form for `retry_counts`" in ended.err
+    assert "accord check --kind session-status FILE" in ended.err
+
+
 def test_every_machine_is_drawn(accord: Accord) -> None:
     for name in MACHINES:
         assert accord("machine", "show", name).out.startswith("stateDiagram-v2")
@@ -293,3 +310,17 @@ def test_findings_that_need_the_author_remain_after_a_fix(accord: Accord) -> Non
     assert [fix["path"] for fix in document["fixes"]] == ["/create/0/labels"]
     assert {"section-missing", "label-missing"} <= {finding["code"] for finding in document["findings"]}
     assert "status:pending" in file.read_text()
+
+
+def test_equal_findings_are_one_and_a_count_ends_the_text(accord: Accord) -> None:
+    items = [{**task(f"t{i}", in_scope=f"- src/{i}.py"), "labels": task("a")["labels"][:3]} for i in range(6)]
+    file = accord.file("plan.json", plan(*items, task("x", "nothing")))
+    text = accord("check", file).out
+    assert text.count("label-missing") == 1
+    assert "/create/1/labels, /create/2/labels, /create/3/labels and 2 more places" in text
+    assert text.splitlines()[-1] == "7 errors, 0 warnings in 1 document"
+    short = accord("check", "--max", "1", file).out
+    assert "unknown-reference" not in short
+    assert short.splitlines()[-1] == "7 errors, 0 warnings in 1 document; 1 of 2 are not shown (--max)"
+    assert len(accord.document("check", "--max", "1", file, code=1)["documents"][0]["findings"]) == 7
+    assert "once the shape is right" in accord("check", accord.file("shape.json", {"role": "planner"})).out

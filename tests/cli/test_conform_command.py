@@ -6,6 +6,7 @@ import pytest
 from support.commands import Accord
 from support.runner_workflows import CALLED, OUTPUTS, RUNNER, THIN, edited
 
+THINNEST = "on: {workflow_call: {inputs: {prompt_file: {type: string, required: true}}}}\njobs: {}\n"
 UNPINNED = edited(RUNNER, ("@3d3c42e5aac5ba805825da76410c181273ba90b1 # v7.0.1", "@v7"))
 
 
@@ -92,16 +93,37 @@ def test_two_versions_are_compared(accord: Accord) -> None:
     assert document["path"] == str(broken)
 
 
+def test_runners_of_a_folder_are_found_and_each_other_workflow_is_one_line(accord: Accord, tmp_path: Path) -> None:
+    place = tmp_path / "repository/.github/workflows"
+    place.mkdir(parents=True)
+    (place / "ci.yml").write_text("on: push\njobs: {}\n")
+    (place / "called.yml").write_text("on: {workflow_call: {inputs: {pr_number: {type: string}}}}\njobs: {}\n")
+    assert accord("conform", place.parents[1]).code == 1, "nothing was checked"
+    (place / "run.yml").write_text(RUNNER)
+    for folder in (place.parents[1], place):
+        ended = accord("conform", folder)
+        assert (ended.code, len(ended.out.splitlines())) == (0, 3)
+        assert ended.out.count("not an agent runner") == 2
+        documents = accord.document("conform", folder)["documents"]
+        assert [(Path(each["path"]).name, each["kind"]) for each in documents] == [
+            ("called.yml", None), ("ci.yml", None), ("run.yml", "runner-workflow"),
+        ]  # fmt: skip
+
+
 def test_wrong_words_exit_2(accord: Accord) -> None:
-    file = accord.file("run.yml", RUNNER)
-    for words in ((), ("nowhere.yml",), ("--against", file, file, file)):
+    file, empty = accord.file("run.yml", RUNNER), accord.home / "empty"
+    empty.mkdir()
+    for words in ((), ("nowhere.yml",), (empty,), ("--against", file, file, file)):
         assert accord("conform", *words).code == 2
 
 
 def test_a_step_gets_outputs_annotations_and_a_summary_to_paste_from(accord: Accord) -> None:
     step = accord.in_step()
     text = RUNNER.replace("    outputs:\n      final", "    outputs:\n      'a```b': {}\n      final", 1)
-    file, thin = accord.file("run.yml", text), accord.file("thin.yml", "on: workflow_call\njobs: {}\n")
+    file, thin = (
+        accord.file("run.yml", text),
+        accord.file("thin.yml", THINNEST),
+    )
     ended = accord("conform", file, thin)
     assert (ended.code, step.outputs["ok"]) == (1, "false")
     assert step.summary.startswith("### accord conform\n")

@@ -1,6 +1,7 @@
 """``accord doctor``: a table of checks, findings by file, and GitHub asked only where there is a token."""
 
 import json
+import re
 import shutil
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
@@ -58,6 +59,8 @@ def test_a_repository_in_order_passes_without_asking_anybody(doctor: Doctor) -> 
     assert (found.code, found.document["ok"], found.codes) == (0, True, {})
     for name in ("labels on GitHub", *LIVE):
         assert found.statuses.pop(name) == "skipped"
+    for name in ("agent jobs", "call permissions", "secrets", "caches"):
+        assert found.statuses.pop(name) == "skipped", "nothing to look at"
     assert set(found.statuses.values()) == {"ok"}
 
 
@@ -190,6 +193,12 @@ def test_a_step_gets_a_summary_with_the_table(accord: Accord, doctor: Doctor, re
     assert step.outputs == {"ok": "true"}
 
 
+def test_a_folder_that_is_not_a_repository_is_refused(accord: Accord, tmp_path: Path) -> None:
+    ended = accord("doctor", "--root", tmp_path)
+    assert (ended.code, ended.out) == (2, "")
+    assert "neither `.git` nor `.github`" in ended.err
+
+
 def test_a_folder_that_is_not_there_is_wrong_usage(accord: Accord) -> None:
     assert accord("doctor", "--root", "nowhere").code == 2
 
@@ -255,3 +264,48 @@ def test_without_a_token_settings_are_skipped(doctor: Doctor, new_repository: St
     found = doctor()
     assert {found.statuses[name] for name in LIVE} == {"skipped"}
     assert new_repository.server.requests == []
+
+
+LOOSE = """\
+name: Loose # kept
+on: push
+permissions: {}
+jobs:
+  a:
+    runs-on: ubuntu-latest
+    steps:
+      - uses: actions/checkout@v7
+      - uses: accord/sandbox@main
+"""
+
+
+def test_workflows_are_corrected_in_place_and_a_dry_run_shows_the_diff(accord: Accord, repository: Path) -> None:
+    file = repository / ".github/workflows/loose.yml"
+    file.write_text(LOOSE)
+    ended = accord("doctor", "--root", repository, "--fix", "--dry-run")
+    assert file.read_text() == LOOSE
+    assert "would fix: Pinned `actions/checkout@v7` to its commit" in ended.out
+    assert "+          persist-credentials: false\n" in ended.out
+    ended = accord("doctor", "--root", repository, "--fix")
+    assert "not fixed: `accord/sandbox@main` is not pinned" in ended.out
+    lines = file.read_text().splitlines()
+    assert lines[7:10] == [
+        "      - uses: actions/checkout@3d3c42e5aac5ba805825da76410c181273ba90b1 # v7.0.1",
+        "        with:",
+        "          persist-credentials: false",
+    ]
+    assert [line for line in LOOSE.splitlines() if line not in lines] == ["      - uses: actions/checkout@v7"]
+    again = accord("doctor", "--root", repository, "--fix", "--format", "json").document["fixes"]
+    assert [(each["path"], each["fixed"]) for each in again] == [(".github/workflows/loose.yml", [])]
+
+
+def test_github_is_asked_for_commits_that_are_not_known(
+    accord: Accord, repository: Path, new_repository: Stage
+) -> None:
+    (repository / ".github/workflows/loose.yml").write_text(LOOSE)
+    accord.on(new_repository)
+    accord("doctor", "--root", repository, "--fix")
+    text = (repository / ".github/workflows/loose.yml").read_text()
+    assert re.search(r"uses: accord/sandbox@[0-9a-f]{40} # main\n", text)
+    asked = [request for request in new_repository.server.requests if request[1].endswith("/sandbox/commits")]
+    assert len(asked) == 1

@@ -52,6 +52,7 @@ def test_wrong_usage_is_one_document(accord: Accord, words: str, spelling: tuple
 def test_the_environment_can_ask_for_json_after_wrong_usage(accord: Accord) -> None:
     accord.monkeypatch.setenv("ACCORD_DOCTOR_OUTPUT_FORMAT", "json")
     assert accord("doctor", "--bogus").document["outcome"] == "usage"
+    (accord.home / ".github").mkdir()
     assert accord("doctor", "--root", str(accord.home)).document["ok"] is True
     assert accord("doctor", "--bogus", "--format", "text").out == ""
     assert accord("check", "--bogus").out == ""

@@ -53,7 +53,7 @@ def test_a_handoff_goes_all_its_way_through_a_file(accord: Accord) -> None:
         ("planning", "planner", None),
         ("implementing", "planner", patch(planningArtifact=PLAN)),
         ("in_progress", "developer", None),
-        ("review", "tester", patch(reviewArtifact=REVIEW, verificationArtifact=VERIFICATION)),
+        ("review", "human", patch(reviewArtifact=REVIEW, verificationArtifact=VERIFICATION)),
         ("verification", "reviewer", None),
         ("done", "retrospective", patch(doneArtifact=DONE)),
     ]
@@ -185,7 +185,7 @@ def prepare(accord: Accord) -> None:
     """Give #1 a handoff that may go into review."""
     both = accord.file("both.json", patch(reviewArtifact=REVIEW, verificationArtifact=VERIFICATION))
     accord("handoff", "move", *ISSUE, "--to", "implementing", "--role", "planner")
-    assert accord("handoff", "patch", both, *ISSUE, "--role", "tester").code == 0
+    assert accord("handoff", "patch", both, *ISSUE, "--role", "human").code == 0
 
 
 @pytest.fixture

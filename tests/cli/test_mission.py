@@ -116,14 +116,60 @@ def test_status_tells_all_and_never_that_planning_waits_for_a_merge(mission: Any
 
 def test_a_move_prints_its_steps_and_an_illegal_one_the_legal_moves(mission: Any, project: Project) -> None:
     move = partial(mission, "move", project.slug, "WP02", "--actor", "ada", "--to")
-    assert move("in_progress").out == "WP02 planned → claimed → in_progress: applied\n"
+    assert move("in_progress").out.startswith("WP02 planned → claimed → in_progress: applied\nNext:\n  for_review\n")
     ended = move("doing", "--format", "json")
     assert (ended.code, ended.document["outcome"], ended.document["events"]) == (0, "unchanged", [])
     ended = move("done", "--format", "json")
-    assert (ended.code, list(ended.document)) == (1, ["error"])
+    assert (ended.code, list(ended.document)) == (1, ["error", "next_moves"])
     assert "Legal moves" in ended.document["error"]
+    first = ended.document["next_moves"][0]
+    assert (first["to"], first["missing"]) == ("for_review", [])
+    assert first["command"].endswith("move 078-ships WP02 --to for_review --actor ada")
+    assert f"Next:\n  for_review\n    {first['command']}\n" in move("done").err
     assert move("merged").code == 2
     assert move("for_review", "--dry-run", "--format", "json").document["outcome"] == "planned"
+
+
+def test_counts_that_lack_a_work_package_are_never_given_in_silence(mission: Any, project: Project) -> None:
+    with (project.folder / "status.events.jsonl").open("a", encoding="utf-8") as log:
+        log.write('{"wp_id": "WP02", "to_lane": "gone", "at": "soon"}\n')
+    for command in ("next", "status"):
+        ended = mission(command, project.slug, "--format", "json")
+        assert (ended.code, ended.document["progress"]["unknown_wps"]) == (1, 1)
+        assert "WP02: status unknown. status.events.jsonl, line 2" in ended.err
+    assert "WP01   in_progress" in mission("status", project.slug).out
+
+
+def test_ready_and_blocked_work_packages_are_shown_everywhere(mission: Any, project: Project) -> None:
+    needs = {"WP04": ["WP02"], "WP05": ["WP06"], "WP06": ["WP05"], "WP07": ["WP99"]}
+    for wp_id, names in needs.items():
+        project.work_package(wp_id, "planning_artifact", dependencies=names)
+    found = mission("status", project.slug, "--format", "json").document
+    shown = {entry["wp_id"]: (entry["ready"], entry["blocked_by"]) for entry in found["work_packages"]}
+    assert shown == {"WP01": (False, []), "WP02": (True, []), "WP03": (False, [])} | {
+        wp_id: (False, names) for wp_id, names in needs.items()
+    }
+    reasons = {entry["wp_id"]: entry["blocked_reason"] for entry in found["work_packages"]}
+    assert "depends on itself: WP05 → WP06 → WP05" in reasons["WP05"]
+    assert "depends on WP99, which has no file" in reasons["WP07"]
+    assert [move["to"] for move in found["next_moves"]] == ["WP01 for_review", "WP02 in_progress"]
+    (entry,) = mission("list", "--format", "json").document["missions"]
+    assert (entry["ready"], entry["blocked"]) == (["WP02"], needs)
+    for command in (("status", project.slug), ("list",), ("next", project.slug, "--format", "text")):
+        text = mission(*command).out
+        assert all(said in text for said in ("ready", "blocked by WP02", "WP05 → WP06 → WP05", "WP99"))
+
+
+def test_a_start_prints_the_workspace_and_the_next_moves(mission: Any, project: Project) -> None:
+    ended = mission("start", project.slug, "WP02", "--actor", "ada", "--format", "json")
+    document = ended.document
+    assert (ended.code, document["outcome"], document["to"]) == (0, "applied", "in_progress")
+    assert document["workspace_path"] == str(project.root)
+    assert document["next_moves"][0]["to"] == "for_review"
+    assert "WP01 in_progress: applied" in mission("start", project.slug, "WP01").out, "it keeps .worktrees out of git"
+    assert "WP01 in_progress: unchanged" in mission("start", project.slug, "WP01").out
+    ended = mission("start", project.slug, "WP01", "--actor", "bob")
+    assert (ended.code, "ada works on WP01" in ended.err) == (1, True)
 
 
 def test_blank_reasons_do_not_count(mission: Any, project: Project) -> None:

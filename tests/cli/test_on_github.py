@@ -16,6 +16,7 @@ from support.trees import commit, git
 from test_check import HOSTILE, assert_harmless
 
 from accord.cli.receipts import print_receipt
+from accord.core.findings import warning
 from accord.gha.step import escape_data
 from accord.results.operations import Outcome, Receipt
 from accord.text.markdown import cell, mermaid_text
@@ -35,6 +36,20 @@ def accord(accord: Accord, stage: Stage) -> Accord:
     return accord
 
 
+def test_a_plan_that_is_applied_again_only_counts_the_warnings_about_it(accord: Accord, stage: Stage) -> None:
+    shared = [task(name, in_scope="- src/same.py") for name in "abc"]
+    file = accord.file("plan.json", plan(*shared))
+    assert accord("apply", file, "--request", "docs/a.md").out.count("warning shared-scope") == 2
+    again = accord("apply", file, "--request", "docs/a.md").out
+    assert "shared-scope" not in again
+    assert "2 warnings about the result not shown again: see `--format json`." in again
+    assert "shared-scope" in accord("apply", file, "--request", "docs/a.md", "--format", "json").out
+    stage.send("PATCH", f"/repos/{stage.repository}/issues/1", title="Mine")
+    changed = accord.file("plan.json", plan({**shared[0], "title": "Another"}, *shared[1:]))
+    edited = accord("apply", changed, "--request", "docs/a.md").out
+    assert ("unchanged: " in edited, "item-edited" in edited) == (True, True)
+
+
 def test_a_plan_is_rehearsed_applied_then_unchanged_each_with_a_receipt(accord: Accord, stage: Stage) -> None:
     file = accord.file("plan.json", GOOD)
     planned = accord.document("apply", file, "--dry-run")
@@ -49,20 +64,30 @@ def test_a_plan_is_rehearsed_applied_then_unchanged_each_with_a_receipt(accord: 
 
 
 def test_a_changed_plan_of_one_request_is_shown_and_applied_to_the_issues_it_has(accord: Accord, stage: Stage) -> None:
-    request = ("--request", "#7")
+    refused = accord("apply", accord.file("plan.json", GOOD), "--request", "#1")
+    assert (refused.code, stage.issues()) == (1, [])
+    assert "The request is issue #1, which the repository does not have." in refused.out
+    stage.send("POST", f"/repos/{stage.repository}/issues", title="Please do it")
+    request = ("--request", "#1")
     accord.document("apply", accord.file("plan.json", GOOD), *request)
     hostile = "::error::\u001b[31m Faster."
     changed = plan({**task("a", objective=hostile), "title": "New"}, task("c"))
     file = accord.file("changed.json", changed)
     shown = accord("apply", file, *request, "--dry-run")
     assert_harmless(shown.out)
-    assert "update   a #1: title, body\n    - Do a\n    + New\n" in shown.out
-    assert "create   c\nvanished b #2\n0 of 3 items are unchanged." in shown.out
+    assert "update   a #2: title, body\n    - Do a\n    + New\n" in shown.out
+    assert "create   c\nvanished b #3\n0 of 3 items are unchanged." in shown.out
     step = accord.in_step()
     receipt = accord.document("apply", file, *request, "--close-vanished")
-    assert (receipt["run_key"], receipt["requests"]["write"], len(stage.issues())) == ("issue-7", 3, 3)
-    assert "| a | #1 | update | title, body |" in step.summary
+    assert (receipt["run_key"], receipt["requests"]["write"], len(stage.issues())) == ("issue-1", 3, 4)
+    assert "| a | #2 | update | title, body |" in step.summary
     assert [each["change"] for each in receipt["differences"]] == ["update", "create", "close"]
+
+
+def test_a_superseded_result_is_not_called_done(capsys: pytest.CaptureFixture[str]) -> None:
+    found = [warning("revision-superseded", "A later result superseded it.")]
+    print_receipt(Receipt("x", "octo/code", "k", Outcome.UNCHANGED, findings=found), "result.json")
+    assert "unchanged: a later result counts\n" in capsys.readouterr().out
 
 
 @pytest.mark.parametrize(("seconds", "words"), [(1, "1 second"), (80, "80 seconds"), (100, "2 minutes")])
@@ -348,6 +373,7 @@ def test_a_move_is_rehearsed_and_made_once_and_an_illegal_one_lists_legal_ones(a
     refused = accord.document("items", "move", "2", "--to", "approved", code=1)
     assert refused["outcome"] == "rejected"
     assert "review, blocked, needs-refinement, pending" in refused["findings"][0]["hint"]
+    assert "\n  Legal moves from " in accord("items", "move", "2", "--to", "approved").err
     text = accord("items", "move", "2", "--to", HOSTILE)
     assert (text.code, text.out) == (2, "")
     assert_harmless(text.err)
@@ -436,7 +462,12 @@ def test_the_embedded_sandbox_needs_no_variable_and_keeps_what_was_written(accor
 
 def test_an_invalid_protect_pattern_is_wrong_usage_before_any_request(accord: Accord, stage: Stage) -> None:
     stage.server.requests.clear()
-    result = {"role": "implementor", "outcome": "completed", "patch": "diff --git a/a b/a\n", "summary": "Done."}
+    result = {
+        "role": "implementor",
+        "outcome": "completed",
+        "patch": "diff --git a/a b/a\nnew file mode 100644\nindex 0000000..e69de29\n",
+        "summary": "Done.",
+    }
     ended = accord("apply", accord.file("result.json", result), "--work-item", 1, "--protect", "[z-a]")
     assert (ended.code, len(stage.server.requests)) == (2, 0)
     assert "[z-a]" in ended.err

@@ -151,7 +151,7 @@ def _judge(door: Doorway) -> Ended:
     both = patch(reviewArtifact=REVIEW, verificationArtifact=VERIFICATION)
     path, issue = door.accord.file("both.json", both), ("--work-item", 1, "--role")
     door.accord("handoff", "move", *issue, "planner", "--to", "implementing")
-    assert door.accord("handoff", "patch", path, *issue, "tester").code == 0
+    assert door.accord("handoff", "patch", path, *issue, "human").code == 0
     path = door.accord.file("branch.json", patch(workflow={"branchName": WORDS}))
     done = door.accord("handoff", "patch", path, *issue, "human")
     assert done.code == 0, done.out
@@ -178,6 +178,13 @@ def _start_end(door: Doorway) -> Ended:
     assert door.accord("start", "begin", *run).code == 0
     needs = json.dumps({"implement": {"result": "failure", "outputs": {}}})
     return door.accord("start", "end", *run, "--needs", needs, "--run-dir", door.folder / "run")
+
+
+def _show_board(door: Doorway) -> Ended:
+    assert _plan(door).code == 0
+    assert door.accord("board", "issue").code == 0
+    door.accord("items", "move", 1, "--to", "ready")
+    return door.accord("board", "issue")
 
 
 def _bot_comments(door: Doorway) -> Ended:
@@ -242,6 +249,9 @@ DOORS = {
     "start end": Door(
         partial(staged, seed=_SEED), _start_end, "starts/apply.create_comment starts/apply.change_comment",
         has_image=False,
+    ),
+    "board issue": Door(
+        partial(staged, seed=_SEED), _show_board, "board/dashboard.create_issue board/dashboard.change_issue"
     ),
     "bot-comments": Door(partial(reviewed, is_short=True), _bot_comments, "loops/bot_comments.reply"),
 }  # fmt: skip

@@ -101,6 +101,18 @@ def test_doctor_labels_and_sync_run_over_the_list_and_a_second_run_repeats_nothi
     assert "[open](http" in step.summary
 
 
+def test_status_over_a_list_names_the_repositories_that_need_a_person(accord: Accord, stage: Stage) -> None:
+    accord.on(stage)
+    (accord.home / "all.json").write_text('["octo/api", "octo/web"]')
+    stage.send("POST", "/repos/octo/web/issues", title="Which one?", labels=["task:refinement", "status:pending"])
+    found = accord.document("repos", "run", "status", "--file", "all.json", "--results", "status.jsonl", code=1)
+    assert [(each["repository"], each["outcome"], each["note"]) for each in found["results"]] == [
+        ("octo/web", "findings", "1 needs you"),
+        ("octo/api", "unchanged", ""),
+    ]
+    assert found["requests"] == {"read": 12, "write": 0}
+
+
 def test_a_dry_run_records_nothing(accord: Accord, stage: Stage) -> None:
     accord.on(stage)
     (accord.home / "all.json").write_text('["octo/api"]')

@@ -242,6 +242,35 @@ def test_a_terminal_learns_of_a_missing_run_and_an_invalid_branch(on_github: Acc
     assert (refused.code, (ref or "No run folder found") in refused.err) == (2, True), refused.err
 
 
+REFUSED = {
+    "run --agent codex --prompt-file p.md --pr-ref refs/tags/v1": ("logic", "refs/tags/v1"),
+    "run --agent codex --max-runtime-minutes soon": ("logic", "max-runtime-minutes"),
+    "publish nowhere --pr-ref FETCH_HEAD": ("infrastructure", "FETCH_HEAD"),
+    "publish nowhere --no-such-option": ("infrastructure", "no-such-option"),
+    "outputs --agent codex --exit-code 1 --stdout nowhere": ("infrastructure", "nowhere"),
+}
+
+
+@pytest.mark.parametrize("words", REFUSED)
+def test_a_step_whose_command_is_refused_leaves_all_outputs_with_the_reason(accord: Accord, words: str) -> None:
+    category, named = REFUSED[words]
+    accord.monkeypatch.setenv("GITHUB_REPOSITORY", "octo-org/demo")
+    accord.monkeypatch.setenv("GITHUB_TOKEN", "a-token-of-the-job")
+    step = accord.in_step(annotates=False)
+    assert accord(*words.split()).code == 2
+    found = step.outputs
+    assert set(found) == NAMES
+    assert (found["exit-code"], found["changes-made"], found["error-category"]) == ("1", "false", category)
+    assert named in found["error-summary"]
+    assert all(found[f"error-{name}"] for name in ("type", "recovery", "evidence"))
+    assert "❌" in step.summary
+
+
+def test_a_folder_that_no_run_wrote_is_wrong_usage_at_a_terminal(accord: Accord) -> None:
+    refused = accord("publish", accord.home)
+    assert (refused.code, "it has no record.json" in refused.err) == (2, True), refused.err
+
+
 @pytest.mark.parametrize("missing", ["GITHUB_REPOSITORY", "GITHUB_TOKEN", "GITHUB_OUTPUT"])
 def test_no_agent_does_what_cannot_be_handed_on(on_github: Accord, agent: Agent, running: Any, missing: str) -> None:
     on_github.monkeypatch.setenv(missing, str(on_github.home) if missing == "GITHUB_OUTPUT" else "")

@@ -97,9 +97,13 @@ def test_a_session_goes_from_its_beginning_to_its_end_and_is_opened_again(accord
     assert answers == {DESIGN: "approved: nice", STRATEGY: "per-batch"}
     play.to("IMPLEMENT_LOOP")
     for name in ("T-001", "T-002"):
-        for status, role in (("in-progress", "Coder"), ("implemented", "Coder"), ("completed", "Orchestrator")):
-            shown = play("task", name, "--to", status, "--role", role)
-            assert status in [task["status"] for task in shown["tasks"] if task["id"] == name]
+        assert play("task", name, "--to", "in-progress", "--role", "Coder")["tasks"]
+        play("task", name, "--to", "implemented", "--role", "Coder")
+        play.refused("illegal-move", "task", name, "--to", "completed", "--role", "Orchestrator")
+        waived = ("--to", "completed", "--role", "Orchestrator", "--waive-reviews", "tried by hand")
+        assert "completed" in [task["status"] for task in play("task", name, *waived)["tasks"] if task["id"] == name]
+    play.refused("illegal-move", "advance", "--to", "INTEGRATE", "--role", "Orchestrator")
+    assert play.take("meta", "Reviewer", agent_output())["changed"] == []
     assert play.to("INTEGRATE", "RELEASE", "DONE")["pending"] == []
     assert "accord session reopen" in play.refused("session-done", "task", "T-001", "--to", "blocked", "--role", "QA")
     assert play("resume")["state"] == "DONE"
@@ -107,7 +111,7 @@ def test_a_session_goes_from_its_beginning_to_its_end_and_is_opened_again(accord
 
 
 def test_fixes_blocks_and_a_correction_are_one_command_each(session: Session) -> None:
-    play = session()
+    play = session(texts={"tasks.yaml": TASKS.replace("not-started  #", "implemented  #")})
     shown = play("fix", "T-001", "FIX_TESTS", "--role", "Orchestrator")
     assert (shown["state"], shown["retry_counts"]["T-001"]["FIX_TESTS"]) == ("FIX_TESTS", 1)
     shown = play("advance", "--to", "BLOCKED", "--blocker", "no disk", "--role", "Orchestrator")
@@ -123,7 +127,7 @@ def test_fixes_blocks_and_a_correction_are_one_command_each(session: Session) ->
     assert play("resume", "--role", "Designer", "--apply")["next"] == "dispatch-correction"
     assert play.files() != before
     applied = play.take("meta", "Designer", agent_output())
-    assert applied == {"ok": True, "changed": ["correction of the design completed"], "findings": []}
+    assert (applied["ok"], applied["changed"]) == (True, ["correction of the design completed"])
 
 
 def test_dispatch_prints_the_input_and_writes_the_files_of_a_run(session: Session) -> None:
@@ -185,6 +189,30 @@ def test_text_output_shows_the_state_and_the_next_step(accord: Accord, session: 
     assert accord("session", "new", "another one").out.startswith("Created .agents-work/")
 
 
+def test_a_refusal_ends_with_the_moves_and_the_commands_to_type(accord: Accord, session: Session) -> None:
+    play = session()
+    refused = ["session", "advance", play.folder, "--to", "INTEGRATE", "--role", "Orchestrator"]
+    start = f"accord dispatch {play.folder} T-001 --role Coder --into .accord/dispatch"
+    assert accord(*refused).out.splitlines()[-3:] == [
+        "Next:",
+        "  INTEGRATE (needs completed tasks: T-001, T-002, final review of meta)",
+        f"    {start}",
+    ]
+    (move,) = [one for one in accord.document(*refused, code=1)["next_moves"] if one["to"] == "INTEGRATE"]
+    assert move == {
+        "to": "INTEGRATE",
+        "missing": ["completed tasks: T-001, T-002", "final review of meta"],
+        "command": start,
+    }
+    task = accord.document("session", "task", play.folder, "T-001", "--to", "completed", "--role", "Coder", code=1)
+    assert [one["to"] for one in task["next_moves"]] == ["in-progress", "blocked"]
+    taken = play.take("T-001", "Reviewer", agent_output())
+    assert "INTEGRATE" in [one["to"] for one in taken["next_moves"]]
+    shown = play.run("dispatch", str(play.folder), "T-001", "--role", "Coder", "--failed", "no output in 4 tries")
+    assert shown["blocker"] == "subagent_failure: Coder on T-001: no output in 4 tries"
+    assert [one["to"] for one in shown["next_moves"]] == ["IMPLEMENT_LOOP"]
+
+
 def test_a_status_that_cannot_be_read_is_shown_as_such_and_not_written(session: Session) -> None:
     play = session(texts={"status.json": "{"})
     shown = play("show", code=1)
@@ -244,7 +272,8 @@ def test_questions_go_to_stderr_and_answers_come_from_stdin(accord: Accord, sess
     [
         ["session", "ask", "DIR", "--question", "Which one?"],
         ["session", "resume", "DIR"],
-        ["session", "advance", "DIR", "--to", "BLOCKED", "--role", "Orchestrator"],
+        ["session", "advance", "DIR", "--to", "BLOCKED", "--blocker", "no disk", "--role", "Orchestrator"],
+        ["session", "set", "DIR", "known_issues+=slow", "--role", "QA"],
         ["dispatch", "DIR", "T-001", "--role", "Coder", "--take", "output.json"],
     ],
 )
@@ -273,11 +302,10 @@ def test_a_dry_run_creates_no_session_and_lists_its_operations(accord: Accord, s
     assert (ended.code, "write status.json" in ended.out, Path(".agents-work").exists()) == (0, True, False)
     output = accord.file("output.json", agent_output())
     take = ("dispatch", session(mode="full").folder, "T-001", "--role", "Coder", "--take", output)
-    assert accord(*take, "--dry-run").out.splitlines()[1:] == [
-        "  write tasks.yaml T-001: in-progress",
+    assert accord(*take, "--dry-run").out.splitlines()[1:4] == [
         "  write tasks.yaml T-001: implemented",
         "  append outputs.jsonl",
-        "task implemented",
+        "T-001 implemented",
     ]
 
 

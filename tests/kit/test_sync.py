@@ -25,6 +25,7 @@ from support.consumers import (
     sync,
 )
 from support.killing import kill_at
+from support.rotation import in_turns, killed
 from support.stage import Stage
 
 from accord.kit.manifest import PLACE
@@ -248,19 +249,26 @@ def test_two_syncs_at_once_make_one_pull_request(stage: Stage) -> None:
     assert len(stage.get(f"/repos/{CONSUMER}/pulls/{pull['number']}/commits")) == 1
 
 
+FAULTS = {
+    "lost": ("lost-before", "lost-after"),
+    "answered wrongly": ("error-500-after", "secondary-403", "truncated"),
+}
+
+
 @pytest.mark.matrix
-@pytest.mark.parametrize("kind", ["lost-before", "lost-after", "error-500-after", "secondary-403", "truncated"])
+@pytest.mark.parametrize("kind", FAULTS)
 def test_an_accident_at_any_request_ends_like_a_clean_run(stage: Stage, kind: str) -> None:
     put_back = stage.keep()
     assert sync(stage).outcome is SyncOutcome.APPLIED
     count, clean = len(stage.server.requests), seen(stage)
     for nth in range(1, count + 1):
-        put_back()
-        stage.server.faults.add(Fault(kind, nth=nth))
-        synced = sync(stage)
-        assert synced.outcome is SyncOutcome.APPLIED, (nth, synced.error)
-        stage.server.faults.clear()
-        assert seen(stage) == clean, nth
+        for fault in in_turns(nth, FAULTS[kind]):
+            put_back()
+            stage.server.faults.add(Fault(fault, nth=nth))
+            synced = sync(stage)
+            assert synced.outcome is SyncOutcome.APPLIED, (nth, synced.error)
+            stage.server.faults.clear()
+            assert seen(stage) == clean, nth
 
 
 @pytest.mark.matrix
@@ -272,7 +280,7 @@ def test_a_killed_sync_is_finished_by_the_next_one(stage: Stage, begin: str) -> 
     put_back()
     assert sync(stage).outcome is SyncOutcome.APPLIED
     count, clean = len(stage.server.requests), seen(stage)
-    for nth in range(1, count + 1):
+    for nth in killed(range(1, count + 1)):
         put_back()
         kill_at(nth, ["sync", "--repo", CONSUMER, "--ref", NEW.commit], stage)
         assert sync(stage).outcome in (SyncOutcome.APPLIED, SyncOutcome.UNCHANGED), nth

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import os
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
 
-from accord.cli.options import Choice, dry_run_option, format_option
+from accord.cli.options import Choice, dry_run_option, findings_format_option
 from accord.cli.output import one_line, print_findings, print_json
 from accord.cli.sources import read_bytes
 from accord.core.errors import WrongUsage
@@ -25,6 +26,7 @@ Checked = tuple[str, str | None, list[Finding]]
 """A document's path, its kind as far as it is known, and what was found."""
 
 
+_MOST_PLACES = 3
 _STEP_VARIABLES = ("GITHUB_ACTIONS", "GITHUB_OUTPUT", "GITHUB_STEP_SUMMARY")
 """A runner sets them for each step; elsewhere there is nothing to report to."""
 
@@ -49,8 +51,9 @@ class SessionRole(Choice):
 @click.option("--kind", type=Choice(sorted([*KINDS, *FOLDERS])), help="Kind of the documents. Default: recognised.")
 @click.option("--role", type=SessionRole(), help="For sessions: the role of the agent that wrote the document.")
 @click.option("--fix", is_flag=True, help="Correct small faults of JSON files, and write them.")
+@click.option("--max", "most", type=click.IntRange(min=1), help="Print at most this many findings as text.")
 @dry_run_option
-@format_option
+@findings_format_option
 @click.pass_context
 def check(
     ctx: click.Context,
@@ -59,6 +62,7 @@ def check(
     kind: str | None,
     role: str | None,
     fix: bool,
+    most: int | None,
     dry_run: bool,
     output_format: str,
 ) -> None:
@@ -85,7 +89,7 @@ def check(
         else:
             documents += _checked(path, kind)
     is_ok = not any(has_errors(findings) for _, _, findings in documents)
-    print_checks(documents, output_format, fixes, dry_run=dry_run)
+    print_checks(documents, output_format, fixes, dry_run=dry_run, most=most)
     if any(name in os.environ for name in _STEP_VARIABLES):
         from accord.cli.step import report_checks
 
@@ -135,9 +139,15 @@ def print_checks(
     fixes: Mapping[str, Sequence[Fix]] | None = None,
     *,
     dry_run: bool = False,
+    most: int | None = None,
 ) -> None:
-    """Print what was corrected and found in each document, as text or as one JSON document."""
+    """Print what was corrected and found in each document, as text, as one JSON document, or as SARIF."""
     fixes = fixes or {}
+    if output_format == "sarif":
+        from accord.cli.sarif import sarif_log
+
+        print_json(sarif_log(click.get_current_context().info_name or "check", [(path, f) for path, _, f in documents]))
+        return
     if output_format == "json":
         is_ok = not any(has_errors(findings) for _, _, findings in documents)
         shown = [_as_json(*document) for document in documents]
@@ -146,13 +156,47 @@ def print_checks(
                 entry["fixes"] = [fix.as_json() for fix in found]
         print_json({"ok": is_ok, "documents": shown})
         return
+    printed = 0
     for path, kind, findings in documents:
         for fix in fixes.get(path, ()):
             label = click.style("would fix" if dry_run else "fixed", fg="green")
             click.echo(f"{one_line(path)}: {label}: {one_line(fix.text)}")
-        print_findings(findings, path)
+        groups = _grouped(findings)
+        print_findings(groups[: most if most is None else max(0, most - printed)], path)
+        printed += len(groups)
         if not findings:
-            click.echo(f"{one_line(path)}: {click.style('ok', fg='green')} ({kind})")
+            verdict = f"{click.style('ok', fg='green')} ({kind})" if kind else "not an agent runner"
+            click.echo(f"{one_line(path)}: {verdict}")
+        elif all(finding.code == "schema" for finding in findings):
+            click.echo(f"{one_line(path)}: the other rules are checked once the shape is right")
+    listed = [finding for _, _, findings in documents for finding in findings]
+    if listed:
+        errors = sum(has_errors([finding]) for finding in listed)
+        counts = [_count(errors, "error"), _count(len(listed) - errors, "warning")]
+        left = "" if most is None or printed <= most else f"; {printed - most} of {printed} are not shown (--max)"
+        click.echo(f"{', '.join(counts)} in {_count(len(documents), 'document')}{left}")
+
+
+def _count(number: int, word: str) -> str:
+    return f"{number} {word}" if number == 1 else f"{number} {word}s"
+
+
+def _grouped(findings: Sequence[Finding]) -> list[Finding]:
+    """Return equal findings of several places as one, which names the first places."""
+    groups: dict[tuple[str, ...], list[Finding]] = {}
+    for finding in findings:
+        groups.setdefault((finding.code, finding.message, finding.severity, finding.hint), []).append(finding)
+    return [
+        replace(first, message=f"{first.message} The same at {_places([each.path for each in others])}.")
+        if others
+        else first
+        for first, *others in groups.values()
+    ]
+
+
+def _places(paths: Sequence[str]) -> str:
+    more = f" and {len(paths) - _MOST_PLACES} more places" if len(paths) > _MOST_PLACES else ""
+    return ", ".join(path or "the top" for path in paths[:_MOST_PLACES]) + more
 
 
 def _as_json(path: str, kind: str | None, findings: Sequence[Finding]) -> dict[str, Any]:

@@ -9,18 +9,19 @@ from typing import TYPE_CHECKING
 import click
 
 from accord.cli.check import print_checks
-from accord.cli.options import format_option
+from accord.cli.options import findings_format_option
 from accord.cli.sources import read_bytes
 from accord.cli.step import report_checks
 from accord.core.errors import BrokenContract, WrongUsage
 from accord.core.findings import has_errors, with_lines
 from accord.core.kinds import read_shape
 from accord.files.yaml import YamlDocument, read_mapping
+from accord.workflows.facts import WORKFLOWS
 from accord.workflows.models import Workflow
-from accord.workflows.rules import breaking_findings, runner_findings
+from accord.workflows.rules import breaking_findings, resembles_runner, runner_findings
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Iterator, Sequence
 
     from accord.cli.check import Checked
 
@@ -30,33 +31,51 @@ _KIND = "runner-workflow"
 
 
 @click.command()
-@click.argument("paths", nargs=-1, required=True, metavar="WORKFLOW…", envvar="ACCORD_CONFORM_PATHS")
+@click.argument("paths", nargs=-1, required=True, metavar="PATH…", envvar="ACCORD_CONFORM_PATHS")
 @click.option("--against", metavar="OLD", help="Find changes since the version OLD that break callers.")
-@format_option
+@findings_format_option
 @click.pass_context
 def conform(ctx: click.Context, /, paths: Sequence[str], against: str | None, output_format: str) -> None:
     """Check agent-runner workflows.
 
     Checks inputs, outputs and their sources, scripts and pins, and the inputs that a workflow passes to another one of
-    its repository. Exits 1 when there is an error.
+    its repository. A PATH is a workflow, or a folder whose runners are found. Exits 1 when there is an error, or when
+    nothing is a runner.
     """
     if against is None:
-        documents = [_check(path) for path in paths]
+        documents = [document for path in paths for document in _check(path)]
     elif len(paths) == 1:
         documents = _compare(against, paths[0])
     else:
         raise WrongUsage("--against compares two versions of one workflow.", hint="Name one workflow besides.")
     is_ok = not any(has_errors(findings) for _, _, findings in documents)
+    is_ok = is_ok and any(kind for _, kind, _ in documents)
     print_checks(documents, output_format)
     report_checks(documents, name="conform")
     ctx.exit(0 if is_ok else 1)
 
 
-def _check(path: str) -> Checked:
+def _check(path: str) -> Iterator[Checked]:
+    """Check a workflow, or all of a folder: of the repository there, or the files in it."""
+    folder = Path(path)
+    if not folder.is_dir():
+        yield _check_file(path)
+        return
+    inside = folder / WORKFLOWS
+    files = sorted((inside if inside.is_dir() else folder).glob("*.y*ml"))
+    if not files:
+        raise WrongUsage(f"No workflow in `{path}`.", hint=f"Name a repository, or a folder such as `{WORKFLOWS}`.")
+    yield from (_check_file(str(file)) for file in files)
+
+
+def _check_file(path: str) -> Checked:
+    """Check a workflow; one that is not meant as a runner has no kind and no findings."""
     try:
         workflow, document = _read(path)
     except BrokenContract as broken:
         return path, _KIND, list(broken.findings)
+    if not resembles_runner(workflow):
+        return path, None, []
     findings = runner_findings(workflow, _called(workflow, path))
     return path, _KIND, with_lines(findings, document.lines)
 

@@ -9,11 +9,13 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from accord.cli.doctor_fixes import fix_workflows, print_fixes
 from accord.cli.live_facts import gather_settings
-from accord.cli.options import format_option, repository_options, root_option
+from accord.cli.options import dry_run_option, findings_format_option, repository_options, root_option
 from accord.cli.output import one_line, print_findings, print_json
-from accord.cli.sources import github_for
-from accord.core.errors import AccordError
+from accord.cli.sarif import sarif_log
+from accord.cli.sources import find_token, github_for
+from accord.core.errors import AccordError, WrongUsage
 from accord.core.findings import Severity, with_lines
 from accord.kit.install import kit_check
 from accord.results.label_sync import label_checks
@@ -30,6 +32,7 @@ if TYPE_CHECKING:
     from accord.cli.sources import Connection
     from accord.core.findings import DoctorCheck, Finding
     from accord.github.models import Label
+    from accord.workflows.fixes import Fixed
     from accord.workflows.settings import LiveFacts
 
 _COLORS = {"ok": "green", "warning": "yellow", "error": "red", "skipped": "bright_black"}
@@ -39,39 +42,66 @@ ZIZMOR = "For permissions, triggers, pins and scripts of all workflows, run `ziz
 
 @click.command()
 @root_option
+@click.option("--fix", is_flag=True, help="Correct workflow files: pins, permissions, tokens, agent jobs.")
+@dry_run_option
 @repository_options
-@format_option
+@findings_format_option
 @click.pass_context
-def doctor(ctx: click.Context, /, root: Path, output_format: str, **access: Any) -> None:
+def doctor(ctx: click.Context, /, root: Path, fix: bool, dry_run: bool, output_format: str, **access: Any) -> None:
     """Find what is wrong in a repository for agents.
 
     Checks labels, agents, secrets, names and agent-runner workflows, and writes nothing. With a token and a repository,
     compares labels and settings with GitHub, as far as the token may read them. Exits 1 when there is an error.
+
+    With --fix, workflow files are corrected first where they do the same afterwards: actions are pinned, read
+    permissions declared, tokens kept out of checkouts, and jobs whose agent may write split in two.
     """
+    if not any((root / name).exists() for name in (".git", ".github")):
+        hint = "Run it in a repository, or pass `--root DIR`."
+        raise WrongUsage(f"`{root}` is not a repository: it has neither `.git` nor `.github`.", hint=hint)
     owner = str(access["repo"] or os.environ.get("GITHUB_REPOSITORY", "")).partition("/")[0]
-    has_access = access["sandbox"] is not None or os.environ.get("GITHUB_TOKEN", "").strip()
+    has_access = access["sandbox"] is not None or find_token()
     with ExitStack() as stack:
         connect = cache(lambda: stack.enter_context(github_for(**access)))
+        fixed = _fix(root, connect if has_access else None, is_written=not dry_run) if fix else {}
         checks = doctor_checks(root, owner, connect if has_access else None)
     documents = _by_file(checks)
     is_ok = all(check.status != "error" for check in checks)
     if output_format == "json":
         listed = [{"path": path, "findings": [f.as_json() for f in findings]} for path, findings in documents.items()]
         shown = [{"name": check.name, "status": check.status, "note": check.note} for check in checks]
-        print_json({"ok": is_ok, "checks": shown, "documents": listed})
+        more = {"fixes": _fixes_as_json(fixed)} if fix else {}
+        print_json({"ok": is_ok, "checks": shown, "documents": listed, **more})
+    elif output_format == "sarif":
+        print_json(sarif_log("doctor", [*documents.items()]))
     else:
+        print_fixes(fixed, is_written=not dry_run)
         _print(checks, documents)
     _report_step(is_ok, checks, documents)
     ctx.exit(0 if is_ok else 1)
 
 
+def _fix(root: Path, connect: Callable[[], Connection] | None, *, is_written: bool) -> Mapping[str, tuple[str, Fixed]]:
+    facts, _ = read_repository(root)
+    return fix_workflows(root, facts.workflows, facts.programs, connect, is_written=is_written)
+
+
+def _fixes_as_json(fixed: Mapping[str, tuple[str, Fixed]]) -> list[dict[str, Any]]:
+    return [
+        {"path": path, "fixed": [fix.as_json() for fix in each.fixes], "left": [fix.as_json() for fix in each.left]}
+        for path, (_, each) in fixed.items()
+    ]
+
+
 def doctor_checks(root: Path, owner: str, connect: Callable[[], Connection] | None) -> list[DoctorCheck]:
     """Run all checks of a repository; ``connect`` gives access to it on GitHub; None without a token."""
     facts, _ = read_repository(root, owner)
+    live = _live_facts(connect)
+    is_private = None if isinstance(live, str) else live.is_private
     return [
         *label_checks(root, partial(_read_labels, connect) if connect else None),
-        *setting_checks(_live_facts(connect), required_settings(facts.workflows, facts.default_agent), facts.workflows),
-        *examine_workflows(root, owner),
+        *setting_checks(live, required_settings(facts.workflows, facts.default_agent), facts.workflows),
+        *examine_workflows(root, owner, is_private),
         config_check(root),
         kit_check(root),
     ]

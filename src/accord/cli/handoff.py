@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import shlex
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -19,7 +20,7 @@ from accord.cli.options import (
     together,
     work_item_option,
 )
-from accord.cli.output import one_line, print_findings, print_json
+from accord.cli.output import one_line, print_findings, print_json, print_moves
 from accord.cli.posting import posting_to
 from accord.cli.sources import github_for, read_bytes
 from accord.core.clock import SystemClock, timestamp
@@ -27,7 +28,9 @@ from accord.core.documents import read_object
 from accord.core.errors import BrokenContract, Stopped, WrongUsage
 from accord.core.findings import Severity, has_errors
 from accord.core.kinds import KINDS
+from accord.core.moves import moves_to_json
 from accord.handoffs.models import OLD_STATUSES, normalised
+from accord.handoffs.next_moves import HandoffCommand, next_moves
 from accord.handoffs.plan import Author, HandoffDecision, as_reason, decide_move, decide_patch
 from accord.handoffs.rules import ROLES, handoff_findings, read_handoff
 from accord.handoffs.stages import HANDOFF
@@ -37,6 +40,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
 
     from accord.core.findings import Finding
+    from accord.core.moves import NextMove
     from accord.github.client import GitHub
     from accord.handoffs.gate import SentAction
 
@@ -68,11 +72,14 @@ _issue_option = work_item_option("The handoff of work item N, instead of a file.
     show_default=True,
     help="Stage whose artifacts the handoff must have.",
 )
+@click.option("--independent", is_flag=True, help="Block if one actor wrote work, review and verification.")
 @dry_run_option
 @posting_options
 @format_option
 @click.pass_context
-def gate(ctx: click.Context, /, pull: int, work_item: int | None, target: str, dry_run: bool, **more: Any) -> None:
+def gate(
+    ctx: click.Context, /, pull: int, work_item: int | None, target: str, independent: bool, dry_run: bool, **more: Any
+) -> None:
     """Set the check accord/handoff on a pull request.
 
     Judges the handoff of its work item. Exits 1 when a reason blocks it.
@@ -87,7 +94,7 @@ def gate(ctx: click.Context, /, pull: int, work_item: int | None, target: str, d
             message, hint = f"{repository} has no pull request #{pull}.", "Pass an existing one with `--pull`."
             raise BrokenContract.of(Finding("unknown-reference", message, hint=hint))
         numbers = [work_item] if work_item else closing_references(found.body, repository)
-        judged = judge_pull(github, found, numbers, target, clock)
+        judged = judge_pull(github, found, numbers, target, clock, is_independent=independent)
         shown, is_new = (None, False) if dry_run else publish_check(github, found, judged, clock, redact, policy)
     outcome = "planned" if dry_run else "not-allowed" if shown is None else "applied" if is_new else "unchanged"
     document = {
@@ -202,7 +209,8 @@ def check(ctx: click.Context, /, files: Sequence[str], issue: int | None, output
             task, findings = stored.value, [*handoff_findings(read_handoff(stored.value)), *stored.warnings]
     except BrokenContract as broken:
         findings = list(broken.findings)
-    _print(task, findings, "rejected" if has_errors(findings) else "ok", f"#{issue}" if issue else path, output_format)
+    outcome, name = "rejected" if has_errors(findings) else "ok", f"#{issue}" if issue else path
+    _print(task, findings, outcome, name, output_format, command=_command(path, issue, access))
     ctx.exit(1 if has_errors(findings) else 0)
 
 
@@ -295,7 +303,8 @@ def _change(
     is_change = decision.task not in before
     done = ("planned" if dry_run else "applied") if is_change else "unchanged"
     outcome = done if decision.is_ok else "rejected"
-    _print(decision.task, decision.reasons, outcome, name, output_format, decision.is_redirected)
+    command = _command(path, issue, access, role, actor)
+    _print(decision.task, decision.reasons, outcome, name, output_format, decision.is_redirected, command)
     ctx.exit(0 if decision.is_ok else 1)
 
 
@@ -308,22 +317,47 @@ def _named(files: Sequence[str], issue: int | None, more: int, what: str) -> Seq
     raise WrongUsage(f"Expected {what}.", hint="Pass it, or `--work-item N` instead of TASK.json.")
 
 
+def _command(
+    path: str, issue: int | None, access: Mapping[str, Any], role: str = "", actor: str = ""
+) -> HandoffCommand:
+    """Return how to name this handoff in the next command."""
+    repository = f" --repo {shlex.quote(access['repo'])}" if access.get("repo") else ""
+    place = f"--work-item {issue}{repository}" if issue else shlex.quote(path)
+    return HandoffCommand(place, role, actor)
+
+
+def _moves(task: dict[str, Any] | None, command: HandoffCommand | None) -> list[NextMove]:
+    """Return the next moves of a task; none of one that cannot be read."""
+    try:
+        return next_moves(task, command) if task and command else []
+    except BrokenContract:
+        return []
+
+
 def _print(
-    task: dict[str, Any] | None, found: Sequence[Finding], outcome: str, name: str, form: str, redirected: bool = False
+    task: dict[str, Any] | None,
+    found: Sequence[Finding],
+    outcome: str,
+    name: str,
+    form: str,
+    redirected: bool = False,
+    command: HandoffCommand | None = None,
 ) -> None:
+    moves = _moves(task, command)
     reasons = [finding for finding in found if finding.severity is Severity.ERROR]
     warnings = [finding for finding in found if finding.severity is Severity.WARNING]
     status = task.get("status") if task else None
     if form == "json":
         document = {"ok": outcome != "rejected", "outcome": outcome, "status": status, "redirected": redirected}
         document |= {"blockingReasons": list(map(_as_json, reasons)), "warnings": list(map(_as_json, warnings))}
-        print_json({**document, "task": task})
+        print_json({**document, "next_moves": moves_to_json(moves), "task": task})
         return
     print_findings(found, name)
     color = {"rejected": "red", "unchanged": None, "planned": "cyan"}.get(outcome, "green")
     at = f" at {click.style(one_line(str(status)), bold=True)}" if task else ""
     also = " (redirected to a person)" if redirected else ""
     click.echo(f"{one_line(name)}{at}: {click.style(outcome, fg=color)}{also}")
+    print_moves(moves)
 
 
 def _as_json(finding: Finding) -> dict[str, Any]:

@@ -114,7 +114,8 @@ def move(ctx: click.Context, /, number: str, target: str, dry_run: bool, output_
     if output_format == "json":
         print_json(document)
     elif document["outcome"] == "rejected":
-        click.echo(one_line(document["findings"][0]["message"]), err=True)
+        refused = document["findings"][0]
+        click.echo(f"{one_line(refused['message'])}\n  {one_line(refused['hint'])}".rstrip(), err=True)
     else:
         click.echo(f"#{document['id']} {one_line(document['from'])} → {one_line(target)}: {document['outcome']}")
     ctx.exit(1 if document["outcome"] == "rejected" else 0)

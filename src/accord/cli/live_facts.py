@@ -56,6 +56,7 @@ def gather_settings(connection: Connection) -> LiveFacts:
         default_branch=default,
         login=identity.login if identity else "",
         is_person=bool(identity and identity.is_person),
+        is_private=repository.is_private if repository else None,
         may_create_pulls=settings.may_create_pulls if settings else None,
         workflow_permissions=settings.permissions if settings else None,
         unread=unread,

@@ -224,7 +224,7 @@ def _sweep(loop: Loop, context: LoopContext, options: LoopOptions, output_format
 
 def _prepare(agent: str, registry: Registry, run_dir: Path) -> None:
     """Raise WrongUsage, before a run is recorded, for an unwritable directory or missing secrets of the agent."""
-    from accord.runner.launch import check_credentials
+    from accord.runner.credentials import check_credentials
     from accord.runner.models import AgentNotStarted
     from accord.runner.record import RECORD
 

@@ -13,8 +13,8 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from accord import __version__
-from accord.cli.output import Printed, one_line
-from accord.core.environment import is_in_actions
+from accord.cli.output import Printed, one_line, print_moves
+from accord.core.environment import is_in_actions, wants_color
 from accord.core.errors import AccordError, BrokenContract, Stopped, WrongUsage
 
 if TYPE_CHECKING:
@@ -25,6 +25,8 @@ HEADINGS: dict[str, dict[str, tuple[str, str]]] = {
         "init": ("accord.cli.init", "Install or update the consumer kit in a repository."),
         "check": ("accord.cli.check", "Check documents against their contracts."),
         "apply": ("accord.cli.apply", "Apply an agent's result to GitHub, exactly once."),
+        "board": ("accord.cli.board", "Show the status of a repository in the browser."),
+        "status": ("accord.cli.status", "Show what needs you, what runs, and what can start."),
         "items": ("accord.cli.items", "List, show and move work items."),
         "labels": ("accord.cli.labels", "List, check and sync labels."),
         "doctor": ("accord.cli.doctor", "Find what is wrong in a repository for agents."),
@@ -59,6 +61,7 @@ HEADINGS: dict[str, dict[str, tuple[str, str]]] = {
     "Tools": {
         "sandbox": ("accord.cli.sandbox", "Serve and show a local GitHub."),
         "sync": ("accord.cli.kit", "Update the kit of many repositories by pull requests."),
+        "completion": ("accord.cli.completion", "Print or install completion for your shell."),
         "repos": ("accord.cli.repos", "Work on many repositories at once."),
     },
 }
@@ -137,6 +140,7 @@ def main(args: list[str] | None = None) -> None:
     os.environ.setdefault("PYDANTIC_DISABLE_PLUGINS", "__all__")
     printed = Printed()
     settings: dict[str, Any] = {"standalone_mode": False, "auto_envvar_prefix": "ACCORD", "obj": printed}
+    settings["color"] = wants_color(os.environ)
     try:
         sys.exit(accord.main(args=args, prog_name="accord", **settings))
     except click.exceptions.NoArgsIsHelpError as error:
@@ -167,9 +171,11 @@ def _to_accord_error(error: Exception) -> AccordError:
 
 def _report_error(error: AccordError, args: list[str], printed: Printed) -> int:
     """Report how a command ended on stderr, to the runner and as JSON where wanted; return the exit code."""
-    click.echo(f"{click.style('accord:', bold=True)} {one_line(error.message)}", err=True)
+    head = click.style("accord:", bold=True)
+    click.echo(f"{head} {one_line(error.message)}", err=True, color=wants_color(os.environ))
     if error.hint:
         click.echo(f"  {one_line(error.hint)}", err=True)
+    print_moves(error.next_moves, err=True)
     if is_in_actions(os.environ):
         from accord.cli.step import report_error
 

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import getpass
 import math
 import os
+import shlex
 import sys
 from contextlib import contextmanager
 from pathlib import Path
@@ -11,10 +13,20 @@ from typing import TYPE_CHECKING, Any, get_args
 
 import click
 
-from accord.cli.mission_output import show_answer, show_move, show_status, show_workspace, stale_text
+from accord.cli.mission_output import (
+    show_answer,
+    show_move,
+    show_overview,
+    show_readiness,
+    show_start,
+    show_status,
+    show_workspace,
+    stale_text,
+)
 from accord.cli.options import Choice, dry_run_option, format_option
-from accord.cli.output import one_line, print_findings, print_json
+from accord.cli.output import one_line, print_findings, print_json, print_moves
 from accord.core.errors import BrokenContract
+from accord.core.moves import moves_to_json
 from accord.missions.models import STATUSES, ExecutionMode
 from accord.text.redaction import redactor_for
 
@@ -22,6 +34,8 @@ if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
     from accord.core.findings import Finding
+    from accord.core.moves import NextMove
+    from accord.missions.load import Mission
 
 legacy_option = click.option(
     "--legacy-default", type=Choice(get_args(ExecutionMode)), help="Mode of work packages without a mode of their own."
@@ -70,18 +84,44 @@ def next_(ctx: click.Context, /, slug: str, agent: str | None, output_format: st
     """Print the state of a mission, and its next step.
 
     Issues no step and starts no run. Prints exactly the contract's next-query-response; for a mission that cannot be
-    read, prints {"error": …} and exits with 1.
+    read, prints {"error": …} and exits with 1. It also exits with 1 if the status of a work package is unknown.
     """
     from accord.core.clock import SystemClock
     from accord.missions.load import load_mission
-    from accord.missions.query import answer_query
+    from accord.missions.query import answer_query, mission_overview
 
     with _refusals(ctx, output_format):
-        answer = answer_query(load_mission(_root(ctx), slug), agent, SystemClock().now())
+        found = load_mission(_root(ctx), slug)
+        answer = answer_query(found, agent, SystemClock().now())
     if output_format == "json":
         print_json(answer.model_dump())
     else:
         show_answer(answer)
+        show_readiness(mission_overview(found))
+    _exit_unless_readable(ctx, found)
+
+
+@mission.command("list")
+@format_option
+@click.pass_context
+def list_(ctx: click.Context, /, output_format: str) -> None:
+    """List missions and the work packages that may start now.
+
+    Exits with 1 if a status is unknown.
+    """
+    from accord.missions.load import load_mission, mission_slugs
+    from accord.missions.query import mission_overview, unreadable_statuses
+
+    with _refusals(ctx, output_format):
+        root = _root(ctx)
+        missions = [load_mission(root, slug) for slug in mission_slugs(root)]
+    overviews = [mission_overview(one) for one in missions]
+    if output_format == "json":
+        print_json({"missions": overviews})
+    else:
+        for overview in overviews:
+            show_overview(overview)
+    ctx.exit(BrokenContract.exit_code if any(map(unreadable_statuses, missions)) else 0)
 
 
 @mission.command()
@@ -150,18 +190,28 @@ def stale(
 def status(ctx: click.Context, /, slug: str, threshold: float, legacy_default: Any, output_format: str) -> None:
     """Show the work packages of a mission.
 
-    For each: status, mode, workspace, and what is broken.
+    For each: status, mode, workspace, what blocks it, and what is broken. Ends with the commands that bring the mission
+    forward. Exits with 1 if a status is unknown.
     """
     from accord.core.clock import SystemClock
+    from accord.missions.dependencies import blockers
     from accord.missions.load import load_mission
+    from accord.missions.next_moves import mission_moves, next_moves
     from accord.missions.query import mission_status
 
     with _refusals(ctx, output_format):
-        found = mission_status(load_mission(_root(ctx), slug, legacy_default), SystemClock().now(), threshold)
+        read = load_mission(_root(ctx), slug, legacy_default)
+        found = mission_status(read, SystemClock().now(), threshold)
+        ahead = mission_moves(read, _command(ctx))
     if output_format == "json":
-        print_json(found)
+        blocked = blockers(read)
+        for entry in found["work_packages"]:
+            entry["next_moves"] = moves_to_json(next_moves(read, entry["wp_id"], _command(ctx), blocked))
+        print_json({**found, "next_moves": moves_to_json(ahead)})
     else:
         show_status(found)
+        print_moves(ahead)
+    _exit_unless_readable(ctx, read)
 
 
 @mission.command()
@@ -171,8 +221,13 @@ def status(ctx: click.Context, /, slug: str, threshold: float, legacy_default: A
 @click.option("--actor", required=True, metavar="NAME", help="Actor of the move.")
 @click.option("--feedback", default="", metavar="TEXT", help="Findings of a review, or the work to review.")
 @click.option("--review-ref", default="", metavar="REF", help="Review that the move is based on.")
-@click.option("--override-reason", default="", metavar="TEXT", help="Reason for done without a merge.")
-@click.option("--force", is_flag=True, help="Allow any move, with --reason; done still needs a merge.")
+@click.option(
+    "--override-reason",
+    default="",
+    metavar="TEXT",
+    help="Reason for done without a merge, or to review own work.",
+)
+@click.option("--force", is_flag=True, help="Allow any move, with --reason; done stays guarded.")
 @click.option("--reason", default="", metavar="TEXT", help="Reason of the move.")
 @legacy_option
 @dry_run_option
@@ -181,7 +236,7 @@ def status(ctx: click.Context, /, slug: str, threshold: float, legacy_default: A
 def move(ctx: click.Context, /, slug: str, wp: str, target: Any, output_format: str, **values: Any) -> None:
     """Move a work package, if its lifecycle allows it."""
     from accord.core.clock import SystemClock
-    from accord.missions.move import MoveRequest
+    from accord.missions.lifecycle import MoveRequest
     from accord.missions.move import move as make_move
 
     request = MoveRequest(
@@ -191,9 +246,35 @@ def move(ctx: click.Context, /, slug: str, wp: str, target: Any, output_format: 
         **{name: values[name].strip() for name in ("actor", "feedback", "review_ref", "override_reason", "reason")},
     )
     how = {"legacy_default": values["legacy_default"], "is_dry_run": values["dry_run"]}
-    with _refusals(ctx, output_format):
+    with _refusals(ctx, output_format, slug, wp):
         moved = make_move(_root(ctx), slug, request, SystemClock(), redact=redactor_for(os.environ), **how)
-    show_move(slug, wp, moved, output_format, is_dry_run=values["dry_run"])
+    show_move(slug, wp, moved, output_format, is_dry_run=values["dry_run"], moves=_moves(ctx, slug, wp))
+
+
+@mission.command()
+@click.argument("slug")
+@click.argument("wp", metavar="WP")
+@click.option("--actor", default="", metavar="NAME", help="Actor of the work. Default: GITHUB_ACTOR, or your login.")
+@legacy_option
+@dry_run_option
+@format_option
+@click.pass_context
+def start(
+    ctx: click.Context, /, slug: str, wp: str, actor: str, legacy_default: Any, dry_run: bool, output_format: str
+) -> None:
+    """Start a work package: make its branch and work tree.
+
+    Moves it to in_progress. The same command continues a start that was interrupted.
+    """
+    from accord.core.clock import SystemClock
+    from accord.missions.start import start as make_start
+
+    named = actor.strip()
+    how = {"legacy_default": legacy_default, "is_dry_run": dry_run, "is_named": bool(named)}
+    with _refusals(ctx, output_format, slug, wp):
+        who = named or os.environ.get("GITHUB_ACTOR", "") or _login()
+        started = make_start(_root(ctx), slug, wp, who, SystemClock(), redact=redactor_for(os.environ), **how)
+    show_start(slug, wp, started, output_format, is_dry_run=dry_run, moves=_moves(ctx, slug, wp))
 
 
 @mission.command()
@@ -248,13 +329,56 @@ def _root(ctx: click.Context) -> Path:
     return named_root(Path(named)) if named else find_root(Path.cwd())
 
 
+def _login() -> str:
+    """Return the login name of the user; empty where the system has none."""
+    try:
+        return getpass.getuser()
+    except (OSError, KeyError):
+        return ""
+
+
+def _command(ctx: click.Context) -> str:
+    """Return how to call ``accord mission`` for the same project."""
+    named = ctx.parent.params["root"] if ctx.parent else None
+    return f"accord mission --root {shlex.quote(named)}" if named else "accord mission"
+
+
+def _moves(ctx: click.Context, slug: str, wp: str) -> list[NextMove]:
+    """Return what is legal next for a work package, or for the others of its mission if it has no move."""
+    from accord.missions.load import load_mission
+    from accord.missions.next_moves import mission_moves, next_moves
+
+    try:
+        found = load_mission(_root(ctx), slug)
+        return next_moves(found, wp, _command(ctx)) or mission_moves(found, _command(ctx))
+    except BrokenContract:
+        return []
+
+
+def _exit_unless_readable(ctx: click.Context, found: Mission) -> None:
+    """Exit with 1, and say why on stderr, where the status of a work package cannot be read: the counts lack it."""
+    from accord.missions.query import unreadable_statuses
+
+    problems = unreadable_statuses(found)
+    for wp_id, problem in problems.items():
+        click.echo(f"{wp_id}: status unknown. {one_line(problem)}", err=True)
+    if problems:
+        ctx.exit(BrokenContract.exit_code)
+
+
 @contextmanager
-def _refusals(ctx: click.Context, output_format: str) -> Iterator[None]:
-    """End a broken contract with exit code 1: one sentence for people, one object for programs."""
+def _refusals(ctx: click.Context, output_format: str, slug: str = "", wp: str = "") -> Iterator[None]:
+    """End a broken contract with exit code 1: one sentence for people, one object for programs.
+
+    A refused move of a work package ends with what is legal instead.
+    """
     try:
         yield
     except BrokenContract as broken:
+        is_move = any(finding.code == "illegal-move" for finding in broken.findings)
+        broken.next_moves = _moves(ctx, slug, wp) if is_move else []
         if output_format != "json":
             raise
-        print_json({"error": " ".join(filter(None, (broken.message, broken.hint)))})
+        error = {"error": " ".join(filter(None, (broken.message, broken.hint)))}
+        print_json({**error, "next_moves": moves_to_json(broken.next_moves)} if is_move else error)
         ctx.exit(BrokenContract.exit_code)

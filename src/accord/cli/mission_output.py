@@ -6,9 +6,10 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from accord.cli.output import one_line, print_json
+from accord.cli.output import one_line, print_json, print_moves
 from accord.cli.step import as_output, leave_outputs, leave_summary, report_checks
 from accord.cli.step import redacted_cell as cell
+from accord.core.moves import moves_to_json
 from accord.missions.models import STATUSES
 from accord.text.markdown import table
 
@@ -16,8 +17,10 @@ if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
     from accord.core.findings import Finding
+    from accord.core.moves import NextMove
     from accord.missions.models import NextQueryResponse
     from accord.missions.move import MoveResult
+    from accord.missions.start import StartResult
     from accord.missions.workspace import ResolvedWorkspace
 
 
@@ -48,15 +51,57 @@ def show_workspace(wp: str, found: ResolvedWorkspace) -> None:
         click.echo(click.style(f"  {one_line(text)}", dim=True))
 
 
-def show_move(slug: str, wp: str, moved: MoveResult, output_format: str, *, is_dry_run: bool) -> None:
-    """Print a move, as text or as one document."""
+def show_move(
+    slug: str, wp: str, moved: MoveResult, output_format: str, *, is_dry_run: bool, moves: Sequence[NextMove]
+) -> None:
+    """Print a move and what is legal next, as text or as one document."""
     outcome = "unchanged" if not moved.events else "planned" if is_dry_run else "applied"
     if output_format == "json":
         document = {"mission_slug": slug, "wp_id": wp, "from": moved.source, "to": moved.target, "outcome": outcome}
-        print_json({**document, "events": list(moved.events)})
+        print_json({**document, "events": list(moved.events), "next_moves": moves_to_json(moves)})
         return
     steps = " → ".join([moved.source, *(event["to_lane"] for event in moved.events)])
     click.echo(f"{click.style(one_line(wp), bold=True)} {steps}: {outcome}")
+    print_moves(moves)
+
+
+def show_start(
+    slug: str, wp: str, started: StartResult, output_format: str, *, is_dry_run: bool, moves: Sequence[NextMove]
+) -> None:
+    """Print a start and what is legal next, as text or as one document."""
+    is_change = bool(started.operations or started.events)
+    outcome = "unchanged" if not is_change else "planned" if is_dry_run else "applied"
+    there = started.workspace
+    if output_format == "json":
+        document = {"mission_slug": slug, "wp_id": wp, "from": started.source, "to": "in_progress", "outcome": outcome}
+        location = {name: getattr(there, name) for name in ("workspace_path", "branch_name", "lane_id")}
+        operations = [{"op": step.op, "target": step.target} for step in started.operations]
+        events = {"operations": operations, "events": list(started.events), "next_moves": moves_to_json(moves)}
+        print_json({**document, **location, **events})
+        return
+    steps = " → ".join([started.source, *(event["to_lane"] for event in started.events)])
+    click.echo(f"{click.style(one_line(wp), bold=True)} {steps}: {outcome}")
+    branch = f" on {one_line(there.branch_name)}" if there.branch_name else ""
+    click.echo(f"  {one_line(there.workspace_path)}{branch}")
+    print_moves(moves)
+
+
+def show_readiness(overview: Mapping[str, Any]) -> None:
+    """Print which work packages may start now, and what blocks the others."""
+    if overview["ready"]:
+        click.echo(f"  ready: {', '.join(overview['ready'])}")
+    for wp_id, names in overview["blocked"].items():
+        click.echo(f"  {wp_id} is blocked by {one_line(', '.join(names))}")
+    for wp_id, problem in overview["problems"].items():
+        click.echo(click.style(f"  {wp_id}: {one_line(problem)}", fg="red"))
+
+
+def show_overview(overview: Mapping[str, Any]) -> None:
+    """Print a mission of a list."""
+    click.echo(click.style(one_line(overview["mission_slug"]), bold=True))
+    if overview["progress"]:
+        click.echo(f"  {progress_text(overview['progress'])}")
+    show_readiness(overview)
 
 
 def show_status(found: dict[str, Any]) -> None:
@@ -71,7 +116,11 @@ def show_status(found: dict[str, Any]) -> None:
         click.echo(f"  {entry['wp_id']:<6} {colored} {one_line(location):<15} {one_line(entry['title'])}")
         if state == "in_progress":
             click.echo(f"         {stale_text(entry['stale'])}")
-        for problem in dict.fromkeys((entry["error"], entry["stale_error"])):
+        if entry["ready"]:
+            click.echo("         ready to start")
+        elif entry["blocked_by"]:
+            click.echo(f"         blocked by {one_line(', '.join(entry['blocked_by']))}")
+        for problem in dict.fromkeys((entry["error"], entry["stale_error"], entry["blocked_reason"])):
             if problem:
                 click.echo(click.style(f"         {one_line(problem)}", fg="red"))
     for text in found["diagnostics"]:
@@ -80,7 +129,9 @@ def show_status(found: dict[str, Any]) -> None:
 
 def progress_text(progress: dict[str, Any]) -> str:
     """Return the progress of a mission as text."""
-    counts = ", ".join(f"{progress[f'{name}_wps']} {name}" for name in STATUSES if progress.get(f"{name}_wps"))
+    counts = ", ".join(
+        f"{progress[f'{name}_wps']} {name}" for name in (*STATUSES, "unknown") if progress.get(f"{name}_wps")
+    )
     return f"{progress['weighted_percentage']} % of {progress['total_wps']} work packages{counts and ': '}{counts}"
 
 

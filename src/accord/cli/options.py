@@ -111,6 +111,14 @@ format_option = click.option(
     show_default=True,
     help="Text for people, or one JSON document on stdout.",
 )
+findings_format_option = click.option(
+    "--format",
+    "output_format",
+    type=Choice(["text", "json", "sarif"]),
+    default="text",
+    show_default=True,
+    help="Text, one JSON document, or SARIF for code scanning.",
+)
 dry_run_option = click.option("--dry-run", is_flag=True, help="Show what would happen, and write nothing.")
 root_option = click.option(
     "--root",
@@ -131,7 +139,7 @@ def work_item_option(meaning: str, name: str = "work_item") -> Decorator:
     return click.option("--work-item", name, type=Number(), metavar="N", help=meaning)
 
 
-_repo = click.option("--repo", metavar="OWNER/NAME", help="The repository. Default: `GITHUB_REPOSITORY`.")
+_repo = click.option("--repo", metavar="OWNER/NAME", help="The repository. Default: `GITHUB_REPOSITORY`, or `origin`.")
 _sandbox = click.option(
     "--sandbox",
     is_flag=False,

@@ -6,22 +6,25 @@ import json
 import os
 import sys
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TextIO
 
 import click
 
 from accord.core.findings import Severity
+from accord.core.moves import move_lines
 from accord.gha.step import inert
 from accord.text.hidden import as_seen
 from accord.text.redaction import redact_json, redactor_for
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Iterable, Sequence
 
     from accord.core.findings import Finding
+    from accord.core.moves import NextMove
     from accord.kit.many import ManyResult
     from accord.kit.sync import SyncResult
     from accord.results.label_sync import LabelAction
+    from accord.text.redaction import Redactor
 
 
 @dataclass
@@ -31,17 +34,36 @@ class Printed:
     is_whole: bool = False
 
 
+_REDACTOR = "accord.redactor"
 _SEVERITY_COLORS = {Severity.ERROR: "red", Severity.WARNING: "yellow"}
+
+
+def redactor() -> Redactor:
+    """Return a redactor that knows the secrets of the environment; a command builds it once."""
+    context = click.get_current_context(silent=True)
+    if context is None:
+        return redactor_for(os.environ)
+    if _REDACTOR not in context.meta:
+        context.meta[_REDACTOR] = redactor_for(os.environ)
+    known: Redactor = context.meta[_REDACTOR]
+    return known
 
 
 def one_line(text: str) -> str:
     """Return a text as one safe line: without control characters, secrets, line breaks and runner commands."""
-    return inert(redactor_for(os.environ)(as_seen(text)))
+    return inert(redactor()(as_seen(text)))
+
+
+def print_moves(moves: Iterable[NextMove], *, err: bool = False) -> None:
+    """Print what is legal next, with the commands to type; nothing without moves."""
+    for line in move_lines(moves):
+        indent = line[: len(line) - len(line.lstrip())]
+        click.echo(f"{indent}{one_line(line.lstrip())}", err=err)
 
 
 def print_json(document: Any) -> None:
     """Print one JSON document without secrets and runner commands."""
-    print_clean_json(redact_json(document, redactor_for(os.environ)))
+    print_clean_json(redact_json(document, redactor()))
 
 
 def print_clean_json(document: Any) -> None:
@@ -54,14 +76,17 @@ def print_clean_json(document: Any) -> None:
 
 def print_findings(findings: Sequence[Finding], file: str) -> None:
     """Print findings like a compiler: place, severity, code, message, hint."""
+    lines = []
     for finding in findings:
         place = f"{file}:{finding.line}" if finding.line else file
         severity = click.style(finding.severity.value, fg=_SEVERITY_COLORS[finding.severity], bold=True)
         where = click.style(f"  at {one_line(finding.path)}", dim=True) if finding.path else ""
-        click.echo(f"{one_line(place)}: {severity} {finding.code}{where}\n    {one_line(finding.message)}")
+        lines += [f"{one_line(place)}: {severity} {finding.code}{where}", f"    {one_line(finding.message)}"]
         for line in finding.hint.splitlines():
             indent = len(line) - len(line.lstrip(" ")) + (4 if finding.has_sentence else 8)
-            click.echo(f"{' ' * indent}{click.style(one_line(line), fg='cyan')}")
+            lines.append(f"{' ' * indent}{click.style(one_line(line), fg='cyan')}")
+    if lines:
+        click.echo("\n".join(lines))
 
 
 def tell_wait(seconds: float, reason: str) -> None:
@@ -69,11 +94,16 @@ def tell_wait(seconds: float, reason: str) -> None:
     click.echo(f"waiting {seconds:.0f} s: {one_line(reason)}", err=True)
 
 
+def is_screen(stream: TextIO) -> bool:
+    """Return whether a stream is a terminal on which lines can be drawn again."""
+    return stream.isatty() and os.environ.get("TERM") != "dumb"
+
+
 class Progress:
     """A progress bar on stderr; nothing when stderr is not a terminal."""
 
     def __init__(self, total: int = 0) -> None:
-        self._shows = sys.stderr.isatty()
+        self._shows = is_screen(sys.stderr)
         self._total = total
         self._ended = 0
 

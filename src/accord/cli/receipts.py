@@ -26,6 +26,7 @@ if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
     from pathlib import Path
 
+    from accord.core.findings import Finding
     from accord.results.operations import Receipt
 
 _COLORS = {"done": "green", "adopted": "cyan", "skipped": "bright_black", "planned": "blue", "failed": "red"}
@@ -38,7 +39,7 @@ _MOST_NODES = 100
 
 def print_receipt(receipt: Receipt, file: str, *, most: int | None = None) -> None:
     """Print findings, at most ``most`` operations of a kind in a row (None: all), and how the run ended."""
-    print_findings(receipt.findings, file)
+    _print_receipt_findings(receipt, file)
     width = max((len(one_line(entry.key)) for entry in receipt.operations), default=0)
     for (status, op), group in groupby(receipt.operations, key=lambda entry: (entry.status.value, entry.op)):
         entries = list(group)
@@ -63,6 +64,20 @@ def print_receipt(receipt: Receipt, file: str, *, most: int | None = None) -> No
         click.echo(f"GitHub's rate limits will make this take about {_duration(receipt.estimated_seconds)}.")
     if receipt.error:
         click.echo(f"{one_line(receipt.error.message)}\n  {one_line(receipt.error.hint)}", err=True)
+
+
+def _print_receipt_findings(receipt: Receipt, file: str) -> None:
+    """Print findings; of a run that changed nothing, warnings about the result are only counted, as they repeat."""
+    repeated = [each for each in receipt.findings if receipt.outcome is Outcome.UNCHANGED and _is_about_result(each)]
+    print_findings([each for each in receipt.findings if each not in repeated], file)
+    if repeated:
+        warnings = "1 warning" if len(repeated) == 1 else f"{len(repeated)} warnings"
+        click.secho(f"{warnings} about the result not shown again: see `--format json`.", dim=True)
+
+
+def _is_about_result(finding: Finding) -> bool:
+    """Return whether a finding is about a place in the result, and not about what people did since."""
+    return bool(finding.path) and not finding.code.startswith("item-")
 
 
 def _print_differences(entries: Sequence[Mapping[str, Any]]) -> None:
@@ -98,7 +113,7 @@ def _headline(receipt: Receipt) -> str:
     stop = f"part-way: {counts}" if receipt.operations else "before anything was written"
     sentences = {
         Outcome.APPLIED: f"applied to {receipt.repository}: {counts}",
-        Outcome.UNCHANGED: f"unchanged: {receipt.repository} has everything already",
+        Outcome.UNCHANGED: f"unchanged: {_reason_for_nothing(receipt)}",
         Outcome.PLANNED: f"planned for {receipt.repository}: {counts}",
         Outcome.REJECTED: f"rejected: {errors} error{'s' if errors != 1 else ''}, nothing was written",
         Outcome.STOPPED: f"stopped {stop}; run the same command again to continue",
@@ -106,6 +121,11 @@ def _headline(receipt: Receipt) -> str:
     }
     requests = f" ({receipt.reads} reads, {receipt.writes} writes)" if receipt.reads or receipt.writes else ""
     return one_line(sentences[receipt.outcome]) + requests
+
+
+def _reason_for_nothing(receipt: Receipt) -> str:
+    is_superseded = any(finding.code.endswith("-superseded") for finding in receipt.findings)
+    return "a later result counts" if is_superseded else f"{receipt.repository} has everything already"
 
 
 def _review_line(review: Mapping[str, Any]) -> str:

@@ -18,9 +18,9 @@ MACHINES = {
     "handoff": "accord.handoffs.stages:HANDOFF",
     "session": "accord.sessions.machine:SESSION",
     "session-lean": "accord.sessions.machine:LEAN",
-    "session-task": "accord.sessions.machine:TASK",
+    "session-task": "accord.sessions.task_machine:TASK",
     "work-item": "accord.results.status:WORK_ITEM",
-    "work-package": "accord.missions.move:WORK_PACKAGE",
+    "work-package": "accord.missions.lifecycle:WORK_PACKAGE",
 }
 """Where each machine is, as ``module:name``; only the one that is asked for is imported."""
 
@@ -50,11 +50,23 @@ def schema(kind: str | None, strict: bool) -> None:
     """Print the JSON Schema of a document kind.
 
     Without KIND, lists the kinds. The schemas are JSON Schema 2020-12.
+
+    Enforced output has no objects with free keys and no values of any type: --strict leaves them out, and names them on
+    stderr.
     """
-    from accord.core.schemas import json_schema, strict_schema
+    from accord.core.schemas import json_schema, strict_form
 
     if kind is None:
         click.echo("\n".join(sorted(KINDS)))
         return
     model = KINDS[kind].model
-    print_json(strict_schema(model) if strict else json_schema(model))
+    if not strict:
+        print_json(json_schema(model))
+        return
+    form = strict_form(model)
+    print_json(form.schema)
+    if form.left_out:
+        click.echo(f"warning: The strict schema leaves out {', '.join(form.left_out)}.", err=True)
+    if form.missing:
+        names = " and ".join(f"`{name}`" for name in form.missing)
+        click.echo(f"warning: {names} must be given, so no document of this form passes `accord check`.", err=True)

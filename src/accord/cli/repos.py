@@ -91,7 +91,7 @@ def list_repositories(
 
 
 @repos.command("run")
-@click.argument("command", type=Choice(["sync", "labels", "doctor"]))
+@click.argument("command", type=Choice(["sync", "labels", "doctor", "status"]))
 @_file_option
 @click.option("--shard", default="1/1", show_default=True, metavar="I/N", help="Every N-th repository, from the I-th.")
 @click.option("--results", required=True, type=FILE, help="The file that records each result.")
@@ -107,7 +107,7 @@ def list_repositories(
 def run_command(
     ctx: click.Context, /, command: str, file: str, shard: str, results: Path, output_format: str, **more: Any
 ) -> None:
-    """Run sync, labels or doctor over a list of repositories.
+    """Run sync, labels, doctor or status over a list.
 
     Each result is recorded at once. The same command continues after an interruption, and repeats nothing that ended.
     """
@@ -150,7 +150,7 @@ def _task(command: str, options: dict[str, Any]) -> Callable[[str], ManyResult]:
         with github_for(repository, options["sandbox"], options["max_wait"], pacer=pacer) as connection:
             yield connection
 
-    tasks = {"sync": _sync_task, "labels": _labels_task, "doctor": _doctor_task}
+    tasks = {"sync": _sync_task, "labels": _labels_task, "doctor": _doctor_task, "status": _status_task}
     work = tasks[command](options)
 
     def task(repository: str) -> ManyResult:
@@ -228,6 +228,27 @@ def _doctor_task(_options: dict[str, Any]) -> Callable[[Connection], ManyResult]
         return ManyResult(repository, outcome, note, "", count.read, count.write)
 
     return examine
+
+
+def _status_task(options: dict[str, Any]) -> Callable[[Connection], ManyResult]:
+    from datetime import timedelta
+
+    from accord.board.facts import read_repository
+    from accord.board.models import address_of
+    from accord.board.work import overview_of_work
+    from accord.kit.many import ManyOutcome, ManyResult
+
+    def look(connection: Connection) -> ManyResult:
+        github, repository = connection.github, connection.repository
+        address = address_of(repository, connection.server_url, options["sandbox"])
+        facts = read_repository(github, address, timedelta(days=7))
+        sections = overview_of_work(facts).sections()
+        found = [f"{len(entries)} {name.replace('_', ' ')}" for name, entries in sections.items() if entries]
+        outcome = ManyOutcome.FINDINGS if sections["needs_you"] else ManyOutcome.UNCHANGED
+        count = github.requests
+        return ManyResult(repository, outcome, ", ".join(found), address.page, count.read, count.write)
+
+    return look
 
 
 def _report(title: str, results: Sequence[ManyResult], output_format: str) -> None:

@@ -28,6 +28,7 @@ from accord.cli.options import (
 )
 from accord.cli.output import one_line
 from accord.cli.posting import local_policy, posting_to
+from accord.cli.run_step import RunnerCommand
 from accord.cli.sources import github_for, read_bytes
 from accord.core.environment import is_in_actions
 from accord.core.errors import AccordError, BrokenContract, WrongUsage
@@ -84,7 +85,7 @@ _agent_options = together(
 )
 
 
-@click.command(short_help="Run an agent and write its outputs.")
+@click.command(cls=RunnerCommand, short_help="Run an agent and write its outputs.")
 @click.option("--agent", default="", metavar="NAME", help="Agent in the registry. Default: the registry's.")
 @click.option("--prompt-file", type=FILE, help="Prompt in the workspace. Default: the mode's prompt.")
 @click.option("--appendix", default="", metavar="TEXT", help="Text to add to the prompt; may be untrusted.")
@@ -149,13 +150,14 @@ def _request(options: dict[str, Any]) -> RunRequest:
         command = shlex.split(options["command"])
     except ValueError as error:
         raise WrongUsage(f"Cannot split `--command` into words: {error}.", hint="Close its quotes.") from None
+    schema = schema_of(options["schema"])
     temporary = os.environ.get("RUNNER_TEMP") or None
     run_dir = options["run_dir"] or tempfile.mkdtemp(prefix="accord-run-", dir=temporary)
     context = RunContext(**{name: options.pop(name) for name in RunContext.model_fields})
     changed = {
         "run_dir": Path(run_dir).resolve(),
         "command": command,
-        "schema": schema_of(options["schema"]),
+        "schema": schema,
         "kind": kind_of(options["schema"]),
         "data": [Path(name.strip()) for name in options["data"] if name.strip()],
     }
@@ -170,13 +172,21 @@ def kind_of(name: str) -> str:
 
 
 def schema_of(name: str) -> Path | dict[str, Any] | None:
-    """Return the strict schema of a document kind; any other name is that of a file."""
+    """Return the strict schema of a document kind; any other name is that of a file. Raises WrongUsage."""
     if not name:
         return None
     from accord.core.kinds import KINDS
-    from accord.core.schemas import strict_schema
+    from accord.core.schemas import strict_form
 
-    return strict_schema(KINDS[name].model) if name in KINDS else Path(name)
+    if name not in KINDS:
+        return Path(name)
+    form = strict_form(KINDS[name].model)
+    if form.missing:
+        names = " and ".join(f"`{key}`" for key in form.missing)
+        message = f"An agent's output cannot be a `{name}`: enforced output has no form for {names}."
+        hint = f"Let the agent write a file, and run `accord check --kind {name} FILE`."
+        raise WrongUsage(message, hint=hint)
+    return form.schema
 
 
 def run_with_output(request: RunRequest, stop: StopSignals) -> RunRecord:
@@ -200,7 +210,7 @@ def run_with_output(request: RunRequest, stop: StopSignals) -> RunRecord:
             click.echo(command("endgroup", ""), err=True)
 
 
-@click.command(short_help="Push a run's changes and write its final outputs.")
+@click.command(cls=RunnerCommand, short_help="Push a run's changes and write its final outputs.")
 @click.argument("run_dir", metavar="RUN_DIR", type=FILE, envvar="ACCORD_PUBLISH_RUN_DIR")
 @click.option("--pr-ref", default="", metavar="BRANCH", help="The branch to push to.")
 @click.option("--pull", default="", metavar="N", help="The pull request with the tasks.")
@@ -226,8 +236,9 @@ def publish(ctx: click.Context, /, run_dir: Path, author: str, outputs: Path | N
     request that no option names. In a workflow it never does, as the agent could have written them itself.
     """
     from accord.cli.run_step import finish_run, report_run
+    from accord.git.refs import left_by_killed_run
     from accord.runner.finish import outputs_without_record
-    from accord.runner.record import read_record
+    from accord.runner.record import RECORD, read_record
     from accord.runner.refs import check_ref, is_special_ref
 
     names = ("pr_ref", "pull", "base_ref", "pr_body", "checkout", "allow_steering_files", "fail", "output_format")
@@ -237,8 +248,11 @@ def publish(ctx: click.Context, /, run_dir: Path, author: str, outputs: Path | N
     is_step = is_in_actions(os.environ) or bool(os.environ.get("GITHUB_OUTPUT"))
     if is_special_ref(given["pr_ref"]) or (given["pr_ref"] and not is_step):
         check_ref(given["pr_ref"], is_pushed=True)
-    if not is_step and not run_dir.is_dir():
-        raise WrongUsage(f"No run folder found at `{run_dir}`.", hint="Pass the folder that `accord run` wrote.")
+    if not is_step and not (run_dir / RECORD).exists():
+        missing = f": it has no {RECORD}" if run_dir.is_dir() else ""
+        raise WrongUsage(
+            f"No run folder found at `{run_dir}`{missing}.", hint="Pass the folder that `accord run` wrote."
+        )
     if outputs and not can_be_written(outputs):
         raise WrongUsage(f"The file {outputs} cannot be written.", hint="Pass a writable file as `--outputs`.")
     try:
@@ -249,6 +263,8 @@ def publish(ctx: click.Context, /, run_dir: Path, author: str, outputs: Path | N
     else:
         context = {name: given[name] for name in ("pr_ref", "pull", "base_ref")}
         if not is_in_actions(os.environ):
+            if left := left_by_killed_run(Path.cwd()):
+                click.echo(f"note: {one_line(left)}", err=True)
             context = {name: value for name, value in context.items() if value}
         record = record.model_copy(update={"context": record.context.model_copy(update=context)})
         more = {"pr_body": _text(given["pr_body"]), "author": author, "lender": given["checkout"], "dry_run": dry_run}
@@ -278,7 +294,7 @@ def _missing_branch(pr_ref: str, options: dict[str, Any]) -> str:
         return ""
 
 
-@click.command(short_help="Compute the outputs of a finished run.")
+@click.command(cls=RunnerCommand, short_help="Compute the outputs of a finished run.")
 @click.option("--agent", required=True, metavar="NAME", help="Agent in the registry.")
 @click.option(
     "--exit-code", type=click.IntRange(0, 255), required=True, metavar="N", help="Exit code of the agent's process."
@@ -303,7 +319,7 @@ def outputs(
     """
     from accord.cli.run_step import report_run
     from accord.core.clock import SystemClock
-    from accord.runner.finish import ExternalRun, outputs_of_external_run
+    from accord.runner.external import ExternalRun, outputs_of_external_run
     from accord.runner.registry import declared_secrets, registries
 
     if (root is None) != (base is None) or (pushed == "true" and root is None):

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import os
-from contextlib import suppress
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -14,7 +14,7 @@ from accord.cli.output import one_line, print_clean_json
 from accord.cli.posting import local_policy
 from accord.cli.step import leave_outputs, leave_summary
 from accord.core.environment import is_in_actions
-from accord.core.errors import BrokenContract, WrongUsage
+from accord.core.errors import AccordError, BrokenContract, WrongUsage
 from accord.core.findings import Finding, Severity, has_errors
 from accord.files.store import can_be_written
 from accord.gha.step import command
@@ -22,10 +22,10 @@ from accord.text.markdown import cell, shorten, table
 from accord.text.redaction import redactor_for
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Iterator, Mapping, Sequence
 
     from accord.cli.sources import Connection
-    from accord.runner.models import Classification, RunOutputs
+    from accord.runner.models import Classification, InternalErrorKind, RunOutputs
     from accord.runner.record import RunRecord
     from accord.text.posting import PostingPolicy
 
@@ -36,6 +36,41 @@ _RECOVERY = {
     "manual": "A person must look at it first.",
     "ignore": "No action is needed.",
 }
+
+
+class RunnerCommand(click.Command):
+    """A command that leaves all outputs of the runner contract for later steps, also where it is refused."""
+
+    def make_context(self, *args: Any, **options: Any) -> click.Context:
+        """Parse the options."""
+        with _outputs_of_refusal(self.name or ""):
+            return super().make_context(*args, **options)
+
+    def invoke(self, ctx: click.Context) -> Any:
+        """Run the command."""
+        with _outputs_of_refusal(self.name or "", ctx):
+            return super().invoke(ctx)
+
+
+_REFUSALS: dict[str, InternalErrorKind] = {"run": "not-started", "publish": "push-refused", "outputs": "record-missing"}
+_REPORTED = "accord.run-reported"
+
+
+@contextmanager
+def _outputs_of_refusal(name: str, ctx: click.Context | None = None) -> Iterator[None]:
+    """Write the outputs if an error ends the command before it wrote them. The error stays what it is."""
+    try:
+        yield
+    except (AccordError, click.UsageError) as error:
+        if os.environ.get("GITHUB_OUTPUT") and not (ctx and (_REPORTED in ctx.meta or ctx.params.get("dry_run"))):
+            from accord.runner.finish import outputs_of_refusal
+
+            refused = error if isinstance(error, AccordError) else WrongUsage(error.format_message(), hint="")
+            found = outputs_of_refusal(refused, _REFUSALS[name], redactor_for(os.environ), local_policy())
+            with suppress(OSError, AccordError):
+                leave_outputs(found.as_outputs())
+                leave_summary(summary_page(found))
+        raise
 
 
 def check_step(*, is_published: bool) -> None:
@@ -87,8 +122,12 @@ def finish_run(
     return finish(run_dir, settings, record)
 
 
-def report_run(outputs: RunOutputs, output_format: str, *, dry_run: bool = False) -> None:
-    """Print a run's outputs, which are redacted already, and unless it is a dry run write them for later steps."""
+def report_run(outputs: RunOutputs, output_format: str, *, dry_run: bool = False, patch_in: Path | None = None) -> None:
+    """Print a run's outputs, which are redacted already, and unless it is a dry run write them for later steps.
+
+    ``patch_in`` is a folder with changes that were not pushed.
+    """
+    click.get_current_context().meta[_REPORTED] = True
     if not dry_run:
         leave_run(outputs)
     if output_format == "json":
@@ -222,12 +261,16 @@ def _shown(number: float | None, digits: int) -> str:
 
 
 def _headline(outputs: RunOutputs) -> str:
-    agent = cell(outputs.agent_name) or "the agent"
+    agent, ended = cell(outputs.agent_name) or "the agent", outputs.terminal_disposition
+    if ended == "cancelled":
+        return f"⏹️ {agent} was cancelled"
     if outputs.error_category:
         return f"❌ {agent} failed ({outputs.error_category})"
     if outputs.changes_made == "true":
         return f"✅ {agent} changed {'1 file' if outputs.files_changed == '1' else f'{outputs.files_changed} files'}"
-    return f"✅ {agent} changed nothing"
+    if ended == "failure":
+        return f"❌ {agent} ended without a valid result"
+    return f"✋ {agent} is blocked" if ended == "blocked" else f"✅ {agent} ended, and nothing was pushed"
 
 
 def _facts(outputs: RunOutputs) -> list[tuple[str, str]]:

@@ -19,6 +19,7 @@ from accord.cli.session_output import (
     change_options,
     dry_run_keys,
     folder_argument,
+    next_lines,
     print_change,
     print_operations,
     refusals,
@@ -29,11 +30,13 @@ from accord.cli.session_watch import counts, screen, summary_page, watch
 from accord.cli.step import as_output, leave_outputs, leave_summary, redact
 from accord.core.errors import BrokenContract, WrongUsage
 from accord.core.findings import has_errors
+from accord.core.moves import moves_to_json
 from accord.git.patches import merge_base
 from accord.git.program import Git
 from accord.sessions.apply import SessionWriter
 from accord.sessions.folder import Session, change_findings, changed_sessions, check_session, read_session
 from accord.sessions.models import CORRECTORS, LOOPS, ROLES, STATES
+from accord.sessions.next_moves import next_moves
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -134,7 +137,7 @@ def show_session(ctx: click.Context, /, folder: Path, output_format: str) -> Non
     if output_format == "json":
         print_json(as_document(found))
     else:
-        click.echo("\n".join(screen(found)))
+        click.echo("\n".join([*screen(found), *next_lines(found)]))
     ctx.exit(0 if found.status else BrokenContract.exit_code)
 
 
@@ -163,17 +166,21 @@ def resume_session(options: ChangeOptions, /, folder: Path, role: str, *, is_app
     pending = [decision.model_dump(mode="json", by_alias=True) for decision in found.pending]
     if options.is_json:
         document = {"state": found.state, "next": found.next, "pending": pending, "reason": found.reason}
+        document["next_moves"] = moves_to_json(next_moves(writer.read()))
         print_json({**document, **dry_run_keys(options, writer)})
         return
     if options.is_dry_run and writer.operations:
         print_operations(writer)
         click.echo("  To record them, run the command again with `--apply`.")
     if found.state == "DONE":
-        click.echo("The session is done. No step follows.")
-        return
-    click.echo(f"{click.style(found.next, bold=True)} in {found.state}{found.reason and ': ' + one_line(found.reason)}")
+        click.echo("The session is done.")
+    else:
+        reason = found.reason and ": " + one_line(found.reason)
+        click.echo(f"{click.style(found.next, bold=True)} in {found.state}{reason}")
     for decision in found.pending:
         click.echo(f"  {decision.decision_id}: {one_line(decision.question)}")
+    for line in next_lines(writer.read()):
+        click.echo(line)
 
 
 @session.command("advance")
@@ -204,13 +211,39 @@ def reopen_session(options: ChangeOptions, /, folder: Path) -> None:
 @folder_argument
 @click.argument("task", metavar="T-XXX")
 @click.option("--to", "target", required=True, help="Status of the task, such as in-progress or completed.")
+@click.option("--waive-reviews", "waiver", metavar="REASON", help="Complete it without its reviews.")
 @_role
 @change_options
-def set_task(options: ChangeOptions, /, folder: Path, task: str, target: str, role: str) -> None:
-    """Set the status of a task, as its lifecycle allows."""
+def set_task(options: ChangeOptions, /, folder: Path, task: str, target: str, waiver: str | None, role: str) -> None:
+    """Set the status of a task, as its lifecycle allows.
+
+    With --waive-reviews, the Orchestrator completes it without its reviews, and the reason is recorded. For `meta`,
+    that replaces the final review.
+    """
     from accord.sessions.run import move_task
 
-    run_change(options, folder, lambda writer: move_task(writer, task, target, role=role))
+    reason = (waiver or "").strip()
+    if waiver is not None and (target != "completed" or not reason):
+        raise WrongUsage("`--waive-reviews` completes a task, with a reason.", hint="Pass `--to completed` with it.")
+    run_change(options, folder, lambda writer: move_task(writer, task, target, role=role, waiver=reason), task=task)
+
+
+@session.command("set")
+@folder_argument
+@click.argument("settings", metavar="KEY=VALUE…", nargs=-1, required=True)
+@_role
+@change_options
+def set_values(options: ChangeOptions, /, folder: Path, settings: Sequence[str], role: str) -> None:
+    """Set values of status.json that no other command sets.
+
+    KEY is assumptions, known_issues (KEY+=VALUE adds an entry), last_ci_result, project_type, runtime_flags.NAME, or
+    retry_counts.T-XXX.LOOP.
+    """
+    from accord.sessions.run import set_values
+    from accord.sessions.settings import parse_setting
+
+    parsed = [parse_setting(text) for text in settings]
+    run_change(options, folder, lambda writer: set_values(writer, parsed, role=role))
 
 
 @session.command("fix")

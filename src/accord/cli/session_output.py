@@ -15,13 +15,17 @@ from accord.cli.output import one_line, print_findings, print_json
 from accord.cli.session_watch import screen
 from accord.core.clock import SystemClock
 from accord.core.errors import BrokenContract
+from accord.core.moves import move_lines, moves_to_json
 from accord.sessions.apply import SessionWriter
-from accord.sessions.machine import reviews_of
+from accord.sessions.folder import read_session
+from accord.sessions.next_moves import main_moves, next_moves, task_moves
 from accord.sessions.questions import next_step
+from accord.sessions.reviews import reviews_of
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping
 
+    from accord.core.moves import NextMove
     from accord.sessions.folder import Session
 
 CLOCK = SystemClock()
@@ -60,10 +64,15 @@ def run_change(
     folder: Path,
     change: Callable[[SessionWriter], object],
     more: Mapping[str, Any] | None = None,
+    *,
+    task: str = "",
 ) -> None:
-    """Make a change and print the session after it, in JSON with ``more``; or print what forbids it, and exit."""
+    """Make a change and print the session after it, in JSON with ``more``; or print what forbids it, and exit.
+
+    ``task`` is the one that moves: a refusal names its moves.
+    """
     writer = SessionWriter(folder, CLOCK, is_dry_run=options.is_dry_run)
-    with refusals(options, folder):
+    with refusals(options, folder, task):
         change(writer)
         print_change(options, writer, more)
 
@@ -77,7 +86,18 @@ def print_change(options: ChangeOptions, writer: SessionWriter, more: Mapping[st
     if options.is_dry_run:
         print_operations(writer)
         click.echo(click.style("The session would be:", dim=True))
-    click.echo("\n".join(screen(session)))
+    click.echo("\n".join([*screen(session), *next_lines(session)]))
+
+
+def next_lines(session: Session) -> list[str]:
+    """Return the lines that end the text of a command: the moves of the session."""
+    lines = move_lines(main_moves(session))
+    return ["", *map(_indented, lines)] if lines else []
+
+
+def _indented(line: str) -> str:
+    """Return a line of the moves as one line, with its indentation."""
+    return " " * (len(line) - len(line.lstrip())) + one_line(line)
 
 
 def dry_run_keys(options: ChangeOptions, writer: SessionWriter) -> dict[str, Any]:
@@ -99,18 +119,36 @@ def print_operations(writer: SessionWriter) -> None:
 
 
 @contextmanager
-def refusals(options: ChangeOptions, folder: Path) -> Iterator[None]:
-    """Print the rules that forbid a change, and exit with 1."""
+def refusals(options: ChangeOptions, folder: Path, task: str = "") -> Iterator[None]:
+    """Print the rules that forbid a change, and the legal moves of the session or ``task``; exit with 1."""
     try:
         yield
     except BrokenContract as broken:
         if options.is_json:
             findings = [found.as_json() for found in broken.findings]
-            print_json({"ok": False, "session": folder.name, "path": str(folder), "findings": findings})
+            document = {"ok": False, "session": folder.name, "path": str(folder), "findings": findings}
+            print_json({**document, "next_moves": moves_to_json(moves_in(folder, task))})
         else:
             click.echo(click.style(one_line(broken.message), fg="red"))
             print_findings(broken.findings, str(folder))
+            print_moves(folder, task)
         options.ctx.exit(BrokenContract.exit_code)
+
+
+def print_moves(folder: Path, task: str = "") -> None:
+    """Print the lines that end a refusal: the moves of a session, or of one of its tasks."""
+    for line in move_lines(moves_in(folder, task, main_moves)):
+        click.echo(_indented(line))
+
+
+def moves_in(
+    folder: Path, task: str = "", of_session: Callable[[Session], list[NextMove]] = next_moves
+) -> list[NextMove]:
+    """Return the moves of a session, or of one of its tasks, as it is on the disk."""
+    if not folder.is_dir():
+        return []
+    session = read_session(folder)
+    return task_moves(session, task) or of_session(session)
 
 
 def as_document(session: Session) -> dict[str, Any]:
@@ -126,9 +164,16 @@ def as_document(session: Session) -> dict[str, Any]:
         "state": status.current_state if status else None,
         "next": next_step(session).next if status else None,
         "tasks": [
-            {"id": task.id, "status": task.status, "title": task.title, "reviews": reviews_of(task, session.outputs)}
+            {
+                "id": task.id,
+                "status": task.status,
+                "title": task.title,
+                "reviews": reviews_of(task, session.outputs),
+                "next_moves": moves_to_json(task_moves(session, task.id)),
+            }
             for task in (tasks.tasks if tasks else ())
         ],
+        "next_moves": moves_to_json(next_moves(session)),
         "pending": [decision for decision in decisions if decision["status"] == "pending"],
         "decisions": decisions,
         "retry_counts": value.get("retry_counts", {}),

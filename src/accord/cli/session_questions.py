@@ -43,7 +43,10 @@ _HINTS = {
 def ask_question(
     options: ChangeOptions, /, folder: Path, questions: Sequence[str], decision_id: str, issue: int | None, **more: Any
 ) -> None:
-    """Record questions as pending, before the user sees them."""
+    """Record questions as pending, before the user sees them.
+
+    The question of the gate that comes next leads the session into that gate.
+    """
     from accord.sessions.questions import UserQuestion
     from accord.sessions.run import ask
 

@@ -10,12 +10,13 @@ from typing import TYPE_CHECKING, get_args
 
 import click
 
-from accord.cli.output import one_line
+from accord.cli.output import is_screen, one_line
 from accord.core.errors import Stopped
 from accord.sessions.folder import FILES, read_session
-from accord.sessions.machine import LOOP_BASE, ORDER, reviews_of, working_state
+from accord.sessions.machine import LOOP_BASE, ORDER, working_state
 from accord.sessions.models import TaskStatus
 from accord.sessions.questions import next_step
+from accord.sessions.reviews import reviews_of
 from accord.text import markdown
 from accord.text.markdown import table
 
@@ -49,7 +50,7 @@ _MARGIN = 1
 
 def watch(folder: Path, sleep: Callable[[float], None] = time.sleep) -> None:
     """Show a session; on a terminal, show it again whenever a file changes, until it is done or interrupted."""
-    if not sys.stdout.isatty():
+    if not is_screen(sys.stdout):
         click.echo("\n".join(screen(read_session(folder))))
         return
     seen: object = None

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import os
+import shutil
+import subprocess
 import sys
 from collections.abc import Callable
 from contextlib import contextmanager
@@ -11,6 +13,7 @@ from typing import TYPE_CHECKING, BinaryIO, NamedTuple
 from urllib.parse import urlsplit
 
 from accord.core.documents import MAX_BYTES
+from accord.core.environment import is_in_actions
 from accord.core.errors import WrongUsage
 
 if TYPE_CHECKING:
@@ -75,11 +78,18 @@ class Connection(NamedTuple):
 
 @contextmanager
 def github_for(
-    repo: str | None, sandbox: str | None, max_wait: int, identity: str = "", *, pacer: Pacer | None = None
+    repo: str | None,
+    sandbox: str | None,
+    max_wait: int,
+    identity: str = "",
+    *,
+    pacer: Pacer | None = None,
+    root: Path | None = None,
 ) -> Iterator[Connection]:
     """Connect to a repository. A sandbox runs as long as the context; an existing one gets no new repository.
 
-    A ``pacer`` is shared by the connections of one token.
+    A ``pacer`` is shared by the connections of one token. Outside of GitHub Actions, the remote of the checkout in
+    ``root`` names the repository where nothing else does.
     """
     from accord.cli.output import tell_wait
     from accord.core.clock import SystemClock
@@ -92,12 +102,12 @@ def github_for(
             yield Connection(
                 GitHub(access, SystemClock(), tell_wait, pacer), server.repository, server.url, server.token
             )
+        if sys.stderr.isatty():
+            sys.stderr.write(f"To look at the pages: accord sandbox serve --dir {sandbox}\n")
         return
-    repository = repo or os.environ.get("GITHUB_REPOSITORY", "")
-    if not repository:
-        raise WrongUsage("No repository given.", hint="Pass `--repo OWNER/NAME` or set `GITHUB_REPOSITORY`.")
-    token = os.environ.get("GITHUB_TOKEN", "").strip()
     api_url, server_url = addresses(os.environ.get("GITHUB_API_URL", ""), os.environ.get("GITHUB_SERVER_URL", ""))
+    repository = repo or os.environ.get("GITHUB_REPOSITORY", "") or _repository_of(root or Path(), server_url)
+    token = find_token(server_url)
     adapter = GitHub(Access(repository, token, api_url, identity, max_wait), SystemClock(), tell_wait, pacer)
     yield Connection(adapter, repository, server_url, token)
 
@@ -115,9 +125,56 @@ def lists_for(sandbox: str | None, max_wait: int) -> Iterator[RepositoryLists]:
             access = Access("", server.token, server.url, max_wait_seconds=max_wait)
             yield RepositoryLists(access, SystemClock(), tell_wait)
         return
-    api_url, _ = addresses(os.environ.get("GITHUB_API_URL", ""), os.environ.get("GITHUB_SERVER_URL", ""))
-    access = Access("", os.environ.get("GITHUB_TOKEN", "").strip(), api_url, max_wait_seconds=max_wait)
+    api_url, server_url = addresses(os.environ.get("GITHUB_API_URL", ""), os.environ.get("GITHUB_SERVER_URL", ""))
+    access = Access("", find_token(server_url), api_url, max_wait_seconds=max_wait)
     yield RepositoryLists(access, SystemClock(), tell_wait)
+
+
+def _repository_of(root: Path, server_url: str) -> str:
+    """Name the repository of a checkout by its remote. Raises WrongUsage where it has none on this server.
+
+    A remote on another server does not count: the token is for this one.
+    """
+    from accord.git.origin import read_origin
+
+    origin = None if is_in_actions(os.environ) else read_origin(root)
+    if origin is None:
+        raise WrongUsage("No repository given.", hint="Pass `--repo OWNER/NAME`, or set `GITHUB_REPOSITORY`.")
+    host = urlsplit(origin.server_url).netloc.lower()
+    if host == urlsplit(server_url).netloc.lower():
+        return origin.repository
+    message = f"No repository given. The remote `origin` is on {host}, not on {server_url}."
+    raise WrongUsage(
+        message, hint=f"Set `GITHUB_SERVER_URL=https://{host}` and its token, or pass `--repo OWNER/NAME`."
+    )
+
+
+_GH_SECONDS = 10
+
+
+def find_token(server_url: str = "") -> str:
+    """Return the token: ``GITHUB_TOKEN``, else outside of GitHub Actions that of the GitHub CLI; empty without one.
+
+    The GitHub CLI has one for each server: in ``GH_TOKEN`` for GitHub, in ``GH_ENTERPRISE_TOKEN`` for a server of
+    one's own, or stored by ``gh auth login`` (manual of gh, "environment"). The server is by default the one that the
+    environment names.
+    """
+    if token := os.environ.get("GITHUB_TOKEN", "").strip():
+        return token
+    _, default = addresses(os.environ.get("GITHUB_API_URL", ""), os.environ.get("GITHUB_SERVER_URL", ""))
+    host = urlsplit(server_url or default).netloc.lower()
+    is_github = host == "github.com" or host.endswith(".ghe.com")
+    if token := os.environ.get("GH_TOKEN" if is_github else "GH_ENTERPRISE_TOKEN", "").strip():
+        return token
+    gh = None if is_in_actions(os.environ) else shutil.which("gh")
+    if gh is None:
+        return ""
+    command = [gh, "auth", "token", "--hostname", host]
+    try:
+        done = subprocess.run(command, capture_output=True, text=True, timeout=_GH_SECONDS, check=False)  # noqa: S603
+    except (OSError, subprocess.TimeoutExpired):
+        return ""
+    return done.stdout.strip() if done.returncode == 0 else ""
 
 
 def addresses(api_url: str, server_url: str) -> tuple[str, str]:

@@ -10,13 +10,13 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from accord.cli.output import one_line
+from accord.cli.output import one_line, redactor
 from accord.core.environment import is_in_actions
 from accord.core.findings import Finding, has_errors
 from accord.gha.step import annotate, command, write_outputs, write_summary
 from accord.text import markdown
 from accord.text.markdown import table
-from accord.text.redaction import redact_json, redactor_for
+from accord.text.redaction import redact_json
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -52,7 +52,7 @@ def leave_summary(markdown: str) -> None:
 
 def redact(text: str) -> str:
     """Take the secrets of the environment, and what looks like a token, out of a text."""
-    return redactor_for(os.environ)(text)
+    return redactor()(text)
 
 
 def redacted_cell(text: str) -> str:

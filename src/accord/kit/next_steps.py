@@ -22,6 +22,7 @@ FIRST_COMMANDS = {
     "verifier": "gh workflow run accord-verifier.yml -f pr_number=34",
     "bot-comments": "gh workflow run accord-bot-comments.yml -f pr_number=34",
     "labels": "gh workflow run accord-labels.yml",
+    "board": "gh workflow run accord-board.yml",
     "start": "gh issue edit 12 --add-label agents:plan",
 }
 """The command that starts a workflow, the usual first one first. Starts come last: alone they start nothing."""

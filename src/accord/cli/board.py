@@ -1,0 +1,131 @@
+"""``accord board``: the status of a repository as pages in the browser, as files, and as an issue."""
+
+from __future__ import annotations
+
+import os
+from datetime import timedelta
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import click
+from click.core import ParameterSource
+
+from accord.cli.options import FOLDER, dry_run_option, format_option, posting_options, repository_options, root_option
+from accord.cli.output import one_line, print_json
+from accord.cli.posting import posting_to
+from accord.cli.status import reading_snapshots
+from accord.core.errors import WrongUsage
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from accord.board.models import Overview, Snapshot
+    from accord.results.operations import Receipt
+
+_days_option = click.option(
+    "--days", type=click.IntRange(1, 365), default=7, show_default=True, help="How far back ended work counts."
+)
+
+
+@click.group(invoke_without_command=True)
+@click.option("--port", type=click.IntRange(0, 65_535), default=0, help="Port on 127.0.0.1; 0 is a free one.")
+@click.option("--open", "opens", is_flag=True, help="Open the board in the browser.")
+@click.option("--static", type=FOLDER, metavar="DIR", help="Write the pages into this folder, and end.")
+@_days_option
+@root_option
+@repository_options
+@click.pass_context
+def board(
+    ctx: click.Context, /, port: int, opens: bool, static: Path | None, days: int, root: Path, **access: Any
+) -> None:
+    """Show the status of a repository in the browser.
+
+    Serves pages to this machine until Ctrl-C, and updates them by itself. Writes nothing on GitHub.
+    """
+    if ctx.invoked_subcommand:
+        if any(ctx.get_parameter_source(name) is ParameterSource.COMMANDLINE for name in ctx.params):
+            raise WrongUsage(
+                f"These options belong to `accord board`, not to `{ctx.invoked_subcommand}`.",
+                hint=f"Write them after the name: `accord board {ctx.invoked_subcommand} --repo OWNER/NAME`.",
+            )
+        return
+    with reading_snapshots(root, timedelta(days=days), access) as (read, pause):
+        if static is not None:
+            from accord.board.server import write_board
+
+            count = write_board(static, read(), one_line)
+            click.echo(f"Wrote {count} pages. Open {one_line(str(static / 'index.html'))}.")
+        else:
+            _serve(read, pause, port, opens=opens)
+
+
+def _serve(read: Callable[[], Snapshot], pause: Callable[[], float], port: int, *, opens: bool) -> None:
+    import socket
+
+    import uvicorn
+
+    from accord.board.server import HOST, LiveBoard, board_app
+
+    live = LiveBoard(read, one_line, pause)
+    with socket.socket(socket.AF_INET, socket.SOCK_STREAM) as listener:
+        listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        try:
+            listener.bind((HOST, port))
+        except OSError as error:
+            message = f"Port {port} cannot be used: {error.strerror}."
+            raise WrongUsage(message, hint="Pass another port, or 0 for a free one.") from None
+        listener.listen(64)
+        url = f"http://{HOST}:{listener.getsockname()[1]}/"
+        click.echo(f"Board: {url}  (Ctrl-C ends it)")
+        if opens:
+            click.launch(url)
+        config = uvicorn.Config(
+            board_app(live), log_level="critical", access_log=False, ws="none", timeout_graceful_shutdown=1
+        )
+        try:
+            uvicorn.Server(config).run(sockets=[listener])
+        finally:
+            live.stop()
+
+
+@board.command("issue")
+@_days_option
+@dry_run_option
+@posting_options
+@format_option
+@click.pass_context
+def issue_command(ctx: click.Context, /, days: int, dry_run: bool, output_format: str, **access: Any) -> None:
+    """Write the status into one issue, edited in place.
+
+    A step also gets it as its summary. A dashboard that a person closed is left alone.
+    """
+    from accord.board.dashboard import show_dashboard
+    from accord.board.models import address_of
+    from accord.cli.receipts import print_receipt
+    from accord.core.clock import SystemClock
+    from accord.results.operations import RunOptions
+    from accord.text.redaction import redactor_for
+
+    with posting_to(**access) as (connection, policy):
+        address = address_of(connection.repository, connection.server_url, access["sandbox"])
+        redact = redactor_for(os.environ)
+        options = RunOptions(connection.repository, SystemClock(), redact, policy, is_dry_run=dry_run)
+        receipt, overview = show_dashboard(connection.github, address, timedelta(days=days), options)
+    _report(receipt, overview)
+    if output_format == "json":
+        print_json(receipt.as_json())
+    else:
+        print_receipt(receipt, "-")
+    ctx.exit(receipt.exit_code)
+
+
+def _report(receipt: Receipt, overview: Overview | None) -> None:
+    """Leave the outputs and the summary of a step."""
+    from accord.board.dashboard import board_body
+    from accord.cli.step import leave_redacted, leave_summary, redacted_cell
+
+    needs = len(overview.needs_you) if overview else ""
+    url = receipt.details.get("board", {}).get("url", "")
+    leave_redacted({"outcome": receipt.outcome.value, "url": url, "needs-you": str(needs)})
+    if overview:
+        leave_summary(board_body(overview, redacted_cell))

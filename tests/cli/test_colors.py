@@ -1,0 +1,74 @@
+"""Colors, and completion in shells."""
+
+import os
+import subprocess
+import sys
+
+import pytest
+from support.commands import Accord
+
+from accord.core.environment import wants_color
+
+
+@pytest.mark.parametrize(
+    ("environment", "wanted"),
+    [
+        ({}, None), ({"NO_COLOR": ""}, None), ({"NO_COLOR": "0"}, False), ({"TERM": "dumb"}, False),
+        ({"FORCE_COLOR": "1"}, True), ({"FORCE_COLOR": "0"}, None), ({"FORCE_COLOR": ""}, None),
+        ({"NO_COLOR": "1", "FORCE_COLOR": "1"}, False), ({"TERM": "xterm", "FORCE_COLOR": "3"}, True),
+    ],
+)  # fmt: skip
+def test_colors_follow_the_usual_variables(environment: dict[str, str], wanted: bool | None) -> None:
+    assert wants_color(environment) is wanted
+
+
+@pytest.mark.parametrize(("name", "is_colored"), [("FORCE_COLOR", True), ("NO_COLOR", False)])
+def test_messages_have_colors_where_they_are_wanted(accord: Accord, name: str, is_colored: bool) -> None:
+    accord.monkeypatch.setenv(name, "1")
+    accord.file("plan.json", "{}")
+    ended = accord("check", "--kind", "planner-result", "plan.json")
+    assert ("\x1b[" in ended.out) is is_colored
+    assert ("\x1b[" in accord("check", "absent.json").err) is is_colored
+
+
+@pytest.mark.parametrize(
+    ("shell", "words", "expected"),
+    [
+        ("bash", "accord sess", "session"),
+        ("bash", "accord session ad", "advance"),
+        ("bash", "accord apply --dr", "--dry-run"),
+    ],
+)
+def test_commands_and_options_are_completed(shell: str, words: str, expected: str) -> None:
+    environment = {**os.environ, "COMP_WORDS": words, "COMP_CWORD": str(words.count(" "))}
+    environment["_ACCORD_COMPLETE"] = f"{shell}_complete"
+    command = [sys.executable, "-P", "-m", "accord"]
+    done = subprocess.run(command, env=environment, capture_output=True, text=True, check=False)
+    assert done.stdout.split() == [f"plain,{expected}"]
+
+
+@pytest.mark.parametrize(
+    ("shell", "path"),
+    [
+        ("bash", ".local/share/bash-completion/completions/accord"),
+        ("zsh", ".local/share/zsh/site-functions/_accord"),
+        ("fish", ".config/fish/completions/accord.fish"),
+    ],
+)
+def test_completion_is_printed_and_installed_where_the_shell_finds_it(accord: Accord, shell: str, path: str) -> None:
+    for name in ("XDG_DATA_HOME", "XDG_CONFIG_HOME"):
+        accord.monkeypatch.delenv(name, raising=False)
+    accord.monkeypatch.setenv("SHELL", f"/usr/bin/{shell}")
+    printed = accord("completion")
+    assert f"_ACCORD_COMPLETE={shell}_complete" in printed.out
+    ended = accord("completion", shell, "--install")
+    assert ended.code == 0
+    assert (accord.home / "home" / path).read_text() == printed.out
+    assert ("fpath" in ended.out) is (shell == "zsh")
+
+
+@pytest.mark.parametrize(("arguments", "problem"), [((), "No shell given."), (("tcsh",), "tcsh")])
+def test_an_unknown_shell_is_refused(accord: Accord, arguments: tuple[str, ...], problem: str) -> None:
+    accord.monkeypatch.setenv("SHELL", "")
+    ended = accord("completion", *arguments)
+    assert (ended.code, problem in ended.err) == (2, True)

@@ -1,0 +1,199 @@
+"""``accord status`` on a repository that agents work on."""
+
+from collections.abc import Iterator
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+from typing import Any
+
+import click
+import pytest
+from support.commands import Accord
+from support.starts import DRAFT, PENDING, PULL, READY, Starts, starts_stage
+from support.trees import git
+
+from accord.board.models import Entry, Overview
+from accord.cli.status import age, status_lines
+from accord.starts.reports import Job
+
+NOW = datetime(2026, 11, 2, 9, tzinfo=UTC)
+
+
+@pytest.fixture
+def starts(tmp_path: Path, accord: Accord) -> Iterator[Starts]:
+    with starts_stage(tmp_path / "sandbox") as stage:
+        accord.on(stage)
+        yield Starts(stage)
+
+
+def ids(document: dict[str, Any]) -> dict[str, list[str]]:
+    return {name: [entry["id"] for entry in entries] for name, entries in document.items() if name != "notes"}
+
+
+def test_a_start_goes_from_ready_to_running_to_what_needs_you(accord: Accord, starts: Starts) -> None:
+    nothing: dict[str, list[str]] = {"needs_you": [], "running": [], "waiting": [], "ready": [], "done": []}
+    before = accord.document("status")
+    assert ids(before) == {**nothing, "waiting": [f"#{PENDING}"], "ready": [f"#{READY}"]}
+    assert before["waiting"][0]["why"] == f"Blocked by #{READY}."
+    starts.deliver(starts.comment(READY, "/accord implement"))
+    starts.begin("implement", READY, agent="codex", by="wanda")
+    (running,) = accord.document("status")["running"]
+    assert (running["id"], running["kind"]) == (f"#{READY}", "run")
+    assert running["why"] == "implementation by codex, asked for by wanda"
+    starts.end("implement", READY, {"implement": Job("failure", {})})
+    (need,) = accord.document("status")["needs_you"]
+    assert (need["kind"], need["id"]) == ("failure", f"#{READY}")
+    host = starts.stage.server.url.removeprefix("http://")
+    assert need["command"] == f"gh issue comment {READY} --body '/accord retry' --repo {host}/octo/code"
+
+
+def test_a_pull_request_of_accord_shows_its_held_runs(accord: Accord, starts: Starts) -> None:
+    stage = starts.stage
+    stage.send("POST", f"{starts.root}/issues/{PULL}/labels", labels=["agents:keepalive"])
+    head = stage.get(f"{starts.root}/pulls/{PULL}")["head"]["sha"]
+    run = f"{stage.server.url}/_sandbox/runs/{stage.repository}/77"
+    body = {"head_sha": head, "conclusion": "action_required", "name": "CI"}
+    assert stage.session.put(run, json=body, timeout=20).status_code == 204
+    (need,) = accord.document("status")["needs_you"]
+    assert (need["kind"], need["id"]) == ("approval", f"#{PULL}")
+    assert need["command"].startswith("gh run rerun 77 --repo ")
+
+
+def test_closed_items_are_done(accord: Accord, starts: Starts) -> None:
+    starts.closed(READY)
+    document = accord.document("status")
+    assert [(entry["id"], entry["why"]) for entry in document["done"]] == [(f"#{READY}", "Completed.")]
+    assert [entry["id"] for entry in document["ready"]] == [f"#{PENDING}"]
+
+
+def test_a_look_only_reads_and_takes_few_requests(accord: Accord, starts: Starts) -> None:
+    starts.stage.server.requests.clear()
+    accord.document("status")
+    sent = [method for method, *_ in starts.stage.server.requests]
+    assert set(sent) == {"GET"}
+    assert len(sent) <= 7
+
+
+def test_the_remote_of_the_checkout_names_the_repository(accord: Accord, starts: Starts) -> None:
+    accord.monkeypatch.delenv("GITHUB_REPOSITORY")
+    git(accord.home, "init", "--quiet")
+    ended = accord("status")
+    assert (ended.code, "No repository given." in ended.err) == (2, True)
+    git(accord.home, "remote", "add", "origin", f"{starts.stage.server.url}/octo/code.git")
+    assert ids(accord.document("status"))["ready"] == [f"#{READY}"]
+
+
+def test_a_token_is_not_sent_to_the_server_that_a_remote_names(accord: Accord, starts: Starts) -> None:
+    accord.monkeypatch.delenv("GITHUB_REPOSITORY")
+    git(accord.home, "init", "--quiet")
+    git(accord.home, "remote", "add", "origin", "https://evil.example/octo/code.git")
+    ended = accord("status")
+    assert ended.code == 2
+    assert "The remote `origin` is on evil.example" in ended.err
+    assert starts.stage.server.requests == []
+
+
+@pytest.mark.parametrize("name", ["GH_ENTERPRISE_TOKEN", "gh"])
+def test_the_token_of_the_github_cli_is_found(accord: Accord, starts: Starts, name: str) -> None:
+    token = starts.stage.server.token
+    accord.monkeypatch.delenv("GITHUB_TOKEN")
+    if name == "gh":
+        program = accord.home / "bin" / "gh"
+        program.parent.mkdir()
+        host = starts.stage.server.url.removeprefix("http://")
+        program.write_text(f'#!/bin/sh\n[ "$*" = "auth token --hostname {host}" ] && echo {token}\n')
+        program.chmod(0o755)
+        accord.monkeypatch.setenv("PATH", str(program.parent), prepend=":")
+    else:
+        accord.monkeypatch.setenv(name, token)
+    assert ids(accord.document("status"))["ready"] == [f"#{READY}"]
+
+
+def test_sessions_of_the_folder_ask_their_questions_too(accord: Accord, starts: Starts) -> None:
+    assert accord("session", "new", "Add login", "--lean").code == 0
+    (folder,) = (accord.home / ".agents-work").iterdir()
+    shown = f".agents-work/{folder.name}"
+    (running,) = accord.document("status")["running"]
+    assert (running["kind"], running["id"], running["title"]) == ("session", folder.name, "INTAKE_LEAN")
+    assert accord("session", "ask", shown, "--question", "Which provider?").code == 0
+    (need,) = accord.document("status")["needs_you"]
+    assert (need["kind"], need["why"]) == ("question", "Which provider?")
+    assert accord("session", "answer", shown, "UD-1=GitHub").code == 0
+    assert need["command"] == f"accord session answer {shown} UD-1=ANSWER"
+    (folder / "status.json").write_text("{}")
+    (broken,) = accord.document("status")["needs_you"]
+    assert (broken["kind"], broken["command"]) == ("broken", f"accord session check {shown}")
+
+
+def test_a_run_that_ended_without_a_report_needs_you(accord: Accord, starts: Starts) -> None:
+    starts.deliver(starts.comment(READY, "/accord implement"))
+    starts.begin("implement", READY)
+    starts.stage.send("POST", f"{starts.root}/actions/runs/{starts.runs[-1]['id']}/cancel")
+    (need,) = accord.document("status")["needs_you"]
+    assert (need["kind"], need["why"]) == ("failure", "The run ended without a report.")
+
+
+def test_a_strangers_pull_request_hides_no_item(accord: Accord, starts: Starts) -> None:
+    starts.stage.send("PUT", f"{starts.root}/issues/{READY}/labels", labels=["task:implement", "status:blocked"])
+    starts.stage.send("PATCH", f"{starts.root}/pulls/{DRAFT}", body=f"Closes #{READY}")
+    with starts.stage.server.database.writing() as connection:
+        of_tess = "UPDATE issues SET author_id = (SELECT id FROM users WHERE login = 'tess') WHERE number = ?"
+        connection.execute(of_tess, (DRAFT,))
+    (need,) = accord.document("status")["needs_you"]
+    assert (need["kind"], need["id"]) == ("question", f"#{READY}")
+
+
+def test_options_before_the_name_of_a_command_of_the_board_are_refused(accord: Accord, starts: Starts) -> None:
+    ended = accord("board", "--repo", "octo/other", "issue")
+    assert (ended.code, "Write them after the name" in ended.err) == (2, True)
+    assert starts.stage.server.requests == []
+
+
+def test_the_dashboard_of_a_sandbox_is_the_same_at_another_port(accord: Accord) -> None:
+    seed = {"repositories": [{"name": "octo/web", "issues": [{"title": "Which?", "labels": ["task:refinement"]}]}]}
+    served = accord.start("sandbox", "serve", "--dir", "sb", "--seed", accord.file("seed.json", seed))
+    assert served.stdout
+    assert served.stdout.readline()
+    served.terminate()
+    assert served.communicate(timeout=20)
+    for outcome in ("applied", "unchanged"):
+        assert accord.document("board", "issue", "--sandbox", "sb")["outcome"] == outcome
+
+
+def entry(number: int, **more: Any) -> Entry:
+    return Entry("item", f"#{number}", "A title", "Why it is here.", NOW - timedelta(minutes=5), **more)
+
+
+def text(overview: Overview) -> list[str]:
+    return [click.unstyle(line) for line in status_lines(overview, 10, NOW)]
+
+
+def test_the_text_names_the_command_and_cuts_long_lists() -> None:
+    need = Entry("merge", "#5", "Change", "It is approved.", NOW - timedelta(hours=3), command="gh pr merge 5")
+    lines = text(Overview((need,), waiting=tuple(map(entry, range(12)))))
+    assert lines[:4] == [
+        "Needs you (1)",
+        "  merge        #5 Change · for 3 h",
+        f"{' ' * 15}It is approved.",
+        f"{' ' * 15}gh pr merge 5",
+    ]
+    assert lines[-1] == "  … 2 more: pass --limit 0"
+    assert len(status_lines(Overview(waiting=tuple(map(entry, range(12)))), 0, NOW)) == 15
+
+
+def test_no_line_is_wider_than_the_terminal() -> None:
+    long = Entry("item", "#5", "A long title " * 20, "A long reason " * 20)
+    assert max(map(len, status_lines(Overview(waiting=(long,)), 10, NOW, 80))) <= 80
+
+
+def test_an_empty_repository_needs_no_one() -> None:
+    assert text(Overview(notes=("Something was not read.",))) == [
+        "Nothing needs you.",
+        "note: Something was not read.",
+    ]
+
+
+@pytest.mark.parametrize(
+    ("seconds", "text"), [(-5, "0 min"), (119, "1 min"), (7199, "119 min"), (7200, "2 h"), (180_000, "2 days")]
+)
+def test_a_time_has_the_largest_unit_of_which_there_are_two(seconds: int, text: str) -> None:
+    assert age(NOW - timedelta(seconds=seconds), NOW) == text
