@@ -8,6 +8,9 @@ here=$(cd -- "$(dirname -- "${BASH_SOURCE[0]}")" && pwd)
 home=$(bash "$here/home.sh")
 done=$home/ready packages=--only-group=actions
 [ "${1:-}" != sandbox ] || done=$home/ready-sandbox packages=--no-dev
+if [ -e "$home/ready" ] && [ ! -x "$home/env/bin/python" ]; then
+    rm -rf -- "$home" # from a cache, and this machine has another Python
+fi
 [ ! -e "$done" ] || exit 0
 
 # The caller's settings for Python must not affect ours. Settings for a package index may stay, because the packages are

@@ -17,6 +17,7 @@ PINS = re.compile(r"uses: (?!accord-ci/)[\w.-]+/[\w./-]+@[0-9a-f]{40} # v\d+\.\d
 COMMANDS = {
     "action.yml": ["apply"], "actions/analyze-tasks/action.yml": ["analyze"], "actions/apply/action.yml": ["apply"],
     "actions/artifact/action.yml": ["artifact"], "actions/autofix/action.yml": ["autofix run"],
+    "actions/board/action.yml": ["board issue"],
     "actions/bot-comments/action.yml": ["bot-comments run"], "actions/check/action.yml": ["check"],
     "actions/classify-error/action.yml": ["classify"], "actions/handoff/action.yml": ["handoff gate"],
     "actions/keepalive/action.yml": ["keepalive run"], "actions/labels/action.yml": ["labels check", "labels sync"],

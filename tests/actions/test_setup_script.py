@@ -93,6 +93,15 @@ def test_the_packages_of_the_sandbox_are_installed_once_when_it_is_used(
     assert ("--only-group=actions" in first, "--no-dev" in second) == (True, True)
 
 
+def test_tools_from_a_cache_whose_python_is_gone_are_installed_again(site: Site) -> None:
+    site.run("setup.sh")
+    (home,) = site.temp.iterdir()
+    (home / "env/bin/python").unlink()
+    (home / "env/bin/python").symlink_to(site.temp / "python3.99")
+    assert (site.run("setup.sh")[0], site.run("accord.sh", "--version")[0]) == (0, 0)
+    assert site.asked_of_uv() == ["export", "venv", "pip"] * 2
+
+
 def test_concurrent_set_ups_install_once(site: Site) -> None:
     with site.start("setup.sh") as one, site.start("setup.sh") as two:
         assert (one.wait(60), two.wait(60)) == (0, 0)
