@@ -46,11 +46,14 @@ class View(NamedTuple):
 
 
 WIDTH = 1120
-_OTHERS = "article:not(#{newest}), .files"
+BOARD = "board"
+"""The path that stands for the first page of the board, which is not a page of the sandbox."""
+_OTHERS = "article:not(#{newest}), .files, .event"
 VIEWS = {
     "work-items.png": View("issues", 560),
     "status-comment.png": View("issues/2", 480, _OTHERS),
     "pull-request.png": View("pull/12", 600),
+    "board.png": View(BOARD, 640),
     "review.png": View("pull/12", 600, ".columns article:not(.review)"),
 }
 
@@ -69,8 +72,20 @@ def take(browser: str, page: str, path: Path, height: int) -> None:
         raise RuntimeError(f"{path.name} has {path.stat().st_size} bytes; at most {MOST_BYTES} are allowed.")
 
 
+def board_of(walk: Walk) -> str:
+    """Return the first page of the board, with its style."""
+    folder = walk.home / "board"
+    where = {"GITHUB_API_URL": walk.github.url, "GITHUB_TOKEN": walk.github.token, "GITHUB_REPOSITORY": REPOSITORY}
+    env = walk.environment(**where)
+    walk.run("accord", "board", "--identity", "github-actions[bot]", "--static", str(folder), env=env, cwd=walk.home)
+    page = (folder / "index.html").read_text(encoding="utf-8")
+    return page.replace("<head>", f'<head><base href="{folder.as_uri()}/">', 1)
+
+
 def page_of(walk: Walk, view: View) -> str:
-    """Return a page of the sandbox without its hidden parts."""
+    """Return a page of the sandbox without its hidden parts, or of the board."""
+    if view.path == BOARD:
+        return board_of(walk)
     text = requests.get(f"{walk.github.url}/{REPOSITORY}/{view.path}", timeout=30).text
     newest = max(
         re.findall(r'id="(issuecomment-\d+)"', text), key=lambda name: int(name.partition("-")[2]), default="x"

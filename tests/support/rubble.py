@@ -40,7 +40,8 @@ PIECES = (
         "&#x202E;",
         "&#x000202E;",
     ),
-    *("{", "}", "$", "word"),
+    *("{", "}", "$", "word", "Duplicate of ", "octocat#1", "](/issues/1)", "www.x.test/issues/7", "[^1 ", "\n/merge"),
+    *('<a href="/issues/1">', "\n[1]: /x '\n", "[^"),
 )
 
 

@@ -15,7 +15,8 @@ from markdown_it.token import Token
 
 from accord.core.kinds import check_document, read_shape
 from accord.files.yaml import read_yaml
-from accord.results.bodies import body_findings, read_body
+from accord.results.bodies import read_body
+from accord.results.body_rules import body_findings
 from accord.results.labels import ItemKind
 from accord.results.texts import posted_body
 from accord.text.hidden import GUARD
@@ -127,7 +128,11 @@ def test_the_results_to_copy_keep_every_rule() -> None:
     (done,) = (json.loads(block) for block in blocks(ROOT / "docs" / "implementor-results.md", "json"))
     (blocked, *_) = blocks(ROOT / "docs" / "implementor-results.md", "text")
     (review,) = (json.loads(block) for block in blocks(ROOT / "docs" / "reviewer-results.md", "json"))
-    for result in ({**done, "patch": "diff"}, {**done, "outcome": "blocked", "summary": blocked}, review):
+    for result in (
+        {**done, "patch": "diff --git a/a b/a\nnew file mode 100644\nindex 0000000..e69de29\n"},
+        {**done, "outcome": "blocked", "summary": blocked},
+        review,
+    ):
         assert check_document(json.dumps(result).encode(), None)[1] == []
 
 

@@ -9,14 +9,13 @@ from accord.runner.error_rules import HARD_QUOTA, WORDS
 from accord_sandbox import calls, pages, rulesets
 
 LOCAL_NAMES = {
-    "accord.results.bodies._owner_pattern": [{"known": "a b|a c"}],
-    "accord.results.implementor.facts._test_names": [{"family": (".ts", ".tsx")}],
-    "accord.results.implementor.facts._pattern": [{"escaped": r"([#!\[\]])"}, {"escaped": r"([\\#!\[\]])"}],
+    "accord.results.bodies.owner_pattern": [{"known": "a b|a c"}],
+    "accord.results.implementor.scope._test_names": [{"family": (".ts", ".tsx")}],
+    "accord.results.implementor.scope._pattern": [{"escaped": r"([#!\[\]])"}, {"escaped": r"([\\#!\[\]])"}],
     "accord.runner.analysis.checkbox_evidence._any_of": [{"longest_first": ["a b", "ab"]}],
     "accord.runner.error_rules._words": [{"patterns": [words.pattern]} for words in (HARD_QUOTA, *WORDS.values())],
     "accord.text.markdown.longer_run": [{"char": "`"}],
     "accord.text.markdown._ended": [{"mark": "`"}, {"mark": "``"}],
-    "accord.text.markdown.labelled_parts": [{"words": "how to fix|why"}],
     "accord.text.redaction._known": [{"value": "abab ab"}],
     "accord.text.words.chosen_words": [{"found": [r"(?<![\w./=-])b(?=ors\s+r\+)"]}],
     "accord_sandbox.faults.__post_init__": [],

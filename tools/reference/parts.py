@@ -8,11 +8,11 @@ from typing import TYPE_CHECKING
 
 from accord.core.kinds import KINDS
 from accord.handoffs.stages import HANDOFF
-from accord.missions.move import WORK_PACKAGE
+from accord.missions.lifecycle import WORK_PACKAGE
 from accord.results.models import ImplementorResult, PlannerResult, ReviewerResult
 from accord.results.status import WORK_ITEM
 from accord.runner.registry import Registry
-from accord.sessions.machine import TASK
+from accord.sessions.task_machine import TASK
 from accord.workflows.permissions import NEEDED_FILE
 from accord_sandbox.seed import Seed
 from reference.actions import (

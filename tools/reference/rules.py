@@ -119,6 +119,10 @@ def session_diagrams() -> str:
     """Draw the states of full and of lean sessions, without ASK_USER and BLOCKED."""
     pieces = []
     for title, machine in (("A full session:", SESSION), ("A lean session:", LEAN)):
-        ways = tuple(edge for edge in machine.edges if not {edge.source, edge.target} & {"ASK_USER", "BLOCKED"})
+        ways = tuple(
+            edge
+            for edge in machine.edges
+            if not {edge.source, edge.target} & {"ASK_USER", "BLOCKED"} and edge.needs != "not answered"
+        )
         pieces += [title, diagram(replace(machine, edges=ways))]
     return "\n\n".join(pieces)
