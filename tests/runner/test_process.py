@@ -133,7 +133,7 @@ def test_nothing_that_a_program_started_outlives_it(run: Callable[..., Ran], kin
     assert b"ready\n" in ran.out
     assert ran.end.exit_code == {"by itself": 0, "by SIGKILL": 137, "at the limit": 143}[ending]
     assert running_with(seconds) == 0
-    assert time.monotonic() - began < 10
+    assert time.monotonic() - began < 100
 
 
 RUNS = """

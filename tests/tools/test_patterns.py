@@ -1,8 +1,8 @@
 """No text keeps a regular expression busy for longer than its length explains: each is pumped with what it repeats."""
 
 import re
-import time
 
+from support.growth import grows_too_fast
 from support.patterns import Use, pumped, uses
 
 from accord.runner.error_rules import HARD_QUOTA, WORDS
@@ -101,18 +101,9 @@ SUSPECT = 0.02
 """Seconds; a linear search takes a tenth of it."""
 
 
-def seconds_for(use: Use, text: str) -> float:
-    began = time.thread_time()
-    use.run(text)
-    return time.thread_time() - began
-
-
 def is_slow(use: Use, text: str) -> bool:
     """Return whether four times the text takes far more than four times as long."""
-    if seconds_for(use, text) < SUSPECT:
-        return False
-    quarter = text[: len(text) // 4] + "\0"
-    return min(seconds_for(use, text) for _ in range(3)) > 8 * min(seconds_for(use, quarter) for _ in range(3))
+    return grows_too_fast(lambda size: use.run(text[:size] + "\0"), len(text), noticed=SUSPECT)
 
 
 def test_every_pattern_takes_time_in_proportion_to_its_text() -> None:

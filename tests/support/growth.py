@@ -1,0 +1,32 @@
+"""How the time of some work grows with its size: a ratio, since seconds say little on a busy machine."""
+
+from __future__ import annotations
+
+import time
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+MOST = 8
+"""What four times the size may cost: linear work takes 4 times as long, quadratic work 16 times."""
+
+
+def seconds_for(work: Callable[[int], object], size: int) -> float:
+    """Return the CPU seconds of this thread that work of a size takes."""
+    began = time.thread_time()
+    work(size)
+    return time.thread_time() - began
+
+
+def grows_too_fast(work: Callable[[int], object], size: int, *, noticed: float = 0.5) -> bool:
+    """Return whether work takes far longer than in proportion to its size.
+
+    ``work`` is done for ``size`` and for a quarter of it, unless it takes less than ``noticed`` seconds. The shortest
+    of three counts, since other processes slow one down, seldom all.
+    """
+    whole = seconds_for(work, size)
+    if whole < noticed:
+        return False
+    whole = min(whole, seconds_for(work, size), seconds_for(work, size))
+    return whole > MOST * min(seconds_for(work, size // 4) for _ in range(3))
