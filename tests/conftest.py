@@ -23,6 +23,7 @@ IN_ONE_PROCESS = (
     "tests/actions/test_act_loops.py",
     "tests/actions/test_act_runner.py",
     "tests/actions/test_act_runner_hostile.py",
+    "tests/board/test_browser.py",
     "tests/tools/test_generate.py",
 )
 """Modules whose tests share what takes long to make. (The mark ``xdist_group`` does nothing with pytest 9.2.)"""

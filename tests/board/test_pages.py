@@ -4,7 +4,7 @@ import re
 import threading
 import time
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, nullcontext
 from dataclasses import replace
 from datetime import UTC, datetime
 from pathlib import Path
@@ -17,11 +17,11 @@ from support.growth import grows_too_fast
 from test_work import ADDRESS, GREEN, NOW, PAGE, RUNNING, TASK, item, pull
 
 from accord.board.models import Entry, Overview, RepositoryFacts, Snapshot, joined
-from accord.board.pages import columns_of, graph_of, page_names, render_page, safe_url
-from accord.board.server import LiveBoard, board_app, write_board
+from accord.board.pages import GENERATOR, columns_of, graph_of, page_names, render_page, safe_url
+from accord.board.server import LiveBoard, board_app, check_target, write_board
 from accord.board.work import overview_of_work
-from accord.core.errors import Refused
-from accord.core.graphs import draw_graph, longest_path
+from accord.core.errors import Refused, WrongUsage
+from accord.core.graphs import draw_graph, graph_groups, longest_path
 from accord.github.models import Identity
 
 HOSTILE = '<script>alert(1)</script> "><img src=x onerror=alert(1)> {{ 7 * 7 }} ghp_secret'
@@ -89,8 +89,22 @@ def test_items_are_in_the_columns_of_their_status() -> None:
 
 def test_the_graph_has_every_item_and_marks_what_is_ready_and_the_longest_chain() -> None:
     found = graph_of(snapshot(*FOUR).facts)
-    assert set(found["drawing"].boxes) == {1, 2, 3, 4}
+    assert [set(drawing.boxes) for drawing in found["drawings"]] == [{1, 2}]
+    assert [one.issue.number for one in found["single"]] == [3, 4]
     assert (found["ready"], found["chain"]) == ({1}, (1, 2))
+
+
+@pytest.mark.parametrize(
+    ("edges", "groups"),
+    [
+        ((), []),
+        (((1, 2), (3, 4), (4, 5)), [[(3, 4), (4, 5)], [(1, 2)]]),
+        (((1, 2), (3, 4), (2, 3)), [[(1, 2), (2, 3), (3, 4)]]),
+        (((9, 8), (8, 9), (1, 9)), [[(1, 9), (8, 9), (9, 8)]]),
+    ],
+)
+def test_items_that_are_connected_are_one_group(edges: Any, groups: list[list[tuple[int, int]]]) -> None:
+    assert graph_groups(edges) == groups
 
 
 @pytest.mark.parametrize(
@@ -111,6 +125,49 @@ def test_four_times_the_items_take_four_times_as_long_to_draw() -> None:
 
     assert drawn(1000) == 1000
     assert not grows_too_fast(drawn, 1000)
+
+
+def test_long_lists_are_folded_but_whole() -> None:
+    many = snapshot(*(item(*TASK, "status:ready", number=number) for number in range(1, 121)))
+    for name in ("index.html", "items.html"):
+        text = page(name, many)
+        assert "<summary>70 more</summary>" in text
+        assert [f'href="item-{number}.html"' in text for number in (1, 50, 51, 120)] == [True] * 4
+
+
+def test_pages_are_rendered_once_for_each_change() -> None:
+    cleaned: list[str] = []
+
+    def clean(text: str) -> str:
+        cleaned.append(text)
+        return text
+
+    board = LiveBoard(lambda: snapshot(*FOUR), clean, lambda: 60)
+    board.page("item-1.html")
+    count = len(cleaned)
+    assert board.page("index.html")
+    assert board.page("item-1.html") == board.page("item-1.html")
+    assert len(cleaned) == count
+    assert board.page("x.html") is None
+
+
+@pytest.mark.parametrize(
+    ("files", "may"),
+    [({}, True), ({"index.html": GENERATOR}, True), ({"index.html": "Mine"}, False), ({"a": ""}, False)],
+)
+def test_a_folder_with_foreign_files_is_not_written_into(tmp_path: Path, files: dict[str, str], may: bool) -> None:
+    for name, text in files.items():
+        (tmp_path / name).write_text(text)
+    with nullcontext() if may else pytest.raises(WrongUsage, match="not of a board"):
+        check_target(tmp_path)
+    check_target(tmp_path / "new")
+
+
+def test_a_written_board_may_be_written_again(tmp_path: Path) -> None:
+    for items in (FOUR, FOUR[:1]):
+        check_target(tmp_path)
+        write_board(tmp_path, snapshot(*items), str)
+    assert [path.name for path in tmp_path.glob("item-*.html")] == ["item-1.html"]
 
 
 def test_the_story_of_an_item_names_its_starts_and_its_pull_request() -> None:

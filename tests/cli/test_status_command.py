@@ -73,6 +73,23 @@ def test_a_look_only_reads_and_takes_few_requests(accord: Accord, starts: Starts
     assert len(sent) <= 7
 
 
+@pytest.mark.parametrize("form", ["text", "json"])
+def test_watching_without_a_terminal_says_that_it_shows_once(accord: Accord, starts: Starts, form: str) -> None:
+    ended = accord("status", "--watch", "--format", form)
+    assert (ended.code, ended.err) == (0, "`--watch` needs text on a terminal. The status is shown once.\n")
+    assert f"#{READY}" in ended.out
+
+
+def test_a_board_is_not_written_over_a_site_of_yours(accord: Accord, starts: Starts) -> None:
+    (accord.home / "site").mkdir()
+    accord.file("site/index.html", "<h1>Mine</h1>")
+    ended = accord("board", "--static", "site")
+    assert (ended.code, "not of a board" in ended.err) == (2, True)
+    assert starts.stage.server.requests == []
+    assert accord("board", "--static", "board").code == 0
+    assert accord("board", "--static", "board").code == 0
+
+
 def test_the_remote_of_the_checkout_names_the_repository(accord: Accord, starts: Starts) -> None:
     accord.monkeypatch.delenv("GITHUB_REPOSITORY")
     git(accord.home, "init", "--quiet")
@@ -114,6 +131,11 @@ def test_sessions_of_the_folder_ask_their_questions_too(accord: Accord, starts: 
     shown = f".agents-work/{folder.name}"
     (running,) = accord.document("status")["running"]
     assert (running["kind"], running["id"], running["title"]) == ("session", folder.name, "INTAKE_LEAN")
+    moves = accord.document("session", "show", shown)["next_moves"]
+    assert (
+        running["why"] == "It has no tasks yet. Next: IMPLEMENT_LOOP, which needs spec.md, acceptance.json, tasks.yaml."
+    )
+    assert running["command"] in [move["command"] for move in moves]
     assert accord("session", "ask", shown, "--question", "Which provider?").code == 0
     (need,) = accord.document("status")["needs_you"]
     assert (need["kind"], need["why"]) == ("question", "Which provider?")

@@ -11,6 +11,7 @@ from accord.core.clock import parse_timestamp
 from accord.core.errors import AccordError
 from accord.core.findings import has_errors
 from accord.sessions.folder import check_session, is_session, read_session
+from accord.sessions.next_moves import main_moves
 from accord.sessions.policy import WORK
 
 if TYPE_CHECKING:
@@ -36,33 +37,40 @@ def _sessions(root: Path) -> Iterator[Placed]:
     work = root / WORK
     folders = sorted((path for path in work.iterdir() if path.is_dir()), reverse=True) if work.is_dir() else []
     for folder in [path for path in folders if is_session(path)][:MOST_SESSIONS]:
-        shown = str(folder.relative_to(root)) if root == Path() else str(folder)
         is_broken = any(has_errors(findings) for _, _, findings in check_session(folder))
-        yield from place_session(read_session(folder), shown, is_broken=is_broken)
+        yield from place_session(read_session(folder), is_broken=is_broken)
 
 
-def place_session(session: Session, folder: str, *, is_broken: bool) -> Iterator[Placed]:
+def place_session(session: Session, *, is_broken: bool) -> Iterator[Placed]:
     """Yield the entries of a session: one for each open question, else one for its state. Pure."""
-    status = session.status
+    status, folder = session.status, str(session.folder)
     if status is None or is_broken:
         why, command = "Its documents break their contract.", _type("session", "check", folder)
         yield "needs_you", Entry("broken", session.name, session.name, why, command=command)
     if status is None:
         return
-    since = _time(status.last_update)
+    since, (step, command) = _time(status.last_update), _next_step(session)
     for decision in status.pending:
         command = _type("session", "answer", folder, f"{decision.decision_id}=ANSWER")
         asked = _time(decision.asked_at)
         yield "needs_you", Entry("question", session.name, decision.decision_id, decision.question, asked, "", command)
     if status.current_state == "BLOCKED":
         why = status.blocker or "It is blocked."
-        command = _type("session", "show", folder)
         yield "needs_you", Entry("question", session.name, "BLOCKED", why, since, command=command)
     elif status.current_state == "DONE":
         yield "done", Entry("session", session.name, "DONE", _tasks(session), since)
     elif not status.pending:
-        command = _type("session", "show", folder)
-        yield "running", Entry("session", session.name, status.current_state, _tasks(session), since, command=command)
+        why = f"{_tasks(session)}{step}"
+        yield "running", Entry("session", session.name, status.current_state, why, since, command=command)
+
+
+def _next_step(session: Session) -> tuple[str, str]:
+    """Return the next move of a session as a sentence with what it needs, and its command; a legal move comes first."""
+    moves = sorted(main_moves(session), key=lambda move: bool(move.missing))
+    if not moves:
+        return "", _type("session", "show", str(session.folder))
+    needs = f", which needs {', '.join(moves[0].missing)}" if moves[0].missing else ""
+    return f" Next: {moves[0].to}{needs}.", moves[0].command
 
 
 def _tasks(session: Session) -> str:

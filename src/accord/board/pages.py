@@ -25,6 +25,8 @@ if TYPE_CHECKING:
     from accord.board.models import Entry, ItemFacts, PullFacts, RepositoryFacts, Snapshot
 
 HERE = Path(__file__).parent
+GENERATOR = '<meta name="generator" content="accord board">'
+"""The line by which a page of the board is recognised."""
 TABS = {
     "index.html": "Overview",
     "items.html": "Items",
@@ -105,15 +107,17 @@ def columns_of(facts: RepositoryFacts) -> Mapping[str, list[ItemFacts]]:
 
 
 def graph_of(facts: RepositoryFacts) -> dict[str, Any]:
-    """Return the drawing of all open work items: what blocks what, the longest chain, and which are ready."""
+    """Return a drawing of each group of open work items: what blocks what, the longest chain, and which are ready."""
     nodes = {item.issue.number: item for items in columns_of(facts).values() for item in items}
     edges = [(blocker, number) for number, item in nodes.items() for blocker in item.blockers if blocker in nodes]
     edges = edges[:MOST_EDGES]
     ready = {number for number, item in nodes.items() if not item.open_blockers and item_status(item) == "ready"}
-    drawing = graphs.draw_graph(edges, nodes)
+    drawings = [graphs.draw_graph(group) for group in graphs.graph_groups(edges)]
+    linked = {number for drawing in drawings for number in drawing.boxes}
     chain = graphs.longest_path(edges)
     return {
-        "drawing": drawing,
+        "drawings": drawings,
+        "single": [item for number, item in nodes.items() if number not in linked],
         "nodes": nodes,
         "critical": frozenset(chain),
         "links_of_chain": frozenset(pairwise(chain)),

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 from datetime import timedelta
+from functools import lru_cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -21,6 +22,9 @@ if TYPE_CHECKING:
 
     from accord.board.models import Overview, Snapshot
     from accord.results.operations import Receipt
+
+_MOST_TEXTS = 50_000
+"""Cleaned texts that are kept: most are the same in every rendering."""
 
 _days_option = click.option(
     "--days", type=click.IntRange(1, 365), default=7, show_default=True, help="How far back ended work counts."
@@ -49,6 +53,10 @@ def board(
                 hint=f"Write them after the name: `accord board {ctx.invoked_subcommand} --repo OWNER/NAME`.",
             )
         return
+    if static is not None:
+        from accord.board.server import check_target
+
+        check_target(static)
     with reading_snapshots(root, timedelta(days=days), access) as (read, pause):
         if static is not None:
             from accord.board.server import write_board
@@ -66,7 +74,7 @@ def _serve(read: Callable[[], Snapshot], pause: Callable[[], float], port: int, 
 
     from accord.board.server import HOST, LiveBoard, board_app
 
-    live = LiveBoard(read, one_line, pause)
+    live = LiveBoard(read, lru_cache(maxsize=_MOST_TEXTS)(one_line), pause)
     with socket.socket(socket.AF_INET, socket.SOCK_STREAM) as listener:
         listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
         try:

@@ -47,10 +47,13 @@ def status(days: int, limit: int, watch: bool, root: Path, output_format: str, *
 
     Also shows what waits and what ended. Reads GitHub, and the sessions and missions below --root. Writes nothing.
     """
+    watches = watch and output_format == "text" and is_screen(sys.stdout)
+    if watch and not watches:
+        click.echo("`--watch` needs text on a terminal. The status is shown once.", err=True)
     with reading_snapshots(root, timedelta(days=days), access) as (read, pause):
         if output_format == "json":
             print_json(read().overview.as_json())
-        elif watch and is_screen(sys.stdout):
+        elif watches:
             _watch(read, pause, limit)
         else:
             click.echo("\n".join(status_lines(read().overview, limit, datetime.now(UTC))))

@@ -69,6 +69,26 @@ def longest_path(edges: Iterable[tuple[int, int]]) -> tuple[int, ...]:
     return tuple(reversed(chain))
 
 
+def graph_groups(edges: Iterable[tuple[int, int]]) -> list[list[tuple[int, int]]]:
+    """Return the edges by connected group: the largest first, then by their least node."""
+    pairs = sorted(set(edges))
+    group = {node: node for pair in pairs for node in pair}
+
+    def group_of(node: int) -> int:
+        while group[node] != node:
+            group[node] = group[group[node]]
+            node = group[node]
+        return node
+
+    for left, right in pairs:
+        first, second = sorted((group_of(left), group_of(right)))
+        group[second] = first
+    found: dict[int, list[tuple[int, int]]] = defaultdict(list)
+    for pair in pairs:
+        found[group_of(pair[0])].append(pair)
+    return sorted(found.values(), key=lambda grouped: (-len(grouped), grouped[0]))
+
+
 def graph_layers(pairs: Sequence[tuple[int, int]]) -> dict[int, int]:
     """Return each node's layer: one more than its deepest blocker's; an edge that closes a cycle does not count."""
     blockers: dict[int, list[int]] = {}

@@ -1,14 +1,24 @@
 // Keys, the filter, and changes from the server. Text of pages comes from the server, where it is escaped.
 "use strict";
 
-const cards = () => [...document.querySelectorAll(".card:not([hidden])")];
+const FOLDED = "details:not([open])";
+const cards = () => [...document.querySelectorAll(".card:not([hidden])")].filter((card) => !card.closest(FOLDED));
+
+const texts = new WeakMap(); // reading all texts again for each key takes longer than comparing them
+
+function textOf(card) {
+  if (!texts.has(card)) texts.set(card, card.textContent.toLowerCase());
+  return texts.get(card);
+}
 
 function filter() {
   const field = document.getElementById("filter");
   const words = field ? field.value.toLowerCase().split(/\s+/).filter(Boolean) : [];
+  if (words.length) for (const folded of document.querySelectorAll(FOLDED)) folded.open = true;
   for (const card of document.querySelectorAll(".card")) {
-    const text = words.length ? card.textContent.toLowerCase() : "";
-    card.hidden = !words.every((word) => text.includes(word));
+    const text = words.length ? textOf(card) : "";
+    const isHidden = !words.every((word) => text.includes(word));
+    if (card.hidden !== isHidden) card.hidden = isHidden;
   }
 }
 
@@ -34,9 +44,11 @@ async function update() {
   const fresh = new DOMParser().parseFromString(await answer.text(), "text/html");
   const typed = document.getElementById("filter")?.value ?? "";
   const here = cards().indexOf(document.activeElement);
+  const open = [...document.querySelectorAll("details")].map((folded) => folded.open);
   const hadField = document.activeElement?.id === "filter";
   document.title = fresh.title;
   for (const name of ["header", "main", "footer"]) document.querySelector(name).replaceWith(fresh.querySelector(name));
+  document.querySelectorAll("details").forEach((folded, i) => (folded.open = open[i] ?? false));
   const field = document.getElementById("filter");
   if (field) field.value = typed;
   filter();
