@@ -9,7 +9,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
 MOST = 8
-"""What four times the size may cost: linear work takes 4 times as long, quadratic work 16 times."""
+"""Times as long that four times the size may take: linear work takes 4 times as long, quadratic work 16 times."""
 
 
 def seconds_for(work: Callable[[int], object], size: int) -> float:
