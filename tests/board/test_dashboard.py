@@ -1,30 +1,37 @@
 """The dashboard: one issue, edited in place, with nothing in it that acts."""
 
+import re
 from collections.abc import Iterator
 from datetime import timedelta
+from html.parser import HTMLParser
 from pathlib import Path
 from typing import Any
 
 import pytest
 import responses
 from support.plans import task_body
+from support.renderer import rendered
 from support.stage import START as NOW
 from support.stage import Stage, staged
 
-from accord.board.dashboard import MOST_ROWS, TITLE, board_body, closed_boards, show_dashboard
-from accord.board.models import BOARD, Entry, Overview, address_of
+from accord.board.dashboard import MOST_ROWS, START_WORKFLOW, TITLE, board_body, closed_boards, show_dashboard
+from accord.board.models import Entry, Overview, address_of
 from accord.core.clock import ManualClock
 from accord.github.client import GitHub
 from accord.github.markers import write_marker
 from accord.github.models import Access, Identity
 from accord.results.operations import Outcome, Receipt, RunOptions
+from accord.starts.config import CONFIG_PATH
+from accord.starts.dashboard import BOARD
 from accord.text.posting import PostingPolicy
 from accord.text.redaction import Redactor
+from accord.text.sanitise import sanitise_cell
 from accord_sandbox.faults import Fault
 from accord_sandbox.planting import INSTALLATION_TOKEN
 
 LABELS = ["task:implement", "priority:high", "complexity:low", "status:ready"]
-SEED = {
+ROOT = Path(__file__).parents[2]
+SEED: dict[str, Any] = {
     "tokens": [{"token": "app", "login": "app[bot]", "kind": "installation", "permissions": {"issues": "write"}}],
     "repositories": [
         {
@@ -72,7 +79,7 @@ def test_titles_of_items_mention_no_one_and_close_nothing(stage: Stage) -> None:
     (board,) = boards(stage)
     assert "@octocat" not in board["body"]
     assert "fixes #1" not in board["body"]
-    row = next(line for line in board["body"].splitlines() if line.startswith("| #1 Thank"))
+    row = next(line for line in board["body"].splitlines() if "Thank" in line)
     assert row.replace("\\|", "").count("|") == 5
 
 
@@ -131,9 +138,89 @@ def test_a_marker_of_another_account_does_not_count(stage: Stage) -> None:
 def test_a_token_of_an_app_that_is_not_named_leaves_no_dashboard_behind(stage: Stage) -> None:
     receipt = show(stage, token="app")
     assert receipt.outcome is Outcome.REFUSED
+    assert [(entry.op, entry.status) for entry in receipt.operations] == [
+        ("write-board", "done"),
+        ("withdraw-board", "done"),
+    ]
     assert "--identity 'app[bot]'" in receipt.error.hint if receipt.error else False
     assert boards(stage) == []
     assert show(stage, token="app", identity="app[bot]").outcome is Outcome.APPLIED
+
+
+START = {START_WORKFLOW: (ROOT / "templates/consumer-repo" / START_WORKFLOW).read_text()}
+
+
+@pytest.mark.parametrize(
+    ("files", "token", "identity", "has_boxes"),
+    [
+        (START, INSTALLATION_TOKEN, "", True),
+        ({}, INSTALLATION_TOKEN, "", False),
+        ({START_WORKFLOW: "on: [issues]\njobs: {}\n"}, INSTALLATION_TOKEN, "", False),
+        ({**START, CONFIG_PATH: "starts:\n  dashboard: false\n"}, INSTALLATION_TOKEN, "", False),
+        ({**START, CONFIG_PATH: "starts: ["}, INSTALLATION_TOKEN, "", False),
+        (START, "app", "app[bot]", False),
+    ],
+)
+def test_boxes_are_shown_only_where_a_tick_starts_something(
+    tmp_path: Path, files: dict[str, str], token: str, identity: str, has_boxes: bool
+) -> None:
+    seed = {**SEED, "repositories": [{**SEED["repositories"][0], "files": files}]}
+    with staged(tmp_path, seed=seed, rate_limits=None) as stage:
+        assert show(stage, token=token, identity=identity).outcome is Outcome.APPLIED
+        (board,) = boards(stage)
+        (line,) = [line for line in board["body"].splitlines() if "Thank" in line]
+        box = "- [ ] <!-- accord:box item=1 start=implement --> **Start** "
+        assert (line.startswith(box), "tick a box" in board["body"]) == (has_boxes, has_boxes)
+        assert show(stage, token=token, identity=identity).outcome is Outcome.UNCHANGED
+
+
+def test_other_edits_and_forged_boxes_are_put_back(tmp_path: Path) -> None:
+    seed = {**SEED, "repositories": [{**SEED["repositories"][0], "files": START}]}
+    with staged(tmp_path, seed=seed, rate_limits=None) as stage:
+        show(stage)
+        (board,) = boards(stage)
+        body = board["body"]
+        stage.send(
+            "PATCH", f"/repos/octo/web/issues/{board['number']}", body=f"- [x] mine\n{body.replace('[ ]', '[x]')}"
+        )
+        assert show(stage).outcome is Outcome.APPLIED
+        assert boards(stage)[0]["body"] == body
+        stage.send("PATCH", f"/repos/octo/web/issues/{board['number']}", body=body.replace("\n", "\r\n"))
+        assert show(stage).outcome is Outcome.UNCHANGED
+
+
+class _Bare(HTMLParser):
+    """The text of a page outside of links and code, where GitHub looks for references."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.depth, self.text = 0, ""
+
+    def handle_starttag(self, tag: str, attrs: object) -> None:
+        self.depth += tag in ("a", "code")
+
+    def handle_endtag(self, tag: str) -> None:
+        self.depth -= tag in ("a", "code")
+
+    def handle_data(self, data: str) -> None:
+        self.text += "" if self.depth else data
+
+
+TITLES = ["see #3", "octo/web#3 and GH-3", "https://github.com/octo/web/issues/3", "`#3` [#3](#3) \\#3", "a#3 (#3) #3b"]
+
+
+@pytest.mark.parametrize("has_boxes", [True, False])
+def test_nothing_on_the_dashboard_is_a_reference_that_github_records(has_boxes: bool) -> None:
+    def clean(text: str) -> str:
+        return sanitise_cell(text, secrets=Redactor(), policy=PostingPolicy())
+
+    entries = tuple(Entry("item", "#12", title, f"Blocked by #7: {title}", start="implement") for title in TITLES)
+    body = board_body(Overview(entries, waiting=entries, notes=tuple(TITLES)), clean, has_boxes=has_boxes)
+    html = rendered(body)
+    page = _Bare()
+    page.feed(html)
+    assert not re.search(r"#\d|GH-\d", page.text.replace("#3b", ""), re.IGNORECASE)
+    assert set(re.findall(r'href="([^"]*)"', html)) == {"../issues/12", "../issues/7", "../issues/3"}
 
 
 def test_long_sections_are_cut_and_counted() -> None:

@@ -55,9 +55,9 @@ def test_each_event_is_switched_by_its_own_line(trigger: Trigger) -> None:
     assert check_event(event(trigger, word), off) == f"`{trigger.value}` is off under `starts` in the configuration."
 
 
-def test_labels_and_comments_are_on_by_default_and_nothing_else_is() -> None:
+def test_what_people_ask_for_is_on_by_default_and_nothing_else_is() -> None:
     on = {trigger for trigger in Trigger if getattr(AccordConfig().starts, trigger.value.replace("-", "_"))}
-    assert on == {Trigger.LABEL, Trigger.COMMENT}
+    assert on == {Trigger.LABEL, Trigger.COMMENT, Trigger.DASHBOARD}
 
 
 @pytest.mark.parametrize("trigger", Trigger)
@@ -229,10 +229,10 @@ def test_unknown_keys_of_the_configuration_are_findings_with_a_hint() -> None:
 
 def test_the_doctor_reads_the_configuration_of_a_directory(tmp_path: Path) -> None:
     check = config_check(tmp_path)
-    assert (check.status, check.note) == ("ok", "no configuration; by default labels, comments")
+    assert (check.status, check.note) == ("ok", "no configuration; by default labels, comments, dashboard")
     path = tmp_path / CONFIG_PATH
     path.parent.mkdir(parents=True)
     path.write_text("starts:\n  pull-requests: true\n  labels: false\n")
-    assert config_check(tmp_path).note == "comments, pull-requests"
+    assert config_check(tmp_path).note == "comments, dashboard, pull-requests"
     path.write_text("starts:\n  label: true\n")
     assert (config_check(tmp_path).status, config_check(tmp_path).findings[0][0]) == ("error", CONFIG_PATH)

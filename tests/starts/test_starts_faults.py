@@ -13,6 +13,7 @@ from support.rotation import killed
 from support.starts import PAGE, PENDING, PULL, READY, REQUEST, Starts, starts_stage
 
 from accord.results.operations import Receipt
+from accord.starts.dashboard import write_box
 from accord.starts.models import Trigger
 from accord.starts.reports import Job
 from accord.starts.status import read_body
@@ -54,6 +55,21 @@ def comment_starts(starts: Starts) -> Apply:
     return lambda: starts.deliver(event)
 
 
+def ticked_boxes(starts: Starts) -> Apply:
+    boxes = [
+        f"{write_box(READY, 'implement')} One",
+        f"{write_box(PULL, 'review')} Two",
+        f"{write_box(PENDING, 'ready')} Three",
+    ]
+    event = starts.ticked(starts.dashboard(*boxes), READY, PULL)
+    return lambda: starts.deliver(event)
+
+
+def named_on_the_dashboard(starts: Starts) -> Apply:
+    event = starts.comment(starts.dashboard(), f"/accord implement #{READY}")
+    return lambda: starts.deliver(event)
+
+
 def stop(starts: Starts) -> Apply:
     starts.deliver(starts.comment(PULL, "/accord review"))
     event = starts.comment(PULL, "/accord stop")
@@ -80,7 +96,9 @@ def report(starts: Starts) -> Apply:
     return lambda: starts.end("implement", READY, OPENED, revision=revision, **more)
 
 
-CASES = {work.__name__: work for work in (comment_starts, stop, unblock, push, report)}
+CASES = {
+    work.__name__: work for work in (comment_starts, ticked_boxes, named_on_the_dashboard, stop, unblock, push, report)
+}
 
 
 @pytest.fixture(params=list(CASES))

@@ -1,5 +1,6 @@
 """Events on the stage: a repository with requests, work items and a pull request, and payloads as GitHub sends them."""
 
+import re
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
@@ -9,7 +10,9 @@ from typing import Any
 from support.plans import task_body
 from support.stage import Stage, staged
 
+from accord.github.markers import write_marker
 from accord.results.operations import Receipt
+from accord.starts.dashboard import BOARD
 from accord.starts.ends import RunOfWork, begin, end
 from accord.starts.events import read_event
 from accord.starts.facts import StartContext
@@ -106,6 +109,28 @@ class Starts:
         token = {"wanda": "writer", "tess": "triager"}.get(by, "accord-sandbox-stranger-token")
         made = self.stage.send("POST", f"{self.root}/issues/{number}/comments", token=token, body=body)
         return "issue_comment", {"action": "created", "comment": made, **self._around(number, by)}
+
+    def edited(self, number: int, body: str, *, by: str = "wanda") -> tuple[str, dict[str, Any]]:
+        """Write another body into an issue as a person who may, and return the event."""
+        before = self.stage.get(f"{self.root}/issues/{number}")["body"]
+        self.stage.send("PATCH", f"{self.root}/issues/{number}", body=body)
+        return "issues", {"action": "edited", "changes": {"body": {"from": before}}, **self._around(number, by)}
+
+    def ticked(self, number: int, *items: int, by: str = "wanda") -> tuple[str, dict[str, Any]]:
+        """Tick the boxes of items on the dashboard, and return the event."""
+        lines = self.stage.get(f"{self.root}/issues/{number}")["body"].splitlines()
+        wanted = tuple(f"- [ ] <!-- accord:box item={item} " for item in items)
+        return self.edited(
+            number,
+            "\r\n".join(re.sub(r"\[ \]", "[x]", line, count=1) if line.startswith(wanted) else line for line in lines),
+            by=by,
+        )
+
+    def dashboard(self, *boxes: str, token: str = INSTALLATION_TOKEN) -> int:
+        """Open an issue with these boxes, as the dashboard has them, and return its number."""
+        body = "\n".join([*boxes, "", write_marker(BOARD, run="x")])
+        made = self.stage.send("POST", f"{self.root}/issues", token=token, title="Status", body=body)
+        return int(made["number"])
 
     def labelled(self, number: int, label: str, *, by: str = "wanda") -> tuple[str, dict[str, Any]]:
         """Label an issue or pull request, and return the event."""

@@ -1,16 +1,18 @@
-"""The dashboard: one issue that shows the overview of its repository, edited in place."""
+"""The dashboard: one issue that shows the overview of its repository, edited in place, with boxes that start work."""
 
 from __future__ import annotations
 
+import re
 from dataclasses import dataclass
 from datetime import timedelta
 from typing import TYPE_CHECKING, ClassVar
 
-from accord.board.facts import is_board, read_repository
-from accord.board.models import BOARD, HEADINGS, WITH_COMMAND, joined
+from accord.board.facts import read_repository
+from accord.board.models import HEADINGS, WITH_COMMAND, joined
 from accord.board.work import overview_of_work
-from accord.core.errors import Refused
+from accord.core.errors import BrokenContract, Refused
 from accord.core.findings import warning
+from accord.github.client import INSTALLATION_LOGIN
 from accord.github.limits import SEARCH_LAG_SECONDS
 from accord.github.markers import run_token, write_marker
 from accord.github.models import IssueChange
@@ -25,6 +27,9 @@ from accord.results.operations import (
     skipped_if,
 )
 from accord.results.status import require_writable
+from accord.starts.config import CONFIG_PATH, read_config
+from accord.starts.dashboard import BOARD, hears_edits, is_dashboard, write_box
+from accord.text.hidden import GUARD
 from accord.text.markdown import as_code, table
 from accord.text.sanitise import sanitise_cell
 
@@ -41,9 +46,22 @@ TITLE = "Status of the agents' work"
 MOST_ROWS = 50
 """Rows of a section; a body of this size is far below GitHub's limit."""
 
+START_WORKFLOW = ".github/workflows/accord-start.yml"
+"""The workflow of the kit that starts what ticked boxes ask for."""
+
 _FOLDED = ("waiting", "done")
 _WITHDRAWN = "The account that wrote this issue is not the one that was named, so the issue is not kept up to date."
 _FOOT = "Comment `/accord implement` on a ready item to start an agent, and `/accord review` on a pull request."
+_FOOT_OF_BOXES = (
+    "People with write access start agents here: tick a box, or comment a command with the number of the item, such as "
+    "`/accord implement #12`. This issue is written again after each start; other edits of it are lost."
+)
+_LABELS = {"implement": "Start", "review": "Review", "retry": "Retry", "ready": "Mark as ready"}
+
+_REFERENCE = re.compile(r"(?<![\w/\\])\\?#([1-9][0-9]{0,14})(?!\w)")
+_ANY_REFERENCE = re.compile(r"#(?=\d)|(?<=\bGH-)(?=\d)", re.IGNORECASE)
+_ISSUES_BESIDE = "../issues"
+"""The issues of the repository, seen from one of them. GitHub records no mention for a link that names no host."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,6 +72,17 @@ class WriteBoard(Operation):
     is_content: ClassVar[bool] = True
     issue: Issue | None
     body: str
+
+
+@dataclass(frozen=True, slots=True)
+class WithdrawBoard(Operation):
+    """Close a dashboard that was just created by an account that was not named."""
+
+    op: ClassVar[str] = "withdraw-board"
+    issue: Issue
+
+
+BoardOperation = WriteBoard | WithdrawBoard
 
 
 def show_dashboard(
@@ -75,19 +104,22 @@ def show_dashboard(
         def clean(text: str) -> str:
             return sanitise_cell(text, secrets=options.redact, policy=options.policy)
 
-        operation = plan_board(boards, board_body(overview, clean, run_token(options.repository, BOARD)))
-        if operation.issue:
-            receipt.details = _details(operation.issue)
-            if not operation.issue.is_open:
-                message = f"The dashboard #{operation.issue.number} is closed, so it was not written."
-                receipt.findings.append(warning("board-closed", message, hint="Reopen it, or turn the workflow off."))
-
-        def apply(operation: WriteBoard) -> None:
-            receipt.details = _details(_apply(github, facts.identity, operation, options.clock))
-
-        entries, error = apply_in_order([operation], apply, _entry, options)
-        receipt.end(entries, error, is_dry_run=options.is_dry_run)
+        token = run_token(options.repository, BOARD)
+        body = board_body(overview, clean, token=token, has_boxes=_can_start(github, identity))
+        _write(github, plan_board(boards, body), identity, receipt, options)
     return receipt, overview
+
+
+def _can_start(github: GitHub, identity: Identity) -> bool:
+    """Return whether a ticked box starts anything: by the kit's workflow, whose token must have written the box."""
+    if identity.login != INSTALLATION_LOGIN:
+        return False
+    branch = github.repository().default_branch
+    try:
+        is_on = read_config(github.find_file(CONFIG_PATH, branch)).starts.dashboard
+    except BrokenContract:  # then nothing starts; `accord doctor` shows what is wrong
+        return False
+    return is_on and hears_edits(github.find_file(START_WORKFLOW, branch))
 
 
 def closed_boards(github: GitHub, repository: str, identity: Identity) -> tuple[Issue, ...]:
@@ -98,11 +130,7 @@ def closed_boards(github: GitHub, repository: str, identity: Identity) -> tuple[
     search = github.search(run_token(repository, BOARD))
     lately = github.server_time() - timedelta(seconds=SEARCH_LAG_SECONDS)
     listed = github.closed_issues(lately) if search.is_complete else github.issues(state="closed")
-    return tuple(issue for issue in (*search.issues, *listed) if is_board(issue, identity))
-
-
-def _details(issue: Issue) -> dict[str, dict[str, str]]:
-    return {"board": {"id": str(issue.number), "url": issue.url}}
+    return tuple(issue for issue in (*search.issues, *listed) if is_dashboard(issue, identity))
 
 
 def plan_board(boards: Sequence[Issue], body: str) -> WriteBoard:
@@ -111,59 +139,131 @@ def plan_board(boards: Sequence[Issue], body: str) -> WriteBoard:
     There is nothing to do where its body is the same, or where a person closed it. Pure.
     """
     issue = min(boards, key=lambda issue: (not issue.is_open, issue.number), default=None)
-    is_done = issue is not None and (issue.body == body or not issue.is_open)
+    is_done = issue is not None and (_is_same(issue.body, body) or not issue.is_open)
     return WriteBoard(f"#{issue.number}" if issue else "new", skipped_if(is_done), issue, body)
 
 
-def board_body(overview: Overview, clean: Callable[[str], str], token: str = "") -> str:
+def plan_withdrawal(made: Issue, identity: Identity) -> tuple[WithdrawBoard, ...]:
+    """Return what takes back a new dashboard of another account than ours, which no run would find again. Pure."""
+    return () if identity.counts(made.author) else (WithdrawBoard(f"#{made.number}", None, made),)
+
+
+def _is_same(before: str, body: str) -> bool:
+    return before.replace("\r\n", "\n") == body
+
+
+def board_body(
+    overview: Overview,
+    clean: Callable[[str], str],
+    issues: str = _ISSUES_BESIDE,
+    *,
+    token: str = "",
+    has_boxes: bool = False,
+) -> str:
     """Return the body of the dashboard; ``clean`` makes untrusted text fit for a table's cell. Pure.
 
-    ``token`` is the word by which the issue is found again; a step's summary has none.
+    ``issues`` is the address of the repository's issues, as seen from the page. ``token`` is the word by which the
+    issue is found again; a step's summary has none. ``has_boxes``: entries that can be started have a box.
     """
-    parts = [_section(name, entries, clean) for name, entries in overview.sections().items() if entries]
+
+    def shown(text: str) -> str:
+        return with_links(clean(text), issues)
+
+    sections = overview.sections()
+    parts = [_section(name, entries, shown, has_boxes=has_boxes) for name, entries in sections.items() if entries]
     if not overview.needs_you:
         parts.insert(0, "### Nothing needs you")
-    notes = [f"> {clean(note)}" for note in overview.notes]
+    notes = [f"> {shown(note)}" for note in overview.notes]
     marker = [write_marker(BOARD, run=token)] if token else []
-    return "\n\n".join([*parts, *notes, _FOOT, *marker])
+    return "\n\n".join([*parts, *notes, _FOOT_OF_BOXES if has_boxes else _FOOT, *marker])
 
 
-def _section(name: str, entries: Sequence[Entry], clean: Callable[[str], str]) -> str:
+def with_links(text: str, issues: str) -> str:
+    """Link the references of a sanitised text by hand, so that GitHub finds none: it would record a mention of each.
+
+    References to other repositories stay text. Pure.
+    """
+    linked = _REFERENCE.sub(lambda found: rf"[\#{found[1]}]({issues}/{found[1]})", text)
+    return _ANY_REFERENCE.sub(lambda found: f"{found[0]}{GUARD}", linked)
+
+
+def _section(name: str, entries: Sequence[Entry], shown: Callable[[str], str], *, has_boxes: bool) -> str:
     heading = f"{HEADINGS[name]} ({len(entries)})"
+    first = entries[:MOST_ROWS]
+    boxes = [_box(entry, shown) for entry in first if has_boxes and entry.start]
     head = ["What", "Why", "Since (UTC)", *(["Type"] if name in WITH_COMMAND else [])]
-    rows = [_row(entry, clean, has_command=name in WITH_COMMAND) for entry in entries[:MOST_ROWS]]
-    rest = f"\n\nand {len(entries) - MOST_ROWS} more" if len(entries) > MOST_ROWS else ""
-    shown = f"{table(head, rows)}{rest}"
+    rows = [_row(entry, shown, has_command=name in WITH_COMMAND) for entry in first if not (has_boxes and entry.start)]
+    rest = f"and {len(entries) - MOST_ROWS} more" if len(entries) > MOST_ROWS else ""
+    content = "\n\n".join(filter(None, [table(head, rows) if rows else "", "\n".join(boxes), rest]))
     if name in _FOLDED:
-        return f"<details><summary>{heading}</summary>\n\n{shown}\n\n</details>"
-    return f"### {heading}\n\n{shown}"
+        return f"<details><summary>{heading}</summary>\n\n{content}\n\n</details>"
+    return f"### {heading}\n\n{content}"
 
 
-def _row(entry: Entry, clean: Callable[[str], str], *, has_command: bool) -> list[str]:
-    name = entry.id if entry.id.startswith("#") else clean(entry.id)
+def _box(entry: Entry, shown: Callable[[str], str]) -> str:
+    """Return the line of an entry with a box: GitHub lets no one tick a box in a table."""
+    since = f" Since {entry.since:%Y-%m-%d %H:%M} UTC." if entry.since else ""
+    what = f"**{_LABELS[entry.start]}** {shown(entry.id)} {shown(entry.title)}: {shown(entry.why)}"
+    return f"{write_box(int(entry.id.removeprefix('#')), entry.start)} {what}{_cost(entry, shown)}{since}"  # type: ignore[arg-type]
+
+
+def _row(entry: Entry, shown: Callable[[str], str], *, has_command: bool) -> list[str]:
     since = entry.since.strftime("%Y-%m-%d %H:%M") if entry.since else ""
-    cost = f" ({clean(entry.cost)})" if entry.cost else ""
     command = [as_code(entry.command) if entry.command else ""] if has_command else []
-    return [f"{name} {clean(entry.title)}", f"{clean(entry.why)}{cost}", since, *command]
+    return [
+        f"{shown(entry.id)} {shown(entry.title)}",
+        f"{shown(entry.why)}{_cost(entry, shown)}",
+        since,
+        *command,
+    ]
 
 
-def _apply(github: GitHub, identity: Identity, operation: WriteBoard, clock: Clock) -> Issue:
+def _cost(entry: Entry, shown: Callable[[str], str]) -> str:
+    return f" ({shown(entry.cost)})" if entry.cost else ""
+
+
+def _write(github: GitHub, operation: WriteBoard, identity: Identity, receipt: Receipt, options: RunOptions) -> None:
+    """Write the dashboard, and take it back where another account than the named one wrote it; fill the receipt."""
+    if operation.issue:
+        receipt.details = _details(operation.issue)
+        if not operation.issue.is_open:
+            message = f"The dashboard #{operation.issue.number} is closed, so it was not written."
+            receipt.findings.append(warning("board-closed", message, hint="Reopen it, or turn the workflow off."))
+    made: list[Issue] = []
+
+    def apply(operation: BoardOperation) -> None:
+        made.append(_apply(github, identity, operation, options.clock))
+
+    entries, error = apply_in_order([operation], apply, _entry, options)
+    if made and error is None:
+        receipt.details = _details(made[0])
+        if withdrawal := plan_withdrawal(made[0], identity):
+            more, error = apply_in_order(withdrawal, apply, _entry, options)
+            entries += more
+            error = error or Refused(
+                f"The token writes as `{made[0].author}`, not as the given identity.",
+                hint=f"Pass `--identity '{made[0].author}'`, or set the input `identity` of the action.",
+            )
+    receipt.end(entries, error, is_dry_run=options.is_dry_run)
+
+
+def _details(issue: Issue) -> dict[str, dict[str, str]]:
+    return {"board": {"id": str(issue.number), "url": issue.url}}
+
+
+def _apply(github: GitHub, identity: Identity, operation: BoardOperation, clock: Clock) -> Issue:
+    if isinstance(operation, WithdrawBoard):
+        withdrawn = IssueChange(body=_WITHDRAWN, state="closed", state_reason="not_planned")
+        return github.change_issue(operation.issue.number, withdrawn)
     if operation.issue:
         return github.change_issue(operation.issue.number, IssueChange(body=operation.body))
+    body = operation.body
 
     def find() -> Issue | None:
-        return next((issue for issue in github.issues(state="open") if is_board(issue, identity)), None)
+        return next((issue for issue in github.issues(state="open") if is_dashboard(issue, identity)), None)
 
-    made = send_once(lambda: github.create_issue(TITLE, operation.body, []), find, clock)
-    if not identity.counts(made.author):
-        withdrawn = IssueChange(body=_WITHDRAWN, state="closed", state_reason="not_planned")
-        github.change_issue(made.number, withdrawn)
-        raise Refused(
-            f"The token writes as `{made.author}`, not as the given identity.",
-            hint=f"Pass `--identity '{made.author}'`, or set the input `identity` of the action.",
-        )
-    return made
+    return send_once(lambda: github.create_issue(TITLE, body, []), find, clock)
 
 
-def _entry(operation: WriteBoard, status: OperationStatus) -> LedgerEntry:
+def _entry(operation: BoardOperation, status: OperationStatus) -> LedgerEntry:
     return LedgerEntry(operation.op, operation.key, status, str(operation.issue.number) if operation.issue else None)

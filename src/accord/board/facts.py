@@ -8,7 +8,7 @@ from datetime import timedelta
 from itertools import islice
 from typing import TYPE_CHECKING
 
-from accord.board.models import BOARD, ItemFacts, PullFacts, RepositoryFacts, Snapshot, joined
+from accord.board.models import ItemFacts, PullFacts, RepositoryFacts, Snapshot, joined
 from accord.core.clock import parse_timestamp
 from accord.github.client import INSTALLATION_LOGIN
 from accord.github.markers import REVISION, find_markers
@@ -21,6 +21,7 @@ from accord.loops.state import read_view
 from accord.results.bodies import split_body
 from accord.results.planner.record import planned_blockers
 from accord.results.status import is_work_item
+from accord.starts.dashboard import is_dashboard
 from accord.starts.facts import APPEARS_WITHIN
 from accord.starts.models import ACTIVE, PLAN_LABEL
 from accord.starts.plan import LOST
@@ -106,14 +107,9 @@ def read_repository(
         tuple(_items(reader, [issue for issue in issues if _is_ours(issue, rows)], rows, numbers)),
         tuple(pulls),
         tuple(ItemFacts(issue, rows.get(issue.number, ())) for issue in islice(closed, MOST_CLOSED)),
-        tuple(issue for issue in issues if is_board(issue, own)),
+        tuple(issue for issue in issues if is_dashboard(issue, own)),
         tuple(notes),
     )
-
-
-def is_board(issue: Issue, identity: Identity) -> bool:
-    """Tell whether an issue is a dashboard that this account wrote."""
-    return bool(find_markers(issue.body, BOARD)) and identity.counts(issue.author) and not issue.is_pull
 
 
 def _is_ours(issue: Issue, rows: dict[int, tuple[StatusRow, ...]]) -> bool:

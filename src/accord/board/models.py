@@ -14,6 +14,7 @@ from accord.github.checks import Check
 from accord.github.models import Identity, Issue, Pull
 from accord.github.workflows import WorkflowRun
 from accord.loops.models import LoopState
+from accord.starts.dashboard import BoxWord
 from accord.starts.models import StatusRow
 
 NeedKind = Literal[
@@ -30,9 +31,6 @@ NeedKind = Literal[
 ]
 """Why a person is needed, in the order in which an overview lists them."""
 
-BOARD = "board"
-"""The marker of the dashboard's issue."""
-
 _NEEDS: tuple[str, ...] = get_args(NeedKind)
 
 EntryKind = NeedKind | Literal["item", "pull", "run", "loop", "session", "mission"]
@@ -44,7 +42,8 @@ class Entry:
 
     ``id`` names the subject in the repository (``#12``, a session, a work package), ``why`` is a sentence or a few
     words, ``since`` when it began, None if that is unknown. ``command`` is what to type next; empty where there is
-    nothing to type. ``cost`` is what the agent reported, in words.
+    nothing to type. ``start`` is what a box of the dashboard starts, empty for an entry that gets none. ``cost`` is
+    what the agent reported, in words.
     """
 
     kind: EntryKind
@@ -55,10 +54,13 @@ class Entry:
     url: str = ""
     command: str = ""
     cost: str = ""
+    start: BoxWord | Literal[""] = ""
 
     def as_json(self) -> dict[str, Any]:
         """Return the JSON object of an entry."""
-        fields = {name: getattr(self, name) for name in ("kind", "id", "title", "why", "url", "command", "cost")}
+        fields = {
+            name: getattr(self, name) for name in ("kind", "id", "title", "why", "url", "command", "cost", "start")
+        }
         return {**fields, "since": timestamp(self.since) if self.since else None}
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Literal
 
 from accord.board.models import Entry, overview_from
 from accord.core.clock import parse_timestamp
@@ -19,6 +19,7 @@ if TYPE_CHECKING:
     from accord.github.checks import CheckState
     from accord.github.models import Issue
     from accord.loops.models import LoopState
+    from accord.starts.dashboard import BoxWord
     from accord.starts.models import StatusRow
 
 _NOUNS = {"plan": "plan", "implement": "implementation", "review": "review"}
@@ -59,7 +60,7 @@ def _place_item(facts: RepositoryFacts, item: ItemFacts, pull: PullFacts | None)
         return "running", _running(facts, f"#{issue.number}", issue.title, last)
     status = status_if_clear(issue)
     if last and last.state == "failed" and status in (None, "pending", "ready", "in-progress"):
-        return "needs_you", _entry(item, "failure", last.result, since=_since(last), command=retry)
+        return "needs_you", _entry(item, "failure", last.result, since=_since(last), command=retry, start="retry")
     if NEEDS_HUMAN in issue.labels:
         why, command = f"It carries the label `{NEEDS_HUMAN}`.", _unlabel(facts, "issue", issue.number)
         return "needs_you", _entry(item, "needs-human", why, command=command)
@@ -89,10 +90,11 @@ def _place_idle(facts: RepositoryFacts, item: ItemFacts, status: str | None, pul
         return "waiting", _entry(item, "item", _blocked_by(item))
     if status == "ready":
         command = _comment(facts, "issue", issue.number, "/accord implement")
-        return "ready", _entry(item, "item", "Nothing blocks it.", command=command)
+        return "ready", _entry(item, "item", "Nothing blocks it.", command=command, start="implement")
     if status == "pending":
         command = facts.address.accord("items", "move", issue.number, "--to", "ready")
-        return "ready", _entry(item, "item", "Nothing blocks it; it is not marked as ready yet.", command=command)
+        why = "Nothing blocks it; it is not marked as ready yet."
+        return "ready", _entry(item, "item", why, command=command, start="ready")
     return "waiting", _entry(item, "item", f"Its status is {status}: no open pull request closes it.")
 
 
@@ -146,7 +148,9 @@ def _unfinished(facts: RepositoryFacts, pull: PullFacts, last: StatusRow | None)
     number, has_loop = pull.pull.number, KEEPALIVE in pull.pull.labels
     if last and last.state == "failed":
         command = _comment(facts, "pr", number, "/accord retry")
-        return "needs_you", _pull_entry(pull, "failure", last.result, since=_since(last), command=command)
+        return "needs_you", _pull_entry(
+            pull, "failure", last.result, since=_since(last), command=command, start="retry"
+        )
     problems: list[tuple[str, NeedKind] | None] = [
         (f"Checks fail: {_list(_checks(pull, 'failing'))}.", "failure") if _checks(pull, "failing") else None,
         ("It conflicts with its base.", "conflict") if pull.pull.is_mergeable is False else None,
@@ -175,7 +179,7 @@ def _open(facts: RepositoryFacts, pull: PullFacts) -> Placed:
     if KEEPALIVE in pull.pull.labels:
         return "waiting", _pull_entry(pull, "pull", "Keepalive works on it.")
     command = _comment(facts, "pr", number, "/accord review")
-    return "ready", _pull_entry(pull, "pull", "No review approves its head.", command=command)
+    return "ready", _pull_entry(pull, "pull", "No review approves its head.", command=command, start="review")
 
 
 def _done(item: ItemFacts) -> Entry:
@@ -194,17 +198,31 @@ def _running(facts: RepositoryFacts, name: str, title: str, row: StatusRow) -> E
     return Entry("run", name, title, why, _since(row), url, cost=row.cost)
 
 
-def _entry(item: ItemFacts, kind: EntryKind, why: str, *, since: datetime | None = None, command: str = "") -> Entry:
+def _entry(
+    item: ItemFacts,
+    kind: EntryKind,
+    why: str,
+    *,
+    since: datetime | None = None,
+    command: str = "",
+    start: BoxWord | Literal[""] = "",
+) -> Entry:
     issue = item.issue
-    return Entry(kind, f"#{issue.number}", issue.title, why, since, issue.url, command)
+    return Entry(kind, f"#{issue.number}", issue.title, why, since, issue.url, command, start=start)
 
 
 def _pull_entry(
-    pull: PullFacts, kind: EntryKind, why: str, *, since: datetime | None = None, command: str = ""
+    pull: PullFacts,
+    kind: EntryKind,
+    why: str,
+    *,
+    since: datetime | None = None,
+    command: str = "",
+    start: BoxWord | Literal[""] = "",
 ) -> Entry:
     one = pull.pull
     cost = "; ".join(filter(None, map(_cost, pull.loops)))
-    return Entry(kind, f"#{one.number}", one.title, why, since, one.url, command, cost)
+    return Entry(kind, f"#{one.number}", one.title, why, since, one.url, command, cost, start)
 
 
 def _cost(loop: LoopState) -> str:

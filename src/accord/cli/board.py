@@ -119,7 +119,7 @@ def issue_command(ctx: click.Context, /, days: int, dry_run: bool, output_format
         redact = redactor_for(os.environ)
         options = RunOptions(connection.repository, SystemClock(), redact, policy, is_dry_run=dry_run)
         receipt, overview = show_dashboard(connection.github, address, timedelta(days=days), options)
-    _report(receipt, overview)
+    _report(receipt, overview, f"{address.page}/issues")
     if output_format == "json":
         print_json(receipt.as_json())
     else:
@@ -127,7 +127,7 @@ def issue_command(ctx: click.Context, /, days: int, dry_run: bool, output_format
     ctx.exit(receipt.exit_code)
 
 
-def _report(receipt: Receipt, overview: Overview | None) -> None:
+def _report(receipt: Receipt, overview: Overview | None, issues: str) -> None:
     """Leave the outputs and the summary of a step."""
     from accord.board.dashboard import board_body
     from accord.cli.step import leave_redacted, leave_summary, redacted_cell
@@ -136,4 +136,4 @@ def _report(receipt: Receipt, overview: Overview | None) -> None:
     url = receipt.details.get("board", {}).get("url", "")
     leave_redacted({"outcome": receipt.outcome.value, "url": url, "needs-you": str(needs)})
     if overview:
-        leave_summary(board_body(overview, redacted_cell))
+        leave_summary(board_body(overview, redacted_cell, issues))

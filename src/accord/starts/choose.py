@@ -67,13 +67,14 @@ Choice = Begin | Halt | Answer | Ignore
 class ItemFacts:
     """The issue or pull request of an event, its status, and whether its last start goes on.
 
-    ``agents`` are the enabled ones, None where they were not read.
+    ``agents`` are the enabled ones, None where they were not read. ``is_dashboard``: the issue is the dashboard.
     """
 
     issue: Issue
     view: StatusView
     is_busy: bool = False
     agents: tuple[str, ...] | None = None
+    is_dashboard: bool = False
 
 
 def check_event(event: StartEvent, config: AccordConfig) -> str:
@@ -116,9 +117,13 @@ def choose(event: StartEvent, facts: ItemFacts) -> Choice:
     if event.trigger is Trigger.COMMENT:
         if word not in COMMANDS:
             return Answer(_unknown_command(word))
+        if answer := _misplaced(event, facts):
+            return answer
         choice = _command(word, facts)
         if isinstance(choice, Begin) and word == "implement" and event.has_more_words:
             choice = Answer(_MORE_WORDS)
+    elif event.trigger is Trigger.DASHBOARD:
+        choice = _command(word, facts)
     elif event.trigger is Trigger.LABEL:
         choice = _label(word, facts)
     else:
@@ -127,6 +132,17 @@ def choose(event: StartEvent, facts: ItemFacts) -> Choice:
         choice = Answer("Something runs here already. Comment `/accord stop` to stop it, then ask again.")
     is_automatic = event.trigger in (Trigger.PULL, Trigger.REVIEW_REQUEST)
     return Ignore(choice.text) if isinstance(choice, Answer) and is_automatic else choice
+
+
+def _misplaced(event: StartEvent, facts: ItemFacts) -> Answer | None:
+    """Answer a command that does not say what to start: on the dashboard it names an item, elsewhere no other one."""
+    word = event.word.lower()
+    if facts.is_dashboard:
+        problem = f"#{event.named} does not exist. " if event.named else "This is the dashboard. "
+        return Answer(f"{problem}Name an item here: `/accord {word} #12`.")
+    if event.named and event.named != event.number:
+        return Answer(f"This comment names #{event.named}. Comment `/accord {word}` there, or here without the number.")
+    return None
 
 
 def _unknown_command(word: str) -> str:

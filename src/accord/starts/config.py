@@ -27,6 +27,7 @@ class StartSwitches(BaseModel):
 
     labels: bool = Field(True, description="agents:plan on an issue, agent:NAME on a ready item, agents:review.")
     comments: bool = Field(True, description="/accord plan, implement, review, retry and stop.")
+    dashboard: bool = Field(True, description="Ticked boxes of the dashboard, the issue of `accord board issue`.")
     specs: bool = Field(False, description="A push of docs/specs/** with `status: approved` to the default branch.")
     pull_requests: bool = Field(
         False, alias="pull-requests", description="A pull request that is opened or marked ready."

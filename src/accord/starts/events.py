@@ -1,4 +1,4 @@
-"""Read the event of a workflow: of its texts only a command, a label's name and names of accounts are kept. Pure."""
+"""Read the event of a workflow: of its texts only commands, boxes, and names of labels and accounts are kept. Pure."""
 
 from __future__ import annotations
 
@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 from accord.core.clock import parse_timestamp
 from accord.core.errors import BrokenContract, WrongUsage
 from accord.core.findings import Finding
+from accord.starts.dashboard import ticks_between
 from accord.starts.models import StartEvent, Trigger, key_of
 
 if TYPE_CHECKING:
@@ -21,6 +22,7 @@ _COMMAND = re.compile(
 """A command may be followed by punctuation, and the blanks that phones and word processors write count."""
 
 _MORE = re.compile(rf"(?:{_BLANK})+\w")
+_NAMED = re.compile(rf"(?:{_BLANK})+#([1-9][0-9]{{0,14}})(?![\w-])")
 
 _SHA = re.compile(r"[0-9a-f]{40,64}")
 _LABEL_CHARS = 50
@@ -36,9 +38,17 @@ def command_of(body: str) -> str | None:
 
 
 def has_more_words(body: str) -> bool:
-    """Return whether another word follows the command on its line, without punctuation between."""
+    """Return whether another word follows the command and its item on their line, without punctuation between."""
     found = _COMMAND.match(body)
-    return bool(found and found[1] and _MORE.match(body, found.end()))
+    named = _NAMED.match(body, found.end()) if found else None
+    return bool(found and found[1] and _MORE.match(body, (named or found).end()))
+
+
+def named_item(body: str) -> int:
+    """Return the item that a command names, as in ``/accord implement #12``; 0 without one."""
+    found = _COMMAND.match(body)
+    named = _NAMED.match(body, found.end()) if found and found[1] else None
+    return int(named[1]) if named else 0
 
 
 def read_event(name: str, payload: Mapping[str, Any]) -> StartEvent | None:
@@ -119,6 +129,7 @@ def _comment(payload: Mapping[str, Any]) -> StartEvent | None:
         is_pull="pull_request" in payload["issue"],
         word=word,
         has_more_words=has_more_words(body),
+        named=named_item(body),
         comment_id=comment,
     )
 
@@ -128,6 +139,16 @@ def _issue_label(payload: Mapping[str, Any]) -> StartEvent:
     at = _time(payload, "/issue/updated_at")
     key = key_of("label", number, label, payload["issue"]["updated_at"])
     return StartEvent(Trigger.LABEL, key, at, **_sender(payload), number=number, word=label)
+
+
+def _edited(payload: Mapping[str, Any]) -> StartEvent | None:
+    before, after = (_value(payload, place, str, type(None)) or "" for place in ("/changes/body/from", "/issue/body"))
+    ticks = ticks_between(before, after)
+    if not ticks:
+        return None
+    number, at = _number(payload, "/issue/number"), _time(payload, "/issue/updated_at")
+    key = key_of("edited", number, payload["issue"]["updated_at"])
+    return StartEvent(Trigger.DASHBOARD, key, at, **_sender(payload), number=number, ticks=ticks)
 
 
 def _closed(payload: Mapping[str, Any]) -> StartEvent:
@@ -179,6 +200,7 @@ def _push(payload: Mapping[str, Any]) -> StartEvent | None:
 _READERS: Mapping[tuple[str, str], Callable[[Mapping[str, Any]], StartEvent | None]] = {
     ("issue_comment", "created"): _comment,
     ("issues", "labeled"): _issue_label,
+    ("issues", "edited"): _edited,
     ("issues", "closed"): _closed,
     ("push", ""): _push,
     ("pull_request", "labeled"): _pull(Trigger.LABEL),

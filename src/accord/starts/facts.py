@@ -14,6 +14,7 @@ from accord.results.status import StatusFacts, is_work_item, open_blockers, stat
 from accord.runner.registry import REGISTRY_PATH, registry_from
 from accord.starts.choose import ItemFacts
 from accord.starts.config import CONFIG_PATH, AccordConfig, read_config
+from accord.starts.dashboard import is_dashboard
 from accord.starts.models import ACTIVE, WORKFLOWS, StatusRow
 from accord.starts.specs import changed_specs, is_approved
 from accord.starts.status import StatusView, view_of
@@ -87,7 +88,7 @@ def item_facts(context: StartContext, event: StartEvent) -> ItemFacts | None:
     row = view.status.last
     is_busy = row is not None and row.key != event.key and is_running(context, row)
     agents = None if issue.is_pull or not is_work_item(issue) else context.agents()
-    return ItemFacts(issue, view, is_busy, agents)
+    return ItemFacts(issue, view, is_busy, agents, is_dashboard(issue, context.identity))
 
 
 def is_running(context: StartContext, row: StatusRow) -> bool:

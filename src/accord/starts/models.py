@@ -5,7 +5,7 @@ from __future__ import annotations
 import hashlib
 from dataclasses import dataclass
 from enum import StrEnum
-from typing import TYPE_CHECKING, Literal
+from typing import TYPE_CHECKING, Literal, NamedTuple
 
 from pydantic import BaseModel, ConfigDict
 
@@ -19,6 +19,7 @@ class Trigger(StrEnum):
 
     LABEL = "labels"
     COMMENT = "comments"
+    DASHBOARD = "dashboard"
     SPECS = "specs"
     PULL = "pull-requests"
     REVIEW_REQUEST = "review-requests"
@@ -42,13 +43,20 @@ NOT_AGENTS = frozenset({"agent:retry", "agent:needs-attention"})
 COMMANDS = ("plan", "implement", "review", "retry", "stop")
 
 
+class Tick(NamedTuple):
+    """A ticked box of the dashboard: the issue or pull request, and what to do with it."""
+
+    number: int
+    word: str
+
+
 @dataclass(frozen=True, slots=True)
 class StartEvent:
     """An event as far as it matters. ``key`` is the same in every delivery of one event, and ``at`` is when it was.
 
     ``word`` is the command of a comment or the name of a label; ``has_more_words``: the command is followed by others.
-    ``before`` and ``head`` are commits: of a push its
-    ends, of a pull request its head.
+    ``named`` is the item that a command names, 0 without one. ``ticks`` are the boxes that an edit of the dashboard
+    ticked. ``before`` and ``head`` are commits: of a push its ends, of a pull request its head.
     """
 
     trigger: Trigger
@@ -60,6 +68,8 @@ class StartEvent:
     is_pull: bool = False
     word: str = ""
     has_more_words: bool = False
+    named: int = 0
+    ticks: tuple[Tick, ...] = ()
     comment_id: int = 0
     before: str = ""
     head: str = ""

@@ -6,13 +6,22 @@ from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from accord.core.clock import parse_timestamp
-from accord.core.errors import Refused
+from accord.core.errors import BrokenContract, Refused
 from accord.core.findings import warning
-from accord.results.operations import OperationStatus, Receipt, RunOptions, reporting
+from accord.results.operations import OperationStatus, Receipt, RunOptions, move_operation, reporting
+from accord.results.status import find_work_item, gather_facts, plan_move
 from accord.starts.apply import apply_operations
 from accord.starts.choose import Answer, Begin, Halt, Ignore, check_event, choose
-from accord.starts.facts import approved_specs, find_begun, find_run, item_facts, run_of, unblocked_items
-from accord.starts.models import ACTIVE, WORKFLOWS, Trigger
+from accord.starts.dashboard import is_dashboard
+from accord.starts.facts import (
+    approved_specs,
+    find_begun,
+    find_run,
+    item_facts,
+    run_of,
+    unblocked_items,
+)
+from accord.starts.models import ACTIVE, WORKFLOWS, Trigger, key_of
 from accord.starts.plan import (
     RunFacts,
     ShowStatus,
@@ -86,6 +95,8 @@ def _plan(context: StartContext, event: StartEvent) -> Planned:
         return (), "Only people with write access start agents."
     if event.trigger is Trigger.SPECS:
         return _plan_specs(context, event)
+    if event.trigger is Trigger.DASHBOARD:
+        return _plan_ticks(context, event)
     return plan_item(context, event)
 
 
@@ -94,6 +105,10 @@ def plan_item(context: StartContext, event: StartEvent) -> Planned:
     facts = item_facts(context, event)
     if facts is None:
         return (), f"#{event.number} does not exist any more."
+    if facts.is_dashboard and event.named:
+        named = replace(event, number=event.named, named=0)
+        found = item_facts(context, named)
+        event, facts = (named, found) if found else (event, facts)
     choice = choose(event, facts)
     runs = RunFacts()
     if isinstance(choice, Begin):
@@ -108,6 +123,29 @@ def plan_item(context: StartContext, event: StartEvent) -> Planned:
         runs = RunFacts(last=run_of(context, last))
     reason = choice.reason if isinstance(choice, Ignore) else choice.text if isinstance(choice, Answer) else ""
     return plan_choice(event, choice, facts, runs, context.now()), reason
+
+
+def _plan_ticks(context: StartContext, event: StartEvent) -> Planned:
+    """Plan what the ticked boxes of an edit ask for. Only boxes of a dashboard that our own account wrote count."""
+    issue = context.github.issue(event.number)
+    if issue is None or not is_dashboard(issue, context.identity):
+        return (), f"#{event.number} is not a dashboard of `{context.identity.login}`."
+    operations: list[Operation] = []
+    reasons: list[str] = []
+    for tick in event.ticks:
+        of_tick = replace(event, key=key_of(event.key, tick.number), number=tick.number, word=tick.word, ticks=())
+        planned, reason = _plan_ready(context, tick.number) if tick.word == "ready" else plan_item(context, of_tick)
+        operations += planned
+        reasons += [reason] if reason else []
+    return tuple(operations), " ".join(reasons)
+
+
+def _plan_ready(context: StartContext, number: int) -> Planned:
+    try:
+        issue = find_work_item(context.github, number)
+        return (move_operation(plan_move(issue, "ready", gather_facts(context.github, issue, "ready"))),), ""
+    except BrokenContract as broken:
+        return (), broken.message
 
 
 def _plan_specs(context: StartContext, event: StartEvent) -> Planned:

@@ -1,0 +1,179 @@
+"""Boxes of the dashboard: which edit ticks them, and what a tick starts on the local GitHub."""
+
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from support.starts import BOT, PENDING, PULL, READY, REQUEST, Starts
+
+from accord.results.operations import Outcome
+from accord.starts.dashboard import hears_edits, ticks_between, write_box
+from accord.starts.events import has_more_words, named_item
+from accord.starts.models import Tick
+
+ONE, TWO = write_box(7, "implement"), write_box(8, "retry")
+
+
+def done(line: str) -> str:
+    return line.replace("[ ]", "[x]", 1)
+
+
+@pytest.mark.parametrize(
+    ("before", "after", "ticks"),
+    [
+        (f"{ONE} a\n{TWO} b", f"{done(ONE)} a\n{TWO} b", [(7, "implement")]),
+        (f"{ONE} a\n{TWO} b", f"{done(ONE)} a\r\n{done(TWO)} b", [(7, "implement"), (8, "retry")]),
+        (f"{ONE} a", f"{done(ONE).replace('[x]', '[X]')} other words", [(7, "implement")]),
+        (f"{done(ONE)} a", f"{done(ONE)} a and more", []),
+        (f"{done(ONE)} a", f"{ONE} a", []),
+        ("no box", f"{done(ONE)} a", []),
+        (f"{ONE} a", done(write_box(7, "review")), []),
+        (f"{ONE} a", done(write_box(9, "implement")), []),
+        (f"{ONE} a", f"{ONE} a\n{done(ONE)} a", []),
+        (f"> {ONE} a", f"> {done(ONE)} a", []),
+        (f"{ONE} a", f"  {done(ONE)} a", []),
+        ("- [ ] <!-- accord:box item=0 start=plan -->", "- [x] <!-- accord:box item=0 start=plan -->", []),
+        ("- [ ] <!-- accord:box item=7 start=stop -->", "- [x] <!-- accord:box item=7 start=stop -->", []),
+        ("", "", []),
+    ],
+)
+def test_only_boxes_that_were_there_and_empty_are_ticked_by_an_edit(
+    before: str, after: str, ticks: list[tuple[int, str]]
+) -> None:
+    assert ticks_between(before, after) == tuple(Tick(*tick) for tick in ticks)
+
+
+PIECES = st.lists(st.sampled_from([ONE, TWO, done(ONE), "\n", "\r\n", "- [ ]", "<!--", "-->", "text", "\u2028"]))
+
+
+@given(PIECES, PIECES)
+def test_any_texts_tick_only_boxes_of_both(before: list[str], after: list[str]) -> None:
+    old, new = "".join(before), "".join(after)
+    assert set(ticks_between(old, new)) <= {Tick(7, "implement")}
+    assert ticks_between(old, old) == ()
+
+
+@pytest.mark.parametrize(
+    ("body", "item", "has_more"),
+    [
+        ("/accord implement #12", 12, False),
+        ("/accord implement #12 codex", 12, True),
+        ("/accord implement #12, please", 12, False),
+        ("/accord implement", 0, False),
+        ("/accord implement codex #12", 0, True),
+        ("/accord implement #12a", 0, False),
+        ("/accord implement #0", 0, False),
+        ("/accord #12", 0, False),
+        ("/accord implement\n#12", 0, False),
+    ],
+)
+def test_a_command_names_the_item_right_after_its_word(body: str, item: int, has_more: bool) -> None:
+    assert (named_item(body), has_more_words(body)) == (item, has_more)
+
+
+@pytest.mark.parametrize(
+    ("text", "hears"),
+    [
+        (b"on:\n  issues:\n    types: [labeled, edited]\n", True),
+        (b"on:\n  issues:\n    types: [labeled]\n", False),
+        (b"on:\n  issues:\n", False),
+        (b"on: issues\n", False),
+        (b"on: [", False),
+        (None, False),
+    ],
+)
+def test_a_workflow_hears_edits_only_if_its_events_say_so(text: bytes | None, hears: bool) -> None:
+    assert hears_edits(text) == hears
+
+
+def test_a_tick_starts_what_its_line_says_once(starts: Starts) -> None:
+    board = starts.dashboard(f"{write_box(READY, 'implement')} a", f"{write_box(PULL, 'review')} b")
+    event = starts.ticked(board, READY)
+    assert starts.deliver(event).outcome is Outcome.APPLIED
+    assert starts.deliver(event).writes == 0
+    assert starts.started == [("accord-implement.yml", {"work-item": "2"})]
+    assert "asked for by `wanda`" in starts.status(READY)
+    starts.deliver(starts.ticked(board, PULL))
+    assert starts.started[1:] == [("accord-review.yml", {"pull": "4"})]
+    assert starts.comments(board) == []
+
+
+def test_a_second_tick_while_the_work_runs_is_answered(starts: Starts) -> None:
+    board = starts.dashboard(f"{write_box(READY, 'implement')} a")
+    empty = starts.stage.get(f"{starts.root}/issues/{board}")["body"]
+    starts.deliver(starts.ticked(board, READY))
+    starts.stage.clock.sleep(60)
+    starts.deliver(starts.edited(board, empty))
+    starts.deliver(starts.ticked(board, READY))
+    assert len(starts.started) == 1
+    assert "Something runs here already." in starts.status(READY)
+
+
+def test_a_box_makes_a_pending_item_ready(starts: Starts) -> None:
+    board = starts.dashboard(f"{write_box(PENDING, 'ready')} a")
+    event = starts.ticked(board, PENDING)
+    assert "#3 cannot move" in starts.deliver(event).details["reason"]
+    starts.stage.send("PATCH", f"{starts.root}/issues/{READY}", state="closed")
+    starts.deliver(event)
+    assert "status:ready" in starts.labels(PENDING)
+    assert starts.deliver(event).writes == 0
+    assert starts.started == []
+
+
+@pytest.mark.parametrize("by", ["tess", "stranger"])
+def test_people_without_write_access_tick_for_nothing(starts: Starts, by: str) -> None:
+    event = starts.ticked(starts.dashboard(f"{write_box(READY, 'implement')} a"), READY, by=by)
+    receipt = starts.deliver(event)
+    assert (receipt.writes, receipt.details["reason"]) == (0, "Only people with write access start agents.")
+
+
+def test_bots_and_edits_of_the_title_tick_nothing(starts: Starts) -> None:
+    name, payload = starts.ticked(starts.dashboard(f"{write_box(READY, 'implement')} a"), READY)
+    assert "bots start nothing" in starts.deliver((name, {**payload, "sender": BOT})).details["reason"]
+    renamed: dict[str, Any] = {**payload, "changes": {"title": {"from": "x"}}}
+    assert starts.deliver((name, renamed)).details["reason"] == "This event starts nothing."
+    assert starts.started == []
+
+
+@pytest.mark.parametrize("token", ["writer", "accord-sandbox-stranger-token"])
+def test_boxes_of_an_issue_that_accord_did_not_write_start_nothing(starts: Starts, token: str) -> None:
+    board = starts.dashboard(f"{write_box(READY, 'implement')} a", token=token)
+    receipt = starts.deliver(starts.ticked(board, READY))
+    assert (receipt.writes, starts.started) == (0, [])
+    assert receipt.details["reason"] == f"#{board} is not a dashboard of `github-actions[bot]`."
+
+
+def test_a_command_on_the_dashboard_names_its_item(starts: Starts) -> None:
+    board = starts.dashboard()
+    event = starts.comment(board, f"/accord review #{PULL}")
+    starts.deliver(event)
+    assert starts.deliver(event).writes == 0
+    assert starts.started == [("accord-review.yml", {"pull": "4"})]
+    assert starts.reactions(event) == {"eyes": 1}
+    assert (len(starts.comments(PULL)), starts.comments(board)) == (1, [])
+
+
+@pytest.mark.parametrize(
+    ("words", "answer"),
+    [
+        ("plan", "This is the dashboard. Name an item here: `/accord plan #12`."),
+        ("implement #99", "#99 does not exist. Name an item here: `/accord implement #12`."),
+        ("paln", "Did you mean `plan`?"),
+    ],
+)
+def test_a_command_on_the_dashboard_without_an_item_is_answered_there(starts: Starts, words: str, answer: str) -> None:
+    board = starts.dashboard()
+    event = starts.comment(board, f"/accord {words}")
+    starts.deliver(event)
+    assert starts.deliver(event).writes == 0
+    assert starts.started == []
+    assert answer in starts.status(board)
+
+
+def test_elsewhere_a_command_may_name_its_own_item_only(starts: Starts) -> None:
+    starts.deliver(starts.comment(REQUEST, f"/accord implement #{READY}"))
+    assert starts.started == []
+    assert "This comment names #2. Comment `/accord implement` there" in starts.status(REQUEST)
+    starts.deliver(starts.comment(REQUEST, f"/accord plan #{REQUEST}"))
+    assert starts.started == [("accord-plan.yml", {"item": "1"})]
