@@ -55,7 +55,7 @@ def test_each_event_is_switched_by_its_own_line(trigger: Trigger) -> None:
     assert check_event(event(trigger, word), off) == f"`{trigger.value}` is off under `starts` in the configuration."
 
 
-def test_what_people_ask_for_is_on_by_default_and_nothing_else_is() -> None:
+def test_labels_comments_and_boxes_are_on_by_default_and_nothing_else_is() -> None:
     on = {trigger for trigger in Trigger if getattr(AccordConfig().starts, trigger.value.replace("-", "_"))}
     assert on == {Trigger.LABEL, Trigger.COMMENT, Trigger.DASHBOARD}
 

@@ -17,7 +17,7 @@ BOARD = "board"
 """The marker of the dashboard's issue."""
 
 BoxWord = Literal["implement", "review", "retry", "ready"]
-"""What a box does: a command of comments, or ``ready``, which moves a pending work item to ready."""
+"""The effect of a box: a command of comments, or ``ready``, which moves a pending work item to ready."""
 
 _WORDS: frozenset[str] = frozenset(get_args(BoxWord))
 _MARKER = "box"
