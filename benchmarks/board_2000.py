@@ -17,8 +17,9 @@ from datetime import UTC, datetime
 import uvicorn
 from playwright.sync_api import Page, sync_playwright
 
+from accord.board.live import LiveBoard
 from accord.board.models import ItemFacts, Overview, RepositoryFacts, Snapshot, address_of
-from accord.board.server import LiveBoard, board_app
+from accord.board.server import board_app
 from accord.board.work import overview_of_work
 from accord.cli.output import one_line
 from accord.github.models import Identity, Issue
@@ -55,7 +56,7 @@ def item(number: int) -> ItemFacts:
 def snapshot_of(count: int) -> Snapshot:
     items = tuple(item(number) for number in range(1, count + 1))
     facts = RepositoryFacts(address_of("octo/web", "https://github.com"), NOW, Identity("bot", False), items)
-    return Snapshot(facts, overview_of_work(facts), Overview(), NOW)
+    return Snapshot((facts,), overview_of_work(facts), Overview(), NOW)
 
 
 @contextmanager

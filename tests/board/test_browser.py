@@ -5,21 +5,15 @@ from dataclasses import replace
 from typing import Any
 
 import pytest
-from support.browser import PHONE, opened_page, serious_findings, started_browser
+from support.browser import PHONE, opened_page, serious_findings
 from test_pages import FOUR, served, snapshot
 from test_work import GREEN, RED, TASK, item, pull
 
+from accord.board.live import LiveBoard
 from accord.board.models import Snapshot
-from accord.board.server import LiveBoard
 
 PULLS = (pull(checks=(GREEN, RED), is_approved=True),)
 PAGES = ("index.html", "items.html", "graph.html", "documents.html", "item-1.html", "item-3.html")
-
-
-@pytest.fixture(scope="module")
-def browser() -> Iterator[Any]:
-    with started_browser() as found:
-        yield found
 
 
 class Shown:

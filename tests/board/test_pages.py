@@ -14,11 +14,13 @@ import pytest
 import requests
 import uvicorn
 from support.growth import grows_too_fast
-from test_work import ADDRESS, GREEN, NOW, PAGE, RUNNING, TASK, item, pull
+from test_work import ADDRESS, BOT, GREEN, NOW, PAGE, RUNNING, TASK, item, pull
 
-from accord.board.models import Entry, Overview, RepositoryFacts, Snapshot, joined
-from accord.board.pages import GENERATOR, columns_of, graph_of, page_names, render_page, safe_url
-from accord.board.server import LiveBoard, board_app, check_target, write_board
+from accord.board.facts import with_documents
+from accord.board.live import LiveBoard
+from accord.board.models import Entry, Overview, RepositoryFacts, Snapshot, address_of, joined
+from accord.board.pages import GENERATOR, TABS, columns_of, graph_of, items_of, page_names, render_page, safe_url
+from accord.board.server import board_app, check_target, write_board
 from accord.board.work import overview_of_work
 from accord.core.errors import Refused, WrongUsage
 from accord.core.graphs import draw_graph, graph_groups, longest_path
@@ -32,7 +34,7 @@ def snapshot(*items: Any, pulls: tuple[Any, ...] = (), title: str = "", **more: 
     facts = RepositoryFacts(ADDRESS, NOW, Identity("bot", False), items, pulls, **more)
     session = Entry("session", "2026-11-02_login", "DESIGN", "No tasks.", NOW)
     documents = Overview(running=(session,))
-    return Snapshot(facts, joined(overview_of_work(facts), documents), documents, NOW)
+    return Snapshot((facts,), joined(overview_of_work(facts), documents), documents, NOW)
 
 
 def page(name: str, found: Snapshot) -> str:
@@ -76,22 +78,60 @@ def test_every_link_of_a_written_board_leads_to_a_file(tmp_path: Path) -> None:
         assert "data-live" not in path.read_text(encoding="utf-8")
 
 
+def two_repositories() -> Snapshot:
+    other = address_of("octo/my.api", "https://github.com")
+    facts = (
+        RepositoryFacts(ADDRESS, NOW, BOT, FOUR),
+        RepositoryFacts(other, NOW, BOT, (item(*TASK, "status:ready", number=1), *FOUR[3:]), (pull(),)),
+    )
+    return with_documents(Snapshot(facts, Overview(), Overview(), NOW), Overview())
+
+
+def test_items_of_several_repositories_have_pages_of_their_own() -> None:
+    found = two_repositories()
+    assert list(page_names(found))[len(TABS) :] == [
+        "item-1.html", "item-2.html", "item-3.html", "item-4.html",
+        "item-octo~my.api-1.html", "item-octo~my.api-4.html",
+    ]  # fmt: skip
+    assert "octo/web#1" in page("item-1.html", found)
+    assert "octo/my.api#1" in page("item-octo~my.api-1.html", found)
+    assert page("item-octo~web-1.html", found) == page("item-1.html", found)
+    assert [render_page(name, found, str) for name in ("item-octo~my.api-2.html", "item-evil~web-1.html")] == [None] * 2
+
+
+def test_entries_of_several_repositories_name_theirs_and_link_to_it() -> None:
+    found = two_repositories()
+    assert {entry.repository for entries in found.overview.sections().values() for entry in entries} == {
+        "octo/web", "octo/my.api",
+    }  # fmt: skip
+    text = page("index.html", found)
+    assert '<a href="item-octo~my.api-1.html">octo/my.api#1</a>' in text
+    assert '<a href="item-1.html">octo/web#1</a>' in text
+    assert "--repo octo/my.api" in text
+    for name in ("items.html", "graph.html"):
+        assert 'href="item-octo~my.api-1.html"' in page(name, found)
+    graph = graph_of(items_of(found))
+    assert [set(drawing.boxes) for drawing in graph["drawings"]] == [{0, 1}]  # #1 of the other one is alone
+    assert [placed.facts.address.repository for placed in graph["chain"]] == ["octo/web"] * 2
+
+
 def test_an_unknown_page_and_an_unknown_item_do_not_exist() -> None:
     assert [render_page(name, snapshot(*FOUR), str) for name in ("x", "item-9.html", "../a")] == [None] * 3
 
 
 def test_items_are_in_the_columns_of_their_status() -> None:
-    columns = columns_of(snapshot(*FOUR, item("bug", rows=(RUNNING,), number=9)).facts)
-    assert {name: [one.issue.number for one in items] for name, items in columns.items() if items} == {
+    columns = columns_of(items_of(snapshot(*FOUR, item("bug", rows=(RUNNING,), number=9))))
+    assert {name: [one.number for one in items] for name, items in columns.items() if items} == {
         "pending": [2], "ready": [1], "in-progress": [3], "unclear": [4],
     }  # fmt: skip
 
 
 def test_the_graph_has_every_item_and_marks_what_is_ready_and_the_longest_chain() -> None:
-    found = graph_of(snapshot(*FOUR).facts)
-    assert [set(drawing.boxes) for drawing in found["drawings"]] == [{1, 2}]
-    assert [one.issue.number for one in found["single"]] == [3, 4]
-    assert (found["ready"], found["chain"]) == ({1}, (1, 2))
+    found = graph_of(items_of(snapshot(*FOUR)))
+    assert [set(drawing.boxes) for drawing in found["drawings"]] == [{0, 1}]
+    assert [placed.number for placed in found["single"]] == [3, 4]
+    assert [placed.number for placed in found["chain"]] == [1, 2]
+    assert [found["nodes"][node].number for node in found["ready"]] == [1]
 
 
 @pytest.mark.parametrize(

@@ -8,7 +8,9 @@ from typing import Any
 import click
 import pytest
 from support.commands import Accord
-from support.starts import DRAFT, PENDING, PULL, READY, Starts, starts_stage
+from support.plans import task_body
+from support.stage import staged
+from support.starts import DRAFT, LABELS, PENDING, PULL, READY, Starts, starts_stage
 from support.trees import git
 
 from accord.board.models import Entry, Overview
@@ -78,6 +80,24 @@ def test_watching_without_a_terminal_says_that_it_shows_once(accord: Accord, sta
     ended = accord("status", "--watch", "--format", form)
     assert (ended.code, ended.err) == (0, "`--watch` needs text on a terminal. The status is shown once.\n")
     assert f"#{READY}" in ended.out
+
+
+def test_several_repositories_are_one_status(accord: Accord, tmp_path: Path) -> None:
+    item = {"title": "Write", "labels": [*LABELS, "status:ready"], "body": task_body()}
+    question = {"title": "Which?", "labels": ["task:refinement", "status:pending"]}
+    repositories = [{"name": "octo/web", "issues": [item]}, {"name": "octo/api", "issues": [question]}]
+    both = ("--repo", "octo/web", "--repo", "octo/api")
+    with staged(tmp_path / "sandbox", seed={"repositories": repositories}, rate_limits=None) as stage:
+        accord.on(stage)
+        document = accord.document("status", *both)
+        text, alone = accord("status", *both, "--repo", "octo/web").out, accord("status").out
+        assert accord("board", *both, "--static", "board").code == 0
+    assert ids(document) == {"needs_you": ["#1"], "running": [], "waiting": [], "ready": ["#1"], "done": []}
+    assert [document[name][0]["repository"] for name in ("needs_you", "ready")] == ["octo/api", "octo/web"]
+    assert document["needs_you"][0]["command"].endswith("/octo/api")
+    assert ("octo/api#1 Which?" in text, text.count("octo/web#1 Write")) == (True, 1)
+    assert ("  item         #1 Write" in alone, "Which?" in alone) == (True, False)
+    assert {path.name for path in (accord.home / "board").glob("item-*")} == {"item-1.html", "item-octo~api-1.html"}
 
 
 def test_a_board_is_not_written_over_a_site_of_yours(accord: Accord, starts: Starts) -> None:

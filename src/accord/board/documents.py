@@ -6,7 +6,7 @@ import shlex
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from accord.board.models import Entry, overview_from
+from accord.board.models import Entry, SessionQuestion, overview_from
 from accord.core.clock import parse_timestamp
 from accord.core.errors import AccordError
 from accord.core.findings import has_errors
@@ -52,8 +52,19 @@ def place_session(session: Session, *, is_broken: bool) -> Iterator[Placed]:
     since, (step, command) = _time(status.last_update), _next_step(session)
     for decision in status.pending:
         command = _type("session", "answer", folder, f"{decision.decision_id}=ANSWER")
-        asked = _time(decision.asked_at)
-        yield "needs_you", Entry("question", session.name, decision.decision_id, decision.question, asked, "", command)
+        question = SessionQuestion(folder, decision.decision_id)
+        yield (
+            "needs_you",
+            Entry(
+                "question",
+                session.name,
+                decision.decision_id,
+                decision.question,
+                _time(decision.asked_at),
+                command=command,
+                question=question,
+            ),
+        )
     if status.current_state == "BLOCKED":
         why = status.blocker or "It is blocked."
         yield "needs_you", Entry("question", session.name, "BLOCKED", why, since, command=command)

@@ -6,9 +6,10 @@ from collections import defaultdict
 from dataclasses import dataclass, field, replace
 from datetime import timedelta
 from itertools import islice
+from pathlib import Path
 from typing import TYPE_CHECKING
 
-from accord.board.models import ItemFacts, PullFacts, RepositoryFacts, Snapshot, joined
+from accord.board.models import ItemFacts, Overview, PullFacts, RepositoryFacts, Snapshot, joined
 from accord.core.clock import parse_timestamp
 from accord.github.client import INSTALLATION_LOGIN
 from accord.github.markers import REVISION, find_markers
@@ -30,9 +31,9 @@ from accord.starts.status import view_of
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping, Sequence, Set
     from datetime import datetime
-    from pathlib import Path
 
-    from accord.board.models import Address
+    from accord.board.models import Address, SessionQuestion
+    from accord.core.clock import Clock
     from accord.github.client import GitHub
     from accord.github.comments import Comment
     from accord.github.models import Identity, Issue, Pull
@@ -71,14 +72,35 @@ class _Reader:
         return self.writers[login]
 
 
-def read_snapshot(github: GitHub, address: Address, root: Path, period: timedelta) -> Snapshot:
-    """Read all that a board shows: the repository on GitHub, and the sessions and missions in a folder."""
+def read_snapshot(sources: Sequence[tuple[GitHub, Address]], root: Path, period: timedelta) -> Snapshot:
+    """Read all that a board shows: repositories on GitHub, and the sessions and missions in a folder."""
     from accord.board.documents import read_documents
+
+    repositories = tuple(read_repository(github, address, period) for github, address in sources)
+    now = repositories[0].now
+    empty = Snapshot(repositories, Overview(), Overview(), now)
+    return with_documents(empty, read_documents(root, now))
+
+
+def with_documents(snapshot: Snapshot, documents: Overview) -> Snapshot:
+    """Return a snapshot with other sessions and missions. Pure."""
     from accord.board.work import overview_of_work
 
-    facts = read_repository(github, address, period)
-    documents = read_documents(root, facts.now)
-    return Snapshot(facts, joined(overview_of_work(facts), documents), documents, facts.now)
+    work = [overview_of_work(facts) for facts in snapshot.repositories]
+    return replace(snapshot, documents=documents, overview=joined(*work, documents))
+
+
+def answer_question(question: SessionQuestion, text: str, root: Path, clock: Clock) -> Overview:
+    """Record the answer of the user as ``accord session answer`` does; return the documents after it.
+
+    Raises BrokenContract where the text does not answer the question, or the question is not open any more.
+    """
+    from accord.board.documents import read_documents
+    from accord.sessions.apply import SessionWriter
+    from accord.sessions.run import answer
+
+    answer(SessionWriter(Path(question.folder), clock), {question.decision: text})
+    return read_documents(root, clock.now())
 
 
 def read_repository(

@@ -37,13 +37,22 @@ EntryKind = NeedKind | Literal["item", "pull", "run", "loop", "session", "missio
 
 
 @dataclass(frozen=True, slots=True)
+class SessionQuestion:
+    """An open question of a session: the session's folder, and the question's id."""
+
+    folder: str
+    decision: str
+
+
+@dataclass(frozen=True, slots=True)
 class Entry:
     """One line of the overview.
 
     ``id`` names the subject in the repository (``#12``, a session, a work package), ``why`` is a sentence or a few
     words, ``since`` when it began, None if that is unknown. ``command`` is what to type next; empty where there is
     nothing to type. ``start`` is what a box of the dashboard starts, empty for an entry that gets none. ``cost`` is
-    what the agent reported, in words.
+    what the agent reported, in words. ``repository`` is empty for documents of a folder. ``question`` is the one that
+    an answer settles.
     """
 
     kind: EntryKind
@@ -55,11 +64,19 @@ class Entry:
     command: str = ""
     cost: str = ""
     start: BoxWord | Literal[""] = ""
+    repository: str = ""
+    question: SessionQuestion | None = None
+
+    @property
+    def full_id(self) -> str:
+        """The id with its repository, as GitHub links it: ``octo/web#12``; that of documents names no repository."""
+        return f"{self.repository}{self.id}" if self.id.startswith("#") else self.id
 
     def as_json(self) -> dict[str, Any]:
         """Return the JSON object of an entry."""
         fields = {
-            name: getattr(self, name) for name in ("kind", "id", "title", "why", "url", "command", "cost", "start")
+            name: getattr(self, name)
+            for name in ("kind", "id", "title", "why", "url", "command", "cost", "start", "repository")
         }
         return {**fields, "since": timestamp(self.since) if self.since else None}
 
@@ -80,7 +97,7 @@ WITH_COMMAND = ("needs_you", "ready")
 class Overview:
     """All entries by section: those that need a person, run, wait, can start, or ended.
 
-    ``notes`` say what could not be read.
+    ``notes`` say what could not be read. ``repositories`` are those that were read.
     """
 
     needs_you: tuple[Entry, ...] = ()
@@ -89,6 +106,7 @@ class Overview:
     ready: tuple[Entry, ...] = ()
     done: tuple[Entry, ...] = ()
     notes: tuple[str, ...] = ()
+    repositories: tuple[str, ...] = ()
 
     def sections(self) -> Mapping[str, tuple[Entry, ...]]:
         """Return the entries by section, in the order of reading."""
@@ -124,7 +142,9 @@ def joined(*overviews: Overview) -> Overview:
     running = sorted(all_of("running"), key=lambda entry: entry.since or latest)
     done = sorted(all_of("done"), key=lambda entry: entry.since or latest.min.replace(tzinfo=UTC), reverse=True)
     notes = tuple(note for overview in overviews for note in overview.notes)
-    return Overview(tuple(needs), tuple(running), tuple(all_of("waiting")), tuple(all_of("ready")), tuple(done), notes)
+    names = tuple(name for overview in overviews for name in overview.repositories)
+    waiting, ready = tuple(all_of("waiting")), tuple(all_of("ready"))
+    return Overview(tuple(needs), tuple(running), waiting, ready, tuple(done), notes, names)
 
 
 @dataclass(frozen=True)
@@ -209,13 +229,13 @@ class RepositoryFacts:
 
 @dataclass(frozen=True)
 class Snapshot:
-    """All that a board shows, as it was read ``at`` this time.
+    """All that a board shows of one or more repositories, as it was read ``at`` this time.
 
     ``documents`` are the entries of sessions and missions, which ``overview`` has too. ``problem`` says why a later
     read failed; the rest is then that of the last one.
     """
 
-    facts: RepositoryFacts
+    repositories: tuple[RepositoryFacts, ...]
     overview: Overview
     documents: Overview
     at: datetime

@@ -6,11 +6,10 @@ no script of its own, and its links stay in one folder, so that the same pages c
 
 from __future__ import annotations
 
-import re
 from functools import cache
 from itertools import pairwise
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from jinja2 import Environment, FileSystemLoader, StrictUndefined
 
@@ -20,9 +19,10 @@ from accord.results.labels import Category, in_category
 from accord.results.status import WORK_ITEM, status_if_clear
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Mapping
+    from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 
     from accord.board.models import Entry, ItemFacts, PullFacts, RepositoryFacts, Snapshot
+    from accord.core.errors import AccordError
 
 HERE = Path(__file__).parent
 GENERATOR = '<meta name="generator" content="accord board">'
@@ -37,59 +37,108 @@ UNCLEAR = "unclear"
 COLUMNS = (*(status for status in WORK_ITEM.states if status != "closed"), UNCLEAR)
 """The columns of the page of items: the statuses in their order, and items without exactly one."""
 
-_ITEM = re.compile(r"item-([1-9][0-9]{0,9})\.html")
 _LABEL_CHARS = 30
 MOST_EDGES = 2000
 """Arrows of the graph: drawing takes time for each pair that crosses a layer."""
 
 
+class PlacedItem(NamedTuple):
+    """A work item, its repository, and the name of its page."""
+
+    facts: RepositoryFacts
+    item: ItemFacts
+    page: str
+
+    @property
+    def number(self) -> int:
+        """The number of the issue."""
+        return self.item.issue.number
+
+
+def items_of(snapshot: Snapshot) -> list[PlacedItem]:
+    """Return the open and closed items of all repositories.
+
+    The page of an item is named by its number, and by its repository too if that is not the first.
+    """
+    return [
+        PlacedItem(facts, item, _page_of(facts, item.issue.number, has_name=bool(position)))
+        for position, facts in enumerate(snapshot.repositories)
+        for item in {item.issue.number: item for item in (*facts.closed, *facts.items)}.values()
+    ]
+
+
+def _page_of(facts: RepositoryFacts, number: int, *, has_name: bool) -> str:
+    name = f"{facts.address.repository.replace('/', '~')}-" if has_name else ""
+    return f"item-{name}{number}.html"
+
+
 def page_names(snapshot: Snapshot) -> Iterator[str]:
     """Yield the names of all pages."""
     yield from TABS
-    yield from (f"item-{item.issue.number}.html" for item in _items(snapshot).values())
+    yield from (placed.page for placed in items_of(snapshot))
 
 
-def render_page(name: str, snapshot: Snapshot, clean: Callable[[str], str], version: int | None = None) -> str | None:
-    """Return the HTML of a page; None for an unknown name. A page with a version asks the server for later ones."""
-    found = _context(name, snapshot)
+def render_page(
+    name: str, snapshot: Snapshot, clean: Callable[[str], str], version: int | None = None, token: str = ""
+) -> str | None:
+    """Return the HTML of a page; None for an unknown name.
+
+    A page with a version asks the server for later ones. One with a token has fields for answers.
+    """
+    items = items_of(snapshot)
+    found = _context(name, snapshot, items)
     if found is None:
         return None
-    template, context = found
+    return _render(found[0], found[1], name, snapshot, clean, items, version, token)
+
+
+def render_refusal(error: AccordError, snapshot: Snapshot, clean: Callable[[str], str]) -> str:
+    """Return the page that says why an answer was not recorded."""
+    findings = getattr(error, "findings", ())
+    return _render("refusal.html", {"error": error, "findings": findings}, "", snapshot, clean, items_of(snapshot))
+
+
+def _render(
+    template: str,
+    context: dict[str, Any],
+    name: str,
+    snapshot: Snapshot,
+    clean: Callable[[str], str],
+    items: Iterable[PlacedItem],
+    version: int | None = None,
+    token: str = "",
+) -> str:
     common = {
         "tabs": TABS,
         "name": name,
         "headings": HEADINGS,
-        "repository": snapshot.facts.address.repository,
-        "page": snapshot.facts.address.page,
+        "addresses": [facts.address for facts in snapshot.repositories],
         "counts": {section: len(entries) for section, entries in snapshot.overview.sections().items()},
         "at": snapshot.at,
         "problem": snapshot.problem,
         "notes": snapshot.overview.notes,
-        "numbers": _items(snapshot).keys(),
+        "pages": {(placed.facts.address.repository, placed.number): placed.page for placed in items},
         "version": version,
+        "token": token,
         "with_command": WITH_COMMAND,
         "clean": clean,
     }
     return _environment().get_template(template).render(common | context)
 
 
-def _context(name: str, snapshot: Snapshot) -> tuple[str, dict[str, Any]] | None:
+def _context(name: str, snapshot: Snapshot, items: Sequence[PlacedItem]) -> tuple[str, dict[str, Any]] | None:
     if name == "index.html":
         return "overview.html", {"sections": snapshot.overview.sections()}
     if name == "documents.html":
         return "overview.html", {"sections": snapshot.documents.sections()}
     if name == "items.html":
-        return "items.html", {"columns": columns_of(snapshot.facts), "status_of": item_status}
+        return "items.html", {"columns": columns_of(items), "status_of": item_status}
     if name == "graph.html":
-        return "graph.html", graph_of(snapshot.facts)
-    found = _ITEM.fullmatch(name)
-    item = _items(snapshot).get(int(found[1])) if found else None
-    return ("item.html", story_of(item, snapshot)) if item else None
-
-
-def _items(snapshot: Snapshot) -> dict[int, ItemFacts]:
-    facts = snapshot.facts
-    return {item.issue.number: item for item in (*facts.closed, *facts.items)}
+        return "graph.html", graph_of(items)
+    for placed in items:  # a link with the repository's name also leads to the first repository
+        if name in (placed.page, _page_of(placed.facts, placed.number, has_name=True)):
+            return "item.html", story_of(placed, snapshot)
+    return None
 
 
 def item_status(item: ItemFacts) -> str:
@@ -97,54 +146,68 @@ def item_status(item: ItemFacts) -> str:
     return status_if_clear(item.issue) or UNCLEAR
 
 
-def columns_of(facts: RepositoryFacts) -> Mapping[str, list[ItemFacts]]:
+def columns_of(items: Iterable[PlacedItem]) -> Mapping[str, list[PlacedItem]]:
     """Return the open work items by status; requests without a type label are in no column."""
-    columns: dict[str, list[ItemFacts]] = {status: [] for status in COLUMNS}
-    for item in facts.items:
-        if in_category(item.issue.labels, Category.TYPE):
-            columns[item_status(item)].append(item)
-    return {status: items for status, items in columns.items() if items or status != UNCLEAR}
+    columns: dict[str, list[PlacedItem]] = {status: [] for status in COLUMNS}
+    for placed in items:
+        if placed.item.issue.is_open and in_category(placed.item.issue.labels, Category.TYPE):
+            columns[item_status(placed.item)].append(placed)
+    return {status: found for status, found in columns.items() if found or status != UNCLEAR}
 
 
-def graph_of(facts: RepositoryFacts) -> dict[str, Any]:
-    """Return a drawing of each group of open work items: what blocks what, the longest chain, and which are ready."""
-    nodes = {item.issue.number: item for items in columns_of(facts).values() for item in items}
-    edges = [(blocker, number) for number, item in nodes.items() for blocker in item.blockers if blocker in nodes]
-    edges = edges[:MOST_EDGES]
-    ready = {number for number, item in nodes.items() if not item.open_blockers and item_status(item) == "ready"}
+def graph_of(items: Iterable[PlacedItem]) -> dict[str, Any]:
+    """Return a drawing of each group of open work items: what blocks what, the longest chain, and which are ready.
+
+    Nodes are positions in ``nodes``, from 0.
+    """
+    nodes = [placed for found in columns_of(items).values() for placed in found]
+    position = {(placed.facts.address.repository, placed.number): node for node, placed in enumerate(nodes)}
+    found = (
+        (position.get((placed.facts.address.repository, blocker)), node)
+        for node, placed in enumerate(nodes)
+        for blocker in placed.item.blockers
+    )
+    edges = [(blocker, node) for blocker, node in found if blocker is not None][:MOST_EDGES]
     drawings = [graphs.draw_graph(group) for group in graphs.graph_groups(edges)]
-    linked = {number for drawing in drawings for number in drawing.boxes}
+    linked = {node for drawing in drawings for node in drawing.boxes}
     chain = graphs.longest_path(edges)
     return {
         "drawings": drawings,
-        "single": [item for number, item in nodes.items() if number not in linked],
+        "single": [placed for node, placed in enumerate(nodes) if node not in linked],
         "nodes": nodes,
         "critical": frozenset(chain),
         "links_of_chain": frozenset(pairwise(chain)),
-        "chain": chain,
-        "ready": ready,
+        "chain": [nodes[node] for node in chain],
+        "ready": {node for node, placed in enumerate(nodes) if _is_ready(placed.item)},
         "size": graphs,
         "status_of": item_status,
         "label_chars": _LABEL_CHARS,
     }
 
 
-def story_of(item: ItemFacts, snapshot: Snapshot) -> dict[str, Any]:
+def _is_ready(item: ItemFacts) -> bool:
+    return not item.open_blockers and item_status(item) == "ready"
+
+
+def story_of(placed: PlacedItem, snapshot: Snapshot) -> dict[str, Any]:
     """Return all that is known of one item: its starts, its pull requests with loops and checks, and its neighbours."""
-    number = item.issue.number
-    pulls: list[PullFacts] = [pull for pull in snapshot.facts.pulls if number in pull.items]
+    facts, number = placed.facts, placed.number
+    pulls: list[PullFacts] = [pull for pull in facts.pulls if number in pull.items]
+    ids = {f"#{number}", *(f"#{pull.pull.number}" for pull in pulls)}
     entries: list[Entry] = [
         entry
         for entries in snapshot.overview.sections().values()
         for entry in entries
-        if entry.id in (f"#{number}", *(f"#{pull.pull.number}" for pull in pulls))
+        if entry.id in ids and entry.repository == facts.address.repository
     ]
     return {
-        "item": item,
-        "status": item_status(item),
+        "repository": facts.address.repository,
+        "page": facts.address.page,
+        "item": placed.item,
+        "status": item_status(placed.item),
         "pulls": pulls,
         "entries": entries,
-        "blocking": [other.issue.number for other in snapshot.facts.items if number in other.blockers],
+        "blocking": [other.issue.number for other in facts.items if number in other.blockers],
     }
 
 

@@ -1,113 +1,50 @@
 """Serve the board to this machine, live by server-sent events, and write it as files.
 
-Only requests whose Host is this machine are answered, so that no page of another site can read the board.
+Only requests whose Host is this machine are answered, so that no page of another site can read the board. An answer
+also needs the Origin and the token of the board's own pages, so that no other page can send one.
 """
 
 from __future__ import annotations
 
 import asyncio
+import hmac
 import threading
 from contextlib import asynccontextmanager
-from dataclasses import replace
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING
+from urllib.parse import parse_qs
 
 from starlette.applications import Starlette
+from starlette.concurrency import run_in_threadpool
 from starlette.middleware import Middleware
 from starlette.middleware.trustedhost import TrustedHostMiddleware
-from starlette.responses import HTMLResponse, PlainTextResponse, Response, StreamingResponse
+from starlette.responses import HTMLResponse, PlainTextResponse, RedirectResponse, Response, StreamingResponse
 from starlette.routing import Route
 
-from accord.board.pages import GENERATOR, HERE, TABS, page_names, render_page
-from accord.core.errors import AccordError, WrongUsage
+from accord.board.pages import GENERATOR, HERE, TABS, page_names, render_page, render_refusal
+from accord.core.errors import AccordError, Refused, WrongUsage
 from accord.files.store import write_whole
 
 if TYPE_CHECKING:
-    from collections.abc import AsyncIterator, Callable
+    from collections.abc import AsyncIterator, Callable, Mapping
     from pathlib import Path
 
     from starlette.requests import Request
 
+    from accord.board.live import LiveBoard
     from accord.board.models import Snapshot
 
 HOST = "127.0.0.1"
 _ASSETS = {"board.css": "text/css", "board.js": "text/javascript"}
-_POLICY = "default-src 'none'; style-src 'self'; script-src 'self'; connect-src 'self'; img-src data:; base-uri 'none'; form-action 'none'; frame-ancestors 'none'"  # noqa: E501
+_POLICY = "default-src 'none'; style-src 'self'; script-src 'self'; connect-src 'self'; img-src data:; base-uri 'none'; form-action 'self'; frame-ancestors 'none'"  # noqa: E501
 _HEADERS = {
     "Content-Security-Policy": _POLICY,
     "X-Content-Type-Options": "nosniff",
-    "Referrer-Policy": "no-referrer",
+    "Referrer-Policy": "same-origin",
     "Cache-Control": "no-store",
 }
 _TICK_SECONDS = 0.2
-
-
-class _Shown(NamedTuple):
-    """A snapshot, how often its content changed before, and its pages by name as far as they were rendered."""
-
-    snapshot: Snapshot
-    version: int
-    pages: dict[str, str]
-
-
-class LiveBoard:
-    """The newest snapshot with its pages; ``pause`` returns the seconds until the next read.
-
-    Pages are rendered once for each change, those of the tabs before a browser asks for them.
-    """
-
-    def __init__(self, read: Callable[[], Snapshot], clean: Callable[[str], str], pause: Callable[[], float]) -> None:
-        self._read, self._clean, self._pause = read, clean, pause
-        self._shown = self._rendered(read(), 0)
-        self._stopped = threading.Event()
-
-    @property
-    def snapshot(self) -> Snapshot:
-        """The newest snapshot, as it was read when its content changed."""
-        return self._shown.snapshot
-
-    @property
-    def version(self) -> int:
-        """How often the content changed."""
-        return self._shown.version
-
-    def page(self, name: str) -> str | None:
-        """Return the HTML of a page; None for an unknown name."""
-        shown = self._shown
-        if name not in shown.pages and (page := render_page(name, shown.snapshot, self._clean, shown.version)):
-            shown.pages[name] = page
-        return shown.pages.get(name)
-
-    def refresh(self) -> None:
-        """Read until ``stop``. A failed read keeps the last snapshot, and its page says why."""
-        while not self._stopped.wait(self._pause()):
-            last = self._shown
-            try:
-                found = self._read()
-                facts = replace(found.facts, now=last.snapshot.facts.now)
-                if replace(found, at=last.snapshot.at, facts=facts) != last.snapshot:
-                    self._shown = self._rendered(found, last.version + 1)
-            except AccordError as error:
-                self._fail(f"{error.message} {error.hint}".strip())
-            except Exception as error:  # a folder may vanish while it is read; the next read may succeed
-                self._fail(f"The board could not be read: {type(error).__name__}.")
-
-    def _fail(self, problem: str) -> None:
-        last = self._shown
-        if problem != last.snapshot.problem:
-            self._shown = _Shown(replace(last.snapshot, problem=problem), last.version + 1, {})
-
-    def _rendered(self, snapshot: Snapshot, version: int) -> _Shown:
-        pages = ((name, render_page(name, snapshot, self._clean, version)) for name in TABS)
-        return _Shown(snapshot, version, {name: page for name, page in pages if page})
-
-    def stop(self) -> None:
-        """End the thread and the streams."""
-        self._stopped.set()
-
-    @property
-    def has_stopped(self) -> bool:
-        """Whether the server ends."""
-        return self._stopped.is_set()
+_MOST_BYTES = 65_536
+"""Bytes of an answer with its form."""
 
 
 def board_app(board: LiveBoard) -> Starlette:
@@ -142,8 +79,44 @@ def board_app(board: LiveBoard) -> Starlette:
         board.stop()
 
     routes = [Route("/events", events), Route("/", page), Route("/{name}", page)]
+    if board.token:
+        routes.insert(0, _answer_route(board))
     hosts = Middleware(TrustedHostMiddleware, allowed_hosts=[HOST, "localhost"])
     return Starlette(routes=routes, middleware=[hosts], lifespan=reading)
+
+
+def _answer_route(board: LiveBoard) -> Route:
+    async def answer(request: Request) -> Response:
+        try:
+            form = await _form_of(request)
+            check_sender(request.headers, form, board.token)
+            await run_in_threadpool(board.answer, form["folder"], form["decision"], form.get("answer", ""))
+        except AccordError as error:
+            return HTMLResponse(render_refusal(error, board.snapshot, board.clean), 403, headers=_HEADERS)
+        name = form.get("page", "")
+        return RedirectResponse(name if name in TABS else "index.html", 303, headers=_HEADERS)
+
+    return Route("/answer", answer, methods=["POST"])
+
+
+async def _form_of(request: Request) -> dict[str, str]:
+    """Return the fields of a form. Raises Refused for one that is too long or incomplete."""
+    raw = b""
+    async for chunk in request.stream():
+        raw += chunk
+        if len(raw) > _MOST_BYTES:
+            raise Refused("The answer is too long.", hint="Shorten it.")
+    form = {name: values[0] for name, values in parse_qs(raw.decode(errors="replace")).items()}
+    if not {"folder", "decision"} <= form.keys():
+        raise Refused("The form is incomplete.", hint="Use the form of the board.")
+    return form
+
+
+def check_sender(headers: Mapping[str, str], form: Mapping[str, str], token: str) -> None:
+    """Refuse a form that no page of this board sent. Raises Refused."""
+    is_own = headers.get("origin") == f"http://{headers.get('host')}"
+    if not is_own or not hmac.compare_digest(form.get("token", "").encode(), token.encode()):
+        raise Refused("The form is not of this board.", hint="Reload the board, and answer again.")
 
 
 def check_target(folder: Path) -> None:

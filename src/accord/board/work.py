@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import TYPE_CHECKING, Literal
 
 from accord.board.models import Entry, overview_from
@@ -44,7 +45,11 @@ def overview_of_work(facts: RepositoryFacts) -> Overview:
     placed = [found for item in items if (found := _place_item(facts, item, by_item.get(item.issue.number)))]
     placed += [_place_pull(facts, pull) for pull in facts.pulls]
     placed += [("done", _done(item)) for item in facts.closed]
-    return overview_from(placed, facts.notes)
+    repository = facts.address.repository
+    overview = overview_from(
+        ((section, replace(entry, repository=repository)) for section, entry in placed), facts.notes
+    )
+    return replace(overview, repositories=(repository,))
 
 
 def _rank(item: ItemFacts) -> tuple[int, int]:

@@ -4,14 +4,14 @@ from __future__ import annotations
 
 import os
 from datetime import timedelta
-from functools import lru_cache
+from functools import lru_cache, partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
 from click.core import ParameterSource
 
-from accord.cli.options import FOLDER, dry_run_option, format_option, posting_options, repository_options, root_option
+from accord.cli.options import FOLDER, dry_run_option, format_option, posting_options, repositories_options, root_option
 from accord.cli.output import one_line, print_json
 from accord.cli.posting import posting_to
 from accord.cli.status import reading_snapshots
@@ -35,14 +35,23 @@ _days_option = click.option(
 @click.option("--port", type=click.IntRange(0, 65_535), default=0, help="Port on 127.0.0.1; 0 is a free one.")
 @click.option("--open", "opens", is_flag=True, help="Open the board in the browser.")
 @click.option("--static", type=FOLDER, metavar="DIR", help="Write the pages into this folder, and end.")
+@click.option("--write", "writes", is_flag=True, help="Take answers to questions of sessions in the browser.")
 @_days_option
 @root_option
-@repository_options
+@repositories_options
 @click.pass_context
 def board(
-    ctx: click.Context, /, port: int, opens: bool, static: Path | None, days: int, root: Path, **access: Any
+    ctx: click.Context,
+    /,
+    port: int,
+    opens: bool,
+    static: Path | None,
+    writes: bool,
+    days: int,
+    root: Path,
+    **access: Any,
 ) -> None:
-    """Show the status of a repository in the browser.
+    """Show the status of repositories in the browser.
 
     Serves pages to this machine until Ctrl-C, and updates them by itself. Writes nothing on GitHub.
     """
@@ -54,6 +63,8 @@ def board(
             )
         return
     if static is not None:
+        if writes:
+            raise WrongUsage("`--write` has no effect on files.", hint="Pass `--write` without `--static`.")
         from accord.board.server import check_target
 
         check_target(static)
@@ -64,17 +75,24 @@ def board(
             count = write_board(static, read(), one_line)
             click.echo(f"Wrote {count} pages. Open {one_line(str(static / 'index.html'))}.")
         else:
-            _serve(read, pause, port, opens=opens)
+            _serve(read, pause, port, opens=opens, root=root if writes else None)
 
 
-def _serve(read: Callable[[], Snapshot], pause: Callable[[], float], port: int, *, opens: bool) -> None:
+def _serve(
+    read: Callable[[], Snapshot], pause: Callable[[], float], port: int, *, opens: bool, root: Path | None
+) -> None:
+    """Serve the board; with a ``root``, answers to questions of its sessions are recorded."""
     import socket
 
     import uvicorn
 
-    from accord.board.server import HOST, LiveBoard, board_app
+    from accord.board.facts import answer_question
+    from accord.board.live import LiveBoard
+    from accord.board.server import HOST, board_app
+    from accord.core.clock import SystemClock
 
-    live = LiveBoard(read, lru_cache(maxsize=_MOST_TEXTS)(one_line), pause)
+    record = partial(answer_question, root=root, clock=SystemClock()) if root is not None else None
+    live = LiveBoard(read, lru_cache(maxsize=_MOST_TEXTS)(one_line), pause, record)
     with socket.socket(socket.AF_INET, socket.SOCK_STREAM) as listener:
         listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
         try:

@@ -25,7 +25,7 @@ HEADINGS: dict[str, dict[str, tuple[str, str]]] = {
         "init": ("accord.cli.init", "Install or update the consumer kit in a repository."),
         "check": ("accord.cli.check", "Check documents against their contracts."),
         "apply": ("accord.cli.apply", "Apply an agent's result to GitHub, exactly once."),
-        "board": ("accord.cli.board", "Show the status of a repository in the browser."),
+        "board": ("accord.cli.board", "Show the status of repositories in the browser."),
         "status": ("accord.cli.status", "Show what needs you, what runs, and what can start."),
         "items": ("accord.cli.items", "List, show and move work items."),
         "labels": ("accord.cli.labels", "List, check and sync labels."),

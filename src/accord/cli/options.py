@@ -140,6 +140,13 @@ def work_item_option(meaning: str, name: str = "work_item") -> Decorator:
 
 
 _repo = click.option("--repo", metavar="OWNER/NAME", help="The repository. Default: `GITHUB_REPOSITORY`, or `origin`.")
+_repos = click.option(
+    "--repo",
+    "repos",
+    multiple=True,
+    metavar="OWNER/NAME",
+    help="A repository (repeatable). Default: `GITHUB_REPOSITORY`, or `origin`.",
+)
 _sandbox = click.option(
     "--sandbox",
     is_flag=False,
@@ -187,6 +194,9 @@ _max_wait = click.option(
 
 repository_options = together(_repo, _sandbox, _identity, _max_wait)
 """Options of a command that writes to one repository."""
+
+repositories_options = together(_repos, _sandbox, _identity, _max_wait)
+"""Options of a command that reads one or more repositories; ``reading_snapshots`` takes them."""
 
 posting_options = together(_repo, _sandbox, _identity, _allowed_hosts, _broken_words, _max_wait)
 """Options of a command that posts texts in one repository; ``posting_to`` takes them."""

@@ -5,14 +5,14 @@ from __future__ import annotations
 import shutil
 import sys
 import time
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
 
-from accord.cli.options import format_option, repository_options, root_option
+from accord.cli.options import format_option, repositories_options, root_option
 from accord.cli.output import is_screen, one_line, print_json
 from accord.cli.sources import github_for
 from accord.core.errors import AccordError
@@ -40,7 +40,7 @@ _MARGIN = 15
 @click.option("--limit", type=click.IntRange(min=0), default=10, show_default=True, help="Rows of a section; 0 is all.")
 @click.option("--watch", is_flag=True, help="On a terminal, show it again and again.")
 @root_option
-@repository_options
+@repositories_options
 @format_option
 def status(days: int, limit: int, watch: bool, root: Path, output_format: str, **access: Any) -> None:
     """Show what needs you, what runs, and what can start.
@@ -63,24 +63,26 @@ def status(days: int, limit: int, watch: bool, root: Path, output_format: str, *
 def reading_snapshots(
     root: Path, period: timedelta, access: dict[str, Any]
 ) -> Iterator[tuple[Callable[[], Snapshot], Callable[[], float]]]:
-    """Connect once; yield what reads a snapshot, and what returns the seconds until the next read.
+    """Connect once to each repository; yield what reads a snapshot, and what returns the seconds until the next read.
 
     The pause grows with the requests of a read, so that watching takes at most a quarter of the token's hourly limit.
     """
     from accord.board.facts import read_snapshot
     from accord.board.models import address_of
 
-    with github_for(**access, root=root) as connection:
-        address = address_of(connection.repository, connection.server_url, access["sandbox"])
+    repos, sandbox = list(dict.fromkeys(access.pop("repos"))) or [None], access["sandbox"]
+    with ExitStack() as stack:
+        connections = [stack.enter_context(github_for(repo, **access, root=root)) for repo in repos]
+        sources = [(one.github, address_of(one.repository, one.server_url, sandbox)) for one in connections]
         counted = [0, 0]
 
         def read() -> Snapshot:
-            found = read_snapshot(connection.github, address, root, period)
-            counted[:] = [counted[1], connection.github.requests.read]
+            found = read_snapshot(sources, root, period)
+            counted[:] = [counted[1], sum(github.requests.read for github, _ in sources)]
             return found
 
         def pause() -> float:
-            if access["sandbox"] is not None:
+            if sandbox is not None:
                 return _SANDBOX_SECONDS
             return max(_POLL_SECONDS, (counted[1] - counted[0]) / _REQUESTS_PER_SECOND)
 
@@ -109,21 +111,24 @@ def status_lines(overview: Overview, limit: int, now: datetime, columns: int | N
     """Return the overview as text; lines are cut at the width of a terminal."""
     from accord.board.models import HEADINGS
 
-    sections = overview.sections()
+    sections, names_repository = overview.sections(), len(overview.repositories) > 1
     lines = [click.style("Nothing needs you.", fg="green", bold=True)] if not overview.needs_you else []
     for name, entries in sections.items():
         if entries:
             heading = click.style(f"{HEADINGS[name]} ({len(entries)})", fg=_COLORS[name], bold=True)
             lines += [*([""] if lines else []), heading]
             shown = entries[:limit] if limit else entries
-            lines += [line for entry in shown for line in _entry_lines(entry, name, now, columns)]
+            lines += [line for entry in shown for line in _entry_lines(entry, name, now, columns, names_repository)]
             if rest := len(entries) - len(shown):
                 lines.append(click.style(f"  … {rest} more: pass --limit 0", dim=True))
     return lines + [click.style(f"note: {one_line(note)}", dim=True) for note in overview.notes]
 
 
-def _entry_lines(entry: Entry, section: str, now: datetime, columns: int | None) -> Iterator[str]:
-    title, why, name = f"{one_line(entry.id)} {one_line(entry.title)}", one_line(entry.why), entry.kind
+def _entry_lines(
+    entry: Entry, section: str, now: datetime, columns: int | None, names_repository: bool
+) -> Iterator[str]:
+    shown_id = one_line(entry.full_id if names_repository else entry.id)
+    title, why, name = f"{shown_id} {one_line(entry.title)}", one_line(entry.why), entry.kind
     shows_time = entry.since is not None and section in ("needs_you", "running")
     details = (f"for {age(entry.since, now)}" if shows_time and entry.since else "", one_line(entry.cost))
     after = "".join(f" · {detail}" for detail in details if detail)

@@ -4,6 +4,8 @@
 const FOLDED = "details:not([open])";
 const cards = () => [...document.querySelectorAll(".card:not([hidden])")].filter((card) => !card.closest(FOLDED));
 
+const fields = () => [...document.querySelectorAll("input[id]")];
+
 const texts = new WeakMap(); // reading all texts again for each key takes longer than comparing them
 
 function textOf(card) {
@@ -25,7 +27,7 @@ function filter() {
 document.addEventListener("input", (event) => event.target.id === "filter" && filter());
 
 document.addEventListener("keydown", (event) => {
-  if (event.ctrlKey || event.metaKey || event.altKey || event.target.matches("input")) return;
+  if (event.ctrlKey || event.metaKey || event.altKey || event.target.matches("input, button, summary")) return;
   const tab = document.querySelectorAll("nav a")[Number(event.key) - 1];
   const shown = cards();
   const here = shown.indexOf(document.activeElement);
@@ -42,18 +44,20 @@ async function update() {
   const answer = await fetch(location.href);
   if (!answer.ok) return;
   const fresh = new DOMParser().parseFromString(await answer.text(), "text/html");
-  const typed = document.getElementById("filter")?.value ?? "";
+  const typed = new Map(fields().map((field) => [field.id, field.value]));
+  const focused = document.activeElement;
   const here = cards().indexOf(document.activeElement);
   const open = [...document.querySelectorAll("details")].map((folded) => folded.open);
-  const hadField = document.activeElement?.id === "filter";
   document.title = fresh.title;
   for (const name of ["header", "main", "footer"]) document.querySelector(name).replaceWith(fresh.querySelector(name));
   document.querySelectorAll("details").forEach((folded, i) => (folded.open = open[i] ?? false));
-  const field = document.getElementById("filter");
-  if (field) field.value = typed;
+  for (const field of fields()) field.value = typed.get(field.id) ?? field.value;
   filter();
-  if (hadField) field?.focus();
-  else if (here >= 0) cards()[here]?.focus();
+  const field = focused.id && document.getElementById(focused.id);
+  if (field?.matches("input")) {
+    field.focus();
+    field.setSelectionRange(focused.selectionStart, focused.selectionEnd);
+  } else if (here >= 0) cards()[here]?.focus();
 }
 
 if (document.body.dataset.live) {

@@ -1,0 +1,129 @@
+"""The board as it is now: the newest snapshot with its pages, and answers to questions of sessions."""
+
+from __future__ import annotations
+
+import secrets
+import threading
+from dataclasses import replace
+from typing import TYPE_CHECKING, NamedTuple
+
+from accord.board.facts import with_documents
+from accord.board.pages import TABS, render_page
+from accord.core.errors import AccordError, BrokenContract
+from accord.core.findings import Finding
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from accord.board.models import Overview, SessionQuestion, Snapshot
+
+    RecordAnswer = Callable[[SessionQuestion, str], Overview]
+    """Records the answer of a question, and returns the documents after it."""
+
+
+class _Shown(NamedTuple):
+    """A snapshot, how often its content changed before, and its pages by name as far as they were rendered."""
+
+    snapshot: Snapshot
+    version: int
+    pages: dict[str, str]
+
+
+class LiveBoard:
+    """The newest snapshot with its pages; ``pause`` returns the seconds until the next read.
+
+    Pages are rendered once for each change, those of the tabs before a browser asks for them. Without ``record`` the
+    board takes no answers. ``token`` is a word that only its own pages know.
+    """
+
+    def __init__(
+        self,
+        read: Callable[[], Snapshot],
+        clean: Callable[[str], str],
+        pause: Callable[[], float],
+        record: RecordAnswer | None = None,
+    ) -> None:
+        self._read, self.clean, self._pause, self._record = read, clean, pause, record
+        self.token = secrets.token_urlsafe(32) if record else ""
+        self._shown = self._rendered(read(), 0)
+        self._changing = threading.Lock()
+        self._answers = 0
+        self._stopped = threading.Event()
+
+    @property
+    def snapshot(self) -> Snapshot:
+        """The newest snapshot, as it was read when its content changed."""
+        return self._shown.snapshot
+
+    @property
+    def version(self) -> int:
+        """How often the content changed."""
+        return self._shown.version
+
+    def page(self, name: str) -> str | None:
+        """Return the HTML of a page; None for an unknown name."""
+        shown = self._shown
+        if name not in shown.pages and (page := self._render(name, shown.snapshot, shown.version)):
+            shown.pages[name] = page
+        return shown.pages.get(name)
+
+    def answer(self, folder: str, decision: str, text: str) -> None:
+        """Record the answer of a question that the board shows. Raises BrokenContract for any other one."""
+        listed = (entry.question for entry in self.snapshot.documents.needs_you if entry.question)
+        question = next((one for one in listed if (one.folder, one.decision) == (folder, decision)), None)
+        if question is None or self._record is None:
+            raise BrokenContract.of(
+                Finding("unknown-reference", "This question is not open.", hint="Reload the board.")
+            )
+        documents = self._record(question, text)
+        with self._changing:
+            self._answers += 1
+            self._show(with_documents(self.snapshot, documents))
+
+    def refresh(self) -> None:
+        """Read until ``stop``. A failed read keeps the last snapshot, and its page says why."""
+        while not self._stopped.wait(self._pause()):
+            answers = self._answers
+            try:
+                found = self._read()
+                with self._changing:
+                    is_older = answers != self._answers  # than the documents after an answer
+                    self._show(with_documents(found, self.snapshot.documents) if is_older else found)
+            except AccordError as error:
+                self._fail(f"{error.message} {error.hint}".strip())
+            except Exception as error:  # a folder may vanish while it is read; the next read may succeed
+                self._fail(f"The board could not be read: {type(error).__name__}.")
+
+    def _show(self, found: Snapshot) -> None:
+        last = self._shown
+        if _content(found) != _content(last.snapshot):
+            self._shown = self._rendered(found, last.version + 1)
+
+    def _fail(self, problem: str) -> None:
+        with self._changing:
+            last = self._shown
+            if problem != last.snapshot.problem:
+                self._shown = _Shown(replace(last.snapshot, problem=problem), last.version + 1, {})
+
+    def _rendered(self, snapshot: Snapshot, version: int) -> _Shown:
+        pages = ((name, self._render(name, snapshot, version)) for name in TABS)
+        return _Shown(snapshot, version, {name: page for name, page in pages if page})
+
+    def _render(self, name: str, snapshot: Snapshot, version: int) -> str | None:
+        return render_page(name, snapshot, self.clean, version, self.token)
+
+    def stop(self) -> None:
+        """End the thread and the streams."""
+        self._stopped.set()
+
+    @property
+    def has_stopped(self) -> bool:
+        """Whether the server ends."""
+        return self._stopped.is_set()
+
+
+def _content(snapshot: Snapshot) -> Snapshot:
+    """Return a snapshot without the times at which it was read."""
+    fixed = snapshot.repositories[0].now.min
+    facts = tuple(replace(facts, now=fixed) for facts in snapshot.repositories)
+    return replace(snapshot, at=fixed, repositories=facts)
