@@ -197,6 +197,9 @@ class SeedRepository(_Part):
     default_labels: bool = Field(True, description="GitHub's nine labels.")
     collaborators: dict[str, Literal["read", "triage", "write", "maintain", "admin"]] = {}
     files: Files | None = Field(None, description="The first commit on main. Default: an empty git repository.")
+    folder: str | None = Field(
+        None, description="A folder beside the seed file; its texts are files of the first commit."
+    )
     git: str | None = Field(None, description="A git repository; all its branches and tags are copied.")
     branches: dict[str, dict[str, str | None]] = Field(
         {}, description="Files by branch, in one commit on top of the default branch; null deletes a file."
@@ -244,9 +247,32 @@ def read_seed(path: Path) -> Seed:
     except BrokenContract as error:
         raise _wrong_seed(path, error.findings) from error
     try:
-        return read_shape(Seed, {} if document.value is None else document.value)
+        seed = read_shape(Seed, {} if document.value is None else document.value)
     except BrokenContract as error:
         raise _wrong_seed(path, with_lines(error.findings, document.lines)) from error
+    for repository in seed.repositories:
+        if repository.folder is not None:
+            repository.files = {**_texts(path.parent / repository.folder), **(repository.files or {})}
+    return seed
+
+
+def _texts(folder: Path) -> dict[str, str]:
+    """Return the texts of a folder by path, without those of git. Raises WrongUsage for other files."""
+    if not folder.is_dir():
+        raise WrongUsage(f"The seed's folder `{folder}` is not there.", hint=_HINT)
+    texts = {}
+    for path in sorted(folder.rglob("*")):
+        name = path.relative_to(folder)
+        if (path.is_dir() and not path.is_symlink()) or ".git" in name.parts:
+            continue
+        try:
+            text = None if path.is_symlink() else path.read_bytes().decode()
+        except (OSError, UnicodeDecodeError):
+            text = None
+        if text is None:
+            raise WrongUsage(f"`{path}` is not a text in UTF-8.", hint="Commit it with git, and seed `git:` instead.")
+        texts[name.as_posix()] = text
+    return texts
 
 
 def _wrong_seed(path: Path, findings: Iterable[Finding]) -> WrongUsage:

@@ -30,7 +30,7 @@ def test_the_examples_are_what_their_contract_asks_for(accord: Accord, kind: str
 
 def test_everything_the_demo_reads_is_shipped_with_the_package() -> None:
     settings = (ROOT / "pyproject.toml").read_text(encoding="utf-8")
-    for name in [*(f"{kind}.json" for kind in RESULTS), "sandbox-seed.yml"]:
+    for name in [*(f"{kind}.json" for kind in RESULTS), "sandbox-seed.yml", "repositories"]:
         assert f'"examples/{name}" = "accord/examples/{name}"' in settings
 
 

@@ -1,5 +1,6 @@
 """Starting, stopping, sharing and resetting the sandbox."""
 
+import base64
 import json
 import signal
 import subprocess
@@ -233,3 +234,29 @@ def test_the_judge_notices_what_github_does_not_describe() -> None:
     assert len(judged("GET", labels, 202, [])) == 1
     assert len(judged("DELETE", f"{labels}/a/b", 204, good)) == 1
     assert judged("GET", "/unheard/of", 200, {}) == ["the description has no such operation"]
+
+
+def test_a_folder_is_the_first_commit_of_a_seeded_repository(tmp_path: Path) -> None:
+    (tmp_path / "code" / "src").mkdir(parents=True)
+    (tmp_path / "code" / "src" / "a.txt").write_bytes(b"one\r\ntwo\n")
+    (tmp_path / "code" / ".git").write_text("gitdir: elsewhere")
+    seed = seed_file(tmp_path, {"repositories": [{"name": "o/r", "folder": "code", "files": {"README.md": "x"}}]})
+    with serving(tmp_path / "data", seed=seed) as sandbox:
+        ready = {"url": sandbox.url, "token": sandbox.token, "repository": "o/r"}
+        names = [entry["path"] for entry in ask("GET", ready, "git/trees/main?recursive=1").json()["tree"]]
+        assert sorted(names) == ["README.md", "src", "src/a.txt"]
+        content = ask("GET", ready, "contents/src/a.txt").json()["content"]
+    assert base64.b64decode(content) == b"one\r\ntwo\n"
+
+
+@pytest.mark.parametrize("unfit", ["missing", "binary", "link"])
+def test_a_folder_that_no_seed_can_hold_is_named(tmp_path: Path, unfit: str) -> None:
+    if unfit != "missing":
+        (tmp_path / "code").mkdir()
+    if unfit == "binary":
+        (tmp_path / "code" / "a").write_bytes(b"\xff")
+    if unfit == "link":
+        (tmp_path / "code" / "a").symlink_to("/etc/hostname")
+    seed = seed_file(tmp_path, {"repositories": [{"name": "o/r", "folder": "code"}]})
+    with pytest.raises(WrongUsage, match="code" if unfit == "missing" else "code/a"):
+        read_seed(seed)

@@ -42,20 +42,30 @@ if TYPE_CHECKING:
     from accord_sandbox.server import RunningSandbox
 
 
+ITEMS = {
+    "contacts": "csv-writer",
+    "python-library": "parse-span",
+    "typescript-app": "search",
+    "documentation": "storm-page",
+}
+"""The examples, each with the item of its plan that its other results implement and review."""
+
+
 @click.command()
 @click.option("--dir", "directory", type=click.Path(path_type=Path), help="Keep the sandbox here; default: delete it.")
 @click.option("--port", type=click.IntRange(0, 65535), default=0, help="Port on 127.0.0.1; 0 is a free one.")
 @click.option("--stay/--no-stay", default=None, help="Serve until Ctrl-C; default on a terminal.")
-def demo(directory: Path | None, port: int, stay: bool | None) -> None:
+@click.option("--example", "name", type=click.Choice(list(ITEMS)), default="contacts", help="The repository.")
+def demo(directory: Path | None, port: int, stay: bool | None, name: str) -> None:
     """Try accord on the embedded sandbox.
 
-    Starts a local GitHub and applies the results in the folder examples, each twice: a plan of eleven work items, a
-    patch for one of them, and its review.
+    Starts a local GitHub with an example repository and applies its results, each twice: a plan, a patch for one of its
+    work items, and a review of the patch.
     """
-    serving, seed = sandbox_server(), example("sandbox-seed.yml")
+    serving, seed = sandbox_server(), example(name) / "sandbox-seed.yml"
     kept = nullcontext(directory) if directory else tempfile.TemporaryDirectory(prefix="accord-demo-")
     with kept as home, serving(Path(home), port=port, seed=seed) as server:
-        pull_url = show_all(server)
+        pull_url = show_all(server, name)
         home_url = f"{server.url}/{server.repository}"
         click.echo(f"Pull request:  {pull_url}")
         click.echo(f"Work items:    {home_url}/issues")
@@ -67,35 +77,32 @@ def demo(directory: Path | None, port: int, stay: bool | None) -> None:
             click.echo("")
 
 
-ITEM = "csv-writer"
-"""The item of the example plan that the other examples implement and review."""
-
-
 def example(name: str) -> Path:
-    """Return an example, from the installed package or the checkout."""
+    """Return the folder of an example, in the installed package or the checkout."""
     package = Path(__file__).parents[1]
-    installed = package / "examples" / name
-    return installed if installed.exists() else package.parents[1] / "examples" / name
+    installed = package / "examples"
+    examples = installed if installed.exists() else package.parents[1] / "examples"
+    return examples if name == "contacts" else examples / "repositories" / name
 
 
-def show_all(server: RunningSandbox) -> str:
+def show_all(server: RunningSandbox, name: str) -> str:
     """Run all steps and return the address of the pull request. Exits with an error if a result is not applied."""
     app, person = _signed_in(server, INSTALLATION_TOKEN), _signed_in(server, server.token)
     setting = RunOptions(server.repository, SystemClock(), Redactor(), PostingPolicy())
     _say(f"1. Synchronise the labels: {_sync(person)}\n")
 
-    plan = read_plan(_read(PlannerResult, "planner"))
+    plan = read_plan(_read(PlannerResult, name, "planner"))
     planned = _apply_twice("2", "planner", lambda: apply_plan(app, plan, setting))
 
-    number = int(planned.items[ITEM].id)
+    number = int(planned.items[ITEMS[name]].id)
     _say(f"3. Take up #{number}: {_take_up(person, number)}\n")
 
-    work = _read(ImplementorResult, "implementor")
+    work = _read(ImplementorResult, name, "implementor")
     remote = Remote(f"{server.url}/{server.repository}.git", server.url, INSTALLATION_TOKEN, setting.clock)
     implement = replace(setting, work_item=number, remote=remote)
     made = _apply_twice("4", "implementor", lambda: apply_implementation(app, work, implement))
 
-    review = _read(ReviewerResult, "reviewer")
+    review = _read(ReviewerResult, name, "reviewer")
     pull = replace(setting, pull=int(made.details["revision"]["id"]))
     _apply_twice("5", "reviewer", lambda: apply_review(person, review, pull))
     return str(made.details["revision"]["url"])
@@ -105,8 +112,8 @@ def _signed_in(server: RunningSandbox, token: str) -> GitHub:
     return GitHub(Access(server.repository, token, server.url), SystemClock(), tell_wait)
 
 
-def _read(model: type[Model], role: str) -> Model:
-    return read_shape(model, read_object(example(f"{role}-result.json").read_bytes()).value)
+def _read(model: type[Model], name: str, role: str) -> Model:
+    return read_shape(model, read_object((example(name) / f"{role}-result.json").read_bytes()).value)
 
 
 def _sync(github: GitHub) -> str:
