@@ -61,7 +61,7 @@ def test_generated_parts_are_up_to_date(copy: Path) -> None:
         ("docs/work-items.md", "stateDiagram-v2", "stateDiagram"),
         ("docs/actions.md", "`max-wait`", "`patience`"),
         ("docs/workflows.md", "`result-json`", "`json`"),
-        ("README.md", "the demo", "a demo"),
+        ("docs/examples.md", "```text\nthe demo", "```text\na demo"),
         ("actions/check/README.md", "`paths`", "`path`"),
         ("schemas/planner-result.strict.schema.json", "tempID", "tempId"),
         ("action.yml", "run-key:", "run-name:"),

@@ -73,7 +73,7 @@ class Part:
 
 def parts(root: Path) -> Iterator[Part]:
     """List every generated part below ``root``."""
-    yield Part("README.md", demo_output, "demo")
+    yield Part("docs/examples.md", demo_output, "demo")
     yield from whole_files(root)
     yield from parts_of_pages(root)
     for action in sorted(root.glob("actions/*/action.yml")):
