@@ -7,13 +7,15 @@ from typing import Any
 import pytest
 from support.browser import PHONE, opened_page, serious_findings
 from test_pages import FOUR, served, snapshot
-from test_work import GREEN, RED, TASK, item, pull
+from test_work import GREEN, NOW, RED, TASK, item, pull
 
 from accord.board.live import LiveBoard
 from accord.board.models import Snapshot
+from accord.loops.models import Iteration, LoopState
 
-PULLS = (pull(checks=(GREEN, RED), is_approved=True),)
-PAGES = ("index.html", "items.html", "graph.html", "documents.html", "item-1.html", "item-3.html")
+ITERATION = Iteration(run_id="7", number=1, seconds=240, cost_usd=0.5, ended_at=NOW)
+PULLS = (pull(checks=(GREEN, RED), is_approved=True, loops=(LoopState(history=(ITERATION,)),)),)
+PAGES = ("index.html", "items.html", "graph.html", "documents.html", "charts.html", "item-1.html", "item-3.html")
 
 
 class Shown:

@@ -25,6 +25,7 @@ from accord.board.work import overview_of_work
 from accord.core.errors import Refused, WrongUsage
 from accord.core.graphs import draw_graph, graph_groups, longest_path
 from accord.github.models import Identity
+from accord.loops.models import LoopState
 
 HOSTILE = '<script>alert(1)</script> "><img src=x onerror=alert(1)> {{ 7 * 7 }} ghp_secret'
 
@@ -71,7 +72,7 @@ def test_a_page_has_no_script_of_its_own_and_no_link_to_elsewhere() -> None:
 
 
 def test_every_link_of_a_written_board_leads_to_a_file(tmp_path: Path) -> None:
-    assert write_board(tmp_path / "out", snapshot(*FOUR, pulls=(pull(),)), str) == 8
+    assert write_board(tmp_path / "out", snapshot(*FOUR, pulls=(pull(),)), str) == 9
     for path in (tmp_path / "out").glob("*.html"):
         for link in re.findall(r'(?:href|src)="([^":]+)"', path.read_text(encoding="utf-8")):
             assert (tmp_path / "out" / link).is_file(), (path.name, link)
@@ -212,11 +213,18 @@ def test_a_written_board_may_be_written_again(tmp_path: Path) -> None:
 
 def test_the_story_of_an_item_names_its_starts_and_its_pull_request() -> None:
     text = page("item-3.html", snapshot(*FOUR, pulls=(pull(checks=(GREEN,), is_approved=True),)))
-    assert "implement by codex: running." in text
+    assert "Implementation by codex: running" in text
     assert "Pull request #5" in text
     assert "open, approved" in text
     assert "passing: test" in text
     assert "gh pr merge 5" in text
+    assert "Cost so far" not in text
+
+
+def test_the_cost_of_an_item_is_that_of_its_starts_and_of_all_runs_of_its_loops() -> None:
+    paid = RUNNING.model_copy(update={"cost": "0.25 US dollars, 10 tokens in"})
+    pulls = (pull(rows=(paid,), loops=(LoopState(cost_usd=1.5),)),)
+    assert "Cost so far: 2.00 US dollars." in page("item-3.html", snapshot(item(*TASK, rows=(paid,)), pulls=pulls))
 
 
 def test_sessions_have_a_page_and_are_in_the_overview() -> None:

@@ -1,4 +1,4 @@
-"""The overview of the sessions and missions in a repository's folder."""
+"""The overview of the sessions, missions and handoffs in a repository's folder."""
 
 from __future__ import annotations
 
@@ -6,6 +6,7 @@ import shlex
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from accord.board.handoffs import read_handoffs
 from accord.board.models import Entry, SessionQuestion, overview_from
 from accord.core.clock import parse_timestamp
 from accord.core.errors import AccordError
@@ -29,8 +30,8 @@ MOST_SESSIONS = 50
 
 
 def read_documents(root: Path, now: datetime) -> Overview:
-    """Read the sessions and missions of a folder; one that cannot be read needs a person."""
-    return overview_from([*_sessions(root), *_missions(root, now)])
+    """Read the sessions, missions and handoffs of a folder; one that cannot be read needs a person."""
+    return overview_from([*_sessions(root), *_missions(root, now), *read_handoffs(root)])
 
 
 def _sessions(root: Path) -> Iterator[Placed]:

@@ -9,7 +9,7 @@ from itertools import islice
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from accord.board.models import ItemFacts, Overview, PullFacts, RepositoryFacts, Snapshot, joined
+from accord.board.models import EndedPull, ItemFacts, Overview, PullFacts, RepositoryFacts, Snapshot, joined
 from accord.core.clock import parse_timestamp
 from accord.github.client import INSTALLATION_LOGIN
 from accord.github.markers import REVISION, find_markers
@@ -36,7 +36,7 @@ if TYPE_CHECKING:
     from accord.core.clock import Clock
     from accord.github.client import GitHub
     from accord.github.comments import Comment
-    from accord.github.models import Identity, Issue, Pull
+    from accord.github.models import Identity, Issue, Pull, Review
     from accord.github.workflows import WorkflowRun
     from accord.loops.models import LoopState
     from accord.starts.models import StatusRow
@@ -73,7 +73,7 @@ class _Reader:
 
 
 def read_snapshot(sources: Sequence[tuple[GitHub, Address]], root: Path, period: timedelta) -> Snapshot:
-    """Read all that a board shows: repositories on GitHub, and the sessions and missions in a folder."""
+    """Read all that a board shows: repositories on GitHub, and the documents in a folder."""
     from accord.board.documents import read_documents
 
     repositories = tuple(read_repository(github, address, period) for github, address in sources)
@@ -83,7 +83,7 @@ def read_snapshot(sources: Sequence[tuple[GitHub, Address]], root: Path, period:
 
 
 def with_documents(snapshot: Snapshot, documents: Overview) -> Snapshot:
-    """Return a snapshot with other sessions and missions. Pure."""
+    """Return a snapshot with other documents. Pure."""
     from accord.board.work import overview_of_work
 
     work = [overview_of_work(facts) for facts in snapshot.repositories]
@@ -120,8 +120,9 @@ def read_repository(
     now = github.server_time()
     rows = _recent_rows(reader, now - period, now)
     pulls, notes = _pulls(reader, now)
-    changed = github.closed_issues(now - period)
-    closed = (one for one in changed if is_work_item(one) and one.closed_at and one.closed_at >= now - period)
+    changed = [one for one in github.closed_issues(now - period) if one.closed_at and one.closed_at >= now - period]
+    closed = (one for one in changed if is_work_item(one))
+    ended = (one for one in changed if one.is_pull and _has_work(one, reader))
     return RepositoryFacts(
         address,
         now,
@@ -129,6 +130,7 @@ def read_repository(
         tuple(_items(reader, [issue for issue in issues if _is_ours(issue, rows)], rows, numbers)),
         tuple(pulls),
         tuple(ItemFacts(issue, rows.get(issue.number, ())) for issue in islice(closed, MOST_CLOSED)),
+        tuple(EndedPull(one, closing_references(one.body, reader.repository)) for one in islice(ended, MOST_CLOSED)),
         tuple(issue for issue in issues if is_dashboard(issue, own)),
         tuple(notes),
     )
@@ -193,7 +195,7 @@ def _pulls(reader: _Reader, now: datetime) -> tuple[list[PullFacts], list[str]]:
     return [_pull(reader, pull, held, now) for pull in ours[:MOST_PULLS]], notes
 
 
-def _has_work(pull: Pull, reader: _Reader) -> bool:
+def _has_work(pull: Pull | Issue, reader: _Reader) -> bool:
     """Tell whether accord works on a pull request: it opened it, a label asks for it, or a writer closes an issue."""
     if any(label.startswith(("agent:", "agents:", "autofix", "needs-human")) for label in pull.labels):
         return True
@@ -214,7 +216,8 @@ def _pull(reader: _Reader, listed: Pull, held: Iterable[WorkflowRun], now: datet
     github, number = reader.github, listed.number
     pull = github.pull(number) or listed
     comments = list(github.comments(number))
-    opinions = opinions_of(github.reviews(number), lambda: reader.identity, reader.is_trusted)
+    reviews = github.reviews(number)
+    opinions = opinions_of(reviews, lambda: reader.identity, reader.is_trusted)
     return PullFacts(
         pull,
         closing_references(pull.body, reader.repository),
@@ -224,7 +227,14 @@ def _pull(reader: _Reader, listed: Pull, held: Iterable[WorkflowRun], now: datet
         tuple(run for run in held if run.head_sha == pull.head_sha),
         is_approved(opinions, pull.head_sha),
         any(opinion.verdict == "needs-changes" for opinion in opinions),
+        tuple(one for one in reviews if _counts(one, reader)),
     )
+
+
+def _counts(review: Review, reader: _Reader) -> bool:
+    """Tell whether a review is shown: accord's own, or a verdict of a person with write access."""
+    has_verdict = review.state in ("APPROVED", "CHANGES_REQUESTED", "DISMISSED")
+    return reader.identity.counts(review.author) or (has_verdict and reader.is_trusted(review.author))
 
 
 def _loops(comments: Iterable[Comment], identity: Identity, number: int, now: datetime) -> tuple[LoopState, ...]:

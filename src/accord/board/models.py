@@ -11,7 +11,7 @@ from urllib.parse import urlsplit
 
 from accord.core.clock import timestamp
 from accord.github.checks import Check
-from accord.github.models import Identity, Issue, Pull
+from accord.github.models import Identity, Issue, Pull, Review
 from accord.github.workflows import WorkflowRun
 from accord.loops.models import LoopState
 from accord.starts.dashboard import BoxWord
@@ -26,6 +26,7 @@ NeedKind = Literal[
     "failure",
     "budget",
     "needs-human",
+    "handoff",
     "stale",
     "broken",
 ]
@@ -163,7 +164,7 @@ class PullFacts:
 
     ``pull`` was read by itself, so it says whether it can be merged. ``held`` are the workflow runs of its head that
     wait for approval. ``is_approved``: a review approves this head, and no one requests changes; ``wants_changes``:
-    someone does.
+    someone does. ``reviews`` are those of people who count and of accord, oldest first.
     """
 
     pull: Pull
@@ -174,6 +175,15 @@ class PullFacts:
     held: tuple[WorkflowRun, ...] = ()
     is_approved: bool = False
     wants_changes: bool = False
+    reviews: tuple[Review, ...] = ()
+
+
+@dataclass(frozen=True)
+class EndedPull:
+    """A pull request of accord that was merged or closed, and the work items that it closes."""
+
+    issue: Issue
+    items: tuple[int, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -213,8 +223,8 @@ def address_of(repository: str, server_url: str, sandbox: str | None = None) -> 
 class RepositoryFacts:
     """The facts of a repository on GitHub. ``now`` is GitHub's time.
 
-    ``closed`` are work items that were closed lately. ``identity`` is that of the token, ``boards`` its open
-    dashboards.
+    ``closed`` are work items that were closed lately, ``ended`` pull requests. ``identity`` is that of
+    the token, ``boards`` its open dashboards.
     """
 
     address: Address
@@ -223,6 +233,7 @@ class RepositoryFacts:
     items: tuple[ItemFacts, ...] = ()
     pulls: tuple[PullFacts, ...] = ()
     closed: tuple[ItemFacts, ...] = ()
+    ended: tuple[EndedPull, ...] = ()
     boards: tuple[Issue, ...] = ()
     notes: tuple[str, ...] = ()
 
@@ -231,8 +242,8 @@ class RepositoryFacts:
 class Snapshot:
     """All that a board shows of one or more repositories, as it was read ``at`` this time.
 
-    ``documents`` are the entries of sessions and missions, which ``overview`` has too. ``problem`` says why a later
-    read failed; the rest is then that of the last one.
+    ``documents`` are the entries of sessions, missions and handoffs, which ``overview`` has too. ``problem``
+    says why a later read failed; the rest is then that of the last one.
     """
 
     repositories: tuple[RepositoryFacts, ...]

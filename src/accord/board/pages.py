@@ -13,7 +13,9 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from jinja2 import Environment, FileSystemLoader, StrictUndefined
 
+from accord.board import charts
 from accord.board.models import HEADINGS, WITH_COMMAND
+from accord.board.timeline import timeline_of
 from accord.core import graphs
 from accord.results.labels import Category, in_category
 from accord.results.status import WORK_ITEM, status_if_clear
@@ -31,7 +33,8 @@ TABS = {
     "index.html": "Overview",
     "items.html": "Items",
     "graph.html": "Dependencies",
-    "documents.html": "Sessions and missions",
+    "documents.html": "Documents",
+    "charts.html": "Charts",
 }
 UNCLEAR = "unclear"
 COLUMNS = (*(status for status in WORK_ITEM.states if status != "closed"), UNCLEAR)
@@ -135,6 +138,8 @@ def _context(name: str, snapshot: Snapshot, items: Sequence[PlacedItem]) -> tupl
         return "items.html", {"columns": columns_of(items), "status_of": item_status}
     if name == "graph.html":
         return "graph.html", graph_of(items)
+    if name == "charts.html":
+        return "charts.html", {"charts": charts.charts_of(snapshot.repositories), "size": charts}
     for placed in items:  # a link with the repository's name also leads to the first repository
         if name in (placed.page, _page_of(placed.facts, placed.number, has_name=True)):
             return "item.html", story_of(placed, snapshot)
@@ -200,12 +205,17 @@ def story_of(placed: PlacedItem, snapshot: Snapshot) -> dict[str, Any]:
         for entry in entries
         if entry.id in ids and entry.repository == facts.address.repository
     ]
+    rows = [*placed.item.rows, *(row for pull in pulls for row in pull.rows)]
+    dollars = sum(charts.dollars_in(row.cost) or 0 for row in rows)
+    dollars += sum(loop.cost_usd for pull in pulls for loop in pull.loops)
     return {
         "repository": facts.address.repository,
         "page": facts.address.page,
         "item": placed.item,
         "status": item_status(placed.item),
         "pulls": pulls,
+        "timeline": timeline_of(facts, placed.item),
+        "dollars": dollars,
         "entries": entries,
         "blocking": [other.issue.number for other in facts.items if number in other.blockers],
     }
@@ -216,10 +226,18 @@ def safe_url(url: str) -> str:
     return url if url.startswith(("https://", "http://")) else ""
 
 
+def lasting(seconds: float) -> str:
+    """Return a duration in words: seconds below two minutes, else minutes, or hours from two on."""
+    if seconds < 120:
+        return f"{seconds:.0f} s"
+    return f"{seconds / 60:.0f} min" if seconds < 7200 else f"{seconds / 3600:.1f} h"
+
+
 @cache
 def _environment() -> Environment:
     loader = FileSystemLoader(HERE / "templates")
     environment = Environment(loader=loader, autoescape=True, undefined=StrictUndefined, trim_blocks=True)
     environment.filters["safe_url"] = safe_url
+    environment.filters["lasting"] = lasting
     environment.filters["day"] = lambda at: at.strftime("%Y-%m-%d %H:%M") if at else ""
     return environment

@@ -266,6 +266,7 @@ def _issue(data: dict[str, Any]) -> Issue:
         open_blocker_count=dependencies["blocked_by"] if dependencies else None,
         updated_at=optional_timestamp(data.get("updated_at")),
         closed_at=optional_timestamp(data.get("closed_at")),
+        merged_at=optional_timestamp((data.get("pull_request") or {}).get("merged_at")),
     )
 
 

@@ -48,6 +48,7 @@ class Issue:
 
     ``id`` is the database id that dependencies are made with, ``number`` what people see. ``blocker_count``
     counts native blockers, open and closed, ``open_blocker_count`` the open ones; None where the server does not tell.
+    ``merged_at`` is set for a pull request that was merged.
     """
 
     id: int
@@ -68,6 +69,7 @@ class Issue:
     open_blocker_count: int | None = None
     updated_at: datetime | None = None
     closed_at: datetime | None = None
+    merged_at: datetime | None = None
 
     @property
     def is_open(self) -> bool:
@@ -190,6 +192,7 @@ class Pull:
     merge_commit: str = ""
     updated_at: datetime | None = None
     is_mergeable: bool | None = None
+    created_at: datetime | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -216,6 +219,7 @@ class Review:
     body: str
     state: str
     commit: str
+    submitted_at: datetime | None = None
 
 
 @dataclass(frozen=True, slots=True)

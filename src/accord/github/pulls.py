@@ -88,6 +88,7 @@ def read_pull(data: dict[str, Any]) -> Pull:
         merge_commit=(data.get("merge_commit_sha") or "") if data.get("merged_at") else "",
         updated_at=optional_timestamp(data.get("updated_at")),
         is_mergeable=False if data.get("mergeable_state") == "behind" else data.get("mergeable"),
+        created_at=optional_timestamp(data.get("created_at")),
     )
 
 
@@ -199,6 +200,7 @@ def _review(data: dict[str, Any]) -> Review:
         body=data.get("body") or "",
         state=data["state"],
         commit=data.get("commit_id") or "",
+        submitted_at=optional_timestamp(data.get("submitted_at")),
     )
 
 

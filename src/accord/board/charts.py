@@ -1,0 +1,178 @@
+"""Charts of cost, duration and acceptance over time: numbers by day or week, and the geometry of their bars. Pure."""
+
+from __future__ import annotations
+
+import re
+from collections import defaultdict
+from dataclasses import dataclass
+from datetime import date, timedelta
+from statistics import median
+from typing import TYPE_CHECKING, NamedTuple
+
+from accord.core.clock import parse_timestamp
+from accord.starts.models import ACTIVE
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+    from datetime import datetime
+
+    from accord.board.models import RepositoryFacts
+    from accord.starts.models import StatusRow
+
+WIDTH, HEIGHT = 720, 200
+"""Pixels of the area of the bars."""
+
+LEAST_DAYS = 7
+MOST_DAYS = 45
+"""More days than these are shown by week."""
+
+MOST_WEEKS = 60
+"""Older runs have no bar."""
+_GAP = 0.25
+_MOST_LABELS = 8
+_DOLLARS = re.compile(r"([0-9]{1,9}(?:\.[0-9]{1,9})?) US dollars")
+
+
+class Run(NamedTuple):
+    """A finished run of an agent: when it ended, else began, how long it took, and its cost as the agent said."""
+
+    at: datetime
+    seconds: float | None
+    dollars: float | None
+
+
+class Bar(NamedTuple):
+    """One rectangle of a chart, and its name and number for people who point at it."""
+
+    x: float
+    y: float
+    width: float
+    height: float
+    series: str
+    text: str
+
+
+@dataclass(frozen=True)
+class Chart:
+    """Values by period: of each series one for each of ``starts``. ``unit`` is what they count, ``note`` their rule."""
+
+    title: str
+    unit: str
+    note: str
+    starts: Sequence[date]
+    series: Mapping[str, Sequence[float]]
+    is_whole: bool = False
+
+    @property
+    def top(self) -> float:
+        """The value at the upper edge: that of the highest bar, or 1."""
+        return max((sum(column) for column in zip(*self.series.values(), strict=True)), default=0) or 1
+
+    @property
+    def labels(self) -> list[tuple[float, str]]:
+        """The middles of some periods and their dates, as many as there is space for."""
+        step = -(-len(self.starts) // _MOST_LABELS)
+        wide = WIDTH / len(self.starts)
+        return [((i + 0.5) * wide, f"{start:%m-%d}") for i, start in enumerate(self.starts) if i % step == 0]
+
+    def shown(self, value: float) -> str:
+        """Return a value as the table shows it."""
+        return f"{value:.0f}" if self.is_whole else f"{value:.2f}"
+
+    def bars(self) -> Iterator[Bar]:
+        """Yield the bars; those of a period stand on one another."""
+        wide = WIDTH / len(self.starts)
+        for i, start in enumerate(self.starts):
+            base = float(HEIGHT)
+            for name, values in self.series.items():
+                high = values[i] / self.top * HEIGHT
+                base -= high
+                if high:
+                    text = f"{start}: {self.shown(values[i])} {name}"
+                    yield Bar((i + _GAP / 2) * wide, base, (1 - _GAP) * wide, high, name, text)
+
+
+def charts_of(repositories: Sequence[RepositoryFacts]) -> list[Chart]:
+    """Return the charts of what is known about some repositories."""
+    runs = [run for facts in repositories for run in runs_of(facts)]
+    merged = [one.issue.merged_at for facts in repositories for one in facts.ended if one.issue.merged_at]
+    closed = [
+        one.issue.closed_at
+        for facts in repositories
+        for one in facts.ended
+        if one.issue.closed_at and not one.issue.merged_at
+    ]
+    pending = [one.pull.created_at for facts in repositories for one in facts.pulls if one.pull.created_at]
+    starts = _periods([*(run.at for run in runs), *merged, *closed, *pending], repositories[0].now)
+
+    def totals(found: Iterable[tuple[datetime, float]], total: Callable[[list[float]], float]) -> list[float]:
+        return _by_period(starts, found, total)
+
+    costs = totals(((run.at, run.dollars) for run in runs if run.dollars is not None), sum)
+    times = totals(((run.at, run.seconds / 60) for run in runs if run.seconds), median)
+    counts = {
+        name: totals(((at, 1.0) for at in found), sum)
+        for name, found in (("merged", merged), ("closed", closed), ("pending", pending))
+    }
+    every = "week" if len(starts) > 1 and starts[1] - starts[0] > timedelta(days=1) else "day"
+    return [
+        Chart(
+            "Cost", "US dollars", f"Cost of runs as the agents report it, by {every}.", starts, {"US dollars": costs}
+        ),
+        Chart("Duration", "minutes", f"Median of the runs of loops, by {every}.", starts, {"minutes": times}),
+        Chart(
+            "Acceptance",
+            "pull requests",
+            f"By the {every} of the merge or close; those that are still open by that of their start.",
+            starts,
+            counts,
+            is_whole=True,
+        ),
+    ]
+
+
+def runs_of(facts: RepositoryFacts) -> Iterator[Run]:
+    """Yield the finished runs of a repository, from status comments and the history of loops."""
+    for item in (*facts.items, *facts.closed):
+        yield from _of_rows(item.rows)
+    for pull in facts.pulls:
+        yield from _of_rows(pull.rows)
+        for loop in pull.loops:
+            yield from (Run(run.ended_at, run.seconds or None, run.cost_usd) for run in loop.history)
+
+
+def dollars_in(cost: str) -> float | None:
+    """Return the US dollars in the words of a status comment; None where it names none."""
+    said = _DOLLARS.search(cost)
+    return float(said[1]) if said else None
+
+
+def _of_rows(rows: Sequence[StatusRow]) -> Iterator[Run]:
+    for row in rows:
+        try:
+            at = parse_timestamp(row.since)
+        except ValueError:
+            continue
+        if row.state not in ACTIVE:
+            yield Run(at, None, dollars_in(row.cost))
+
+
+def _periods(times: Iterable[datetime], now: datetime) -> list[date]:
+    """Return the first days of all periods up to now: days, or weeks from Monday where there are too many days."""
+    last = now.date()
+    first = min([*(at.date() for at in times), last - timedelta(days=LEAST_DAYS - 1)])
+    if (last - first).days < MOST_DAYS:
+        return [first + timedelta(days=i) for i in range((last - first).days + 1)]
+    monday = last - timedelta(days=last.weekday())
+    weeks = min((monday - first).days // 7 + 2, MOST_WEEKS)
+    return [monday - timedelta(weeks=i) for i in reversed(range(weeks))]
+
+
+def _by_period(
+    starts: Sequence[date], found: Iterable[tuple[datetime, float]], total: Callable[[list[float]], float]
+) -> list[float]:
+    values: dict[int, list[float]] = defaultdict(list)
+    days = (starts[1] - starts[0]).days
+    for at, value in found:
+        values[min((at.date() - starts[0]).days // days, len(starts) - 1)].append(value)
+    return [float(total(values[i])) if i in values else 0.0 for i in range(len(starts))]

@@ -1,0 +1,95 @@
+"""The overview of the handoffs in a repository's folder: JSON files in git, or new ones, that hold a task's id."""
+
+from __future__ import annotations
+
+import shlex
+from contextlib import suppress
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from accord.board.models import Entry
+from accord.core.clock import parse_timestamp
+from accord.core.documents import MAX_BYTES, read_object
+from accord.core.errors import BrokenContract
+from accord.git.program import Git, split_nul
+from accord.handoffs.models import has_task_id, normalised
+from accord.handoffs.next_moves import HandoffCommand, next_moves
+from accord.handoffs.rules import read_handoff
+from accord.handoffs.stages import AWAITING
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Mapping, Sequence
+    from datetime import datetime
+
+    from accord.board.models import Placed
+    from accord.core.moves import NextMove
+
+MOST_HANDOFFS = 50
+_OTHERS = ("tests", "test", "testdata", "fixtures", "samples", "examples")
+"""Directories, at any depth, whose files are not work."""
+
+_OVER = ("done", "cancelled")
+_ONWARD = {
+    "backlog": "planning",
+    "planning": "implementing",
+    "implementing": "review",
+    "review": "verification",
+    "verification": "done",
+}
+"""The status that usually follows."""
+
+
+def read_handoffs(root: Path) -> Iterator[Placed]:
+    """Yield the entries of the handoffs below a folder that git knows; none for a folder outside of a repository."""
+    left_out = [f":(exclude,glob)**/{name}/**" for name in _OTHERS]
+    found = Git(root).attempt(
+        "grep", "-l", "-z", "-I", "--untracked", "-F", '"canonicalTaskId"', "--", "*.json", *left_out
+    )
+    for name in split_nul(found.stdout)[:MOST_HANDOFFS]:
+        path = root / name
+        with suppress(OSError, BrokenContract):  # other documents may hold the word, too
+            with path.open("rb") as file:
+                task = normalised(read_object(file.read(MAX_BYTES + 1)).value)
+            if has_task_id(task):
+                yield from place_handoff(task, path)
+
+
+def place_handoff(task: Mapping[str, Any], path: Path) -> Iterator[Placed]:
+    """Yield the entry of a handoff; none for a task that is over. Pure."""
+    command = HandoffCommand(shlex.quote(str(path)))
+    name, title = str(task["metadata"]["canonicalTaskId"]), str(task.get("title") or path.name)
+    status = str(task["status"])
+    try:
+        moves = next_moves(task, command) if status not in _OVER else ()
+        question = read_handoff(task).metadata.awaiting_human_artifact
+    except BrokenContract:
+        check = shlex.join(["accord", "handoff", "check", str(path)])
+        yield "needs_you", Entry("broken", name, title, "The handoff breaks its contract.", command=check)
+        return
+    if status == AWAITING and moves:
+        why = question.question if question and question.question else "It waits for a person."
+        asked = _time(question.requested_at) if question else None
+        yield "needs_you", Entry("question", name, title, why, asked, command=_first(moves).command)
+    elif status not in _OVER:
+        move = next((one for one in moves if one.to == _ONWARD[status]), None)
+        if move:
+            yield _place_move(name, title, status, move)
+
+
+def _place_move(name: str, title: str, status: str, move: NextMove) -> Placed:
+    if move.missing:
+        why = f"It cannot move from {status} to {move.to} without {', '.join(move.missing)}."
+        return "needs_you", Entry("handoff", name, title, why, command=move.command)
+    return "ready", Entry("handoff", name, title, f"It may move from {status} to {move.to}.", command=move.command)
+
+
+def _first(moves: Sequence[NextMove]) -> NextMove:
+    """Return the first legal move that goes on with the task."""
+    return min(moves, key=lambda move: (move.to in _OVER, bool(move.missing)))
+
+
+def _time(text: str | None) -> datetime | None:
+    try:
+        return parse_timestamp(text) if text else None
+    except ValueError:
+        return None

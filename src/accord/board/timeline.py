@@ -1,0 +1,133 @@
+"""The timeline of one work item: its start, runs, pull requests, reviews, turns of loops, and its end. Pure."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from typing import TYPE_CHECKING, Literal
+
+from accord.core.clock import parse_timestamp
+from accord.github.markers import REVIEW, find_markers
+from accord.starts.models import ACTIVE
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Sequence
+
+    from accord.board.models import EndedPull, ItemFacts, PullFacts, RepositoryFacts
+    from accord.github.models import Review
+    from accord.loops.models import Iteration, LoopState
+    from accord.starts.models import StatusRow
+
+EventKind = Literal["item", "run", "pull", "review", "loop"]
+
+_NOUNS = {"plan": "Plan", "implement": "Implementation", "review": "Review"}
+_VERDICTS = {"APPROVED": "approves", "CHANGES_REQUESTED": "requests changes", "DISMISSED": "reviewed; dismissed since"}
+_OWN_VERDICTS = {"approve": "approves", "needs-changes": "requests changes"}
+
+
+@dataclass(frozen=True, slots=True)
+class Event:
+    """One line of a timeline; ``is_good`` is None where an event is neither good nor bad.
+
+    ``text`` and ``detail`` may hold untrusted text. ``seconds`` is how long it took, ``cost`` is in words.
+    """
+
+    at: datetime | None
+    kind: EventKind
+    text: str
+    detail: str = ""
+    is_good: bool | None = None
+    url: str = ""
+    cost: str = ""
+    seconds: float = 0
+
+
+def timeline_of(facts: RepositoryFacts, item: ItemFacts) -> list[Event]:
+    """Return the events of an item, the oldest first; those without a time come last."""
+    number = item.issue.number
+    found = [Event(item.issue.created_at, "item", f"Created by {item.issue.author}"), *_runs(facts, item.rows)]
+    for pull in facts.pulls:
+        if number in pull.items:
+            found += _of_pull(facts, pull)
+    for ended in facts.ended:
+        if number in ended.items:
+            found += _of_ended(ended)
+    if item.issue.closed_at:
+        is_dropped = item.issue.state_reason == "not_planned"
+        text = "Closed as not planned" if is_dropped else "Completed"
+        found.append(Event(item.issue.closed_at, "item", text, is_good=not is_dropped))
+    latest = datetime.max.replace(tzinfo=UTC)
+    return sorted(found, key=lambda event: event.at or latest)
+
+
+def _runs(facts: RepositoryFacts, rows: Sequence[StatusRow], where: str = "") -> Iterator[Event]:
+    for row in rows:
+        agent = f" by {row.agent}" if row.agent else ""
+        asker = f", asked for by {row.by}" if row.by else ""
+        is_good = None if row.state in ACTIVE or row.state == "nothing" else row.state == "done"
+        url = f"{facts.address.page}/actions/runs/{row.run}" if row.run else ""
+        text = f"{_NOUNS[row.work]}{where}{agent}{asker}: {row.state}"
+        yield Event(_time(row.since), "run", text, row.result, is_good, url, row.cost)
+
+
+def _of_pull(facts: RepositoryFacts, pull: PullFacts) -> Iterator[Event]:
+    one, name = pull.pull, f"#{pull.pull.number}"
+    draft = " as a draft" if one.is_draft else ""
+    yield Event(one.created_at, "pull", f"Pull request {name} opened{draft}", one.title, url=one.url)
+    yield from _runs(facts, pull.rows, f" of {name}")
+    yield from (event for review in pull.reviews if (event := _of_review(review, name)))
+    for loop in pull.loops:
+        yield from (_of_iteration(facts, loop, run) for run in loop.history)
+        if loop.running:
+            at, run_id = loop.running.started_at, loop.running.run_id
+            yield Event(at, "loop", f"{_title(loop)}, run {loop.iterations}: running", url=_run_url(facts, run_id))
+        if loop.notice:
+            after = loop.last.ended_at if loop.last else None
+            yield Event(after, "loop", f"{_title(loop)}: {loop.notice.action}", loop.notice.message)
+
+
+def _of_review(review: Review, name: str) -> Event | None:
+    """Return the event of a review with a verdict; the marker of accord's own has its verdict."""
+    asks = [fields.get("asks", "") for fields in find_markers(review.body, REVIEW)]
+    word = _VERDICTS.get(review.state) or (_OWN_VERDICTS.get(asks[0]) if asks else None)
+    if word is None:
+        return None
+    author = "accord" if asks else review.author
+    is_good = {"approves": True, "requests changes": False}.get(word)
+    return Event(review.submitted_at, "review", f"{author} {word} ({name})", is_good=is_good, url=review.url)
+
+
+def _of_iteration(facts: RepositoryFacts, loop: LoopState, run: Iteration) -> Event:
+    is_good = run.exit_code == "0"
+    detail = [
+        f"{run.tasks_done} {'task' if run.tasks_done == 1 else 'tasks'} done",
+        *([] if run.changes_made else ["no changes"]),
+        *([run.category] if run.category and not is_good else []),
+    ]
+    text = f"{_title(loop)}, run {run.number}: {'succeeded' if is_good else 'failed'}"
+    cost = f"{run.cost_usd:.2f} US dollars" if run.cost_usd is not None else ""
+    url = _run_url(facts, run.run_id)
+    return Event(run.ended_at, "loop", text, ", ".join(detail), is_good, url, cost, run.seconds)
+
+
+def _of_ended(ended: EndedPull) -> Iterator[Event]:
+    issue = ended.issue
+    yield Event(issue.created_at, "pull", f"Pull request #{issue.number} opened", issue.title, url=issue.url)
+    is_merged = issue.merged_at is not None
+    text = f"Pull request #{issue.number} {'merged' if is_merged else 'closed without merging'}"
+    yield Event(issue.merged_at or issue.closed_at, "pull", text, is_good=is_merged, url=issue.url)
+
+
+def _title(loop: LoopState) -> str:
+    return loop.loop.capitalize().replace("-", " ")
+
+
+def _run_url(facts: RepositoryFacts, run_id: str) -> str:
+    return f"{facts.address.page}/actions/runs/{run_id}" if run_id.isdecimal() else ""
+
+
+def _time(text: str) -> datetime | None:
+    try:
+        return parse_timestamp(text)
+    except ValueError:
+        return None
