@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import pytest
-from hypothesis import given
+from hypothesis import example, given
 from hypothesis import strategies as st
+from markdown_it import MarkdownIt
 
-from accord.text.markdown import ListItem, code_free_lines, list_items, sections
+from accord.text.markdown import ListItem, blocks, code_free_lines, list_items, sections
 
 
 def outline(text: str) -> list[tuple[int, str, int]]:
@@ -118,3 +119,13 @@ def test_any_text_has_sections_whose_lines_exist(text: str) -> None:
         assert 1 <= section.line <= count
         for item in list_items(section.tokens):
             assert section.line <= item.line <= count
+
+
+LINES = st.lists(st.text(alphabet="ab1 \t>-*+_=#`~[]():|<!/.)&\\\r", max_size=12), max_size=8).map("\n".join)
+
+
+@given(LINES)
+@example("> - 1. a\n>   ***\n# b\n[a]: b\n<pre>\n***\n")
+@example("\xa0# a\n\x0b- b")
+def test_rules_chosen_by_the_first_sign_find_the_blocks_that_all_rules_find(text: str) -> None:
+    assert blocks(text) == MarkdownIt("commonmark").enable("table").disable("inline").parse(text)

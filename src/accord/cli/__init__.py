@@ -12,5 +12,6 @@ gc.set_threshold(500_000)
 atexit.register(gc.freeze)
 """Without it the interpreter looks through all objects once more when it ends, which takes as long as half a check."""
 
-sys.meta_path.insert(0, LazyFinder("importlib.metadata", "importlib.metadata._adapters", "csv", "zipfile", "idna"))
-"""Pydantic imports the first four to look for plugins, which are off, and requests imports idna for names of hosts."""
+_RARE = ("importlib.metadata", "importlib.metadata._adapters", "csv", "zipfile", "secrets", "idna")
+sys.meta_path.insert(0, LazyFinder(*_RARE))
+"""Pydantic imports all but the last, most of them for plugins, which are off; requests imports idna for host names."""

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import sys
-from importlib.abc import MetaPathFinder
 from importlib.machinery import PathFinder
 from importlib.util import LazyLoader
 from typing import TYPE_CHECKING
@@ -14,8 +13,11 @@ if TYPE_CHECKING:
     from types import ModuleType
 
 
-class LazyFinder(MetaPathFinder):
-    """Finds these modules, and all below a name that ends with a dot, and loads each when it is first used."""
+class LazyFinder:
+    """Finds these modules, and all below a name that ends with a dot, and loads each when it is first used.
+
+    It is a meta path finder without that base class, whose module imports twenty others.
+    """
 
     def __init__(self, *names: str) -> None:
         self._names = frozenset(names)

@@ -9,6 +9,7 @@ from __future__ import annotations
 import posixpath
 import re
 from dataclasses import dataclass, field, replace
+from functools import cached_property
 from typing import TYPE_CHECKING
 
 from accord.github.limits import BODY_CHARS
@@ -80,12 +81,20 @@ class Body:
 
     def find(self, heading: Heading) -> Section | None:
         """Return the section of a required heading, with its level and its parent."""
-        return next((section for section in self.sections if self.is_at(section, heading)), None)
+        return next(iter(self.find_all(heading)), None)
 
-    def is_at(self, section: Section, heading: Heading) -> bool:
-        """Return whether a section is that of a required heading."""
-        is_below = not heading.parent or is_same(section.parent, heading.parent)
-        return is_same(section.title, heading.title) and section.level == heading.level and is_below
+    def find_all(self, heading: Heading) -> list[Section]:
+        """Return all sections of a required heading."""
+        found = self._by_title.get((heading.title.casefold(), heading.level), ())
+        return [each for each in found if not heading.parent or is_same(each.parent, heading.parent)]
+
+    @cached_property
+    def _by_title(self) -> dict[tuple[str, int], list[Section]]:
+        """The sections by title, without case, and level."""
+        found: dict[tuple[str, int], list[Section]] = {}
+        for section in self.sections:
+            found.setdefault((section.title.casefold(), section.level), []).append(section)
+        return found
 
 
 def read_body(text: str) -> Body:

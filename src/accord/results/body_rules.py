@@ -110,7 +110,7 @@ def _refinement_findings(body: Body, path: str) -> Iterator[Finding]:
 
 
 def _check_repeated(body: Body, heading: Heading, path: str) -> Iterator[Finding]:
-    same = [each for each in body.sections if body.is_at(each, heading)]
+    same = body.find_all(heading)
     for section in same[1:]:
         message = f"The section `{heading.title}` is on line {same[0].line} of the body and again on {section.line}."
         yield Finding("section-repeated", message, path, hint="Merge the two.")

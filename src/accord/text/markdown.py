@@ -8,15 +8,18 @@ from __future__ import annotations
 
 import re
 from dataclasses import dataclass
-from functools import cache
+from functools import cache, cached_property
 from typing import TYPE_CHECKING, Literal, NamedTuple
 
 from accord.text.hidden import GUARD, as_seen
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Sequence
+    from collections.abc import Callable, Iterator, Mapping, Sequence
 
     from markdown_it import MarkdownIt
+    from markdown_it.parser_block import RuleFuncBlockType
+    from markdown_it.ruler import Ruler
+    from markdown_it.rules_block import StateBlock
     from markdown_it.token import Token
 
 
@@ -37,7 +40,7 @@ class ListItem:
     depth: int
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class Section:
     """A heading and the content below it, up to the next heading of any level; ``line`` counts from 1."""
 
@@ -47,7 +50,7 @@ class Section:
     parent: str
     tokens: Sequence[Token]
 
-    @property
+    @cached_property
     def text(self) -> str:
         """The visible text of the section, without comments; code and quotes count as content."""
         return "\n".join(_visible(token) for token in self.tokens if token.content).strip()
@@ -58,7 +61,58 @@ def _parser() -> MarkdownIt:
     """Build a parser of blocks; inline structure is looked at only where a rule asks for it."""
     from markdown_it import MarkdownIt
 
-    return MarkdownIt("commonmark").enable("table").disable("inline")
+    parser = MarkdownIt("commonmark").enable("table").disable("inline")
+    parser.block.ruler = _RulesByFirstSign(parser.block.ruler)  # type: ignore[assignment]
+    return parser
+
+
+class _RulesByFirstSign:
+    """The rules of a block parser, of which a line meets only those that its first sign may begin.
+
+    The parser itself tries all of them, one after the other, at each line. Source: CommonMark 0.31, "Leaf blocks" and
+    "Container blocks". Rules that are not listed here, such as tables, depend on more than the first sign.
+    """
+
+    _CHAINS = ("", "paragraph", "reference", "blockquote", "list")
+
+    def __init__(self, ruler: Ruler[RuleFuncBlockType]) -> None:
+        from markdown_it import rules_block
+
+        begins = {
+            rules_block.fence: "`~",
+            rules_block.blockquote: ">",
+            rules_block.hr: "*-_",
+            rules_block.list_block: "*+-0123456789",
+            rules_block.reference: "[",
+            rules_block.html_block: "<",
+            rules_block.heading: "#",
+        }
+        self._names = ruler.get_active_rules()
+        self._rules = {chain: [_first_of(ruler.getRules(chain), begins)] for chain in self._CHAINS}
+
+    def getRules(self, chain: str) -> list[RuleFuncBlockType]:  # noqa: N802
+        """Return one rule that stands for all of a chain: those of blocks, or those that end a kind of block."""
+        return self._rules[chain]
+
+    def get_active_rules(self) -> list[str]:
+        """Return the names of the rules."""
+        return self._names
+
+
+def _first_of(rules: Sequence[RuleFuncBlockType], begins: Mapping[RuleFuncBlockType, str]) -> RuleFuncBlockType:
+    """Return a rule that tries rules in their order, except those that a line's first sign rules out."""
+    signs = {sign for each in begins.values() for sign in each}
+    by_sign = {sign: tuple(rule for rule in rules if sign in begins.get(rule, sign)) for sign in signs}
+    others = tuple(rule for rule in rules if rule not in begins)
+
+    def first_of(state: StateBlock, line: int, end: int, silent: bool) -> bool:
+        place = state.bMarks[line] + state.tShift[line]
+        for rule in by_sign.get(state.src[place : place + 1], others):  # noqa: SIM110 - a generator takes longer
+            if rule(state, line, end, silent):
+                return True
+        return False
+
+    return first_of
 
 
 def _visible(token: Token) -> str:

@@ -8,6 +8,7 @@ from __future__ import annotations
 import hashlib
 import re
 from dataclasses import dataclass, replace
+from functools import cache
 from typing import TYPE_CHECKING
 
 from accord.github.limits import BODY_CHARS
@@ -116,12 +117,19 @@ def label_digests(labels: Iterable[str]) -> frozenset[str]:
 
 def content_limit(temp_id: str, blockers: int, labels: int) -> int:
     """Return how many characters an agent's body may have, so that all that accord may ever add still fits."""
+    named, unnamed = (len(write_marker(ITEM, id=name)) for name in (temp_id, ""))
+    return _content_limit(blockers, labels) - (named - unnamed)
+
+
+@cache
+def _content_limit(blockers: int, labels: int) -> int:
+    """Return the limit for an item without a tempID."""
     kept = BodyParts("", (LONGEST_NUMBER,) * blockers)
     kept = kept.with_marker(UPDATED, run=LONGEST_TOKEN, sum="x" * _DIGEST_CHARS).with_marker(CLOSED, run=LONGEST_TOKEN)
     kept = kept.with_marker(VANISHED, run=LONGEST_TOKEN)
     digests = frozenset(f"{n:0{_LABEL_CHARS}}" for n in range(labels))
     numbers = frozenset(LONGEST_NUMBER - n for n in range(blockers))
-    record = ItemRecord(temp_id, "x" * _DIGEST_CHARS, "x" * _DIGEST_CHARS, digests, numbers)
+    record = ItemRecord("", "x" * _DIGEST_CHARS, "x" * _DIGEST_CHARS, digests, numbers)
     return BODY_CHARS - COPY_ROOM - len(with_record(kept, LONGEST_TOKEN, record).join()) - 2
 
 
