@@ -201,10 +201,10 @@ def status(ctx: click.Context, /, slug: str, threshold: float, legacy_default: A
 
     with _refusals(ctx, output_format):
         read = load_mission(_root(ctx), slug, legacy_default)
-        found = mission_status(read, SystemClock().now(), threshold)
-        ahead = mission_moves(read, _command(ctx))
-    if output_format == "json":
         blocked = blockers(read)
+        found = mission_status(read, SystemClock().now(), threshold, blocked)
+        ahead = mission_moves(read, _command(ctx), blocked)
+    if output_format == "json":
         for entry in found["work_packages"]:
             entry["next_moves"] = moves_to_json(next_moves(read, entry["wp_id"], _command(ctx), blocked))
         print_json({**found, "next_moves": moves_to_json(ahead)})

@@ -73,7 +73,7 @@ def has_errors(findings: Iterable[Finding]) -> bool:
 
 def pointer(*steps: str | int) -> str:
     """Write a JSON pointer, escaping ``~`` and ``/`` as RFC 6901 asks."""
-    return "".join("/" + str(step).replace("~", "~0").replace("/", "~1") for step in steps)
+    return "".join(["/" + str(step).replace("~", "~0").replace("/", "~1") for step in steps])
 
 
 def with_lines(findings: Iterable[Finding], lines: Mapping[str, int]) -> list[Finding]:

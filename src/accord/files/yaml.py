@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import json
 import re
+from codecs import BOM_UTF8
 from dataclasses import dataclass
 from functools import cache
 from typing import TYPE_CHECKING, Any, ClassVar, Literal
@@ -15,7 +16,7 @@ from accord.core.errors import BrokenContract
 from accord.core.findings import Finding, pointer
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Iterable, Mapping
 
     import yaml
 
@@ -81,6 +82,11 @@ def _without_tabs(raw: bytes) -> bytes:
 
 def read_yaml(raw: bytes) -> YamlDocument:
     """Read one YAML (or JSON) document. Raises BrokenContract: ``not-yaml``, ``duplicate-key`` or ``too-large``."""
+    return _read(raw)[0]
+
+
+def _read(raw: bytes) -> tuple[YamlDocument, yaml.Node | None]:
+    """Read one document; return also the node at its top, None for an empty one."""
     import yaml
 
     try:
@@ -89,7 +95,7 @@ def read_yaml(raw: bytes) -> YamlDocument:
             node = loader.get_single_node()
             lines: dict[str, int] = {}
             if node is not None:
-                _visit(node, "", lines, frozenset())
+                _visit(node, "", lines, set())
             value = loader.construct_document(node) if node is not None else None
         finally:
             loader.dispose()
@@ -102,7 +108,7 @@ def read_yaml(raw: bytes) -> YamlDocument:
         raise _broken("not-yaml", f"YAML cannot be read: {problem}", "Write valid YAML.") from None
     except RecursionError:
         raise _broken("too-large", "The YAML nests too deeply.", "Flatten it.") from None
-    return YamlDocument(value, lines)
+    return YamlDocument(value, lines), node
 
 
 def _composing(raw: bytes) -> yaml.SafeLoader:
@@ -138,19 +144,20 @@ def _broken(code: str, message: str, hint: str, line: int | None = None) -> Brok
     return BrokenContract.of(Finding(code, message, line=line, hint=hint))
 
 
-def _visit(node: yaml.Node, path: str, lines: dict[str, int], above: frozenset[int]) -> None:
-    import yaml
+def _visit(node: yaml.Node, path: str, lines: dict[str, int], above: set[int]) -> None:
+    """Collect the line of each pointer; ``above`` are the nodes that contain this one."""
+    from yaml.nodes import MappingNode, SequenceNode
 
     if id(node) in above:
         raise _broken("not-yaml", "An alias refers to what contains it.", "Write it out.", node.start_mark.line + 1)
     if len(lines) > _MOST_NODES:
         raise _broken("too-large", f"The YAML unfolds to more than {_MOST_NODES} nodes.", "Split it.")
     lines.setdefault(path, node.start_mark.line + 1)
-    above |= {id(node)}
-    if isinstance(node, yaml.SequenceNode):
+    above.add(id(node))
+    if isinstance(node, SequenceNode):
         for i, child in enumerate(node.value):
-            _visit(child, path + pointer(i), lines, above)
-    elif isinstance(node, yaml.MappingNode):
+            _visit(child, f"{path}/{i}", lines, above)
+    elif isinstance(node, MappingNode):
         seen: set[str] = set()
         for key, child in node.value:
             name = str(key.value)
@@ -158,8 +165,10 @@ def _visit(node: yaml.Node, path: str, lines: dict[str, int], above: frozenset[i
             if name in seen:
                 raise _broken("duplicate-key", f'The key "{name}" is written twice.', "Keep one.", line)
             seen.add(name)
-            lines[path + pointer(name)] = line
-            _visit(child, path + pointer(name), lines, above)
+            below = path + pointer(name)
+            lines[below] = line
+            _visit(child, below, lines, above)
+    above.remove(id(node))
 
 
 def with_scalars(raw: bytes, changes: Mapping[str, str]) -> bytes:
@@ -167,10 +176,11 @@ def with_scalars(raw: bytes, changes: Mapping[str, str]) -> bytes:
 
     Raises BrokenContract ``not-yaml`` where that would change something else, as with a value that others refer to.
     """
-    before = read_yaml(raw)
+    mark = BOM_UTF8 if raw.startswith(BOM_UTF8) else b""
+    raw = raw.removeprefix(mark)
+    before, top = _read(raw)
     text = raw.decode("utf-8")
-    places = {path: place for path, place in places_in(text).items() if path in changes and place.kind == "scalar"}
-    spans = {path: (place.start, place.end) for path, place in places.items()}
+    spans = _spans(top, changes)
     for path, (start, end) in sorted(spans.items(), key=lambda item: item[1], reverse=True):
         if "\n" in text[start:end]:
             raise _broken("not-yaml", _NOT_PLAIN, _WRITE_OUT, before.lines[path])
@@ -185,7 +195,30 @@ def with_scalars(raw: bytes, changes: Mapping[str, str]) -> bytes:
         raise _broken(
             "not-yaml", _NOT_PLAIN, _WRITE_OUT, before.lines.get(path, before.lines.get(path.rpartition("/")[0]))
         )
-    return text.encode("utf-8")
+    return mark + text.encode("utf-8")
+
+
+def _spans(top: yaml.Node | None, paths: Iterable[str]) -> dict[str, tuple[int, int]]:
+    """Return where these scalars begin and end, in characters."""
+    spans = {}
+    for path in paths:
+        node = top
+        for step in path.split("/")[1:]:
+            node = _child(node, step)
+        if node is not None and isinstance(node.value, str):
+            spans[path] = (node.start_mark.index, node.end_mark.index)
+    return spans
+
+
+def _child(node: yaml.Node | None, step: str) -> yaml.Node | None:
+    """Return the node below another by one step of a pointer."""
+    from yaml.nodes import SequenceNode
+
+    if node is None or isinstance(node.value, str):
+        return None
+    if isinstance(node, SequenceNode):
+        return node.value[int(step)] if step.isdecimal() and int(step) < len(node.value) else None
+    return next((child for key, child in node.value if pointer(str(key.value)) == f"/{step}"), None)
 
 
 _NOT_PLAIN = "A value that is to be changed is shared by an anchor, or is written over lines."

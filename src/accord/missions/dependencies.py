@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 from accord.core.documents import short_name
@@ -23,10 +23,14 @@ WAITING = frozenset({"planned", "claimed", "blocked"})
 
 @dataclass(frozen=True)
 class Blockers:
-    """Direct dependencies whose review has not passed, and why one of them never can: it is unknown, or in a cycle."""
+    """Direct dependencies whose review has not passed, and why one of them never can: it is unknown, or in a cycle.
+
+    ``first`` ends the chain of first dependencies: nothing blocks that work package, or nothing can unblock it.
+    """
 
     waits_for: tuple[str, ...] = ()
     problem: str = ""
+    first: str = ""
 
 
 def blockers(mission: Mission) -> dict[str, Blockers]:
@@ -36,10 +40,40 @@ def blockers(mission: Mission) -> dict[str, Blockers]:
         wp_id: tuple(name for name in dict.fromkeys(one.head.dependencies) if name not in startable)
         for wp_id, one in mission.work_packages.items()
     }
-    return {
-        wp_id: Blockers(names, _unknown(mission, names) or _cycle(waits_for, wp_id))
+    suspects = _near_cycles(waits_for)
+    found = {
+        wp_id: Blockers(names, _unknown(mission, names) or (_cycle(waits_for, wp_id) if wp_id in suspects else ""))
         for wp_id, names in waits_for.items()
     }
+    return _with_first(found)
+
+
+def _with_first(found: Mapping[str, Blockers]) -> dict[str, Blockers]:
+    """Follow the first dependency of each work package to the end of its chain."""
+    ends: dict[str, str] = {}
+    for start in found:
+        chain = [start]
+        while chain[-1] not in ends and (one := found.get(chain[-1])) and one.waits_for and not one.problem:
+            chain.append(one.waits_for[0])
+        end = ends.get(chain[-1], chain[-1])
+        ends.update(dict.fromkeys(chain, end))
+    return {wp_id: replace(one, first=ends[wp_id]) for wp_id, one in found.items()}
+
+
+def _near_cycles(waits_for: Mapping[str, tuple[str, ...]]) -> set[str]:
+    """Return the work packages in cycles, with those that wait for one; empty without a cycle."""
+    waiting = {wp_id: sum(name in waits_for for name in names) for wp_id, names in waits_for.items()}
+    dependents: dict[str, list[str]] = {}
+    for wp_id, names in waits_for.items():
+        for name in names:
+            dependents.setdefault(name, []).append(wp_id)
+    free = [wp_id for wp_id, count in waiting.items() if not count]
+    for wp_id in free:
+        for dependent in dependents.get(wp_id, ()):
+            waiting[dependent] -= 1
+            if not waiting[dependent]:
+                free.append(dependent)
+    return set(waits_for).difference(free)
 
 
 def _is_startable(mission: Mission, wp_id: str) -> bool:
@@ -82,9 +116,12 @@ class Readiness:
     blocked_reason: str | None = None
 
 
-def readiness(mission: Mission) -> dict[str, Readiness]:
-    """Return the readiness of each work package; only work that did not start yet can be ready or blocked."""
-    found = blockers(mission)
+def readiness(mission: Mission, found: Mapping[str, Blockers] | None = None) -> dict[str, Readiness]:
+    """Return the readiness of each work package; only work that did not start yet can be ready or blocked.
+
+    ``found`` are the blockers of the mission, if known.
+    """
+    found = blockers(mission) if found is None else found
     return {wp_id: _readiness(mission, wp_id, found.get(wp_id, Blockers())) for wp_id in mission.ids}
 
 

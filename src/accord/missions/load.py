@@ -36,6 +36,7 @@ SPECS = "kitty-specs"
 _SLUG = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,199}")
 _ULID = re.compile(r"[0-9A-HJKMNP-TV-Z]{26}")
 _WP_FILE = re.compile(r"\A(WP[0-9]{2,})(?:[-_.].*)?\.md")
+_FIRST_WORD = re.compile(r"\A\W*(\w+)")
 _FRONTMATTER = re.compile(rb"\A---[ \t]*\r?\n(.*?)^---[ \t]*(?:\r?\n|\Z)", re.DOTALL | re.MULTILINE)
 
 Model = TypeVar("Model", bound="BaseModel")
@@ -90,6 +91,16 @@ class Mission:
             named |= set(self.lanes.planning_artifact_wps)
             named |= {wp_id for lane in self.lanes.lanes for wp_id in lane.wp_ids}
         return sorted(named | set(self.log.latest), key=lambda name: (len(name), name))
+
+    @cached_property
+    def open_boxes(self) -> tuple[str, ...]:
+        """The first words of the boxes in ``tasks.md`` that are not ticked; a box begins with its subtask's name."""
+        from accord.text.checklists import tasks
+
+        path = self.folder / "tasks.md"
+        listed = tasks(path.read_text(encoding="utf-8", errors="replace")) if path.is_file() else []
+        words = (_FIRST_WORD.match(task.text) for task in listed if not task.is_checked)
+        return tuple(word[1] for word in words if word)
 
     def work_package(self, wp_id: str) -> WorkPackage:
         """Return a work package. Raises BrokenContract when it is broken or missing."""

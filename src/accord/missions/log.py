@@ -8,6 +8,7 @@ from __future__ import annotations
 import json
 import re
 from dataclasses import dataclass, field
+from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
 from accord.core.documents import short_name
@@ -42,6 +43,14 @@ class Log:
     problems: dict[str, list[Finding]] = field(default_factory=dict)
     torn_at: int | None = None
     others: dict[str, list[int]] = field(default_factory=dict)
+
+    @cached_property
+    def by_work_package(self) -> dict[str, list[StatusEvent]]:
+        """The events of each work package, in the order of time."""
+        found: dict[str, list[StatusEvent]] = {}
+        for event in self.events:
+            found.setdefault(event.wp_id, []).append(event)
+        return found
 
     def check_readable(self, wp_id: str) -> None:
         """Raise BrokenContract where a line that may be about the work package cannot be read."""

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import re
 from datetime import datetime
+from functools import cached_property
 from typing import Annotated, Any, Literal, get_args
 
 from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, Field, StringConstraints, model_validator
@@ -209,6 +210,11 @@ class Lanes(MissionFileModel):
     mission_branch: LenientText = ""
     target_branch: LenientText = ""
     planning_artifact_wps: list[WorkPackageId] = []
+
+    @cached_property
+    def lane_of(self) -> dict[str, ExecutionLane]:
+        """The first lane of each work package."""
+        return {wp_id: lane for lane in reversed(self.lanes) for wp_id in lane.wp_ids}
 
 
 class WorkspaceContext(MissionFileModel):

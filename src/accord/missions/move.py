@@ -7,7 +7,6 @@ Nothing else of the mission is written. Source: mission contracts, "Planning-Art
 from __future__ import annotations
 
 import json
-import re
 from dataclasses import dataclass, replace
 from datetime import UTC, timedelta
 from typing import TYPE_CHECKING, Any
@@ -28,7 +27,6 @@ from accord.missions.lifecycle import (
 from accord.missions.load import load_mission
 from accord.missions.log import log_path
 from accord.missions.workspace import resolve_workspace
-from accord.text.checklists import tasks
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping
@@ -40,8 +38,6 @@ if TYPE_CHECKING:
     from accord.missions.lifecycle import MoveRequest, Step
     from accord.missions.load import Mission
     from accord.missions.models import ExecutionMode, StatusEvent, WorkPackageStatus
-
-_FIRST_WORD = re.compile(r"\A\W*(\w+)")
 
 
 @dataclass(frozen=True)
@@ -132,7 +128,7 @@ def move_facts(
         implementers=implementers_of(events),
         is_approved=source == "approved" or approval_of(events) is not None,
         workspace_problem=workspace_problem,
-        open_subtasks=open_subtasks(mission, work_package.head.subtasks),
+        open_subtasks=tuple(word for word in mission.open_boxes if word in work_package.head.subtasks),
         waits_for=blocked.waits_for,
         dependency_problem=blocked.problem,
         evidence_problem=evidence_problem,
@@ -142,17 +138,7 @@ def move_facts(
 
 def own_events(mission: Mission, wp_id: str) -> list[StatusEvent]:
     """Return the events of a work package, in the order of time."""
-    return [event for event in mission.log.events if event.wp_id == wp_id]
-
-
-def open_subtasks(mission: Mission, subtasks: list[str]) -> tuple[str, ...]:
-    """Return the subtasks whose box in ``tasks.md`` is not ticked; a box begins with its subtask's name."""
-    path = mission.folder / "tasks.md"
-    if not subtasks or not path.is_file():
-        return ()
-    listed = tasks(path.read_text(encoding="utf-8", errors="replace"))
-    words = (_FIRST_WORD.match(task.text) for task in listed if not task.is_checked)
-    return tuple(word[1] for word in words if word and word[1] in subtasks)
+    return mission.log.by_work_package.get(wp_id, [])
 
 
 def plan_events(

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 from accord.core.errors import BrokenContract
 from accord.core.moves import NextMove
 from accord.missions.branches import git_of
-from accord.missions.dependencies import Blockers, blockers
+from accord.missions.dependencies import WAITING, Blockers, blockers
 from accord.missions.lifecycle import REOPENED, THROUGH, WORK_PACKAGE, MoveRequest, implementers_of, needs_of
 from accord.missions.move import move_facts, own_events
 from accord.missions.workspace import resolve_workspace
@@ -133,7 +133,7 @@ def _command_for(
     """
     wp_id, check = facts.request.wp_id, f"{command} check {mission.slug}"
     if facts.request.target in ("claimed", "in_progress"):
-        first = _first_blocker(wp_id, found)
+        first = found[wp_id].first if wp_id in found else wp_id
         ahead = forward_move(mission, first, command, found) if first != wp_id else None
         return ahead.command if ahead and not facts.dependency_problem else check
     if facts.request.target == "for_review" and not facts.open_subtasks:
@@ -149,24 +149,20 @@ def _command_for(
     return move
 
 
-def _first_blocker(wp_id: str, found: Mapping[str, Blockers]) -> str:
-    """Follow the first dependency that blocks, to one that nothing blocks or that nothing can unblock."""
-    seen = {wp_id}
-    while (blocked := found.get(wp_id)) and blocked.waits_for and not blocked.problem:
-        wp_id = blocked.waits_for[0]
-        if wp_id in seen:
-            break
-        seen.add(wp_id)
-    return wp_id
+def mission_moves(mission: Mission, command: str, found: Mapping[str, Blockers] | None = None) -> list[NextMove]:
+    """Return the way forward of each work package that no other one blocks; ``to`` has the work package in front.
+
+    ``found`` are the blockers of the mission, if known.
+    """
+    found = blockers(mission) if found is None else found
+    free = [wp_id for wp_id in mission.ids if not _is_held(mission, wp_id, found)]
+    ahead = ((wp_id, forward_move(mission, wp_id, command, found)) for wp_id in free)
+    return [replace(move, to=f"{wp_id} {move.to}") for wp_id, move in ahead if move]
 
 
-def mission_moves(mission: Mission, command: str) -> list[NextMove]:
-    """Return the way forward of each work package that no other one blocks; ``to`` has the work package in front."""
-    found = blockers(mission)
-    ahead = ((wp_id, forward_move(mission, wp_id, command, found)) for wp_id in mission.ids)
-    blocked = {wp_id for wp_id, one in found.items() if one.waits_for}
-    return [
-        replace(move, to=f"{wp_id} {move.to}")
-        for wp_id, move in ahead
-        if move and (wp_id not in blocked or move.to != "in_progress")
-    ]
+def _is_held(mission: Mission, wp_id: str, found: Mapping[str, Blockers]) -> bool:
+    """Return whether other work packages keep one from being started."""
+    try:
+        return bool(wp_id in found and found[wp_id].waits_for) and mission.status_of(wp_id) in WAITING
+    except BrokenContract:
+        return False

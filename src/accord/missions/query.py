@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections import Counter
-from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -17,10 +16,11 @@ from accord.missions.runs import DEFAULT_TYPE, RunState, position_of, read_run, 
 from accord.missions.workspace import resolve_workspace
 
 if TYPE_CHECKING:
+    from collections.abc import Mapping
     from datetime import datetime
 
     from accord.missions.branches import MissionGit
-    from accord.missions.dependencies import Readiness
+    from accord.missions.dependencies import Blockers, Readiness
     from accord.missions.load import Mission
 
 
@@ -138,9 +138,14 @@ def mission_overview(mission: Mission) -> dict[str, Any]:
 _LOCATION = ("execution_mode", "mode_source", "resolution_kind", "workspace_path", "branch_name", "lane_id")
 
 
-def mission_status(mission: Mission, now: datetime, threshold_minutes: float = DEFAULT_MINUTES) -> dict[str, Any]:
-    """Return the document of ``accord mission status``."""
-    git, ready = git_of(mission), readiness(mission)
+def mission_status(
+    mission: Mission,
+    now: datetime,
+    threshold_minutes: float = DEFAULT_MINUTES,
+    found: Mapping[str, Blockers] | None = None,
+) -> dict[str, Any]:
+    """Return the document of ``accord mission status``. ``found`` are the blockers of the mission, if known."""
+    git, ready = git_of(mission), readiness(mission, found)
     return {
         "mission_slug": mission.slug,
         "mission": mission.meta.mission_type or mission.meta.mission or None,
@@ -162,9 +167,9 @@ def _entry(
         errors.append(broken.message)
     location: dict[str, Any] = dict.fromkeys(_LOCATION) | {"lane_wp_ids": [], "workspace_exists": False}
     try:
-        known = asdict(resolve_workspace(mission, wp_id))
-        location = {name: known[name] for name in (*_LOCATION, "lane_wp_ids")}
-        location["workspace_exists"] = Path(known["workspace_path"]).is_dir()
+        known = resolve_workspace(mission, wp_id)
+        location = {name: getattr(known, name) for name in (*_LOCATION, "lane_wp_ids")}
+        location["workspace_exists"] = Path(known.workspace_path).is_dir()
     except BrokenContract as broken:
         errors.append(broken.message)
         if work_package:

@@ -90,8 +90,7 @@ def resolve_workspace(mission: Mission, wp_id: str) -> ResolvedWorkspace:
 def _lane_of(mission: Mission, work_package: WorkPackage) -> _Lane:
     """Return the lane: from a context file, else from ``lanes.json``."""
     recorded = [(path, context) for path, context in mission.contexts.values() if _is_about(context, work_package.id)]
-    lanes = mission.lanes.lanes if mission.lanes else []
-    planned = next((lane for lane in lanes if work_package.id in lane.wp_ids), None)
+    planned = mission.lanes.lane_of.get(work_package.id) if mission.lanes else None
     if len(recorded) > 1:
         files = " and ".join(path.name for path, _ in recorded)
         message = f"{work_package.id} is in two context files: {files}."

@@ -18,7 +18,7 @@ from accord.sessions.rules import MOST_RETRIES
 from accord.sessions.times import is_before
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Mapping, Sequence
 
     from accord.sessions.models import Mode, SessionStatus, UserDecision
 
@@ -182,12 +182,21 @@ def _passed_gates(target: str, mode: Mode) -> Guard:
     return guard
 
 
+_NAMED = 10
+
+
+def _listed(names: Sequence[str], between: str) -> str:
+    """Name the first tasks, and say how many more there are."""
+    more = f" and {len(names) - _NAMED} more" if len(names) > _NAMED else ""
+    return f"{between.join(names[:_NAMED])}{more}"
+
+
 def _all_completed(facts: SessionFacts) -> Iterator[Need]:
     if facts.unfinished:
-        names = ", ".join(facts.unfinished)
+        names = _listed(facts.unfinished, ", ")
         yield Need(f"These tasks are not completed: {names}.", f"completed tasks: {names}", "tasks")
     if facts.unreviewed:
-        names = "; ".join(facts.unreviewed)
+        names = _listed(facts.unreviewed, "; ")
         yield Need(f"These tasks are completed without their reviews: {names}.", f"reviews: {names}", "tasks")
 
 

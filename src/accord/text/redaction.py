@@ -202,8 +202,7 @@ class Redactor:
     def _found(self, text: str, keys_in: Callable[[str], Iterable[Secret]]) -> list[Secret]:
         """Return secrets as they are, or with escaped characters."""
         found: list[Secret] = []
-        lowered = text.lower()
-        if any(sign in lowered for sign in _BEGINNINGS) or ("@" in text and _USERINFO.search(text)):
+        if _may_have_shape(text):
             found = [Secret(*hit.span(), _kind(hit)) for hit in re.finditer(_SHAPE, text)]
             found += keys_in(text)
         if self.values:
@@ -256,6 +255,15 @@ class _Decoded:
         first, last = bisect_right(starts, start) - 1, bisect_right(starts, stop - 1) - 1
         begin = sources[first] + (start - starts[first] if first % 2 == 0 else 0)
         return begin, sources[last] + stop - starts[last] if last % 2 == 0 else sources[last + 1]
+
+
+def _may_have_shape(text: str) -> bool:
+    """Return whether a text has how any of the shapes begins; a loop takes half the time of ``any``."""
+    lowered = text.lower()
+    for sign in _BEGINNINGS:
+        if sign in lowered:
+            return True
+    return "@" in text and _USERINFO.search(text) is not None
 
 
 def private_keys(text: str) -> Iterator[Secret]:
@@ -325,13 +333,20 @@ def _is_within(secret: Secret, spans: Sequence[tuple[int, int]]) -> bool:
 
 def redact_json(value: Any, redact: Callable[[str], str]) -> Any:
     """Redact every text of a JSON document, keys too; afterwards escapes could hide a secret from the search."""
-    if isinstance(value, str):
-        return redact(value)
-    if isinstance(value, dict):
-        return {redact(key): redact_json(child, redact) for key, child in value.items()}
-    if isinstance(value, list):
-        return [redact_json(child, redact) for child in value]
-    return value
+    clean: dict[str, str] = {}
+
+    def redacted(value: Any) -> Any:
+        if isinstance(value, str):
+            if value not in clean:
+                clean[value] = redact(value)
+            return clean[value]
+        if isinstance(value, dict):
+            return {redacted(key): redacted(child) for key, child in value.items()}
+        if isinstance(value, (list, tuple)):
+            return [redacted(child) for child in value]
+        return value
+
+    return redacted(value)
 
 
 def is_secret_name(name: str) -> bool:
