@@ -2,71 +2,87 @@
 
     python benchmarks/lines_100mb.py [MEGABYTES] [RUNS] [--against CHECKOUT]
 
-Each runs in a separate process; the least user and system time of RUNS (3) counts. ``--against`` measures the code of
-another checkout in the same run.
+Both are processes; the least user and system time of RUNS (3) counts.
 """
 
 from __future__ import annotations
 
 import json
-import os
-import subprocess
-import sys
 import tempfile
 from pathlib import Path
+from typing import TYPE_CHECKING, Any
 
-HERE = Path(__file__).parents[1]
-BEGIN = {"type": "thread.started", "thread_id": "0"}
-END = {"type": "turn.completed", "usage": {"input_tokens": 1, "output_tokens": 1}}
+from processes import Measured, cpu_seconds, options, process_seconds, report
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+Event = dict[str, Any]
+BEGIN: Event = {"type": "thread.started", "thread_id": "0"}
+END: Event = {"type": "turn.completed", "usage": {"input_tokens": 1, "output_tokens": 1}}
+GEMINI_BEGIN: Event = {"type": "init", "timestamp": "2026-05-04T12:00:00.000Z", "session_id": "0", "model": "m"}
+GEMINI_END: Event = {"type": "result", "timestamp": "2026-05-04T12:00:00.000Z", "status": "success", "stats": {}}
 
 
-def as_line(event: dict[str, object]) -> str:
+def as_line(event: Event) -> str:
     return json.dumps(event, ensure_ascii=False, separators=(",", ":")) + "\n"
 
 
-def write_one_line(path: Path, size: int) -> None:
+def long_line(_: int, size: int) -> Event:
     output = '00000 ok   src/app/module.py "quoted" \\ café\n'
     item = {"id": "item_0", "type": "command_execution", "command": "pytest", "exit_code": 0, "status": "completed"}
-    event = {"type": "item.completed", "item": {**item, "aggregated_output": output * (size // len(output))}}
-    path.write_text("".join(map(as_line, (BEGIN, event, END))), encoding="utf-8")
+    return {"type": "item.completed", "item": {**item, "aggregated_output": output * (size // len(output))}}
 
 
-def write_short_lines(path: Path, size: int) -> None:
+def codex_item(kind: str) -> Callable[[int, int], Event]:
+    def item(n: int, _: int) -> Event:
+        return {"type": "item.completed", "item": {"id": f"item_{n:07}", "type": kind, "text": "Now the next step"}}
+
+    return item
+
+
+def codex_command(n: int, _: int) -> Event:
+    item = {"id": f"{n:06}", "type": "command_execution", "command": "ls", "exit_code": 0, "status": "completed"}
+    return {"type": "item.completed", "item": item}
+
+
+def gemini_piece(n: int, _: int) -> Event:
+    begin = {"type": "message", "timestamp": "2026-05-04T12:00:00.000Z", "role": "assistant"}
+    return {**begin, "content": f"{n:07}", "delta": True}
+
+
+FILES: dict[str, tuple[Event, Callable[[int, int], Event], Event, int]] = {
+    "one line": (BEGIN, long_line, END, 0),
+    "reasoning of Codex": (BEGIN, codex_item("reasoning"), END, 100),
+    "messages of Codex": (BEGIN, codex_item("agent_message"), END, 100),
+    "commands of Codex": (BEGIN, codex_command, END, 100),
+    "pieces of Gemini's messages": (GEMINI_BEGIN, gemini_piece, GEMINI_END, 100),
+}
+"""Files by name: first line, one of the lines between, last line, and how long the lines between are (0: one)."""
+
+
+def write(path: Path, name: str, size: int) -> None:
+    begin, between, end, length = FILES[name]
     with path.open("w", encoding="utf-8") as file:
-        file.write(as_line(BEGIN))
-        for n in range(size // 100):
-            item = {"id": f"item_{n:07}", "type": "reasoning", "text": "Now the next step"}
-            file.write(as_line({"type": "item.completed", "item": item}))
-        file.write(as_line(END))
-
-
-def cpu_seconds(command: list[str], source: Path, runs: int) -> float:
-    times = []
-    for _ in range(runs):
-        environment = {**os.environ, "PYTHONPATH": str(source)}
-        child = subprocess.Popen(command, stdout=subprocess.DEVNULL, env=environment)
-        _, status, usage = os.wait4(child.pid, 0)
-        child.returncode = os.waitstatus_to_exitcode(status)
-        assert child.returncode == 0, command
-        times.append(usage.ru_utime + usage.ru_stime)
-    return min(times)
+        file.write(as_line(begin))
+        file.writelines(as_line(between(n, size)) for n in range(size // length if length else 1))
+        file.write(as_line(end))
 
 
 def main(megabytes: int, runs: int, checkouts: list[Path]) -> None:
     with tempfile.TemporaryDirectory() as folder:
         path = Path(folder) / "stdout.log"
-        for what, write in (("one line", write_one_line), ("lines of 100 bytes", write_short_lines)):
-            write(path, megabytes * 1_000_000)
-            floor = cpu_seconds(["jq", "-c", ".type", str(path)], HERE, runs)
-            print(f"{what}, {path.stat().st_size / 1e6:.0f} MB\n  jq -c .type      {floor:6.2f} s")
+        for name in FILES:
+            write(path, name, megabytes * 1_000_000)
+            found: Measured = {
+                "jq -c .type": min(process_seconds(["jq", "-c", ".type", str(path)]) for _ in range(runs))
+            }
             for checkout in checkouts:
-                words = [sys.executable, "-P", "-m", "accord", "classify", "--exit-code", "0", str(path)]
-                seconds = cpu_seconds(words, checkout / "src", runs)
-                print(f"  accord classify  {seconds:6.2f} s   ratio {seconds / floor:.2f}   {checkout}")
+                words = ["-m", "accord", "classify", "--exit-code", "0", str(path)]
+                found[f"accord classify ({checkout})"] = cpu_seconds(words, runs, checkout)
+            print(f"{name}, {path.stat().st_size / 1e6:.0f} MB")
+            report(found)
 
 
 if __name__ == "__main__":
-    words = sys.argv[1:]
-    others = [Path(words.pop(words.index("--against") + 1))] if "--against" in words else []
-    numbers = [int(word) for word in words if word != "--against"]
-    main(numbers[0] if numbers else 100, numbers[1] if len(numbers) > 1 else 3, [HERE, *others])
+    main(*options(100, 3))

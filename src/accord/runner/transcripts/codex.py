@@ -7,7 +7,7 @@
 from __future__ import annotations
 
 from functools import partial
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Literal
 
 from accord.runner.transcripts import events
 from accord.runner.transcripts.lines import LongLine, events_in, integer_of, object_of, objects_of, text_of
@@ -37,30 +37,38 @@ def is_codex(event: dict[str, Any]) -> bool:
 
 
 def codex_events(lines: Iterable[bytes]) -> Iterator[Event]:
-    """Yield the events in the lines of a transcript."""
+    """Yield the events in the lines of a transcript; of messages with nothing else between, only the last one."""
+    message: bytes | None = None
     for line in lines:
-        if quick := _quick_event(line):
-            yield quick
-        else:
-            yield from _events_of(line)
+        kind = _quick_kind(line)
+        if kind == "message":
+            message = line
+        elif kind != "work" or message is None:
+            if message is not None:
+                yield events.DeferredEvent("message", partial(_events_of, message))
+                message = None
+            if kind == "work":
+                yield _WORKED
+            elif kind == "command":
+                yield events.DeferredEvent("command", partial(_events_of, line))
+            else:
+                yield from _events_of(line)
+    if message is not None:
+        yield events.DeferredEvent("message", partial(_events_of, message))
 
 
-def _quick_event(line: bytes) -> Event | None:
-    """Return the event of a line by its beginning, without parsing it; None if it must be parsed."""
+def _quick_kind(line: bytes) -> Literal["message", "command", "work", ""]:
+    """Return the kind of a line by its beginning, without parsing it; empty if it must be parsed."""
     if not line.endswith(_WHOLE) or len(line) > _MAX_WAITING_BYTES:
-        return None
-    if line.startswith(_UNFINISHED):  # only to-do lists matter before they are completed
-        return None if b'"todo_list"' in line else _WORKED
-    if not line.startswith(_COMPLETED):
-        return None
-    start = line[:_TYPE_WITHIN]
-    if b'"type":"reasoning"' in start:
-        return _WORKED
-    if b'"type":"command_execution"' in start:
-        is_done = b'"status":"completed"' in line  # quotes in texts are escaped; failures are counted at once
-        return events.DeferredEvent("command", partial(_events_of, line)) if is_done else None
-    is_message = b'"type":"agent_message"' in start
-    return events.DeferredEvent("message", partial(_events_of, line)) if is_message else None
+        return ""
+    if not line.startswith(_COMPLETED):  # only to-do lists matter before they are completed
+        return "work" if line.startswith(_UNFINISHED) and b'"todo_list"' not in line else ""
+    if line.find(b'"type":"agent_message"', 0, _TYPE_WITHIN) > 0:
+        return "message"
+    if line.find(b'"type":"reasoning"', 0, _TYPE_WITHIN) > 0:
+        return "work"
+    is_command = line.find(b'"type":"command_execution"', 0, _TYPE_WITHIN) > 0
+    return "command" if is_command and b'"status":"completed"' in line else ""  # failures are counted at once
 
 
 def _events_of(line: bytes) -> Iterator[Event]:

@@ -44,6 +44,11 @@ _MOST_PENDING = 500
 _MOST_KEPT = 4_000
 _MOST_CHARS = 1_000_000
 _SHORTEST_REPEAT = 5
+_PIECE_BEGIN = b'{"type":"message"'
+_PIECE_END = b',"delta":true}\n'
+_ASSISTANT = b'"role":"assistant"'
+_LONGEST_PIECE = 4_096
+_PARSED_TOGETHER = 200
 _EXIT_CODE_WITHIN = 2_000
 _TRUNCATED = re.compile(r"\btruncated\b.{0,80}\btoken|MAX_TOKENS", re.IGNORECASE)
 _CUT = events.WarningReported("The message was cut at the limit of output tokens.")
@@ -65,10 +70,14 @@ def is_document(value: Any) -> bool:
 
 
 class _GeminiSession:
-    """State for later lines: an open document, pieces of the message, running tools, the last reported error."""
+    """State for later lines: an open document, pieces of the message, running tools, the last reported error.
+
+    ``unparsed`` are lines with the next pieces: they are parsed together, and not at all if the message is replaced.
+    """
 
     def __init__(self) -> None:
         self.document = bytearray()
+        self.unparsed: list[bytes] = []
         self.pieces: list[str] = []
         self.length = 0
         self.pending: dict[str, tuple[str, dict[str, str]]] = {}
@@ -78,20 +87,32 @@ class _GeminiSession:
 def gemini_events(lines: Iterable[bytes]) -> Iterator[Event]:
     """Yield the events in the lines of a transcript."""
     session = _GeminiSession()
+    is_streaming = False
     for line in lines:
-        is_event = line.startswith(b'{"') and not session.document
-        if whole := b"" if is_event else _add_to_document(session.document, line):
-            if is_document(value := json_value(whole)):
-                yield from document_events(value)
-        elif not session.document:
-            for event in events_in(line):
-                if is_gemini(event):
-                    if isinstance(line, LongLine):
-                        yield events.EventTruncated()
-                    yield from _event(event, session, line)
-                elif is_document(event):
-                    yield from document_events(event)
+        if _is_piece(line) and not session.document:
+            if not is_streaming:
+                yield _WORKED
+            is_streaming = True
+            _add_unparsed(line, session)
+        else:
+            is_streaming = False
+            yield from _events_of(line, session)
     yield from _message_events(session)
+
+
+def _events_of(line: bytes, session: _GeminiSession) -> Iterator[Event]:
+    is_event = line.startswith(b'{"') and not session.document
+    if whole := b"" if is_event else _add_to_document(session.document, line):
+        if is_document(value := json_value(whole)):
+            yield from document_events(value)
+    elif not session.document:
+        for event in events_in(line):
+            if is_gemini(event):
+                if isinstance(line, LongLine):
+                    yield events.EventTruncated()
+                yield from _event(event, session, line)
+            elif is_document(event):
+                yield from document_events(event)
 
 
 def _command(command: str, event: dict[str, Any]) -> events.AgentCommand:
@@ -102,8 +123,34 @@ def _command(command: str, event: dict[str, Any]) -> events.AgentCommand:
     return events.AgentCommand(command, exit_code, is_failed or bool(exit_code), output)
 
 
+def _is_piece(line: bytes) -> bool:
+    """Return whether a line is a piece of a message, without parsing it: quotes in texts are escaped."""
+    is_whole = line.endswith(_PIECE_END) and len(line) <= _LONGEST_PIECE
+    return is_whole and line.startswith(_PIECE_BEGIN) and _ASSISTANT in line
+
+
+def _add_unparsed(line: bytes, session: _GeminiSession) -> None:
+    """Keep a line with a piece of the message, up to the limit of the message."""
+    session.reported = ""
+    if session.length <= _MOST_CHARS:
+        session.unparsed.append(line)
+        if len(session.unparsed) >= _PARSED_TOGETHER:
+            _parse_pieces(session)
+
+
+def _parse_pieces(session: _GeminiSession) -> None:
+    """Parse the lines that were kept, all at once or, if one of them is broken, one by one."""
+    kept, session.unparsed = session.unparsed, []
+    found = events_in(b"[" + b",".join(kept) + b"]") if kept else []
+    if len(found) != len(kept):
+        found = [event for line in kept for event in events_in(line)]
+    for event in found:
+        if event.get("role") == "assistant":
+            _add_piece(text_of(event, "content"), session)
+
+
 def _forget_message(session: _GeminiSession) -> None:
-    session.pieces, session.length, session.reported = [], 0, ""
+    session.unparsed, session.pieces, session.length, session.reported = [], [], 0, ""
 
 
 def _add_to_document(document: bytearray, line: bytes) -> bytes:
@@ -156,6 +203,7 @@ def _event(event: dict[str, Any], session: _GeminiSession, line: bytes) -> Itera
             yield _WORKED
             if event.get("delta") is not True:
                 _forget_message(session)
+            _parse_pieces(session)
             _add_piece(text_of(event, "content"), session)
     elif kind == "tool_use":
         yield from _tool_use_events(event, session)
@@ -185,6 +233,7 @@ def _add_piece(piece: str, session: _GeminiSession) -> None:
 
 
 def _message_events(session: _GeminiSession) -> Iterator[Event]:
+    _parse_pieces(session)
     if session.pieces:
         yield events.MessageUpdated(without_repeats(session.pieces))
         session.pieces, session.length = [], 0

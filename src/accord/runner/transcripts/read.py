@@ -77,10 +77,10 @@ class _Fold:
         match event:
             case events.AgentWorked():
                 self.has_worked, self.trouble = True, None
-            case events.DeferredEvent("message"):
-                self.has_worked, self.trouble, self.later_message = True, None, event
-            case events.DeferredEvent():
+            case events.DeferredEvent("command"):
                 self._keep_command(event)
+            case events.DeferredEvent():
+                self.has_worked, self.trouble, self.later_message = True, None, event
             case AgentCommand() as command:
                 self.failed_commands += command.is_failed
                 self.unsandboxed += command.is_failed and command.output.startswith(_NO_SANDBOX)
