@@ -1,4 +1,4 @@
-"""GraphQL: review threads and hidden comments, which the REST API does not have.
+"""GraphQL: review threads and hidden comments, which the REST API does not have; ``projects`` has more.
 
 Docs: https://docs.github.com/graphql. Like on GitHub, a refusal is a 200 with ``errors``.
 """
@@ -40,8 +40,8 @@ class FieldError(Exception):
 
 
 @dataclass(frozen=True)
-class _Connection:
-    """One page of a list."""
+class Page:
+    """One page of a list, as a connection has it."""
 
     nodes: Sequence[Row]
     pageInfo: dict[str, Any]  # noqa: N815 (GraphQL's name)
@@ -94,31 +94,42 @@ def _error(error: GraphQLError) -> dict[str, Any]:
 
 @cache
 def _schema() -> GraphQLSchema:
-    from graphql import GraphQLInterfaceType, GraphQLObjectType, build_schema
+    from graphql import GraphQLInterfaceType, GraphQLObjectType, GraphQLUnionType, build_schema
+
+    from accord_sandbox import projects
 
     schema = build_schema((files("accord_sandbox") / "schema.graphql").read_text(encoding="utf-8"))
-    for owner, resolvers in _RESOLVERS.items():
+    for owner, resolvers in (*_RESOLVERS.items(), *projects.RESOLVERS.items()):
         kind = schema.type_map[owner]
         assert isinstance(kind, GraphQLObjectType)  # noqa: S101 (the schema above says so)
         for name, resolver in resolvers.items():
             kind.fields[name].resolve = resolver
-    for owner, type_of in (
-        ("Actor", _actor_type),
-        ("Node", lambda *_: "PullRequestReviewThread"),
-        ("Minimizable", lambda *_: "PullRequestReviewComment"),
-    ):
-        interface = schema.type_map[owner]
-        assert isinstance(interface, GraphQLInterfaceType)  # noqa: S101
-        interface.resolve_type = type_of
+    for name, abstract in schema.type_map.items():
+        if isinstance(abstract, (GraphQLInterfaceType, GraphQLUnionType)):
+            abstract.resolve_type = _TYPES.get(name, _type_of)
     return schema
 
 
 def _resolve_column(source: Any, info: GraphQLResolveInfo[Any]) -> Any:
-    return getattr(source, info.field_name) if isinstance(source, _Connection) else source[info.field_name]
+    return getattr(source, info.field_name) if isinstance(source, Page) else source[info.field_name]
 
 
 def _actor_type(row: Row, *_: Any) -> str:
-    return "Bot" if row["type"] == "Bot" else "User"
+    return str(row["type"])
+
+
+def _type_of(row: Row | Mapping[str, Any], *_: Any) -> str:
+    """Return the type that a row names itself; the other nodes are threads."""
+    return str(row["graphql_type"]) if "graphql_type" in row.keys() else "PullRequestReviewThread"  # noqa: SIM118
+
+
+_TYPES: Mapping[str, Any] = {
+    "Actor": _actor_type,
+    "Minimizable": lambda *_: "PullRequestReviewComment",
+    "ProjectV2Owner": _actor_type,
+    "RepositoryOwner": _actor_type,
+}
+"""How the type behind an interface is found, where its rows do not name it."""
 
 
 def _repository(_source: None, info: GraphQLResolveInfo[Any], owner: str, name: str) -> Row:
@@ -140,23 +151,33 @@ def _pull_request(repository: Row, info: GraphQLResolveInfo[Any], number: int) -
 
 
 def _node(_source: None, info: GraphQLResolveInfo[Any], id: str) -> Row:  # noqa: A002 (GraphQL's name)
+    from accord_sandbox import projects
+
+    if global_number(projects.PROJECT, id):
+        return projects.project_by_id(info.context, id)
     return _review_comment(info.context, id, _THREAD)
 
 
 def _review_comment(call: Call, name: str, kind: str) -> Row:
     """Return a comment by its global id, or the first comment of a thread by the thread's."""
-    try:
-        number = int(name.removeprefix(f"{kind}_kwDO"), 16)
-    except ValueError:
-        number = 0
+    number = global_number(kind, name)
     row = call.fetch(
         "SELECT review_comments.* FROM review_comments WHERE (? != 'PRRT' OR in_reply_to_id IS NULL) AND id = ?",
         kind,
         number,
     )
-    if row is None or payloads.node_id(kind, number) != name or not _grant(call, row).may(*_READS):
+    if row is None or not _grant(call, row).may(*_READS):
         raise FieldError("NOT_FOUND", f"Could not resolve to a node with the global id of '{name}'")
     return row
+
+
+def global_number(kind: str, name: str) -> int:
+    """Return the number in a global id; 0 for an id of another kind."""
+    try:
+        number = int(name.removeprefix(f"{kind}_kwDO"), 16)
+    except ValueError:
+        return 0
+    return number if payloads.node_id(kind, number) == name else 0
 
 
 def _grant(call: Call, comment: Row) -> Grant:
@@ -231,21 +252,19 @@ _SUBMITTED = (
 
 def _review_threads(
     pull: Row, info: GraphQLResolveInfo[Any], first: int | None = None, after: str | None = None
-) -> _Connection:
+) -> Page:
     condition = "review_comments.issue_id = ? AND in_reply_to_id IS NULL ORDER BY review_comments.id"
     rows = info.context.fetch_all(_SUBMITTED + condition, pull["id"])
-    return _page_of("reviewThreads", rows, first, after)
+    return page_of("reviewThreads", rows, first, after)
 
 
-def _comments(
-    thread: Row, info: GraphQLResolveInfo[Any], first: int | None = None, after: str | None = None
-) -> _Connection:
+def _comments(thread: Row, info: GraphQLResolveInfo[Any], first: int | None = None, after: str | None = None) -> Page:
     condition = "(review_comments.id = ? OR in_reply_to_id = ?) ORDER BY review_comments.id"
     rows = info.context.fetch_all(_SUBMITTED + condition, thread["id"], thread["id"])
-    return _page_of("comments", rows, first, after)
+    return page_of("comments", rows, first, after)
 
 
-def _page_of(name: str, rows: Sequence[Row], first: int | None, after: str | None) -> _Connection:
+def page_of(name: str, rows: Sequence[Row], first: int | None, after: str | None) -> Page:
     """Return the requested page of a list."""
     if first is None:
         message = f"You must provide a `first` or `last` value to properly paginate the `{name}` connection."
@@ -257,7 +276,7 @@ def _page_of(name: str, rows: Sequence[Row], first: int | None, after: str | Non
     part = rows[start : start + max(first, 0)]
     end = start + len(part)
     cursor = base64.b64encode(f"{_CURSOR}{end}".encode()).decode() if part else None
-    return _Connection(part, {"hasNextPage": end < len(rows), "endCursor": cursor}, len(rows))
+    return Page(part, {"hasNextPage": end < len(rows), "endCursor": cursor}, len(rows))
 
 
 def _position(cursor: str) -> int:

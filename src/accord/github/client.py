@@ -16,6 +16,7 @@ from accord.github.comments import CommentMethods
 from accord.github.git_data import GitDataMethods
 from accord.github.limits import PAGE_SIZE, SEARCH_RESULTS
 from accord.github.models import Found, Identity, Issue, IssueChange, Label, NotThere, Repository
+from accord.github.projects import ProjectMethods
 from accord.github.pulls import PullMethods, ReviewMethods
 from accord.github.rest import optional_timestamp
 from accord.github.settings import SettingsMethods
@@ -55,6 +56,7 @@ class GitHub(
     CheckMethods,
     CommentMethods,
     GitDataMethods,
+    ProjectMethods,
     PullMethods,
     ReviewMethods,
     SettingsMethods,
@@ -267,6 +269,7 @@ def _issue(data: dict[str, Any]) -> Issue:
         updated_at=optional_timestamp(data.get("updated_at")),
         closed_at=optional_timestamp(data.get("closed_at")),
         merged_at=optional_timestamp((data.get("pull_request") or {}).get("merged_at")),
+        node_id=data.get("node_id", ""),
     )
 
 

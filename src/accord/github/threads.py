@@ -2,15 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
-from accord.core.errors import Refused, Stopped
 from accord.github.comments import Comment, read_comment
-from accord.github.models import Forbidden, NotThere
+from accord.github.graphql import GraphQL, next_page
+from accord.github.models import NotThere
 from accord.github.once import send_until_answered
-from accord.github.rest import Parsed, Rest
 
 _COMMENTS = """
 fragment Comments on PullRequestReviewThread {
@@ -37,6 +36,9 @@ _MORE = f"query Comments($thread: ID!, $comments: String) {{ node(id: $thread) {
 
 _RESOLVE = """
 mutation Resolve($thread: ID!) { resolveReviewThread(input: {threadId: $thread}) { thread { isResolved } } }"""
+
+
+_READ_HINT = 'Grant the job "pull-requests: read" (a personal token needs the scope repo).'
 
 
 @dataclass(frozen=True, slots=True)
@@ -68,7 +70,7 @@ class _ThreadData:
     more: str
 
 
-class ThreadMethods(Rest):
+class ThreadMethods(GraphQL):
     """Requests about review threads."""
 
     def review_threads(self, number: int) -> tuple[ReviewThread, ...]:
@@ -81,7 +83,7 @@ class ThreadMethods(Rest):
         asked: dict[str, Any] = {"owner": owner, "name": name, "number": number, "threads": None, "comments": None}
         found: list[ReviewThread] = []
         while True:
-            page = self._ask(_THREADS, asked, _threads)
+            page = self._ask(_THREADS, asked, _threads, _READ_HINT)
             if page is None:
                 raise NotThere(f"Pull request #{number} does not exist.", hint="Check the number.")
             threads, asked["threads"] = page
@@ -106,7 +108,7 @@ class ThreadMethods(Rest):
         ``pull-requests: write`` (reported in github/gh-aw issue 35726).
         """
         hint = 'Grant the job "contents: write" and "pull-requests: write".'
-        send_until_answered(lambda: self._ask(_RESOLVE, {"thread": thread_id}, dict, hint), self._clock)
+        send_until_answered(lambda: self._ask(_RESOLVE, {"thread": thread_id}, dict, hint, writes=True), self._clock)
 
     def reply(self, number: int, comment_id: int, body: str) -> Comment:
         """Reply to the first comment of a thread.
@@ -120,49 +122,12 @@ class ThreadMethods(Rest):
         """Add the comments of further pages."""
         thread, more = begun.thread, begun.more
         while more:
-            page = self._ask(_MORE, {"thread": thread.id, "comments": more}, _more_comments)
+            page = self._ask(_MORE, {"thread": thread.id, "comments": more}, _more_comments, _READ_HINT)
             if page is None:  # deleted meanwhile
                 return thread
             comments, more = page
             thread = replace(thread, comments=thread.comments + comments)
         return thread
-
-    def _ask(
-        self,
-        query: str,
-        variables: Mapping[str, Any],
-        parse: Callable[[dict[str, Any]], Parsed],
-        forbidden_hint: str = "",
-    ) -> Parsed:
-        """Send a query, or a mutation with the hint for a token that may not do it.
-
-        GraphQL answers 200 also where it refuses, and says so in the document.
-        """
-        body = {"query": query, "variables": dict(variables)}
-        path = graphql_path(self._access.api_url)
-        answer = self._transport.call("POST", path, body=body, only_reads=not forbidden_hint)
-        if errors := answer.read(lambda data: data.get("errors")):
-            raise _refusal(errors, forbidden_hint)
-        return answer.read(lambda data: parse(data["data"]))
-
-
-def graphql_path(api_url: str) -> str:
-    """Return where GraphQL is asked: beside the REST API, not below it, on Enterprise Server."""
-    base = api_url.rstrip("/")
-    return f"{base.removesuffix('/v3')}/graphql" if base.endswith("/api/v3") else "/graphql"
-
-
-def _refusal(errors: list[dict[str, Any]], forbidden_hint: str = "") -> Refused | Stopped:
-    kinds = {str(error.get("type")) for error in errors}
-    said = f'GitHub refused a GraphQL query: "{"; ".join(str(error.get("message")) for error in errors)[:500]}".'
-    if "RATE_LIMITED" in kinds:
-        return Stopped(said, hint="Run the same command again after the limit resets, within the hour.")
-    if "NOT_FOUND" in kinds:
-        return NotThere(said, hint="Check that the repository exists and that the token may see it.")
-    if kinds & {"FORBIDDEN", "INSUFFICIENT_SCOPES"}:
-        read_hint = 'Grant the job "pull-requests: read" (a personal token needs the scope repo).'
-        return Forbidden(said, hint=forbidden_hint or read_hint)
-    return Refused(said, hint="GitHub's sentence says why; running the same again will not help.")
 
 
 def _threads(data: dict[str, Any]) -> tuple[list[_ThreadData], str] | None:
@@ -171,7 +136,7 @@ def _threads(data: dict[str, Any]) -> tuple[list[_ThreadData], str] | None:
     if pull is None:
         return None
     page = pull["reviewThreads"]
-    return [_thread(node) for node in page["nodes"]], _next(page)
+    return [_thread(node) for node in page["nodes"]], next_page(page)
 
 
 def _thread(node: dict[str, Any]) -> _ThreadData:
@@ -188,7 +153,7 @@ def _thread(node: dict[str, Any]) -> _ThreadData:
         resolved_by=(node["resolvedBy"] or {}).get("login", ""),
         can_resolve=node["viewerCanResolve"],
     )
-    return _ThreadData(thread, _next(node["comments"]))
+    return _ThreadData(thread, next_page(node["comments"]))
 
 
 def _thread_without_state(comments: Sequence[dict[str, Any]]) -> ReviewThread:
@@ -208,16 +173,11 @@ def _thread_without_state(comments: Sequence[dict[str, Any]]) -> ReviewThread:
 def _more_comments(data: dict[str, Any]) -> tuple[tuple[Comment, ...], str] | None:
     """Read a further page of a thread's comments, and where the next one begins; None where the thread is gone."""
     node = data.get("node")
-    return None if node is None else (_comments(node["comments"]), _next(node["comments"]))
+    return None if node is None else (_comments(node["comments"]), next_page(node["comments"]))
 
 
 def _comments(page: dict[str, Any]) -> tuple[Comment, ...]:
     return tuple(_comment(node) for node in page["nodes"])
-
-
-def _next(page: dict[str, Any]) -> str:
-    """Say where the next page begins; empty after the last."""
-    return str(page["pageInfo"]["endCursor"]) if page["pageInfo"]["hasNextPage"] else ""
 
 
 def _comment(node: dict[str, Any]) -> Comment:
