@@ -200,6 +200,7 @@ USUAL = {
 
 
 @pytest.mark.parametrize("codec", USUAL)
+@settings(max_examples=400)
 @given(data=st.data())
 def test_lines_that_are_recognised_without_parsing_mean_what_parsed_ones_do(codec: str, data: st.DataObject) -> None:
     """A blank at the end of a line has it parsed at once."""

@@ -89,14 +89,13 @@ def gemini_events(lines: Iterable[bytes]) -> Iterator[Event]:
     session = _GeminiSession()
     is_streaming = False
     for line in lines:
-        if _is_piece(line) and not session.document:
-            if not is_streaming:
-                yield _WORKED
-            is_streaming = True
+        if is_streaming and _is_piece(line):
             _add_unparsed(line, session)
         else:
             is_streaming = False
-            yield from _events_of(line, session)
+            for event in _events_of(line, session):
+                yield event
+                is_streaming = event is _WORKED and _is_piece(line)
     yield from _message_events(session)
 
 
