@@ -56,7 +56,11 @@ def kill_at(nth: int, arguments: Sequence[str], stage: Stage, **variables: str) 
         "GITHUB_REPOSITORY": stage.repository,
         **variables,
     }
-    process = forked(_run_accord, arguments, environment)
+    kill_process_at(nth, forked(_run_accord, arguments, environment), stage)
+
+
+def kill_process_at(nth: int, process: ForkServerProcess, stage: Stage) -> None:
+    """Run a process that leads its own group, and kill the group like ``kill_at``."""
     started = threading.Event()
     seen = 0
 

@@ -279,6 +279,7 @@ session-acceptance   alone  sessions.models:Acceptance           sessions.rules:
 next-query-response  json   missions.models:NextQueryResponse    -
 stale-status         json   missions.models:StaleStatus          -
 handoff              json   handoffs.models:Handoff              handoffs.rules:handoff_findings
+run-record           json   records.models:PublicRecord          -
 """
 """Name, format (``alone`` is JSON with nothing around it), model and rules, both from the package ``accord`` on."""
 
@@ -304,6 +305,7 @@ _MARKS: dict[str, Mapping[str, Any]] = {
     "next-query-response": {"kind": "query", "is_query": True},
     "stale-status": {"status": lambda value: value in ("fresh", "stale", "not_applicable")},
     "handoff": {"metadata": _is(dict)},
+    "run-record": {"id": _is(str), "kind": _is(str), "result": _is(dict), "ended_at": _is(str)},
 }
 
 _WITH_ROLE = {"agent-input", "agent-output"}

@@ -7,8 +7,9 @@ A ref is made only where none is, and moved only to a descendant of where it is.
 from __future__ import annotations
 
 import base64
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from datetime import datetime
 from typing import Any, TypeAlias
 from urllib.parse import quote
 
@@ -17,18 +18,22 @@ from accord.core.errors import Refused
 from accord.git.patches import SUBMODULE
 from accord.github.models import Conflict, EmptyRepository, NotThere
 from accord.github.once import send_once
-from accord.github.rest import Rest
+from accord.github.rest import Rest, optional_timestamp
 
 
 @dataclass(frozen=True, slots=True)
 class Commit:
-    """A commit object; ``is_verified`` says that GitHub shows its signature as verified."""
+    """A commit object; ``is_verified`` says that GitHub shows its signature as verified.
+
+    ``at`` is when it was committed; only listings tell.
+    """
 
     sha: str
     message: str
     tree: str
     parents: tuple[str, ...]
     is_verified: bool = False
+    at: datetime | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -109,6 +114,10 @@ class GitDataMethods(Rest):
     def commit_object(self, sha: str) -> Commit | None:
         """Read a commit; None without such a commit. GET …/git/commits/{sha}."""
         return self._found(f"{self._root}/git/commits/{quote(sha, safe='')}", _commit)
+
+    def history(self, sha: str) -> Iterator[Commit]:
+        """List a commit and those before it, newest first, page by page as they are consumed. GET …/commits."""
+        return self._listed(f"{self._root}/commits", _listed_commit, sha=sha)
 
     def commit_named(self, repository: str, ref: str) -> str | None:
         """Return the commit of a tag or branch of any repository; None without one. GET /repos/{name}/commits."""
@@ -198,6 +207,13 @@ def _commit(data: dict[str, Any]) -> Commit:
     parents = tuple(parent["sha"] for parent in data["parents"])
     is_verified = bool((data.get("verification") or {}).get("verified"))
     return Commit(data["sha"], data["message"], data["tree"]["sha"], parents, is_verified)
+
+
+def _listed_commit(data: dict[str, Any]) -> Commit:
+    """Read the JSON of a commit in a listing (schema "commit")."""
+    inner, parents = data["commit"], tuple(parent["sha"] for parent in data["parents"])
+    at = optional_timestamp((inner.get("committer") or {}).get("date"))
+    return Commit(data["sha"], inner["message"], inner["tree"]["sha"], parents, at=at)
 
 
 def _content(data: Any) -> bytes | None:

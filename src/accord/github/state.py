@@ -49,17 +49,63 @@ class Stored(Generic[Value]):
     is_shown: bool = False
 
 
+class CommitChain:
+    """Commits at a ref, each with a text as its message; ``readme`` is for people who look into them.
+
+    The writer in a commit message is unique to this process: two writers that write the same in the same second would
+    otherwise make the same commit, and both take it for theirs.
+    """
+
+    def __init__(self, github: GitDataMethods, ref: str, readme: str, clock: Clock) -> None:
+        self._github, self._ref, self._readme, self._clock = github, ref, readme, clock
+        self._writer = secrets.token_hex(8)
+
+    def append(self, last: Link | None, title: str, text: str) -> Link | None:
+        """Make a commit with this text the one after ``last``; None where another writer was faster.
+
+        A request whose answer was lost is looked up before it is sent again.
+        """
+        github, message = self._github, f"{title}, by {self._writer}\n\n{text}"
+        files = {"README.md": ("100644", self._readme)}
+        try:
+            tree = last.tree if last else send_until_answered(lambda: github.create_tree(files), self._clock)
+            parents = [last.sha] if last else []
+            commit = send_until_answered(lambda: github.create_commit(message, tree, parents), self._clock)
+        except Conflict:  # the parent or the tree is gone: the ref was deleted, and git has tidied up
+            return None
+        try:
+            if parents:
+                github.forward_ref(self._ref, commit.sha)
+            else:
+                create_ref_once(github, self._ref, commit.sha, self._clock)
+        except Conflict:
+            return Link(commit.sha, tree) if self._is_behind(commit) else None
+        return Link(commit.sha, tree)
+
+    def _is_behind(self, commit: Commit) -> bool:
+        """Return whether a commit is in the chain: its answer was lost, and other writers have gone on since."""
+        sha = self._github.ref(self._ref)
+        while sha and sha != commit.sha and sha not in commit.parents:
+            found = self._github.commit_object(sha)
+            sha = found.parents[0] if found and found.parents else None
+        return sha == commit.sha
+
+
+def text_of(commit: Commit) -> str:
+    """Return the text that a commit of a chain holds."""
+    return commit.message.partition("\n\n")[2].rstrip("\n")
+
+
 class StoredDocument(ABC, Generic[Value]):
     """A document whose versions are kept at a ref and whose newest version is rendered where people see it.
 
     ``name`` names the document in messages, such as ``the handoff of #3``. ``readme`` is for people who look into its
-    commits. The writer in a commit message is unique to this process: two writers that write the same in the same
-    second would otherwise make the same commit, and both take it for theirs.
+    commits.
     """
 
     def __init__(self, github: GitDataMethods, ref: str, readme: str, clock: Clock, name: str) -> None:
         self.ref, self.clock, self.name = ref, clock, name
-        self._github, self._readme, self._writer = github, readme, secrets.token_hex(8)
+        self._github, self._chain = github, CommitChain(github, ref, readme, clock)
 
     @abstractmethod
     def encode(self, value: Value) -> str:
@@ -87,7 +133,7 @@ class StoredDocument(ABC, Generic[Value]):
         commit = self._github.commit_object(sha) if sha else None
         if commit is None:
             return None
-        return Stored(self.decode(commit.message.partition("\n\n")[2].rstrip("\n")), Link(commit.sha, commit.tree))
+        return Stored(self.decode(text_of(commit)), Link(commit.sha, commit.tree))
 
     def change(self, known: Stored[Value], decide: Callable[[Value], Value | None]) -> Stored[Value]:
         """Write what ``decide`` makes of the value that is there when it is written, and render it.
@@ -119,31 +165,5 @@ class StoredDocument(ABC, Generic[Value]):
         return replace(stored, is_shown=True)
 
     def append(self, last: Link | None, value: Value) -> Link | None:
-        """Make ``value`` the version after ``last``; None where another writer was faster.
-
-        A request whose answer was lost is looked up before it is sent again.
-        """
-        github, message = self._github, f"{self.title(value)}, by {self._writer}\n\n{self.encode(value)}"
-        files = {"README.md": ("100644", self._readme)}
-        try:
-            tree = last.tree if last else send_until_answered(lambda: github.create_tree(files), self.clock)
-            parents = [last.sha] if last else []
-            commit = send_until_answered(lambda: github.create_commit(message, tree, parents), self.clock)
-        except Conflict:  # the parent or the tree is gone: the ref was deleted, and git has tidied up
-            return None
-        try:
-            if parents:
-                github.forward_ref(self.ref, commit.sha)
-            else:
-                create_ref_once(github, self.ref, commit.sha, self.clock)
-        except Conflict:
-            return Link(commit.sha, tree) if self._is_behind(commit) else None
-        return Link(commit.sha, tree)
-
-    def _is_behind(self, commit: Commit) -> bool:
-        """Return whether a commit is a version: its answer was lost, and other writers have gone on since."""
-        sha = self._github.ref(self.ref)
-        while sha and sha != commit.sha and sha not in commit.parents:
-            found = self._github.commit_object(sha)
-            sha = found.parents[0] if found and found.parents else None
-        return sha == commit.sha
+        """Make ``value`` the version after ``last``; None where another writer was faster."""
+        return self._chain.append(last, self.title(value), self.encode(value))
