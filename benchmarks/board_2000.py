@@ -1,4 +1,4 @@
-"""The board of 2,000 work items in Chromium, against the same board of none: first render, and a key until it shows.
+"""The board of 2,000 work items in Chromium, against the same board of none: first render, keys, and changes.
 
     .venv/bin/python benchmarks/board_2000.py [COUNT]
 
@@ -12,6 +12,7 @@ import threading
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
+from dataclasses import replace
 from datetime import UTC, datetime
 
 import uvicorn
@@ -27,6 +28,7 @@ from accord.github.models import Identity, Issue
 NOW = datetime(2026, 11, 2, 9, tzinfo=UTC)
 STATUSES = ("pending", "ready", "in-progress", "review")
 ROUNDS = 7
+NOTES = [0]
 BROWSERS = ("chromium", "chromium-browser", "google-chrome")
 FIRST_RENDER = """() => new Promise((resolve) =>
   new PerformanceObserver((list) => {
@@ -61,7 +63,12 @@ def snapshot_of(count: int) -> Snapshot:
 
 @contextmanager
 def served(count: int) -> Iterator[str]:
-    board = LiveBoard(lambda: snapshot_of(count), one_line, lambda: 600.0)
+    made = snapshot_of(count)
+
+    def read() -> Snapshot:
+        return replace(made, overview=replace(made.overview, notes=(f"Note {NOTES[-1]}",)))
+
+    board = LiveBoard(read, one_line, lambda: 0.1)
     server = uvicorn.Server(uvicorn.Config(board_app(board), port=0, log_level="critical", ws="none"))
     thread = threading.Thread(target=server.run, daemon=True)
     thread.start()
@@ -90,6 +97,11 @@ def main() -> None:
     with sync_playwright() as driver, served(0) as empty, served(count) as full:
         browser = driver.chromium.launch(executable_path=program, chromium_sandbox=False)
         page = browser.new_page()
+        updates: dict[str, list[float]] = {empty: [], full: []}
+        for url in updates:
+            page.goto(url)
+            updates[url] += [update(page) for _ in range(ROUNDS)]
+        report("a change until it shows", updates[empty], updates[full])
         for name in ("index.html", "items.html", "graph.html"):
             renders: dict[str, list[float]] = {empty: [], full: []}
             keys: dict[str, list[float]] = {empty: [], full: []}
@@ -102,6 +114,14 @@ def main() -> None:
             if name != "graph.html":
                 report(f"{name}, slowest filter", keys[empty], keys[full])
         browser.close()
+
+
+def update(page: Page) -> float:
+    """The time from a change of the facts until the page shows it; facts are read every 100 ms."""
+    NOTES.append(NOTES[-1] + 1)
+    begin = time.perf_counter()
+    page.get_by_text(f"Note {NOTES[-1]}", exact=True).wait_for(timeout=20_000)
+    return 1000 * (time.perf_counter() - begin)
 
 
 def report(what: str, empty: list[float], full: list[float]) -> None:

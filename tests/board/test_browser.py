@@ -74,6 +74,24 @@ def test_a_change_shows_by_itself_and_keeps_what_was_typed_and_focused(browser: 
         assert page.locator(".card:visible").count() == 0
 
 
+def test_a_filter_unfolds_what_it_finds_and_folds_it_again(browser: Any, shown: Shown) -> None:
+    shown.now = snapshot(*(item(*TASK, "status:ready", number=number) for number in range(1, 121)))
+    with opened_page(browser) as page:
+        page.goto(f"{shown.url}/items.html")
+        page.get_by_text("70 more").wait_for(timeout=5000)
+        visible = page.locator(".card:visible")
+        assert visible.count() == 50
+        page.locator("#filter").fill("#119")
+        assert visible.count() == 1
+        page.locator("#filter").fill("")
+        assert visible.count() == 50
+        page.get_by_text("70 more").click()
+        assert visible.count() == 120
+        page.locator("#filter").fill("#11")
+        page.locator("#filter").fill("")
+        assert visible.count() == 120
+
+
 def test_keys_change_the_page_and_move_between_entries(browser: Any, shown: Shown) -> None:
     with opened_page(browser) as page:
         page.goto(shown.url)

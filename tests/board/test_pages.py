@@ -135,6 +135,22 @@ def test_the_graph_has_every_item_and_marks_what_is_ready_and_the_longest_chain(
     assert [found["nodes"][node].number for node in found["ready"]] == [1]
 
 
+def test_a_graph_of_many_groups_continues_on_a_page_of_its_own(tmp_path: Path) -> None:
+    pairs = [(number, number + 1) for number in range(1, 2 * 23, 2)]
+    many = snapshot(
+        *(item(*TASK, "status:pending", number=first) for first, _ in pairs),
+        *(item(*TASK, "status:pending", number=second, blockers=(first,)) for first, second in pairs),
+    )
+    first, rest = page("graph.html", many), page("graph-all.html", many)
+    assert (first.count('class="sheet"'), rest.count('class="sheet"')) == (20, 23)
+    assert '<a href="graph-all.html">3 more</a>' in first
+    assert "graph-all" not in rest
+    write_board(tmp_path, many, str)
+    assert (tmp_path / "graph-all.html").is_file()
+    write_board(tmp_path, snapshot(*FOUR), str)
+    assert not (tmp_path / "graph-all.html").exists()
+
+
 @pytest.mark.parametrize(
     ("edges", "groups"),
     [

@@ -5,6 +5,7 @@ from __future__ import annotations
 import secrets
 import threading
 from dataclasses import replace
+from functools import lru_cache
 from typing import TYPE_CHECKING, NamedTuple
 
 from accord.board.facts import with_documents
@@ -21,6 +22,10 @@ if TYPE_CHECKING:
     """Records the answer of a question, and returns the documents after it."""
 
 
+_MOST_TEXTS = 50_000
+"""Cleaned texts that are kept: most are the same in every rendering."""
+
+
 class _Shown(NamedTuple):
     """A snapshot, how often its content changed before, and its pages by name as far as they were rendered."""
 
@@ -32,8 +37,8 @@ class _Shown(NamedTuple):
 class LiveBoard:
     """The newest snapshot with its pages; ``pause`` returns the seconds until the next read.
 
-    Pages are rendered once for each change, those of the tabs before a browser asks for them. Without ``record`` the
-    board takes no answers. ``token`` is a word that only its own pages know.
+    Pages are rendered once for each change, and those of the tabs before a browser asks for them. Without ``record``
+    the board takes no answers. ``token`` is a word that only its own pages know.
     """
 
     def __init__(
@@ -43,9 +48,11 @@ class LiveBoard:
         pause: Callable[[], float],
         record: RecordAnswer | None = None,
     ) -> None:
-        self._read, self.clean, self._pause, self._record = read, clean, pause, record
+        self._read, self._pause, self._record = read, pause, record
+        self.clean = lru_cache(maxsize=_MOST_TEXTS)(clean)
         self.token = secrets.token_urlsafe(32) if record else ""
-        self._shown = self._rendered(read(), 0)
+        self._shown = _Shown(read(), 0, {})
+        self._render_tabs()
         self._changing = threading.Lock()
         self._answers = 0
         self._stopped = threading.Event()
@@ -63,7 +70,10 @@ class LiveBoard:
     def page(self, name: str) -> str | None:
         """Return the HTML of a page; None for an unknown name."""
         shown = self._shown
-        if name not in shown.pages and (page := self._render(name, shown.snapshot, shown.version)):
+        if name not in shown.pages:
+            page = render_page(name, shown.snapshot, self.clean, shown.version, self.token)
+            if page is None:
+                return None
             shown.pages[name] = page
         return shown.pages.get(name)
 
@@ -89,6 +99,7 @@ class LiveBoard:
                 with self._changing:
                     is_older = answers != self._answers  # than the documents after an answer
                     self._show(with_documents(found, self.snapshot.documents) if is_older else found)
+                self._render_tabs()
             except AccordError as error:
                 self._fail(f"{error.message} {error.hint}".strip())
             except Exception as error:  # a folder may vanish while it is read; the next read may succeed
@@ -97,7 +108,7 @@ class LiveBoard:
     def _show(self, found: Snapshot) -> None:
         last = self._shown
         if _content(found) != _content(last.snapshot):
-            self._shown = self._rendered(found, last.version + 1)
+            self._shown = _Shown(found, last.version + 1, {})
 
     def _fail(self, problem: str) -> None:
         with self._changing:
@@ -105,12 +116,9 @@ class LiveBoard:
             if problem != last.snapshot.problem:
                 self._shown = _Shown(replace(last.snapshot, problem=problem), last.version + 1, {})
 
-    def _rendered(self, snapshot: Snapshot, version: int) -> _Shown:
-        pages = ((name, self._render(name, snapshot, version)) for name in TABS)
-        return _Shown(snapshot, version, {name: page for name, page in pages if page})
-
-    def _render(self, name: str, snapshot: Snapshot, version: int) -> str | None:
-        return render_page(name, snapshot, self.clean, version, self.token)
+    def _render_tabs(self) -> None:
+        for name in TABS:
+            self.page(name)
 
     def stop(self) -> None:
         """End the thread and the streams."""

@@ -41,6 +41,10 @@ COLUMNS = (*(status for status in WORK_ITEM.states if status != "closed"), UNCLE
 """The columns of the page of items: the statuses in their order, and items without exactly one."""
 
 _LABEL_CHARS = 30
+ALL_GROUPS = "graph-all.html"
+MOST_GROUPS = 20
+"""Groups of the first page of the graph; another one has all, because a browser takes long to read thousands."""
+
 MOST_EDGES = 2000
 """Arrows of the graph: drawing takes time for each pair that crosses a layer."""
 
@@ -77,8 +81,11 @@ def _page_of(facts: RepositoryFacts, number: int, *, has_name: bool) -> str:
 
 def page_names(snapshot: Snapshot) -> Iterator[str]:
     """Yield the names of all pages."""
+    items = items_of(snapshot)
     yield from TABS
-    yield from (placed.page for placed in items_of(snapshot))
+    if len(graph_of(items)["drawings"]) > MOST_GROUPS:
+        yield ALL_GROUPS
+    yield from (placed.page for placed in items)
 
 
 def render_page(
@@ -136,8 +143,11 @@ def _context(name: str, snapshot: Snapshot, items: Sequence[PlacedItem]) -> tupl
         return "overview.html", {"sections": snapshot.documents.sections()}
     if name == "items.html":
         return "items.html", {"columns": columns_of(items), "status_of": item_status}
-    if name == "graph.html":
-        return "graph.html", graph_of(items)
+    if name in ("graph.html", ALL_GROUPS):
+        found = graph_of(items)
+        shown = found["drawings"][: MOST_GROUPS if name != ALL_GROUPS else None]
+        left_out = len(found["drawings"]) - len(shown)
+        return "graph.html", {**found, "drawings": shown, "left_out": left_out, "all_groups": ALL_GROUPS}
     if name == "charts.html":
         return "charts.html", {"charts": charts.charts_of(snapshot.repositories), "size": charts}
     for placed in items:  # a link with the repository's name also leads to the first repository

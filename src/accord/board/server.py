@@ -20,7 +20,7 @@ from starlette.middleware.trustedhost import TrustedHostMiddleware
 from starlette.responses import HTMLResponse, PlainTextResponse, RedirectResponse, Response, StreamingResponse
 from starlette.routing import Route
 
-from accord.board.pages import GENERATOR, HERE, TABS, page_names, render_page, render_refusal
+from accord.board.pages import ALL_GROUPS, GENERATOR, HERE, TABS, page_names, render_page, render_refusal
 from accord.core.errors import AccordError, Refused, WrongUsage
 from accord.files.store import write_whole
 
@@ -137,7 +137,7 @@ def write_board(folder: Path, snapshot: Snapshot, clean: Callable[[str], str]) -
     names = list(page_names(snapshot))
     for name in names:
         write_whole(folder / name, render_page(name, snapshot, clean) or "")
-    for old in folder.glob("item-*.html"):
+    for old in (*folder.glob("item-*.html"), folder / ALL_GROUPS):
         if old.name not in names:
-            old.unlink()
+            old.unlink(missing_ok=True)
     return len(names)

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import os
+from contextlib import suppress
 from datetime import timedelta
-from functools import lru_cache, partial
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -32,9 +33,6 @@ if TYPE_CHECKING:
 
     from accord.board.models import Overview, Snapshot
     from accord.results.operations import Receipt
-
-_MOST_TEXTS = 50_000
-"""Cleaned texts that are kept: most are the same in every rendering."""
 
 _SHOWN = 50
 """Operations that are shown; the JSON has all of them."""
@@ -105,7 +103,7 @@ def _serve(
     from accord.core.clock import SystemClock
 
     record = partial(answer_question, root=root, clock=SystemClock()) if root is not None else None
-    live = LiveBoard(read, lru_cache(maxsize=_MOST_TEXTS)(one_line), pause, record)
+    live = LiveBoard(read, one_line, pause, record)
     with socket.socket(socket.AF_INET, socket.SOCK_STREAM) as listener:
         listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
         try:
@@ -122,7 +120,8 @@ def _serve(
             board_app(live), log_level="critical", access_log=False, ws="none", timeout_graceful_shutdown=1
         )
         try:
-            uvicorn.Server(config).run(sockets=[listener])
+            with suppress(KeyboardInterrupt):  # as the line above says
+                uvicorn.Server(config).run(sockets=[listener])
         finally:
             live.stop()
 

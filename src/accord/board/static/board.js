@@ -1,6 +1,7 @@
 // Keys, the filter, and changes from the server. Text of pages comes from the server, where it is escaped.
 "use strict";
 
+const MOST_UNFOLDED = 100; // cards that a filter unfolds; more take long to lay out
 const FOLDED = "details:not([open])";
 const cards = () => [...document.querySelectorAll(".card:not([hidden])")].filter((card) => !card.closest(FOLDED));
 
@@ -16,11 +17,20 @@ function textOf(card) {
 function filter() {
   const field = document.getElementById("filter");
   const words = field ? field.value.toLowerCase().split(/\s+/).filter(Boolean) : [];
-  if (words.length) for (const folded of document.querySelectorAll(FOLDED)) folded.open = true;
   for (const card of document.querySelectorAll(".card")) {
     const text = words.length ? textOf(card) : "";
     const isHidden = !words.every((word) => text.includes(word));
     if (card.hidden !== isHidden) card.hidden = isHidden;
+  }
+  for (const folded of document.querySelectorAll(".more")) {
+    const count = folded.querySelectorAll(".card:not([hidden])").length;
+    if (words.length && count <= MOST_UNFOLDED) {
+      if (!folded.open) folded.dataset.filtered = "";
+      folded.open = true;
+    } else if ("filtered" in folded.dataset) {
+      delete folded.dataset.filtered;
+      folded.open = false;
+    }
   }
 }
 
