@@ -241,7 +241,8 @@ def test_every_job_limits_its_permissions_and_time(path: Path) -> None:
 @pytest.mark.parametrize("path", [param for param in EVERY_FILE if "actions" in str(param.id).split("/")])
 def test_the_readme_of_an_action_shows_how_to_use_it(path: Path) -> None:
     readme = (path.parent / "README.md").read_text(encoding="utf-8")
-    assert f"uses: accord-ci/accord/actions/{path.parent.name}@<sha> # v" in readme
+    pin = (ROOT / "tools/pin.txt").read_text(encoding="utf-8").strip()
+    assert f"uses: accord-ci/accord/actions/{path.parent.name}@{pin}" in readme
     for part in ("inputs", "outputs"):
         table = readme.partition(f"<!-- {part} -->")[2].partition(f"<!-- /{part} -->")[0]
         assert re.findall(r"^\| `([\w-]+)`", table, re.MULTILINE) == list(read_yaml(path).get(part, {}))

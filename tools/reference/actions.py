@@ -6,7 +6,6 @@ import json
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from accord import __version__
 from accord.core.kinds import read_shape
 from accord.kit.pins import with_pin
 from accord.text.markdown import table
@@ -21,8 +20,9 @@ if TYPE_CHECKING:
 
 
 def quote_workflow(workflow: Path) -> str:
-    """Show a template of the kit, with a pin to fill in."""
-    return f"```yaml\n{with_pin(workflow.read_text(encoding='utf-8'), f'<sha> # v{__version__}')}```"
+    """Show a template of the kit, with the pin of all examples."""
+    pin = (Path(__file__).parents[1] / "pin.txt").read_text(encoding="utf-8").strip()
+    return f"```yaml\n{with_pin(workflow.read_text(encoding='utf-8'), pin)}```"
 
 
 def contract_inputs() -> str:

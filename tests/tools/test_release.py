@@ -1,0 +1,87 @@
+"""A release that is not ready is refused, and examples name one commit."""
+
+import subprocess
+from pathlib import Path
+
+import pytest
+import release
+
+ROOT = Path(__file__).parents[2]
+COMMIT = "a" * 40
+PIN = f"{COMMIT} # v1.2.0"
+USE = "uses: accord-ci/accord/actions/check@"
+CHANGELOG = """# Changelog
+
+## [Unreleased]
+
+## [1.2.0] - 2026-12-01
+
+### Added
+
+- A command.
+
+## [1.1.0] - 2026-11-01
+
+- The first one.
+
+[Unreleased]: https://example.org/1.2.0...HEAD
+[1.2.0]: https://example.org/1.1.0...1.2.0
+"""
+
+
+def problems(
+    version: str = "1.2.0", tag: str = "v1.2.0", changelog: str = CHANGELOG, page: str = USE + PIN
+) -> list[str]:
+    return release.problems(version, tag, changelog, PIN, [page])
+
+
+def test_a_version_with_notes_link_and_pins_is_ready() -> None:
+    assert problems() == []
+
+
+@pytest.mark.parametrize(
+    ("lacking", "words"),
+    [
+        (problems(tag="v1.3.0"), "The tag is `v1.3.0`"),
+        (problems(version="1.3.0", tag="v1.3.0"), "no section `## [1.3.0]"),
+        (problems(changelog=CHANGELOG.replace(" - 2026-12-01", "")), "no section `## [1.2.0]"),
+        (problems(changelog=CHANGELOG.replace("\n[1.2.0]", "\n[1.0.0]")), "no link"),
+        (problems(changelog=CHANGELOG.replace("## [Unreleased]\n", "## [Unreleased]\n\n- New.\n")), "under Unreleased"),
+        (problems(page=f"{USE}{'b' * 40} # v1.2.0"), "pinned to"),
+        (problems(page=f"{USE}<sha> # v1.1.0"), "pinned to"),
+    ],
+)
+def test_each_thing_that_a_release_lacks_is_named(lacking: list[str], words: str) -> None:
+    (problem,) = lacking
+    assert words in problem
+
+
+def test_the_notes_of_a_release_are_those_of_its_version() -> None:
+    assert release.notes_of(CHANGELOG, "1.2.0") == "### Added\n\n- A command."
+    assert release.notes_of(CHANGELOG, "1.1.0") == "- The first one."
+
+
+def test_pins_of_examples_change_and_those_of_the_kit_stay() -> None:
+    kit = f"{USE}{'0' * 40} # v0.0.0"
+    page = f"{USE}<sha> # v1.1.0\n{USE}{'b' * 40} # v1.1.0\n{kit}\nuses: other/accord@{'b' * 40} # v1.1.0"
+    first, second, third, fourth = release.pinned(page, PIN).split("\n")
+    assert [first, second, third] == [USE + PIN, USE + PIN, kit]
+    assert fourth == f"uses: other/accord@{'b' * 40} # v1.1.0"
+
+
+def test_every_example_of_this_checkout_has_the_pin_of_the_project() -> None:
+    pin = (ROOT / release.PIN).read_text(encoding="utf-8").strip()
+    assert release.pins_of(release.pages_of(ROOT).values()) == {pin}
+
+
+def test_the_next_release_of_this_checkout_lacks_only_its_words(tmp_path: Path) -> None:
+    """Renaming Unreleased and adding a link are all that is left to do before a tag."""
+    clone = tmp_path / "clone"
+    subprocess.run(["git", "clone", "--quiet", str(ROOT), str(clone)], check=True)
+    changelog, version = clone / "CHANGELOG.md", release.version_of(clone)
+    text = changelog.read_text(encoding="utf-8")
+    if not release.notes_of(text, version):
+        text = text.replace("## [Unreleased]\n", f"## [Unreleased]\n\n## [{version}] - 2026-12-01\n", 1)
+        changelog.write_text(f"{text}[{version}]: https://example.org\n", encoding="utf-8")
+        assert release.main(["check", f"v{version}"], clone) == 0
+    assert release.main(["check", "v99.0.0"], clone) == 1
