@@ -6,7 +6,7 @@ from functools import cache
 from textwrap import TextWrapper
 from typing import TYPE_CHECKING, Any
 
-from accord.core.schemas import json_schema, strict_schema
+from accord.core.schemas import ADDRESS, json_schema, strict_schema
 from accord.git.steering import DEPENDENCIES, PROTECTED, RECORDS, STEERING
 from accord.results.label_sync import shipped_labels
 from accord.runner.models import RunOutputs
@@ -21,9 +21,29 @@ if TYPE_CHECKING:
 
 
 @cache
-def schema_file(model: type[BaseModel], *, is_strict: bool = False) -> str:
+def schema_file(name: str, model: type[BaseModel], *, is_strict: bool = False) -> str:
     """Write the JSON Schema of a kind of document as a file."""
-    return as_json(strict_schema(model) if is_strict else json_schema(model))
+    return as_json(strict_schema(model) if is_strict else json_schema(model, name))
+
+
+FILES = {
+    "agent-registry": (".github/agents/registry.yml", "agents that accord runs"),
+    "accord-config": (".github/accord/config.yml", "settings of accord's workflows"),
+    "planner-result": ("planner-result.json", "plan of a coding agent"),
+    "implementor-result": ("implementor-result.json", "change of a coding agent"),
+    "reviewer-result": ("reviewer-result.json", "review of a coding agent"),
+}
+"""Files with a name of their own, for editors, by kind."""
+
+
+def catalog() -> str:
+    """Write the list of schemas in the form of the JSON Schema Store."""
+    entries = [
+        {"name": f"accord {kind}", "description": f"accord: {what}", "fileMatch": [path]}
+        | {"url": f"{ADDRESS}{kind}.schema.json"}
+        for kind, (path, what) in FILES.items()
+    ]
+    return as_json({"$schema": "https://json.schemastore.org/schema-catalog.json", "version": 1, "schemas": entries})
 
 
 @cache

@@ -25,7 +25,7 @@ from reference.actions import (
     shared_table,
 )
 from reference.commands import cli_reference, demo_output, exit_codes
-from reference.models import fields_tables, labels_table, protected_paths, runner_outputs_table, schema_file
+from reference.models import catalog, fields_tables, labels_table, protected_paths, runner_outputs_table, schema_file
 from reference.rules import (
     causes_table,
     diagram,
@@ -88,14 +88,15 @@ def whole_files(root: Path) -> Iterator[Part]:
     yield Part("docs/findings.md", lambda: findings_page(root))
     for name, kind in KINDS.items():
         yield from schema_parts(name, kind.model)
-    yield Part("schemas/sandbox-seed.schema.json", lambda: schema_file(Seed))
+    yield Part("schemas/sandbox-seed.schema.json", lambda: schema_file("sandbox-seed", Seed))
+    yield Part("schemas/catalog.json", catalog)
     yield Part(f"src/accord/workflows/{NEEDED_FILE}", lambda: needed_permissions_file(root))
 
 
 def schema_parts(name: str, model: type[BaseModel]) -> Iterator[Part]:
     """Name the two schemas of a kind of document."""
-    yield Part(f"schemas/{name}.schema.json", lambda: schema_file(model))
-    yield Part(f"schemas/{name}.strict.schema.json", lambda: schema_file(model, is_strict=True))
+    yield Part(f"schemas/{name}.schema.json", lambda: schema_file(name, model))
+    yield Part(f"schemas/{name}.strict.schema.json", lambda: schema_file(name, model, is_strict=True))
 
 
 def parts_of_pages(root: Path) -> Iterator[Part]:

@@ -61,7 +61,7 @@ def schema(kind: str | None, strict: bool) -> None:
         return
     model = KINDS[kind].model
     if not strict:
-        print_json(json_schema(model))
+        print_json(json_schema(model, kind))
         return
     form = strict_form(model)
     print_json(form.schema)

@@ -88,4 +88,4 @@ def schema() -> None:
     from accord.core.schemas import json_schema
     from accord_sandbox.seed import Seed
 
-    print_json(json_schema(Seed))
+    print_json(json_schema(Seed, "sandbox-seed"))

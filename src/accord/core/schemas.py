@@ -17,9 +17,14 @@ _KEPT = frozenset({"additionalProperties", "description", "enum", "items", "prop
 """Keywords that every provider accepts in structured output, besides `$defs`, `$ref` and `anyOf`."""
 
 
-def json_schema(model: type[BaseModel]) -> dict[str, Any]:
-    """Return the model's schema in JSON Schema 2020-12."""
-    return {"$schema": DIALECT, **model.model_json_schema(by_alias=True)}
+ADDRESS = "https://raw.githubusercontent.com/accord-ci/accord/v0/schemas/"
+"""Folder of the published schemas: the branch of the major version, which keeps accepting what it accepted."""
+
+
+def json_schema(model: type[BaseModel], name: str = "") -> dict[str, Any]:
+    """Return the model's schema in JSON Schema 2020-12, with its published address if it has a ``name``."""
+    address = {"$id": f"{ADDRESS}{name}.schema.json"} if name else {}
+    return {"$schema": DIALECT, **address, **model.model_json_schema(by_alias=True)}
 
 
 @dataclass(frozen=True)
