@@ -1,6 +1,7 @@
 """Providers accept strict schemas for enforced output, and results of that form pass the check."""
 
 import json
+from pathlib import Path
 from typing import Any
 
 import jsonschema_rs
@@ -12,10 +13,12 @@ from support.strict_output import broken_rules
 
 from accord.core.documents import Document
 from accord.core.kinds import KINDS
-from accord.core.schemas import json_schema, strict_form, strict_schema
+from accord.core.schemas import ADDRESS, json_schema, strict_form, strict_schema
 from accord.runner.analysis.analyse import TaskAnswer
 from accord.sessions.models import ROLES
 from accord.sessions.prompts import output_schema
+
+ROOT = Path(__file__).parents[2]
 
 
 def closed(**properties: Any) -> dict[str, Any]:
@@ -202,3 +205,12 @@ def test_schema_and_check_agree_on_the_numbers_that_are_integers(line: str, is_a
 def test_a_model_may_number_completed_tasks_with_a_fraction_of_zero() -> None:
     answer = TaskAnswer.model_validate_json('{"completed_tasks": [1.0, 2], "confidence": 1}')
     assert answer.completed_tasks == [1, 2]
+
+
+def test_a_published_schema_names_its_own_file() -> None:
+    catalog = json.loads((ROOT / "schemas/catalog.json").read_text(encoding="utf-8"))
+    for path in sorted((ROOT / "schemas").glob("*.schema.json")):
+        schema = json.loads(path.read_text(encoding="utf-8"))
+        assert schema.get("$id", "") == ("" if ".strict." in path.name else ADDRESS + path.name)
+    for entry in catalog["schemas"]:
+        assert (ROOT / "schemas" / entry["url"].removeprefix(ADDRESS)).is_file()
