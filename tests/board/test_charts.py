@@ -5,6 +5,7 @@ from datetime import date, timedelta
 from typing import Any
 
 import pytest
+from support.records import record
 from test_timeline import ended
 from test_work import ADDRESS, BOT, FAILED, NOW, RUNNING, TASK, item, pull
 
@@ -50,6 +51,17 @@ def test_costs_are_summed_and_durations_are_medians_by_day() -> None:
 def test_a_run_that_goes_on_or_has_no_time_is_not_counted() -> None:
     odd = FAILED.model_copy(update={"since": "yesterday", "cost": "9 US dollars"})
     assert list(runs_of(facts(item(*TASK, rows=(RUNNING, odd, FAILED))))) == [Run(NOW.replace(hour=8), None, None)]
+
+
+def test_a_run_with_a_record_is_counted_once_wherever_else_it_is_told() -> None:
+    row = FAILED.model_copy(update={"cost": "9 US dollars", "run": 71})
+    loops = looped(iteration(0, 60, 9.0).model_copy(update={"run_id": "72"}), iteration(0, 60, 1.0))
+    records = tuple(
+        record(number, links={"issue": 3, "workflow_run": number}, ended_at=NOW, seconds=120, cost_usd=0.5)
+        for number in (71, 72, 73)
+    )
+    found = facts(item(*TASK, rows=(row,)), pulls=(loops,), records=(*records, record(9, kind="apply", ended_at=NOW)))
+    assert sorted((run.seconds, run.dollars) for run in runs_of(found)) == [(60, 1.0), *[(120, 0.5)] * 3]
 
 
 def test_pull_requests_are_merged_closed_or_pending() -> None:

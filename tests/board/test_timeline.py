@@ -4,6 +4,7 @@ from dataclasses import replace
 from datetime import timedelta
 from typing import Any
 
+from support.records import record
 from test_work import ADDRESS, BOT, FAILED, NOW, RUNNING, TASK, item, loop, pull
 
 from accord.board.models import EndedPull, RepositoryFacts
@@ -77,6 +78,27 @@ def test_a_review_of_accord_has_the_verdict_of_its_marker_and_a_comment_makes_no
     own = review("COMMENTED", 4, write_marker(REVIEW, run="r", asks="needs-changes"), "github-actions[bot]")
     found = events(item(*TASK), pulls=(pull(reviews=(own, review("COMMENTED", 5))),))
     assert [event.text for event in found if event.kind == "review"] == ["accord requests changes (#5)"]
+
+
+def test_records_add_what_a_run_took_and_the_runs_that_comments_forgot() -> None:
+    row = RUNNING.model_copy(update={"state": "done"})
+    known = record(1, links={"issue": 3, "workflow_run": 7}, ended_at=at(5), seconds=90, cost_usd=0.5)
+    of_pull = record(
+        2,
+        kind="autofix",
+        links={"pull": 5, "workflow_run": 8},
+        ended_at=at(6),
+        result={"disposition": "failure", "error_category": "auth"},
+    )
+    other = record(3, links={"issue": 4, "workflow_run": 9}, ended_at=at(7))
+    found = events(item(*TASK, rows=(row,)), pulls=(pull(),), records=(known, of_pull, other))
+    runs = [
+        (event.text, event.detail, event.is_good, event.seconds, event.cost) for event in found if event.kind == "run"
+    ]
+    assert runs == [
+        ("Implementation by codex: done", "", True, 90, "0.50 US dollars"),
+        ("Autofix by codex: failure", "auth", False, 300, "0.50 US dollars"),
+    ]
 
 
 def test_a_start_without_a_time_comes_last() -> None:

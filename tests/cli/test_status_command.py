@@ -9,13 +9,16 @@ import click
 import pytest
 from support.commands import Accord
 from support.plans import task_body
+from support.records import record
 from support.stage import staged
 from support.starts import DRAFT, LABELS, PENDING, PULL, READY, Starts, starts_stage
 from support.trees import git
 
 from accord.board.models import Entry, Overview
 from accord.cli.status import age, status_lines
+from accord.records.chain import append_record
 from accord.starts.reports import Job
+from accord.text.redaction import Redactor
 
 NOW = datetime(2026, 11, 2, 9, tzinfo=UTC)
 
@@ -60,6 +63,19 @@ def test_a_pull_request_of_accord_shows_its_held_runs(accord: Accord, starts: St
     assert need["command"].startswith("gh run rerun 77 --repo ")
 
 
+def test_facts_that_the_token_may_not_read_are_noted(accord: Accord, tmp_path: Path) -> None:
+    permissions = {"issues": "read", "pull_requests": "read"}
+    token = {"token": "narrow", "login": "app[bot]", "kind": "installation", "permissions": permissions}
+    seed = {"tokens": [token], "repositories": [{"name": "octo/web", "private": True, "files": {"a.txt": "One\n"}}]}
+    with staged(tmp_path / "sandbox", seed=seed, rate_limits=None) as stage:
+        accord.on(stage, GITHUB_TOKEN="narrow")
+        notes = accord.document("status")["notes"]
+        assert accord("board", "--static", "board").code == 0
+    assert notes == ["The token cannot read workflow runs, so runs that wait for approval are not shown."]
+    page = (accord.home / "board" / "index.html").read_text(encoding="utf-8")
+    assert [note in page for note in (*notes, "so records of runs are not shown")] == [True, True]
+
+
 def test_closed_items_are_done(accord: Accord, starts: Starts) -> None:
     starts.closed(READY)
     document = accord.document("status")
@@ -98,6 +114,17 @@ def test_several_repositories_are_one_status(accord: Accord, tmp_path: Path) -> 
     assert ("octo/api#1 Which?" in text, text.count("octo/web#1 Write")) == (True, 1)
     assert ("  item         #1 Write" in alone, "Which?" in alone) == (True, False)
     assert {path.name for path in (accord.home / "board").glob("item-*")} == {"item-1.html", "item-octo~api-1.html"}
+
+
+def test_the_board_charts_the_records_of_the_repository(accord: Accord, starts: Starts) -> None:
+    clock = starts.stage.clock
+    run = record(links={"issue": READY, "workflow_run": 71}, ended_at=clock.now(), cost_usd=0.75)
+    assert append_record(starts.stage.adapter(), run, Redactor(), clock)
+    assert accord("board", "--static", "board").code == 0
+    pages = {path.name: path.read_text(encoding="utf-8") for path in (accord.home / "board").glob("*.html")}
+    assert "<td>0.75</td>" in pages["charts.html"]
+    assert "Implementation by codex: success" in pages[f"item-{READY}.html"]
+    assert "0.75 US dollars" in pages[f"item-{READY}.html"]
 
 
 def test_a_board_is_not_written_over_a_site_of_yours(accord: Accord, starts: Starts) -> None:

@@ -119,7 +119,7 @@ def charts_of(repositories: Sequence[RepositoryFacts]) -> list[Chart]:
         Chart(
             "Cost", "US dollars", f"Cost of runs as the agents report it, by {every}.", starts, {"US dollars": costs}
         ),
-        Chart("Duration", "minutes", f"Median of the runs of loops, by {every}.", starts, {"minutes": times}),
+        Chart("Duration", "minutes", f"Median of the runs of agents, by {every}.", starts, {"minutes": times}),
         Chart(
             "Acceptance",
             "pull requests",
@@ -132,13 +132,14 @@ def charts_of(repositories: Sequence[RepositoryFacts]) -> list[Chart]:
 
 
 def runs_of(facts: RepositoryFacts) -> Iterator[Run]:
-    """Yield the finished runs of a repository, from status comments and the history of loops."""
-    for item in (*facts.items, *facts.closed):
-        yield from _of_rows(item.rows)
+    """Yield the finished runs of a repository: its records, and what only status comments and loops know."""
+    yield from (Run(one.ended_at, one.seconds, one.cost_usd) for one in facts.records if one.is_agent_run)
+    recorded = {one.links.workflow_run for one in facts.records if one.links.workflow_run}
+    yield from _of_rows([row for row in facts.rows if row.run not in recorded])
     for pull in facts.pulls:
-        yield from _of_rows(pull.rows)
         for loop in pull.loops:
-            yield from (Run(run.ended_at, run.seconds or None, run.cost_usd) for run in loop.history)
+            runs = (run for run in loop.history if not run.run_id.isdecimal() or int(run.run_id) not in recorded)
+            yield from (Run(run.ended_at, run.seconds or None, run.cost_usd) for run in runs)
 
 
 def dollars_in(cost: str) -> float | None:

@@ -13,12 +13,13 @@ from accord.board.models import EndedPull, ItemFacts, Overview, PullFacts, Repos
 from accord.core.clock import parse_timestamp
 from accord.github.client import INSTALLATION_LOGIN
 from accord.github.markers import REVISION, find_markers
-from accord.github.models import Forbidden, NotThere
+from accord.github.models import EmptyRepository, Forbidden, NotThere
 from accord.github.pulls import closing_references
 from accord.loops.ledger import is_lost
 from accord.loops.models import ALL
 from accord.loops.reviews import is_approved, opinions_of
 from accord.loops.state import read_view
+from accord.records.chain import read_records
 from accord.results.bodies import split_body
 from accord.results.planner.record import planned_blockers
 from accord.results.status import is_work_item
@@ -72,14 +73,28 @@ class _Reader:
         return self.writers[login]
 
 
-def read_snapshot(sources: Sequence[tuple[GitHub, Address]], root: Path, period: timedelta) -> Snapshot:
-    """Read all that a board shows: repositories on GitHub, and the documents in a folder."""
+def read_snapshot(
+    sources: Sequence[tuple[GitHub, Address]], root: Path, period: timedelta, *, has_records: bool = False
+) -> Snapshot:
+    """Read repositories on GitHub and the documents in a folder; with ``has_records`` all that a board shows."""
     from accord.board.documents import read_documents
 
-    repositories = tuple(read_repository(github, address, period) for github, address in sources)
+    found = ((github, read_repository(github, address, period)) for github, address in sources)
+    repositories = tuple(with_records(facts, github, period) if has_records else facts for github, facts in found)
     now = repositories[0].now
     empty = Snapshot(repositories, Overview(), Overview(), now)
     return with_documents(empty, read_documents(root, now))
+
+
+def with_records(facts: RepositoryFacts, github: GitHub, period: timedelta) -> RepositoryFacts:
+    """Read the records of runs, too: one request without any, else one more for each hundred."""
+    try:
+        return replace(facts, records=read_records(github, facts.now - period))
+    except EmptyRepository:
+        return facts
+    except (Forbidden, NotThere):
+        note = "The token cannot read the repository's contents, so records of runs are not shown."
+        return replace(facts, notes=(*facts.notes, note))
 
 
 def with_documents(snapshot: Snapshot, documents: Overview) -> Snapshot:
@@ -132,7 +147,7 @@ def read_repository(
         tuple(ItemFacts(issue, rows.get(issue.number, ())) for issue in islice(closed, MOST_CLOSED)),
         tuple(EndedPull(one, closing_references(one.body, reader.repository)) for one in islice(ended, MOST_CLOSED)),
         tuple(issue for issue in issues if is_dashboard(issue, own)),
-        tuple(notes),
+        notes=tuple(notes),
     )
 
 

@@ -14,6 +14,7 @@ from accord.github.checks import Check
 from accord.github.models import Identity, Issue, Pull, Review
 from accord.github.workflows import WorkflowRun
 from accord.loops.models import LoopState
+from accord.records.models import PublicRecord
 from accord.starts.dashboard import BoxWord
 from accord.starts.models import StatusRow
 
@@ -224,7 +225,7 @@ class RepositoryFacts:
     """The facts of a repository on GitHub. ``now`` is GitHub's time.
 
     ``closed`` are work items that were closed lately, ``ended`` pull requests. ``identity`` is that of
-    the token, ``boards`` its open dashboards.
+    the token, ``boards`` its open dashboards. ``records`` are those of runs that ended lately, the oldest first.
     """
 
     address: Address
@@ -235,7 +236,14 @@ class RepositoryFacts:
     closed: tuple[ItemFacts, ...] = ()
     ended: tuple[EndedPull, ...] = ()
     boards: tuple[Issue, ...] = ()
+    records: tuple[PublicRecord, ...] = ()
     notes: tuple[str, ...] = ()
+
+    @property
+    def rows(self) -> tuple[StatusRow, ...]:
+        """The starts of all items and pull requests."""
+        of_items = (row for item in (*self.items, *self.closed) for row in item.rows)
+        return (*of_items, *(row for pull in self.pulls for row in pull.rows))
 
 
 @dataclass(frozen=True)

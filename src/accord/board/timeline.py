@@ -16,6 +16,7 @@ if TYPE_CHECKING:
     from accord.board.models import EndedPull, ItemFacts, PullFacts, RepositoryFacts
     from accord.github.models import Review
     from accord.loops.models import Iteration, LoopState
+    from accord.records.models import PublicRecord
     from accord.starts.models import StatusRow
 
 EventKind = Literal["item", "run", "pull", "review", "loop"]
@@ -56,18 +57,47 @@ def timeline_of(facts: RepositoryFacts, item: ItemFacts) -> list[Event]:
         is_dropped = item.issue.state_reason == "not_planned"
         text = "Closed as not planned" if is_dropped else "Completed"
         found.append(Event(item.issue.closed_at, "item", text, is_good=not is_dropped))
+    found += _recorded(facts, number)
     latest = datetime.max.replace(tzinfo=UTC)
     return sorted(found, key=lambda event: event.at or latest)
 
 
 def _runs(facts: RepositoryFacts, rows: Sequence[StatusRow], where: str = "") -> Iterator[Event]:
+    recorded = {one.links.workflow_run: one for one in facts.records if one.links.workflow_run and one.is_agent_run}
     for row in rows:
+        record = recorded.get(row.run)
         agent = f" by {row.agent}" if row.agent else ""
         asker = f", asked for by {row.by}" if row.by else ""
         is_good = None if row.state in ACTIVE or row.state == "nothing" else row.state == "done"
         url = f"{facts.address.page}/actions/runs/{row.run}" if row.run else ""
         text = f"{_NOUNS[row.work]}{where}{agent}{asker}: {row.state}"
-        yield Event(_time(row.since), "run", text, row.result, is_good, url, row.cost)
+        cost, seconds = (row.cost or _cost(record), record.seconds or 0) if record else (row.cost, 0)
+        yield Event(_time(row.since), "run", text, row.result, is_good, url, cost, seconds)
+
+
+def _recorded(facts: RepositoryFacts, number: int) -> Iterator[Event]:
+    """Yield the runs on an item that only their records know: status comments keep the newest ones only."""
+    shown = {str(row.run) for row in facts.rows} | {run.run_id for run in _iterations(facts)}
+    pulls = {pull.pull.number for pull in facts.pulls if number in pull.items}
+    pulls |= {ended.issue.number for ended in facts.ended if number in ended.items}
+    for record in facts.records:
+        links = record.links
+        is_of_item = links.issue == number or links.pull in pulls
+        if record.is_agent_run and is_of_item and str(links.workflow_run) not in shown:
+            agent = f" by {record.agent}" if record.agent else ""
+            text = f"{_NOUNS.get(record.kind, record.kind.capitalize())}{agent}: {record.result.disposition}"
+            url = _run_url(facts, str(links.workflow_run))
+            is_good = record.result.disposition == "success"
+            detail = record.result.error_category or record.result.error
+            yield Event(record.ended_at, "run", text, detail, is_good, url, _cost(record), record.seconds or 0)
+
+
+def _iterations(facts: RepositoryFacts) -> Iterator[Iteration]:
+    return (run for pull in facts.pulls for loop in pull.loops for run in loop.history)
+
+
+def _cost(record: PublicRecord) -> str:
+    return f"{record.cost_usd:.2f} US dollars" if record.cost_usd is not None else ""
 
 
 def _of_pull(facts: RepositoryFacts, pull: PullFacts) -> Iterator[Event]:

@@ -79,7 +79,7 @@ def board(
         from accord.board.server import check_target
 
         check_target(static)
-    with reading_snapshots(root, timedelta(days=days), access) as (read, pause):
+    with reading_snapshots(root, timedelta(days=days), access, has_records=True) as (read, pause):
         if static is not None:
             from accord.board.server import write_board
 

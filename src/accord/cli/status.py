@@ -61,7 +61,7 @@ def status(days: int, limit: int, watch: bool, root: Path, output_format: str, *
 
 @contextmanager
 def reading_snapshots(
-    root: Path, period: timedelta, access: dict[str, Any]
+    root: Path, period: timedelta, access: dict[str, Any], *, has_records: bool = False
 ) -> Iterator[tuple[Callable[[], Snapshot], Callable[[], float]]]:
     """Connect once to each repository; yield what reads a snapshot, and what returns the seconds until the next read.
 
@@ -77,7 +77,7 @@ def reading_snapshots(
         counted = [0, 0]
 
         def read() -> Snapshot:
-            found = read_snapshot(sources, root, period)
+            found = read_snapshot(sources, root, period, has_records=has_records)
             counted[:] = [counted[1], sum(github.requests.read for github, _ in sources)]
             return found
 
