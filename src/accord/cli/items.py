@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import click
 
 from accord.cli.options import Choice, dry_run_option, format_option, repository_options
-from accord.cli.output import one_line, print_json
+from accord.cli.output import fitted, one_line, print_json, print_lines, screen_columns
 from accord.cli.sources import github_for
 from accord.cli.step import leave_outputs, redact
 from accord.core.errors import BrokenContract, WrongUsage
@@ -23,7 +23,12 @@ from accord.results.status import (
     move_work_item,
 )
 
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
 _STATUS_COLORS = {"in-progress": "green", "blocked": "red", "needs-refinement": "yellow", "approved": "green"}
+_WIDE_COLUMNS = 60
+"""A narrower terminal gets no priority and no aligned columns."""
 
 
 @click.group()
@@ -48,12 +53,19 @@ def list_items(status: str | None, show_all: bool, output_format: str, **access:
     if output_format == "json":
         print_json({"items": found})
         return
-    for item in found:
-        status = item["status"] or "unclear"
-        colored = click.style(f"{one_line(status):<17}", fg=_STATUS_COLORS.get(status))
-        click.echo(f"#{item['id']:<6} {colored} {one_line(item['priority'] or ''):<7} {one_line(item['title'])}")
+    columns = screen_columns()
+    print_lines([_item_line(item, columns) for item in found])
     if not found:
         click.echo("No work items.")
+
+
+def _item_line(item: Mapping[str, Any], columns: int | None) -> str:
+    status, is_narrow = item["status"] or "unclear", columns is not None and columns < _WIDE_COLUMNS
+    colored = click.style(one_line(status) if is_narrow else f"{one_line(status):<17}", fg=_STATUS_COLORS.get(status))
+    priority = f" {one_line(item['priority'] or ''):<7}"
+    before = f"#{item['id']} {colored} " if is_narrow else f"#{item['id']:<6} {colored}{priority} "
+    room = columns - len(click.unstyle(before)) if columns else None
+    return f"{before}{fitted(one_line(item['title']), room)}"
 
 
 @items.command()

@@ -10,7 +10,7 @@ from urllib.parse import urlsplit
 import click
 
 from accord.cli.options import FILE, Lines, dry_run_option, format_option, repository_options
-from accord.cli.output import Progress, one_line, print_findings, print_json
+from accord.cli.output import Progress, fitted, one_line, print_findings, print_json, print_lines, screen_columns
 from accord.cli.sources import github_for, read_bytes
 from accord.core.errors import AccordError, BrokenContract, WrongUsage
 from accord.files.store import can_be_written
@@ -50,9 +50,9 @@ def list_labels(file: str | None, output_format: str) -> None:
     if output_format == "json":
         print_json({"outcome": _LISTED, "labels": [_listed(entry) for entry in entries]})
         return
-    width = max((len(one_line(entry.name)) for entry in entries), default=0)
-    for entry in entries:
-        click.echo(f"{one_line(entry.name):<{width}}  #{entry.color}  {one_line(entry.description)}")
+    width, columns = max((len(one_line(entry.name)) for entry in entries), default=0), screen_columns()
+    lines = (f"{one_line(entry.name):<{width}}  #{entry.color}  {one_line(entry.description)}" for entry in entries)
+    print_lines([fitted(line, columns) for line in lines])
 
 
 def _listed(entry: LabelEntry) -> dict[str, Any]:

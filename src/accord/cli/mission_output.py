@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from accord.cli.output import one_line, print_json, print_moves
+from accord.cli.output import fitted, one_line, print_json, print_lines, print_moves, screen_columns
 from accord.cli.step import as_output, leave_outputs, leave_summary, report_checks
 from accord.cli.step import redacted_cell as cell
 from accord.core.moves import moves_to_json
@@ -14,7 +14,7 @@ from accord.missions.models import STATUSES
 from accord.text.markdown import table
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Iterator, Mapping, Sequence
 
     from accord.core.findings import Finding
     from accord.core.moves import NextMove
@@ -25,6 +25,8 @@ if TYPE_CHECKING:
 
 
 _COLORS = {"in_progress": "green", "blocked": "red", "approved": "green", "done": "green", "canceled": "yellow"}
+_BEFORE_TITLE = 37
+"""Columns before the title of a work package."""
 
 
 def show_answer(answer: NextQueryResponse) -> None:
@@ -106,25 +108,30 @@ def show_overview(overview: Mapping[str, Any]) -> None:
 
 def show_status(found: dict[str, Any]) -> None:
     """Print all work packages of a mission."""
-    click.echo(click.style(one_line(found["mission_slug"]), bold=True))
+    print_lines(list(_status_lines(found, screen_columns())))
+
+
+def _status_lines(found: dict[str, Any], columns: int | None) -> Iterator[str]:
+    yield click.style(one_line(found["mission_slug"]), bold=True)
     if found["progress"]:
-        click.echo(f"  {progress_text(found['progress'])}")
+        yield f"  {progress_text(found['progress'])}"
     for entry in found["work_packages"]:
         state = entry["status"] or "unknown"
         colored = click.style(f"{state:<11}", fg=_COLORS.get(state))
         location = entry["lane_id"] or ("repository root" if entry["resolution_kind"] else "nowhere")
-        click.echo(f"  {entry['wp_id']:<6} {colored} {one_line(location):<15} {one_line(entry['title'])}")
+        title = fitted(one_line(entry["title"]), columns - _BEFORE_TITLE if columns else None)
+        yield f"  {entry['wp_id']:<6} {colored} {one_line(location):<15} {title}"
         if state == "in_progress":
-            click.echo(f"         {stale_text(entry['stale'])}")
+            yield f"         {stale_text(entry['stale'])}"
         if entry["ready"]:
-            click.echo("         ready to start")
+            yield "         ready to start"
         elif entry["blocked_by"]:
-            click.echo(f"         blocked by {one_line(', '.join(entry['blocked_by']))}")
+            yield f"         blocked by {one_line(', '.join(entry['blocked_by']))}"
         for problem in dict.fromkeys((entry["error"], entry["stale_error"], entry["blocked_reason"])):
             if problem:
-                click.echo(click.style(f"         {one_line(problem)}", fg="red"))
+                yield click.style(f"         {one_line(problem)}", fg="red")
     for text in found["diagnostics"]:
-        click.echo(click.style(f"  {one_line(text)}", dim=True))
+        yield click.style(f"  {one_line(text)}", dim=True)
 
 
 def progress_text(progress: dict[str, Any]) -> str:

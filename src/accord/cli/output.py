@@ -4,16 +4,19 @@ from __future__ import annotations
 
 import json
 import os
+import shutil
 import sys
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, TextIO
 
 import click
 
+from accord.core.clock import SystemClock
 from accord.core.findings import Severity
 from accord.core.moves import move_lines
 from accord.gha.step import inert
 from accord.text.hidden import as_seen
+from accord.text.markdown import shorten
 from accord.text.redaction import redact_json, redactor_for
 
 if TYPE_CHECKING:
@@ -33,6 +36,13 @@ class Printed:
 
     is_whole: bool = False
 
+
+CLEAR_LINE = "\r\x1b[K"
+"""Empties the line of a terminal that the cursor is on."""
+
+_COUNTED_SECONDS = 2.0
+_LEAST_COLUMNS = 16
+"""Columns that a cut text keeps, also on a terminal that is narrower."""
 
 _REDACTOR = "accord.redactor"
 _SEVERITY_COLORS = {Severity.ERROR: "red", Severity.WARNING: "yellow"}
@@ -90,13 +100,52 @@ def print_findings(findings: Sequence[Finding], file: str) -> None:
 
 
 def tell_wait(seconds: float, reason: str) -> None:
-    """Report the start of a wait and its reason on stderr."""
+    """Report the start of a wait and its reason on stderr, in the place of a progress bar."""
+    if is_screen(sys.stderr):
+        sys.stderr.write(CLEAR_LINE)
     click.echo(f"waiting {seconds:.0f} s: {one_line(reason)}", err=True)
+
+
+class CountdownClock(SystemClock):
+    """The clock of the machine, which counts a wait down on a terminal."""
+
+    def sleep(self, seconds: float) -> None:
+        """Block this thread, and show on stderr how long it still lasts."""
+        if seconds < _COUNTED_SECONDS or not is_screen(sys.stderr):
+            super().sleep(seconds)
+            return
+        end = self.monotonic() + seconds
+        try:
+            while (left := end - self.monotonic()) > 0:
+                sys.stderr.write(f"{CLEAR_LINE}{left:.0f} s left")
+                sys.stderr.flush()
+                super().sleep(min(left, 1.0))
+        finally:
+            sys.stderr.write(CLEAR_LINE)
+            sys.stderr.flush()
+
+
+def print_lines(lines: Sequence[str]) -> None:
+    """Print a list: on a terminal with a pager (PAGER, or less) if it is longer than the screen."""
+    if is_screen(sys.stdout) and is_screen(sys.stdin) and len(lines) >= shutil.get_terminal_size().lines:
+        click.echo_via_pager("\n".join(lines))
+    elif lines:
+        click.echo("\n".join(lines))
+
+
+def screen_columns() -> int | None:
+    """Return the width of the terminal that stdout is; None for a file or a pipe, whose lines stay whole."""
+    return shutil.get_terminal_size().columns if is_screen(sys.stdout) else None
+
+
+def fitted(text: str, room: int | None) -> str:
+    """Cut a text to so many columns; None leaves it whole."""
+    return text if room is None else shorten(text, max(room, _LEAST_COLUMNS))
 
 
 def is_screen(stream: TextIO) -> bool:
     """Return whether a stream is a terminal on which lines can be drawn again."""
-    return stream.isatty() and os.environ.get("TERM") != "dumb"
+    return bool(stream) and stream.isatty() and os.environ.get("TERM") != "dumb"
 
 
 class Progress:
@@ -116,7 +165,8 @@ class Progress:
         self._ended = ended
         if self._shows:
             bar = "█" * (20 * ended // max(total, 1))
-            sys.stderr.write(f"\r\x1b[K{bar:<20} {ended}/{total} {one_line(name)[:60]}")
+            room = shutil.get_terminal_size().columns - 24 - len(f"{ended}/{total}")
+            sys.stderr.write(f"{CLEAR_LINE}{bar:<20} {ended}/{total} {one_line(name)[: max(room, 0)]}")
             if ended == total:
-                sys.stderr.write("\r\x1b[K")
+                sys.stderr.write(CLEAR_LINE)
             sys.stderr.flush()

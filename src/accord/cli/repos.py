@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from accord.cli.options import FILE, Choice, Lines, dry_run_option, format_option, server_options
-from accord.cli.output import Progress, one_line, print_json
+from accord.cli.output import Progress, one_line, print_json, print_lines
 from accord.cli.sources import github_for, lists_for, read_bytes
 from accord.core.errors import Refused, WrongUsage
 
@@ -80,8 +80,7 @@ def list_repositories(
     if output_format == "json":
         print_json({"repositories": names, "left_out": left_out, "shards": named})
         return
-    for name in names:
-        click.echo(one_line(name))
+    print_lines([one_line(name) for name in names])
     rest = f", {len(left_out)} archived or disabled ones left out" if left_out else ""
     repositories = "1 repository" if len(names) == 1 else f"{len(names)} repositories"
     parts = "1 shard" if len(named) == 1 else f"{len(named)} shards"

@@ -7,8 +7,9 @@ import math
 import os
 import shlex
 import subprocess
+import sys
 import tempfile
-from contextlib import nullcontext, suppress
+from contextlib import nullcontext
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -191,20 +192,22 @@ def schema_of(name: str) -> Path | dict[str, Any] | None:
 
 def run_with_output(request: RunRequest, stop: StopSignals) -> RunRecord:
     """Run an agent and show its output on stderr."""
+    from accord.cli.run_status import showing_status
     from accord.core.clock import SystemClock
     from accord.gha.step import command, inert
     from accord.runner.context import JobContext
     from accord.runner.run import run_agent
 
-    def show(line: str) -> None:
-        with suppress(OSError):  # a closed stderr must not end the agent
-            click.echo(inert(line), err=True)
-
     is_step = is_in_actions(os.environ)
     if is_step:
         click.echo(command("group", f"Output of {one_line(request.agent or 'the agent')}"), err=True)
     try:
-        return run_agent(request, JobContext(os.environ, SystemClock(), show, stop))
+        with showing_status(sys.stderr) as status:
+
+            def show(line: str) -> None:
+                status.show(line, inert(line))
+
+            return run_agent(request, JobContext(os.environ, SystemClock(), show, stop))
     finally:
         if is_step:
             click.echo(command("endgroup", ""), err=True)

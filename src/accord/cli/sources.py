@@ -91,8 +91,7 @@ def github_for(
     A ``pacer`` is shared by the connections of one token. Outside of GitHub Actions, the remote of the checkout in
     ``root`` names the repository where nothing else does.
     """
-    from accord.cli.output import tell_wait
-    from accord.core.clock import SystemClock
+    from accord.cli.output import CountdownClock, tell_wait
     from accord.github.client import GitHub
     from accord.github.models import Access
 
@@ -100,7 +99,7 @@ def github_for(
         with sandbox_server()(Path(sandbox), repository=repo, creates=False) as server:
             access = Access(server.repository, server.token, server.url, identity, max_wait)
             yield Connection(
-                GitHub(access, SystemClock(), tell_wait, pacer), server.repository, server.url, server.token
+                GitHub(access, CountdownClock(), tell_wait, pacer), server.repository, server.url, server.token
             )
         if sys.stderr.isatty():
             sys.stderr.write(f"To look at the pages: accord sandbox serve --dir {sandbox}\n")
@@ -108,26 +107,25 @@ def github_for(
     api_url, server_url = addresses(os.environ.get("GITHUB_API_URL", ""), os.environ.get("GITHUB_SERVER_URL", ""))
     repository = repo or os.environ.get("GITHUB_REPOSITORY", "") or _repository_of(root or Path(), server_url)
     token = find_token(server_url)
-    adapter = GitHub(Access(repository, token, api_url, identity, max_wait), SystemClock(), tell_wait, pacer)
+    adapter = GitHub(Access(repository, token, api_url, identity, max_wait), CountdownClock(), tell_wait, pacer)
     yield Connection(adapter, repository, server_url, token)
 
 
 @contextmanager
 def lists_for(sandbox: str | None, max_wait: int) -> Iterator[RepositoryLists]:
     """Connect to a server for its lists of repositories."""
-    from accord.cli.output import tell_wait
-    from accord.core.clock import SystemClock
+    from accord.cli.output import CountdownClock, tell_wait
     from accord.github.listing import RepositoryLists
     from accord.github.models import Access
 
     if sandbox is not None:
         with sandbox_server()(Path(sandbox), creates=False) as server:
             access = Access("", server.token, server.url, max_wait_seconds=max_wait)
-            yield RepositoryLists(access, SystemClock(), tell_wait)
+            yield RepositoryLists(access, CountdownClock(), tell_wait)
         return
     api_url, server_url = addresses(os.environ.get("GITHUB_API_URL", ""), os.environ.get("GITHUB_SERVER_URL", ""))
     access = Access("", find_token(server_url), api_url, max_wait_seconds=max_wait)
-    yield RepositoryLists(access, SystemClock(), tell_wait)
+    yield RepositoryLists(access, CountdownClock(), tell_wait)
 
 
 def _repository_of(root: Path, server_url: str) -> str:

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from accord.cli.options import format_option, repositories_options, root_option
-from accord.cli.output import is_screen, one_line, print_json
+from accord.cli.output import fitted, is_screen, one_line, print_json, print_lines, screen_columns
 from accord.cli.sources import github_for
 from accord.core.errors import AccordError
 
@@ -56,7 +56,7 @@ def status(days: int, limit: int, watch: bool, root: Path, output_format: str, *
         elif watches:
             _watch(read, pause, limit)
         else:
-            click.echo("\n".join(status_lines(read().overview, limit, datetime.now(UTC))))
+            print_lines(status_lines(read().overview, limit, datetime.now(UTC), screen_columns()))
 
 
 @contextmanager
@@ -142,8 +142,7 @@ def _entry_lines(
 
 
 def _cut(text: str, columns: int | None) -> str:
-    room = max((columns or 0) - _MARGIN, 20) if columns else len(text)
-    return text if len(text) <= room else f"{text[: room - 1]}…"
+    return fitted(text, columns - _MARGIN if columns else None)
 
 
 _UNITS: Sequence[tuple[str, int]] = (("days", 86_400), ("h", 3600), ("min", 60))

@@ -1,0 +1,114 @@
+"""The status of a running agent: a line at the end of a terminal, and in a log a heartbeat while the agent is quiet."""
+
+from __future__ import annotations
+
+import shutil
+import threading
+import time
+from contextlib import contextmanager, suppress
+from typing import TYPE_CHECKING, TextIO
+
+import click
+
+from accord.cli.output import CLEAR_LINE, is_screen, one_line
+from accord.runner.transcripts.live import LiveRun, with_line
+from accord.text.markdown import shorten
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator
+
+_TICK_SECONDS = 1.0
+_QUIET_SECONDS = 2.0
+"""Silence after which the line is shown, so that it does not flicker between lines of output."""
+
+_HEARTBEAT_SECONDS = 180.0
+"""Silence after which a log gets a line."""
+
+
+class RunStatus:
+    """Shows the output of an agent on a stream, and how the run goes on while the agent is quiet."""
+
+    def __init__(self, stream: TextIO, now: Callable[[], float] = time.monotonic) -> None:
+        self._stream = stream
+        self._now = now
+        self._is_screen = is_screen(stream)
+        self._began = self._heard = self._told = now()
+        self._run = LiveRun()
+        self._last = ""
+        self._is_drawn = False
+        self._lock = threading.Lock()
+
+    def show(self, line: str, shown: str) -> None:
+        """Write a line of output as it is to be ``shown``."""
+        if self._is_screen:
+            self._run = with_line(self._run, line)
+            self._last = one_line(self._run.last)
+        with self._lock, suppress(OSError, ValueError):  # a closed stream must not end the agent
+            self._heard = self._now()
+            self._erase()
+            click.echo(shown, file=self._stream)
+
+    def tick(self) -> None:
+        """Show how the run goes on, if the agent is quiet."""
+        with self._lock, suppress(OSError, ValueError):
+            now = self._now()
+            elapsed, quiet = now - self._began, now - self._heard
+            if self._is_screen and quiet >= _QUIET_SECONDS:
+                text = status_text(elapsed, quiet, self._last, self._run)
+                width = shutil.get_terminal_size().columns - 1
+                self._stream.write(f"{CLEAR_LINE}{shorten(text, max(width, 1))}")
+                self._stream.flush()
+                self._is_drawn = True
+            elif not self._is_screen and now - max(self._heard, self._told) >= _HEARTBEAT_SECONDS:
+                self._told = now
+                click.echo(f"accord: the agent runs for {span(elapsed)}, quiet for {span(quiet)}", file=self._stream)
+
+    def end(self) -> None:
+        """Remove the line."""
+        with self._lock, suppress(OSError, ValueError):
+            self._erase()
+            self._stream.flush()
+
+    def _erase(self) -> None:
+        if self._is_drawn:
+            self._stream.write(CLEAR_LINE)
+            self._is_drawn = False
+
+
+@contextmanager
+def showing_status(stream: TextIO) -> Iterator[RunStatus]:
+    """Yield what shows a run, and let it tick until the end."""
+    status, ended = RunStatus(stream), threading.Event()
+
+    def tick() -> None:
+        while not ended.wait(_TICK_SECONDS):
+            status.tick()
+
+    thread = threading.Thread(target=tick, name="accord-run-status", daemon=True)
+    thread.start()
+    try:
+        yield status
+    finally:
+        ended.set()
+        thread.join()
+        status.end()
+
+
+def status_text(elapsed: float, quiet: float, last: str, run: LiveRun) -> str:
+    """Return the line: the time so far, the last event and how long ago it was, and what the agent reported to cost."""
+    counts = [count for count in (run.usage.input_tokens, run.usage.output_tokens) if count is not None]
+    parts = [
+        f"{span(elapsed)}",
+        f"{f'{last}, ' if last else 'quiet '}{span(quiet)}{' ago' if last else ''}",
+        f"{sum(counts):,} tokens" if counts else "",
+        f"{run.usage.cost_usd:.2f} US dollars" if run.usage.cost_usd is not None else "",
+    ]
+    return " · ".join(filter(None, parts))
+
+
+def span(seconds: float) -> str:
+    """Return a time as 42 s, 3 min 05 s or 2 h 10 min."""
+    minutes, rest = divmod(int(seconds), 60)
+    if minutes >= 60:
+        return f"{minutes // 60} h {minutes % 60:02} min"
+    return f"{minutes} min {rest:02} s" if minutes else f"{rest} s"
