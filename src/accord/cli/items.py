@@ -6,11 +6,12 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from accord.cli.options import Choice, dry_run_option, format_option, repository_options
-from accord.cli.output import fitted, one_line, print_json, print_lines, screen_columns
+from accord.cli.options import Choice, dry_run_option, format_option, reading_options, repository_options
+from accord.cli.output import fitted, one_line, print_json, print_lines, redactor, screen_columns
 from accord.cli.sources import github_for
 from accord.cli.step import leave_outputs, redact
 from accord.core.errors import BrokenContract, WrongUsage
+from accord.gha.step import inert
 from accord.results.planner.rules import item_number
 from accord.results.status import (
     WORK_ITEM,
@@ -66,6 +67,35 @@ def _item_line(item: Mapping[str, Any], columns: int | None) -> str:
     before = f"#{item['id']} {colored} " if is_narrow else f"#{item['id']:<6} {colored}{priority} "
     room = columns - len(click.unstyle(before)) if columns else None
     return f"{before}{fitted(one_line(item['title']), room)}"
+
+
+@items.command()
+@click.option(
+    "--format",
+    "output_format",
+    type=Choice(["checklist", "tasks", "json"]),
+    default="checklist",
+    show_default=True,
+    help="Markdown checklist, Spec Kit tasks.md, or planner result.",
+)
+@reading_options
+def export(output_format: str, **access: Any) -> None:
+    """Print the open work items as a task list.
+
+    `accord plan from` reads each form again, and knows every item by its issue.
+    """
+    from accord.plans.export import export_list, export_plan
+
+    with github_for(**access) as connection:
+        found = [issue for issue in connection.github.issues(state="open") if is_work_item(issue)]
+        repository = connection.repository
+    if output_format == "json":
+        print_json(export_plan(found))
+        return
+    text = export_list(found, repository, is_tasks=output_format == "tasks")
+    for line in redactor()(text).splitlines():
+        words = line.lstrip(" ")
+        click.echo(" " * (len(line) - len(words)) + inert(words))
 
 
 @items.command()

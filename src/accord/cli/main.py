@@ -24,6 +24,7 @@ HEADINGS: dict[str, dict[str, tuple[str, str]]] = {
     "Everyday": {
         "init": ("accord.cli.init", "Install or update the consumer kit in a repository."),
         "check": ("accord.cli.check", "Check documents against their contracts."),
+        "plan": ("accord.cli.plan", "Make plans from task lists that exist already."),
         "apply": ("accord.cli.apply", "Apply an agent's result to GitHub, exactly once."),
         "board": ("accord.cli.board", "Show the status of repositories in the browser."),
         "status": ("accord.cli.status", "Show what needs you, what runs, and what can start."),

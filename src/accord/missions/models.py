@@ -15,6 +15,7 @@ from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, Fie
 from pydantic.config import JsonDict
 
 from accord.core.clock import parse_timestamp
+from accord.core.numbers import issue_number
 
 ExecutionMode = Literal["code_change", "planning_artifact"]
 WorkPackageStatus = Literal[
@@ -176,6 +177,7 @@ class Frontmatter(MissionFileModel):
     merge_target_branch: LenientText = ""
     subtasks: Listed = []
     lane: LenientText = ""
+    work_item: Annotated[int, BeforeValidator(issue_number)] = 0
 
 
 class Meta(MissionFileModel):

@@ -21,12 +21,14 @@ from accord.results.planner.record import (
     content_of,
     label_digest,
     label_digests,
+    latest_record,
     record_of,
     text_digest,
     with_record,
     without_marker,
     without_ticks,
 )
+from accord.results.planner.rules import split_temp_id
 from accord.text.checklists import tasks, with_ticks
 
 if TYPE_CHECKING:
@@ -89,15 +91,16 @@ def compare(
 
     ``issues`` are those of the plan by tempID, ``existing`` the numbers of issues that block it now.
     """
-    record = record_of(issue, run.token) or ItemRecord("")
+    record = latest_record(issue, run.token, run.identity) or ItemRecord("")
     numbers = {name: each.number for name, each in issues.items() if name in run.names}
     content, old = name_owners(item.content, numbers), content_of(issue)
     parts: list[str] = []
     kept: list[str] = []
     new = record
-    if record.temp_id != item.temp_id:
+    name, _ = split_temp_id(item.temp_id)
+    if record.temp_id != name == item.temp_id:
         parts.append("tempID")
-        new = replace(new, temp_id=item.temp_id)
+        new = replace(new, temp_id=name)
     reopens = is_retired(issue, run.token) and run.identity.counts(issue.closed_by)
     if reopens:
         parts.append("state")

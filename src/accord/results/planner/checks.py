@@ -19,14 +19,15 @@ from accord.results.bodies import (
 )
 from accord.results.body_rules import body_findings
 from accord.results.labels import CREATION_RULES, Category, ItemKind, category_of, in_category, kind_of
-from accord.results.planner.record import content_limit, update_digest
-from accord.results.planner.rules import Plan, check_labels_of_kind, check_length, item_number
+from accord.results.planner.match import same_title
+from accord.results.planner.record import content_limit, latest_record, update_digest
+from accord.results.planner.rules import Plan, check_labels_of_kind, check_length, item_number, split_temp_id
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
 
     from accord.github.models import Issue
-    from accord.results.models import PlannedWorkItemUpdate
+    from accord.results.models import PlannedWorkItem, PlannedWorkItemUpdate
     from accord.results.planner.facts import PlanFacts
 
 
@@ -34,6 +35,7 @@ def check_facts(plan: Plan, facts: PlanFacts) -> list[Finding]:
     """Check what only GitHub knows: that issues of the result exist, are open, fit, and keep their kind."""
     found = [*facts.findings, *_check_request(facts.missing_request)]
     for i, item in enumerate(plan.result.create):
+        found += _check_identified(item, plan.kinds[i], facts, pointer("create", i, "tempID"))
         for j, reference in enumerate(item.blocked_by):
             if reference not in plan.positions:
                 found += _missing(reference, facts, pointer("create", i, "blockedBy", j))
@@ -54,6 +56,27 @@ def check_facts(plan: Plan, facts: PlanFacts) -> list[Finding]:
         if issue and (kind := kind_of(issue.labels)):
             found += _check_kind(update, kind, path)
     return [*found, *_check_lengths(plan, facts), *_check_labels_exist(plan, facts)]
+
+
+def _check_identified(item: PlannedWorkItem, kind: ItemKind, facts: PlanFacts, path: str) -> Iterator[Finding]:
+    """Check that an item whose tempID names an issue is that issue: an item of a plan, or one with the same title."""
+    name, number = split_temp_id(item.temp_id)
+    if not number:
+        return
+    issue = facts.identified.get(number)
+    hint = f"Remove `#{number}` from the tempID, or `(#{number})` from its source, to create a new item."
+    if issue is None or issue.is_pull:
+        yield Finding("unknown-reference", f"`{name}` says it is #{number}, which is not an issue.", path, hint=hint)
+    elif latest_record(issue, facts.token, facts.identity) is None and same_title(issue.title) != same_title(
+        item.title
+    ):
+        message = f"`{name}` says it is #{number}, but no plan made that issue, and its title is another."
+        yield Finding("item-identity", message, path, hint=hint)
+    elif (kind_of(issue.labels) or kind) is not kind:
+        message = f"`{name}` says it is #{number}, which is a {kind_of(issue.labels)} item."
+        yield Finding("item-identity", message, path, hint=hint)
+    elif facts.items.get(item.temp_id) is None:
+        yield Finding("item-identity", f"Two items say that they are #{number}.", path, hint=hint)
 
 
 def _check_request(missing: int) -> Iterator[Finding]:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 from itertools import islice
 from typing import TYPE_CHECKING
@@ -15,7 +15,7 @@ from accord.results.labels import distinct
 from accord.results.planner.changes import PlannedItem, is_retired
 from accord.results.planner.match import Matches, match_items
 from accord.results.planner.record import ItemRecord, record_of
-from accord.results.planner.rules import item_number
+from accord.results.planner.rules import item_number, split_temp_id
 from accord.results.status import foreign_marker, require_writable
 
 if TYPE_CHECKING:
@@ -39,7 +39,7 @@ class PlanFacts:
     refers to, None for a missing issue. ``blockers`` maps numbers of items to what blocks them: numbers with database
     ids, 0 where only the body says so. ``others`` are open items of other plans, read where the plan creates some.
     ``labels`` are the repository's, None where the plan sets none. ``missing_request`` is the number of the request if
-    it is an issue that does not exist.
+    it is an issue that does not exist. ``identified`` are the issues that tempIDs such as ``T001#12`` name, by number.
     """
 
     identity: Identity
@@ -54,6 +54,7 @@ class PlanFacts:
     labels: tuple[str, ...] | None
     findings: tuple[Finding, ...]
     missing_request: int = 0
+    identified: Mapping[int, Issue | None] = field(default_factory=dict)
 
 
 @dataclass(frozen=True)
@@ -75,27 +76,34 @@ def gather_facts(github: GitHub, plan: Plan, token: str, clock: Clock, *, reques
     creates = bool(plan.result.create)
     listing, own, findings = _issues_of_run(github, token, identity) if creates else (_NOTHING_LISTED, [], [])
     labels = None
-    matches = match_items(plan, own, token)
+    numbers = (split_temp_id(item.temp_id)[1] for item in plan.result.create)
+    identified = {number: _read_issue(github, number, listing.issues) for number in filter(None, numbers)}
+    matches = match_items(plan, own, token, identified)
     findings += map(_repeated, matches.repeated)
     items = {name: _with_closer(github, issue, token) for name, issue in matches.items.items()}
     if creates or any(update.labels for update in plan.result.update):
         labels = tuple(label.name for label in github.labels())
     existing = {number: _read_issue(github, number, listing.issues) for number in _referenced_numbers(plan)}
     is_gone = bool(requested) and _read_issue(github, requested, listing.issues) is None
-    numbers = frozenset(issue.number for issue in own)
+    own_numbers = frozenset(issue.number for issue in own)
     return PlanFacts(
         identity,
         token,
         read_at,
         items,
-        numbers,
+        own_numbers,
         tuple(issue for issue in matches.vanished if issue.number not in existing),
         existing,
         _blockers(github, plan, matches, token),
-        tuple(issue for issue in _open_items(github, plan, items, listing) if issue.number not in numbers),
+        tuple(
+            issue
+            for issue in _open_items(github, plan, items, listing)
+            if issue.number not in own_numbers | identified.keys()
+        ),
         labels,
         tuple(findings),
         missing_request=requested if is_gone else 0,
+        identified=identified,
     )
 
 

@@ -9,9 +9,10 @@ from typing import TYPE_CHECKING
 from accord.results.bodies import read_body
 from accord.results.labels import kind_of, status_of
 from accord.results.planner.record import ItemRecord, content_of, record_of, text_digest
+from accord.results.planner.rules import split_temp_id
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Sequence
+    from collections.abc import Callable, Iterable, Mapping, Sequence
 
     from accord.github.models import Issue
     from accord.results.planner.rules import Plan
@@ -64,8 +65,12 @@ def same_title(title: str) -> str:
     return " ".join(title.casefold().split())
 
 
-def match_items(plan: Plan, own: Iterable[Issue], token: str) -> Matches:
+def match_items(
+    plan: Plan, own: Iterable[Issue], token: str, identified: Mapping[int, Issue | None] | None = None
+) -> Matches:
     """Match by tempID and title, by tempID and scope, by title and scope, then by tempID; the oldest issue counts.
+
+    A tempID with a number, such as ``T001#12``, is that issue of ``identified``, whichever run made it.
 
     A tempID alone proves nothing if a planner counts its items and nothing else of the plan matches: then it only
     adds items to an earlier plan. Nor does it for an issue that is closed or worked on. A counted tempID with another
@@ -83,14 +88,15 @@ def match_items(plan: Plan, own: Iterable[Issue], token: str) -> Matches:
         for title in {candidate.title, candidate.record.title}:
             by_title.setdefault(title, []).append(candidate)
     titles = [item.title for item in plan.result.create]
-    names = [item.temp_id for item in plan.result.create]
+    temp_ids = [item.temp_id for item in plan.result.create]
+    names = [split_temp_id(name)[0] for name in temp_ids]
     scopes = [frozenset(body.in_scope) for body in plan.bodies]
-    found: dict[int, _Candidate] = {}
-    taken: set[int] = set()
+    found = _identified(temp_ids, identified or {}, token)
+    taken = {candidate.issue.number for candidate in found.values()}
 
     def assign(pool: Callable[[int], Sequence[_Candidate]], fits: Callable[[int, _Candidate], bool]) -> None:
         for i in range(len(names)):
-            for candidate in pool(i) if i not in found else ():
+            for candidate in pool(i) if i not in found and names[i] == temp_ids[i] else ():
                 if candidate.issue.number not in taken and _has_kind(plan, i, candidate) and fits(i, candidate):
                     found[i] = candidate
                     taken.add(candidate.issue.number)
@@ -107,12 +113,21 @@ def match_items(plan: Plan, own: Iterable[Issue], token: str) -> Matches:
     assign(titled, lambda i, each: bool(each.scope & scopes[i]) or each.scope == scopes[i])
     is_version = bool(found)
     assign(named, lambda i, each: each.is_untouched and (is_version or not _COUNTED.fullmatch(names[i])))
-    items = {names[i]: found[i].issue for i in sorted(found)}
+    items = {temp_ids[i]: found[i].issue for i in sorted(found)}
     rest = [each for each in candidates if each.issue.number not in taken]
     twins = [(items[each.record.temp_id], each.issue) for each in rest if _is_twin(each, items, plan)]
     numbers = {twin.number for _, twin in twins}
     vanished = tuple(each.issue for each in rest if each.issue.is_open and each.issue.number not in numbers)
     return Matches(items, vanished, tuple(twins))
+
+
+def _identified(temp_ids: Sequence[str], issues: Mapping[int, Issue | None], token: str) -> dict[int, _Candidate]:
+    """Return the issues that tempIDs say they are, by position; the first of two counts."""
+    numbers = [split_temp_id(temp_id)[1] for temp_id in temp_ids]
+    named = [
+        (i, issue) for i, number in enumerate(numbers) if (issue := issues.get(number)) and i == numbers.index(number)
+    ]
+    return {i: _Candidate(issue, record_of(issue, token) or ItemRecord("")) for i, issue in named}
 
 
 def _continues_scope(candidate: _Candidate, name: str, scope: frozenset[str]) -> bool:

@@ -19,7 +19,7 @@ from accord.results.labels import Category, category_of
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
 
-    from accord.github.models import Issue
+    from accord.github.models import Identity, Issue
     from accord.results.models import PlannedWorkItemUpdate
 
 ITEM = "item"
@@ -54,6 +54,14 @@ def record_of(issue: Issue, token: str) -> ItemRecord | None:
         if fields.get("run") == token:
             return _read_record(fields)
     return None
+
+
+def latest_record(issue: Issue, token: str, identity: Identity) -> ItemRecord | None:
+    """Read the record of this run key, else that of another run by the same author; None without one."""
+    if record := record_of(issue, token):
+        return record
+    others = find_markers(issue.body, ITEM) if identity.counts(issue.author) else []
+    return _read_record(others[-1]) if others else None
 
 
 def planned_blockers(issue: Issue) -> frozenset[int]:

@@ -34,6 +34,20 @@ def item_number(reference: str) -> int | None:
     return int(match.group(1)) if match else None
 
 
+_IDENTIFIED = re.compile(r"(.+)#([1-9][0-9]{0,17})", re.DOTALL)
+
+
+def numbered(name: str, number: int) -> str:
+    """Return the tempID of an item whose issue is known, such as ``T001#12``; the name itself without a number."""
+    return f"{name}#{number}" if number else name
+
+
+def split_temp_id(temp_id: str) -> tuple[str, int]:
+    """Return the name of a tempID and the number of the issue that it says it is, 0 without one."""
+    match = _IDENTIFIED.fullmatch(temp_id)
+    return (match[1], int(match[2])) if match else (temp_id, 0)
+
+
 @dataclass(frozen=True)
 class Plan:
     """A planner result with what its rules derive once: positions by tempID, parsed bodies, kinds."""

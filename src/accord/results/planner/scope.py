@@ -25,6 +25,7 @@ _NAMED = re.compile(r"(session|mission):\s*(\S.*)", re.DOTALL)
 _WORD = re.compile(r"[^\s`'\"()<>\[\]]+")
 _QUOTES = "`'\"<>"
 _SUFFIXES = (".md", ".markdown")
+_SPEC_ISSUE = re.compile(r"\s*((?:[\w.-]+/[\w.-]+)?#[1-9][0-9]{0,17})\s*")
 _SPEC_REQUEST = re.compile(r"Plan the specification (\S.*\.(?i:md|markdown))\.")
 _SPEC_LINE = re.compile(r"^[^\w\n]*spec(?:ification)?s?[^\w\n:]*:(.*)$", re.IGNORECASE | re.MULTILINE)
 
@@ -36,7 +37,14 @@ def plan_run_key(plan: Plan, options: RunOptions) -> str:
     if options.request.strip():
         return run_key_of_request(options.request)
     specs = specs_of(plan)
-    return run_key_of_spec(specs[0]) if len(specs) == 1 else default_run_key(plan.result, options.repository)
+    if len(specs) == 1:
+        return run_key_of_spec(specs[0])
+    issues = set() if specs else issues_of(plan)
+    if len(issues) == 1:
+        place, _, number = issues.pop().rpartition("#")
+        is_here = not place or place.lower() == options.repository.lower()
+        return run_key_of_request(f"#{number}") if is_here else _digest_key("issue", f"{place}#{number}".lower())
+    return default_run_key(plan.result, options.repository)
 
 
 def requested_issue(options: RunOptions) -> int:
@@ -76,9 +84,17 @@ def run_key_of_spec(path: str) -> str:
 
 def specs_of(plan: Plan) -> list[str]:
     """Return the specifications that the new items of a plan name in their Spec Reference, each once."""
+    return _spec_files(_spec_lines(plan))
+
+
+def issues_of(plan: Plan) -> set[str]:
+    """Return the issues, ``#12`` or ``owner/name#12``, that new items name where others name a specification."""
+    return {found[1] for line in _spec_lines(plan) if (found := _SPEC_ISSUE.fullmatch(line))}
+
+
+def _spec_lines(plan: Plan) -> list[str]:
     references = (body.find(SPEC_REFERENCE) for body in plan.bodies)
-    lines = (line for section in references if section for line in _SPEC_LINE.findall(section.text))
-    return _spec_files(lines)
+    return [line for section in references if section for line in _SPEC_LINE.findall(section.text)]
 
 
 def _spec_files(texts: Iterable[str]) -> list[str]:

@@ -1,0 +1,1 @@
+"""Plans from what is already written: task lists, missions, sessions and checklists as planner results, and back."""

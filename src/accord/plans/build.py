@@ -1,0 +1,171 @@
+"""Make a planner result of a source. Pure.
+
+Only text that the source states becomes text of an item. A part that the contract needs and the source lacks is a
+finding with its place in the source. Priority and complexity are the only defaults: they are labels of a plan, not
+facts about the work.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING
+
+from accord.core.findings import Finding, has_errors
+from accord.github.limits import TITLE_CHARS
+from accord.results.bodies import read_body
+from accord.results.body_rules import body_findings
+from accord.results.labels import STATUS_AT_CREATION, Category, ItemKind, category_of, kind_of
+from accord.results.models import PlannedWorkItem, PlannerResult
+from accord.results.planner.rules import numbered, result_findings
+from accord.text.markdown import as_code, shorten
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator, Sequence
+
+    from accord.plans.models import Source, SourceTask
+
+TASKS_LACK = {
+    "scope-empty": "names no file that it may change",
+    "criteria-missing": "has no acceptance criterion",
+    "section-empty": "has an empty part",
+}
+
+
+@dataclass(frozen=True)
+class Defaults:
+    """The labels of items whose source states neither priority nor complexity."""
+
+    priority: str = "medium"
+    complexity: str = "medium"
+
+
+PlacedFindings = list[tuple[str, Finding]]
+"""Findings, each with the file of its line."""
+
+
+def build_plan(source: Source, defaults: Defaults) -> tuple[PlannerResult, PlacedFindings]:
+    """Return the planner result of a source, and what keeps it from being valid or deserves a warning."""
+    found: PlacedFindings = [*source.findings, *_repeated(source.tasks)]
+    open_tasks = [task for task in source.tasks if not task.is_done]
+    by_id = {task.id: task for task in source.tasks}
+    found += _unknown(source.tasks, by_id)
+    items = []
+    for task in open_tasks:
+        item = _item(task, source.spec, defaults)
+        found += ((task.file, each) for each in _lacking(task, item))
+        items.append(item)
+    if not source.tasks and not found:
+        hint = "Write each task as `- [ ] What to do in path/to/file`."
+        found.append((source.spec, Finding("no-tasks", "The source has no tasks.", hint=hint)))
+    by_name = {task.id: item for task, item in zip(open_tasks, items, strict=True)}
+    create = [
+        item.model_copy(update={"blocked_by": _blockers(task, by_id, by_name)})
+        for task, item in zip(open_tasks, items, strict=True)
+    ]
+    result = PlannerResult(role="planner", create=create, close=[], update=[])
+    if not any(has_errors([each]) for _, each in found):
+        found += _placed(result, open_tasks)
+    return result, found
+
+
+def _item(task: SourceTask, spec: str, defaults: Defaults) -> PlannedWorkItem:
+    labels = list(task.labels) if task.body else []
+    kind = kind_of(labels) or (ItemKind.REFINEMENT if "## Ambiguity" in task.body else ItemKind.TASK)
+    wanted = {
+        Category.TYPE: kind.value,
+        Category.STATUS: STATUS_AT_CREATION,
+        Category.PRIORITY: f"priority:{task.priority or defaults.priority}",
+        Category.COMPLEXITY: f"complexity:{defaults.complexity}",
+    }
+    if kind is ItemKind.REFINEMENT:
+        del wanted[Category.COMPLEXITY]
+    extra = [label for label in task.labels if label]
+    present = {category_of(label) for label in extra if category_of(label) is not Category.STATUS}
+    labels = [label for category, label in wanted.items() if category not in present or category is Category.STATUS]
+    labels += [label for label in extra if category_of(label) is not Category.STATUS]
+    body = task.body or _body(task, spec)
+    title = shorten(" ".join(task.title.split()), TITLE_CHARS)
+    return PlannedWorkItem(temp_id=numbered(task.id, task.number), title=title, body=body, labels=labels, blocked_by=[])
+
+
+def _body(task: SourceTask, spec: str) -> str:
+    reference = spec if spec.startswith("#") or "#" in spec else as_code(spec)
+    parts = [
+        ("## Objective", task.objective or task.title),
+        ("## Spec Reference", f"- Spec: {reference}\n- Section(s): {task.section or task.title}"),
+        ("## Scope", ""),
+        ("### In Scope", "\n".join(f"- {as_code(path)}" for path in task.scope)),
+        ("### Out of Scope", "\n".join(f"- {as_code(path)}" for path in task.out_of_scope) or "None"),
+        ("## Acceptance Criteria", "\n".join(f"- [ ] {text}" for text in dict.fromkeys(task.criteria))),
+        ("## Context", "\n".join(f"- {text}" for text in (_origin(task), *task.context) if text) or "None"),
+        ("## Constraints", "\n".join(f"- {text}" for text in task.constraints) or "None"),
+    ]
+    return "\n\n".join(f"{heading}\n\n{text}".rstrip() for heading, text in parts)
+
+
+def _origin(task: SourceTask) -> str:
+    return f"Source: {as_code(task.file)}, {task.id}" if "#" not in task.file else ""
+
+
+def _blockers(task: SourceTask, by_id: dict[str, SourceTask], items: dict[str, PlannedWorkItem]) -> list[str]:
+    """Return the references to what blocks a task: a done task passes on what blocked it, unless it has an issue."""
+    found: dict[str, None] = {}
+    seen = {task.id}
+
+    def add(names: Iterable[str]) -> None:
+        for name in names:
+            if name in items and name != task.id:
+                found[items[name].temp_id] = None
+            elif name.startswith("#"):
+                found[name] = None
+            elif name in by_id and name not in seen:
+                seen.add(name)
+                done = by_id[name]
+                if done.number:
+                    found[f"#{done.number}"] = None
+                else:
+                    add(done.blockers)
+
+    add(task.blockers)
+    return list(found)
+
+
+def _repeated(tasks: Sequence[SourceTask]) -> Iterator[tuple[str, Finding]]:
+    first: dict[str, SourceTask] = {}
+    for task in tasks:
+        known = first.setdefault(task.id, task)
+        if known is not task:
+            message = f"The id `{task.id}` is already on line {known.line}."
+            yield task.file, Finding("duplicate-temp-id", message, line=task.line, hint="Give this task another one.")
+
+
+def _unknown(tasks: Sequence[SourceTask], by_id: dict[str, SourceTask]) -> Iterator[tuple[str, Finding]]:
+    for task in tasks:
+        for name in task.blockers:
+            if name not in by_id and not name.startswith("#"):
+                message = f"`{task.id}` waits for `{name}`, which the source does not have."
+                hint = "Correct the id, or remove it."
+                yield task.file, Finding("unknown-reference", message, line=task.line, hint=hint)
+
+
+def _lacking(task: SourceTask, item: PlannedWorkItem) -> Iterator[Finding]:
+    """Find what an item of a source lacks, at the place in the source where it can be added."""
+    if task.body:
+        return
+    if not task.scope:
+        message = f"`{task.id}` {TASKS_LACK['scope-empty']}."
+        yield Finding("scope-empty", message, line=task.line, hint=task.hint)
+    if not task.criteria:
+        hint = f"Add what must hold when `{task.id}` is done, each as `- [ ] …`."
+        yield Finding("criteria-missing", f"`{task.id}` {TASKS_LACK['criteria-missing']}.", line=task.line, hint=hint)
+    if task.scope and task.criteria:
+        for each in body_findings(read_body(item.body), ItemKind.TASK, ""):
+            yield replace(each, message=f"`{task.id}`: {each.message}", line=task.line)
+
+
+def _placed(result: PlannerResult, tasks: Sequence[SourceTask]) -> Iterator[tuple[str, Finding]]:
+    """Check the result as ``accord check`` does, with the places of the source."""
+    for each in result_findings(result):
+        steps = each.path.split("/")
+        task = tasks[int(steps[2])] if len(steps) > 2 and steps[1] == "create" else None
+        yield (task.file, replace(each, line=task.line)) if task else ("", each)

@@ -1,0 +1,139 @@
+"""Entries of Markdown checklists: each outermost box with what is nested below it. Pure."""
+
+from __future__ import annotations
+
+import re
+import textwrap
+from dataclasses import dataclass, field, replace
+from typing import TYPE_CHECKING
+
+from accord.plans.paths import paths_in
+from accord.text.checklists import shown_text
+from accord.text.markdown import blocks, list_items, sections
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Sequence
+
+NUMBER = re.compile(r"(?<!\s)\s*+\(#([1-9][0-9]{0,17})\)\s*\Z")
+"""The issue of an entry, as a write-back puts it at the end of its first line."""
+
+_BOX = re.compile(r"\[([ xX])\][ \t\n]+(?=\S)")
+_FIELD = re.compile(r"[*_`]*([A-Za-z][A-Za-z ]{1,30}?)[*_`]*\s*:\s*[*_]*\s*(\S.*)", re.DOTALL)
+_FIELDS = {
+    "scope": ("file", "files", "path", "paths", "scope", "in scope", "owned files", "touches"),
+    "out": ("out of scope",),
+    "blockers": ("blocked by", "depends on", "dependencies", "after", "requires"),
+    "labels": ("labels",),
+    "priority": ("priority",),
+    "criteria": (
+        "acceptance",
+        "acceptance criteria",
+        "acceptance criterion",
+        "criterion",
+        "done when",
+        "test",
+        "verify",
+    ),
+    "id": ("id",),
+}
+_FIELD_OF = {word: name for name, words in _FIELDS.items() for word in words}
+_TEMPLATE = re.compile(r"^##[ \t]+(?:Objective|Ambiguity)[ \t]*$", re.MULTILINE)
+
+
+@dataclass(frozen=True)
+class Entry:
+    """A box: its text on one line, where it is, and the fields, criteria, notes or the whole body nested below it."""
+
+    text: str
+    line: int
+    is_done: bool
+    section: str
+    number: int = 0
+    fields: dict[str, list[str]] = field(default_factory=dict)
+    criteria: tuple[str, ...] = ()
+    notes: tuple[str, ...] = ()
+    body: str = ""
+
+    def scope(self, name: str = "scope") -> tuple[str, ...]:
+        """Return the paths of a field; a whole field without a known path is one."""
+        return tuple(dict.fromkeys(path for text in self.fields.get(name, ()) for path in paths_in(text)))
+
+
+def entries_of(markdown: str) -> list[Entry]:
+    """Return the outermost boxes of a text in its order. Code, comments and quotes hold none."""
+    lines = markdown.splitlines()
+    headings = [(section.line, section.title) for section in sections(markdown)]
+    tokens = blocks(markdown)
+    found: list[Entry] = []
+    inside = 0
+    quotes = 0
+    for i, token in enumerate(tokens):
+        quotes += token.nesting if token.type.startswith("blockquote") else 0
+        start, end = token.map or (0, 0)
+        if token.type != "list_item_open" or quotes or start < inside:
+            continue
+        inline = (
+            tokens[i + 2] if [each.type for each in tokens[i + 1 : i + 3]] == ["paragraph_open", "inline"] else None
+        )
+        box = _BOX.match(inline.content) if inline else None
+        if inline is None or box is None:
+            continue
+        inside = end
+        line, _, rest = inline.content[box.end() :].partition("\n")
+        number = NUMBER.search(line.rstrip())
+        text = shown_text(f"{NUMBER.sub('', line.rstrip())}\n{rest}")
+        section = next((title for line, title in reversed(headings) if line <= start), "")
+        below = textwrap.dedent("\n".join(lines[(inline.map or (0, start + 1))[1] : end]))
+        entry = Entry(text, start + 1, box[1] != " ", section, int(number[1]) if number else 0)
+        found.append(_with_nested(entry, below))
+    return found
+
+
+def _with_nested(entry: Entry, below: str) -> Entry:
+    """Read what is nested below an entry: fields, boxes as criteria, other text as notes; or a whole body."""
+    template = _TEMPLATE.search(below)
+    head = below[: template.start()] if template else below
+    body = below[template.start() :].rstrip() if template else ""
+    fields: dict[str, list[str]] = {}
+    criteria, notes = [], []
+    listed = list(list_items(blocks(head)))
+    for item in listed:
+        text = shown_text(item.text)
+        named = _FIELD.fullmatch(text)
+        name = _FIELD_OF.get(named[1].strip().lower(), "") if named else ""
+        if item.checked is not None:
+            criteria.append(text)
+        elif name == "criteria" and named:
+            criteria.append(
+                f"{named[1].strip()}: {named[2]}" if named[1].strip().lower() in ("test", "verify") else named[2]
+            )
+        elif name and named:
+            fields.setdefault(name, []).append(named[2])
+        elif text:
+            notes.append(text)
+    if not listed:
+        notes += [" ".join(part.split()) for part in re.split(r"\n[ \t]*\n", head) if part.strip()]
+    return replace(entry, fields=fields, criteria=tuple(criteria), notes=tuple(notes), body=body)
+
+
+_REFERENCE = re.compile(r"#[1-9][0-9]{0,17}\b|\b[A-Za-z]{1,10}-?\d{1,6}[a-z]?\b")
+_RANGE = re.compile(r"\b([A-Za-z]{1,10}-?)(\d{1,6})\s*(?:-|\u2013|\u2014|to|through|\.\.)\s*(?:\1)?(\d{1,6})\b")
+_MOST_OF_RANGE = 200
+
+
+def references_in(texts: Sequence[str]) -> tuple[str, ...]:
+    """Return the ids and issues that texts name, such as T012, WP03, ``T001-T004`` and #12, each once."""
+    return tuple(dict.fromkeys(name for text in texts for name in _references(text)))
+
+
+def _references(text: str) -> Iterator[str]:
+    place = 0
+    for span in _RANGE.finditer(text):
+        yield from _REFERENCE.findall(text[place : span.start()])
+        first, last, width = int(span[2]), int(span[3]), len(span[2])
+        if first < last <= first + _MOST_OF_RANGE and len(span[3]) >= width:
+            yield from (f"{span[1]}{number:0{width}}" for number in range(first, last + 1))
+        else:
+            yield from _REFERENCE.findall(span.group())
+        place = span.end()
+    yield from _REFERENCE.findall(text[place:])

@@ -1,0 +1,56 @@
+"""A source of a plan as its reader understood it: tasks with what the source states about them, and what it lacks."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Literal
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+    from pathlib import Path
+
+    from accord.core.findings import Finding
+
+Priority = Literal["", "high", "medium", "low"]
+
+
+@dataclass(frozen=True)
+class SourceTask:
+    """A task of a source. Empty parts were not stated.
+
+    ``id`` becomes the tempID; ``number`` is the issue that an earlier write-back recorded, 0 without one. ``blockers``
+    are ids of tasks of the same source, or issues such as ``#12``. ``body`` is a whole body that follows a template,
+    used as it is; ``labels`` then replace the usual ones. ``hint`` says where to add files to the scope.
+    """
+
+    id: str
+    title: str
+    line: int
+    file: str
+    section: str = ""
+    objective: str = ""
+    scope: tuple[str, ...] = ()
+    out_of_scope: tuple[str, ...] = ()
+    criteria: tuple[str, ...] = ()
+    context: tuple[str, ...] = ()
+    constraints: tuple[str, ...] = ()
+    blockers: tuple[str, ...] = ()
+    priority: Priority = ""
+    is_done: bool = False
+    number: int = 0
+    body: str = ""
+    labels: tuple[str, ...] = ()
+    hint: str = ""
+
+
+@dataclass(frozen=True)
+class Source:
+    """A read source. ``spec`` is what all its items name in their Spec Reference; it is the scope of a run.
+
+    ``numbers_into`` maps ids of tasks to the files that record their issues; empty where no file can.
+    """
+
+    spec: str
+    tasks: tuple[SourceTask, ...]
+    findings: tuple[tuple[str, Finding], ...] = ()
+    numbers_into: Mapping[str, Path] = field(default_factory=dict)

@@ -1,0 +1,342 @@
+"""Read a Spec Kit ``tasks.md``, with ``spec.md`` and ``plan.md`` next to it. Pure.
+
+Order: within a phase, neighbouring ``[P]`` tasks are a group, every other task is one by itself, and a group waits for
+the one before. A story's phase waits for the last phase before the stories; every other phase waits for all before it.
+The Dependencies section and ``(depends on T012)`` in a task add to that.
+Source: github/spec-kit, templates/tasks-template.md and templates/commands/tasks.md.
+"""
+
+from __future__ import annotations
+
+import posixpath
+import re
+from dataclasses import dataclass, field, replace
+from itertools import pairwise
+from typing import TYPE_CHECKING
+
+from accord.core.findings import Finding
+from accord.plans.entries import entries_of, references_in
+from accord.plans.models import Priority, Source, SourceTask
+from accord.plans.paths import FEATURE_DOCUMENTS, FOLDERS, paths_in
+from accord.text.checklists import shown_text
+from accord.text.markdown import list_items, sections
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator, Mapping, Sequence
+
+    from accord.plans.entries import Entry
+    from accord.text.markdown import Section
+
+_TASK = re.compile(r"[*_`]*(T[0-9X]{3,6}[a-z]?)[*_`]*[:.]?\s+(.*)", re.DOTALL)
+_TAG = re.compile(r"\s*\[(P|(?:US|Story ?)\d+|[A-Z]{2,6}\d*)\](?=\s)")
+_PHASE = re.compile(r"Phase\s+(\d+|N)\b[^\w]*(.*)", re.IGNORECASE)
+_STORY = re.compile(r"\bUser Stor(?:y|ies)\s+(\d+)|\bUS(\d+)\b", re.IGNORECASE)
+_PRIORITY = re.compile(r"\bP([0-3])\b")
+_DEPENDS = re.compile(r"\((?:[^()]*?\b)?(?:depends? on|after|requires|needs|blocked by)\b([^()]*)\)", re.IGNORECASE)
+_LABELLED = re.compile(
+    r"^[ \t>]{0,9}\*\*(Purpose|Goal|Independent Test(?: Criteria)?|Checkpoint)(?::\*\*|\*\*:)[ \t]*+(\S.*)$",
+    re.IGNORECASE | re.MULTILINE,
+)
+_WAITS = re.compile(
+    r"\b(?:depends? (?:up)?on|(?:start|begin|run|proceed)s? after|after|requires?|blocked by|waits? for)\b(.*)",
+    re.IGNORECASE,
+)
+_BLOCKS = re.compile(r"\bblocks\b(.*)", re.IGNORECASE)
+_CLAUSE = re.compile(r"(?<=\s)[-\u2013\u2014]\s|[;.]\s|,\s(?=but\b)|\bbut\b")
+_NEGATED = re.compile(r"\b(?:no|not|without|none|independent)\b", re.IGNORECASE)
+_ARROWS = re.compile(r"\u2192|->|=>")
+_TREE = re.compile(r"([\u251c\u2514]\u2500+\s*)?(\.?[\w@-][\w.@-]*/?)\s*(?:#.*)?")
+_WHOLE_STRUCTURE = re.compile(
+    r"\b(?:per|from|in|following|according to)\s+(?:the\s+)?(?:implementation\s+)?plan\b|\bproject structure\b",
+    re.IGNORECASE,
+)
+PRIORITIES: Mapping[str, Priority] = {"0": "high", "1": "high", "2": "medium", "3": "low"}
+
+
+@dataclass
+class _Phase:
+    title: str
+    number: str = ""
+    story: str = ""
+    labelled: dict[str, list[str]] = field(default_factory=dict)
+    tasks: list[SourceTask] = field(default_factory=list)
+    parallel: set[str] = field(default_factory=set)
+
+
+def is_spec_kit(text: str) -> bool:
+    """Return whether a text has tasks in the form ``- [ ] T001 …``."""
+    return any(_TASK.fullmatch(entry.text) for entry in entries_of(text))
+
+
+def read_spec_kit(text: str, file: str, beside: Mapping[str, str]) -> Source:
+    """Read the tasks of a feature; ``file`` is the path of ``tasks.md``, ``beside`` has the documents next to it."""
+    folder = posixpath.dirname(file)
+    spec = posixpath.join(folder, "spec.md") if "spec.md" in beside else file
+    tree = _tree_of(beside.get("plan.md", ""))
+    phases = _phases(text)
+    findings: list[tuple[str, Finding]] = []
+    by_line = sorted(phases, key=lambda pair: pair[0])
+    for entry in entries_of(text):
+        phase = next((phase for line, phase in reversed(by_line) if line <= entry.line), None)
+        if phase is None:
+            phase = _Phase("Tasks")
+            by_line.insert(0, (0, phase))
+        match = _TASK.fullmatch(entry.text)
+        if match is None or "X" in match[1]:
+            if match or not _is_note(entry, phase):
+                hint = "Write `- [ ] T001 What to do in path/to/file`."
+                message = f"The entry `{entry.text[:60]}` has no id such as T001."
+                findings.append((file, Finding("task-id-missing", message, line=entry.line, hint=hint)))
+            continue
+        task, is_parallel = _task(entry, match, phase, folder, tree, file)
+        phase.tasks.append(task)
+        if is_parallel:
+            phase.parallel.add(task.id)
+    used = [phase for _, phase in by_line if phase.tasks]
+    _add_stories(used, beside.get("spec.md", ""))
+    waits = _order(used)
+    for later, earlier in _stated(text, used):
+        waits.setdefault(later, []).extend(earlier)
+    tasks = tuple(
+        replace(task, blockers=tuple(dict.fromkeys((*waits.get(task.id, ()), *task.blockers))))
+        for phase in used
+        for task in phase.tasks
+    )
+    return Source(spec, tasks, tuple(findings))
+
+
+def _is_note(entry: Entry, phase: _Phase) -> bool:
+    """Return whether a box is not a task, such as those of a checklist before or after the phases."""
+    return not phase.number and bool(entry.text)
+
+
+def _phases(text: str) -> list[tuple[int, _Phase]]:
+    """Return the phases with the lines of their headings; other headings of level 2 end a phase."""
+    found: list[tuple[int, _Phase]] = []
+    for section in sections(text):
+        title = _PHASE.match(section.title)
+        if title or section.level <= 2:
+            story = _STORY.search(section.title)
+            name = title[2] or section.title if title else section.title
+            number = title[1] if title else ("-" if story else "")
+            found.append((section.line, _Phase(name, number, next(filter(None, story.groups()), "") if story else "")))
+        if found:
+            for label, words in _LABELLED.findall(section.text):
+                found[-1][1].labelled.setdefault(label.lower().split(" criteria")[0], []).append(words)
+    return found
+
+
+def _task(
+    entry: Entry, match: re.Match[str], phase: _Phase, folder: str, tree: tuple[str, ...], file: str
+) -> tuple[SourceTask, bool]:
+    words, tags = match[2], []
+    while tag := _TAG.match(f" {words}"):
+        tags.append(tag[1])
+        words = f" {words}"[tag.end() :].strip()
+    story = next((number for tag in tags if (number := _digits(tag))), "")
+    if story and not phase.story:
+        phase.story = story
+    named = paths_in(words, frozenset(path.rstrip("/") for path in tree))
+    documents = tuple(posixpath.join(folder, path) for path in named if path in FEATURE_DOCUMENTS)
+    scope = (*(path for path in named if path not in FEATURE_DOCUMENTS), *entry.scope())
+    if not scope and _WHOLE_STRUCTURE.search(words):
+        scope = tree
+    text = " ".join(_DEPENDS.sub("", words).split())
+    task = SourceTask(
+        match[1],
+        text,
+        entry.line,
+        file,
+        section=_section(phase),
+        objective=text,
+        scope=tuple(dict.fromkeys(scope or documents)),
+        out_of_scope=entry.scope("out"),
+        criteria=(text, *entry.criteria),
+        context=entry.notes,
+        blockers=tuple(
+            name
+            for name in references_in([*_DEPENDS.findall(words), *entry.fields.get("blockers", ())])
+            if name != match[1]
+        ),
+        is_done=entry.is_done,
+        number=entry.number,
+        body=entry.body,
+        labels=tuple(label.strip(" `") for text in entry.fields.get("labels", ()) for label in text.split(",")),
+        hint=f"Name its files at the end of the line, such as `{match[1]} … in src/export.py`.",
+    )
+    return task, "P" in tags
+
+
+def _digits(tag: str) -> str:
+    return "".join(filter(str.isdecimal, tag)) if tag.startswith(("US", "Story")) else ""
+
+
+def _section(phase: _Phase) -> str:
+    return f"Phase {phase.number}: {phase.title}" if phase.number.isdecimal() else phase.title
+
+
+def _add_stories(phases: Sequence[_Phase], spec: str) -> None:
+    """Add what the phases and the specification state: the priority, the goal, and how to test the whole story.
+
+    The last task of a phase carries its checkpoint; the last one of a story its independent test and its scenarios.
+    """
+    stories = {}
+    for section in sections(spec):
+        found = _STORY.search(section.title) if section.level <= 4 else None
+        if found:
+            stories[next(filter(None, found.groups()))] = section
+    last = {phase.story: phase for phase in phases if phase.story}
+    for phase in phases:
+        story = stories.get(phase.story)
+        priority = _PRIORITY.search(phase.title) or (_PRIORITY.search(story.title) if story else None)
+        rank = PRIORITIES.get(priority[1], "") if priority else ""
+        goals = phase.labelled.get("goal", []) + phase.labelled.get("purpose", [])
+        phase.tasks[:] = [
+            replace(task, priority=rank, context=(*(f"Goal: {goal}" for goal in goals), *task.context))
+            for task in phase.tasks
+        ]
+        closing = [f"Checkpoint: {words}" for words in phase.labelled.get("checkpoint", [])]
+        if phase.story and last[phase.story] is phase:
+            tests = [
+                words
+                for each in phases
+                if each.story == phase.story
+                for words in each.labelled.get("independent test", [])
+            ]
+            closing = [*(f"Independent test: {words}" for words in tests), *_scenarios(story), *closing]
+        if closing:
+            end = phase.tasks[-1]
+            phase.tasks[-1] = replace(end, criteria=(*end.criteria, *closing))
+
+
+def _scenarios(section: Section | None) -> list[str]:
+    if section is None:
+        return []
+    return [
+        text
+        for item in list_items(section.tokens)
+        if re.match(r"\**given\b", text := shown_text(item.text), re.IGNORECASE)
+    ]
+
+
+def _order(phases: Sequence[_Phase]) -> dict[str, list[str]]:
+    """Return what each task waits for by the order of phases and tasks."""
+    waits: dict[str, list[str]] = {}
+    barrier: list[str] = []
+    ends: dict[str, list[str]] = {}
+    for phase in phases:
+        if phase.story:
+            before = ends.get(phase.story, barrier)
+        else:
+            before = [name for end in ends.values() for name in end] or barrier
+        for group in _groups(phase):
+            for name in group:
+                waits[name] = list(before)
+            before = group
+        if phase.story:
+            ends[phase.story] = before
+        else:
+            barrier, ends = before, {}
+    return waits
+
+
+def _groups(phase: _Phase) -> Iterator[list[str]]:
+    group: list[str] = []
+    for task in phase.tasks:
+        if task.id in phase.parallel:
+            group.append(task.id)
+            continue
+        if group:
+            yield group
+        group = []
+        yield [task.id]
+    if group:
+        yield group
+
+
+def _stated(text: str, phases: Sequence[_Phase]) -> Iterator[tuple[str, list[str]]]:
+    """Yield what the Dependencies section states: a task and those that it waits for."""
+    lines = [line for section in _below(text, "dependenc") for line in _lines_of(section)]
+    for line in lines:
+        chain = [_named(part, phases) for part in _ARROWS.split(line)] if _ARROWS.search(line) else []
+        for before, after in pairwise(chain):
+            yield from _edges(before, after)
+        if chain:
+            continue
+        label, colon, rest = line.partition(":")
+        if not colon:
+            label, rest = line, line
+        for clause in _CLAUSE.split(rest):
+            if (found := _WAITS.search(clause)) and not _NEGATED.search(clause[: found.start()]):
+                own = clause[: found.start()] if not colon or references_in([clause[: found.start()]]) else label
+                yield from _edges(_named(found[1], phases), _named(own, phases))
+            elif (found := _BLOCKS.search(clause)) and references_in([found[1]]):
+                own = clause[: found.start()] if references_in([clause[: found.start()]]) else label
+                yield from _edges(_named(own, phases), _named(found[1], phases))
+
+
+def _below(text: str, word: str) -> Iterator[Section]:
+    """Yield the sections whose heading has a word, and those below them."""
+    depth = 0
+    for section in sections(text):
+        if depth and section.level <= depth:
+            depth = 0
+        if depth or word in section.title.lower():
+            depth = depth or section.level
+            yield section
+
+
+def _lines_of(section: Section) -> Iterator[str]:
+    for token in section.tokens:
+        if token.type in ("inline", "fence"):
+            yield from (shown_text(line).replace("**", "").replace("`", "") for line in token.content.splitlines())
+
+
+@dataclass(frozen=True)
+class _Group:
+    """Tasks that a text names: single ones, or all tasks of phases."""
+
+    first: tuple[str, ...] = ()
+    last: tuple[str, ...] = ()
+
+
+def _named(text: str, phases: Sequence[_Phase]) -> _Group:
+    """Find the tasks, stories and phases that a text names."""
+    known = {task.id for phase in phases for task in phase.tasks}
+    if names := tuple(name for name in references_in([text]) if name in known):
+        return _Group(names, names)
+    numbers = {next(filter(None, found)) for found in _STORY.findall(text)}
+    chosen = [phase for phase in phases if phase.story and phase.story in numbers]
+    if not chosen:
+        by_number = set(re.findall(r"\bPhase\s+(\d+)\b(?!\+)", text, re.IGNORECASE))
+        chosen = [phase for phase in phases if phase.number in by_number]
+    groups = [list(_groups(phase)) for phase in chosen]
+    first = tuple(name for group in groups for name in group[0])
+    return _Group(first, tuple(name for group in groups for name in group[-1]))
+
+
+def _edges(before: _Group, after: _Group) -> Iterator[tuple[str, list[str]]]:
+    for name in after.first:
+        if earlier := [each for each in before.last if each != name]:
+            yield name, earlier
+
+
+def _tree_of(plan: str) -> tuple[str, ...]:
+    """Return the entries at the top of the source tree in ``plan.md``: those that the plan's structure names."""
+    for section in sections(plan):
+        if "source code" in section.title.lower():
+            fences = [token.content for token in section.tokens if token.type == "fence"]
+            found = [
+                entry for fence in fences for line in fence.splitlines() if (entry := _TREE.fullmatch(line.rstrip()))
+            ]
+            top = [entry[2].rstrip("/") for entry in found if not entry[1]]
+            below = [entry[2].rstrip("/") for entry in found if entry[1]]
+            is_root = len(top) == 1 and top[0] not in FOLDERS
+            return tuple(dict.fromkeys(below if is_root or not top else top))
+    return ()
+
+
+def priorities_in(texts: Iterable[str]) -> Priority:
+    """Return the priority that the first of some texts states as P0 to P3."""
+    found = next((match for text in texts if (match := _PRIORITY.search(text))), None)
+    return PRIORITIES.get(found[1], "") if found else ""

@@ -1,0 +1,132 @@
+"""Write the issues of an applied plan into its source: only the lines of its tasks change."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from accord.core.documents import read_object
+from accord.core.errors import BrokenContract, WrongUsage
+from accord.core.findings import Finding
+from accord.core.numbers import issue_number
+from accord.files.store import Storage, change_file, folder_lock
+from accord.github.markers import run_token
+from accord.plans.entries import NUMBER
+from accord.results.operations import RunOptions
+from accord.results.planner.facts import gather_facts
+from accord.results.planner.rules import read_plan, split_temp_id
+from accord.results.planner.scope import plan_run_key
+from accord.text.posting import PostingPolicy
+from accord.text.redaction import Redactor
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping
+
+    from accord.core.clock import Clock
+    from accord.github.client import GitHub
+    from accord.plans.models import Source, SourceTask
+    from accord.results.models import PlannerResult
+
+_KEY = "work_item"
+_RECORDED = re.compile(rb"([ \t]*+(?:-[ \t]++)?)[\"']?work_item[\"']?[ \t]*+:")
+_ID = re.compile(r"([ \t]*+(?:-[ \t]++)?)[\"']?(?:id|work_package_id)[\"']?[ \t]*+:")
+_LINE = re.compile(rb"[^\n]*\n|[^\n]+")
+
+
+def numbers_of_receipt(raw: bytes, path: str) -> dict[str, int]:
+    """Return the issues of a receipt by the ids of their tasks. Raises BrokenContract where it is not one."""
+    value: Any = read_object(raw).value
+    items = value.get("items")
+    if value.get("kind") != "planner-result" or not isinstance(items, dict):
+        finding = Finding(
+            "schema", f"`{path}` is not the receipt of a plan.", hint="Write it with `accord apply --receipt`."
+        )
+        raise BrokenContract.of(finding)
+    found = {name: issue_number(item.get("id")) for name, item in items.items() if isinstance(item, dict)}
+    return {split_temp_id(name)[0]: number for name, number in found.items() if number}
+
+
+def numbers_on_github(github: GitHub, result: PlannerResult, repository: str, clock: Clock) -> dict[str, int]:
+    """Return the issues that earlier runs of a plan made, by the ids of their tasks."""
+    plan = read_plan(result)
+    key = plan_run_key(plan, RunOptions(repository, clock, Redactor(), PostingPolicy()))
+    facts = gather_facts(github, plan, run_token(repository, key), clock)
+    return {split_temp_id(name)[0]: issue.number for name, issue in facts.items.items()}
+
+
+def write_numbers(
+    path: Path, source: Source, numbers: Mapping[str, int], clock: Clock, *, is_dry_run: bool = False
+) -> list[str]:
+    """Write the numbers of tasks into their files, each file at once; return the new lines.
+
+    Raises WrongUsage where a task's line has no place for one. A line that has the number stays as it is.
+    """
+    file = path / "tasks.md" if path.is_dir() else path
+    by_file: dict[Path, list[SourceTask]] = {}
+    for task in source.tasks:
+        if task.id in numbers and task.number != numbers[task.id]:
+            by_file.setdefault(source.numbers_into.get(task.id, file), []).append(task)
+    changes = {target: _change(target, tasks, numbers) for target, tasks in by_file.items()}
+    changed: list[str] = []
+    for target, change in changes.items():
+        before = target.read_bytes()
+        after = change(before)
+        old = set(_LINE.findall(before))
+        changed += [
+            f"{target.name}: {line.decode('utf-8', 'replace').strip()}"
+            for line in _LINE.findall(after)
+            if line not in old
+        ]
+    if not is_dry_run:
+        for target, change in changes.items():
+            with folder_lock(target.parent, Storage(clock)):
+                change_file(target, change, Storage(clock))
+    return changed
+
+
+def _change(target: Path, tasks: list[SourceTask], numbers: Mapping[str, int]) -> Callable[[bytes], bytes]:
+    """Return the change of a file's bytes that records the numbers of its tasks."""
+    is_list = target.suffix == ".md" and not tasks[0].file.split("/")[-1].startswith("WP")
+
+    def change(raw: bytes) -> bytes:
+        lines: list[bytes] = _LINE.findall(raw)
+        for task in sorted(tasks, key=lambda task: -task.line):
+            number = numbers[task.id]
+            if is_list:
+                lines[task.line - 1] = _with_number(lines[task.line - 1], number)
+            else:
+                _put_key(lines, task, number, target)
+        return b"".join(lines)
+
+    return change
+
+
+def _with_number(line: bytes, number: int) -> bytes:
+    text = line.decode("utf-8", "surrogateescape")
+    words = text.rstrip("\r\n")
+    ending = text[len(words) :]
+    return f"{NUMBER.sub('', words.rstrip())} (#{number}){ending}".encode("utf-8", "surrogateescape")
+
+
+def _put_key(lines: list[bytes], task: SourceTask, number: int, target: Path) -> None:
+    """Put ``work_item: 12`` below the line of a task's id, or replace the one that is there."""
+    line = lines[task.line - 1].decode("utf-8", "surrogateescape")
+    key = _ID.match(line)
+    if key is None or line.count("{"):
+        message = f"`{task.id}` in {target.name} is not written as one key a line."
+        raise WrongUsage(message, hint=f"Write `{_KEY}: {number}` into it yourself.")
+    indent = " " * len(key[1])
+    ending = "\r\n" if line.endswith("\r\n") else "\n"
+    new = f"{indent}{_KEY}: {number}{ending}".encode()
+    for position in range(task.line, len(lines)):
+        here = lines[position]
+        match = _RECORDED.match(here)
+        if match and len(match[1]) == len(indent):
+            lines[position] = new
+            return
+        if here.strip() and (len(here) - len(here.lstrip()) < len(indent) or here.startswith(b"---")):
+            break
+    if not lines[task.line - 1].endswith(b"\n"):
+        lines[task.line - 1] += b"\n"
+    lines.insert(task.line, new)

@@ -1,0 +1,148 @@
+"""``accord plan from`` and ``accord items export`` against the sandbox: apply, apply again, write back, and back."""
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+from support.commands import Accord
+from support.plan_sources import CHECKLIST, PLAN, SESSION, TASKS, mission
+from support.stage import Stage
+
+
+@pytest.fixture
+def github(stage: Stage, monkeypatch: pytest.MonkeyPatch) -> Stage:
+    monkeypatch.setenv("GITHUB_API_URL", stage.server.url)
+    monkeypatch.setenv("GITHUB_TOKEN", stage.server.token)
+    monkeypatch.setenv("GITHUB_REPOSITORY", stage.repository)
+    return stage
+
+
+def spec_kit_folder(root: Path) -> Path:
+    folder = root / "specs" / "001-export"
+    folder.mkdir(parents=True)
+    (folder / "tasks.md").write_text(TASKS)
+    (folder / "plan.md").write_text(PLAN)
+    return folder
+
+
+def session_folder(root: Path) -> Path:
+    folder = root / ".agents-work" / "2026-11-02_export"
+    folder.mkdir(parents=True)
+    (folder / "tasks.yaml").write_text(SESSION)
+    return folder
+
+
+def checklist(root: Path) -> Path:
+    path = root / "TODO.md"
+    path.write_text(CHECKLIST.replace(" (#12)", ""))
+    return path
+
+
+SOURCES = {"Spec Kit": spec_kit_folder, "a mission": mission, "a session": session_folder, "a checklist": checklist}
+
+
+def apply(accord: Accord, source: object) -> Any:
+    printed = accord("plan", "from", source)
+    assert printed.code == 0, printed.err
+    Path("plan.json").write_text(printed.out)
+    assert accord("check", "plan.json").code == 0
+    return accord.document("apply", "plan.json")
+
+
+@pytest.mark.parametrize("make", SOURCES.values(), ids=SOURCES)
+def test_a_source_is_applied_once_and_knows_its_issues(
+    accord: Accord, github: Stage, tmp_path: Path, make: Any
+) -> None:
+    source = make(tmp_path)
+    first = apply(accord, source)
+    assert first["outcome"] == "applied"
+    assert apply(accord, source)["outcome"] == "unchanged"
+
+    before = {path: path.read_text().splitlines() for path in tmp_path.rglob("*") if path.suffix in (".md", ".yaml")}
+    shown = accord("plan", "from", source, "--write-back", "--dry-run")
+    assert all(path.read_text().splitlines() == lines for path, lines in before.items())
+    written = accord("plan", "from", source, "--write-back")
+    assert f"{len(first['items'])} lines" in shown.err or "1 line " in shown.err
+    numbers = {f"{name}#{item['id']}" for name, item in first["items"].items()}
+    assert {item["tempID"] for item in written.document["create"]} == numbers
+    changed = [line for path, lines in before.items() for line in path.read_text().splitlines() if line not in lines]
+    assert len(changed) == len(numbers)
+
+    after = {path: path.read_bytes() for path in before}
+    assert apply(accord, source)["outcome"] == "unchanged"
+    assert "0 lines changed" in accord("plan", "from", source, "--write-back").err
+    assert {path: path.read_bytes() for path in before} == after
+
+
+def test_a_number_is_the_identity_of_a_task_whose_id_title_and_file_changed(
+    accord: Accord, github: Stage, tmp_path: Path
+) -> None:
+    folder = spec_kit_folder(tmp_path)
+    receipt = tmp_path / "receipt.json"
+    Path("plan.json").write_text(accord("plan", "from", folder).out)
+    accord("apply", "plan.json", "--receipt", receipt)
+    accord("plan", "from", folder, "--write-back", "--receipt", receipt)
+    tasks = folder / "tasks.md"
+    tasks.write_text(tasks.read_text().replace("T008 [US2] Print in src/print.py", "T010 [US2] Show it in src/show.py"))
+
+    changed = apply(accord, folder)
+
+    assert len(github.issues()) == 9
+    assert {entry["key"] for entry in changed["operations"] if entry["status"] == "done"} == {"T010#8"}
+    assert github.issues()[7]["title"] == "Show it in src/show.py"
+
+
+def test_a_number_of_another_issue_is_refused(accord: Accord, github: Stage, tmp_path: Path) -> None:
+    github.send("POST", f"/repos/{github.repository}/issues", title="Crash on start")
+    path = tmp_path / "TODO.md"
+    path.write_text("- [ ] Write src/a.py (#1)\n- [ ] Write src/b.py (#99)\n")
+    Path("plan.json").write_text(accord("plan", "from", path).out)
+
+    report = accord.document("apply", "plan.json", code=1)
+
+    assert {"item-identity", "unknown-reference"} < {finding["code"] for finding in report["findings"]}
+    assert len(github.issues()) == 1
+
+
+@pytest.mark.parametrize("form", ["checklist", "tasks", "json"])
+def test_exported_items_are_read_again(accord: Accord, github: Stage, tmp_path: Path, form: str) -> None:
+    apply(accord, spec_kit_folder(tmp_path))
+    apply(accord, mission(tmp_path))
+    exported = accord("items", "export", "--format", form)
+    path = tmp_path / ("items.json" if form == "json" else "items.md")
+    path.write_text(exported.out)
+
+    assert apply(accord, path)["outcome"] == "unchanged"
+
+    path.write_text(exported.out.replace("Model contacts in src/model.py", "Model people in src/model.py"))
+    changed = apply(accord, path)
+    done = [entry for entry in changed["operations"] if entry["status"] == "done"]
+    assert [(entry["op"], entry["target"], entry["parts"]) for entry in done] == [
+        ("update-work-item", "4", ["title", "body"])
+    ]
+
+
+def test_a_plan_of_an_issue_is_scoped_to_that_issue(accord: Accord, github: Stage) -> None:
+    body = "- [ ] Write src/a.py\n- [ ] Write src/b.py\n  - Depends on: Write src/a.py\n"
+    github.send("POST", f"/repos/{github.repository}/issues", title="Two files", body=body)
+    printed = accord("plan", "from", "--issue", "1")
+    Path("plan.json").write_text(printed.out)
+
+    assert accord.document("apply", "plan.json")["run_key"] == "issue-1"
+    address = f"https://github.com/{github.repository}/issues/1"
+    Path("plan.json").write_text(accord("plan", "from", address).out)
+    assert accord.document("apply", "plan.json")["run_key"] == "issue-1"
+    assert accord("plan", "from", "--issue", "1", "--write-back").code == 2
+
+
+def test_a_source_that_lacks_something_prints_no_plan(accord: Accord, tmp_path: Path) -> None:
+    path = tmp_path / "TODO.md"
+    path.write_text("# Todo\n\n- [ ] Be faster\n")
+    ended = accord("plan", "from", path)
+
+    assert (ended.code, ended.out) == (1, "")
+    assert "TODO.md:3: error scope-empty" in ended.err
+    report = accord.document("plan", "from", path, code=1)
+    assert report["findings"][0]["line"] == 3
+    assert accord("plan", "from").code == 2
+    assert accord("plan", "from", tmp_path / "missing.md").code == 2

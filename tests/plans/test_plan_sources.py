@@ -1,0 +1,193 @@
+"""Sources of a plan: the order, scope and criteria that they state, and the places where they lack one."""
+
+from pathlib import Path
+
+import pytest
+from support.plan_sources import CHECKLIST, PLAN, SESSION, SPEC, TASKS, mission
+
+from accord.plans.build import Defaults, build_plan
+from accord.plans.checklist import read_checklist
+from accord.plans.entries import references_in
+from accord.plans.models import Source
+from accord.plans.paths import paths_in
+from accord.plans.read import issue_in, read_source
+from accord.plans.spec_kit import read_spec_kit
+from accord.results.bodies import read_body
+from accord.results.models import PlannedWorkItem
+
+FILE = "specs/001-export/tasks.md"
+
+
+def spec_kit(text: str = TASKS, **beside: str) -> Source:
+    return read_spec_kit(text, FILE, {f"{name}.md": content for name, content in beside.items()})
+
+
+def items(source: Source) -> dict[str, PlannedWorkItem]:
+    result, found = build_plan(source, Defaults())
+    assert [finding.code for _, finding in found if finding.severity == "error"] == []
+    return {item.temp_id: item for item in result.create}
+
+
+def blockers(source: Source) -> dict[str, list[str]]:
+    return {name: item.blocked_by for name, item in items(source).items()}
+
+
+def errors(source: Source) -> list[tuple[str, int | None]]:
+    return [(finding.code, finding.line) for _, finding in build_plan(source, Defaults())[1]]
+
+
+def test_phases_and_parallel_tasks_give_the_order() -> None:
+    assert blockers(spec_kit(spec=SPEC, plan=PLAN)) == {
+        "T001": [],
+        "T002": ["T001"],
+        "T003": ["T001"],
+        "T004": ["T002", "T003"],
+        "T005": ["T004"],
+        "T006": ["T004"],
+        "T007": ["T005", "T006"],
+        "T008": ["T004"],
+        "T009": ["T007", "T008"],
+    }
+
+
+STATED = {
+    "a story that depends on another": ("- **User Story 2 (P3)**: Depends on User Story 1", "T008", ["T004", "T007"]),
+    "a story that does not": ("- **User Story 2 (P3)**: No dependencies - may use US1 after all", "T008", ["T004"]),
+    "a chain": ("T001 → T002 → T003", "T003", ["T001", "T002"]),
+    "a task that blocks": ("- T002 blocks T003", "T003", ["T001", "T002"]),
+    "a range": ("- T008 depends on T005-T007", "T008", ["T004", "T005", "T006", "T007"]),
+    "a phase": ("- **Phase 4**: starts after Phase 3 completion", "T008", ["T004", "T007"]),
+}
+
+
+@pytest.mark.parametrize(("line", "task", "expected"), STATED.values(), ids=STATED)
+def test_the_dependencies_section_adds_to_the_order(line: str, task: str, expected: list[str]) -> None:
+    text = f"{TASKS}\n## Dependencies & Execution Order\n\n### All\n\n{line}\n"
+
+    assert sorted(blockers(spec_kit(text, plan=PLAN))[task]) == expected
+
+
+def test_a_task_says_what_it_waits_for() -> None:
+    text = TASKS.replace("Print in src/print.py", "Print in src/print.py (depends on T005, T006)")
+    item = items(spec_kit(text, plan=PLAN))["T008"]
+
+    assert item.title == "Print in src/print.py"
+    assert item.blocked_by == ["T004", "T005", "T006"]
+
+
+def test_done_tasks_are_left_out_and_pass_on_what_blocked_them() -> None:
+    text = TASKS.replace("[ ] T002", "[X] T002").replace(
+        "[ ] T004 Model contacts in src/model.py", "[x] T004 Model (#7)"
+    )
+    found = blockers(spec_kit(text, plan=PLAN))
+
+    assert not {"T002", "T004", "T004#7"} & found.keys()
+    assert found["T005"] == ["#7"]
+    text = TASKS.replace("[ ] T004", "[x] T004")
+    assert blockers(spec_kit(text, plan=PLAN))["T005"] == ["T002", "T003"]
+
+
+def test_the_last_task_of_a_story_carries_its_tests() -> None:
+    found = items(spec_kit(spec=SPEC, plan=PLAN))
+    body = found["T007"].body
+
+    assert "- [ ] Independent test: Export and open the file" in body
+    assert "- [ ] **Given** three contacts, **When** I export them, **Then** the file has three lines" in body
+    assert "- [ ] Checkpoint: Foundation ready" in found["T004"].body
+    assert "Independent test" not in found["T006"].body
+    assert "- Spec: `specs/001-export/spec.md`" in body
+    assert "priority:high" in found["T005"].labels
+    assert "priority:low" in found["T008"].labels
+    assert read_body(found["T001"].body).in_scope == ("src", "tests")
+
+
+def test_a_missing_part_of_a_task_list_has_a_line() -> None:
+    text = TASKS.replace(" in src/print.py", "").replace("T009 Document", "Document")
+
+    assert errors(spec_kit(text, plan=PLAN)) == [("task-id-missing", 35), ("scope-empty", 31)]
+    assert ("scope-empty", 9) in errors(spec_kit())
+    assert errors(spec_kit(TASKS.replace("T009 Document", "T008 Document"), plan=PLAN))[0] == ("duplicate-temp-id", 35)
+    text = TASKS.replace("docs/export.md", "docs/export.md (depends on T099)")
+    assert errors(spec_kit(text, plan=PLAN))[0] == ("unknown-reference", 35)
+
+
+def test_boxes_in_code_and_comments_are_not_tasks() -> None:
+    text = f"{TASKS}\n```\n- [ ] T100 Code in src/x.py\n```\n\n<!--\n- [ ] T101 Comment in src/x.py\n-->\n"
+
+    assert not {"T100", "T101"} & items(spec_kit(text, plan=PLAN)).keys()
+
+
+PATHS = {
+    "Write src/a.py, then tests/test_a.py.": ("src/a.py", "tests/test_a.py"),
+    "authentication/authorization and/or CI/CD": (),
+    "in `lib/core` and `Makefile`": ("lib/core", "Makefile"),
+    "Node.js and e.g. https://example.com/a.js": (),
+    "docs/ and .github/workflows/ci.yml:12": ("docs", ".github/workflows/ci.yml"),
+    "app/[id]/page.tsx and **src/b.ts**": ("app/[id]/page.tsx", "src/b.ts"),
+    "`run()` and `a b/c` and /etc/passwd and ../x.py": (),
+}
+
+
+@pytest.mark.parametrize(("text", "expected"), PATHS.items())
+def test_words_with_slashes_are_not_paths(text: str, expected: tuple[str, ...]) -> None:
+    assert paths_in(text) == expected
+
+
+def test_references_are_ids_issues_and_ranges() -> None:
+    assert references_in(["T001-T003, WP02 and #7", "T9-T2"]) == ("T001", "T002", "T003", "WP02", "#7", "T9", "T2")
+    assert len(references_in(["T1-T999999"])) == 2
+
+
+def test_a_checklist_states_criteria_and_dependencies_below_its_entries() -> None:
+    found = items(read_checklist(CHECKLIST, "TODO.md"))
+    name = "refactor-the-base-class-in-src"
+
+    assert list(found) == ["write-src-a-py#12", name]
+    assert found["write-src-a-py#12"].blocked_by == [name]
+    assert "- [ ] A works" in found["write-src-a-py#12"].body
+    assert "- [ ] Write" not in found["write-src-a-py#12"].body
+    assert "priority:high" in found["write-src-a-py#12"].labels
+    assert "- Spec: `docs/specs/export.md`" in found[name].body
+
+
+def test_an_entry_without_a_path_cannot_be_an_item() -> None:
+    assert errors(read_checklist("- [ ] Be faster\n", "TODO.md")) == [("scope-empty", 1)]
+    assert errors(read_checklist("Nothing to do\n", "TODO.md")) == [("no-tasks", None)]
+
+
+def test_an_issue_is_named_in_three_ways() -> None:
+    assert issue_in("o/n#12") == issue_in("https://github.com/o/n/issues/12") == ("o/n", 12)
+    assert issue_in("specs/tasks.md") is None
+
+
+def test_a_session_states_everything(tmp_path: Path) -> None:
+    folder = tmp_path / ".agents-work" / "2026-11-02_export"
+    folder.mkdir(parents=True)
+    (folder / "tasks.yaml").write_text(SESSION)
+    (item,) = items(read_source(folder)).values()
+
+    assert (item.temp_id, item.title, item.blocked_by) == ("T-002", "vCard", [])
+    assert "- [ ] cmd: pytest tests/test_vcard.py" in item.body
+    assert "- Not a goal: Pictures" in item.body
+    assert "- Spec: `.agents-work/2026-11-02_export/tasks.yaml`" in item.body
+    (folder / "tasks.yaml").write_text(SESSION.replace("    files_expected: [src/vcard.py]\n", ""))
+    assert errors(read_source(folder)) == [("scope-empty", 6)]
+
+
+def test_a_mission_states_packages_with_files_and_dependencies(tmp_path: Path) -> None:
+    found = items(read_source(mission(tmp_path)))
+
+    assert {name: item.blocked_by for name, item in found.items()} == {"WP01": [], "WP02": ["WP01"]}
+    body = read_body(found["WP01"].body)
+    assert body.in_scope == ("src/WP01.py",)
+    assert "- [ ] Commands are sorted\n- [ ] Independent test: Run it." in found["WP01"].body
+    assert "Show commands in order." in found["WP01"].body
+    assert "priority:high" in found["WP01"].labels
+
+
+def test_a_mission_without_files_says_where_to_add_them(tmp_path: Path) -> None:
+    folder = mission(tmp_path)
+    package = folder / "tasks" / "WP02-sort.md"
+    package.write_text(package.read_text().replace("owned_files:\n- src/WP02.py\n", ""))
+
+    assert errors(read_source(folder)) == [("scope-empty", 2)]
