@@ -18,6 +18,7 @@ from accord.board.dashboard import MOST_ROWS, START_WORKFLOW, TITLE, board_body,
 from accord.board.models import Entry, Overview, address_of
 from accord.core.clock import ManualClock
 from accord.github.client import GitHub
+from accord.github.limits import BODY_CHARS
 from accord.github.markers import write_marker
 from accord.github.models import Access, Identity
 from accord.results.operations import Outcome, Receipt, RunOptions
@@ -229,3 +230,10 @@ def test_long_sections_are_cut_and_counted() -> None:
     assert f"Waiting ({MOST_ROWS + 3})" in body
     assert "and 3 more" in body
     assert body.startswith("### Nothing needs you")
+
+
+def test_a_body_that_github_would_refuse_has_fewer_rows() -> None:
+    entries = tuple(Entry("item", f"#{number}", "T" * 256, "W" * 300) for number in range(MOST_ROWS + 3))
+    body = board_body(Overview(entries, entries, entries, entries, entries), str)
+    assert 20_000 < len(body) <= BODY_CHARS
+    assert body.count("and 41 more") == 5

@@ -122,10 +122,21 @@ def test_a_fault_at_any_request_loses_and_doubles_nothing(work: Work, kind: str)
     assert_survives_faults(work, FAULTS[kind])
 
 
-def test_a_delivery_that_is_killed_at_any_request_is_finished_by_the_next_one(tmp_path: Path) -> None:
+def comment_event(starts: Starts) -> tuple[str, dict[str, Any]]:
+    return starts.comment(REQUEST, "/accord plan")
+
+
+def tick_event(starts: Starts) -> tuple[str, dict[str, Any]]:
+    return starts.ticked(starts.dashboard(f"{write_box(READY, 'implement')} One"), READY)
+
+
+@pytest.mark.parametrize("make", [comment_event, tick_event])
+def test_a_delivery_that_is_killed_at_any_request_is_finished_by_the_next_one(
+    tmp_path: Path, make: Callable[[Starts], tuple[str, dict[str, Any]]]
+) -> None:
     with starts_stage(tmp_path / "data") as stage:
         starts = Starts(stage)
-        event = starts.comment(REQUEST, "/accord plan")
+        event = make(starts)
         payload = tmp_path / "event.json"
         payload.write_text(json.dumps(event[1]))
         work = Work(stage, stage.keep(), lambda: starts.deliver(event), lambda: state(starts), {})

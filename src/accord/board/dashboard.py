@@ -13,9 +13,9 @@ from accord.board.work import overview_of_work
 from accord.core.errors import BrokenContract, Refused
 from accord.core.findings import warning
 from accord.github.client import INSTALLATION_LOGIN
-from accord.github.limits import SEARCH_LAG_SECONDS
+from accord.github.limits import BODY_CHARS, SEARCH_LAG_SECONDS
 from accord.github.markers import run_token, write_marker
-from accord.github.models import IssueChange
+from accord.github.models import Forbidden, IssueChange
 from accord.github.once import send_once
 from accord.results.operations import (
     LedgerEntry,
@@ -44,7 +44,7 @@ if TYPE_CHECKING:
 
 TITLE = "Status of the agents' work"
 MOST_ROWS = 50
-"""Rows of a section; a body of this size is far below GitHub's limit."""
+"""Rows of a section; fewer where the body would exceed GitHub's limit."""
 
 START_WORKFLOW = ".github/workflows/accord-start.yml"
 """The workflow of the kit that starts what ticked boxes ask for."""
@@ -117,9 +117,9 @@ def _can_start(github: GitHub, identity: Identity) -> bool:
     branch = github.repository().default_branch
     try:
         is_on = read_config(github.find_file(CONFIG_PATH, branch)).starts.dashboard
-    except BrokenContract:  # then nothing starts; `accord doctor` shows what is wrong
+        return is_on and hears_edits(github.find_file(START_WORKFLOW, branch))
+    except (BrokenContract, Forbidden):  # nothing starts with a broken configuration; `accord doctor` shows the fault
         return False
-    return is_on and hears_edits(github.find_file(START_WORKFLOW, branch))
 
 
 def closed_boards(github: GitHub, repository: str, identity: Identity) -> tuple[Issue, ...]:
@@ -159,23 +159,30 @@ def board_body(
     *,
     token: str = "",
     has_boxes: bool = False,
+    most: int = MOST_ROWS,
 ) -> str:
     """Return the body of the dashboard; ``clean`` makes untrusted text fit for a table's cell. Pure.
 
     ``issues`` is the address of the repository's issues, as seen from the page. ``token`` is the word by which the
-    issue is found again; a step's summary has none. ``has_boxes``: entries that can be started have a box.
+    issue is found again; a step's summary has none. ``has_boxes``: entries that can be started have a box. Each section
+    has ``most`` rows, or fewer if the body exceeds GitHub's limit.
     """
 
     def shown(text: str) -> str:
         return with_links(clean(text), issues)
 
     sections = overview.sections()
-    parts = [_section(name, entries, shown, has_boxes=has_boxes) for name, entries in sections.items() if entries]
+    parts = [
+        _section(name, entries, shown, has_boxes=has_boxes, most=most) for name, entries in sections.items() if entries
+    ]
     if not overview.needs_you:
         parts.insert(0, "### Nothing needs you")
     notes = [f"> {shown(note)}" for note in overview.notes]
     marker = [write_marker(BOARD, run=token)] if token else []
-    return "\n\n".join([*parts, *notes, _FOOT_OF_BOXES if has_boxes else _FOOT, *marker])
+    body = "\n\n".join([*parts, *notes, _FOOT_OF_BOXES if has_boxes else _FOOT, *marker])
+    if len(body) <= BODY_CHARS or most == 1:
+        return body
+    return board_body(overview, clean, issues, token=token, has_boxes=has_boxes, most=most // 2)
 
 
 def with_links(text: str, issues: str) -> str:
@@ -187,13 +194,13 @@ def with_links(text: str, issues: str) -> str:
     return _ANY_REFERENCE.sub(lambda found: f"{found[0]}{GUARD}", linked)
 
 
-def _section(name: str, entries: Sequence[Entry], shown: Callable[[str], str], *, has_boxes: bool) -> str:
+def _section(name: str, entries: Sequence[Entry], shown: Callable[[str], str], *, has_boxes: bool, most: int) -> str:
     heading = f"{HEADINGS[name]} ({len(entries)})"
-    first = entries[:MOST_ROWS]
+    first = entries[:most]
     boxes = [_box(entry, shown) for entry in first if has_boxes and entry.start]
     head = ["What", "Why", "Since (UTC)", *(["Type"] if name in WITH_COMMAND else [])]
     rows = [_row(entry, shown, has_command=name in WITH_COMMAND) for entry in first if not (has_boxes and entry.start)]
-    rest = f"and {len(entries) - MOST_ROWS} more" if len(entries) > MOST_ROWS else ""
+    rest = f"and {len(entries) - most} more" if len(entries) > most else ""
     content = "\n\n".join(filter(None, [table(head, rows) if rows else "", "\n".join(boxes), rest]))
     if name in _FOLDED:
         return f"<details><summary>{heading}</summary>\n\n{content}\n\n</details>"
