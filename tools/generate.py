@@ -5,7 +5,7 @@
 
 A part is a whole file (``docs/cli.md``), or the text between ``<!-- name -->`` and ``<!-- /name -->`` of a page that
 people write; ``reference/parts.py`` lists them. Finding codes are collected from the source, so that none stays without
-a line in ``tools/findings.yml``.
+a line in ``src/accord/cli/findings.yml``.
 """
 
 from __future__ import annotations

@@ -316,11 +316,11 @@ def test_equal_findings_are_one_and_a_count_ends_the_text(accord: Accord) -> Non
     items = [{**task(f"t{i}", in_scope=f"- src/{i}.py"), "labels": task("a")["labels"][:3]} for i in range(6)]
     file = accord.file("plan.json", plan(*items, task("x", "nothing")))
     text = accord("check", file).out
-    assert text.count("label-missing") == 1
+    assert text.count("error label-missing") == 1
     assert "/create/1/labels, /create/2/labels, /create/3/labels and 2 more places" in text
-    assert text.splitlines()[-1] == "7 errors, 0 warnings in 1 document"
+    assert text.splitlines()[-2] == "7 errors, 0 warnings in 1 document"
     short = accord("check", "--max", "1", file).out
     assert "unknown-reference" not in short
-    assert short.splitlines()[-1] == "7 errors, 0 warnings in 1 document; 1 of 2 are not shown (--max)"
+    assert short.splitlines()[-2] == "7 errors, 0 warnings in 1 document; 1 of 2 are not shown (--max)"
     assert len(accord.document("check", "--max", "1", file, code=1)["documents"][0]["findings"]) == 7
     assert "once the shape is right" in accord("check", accord.file("shape.json", {"role": "planner"})).out

@@ -53,7 +53,9 @@ def anchors(page: Path) -> set[str]:
             slug = re.sub(r"[^\w\- ]", "", text.lower()).replace(" ", "-")
             numbered = (f"{slug}-{n}" for n in range(1, 100))
             found.add(slug if slug not in found else next(name for name in numbered if name not in found))
-    return found
+    written = re.findall(r'<a id="([^"]+)"></a>', page.read_text(encoding="utf-8"))
+    assert len({*written, *found}) == len(written) + len(found), f"{page.name} has an anchor twice"
+    return found | set(written)
 
 
 def targets(page: Path) -> Iterator[str]:

@@ -101,7 +101,7 @@ def test_codes_without_lines_and_lines_without_codes_are_found(copy: Path, capsy
     module = copy / "src/accord/results/planner/rules.py"
     module.write_text(module.read_text() + '\n\nNEW = Finding("brand-new", "Never heard of.")\n')
     assert generate.main(["--check"], copy) == 1
-    assert "without a line in tools/findings.yml: brand-new" in capsys.readouterr().out
+    assert "without a line in src/accord/cli/findings.yml: brand-new" in capsys.readouterr().out
     module.write_text(
         module.read_text().replace("brand-new", "title-empty").replace('"self-reference"', '"title-empty"')
     )

@@ -13,7 +13,7 @@ from accord.text.markdown import table
 from accord_sandbox import app as _app  # noqa: F401 (registers the routes)
 from accord_sandbox import faults
 from accord_sandbox.calls import ROUTES
-from reference.text import Problem, plain, yaml_value
+from reference.text import Problem, plain, with_anchor, yaml_value
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -26,7 +26,7 @@ def causes_table() -> str:
     """List the causes of failed runs: the words of the contract, the meaning and the fix."""
     rows = [
         [
-            f"`{name}`",
+            with_anchor(name),
             f"`{cause.category}`",
             f"`{cause.type}`",
             f"`{cause.recovery}`",
@@ -91,7 +91,7 @@ def reasons_table() -> str:
     """List the reasons of all loops, in the order in which each loop checks them."""
     rows = [
         [
-            f"`{code}`" + (" *" if reason.asks else ""),
+            with_anchor(code) + (" *" if reason.asks else ""),
             reason.action,
             "all" if set(reason.loops) == set(ALL) else ", ".join(loop for loop in ALL if loop in reason.loops),
             plain(reason.meaning),

@@ -9,10 +9,12 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from accord.text.markdown import table
-from reference.text import WRITTEN_BY, Problem, plain, yaml_value
+from reference.text import WRITTEN_BY, Problem, plain, with_anchor, yaml_value
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
+
+FINDINGS = "src/accord/cli/findings.yml"
 
 _MAKES_FINDINGS = re.compile(r"\b(?:Finding|finding_of|warning)\(")
 
@@ -20,22 +22,29 @@ _MAKES_FINDINGS = re.compile(r"\b(?:Finding|finding_of|warning)\(")
 def findings_page(root: Path) -> str:
     """Describe every finding code of the source by the table that people write."""
     codes = codes_of(root / "src" / "accord")
-    groups = yaml_value((root / "tools" / "findings.yml").read_bytes())
+    groups = yaml_value((root / FINDINGS).read_bytes())
     described = {code for group in groups for code in group["codes"]}
     if missing := sorted(codes.keys() - described):
-        raise Problem(f"Finding codes without a line in tools/findings.yml: {', '.join(missing)}.")
+        raise Problem(f"Finding codes without a line in {FINDINGS}: {', '.join(missing)}.")
     if stale := sorted(described - codes.keys()):
-        raise Problem(f"tools/findings.yml describes codes that the source does not have: {', '.join(stale)}.")
+        raise Problem(f"{FINDINGS} describes codes that the source does not have: {', '.join(stale)}.")
     pieces = ["# Finding codes", WRITTEN_BY]
     pieces.append(
         "A finding names what breaks a contract, where, and how to fix it. One error means that nothing is written, "
         "and a warning stops nothing. Codes are stable; programs can rely on them."
     )
+    seen: set[str] = set()
     for group in groups:
         rows = [
-            [f"`{code}`", " or ".join(sorted(codes[code])), plain(text["means"]), plain(text["hint"])]
+            [
+                f"`{code}`" if code in seen else with_anchor(code),
+                " or ".join(sorted(codes[code])),
+                plain(text["means"]),
+                plain(text["hint"]),
+            ]
             for code, text in group["codes"].items()
         ]
+        seen |= group["codes"].keys()
         pieces += [f"## {group['title']}", group["intro"], table(["Code", "Severity", "Meaning", "Fix"], rows)]
     return "\n\n".join(pieces) + "\n"
 

@@ -21,6 +21,11 @@ def plain(text: str) -> str:
     return " ".join(text.split()).replace("|", "\\|")
 
 
+def with_anchor(code: str) -> str:
+    """Write a code as a cell that links can lead to, in the documentation and on GitHub."""
+    return f'<a id="{code}"></a>`{code}`'
+
+
 def default(value: Any) -> str:
     """Write a default: text as code, booleans as YAML has them, nothing for the empty text."""
     if value is None or value == "":

@@ -175,6 +175,7 @@ def print_checks(
         counts = [_count(errors, "error"), _count(len(listed) - errors, "warning")]
         left = "" if most is None or printed <= most else f"; {printed - most} of {printed} are not shown (--max)"
         click.echo(f"{', '.join(counts)} in {_count(len(documents), 'document')}{left}")
+        click.echo(f"Next: `accord explain {listed[0].code}` says more of a code.")
 
 
 def _count(number: int, word: str) -> str:

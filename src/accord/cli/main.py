@@ -55,6 +55,7 @@ HEADINGS: dict[str, dict[str, tuple[str, str]]] = {
         "session": ("accord.cli.session", "Manage agent sessions: state, tasks and questions."),
         "mission": ("accord.cli.mission", "Query missions, and move their work packages."),
         "handoff": ("accord.cli.handoff", "Check, change and move a task's handoff."),
+        "explain": ("accord.cli.explain", "Explain a code that accord printed."),
         "schema": ("accord.cli.reference", "Print the JSON Schema of a document kind."),
         "conform": ("accord.cli.conform", "Check agent-runner workflows."),
         "machine": ("accord.cli.reference", "Print state machines as Mermaid diagrams."),

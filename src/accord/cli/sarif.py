@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 from urllib.parse import quote
 
 from accord import __version__
-from accord.core.findings import Severity
+from accord.core.findings import Severity, page_of
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -20,7 +20,6 @@ if TYPE_CHECKING:
     from accord.core.findings import Finding
 
 SCHEMA = "https://json.schemastore.org/sarif-2.1.0.json"
-_PAGE = "https://github.com/accord-ci/accord/blob/main/docs/findings.md"
 _LEVELS = {Severity.ERROR: "error", Severity.WARNING: "warning"}
 
 
@@ -50,7 +49,7 @@ def sarif_log(command: str, documents: Sequence[tuple[str, Sequence[Finding]]]) 
 
 def _rule(code: str) -> Mapping[str, Any]:
     words = code.replace("-", " ").capitalize()
-    return {"id": code, "shortDescription": {"text": f"{words}."}, "helpUri": _PAGE}
+    return {"id": code, "shortDescription": {"text": f"{words}."}, "helpUri": page_of("findings", code)}
 
 
 def _numbered(findings: Sequence[Finding]) -> Sequence[tuple[int, Finding]]:

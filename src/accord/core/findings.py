@@ -109,3 +109,8 @@ class DoctorCheck:
         if self.findings:
             return "error" if has_errors(finding for _, finding in self.findings) else "warning"
         return "skipped" if self.is_skipped else "ok"
+
+
+def page_of(page: str, code: str) -> str:
+    """Return the address of a code's line in a page of the documentation."""
+    return f"https://github.com/accord-ci/accord/blob/main/docs/{page}.md#{code}"
