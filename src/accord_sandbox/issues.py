@@ -3,8 +3,8 @@
 Docs: https://docs.github.com/rest/issues/issues, …/issue-dependencies, https://docs.github.com/rest/search/search
 
 A server without dependencies (an older GHES) answers all their paths with 404. Search finds an item once it is older
-than ``SandboxSettings.search_lag_seconds``. It knows words, phrases in quotes and four qualifiers: ``repo:``,
-``is:issue``, ``is:pr``, and ``in:title,body``. It refuses GitHub's other qualifiers.
+than ``SandboxSettings.search_lag_seconds``. It knows words, phrases in quotes and six qualifiers: ``repo:``,
+``is:issue``, ``is:pr``, ``in:title,body``, ``label:`` with one label, and ``state:``. It refuses GitHub's others.
 """
 
 from __future__ import annotations
@@ -35,7 +35,9 @@ MOST_CHARACTERS = 256
 _TERM = re.compile(r'(?P<not>-?)(?:(?P<key>[A-Za-z-]+):)?(?:"(?P<quoted>[^"]*)"|(?P<plain>\S+))')
 _TYPES = {"issue": "is_pull = 0", "pr": "is_pull = 1", "pull-request": "is_pull = 1"}
 _SOURCES = ("title", "body")
-_HERE = ("repo:", "is:issue", "is:pr", "in:title,body")
+_HAS_LABEL = "id IN (SELECT issue_id FROM issue_labels JOIN labels ON labels.id = label_id WHERE folded = ?)"
+_FILTERS = {"label": _HAS_LABEL, "state": "state = ?"}
+_HERE = ("repo:", "is:issue", "is:pr", "in:title,body", "label:", "state:")
 _NOT_HERE = re.compile(
     "archived|assignee|author|base|closed|commenter|comments|created|draft|head|in|involves|is|label|language|linked"
     "|mentions|merged|milestone|no|org|project|reactions|reason|repo|review|sha|state|status|team|type|updated|user"
@@ -69,9 +71,7 @@ def list_issues(call: Call) -> ApiResponse:
         conditions.append("state = ?")
         values.append(state)
     for name in filter(None, call.query.get("labels", "").split(",")):
-        conditions.append(
-            "id IN (SELECT issue_id FROM issue_labels JOIN labels ON labels.id = label_id WHERE folded = ?)"
-        )
+        conditions.append(_HAS_LABEL)
         values.append(name.strip().casefold())
     if since := call.query.get("since"):
         conditions.append("updated_at >= ?")
@@ -281,7 +281,7 @@ def search_issues(call: Call) -> ApiResponse:
     text = call.query.get("q", "").strip()
     if not text:
         raise Refusal(422, "Validation Failed", errors=[{"resource": "Search", "field": "q", "code": "missing"}])
-    types, sources, homes, phrases = _parsed_query(text)
+    types, sources, homes, phrases, filters = _parsed_query(text)
     if call.page.offset >= MOST_RESULTS:
         raise Refusal(422, "Only the first 1000 search results are available")
     places = [row for row in call.fetch_all("SELECT * FROM repositories") if grant_of(call.db, call.actor, row).sees]
@@ -294,6 +294,8 @@ def search_issues(call: Call) -> ApiResponse:
             )
     conditions = ["created_at <= ?", *types]
     values: list[float | str] = [call.now - call.settings.search_lag_seconds]
+    conditions += [condition for condition, _ in filters]
+    values += [value for _, value in filters]
     for phrase in filter(str.strip, map(words, phrases)):
         columns = [f"{name}_words LIKE ?" for name in sources]  # words contain neither % nor _
         conditions.append(f"({' OR '.join(columns)})")
@@ -308,9 +310,10 @@ def search_issues(call: Call) -> ApiResponse:
     return ApiResponse(200, document, call.links(min(len(rows), MOST_RESULTS)))
 
 
-def _parsed_query(text: str) -> tuple[list[str], set[str], set[str], list[str]]:
-    """Return conditions on the type, the columns to look in, names of repositories, and phrases."""
+def _parsed_query(text: str) -> tuple[list[str], set[str], set[str], list[str], list[tuple[str, str]]]:
+    """Return conditions on the type, the columns to look in, names of repositories, phrases, conditions with values."""
     types: list[str] = []
+    filters: list[tuple[str, str]] = []
     sources, homes, phrases = set(_SOURCES), set[str](), list[str]()
     for term in _TERM.finditer(text):
         key, value = term["key"], term["plain"] if term["quoted"] is None else term["quoted"]
@@ -321,6 +324,8 @@ def _parsed_query(text: str) -> tuple[list[str], set[str], set[str], list[str]]:
             types.append(_TYPES[value])
         elif key == "in" and wanted <= set(_SOURCES) and not term["not"]:
             sources = wanted
+        elif key in _FILTERS and len(wanted) == 1 and not term["not"]:
+            filters.append((_FILTERS[key], value.casefold()))
         elif term["not"] or _NOT_HERE.fullmatch(key or ""):
             raise _invalid(f"The sandbox does not support `{term[0]}`. It knows words, {', '.join(_HERE)}.")
         else:
@@ -329,7 +334,7 @@ def _parsed_query(text: str) -> tuple[list[str], set[str], set[str], list[str]]:
         raise Refusal(422, "Query must include 'is:issue' or 'is:pull-request'")
     if sum(map(len, phrases)) > MOST_CHARACTERS:
         raise _invalid(f"The search is longer than {MOST_CHARACTERS} characters.")
-    return types, sources, homes, phrases
+    return types, sources, homes, phrases, filters
 
 
 def _invalid(message: str) -> Refusal:

@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 from support.commands import Accord
 from support.plans import plan, task, task_body
-from support.stage import Stage, staged
+from support.stage import Stage, insert_issues, staged
 from support.trees import commit, git
 from test_check import HOSTILE, assert_harmless
 
@@ -316,6 +316,22 @@ def test_items_are_listed_newest_first_and_by_status(accord: Accord, stage: Stag
     text = accord("items", "list").out
     assert_harmless(text)
     assert [line.split()[0] for line in text.splitlines()] == ["#3", "#2", "#1"]
+
+
+def test_a_list_reads_the_pages_that_it_shows_and_says_what_it_leaves_out(accord: Accord, stage: Stage) -> None:
+    make_items(stage)
+    insert_issues(stage.server, 250)
+    before = len(stage.server.requests)
+    cut = accord("items", "list", "--limit", "2")
+    assert [line.split()[0] for line in cut.out.splitlines()[:2]] == ["#3", "#2"]
+    listings = [path for _, path, _ in stage.server.requests[before:] if path.partition("?")[0].endswith("/issues")]
+    assert len(listings) == 4, "a page and a count for each type of work items, not the pages of all issues"
+    assert cut.out.endswith("More work items are left out. Pass `--limit 4`, or `--status`.\n"), "search lags behind"
+    stage.clock.sleep(301)
+    told = accord("items", "list", "--limit", "2")
+    assert told.out.endswith("\n1 more work item is left out. Pass `--limit 3`, or `--status`.\n")
+    assert accord.document("items", "list", "--limit", "2")["left_out"] == 1
+    assert accord.document("items", "list", "--limit", "3")["left_out"] == 0
 
 
 def test_an_item_is_shown_as_a_reader_of_its_page_sees_it(accord: Accord, stage: Stage) -> None:

@@ -27,7 +27,8 @@ def test_a_new_issue_is_found_only_after_the_lag(client: Client, clock: ManualCl
     [
         ("quick", [6, 5]), ('"quick brown"', [5]), ('"brown quick"', []), ("QUICK-Brown", [5]), ("quic", []),
         ("quick fox", [5]), ("hidden marker", [5]), ("quick in:title", [6]), ("quick in:title,body", [6, 5]),
-        ("banana", []), ("quick repo:octo/secret", []), ("100%_", [5]),
+        ("banana", []), ("quick repo:octo/secret", []), ("100%_", [5]), ('quick label:"Good first issue"', [6]),
+        ("quick state:open", [6, 5]), ("quick state:closed", []),
     ],
 )  # fmt: skip
 def test_queries_match_like_on_github(client: Client, clock: ManualClock, query: str, expected: list[int]) -> None:
@@ -79,7 +80,7 @@ def test_only_a_thousand_results_can_be_paged(client: Client) -> None:
 
 
 @pytest.mark.parametrize(
-    "term", ["author:stranger", "label:bug", "-fox", "is:open", "in:comments", "created:>=2020-01-01"]
+    "term", ["author:stranger", "label:bug,wip", "-label:bug", "-fox", "is:open", "in:comments", "created:>=2020-01-01"]
 )
 def test_an_unsupported_qualifier_is_an_error(client: Client, term: str) -> None:
     answer = client("GET", "/search/issues", params={"q": f"is:issue quick {term}"})

@@ -18,10 +18,10 @@ from accord.results.status import (
     detail_of,
     find_work_item,
     gather_facts,
-    is_work_item,
     item_closed_by,
     item_of,
     move_work_item,
+    newest_items,
 )
 
 if TYPE_CHECKING:
@@ -40,24 +40,29 @@ def items() -> None:
 @items.command("list")
 @click.option("--status", type=Choice(WORK_ITEM.states), help="Only items in this status.")
 @click.option("--all", "show_all", is_flag=True, help="Include closed items.")
+@click.option("--limit", type=click.IntRange(min=1), default=100, show_default=True, help="List at most this many.")
 @repository_options
 @format_option
-def list_items(status: str | None, show_all: bool, output_format: str, **access: Any) -> None:
+def list_items(status: str | None, show_all: bool, limit: int, output_format: str, **access: Any) -> None:
     """List work items, newest first.
 
-    A work item is an issue with a type label.
+    A work item is an issue with a type label. Says how many items are left out.
     """
     with github_for(**access) as (github, *_):
-        state = "all" if show_all or status == "closed" else "open"
-        found = [item_of(issue) for issue in github.issues(state=state) if is_work_item(issue)]
-    found = [item for item in found if status is None or item["status"] == status]
+        state = "closed" if status == "closed" else "all" if show_all else "open"
+        issues, left_out = newest_items(github, status=status, state=state, limit=limit)
+    found = [item_of(issue) for issue in issues]
     if output_format == "json":
-        print_json({"items": found})
+        print_json({"items": found, "left_out": left_out})
         return
     columns = screen_columns()
     print_lines([_item_line(item, columns) for item in found])
     if not found:
         click.echo("No work items.")
+    if left_out != 0:
+        more = {None: "More work items are", 1: "1 more work item is"}.get(left_out, f"{left_out} more work items are")
+        choice = "." if status else ", or `--status`."
+        click.echo(f"{more} left out. Pass `--limit {limit + left_out if left_out else 2 * limit}`{choice}")
 
 
 def _item_line(item: Mapping[str, Any], columns: int | None) -> str:

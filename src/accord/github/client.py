@@ -121,6 +121,20 @@ class GitHub(
             is_complete = False
         return Found(tuple(issues), is_complete)
 
+    def count_issues(self, *labels: str, state: str = "all") -> int | None:
+        """Count the issues with all of these labels by search, which lags behind; None where it does not tell.
+
+        GET /search/issues.
+        """
+        words = ["is:issue", f"repo:{self._access.repository}", *(f'label:"{label}"' for label in labels)]
+        words += [] if state == "all" else [f"state:{state}"]
+        try:
+            answer = self._transport.call("GET", "/search/issues", params={"q": " ".join(words), "per_page": 1})
+        except Refused:
+            return None
+        count, is_part = answer.read(lambda data: (int(data["total_count"]), bool(data["incomplete_results"])))
+        return None if is_part else count
+
     def create_issue(self, title: str, body: str, labels: Sequence[str]) -> Issue:
         """Create an issue. POST …/issues. Raises AnswerLost when it is unknown whether it was created."""
         content = {"title": title, "body": body, "labels": list(labels)}

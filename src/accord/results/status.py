@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import heapq
 from dataclasses import dataclass
+from itertools import groupby, islice
 from typing import TYPE_CHECKING, Any
 
 from accord.core.errors import BrokenContract, Refused
@@ -12,7 +14,7 @@ from accord.github.markers import take_markers
 from accord.github.models import IssueChange, NotThere
 from accord.github.pulls import closing_references
 from accord.results.bodies import split_body
-from accord.results.labels import KNOWN_NAMES, Category, category_of, in_category, status_of
+from accord.results.labels import KNOWN_NAMES, Category, ItemKind, category_of, in_category, status_of
 from accord.text.untrusted import visible_text
 
 if TYPE_CHECKING:
@@ -126,6 +128,25 @@ def legal_moves(issue: Issue, facts: StatusFacts) -> list[str]:
 def is_work_item(issue: Issue) -> bool:
     """Return whether an issue is a work item: not a pull request, and with a type label."""
     return not issue.is_pull and any(label in KNOWN_NAMES for label in in_category(issue.labels, Category.TYPE))
+
+
+def newest_items(github: GitHub, *, status: str | None, state: str, limit: int) -> tuple[list[Issue], int | None]:
+    """Return the newest work items, and how many more there are: None if there are some, and search does not tell.
+
+    GitHub filters by labels, so only pages with work items are read, as far as the limit reaches.
+    """
+    wanted = [] if status in (None, CLOSED) else [f"{Category.STATUS.value}:{status}"]
+    filters = [[kind.value, *wanted] for kind in ItemKind]
+    listings = (github.issues(state=state, label=",".join(labels)) for labels in filters)
+    merged = heapq.merge(*listings, key=lambda issue: (-issue.created_at.timestamp(), -issue.number))
+    distinct = (next(same) for _, same in groupby(merged, key=lambda issue: issue.number))
+    found = (each for each in distinct if is_work_item(each) and status in (None, status_if_clear(each)))
+    shown = list(islice(found, limit + 1))
+    if len(shown) <= limit:
+        return shown, 0
+    counts = [github.count_issues(*labels, state=state) for labels in filters]
+    total = sum(filter(None, counts))
+    return shown[:limit], total - limit if None not in counts and total > limit else None
 
 
 def move_work_item(github: GitHub, number: int, target: str, *, is_dry_run: bool = False) -> StatusMove:
