@@ -10,17 +10,14 @@ connection. ``--against`` measures the code of another checkout in the same run.
 from __future__ import annotations
 
 import json
-import os
-import subprocess
-import sys
 import tempfile
 from pathlib import Path
 
 import plans
+from processes import Measured, cpu_seconds, options, report
 
 from accord_sandbox.server import SandboxSettings, serving
 
-HERE = Path(__file__).parents[1]
 DEPENDENCIES = 60
 LOOP = """
 import json, os, sys, requests
@@ -42,14 +39,6 @@ for item in plan["create"]:
 """
 
 
-def cpu_seconds(command: list[str], variables: dict[str, str]) -> float:
-    child = subprocess.Popen(command, stdout=subprocess.DEVNULL, env={**os.environ, **variables})
-    _, status, usage = os.wait4(child.pid, 0)
-    child.returncode = os.waitstatus_to_exitcode(status)
-    assert child.returncode == 0, command
-    return usage.ru_utime + usage.ru_stime
-
-
 def plan_of(items: int) -> dict[str, object]:
     plan = plans.plan(items)
     left = DEPENDENCIES * items // 100
@@ -66,22 +55,17 @@ def main(items: int, runs: int, checkouts: list[Path]) -> None:
         file = Path(home) / "plan.json"
         file.write_text(json.dumps(plan_of(items)), encoding="utf-8")
         job = {"GITHUB_TOKEN": server.token, "GITHUB_REPOSITORY": server.repository, "GITHUB_API_URL": server.url}
-        accord = [sys.executable, "-P", "-m", "accord"]
-        commands = {"requests loop": ([sys.executable, "-c", LOOP, str(file), server.url, server.repository], HERE)}
-        commands |= {f"accord apply ({checkout})": ([*accord, "apply", str(file)], checkout) for checkout in checkouts}
-        for _ in range(runs):
-            for name, (command, checkout) in commands.items():
+        commands = {"requests loop": (["-c", LOOP, str(file), server.url, server.repository], checkouts[-1])}
+        for checkout in checkouts:
+            commands[f"accord apply ({checkout})"] = (["-m", "accord", "apply", str(file)], checkout)
+        for _ in range(runs + 1):
+            for name, (words, checkout) in commands.items():
                 server.reset()
-                path = {"PYTHONPATH": str(checkout / "src")}
-                cpu_seconds([*accord, "labels", "sync"], job | path)
-                times.setdefault(name, []).append(cpu_seconds(command, job | path))
-    floor = min(times["requests loop"])
-    for name, found in times.items():
-        print(f"{name:<40} {min(found):6.2f} s   ratio {min(found) / floor:.2f}")
+                cpu_seconds(["-m", "accord", "labels", "sync"], 0, checkout, job)
+                times.setdefault(name, []).append(cpu_seconds(words, 0, checkout, job))
+    found: Measured = {name: min(each[1:]) for name, each in times.items()}
+    report(found)
 
 
 if __name__ == "__main__":
-    words = sys.argv[1:]
-    others = [Path(words.pop(words.index("--against") + 1))] if "--against" in words else []
-    numbers = [int(word) for word in words if word != "--against"]
-    main(numbers[0] if numbers else 100, numbers[1] if len(numbers) > 1 else 3, [HERE, *others])
+    main(*options(100, 3))

@@ -34,10 +34,13 @@ def process_seconds(command: list[str], variables: dict[str, str] | None = None,
 def cpu_seconds(
     words: list[str], runs: int, checkout: Path = HERE, variables: dict[str, str] | None = None, code: int = 0
 ) -> float:
-    """Return the least time of some runs of Python with these arguments, after one that may write bytecode."""
+    """Return the least time of some runs of Python with these arguments, after one that may write bytecode.
+
+    Without ``runs``, the first one counts.
+    """
     command = [sys.executable, "-P", *words]
     times = [process_seconds(command, environment(checkout, variables), code) for _ in range(runs + 1)]
-    return min(times[1:])
+    return min(times[1:] or times)
 
 
 def report(found: Measured) -> None:

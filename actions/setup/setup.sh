@@ -6,8 +6,10 @@ set -euo pipefail
 here=$(cd -- "$(dirname -- "${BASH_SOURCE[0]}")" && pwd)
 [ "${RUNNER_OS:-}" != Windows ] || { echo "::error::accord runs on Linux and macOS runners only." >&2; exit 1; }
 home=$(bash "$here/home.sh")
-done=$home/ready packages=--only-group=actions
-[ "${1:-}" != sandbox ] || done=$home/ready-sandbox packages=--no-dev
+done=$home/ready
+# PyGithub needs the last three only for apps and for secrets, which accord does not manage
+packages=(--only-group=actions --prune=cryptography --prune=pyjwt --prune=pynacl)
+[ "${1:-}" != sandbox ] || { done=$home/ready-sandbox && packages=(--no-dev); }
 if [ -e "$home/ready" ] && [ ! -x "$home/env/bin/python" ]; then
     rm -rf -- "$home" # from a cache, and this machine has another Python
 fi
@@ -48,7 +50,7 @@ mkdir -p -- "$home"
 export UV_CACHE_DIR=$home/cache UV_PYTHON_INSTALL_DIR=$home/python UV_PYTHON_PREFERENCE=system
 cd -- "$here/../.." # ignore .python-version or venv.py of the workspace
 uv=$(bash "$here/uv.sh" "$home/uv")
-"$uv" export --quiet --frozen "$packages" --no-emit-project --output-file "$home/packages.txt" >/dev/null
+"$uv" export --quiet --frozen "${packages[@]}" --no-emit-project --output-file "$home/packages.txt" >/dev/null
 [ -e "$home/ready" ] || "$uv" venv --quiet --clear --python '>=3.11' "$home/env"
-"$uv" pip install --quiet --require-hashes --python "$home/env/bin/python" --requirements "$home/packages.txt"
+"$uv" pip install --quiet --no-deps --require-hashes --python "$home/env/bin/python" --requirements "$home/packages.txt"
 touch -- "$home/ready" "$done"

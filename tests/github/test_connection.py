@@ -1,5 +1,8 @@
 """The connection to GitHub uses the proxy and the certificates of the environment, which it reads once."""
 
+import subprocess
+import sys
+
 import pytest
 
 from accord.github.models import Access
@@ -22,3 +25,17 @@ def test_requests_go_through_the_proxy_of_the_job_with_its_certificates(
     session = connection.session
     found = session.merge_environment_settings(f"{url}/repos/o/r", {}, None, connection.verify, None)
     assert (found["proxies"].get("https"), found["verify"]) == (proxy, "/company.pem")
+
+
+WITHOUT_WEB_TOKENS = """
+import sys
+from importlib.util import find_spec
+from accord.github import pygithub
+pygithub.find_spec = lambda name: None if name == "jwt" else find_spec(name)
+assert pygithub._import_pygithub()[0].__name__ == "Token"
+assert not {"jwt", "cryptography", "nacl"} & sys.modules.keys()
+"""
+
+
+def test_pygithub_works_without_the_packages_that_actions_leave_out() -> None:
+    subprocess.run([sys.executable, "-P", "-c", WITHOUT_WEB_TOKENS], check=True)

@@ -1,7 +1,8 @@
 """PyGithub's requester and connection, set up so that waiting, retrying and following redirects stay with accord.
 
 PyGithub's package imports all of its classes, JSON web tokens and encryption at once, and accord uses none of them.
-Only the two modules that accord uses are imported, and what these import is loaded lazily.
+Only the two modules that accord uses are imported, and what these import is loaded lazily. ``actions/setup`` leaves
+web tokens and encryption out.
 """
 
 from __future__ import annotations
@@ -9,6 +10,7 @@ from __future__ import annotations
 import sys
 from functools import cache
 from importlib.util import find_spec, module_from_spec
+from types import ModuleType
 from typing import TYPE_CHECKING, Any
 from urllib.parse import urlsplit
 
@@ -42,12 +44,16 @@ def _import_pygithub() -> tuple[type[Token], type[Requester], dict[str, type[HTT
         sys.modules["github"] = module_from_spec(spec)
     else:
         spec = None
+    if is_without_jwt := find_spec("jwt") is None:
+        sys.modules["jwt"] = ModuleType("jwt")
     with LazyFinder("github.", "jwt"):
         from github.Auth import Token
         from github.Requester import HTTPRequestsConnectionClass, HTTPSRequestsConnectionClass, Requester
     if spec:
         for name in [name for name in sys.modules if name.partition(".")[0] == "github"]:
             del sys.modules[name]
+    if is_without_jwt:
+        del sys.modules["jwt"]
     connections: dict[str, Any] = {"http": HTTPRequestsConnectionClass, "https": HTTPSRequestsConnectionClass}
     return Token, Requester, connections
 

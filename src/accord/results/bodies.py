@@ -9,7 +9,7 @@ from __future__ import annotations
 import posixpath
 import re
 from dataclasses import dataclass, field, replace
-from functools import cached_property
+from functools import cached_property, lru_cache
 from typing import TYPE_CHECKING
 
 from accord.github.limits import BODY_CHARS
@@ -58,6 +58,7 @@ _SECTION_END = write_marker("blocked-by-end")
 _BLOCKED_BY = re.compile(r"^Blocked by #([0-9]+)", re.MULTILINE)
 _OWNER_WORD = r"[^\s)\],;]+"
 _WORD = re.compile(_OWNER_WORD)
+_OWNED_BY = re.compile("(?i:owned by) #")
 _OWNER = re.compile(rf"((?i:owned by) )#({_OWNER_WORD})")
 LONGEST_NUMBER = 9_999_999_999
 LONGEST_TOKEN = "x" * 26
@@ -189,25 +190,32 @@ def has_marker(body: str, name: str, token: str, **fields: str) -> bool:
     return any(wanted.items() <= found.items() for found in find_markers(body, name))
 
 
-def name_owners(text: str, numbers: Mapping[str, int]) -> str:
-    """Rewrite ``owned by #temp-3`` to the item's number, outside of code; unknown names stay."""
+def name_owners(text: str, numbers: Mapping[str, int], names: Set[str] | None = None) -> str:
+    """Rewrite ``owned by #temp-3`` to the item's number, outside of code; unknown names stay.
+
+    ``names`` are all names of the plan, if ``numbers`` has only some of them so far.
+    """
 
     def with_number(match: re.Match[str]) -> str:
         number = numbers.get(_owner(match))
         return f"{match[1]}#{number}" if number else match[0]
 
-    owner = owner_pattern(numbers.keys())
+    if not _OWNED_BY.search(text):
+        return text
+    owner = owner_pattern(numbers.keys() if names is None else names)
     return code_free_lines(text, lambda line: owner.sub(with_number, line)) if owner.search(text) else text
 
 
 def longest_length(text: str, names: Set[str]) -> int:
     """Return the length of a text in which each owner's name has become the longest of numbers."""
-    return len(name_owners(text, dict.fromkeys(names, LONGEST_NUMBER)))
+    return len(name_owners(text, dict.fromkeys(names, LONGEST_NUMBER))) if _OWNED_BY.search(text) else len(text)
 
 
 def owners_in(text: str, names: Set[str]) -> list[str]:
     """Return which of these names the text uses as an owner, outside of code."""
-    return [owner for owner in all_owners(text, owner_pattern(names)) if owner in names]
+    return (
+        [owner for owner in all_owners(text, owner_pattern(names)) if owner in names] if _OWNED_BY.search(text) else []
+    )
 
 
 def all_owners(text: str, pattern: re.Pattern[str]) -> list[str]:
@@ -225,6 +233,11 @@ def all_owners(text: str, pattern: re.Pattern[str]) -> list[str]:
 
 def owner_pattern(names: Set[str]) -> re.Pattern[str]:
     """Match an owner: one of the names that are more than a word, the longest first, else any word."""
+    return _owner_pattern(frozenset(names))
+
+
+@lru_cache(maxsize=4)
+def _owner_pattern(names: frozenset[str]) -> re.Pattern[str]:
     odd = sorted((name for name in names if not _WORD.fullmatch(name)), key=len, reverse=True)
     if not odd:
         return _OWNER

@@ -102,7 +102,7 @@ def _apply(github: GitHub, operation: PlanOperation, ledger: Ledger, options: Ru
 
 def _create(github: GitHub, operation: CreateWorkItem, ledger: Ledger, options: RunOptions) -> Issue:
     token, identity, item = ledger.facts.token, ledger.facts.identity, operation.item
-    content = name_owners(item.content, ledger.numbers())
+    content = name_owners(item.content, ledger.numbers(), ledger.run.names)
     record = record_for(item.temp_id, item.title, content, item.labels, item.blocker_numbers(ledger.issues))
     body = with_record(BodyParts(content), token, record).join()
     horizon = github.server_time() - timedelta(seconds=CLOCK_SKEW_SECONDS)
@@ -173,7 +173,7 @@ def _remove_dependency(github: GitHub, operation: RemoveDependency, ledger: Ledg
 
 def _name_owners(github: GitHub, issue: Issue, ledger: Ledger) -> Issue:
     parts, token = split_body(issue.body), ledger.facts.token
-    content = name_owners(parts.content, ledger.numbers())
+    content = name_owners(parts.content, ledger.numbers(), ledger.run.names)
     if content == parts.content:
         return issue
     record = record_of(issue, token)
@@ -195,7 +195,7 @@ def _close(github: GitHub, issue: Issue, token: str, marker: str = CLOSED) -> No
 
 
 def _update(github: GitHub, operation: UpdateWorkItem, issue: Issue, ledger: Ledger) -> None:
-    content = None if operation.content is None else name_owners(operation.content, ledger.numbers())
+    content = None if operation.content is None else name_owners(operation.content, ledger.numbers(), ledger.run.names)
     labels = None if operation.labels is None else labels_after_update(issue, operation.labels)
     body = updated_body(issue, content, ledger.facts.token, operation.digest)
     github.change_issue(issue.number, IssueChange(body, labels))

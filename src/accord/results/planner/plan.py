@@ -199,10 +199,10 @@ def _names(
         item = plan.result.create[i]
         issue = facts.items.get(item.temp_id)
         if issue is None:
-            is_late = bool(owners_in(item.body, names - numbered))
+            is_late = any(owner not in numbered for owner in owners_in(item.body, names))
         else:
             is_kept = is_settled(issue, comparisons[item.temp_id])
-            is_late = bool(new) and not is_kept and bool(owners_in(content_of(issue), new))
+            is_late = bool(new) and not is_kept and any(owner in new for owner in owners_in(content_of(issue), names))
         if is_late:
             late.add(item.temp_id)
         numbered.add(item.temp_id)
