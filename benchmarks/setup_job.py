@@ -3,7 +3,7 @@
     python benchmarks/setup_job.py [RUNS] [--against CHECKOUT]
 
 `actions/setup/setup.sh` into an empty folder, against a virtual environment into which pip installs the same packages.
-Then `accord check` twice by `accord.sh`: the first time compiles the modules that it imports. The least time of RUNS (2)
+Then `accord check` twice by `accord.sh`: the first time compiles the modules that it imports. The least of RUNS (2)
 counts. Needs the package index, whose answers pip may have cached; `./dev` needs an environment that is in step.
 """
 

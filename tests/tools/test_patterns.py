@@ -9,7 +9,7 @@ from accord.runner.error_rules import HARD_QUOTA, WORDS
 from accord_sandbox import calls, pages, rulesets
 
 LOCAL_NAMES = {
-    "accord.results.bodies.owner_pattern": [{"known": "a b|a c"}],
+    "accord.results.bodies._owner_pattern": [{"known": "a b|a c"}],
     "accord.results.implementor.scope._test_names": [{"family": (".ts", ".tsx")}],
     "accord.results.implementor.scope._pattern": [{"escaped": r"([#!\[\]])"}, {"escaped": r"([\\#!\[\]])"}],
     "accord.runner.analysis.checkbox_evidence._any_of": [{"longest_first": ["a b", "ab"]}],
