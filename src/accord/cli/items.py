@@ -18,6 +18,7 @@ from accord.results.status import (
     detail_of,
     find_work_item,
     gather_facts,
+    is_work_item,
     item_closed_by,
     item_of,
     move_work_item,
