@@ -79,4 +79,6 @@ def test_a_ticked_box_starts_its_item_once_and_is_shown_as_started(
 
     bot = {**event, "sender": {"login": "github-actions[bot]", "type": "Bot"}}
     assert run("start", 3, event="issues", payload=bot).jobs == {}
+    copied = {**tick, "issue": {**ticked, "user": {"login": "wanda"}}}
+    assert run("start", 4, event="issues", payload=copied).jobs == {}
     assert not list(tmp_path.rglob("hit"))
