@@ -48,6 +48,7 @@ class SandboxSettings:
     search_lag_seconds: float = 10.0
     latency_seconds: float = 0.0
     native_dependencies: bool = True
+    native_sub_issues: bool = True
     names_started_runs: bool = True
 
 

@@ -132,6 +132,34 @@ def _counts(call: Call, comment_id: int) -> dict[str, int]:
     return {row["content"]: row["number"] for row in call.fetch_all(counted, comment_id)}
 
 
+ISSUE_TYPES = ("Task", "Bug", "Feature")
+"""The types that a new organisation has."""
+
+
+def _structure(call: Call, identifier: int) -> Payload:
+    """Return the fields of an ``issue`` about its type, its parent and its sub-issues."""
+    kind = call.fetch("SELECT name FROM issue_types WHERE issue_id = ?", identifier)
+    found: Payload = {"type": _type(kind["name"]) if kind else None}
+    below = "sub_issues JOIN issues ON issues.id = child_id WHERE parent_id = ?"
+    total = call.count(below, identifier) if call.settings.native_sub_issues else 0
+    done = call.count(f"{below} AND state = 'closed'", identifier) if total else 0
+    percent = done * 100 // total if total else 0
+    found["sub_issues_summary"] = {"total": total, "completed": done, "percent_completed": percent}
+    parent = call.fetch(
+        "SELECT number, full_name FROM sub_issues JOIN issues ON issues.id = parent_id JOIN repositories"
+        " ON repositories.id = repository_id WHERE child_id = ?",
+        identifier,
+    )
+    if parent and call.settings.native_sub_issues:
+        found["parent_issue_url"] = f"{call.api}/repos/{parent['full_name']}/issues/{parent['number']}"
+    return found
+
+
+def _type(name: str) -> Payload:
+    number = ISSUE_TYPES.index(name) + 1
+    return {"id": number, "node_id": f"IT_{number}", "name": name, "description": None}
+
+
 def issue_by_id(call: Call, identifier: int) -> Payload:
     """Return the current ``issue`` of a database id, with ``closed_by``, which GitHub leaves out of lists."""
     (row,) = call.fetch_all("SELECT * FROM issues WHERE id = ?", identifier)
@@ -168,7 +196,7 @@ def issue(call: Call, row: Row) -> Payload:
         "author_association": association(call, row["repository_id"], row["author_id"]),
         "reactions": reactions(url),
         "performed_via_github_app": None,
-        "sub_issues_summary": {"total": 0, "completed": 0, "percent_completed": 0},
+        **_structure(call, key),
     }
     if call.settings.native_dependencies:
         edges = "dependencies JOIN issues ON issues.id = {} WHERE {} = ?"

@@ -116,6 +116,12 @@ CREATE TABLE IF NOT EXISTS dependencies (
     PRIMARY KEY (blocked_id, blocker_id)
 );
 CREATE INDEX IF NOT EXISTS dependencies_by_blocker ON dependencies (blocker_id);
+CREATE TABLE IF NOT EXISTS sub_issues (
+    parent_id INTEGER NOT NULL REFERENCES issues (id),
+    child_id INTEGER NOT NULL UNIQUE REFERENCES issues (id)
+);
+CREATE INDEX IF NOT EXISTS sub_issues_by_parent ON sub_issues (parent_id);
+CREATE TABLE IF NOT EXISTS issue_types (issue_id INTEGER PRIMARY KEY REFERENCES issues (id), name TEXT NOT NULL);
 CREATE TABLE IF NOT EXISTS events (
     id INTEGER PRIMARY KEY,
     issue_id INTEGER NOT NULL REFERENCES issues (id),

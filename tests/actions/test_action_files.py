@@ -39,7 +39,7 @@ FACTS = {"ACCORD_TOKEN_IS_JOBS"}
 NOT_INPUTS = {"format", "help"}
 """Options that an action has no use for: its outputs are the format for programs."""
 
-ELSEWHERE = {"sandbox", "receipt", "repo", "checkout"}
+ELSEWHERE = {"sandbox", "receipt", "repo", "checkout", "plan-settings"}
 """Options without a use in a job: it writes to the repository it runs in, and has no checkout."""
 
 OF_PLANS = {"request", "close-vanished", "max-items"}

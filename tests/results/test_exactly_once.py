@@ -32,6 +32,7 @@ from support.stage import staged
 from accord.git.patches import extract_patch
 from accord.github.limits import BODY_CHARS
 from accord.results.operations import Outcome, Receipt
+from accord.results.planner.settings import read_settings
 from accord_sandbox.faults import KINDS, Fault
 from accord_sandbox.planting import INSTALLATION_TOKEN
 
@@ -118,6 +119,32 @@ def changed_plan_work(folder: Path) -> Iterator[Work]:
             NEXT_VERSION,
             ("--close-vanished",),
         )
+
+
+STRUCTURED = plan(task("a"), task("b", "a"))
+SETTINGS = "plan:\n  parent: 1\n  type: Task\n  assign: [copilot, maintainer]\n"
+
+
+@contextmanager
+def structured_work(folder: Path) -> Iterator[Work]:
+    """A parent, and a plan whose items get it, a type and assignees."""
+    with staged(folder / "data") as stage:
+        path = f"/repos/{stage.repository}"
+        for name in TASK_LABELS:
+            stage.send("POST", f"{path}/labels", name=name)
+        stage.send("POST", f"{path}/issues", title="Parent")
+        stage.clock.sleep(3600)
+        file = folder / "plan.yml"
+        file.write_text(SETTINGS)
+        wanted = read_settings(SETTINGS.encode(), "plan.yml")
+
+        def state() -> Any:
+            children = [issue["number"] for issue in stage.listed("/issues/1/sub_issues")]
+            parts = [(issue["type"], [each["login"] for each in issue["assignees"]]) for issue in stage.issues()]
+            return stage.snapshot(), children, parts
+
+        options = ("--plan-settings", str(file))
+        yield Work(stage, stage.keep(), lambda: stage.apply(STRUCTURED, structure=wanted), state, STRUCTURED, options)
 
 
 @contextmanager
@@ -215,6 +242,7 @@ def conflict_work(folder: Path) -> Iterator[Work]:
 WORKS: dict[str, tuple[Any, int, int]] = {
     "planner": (planner_work, 5, 12 + 8 + 1 + 2 + 2),
     "changed plan": (changed_plan_work, 14, 1 + 5 + 2 + 4 + 1 + 1),
+    "structured": (structured_work, 7, 2 + 1 + 2 + 2 + 2),
     "reviewer": (reviewer_work, 7, 1 + 2 + 1 + 1 + 1),
     "second-review": (second_work, 7, 1 + 1 + 1 + 2 + 1 + 1),
     "implementor": (implementor_work, 4, 1 + 1 + 1),
@@ -255,6 +283,7 @@ def once(kinds: Iterable[str]) -> dict[str, list[FaultCase]]:
 FAULTS: dict[str, dict[str, list[FaultCase]]] = {
     "planner": {**once(kind for kind in KINDS if kind not in ALIKE), "for good": FOR_GOOD},
     "changed plan": {**once(kind for kind in ONE_PER_REACTION if kind != "secondary-403"), "for good": FOR_GOOD},
+    "structured": {**once(ONE_PER_REACTION), "for good": FOR_GOOD},
     "reviewer": {**once(ONE_PER_REACTION), "for good": FOR_GOOD},
     "second-review": {**once(ONE_PER_REACTION), "for good": FOR_GOOD},
     "implementor": {"lost": OF_GIT, "answered wrongly": DAMAGED},

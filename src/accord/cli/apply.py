@@ -53,6 +53,12 @@ plan_options = together(
         metavar="REQUEST",
         help="Request of a plan: a spec's path, #12, session:NAME, mission:NAME.",
     ),
+    click.option(
+        "--plan-settings",
+        type=click.Path(path_type=Path),
+        metavar="FILE",
+        help="Parent, type and assignees of items, such as .github/plan.yml.",
+    ),
     click.option("--close-vanished", is_flag=True, help="Close items that the plan no longer has."),
     click.option(
         "--max-items",
@@ -153,6 +159,7 @@ def apply(
 
 def _apply(checked: CheckedResult, run_key: str, dry_run: bool, options: dict[str, Any]) -> Receipt:
     from accord.core.clock import SystemClock
+    from accord.results.planner.settings import read_settings
 
     allows_steering, keepalive = options.pop("allow_steering_files"), options.pop("keepalive")
     limits = ChangeLimits(options.pop("max_files"), options.pop("max_bytes"))
@@ -170,7 +177,9 @@ def _apply(checked: CheckedResult, run_key: str, dry_run: bool, options: dict[st
     if is_implementor:
         _check_git_options((git["author"], *git["co_author"]), git["protect"])
     posting = (options.pop("allowed_hosts"), options.pop("break_words"))
+    settings = options.pop("plan_settings")
     plan = {
+        "structure": read_settings(read_bytes(str(settings)), str(settings)) if settings else None,
         "request": options.pop("request"),
         "closes_vanished": options.pop("close_vanished"),
         "most_items": options.pop("max_items"),

@@ -264,6 +264,7 @@ reviewer-result      json   results.models:ReviewerResult        results.reviewe
 runner-workflow      yaml   workflows.models:Workflow            workflows.rules:runner_findings
 agent-registry       yaml   runner.registry:Registry             runner.registry:own_findings
 accord-config        yaml   starts.config:AccordConfig           -
+plan-settings        yaml   results.planner.settings:PlanSettings -
 autofix-facts        json   loops.autofix:AutofixFacts           -
 thread-answers       json   loops.bot_comments:ThreadAnswers     loops.bot_comments:answer_findings
 bot-comments-facts   json   loops.bot_comments:BotCommentFacts   -
@@ -290,6 +291,7 @@ _MARKS: dict[str, Mapping[str, Any]] = {
     "runner-workflow": {"on": _later("accord.workflows.rules:is_reusable")},
     "agent-registry": {"agents": _is_given},
     "accord-config": {"starts": _is_given},
+    "plan-settings": {"plan": _is_given},
     "autofix-facts": {"kind": "autofix-facts"},
     "thread-answers": {"role": "bot-comments"},
     "bot-comments-facts": {"kind": "bot-comments-facts"},

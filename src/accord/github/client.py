@@ -148,6 +148,7 @@ class GitHub(
             "labels": None if change.labels is None else list(change.labels),
             "state": change.state,
             "state_reason": change.state_reason,
+            "type": change.type_name,
         }
         given = {key: value for key, value in fields.items() if value is not None}
         return self._transport.call("PATCH", f"{self._root}/issues/{number}", body=given).read(_issue)
@@ -192,6 +193,26 @@ class GitHub(
         DELETE …/issues/{n}/dependencies/blocked_by/{id}; a 404 counts as removed.
         """
         self._delete(f"{self._root}/issues/{number}/dependencies/blocked_by/{blocker_id}")
+
+    def sub_issues(self, number: int) -> list[Issue]:
+        """List the sub-issues of an issue.
+
+        GET …/issues/{n}/sub_issues, all pages. Raises NotThere where the server has no sub-issues.
+        """
+        return list(self._listed(f"{self._root}/issues/{number}/sub_issues", _issue))
+
+    def add_sub_issue(self, number: int, child_id: int) -> Issue:
+        """Add a sub-issue by its database id, and return the parent.
+
+        POST …/issues/{n}/sub_issues. Raises AnswerLost.
+        """
+        path = f"{self._root}/issues/{number}/sub_issues"
+        return self._transport.call("POST", path, body={"sub_issue_id": child_id}).read(_issue)
+
+    def add_assignees(self, number: int, logins: Sequence[str]) -> Issue:
+        """Assign accounts; GitHub leaves out those that cannot be assigned. POST …/issues/{n}/assignees."""
+        path = f"{self._root}/issues/{number}/assignees"
+        return self._transport.call("POST", path, body={"assignees": list(logins)}).read(_issue)
 
     def labels(self) -> list[Label]:
         """List all labels. GET …/labels, all pages."""
@@ -284,6 +305,8 @@ def _issue(data: dict[str, Any]) -> Issue:
         closed_at=optional_timestamp(data.get("closed_at")),
         merged_at=optional_timestamp((data.get("pull_request") or {}).get("merged_at")),
         node_id=data.get("node_id", ""),
+        type_name=(data.get("type") or {}).get("name"),
+        has_parent=bool(data.get("parent_issue_url")),
     )
 
 

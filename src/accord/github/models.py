@@ -72,6 +72,8 @@ class Issue:
     closed_at: datetime | None = None
     merged_at: datetime | None = None
     node_id: str = ""
+    type_name: str | None = None
+    has_parent: bool = False
 
     @property
     def is_open(self) -> bool:
@@ -113,6 +115,7 @@ class IssueChange:
     state: str | None = None
     state_reason: str | None = None
     title: str | None = None
+    type_name: str | None = None
 
 
 class AnswerLost(Stopped):

@@ -27,6 +27,7 @@ if TYPE_CHECKING:
     from accord.git.branches import Remote
     from accord.git.sizes import ChangeLimits
     from accord.github.client import GitHub
+    from accord.results.planner.settings import IssueStructure
     from accord.results.status import StatusMove
     from accord.results.texts import TextSanitizer
     from accord.text.posting import PostingPolicy
@@ -113,12 +114,12 @@ MOST_ITEMS = CONTENT_PER_HOUR
 class RunOptions:
     """The options of a run, passed from the command line down to the last operation.
 
-    ``request``, ``closes_vanished``, ``most_items`` and ``on_warnings``, which is called before the first write, are
-    for planner results. ``work_item``, ``remote`` and what follows are for implementor results; ``pull`` and ``commit``
-    (full SHA, empty: the head) for reviewer results, which may name the work item too. ``checkout`` lends git objects
-    and is only read. Without ``allows_steering``, a patch that changes steering files is refused, and always one beyond
-    the ``limits``. ``keepalive`` starts that loop on a new pull request. A review posts at most
-    ``max_comments`` new comments on lines and files.
+    ``request``, ``closes_vanished``, ``most_items``, ``structure`` and ``on_warnings``, which is called before the
+    first write, are for planner results. ``work_item``, ``remote`` and what follows are for implementor results;
+    ``pull`` and ``commit`` (full SHA, empty: the head) for reviewer results, which may name the work item too.
+    ``checkout`` lends git objects and is only read. Without ``allows_steering``, a patch that changes steering files is
+    refused, and always one beyond the ``limits``. ``keepalive`` starts that loop on a new pull request. A review posts
+    at most ``max_comments`` new comments on lines and files.
     """
 
     repository: str
@@ -131,6 +132,7 @@ class RunOptions:
     request: str = ""
     closes_vanished: bool = False
     most_items: int = MOST_ITEMS
+    structure: IssueStructure | None = None
     on_warnings: OnWarnings = lambda _: None
     work_item: int | None = None
     pull: int | None = None
@@ -163,7 +165,7 @@ def default_run_key(result: BaseModel, *scope: object) -> str:
 
 def apply_in_order(
     operations: Sequence[Op],
-    apply: Callable[[Op], None],
+    apply: Callable[[Op], OperationStatus | None],
     entry: Callable[[Op, OperationStatus], LedgerEntry],
     options: RunOptions,
 ) -> tuple[list[LedgerEntry], AccordError | None]:
@@ -176,8 +178,7 @@ def apply_in_order(
         status = operation.found or OperationStatus.PLANNED
         if status is OperationStatus.PLANNED and problem is None:
             try:
-                apply(operation)
-                status = OperationStatus.DONE
+                status = apply(operation) or OperationStatus.DONE
             except AccordError as error:
                 problem, status = error, OperationStatus.FAILED
         entries.append(entry(operation, status))

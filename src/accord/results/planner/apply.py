@@ -27,6 +27,7 @@ from accord.results.planner.plan import (
 )
 from accord.results.planner.record import VANISHED, body_digest, record_for, record_of, with_record
 from accord.results.planner.report import item_findings
+from accord.results.planner.structure import AddSubIssue, AssignItem, SetType, apply_structure
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -79,8 +80,11 @@ def apply_operations(
     )
 
 
-def _apply(github: GitHub, operation: PlanOperation, ledger: Ledger, options: RunOptions) -> None:
+def _apply(github: GitHub, operation: PlanOperation, ledger: Ledger, options: RunOptions) -> OperationStatus | None:
     match operation:
+        case AddSubIssue() | SetType() | AssignItem():
+            issue = ledger.issues[operation.item]
+            return apply_structure(github, operation, issue, options.clock, ledger.findings)
         case CreateWorkItem():
             ledger.issues[operation.key] = _create(github, operation, ledger, options)
         case AddDependency():
@@ -98,6 +102,7 @@ def _apply(github: GitHub, operation: PlanOperation, ledger: Ledger, options: Ru
             _close(github, _current(github, ledger.newest(operation.issue), ledger, options), ledger.facts.token)
         case UpdateWorkItem():
             _update(github, operation, _current(github, ledger.newest(operation.issue), ledger, options), ledger)
+    return None
 
 
 def _create(github: GitHub, operation: CreateWorkItem, ledger: Ledger, options: RunOptions) -> Issue:
@@ -218,7 +223,7 @@ def _entry_of(operation: PlanOperation, status: OperationStatus, ledger: Ledger)
     match operation:
         case CreateWorkItem() | NameOwners() | ChangePlannedItem():
             issue = ledger.issues.get(operation.key)
-        case AddDependency() | RemoveDependency():
+        case AddDependency() | RemoveDependency() | AddSubIssue() | SetType() | AssignItem():
             issue = ledger.issues.get(operation.item)
         case CloseWorkItem() | UpdateWorkItem():
             issue = operation.issue

@@ -14,6 +14,7 @@ from accord.results.planner.checks import existing_issue, rewritable, updated_by
 from accord.results.planner.facts import planned_items
 from accord.results.planner.record import VANISHED, content_of, record_of, update_digest
 from accord.results.planner.rules import Plan, item_number
+from accord.results.planner.structure import StructureOperation
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
@@ -90,7 +91,14 @@ class UpdateWorkItem(Operation):
 
 
 PlanOperation = (
-    CreateWorkItem | ChangePlannedItem | AddDependency | RemoveDependency | NameOwners | CloseWorkItem | UpdateWorkItem
+    CreateWorkItem
+    | ChangePlannedItem
+    | AddDependency
+    | RemoveDependency
+    | NameOwners
+    | CloseWorkItem
+    | UpdateWorkItem
+    | StructureOperation
 )
 
 

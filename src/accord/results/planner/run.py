@@ -13,6 +13,7 @@ from accord.results.planner.plan import AddDependency, compare_items, plan_opera
 from accord.results.planner.report import change_findings, differences, limit_findings
 from accord.results.planner.rules import with_texts
 from accord.results.planner.scope import plan_run_key, requested_issue
+from accord.results.planner.structure import check_structure, gather_structure, plan_structure
 from accord.results.texts import TextSanitizer, errors_as_posted, with_safe_texts
 
 if TYPE_CHECKING:
@@ -21,7 +22,9 @@ if TYPE_CHECKING:
     from accord.core.findings import Finding
     from accord.github.client import GitHub
     from accord.results.operations import RunOptions
+    from accord.results.planner.facts import PlanFacts
     from accord.results.planner.rules import Plan
+    from accord.results.planner.structure import StructureOperation
 
 
 def apply_plan(github: GitHub, plan: Plan, options: RunOptions) -> Receipt:
@@ -41,6 +44,7 @@ def apply_plan(github: GitHub, plan: Plan, options: RunOptions) -> Receipt:
         receipt.require(check_facts(plan, facts))
         receipt.require(change_findings(plan, facts, comparisons, closes_vanished=closes))
         operations = plan_operations(plan, facts, comparisons, closes_vanished=closes)
+        operations += _structured(github, plan, facts, receipt, options)
         shown = differences(plan, facts, comparisons, closes_vanished=closes, with_texts=options.is_dry_run)
         receipt.details = {"differences": shown} if plan.result.create else {}
         if not options.is_dry_run:
@@ -58,6 +62,26 @@ def apply_plan(github: GitHub, plan: Plan, options: RunOptions) -> Receipt:
         }
         receipt.dependencies = [(each.blocker, each.item) for each in operations if isinstance(each, AddDependency)]
     return receipt
+
+
+def _structured(
+    github: GitHub, plan: Plan, facts: PlanFacts, receipt: Receipt, options: RunOptions
+) -> list[StructureOperation]:
+    """Plan the structure that the settings ask for; nothing without settings or new items."""
+    if options.structure is None or not plan.result.create:
+        return []
+    structure = gather_structure(github, options.structure, requested_issue(options))
+    open_numbers = {number for number, issue in facts.existing.items() if issue and issue.is_open}
+    names = [item.temp_id for item in plan.result.create]
+    closed = {name for name, issue in facts.items.items() if not issue.is_open}
+    blocked = {
+        name
+        for i, name in enumerate(names)
+        if open_numbers.intersection(plan.existing_blockers(i)) or {names[j] for j in plan.blockers(i)} - closed
+    }
+    operations = list(plan_structure(names, facts.items, structure, blocked))
+    receipt.require(check_structure(operations, structure))
+    return operations
 
 
 def _sanitised(plan: Plan, receipt: Receipt, options: RunOptions) -> Plan:

@@ -1,0 +1,203 @@
+"""The structure of a plan's items on GitHub: parent, type and assignees, as ``plan.yml`` asks for them.
+
+Each part is set where an open item has none of it and its work has not begun, so that people's choices stay. A part
+that GitHub does not have, or does not allow, becomes a warning.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, ClassVar
+
+from accord.core.errors import Refused
+from accord.core.findings import Finding, warning
+from accord.github.models import IssueChange, NotThere
+from accord.github.once import send_once
+from accord.results.labels import status_of
+from accord.results.operations import Operation, OperationStatus
+from accord.results.planner.match import BEGUN
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Mapping, Sequence, Set
+
+    from accord.core.clock import Clock
+    from accord.github.client import GitHub
+    from accord.github.models import Issue
+    from accord.results.planner.settings import IssueStructure
+
+MOST_SUB_ISSUES = 100
+"""Source: https://docs.github.com/issues/tracking-your-work-with-issues/using-issues/adding-sub-issues"""
+
+COPILOT = "copilot-swe-agent[bot]"
+_COPILOT_NAMES = frozenset(("copilot", COPILOT))
+
+
+@dataclass(frozen=True)
+class StructureFacts:
+    """``parent`` is the number of the parent, 0 without one; ``children`` are its sub-issues, None without a parent."""
+
+    wanted: IssueStructure
+    parent: int = 0
+    children: frozenset[int] | None = None
+    findings: tuple[Finding, ...] = field(default=())
+
+
+@dataclass(frozen=True, slots=True)
+class AddSubIssue(Operation):
+    """Make an item a sub-issue of the plan's parent."""
+
+    op: ClassVar[str] = "add-sub-issue"
+    item: str
+    parent: int
+
+
+@dataclass(frozen=True, slots=True)
+class SetType(Operation):
+    """Give an item its issue type."""
+
+    op: ClassVar[str] = "set-type"
+    item: str
+    name: str
+
+
+@dataclass(frozen=True, slots=True)
+class AssignItem(Operation):
+    """Assign an item."""
+
+    op: ClassVar[str] = "assign"
+    item: str
+    logins: tuple[str, ...]
+
+
+StructureOperation = AddSubIssue | SetType | AssignItem
+
+
+def gather_structure(github: GitHub, wanted: IssueStructure, requested: int) -> StructureFacts:
+    """Read the parent of a plan and its sub-issues."""
+    parent = requested if wanted.parent == "request" else wanted.parent or 0
+    if wanted.parent == "request" and not parent:
+        message = "`parent: request` needs a request that is an issue."
+        return StructureFacts(wanted, findings=(Finding("parent-missing", message, hint="Pass `--request '#12'`."),))
+    if not parent:
+        return StructureFacts(wanted)
+    issue = github.issue(parent)
+    if issue is None or issue.is_pull:
+        found = Finding(
+            "parent-missing", f"The parent #{parent} is not an issue.", hint="Correct `parent` in plan.yml."
+        )
+        return StructureFacts(wanted, findings=(found,))
+    try:
+        return StructureFacts(wanted, parent, frozenset(each.number for each in github.sub_issues(parent)))
+    except NotThere:
+        return StructureFacts(wanted, findings=(_unavailable("sub-issues", "`parent`"),))
+
+
+def plan_structure(
+    names: Sequence[str], issues: Mapping[str, Issue], facts: StructureFacts, blocked: Set[str] = frozenset()
+) -> Iterator[StructureOperation]:
+    """Yield the operations for items that are new, or open and not begun. Pure.
+
+    Copilot begins to work when it is assigned, so that it gets no item that is ``blocked``.
+    """
+    for name in names:
+        issue = issues.get(name)
+        if issue and (not issue.is_open or status_of(issue.labels) in BEGUN):
+            continue
+        if facts.children is not None:
+            found = _done(issue is not None and issue.number in facts.children)
+            if found or issue is None or not (issue.has_parent or issue.number == facts.parent):
+                yield AddSubIssue(f"{name} below #{facts.parent}", found, name, facts.parent)
+        if facts.wanted.type:
+            found = _done(issue is not None and issue.type_name is not None)
+            yield SetType(f"{name} is {facts.wanted.type}", found, name, facts.wanted.type)
+        logins = [COPILOT if login.lower() == "copilot" else login for login in facts.wanted.assign]
+        logins = [login for login in logins if login != COPILOT or name not in blocked]
+        if logins:
+            found = _done(issue is not None and bool(issue.assignees))
+            yield AssignItem(f"{name} to {', '.join(logins)}", found, name, tuple(logins))
+
+
+def check_structure(operations: Sequence[StructureOperation], facts: StructureFacts) -> list[Finding]:
+    """Check that the parent can take all items."""
+    coming = sum(isinstance(each, AddSubIssue) and each.found is None for each in operations)
+    total = coming + len(facts.children or ())
+    if not coming or total <= MOST_SUB_ISSUES:
+        return list(facts.findings)
+    message = f"#{facts.parent} would have {total} sub-issues; GitHub allows {MOST_SUB_ISSUES}."
+    return [*facts.findings, Finding("sub-issues-too-many", message, hint="Split the plan, or remove `parent`.")]
+
+
+def apply_structure(
+    github: GitHub, operation: StructureOperation, issue: Issue, clock: Clock, findings: list[Finding]
+) -> OperationStatus | None:
+    """Carry out one operation on an item; return ``skipped``, with a warning, where GitHub does not allow it."""
+    match operation:
+        case AddSubIssue(parent=parent):
+            return _add(github, parent, issue, clock, findings)
+        case SetType(name=name):
+            try:
+                github.change_issue(issue.number, IssueChange(type_name=name))
+            except NotThere:
+                raise
+            except Refused:
+                return _skip(findings, _unavailable(f"the issue type {name}", "`type`"))
+        case AssignItem(logins=logins):
+            return _assign(github, issue, logins, clock, findings)
+    return None
+
+
+def _add(github: GitHub, parent: int, issue: Issue, clock: Clock, findings: list[Finding]) -> OperationStatus | None:
+    def find() -> Issue | None:
+        return next((each for each in github.sub_issues(parent) if each.id == issue.id), None)
+
+    try:
+        send_once(lambda: github.add_sub_issue(parent, issue.id), find, clock)
+    except Refused as refused:
+        if find():
+            return None
+        message = f"#{issue.number} did not become a sub-issue of #{parent}: {refused.message}"
+        return _skip(findings, warning("structure-unavailable", message, hint="Check `parent` in plan.yml."))
+    return None
+
+
+def _assign(
+    github: GitHub, issue: Issue, logins: Sequence[str], clock: Clock, findings: list[Finding]
+) -> OperationStatus | None:
+    def find() -> Issue | None:
+        now = github.issue(issue.number)
+        return now if now and not _unassigned(now, logins) else None
+
+    try:
+        now = send_once(lambda: github.add_assignees(issue.number, logins), find, clock)
+    except NotThere:
+        raise
+    except Refused as refused:
+        return _skip(
+            findings, warning("structure-unavailable", f"GitHub refused to assign #{issue.number}: {refused.message}")
+        )
+    if left := _unassigned(now, logins):
+        message = f"GitHub did not assign {', '.join(left)}: not all accounts can be assigned with this token."
+        hint = "Give them access to the repository; Copilot needs a token of a user who has it."
+        findings.append(warning("structure-unavailable", message, hint=hint))
+        return None if now.assignees else OperationStatus.SKIPPED
+    return None
+
+
+def _unassigned(issue: Issue, logins: Sequence[str]) -> list[str]:
+    has = {login.lower() for login in issue.assignees}
+    has |= _COPILOT_NAMES if has & _COPILOT_NAMES else set()
+    return [login for login in logins if login.lower() not in has]
+
+
+def _done(is_done: bool) -> OperationStatus | None:
+    return OperationStatus.SKIPPED if is_done else None
+
+
+def _skip(findings: list[Finding], found: Finding) -> OperationStatus:
+    findings.append(found)
+    return OperationStatus.SKIPPED
+
+
+def _unavailable(what: str, key: str) -> Finding:
+    message = f"GitHub does not have {what} here, so the items were created without."
+    return warning("structure-unavailable", message, hint=f"Remove {key} from plan.yml.")

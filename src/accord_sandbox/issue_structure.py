@@ -1,0 +1,128 @@
+"""Parents, types and assignees of issues.
+
+Docs: https://docs.github.com/rest/issues/sub-issues, …/assignees, and "Update an issue" for types, which only issues in
+repositories of organisations have. A server without sub-issues (an older GHES) answers their paths with 404.
+"""
+
+from __future__ import annotations
+
+from accord_sandbox import payloads
+from accord_sandbox.calls import AccessLevel, Call, grant_of, route
+from accord_sandbox.database import Row, insert
+from accord_sandbox.repositories import find_user
+from accord_sandbox.responses import ApiResponse, Refusal, created, not_found
+
+MOST_SUB_ISSUES = 100
+"""Source: https://docs.github.com/issues/tracking-your-work-with-issues/using-issues/adding-sub-issues"""
+
+MOST_ASSIGNEES = 10
+COPILOT = "copilot-swe-agent[bot]"
+"""The account of Copilot's cloud agent, which can be assigned and has no role in the repository."""
+
+_SUB_ISSUES = "issues/{number:int}/sub_issues"
+_REFUSED = "An error occurred while adding the sub-issue to the parent issue. "
+
+
+@route("GET", _SUB_ISSUES, "issues/sub-issues#list-sub-issues")
+def list_sub_issues(call: Call) -> ApiResponse:
+    """List the sub-issues of an issue."""
+    _check_has_sub_issues(call)
+    rows = call.fetch_all(
+        "SELECT issues.* FROM sub_issues JOIN issues ON issues.id = child_id WHERE parent_id = ? ORDER BY"
+        " sub_issues.rowid",
+        call.issue["id"],
+    )
+    return call.list_response(rows, lambda row: payloads.issue(call, row))
+
+
+@route("GET", "issues/{number:int}/parent", "issues/sub-issues#get-parent-issue")
+def get_parent(call: Call) -> ApiResponse:
+    """Return the parent of an issue."""
+    _check_has_sub_issues(call)
+    row = call.fetch("SELECT parent_id FROM sub_issues WHERE child_id = ?", call.issue["id"])
+    if row is None:
+        raise not_found()
+    return ApiResponse(200, payloads.issue_by_id(call, row["parent_id"]))
+
+
+@route("POST", _SUB_ISSUES, "issues/sub-issues#add-sub-issue")
+def add_sub_issue(call: Call) -> ApiResponse:
+    """Add a sub-issue by its database id; it can have one parent only."""
+    _check_has_sub_issues(call)
+    call.require_on_issue(AccessLevel.TRIAGE)
+    parent, child = call.issue, _issue_by_id(call, call.fields.integer("sub_issue_id"))
+    if parent["id"] == child["id"] or parent["is_pull"] or child["is_pull"]:
+        raise Refusal(422, f"{_REFUSED}Sub-issue must be another issue")
+    known = call.fetch("SELECT parent_id FROM sub_issues WHERE child_id = ?", child["id"])
+    if known and known["parent_id"] == parent["id"]:
+        raise Refusal(422, f"{_REFUSED}Issue may not contain duplicate sub-issues")
+    if known and not call.fields.flag("replace_parent"):
+        raise Refusal(422, f"{_REFUSED}Sub issue may only have one parent")
+    if call.count("sub_issues WHERE parent_id = ?", parent["id"]) >= MOST_SUB_ISSUES:
+        raise Refusal(422, f"{_REFUSED}Parent cannot have more than {MOST_SUB_ISSUES} sub-issues")
+    call.db.execute("DELETE FROM sub_issues WHERE child_id = ?", (child["id"],))
+    call.db.execute("INSERT INTO sub_issues VALUES (?, ?)", (parent["id"], child["id"]))
+    return created(payloads.issue_by_id(call, parent["id"]))
+
+
+@route("DELETE", "issues/{number:int}/sub_issue", "issues/sub-issues#remove-sub-issue")
+def remove_sub_issue(call: Call) -> ApiResponse:
+    """Remove a sub-issue from its parent."""
+    _check_has_sub_issues(call)
+    call.require_on_issue(AccessLevel.TRIAGE)
+    child = _issue_by_id(call, call.fields.integer("sub_issue_id"))
+    edge = (call.issue["id"], child["id"])
+    if not call.count("sub_issues WHERE parent_id = ? AND child_id = ?", *edge):
+        raise not_found()
+    call.db.execute("DELETE FROM sub_issues WHERE parent_id = ? AND child_id = ?", edge)
+    return ApiResponse(200, payloads.issue_by_id(call, call.issue["id"]))
+
+
+@route("POST", "issues/{number:int}/assignees", "issues/assignees#add-assignees-to-an-issue")
+def add_assignees(call: Call) -> ApiResponse:
+    """Add assignees; GitHub leaves out accounts that cannot be assigned, without an error."""
+    call.check_writable()
+    call.permit(call.grant.may("issues", AccessLevel.TRIAGE, pull=bool(call.issue["is_pull"])))
+    for login in call.fields.names("assignees", "login") or []:
+        user = find_user(call.db, login)
+        if user is None and login.lower() == COPILOT:
+            insert(call.db, "users", {"login": COPILOT, "type": "Bot", "created_at": call.now})
+            user = find_user(call.db, COPILOT)
+        is_full = call.count("assignees WHERE issue_id = ?", call.issue["id"]) >= MOST_ASSIGNEES
+        if user is not None and not is_full and _can_be_assigned(call, user):
+            call.db.execute("INSERT OR IGNORE INTO assignees VALUES (?, ?)", (call.issue["id"], user["id"]))
+    call.db.execute("UPDATE issues SET updated_at = ? WHERE id = ?", (call.now, call.issue["id"]))
+    return created(payloads.issue_by_id(call, call.issue["id"]))
+
+
+def update_type(call: Call) -> None:
+    """Set the type of the issue of the path where the request has one."""
+    if "type" not in call.fields:
+        return
+    name = call.fields.string("type", null=True)
+    owner = find_user(call.db, call.repository["full_name"].partition("/")[0])
+    known = next((each for each in payloads.ISSUE_TYPES if name and each.lower() == name.lower()), None)
+    if name is not None and (owner is None or owner["type"] != "Organization" or known is None):
+        raise Refusal(422, f"Validation Failed: issue type {name} does not exist")
+    call.db.execute("DELETE FROM issue_types WHERE issue_id = ?", (call.issue["id"],))
+    if known:
+        call.db.execute("INSERT INTO issue_types VALUES (?, ?)", (call.issue["id"], known))
+
+
+def _can_be_assigned(call: Call, user: Row) -> bool:
+    if user["login"].lower() == COPILOT:
+        return True
+    return bool(call.count("collaborators WHERE repository_id = ? AND user_id = ?", call.repository["id"], user["id"]))
+
+
+def _issue_by_id(call: Call, identifier: int) -> Row:
+    row = call.fetch("SELECT * FROM issues WHERE id = ?", identifier) if 0 < identifier < 10**18 else None
+    home = row and call.fetch("SELECT * FROM repositories WHERE id = ?", row["repository_id"])
+    if row is None or home is None or not grant_of(call.db, call.actor, home).sees:
+        raise not_found()
+    return row
+
+
+def _check_has_sub_issues(call: Call) -> None:
+    if not call.settings.native_sub_issues:
+        raise not_found()
