@@ -46,15 +46,16 @@ class View(NamedTuple):
 
 
 WIDTH = 1120
-BOARD = "board"
-"""The path that stands for the first page of the board, which is not a page of the sandbox."""
+BOARD = "board/"
+"""The beginning of the path of a page of the board, which is not a page of the sandbox."""
 _OTHERS = "article:not(#{newest}), .files, .event"
 VIEWS = {
     "work-items.png": View("issues", 560),
     "status-comment.png": View("issues/2", 480, _OTHERS),
     "pull-request.png": View("pull/12", 600),
-    "board.png": View(BOARD, 640),
+    "board.png": View("board/index.html", 640),
     "review.png": View("pull/12", 600, ".columns article:not(.review)"),
+    "timeline.png": View("board/item-2.html", 620),
 }
 
 
@@ -72,20 +73,20 @@ def take(browser: str, page: str, path: Path, height: int) -> None:
         raise RuntimeError(f"{path.name} has {path.stat().st_size} bytes; at most {MOST_BYTES} are allowed.")
 
 
-def board_of(walk: Walk) -> str:
-    """Return the first page of the board, with its style."""
+def board_of(walk: Walk, name: str) -> str:
+    """Return a page of the board, with its style."""
     folder = walk.home / "board"
     where = {"GITHUB_API_URL": walk.github.url, "GITHUB_TOKEN": walk.github.token, "GITHUB_REPOSITORY": REPOSITORY}
     env = walk.environment(**where)
     walk.run("accord", "board", "--identity", "github-actions[bot]", "--static", str(folder), env=env, cwd=walk.home)
-    page = (folder / "index.html").read_text(encoding="utf-8")
+    page = (folder / name).read_text(encoding="utf-8")
     return page.replace("<head>", f'<head><base href="{folder.as_uri()}/">', 1)
 
 
 def page_of(walk: Walk, view: View) -> str:
     """Return a page of the sandbox without its hidden parts, or of the board."""
-    if view.path == BOARD:
-        return board_of(walk)
+    if view.path.startswith(BOARD):
+        return board_of(walk, view.path.removeprefix(BOARD))
     text = requests.get(f"{walk.github.url}/{REPOSITORY}/{view.path}", timeout=30).text
     newest = max(
         re.findall(r'id="(issuecomment-\d+)"', text), key=lambda name: int(name.partition("-")[2]), default="x"

@@ -14,7 +14,9 @@ from support.stage import staged
 from support.starts import DRAFT, LABELS, PENDING, PULL, READY, Starts, starts_stage
 from support.trees import git
 
-from accord.board.models import Entry, Overview
+from accord.board.models import Entry, Overview, address_of
+from accord.board.snapshot import read_snapshot
+from accord.board.timeline import timeline_of
 from accord.cli.status import age, status_lines
 from accord.records.chain import append_record
 from accord.starts.reports import Job
@@ -125,6 +127,30 @@ def test_the_board_charts_the_records_of_the_repository(accord: Accord, starts: 
     assert "<td>0.75</td>" in pages["charts.html"]
     assert "Implementation by codex: success" in pages[f"item-{READY}.html"]
     assert "0.75 US dollars" in pages[f"item-{READY}.html"]
+
+
+def test_the_history_of_a_merged_pull_request_is_read_once(accord: Accord, starts: Starts) -> None:
+    stage, pull = starts.stage, f"{starts.root}/pulls/{PULL}"
+    stage.send("PATCH", pull, body=f"Closes #{READY}")
+    stage.send("POST", f"{pull}/reviews", token="writer", event="APPROVE", body="Good.")
+    stage.send("PUT", f"{pull}/merge")
+    github, known = stage.adapter(), {}
+    sources, week = [(github, address_of(stage.repository, stage.server.url))], timedelta(days=7)
+    counts = []
+    for _ in range(2):
+        before = github.requests.read
+        found = read_snapshot(sources, accord.home, week, known)
+        counts.append(github.requests.read - before)
+    (item,) = found.repositories[0].closed
+    texts = [event.text for event in timeline_of(found.repositories[0], item)]
+    assert texts[1:] == [
+        f"Pull request #{PULL} opened",
+        f"wanda approves (#{PULL})",
+        f"Pull request #{PULL} merged",
+        "Completed",
+    ]
+    assert counts[0] - counts[1] >= 2
+    assert read_snapshot(sources, accord.home, week).repositories[0].ended[0].reviews == ()
 
 
 def test_a_board_is_not_written_over_a_site_of_yours(accord: Accord, starts: Starts) -> None:

@@ -136,10 +136,9 @@ def runs_of(facts: RepositoryFacts) -> Iterator[Run]:
     yield from (Run(one.ended_at, one.seconds, one.cost_usd) for one in facts.records if one.is_agent_run)
     recorded = {one.links.workflow_run for one in facts.records if one.links.workflow_run}
     yield from _of_rows([row for row in facts.rows if row.run not in recorded])
-    for pull in facts.pulls:
-        for loop in pull.loops:
-            runs = (run for run in loop.history if not run.run_id.isdecimal() or int(run.run_id) not in recorded)
-            yield from (Run(run.ended_at, run.seconds or None, run.cost_usd) for run in runs)
+    for loop in facts.loops:
+        runs = (run for run in loop.history if not run.run_id.isdecimal() or int(run.run_id) not in recorded)
+        yield from (Run(run.ended_at, run.seconds or None, run.cost_usd) for run in runs)
 
 
 def dollars_in(cost: str) -> float | None:

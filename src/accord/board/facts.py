@@ -6,20 +6,18 @@ from collections import defaultdict
 from dataclasses import dataclass, field, replace
 from datetime import timedelta
 from itertools import islice
-from pathlib import Path
 from typing import TYPE_CHECKING
 
-from accord.board.models import EndedPull, ItemFacts, Overview, PullFacts, RepositoryFacts, Snapshot, joined
+from accord.board.models import EndedPull, ItemFacts, PullFacts, RepositoryFacts
 from accord.core.clock import parse_timestamp
 from accord.github.client import INSTALLATION_LOGIN
 from accord.github.markers import REVISION, find_markers
-from accord.github.models import EmptyRepository, Forbidden, NotThere
+from accord.github.models import Forbidden, NotThere
 from accord.github.pulls import closing_references
 from accord.loops.ledger import is_lost
 from accord.loops.models import ALL
 from accord.loops.reviews import is_approved, opinions_of
 from accord.loops.state import read_view
-from accord.records.chain import read_records
 from accord.results.bodies import split_body
 from accord.results.planner.record import planned_blockers
 from accord.results.status import is_work_item
@@ -33,8 +31,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping, Sequence, Set
     from datetime import datetime
 
-    from accord.board.models import Address, SessionQuestion
-    from accord.core.clock import Clock
+    from accord.board.models import Address
     from accord.github.client import GitHub
     from accord.github.comments import Comment
     from accord.github.models import Identity, Issue, Pull, Review
@@ -55,7 +52,7 @@ MOST_LOOKUPS = 30
 
 
 @dataclass(frozen=True)
-class _Reader:
+class Reader:
     """The client with what it read before: our identity, and who may write."""
 
     github: GitHub
@@ -73,49 +70,11 @@ class _Reader:
         return self.writers[login]
 
 
-def read_snapshot(
-    sources: Sequence[tuple[GitHub, Address]], root: Path, period: timedelta, *, has_records: bool = False
-) -> Snapshot:
-    """Read repositories on GitHub and the documents in a folder; with ``has_records`` all that a board shows."""
-    from accord.board.documents import read_documents
-
-    found = ((github, read_repository(github, address, period)) for github, address in sources)
-    repositories = tuple(with_records(facts, github, period) if has_records else facts for github, facts in found)
-    now = repositories[0].now
-    empty = Snapshot(repositories, Overview(), Overview(), now)
-    return with_documents(empty, read_documents(root, now))
-
-
-def with_records(facts: RepositoryFacts, github: GitHub, period: timedelta) -> RepositoryFacts:
-    """Read the records of runs, too: one request without any, else one more for each hundred."""
-    try:
-        return replace(facts, records=read_records(github, facts.now - period))
-    except EmptyRepository:
-        return facts
-    except (Forbidden, NotThere):
-        note = "The token cannot read the repository's contents, so records of runs are not shown."
-        return replace(facts, notes=(*facts.notes, note))
-
-
-def with_documents(snapshot: Snapshot, documents: Overview) -> Snapshot:
-    """Return a snapshot with other documents. Pure."""
-    from accord.board.work import overview_of_work
-
-    work = [overview_of_work(facts) for facts in snapshot.repositories]
-    return replace(snapshot, documents=documents, overview=joined(*work, documents))
-
-
-def answer_question(question: SessionQuestion, text: str, root: Path, clock: Clock) -> Overview:
-    """Record the answer of the user as ``accord session answer`` does; return the documents after it.
-
-    Raises BrokenContract where the text does not answer the question, or the question is not open any more.
-    """
-    from accord.board.documents import read_documents
-    from accord.sessions.apply import SessionWriter
-    from accord.sessions.run import answer
-
-    answer(SessionWriter(Path(question.folder), clock), {question.decision: text})
-    return read_documents(root, clock.now())
+def reader_of(github: GitHub, repository: str, identity: Identity) -> Reader:
+    """Return a reader; a person's token reads, but accord wrote as the workflow's."""
+    if identity.is_person:
+        identity = replace(identity, others=(*identity.others, INSTALLATION_LOGIN))
+    return Reader(github, repository, identity)
 
 
 def read_repository(
@@ -126,10 +85,8 @@ def read_repository(
     ``own`` is the identity of the token where it is known. Takes one request for each 100 issues and comments, and
     about six for each open pull request that accord works on.
     """
-    own = identity = own or github.identity()
-    if identity.is_person:  # their token reads, but accord wrote as the workflow's
-        identity = replace(identity, others=(*identity.others, INSTALLATION_LOGIN))
-    reader = _Reader(github, address.repository, identity)
+    own = own or github.identity()
+    reader = reader_of(github, address.repository, own)
     issues = [issue for issue in github.issues(state="open") if not issue.is_pull]
     numbers = {issue.number for issue in issues}
     now = github.server_time()
@@ -155,16 +112,16 @@ def _is_ours(issue: Issue, rows: dict[int, tuple[StatusRow, ...]]) -> bool:
     return is_work_item(issue) or issue.number in rows or PLAN_LABEL in issue.labels
 
 
-def _recent_rows(reader: _Reader, since: datetime, now: datetime) -> dict[int, tuple[StatusRow, ...]]:
+def _recent_rows(reader: Reader, since: datetime, now: datetime) -> dict[int, tuple[StatusRow, ...]]:
     """Return the starts by issue, from the comments that changed lately: a start edits its status comment."""
     by_issue: dict[int, list[Comment]] = defaultdict(list)
     for number, comment in islice(reader.github.recent_comments(since), MOST_COMMENTS):
         by_issue[number].append(comment)
-    found = {number: _rows(reader, comments, number, now) for number, comments in by_issue.items()}
+    found = {number: rows_in(reader, comments, number, now) for number, comments in by_issue.items()}
     return {number: rows for number, rows in found.items() if rows}
 
 
-def _rows(reader: _Reader, comments: Iterable[Comment], number: int, now: datetime) -> tuple[StatusRow, ...]:
+def rows_in(reader: Reader, comments: Iterable[Comment], number: int, now: datetime) -> tuple[StatusRow, ...]:
     """Return the starts of an item. The last one has failed if GitHub says that its run ended without a report."""
     rows = view_of(comments, reader.identity, number).status.rows
     if not rows or rows[-1].state not in ACTIVE or not _has_ended(reader, rows[-1], now):
@@ -172,7 +129,7 @@ def _rows(reader: _Reader, comments: Iterable[Comment], number: int, now: dateti
     return (*rows[:-1], rows[-1].model_copy(update={"state": "failed", "result": LOST}))
 
 
-def _has_ended(reader: _Reader, row: StatusRow, now: datetime) -> bool:
+def _has_ended(reader: Reader, row: StatusRow, now: datetime) -> bool:
     if not row.run:  # GitHub lists a run that was started within minutes
         try:
             return now - parse_timestamp(row.since) > APPEARS_WITHIN
@@ -186,7 +143,7 @@ def _has_ended(reader: _Reader, row: StatusRow, now: datetime) -> bool:
 
 
 def _items(
-    reader: _Reader, issues: Iterable[Issue], rows: Mapping[int, tuple[StatusRow, ...]], numbers: Set[int]
+    reader: Reader, issues: Iterable[Issue], rows: Mapping[int, tuple[StatusRow, ...]], numbers: Set[int]
 ) -> Iterator[ItemFacts]:
     """Yield the facts of open issues. Blockers that neither a plan of accord nor the body names are asked for."""
     left = MOST_LOOKUPS
@@ -200,7 +157,7 @@ def _items(
         yield ItemFacts(issue, rows.get(issue.number, ()), count, tuple(sorted(blockers)))
 
 
-def _pulls(reader: _Reader, now: datetime) -> tuple[list[PullFacts], list[str]]:
+def _pulls(reader: Reader, now: datetime) -> tuple[list[PullFacts], list[str]]:
     """Read the open pull requests that accord works on, and what could not be read."""
     ours = [pull for pull in reader.github.open_pulls() if _has_work(pull, reader)]
     notes = []
@@ -210,7 +167,7 @@ def _pulls(reader: _Reader, now: datetime) -> tuple[list[PullFacts], list[str]]:
     return [_pull(reader, pull, held, now) for pull in ours[:MOST_PULLS]], notes
 
 
-def _has_work(pull: Pull | Issue, reader: _Reader) -> bool:
+def _has_work(pull: Pull | Issue, reader: Reader) -> bool:
     """Tell whether accord works on a pull request: it opened it, a label asks for it, or a writer closes an issue."""
     if any(label.startswith(("agent:", "agents:", "autofix", "needs-human")) for label in pull.labels):
         return True
@@ -219,7 +176,7 @@ def _has_work(pull: Pull | Issue, reader: _Reader) -> bool:
     return reader.identity.counts(pull.author) or reader.is_trusted(pull.author)
 
 
-def _held(reader: _Reader, notes: list[str]) -> Sequence[WorkflowRun]:
+def _held(reader: Reader, notes: list[str]) -> Sequence[WorkflowRun]:
     try:
         return [run for run in reader.github.runs_in("action_required") if run.is_held]
     except (Forbidden, NotThere):
@@ -227,7 +184,7 @@ def _held(reader: _Reader, notes: list[str]) -> Sequence[WorkflowRun]:
         return ()
 
 
-def _pull(reader: _Reader, listed: Pull, held: Iterable[WorkflowRun], now: datetime) -> PullFacts:
+def _pull(reader: Reader, listed: Pull, held: Iterable[WorkflowRun], now: datetime) -> PullFacts:
     github, number = reader.github, listed.number
     pull = github.pull(number) or listed
     comments = list(github.comments(number))
@@ -236,23 +193,23 @@ def _pull(reader: _Reader, listed: Pull, held: Iterable[WorkflowRun], now: datet
     return PullFacts(
         pull,
         closing_references(pull.body, reader.repository),
-        _rows(reader, comments, number, now),
-        _loops(comments, reader.identity, number, now),
+        rows_in(reader, comments, number, now),
+        loops_in(comments, reader.identity, number, now),
         (*github.check_runs(pull.head_sha), *github.statuses(pull.head_sha)),
         tuple(run for run in held if run.head_sha == pull.head_sha),
         is_approved(opinions, pull.head_sha),
         any(opinion.verdict == "needs-changes" for opinion in opinions),
-        tuple(one for one in reviews if _counts(one, reader)),
+        tuple(one for one in reviews if is_shown(one, reader)),
     )
 
 
-def _counts(review: Review, reader: _Reader) -> bool:
+def is_shown(review: Review, reader: Reader) -> bool:
     """Tell whether a review is shown: accord's own, or a verdict of a person with write access."""
     has_verdict = review.state in ("APPROVED", "CHANGES_REQUESTED", "DISMISSED")
     return reader.identity.counts(review.author) or (has_verdict and reader.is_trusted(review.author))
 
 
-def _loops(comments: Iterable[Comment], identity: Identity, number: int, now: datetime) -> tuple[LoopState, ...]:
+def loops_in(comments: Iterable[Comment], identity: Identity, number: int, now: datetime) -> tuple[LoopState, ...]:
     """Return the states of the loops; a run that can no longer report back does not run."""
     ours = [comment for comment in comments if identity.counts(comment.author)]
     views = (read_view(comment.body, loop, number) for loop in ALL for comment in ours)

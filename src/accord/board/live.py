@@ -8,8 +8,8 @@ from dataclasses import replace
 from functools import lru_cache
 from typing import TYPE_CHECKING, NamedTuple
 
-from accord.board.facts import with_documents
 from accord.board.pages import TABS, render_page
+from accord.board.snapshot import with_documents
 from accord.core.errors import AccordError, BrokenContract
 from accord.core.findings import Finding
 

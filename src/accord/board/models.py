@@ -181,10 +181,16 @@ class PullFacts:
 
 @dataclass(frozen=True)
 class EndedPull:
-    """A pull request of accord that was merged or closed, and the work items that it closes."""
+    """A pull request of accord that was merged or closed, and the work items that it closes.
+
+    ``rows``, ``loops`` and ``reviews`` are empty where its history was not read.
+    """
 
     issue: Issue
     items: tuple[int, ...] = ()
+    rows: tuple[StatusRow, ...] = ()
+    loops: tuple[LoopState, ...] = ()
+    reviews: tuple[Review, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -243,7 +249,17 @@ class RepositoryFacts:
     def rows(self) -> tuple[StatusRow, ...]:
         """The starts of all items and pull requests."""
         of_items = (row for item in (*self.items, *self.closed) for row in item.rows)
-        return (*of_items, *(row for pull in self.pulls for row in pull.rows))
+        return (*of_items, *(row for pull in self.all_pulls for row in pull.rows))
+
+    @property
+    def loops(self) -> tuple[LoopState, ...]:
+        """The loops of all pull requests."""
+        return tuple(loop for pull in self.all_pulls for loop in pull.loops)
+
+    @property
+    def all_pulls(self) -> tuple[PullFacts | EndedPull, ...]:
+        """The open and the ended pull requests."""
+        return (*self.pulls, *self.ended)
 
 
 @dataclass(frozen=True)

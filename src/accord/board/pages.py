@@ -215,9 +215,10 @@ def story_of(placed: PlacedItem, snapshot: Snapshot) -> dict[str, Any]:
         for entry in entries
         if entry.id in ids and entry.repository == facts.address.repository
     ]
-    rows = [*placed.item.rows, *(row for pull in pulls for row in pull.rows)]
+    worked = [pull for pull in facts.all_pulls if number in pull.items]
+    rows = [*placed.item.rows, *(row for pull in worked for row in pull.rows)]
     dollars = sum(charts.dollars_in(row.cost) or 0 for row in rows)
-    dollars += sum(loop.cost_usd for pull in pulls for loop in pull.loops)
+    dollars += sum(loop.cost_usd for pull in worked for loop in pull.loops)
     return {
         "repository": facts.address.repository,
         "page": facts.address.page,

@@ -52,7 +52,7 @@ def timeline_of(facts: RepositoryFacts, item: ItemFacts) -> list[Event]:
             found += _of_pull(facts, pull)
     for ended in facts.ended:
         if number in ended.items:
-            found += _of_ended(ended)
+            found += _of_ended(facts, ended)
     if item.issue.closed_at:
         is_dropped = item.issue.state_reason == "not_planned"
         text = "Closed as not planned" if is_dropped else "Completed"
@@ -93,7 +93,7 @@ def _recorded(facts: RepositoryFacts, number: int) -> Iterator[Event]:
 
 
 def _iterations(facts: RepositoryFacts) -> Iterator[Iteration]:
-    return (run for pull in facts.pulls for loop in pull.loops for run in loop.history)
+    return (run for loop in facts.loops for run in loop.history)
 
 
 def _cost(record: PublicRecord) -> str:
@@ -104,6 +104,10 @@ def _of_pull(facts: RepositoryFacts, pull: PullFacts) -> Iterator[Event]:
     one, name = pull.pull, f"#{pull.pull.number}"
     draft = " as a draft" if one.is_draft else ""
     yield Event(one.created_at, "pull", f"Pull request {name} opened{draft}", one.title, url=one.url)
+    yield from _of_work(facts, pull, name)
+
+
+def _of_work(facts: RepositoryFacts, pull: PullFacts | EndedPull, name: str) -> Iterator[Event]:
     yield from _runs(facts, pull.rows, f" of {name}")
     yield from (event for review in pull.reviews if (event := _of_review(review, name)))
     for loop in pull.loops:
@@ -140,9 +144,10 @@ def _of_iteration(facts: RepositoryFacts, loop: LoopState, run: Iteration) -> Ev
     return Event(run.ended_at, "loop", text, ", ".join(detail), is_good, url, cost, run.seconds)
 
 
-def _of_ended(ended: EndedPull) -> Iterator[Event]:
+def _of_ended(facts: RepositoryFacts, ended: EndedPull) -> Iterator[Event]:
     issue = ended.issue
     yield Event(issue.created_at, "pull", f"Pull request #{issue.number} opened", issue.title, url=issue.url)
+    yield from _of_work(facts, ended, f"#{issue.number}")
     is_merged = issue.merged_at is not None
     text = f"Pull request #{issue.number} {'merged' if is_merged else 'closed without merging'}"
     yield Event(issue.merged_at or issue.closed_at, "pull", text, is_good=is_merged, url=issue.url)

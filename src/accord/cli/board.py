@@ -79,7 +79,7 @@ def board(
         from accord.board.server import check_target
 
         check_target(static)
-    with reading_snapshots(root, timedelta(days=days), access, has_records=True) as (read, pause):
+    with reading_snapshots(root, timedelta(days=days), access, has_history=True) as (read, pause):
         if static is not None:
             from accord.board.server import write_board
 
@@ -97,9 +97,9 @@ def _serve(
 
     import uvicorn
 
-    from accord.board.facts import answer_question
     from accord.board.live import LiveBoard
     from accord.board.server import HOST, board_app
+    from accord.board.snapshot import answer_question
     from accord.core.clock import SystemClock
 
     record = partial(answer_question, root=root, clock=SystemClock()) if root is not None else None

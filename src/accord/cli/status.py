@@ -20,6 +20,7 @@ from accord.core.errors import AccordError
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
 
+    from accord.board.history import KnownPulls
     from accord.board.models import Entry, Overview, Snapshot
 
 _COLORS = {"needs_you": "red", "running": "green", "waiting": "yellow", "ready": "cyan", "done": "white"}
@@ -61,23 +62,24 @@ def status(days: int, limit: int, watch: bool, root: Path, output_format: str, *
 
 @contextmanager
 def reading_snapshots(
-    root: Path, period: timedelta, access: dict[str, Any], *, has_records: bool = False
+    root: Path, period: timedelta, access: dict[str, Any], *, has_history: bool = False
 ) -> Iterator[tuple[Callable[[], Snapshot], Callable[[], float]]]:
     """Connect once to each repository; yield what reads a snapshot, and what returns the seconds until the next read.
 
     The pause grows with the requests of a read, so that watching takes at most a quarter of the token's hourly limit.
     """
-    from accord.board.facts import read_snapshot
     from accord.board.models import address_of
+    from accord.board.snapshot import read_snapshot
 
     repos, sandbox = list(dict.fromkeys(access.pop("repos"))) or [None], access["sandbox"]
     with ExitStack() as stack:
         connections = [stack.enter_context(github_for(repo, **access, root=root)) for repo in repos]
         sources = [(one.github, address_of(one.repository, one.server_url, sandbox)) for one in connections]
+        known: KnownPulls | None = {} if has_history else None
         counted = [0, 0]
 
         def read() -> Snapshot:
-            found = read_snapshot(sources, root, period, has_records=has_records)
+            found = read_snapshot(sources, root, period, known)
             counted[:] = [counted[1], sum(github.requests.read for github, _ in sources)]
             return found
 

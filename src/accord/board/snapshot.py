@@ -1,0 +1,55 @@
+"""All that a status or a board shows at one time: repositories on GitHub, and documents in a folder."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from accord.board.documents import read_documents
+from accord.board.facts import read_repository
+from accord.board.history import with_history
+from accord.board.models import Overview, Snapshot, joined
+from accord.board.work import overview_of_work
+from accord.sessions.apply import SessionWriter
+from accord.sessions.run import answer
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+    from datetime import timedelta
+
+    from accord.board.history import KnownPulls
+    from accord.board.models import Address, SessionQuestion
+    from accord.core.clock import Clock
+    from accord.github.client import GitHub
+
+
+def read_snapshot(
+    sources: Sequence[tuple[GitHub, Address]], root: Path, period: timedelta, known: KnownPulls | None = None
+) -> Snapshot:
+    """Read repositories on GitHub and the documents in a folder; with ``known`` also the history that a board shows.
+
+    ``known`` are the ended pull requests of earlier reads, to which those of this one are added.
+    """
+    found = ((github, read_repository(github, address, period)) for github, address in sources)
+    repositories = tuple(
+        facts if known is None else with_history(facts, github, period, known) for github, facts in found
+    )
+    now = repositories[0].now
+    empty = Snapshot(repositories, Overview(), Overview(), now)
+    return with_documents(empty, read_documents(root, now))
+
+
+def with_documents(snapshot: Snapshot, documents: Overview) -> Snapshot:
+    """Return a snapshot with other documents. Pure."""
+    work = [overview_of_work(facts) for facts in snapshot.repositories]
+    return replace(snapshot, documents=documents, overview=joined(*work, documents))
+
+
+def answer_question(question: SessionQuestion, text: str, root: Path, clock: Clock) -> Overview:
+    """Record the answer of the user as ``accord session answer`` does; return the documents after it.
+
+    Raises BrokenContract where the text does not answer the question, or the question is not open any more.
+    """
+    answer(SessionWriter(Path(question.folder), clock), {question.decision: text})
+    return read_documents(root, clock.now())
