@@ -146,3 +146,45 @@ def test_a_source_that_lacks_something_prints_no_plan(accord: Accord, tmp_path: 
     assert report["findings"][0]["line"] == 3
     assert accord("plan", "from").code == 2
     assert accord("plan", "from", tmp_path / "missing.md").code == 2
+
+
+def linked(accord: Accord, number: int, *options: object) -> set[tuple[str, str, str]]:
+    documents = accord.document("items", "show", number, *options)["documents"]
+    return {(each["kind"], each["id"], each["status"]) for each in documents}
+
+
+def test_a_work_item_shows_the_documents_that_name_it(accord: Accord, github: Stage, tmp_path: Path) -> None:
+    sources = [session_folder(tmp_path), mission(tmp_path)]
+    for source in sources:
+        apply(accord, source)
+        accord("plan", "from", source, "--write-back")
+
+    assert linked(accord, 1) == {("session-task", "T-002", "not-started")}
+    assert linked(accord, 3) == {("work-package", "WP02", "planned")}
+    assert linked(accord, 1, "--repo", github.repository) == set()
+    assert linked(accord, 1, "--repo", github.repository, "--root", tmp_path) != set()
+    text = accord("items", "show", 1).out
+    assert "session-task T-002 of 2026-11-02_export: not-started" in text
+    (entry,) = [
+        each for each in accord.document("mission", "status", "001-sort")["work_packages"] if each["wp_id"] == "WP02"
+    ]
+    assert entry["work_item"] == "3"
+    assert "work item #3" in accord("mission", "status", "001-sort").out
+    shown = accord("session", "show", sources[0], "--format", "json")
+    assert {task["id"]: task["work_item"] for task in shown.document["tasks"]} == {"T-001": None, "T-002": "1"}
+    assert "Work items: T-002 #1" in accord("session", "show", sources[0]).out
+
+
+def test_a_status_that_moves_in_a_document_shows_and_moves_nothing_else(
+    accord: Accord, github: Stage, tmp_path: Path
+) -> None:
+    folder = session_folder(tmp_path)
+    apply(accord, folder)
+    accord("plan", "from", folder, "--write-back")
+    tasks = folder / "tasks.yaml"
+    tasks.write_text(tasks.read_text().replace("not-started", "in-progress"))
+    github.send("PUT", f"/repos/{github.repository}/contents/README.md", message="Begin", content="QQ==")
+    accord.document("handoff", "move", "--work-item", 1, "--to", "planning", "--role", "architect")
+
+    assert linked(accord, 1) == {("session-task", "T-002", "in-progress"), ("handoff", "#1", "planning")}
+    assert accord.document("items", "show", 1)["status"] == "pending"

@@ -257,6 +257,7 @@ DOORS = {
 }  # fmt: skip
 
 WITHOUT_TEXT_OF_AGENTS = {
+    "planner/structure.change_issue": "an issue type of people's own settings file",
     "handoffs/store.change_issue": "people's own body with a packed block",
     "results/status.change_issue": "labels and states",
     "reviewer/apply.dismiss_review": "accord's own words",

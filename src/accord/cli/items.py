@@ -2,11 +2,19 @@
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
 
-from accord.cli.options import Choice, dry_run_option, format_option, reading_options, repository_options
+from accord.cli.options import (
+    EXISTING_FOLDER,
+    Choice,
+    dry_run_option,
+    format_option,
+    reading_options,
+    repository_options,
+)
 from accord.cli.output import fitted, one_line, print_json, print_lines, redactor, screen_columns
 from accord.cli.sources import github_for
 from accord.cli.step import leave_outputs, redact
@@ -106,15 +114,21 @@ def export(output_format: str, **access: Any) -> None:
 
 @items.command()
 @click.argument("number", metavar="N")
+@click.option(
+    "--root", type=EXISTING_FOLDER, help="Checkout with sessions and missions. Default: here, without --repo."
+)
 @repository_options
 @format_option
 @click.pass_context
-def show(ctx: click.Context, /, number: str, output_format: str, **access: Any) -> None:
-    """Show a work item, its blockers and its legal moves.
+def show(ctx: click.Context, /, number: str, root: Path | None, output_format: str, **access: Any) -> None:
+    """Show a work item, its blockers, moves and documents.
 
     For the number of a pull request, show the work item that it closes. A step also gets the output base: the branch
     into which the pull request is merged.
     """
+    from accord.core.clock import SystemClock
+    from accord.plans.links import documents_of, handoff_of
+
     with github_for(**access) as way:
         named = way.github.issue(_number(number))
         pull = way.github.pull(named.number) if named and named.is_pull else None
@@ -125,12 +139,16 @@ def show(ctx: click.Context, /, number: str, output_format: str, **access: Any) 
             wanted = item_closed_by(pull, way.repository) if pull else _number(number)
             issue = find_work_item(way.github, wanted)
             item = detail_of(issue, gather_facts(way.github, issue)) | more
+            handoff = handoff_of(way.github, issue, SystemClock())
         except BrokenContract as broken:
             if output_format != "json":
                 raise
             findings = [finding.as_json() for finding in broken.findings]
             print_json({"id": str(_number(number)), "outcome": "rejected", "findings": findings, **more})
             ctx.exit(1)
+    folder = root or (None if access["repo"] else Path())
+    documents = [*filter(None, [handoff]), *(documents_of(folder, issue.number) if folder else [])]
+    item["documents"] = [document.as_json() for document in documents]
     if output_format == "json":
         print_json(item)
         return
@@ -139,6 +157,9 @@ def show(ctx: click.Context, /, number: str, output_format: str, **access: Any) 
     if item["waits_for"]:
         click.echo(f"blocked by {', '.join('#' + blocker for blocker in item['waits_for'])}")
     click.echo(f"may move to {', '.join(item['moves']) or 'nothing'}\n{item['url']}")
+    for each in documents:
+        click.echo(f"{each.kind} {one_line(each.id)} of {one_line(each.name)}: {one_line(each.status)}")
+        click.echo(f"  {one_line(each.command)}")
 
 
 @items.command()

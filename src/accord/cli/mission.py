@@ -198,11 +198,15 @@ def status(ctx: click.Context, /, slug: str, threshold: float, legacy_default: A
     from accord.missions.load import load_mission
     from accord.missions.next_moves import mission_moves, next_moves
     from accord.missions.query import mission_status
+    from accord.plans.links import package_numbers
 
     with _refusals(ctx, output_format):
         read = load_mission(_root(ctx), slug, legacy_default)
         blocked = blockers(read)
         found = mission_status(read, SystemClock().now(), threshold, blocked)
+        numbers = package_numbers(read)
+        for entry in found["work_packages"]:
+            entry["work_item"] = str(numbers[entry["wp_id"]]) if entry["wp_id"] in numbers else None
         ahead = mission_moves(read, _command(ctx), blocked)
     if output_format == "json":
         for entry in found["work_packages"]:

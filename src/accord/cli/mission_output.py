@@ -121,6 +121,8 @@ def _status_lines(found: dict[str, Any], columns: int | None) -> Iterator[str]:
         location = entry["lane_id"] or ("repository root" if entry["resolution_kind"] else "nowhere")
         title = fitted(one_line(entry["title"]), columns - _BEFORE_TITLE if columns else None)
         yield f"  {entry['wp_id']:<6} {colored} {one_line(location):<15} {title}"
+        if entry.get("work_item"):
+            yield f"         work item #{entry['work_item']}: accord items show {entry['work_item']}"
         if state == "in_progress":
             yield f"         {stale_text(entry['stale'])}"
         if entry["ready"]:

@@ -19,6 +19,7 @@ from accord.cli.session_output import (
     change_options,
     dry_run_keys,
     folder_argument,
+    item_lines,
     next_lines,
     print_change,
     print_operations,
@@ -137,7 +138,7 @@ def show_session(ctx: click.Context, /, folder: Path, output_format: str) -> Non
     if output_format == "json":
         print_json(as_document(found))
     else:
-        click.echo("\n".join([*screen(found), *next_lines(found)]))
+        click.echo("\n".join([*screen(found), *item_lines(found), *next_lines(found)]))
     ctx.exit(0 if found.status else BrokenContract.exit_code)
 
 

@@ -16,6 +16,7 @@ from accord.cli.session_watch import screen
 from accord.core.clock import SystemClock
 from accord.core.errors import BrokenContract
 from accord.core.moves import move_lines, moves_to_json
+from accord.plans.links import task_numbers
 from accord.sessions.apply import SessionWriter
 from accord.sessions.folder import read_session
 from accord.sessions.next_moves import main_moves, next_moves, task_moves
@@ -151,11 +152,21 @@ def moves_in(
     return task_moves(session, task) or of_session(session)
 
 
+def item_lines(session: Session) -> list[str]:
+    """Return the work items of the tasks, and the command that shows one; nothing without any."""
+    numbers = task_numbers(session)
+    if not numbers:
+        return []
+    named = ", ".join(f"{name} #{number}" for name, number in numbers.items())
+    return [one_line(f"Work items: {named}"), f"  accord items show {next(iter(numbers.values()))}"]
+
+
 def as_document(session: Session) -> dict[str, Any]:
     """Return a session as the JSON document of its commands."""
     status, tasks = session.status, session.tasks
     value = status.model_dump(mode="json", by_alias=True) if status else {}
     decisions = value.get("user_decisions", [])
+    numbers = task_numbers(session)
     return {
         "ok": status is not None,
         "session": session.name,
@@ -169,6 +180,7 @@ def as_document(session: Session) -> dict[str, Any]:
                 "status": task.status,
                 "title": task.title,
                 "reviews": reviews_of(task, session.outputs),
+                "work_item": str(numbers[task.id]) if task.id in numbers else None,
                 "next_moves": moves_to_json(task_moves(session, task.id)),
             }
             for task in (tasks.tasks if tasks else ())

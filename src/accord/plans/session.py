@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from accord.core.findings import has_errors
-from accord.core.numbers import issue_number
+from accord.plans.links import task_numbers
 from accord.plans.models import Source, SourceTask
 from accord.sessions.folder import TASKS_FILE, read_session
 
@@ -30,10 +30,9 @@ def read_session_tasks(folder: Path, root: str) -> Source:
             "artifact-missing", part.problem or f"{TASKS_FILE} cannot be read.", hint="Write the tasks first."
         )
         return Source(spec, (), tuple((file, each) for each in problems or [missing]))
-    lines = lines_of_tasks(part.raw or b"")
+    lines, numbers = lines_of_tasks(part.raw or b""), task_numbers(session)
     tasks = tuple(
-        _task(task, issue_number(part.value["tasks"][i].get("work_item")), file, lines.get(i, 1))
-        for i, task in enumerate(session.tasks.tasks)
+        _task(task, numbers.get(task.id, 0), file, lines.get(i, 1)) for i, task in enumerate(session.tasks.tasks)
     )
     return Source(spec, tasks, numbers_into={task.id: folder / TASKS_FILE for task in tasks})
 

@@ -1,0 +1,109 @@
+"""Links between a work item and the documents that belong to it: session tasks, work packages, and its handoff.
+
+A task of ``tasks.yaml`` and the frontmatter of a work package name their issue as ``work_item: 12``. The handoff of an
+item is stored under its number. Statuses are shown side by side as facts; none follows from another.
+"""
+
+from __future__ import annotations
+
+import shlex
+from dataclasses import asdict, dataclass
+from typing import TYPE_CHECKING, Any
+
+from accord.core.errors import AccordError
+from accord.core.numbers import issue_number
+from accord.sessions.folder import TASKS_FILE, is_session, read_session
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+    from pathlib import Path
+
+    from accord.core.clock import Clock
+    from accord.github.client import GitHub
+    from accord.github.models import Issue
+    from accord.missions.load import Mission
+    from accord.sessions.folder import Session
+
+
+@dataclass(frozen=True)
+class LinkedDocument:
+    """A document of a work item: its kind, its name, its id in there, its status, and the command that shows it."""
+
+    kind: str
+    name: str
+    id: str
+    status: str
+    command: str
+
+    def as_json(self) -> dict[str, Any]:
+        """Return the JSON object of ``accord items show``."""
+        return asdict(self)
+
+
+def task_numbers(session: Session) -> dict[str, int]:
+    """Return the issues that the tasks of a session name, by the tasks' ids."""
+    value = session.parts[TASKS_FILE].value
+    if session.tasks is None or not isinstance(value, dict):
+        return {}
+    pairs = zip(session.tasks.tasks, value["tasks"], strict=True)
+    return {task.id: number for task, raw in pairs if (number := issue_number(raw.get("work_item")))}
+
+
+def package_numbers(mission: Mission) -> dict[str, int]:
+    """Return the issues that the work packages of a mission name, by their ids."""
+    return {name: one.head.work_item for name, one in mission.work_packages.items() if one.head.work_item}
+
+
+def documents_of(root: Path, number: int) -> list[LinkedDocument]:
+    """Return the session tasks and work packages of a checkout that name an issue; broken documents are skipped."""
+    return [*_session_tasks(root, number), *_work_packages(root, number)]
+
+
+def handoff_of(github: GitHub, issue: Issue, clock: Clock) -> LinkedDocument | None:
+    """Return the handoff of an issue; None without a block in its body, or where it cannot be read."""
+    from accord.handoffs.store import HandoffStore, read_block
+
+    if read_block(issue.body) is None:
+        return None
+    try:
+        task = HandoffStore(github, issue.number, clock).load().value
+    except AccordError:
+        return None
+    name = f"#{issue.number}"
+    return LinkedDocument(
+        "handoff", name, name, str(task["status"]), f"accord handoff check --work-item {issue.number}"
+    )
+
+
+def _session_tasks(root: Path, number: int) -> Iterator[LinkedDocument]:
+    folder = root / ".agents-work"
+    for path in sorted(folder.iterdir()) if folder.is_dir() else ():
+        if not path.is_dir() or not is_session(path):
+            continue
+        session = read_session(path)
+        for name, linked in task_numbers(session).items():
+            task = session.task(name)
+            if linked == number and task:
+                command = shlex.join(["accord", "session", "show", str(path)])
+                yield LinkedDocument("session-task", session.name, name, task.status, command)
+
+
+def _work_packages(root: Path, number: int) -> Iterator[LinkedDocument]:
+    from accord.missions.load import load_mission, mission_slugs
+
+    for slug in mission_slugs(root):
+        try:
+            mission = load_mission(root, slug, "code_change")
+        except AccordError:
+            continue
+        for name, linked in package_numbers(mission).items():
+            if linked == number:
+                command = shlex.join(["accord", "mission", "status", slug])
+                yield LinkedDocument("work-package", slug, name, _status(mission, name), command)
+
+
+def _status(mission: Mission, name: str) -> str:
+    try:
+        return mission.status_of(name)
+    except AccordError:
+        return "unknown"
