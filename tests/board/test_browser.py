@@ -78,14 +78,14 @@ def test_a_filter_unfolds_what_it_finds_and_folds_it_again(browser: Any, shown: 
     shown.now = snapshot(*(item(*TASK, "status:ready", number=number) for number in range(1, 121)))
     with opened_page(browser) as page:
         page.goto(f"{shown.url}/items.html")
-        page.get_by_text("70 more").wait_for(timeout=5000)
+        page.get_by_text("100 more").wait_for(timeout=5000)
         visible = page.locator(".card:visible")
-        assert visible.count() == 50
+        assert visible.count() == 20
         page.locator("#filter").fill("#119")
         assert visible.count() == 1
         page.locator("#filter").fill("")
-        assert visible.count() == 50
-        page.get_by_text("70 more").click()
+        assert visible.count() == 20
+        page.get_by_text("100 more").click()
         assert visible.count() == 120
         page.locator("#filter").fill("#11")
         page.locator("#filter").fill("")

@@ -186,9 +186,9 @@ def test_four_times_the_items_take_four_times_as_long_to_draw() -> None:
 
 def test_long_lists_are_folded_but_whole() -> None:
     many = snapshot(*(item(*TASK, "status:ready", number=number) for number in range(1, 121)))
-    for name in ("index.html", "items.html"):
+    for name, left in (("index.html", 70), ("items.html", 100)):
         text = page(name, many)
-        assert "<summary>70 more</summary>" in text
+        assert f"<summary>{left} more</summary>" in text
         assert [f'href="item-{number}.html"' in text for number in (1, 50, 51, 120)] == [True] * 4
 
 
@@ -280,6 +280,17 @@ def test_a_change_reaches_an_open_page_by_itself() -> None:
         second = next(line for line in lines if line)
         assert first != second
         assert "Nothing needs you" in requests.get(f"{url}/", timeout=5).text
+
+
+def test_a_page_of_an_earlier_process_is_told_of_a_change() -> None:
+    boards = [LiveBoard(lambda: snapshot(*FOUR), str, lambda: 60) for _ in range(2)]
+    marks = []
+    for board in boards:
+        with served(board) as url, requests.get(f"{url}/events", stream=True, timeout=5) as stream:
+            mark = next(stream.iter_lines()).decode().removeprefix("data: ")
+            assert f'data-live="{mark}"' in requests.get(url, timeout=5).text
+            marks.append(mark)
+    assert marks[0] != marks[1]
 
 
 def test_only_this_machine_is_answered_and_only_with_reads() -> None:

@@ -50,6 +50,7 @@ class LiveBoard:
     ) -> None:
         self._read, self._pause, self._record = read, pause, record
         self.clean = lru_cache(maxsize=_MOST_TEXTS)(clean)
+        self._start = secrets.token_hex(4)
         self.token = secrets.token_urlsafe(32) if record else ""
         self._shown = _Shown(read(), 0, {})
         self._render_tabs()
@@ -67,11 +68,19 @@ class LiveBoard:
         """How often the content changed."""
         return self._shown.version
 
+    @property
+    def mark(self) -> str:
+        """A word for the content: another one after each change, and in each process."""
+        return self._mark_of(self._shown)
+
+    def _mark_of(self, shown: _Shown) -> str:
+        return f"{self._start}-{shown.version}"
+
     def page(self, name: str) -> str | None:
         """Return the HTML of a page; None for an unknown name."""
         shown = self._shown
         if name not in shown.pages:
-            page = render_page(name, shown.snapshot, self.clean, shown.version, self.token)
+            page = render_page(name, shown.snapshot, self.clean, self._mark_of(shown), self.token)
             if page is None:
                 return None
             shown.pages[name] = page

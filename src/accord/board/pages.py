@@ -89,17 +89,17 @@ def page_names(snapshot: Snapshot) -> Iterator[str]:
 
 
 def render_page(
-    name: str, snapshot: Snapshot, clean: Callable[[str], str], version: int | None = None, token: str = ""
+    name: str, snapshot: Snapshot, clean: Callable[[str], str], mark: str | None = None, token: str = ""
 ) -> str | None:
     """Return the HTML of a page; None for an unknown name.
 
-    A page with a version asks the server for later ones. One with a token has fields for answers.
+    A page with a mark asks the server for later ones. One with a token has fields for answers.
     """
     items = items_of(snapshot)
     found = _context(name, snapshot, items)
     if found is None:
         return None
-    return _render(found[0], found[1], name, snapshot, clean, items, version, token)
+    return _render(found[0], found[1], name, snapshot, clean, items, mark, token)
 
 
 def render_refusal(error: AccordError, snapshot: Snapshot, clean: Callable[[str], str]) -> str:
@@ -115,7 +115,7 @@ def _render(
     snapshot: Snapshot,
     clean: Callable[[str], str],
     items: Iterable[PlacedItem],
-    version: int | None = None,
+    mark: str | None = None,
     token: str = "",
 ) -> str:
     common = {
@@ -128,7 +128,7 @@ def _render(
         "problem": snapshot.problem,
         "notes": snapshot.overview.notes,
         "pages": {(placed.facts.address.repository, placed.number): placed.page for placed in items},
-        "version": version,
+        "mark": mark,
         "token": token,
         "with_command": WITH_COMMAND,
         "clean": clean,

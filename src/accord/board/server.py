@@ -61,10 +61,10 @@ def board_app(board: LiveBoard) -> Starlette:
         return HTMLResponse(shown, headers=_HEADERS)
 
     async def stream() -> AsyncIterator[str]:
-        last = -1
+        last = ""
         while not board.has_stopped:
-            if board.version != last:
-                last = board.version
+            if board.mark != last:
+                last = board.mark
                 yield f"data: {last}\n\n"
             await asyncio.sleep(_TICK_SECONDS)
 
