@@ -22,6 +22,7 @@ from accord.core.kinds import read_shape
 from accord.git.branches import Remote
 from accord.github.client import GitHub
 from accord.github.models import Access
+from accord.results.examples import example_folder
 from accord.results.implementor.run import apply_implementation
 from accord.results.label_sync import apply_labels, plan_labels, shipped_labels
 from accord.results.models import ImplementorResult, PlannerResult, ReviewerResult
@@ -62,7 +63,7 @@ def demo(directory: Path | None, port: int, stay: bool | None, name: str) -> Non
     Starts a local GitHub with an example repository and applies its results, each twice: a plan, a patch for one of its
     work items, and a review of the patch.
     """
-    serving, seed = sandbox_server(), example(name) / "sandbox-seed.yml"
+    serving, seed = sandbox_server(), example_folder(name) / "sandbox-seed.yml"
     kept = nullcontext(directory) if directory else tempfile.TemporaryDirectory(prefix="accord-demo-")
     with kept as home, serving(Path(home), port=port, seed=seed) as server:
         pull_url = show_all(server, name)
@@ -75,14 +76,6 @@ def demo(directory: Path | None, port: int, stay: bool | None, name: str) -> Non
             with suppress(KeyboardInterrupt, Stopped):
                 threading.Event().wait()
             click.echo("")
-
-
-def example(name: str) -> Path:
-    """Return the folder of an example, in the installed package or the checkout."""
-    package = Path(__file__).parents[1]
-    installed = package / "examples"
-    examples = installed if installed.exists() else package.parents[1] / "examples"
-    return examples if name == "contacts" else examples / "repositories" / name
 
 
 def show_all(server: RunningSandbox, name: str) -> str:
@@ -113,7 +106,7 @@ def _signed_in(server: RunningSandbox, token: str) -> GitHub:
 
 
 def _read(model: type[Model], name: str, role: str) -> Model:
-    return read_shape(model, read_object((example(name) / f"{role}-result.json").read_bytes()).value)
+    return read_shape(model, read_object((example_folder(name) / f"{role}-result.json").read_bytes()).value)
 
 
 def _sync(github: GitHub) -> str:

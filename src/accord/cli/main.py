@@ -43,6 +43,7 @@ HEADINGS: dict[str, dict[str, tuple[str, str]]] = {
         "patch": ("accord.cli.apply", "Print the patch from a base to the work tree."),
         "preflight": ("accord.cli.preflight", "Ask GitHub whether a pull request would be refused."),
         "artifact": ("accord.cli.artifact", "Download an artifact of a workflow run."),
+        "mcp": ("accord.cli.mcp", "Offer an agent tools that check its result while it works."),
         "dispatch": ("accord.cli.dispatch", "Print an agent's input, or apply the agent's output."),
     },
     "Loops": {

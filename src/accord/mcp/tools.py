@@ -1,0 +1,232 @@
+"""The tools, as functions of the workspace: agents read their summaries and the descriptions of their inputs.
+
+Errors are those of accord: what is wrong, and a hint.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Sequence
+from itertools import groupby
+from typing import TYPE_CHECKING, Annotated, Any, Literal
+
+from pydantic import BaseModel, ConfigDict, Field
+
+from accord.core.clock import SystemClock
+from accord.core.errors import BrokenContract, WrongUsage
+from accord.core.findings import Finding, has_errors
+from accord.core.kinds import KINDS, check_document
+from accord.core.schemas import strict_schema
+from accord.files.store import write_whole
+from accord.git.program import Git, GitFailed
+from accord.mcp.workspace import Role, Workspace
+from accord.results.bodies import read_body
+from accord.results.examples import example_folder
+from accord.results.implementor.rules import BLOCKERS
+from accord.results.implementor.scope import audit_scope
+from accord.results.reviewer.placement import RIGHT, shown_lines
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+    from pathlib import Path
+
+Result = Annotated[dict[str, Any], Field(description="The whole result: one object, as `contract` describes it.")]
+Number = Annotated[str, Field(description="Number of a work item: 42 or #42.")]
+FilePath = Annotated[str, Field(description="Path from the top of the repository.")]
+
+DIFF = ("diff", "--no-ext-diff", "--no-textconv", "--no-color", "--find-renames")
+
+
+class Option(BaseModel):
+    """A way out of a blocker."""
+
+    model_config = ConfigDict(extra="forbid")
+
+    choice: Annotated[str, Field(description="What a person could decide, in one sentence.")]
+    trade_off: Annotated[str, Field(description="What it costs and what it gains.")]
+
+
+class Blocker(BaseModel):
+    """A report that the work item cannot be finished without a decision."""
+
+    model_config = ConfigDict(extra="forbid")
+
+    type: Literal[BLOCKERS]  # type: ignore[valid-type]
+    description: Annotated[str, Field(description="What stops the work, with the facts that a reader needs.")]
+    options: Annotated[list[Option], Field(min_length=2, description="At least two ways out.")]
+    recommendation: Annotated[str, Field(description="The option that you recommend, and why.")]
+    impact: Annotated[str, Field(description="What stays undone until someone decides.")]
+    spec: Annotated[str, Field(description="Path of the spec; needed for the types spec-…")] = ""
+    section: Annotated[str, Field(description="Section of the spec; needed for the types spec-…")] = ""
+    quote: Annotated[str, Field(description="The words of the spec in question; needed for the types spec-…")] = ""
+
+    def summary(self) -> str:
+        """Return the summary of a blocked result with every part that the contract asks for."""
+        options = [f"{n}. {each.choice} Trade-off: {each.trade_off}" for n, each in enumerate(self.options, 1)]
+        spec = [
+            f"Spec: `{self.spec}`" if self.spec else "",
+            f"Section: {self.section}" if self.section else "",
+            f'Quote: "{self.quote}"' if self.quote else "",
+        ]
+        parts = [
+            f"Type: {self.type}",
+            f"Description: {self.description}",
+            "\n".join(line for line in spec if line),
+            "\n".join(["Options:", "", *options]),
+            f"Recommendation: {self.recommendation}",
+            f"Impact: {self.impact}",
+        ]
+        return "\n\n".join(part for part in parts if part)
+
+
+def contract(
+    workspace: Workspace, role: Annotated[Role | None, Field(description="Default: your own role.")] = None
+) -> dict[str, Any]:
+    """Show what your role must write: the JSON Schema of the result, and a complete example."""
+    role = role or workspace.role
+    example = example_folder() / f"{role}-result.json"
+    return {
+        "role": role,
+        "kind": f"{role}-result",
+        "schema": strict_schema(KINDS[f"{role}-result"].model),
+        "example": json.loads(example.read_text(encoding="utf-8")),
+    }
+
+
+def check_result(workspace: Workspace, result: Result) -> dict[str, Any]:
+    """Check a result without writing it. Each finding has a place and a hint."""
+    _, findings = _checked(workspace, result)
+    return {"ok": not has_errors(findings), "findings": [finding.as_json() for finding in findings]}
+
+
+def submit_result(workspace: Workspace, result: Result) -> dict[str, Any]:
+    """Check the result and write it to its file; a result that breaks the contract is refused. May be repeated."""
+    content, findings = _checked(workspace, result)
+    if has_errors(findings):
+        raise BrokenContract("The result breaks its contract.", findings=findings)
+    write_whole(workspace.result, json.dumps(content, indent=2, ensure_ascii=False) + "\n")
+    warnings = [finding.as_json() for finding in findings]
+    return {"written": workspace.result.name, "warnings": warnings}
+
+
+def _checked(workspace: Workspace, result: dict[str, Any]) -> tuple[dict[str, Any], Sequence[Finding]]:
+    """Check a result as ``accord check`` does, after a completed change got its patch from the work tree."""
+    raw = json.dumps(result, ensure_ascii=False).encode("utf-8", "surrogatepass")
+    if workspace.role == "implementor" and workspace.base and result.get("outcome") == "completed":
+        from accord.git.patches import extract_patch
+        from accord.results.run import with_patch
+
+        result = with_patch(raw, extract_patch(workspace.root, workspace.base, without=workspace.result), "result")
+        raw = json.dumps(result, ensure_ascii=False).encode("utf-8", "surrogatepass")
+    _, findings = check_document(raw, workspace.kind)
+    return result, findings
+
+
+def report_blocked(workspace: Workspace, blocker: Blocker) -> dict[str, Any]:
+    """End with a report that the work item needs a decision. Builds and writes a complete result."""
+    result = {"role": "implementor", "outcome": "blocked", "patch": None, "summary": blocker.summary()}
+    return {**submit_result(workspace, result), "summary": result["summary"]}
+
+
+def list_work_items(
+    workspace: Workspace, status: Annotated[str, Field(description="Only items in this status, such as pending.")] = ""
+) -> list[dict[str, Any]]:
+    """List the work items of the repository, as they were when the job began."""
+    keys = ("id", "title", "state", "status", "type", "priority", "complexity")
+    items = workspace.items().values()
+    return [{key: item.get(key) for key in keys} for item in items if not status or item.get("status") == status]
+
+
+def read_work_item(workspace: Workspace, number: Number) -> dict[str, Any]:
+    """Read a work item: its body, and the paths in and out of its scope."""
+    item = workspace.item(number)
+    body = read_body(str(item.get("body") or ""))
+    return {**item, "in_scope": list(body.in_scope), "out_of_scope": list(body.out_of_scope)}
+
+
+def scope_of(workspace: Workspace, number: Number, path: FilePath) -> dict[str, Any]:
+    """Tell whether a path belongs to the scope of a work item, and whether only people may approve its change."""
+    report = audit_scope([path], read_body(str(workspace.item(number).get("body") or "")).in_scope)
+    group = "in_scope" if report.in_scope else "test" if report.tests else "outside"
+    return {"path": path, "group": group, "protected": bool(report.protected)}
+
+
+def diff_lines(
+    workspace: Workspace, path: Annotated[str, Field(description="A changed file. Empty: list the changed files.")] = ""
+) -> dict[str, Any]:
+    """Show which lines of a changed file can carry a review comment."""
+    if not workspace.base:
+        raise WrongUsage("The job named no base.", hint="The server is started with `--base REF`.")
+    git, between = Git(workspace.root), f"{workspace.base}...HEAD"
+    try:
+        names = git(*DIFF, "--name-only", "-z", between, "--").decode("utf-8", "replace").split("\0")
+    except GitFailed as error:
+        raise WrongUsage(f"git cannot compare with `{workspace.base}`.", hint="The job checks out its base.") from error
+    files = [name for name in names if name]
+    if not path:
+        return {"files": files}
+    if path not in files:
+        raise WrongUsage(f"The change has no file `{path}`.", hint="Call `diff_lines` without a path for its files.")
+    patch = git(*DIFF, between, "--", f":(top,literal){path}").decode("utf-8", "replace")
+    is_deleted = "\n+++ /dev/null\n" in patch
+    hunks = patch[patch.find("\n@@ ") + 1 :] if "\n@@ " in patch else ""
+    lines = shown_lines(hunks, "LEFT" if is_deleted else RIGHT)
+    return {"path": path, "lines": _ranges(sorted(lines))}
+
+
+def _ranges(numbers: Iterable[int]) -> list[str]:
+    """Return numbers as ranges such as ``3-9``."""
+    found = []
+    for _, group in groupby(enumerate(numbers), key=lambda pair: pair[1] - pair[0]):
+        run = [number for _, number in group]
+        found.append(str(run[0]) if len(run) == 1 else f"{run[0]}-{run[-1]}")
+    return found
+
+
+def ask_user(
+    workspace: Workspace,
+    question: Annotated[str, Field(description="One question, for the person who follows the session.")],
+    options: Annotated[list[str], Field(description="Possible answers.")] = [],  # noqa: B006 (never changed)
+) -> dict[str, Any]:
+    """Record a question of the session as pending, before you show it to the user."""
+    from accord.sessions.apply import SessionWriter
+    from accord.sessions.questions import UserQuestion
+    from accord.sessions.run import ask
+
+    status = ask(SessionWriter(_session(workspace), SystemClock()), [UserQuestion(question, "", "", tuple(options))])
+    pending = [decision.model_dump(mode="json", by_alias=True) for decision in status.pending]
+    return {"state": status.current_state, "pending": pending}
+
+
+def next_step(workspace: Workspace) -> dict[str, Any]:
+    """Show what the session does next, its open questions, and the legal moves with their commands."""
+    from accord.core.moves import moves_to_json
+    from accord.sessions.folder import read_session
+    from accord.sessions.next_moves import next_moves
+    from accord.sessions.questions import next_step
+
+    session = read_session(_session(workspace))
+    found = next_step(session)
+    pending = [decision.model_dump(mode="json", by_alias=True) for decision in found.pending]
+    moves = moves_to_json(next_moves(session))
+    return {"state": found.state, "next": found.next, "reason": found.reason, "pending": pending, "next_moves": moves}
+
+
+def _session(workspace: Workspace) -> Path:
+    if workspace.session is None:
+        raise WrongUsage("The job named no session.", hint="The server is started with `--session DIR`.")
+    return workspace.session
+
+
+TOOLS: tuple[Callable[..., Any], ...] = (
+    contract,
+    check_result,
+    submit_result,
+    list_work_items,
+    read_work_item,
+    scope_of,
+    diff_lines,
+    report_blocked,
+    ask_user,
+    next_step,
+)

@@ -1,0 +1,61 @@
+"""The files that the tools know: the result, the snapshot of work items, the work tree, and a session."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Literal
+
+from accord.core.errors import WrongUsage
+
+Role = Literal["planner", "implementor", "reviewer"]
+
+SNAPSHOT = "work-items.json"
+RESULT = "result.json"
+MAX_BYTES = 64 * 1024 * 1024
+
+
+@dataclass(frozen=True)
+class Workspace:
+    """What a job gave its agent. No tool reaches a file that is not named here, or below ``root`` in git's diff.
+
+    ``run_dir`` holds the result and the snapshot. ``base`` is the commit from which the agent started, or which the
+    reviewed branch is compared with; empty if there is none. ``session`` is the folder of a session, None without one.
+    """
+
+    run_dir: Path
+    root: Path
+    role: Role
+    base: str = ""
+    session: Path | None = None
+
+    @property
+    def kind(self) -> str:
+        """The kind of the result."""
+        return f"{self.role}-result"
+
+    @property
+    def result(self) -> Path:
+        """The file that the result is written to."""
+        return self.run_dir / RESULT
+
+    def items(self) -> dict[str, dict[str, Any]]:
+        """Return the work items of the snapshot by number. Raises WrongUsage if the job took none."""
+        path = self.run_dir / SNAPSHOT
+        hint = f"The job takes one with `accord items list --format json > {SNAPSHOT}` in the run folder."
+        if not path.is_file() or path.is_symlink() or path.stat().st_size > MAX_BYTES:
+            raise WrongUsage("The job took no snapshot of work items.", hint=hint)
+        try:
+            items = json.loads(path.read_bytes())["items"]
+            return {str(item["id"]): item for item in items}
+        except (ValueError, KeyError, TypeError) as error:
+            raise WrongUsage("The snapshot of work items cannot be read.", hint=hint) from error
+
+    def item(self, number: str) -> dict[str, Any]:
+        """Return a work item of the snapshot. Raises WrongUsage if it has no such item."""
+        items, wanted = self.items(), number.strip().removeprefix("#")
+        if wanted not in items:
+            known = ", ".join(f"#{each}" for each in list(items)[:20]) or "none"
+            raise WrongUsage(f"The snapshot has no work item `{number}`.", hint=f"It has: {known}.")
+        return items[wanted]

@@ -1,0 +1,208 @@
+"""Agents use the tools over the protocol: a broken result is refused with its reasons, a good one lands in its file."""
+
+import asyncio
+import json
+import os
+import subprocess
+import sys
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any, get_args
+
+import pytest
+from mcp import Client
+from mcp.client.stdio import StdioServerParameters, stdio_client
+from support.commands import Accord
+from support.plans import plan, task, task_body
+from support.reviews import approve, comment
+
+from accord.core.errors import AccordError, WrongUsage
+from accord.core.findings import has_errors
+from accord.core.kinds import check_document
+from accord.mcp import tools
+from accord.mcp.tools import TOOLS, Blocker, Option
+from accord.mcp.workspace import Role, Workspace
+from accord.results.implementor.rules import BLOCKERS
+
+SECRET = "ghp_" + "a1B2" * 9
+CYCLE = plan(task("one", "two"), task("two", "one"))
+
+
+def call(arguments: Sequence[str], *calls: tuple[str, dict[str, Any]]) -> list[tuple[bool, str]]:
+    """Start a server, call tools; return of each whether it succeeded, and its text."""
+
+    async def talk() -> list[tuple[bool, str]]:
+        command = ["-P", "-m", "accord", "mcp", *arguments]
+        parameters = StdioServerParameters(command=sys.executable, args=command, env={**os.environ, "A_TOKEN": SECRET})
+        async with Client(stdio_client(parameters)) as client:
+            listed = await client.list_tools()
+            assert {tool.name for tool in listed.tools} == {function.__name__ for function in TOOLS}
+            answers = [await client.call_tool(name, inputs) for name, inputs in calls]
+        return [
+            (not answer.is_error, "".join(getattr(part, "text", "") for part in answer.content)) for answer in answers
+        ]
+
+    return asyncio.run(talk())
+
+
+def repository(folder: Path) -> str:
+    """Make a repository with a change on a branch; return the commit before it."""
+
+    def git(*words: str) -> str:
+        user = ["-c", "user.name=octo", "-c", "user.email=octo@example.invalid"]
+        done = subprocess.run(["git", *user, *words], cwd=folder, check=True, capture_output=True, text=True)
+        return done.stdout.strip()
+
+    folder.mkdir(parents=True, exist_ok=True)
+    git("init", "--quiet", "--initial-branch=main")
+    (folder / "a.txt").write_text("".join(f"{n}\n" for n in range(1, 31)))
+    (folder / "old.txt").write_text("gone\n")
+    git("add", "--all")
+    git("commit", "--quiet", "--message=Start")
+    base = git("rev-parse", "HEAD")
+    (folder / "a.txt").write_text("".join(f"{n}\n" for n in range(1, 31) if n != 20))
+    (folder / "old.txt").unlink()
+    (folder / "ünï:x.txt").write_text("new\n")
+    git("add", "--all")
+    git("commit", "--quiet", "--message=Change")
+    return base
+
+
+def with_items(folder: Path, *items: dict[str, Any]) -> Workspace:
+    (folder / "work-items.json").write_text(json.dumps({"items": items}))
+    return Workspace(folder, folder, "implementor")
+
+
+def test_a_broken_plan_is_refused_corrected_and_submitted_in_one_run(tmp_path: Path) -> None:
+    good = plan(task("one"), task("two", "one"))
+    shown, broken, checked, sent = call(
+        ["--run-dir", str(tmp_path), "--role", "planner"],
+        ("contract", {}),
+        ("submit_result", {"result": CYCLE}),
+        ("check_result", {"result": good}),
+        ("submit_result", {"result": good}),
+    )
+    assert (shown[0], json.loads(shown[1])["kind"]) == (True, "planner-result")
+    assert not broken[0]
+    assert "Nothing was written" in broken[1]
+    assert "dependency-cycle" in broken[1]
+    assert json.loads(checked[1]) == {"ok": True, "findings": []}
+    assert sent[0]
+    assert json.loads((tmp_path / "result.json").read_text()) == good
+
+
+def test_no_tool_tells_a_secret_or_reads_another_file(tmp_path: Path) -> None:
+    outside = tmp_path / "outside.txt"
+    outside.write_text(SECRET)
+    root = tmp_path / "tree"
+    base = repository(root)
+    (root / "work-items.json").symlink_to(outside)
+    inputs: dict[str, list[dict[str, Any]]] = {
+        "contract": [{}, {"role": "../planner"}], "check_result": [{"result": {"role": str(outside)}}],
+        "submit_result": [{"result": {}}], "list_work_items": [{}, {"status": "$A_TOKEN"}],
+        "read_work_item": [{"number": "../outside.txt"}], "scope_of": [{"number": "1", "path": str(outside)}],
+        "diff_lines": [{}, {"path": "../outside.txt"}, {"path": str(outside)}, {"path": "--output=x"}],
+        "report_blocked": [{"blocker": {}}], "ask_user": [{"question": "?"}], "next_step": [{}],
+    }  # fmt: skip
+    assert inputs.keys() == {function.__name__ for function in TOOLS}
+    calls = [(name, each) for name, several in inputs.items() for each in several]
+    answers = call(["--run-dir", str(root), "--root", str(root), "--base", base, "--role", "reviewer"], *calls)
+    assert SECRET not in "".join(text for _, text in answers)
+    assert not (root / "result.json").exists()
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["outside.txt", "tree"]
+
+
+@pytest.mark.parametrize("role", get_args(Role))
+def test_the_example_of_each_contract_can_be_submitted(tmp_path: Path, role: Role) -> None:
+    workspace = Workspace(tmp_path, tmp_path, role)
+    example = tools.contract(workspace)["example"]
+    assert tools.submit_result(workspace, example)["written"] == "result.json"
+    by_hand = check_document((tmp_path / "result.json").read_bytes(), f"{role}-result")
+    assert not has_errors(by_hand[1])
+    assert json.loads((tmp_path / "result.json").read_bytes()) == example
+
+
+def test_findings_are_those_of_the_command(accord: Accord, tmp_path: Path) -> None:
+    found = tools.check_result(Workspace(tmp_path, tmp_path, "planner"), CYCLE)["findings"]
+    (document,) = accord.document("check", accord.file("plan.json", CYCLE), code=1)["documents"]
+    place = ("code", "message", "path", "hint")
+    assert [[each.get(key) for key in place] for each in found] == [
+        [each.get(key) for key in place] for each in document["findings"]
+    ]
+
+
+@pytest.mark.parametrize("kind", BLOCKERS)
+def test_a_report_of_any_blocker_holds(tmp_path: Path, kind: str) -> None:
+    blocker = Blocker(
+        type=kind,
+        description="The spec names two formats for the same field.",
+        options=[
+            Option(choice="Use ISO 8601.", trade_off="longer, but sorts"),
+            Option(choice="Use Unix time.", trade_off="short, but unreadable"),
+        ],
+        recommendation="Option 1, since people read these files.",
+        impact="The export stays without dates.",
+        spec="docs/spec.md", section="Dates", quote="Dates are short and readable.",
+    )  # fmt: skip
+    tools.report_blocked(Workspace(tmp_path, tmp_path, "implementor"), blocker)
+    _, findings = check_document((tmp_path / "result.json").read_bytes(), "implementor-result")
+    assert findings == []
+
+
+def test_a_blocker_of_the_spec_without_its_quote_is_refused(tmp_path: Path) -> None:
+    options = [Option(choice="Wait.", trade_off="late"), Option(choice="Guess.", trade_off="maybe wrong")]
+    blocker = Blocker(type="spec-gap", description="No unit.", options=options, recommendation="Wait.", impact="Open.")
+    with pytest.raises(AccordError):
+        tools.report_blocked(Workspace(tmp_path, tmp_path, "implementor"), blocker)
+    assert not (tmp_path / "result.json").exists()
+
+
+def test_a_completed_change_gets_its_patch_from_the_work_tree(tmp_path: Path) -> None:
+    root, run_dir = tmp_path / "tree", tmp_path / "run"
+    run_dir.mkdir()
+    workspace = Workspace(run_dir, root, "implementor", repository(root))
+    (root / "more.txt").write_text("uncommitted\n")
+    result = {"role": "implementor", "outcome": "completed", "patch": None, "summary": "Did it, and tested it."}
+    assert tools.check_result(workspace, result)["ok"]
+    tools.submit_result(workspace, result)
+    patch = json.loads((run_dir / "result.json").read_text())["patch"]
+    assert all(name in patch for name in ("a.txt", "old.txt", "more.txt"))
+
+
+def test_only_lines_of_the_diff_can_carry_a_comment(tmp_path: Path) -> None:
+    workspace = Workspace(tmp_path, tmp_path, "reviewer", repository(tmp_path))
+    assert tools.diff_lines(workspace) == {"files": ["a.txt", "old.txt", "ünï:x.txt"]}
+    assert tools.diff_lines(workspace, "a.txt")["lines"] == ["17-22"]
+    assert tools.diff_lines(workspace, "old.txt")["lines"] == ["1"]
+    assert tools.diff_lines(workspace, "ünï:x.txt")["lines"] == ["1"]
+    review = approve(comment("a.txt", 20))
+    assert not tools.check_result(workspace, review)["ok"]
+    with pytest.raises(WrongUsage, match="no file"):
+        tools.diff_lines(workspace, "b.txt")
+
+
+def test_items_are_those_of_the_snapshot(tmp_path: Path) -> None:
+    body = task_body()
+    item = {"id": "7", "title": "One", "state": "open", "status": "ready", "body": body}
+    workspace = with_items(tmp_path, item, {"id": "8", "title": "Two", "status": "pending"})
+    assert [each["id"] for each in tools.list_work_items(workspace)] == ["7", "8"]
+    assert [each["id"] for each in tools.list_work_items(workspace, "ready")] == ["7"]
+    read = tools.read_work_item(workspace, "#7")
+    assert read["body"] == body
+    (path, *_) = read["in_scope"]
+    assert tools.scope_of(workspace, "7", path) == {"path": path, "group": "in_scope", "protected": False}
+    assert tools.scope_of(workspace, "7", ".github/workflows/x.yml")["protected"]
+    with pytest.raises(WrongUsage, match="no work item `9`"):
+        tools.read_work_item(workspace, "9")
+
+
+def test_a_question_of_the_session_is_recorded_before_it_is_shown(accord: Accord, tmp_path: Path) -> None:
+    assert accord("session", "new", "export", "--lean", "--root", tmp_path).code == 0
+    (folder,) = (tmp_path / ".agents-work").iterdir()
+    workspace = Workspace(tmp_path, tmp_path, "planner", session=folder)
+    before = tools.next_step(workspace)
+    assert before["next_moves"]
+    asked = tools.ask_user(workspace, "Which format comes first?", ["CSV", "vCard"])
+    assert [decision["question"] for decision in asked["pending"]]
+    assert tools.next_step(workspace)["next"] == "ask"
+    assert accord.document("session", "resume", folder)["pending"] == asked["pending"]
