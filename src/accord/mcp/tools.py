@@ -42,8 +42,8 @@ class Option(BaseModel):
 
     model_config = ConfigDict(extra="forbid")
 
-    choice: Annotated[str, Field(description="What a person could decide, in one sentence.")]
-    trade_off: Annotated[str, Field(description="What it costs and what it gains.")]
+    choice: Annotated[str, Field(description="A decision that a person could take, in one sentence.")]
+    trade_off: Annotated[str, Field(description="Its cost and its gain.")]
 
 
 class Blocker(BaseModel):
@@ -52,10 +52,10 @@ class Blocker(BaseModel):
     model_config = ConfigDict(extra="forbid")
 
     type: Literal[BLOCKERS]  # type: ignore[valid-type]
-    description: Annotated[str, Field(description="What stops the work, with the facts that a reader needs.")]
+    description: Annotated[str, Field(description="The obstacle, with the facts that a reader needs.")]
     options: Annotated[list[Option], Field(min_length=2, description="At least two ways out.")]
     recommendation: Annotated[str, Field(description="The option that you recommend, and why.")]
-    impact: Annotated[str, Field(description="What stays undone until someone decides.")]
+    impact: Annotated[str, Field(description="The work that stays undone until someone decides.")]
     spec: Annotated[str, Field(description="Path of the spec; needed for the types spec-…")] = ""
     section: Annotated[str, Field(description="Section of the spec; needed for the types spec-…")] = ""
     quote: Annotated[str, Field(description="The words of the spec in question; needed for the types spec-…")] = ""

@@ -18,10 +18,10 @@ MAX_BYTES = 64 * 1024 * 1024
 
 @dataclass(frozen=True)
 class Workspace:
-    """What a job gave its agent. No tool reaches a file that is not named here, or below ``root`` in git's diff.
+    """Files that a job gave its agent. No tool reaches another file, except through git's diff of ``root``.
 
     ``run_dir`` holds the result and the snapshot. ``base`` is the commit from which the agent started, or which the
-    reviewed branch is compared with; empty if there is none. ``session`` is the folder of a session, None without one.
+    reviewed branch is compared with; empty without one. ``session`` is the folder of a session, None without one.
     """
 
     run_dir: Path
