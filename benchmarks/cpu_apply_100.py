@@ -4,7 +4,7 @@
 
 The sandbox is a process of its own. Each side is a process that applies the plan to a fresh sandbox; its least user and
 system time of RUNS (3) counts, with its start and imports. The loop creates the same issues and dependencies on one
-connection. ``--against`` measures the code of another checkout in the same run.
+connection. Both run outside of any checkout.
 """
 
 from __future__ import annotations

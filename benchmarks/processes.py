@@ -8,6 +8,7 @@ from __future__ import annotations
 import os
 import subprocess
 import sys
+import tempfile
 from pathlib import Path
 
 HERE = Path(__file__).parents[1]
@@ -23,8 +24,11 @@ def environment(checkout: Path = HERE, variables: dict[str, str] | None = None) 
 
 
 def process_seconds(command: list[str], variables: dict[str, str] | None = None, code: int = 0) -> float:
-    """Return the user and system time of one process that ends with this exit code, and of those that it starts."""
-    child = subprocess.Popen(command, stdout=subprocess.DEVNULL, env=variables)
+    """Return the user and system time of one process that ends with this exit code, and of those that it starts.
+
+    It runs in the folder for temporary files, where no checkout has settings for it.
+    """
+    child = subprocess.Popen(command, stdout=subprocess.DEVNULL, env=variables, cwd=tempfile.gettempdir())
     _, status, usage = os.wait4(child.pid, 0)
     child.returncode = os.waitstatus_to_exitcode(status)
     assert child.returncode == code, command

@@ -51,6 +51,8 @@ def written(tmp_path: Path, text: str) -> tuple[WorkTreeFiles, Path]:
 
 def test_the_shipped_registry_has_no_findings() -> None:
     assert registry_findings(shipped_registry()) == []
+    hosts_and_words = [shipped_registry().allowed_hosts, shipped_registry().break_words]
+    assert hosts_and_words == [[], []], "commands that post do not read it for their policy"
     unverified = {"copilot", "cursor", "opencode", "aider"}
     assert set(shipped_registry().agents) == {"codex", "claude", "gemini", "command"} | unverified
     assert set(shipped_registry().enabled_agents()) == {"codex", "claude", "gemini", "command"}

@@ -78,18 +78,29 @@ def local_policy(*, branch: str = "", base: str = "", registry: Path | None = No
 
 
 def _own_registry(github: GitHub) -> Registry | None:
-    """Read the registry from the checkout, or from GitHub's default branch where that has none to trust."""
-    from accord.git.trusted_files import WorkTreeFiles, trusted_files
-    from accord.runner.registry import REGISTRY_PATH, load_registry, registry_from
+    """Read the registry from the checkout, or from GitHub's default branch where that has none to trust.
+
+    Without one, the policy needs none: accord's own registry has neither hosts nor words.
+    """
+    from accord.git.trusted_files import REGISTRY_PATH, WorkTreeFiles, trusted_files
 
     files = trusted_files(Path.cwd(), os.environ)
     is_checkout = not isinstance(files, WorkTreeFiles) or (files.top / ".git").exists()
     if is_checkout or (files.top / REGISTRY_PATH).is_file():
-        with suppress(WrongUsage):  # the checkout does not have the default branch
-            return load_registry(files)
+        with suppress(WrongUsage, OSError):  # the checkout does not have the default branch
+            path = files.top / REGISTRY_PATH
+            return _registry_in(files.read(path), path)
     try:
         raw = github.find_file(str(REGISTRY_PATH))
     except Forbidden:
         warn(_UNREADABLE)
         return None
-    return registry_from(raw)
+    return _registry_in(raw, REGISTRY_PATH)
+
+
+def _registry_in(raw: bytes | None, path: Path) -> Registry | None:
+    if raw is None:
+        return None
+    from accord.runner.registry import registry_from
+
+    return registry_from(raw, path)

@@ -22,6 +22,7 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
 
 
+REGISTRY_PATH = Path(".github/agents/registry.yml")
 _FORMAT = "--format=%(objectname) %(refname)"
 _FETCH_HINT = "Check out with `fetch-depth: 0`, or run it on the default branch."
 

@@ -10,7 +10,6 @@ from accord.core.findings import Finding, warning
 from accord.core.suggest import nearest
 from accord.results.bodies import CRITERIA, IN_SCOPE, NONE, OPTIONS, SPEC_REFERENCE, TEMPLATES, Body, Heading, is_same
 from accord.results.labels import ItemKind
-from accord.results.options import has_trade_off
 from accord.text.markdown import Section, list_items
 
 if TYPE_CHECKING:
@@ -88,6 +87,8 @@ def _task_findings(body: Body, path: str) -> Iterator[Finding]:
 
 
 def _refinement_findings(body: Body, path: str) -> Iterator[Finding]:
+    from accord.results.options import has_trade_off  # imported here: its patterns take as long as ten bodies
+
     reference = body.find(SPEC_REFERENCE)
     if reference and not _has_quote(reference):
         message = "`Spec Reference` contains no quote."

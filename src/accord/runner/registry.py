@@ -17,7 +17,7 @@ from accord.core.findings import Finding, Severity, has_errors, pointer
 from accord.core.kinds import KINDS, read_shape
 from accord.core.suggest import did_you_mean
 from accord.files.yaml import YamlDocument, read_yaml
-from accord.git.trusted_files import trusted_files
+from accord.git.trusted_files import REGISTRY_PATH, trusted_files
 from accord.runner.capped import OUTPUT_MIB
 from accord.runner.registry_rules import registry_findings, unknown_keys
 
@@ -235,9 +235,6 @@ class Registry(BaseModel):
             self.agent(first)
         preferred = first or self.default_agent
         return tuple(sorted(names, key=lambda name: name != preferred))
-
-
-REGISTRY_PATH = Path(".github/agents/registry.yml")
 
 
 def load_registry(files: TrustedFiles, named: Path | None = None) -> Registry:

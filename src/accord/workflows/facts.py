@@ -11,8 +11,8 @@ from accord.core.kinds import KINDS, read_shape
 from accord.files.store import LINK_OUT, is_inside, read_inside
 from accord.files.yaml import read_mapping
 from accord.git.origin import read_origin
-from accord.git.trusted_files import WorkTreeFiles
-from accord.runner.registry import REGISTRY_PATH, load_registry, shipped_registry
+from accord.git.trusted_files import REGISTRY_PATH, WorkTreeFiles
+from accord.runner.registry import load_registry, shipped_registry
 from accord.workflows.agent_commands import agent_programs, shipped_programs
 from accord.workflows.models import Workflow
 
