@@ -45,7 +45,8 @@ def list_pulls(call: Call) -> ApiResponse:
         conditions.append("base_ref = ?")
         values.append(call.query["base"])
     direction = "ASC" if call.query.get("direction") == "asc" else "DESC"
-    order = f"issues.created_at {direction}, issues.id {direction}"
+    column = "updated_at" if call.query.get("sort") == "updated" else "created_at"
+    order = f"issues.{column} {direction}, issues.id {direction}"
     rows = call.fetch_all(f"{PULLS} WHERE {' AND '.join(conditions)} ORDER BY {order}", *values)
     return call.list_response(rows, lambda row: pull_summary(call, row))
 

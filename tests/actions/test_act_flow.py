@@ -4,9 +4,11 @@ The repository is what ``accord init`` leaves, with nothing changed but the line
 start its workflows; each job has a token with just its permissions. The agent is codex by name and scripted in fact.
 """
 
+import json
 import re
 from collections.abc import Iterator
 from contextlib import contextmanager
+from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
 
@@ -17,6 +19,11 @@ from support.flow import Flow, programs
 from support.stage import seed_file
 
 from accord.cli.main import accord
+from accord.core.clock import SystemClock
+from accord.github.client import GitHub
+from accord.github.models import Access
+from accord.records.chain import read_records
+from accord.starts.models import WORKFLOWS
 from accord_sandbox.server import serving
 
 pytestmark = pytest.mark.unmeasured
@@ -126,6 +133,41 @@ def test_a_specification_becomes_a_merged_pull_request_on_a_repository_with_defa
         assert [name for name, _ in runs if name == "accord-verifier.yml"]
         (issue,) = flow.world()["issues"]
         assert (issue["state"], [label for label in issue["labels"] if label.startswith("status:")]) == ("closed", [])
+        records_tell_what_happened(flow)
+
+
+def records_tell_what_happened(flow: Flow) -> None:
+    """Hold the records and the report against the runs of the flow, its loops' comments and its pull request."""
+    github = GitHub(Access(CONSUMER, flow.github.token, flow.github.url), SystemClock(), lambda *_: None)
+    records = read_records(github, datetime.now(UTC) - timedelta(days=1))
+    started = [(name, run.exit_code) for name, run in flow.runs]
+    for work in ("plan", "implement", "review"):
+        wanted = ["success" if code == 0 else "failure" for name, code in started if name == f"accord-{work}.yml"]
+        found = [record for record in records if record.kind == work]
+        assert [record.result.disposition.replace("no-change", "success") for record in found] == wanted, work
+    causes = [record.trigger.cause for record in records if record.kind in ("plan", "implement")]
+    assert causes == ["specification", "label", "comment"]
+    texts = [entry["body"] for number in (1, 2) for entry in flow.api("GET", f"issues/{number}/comments")]
+    iterations = sum(len(re.findall(r"^\| \d+ \| [✅❌]", text, re.MULTILINE)) for text in texts)
+    loops = [record for record in records if record.kind in ("keepalive", "verify")]
+    assert len(loops) == iterations > 0
+    applied = [record.links.pull for record in records if record.kind == "apply" and record.links.issue]
+    assert applied == [2]
+    assert all(record.agent == "codex" for record in records if record.is_agent_run)
+    assert all(record.inputs for record in records if record.is_agent_run and record.result.disposition == "success")
+
+    options = ["--since", "1d", "--format", "json"]
+    done = CliRunner().invoke(accord, ["report", "--repo", CONSUMER, *options], env={
+        "GITHUB_API_URL": flow.github.url, "GITHUB_TOKEN": flow.github.token,
+    })  # fmt: skip
+    assert done.exit_code == 0, done.output
+    report = json.loads(done.stdout)
+    work_runs = [code for name, code in started if name in {f"accord-{work}.yml" for work in WORKFLOWS}]
+    assert report["runs"] == len(work_runs) + iterations
+    assert report["failed"] == sum(code != 0 for code in work_runs)
+    assert (report["results"]["merged"], report["results"]["pending"]) == (1, 0)
+    assert report["repeated_runs"] == 1
+    assert not any("without a record" in note for note in report["not_known"])
 
 
 def test_with_an_apps_token_and_a_second_identity_verdicts_count_and_nothing_waits_for_approval(

@@ -10,7 +10,7 @@ from support.records import record
 
 from accord.core.kinds import check_document
 from accord.records.chain import parse_record
-from accord.records.models import PublicRecord, is_weaker, merged, name_of, record_id
+from accord.records.models import PublicRecord, is_weaker, joined_runs, merged, name_of, record_id
 
 
 @pytest.mark.parametrize(
@@ -84,6 +84,19 @@ PLAIN = {"kind": "run", "result": {"disposition": "no-change"}}
 def test_a_plain_run_does_not_hide_what_a_loop_or_a_start_says(first: dict[str, Any], second: dict[str, Any]) -> None:
     version = merged(record(**first), record(**second))
     assert (version.kind, version.result.disposition) == ("implement", "success")
+
+
+def test_a_run_that_was_published_for_no_item_is_part_of_the_turn_in_its_workflow_run() -> None:
+    inputs = ({"name": "prompt.md", "sha256": "0" * 64},)
+    part = record(2, kind="run", links={"workflow_run": 501}, inputs=inputs)
+    turn = record(1, kind="verify", links={"workflow_run": 501, "pull": 7})
+    for records in ([part, turn], [turn, part]):
+        (found,) = joined_runs(records)
+        assert (found.id, found.kind, found.inputs) == (turn.id, "verify", part.inputs)
+    other = record(3, kind="run", links={"workflow_run": 502})
+    named = record(4, kind="run", links={"workflow_run": 501, "pull": 8})
+    applied = record(5, kind="apply", links={"workflow_run": 502})
+    assert joined_runs([turn, other, named, applied]) == [turn, other, named, applied]
 
 
 @pytest.mark.parametrize(

@@ -1,7 +1,7 @@
 """Events on the stage: a repository with requests, work items and a pull request, and payloads as GitHub sends them."""
 
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from pathlib import Path
@@ -46,8 +46,12 @@ FILES = {
 }
 
 
-def seed(starts: Mapping[str, bool] | None = None, files: Mapping[str, str] | None = None) -> dict[str, Any]:
-    """The repository; ``starts`` are lines of its configuration."""
+def seed(
+    starts: Mapping[str, bool] | None = None,
+    files: Mapping[str, str] | None = None,
+    tokens: Sequence[Mapping[str, Any]] = (),
+) -> dict[str, Any]:
+    """The repository; ``starts`` are lines of its configuration, ``tokens`` further ones."""
     lines = "".join(f"  {name}: {str(value).lower()}\n" for name, value in (starts or {}).items())
     config = {CONFIG: f"starts:\n{lines}"} if lines else {}
     item = {"body": task_body(in_scope="- a.txt")}
@@ -56,6 +60,7 @@ def seed(starts: Mapping[str, bool] | None = None, files: Mapping[str, str] | No
             {"token": "writer", "login": "wanda"},
             {"token": "triager", "login": "tess"},
             {"token": "fork-event", "login": "github-actions[bot]", "kind": "installation", "permissions": READING},
+            *tokens,
         ],
         "repositories": [
             {

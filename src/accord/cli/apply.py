@@ -27,6 +27,7 @@ from accord.cli.options import (
 from accord.cli.output import Progress, one_line, print_json
 from accord.cli.posting import policy_at
 from accord.cli.receipts import print_receipt, report_receipt
+from accord.cli.records import leave_apply_record
 from accord.cli.sources import github_for, read_bytes
 from accord.core.errors import WrongUsage
 from accord.core.findings import has_errors
@@ -141,12 +142,13 @@ def apply(
         raise WrongUsage(f"The receipt would overwrite {result}.", hint="Use another file for `--receipt`.")
     if receipt and not can_be_written(receipt):
         raise WrongUsage(f"Cannot write the receipt {receipt}.", hint="Use a file that you may write.")
-    checked = read_result(read_bytes(result), kind)
+    raw = read_bytes(result)
+    checked = read_result(raw, kind)
     if has_errors(checked.findings):
         repository = options["repo"] or os.environ.get("GITHUB_REPOSITORY", "")
         report = Receipt(checked.kind, repository, run_key, findings=list(checked.findings))
     else:
-        report = _apply(checked, run_key, dry_run, options)
+        report = _apply(checked, run_key, dry_run, options, raw)
     if receipt:
         write_whole(receipt, json.dumps(redact_json(report.as_json(), redactor_for(os.environ)), indent=2) + "\n")
     report_receipt(report, result, receipt)
@@ -157,7 +159,14 @@ def apply(
     ctx.exit(report.exit_code)
 
 
-def _apply(checked: CheckedResult, run_key: str, dry_run: bool, options: dict[str, Any]) -> Receipt:
+def _apply(
+    checked: CheckedResult,
+    run_key: str,
+    dry_run: bool,
+    options: dict[str, Any],
+    raw: bytes,
+) -> Receipt:
+    """Apply a checked result, and keep its record."""
     from accord.core.clock import SystemClock
     from accord.results.planner.settings import read_settings
 
@@ -217,7 +226,11 @@ def _apply(checked: CheckedResult, run_key: str, dry_run: bool, options: dict[st
             limits=limits,
             keepalive=keepalive,
         )
-        return apply_result(connection.github, checked, run_options)
+        began = clock.now()
+        receipt = apply_result(connection.github, checked, run_options)
+        if not dry_run:
+            leave_apply_record(receipt, raw, began, connection, work_item=work_item, pull=pull)
+        return receipt
 
 
 def _name_duplicates(findings: Sequence[Finding]) -> None:

@@ -7,6 +7,7 @@ import os
 import secrets
 import shutil
 import tempfile
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -80,12 +81,32 @@ def _run(
     if options.pull is None:
         _sweep(loop, context, options, output_format)
         return
-    turn = _take_turn(loop, context, options, connection, run_dir, own)
+    turn, outputs = _take_turn(loop, context, options, connection, run_dir, own)
     is_kept = options.run_dir is not None or run_dir.is_dir()
     if is_kept and turn.state is not None and turn.outcome != "planned":
         run_dir.mkdir(parents=True, exist_ok=True)
         write_whole(run_dir / HISTORY, write_history(turn.pull.number, loop.name, turn.state.history))
+    if not options.dry_run:
+        _leave_record(turn, outputs, connection, run_dir)
     report_turn(turn, options.prompt_file, run_dir if run_dir.is_dir() else None, output_format)
+
+
+def _leave_record(turn: Turn, outputs: RunOutputs | None, connection: Connection, run_dir: Path) -> None:
+    """Keep the record of a turn in which an agent ran, or accord wrote something; waiting leaves none."""
+    from accord.cli.records import agent_facts, job_of, leave_agent_record, leave_record
+    from accord.records.build import Ending, turn_record
+
+    number, job = turn.pull.number, job_of(connection.repository, turn.context.run_id)
+    links = {"pull": number}
+    history = turn.state.history if turn.state else ()
+    if outputs is not None and any(one.run_id == turn.context.run_id for one in history):
+        folder = run_dir if run_dir.is_dir() else None
+        facts, ending = partial(agent_facts, run_dir / "agent", outputs), Ending(outcome="ended", links=links)
+        leave_agent_record(turn.loop.name, number, job, facts, ending, connection, folder)
+    elif turn.outcome in ("acted", "asked") and turn.context.github.requests.write:
+        word = f"{turn.loop.name}:{turn.decision.reason}"
+        at = turn.context.github.server_time()
+        leave_record(lambda: turn_record(job, number, word, at, asks=turn.outcome == "asked"), connection)
 
 
 class _OwnFiles(NamedTuple):
@@ -161,26 +182,28 @@ def token_facts(environment: Mapping[str, str]) -> TokenFacts:
 
 def _take_turn(
     loop: Loop, context: LoopContext, options: LoopOptions, connection: Connection, run_dir: Path, own: _OwnFiles
-) -> Turn:
+) -> tuple[Turn, RunOutputs | None]:
+    """Take the turn; also return the outputs of the agent's run, None where this phase has none."""
     from accord.loops.run import begin, end
 
     if options.phase == "end":
         outputs = _read_outputs(options.outputs)
         if not options.dry_run:
             _check_run_is_named(options)
-        return end(loop, context, outputs, workflow=options.dispatch_workflow, is_dry_run=options.dry_run)
+        turn = end(loop, context, outputs, workflow=options.dispatch_workflow, is_dry_run=options.dry_run)
+        return turn, outputs
     if options.phase == "begin" or options.dry_run:
-        return begin(loop, context, ready=lambda _: _check_run_is_named(options), is_dry_run=options.dry_run)
+        return begin(loop, context, ready=lambda _: _check_run_is_named(options), is_dry_run=options.dry_run), None
 
     turn = begin(loop, context, ready=lambda decision: _prepare(decision.agent, own.registry, run_dir))
     if not turn.should_run:
         if options.run_dir is None:
             shutil.rmtree(run_dir, ignore_errors=True)  # another process was faster
-        return turn
+        return turn, None
     if options.run_dir is None:
         click.echo(f"Files of the run: {run_dir}. To continue it, pass `--run-dir {run_dir}`.", err=True)
     outputs = _run_agent(turn, options, connection, run_dir, own.files, context.policy)
-    return end(loop, context, outputs, workflow=options.dispatch_workflow)
+    return end(loop, context, outputs, workflow=options.dispatch_workflow), outputs
 
 
 def _check_run_is_named(options: LoopOptions) -> None:

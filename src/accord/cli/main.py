@@ -28,6 +28,7 @@ HEADINGS: dict[str, dict[str, tuple[str, str]]] = {
         "apply": ("accord.cli.apply", "Apply an agent's result to GitHub, exactly once."),
         "board": ("accord.cli.board", "Show the status of repositories in the browser."),
         "status": ("accord.cli.status", "Show what needs you, what runs, and what can start."),
+        "report": ("accord.cli.report", "Report runs, cost, results and failures of agents."),
         "items": ("accord.cli.items", "List, show and move work items."),
         "labels": ("accord.cli.labels", "List, check and sync labels."),
         "doctor": ("accord.cli.doctor", "Find what is wrong in a repository for agents."),

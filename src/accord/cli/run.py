@@ -111,6 +111,7 @@ def run(
     gets .github/prompts/MODE.md, or the prompt that comes with accord for the modes plan, implement, review, keepalive,
     autofix, verifier and bot-comments. Exits 0 whenever the outputs were written, however the run ended.
     """
+    from accord.cli.records import leave_run_record
     from accord.cli.run_step import check_step, finish_run, report_run, require_result
     from accord.runner.process import counting_stop_signals
     from accord.runner.refs import check_ref
@@ -129,6 +130,7 @@ def run(
             outputs = finish_run(
                 request.run_dir, way, policy, record, allows_steering=allow_steering_files, limits=limits
             )
+            leave_run_record(request.run_dir, outputs, record, way, is_kept=is_published)
     report_run(outputs, output_format)
     if output_format == "text":
         click.echo(f"Run folder: {one_line(str(request.run_dir))}")
@@ -238,6 +240,7 @@ def publish(ctx: click.Context, /, run_dir: Path, author: str, outputs: Path | N
     say; in a terminal, a missing RUN_DIR or an invalid branch exits 2. There, RUN_DIR supplies the branch and the pull
     request that no option names. In a workflow it never does, as the agent could have written them itself.
     """
+    from accord.cli.records import leave_run_record
     from accord.cli.run_step import finish_run, report_run
     from accord.git.refs import left_by_killed_run
     from accord.runner.finish import outputs_without_record
@@ -274,6 +277,8 @@ def publish(ctx: click.Context, /, run_dir: Path, author: str, outputs: Path | N
         more |= {"allows_steering": given["allow_steering_files"], "limits": limits}
         with posting_to(**options) as (way, policy):
             found = finish_run(run_dir, way, policy, record, **more)
+            if not dry_run:
+                leave_run_record(run_dir, found, record, way, is_kept=True)
     report_run(found, given["output_format"], dry_run=dry_run)
     if outputs and not dry_run:
         write_whole(outputs, json.dumps(found.as_outputs(), indent=2, ensure_ascii=True) + "\n")

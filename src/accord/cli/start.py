@@ -17,11 +17,22 @@ from accord.core.documents import read_object
 from accord.core.errors import BrokenContract, WrongUsage
 
 if TYPE_CHECKING:
+    from collections.abc import Mapping
+
     from accord.cli.sources import Connection
     from accord.results.operations import Receipt
-    from accord.runner.models import RunOutputs
+    from accord.runner.models import Disposition, RunOutputs
     from accord.starts.ends import RunOfWork
     from accord.starts.facts import StartContext
+    from accord.starts.reports import WorkReport
+
+
+class OptionalNumber(Number):
+    """A number that an empty text leaves out: a workflow passes on an input that may be empty."""
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:
+        """Return the number, None for an empty text."""
+        return None if value == "" else super().convert(value, param, ctx)
 
 
 @click.group()
@@ -60,13 +71,13 @@ def run_command(
 
 run_options = together(
     click.option("--work", type=Choice(["plan", "implement", "review"]), required=True, help="The kind of work."),
-    click.option("--item", type=Number(), required=True, metavar="N", help="Its issue or pull request."),
     click.option("--key", default="", metavar="KEY", help="The workflow's input `start`."),
     click.option("--agent", default="", metavar="NAME", help="The workflow's input `agent`."),
 )
 
 
 @start.command("begin")
+@click.option("--item", type=Number(), required=True, metavar="N", help="Its issue or pull request.")
 @run_options
 @dry_run_option
 @repository_options
@@ -83,6 +94,7 @@ def begin_command(ctx: click.Context, /, dry_run: bool, output_format: str, **gi
 
 
 @start.command("end")
+@click.option("--item", type=OptionalNumber(), metavar="N", help="Its issue or pull request, if it has one.")
 @run_options
 @click.option("--needs", default="", metavar="JSON", help="The expression toJSON(needs) of the job.")
 @click.option(
@@ -95,11 +107,12 @@ def begin_command(ctx: click.Context, /, dry_run: bool, output_format: str, **gi
 def end_command(
     ctx: click.Context, /, needs: str, run_dir: Path | None, dry_run: bool, output_format: str, **given: Any
 ) -> None:
-    """Show in the status comment how a run ended.
+    """Show how a run ended, and keep its record.
 
     After an implementation, the review of its pull request is started if the configuration has pull-requests: true,
     because GitHub holds workflow runs of the job's own token for approval.
     """
+    from accord.results.operations import Outcome, Receipt
     from accord.starts.ends import end
     from accord.starts.reports import read_needs, report_of
 
@@ -113,8 +126,14 @@ def end_command(
     if isinstance(revision, dict) and str(revision.get("id")).isdecimal() and not revision.get("draft"):
         opened = (int(revision["id"]), str(revision.get("head_sha") or ""))
     with github_for(**given) as connection:
-        report = report_of(run.work, jobs, _outputs(run_dir, connection))
-        receipt = end(_context(connection), run, report, revision=opened, is_dry_run=dry_run)
+        outputs = _outputs(run_dir, connection)
+        report = report_of(run.work, jobs, outputs)
+        if run.number:
+            receipt = end(_context(connection), run, report, revision=opened, is_dry_run=dry_run)
+        else:
+            receipt = Receipt("start", connection.repository, run.row_key, Outcome.UNCHANGED)
+        if not dry_run:
+            _leave_record(connection, run, report, receipt, outputs, run_dir, revision)
     _report(ctx, receipt, output_format)
 
 
@@ -135,7 +154,7 @@ def _run(given: dict[str, Any]) -> RunOfWork:
     if not run_id.isdecimal():
         raise WrongUsage("`GITHUB_RUN_ID` is not set.", hint="Run this in a workflow, or set it to the run's number.")
     work, item, key, agent = (given.pop(name) for name in ("work", "item", "key", "agent"))
-    return RunOfWork(work, item, int(run_id), key, "" if actor.endswith("[bot]") else actor, agent)
+    return RunOfWork(work, item or 0, int(run_id), key, "" if actor.endswith("[bot]") else actor, agent)
 
 
 def _outputs(run_dir: Path | None, connection: Connection) -> RunOutputs | None:
@@ -152,6 +171,49 @@ def _outputs(run_dir: Path | None, connection: Connection) -> RunOutputs | None:
         return finish(run_dir, options)
     except BrokenContract:
         return None
+
+
+_DISPOSITIONS: Mapping[str, Disposition] = {
+    "done": "success",
+    "nothing": "no-change",
+    "failed": "failure",
+    "cancelled": "cancelled",
+}
+
+
+def _leave_record(
+    connection: Connection,
+    run: RunOfWork,
+    report: WorkReport,
+    receipt: Receipt,
+    outputs: RunOutputs | None,
+    run_dir: Path | None,
+    revision: object,
+) -> None:
+    """Keep the record of the run: the agent's part, and what became of its result."""
+    from dataclasses import replace
+
+    from accord.cli.records import agent_facts, job_of, leave_agent_record
+    from accord.records.build import Ending, failure_class, time_of, trigger_of_start
+
+    shown = receipt.details.get("start") or {}
+    cause = shown.get("cause", "") if run.number else "specs"
+    trigger = trigger_of_start(cause, shown.get("by", "") or run.by, has_key=bool(run.key))
+    disposition = _DISPOSITIONS.get(report.state, "failure")
+    if disposition == "success" and outputs is not None and outputs.terminal_disposition == "blocked":
+        disposition = "blocked"
+    links = {"pull" if run.work == "review" else "issue": run.number} if run.number else {}
+    if isinstance(revision, dict) and str(revision.get("id")).isdecimal():
+        links["pull"] = int(revision["id"])
+    error = failure_class(report.result) if report.state == "failed" else ""
+    leave_agent_record(
+        run.work,
+        run.number or None,
+        replace(job_of(connection.repository, str(run.run_id)), trigger=trigger),
+        lambda: agent_facts(run_dir, outputs),
+        Ending(disposition, report.state, error, links, time_of(shown.get("since", "")), run.agent),
+        connection,
+    )
 
 
 def _report(ctx: click.Context, receipt: Receipt, output_format: str) -> None:

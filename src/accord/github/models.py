@@ -198,6 +198,8 @@ class Pull:
     updated_at: datetime | None = None
     is_mergeable: bool | None = None
     created_at: datetime | None = None
+    merged_at: datetime | None = None
+    closed_at: datetime | None = None
 
 
 @dataclass(frozen=True, slots=True)

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Sequence
+from datetime import datetime
+from itertools import takewhile
 from typing import Any
 
 from accord.core.errors import Refused
@@ -33,6 +35,11 @@ class PullMethods(Rest):
     def open_pulls(self) -> Iterator[Pull]:
         """List the open pull requests, oldest first, page by page as they are consumed. GET …/pulls."""
         return self._listed(f"{self._root}/pulls", read_pull, state="open", sort="created", direction="asc")
+
+    def pulls_changed_since(self, since: datetime) -> Iterator[Pull]:
+        """Yield the pull requests that changed since then, in any state, the last changed first. GET …/pulls."""
+        found = self._listed(f"{self._root}/pulls", read_pull, state="all", sort="updated", direction="desc")
+        return takewhile(lambda pull: pull.updated_at is None or pull.updated_at >= since, found)
 
     def create_pull(self, title: str, body: str, head: str, base: str, *, draft: bool) -> Pull:
         """Open a pull request. POST …/pulls. Raises AnswerLost when it is unknown whether it was opened."""
@@ -89,6 +96,8 @@ def read_pull(data: dict[str, Any]) -> Pull:
         updated_at=optional_timestamp(data.get("updated_at")),
         is_mergeable=False if data.get("mergeable_state") == "behind" else data.get("mergeable"),
         created_at=optional_timestamp(data.get("created_at")),
+        merged_at=optional_timestamp(data.get("merged_at")),
+        closed_at=optional_timestamp(data.get("closed_at")),
     )
 
 

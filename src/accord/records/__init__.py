@@ -1,1 +1,1 @@
-"""What agents did in a repository: one public record of each run, and reports from them."""
+"""The public records of runs, and the reports made from them."""

@@ -17,7 +17,7 @@ from accord.core.clock import attempts
 from accord.core.errors import Stopped
 from accord.github.limits import PAGE_SIZE
 from accord.github.state import CommitChain, Link, text_of
-from accord.records.models import PublicRecord, merged
+from accord.records.models import PublicRecord, joined_runs, merged
 from accord.text.redaction import redact_json
 
 if TYPE_CHECKING:
@@ -86,7 +86,7 @@ def read_records(github: GitDataMethods, since: datetime) -> tuple[PublicRecord,
         record = parse_record(text_of(commit))
         if record is not None and record.ended_at >= since:
             found.setdefault(record.id, record)
-    return tuple(sorted(found.values(), key=lambda record: record.ended_at))
+    return tuple(sorted(joined_runs(found.values()), key=lambda record: record.ended_at))
 
 
 def _records(commits: list[Commit]) -> Iterator[PublicRecord]:

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import hashlib
 import re
+from collections.abc import Iterable
 from typing import Annotated, Literal, get_args
 
 from pydantic import AfterValidator, AwareDatetime, BaseModel, ConfigDict, Field, StringConstraints
@@ -21,7 +22,9 @@ AgentKind = Literal["plan", "implement", "review", "keepalive", "autofix", "veri
 MoveKind = Literal["session-move", "mission-move", "handoff-move"]
 """Moves of documents; their own logs are the record, and a report reads them there."""
 
-RecordKind = AgentKind | Literal["apply"] | MoveKind
+RecordKind = AgentKind | Literal["apply", "turn"] | MoveKind
+"""``turn``: a turn of a loop without an agent, such as a merge of the base into the branch."""
+
 AGENT_KINDS: tuple[str, ...] = get_args(AgentKind)
 MOVE_KINDS: tuple[str, ...] = get_args(MoveKind)
 
@@ -66,7 +69,7 @@ class _Part(BaseModel):
 
 
 class RecordTrigger(_Part):
-    """Who started a run (a login, empty if unknown), why, and GitHub's name of the event."""
+    """The login that started a run (empty if unknown), the reason, and GitHub's name of the event."""
 
     cause: Cause = "unknown"
     by: Name = ""
@@ -99,7 +102,7 @@ class RecordResult(_Part):
     """How the run itself ended; what became of its pull request is read from GitHub.
 
     ``outcome`` is the command's own word (``applied``, ``done``, ``ended``), ``error_category`` that of the runner
-    contract, ``error`` a class of failure that is none of these, ``findings`` how many its result had.
+    contract, ``error`` another class of failure, such as ``contract``, and ``findings`` how many its result had.
     """
 
     disposition: Disposition
@@ -181,6 +184,28 @@ def merged(old: PublicRecord, new: PublicRecord) -> PublicRecord:
     trigger = strong.trigger if strong.trigger.cause != "unknown" else weak.trigger
     version = PublicRecord(**{**known, **filled, "links": RecordLinks(**links), "trigger": trigger})
     return old if _without_times(version) == _without_times(old) else version
+
+
+def joined_runs(records: Iterable[PublicRecord]) -> list[PublicRecord]:
+    """Return records in which a run that was published for no named item is part of the loop's turn or the start.
+
+    Both are of the same workflow run, which has one turn or one start.
+    """
+    found = list(records)
+    owners: dict[int | None, int] = {
+        record.links.workflow_run: at
+        for at, record in enumerate(found)
+        if record.kind in AGENT_KINDS and record.kind != "run" and record.links.workflow_run
+    }
+    parts = [at for at, record in enumerate(found) if _is_part(record) and record.links.workflow_run in owners]
+    for at in parts:
+        owner = owners[found[at].links.workflow_run]
+        found[owner] = merged(found[at], found[owner]).model_copy(update={"id": found[owner].id})
+    return [record for at, record in enumerate(found) if at not in parts]
+
+
+def _is_part(record: PublicRecord) -> bool:
+    return record.kind == "run" and record.links.pull is None and record.links.issue is None
 
 
 def is_weaker(record: PublicRecord, than: PublicRecord) -> bool:

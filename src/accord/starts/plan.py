@@ -115,7 +115,13 @@ def _begin(event: StartEvent, choice: Begin, facts: ItemFacts, runs: RunFacts, n
     is_started = runs.own is not None or (row is not None and row.run > 0)
     is_shown = is_started or (row is not None and row.state in ACTIVE)
     queued = StatusRow(
-        key=event.key, work=choice.work, state="queued", since=timestamp(now), by=event.sender, agent=choice.agent
+        key=event.key,
+        work=choice.work,
+        state="queued",
+        since=timestamp(now),
+        by=event.sender,
+        agent=choice.agent,
+        cause=event.trigger.value,
     )
     shown = _without_lost(status, event.key).with_row(queued)
     reaction = [React(f"comment {event.comment_id}", skipped_if(is_shown), event.comment_id, EYES)]

@@ -1,0 +1,168 @@
+"""Leave the public record of a run: in a file of its folder, and at the ref where the token may write.
+
+A record never fails the run that it is about: what goes wrong here is a warning.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+from datetime import datetime
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import click
+
+from accord.cli.output import one_line
+from accord.cli.step import redact, warn
+from accord.core.errors import AccordError, BrokenContract
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from accord.cli.sources import Connection
+    from accord.records.build import AgentFacts, Ending, JobFacts
+    from accord.records.models import AgentKind, PublicRecord
+    from accord.results.operations import Receipt
+    from accord.runner.models import RunOutputs
+    from accord.runner.record import RunRecord
+
+FILE = "run-record.json"
+
+
+def job_of(repository: str, local_id: str) -> JobFacts:
+    """Return the facts of this job; ``local_id`` names the run outside of GitHub Actions."""
+    from accord.records.build import job_facts
+
+    return job_facts(os.environ, repository, local_id, _action())
+
+
+def _action() -> str:
+    """Return the action of the event that started the workflow, such as ``labeled``; empty without one."""
+    try:
+        payload = json.loads(Path(os.environ.get("GITHUB_EVENT_PATH", "")).read_bytes())
+    except (OSError, ValueError):
+        return ""
+    return str(payload.get("action", "")) if isinstance(payload, dict) else ""
+
+
+def leave_record(build: Callable[[], PublicRecord], connection: Connection | None, folder: Path | None = None) -> None:
+    """Build a record, write it into the folder, and append it to those at the ref. Raises nothing.
+
+    A token that may not write contents only causes a note: the job has its permissions for a reason, and a later job
+    of the run may leave the record.
+    """
+    from accord.core.clock import SystemClock
+    from accord.github.models import EmptyRepository, Forbidden, NotThere
+    from accord.records.chain import append_record, redacted
+    from accord.text.redaction import redactor_for
+
+    try:
+        redactor = redactor_for(os.environ)
+        record = build()
+        if folder is not None:
+            _write(folder, redacted(record, redactor))
+        if connection is not None:
+            append_record(connection.github, record, redactor, SystemClock())
+    except EmptyRepository:  # which has no commit yet, and so no refs
+        return
+    except (Forbidden, NotThere) as refused:
+        text = f"The token may not keep the record of this run in the repository: {refused.message}"
+        click.echo(f"note: {one_line(redact(text))}", err=True)
+    except Exception as error:  # whatever it is, the run ended as it ended
+        message = error.message if isinstance(error, AccordError) else f"{type(error).__name__}: {error}"
+        warn(f"The record of this run was not kept: {message}")
+
+
+def _write(folder: Path, record: PublicRecord) -> None:
+    from accord.files.store import write_whole
+    from accord.runner.record import make_writable
+
+    path = folder / FILE
+    make_writable(path)
+    write_whole(path, record.as_json() + "\n")
+
+
+def agent_facts(run_dir: Path | None, outputs: RunOutputs | None, record: RunRecord | None = None) -> AgentFacts:
+    """Return the evidence of an agent's run; ``record`` replaces the folder's, which the agent may have changed."""
+    from accord.records.build import AgentFacts, read_inputs, time_of
+    from accord.runner.record import read_record
+
+    if run_dir is None or not run_dir.is_dir():
+        return AgentFacts(outputs)
+    if record is None:
+        try:
+            record = read_record(run_dir)
+        except BrokenContract:
+            return AgentFacts(outputs)
+    return AgentFacts(outputs, record.attempts, read_inputs(run_dir), time_of(record.started_at))
+
+
+def leave_agent_record(
+    kind: AgentKind,
+    number: int | None,
+    job: JobFacts,
+    facts: Callable[[], AgentFacts],
+    ending: Ending,
+    connection: Connection | None,
+    folder: Path | None = None,
+) -> None:
+    """Leave the record of a run of an agent that ended now."""
+
+    def build() -> PublicRecord:
+        from accord.core.clock import SystemClock
+        from accord.records.build import agent_record
+
+        now = SystemClock().now() if connection is None else connection.github.server_time()
+        return agent_record(kind, number, job, facts(), ending, now)
+
+    leave_record(build, connection, folder)
+
+
+def leave_run_record(
+    run_dir: Path, outputs: RunOutputs, record: RunRecord, connection: Connection | None, *, is_kept: bool
+) -> None:
+    """Leave the record of ``accord run`` or ``accord publish``, at the ref only if it ``is_kept`` there.
+
+    The turn of a loop that the run belongs to adds to it.
+    """
+    from accord.records.build import Ending
+
+    if record.is_skipped:
+        return
+    repository = connection.repository if connection else os.environ.get("GITHUB_REPOSITORY", "")
+    text = record.context.pull.strip().removeprefix("#")
+    number = int(text) if text.isascii() and text.isdecimal() and len(text) < 10 else None
+    leave_agent_record(
+        "run",
+        number,
+        job_of(repository, f"local-{run_dir.resolve()}"),
+        lambda: agent_facts(run_dir, outputs, record),
+        Ending(outcome="ended", links={"pull": number} if number else {}),
+        connection if is_kept else None,
+        run_dir,
+    )
+
+
+def leave_apply_record(
+    receipt: Receipt,
+    content: bytes,
+    began: datetime,
+    connection: Connection,
+    *,
+    work_item: int | None,
+    pull: int | None,
+) -> None:
+    """Leave the record of an apply that ended now, in its receipt too."""
+
+    def build() -> PublicRecord:
+        from accord.core.clock import SystemClock
+        from accord.records.build import apply_record, digest_of
+
+        job, result = job_of(receipt.repository, "local"), digest_of(receipt.kind, content)
+        links = {"issue": work_item, "pull": pull}
+        record = apply_record(receipt, job, result, links, (began, SystemClock().now()))
+        receipt.details = {**receipt.details, "record": json.loads(record.as_json())}
+        return record
+
+    leave_record(build, connection)

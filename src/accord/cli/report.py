@@ -1,0 +1,136 @@
+"""``accord report``: what the agents of repositories did in a period, as text, JSON or Markdown, and as spans."""
+
+from __future__ import annotations
+
+import os
+import re
+from contextlib import ExitStack
+from datetime import UTC, datetime, timedelta
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from accord.cli.options import Choice, repositories_options, root_option
+from accord.cli.output import one_line, print_json
+from accord.cli.sources import github_for
+from accord.core.clock import parse_timestamp
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+    from pathlib import Path
+
+    from accord.records.history import RunHistory
+
+_UNITS = {"h": "hours", "d": "days", "w": "weeks"}
+_PERIOD = re.compile(r"([1-9][0-9]{0,3})([hdw])")
+_LONGEST = timedelta(days=3660)
+
+
+class Since(click.ParamType[datetime]):
+    """The beginning of a period: 12h, 30d or 2w ago, a date, or a timestamp."""
+
+    name = "d"
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> datetime:
+        """Return the time. Raises BadParameter for anything else, and for a time in the future."""
+        if isinstance(value, datetime):
+            return value
+        try:
+            return since_of(str(value), datetime.now(UTC))
+        except ValueError as error:
+            self.fail(str(error), param, ctx)
+
+
+def since_of(text: str, now: datetime) -> datetime:
+    """Return the time that a text names. Raises ValueError with a sentence."""
+    text = text.strip()
+    if match := _PERIOD.fullmatch(text):
+        period = timedelta(**{_UNITS[match[2]]: int(match[1])})
+        if period > _LONGEST:
+            raise ValueError(f"`{text}` is more than ten years. Use at most `3660d`.")
+        return now - period
+    try:
+        moment = parse_timestamp(text if "T" in text else f"{text}T00:00:00Z")
+    except ValueError:
+        example = now.date().replace(day=1).isoformat()
+        raise ValueError(
+            f"`{text[:80]}` is not a period. Use `30d`, `2w`, `12h`, or a date such as `{example}`."
+        ) from None
+    if moment > now:
+        raise ValueError(f"`{text[:80]}` is in the future.")
+    return max(moment, now - _LONGEST)
+
+
+@click.command()
+@click.option("--since", type=Since(), default="30d", show_default=True, metavar="D", help="Begin: 30d, 2w, or a date.")
+@click.option(
+    "--otlp",
+    is_flag=False,
+    flag_value="",
+    default=None,
+    metavar="[URL]",
+    help="Also send the runs to an OpenTelemetry collector.",
+)
+@root_option
+@repositories_options
+@click.option(
+    "--format",
+    "output_format",
+    type=Choice(["text", "json", "markdown"]),
+    default="text",
+    show_default=True,
+    help="Text, one JSON document, or Markdown.",
+)
+def report(since: datetime, otlp: str | None, root: Path, output_format: str, **access: Any) -> None:
+    """Report runs, cost, results and failures of agents.
+
+    Reads the records of runs, comments and pull requests on GitHub, and the logs of sessions, missions and handoffs
+    below --root. In a step of a workflow, the summary gets the report, too. Writes nothing else.
+    """
+    from accord.cli.report_output import report_lines, report_page
+    from accord.cli.step import leave_summary
+    from accord.records.documents import read_moves
+    from accord.records.otlp import check_installed, endpoint_of
+    from accord.records.report import report_of
+
+    endpoint = ""
+    if otlp is not None:
+        endpoint = endpoint_of(otlp, os.environ)
+        check_installed()
+    histories = _read(since, access, root)
+    moves, notes = read_moves(root, since)
+    found = report_of(histories, moves, notes)
+    sent = _send(histories, endpoint) if endpoint else None
+    page = report_page(found)
+    leave_summary(page)
+    if output_format == "json":
+        print_json(found.as_json() | ({} if sent is None else {"spans_sent": sent}))
+    elif output_format == "markdown":
+        click.echo(page)
+    else:
+        click.echo("\n".join(report_lines(found)))
+    if sent is not None and output_format == "text":
+        click.echo(f"Sent {sent} span{'' if sent == 1 else 's'} to {one_line(endpoint)}.")
+
+
+def _read(since: datetime, access: dict[str, Any], root: Path) -> list[RunHistory]:
+    from accord.board.models import address_of
+    from accord.records.history import read_history
+
+    repos, sandbox = list(dict.fromkeys(access.pop("repos"))) or [None], access["sandbox"]
+    histories = []
+    with ExitStack() as stack:
+        for repo in repos:
+            connection = stack.enter_context(github_for(repo, **access, root=root))
+            options = address_of(connection.repository, connection.server_url, sandbox).options
+            histories.append(read_history(connection.github, connection.repository, options, since))
+    return histories
+
+
+def _send(histories: Sequence[RunHistory], endpoint: str) -> int:
+    """Send the runs as spans; return how many spans these are."""
+    from accord.records.otlp import send_spans, spans_of
+
+    spans = spans_of(record for history in histories for record in history.records)
+    send_spans(spans, endpoint)
+    return len(spans)

@@ -1,0 +1,101 @@
+"""The moves of sessions, missions and handoffs as records: their own logs are read, and no second log is written."""
+
+from __future__ import annotations
+
+from contextlib import suppress
+from typing import TYPE_CHECKING, Any
+
+from accord.core.documents import MAX_BYTES, read_object
+from accord.core.errors import AccordError, BrokenContract
+from accord.git.program import Git, split_nul
+from accord.handoffs.models import has_task_id, normalised
+from accord.records.build import time_of
+from accord.records.models import PublicRecord, RecordLinks, RecordResult, RecordTrigger, name_of, record_id
+from accord.sessions.folder import is_session, read_session
+from accord.sessions.policy import WORK
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Mapping
+    from datetime import datetime
+    from pathlib import Path
+
+    from accord.missions.models import StatusEvent
+    from accord.records.models import MoveKind
+    from accord.sessions.models import SessionStatus
+
+MOST_HANDOFFS = 500
+
+
+def read_moves(root: Path, since: datetime) -> tuple[list[PublicRecord], list[str]]:
+    """Return the moves of the documents in a folder since then, oldest first, and notes about what is not known."""
+    sessions = list(_of_sessions(root))
+    found = [*sessions, *_of_missions(root), *_of_handoffs(root)]
+    moves = sorted((move for move in found if move.ended_at >= since), key=lambda move: move.ended_at)
+    notes = ["A session keeps only its last change; earlier ones are in git's history."] if sessions else []
+    return moves, notes
+
+
+def _move(
+    kind: MoveKind, document: str, at: datetime, outcome: str, by: str = "", *, failed: bool = False
+) -> PublicRecord:
+    return PublicRecord(
+        id=record_id(document, kind, at.isoformat(), outcome),
+        kind=kind,
+        repository="",
+        trigger=RecordTrigger(by=name_of(by)),
+        ended_at=at,
+        result=RecordResult(disposition="failure" if failed else "success", outcome=name_of(outcome)),
+        links=RecordLinks(document=name_of(document)),
+        source="log",
+    )
+
+
+def _of_sessions(root: Path) -> Iterator[PublicRecord]:
+    work = root / WORK
+    for folder in sorted(work.iterdir()) if work.is_dir() else ():
+        if folder.is_dir() and is_session(folder):
+            status = read_session(folder).status
+            record = move_of_session(folder.name, status) if status is not None else None
+            if record is not None:
+                yield record
+
+
+def move_of_session(name: str, status: SessionStatus) -> PublicRecord | None:
+    """Return the last change of a session; None without its time. Pure."""
+    at = time_of(status.last_update)
+    return None if at is None else _move("session-move", name, at, status.current_state)
+
+
+def _of_missions(root: Path) -> Iterator[PublicRecord]:
+    from accord.missions.load import load_mission, mission_slugs, named_root
+
+    with suppress(AccordError):  # the folder has no missions
+        for slug in mission_slugs(named_root(root)):
+            with suppress(AccordError):
+                yield from (move_of_event(slug, event) for event in load_mission(root, slug).log.events)
+
+
+def move_of_event(slug: str, event: StatusEvent) -> PublicRecord:
+    """Return the move that a line of a mission's log tells of. Pure."""
+    return _move("mission-move", f"{slug}/{event.wp_id}", event.at, event.to_lane, event.actor)
+
+
+def _of_handoffs(root: Path) -> Iterator[PublicRecord]:
+    found = Git(root).attempt("grep", "-l", "-z", "-I", "--untracked", "-F", '"actionHistory"', "--", "*.json")
+    for name in split_nul(found.stdout)[:MOST_HANDOFFS]:
+        with suppress(OSError, BrokenContract), (root / name).open("rb") as file:
+            task = normalised(read_object(file.read(MAX_BYTES + 1)).value)
+            if has_task_id(task):
+                yield from moves_of_task(task)
+
+
+def moves_of_task(task: Mapping[str, Any]) -> Iterator[PublicRecord]:
+    """Yield the actions that a handoff logged. Pure."""
+    metadata = task.get("metadata")
+    runtime = metadata.get("workflowRuntime") if isinstance(metadata, dict) else None
+    entries = runtime.get("actionHistory") if isinstance(runtime, dict) else None
+    for entry in entries if isinstance(entries, list) else ():
+        if isinstance(entry, dict) and (at := time_of(str(entry.get("at")))) is not None:
+            outcome = f"{entry.get('phase')}:{entry.get('status')}"
+            name = str(task["metadata"]["canonicalTaskId"])
+            yield _move("handoff-move", name, at, outcome, failed=entry.get("result") == "error")

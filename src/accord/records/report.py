@@ -1,0 +1,292 @@
+"""The figures of a period: runs, cost, tokens, results, failures and retries, and what could not be known. Pure."""
+
+from __future__ import annotations
+
+import math
+import shlex
+from collections import Counter, defaultdict
+from dataclasses import dataclass, field
+from statistics import median
+from typing import TYPE_CHECKING, Any
+
+from accord.core.clock import timestamp
+from accord.records.models import MOVE_KINDS
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable, Sequence
+    from datetime import datetime
+
+    from accord.github.models import Pull
+    from accord.records.history import RunHistory
+    from accord.records.models import PublicRecord
+
+UNKNOWN = "unknown"
+"""The group of runs whose agent, model or class of failure is not recorded."""
+
+GROUPINGS = ("repository", "kind", "agent", "model", "cause")
+
+
+@dataclass(frozen=True)
+class Figures:
+    """Sums over some runs of agents.
+
+    Cost (US dollars), tokens and seconds are those that agents reported, None where none did; the counts ``with_…``
+    say how many runs these cover. ``ended_well`` counts runs that succeeded or found nothing to do.
+    """
+
+    runs: int = 0
+    ended_well: int = 0
+    failed: int = 0
+    cost_usd: float | None = None
+    with_cost: int = 0
+    tokens_input: int | None = None
+    tokens_output: int | None = None
+    with_tokens: int = 0
+    seconds: float | None = None
+    median_seconds: float | None = None
+
+    def as_json(self) -> dict[str, Any]:
+        """Return the JSON object of the figures."""
+        return {name: getattr(self, name) for name in self.__dataclass_fields__}
+
+
+@dataclass(frozen=True)
+class Results:
+    """The pull requests that accord opened, by what became of them; ``hours`` from opening to merge, of the merged."""
+
+    merged: int = 0
+    closed: int = 0
+    pending: int = 0
+    median_hours: float | None = None
+    p90_hours: float | None = None
+
+    @property
+    def accepted_share(self) -> float | None:
+        """Return the share of merged pull requests among those that ended; None before one ended."""
+        ended = self.merged + self.closed
+        return self.merged / ended if ended else None
+
+    def as_json(self) -> dict[str, Any]:
+        """Return the JSON object of the results."""
+        fields = {name: getattr(self, name) for name in ("merged", "closed", "pending")}
+        return {
+            **fields,
+            "accepted_share": self.accepted_share,
+            "hours_to_merge": {"median": self.median_hours, "p90": self.p90_hours},
+        }
+
+
+@dataclass(frozen=True)
+class NextStep:
+    """A sentence about what to do, and a command for it; empty where there is nothing to type."""
+
+    text: str
+    command: str = ""
+
+
+@dataclass(frozen=True)
+class Report:
+    """The runs of agents in some repositories from ``since`` to ``until``.
+
+    ``groups`` has the figures by each of ``GROUPINGS``, ``failures`` the failed runs by class. ``retries`` are turns of
+    agents beyond the first of a run, ``repeated`` runs that followed a failed one of the same kind on the same item.
+    ``applies``, ``moves`` and ``turns`` took place without an agent. ``notes`` say what is not known.
+    """
+
+    repositories: tuple[str, ...]
+    since: datetime
+    until: datetime
+    total: Figures = Figures()
+    groups: dict[str, dict[str, Figures]] = field(default_factory=dict)
+    results: Results = Results()
+    failures: dict[str, int] = field(default_factory=dict)
+    retries: int = 0
+    repeated: int = 0
+    applies: dict[str, int] = field(default_factory=dict)
+    turns: int = 0
+    moves: dict[str, int] = field(default_factory=dict)
+    notes: tuple[str, ...] = ()
+    next_steps: tuple[NextStep, ...] = ()
+
+    def as_json(self) -> dict[str, Any]:
+        """Return the JSON document of ``accord report``."""
+        return {
+            "repositories": list(self.repositories),
+            "since": timestamp(self.since),
+            "until": timestamp(self.until),
+            **self.total.as_json(),
+            "by": {
+                name: {key: figures.as_json() for key, figures in group.items()} for name, group in self.groups.items()
+            },
+            "results": self.results.as_json(),
+            "failures": self.failures,
+            "retries": self.retries,
+            "repeated_runs": self.repeated,
+            "applies": self.applies,
+            "turns_without_agent": self.turns,
+            "moves": self.moves,
+            "not_known": list(self.notes),
+            "next": [{"text": step.text, "command": step.command} for step in self.next_steps],
+        }
+
+
+def report_of(histories: Sequence[RunHistory], moves: Iterable[PublicRecord] = (), notes: Iterable[str] = ()) -> Report:
+    """Return the report about some repositories; ``moves`` are those of documents in a folder."""
+    records = [record for history in histories for record in history.records]
+    runs = [record for record in records if record.is_agent_run]
+    pulls = [pull for history in histories for pull in history.pulls]
+    failed = Counter(class_of(record) for record in runs if has_failed(record))
+    applies = [record for record in records if record.kind == "apply"]
+    since = min(history.since for history in histories)
+    results = results_of(pulls, since)
+    report = Report(
+        tuple(history.repository for history in histories),
+        since,
+        max(history.until for history in histories),
+        figures_of(runs),
+        {name: _grouped(runs, name) for name in GROUPINGS},
+        results,
+        dict(failed.most_common()),
+        sum(max(len(record.attempts) - 1, 0) for record in runs),
+        repeated_runs(runs),
+        dict(Counter(record.result.outcome for record in applies).most_common()),
+        sum(record.kind == "turn" for record in records),
+        dict(Counter(record.kind for record in (*records, *moves) if record.kind in MOVE_KINDS)),
+        (*(note for history in histories for note in history.notes), *notes, *unknowns_of(runs)),
+    )
+    return Report(**{**report.__dict__, "next_steps": next_steps_of(report, histories)})
+
+
+def has_failed(record: PublicRecord) -> bool:
+    """Tell whether a run failed; one that was cancelled, or waits for a person, did not."""
+    return record.result.disposition == "failure"
+
+
+def class_of(record: PublicRecord) -> str:
+    """Return the class of a failure: the category of the runner contract, else accord's own word."""
+    return record.result.error_category or record.result.error or UNKNOWN
+
+
+def figures_of(runs: Sequence[PublicRecord]) -> Figures:
+    """Return the sums over some runs."""
+    costs = [run.cost_usd for run in runs if run.cost_usd is not None]
+    given = [run for run in runs if run.tokens_input is not None or run.tokens_output is not None]
+    seconds = [run.seconds for run in runs if run.seconds]
+    return Figures(
+        len(runs),
+        sum(run.result.disposition in ("success", "no-change") for run in runs),
+        sum(map(has_failed, runs)),
+        round(math.fsum(costs), 6) if costs else None,
+        len(costs),
+        sum(run.tokens_input or 0 for run in given) if given else None,
+        sum(run.tokens_output or 0 for run in given) if given else None,
+        len(given),
+        round(math.fsum(seconds), 1) if seconds else None,
+        round(median(seconds), 1) if seconds else None,
+    )
+
+
+_NAME_OF: dict[str, Callable[[PublicRecord], str]] = {
+    "repository": lambda run: run.repository,
+    "kind": lambda run: run.kind,
+    "agent": lambda run: run.agent,
+    "model": lambda run: run.model,
+    "cause": lambda run: run.trigger.cause,
+}
+
+
+def _grouped(runs: Iterable[PublicRecord], grouping: str) -> dict[str, Figures]:
+    """Return the figures by a property of the runs, that with the most runs first."""
+    groups: dict[str, list[PublicRecord]] = defaultdict(list)
+    for run in runs:
+        groups[_NAME_OF[grouping](run) or UNKNOWN].append(run)
+    ordered = sorted(groups.items(), key=lambda group: (-len(group[1]), group[0]))
+    return {name: figures_of(members) for name, members in ordered}
+
+
+def repeated_runs(runs: Iterable[PublicRecord]) -> int:
+    """Count the runs that followed a failed run of the same kind on the same issue or pull request."""
+    has_failed_before: dict[tuple[object, ...], bool] = {}
+    count = 0
+    for run in sorted(runs, key=lambda run: run.ended_at):
+        about = run.links.pull if run.kind == "review" or run.links.issue is None else run.links.issue
+        if about is None:
+            continue
+        subject = (run.repository.lower(), run.kind, about)
+        count += has_failed_before.get(subject, False)
+        has_failed_before[subject] = has_failed(run)
+    return count
+
+
+def results_of(pulls: Iterable[Pull], since: datetime) -> Results:
+    """Return what became of pull requests; one that ended before the period is not counted."""
+    merged = closed = pending = 0
+    hours = []
+    for pull in pulls:
+        if pull.merged_at is not None:
+            merged += pull.merged_at >= since
+            if pull.created_at is not None and pull.merged_at >= since:
+                hours.append((pull.merged_at - pull.created_at).total_seconds() / 3600)
+        elif pull.state == "closed":
+            closed += pull.closed_at is None or pull.closed_at >= since
+        else:
+            pending += 1
+    if not hours:
+        return Results(merged, closed, pending)
+    return Results(merged, closed, pending, round(median(hours), 2), round(percentile(hours, 0.9), 2))
+
+
+def percentile(values: Sequence[float], share: float) -> float:
+    """Return the smallest value that is not exceeded by this share of the values (nearest rank)."""
+    return sorted(values)[max(math.ceil(share * len(values)), 1) - 1]
+
+
+def unknowns_of(runs: Sequence[PublicRecord]) -> list[str]:
+    """Say in sentences what the runs leave open."""
+    notes = []
+    older = [run for run in runs if run.source != "record"]
+    if older:
+        places = {"status-comment": "status comments", "loop-comment": "comments of loops"}
+        named = " and ".join(sorted({places[run.source] for run in older if run.source in places}))
+        notes.append(
+            f"{_counted(len(older), 'run')} without a record, read from {named}. These name no model and no attempts, "
+            "those of a status comment no duration either, and an item shows only its last runs."
+        )
+    questions = {
+        "cost": lambda run: run.cost_usd is None,
+        "number of tokens": lambda run: run.tokens_input is None and run.tokens_output is None,
+        "agent": lambda run: not run.agent,
+    }
+    for name, is_open in questions.items():
+        if count := sum(map(is_open, runs)):
+            notes.append(f"The {name} of {_counted(count, 'run')} is not known: the agent did not report it.")
+    return notes
+
+
+def _counted(count: int, noun: str) -> str:
+    return f"{count} {noun}" if count == 1 else f"{count} {noun}s"
+
+
+_ADVICE = {
+    "auth": ("Agents failed for want of valid credentials. Check the secrets.", "accord doctor"),
+    "resource": ("Agents failed for want of memory, disk or quota. Check the limits of the provider.", ""),
+    "transient": ("Runs failed for reasons that pass. Comment `/accord retry` on the items.", ""),
+    "infrastructure": ("Runs failed on the network or a push. Comment `/accord retry` on the items.", ""),
+    "logic": ("Agents failed on their tasks. Read the runs, and make the work items clearer.", ""),
+    "contract": ("Results broke their contract. Read the findings, and correct the prompt.", "accord check RESULT"),
+    "lost": ("Runs ended without a report. Look at their pages for what stopped them.", ""),
+}
+
+
+def next_steps_of(report: Report, histories: Sequence[RunHistory]) -> tuple[NextStep, ...]:
+    """Return what to do next, the most pressing first; there is always a step."""
+    options = " ".join(dict.fromkeys(shlex.join(history.options) for history in histories))
+    steps = []
+    if not report.total.runs:
+        text = "No agent ran in this period. Comment `/accord implement` on a work item to start one."
+        steps.append(NextStep(text, f"accord status {options}"))
+    steps += [NextStep(*_ADVICE[name]) for name in report.failures if name in _ADVICE]
+    if report.results.pending:
+        pulls = _counted(report.results.pending, "pull request")
+        steps.append(NextStep(f"{pulls} of agents wait for a decision.", f"accord status {options}"))
+    return tuple(steps) or (NextStep("Nothing is left to decide. See what can start.", f"accord status {options}"),)
