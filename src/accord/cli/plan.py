@@ -105,7 +105,10 @@ def plan_from(
             if not dry_run:
                 result = _checked(ctx, read_source(Path(path or ""), root), defaults, output_format)
     print_json(result.model_dump(by_alias=True))
-    click.echo(_next([path] if path else ["--issue", str(issue)], result), err=True)
+    click.echo(
+        _next([*([path] if path else ["--issue", str(issue)]), *(["--root", str(root)] if root else [])], result),
+        err=True,
+    )
 
 
 def _next(arguments: list[str], result: PlannerResult) -> str:
