@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 from contextlib import ExitStack
 from functools import cache, partial
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
@@ -12,7 +13,7 @@ import click
 from accord.cli.doctor_fixes import fix_workflows, print_fixes
 from accord.cli.live_facts import gather_settings
 from accord.cli.options import dry_run_option, findings_format_option, repository_options, root_option
-from accord.cli.output import one_line, print_findings, print_json
+from accord.cli.output import one_line, print_findings, print_json, redactor
 from accord.cli.sarif import sarif_log
 from accord.cli.sources import find_token, github_for
 from accord.core.errors import AccordError, WrongUsage
@@ -27,7 +28,6 @@ from accord.workflows.settings import setting_checks
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
-    from pathlib import Path
 
     from accord.cli.sources import Connection
     from accord.core.findings import DoctorCheck, Finding
@@ -35,6 +35,8 @@ if TYPE_CHECKING:
     from accord.workflows.fixes import Fixed
     from accord.workflows.settings import LiveFacts
 
+NEW_FILE = click.Path(path_type=Path, dir_okay=False, writable=True)
+READABLE = click.Path(path_type=Path, exists=True)
 _COLORS = {"ok": "green", "warning": "yellow", "error": "red", "skipped": "bright_black"}
 _SIGNS = {"ok": "✅", "warning": "⚠️", "error": "❌", "skipped": "⏭️"}
 ZIZMOR = "For permissions, triggers, pins and scripts of all workflows, run `zizmor .github`."
@@ -44,10 +46,22 @@ ZIZMOR = "For permissions, triggers, pins and scripts of all workflows, run `ziz
 @root_option
 @click.option("--fix", is_flag=True, help="Correct workflow files: pins, permissions, tokens, agent jobs.")
 @dry_run_option
+@click.option("--bundle", type=NEW_FILE, metavar="FILE.zip", help="Write a file for a bug report, without secrets.")
+@click.option("--include", type=READABLE, multiple=True, help="File or folder for the bundle, such as a run folder.")
 @repository_options
 @findings_format_option
 @click.pass_context
-def doctor(ctx: click.Context, /, root: Path, fix: bool, dry_run: bool, output_format: str, **access: Any) -> None:
+def doctor(
+    ctx: click.Context,
+    /,
+    root: Path,
+    fix: bool,
+    dry_run: bool,
+    bundle: Path | None,
+    include: Sequence[Path],
+    output_format: str,
+    **access: Any,
+) -> None:
     """Find what is wrong in a repository for agents.
 
     Checks labels, agents, secrets, names and agent-runner workflows, and writes nothing. With a token and a repository,
@@ -56,6 +70,8 @@ def doctor(ctx: click.Context, /, root: Path, fix: bool, dry_run: bool, output_f
     With --fix, workflow files are corrected first where they do the same afterwards: actions are pinned, read
     permissions declared, tokens kept out of checkouts, and jobs whose agent may write split in two.
     """
+    if include and bundle is None:
+        raise WrongUsage("`--include` is for a bundle.", hint="Add `--bundle FILE.zip`.")
     if not any((root / name).exists() for name in (".git", ".github")):
         hint = "Run it in a repository, or pass `--root DIR`."
         raise WrongUsage(f"`{root}` is not a repository: it has neither `.git` nor `.github`.", hint=hint)
@@ -67,18 +83,35 @@ def doctor(ctx: click.Context, /, root: Path, fix: bool, dry_run: bool, output_f
         checks = doctor_checks(root, owner, connect if has_access else None)
     documents = _by_file(checks)
     is_ok = all(check.status != "error" for check in checks)
+    found = _as_json(checks, documents)
+    bundled = None
+    if bundle is not None and not dry_run:
+        from accord.cli.doctor_bundle import write_bundle
+
+        bundled = write_bundle(bundle, root, include, found, redactor())
     if output_format == "json":
-        listed = [{"path": path, "findings": [f.as_json() for f in findings]} for path, findings in documents.items()]
-        shown = [{"name": check.name, "status": check.status, "note": check.note} for check in checks]
-        more = {"fixes": _fixes_as_json(fixed)} if fix else {}
-        print_json({"ok": is_ok, "checks": shown, "documents": listed, **more})
+        more: dict[str, Any] = {"fixes": _fixes_as_json(fixed)} if fix else {}
+        if bundled:
+            more["bundle"] = {"path": str(bundle), "files": sorted(bundled.texts), "left_out": bundled.left_out}
+        print_json({"ok": is_ok, **found, **more})
     elif output_format == "sarif":
         print_json(sarif_log("doctor", [*documents.items()]))
     else:
         print_fixes(fixed, is_written=not dry_run)
         _print(checks, documents)
+        if bundled:
+            click.echo(f"\nWrote {one_line(str(bundle))}:\n{bundled.manifest()}")
+            click.echo(
+                "Next: read it, then attach it to an issue: https://github.com/accord-ci/accord/issues/new/choose"
+            )
     _report_step(is_ok, checks, documents)
     ctx.exit(0 if is_ok else 1)
+
+
+def _as_json(checks: Sequence[DoctorCheck], documents: Mapping[str, Sequence[Finding]]) -> dict[str, Any]:
+    listed = [{"path": path, "findings": [f.as_json() for f in findings]} for path, findings in documents.items()]
+    shown = [{"name": check.name, "status": check.status, "note": check.note} for check in checks]
+    return {"checks": shown, "documents": listed}
 
 
 def _fix(root: Path, connect: Callable[[], Connection] | None, *, is_written: bool) -> Mapping[str, tuple[str, Fixed]]:

@@ -89,9 +89,9 @@ class NotWritten(Stopped):
     """A file could not be written and read back, whatever was tried. It is whole, as it was or as it was to be."""
 
 
-def write_whole(path: Path, text: str) -> None:
+def write_whole(path: Path, text: str | bytes) -> None:
     """Replace a file's content, and keep its permissions, so that a reader or a crash sees the old or the new text."""
-    _put(path, text.encode("utf-8"), DISK)
+    _put(path, text.encode("utf-8") if isinstance(text, str) else text, DISK)
 
 
 def _put(path: Path, data: bytes, disk: Disk) -> None:
