@@ -18,6 +18,7 @@ from accord.records.chain import append_record, read_records
 from accord.records.models import PublicRecord
 from accord.starts.reports import Job
 from accord.text.redaction import Redactor
+from accord_sandbox.faults import Fault
 
 NOW = datetime(2026, 11, 23, 12, tzinfo=UTC)
 ISSUES = {
@@ -170,6 +171,22 @@ def test_a_token_that_may_not_keep_records_changes_nothing_but_a_note(accord: Ac
     assert "note: The token may not keep the record of this run in the repository" in ended.err
     assert '"record"' in receipt.read_text()
     assert kept(starts.stage) == []
+
+
+@pytest.mark.parametrize("kind", ["error-500", "truncated", "lost-after", "primary-403"])
+def test_a_record_that_cannot_be_kept_is_a_warning(
+    accord: Accord, starts: Starts, monkeypatch: pytest.MonkeyPatch, kind: str
+) -> None:
+    monkeypatch.setattr(SystemClock, "sleep", lambda *_: None)
+    result = accord.file("result.json", plan(task("greet")))
+    starts.stage.server.faults.add(Fault(kind, times=1000, path="accord/records", seconds=100_000))
+    ended = accord("apply", result)
+    assert (ended.code, ended.err.count("\n")) == (0, 1), ended.err
+    assert ended.err.startswith("warning: The record of this run was not kept: ")
+    starts.stage.server.faults.clear()
+    assert accord("apply", result).code == 0
+    (found,) = kept(starts.stage)
+    assert found.result.outcome == "unchanged"
 
 
 def test_without_an_address_of_a_collector_nothing_is_read(accord: Accord, starts: Starts) -> None:
