@@ -183,7 +183,7 @@ def test_a_report_of_records_with_everything_has_no_notes() -> None:
     [
         ((), (), "No agent ran", f"accord status --repo {REPOSITORY}"),
         ((record(result=FAILED),), (), "Runs failed for reasons that pass", ""),
-        ((record(),), (pull(),), "1 pull request of agents wait", f"accord status --repo {REPOSITORY}"),
+        ((record(),), (pull(),), "1 pull request of agents waits", f"accord status --repo {REPOSITORY}"),
         ((record(),), (), "Nothing is left to decide", f"accord status --repo {REPOSITORY}"),
     ],
 )

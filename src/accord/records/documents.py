@@ -15,13 +15,13 @@ from accord.sessions.folder import is_session, read_session
 from accord.sessions.policy import WORK
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping
+    from collections.abc import Iterable, Iterator, Mapping
     from datetime import datetime
     from pathlib import Path
 
     from accord.missions.models import StatusEvent
     from accord.records.models import MoveKind
-    from accord.sessions.models import SessionStatus
+    from accord.sessions.models import OutputEntry, SessionStatus
 
 MOST_HANDOFFS = 500
 
@@ -31,7 +31,8 @@ def read_moves(root: Path, since: datetime) -> tuple[list[PublicRecord], list[st
     sessions = list(_of_sessions(root))
     found = [*sessions, *_of_missions(root), *_of_handoffs(root)]
     moves = sorted((move for move in found if move.ended_at >= since), key=lambda move: move.ended_at)
-    notes = ["A session keeps only its last change; earlier ones are in git's history."] if sessions else []
+    notes = ["Sessions log the outputs of agents and their last change; earlier ones are in git's history."]
+    notes = notes if sessions else []
     return moves, notes
 
 
@@ -54,16 +55,18 @@ def _of_sessions(root: Path) -> Iterator[PublicRecord]:
     work = root / WORK
     for folder in sorted(work.iterdir()) if work.is_dir() else ():
         if folder.is_dir() and is_session(folder):
-            status = read_session(folder).status
-            record = move_of_session(folder.name, status) if status is not None else None
-            if record is not None:
-                yield record
+            session = read_session(folder)
+            yield from moves_of_session(folder.name, session.status, session.outputs)
 
 
-def move_of_session(name: str, status: SessionStatus) -> PublicRecord | None:
-    """Return the last change of a session; None without its time. Pure."""
-    at = time_of(status.last_update)
-    return None if at is None else _move("session-move", name, at, status.current_state)
+def moves_of_session(name: str, status: SessionStatus | None, outputs: Iterable[OutputEntry]) -> Iterator[PublicRecord]:
+    """Yield the outputs of agents that a session logged, and its last change. Pure."""
+    for entry in outputs:
+        if (at := time_of(entry.at)) is not None:
+            outcome = f"{entry.task_id}:{entry.status}"
+            yield _move("session-move", name, at, outcome, entry.agent, failed=entry.status == "FAIL")
+    if status is not None and (at := time_of(status.last_update)) is not None:
+        yield _move("session-move", name, at, status.current_state)
 
 
 def _of_missions(root: Path) -> Iterator[PublicRecord]:

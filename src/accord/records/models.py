@@ -7,6 +7,7 @@ wrote freely: only names, numbers, digests and timestamps.
 from __future__ import annotations
 
 import hashlib
+import json
 import re
 from collections.abc import Iterable
 from typing import Annotated, Literal, get_args
@@ -150,7 +151,8 @@ class PublicRecord(_Part):
 
     def as_json(self) -> str:
         """Return the JSON text of a record, without what it does not know."""
-        return self.model_dump_json(exclude_defaults=True, exclude_none=True)
+        known = self.model_dump(mode="json", exclude_defaults=True, exclude_none=True)
+        return json.dumps({"version": self.version, **known}, separators=(",", ":"))
 
     @property
     def is_agent_run(self) -> bool:

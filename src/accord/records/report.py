@@ -287,6 +287,7 @@ def next_steps_of(report: Report, histories: Sequence[RunHistory]) -> tuple[Next
         steps.append(NextStep(text, f"accord status {options}"))
     steps += [NextStep(*_ADVICE[name]) for name in report.failures if name in _ADVICE]
     if report.results.pending:
-        pulls = _counted(report.results.pending, "pull request")
-        steps.append(NextStep(f"{pulls} of agents wait for a decision.", f"accord status {options}"))
+        count = report.results.pending
+        text = f"{_counted(count, 'pull request')} of agents wait{'s' if count == 1 else ''} for a decision."
+        steps.append(NextStep(text, f"accord status {options}"))
     return tuple(steps) or (NextStep("Nothing is left to decide. See what can start.", f"accord status {options}"),)
