@@ -53,7 +53,7 @@ def test_a_run_that_goes_on_or_has_no_time_is_not_counted() -> None:
     assert list(runs_of(facts(item(*TASK, rows=(RUNNING, odd, FAILED))))) == [Run(NOW.replace(hour=8), None, None)]
 
 
-def test_a_run_with_a_record_is_counted_once_wherever_else_it_is_told() -> None:
+def test_a_run_with_a_record_is_counted_once_though_comments_mention_it_too() -> None:
     row = FAILED.model_copy(update={"cost": "9 US dollars", "run": 71})
     loops = looped(iteration(0, 60, 9.0).model_copy(update={"run_id": "72"}), iteration(0, 60, 1.0))
     records = tuple(

@@ -282,7 +282,7 @@ def test_a_change_reaches_an_open_page_by_itself() -> None:
         assert "Nothing needs you" in requests.get(f"{url}/", timeout=5).text
 
 
-def test_a_page_of_an_earlier_process_is_told_of_a_change() -> None:
+def test_a_page_of_an_earlier_process_hears_of_a_change() -> None:
     boards = [LiveBoard(lambda: snapshot(*FOUR), str, lambda: 60) for _ in range(2)]
     marks = []
     for board in boards:

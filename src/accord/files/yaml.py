@@ -9,7 +9,7 @@ import json
 import re
 from codecs import BOM_UTF8
 from dataclasses import dataclass
-from functools import cache
+from functools import cache, lru_cache
 from typing import TYPE_CHECKING, Any, ClassVar, Literal
 
 from accord.core.errors import BrokenContract
@@ -81,12 +81,19 @@ def _without_tabs(raw: bytes) -> bytes:
 
 
 def read_yaml(raw: bytes) -> YamlDocument:
-    """Read one YAML (or JSON) document. Raises BrokenContract: ``not-yaml``, ``duplicate-key`` or ``too-large``."""
+    """Read one YAML (or JSON) document. Raises BrokenContract: ``not-yaml``, ``duplicate-key`` or ``too-large``.
+
+    The same bytes may give the same objects, so a caller that changes them changes a copy.
+    """
     return _read(raw)[0]
 
 
+@lru_cache(maxsize=2)
 def _read(raw: bytes) -> tuple[YamlDocument, yaml.Node | None]:
-    """Read one document; return also the node at its top, None for an empty one."""
+    """Read one document; return also the node at its top, None for an empty one.
+
+    A change of a document reads the same bytes twice, before and after it: its rules do, and ``with_scalars``.
+    """
     import yaml
 
     try:
