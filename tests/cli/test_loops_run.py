@@ -3,6 +3,7 @@
 import base64
 import json
 from collections.abc import Callable
+from datetime import UTC, datetime
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -13,6 +14,10 @@ from support.stage import Stage
 from support.turns import WORKFLOW, Turns, did, failed, opened
 
 from accord.cli.loops_run import token_facts
+from accord.core.clock import SystemClock
+from accord.records.chain import read_records
+from accord.records.models import PublicRecord
+from accord_sandbox.faults import Fault
 
 AGENT = Path(__file__).parents[1] / "support/looping_agent.py"
 REGISTRY = "version: 1\ndefault_agent: script\nagents:\n  script: {command: [python3, agent.py], codec: codex}\n"
@@ -52,6 +57,45 @@ def test_one_command_a_turn_leads_to_completed_tasks(accord: Accord, turns: Turn
     assert [json.loads(line)["iteration"]["number"] for line in history] == [1, 2]
     again = take("--run-dir", accord.home / "run-2")
     assert (again["reason"], again["requests"]) == ("tasks-complete", {"read": 2, "write": 0})
+
+
+def kept(turns: Turns) -> list[PublicRecord]:
+    return list(read_records(turns.stage.adapter(), datetime(2020, 1, 1, tzinfo=UTC)))
+
+
+def test_each_turn_with_an_agent_leaves_one_record_and_a_turn_without_work_none(
+    accord: Accord, turns: Turns, take: Any
+) -> None:
+    for number in (1, 2, 2):
+        take("--run-dir", accord.home / f"run-{number}")
+        turns.check()
+    first, second = kept(turns)
+    for record, number in ((first, 1), (second, 2)):
+        assert (record.kind, record.agent, record.result.disposition) == ("keepalive", "script", "success")
+        assert (record.links.pull, record.trigger.cause) == (1, "hand")
+        assert [entry.name for entry in record.inputs] == ["prompt.md"]
+        assert len(record.attempts) == 1
+        file = json.loads((accord.home / f"run-{number}" / "run-record.json").read_text())
+        assert (file["id"], file["version"]) == (record.id, 1)
+    assert first.inputs != second.inputs, "the prompt names the iteration"
+    assert second.links.commit == turns.stage.get(f"{turns.root}/pulls/1")["head"]["sha"]
+
+
+def test_the_end_of_a_turn_whose_record_failed_leaves_it_the_next_time(accord: Accord, turns: Turns, take: Any) -> None:
+    accord.monkeypatch.setenv("GITHUB_RUN_ID", "900")
+    accord.monkeypatch.setenv("GITHUB_EVENT_NAME", "schedule")
+    accord.monkeypatch.setattr(SystemClock, "sleep", lambda *_: None)
+    take("--phase", "begin")
+    outputs = accord.file("outputs.json", failed("retry"))
+    turns.stage.server.faults.add(Fault("error-500", times=1000, path="accord/records"))
+    assert take("--phase", "end", "--outputs", outputs)["outcome"] == "ended"
+    turns.stage.server.faults.clear()
+    assert kept(turns) == []
+    for _ in range(2):
+        assert take("--phase", "end", "--outputs", outputs)["outcome"] == "unchanged"
+        (record,) = kept(turns)
+        assert (record.links.workflow_run, record.trigger.cause) == (900, "schedule")
+        assert record.result.disposition == "failure"
 
 
 def test_the_token_of_a_forks_event_starts_no_agent_and_the_summary_names_the_permissions(

@@ -3,6 +3,7 @@
 import base64
 import json
 from collections.abc import Callable
+from datetime import UTC, datetime
 from functools import partial
 from typing import Any
 
@@ -10,6 +11,7 @@ import pytest
 from support.commands import Accord, Ended
 from support.workshop import Agent, Workshop, agent, git, runner_stage, workshop
 
+from accord.records.chain import read_records
 from accord.runner.models import RunOutputs
 
 Outputs = Callable[..., dict[str, str]]
@@ -183,6 +185,9 @@ def test_two_jobs_run_and_publish(on_github: Accord, workshop: Workshop, running
     assert (second["changes-made"], second["commit-sha"]) == ("true", workshop.tip())
     assert step.outputs == second
     assert publish()["commit-sha"] == workshop.tip()
+    (record,) = read_records(workshop.stage.adapter(), datetime(2020, 1, 1, tzinfo=UTC))
+    assert (record.kind, record.agent, record.result.disposition) == ("run", "command", "success")
+    assert (record.links.pull, record.links.commit) == (1, second["commit-sha"])
 
 
 def test_a_run_beyond_the_limits_is_published_when_a_person_raises_them(

@@ -86,11 +86,12 @@ def test_a_plain_run_does_not_hide_what_a_loop_or_a_start_says(first: dict[str, 
     assert (version.kind, version.result.disposition) == ("implement", "success")
 
 
-def test_a_run_that_was_published_for_no_item_is_part_of_the_turn_in_its_workflow_run() -> None:
+def test_a_plain_run_is_part_of_the_turn_in_its_workflow_run() -> None:
     inputs = ({"name": "prompt.md", "sha256": "0" * 64},)
     part = record(2, kind="run", links={"workflow_run": 501}, inputs=inputs)
     turn = record(1, kind="verify", links={"workflow_run": 501, "pull": 7})
-    for records in ([part, turn], [turn, part]):
+    same = part.model_copy(update={"links": turn.links})
+    for records in ([part, turn], [turn, part], [turn, same]):
         (found,) = joined_runs(records)
         assert (found.id, found.kind, found.inputs) == (turn.id, "verify", part.inputs)
     other = record(3, kind="run", links={"workflow_run": 502})

@@ -161,7 +161,8 @@ def agent_record(
     category = outputs.error_category if outputs and outputs.error_category in CATEGORIES else ""
     findings = [attempt.findings for attempt in facts.attempts] or [entry["findings"] for entry in _attempts(outputs)]
     commit = outputs.commit_sha if outputs else ""
-    subject = number or (timestamp(facts.started_at) if facts.started_at else "")
+    began = timestamp(facts.started_at) if facts.started_at else ""
+    subject = began if kind == "run" or not number else number
     return PublicRecord(
         id=record_id(job.repository, "agent", job.run_id, subject),
         kind=kind,

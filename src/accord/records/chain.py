@@ -86,7 +86,7 @@ def read_records(github: GitDataMethods, since: datetime) -> tuple[PublicRecord,
         record = parse_record(text_of(commit))
         if record is not None and record.ended_at >= since:
             found.setdefault(record.id, record)
-    return tuple(sorted(joined_runs(found.values()), key=lambda record: record.ended_at))
+    return tuple(sorted(joined_runs(reversed(found.values())), key=lambda record: record.ended_at))
 
 
 def _records(commits: list[Commit]) -> Iterator[PublicRecord]:

@@ -189,9 +189,9 @@ def merged(old: PublicRecord, new: PublicRecord) -> PublicRecord:
 
 
 def joined_runs(records: Iterable[PublicRecord]) -> list[PublicRecord]:
-    """Return records in which a run that was published for no named item is part of the loop's turn or the start.
+    """Return records in which the plain run of a loop's turn, or of a start, is part of it.
 
-    Both are of the same workflow run, which has one turn or one start.
+    Both are of one workflow run, which has one turn or one start, and the run names no other pull request.
     """
     found = list(records)
     owners: dict[int | None, int] = {
@@ -199,15 +199,13 @@ def joined_runs(records: Iterable[PublicRecord]) -> list[PublicRecord]:
         for at, record in enumerate(found)
         if record.kind in AGENT_KINDS and record.kind != "run" and record.links.workflow_run
     }
-    parts = [at for at, record in enumerate(found) if _is_part(record) and record.links.workflow_run in owners]
-    for at in parts:
-        owner = owners[found[at].links.workflow_run]
-        found[owner] = merged(found[at], found[owner]).model_copy(update={"id": found[owner].id})
+    parts = set()
+    for at, record in enumerate(found):
+        owner = owners.get(record.links.workflow_run)
+        if record.kind == "run" and owner is not None and record.links.pull in (None, found[owner].links.pull):
+            found[owner] = merged(record, found[owner]).model_copy(update={"id": found[owner].id})
+            parts.add(at)
     return [record for at, record in enumerate(found) if at not in parts]
-
-
-def _is_part(record: PublicRecord) -> bool:
-    return record.kind == "run" and record.links.pull is None and record.links.issue is None
 
 
 def is_weaker(record: PublicRecord, than: PublicRecord) -> bool:
