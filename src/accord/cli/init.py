@@ -32,15 +32,25 @@ _DIFF_COLORS = {"+": "green", "-": "red", "@": "cyan"}
 @click.option("--agent", default="", metavar="NAME", help="The default agent; the workflows pass only its secrets.")
 @click.option("--source", default="", metavar="OWNER/REPO", help="Use this fork or mirror of accord.")
 @click.option("--ref", metavar="SHA", help="The commit of accord to use. Default: that of this version.")
+@click.option("--skills/--no-skills", default=None, help="Add skills for agents in an editor, or remove them.")
 @click.option("--diff", is_flag=True, help="Show the differences, too.")
 @click.option("--yes", is_flag=True, help="Write without asking.")
 @dry_run_option
 @format_option
-def init(root: Path, ref: str | None, diff: bool, yes: bool, dry_run: bool, output_format: str, **given: str) -> None:
+def init(
+    root: Path,
+    ref: str | None,
+    skills: bool | None,
+    diff: bool,
+    yes: bool,
+    dry_run: bool,
+    output_format: str,
+    **given: str,
+) -> None:
     """Install or update the consumer kit in a repository.
 
-    Lists what happens to each file, and asks. The choices of workflows, agent and source are remembered. Edited files
-    are merged or stay, and other files of the repository never change. A second run changes nothing.
+    Lists what happens to each file, and asks. The choices of workflows, agent, source and skills are remembered.
+    Edited files are merged or stay, and other files of the repository never change. A second run changes nothing.
     """
     from accord.git.origin import read_origin
     from accord.kit.install import install_kit, plan_folder, read_installed
@@ -52,7 +62,7 @@ def init(root: Path, ref: str | None, diff: bool, yes: bool, dry_run: bool, outp
     asks = not (yes or dry_run or output_format == "json") and _has_terminal()
     if asks and installed is None:
         given = _ask_choices(kit, given)
-    choices = given_choices(kit, installed.latest_choices if installed else Choices(), **given)
+    choices = given_choices(kit, installed.latest_choices if installed else Choices(), skills=skills, **given)
     plan = plan_folder(root, kit, pin, choices)
     is_published = _is_published(plan, origin)
     if output_format == "text":
@@ -83,7 +93,9 @@ def _ask_choices(kit: Kit, given: dict[str, str]) -> dict[str, str]:
     def ask(name: str, question: str, default: str) -> str:
         def checked(answer: str) -> str:
             try:
-                given_choices(kit, Choices(), **{name: answer})
+                given_choices(
+                    kit, Choices(), only=answer if name == "only" else "", agent=answer if name == "agent" else ""
+                )
             except WrongUsage as error:
                 raise click.BadParameter(f"{error.message} {error.hint}") from None
             return answer
@@ -138,7 +150,8 @@ def _steps(root: Path, kit: Kit, plan: KitPlan, origin: Origin | None) -> list[S
                 workflows[path] = read_shape(Workflow, read_mapping(present[path].encode()).value)
     agents = _default_agent(root, plan.manifest.choices)
     needs = [step for need in required_settings(workflows, agents) if (step := _step(need, origin))]
-    return next_steps(needs, Files(kit.version, present).workflows, origin, plan.manifest.pin)
+    tops = sorted({path.partition("/")[0] for path in present})
+    return next_steps(needs, Files(kit.version, present).workflows, origin, plan.manifest.pin, tops)
 
 
 def _step(need: Requirement, origin: Origin | None) -> Step | None:
@@ -181,6 +194,7 @@ def _document(plan: KitPlan, outcome: str, is_published: bool | None, steps: lis
         "published": is_published,
         "only": None if choices.only is None else list(choices.only),
         "agent": choices.agent,
+        "skills": choices.skills,
         "files": [file.as_json() for file in plan.files],
         "diff": "".join(diffs(plan.files)),
         "next": [step.as_json() for step in steps],

@@ -13,7 +13,7 @@ from accord.core.findings import DoctorCheck, Finding, warning
 from accord.files.store import can_be_written, write_whole
 from accord.kit.manifest import PLACE, Manifest, Pending, check_version, digest_of, manifest_text, read_manifest
 from accord.kit.pins import Pin
-from accord.kit.plan import Action, KitPlan, plan_kit
+from accord.kit.plan import Action, KitPlan, for_repository, plan_kit
 from accord.kit.templates import shipped_kit
 
 if TYPE_CHECKING:
@@ -31,7 +31,8 @@ def plan_folder(root: Path, kit: Kit, pin: Pin, choices: Choices | None = None) 
     manifest = read_installed(root)
     if manifest:
         check_version(manifest, kit.version)
-    paths = kit.files.keys() | (manifest.files.keys() | manifest.pending.keys() if manifest else set())
+    chosen, _ = for_repository(kit, pin, manifest, choices)
+    paths = chosen.files.keys() | (manifest.files.keys() | manifest.pending.keys() if manifest else set())
     found = {path: text for path in sorted(paths) if (text := _read(root, path)) is not None}
     return plan_kit(kit, pin, manifest, found, choices)
 
@@ -90,7 +91,7 @@ def _with_pending(plan: KitPlan) -> Manifest:
     pending = {
         file.path: Pending(written=digest_of(file.after), template=plan.manifest.files[file.path])
         for file in plan.changes
-        if file.after is not None
+        if file.after is not None and file.path in plan.manifest.files
     }
     start = plan.before or plan.manifest.model_copy(update={"files": {}})
     known = {path: done.template for path, done in start.pending.items() if path not in pending}

@@ -27,7 +27,9 @@ if TYPE_CHECKING:
 
 PLACE = f"{FOLDER}/accord/manifest.json"
 _SHA256 = r"^[0-9a-f]{64}$"
-_PATH = re.compile(r"\.github(?:/\.?[A-Za-z0-9][A-Za-z0-9._-]*)+")
+_PATH = re.compile(
+    r"\.github(?:/\.?[A-Za-z0-9][A-Za-z0-9._-]*)+|\.(?:agents|claude)/skills/accord-[a-z-]+/SKILL\.md|AGENTS\.md"
+)
 _MOST_BYTES = 4 * 2**20
 _GZIP = 16 + zlib.MAX_WBITS
 """zlib's ``wbits`` for the format of gzip, so that people can read the bases with a shell."""
@@ -40,7 +42,7 @@ def digest_of(text: str) -> str:
 
 def _checked_path(path: str) -> str:
     if not _PATH.fullmatch(path) or path == PLACE:
-        raise ValueError(f"a path of the kit is below {FOLDER} and has plain names")
+        raise ValueError(f"a path of the kit is below {FOLDER} and has plain names, or is one of its skills")
     return path
 
 

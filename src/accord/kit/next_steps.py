@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from accord.kit.templates import LABELS
+from accord.kit.templates import FOLDER, LABELS
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Sequence
@@ -44,10 +44,12 @@ class Step:
         return {"text": self.text, "commands": list(self.commands), "url": self.url}
 
 
-def next_steps(needs: Sequence[Step], workflows: Collection[str], origin: Origin | None, pin: Pin) -> list[Step]:
+def next_steps(
+    needs: Sequence[Step], workflows: Collection[str], origin: Origin | None, pin: Pin, tops: Sequence[str] = (FOLDER,)
+) -> list[Step]:
     """Return the steps for the installed workflows, in order: ``needs`` are those for secrets and settings.
 
-    Without ``origin``, commands have a placeholder for the repository.
+    ``tops`` are the folders and files to commit. Without ``origin``, commands have a placeholder for the repository.
     """
     repository = origin.repository if origin else REPOSITORY
     steps = list(needs)
@@ -57,7 +59,7 @@ def next_steps(needs: Sequence[Step], workflows: Collection[str], origin: Origin
         page = f"{server_url}/{pin.source}/blob/{pin.commit}/docs/consumer-kit.md#two-accounts"
         reviewer = "gh variable set ACCORD_REVIEW_LOGIN --body 'github-actions[bot]'"
         steps.append(Step(text, ("gh secret set ACCORD_TOKEN", "gh variable set ACCORD_LOGIN", reviewer), page))
-    steps.append(Step("Check the repository, then commit and push .github.", ("accord doctor",)))
+    steps.append(Step(f"Check the repository, then commit and push {', '.join(tops)}.", ("accord doctor",)))
     if "labels" in workflows:
         steps.append(Step(f"Labels are created when {LABELS} reaches the default branch."))
     else:

@@ -18,6 +18,7 @@ from typing import TYPE_CHECKING
 from accord.git.program import Git
 from accord.kit.manifest import Manifest, bases
 from accord.kit.pins import SOURCE, Pin, with_pin
+from accord.kit.skills import AGENTS_FILE, block_in, has_broken_block, with_block
 from accord.kit.templates import Choices, chosen_kit
 
 if TYPE_CHECKING:
@@ -43,6 +44,7 @@ DELETED = "deleted here"
 OWN = "not from accord"
 RETIRED = "edited here, and no longer part of the kit"
 PINNED = "edited here; moved to the new commit"
+BROKEN = "not UTF-8, or the marks of accord's block are not one pair"
 CLASHES = "edited here and in the new version, in the same lines"
 
 
@@ -114,9 +116,10 @@ def plan_kit(
     templates: dict[str, str] = {}
     for path in sorted(kit.files.keys() | known.keys()):
         base, template = known.get(path), kit.files.get(path)
-        if file := plan_file(path, (base, found.get(path), template), pin, last):
+        plan = plan_block if path == AGENTS_FILE else plan_file
+        if file := plan(path, (base, found.get(path), template), pin, last):
             files.append(file)
-            if template is not None and file.note != OWN:
+            if template is not None and file.note not in (OWN, BROKEN):
                 templates[path] = template
     chosen = _choices(manifest, choices)
     after = Manifest(version=pin.version, commit=pin.commit, choices=chosen, files=templates)
@@ -152,6 +155,24 @@ def plan_file(path: str, texts: tuple[str | None, str | None, str | None], pin: 
     elif after != found and action is Action.UP_TO_DATE:
         action = Action.UPDATE
     return FilePlan(path, action, found, after, note, (then or "", now or ""))
+
+
+def plan_block(path: str, texts: tuple[str | None, str | None, str | None], pin: Pin, last: Pin) -> FilePlan | None:
+    """Plan accord's block of the user's file, as ``plan_file`` plans a file. The rest of the text stays."""
+    base, found, template = texts
+    ends_in_crlf = found is not None and "\r\n" in found and found.count("\n") == found.count("\r\n")
+    text = (found or "").replace("\r\n", "\n") if ends_in_crlf else found or ""
+    if has_broken_block(text) or not _is_text(text):
+        return FilePlan(path, Action.KEEP, found, found, BROKEN)
+    block = plan_file(path, (base, block_in(text), template), pin, last)
+    if block is None:
+        return None
+    if not block.is_change:
+        return replace(block, before=found, after=found)
+    after = with_block(text, block.after)
+    if after is not None and ends_in_crlf:
+        after = after.replace("\n", "\r\n")
+    return replace(block, before=found, after=after)
 
 
 def _decide(then: str | None, own: str | None, now: str | None) -> tuple[Action, str | None, str]:

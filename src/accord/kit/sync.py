@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import json
+import re
 from dataclasses import dataclass, field
 from enum import StrEnum
 from typing import TYPE_CHECKING, Any
@@ -23,12 +24,12 @@ from accord.kit.templates import FOLDER
 from accord.text.markdown import cell, code_block, table
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping, Sequence
+    from collections.abc import Callable, Iterable, Mapping, Sequence
     from contextlib import AbstractContextManager
 
     from accord.core.clock import Clock
     from accord.github.client import GitHub
-    from accord.github.git_data import TreeChange, TreeEntry
+    from accord.github.git_data import Tree, TreeChange, TreeEntry
     from accord.github.models import Pull
     from accord.kit.manifest import Manifest
     from accord.kit.pins import Pin
@@ -202,7 +203,7 @@ def is_installed(manifest: Manifest, kit: Kit, pin: Pin) -> bool:
 
 
 def read_consumer(github: GitHub, kit: Kit, pin: Pin) -> Consumer:
-    """Read a repository in five requests, and one more for each edited file.
+    """Read a repository in five requests, two more if it has skills, and one more for each edited file.
 
     A file whose blob is that of a template is not fetched. Raises Refused for an archived repository, an empty one,
     and one without the kit.
@@ -213,7 +214,8 @@ def read_consumer(github: GitHub, kit: Kit, pin: Pin) -> Consumer:
     commit = github.ref(f"refs/heads/{repository.default_branch}")
     if commit is None:
         raise Refused("The repository is empty.", hint="Run `accord init` in a checkout of it, and commit the files.")
-    tree, entries = kit_entries(github, commit)
+    root = github.tree(commit)
+    entries = _entries(github, root, [PLACE])
     if PLACE not in entries:
         message = f"The repository has no {PLACE}, so it does not have the kit."
         raise Refused(message, hint="Run `accord init` in a checkout of it, and commit the files.")
@@ -223,26 +225,35 @@ def read_consumer(github: GitHub, kit: Kit, pin: Pin) -> Consumer:
     texts = [with_pin(text, manifest.pin) for text in manifest.files.values()]
     known = {blob_of(text): text for text in [*texts, *(with_pin(text, pin) for text in kit.files.values())]}
     files = {}
-    for path in sorted(kit.files.keys() | manifest.files.keys() | manifest.pending.keys()):
+    paths = sorted(kit.files.keys() | manifest.files.keys() | manifest.pending.keys())
+    entries |= _entries(github, root, [path for path in paths if not path.startswith(f"{FOLDER}/")])
+    for path in paths:
+        _check_folders(path, entries)
         if entry := entries.get(path):
             if entry.kind != "blob" or entry.mode == "120000":
                 message = f"{path} is not a plain file in this repository."
                 raise Refused(message, hint="Replace the link or folder by a file.")
             files[path] = known.get(entry.sha) or _text(github, path, commit)
     modes = {path: entries[path].mode for path in files}
-    return Consumer(repository.default_branch, commit, tree, manifest, files, modes)
+    return Consumer(repository.default_branch, commit, root.sha, manifest, files, modes)
 
 
-def kit_entries(github: GitHub, commit: str) -> tuple[str, dict[str, TreeEntry]]:
-    """Return the id of a commit's tree, and the entries of the kit's folder by path."""
-    root = github.tree(commit)
-    folder = next((entry for entry in root.entries if entry.path == FOLDER), None)
-    if folder is None:
-        return root.sha, {}
-    if folder.kind != "tree":
-        raise Refused(f"{FOLDER} is not a folder in this repository.", hint="Replace it by a folder.")
-    below = github.tree(folder.sha, recursive=True).entries
-    return root.sha, {f"{FOLDER}/{entry.path}": entry for entry in below}
+def _entries(github: GitHub, root: Tree, paths: Iterable[str]) -> dict[str, TreeEntry]:
+    """Return the entries of a commit's tree by path: those at the top, and all in the folders of these paths."""
+    folders = {path.partition("/")[0] for path in paths if "/" in path}
+    found = {}
+    for entry in root.entries:
+        found[entry.path] = entry
+        if entry.path in folders and entry.kind == "tree":
+            found |= {f"{entry.path}/{each.path}": each for each in github.tree(entry.sha, recursive=True).entries}
+    return found
+
+
+def _check_folders(path: str, entries: Mapping[str, TreeEntry]) -> None:
+    """Raise Refused if a link or a file is in the place of a folder of this path."""
+    for folder in (path[: found.start()] for found in re.finditer("/", path)):
+        if folder in entries and entries[folder].kind != "tree":
+            raise Refused(f"{folder} is not a folder in this repository.", hint="Replace it by a folder.")
 
 
 def blob_of(text: str) -> str:
@@ -263,7 +274,7 @@ def _read_proposal(github: GitHub, repository: str, plan: KitPlan) -> Proposal:
         return Proposal(pulls=pulls)
     commit = github.commit_object(tip)
     is_ours = bool(commit and len(commit.parents) == 1 and commit.message.startswith(SUBJECT))
-    _, entries = kit_entries(github, tip)
+    entries = _entries(github, github.tree(tip), [PLACE, *(file.path for file in plan.files)])
     is_wanted = all(
         file.path not in entries
         if file.after is None

@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping
 
 FOLDER = ".github"
-"""The folder of all files of the kit, so that reading one folder is enough."""
+"""The folder of all files of the kit but the skills, so that reading one folder is enough without them."""
 
 REGISTRY = f"{FOLDER}/agents/registry.yml"
 LABELS = f"{FOLDER}/labels.yml"
@@ -46,13 +46,14 @@ _REPOSITORY = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,99}/[A-Za-z0-9][A-Za-z0-9
 
 
 class Choices(BaseModel):
-    """The choices of a repository: workflows (None: all), agent and accord's repository, both empty by default."""
+    """The choices of a repository: workflows (None: all), agent and accord's repository (empty: default), skills."""
 
     model_config = ConfigDict(extra="forbid", frozen=True)
 
     only: tuple[str, ...] | None = None
     agent: str = Field("", pattern=rf"^(?:{_NAME})?$")
     source: str = Field("", pattern=rf"^(?:{_NAME}/{_NAME})?$")
+    skills: bool = False
 
 
 @dataclass(frozen=True)
@@ -94,7 +95,9 @@ def _files() -> Iterator[tuple[str, str]]:
         yield place, (Path(accord.__file__).parent / name).read_text(encoding="utf-8")
 
 
-def given_choices(kit: Kit, before: Choices, *, only: str = "", agent: str = "", source: str = "") -> Choices:
+def given_choices(
+    kit: Kit, before: Choices, *, only: str = "", agent: str = "", source: str = "", skills: bool | None = None
+) -> Choices:
     """Return the choices before with those that are given: names of workflows, or `all`. Raises WrongUsage."""
     names = [name for name in re.split(r"[\s,]+", only) if name]
     listed = before.only if not names else None if names == ["all"] else tuple(dict.fromkeys(names))
@@ -102,7 +105,8 @@ def given_choices(kit: Kit, before: Choices, *, only: str = "", agent: str = "",
         raise WrongUsage(f"`{source:.100}` is not a repository.", hint="Pass `--source OWNER/NAME`.")
     origin = "" if source.lower() == SOURCE else source or before.source
     _check_names(kit, names if listed else (), agent)
-    return Choices(only=listed, agent=agent or before.agent, source=origin)
+    has_skills = before.skills if skills is None else skills
+    return Choices(only=listed, agent=agent or before.agent, source=origin, skills=has_skills)
 
 
 def _check_names(kit: Kit, workflows: Iterable[str], agent: str) -> None:
@@ -117,10 +121,14 @@ def _check_names(kit: Kit, workflows: Iterable[str], agent: str) -> None:
 
 
 def chosen_kit(kit: Kit, choices: Choices) -> Kit:
-    """Return the kit with the chosen workflows, for the chosen agent."""
+    """Return the kit with the chosen workflows, for the chosen agent, and with the skills if they are chosen."""
     files = {path: text for path, text in kit.files.items() if _is_chosen(path, kit, choices.only)}
     if choices.agent in kit.agents:
         files = {path: _for_agent(path, text, kit, choices.agent) for path, text in files.items()}
+    if choices.skills:
+        from accord.kit.skills import skill_files  # imported here: schemas need the models of all results
+
+        files |= skill_files()
     return Kit(kit.version, files, kit.agents)
 
 

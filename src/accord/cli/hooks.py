@@ -1,0 +1,116 @@
+"""``accord hooks``: print the settings of an agent's stop hook, and be that hook."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import os
+import sys
+import tempfile
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from accord.cli.options import Choice
+from accord.cli.output import one_line, print_json
+from accord.core.errors import WrongUsage
+from accord.files.store import write_whole
+from accord.kit.hooks import AGENTS, MOST_REFUSALS, hook_settings
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+_MOST_BYTES = 2**20
+_REFUSED = 2
+"""The exit code by which all three agents are kept from ending."""
+
+
+@click.command()
+@click.argument("paths", nargs=-1, metavar="[PATH]…")
+@click.option("--agent", type=Choice(AGENTS), help="Print the settings for this agent.")
+@click.option("--run", "runs", is_flag=True, help="Be the hook: exit 2 while a result breaks its contract.")
+@click.pass_context
+def hooks(ctx: click.Context, /, paths: Sequence[str], agent: str | None, runs: bool) -> None:
+    """Let an agent in an editor end with a valid result.
+
+    Prints settings with which the agent runs `accord hooks --run` before it ends. That checks each PATH that exists, by
+    default the result files of the skills, like `accord check`. An agent is refused three times in a row at most.
+    """
+    if runs:
+        ctx.exit(_run_hook(paths))
+    if agent is None:
+        raise WrongUsage("No agent given.", hint=f"Pass `--agent` with one of {', '.join(AGENTS)}.")
+    found = hook_settings(agent, paths)
+    print_json(found.settings)
+    click.echo(f"Next: add this to {found.file}. {found.next_step}", err=True)
+
+
+def _run_hook(paths: Sequence[str]) -> int:
+    """Check the files, and report what is wrong to the agent on stderr; return the exit code."""
+    problems = [line for path in paths or _result_files() for line in _problems(path)]
+    event = _read_event()
+    count = Path(tempfile.gettempdir(), f"accord-hook-{_session_digest(event)}")
+    if not problems:
+        count.unlink(missing_ok=True)
+        return 0
+    refusals = _read_count(count) if event.get("stop_hook_active") is True else 0
+    lines = "\n".join(problems)
+    if refusals >= MOST_REFUSALS:
+        count.unlink(missing_ok=True)
+        click.echo(f"accord refused this {refusals} times, so the agent may end. Still wrong:\n{lines}", err=True)
+        return 1
+    write_whole(count, str(refusals + 1))
+    click.echo(f"The result breaks its contract. Correct the file before you end:\n{lines}", err=True)
+    return _REFUSED
+
+
+def _result_files() -> Sequence[str]:
+    from accord.kit.skills import RESULT_FILES
+
+    return RESULT_FILES
+
+
+def _problems(path: str) -> list[str]:
+    """Return a line for each error of a file; none for a file that does not exist."""
+    from accord.cli.sources import read_bytes
+    from accord.core.findings import Severity
+    from accord.core.kinds import KINDS, check_document
+    from accord.kit.skills import RESULT_FILES
+
+    if not Path(path).exists():
+        return []
+    kind = Path(path).stem if path in RESULT_FILES else None
+    try:
+        _, findings = check_document(read_bytes(path), kind if kind in KINDS else None, path, "")
+    except WrongUsage as error:
+        return [one_line(f"{path}: {error.message} {error.hint}")]
+    return [
+        one_line(f"{path}{f':{found.line}' if found.line else ''}: {found.code}: {found.message} {found.hint}").rstrip()
+        for found in findings
+        if found.severity is Severity.ERROR
+    ]
+
+
+def _read_event() -> dict[str, Any]:
+    """Read the agent's JSON object on stdin; empty for anything else."""
+    if sys.stdin is None or sys.stdin.isatty():
+        return {}
+    try:
+        event = json.loads(sys.stdin.buffer.read(_MOST_BYTES))
+    except (ValueError, RecursionError):
+        return {}
+    return event if isinstance(event, dict) else {}
+
+
+def _session_digest(event: dict[str, Any]) -> str:
+    """Return a word for this user, this folder and the agent's session."""
+    words = [os.getuid(), os.getcwd(), str(event.get("session_id", ""))]
+    return hashlib.sha256(json.dumps(words).encode()).hexdigest()[:32]
+
+
+def _read_count(place: Path) -> int:
+    try:
+        return int(place.read_text())
+    except (OSError, ValueError):
+        return 0

@@ -1,0 +1,151 @@
+"""Skills for agents in an editor, made from the prompts and schemas of a run, and the block that names them.
+
+Coding agents read a skill, ``SKILL.md`` with a name and a description on top, when a request fits its description.
+"""
+
+from __future__ import annotations
+
+import json
+from typing import NamedTuple
+
+AGENTS_FILE = "AGENTS.md"
+"""The file that most agents read first. It is the user's, apart from accord's block."""
+
+FOLDERS = (".agents/skills", ".claude/skills")
+"""The folders in which agents look for skills: Codex and Gemini CLI in the first, Claude Code in the second."""
+
+_BEGIN, _END = "<!-- accord -->", "<!-- /accord -->"
+
+
+class _Skill(NamedTuple):
+    """A skill's prompt, the kind of its result, the cases it is for, and what differs from a run."""
+
+    mode: str
+    kind: str
+    use: str
+    facts: str
+
+
+_SKILLS = (
+    _Skill(
+        "plan",
+        "planner-result",
+        "Plan work items from a request or a specification. Use it to split work into tasks for agents.",
+        "- `accord items list --format json` lists the existing work items.",
+    ),
+    _Skill(
+        "implement",
+        "implementor-result",
+        "Implement a work item. Use it when a work item, such as #12, is to be done.",
+        "- `accord items show 12` prints a work item.\n"
+        "- Write `patch` as null. Then `accord patch --base REF --into implementor-result.json` fills it in.\n"
+        "  REF is the branch that the work started from.",
+    ),
+    _Skill(
+        "review",
+        "reviewer-result",
+        "Review a change. Use it when a pull request or a branch of a work item is to be reviewed.",
+        "- The change is in the work tree itself, not in a folder `revision`. `git diff BASE...HEAD` prints the diff.\n"
+        "- `accord items show 12` prints its work item. Ask for the number if nothing names it.",
+    ),
+)
+
+
+def result_file(kind: str) -> str:
+    """Return the name of the file into which a skill writes a result."""
+    return f"{kind}.json"
+
+
+RESULT_FILES = tuple(result_file(skill.kind) for skill in _SKILLS)
+
+
+def skill_files() -> dict[str, str]:
+    """Return the skills, and the block for ``AGENTS.md``, by path."""
+    texts = {f"accord-{skill.mode}/SKILL.md": _skill_text(skill) for skill in _SKILLS}
+    files = {f"{folder}/{path}": text for folder in FOLDERS for path, text in texts.items()}
+    return {**files, AGENTS_FILE: _block_text()}
+
+
+def _skill_text(skill: _Skill) -> str:
+    from accord.core.kinds import KINDS
+    from accord.core.schemas import json_schema
+    from accord.runner.prompt import shipped_prompt
+
+    file = result_file(skill.kind)
+    description = json.dumps(f"{skill.use} Writes {file}, which accord checks and applies.")
+    schema = json.dumps(json_schema(KINDS[skill.kind].model, skill.kind), indent=1, ensure_ascii=False)
+    return f"""\
+---
+name: accord-{skill.mode}
+description: {description}
+---
+
+{shipped_prompt(skill.mode).rstrip()}
+
+## In an editor
+
+This is how a workflow asks for the work. In an editor, these points differ:
+
+{skill.facts}
+- Write the result to `{file}` at the top of the repository, and do not commit it.
+- Run `accord check {file} --kind {skill.kind}`. It says what is wrong, where, and how to correct it.
+  Correct the file until the check passes.
+- Then stop. The user looks at `accord apply {file} --dry-run` and applies the result.
+
+## Schema of the result
+
+```json
+{schema}
+```
+"""
+
+
+def _block_text() -> str:
+    rows = "\n".join(f"- `accord-{skill.mode}`: {skill.use}" for skill in _SKILLS)
+    return f"""\
+{_BEGIN}
+## Results for accord
+
+accord checks the results of agents and applies them to GitHub. Its skills are in `{FOLDERS[0]}`:
+
+{rows}
+
+Each writes a result file. Before you end, run `accord check FILE` and correct the file until the check passes.
+{_END}
+"""
+
+
+def has_broken_block(text: str) -> bool:
+    """Return whether a text has accord's marks otherwise than as one pair."""
+    marks = text.count(_BEGIN), text.count(_END)
+    return marks != (0, 0) and (marks != (1, 1) or text.index(_END) < text.index(_BEGIN))
+
+
+def block_in(text: str) -> str | None:
+    """Return accord's block in a text without broken marks, ending with LF; None without one."""
+    parts = _parts(text)
+    return parts and parts[1]
+
+
+def with_block(text: str, block: str | None) -> str | None:
+    """Return a text with this block in place of the one that it has, at the end if it has none.
+
+    Without a block, it is cut out. Returns None, no file, if nothing else is left.
+    """
+    parts = _parts(text)
+    if parts is None:
+        gap = "" if not text else "\n" if text.endswith("\n") else "\n\n"
+        return text if block is None else f"{text}{gap}{block}"
+    before, _, after = parts
+    if block is not None:
+        return f"{before}{block}{after}"
+    if before.endswith("\n\n") and not after:
+        before = before[:-1]
+    return before + after if (before + after).strip() else None
+
+
+def _parts(text: str) -> tuple[str, str, str] | None:
+    """Return the text before the block, the block and the text after it."""
+    before, begin, rest = text.partition(_BEGIN)
+    inner, end, after = rest.partition(_END)
+    return (before, f"{begin}{inner}{end}\n", after.removeprefix("\n")) if end else None
