@@ -6,7 +6,10 @@ Coding agents read a skill, ``SKILL.md`` with a name and a description on top, w
 from __future__ import annotations
 
 import json
+from pathlib import Path
 from typing import NamedTuple
+
+import accord
 
 AGENTS_FILE = "AGENTS.md"
 """The file that most agents read first. It is the user's, apart from accord's block."""
@@ -14,6 +17,7 @@ AGENTS_FILE = "AGENTS.md"
 FOLDERS = (".agents/skills", ".claude/skills")
 """The folders in which agents look for skills: Codex and Gemini CLI in the first, Claude Code in the second."""
 
+_PROMPTS = Path(accord.__file__).parent / "runner/prompts"
 _BEGIN, _END = "<!-- accord -->", "<!-- /accord -->"
 
 
@@ -69,10 +73,10 @@ def skill_files() -> dict[str, str]:
 def _skill_text(skill: _Skill) -> str:
     from accord.core.kinds import KINDS
     from accord.core.schemas import json_schema
-    from accord.runner.prompt import shipped_prompt
 
     file = result_file(skill.kind)
     description = json.dumps(f"{skill.use} Writes {file}, which accord checks and applies.")
+    prompt = (_PROMPTS / f"{skill.mode}.md").read_text(encoding="utf-8")
     schema = json.dumps(json_schema(KINDS[skill.kind].model, skill.kind), indent=1, ensure_ascii=False)
     return f"""\
 ---
@@ -80,7 +84,7 @@ name: accord-{skill.mode}
 description: {description}
 ---
 
-{shipped_prompt(skill.mode).rstrip()}
+{prompt.rstrip()}
 
 ## In an editor
 
