@@ -100,17 +100,15 @@ def report(since: datetime, otlp: str | None, root: Path, output_format: str, **
     histories = _read(since, access, root)
     moves, notes = read_moves(root, since)
     found = report_of(histories, moves, notes)
-    sent = _send(histories, endpoint) if endpoint else None
     page = report_page(found)
     leave_summary(page)
     if output_format == "json":
-        print_json(found.as_json() | ({} if sent is None else {"spans_sent": sent}))
-    elif output_format == "markdown":
-        click.echo(page)
+        print_json(found.as_json())
     else:
-        click.echo("\n".join(report_lines(found)))
-    if sent is not None and output_format == "text":
-        click.echo(f"Sent {sent} span{'' if sent == 1 else 's'} to {one_line(endpoint)}.")
+        click.echo(page if output_format == "markdown" else "\n".join(report_lines(found)))
+    if endpoint:
+        sent = _send(histories, endpoint)
+        click.echo(f"Sent {sent} span{'' if sent == 1 else 's'} to {one_line(endpoint)}.", err=True)
 
 
 def _read(since: datetime, access: dict[str, Any], root: Path) -> list[RunHistory]:

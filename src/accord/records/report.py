@@ -268,8 +268,8 @@ def _counted(count: int, noun: str) -> str:
 
 
 _ADVICE = {
-    "auth": ("Agents failed for want of valid credentials. Check the secrets.", "accord doctor"),
-    "resource": ("Agents failed for want of memory, disk or quota. Check the limits of the provider.", ""),
+    "auth": ("Credentials of agents are missing or invalid. Check the secrets.", "accord doctor"),
+    "resource": ("Memory, disk or quota ran out. Check the limits of the runner and the provider.", ""),
     "transient": ("Runs failed for reasons that pass. Comment `/accord retry` on the items.", ""),
     "infrastructure": ("Runs failed on the network or a push. Comment `/accord retry` on the items.", ""),
     "logic": ("Agents failed on their tasks. Read the runs, and make the work items clearer.", ""),
