@@ -152,6 +152,9 @@ def test_a_hostile_agent_reaches_no_token_no_key_no_cache_and_no_file_of_the_nex
         "alive": [],
         "git": [],
         "variables": [],
-        "folder": ["changes.patch", "final-message.md", "prompt.md", "record.json", "stderr.log", "stdout.log"],
+        "folder": [
+            *("changes.patch", "final-message.md", "prompt.md"),
+            *("record.json", "run-record.json", "stderr.log", "stdout.log"),
+        ],
         "links": [],
     }

@@ -81,8 +81,13 @@ class Loop:
         return self.bench.run(own, folder, files=FILES, run_id=run_id, inputs=inputs, **access, **self.configured)
 
     def _writes(self) -> list[tuple[str, str, int]]:
+        """List the requests that changed something: a job that may not keep a record is refused, and goes on."""
         asked = self.github.requests
-        return [entry for entry in asked if entry[0] != "GET" and not entry[1].endswith("/git-upload-pack")]
+        return [
+            (method, path, status)
+            for method, path, status in asked
+            if method != "GET" and not path.endswith("/git-upload-pack") and status < 400
+        ]
 
     def api(self, method: str, path: str, **options: Any) -> Any:
         """Ask as a person who may do everything."""

@@ -3,12 +3,10 @@
 import hashlib
 import os
 import re
-import resource
 import shutil
 import subprocess
 import sys
 import tarfile
-import time
 import tomllib
 from collections.abc import Callable
 from pathlib import Path
@@ -18,7 +16,6 @@ import yaml
 from support.trees import commit, git
 
 ROOT = Path(__file__).parents[2]
-MAX_SECONDS = 20
 MAX_BYTES = 60_000_000
 _INDEX = ("PIP_CERT", "PIP_FIND_LINKS", "PIP_INDEX_URL", "PIP_CONFIG_FILE", "SSL_CERT_FILE", "UV_DEFAULT_INDEX")
 _CERTIFICATES = Path("/etc/ssl/certs/ca-certificates.crt")
@@ -127,13 +124,9 @@ def test_the_wheel_alone_leads_to_a_finished_demo_outside_a_checkout(
     environment = bare(tmp_path)
     for name in ("home", "project"):
         (tmp_path / name).mkdir()
-    began, before = time.monotonic(), resource.getrusage(resource.RUSAGE_CHILDREN)
     command = route(wheel, tmp_path, environment)
     shown = run(*command, "demo", "--no-stay", cwd=tmp_path, environment=environment)
-    after = resource.getrusage(resource.RUSAGE_CHILDREN)
     assert "Pull request:" in shown
-    busy = after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime
-    assert busy < MAX_SECONDS, f"{busy:.0f} s of CPU, {time.monotonic() - began:.0f} s"
     assert size_of(tmp_path) < MAX_BYTES
     git(tmp_path / "project", "init", "-q")
     run(*command, "init", "--yes", cwd=tmp_path / "project", environment=environment)
