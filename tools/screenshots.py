@@ -1,8 +1,9 @@
-"""Take the pictures of docs/getting-started.md: walk through it, and show the sandbox's pages to Chromium.
+"""Take the pictures of the documentation: pages of the sandbox and of the board, shown by Chromium.
 
     ./dev screenshots
 
-Each picture shows the local GitHub at its place in the page. Writes docs/images/*.png.
+Those of docs/getting-started.md show the local GitHub at their place in the page, those of docs/examples.md the pull
+request that each example ends with. Writes docs/images/*.png.
 """
 
 from __future__ import annotations
@@ -17,6 +18,8 @@ from typing import NamedTuple
 
 import requests
 from walkthrough import REPOSITORY, ROOT, Walk, begun, walk_through
+
+from accord_sandbox.server import RunningSandbox, serving
 
 BROWSERS = ("chromium", "chromium-browser", "google-chrome")
 MOST_BYTES = 150_000
@@ -57,6 +60,12 @@ VIEWS = {
     "review.png": View("pull/12", 600, ".columns article:not(.review)"),
     "timeline.png": View("board/item-2.html", 620),
 }
+EXAMPLES = {
+    "python-library": View("pull/4", 600),
+    "typescript-app": View("pull/3", 600, ".columns article:not(.review)"),
+    "documentation": View("pull/4", 600),
+}
+"""The page of each example's pull request. Its picture is ``example-<name>.png``."""
 
 
 def take(browser: str, page: str, path: Path, height: int) -> None:
@@ -83,15 +92,13 @@ def board_of(walk: Walk, name: str) -> str:
     return page.replace("<head>", f'<head><base href="{folder.as_uri()}/">', 1)
 
 
-def page_of(walk: Walk, view: View) -> str:
-    """Return a page of the sandbox without its hidden parts, or of the board."""
-    if view.path.startswith(BOARD):
-        return board_of(walk, view.path.removeprefix(BOARD))
-    text = requests.get(f"{walk.github.url}/{REPOSITORY}/{view.path}", timeout=30).text
+def page_of(github: RunningSandbox, view: View) -> str:
+    """Return a page of the sandbox without its hidden parts."""
+    text = requests.get(f"{github.url}/{github.repository}/{view.path}", timeout=30).text
     newest = max(
         re.findall(r'id="(issuecomment-\d+)"', text), key=lambda name: int(name.partition("-")[2]), default="x"
     )
-    base = f'<base href="{walk.github.url}/">'
+    base = f'<base href="{github.url}/">'
     style = f"<style>{view.hidden.replace('{newest}', newest)} {{ display: none }}</style>"
     return text.replace("<head>", f"<head>{base}", 1).replace("</head>", f"{style}</head>", 1)
 
@@ -102,14 +109,25 @@ def main() -> None:
     if browser is None:
         sys.exit("Chromium is not installed. Install it, such as with `apt-get install chromium`, and try again.")
 
-    def take_picture(walk: Walk, name: str) -> None:
-        view, path = VIEWS[Path(name).name], ROOT / "docs" / name
-        path.parent.mkdir(exist_ok=True)
-        take(browser, page_of(walk, view), path, view.height)
+    def picture(name: str, page: str, height: int) -> None:
+        path = ROOT / "docs/images" / name
+        take(browser, page, path, height)
         print(f"{name}: {path.stat().st_size:,} bytes")
 
+    def picture_of_walk(walk: Walk, name: str) -> None:
+        view = VIEWS[name]
+        is_board = view.path.startswith(BOARD)
+        page = board_of(walk, view.path.removeprefix(BOARD)) if is_board else page_of(walk.github, view)
+        picture(name, page, view.height)
+
     with tempfile.TemporaryDirectory(prefix="accord-walk-") as home, begun(Path(home)) as walk:
-        walk_through(walk, lambda name: take_picture(walk, name))
+        walk_through(walk, lambda name: picture_of_walk(walk, Path(name).name))
+    for name, view in EXAMPLES.items():
+        with tempfile.TemporaryDirectory(prefix="accord-example-") as home:
+            demo = ["accord", "demo", "--example", name, "--dir", f"{home}/sandbox", "--no-stay"]
+            subprocess.run(demo, check=True, stdout=subprocess.DEVNULL)
+            with serving(Path(home) / "sandbox") as github:
+                picture(f"example-{name}.png", page_of(github, view), view.height)
 
 
 if __name__ == "__main__":

@@ -3,7 +3,7 @@
 from pathlib import Path
 
 import pytest
-from screenshots import MOST_BYTES, VIEWS
+from screenshots import EXAMPLES, MOST_BYTES, VIEWS
 from walkthrough import PAGE, begun, steps, walk_through
 
 
@@ -25,7 +25,7 @@ def test_the_pictures_are_those_of_the_page_and_small() -> None:
     shown = [Path(name).name for kind, name in steps(PAGE.read_text(encoding="utf-8")) if kind == "picture"]
     images = PAGE.parent / "images"
     assert shown == list(VIEWS)
-    assert {path.name for path in images.iterdir()} == set(VIEWS)
+    assert {path.name for path in images.iterdir()} == {*VIEWS, *(f"example-{name}.png" for name in EXAMPLES)}
     assert all((images / name).stat().st_size <= MOST_BYTES for name in shown)
 
 
