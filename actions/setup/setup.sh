@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # Installs uv, Python and the locked packages into one folder (home.sh); a second call does nothing.
-# usage: setup.sh [sandbox]   With `sandbox`, also the packages of the local GitHub, which few jobs use.
+# usage: setup.sh [sandbox|mcp]   Also the packages of the local GitHub, or of the tools for agents; few jobs use them.
 # The caller's Python, PATH, GITHUB_ENV and workspace stay unchanged.
 set -euo pipefail
 here=$(cd -- "$(dirname -- "${BASH_SOURCE[0]}")" && pwd)
@@ -9,7 +9,10 @@ home=$(bash "$here/home.sh")
 done=$home/ready
 # PyGithub needs the last three only for apps and for secrets, which accord does not manage
 packages=(--only-group=actions --prune=cryptography --prune=pyjwt --prune=pynacl)
-[ "${1:-}" != sandbox ] || { done=$home/ready-sandbox && packages=(--no-dev); }
+case ${1:-} in
+    sandbox) done=$home/ready-sandbox && packages=(--no-dev) ;;
+    mcp) done=$home/ready-mcp && packages=(--no-dev --extra mcp) ;;
+esac
 if [ -e "$home/ready" ] && [ ! -x "$home/env/bin/python" ]; then
     rm -rf -- "$home" # from a cache, and this machine has another Python
 fi

@@ -93,6 +93,23 @@ def test_the_packages_of_the_sandbox_are_installed_once_when_it_is_used(
     assert ("--only-group=actions" in first, "--no-dev" in second) == (True, True)
 
 
+def test_the_packages_of_the_tools_for_agents_are_installed_once_for_an_agent_that_gets_them(site: Site) -> None:
+    site.run("setup.sh")
+    registry = site.workspace / ".github/agents/registry.yml"
+    registry.parent.mkdir(parents=True)
+    for content in ("agents: {codex: {mcp: false}}\n", "agents:\n  codex:\n    mcp: true\n"):
+        for words in (["check", "a.json"], ["run"], ["run"]):
+            assert site.run("accord.sh", *words)[0] == 0
+        registry.write_text(content)
+    assert site.asked_of_uv() == ["export", "venv", "pip"]
+    other = site.workspace / "other.yml"
+    other.write_text("agents: {}\n")
+    for more in ({"ACCORD_RUN_REGISTRY": "other.yml"}, {}, {}):
+        assert site.run("accord.sh", "run", **more)[0] == 0
+    assert site.asked_of_uv() == ["export", "venv", "pip", "export", "pip"]
+    assert "--no-dev --extra mcp" in site.calls.read_text()
+
+
 def test_tools_from_a_cache_whose_python_is_gone_are_installed_again(site: Site) -> None:
     site.run("setup.sh")
     (home,) = site.temp.iterdir()

@@ -17,6 +17,7 @@ from typing import Any, NamedTuple
 
 import pytest
 from support.agent_bench import WITHOUT_NAMESPACES, Bench, Left, has_namespaces
+from support.plans import task_body
 from support.providers import Answer, Calls, Fails, Hangs, Provider, Says, provider
 from support.reviews import approve, needs_changes
 
@@ -76,6 +77,11 @@ CLIS = {
     ),
 }
 
+MCP_NAMES = {"codex": "", "claude": "mcp__accord__", "gemini": "mcp_accord_"}
+"""How the CLIs begin the names of the tools."""
+
+MCP_NAMESPACES = {"codex": "mcp__accord"}
+
 
 @pytest.fixture(params=CLIS)
 def name(request: pytest.FixtureRequest) -> str:
@@ -87,14 +93,19 @@ def name(request: pytest.FixtureRequest) -> str:
 
 @contextmanager
 def started(
-    bench: Bench, name: str, *answers: Answer, more: Sequence[str] = (), below: Sequence[str] = ()
+    bench: Bench,
+    name: str,
+    *answers: Answer,
+    more: Sequence[str] = (),
+    below: Sequence[str] = (),
+    tools: bool = False,
 ) -> Iterator[Started]:
     """Start ``accord run`` with an agent before a provider that gives these answers."""
     cli = CLIS[name]
     change = {key: str(value).replace("WORK", str(bench.work)) for key, value in cli.change.arguments.items()}
     answers = tuple(Calls(cli.change.tool, change) if answer is cli.change else answer for answer in answers)
     with provider(*answers) as served:
-        entry = dict(cli.entry)
+        entry = {**cli.entry, "mcp": tools}
         if "arguments" in entry:
             entry["arguments"] = [word.replace("URL", served.url) for word in entry["arguments"]]
         arguments = ["--agent", name, "--prompt-file", "prompt.md", "--install-dir", str(INSTALLED), *cli.options]
@@ -106,9 +117,14 @@ def started(
 
 
 def run(
-    bench: Bench, name: str, *answers: Answer, more: Sequence[str] = (), below: Sequence[str] = ()
+    bench: Bench,
+    name: str,
+    *answers: Answer,
+    more: Sequence[str] = (),
+    below: Sequence[str] = (),
+    tools: bool = False,
 ) -> tuple[Left, Provider]:
-    with started(bench, name, *answers, more=more, below=below) as (process, served):
+    with started(bench, name, *answers, more=more, below=below, tools=tools) as (process, served):
         return bench.wait(process), served
 
 
@@ -213,3 +229,37 @@ def test_an_agent_whose_own_sandbox_cannot_start_costs_nothing(bench: Bench, nam
     assert (left.record["error"]["kind"], served.requests) == ("sandbox-unavailable", []), left.err
     assert words(left) == ("infrastructure", "infrastructure", "manual")
     assert "bwrap: " in left.outputs["error-summary"]
+
+
+def test_an_agent_uses_every_tool_and_submits_its_result_after_one_was_refused(bench: Bench, name: str) -> None:
+    broken, whole = needs_changes(summary="It is broken."), approve()
+    item = {"id": 7, "title": "Say hello", "status": "ready", "body": task_body(in_scope="- src/hello.py")}
+    items = bench.top / "work-items.json"
+    items.write_text(json.dumps({"items": [item], "left_out": 0}))
+    blocker = {"type": "spec-ambiguity", "description": "?", "recommendation": "1", "impact": "All."}
+    options = [{"choice": choice, "trade_off": "Time."} for choice in ("One.", "Two.")]
+    tools: list[tuple[str, dict[str, Any], str]] = [
+        ("contract", {}, "reviewer-result"),
+        ("list_work_items", {}, "Say hello"),
+        ("read_work_item", {"number": "7"}, "src/hello.py"),
+        ("scope_of", {"number": "7", "path": "src/hello.py"}, "in_scope"),
+        ("diff_lines", {}, "files"),
+        ("check_result", {"result": broken}, "needs-changes-without-finding"),
+        ("submit_result", {"result": broken}, "Nothing was written"),
+        ("report_blocked", {"blocker": {**blocker, "options": options}}, "Nothing was written"),
+        ("ask_user", {"question": "Why?"}, "The job named no session"),
+        ("next_step", {}, "The job named no session"),
+        ("submit_result", {"result": whole}, "written"),
+    ]
+    if name == "gemini":  # without a person, it offers no tool of this name
+        tools = [called for called in tools if called[0] != "ask_user"]
+    answers = [Calls(MCP_NAMES[name] + tool, inputs, MCP_NAMESPACES.get(name, "")) for tool, inputs, _ in tools]
+    more = ("--schema", "reviewer-result", "--fail", "--data", str(items))
+    left, served = run(bench, name, *answers, Says("Done."), more=more, tools=True)
+    assert left.code == 0, left.err
+    asked = [json.dumps(body) for _, body in served.requests]
+    for (tool, _, words), before, after in zip(tools, asked, asked[1:], strict=False):
+        assert after.count(words) > before.count(words), f"{tool}: {after[-2000:]}"
+    assert json.loads(left.outputs["result-json"]) == json.loads(left.text("result.json")) == whole
+    assert [attempt["outcome"] for attempt in left.record["attempts"]] == ["done"]
+    assert left.outputs["run-warnings"] == ""

@@ -77,6 +77,7 @@ MISTAKES = {
     "default-unknown": "{command: [x], sandbox: {default: a, values: {b: {}}}}",
     "delivery-unclear": "{command: [x], required_secrets: [A_KEY], secret_delivery: {A_KEY: {}}}",
     "isolation-contradiction": "{command: [x], isolation: none, network: [example.com]}",
+    "mcp-unsupported": "{command: [x], mcp: true}",
     "environment-forbidden": "{command: [x], environment_from: [GITHUB_TOKEN]}",
     "secret-undeclared": "{command: [x], environment_from: [OPENAI_API_KEY]}",
     "path-outside": "{command: [x], home_files: {../.bashrc: ls}}",
@@ -106,6 +107,16 @@ def test_a_default_that_keeps_sudo_contradicts_a_container(entry: str, is_contra
     strategy = "safety_strategy: {default: unsafe, values: {unsafe: {keeps_sudo: true}}}"
     found = check(f"agents: {{mine: {{command: [x], {strategy}, {entry}}}}}")
     assert (("isolation-contradiction", 1) in found) == is_contradiction
+
+
+def test_a_server_for_tools_needs_its_place_and_settings_that_can_be_extended() -> None:
+    server = "mcp: true, mcp_server: {arguments: ['{file}'], home_file: s.json}"
+    assert check(f"agents: {{mine: {{command: [x, '{{mcp_server}}'], {server}}}}}") == []
+    assert check(f"agents: {{mine: {{command: [x], {server}}}}}") == [("place-missing", 1)]
+    text = f"home_files: {{s.json: text}}, {server}"
+    assert check(f"agents: {{mine: {{command: [x, '{{mcp_server}}'], {text}}}}}") == [("mcp-unsupported", 1)]
+    outside = server.replace("s.json", "../s.json")
+    assert check(f"agents: {{mine: {{command: [x, '{{mcp_server}}'], {outside}}}}}") == [("path-outside", 1)]
 
 
 def test_isolation_by_another_user_is_refused_with_the_reason() -> None:

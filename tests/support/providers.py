@@ -24,10 +24,11 @@ class Says:
 
 @dataclass(frozen=True)
 class Calls:
-    """The model calls a tool of the CLI."""
+    """The model calls a tool of the CLI; Codex keeps the tools of an MCP server in a namespace."""
 
     tool: str
     arguments: dict[str, Any]
+    namespace: str = ""
 
 
 @dataclass(frozen=True)
@@ -139,6 +140,7 @@ def _openai(answer: Says | Calls, number: int) -> Events:
     else:
         called = {"type": "function_call", "call_id": f"call_{number}", "name": answer.tool}
         item = {**called, "arguments": json.dumps(answer.arguments)}
+        item |= {"namespace": answer.namespace} if answer.namespace else {}
     usage = {"input_tokens": 100, "output_tokens": 10, "total_tokens": 110}
     details = {"input_tokens_details": {"cached_tokens": 0}, "output_tokens_details": {"reasoning_tokens": 0}}
     response = {"id": f"resp_{number}", "usage": {**usage, **details}}

@@ -7,10 +7,11 @@ from typing import TYPE_CHECKING, Any
 
 from mcp.server.mcpserver import MCPServer
 from mcp.server.mcpserver.exceptions import ToolError
+from mcp.types import ToolAnnotations
 
 from accord import __version__
 from accord.core.errors import AccordError, BrokenContract
-from accord.mcp.tools import TOOLS
+from accord.mcp.tools import TOOLS, WRITING
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -27,7 +28,8 @@ def server_for(workspace: Workspace) -> MCPServer[Any]:
     """Return a server with all tools for a workspace."""
     server: MCPServer[Any] = MCPServer("accord", instructions=INSTRUCTIONS, version=__version__, log_level="ERROR")
     for function in TOOLS:
-        server.tool(function.__name__, description=function.__doc__, structured_output=False)(
+        hints = ToolAnnotations(read_only_hint=function not in WRITING, destructive_hint=False, open_world_hint=False)
+        server.tool(function.__name__, description=function.__doc__, annotations=hints, structured_output=False)(
             bound(function, workspace)
         )
     return server

@@ -230,3 +230,6 @@ TOOLS: tuple[Callable[..., Any], ...] = (
     ask_user,
     next_step,
 )
+
+WRITING = (submit_result, report_blocked, ask_user)
+"""The tools that write a file. An agent that may only read does without them."""

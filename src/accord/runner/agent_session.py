@@ -5,6 +5,7 @@ Every turn of every agent starts here, so all of them have the same rights.
 
 from __future__ import annotations
 
+import json
 import shutil
 import tempfile
 from contextlib import ExitStack, contextmanager
@@ -12,6 +13,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from accord.files.store import write_whole
 from accord.git.paths import some_of
 from accord.runner import record as layout
 from accord.runner.isolation import confinement_of, container_for
@@ -19,7 +21,16 @@ from accord.runner.launch import agent_environment, command_line, find_program, 
 from accord.runner.probe import check_sandbox, probe_of
 from accord.runner.process import Program, run_program
 from accord.runner.proxy import serve_proxy, through_proxy
+from accord.runner.tool_server import (
+    home_files,
+    prepare_folder,
+    programs_of_server,
+    server_arguments,
+    server_entry,
+    submitted_result,
+)
 from accord.text.redacted_stream import RedactedStream
+from accord.text.redaction import redact_json
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -30,19 +41,26 @@ if TYPE_CHECKING:
     from accord.runner.registry import Agent
     from accord.text.redaction import Redactor
 
+_TOOLS = "tools"
+"""The folder of the server of accord's tools."""
+
 _MESSAGE_BYTES = 16 * 1024 * 1024
 """Of a longer final message, only the beginning is kept: it would make a folder that no job accepts."""
 
 
 @dataclass(frozen=True)
 class ReadyAgent:
-    """An agent that can start: its entry, its prompt, the schema of its result, and the PATH with its program."""
+    """An agent that can start: its entry, its prompt, the schema of its result, and the PATH with its program.
+
+    ``has_tools`` says that it may use accord's tools.
+    """
 
     name: str
     entry: Agent
     prompt: str
     schema: str
     path: str
+    has_tools: bool = False
 
 
 @dataclass(frozen=True)
@@ -54,6 +72,7 @@ class AgentSession:
     job: JobContext
     program: Program
     private: Path
+    mcp_server: tuple[str, ...] = ()
 
     def take_turn(
         self, prompt: str, limit_seconds: float, *, resume: str = "", usd_left: float | None = None
@@ -63,13 +82,25 @@ class AgentSession:
         ``usd_left`` is what the run may still spend. Raises AgentNotStarted if its command cannot be made, OSError if
         a file cannot be used.
         """
-        request, message = self.request, self.private / "final-message"
-        for path in (message, target := request.run_dir / layout.FINAL_MESSAGE):
-            layout.make_writable(path)
-            path.unlink(missing_ok=True)
+        request, message, submitted = (
+            self.request,
+            self.private / "final-message",
+            self.private / _TOOLS / layout.RESULT,
+        )
+        targets = [request.run_dir / name for name in (layout.FINAL_MESSAGE, layout.SUBMITTED)]
+        for path in (message, submitted, *targets):
+            _remove(path)
         entry, schema = self.ready.entry, self.ready.schema
-        given = {"schema": schema, "final_message": message, "session": resume, "usd_left": usd_left}
-        words = command_line(entry, request, prompt, **given)  # type: ignore[arg-type]
+        words = command_line(
+            entry,
+            request,
+            prompt,
+            schema=schema,
+            final_message=message,
+            session=resume,
+            usd_left=usd_left,
+            mcp_server=self.mcp_server,
+        )
         end = run_program(
             replace(self.program, words=[self.program.words[0], *words[1:]]),
             stdout=request.run_dir / layout.STDOUT,
@@ -80,10 +111,12 @@ class AgentSession:
             limit_seconds=limit_seconds,
             silent_seconds=entry.silent_seconds,
         )
-        layout.make_writable(target)
-        target.unlink(missing_ok=True)
+        for path in targets:
+            _remove(path)
         if message.is_file() and not message.is_symlink():
-            _copy_redacted(message, target, self.job.redactor)
+            _copy_redacted(message, targets[0], self.job.redactor)
+        if (result := submitted_result(submitted, request.kind)) is not None:
+            write_whole(targets[1], json.dumps(redact_json(result, self.job.redactor), ensure_ascii=False) + "\n")
         return end
 
 
@@ -99,8 +132,13 @@ def agent_session(
     )
     with _private_folder(job) as private, ExitStack() as services:
         home, temporary = private / "home", private / "tmp"
-        write_home(agent, job.environment, home)
-        words = command_line(agent, request, ready.prompt, schema=ready.schema)
+        files, mcp_server = agent.home_files, list[str]()
+        if ready.has_tools:
+            prepare_folder(private / _TOOLS, request)
+            entry = server_entry(agent, request, private / _TOOLS, progress.base_sha)
+            files, mcp_server = home_files(agent, entry), server_arguments(agent, entry, private)
+        write_home(agent, files, job.environment, home)
+        words = command_line(agent, request, ready.prompt, schema=ready.schema, mcp_server=mcp_server)
         words[0] = find_program(words[0], ready.path, request.directory)
         environment = agent_environment(agent, {**job.environment, "PATH": ready.path}, home, temporary, settings)
         proxy = private / "proxy" if agent.network is not None else None
@@ -109,6 +147,7 @@ def agent_session(
         writable = [snapshot.top, snapshot.objects.parent] if snapshot else [request.directory]
         readable = [request.run_dir / layout.PROMPT, request.run_dir / layout.SCHEMA]
         readable += [Path(ready.path.split(":")[0]).parents[1]] if agent.install else []
+        readable += programs_of_server() if ready.has_tools else []
         container = container_for(job.environment, private, writable, readable, proxy=proxy)
         confinement, warning = confinement_of(agent, settings, job.environment, container)
         progress.warn(warning)
@@ -125,7 +164,7 @@ def agent_session(
         )
         progress.has_run = True
         try:
-            yield AgentSession(ready, request, job, program, private)
+            yield AgentSession(ready, request, job, program, private, tuple(mcp_server))
         finally:
             if refused:
                 progress.warn(f"The agent's network does not allow: {some_of(refused)}.")
@@ -160,6 +199,11 @@ def _make_removable(function: Any, path: str, _error: object) -> None:
         function(path)
     except OSError:
         pass
+
+
+def _remove(path: Path) -> None:
+    layout.make_writable(path)
+    path.unlink(missing_ok=True)
 
 
 def _copy_redacted(source: Path, target: Path, redactor: Redactor) -> None:

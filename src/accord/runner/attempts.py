@@ -26,7 +26,9 @@ from accord.runner.models import AgentNotStarted, InternalError
 from accord.runner.process import span
 from accord.runner.prompt import assemble, prompt_for, read_data
 from accord.runner.record import Attempt, ResultFinding
-from accord.runner.transcripts.read import SESSION_TOTALS, read_evidence
+from accord.runner.tool_server import PROMPT as TOOLS_PROMPT
+from accord.runner.tool_server import offers_tools
+from accord.runner.transcripts.read import SESSION_TOTALS, evidence_in
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -40,6 +42,9 @@ if TYPE_CHECKING:
 
 _LEAST_REPAIR_SECONDS = 60.0
 """A repair turn with less time would probably be ended."""
+
+_FILES = (layout.PROMPT, layout.STDOUT, layout.STDERR, layout.FINAL_MESSAGE, layout.SUBMITTED)
+"""The files of an attempt."""
 
 
 @dataclass(frozen=True)
@@ -84,7 +89,7 @@ def prepare_agent(
     check_credentials(name, agent, job.environment)
     root = request.install_dir or Path(job.environment.get("RUNNER_TEMP") or tempfile.gettempdir()) / "accord-agents"
     path = install_program(agent, root.absolute(), job.environment, redactor=job.redactor, show=job.show, stop=job.stop)
-    return ReadyAgent(name, agent, prompt, schema, path)
+    return ReadyAgent(name, agent, prompt, schema, path, offers_tools(agent, request))
 
 
 def run_attempts(
@@ -181,9 +186,7 @@ def take_attempt(
         detail = f"The agent reached its time limit of {span(session.request.max_runtime_minutes * 60)}."
         progress.error = end.error.model_copy(update={"detail": detail})
     progress.warn(*turn_warnings(end, ready.entry))
-    stdout, stderr, message = (run_dir / name for name in (layout.STDOUT, layout.STDERR, layout.FINAL_MESSAGE))
-    given = (ready.entry.codec, ready.name, end.exit_code, stdout)
-    evidence = read_evidence(*given, stderr=stderr, final_message=message, error=progress.error)
+    evidence = evidence_in(run_dir, ready.entry.codec, ready.name, end.exit_code, progress.error)
     checked = CheckedResult(None)
     if is_ended_well(evidence) and ready.schema:
         contract = ResultContract(json.loads(ready.schema), session.request.kind)
@@ -236,7 +239,7 @@ def _usage_of_turn(account: Account, progress: Progress) -> Usage:
 
 def _keep_files(run_dir: Path, number: int) -> None:
     """Move the files of an attempt into a folder of their own, before the next one writes its files."""
-    for name in (layout.PROMPT, layout.STDOUT, layout.STDERR, layout.FINAL_MESSAGE):
+    for name in _FILES:
         source, target = run_dir / name, run_dir / f"attempt-{number}" / name
         if source.is_file() and not source.is_symlink():
             layout.make_writable(target)
@@ -246,7 +249,7 @@ def _keep_files(run_dir: Path, number: int) -> None:
 def _put_files_back(run_dir: Path, number: int) -> None:
     """Make the files of an attempt those of the run again; the agent may have replaced its folder by a link."""
     folder = run_dir / f"attempt-{number}"
-    for name in (layout.PROMPT, layout.STDOUT, layout.STDERR, layout.FINAL_MESSAGE):
+    for name in _FILES:
         source, target = folder / name, run_dir / name
         if source.is_file() and not (source.is_symlink() or folder.is_symlink()):
             layout.make_writable(target)
@@ -262,6 +265,7 @@ def _task_prompt(request: RunRequest, job: JobContext, agent: Agent, schema: str
     if schema and agent.result_schema is None:
         wanted = "End with one JSON document that matches this JSON Schema, and write nothing after it:"
         text += f"\n## Result\n\n{wanted}\n\n{schema}\n"
+    text += TOOLS_PROMPT if offers_tools(agent, request) else ""
     return job.redactor(text)
 
 

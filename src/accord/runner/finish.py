@@ -37,7 +37,7 @@ from accord.runner.publish import (
 )
 from accord.runner.record import RunRecord, make_writable, open_regular, read_record
 from accord.runner.transcripts.events import Account
-from accord.runner.transcripts.read import read_evidence
+from accord.runner.transcripts.read import evidence_in
 from accord.text.redaction import redact_json, redactor_for
 from accord.text.sanitise import sanitise_plain
 
@@ -100,9 +100,7 @@ def finish(run_dir: Path, options: FinishOptions, record: RunRecord | None = Non
         return outputs_of(RunFacts(record.agent), options.redact, options.policy)
     declared = redactor_for(options.environment, certain=record.secret_names)
     options = replace(options, redact=options.redact.and_knows(declared))
-    stdout, stderr, message = (run_dir / name for name in (layout.STDOUT, layout.STDERR, layout.FINAL_MESSAGE))
-    given = (record.codec, record.agent, record.exit_code, stdout)
-    evidence = read_evidence(*given, stderr=stderr, final_message=message, error=record.error)
+    evidence = evidence_in(run_dir, record.codec, record.agent, record.exit_code, record.error)
     is_broken = False
     if is_ended_well(evidence):
         account, is_broken = _with_valid_result(run_dir, record.kind, evidence.account)

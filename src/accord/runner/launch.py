@@ -8,7 +8,7 @@ import re
 import secrets
 import shutil
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from accord.core.suggest import did_you_mean
 from accord.runner.models import AgentNotStarted
@@ -57,11 +57,13 @@ def command_line(
     final_message: Path | None = None,
     session: str = "",
     usd_left: float | None = None,
+    mcp_server: Sequence[str] = (),
 ) -> list[str]:
     """Fill the placeholders of the agent's command. Raises AgentNotStarted for what this agent does not support.
 
     ``schema`` is the JSON Schema of the result, empty without one; ``final_message`` the file for the final message;
-    ``session`` the conversation to go on with, if ``can_resume`` allows it; ``usd_left`` the rest of the run's budget.
+    ``session`` the conversation to go on with, if ``can_resume`` allows it; ``usd_left`` the rest of the run's budget;
+    ``mcp_server`` the words that tell it of accord's tools.
     """
     strategy = settings_of(agent.safety_strategy, request.safety_strategy, "safety strategy")
     prompt_file = (request.run_dir / PROMPT).absolute()
@@ -75,6 +77,7 @@ def command_line(
         "max_cost": [] if usd_left is None else _with_value(agent.max_cost, f"{max(usd_left, _LEAST_USD):.2f}"),
         "command": _command(agent, request.command),
         "resume": _with_value(agent.resume, session) if can_resume(agent, session) else [],
+        "mcp_server": list(mcp_server),
         "prompt": [check_argument(prompt, "prompt") if agent.prompt == "argument" else str(prompt_file)],
     }
     line: list[str] = []
@@ -160,9 +163,9 @@ def install_environment(job: Mapping[str, str]) -> dict[str, str]:
     return {name: value for name, value in job.items() if _NPM_VARIABLES.fullmatch(name)}
 
 
-def write_home(agent: Agent, job: Mapping[str, str], home: Path) -> None:
+def write_home(agent: Agent, files: Mapping[str, Any], job: Mapping[str, str], home: Path) -> None:
     """Write the files that the agent reads from its HOME, secrets included, readable only by its user."""
-    for path, content in agent.home_files.items():
+    for path, content in files.items():
         _write_private(home / path, content if isinstance(content, str) else json.dumps(content))
     for name in agent.required_secrets:
         delivery = agent.secret_delivery.get(name)

@@ -1,10 +1,11 @@
 """The folder of a run: everything that the second job, which may write to GitHub, knows about the run.
 
 ``accord run`` writes ``prompt.md``, ``stdout.log`` and ``stderr.log``, ``final-message.md`` (if the agent wrote one to
-a file), ``changes.patch`` (git's binary-safe patch against ``base_sha``), ``schema.json`` (the JSON Schema of the
-result, if one was requested) and last ``record.json``: without it the run did not end. Finishing adds ``result.json``.
-``attempt-1`` and so on have the files of the other attempts than the one that counts: the last one, or the one
-before it if the last one was to repair a result and failed.
+a file), ``submitted-result.json`` (if it submitted a result by accord's tools), ``changes.patch`` (git's binary-safe
+patch against ``base_sha``), ``schema.json`` (the JSON Schema of the result, if one was requested) and last
+``record.json``: without it the run did not end. Finishing adds ``result.json``. ``attempt-1`` and so on have the files
+of the other attempts than the one that counts: the last one, or the one before it if the last one was to repair a
+result and failed.
 
 Secrets are redacted while the files are written; a patch that contains a secret of the job is not written.
 
@@ -37,6 +38,7 @@ RECORD = "record.json"
 STDOUT = "stdout.log"
 STDERR = "stderr.log"
 FINAL_MESSAGE = "final-message.md"
+SUBMITTED = "submitted-result.json"
 PROMPT = "prompt.md"
 PATCH = "changes.patch"
 SCHEMA = "schema.json"

@@ -89,6 +89,18 @@ class Delivery(_ClosedModel):
     file: str | None = Field(None, description="The file below HOME; only the agent's user can read it.")
 
 
+class McpServer(_ClosedModel):
+    """How an agent learns of an MCP server."""
+
+    arguments: list[Word] = Field(
+        [],
+        description="Words for the placeholder {mcp_server}; {file} is a JSON file with `mcpServers`, {toml} the "
+        "server as an inline table.",
+    )
+    home_file: str | None = Field(None, description="A JSON file below HOME that gets the key `mcpServers`.")
+    options: dict[str, Any] = Field({}, description="More keys of the server's entry, such as `trust`.")
+
+
 class Mode(_ClosedModel):
     """Settings for runs of one mode, such as keepalive."""
 
@@ -143,6 +155,8 @@ class Agent(BaseModel):
         description="End it after so long without output. Default: 15, none for the codec plain; 0: none.",
     )
     result_schema: ResultSchema | None = Field(None, description="How it gets a result schema: {result_schema}.")
+    mcp: bool = Field(False, description="Whether it may use accord's tools in runs for a plan, a change or a review.")
+    mcp_server: McpServer | None = Field(None, description="How it learns of the server of these tools.")
     final_message: list[Word] = Field([], description="Words for the placeholder {final_message}; {value} is a file.")
     required_secrets: list[VariableName] = Field([], description="The secrets that the agent may see.")
     required_secrets_mode: Literal["any", "all"] = Field("all", description="Whether it needs all of them or any one.")

@@ -34,6 +34,7 @@ PLACEHOLDERS = frozenset(
         "command",
         "resume",
         "max_cost",
+        "mcp_server",
     }
 )
 _FORBIDDEN = re.compile(
@@ -87,6 +88,7 @@ def _agent_findings(agent: Agent) -> Iterator[Finding]:
     for key, choice in (("sandbox", agent.sandbox), ("safety_strategy", agent.safety_strategy)):
         yield from _choice_findings(key, choice)
     yield from _isolation_findings(agent)
+    yield from _mcp_findings(agent)
     yield from _secret_findings(agent)
     yield from _path_findings(agent)
     for i, pattern in enumerate(agent.state_files):
@@ -118,6 +120,7 @@ def _command_findings(agent: Agent) -> Iterator[Finding]:
                 yield Finding("place-unknown", message, f"/command/{i}", hint=_one_of(name, sorted(PLACEHOLDERS)))
     needed = {name for name in ("model", "result_schema", "final_message", "arguments") if getattr(agent, name)}
     needed |= {"prompt"} if agent.prompt != "stdin" else set()
+    needed |= {"mcp_server"} if agent.mcp and agent.mcp_server and agent.mcp_server.arguments else set()
     for name, choice in (("sandbox", agent.sandbox), ("safety_strategy", agent.safety_strategy)):
         needed |= {name} if choice and any(value.arguments for value in choice.values.values()) else set()
     if agent.command:
@@ -152,6 +155,20 @@ def _isolation_findings(agent: Agent) -> Iterator[Finding]:
             yield Finding("isolation-contradiction", message, f"/{key}/default", hint=hint)
 
 
+def _mcp_findings(agent: Agent) -> Iterator[Finding]:
+    if not agent.mcp:
+        return
+    server = agent.mcp_server
+    if server is None or not (server.arguments or server.home_file):
+        message = "accord does not know how this agent learns of an MCP server."
+        hint = "Add `mcp_server` with `arguments` or `home_file`, or remove `mcp`."
+        yield Finding("mcp-unsupported", message, "/mcp", hint=hint)
+    elif isinstance(agent.home_files.get(server.home_file or "", {}), str):
+        message = f"`{short_name(server.home_file or '')}` is a text, so the MCP server cannot be added to it."
+        hint = "Write its content as a mapping."
+        yield Finding("mcp-unsupported", message, f"/home_files{pointer(server.home_file or '')}", hint=hint)
+
+
 def _secret_findings(agent: Agent) -> Iterator[Finding]:
     for key in ("required_secrets", "environment_from"):
         for i, name in enumerate(getattr(agent, key)):
@@ -174,6 +191,8 @@ def _path_findings(agent: Agent) -> Iterator[Finding]:
     files = {f"/home_files{pointer(path)}": path for path in agent.home_files}
     deliveries = agent.secret_delivery.items()
     files |= {f"/secret_delivery/{name}/file": delivery.file for name, delivery in deliveries if delivery.file}
+    if agent.mcp_server and agent.mcp_server.home_file is not None:
+        files["/mcp_server/home_file"] = agent.mcp_server.home_file
     for place, path in files.items():
         parts = PurePosixPath(path).parts
         if not parts or path.startswith("/") or ".." in parts:

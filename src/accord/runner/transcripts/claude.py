@@ -30,6 +30,8 @@ if TYPE_CHECKING:
 UNANSWERED = "no-http-answer"
 """accord's class for a request that failed without status and class: no answer, or not one of the API."""
 
+NO_STRUCTURED_RESULT = "The agent returned no structured result although one was requested."
+
 _WRITERS = frozenset({"Write", "Edit", "MultiEdit", "NotebookEdit"})
 _PAIRED = _WRITERS | {"Bash", "TaskCreate", "TaskUpdate", "TodoWrite"}
 _EXIT_CODE = re.compile(r"(?:Error: )?Exit code (\d{1,3})\b")
@@ -184,7 +186,7 @@ def _result(event: dict[str, Any], session: _ClaudeSession, line: bytes) -> Iter
         return
     structured = event.get("structured_output")
     if session.wants_result and structured is None:
-        yield events.WarningReported("The agent returned no structured result although one was requested.")
+        yield events.WarningReported(NO_STRUCTURED_RESULT)
     if event.get("stop_reason") == "max_tokens":
         yield events.WarningReported("The message was cut at the limit of output tokens.")
     yield events.RunSucceeded(text_of(event, "result"), structured)

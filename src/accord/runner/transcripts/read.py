@@ -13,11 +13,12 @@ from pathlib import Path
 from typing import IO, TYPE_CHECKING, Any
 
 from accord.core.suggest import did_you_mean
+from accord.runner import record as layout
 from accord.runner.classify import RunEvidence
 from accord.runner.record import open_regular
 from accord.runner.registry import registries
 from accord.runner.transcripts import events
-from accord.runner.transcripts.claude import claude_events, is_claude
+from accord.runner.transcripts.claude import NO_STRUCTURED_RESULT, claude_events, is_claude
 from accord.runner.transcripts.codex import codex_events, is_codex
 from accord.runner.transcripts.events import Account, AgentCommand, FileChange, Usage
 from accord.runner.transcripts.gemini import gemini_events, is_document, is_gemini
@@ -289,6 +290,20 @@ def read_evidence(
     account = read_account(codec, agent, stdout, stderr=stderr, final_message=final_message)
     text = "" if account.is_structured else tail(stdout)
     return RunEvidence(exit_code, account, stderr=tail(stderr), text=text, error=error)
+
+
+def evidence_in(
+    run_dir: Path, codec: str, agent: str, exit_code: int | None, error: InternalError | None
+) -> RunEvidence:
+    """Return the evidence in the folder of a run. A submitted result replaces the one in the agent's answer."""
+    names = (layout.STDOUT, layout.STDERR, layout.FINAL_MESSAGE)
+    stdout, stderr, message = (run_dir / name for name in names)
+    evidence = read_evidence(codec, agent, exit_code, stdout, stderr=stderr, final_message=message, error=error)
+    value = json_value_of(_text(run_dir / layout.SUBMITTED))
+    if not isinstance(value, dict) or not is_shallow(value):
+        return evidence
+    warnings = tuple(text for text in evidence.account.warnings if text != NO_STRUCTURED_RESULT)
+    return replace(evidence, account=replace(evidence.account, structured=value, warnings=warnings))
 
 
 def codec_of(

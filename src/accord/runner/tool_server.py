@@ -1,0 +1,132 @@
+"""The server of accord's tools for an agent in a run: how the agent starts it, and the result that it leaves.
+
+The server runs as a process of the agent, with the agent's rights, so it can do nothing that the agent could not. It
+writes the result into the agent's private folder, and accord takes it from there after the turn.
+"""
+
+from __future__ import annotations
+
+import json
+import shutil
+import sys
+from importlib.util import find_spec
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import accord
+from accord.core.kinds import KINDS
+from accord.runner import record as layout
+from accord.runner.models import AgentNotStarted
+from accord.runner.transcripts.lines import is_shallow, json_value
+
+if TYPE_CHECKING:
+    from accord.runner.models import RunRequest
+    from accord.runner.registry import Agent
+
+KINDS_OF_TOOLS = ("planner-result", "implementor-result", "reviewer-result")
+NAME = "accord"
+SNAPSHOT = "work-items.json"
+"""The name of a data file with the output of ``accord items list --format json``."""
+
+_FILE = "mcp.json"
+_SOURCES = Path(accord.__file__).parents[1]
+"""The folder of accord's package, which need not be among Python's packages."""
+
+_START = "import runpy, sys; sys.path.insert(0, sys.argv.pop(1)); runpy.run_module('accord', run_name='__main__')"
+"""Gemini CLI refuses servers with PYTHONPATH among their variables."""
+
+_MOST_BYTES = 64 * 1024 * 1024
+"""The change of the work tree is in the result that the server writes."""
+
+PROMPT = (
+    "\n## Tools\n\nThe MCP server `accord` helps with your result while you work. Ask its tool `contract` what the "
+    "result must hold, and end with `submit_result`, which says at once what is wrong. A submitted result counts as "
+    "your answer, and your last message may then be any text.\n"
+)
+
+
+def offers_tools(agent: Agent, request: RunRequest) -> bool:
+    """Return whether an agent gets the tools in a run. Raises AgentNotStarted if they are not installed."""
+    if not agent.mcp or agent.mcp_server is None or request.kind not in KINDS_OF_TOOLS:
+        return False
+    if find_spec("mcp") is None:
+        message = "The agent's registry entry has `mcp: true`, and the packages of the MCP server are not installed."
+        raise AgentNotStarted("not-started", message, hint="Install `accord[mcp]`, or remove `mcp`.")
+    return True
+
+
+def prepare_folder(folder: Path, request: RunRequest) -> None:
+    """Make the folder of the server, with the snapshot of work items if the job gave one as data."""
+    folder.mkdir(mode=0o700)
+    for path in request.data:
+        if path.name == SNAPSHOT:
+            shutil.copyfile(path, folder / SNAPSHOT)
+
+
+def server_entry(agent: Agent, request: RunRequest, folder: Path, base: str) -> dict[str, Any]:
+    """Return the entry of the server in an agent's settings; ``base`` is the commit that the run began at."""
+    role = request.kind.removesuffix("-result")
+    compared = f"origin/{request.context.base_ref}" if role == "reviewer" and request.context.base_ref else base
+    words = [
+        "-I",
+        "-c",
+        _START,
+        str(_SOURCES),
+        "mcp",
+        "--role",
+        role,
+        "--run-dir",
+        str(folder),
+        "--root",
+        str(request.directory),
+    ]
+    words += ["--base", compared] if compared else []
+    options = agent.mcp_server.options if agent.mcp_server else {}
+    return {"command": sys.executable, "args": words, **options}
+
+
+def server_arguments(agent: Agent, entry: dict[str, Any], private: Path) -> list[str]:
+    """Return the words that tell an agent of the server, and write the file that they may name."""
+    if agent.mcp_server is None:
+        return []
+    file = private / _FILE
+    file.write_text(json.dumps({"mcpServers": {NAME: entry}}), encoding="utf-8")
+    places = {"{file}": str(file), "{toml}": _toml(entry)}
+    words = []
+    for word in agent.mcp_server.arguments:
+        for place, value in places.items():
+            word = word.replace(place, value)
+        words.append(word)
+    return words
+
+
+def home_files(agent: Agent, entry: dict[str, Any]) -> dict[str, Any]:
+    """Return the files of the agent's HOME, the settings with the server among them."""
+    name = agent.mcp_server.home_file if agent.mcp_server else None
+    if name is None:
+        return agent.home_files
+    settings = agent.home_files.get(name, {})
+    servers = {**settings.get("mcpServers", {}), NAME: entry}
+    return {**agent.home_files, name: {**settings, "mcpServers": servers}}
+
+
+def submitted_result(path: Path, kind: str) -> dict[str, Any] | None:
+    """Return the result that the agent submitted, without what accord adds itself; None without one."""
+    try:
+        with layout.open_regular(path) as file:
+            value = json_value(file.read(_MOST_BYTES))
+    except OSError:
+        return None
+    return {**value, **dict.fromkeys(KINDS[kind].own_keys)} if isinstance(value, dict) and is_shallow(value) else None
+
+
+def programs_of_server() -> list[Path]:
+    """Return the folders that the server's process reads: Python, its packages, and accord."""
+    return [Path(sys.prefix), Path(sys.base_prefix), _SOURCES]
+
+
+def _toml(value: Any) -> str:
+    """Return a value of TOML: mappings are inline tables, strings, numbers, booleans and lists are those of JSON."""
+    if isinstance(value, dict):
+        return "{" + ", ".join(f"{json.dumps(key)}={_toml(each)}" for key, each in value.items()) + "}"
+    return json.dumps(value)
