@@ -3,11 +3,9 @@
 from __future__ import annotations
 
 import json
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from accord.core.kinds import read_shape
-from accord.kit.pins import with_pin
 from accord.text.markdown import table
 from accord.workflows import rules as contract
 from accord.workflows.facts import WORKFLOWS
@@ -17,12 +15,7 @@ from reference.text import default, plain, yaml_value
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
-
-
-def quote_workflow(workflow: Path) -> str:
-    """Show a template of the kit, with the pin of all examples."""
-    pin = (Path(__file__).parents[1] / "pin.txt").read_text(encoding="utf-8").strip()
-    return f"```yaml\n{with_pin(workflow.read_text(encoding='utf-8'), pin)}```"
+    from pathlib import Path
 
 
 def contract_inputs() -> str:

@@ -20,7 +20,6 @@ from reference.actions import (
     inputs_table,
     needed_permissions_file,
     outputs_table,
-    quote_workflow,
     shared_permissions,
     shared_table,
 )
@@ -101,7 +100,6 @@ def schema_parts(name: str, model: type[BaseModel]) -> Iterator[Part]:
 
 def parts_of_pages(root: Path) -> Iterator[Part]:
     """List the generated parts of pages that people write."""
-    kit = root / "templates/consumer-repo/.github/workflows"
     yield Part("docs/agent-registry.md", partial(fields_tables, Registry), "fields")
     yield Part("docs/applying.md", exit_codes, "exit-codes")
     yield Part("docs/errors.md", causes_table, "causes")
@@ -109,11 +107,9 @@ def parts_of_pages(root: Path) -> Iterator[Part]:
     yield Part("tests/data/README.md", lambda: runs_table(root), "runs")
     yield Part("docs/handoffs.md", partial(diagram, HANDOFF), "machine")
     yield Part("docs/implementor-results.md", protected_paths, "protected")
-    yield Part("docs/implementor-results.md", lambda: quote_workflow(kit / "accord-implement.yml"), "workflow")
     yield Part("docs/loops.md", reasons_table, "reasons")
     yield Part("docs/labels.md", labels_table, "labels")
     yield Part("docs/missions.md", partial(diagram, WORK_PACKAGE), "machine")
-    yield Part("docs/reviewer-results.md", lambda: quote_workflow(kit / "accord-review.yml"), "workflow")
     yield Part("docs/runner-outputs.md", runner_outputs_table, "runner-outputs")
     yield Part("docs/runner-workflows.md", contract_inputs, "contract inputs")
     yield Part("docs/sandbox.md", fault_table, "faults")
