@@ -1,7 +1,8 @@
-"""Parents, types and assignees of issues.
+"""Parents, milestones, types and assignees of issues.
 
-Docs: https://docs.github.com/rest/issues/sub-issues, …/assignees, and "Update an issue" for types, which only issues in
-repositories of organisations have. A server without sub-issues (an older GHES) answers their paths with 404.
+Docs: https://docs.github.com/rest/issues/sub-issues, …/milestones, …/assignees, and "Update an issue" for types, which
+only issues in repositories of organisations have. A server without sub-issues (an older GHES) answers their paths with
+404.
 """
 
 from __future__ import annotations
@@ -10,7 +11,7 @@ from accord_sandbox import payloads
 from accord_sandbox.calls import AccessLevel, Call, grant_of, route
 from accord_sandbox.database import Row, insert
 from accord_sandbox.repositories import find_user
-from accord_sandbox.responses import ApiResponse, Refusal, created, not_found
+from accord_sandbox.responses import ApiResponse, Refusal, created, invalid, not_found
 
 MOST_SUB_ISSUES = 100
 """Source: https://docs.github.com/issues/tracking-your-work-with-issues/using-issues/adding-sub-issues"""
@@ -93,6 +94,57 @@ def add_assignees(call: Call) -> ApiResponse:
             call.db.execute("INSERT OR IGNORE INTO assignees VALUES (?, ?)", (call.issue["id"], user["id"]))
     call.db.execute("UPDATE issues SET updated_at = ? WHERE id = ?", (call.now, call.issue["id"]))
     return created(payloads.issue_by_id(call, call.issue["id"]))
+
+
+@route("GET", "milestones", "issues/milestones#list-milestones")
+def list_milestones(call: Call) -> ApiResponse:
+    """List the milestones of the repository, open ones by default."""
+    state = call.query.get("state", "open")
+    rows = call.fetch_all(
+        "SELECT * FROM milestones WHERE repository_id = ? AND ? IN ('all', state) ORDER BY number",
+        call.repository["id"],
+        state,
+    )
+    return call.list_response(rows, lambda row: payloads.milestone(call, row, call.repository["full_name"]))
+
+
+@route("POST", "milestones", "issues/milestones#create-a-milestone")
+def create_milestone(call: Call) -> ApiResponse:
+    """Create a milestone; two cannot have one title."""
+    call.check_writable()
+    call.permit(call.grant.may("issues", AccessLevel.WRITE))
+    call.fields.require("title")
+    title, home = call.fields.string("title"), call.repository["id"]
+    if call.count("milestones WHERE repository_id = ? AND title = ?", home, title):
+        raise invalid("Milestone", "title", "already_exists")
+    values = {
+        "repository_id": home,
+        "number": 1 + call.count("milestones WHERE repository_id = ?", home),
+        "title": title,
+        "description": call.fields.string("description", null=True),
+        "state": call.fields.string("state", null=True) or "open",
+        "creator_id": call.user.user_id,
+        "created_at": call.now,
+    }
+    identifier = insert(call.db, "milestones", values)
+    (row,) = call.fetch_all("SELECT * FROM milestones WHERE id = ?", identifier)
+    return created(payloads.milestone(call, row, call.repository["full_name"]))
+
+
+def update_milestone(call: Call) -> None:
+    """Set the milestone of the issue of the path where the request has one and the account may triage."""
+    may = call.grant.may("issues", AccessLevel.TRIAGE, pull=bool(call.issue["is_pull"]))
+    if "milestone" not in call.fields or not may:
+        return
+    number = None if call.document["milestone"] is None else call.fields.integer("milestone")
+    row = call.fetch(
+        "SELECT id FROM milestones WHERE repository_id = ? AND number = ?", call.repository["id"], number or 0
+    )
+    if number is not None and row is None:
+        raise invalid("Issue", "milestone")
+    call.db.execute("DELETE FROM issue_milestones WHERE issue_id = ?", (call.issue["id"],))
+    if row:
+        call.db.execute("INSERT INTO issue_milestones VALUES (?, ?)", (call.issue["id"], row["id"]))
 
 
 def update_type(call: Call) -> None:

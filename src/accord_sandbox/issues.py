@@ -17,7 +17,7 @@ from accord_sandbox import payloads
 from accord_sandbox.calls import MOST_DIGITS, AccessLevel, Call, grant_of, route
 from accord_sandbox.comments import BODY_LIMIT, record_event
 from accord_sandbox.database import Connection, Row, insert, words
-from accord_sandbox.issue_structure import update_type
+from accord_sandbox.issue_structure import update_milestone, update_type
 from accord_sandbox.labels import replace_labels
 from accord_sandbox.pull_state import announce, check_reopening, follow_branches, ref_update
 from accord_sandbox.responses import ApiResponse, Refusal, created, invalid, not_found, too_long
@@ -120,6 +120,7 @@ def update_issue(call: Call) -> ApiResponse:
     update_text(call)
     update_state(call)
     update_type(call)
+    update_milestone(call)
     if names is not None and call.grant.may("issues", AccessLevel.TRIAGE, pull=pull):
         replace_labels(call, issue["id"], names)
     call.db.execute("UPDATE issues SET updated_at = ? WHERE id = ?", (call.now, issue["id"]))

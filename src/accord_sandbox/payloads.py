@@ -155,6 +155,31 @@ def _structure(call: Call, identifier: int) -> Payload:
     return found
 
 
+def milestone(call: Call, row: Row, home: str) -> Payload:
+    """Return a ``milestone`` with the counts of its issues."""
+    number, key = row["number"], row["id"]
+    below = "issue_milestones JOIN issues ON issues.id = issue_id WHERE milestone_id = ? AND state ="
+    return {
+        "url": f"{call.api}/repos/{home}/milestones/{number}",
+        "html_url": f"{call.web}/{home}/milestone/{number}",
+        "labels_url": f"{call.api}/repos/{home}/milestones/{number}/labels",
+        **{field: row[field] for field in ("id", "number", "title", "description", "state")},
+        "node_id": node_id("MI", key),
+        "creator": user_by_id(call, row["creator_id"]),
+        "open_issues": call.count(f"{below} 'open'", key),
+        "closed_issues": call.count(f"{below} 'closed'", key),
+        **{field: timestamp_of(row["created_at"]) for field in ("created_at", "updated_at")},
+        "closed_at": None,
+        "due_on": None,
+    }
+
+
+def _milestone_of(call: Call, issue_id: int, home: str) -> Payload | None:
+    found = "SELECT milestones.* FROM milestones JOIN issue_milestones ON milestone_id = id WHERE issue_id = ?"
+    row = call.fetch(found, issue_id)
+    return milestone(call, row, home) if row else None
+
+
 def _type(name: str) -> Payload:
     number = ISSUE_TYPES.index(name) + 1
     return {"id": number, "node_id": f"IT_{number}", "name": name, "description": None}
@@ -190,7 +215,7 @@ def issue(call: Call, row: Row) -> Payload:
         "active_lock_reason": None,
         "assignee": assignees[0] if assignees else None,
         "assignees": assignees,
-        "milestone": None,
+        "milestone": _milestone_of(call, key, name),
         "comments": call.count("comments WHERE issue_id = ?", key),
         **{field: timestamp_of(row[field]) for field in ("created_at", "updated_at", "closed_at")},
         "author_association": association(call, row["repository_id"], row["author_id"]),

@@ -121,6 +121,21 @@ CREATE TABLE IF NOT EXISTS sub_issues (
     child_id INTEGER NOT NULL UNIQUE REFERENCES issues (id)
 );
 CREATE INDEX IF NOT EXISTS sub_issues_by_parent ON sub_issues (parent_id);
+CREATE TABLE IF NOT EXISTS milestones (
+    id INTEGER PRIMARY KEY,
+    repository_id INTEGER NOT NULL REFERENCES repositories (id),
+    number INTEGER NOT NULL,
+    title TEXT NOT NULL,
+    description TEXT,
+    state TEXT NOT NULL,
+    creator_id INTEGER NOT NULL REFERENCES users (id),
+    created_at REAL NOT NULL,
+    UNIQUE (repository_id, number)
+);
+CREATE TABLE IF NOT EXISTS issue_milestones (
+    issue_id INTEGER PRIMARY KEY REFERENCES issues (id),
+    milestone_id INTEGER NOT NULL REFERENCES milestones (id)
+);
 CREATE TABLE IF NOT EXISTS issue_types (issue_id INTEGER PRIMARY KEY REFERENCES issues (id), name TEXT NOT NULL);
 CREATE TABLE IF NOT EXISTS events (
     id INTEGER PRIMARY KEY,

@@ -39,10 +39,10 @@ FACTS = {"ACCORD_TOKEN_IS_JOBS"}
 NOT_INPUTS = {"format", "help"}
 """Options that an action has no use for: its outputs are the format for programs."""
 
-ELSEWHERE = {"sandbox", "receipt", "repo", "checkout", "plan-settings"}
+ELSEWHERE = {"sandbox", "receipt", "repo", "checkout"}
 """Options without a use in a job: it writes to the repository it runs in, and has no checkout."""
 
-OF_PLANS = {"request", "close-vanished", "max-items"}
+OF_PLANS = {"request", "plan-settings", "close-vanished", "max-items"}
 OF_REVISIONS = {
     "base", "author", "co-author", "commit-type", "protect", "max-files", "max-bytes", "allow-steering-files",
     "keepalive",

@@ -1,8 +1,14 @@
-"""Which GitHub a token is shown to: the API and git are the same server, or nothing is asked."""
+"""Which GitHub a token is shown to, and whose files decide: one server for API and git, and the default branch."""
+
+import json
+from pathlib import Path
 
 import pytest
+from support.commands import Accord
+from support.plans import plan, task
+from support.trees import commit, git
 
-from accord.cli.sources import addresses
+from accord.cli.sources import addresses, read_trusted
 from accord.core.errors import WrongUsage
 
 
@@ -37,3 +43,26 @@ def test_api_and_git_are_on_one_server_when_one_is_set(api: str, server: str, ex
 def test_a_token_is_not_shown_to_two_servers(api: str, server: str) -> None:
     with pytest.raises(WrongUsage, match="name two servers"):
         addresses(api, server)
+
+
+def test_in_a_job_settings_of_plans_and_labels_are_those_of_the_default_branch(
+    accord: Accord, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """An agent that changes them on its branch must not decide where the next plan's items belong."""
+    event = tmp_path / "event.json"
+    event.write_text('{"repository": {"default_branch": "main"}}')
+    git(tmp_path, "init", "-q", "-b", "main")
+    settings = tmp_path / "plan.yml"
+    settings.write_text("of main\n")
+    commit(tmp_path)
+    git(tmp_path, "switch", "-q", "-c", "accord/1")
+    settings.write_text("of the agent\n")
+    commit(tmp_path)
+    monkeypatch.chdir(tmp_path)
+    assert read_trusted("plan.yml") == b"of the agent\n"
+    monkeypatch.setenv("GITHUB_ACTIONS", "true")
+    monkeypatch.setenv("GITHUB_EVENT_PATH", str(event))
+    assert read_trusted("plan.yml") == b"of main\n"
+    (tmp_path / "result.json").write_text(json.dumps(plan(task("a"))))
+    refused = accord("apply", "result.json", "--plan-settings", "plan.yml", "--sandbox", "sandbox")
+    assert (refused.code, "plan.yml" in refused.err + refused.out) == (1, True), refused

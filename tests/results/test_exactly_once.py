@@ -122,17 +122,18 @@ def changed_plan_work(folder: Path) -> Iterator[Work]:
 
 
 STRUCTURED = plan(task("a"), task("b", "a"))
-SETTINGS = "plan:\n  parent: 1\n  type: Task\n  assign: [copilot, maintainer]\n"
+SETTINGS = "plan:\n  parent: 1\n  milestone: v1\n  type: Task\n  assign: [copilot, maintainer]\n"
 
 
 @contextmanager
 def structured_work(folder: Path) -> Iterator[Work]:
-    """A parent, and a plan whose items get it, a type and assignees."""
+    """A parent, and a plan whose items get it, a milestone, a type and assignees."""
     with staged(folder / "data") as stage:
         path = f"/repos/{stage.repository}"
         for name in TASK_LABELS:
             stage.send("POST", f"{path}/labels", name=name)
         stage.send("POST", f"{path}/issues", title="Parent")
+        stage.send("POST", f"{path}/milestones", title="v1")
         stage.clock.sleep(3600)
         file = folder / "plan.yml"
         file.write_text(SETTINGS)
@@ -140,7 +141,14 @@ def structured_work(folder: Path) -> Iterator[Work]:
 
         def state() -> Any:
             children = [issue["number"] for issue in stage.listed("/issues/1/sub_issues")]
-            parts = [(issue["type"], [each["login"] for each in issue["assignees"]]) for issue in stage.issues()]
+            parts = [
+                (
+                    issue["type"],
+                    issue["milestone"] and issue["milestone"]["title"],
+                    [each["login"] for each in issue["assignees"]],
+                )
+                for issue in stage.issues()
+            ]
             return stage.snapshot(), children, parts
 
         options = ("--plan-settings", str(file))
@@ -242,7 +250,7 @@ def conflict_work(folder: Path) -> Iterator[Work]:
 WORKS: dict[str, tuple[Any, int, int]] = {
     "planner": (planner_work, 5, 12 + 8 + 1 + 2 + 2),
     "changed plan": (changed_plan_work, 14, 1 + 5 + 2 + 4 + 1 + 1),
-    "structured": (structured_work, 7, 2 + 1 + 2 + 2 + 2),
+    "structured": (structured_work, 8, 2 + 1 + 2 + 2 + 2 + 2),
     "reviewer": (reviewer_work, 7, 1 + 2 + 1 + 1 + 1),
     "second-review": (second_work, 7, 1 + 1 + 1 + 2 + 1 + 1),
     "implementor": (implementor_work, 4, 1 + 1 + 1),

@@ -1,4 +1,4 @@
-"""Parents, types and assignees of a plan's items, as plan.yml asks for them."""
+"""Parents, milestones, types and assignees of a plan's items, as plan.yml asks for them."""
 
 from pathlib import Path
 from typing import Any
@@ -54,6 +54,18 @@ def test_items_get_a_parent_a_type_and_assignees_once(stage: Stage) -> None:
     assert (again.outcome, again.writes) == (Outcome.UNCHANGED, 0)
 
 
+def test_items_are_put_into_a_milestone_once_and_stay_where_a_person_put_them(stage: Stage) -> None:
+    path = f"/repos/{stage.repository}"
+    for title in ("v1", "v2"):
+        stage.send("POST", f"{path}/milestones", title=title)
+    first = stage.apply(PLAN, structure=structure(milestone="V1"))
+    assert (first.outcome, codes(first)) == (Outcome.APPLIED, set())
+    assert [issue(stage, number)["milestone"]["title"] for number in (3, 4)] == ["v1", "v1"]
+    stage.send("PATCH", f"{path}/issues/4", milestone=2)
+    again = stage.apply(PLAN, structure=structure(milestone="v1"))
+    assert (again.outcome, again.writes, issue(stage, 4)["milestone"]["title"]) == (Outcome.UNCHANGED, 0, "v2")
+
+
 def test_items_that_exist_already_get_the_parts_they_lack(stage: Stage) -> None:
     stage.apply(PLAN)
     path = f"/repos/{stage.repository}/issues"
@@ -93,13 +105,14 @@ def test_a_server_without_sub_issues_is_a_warning(tmp_path: Path) -> None:
 
 
 REFUSED = {
+    "a missing milestone": ({"milestone": "v1"}, {}, "milestone-missing"),
     "a missing parent": ({"parent": 99}, {}, "parent-missing"),
     "a request that is not an issue": ({"parent": "request"}, {"request": "docs/specs/a.md"}, "parent-missing"),
 }
 
 
 @pytest.mark.parametrize(("parts", "options", "code"), REFUSED.values(), ids=REFUSED)
-def test_a_wrong_parent_stops_the_plan(stage: Stage, parts: Any, options: Any, code: str) -> None:
+def test_a_wrong_parent_or_milestone_stops_the_plan(stage: Stage, parts: Any, options: Any, code: str) -> None:
     receipt = stage.apply(PLAN, structure=structure(**parts), **options)
 
     assert (receipt.outcome, codes(receipt)) == (Outcome.REJECTED, {code})

@@ -124,7 +124,7 @@ def test_bodies_outside_the_schema_are_refused(client: Client, method: str, path
         (ADMIN, "DELETE", "issues/2/labels/none", None, 404, "Label does not exist"),
         (ADMIN, "POST", BLOCKED_BY, {"issue_id": 5}, 404, "Not Found"),
         (ADMIN, "POST", BLOCKED_BY, {"issue_id": 10**40}, 404, "Not Found"),
-        (ADMIN, "GET", "/repos/octo/home/milestones", None, 404, "Not Found"),
+        (ADMIN, "GET", "/repos/octo/home/teams", None, 404, "Not Found"),
     ],
 )
 def test_requests_without_permission_are_refused_in_github_s_words(
@@ -207,6 +207,6 @@ def test_an_older_server_has_no_dependencies(tmp_path: Any) -> None:
 
 
 def test_a_route_that_the_sandbox_lacks_is_a_404_with_a_hint(client: Client) -> None:
-    answer = client("GET", "milestones")
+    answer = client("GET", "teams")
     assert answer.status_code == 404
     assert "docs/sandbox.md" in answer.json()["errors"][0]

@@ -102,6 +102,21 @@ ADDED["/graphql"] = {
     }
 }
 _PAGE = [{"$ref": f"#/components/parameters/{name}"} for name in ("per-page", "page")]
+_MILESTONE = {"$ref": "#/components/schemas/nullable-milestone"}
+_TITLE = {"type": "object", "required": ["title"], "properties": {"title": {"type": "string"}}}
+ADDED["/repos/{owner}/{repo}/milestones"] = {
+    "get": {
+        "operationId": "issues/list-milestones",
+        "parameters": [*_REPOSITORY, *_PAGE, {"in": "query", "name": "state", "schema": {"type": "string"}}],
+        "responses": {"200": {"description": "", **_json({"type": "array", "items": _MILESTONE})}},
+    },
+    "post": {
+        "operationId": "issues/create-milestone",
+        "parameters": _REPOSITORY,
+        "requestBody": {"required": True, **_json(_TITLE)},
+        "responses": {"201": {"description": "", **_json(_MILESTONE)}},
+    },
+}
 _LISTED = {"type": "array", "items": {"$ref": "#/components/schemas/minimal-repository"}}
 ADDED["/orgs/{org}/repos"] = {
     "get": {

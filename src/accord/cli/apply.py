@@ -28,7 +28,7 @@ from accord.cli.output import Progress, one_line, print_json
 from accord.cli.posting import policy_at
 from accord.cli.receipts import print_receipt, report_receipt
 from accord.cli.records import leave_apply_record
-from accord.cli.sources import github_for, read_bytes
+from accord.cli.sources import github_for, read_bytes, read_trusted
 from accord.core.errors import WrongUsage
 from accord.core.findings import has_errors
 from accord.files.store import can_be_written, write_whole
@@ -58,7 +58,7 @@ plan_options = together(
         "--plan-settings",
         type=click.Path(path_type=Path),
         metavar="FILE",
-        help="Parent, type and assignees of items, such as .github/plan.yml.",
+        help="Parent, milestone, type and assignees of items, such as .github/plan.yml.",
     ),
     click.option("--close-vanished", is_flag=True, help="Close items that the plan no longer has."),
     click.option(
@@ -188,7 +188,7 @@ def _apply(
     posting = (options.pop("allowed_hosts"), options.pop("break_words"))
     settings = options.pop("plan_settings")
     plan = {
-        "structure": read_settings(read_bytes(str(settings)), str(settings)) if settings else None,
+        "structure": read_settings(read_trusted(str(settings)), str(settings)) if settings else None,
         "request": options.pop("request"),
         "closes_vanished": options.pop("close_vanished"),
         "most_items": options.pop("max_items"),

@@ -11,7 +11,7 @@ import click
 
 from accord.cli.options import FILE, Lines, dry_run_option, format_option, repository_options
 from accord.cli.output import Progress, fitted, one_line, print_findings, print_json, print_lines, screen_columns
-from accord.cli.sources import github_for, read_bytes
+from accord.cli.sources import github_for, read_bytes, read_trusted
 from accord.core.errors import AccordError, BrokenContract, WrongUsage
 from accord.files.store import can_be_written
 from accord.results.label_sync import (
@@ -124,18 +124,9 @@ def sync(
 
 def label_entries(file: str | None, *, is_trusted: bool = False) -> Sequence[LabelEntry]:
     """Read the labels of a file; with ``is_trusted`` as the default branch has it, in a job."""
-    from accord.cli.step import warn
-    from accord.git.trusted_files import trusted_files
-
     if file is None:
         return shipped_labels()
-    raw = read_bytes(file)
-    if is_trusted and file != "-":
-        files = trusted_files(Path.cwd(), os.environ)
-        trusted = files.read(Path(file), is_named=True)
-        raw = raw if trusted is None else trusted
-        if files.warning:
-            warn(files.warning)
+    raw = read_trusted(file) if is_trusted else read_bytes(file)
     try:
         return parse_labels(raw)
     except BrokenContract as broken:

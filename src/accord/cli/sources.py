@@ -28,6 +28,21 @@ if TYPE_CHECKING:
     from accord_sandbox.server import RunningSandbox
 
 
+def read_trusted(source: str) -> bytes:
+    """Read a file that decides what runs do: in a job, as the default branch has it. Standard input stays as it is."""
+    from accord.cli.step import warn
+    from accord.git.trusted_files import trusted_files
+
+    raw = read_bytes(source)
+    if source == "-":
+        return raw
+    files = trusted_files(Path.cwd(), os.environ)
+    trusted = files.read(Path(source), is_named=True)
+    if files.warning:
+        warn(files.warning)
+    return raw if trusted is None else trusted
+
+
 def read_bytes(path: str) -> bytes:
     """Read a file, or stdin for ``-``: at most one byte more than the limit, so that parsers can refuse it."""
     if path == "-":

@@ -15,7 +15,7 @@ from accord.github.checks import CheckMethods
 from accord.github.comments import CommentMethods
 from accord.github.git_data import GitDataMethods
 from accord.github.limits import PAGE_SIZE, SEARCH_RESULTS
-from accord.github.models import Found, Identity, Issue, IssueChange, Label, NotThere, Repository
+from accord.github.models import Found, Identity, Issue, IssueChange, Label, Milestone, NotThere, Repository
 from accord.github.projects import ProjectMethods
 from accord.github.pulls import PullMethods, ReviewMethods
 from accord.github.rest import optional_timestamp
@@ -149,6 +149,7 @@ class GitHub(
             "state": change.state,
             "state_reason": change.state_reason,
             "type": change.type_name,
+            "milestone": change.milestone,
         }
         given = {key: value for key, value in fields.items() if value is not None}
         return self._transport.call("PATCH", f"{self._root}/issues/{number}", body=given).read(_issue)
@@ -213,6 +214,10 @@ class GitHub(
         """Assign accounts; GitHub leaves out those that cannot be assigned. POST …/issues/{n}/assignees."""
         path = f"{self._root}/issues/{number}/assignees"
         return self._transport.call("POST", path, body={"assignees": list(logins)}).read(_issue)
+
+    def open_milestones(self) -> list[Milestone]:
+        """List the open milestones. GET …/milestones, all pages."""
+        return list(self._listed(f"{self._root}/milestones", lambda data: Milestone(data["number"], data["title"])))
 
     def labels(self) -> list[Label]:
         """List all labels. GET …/labels, all pages."""
@@ -307,6 +312,7 @@ def _issue(data: dict[str, Any]) -> Issue:
         node_id=data.get("node_id", ""),
         type_name=(data.get("type") or {}).get("name"),
         has_parent=bool(data.get("parent_issue_url")),
+        milestone=(data.get("milestone") or {}).get("number"),
     )
 
 

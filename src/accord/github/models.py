@@ -74,6 +74,7 @@ class Issue:
     node_id: str = ""
     type_name: str | None = None
     has_parent: bool = False
+    milestone: int | None = None
 
     @property
     def is_open(self) -> bool:
@@ -88,6 +89,14 @@ class Label:
     name: str
     description: str
     color: str
+
+
+@dataclass(frozen=True, slots=True)
+class Milestone:
+    """A milestone of a repository."""
+
+    number: int
+    title: str
 
 
 @dataclass(slots=True)
@@ -116,6 +125,7 @@ class IssueChange:
     state_reason: str | None = None
     title: str | None = None
     type_name: str | None = None
+    milestone: int | None = None
 
 
 class AnswerLost(Stopped):

@@ -27,7 +27,7 @@ from accord.results.planner.plan import (
 )
 from accord.results.planner.record import VANISHED, body_digest, record_for, record_of, with_record
 from accord.results.planner.report import item_findings
-from accord.results.planner.structure import AddSubIssue, AssignItem, SetType, apply_structure
+from accord.results.planner.structure import AddSubIssue, AssignItem, SetMilestone, SetType, apply_structure
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -82,7 +82,7 @@ def apply_operations(
 
 def _apply(github: GitHub, operation: PlanOperation, ledger: Ledger, options: RunOptions) -> OperationStatus | None:
     match operation:
-        case AddSubIssue() | SetType() | AssignItem():
+        case AddSubIssue() | SetMilestone() | SetType() | AssignItem():
             issue = ledger.issues[operation.item]
             return apply_structure(github, operation, issue, options.clock, ledger.findings)
         case CreateWorkItem():
@@ -223,7 +223,7 @@ def _entry_of(operation: PlanOperation, status: OperationStatus, ledger: Ledger)
     match operation:
         case CreateWorkItem() | NameOwners() | ChangePlannedItem():
             issue = ledger.issues.get(operation.key)
-        case AddDependency() | RemoveDependency() | AddSubIssue() | SetType() | AssignItem():
+        case AddDependency() | RemoveDependency() | AddSubIssue() | SetMilestone() | SetType() | AssignItem():
             issue = ledger.issues.get(operation.item)
         case CloseWorkItem() | UpdateWorkItem():
             issue = operation.issue

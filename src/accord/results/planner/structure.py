@@ -1,4 +1,4 @@
-"""The structure of a plan's items on GitHub: parent, type and assignees, as ``plan.yml`` asks for them.
+"""The structure of a plan's items on GitHub: parent, milestone, type and assignees, as ``plan.yml`` asks for them.
 
 Each part is set where an open item has none of it and its work has not begun, so that people's choices stay. A part
 that GitHub does not have, or does not allow, becomes a warning.
@@ -6,7 +6,7 @@ that GitHub does not have, or does not allow, becomes a warning.
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, ClassVar
 
 from accord.core.errors import Refused
@@ -34,11 +34,15 @@ _COPILOT_NAMES = frozenset(("copilot", COPILOT))
 
 @dataclass(frozen=True)
 class StructureFacts:
-    """``parent`` is the number of the parent, 0 without one; ``children`` are its sub-issues, None without a parent."""
+    """``parent`` is the number of the parent, 0 without one; ``children`` are its sub-issues, None without a parent.
+
+    ``milestone`` is the number of the milestone, 0 without one.
+    """
 
     wanted: IssueStructure
     parent: int = 0
     children: frozenset[int] | None = None
+    milestone: int = 0
     findings: tuple[Finding, ...] = field(default=())
 
 
@@ -49,6 +53,15 @@ class AddSubIssue(Operation):
     op: ClassVar[str] = "add-sub-issue"
     item: str
     parent: int
+
+
+@dataclass(frozen=True, slots=True)
+class SetMilestone(Operation):
+    """Put an item into a milestone."""
+
+    op: ClassVar[str] = "set-milestone"
+    item: str
+    milestone: int
 
 
 @dataclass(frozen=True, slots=True)
@@ -69,11 +82,24 @@ class AssignItem(Operation):
     logins: tuple[str, ...]
 
 
-StructureOperation = AddSubIssue | SetType | AssignItem
+StructureOperation = AddSubIssue | SetMilestone | SetType | AssignItem
 
 
 def gather_structure(github: GitHub, wanted: IssueStructure, requested: int) -> StructureFacts:
-    """Read the parent of a plan and its sub-issues."""
+    """Read the parent of a plan with its sub-issues, and its milestone."""
+    facts = _gather_parent(github, wanted, requested)
+    if not wanted.milestone:
+        return facts
+    title = wanted.milestone.strip().lower()
+    for milestone in github.open_milestones():
+        if milestone.title.strip().lower() == title:
+            return replace(facts, milestone=milestone.number)
+    message = f"The repository has no open milestone `{wanted.milestone}`."
+    found = Finding("milestone-missing", message, hint="Create it, or correct `milestone` in plan.yml.")
+    return replace(facts, findings=(*facts.findings, found))
+
+
+def _gather_parent(github: GitHub, wanted: IssueStructure, requested: int) -> StructureFacts:
     parent = requested if wanted.parent == "request" else wanted.parent or 0
     if wanted.parent == "request" and not parent:
         message = "`parent: request` needs a request that is an issue."
@@ -107,6 +133,9 @@ def plan_structure(
             found = _done(issue is not None and issue.number in facts.children)
             if found or issue is None or not (issue.has_parent or issue.number == facts.parent):
                 yield AddSubIssue(f"{name} below #{facts.parent}", found, name, facts.parent)
+        if facts.milestone:
+            found = _done(issue is not None and issue.milestone is not None)
+            yield SetMilestone(f"{name} in {facts.wanted.milestone}", found, name, facts.milestone)
         if facts.wanted.type:
             found = _done(issue is not None and issue.type_name is not None)
             yield SetType(f"{name} is {facts.wanted.type}", found, name, facts.wanted.type)
@@ -134,15 +163,23 @@ def apply_structure(
     match operation:
         case AddSubIssue(parent=parent):
             return _add(github, parent, issue, clock, findings)
+        case SetMilestone(milestone=milestone):
+            return _change(github, issue, IssueChange(milestone=milestone), "the milestone", "`milestone`", findings)
         case SetType(name=name):
-            try:
-                github.change_issue(issue.number, IssueChange(type_name=name))
-            except NotThere:
-                raise
-            except Refused:
-                return _skip(findings, _unavailable(f"the issue type {name}", "`type`"))
+            return _change(github, issue, IssueChange(type_name=name), f"the issue type {name}", "`type`", findings)
         case AssignItem(logins=logins):
             return _assign(github, issue, logins, clock, findings)
+
+
+def _change(
+    github: GitHub, issue: Issue, change: IssueChange, what: str, key: str, findings: list[Finding]
+) -> OperationStatus | None:
+    try:
+        github.change_issue(issue.number, change)
+    except NotThere:
+        raise
+    except Refused:
+        return _skip(findings, _unavailable(what, key))
     return None
 
 
