@@ -59,7 +59,7 @@ def test_a_repository_in_order_passes_without_asking_anybody(doctor: Doctor) -> 
     assert (found.code, found.document["ok"], found.codes) == (0, True, {})
     for name in ("labels on GitHub", *LIVE):
         assert found.statuses.pop(name) == "skipped"
-    for name in ("agent jobs", "call permissions", "secrets", "caches"):
+    for name in ("agent jobs", "call permissions", "secrets", "called files", "caches"):
         assert found.statuses.pop(name) == "skipped", "nothing to look at"
     assert set(found.statuses.values()) == {"ok"}
 

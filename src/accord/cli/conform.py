@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import re
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -16,12 +17,14 @@ from accord.core.errors import BrokenContract, WrongUsage
 from accord.core.findings import has_errors, with_lines
 from accord.core.kinds import read_shape
 from accord.files.yaml import YamlDocument, read_mapping
-from accord.workflows.facts import WORKFLOWS
+from accord.workflows.called_files import CalledFiles, read_called
+from accord.workflows.facts import WORKFLOWS, RepositoryFacts
+from accord.workflows.interpolation import interpolation_findings
 from accord.workflows.models import Workflow
 from accord.workflows.rules import breaking_findings, resembles_runner, runner_findings
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
+    from collections.abc import Iterator, Mapping, Sequence
 
     from accord.cli.check import Checked
 
@@ -59,25 +62,37 @@ def _check(path: str) -> Iterator[Checked]:
     """Check a workflow, or all of a folder: of the repository there, or the files in it."""
     folder = Path(path)
     if not folder.is_dir():
-        yield _check_file(path)
+        yield from _check_file(path)
         return
     inside = folder / WORKFLOWS
     files = sorted((inside if inside.is_dir() else folder).glob("*.y*ml"))
     if not files:
         raise WrongUsage(f"No workflow in `{path}`.", hint=f"Name a repository, or a folder such as `{WORKFLOWS}`.")
-    yield from (_check_file(str(file)) for file in files)
+    yield from (checked for file in files for checked in _check_file(str(file)))
 
 
-def _check_file(path: str) -> Checked:
-    """Check a workflow; one that is not meant as a runner has no kind and no findings."""
+def _check_file(path: str) -> Iterator[Checked]:
+    """Check a workflow and the actions that it uses; one that is not meant as a runner has no kind and no findings."""
     try:
         workflow, document = _read(path)
     except BrokenContract as broken:
-        return path, _KIND, list(broken.findings)
+        yield path, _KIND, list(broken.findings)
+        return
     if not resembles_runner(workflow):
-        return path, None, []
-    findings = runner_findings(workflow, _called(workflow, path))
-    return path, _KIND, with_lines(findings, document.lines)
+        yield path, None, []
+        return
+    lines: dict[str, Mapping[str, int]] = {}
+    root = _root_of(Path(path))
+    files = read_called(root, {path: workflow}, lines) if root else CalledFiles({path: workflow})
+    facts = RepositoryFacts(files.workflows, actions=files.actions)
+    findings = runner_findings(facts.workflows[path], _called(workflow, path), files.actions)
+    findings += [finding for place, finding in files.missing if place == path]
+    yield path, _KIND, with_lines(findings, document.lines)
+    for action in files.actions:
+        inside = [facts.in_its_file(action, found) for found in interpolation_findings(action, facts.files)]
+        inside += [finding for place, finding in files.missing if place == action]
+        if inside:
+            yield str((root or Path()) / action), _KIND, with_lines(inside, lines.get(action, {}))
 
 
 def _compare(old: str, new: str) -> list[Checked]:
@@ -115,7 +130,15 @@ def _called(workflow: Workflow, path: str) -> dict[str, Workflow]:
 
 def _beside(caller: Path, name: str) -> Path | None:
     """Find a workflow of the caller's repository: where ``uses`` says, or beside the caller in a folder of copies."""
-    folder = caller.absolute().parent
-    is_in_place = (folder.name, folder.parent.name) == ("workflows", ".github")
-    file = folder.parents[1] / name if is_in_place else folder / Path(name).name
+    root = _root_of(caller)
+    file = root / name if root else caller.parent / Path(name).name
     return file if file.is_file() else None
+
+
+def _root_of(workflow: Path) -> Path | None:
+    """Return the root of the repository that a workflow file is in; None in a folder of copies."""
+    folder = workflow.absolute().parent
+    is_in_place = (folder.name, folder.parent.name) == ("workflows", ".github")
+    if not is_in_place:
+        return None
+    return folder.parents[1] if workflow.is_absolute() else Path(os.path.relpath(folder.parents[1]))

@@ -116,7 +116,22 @@ def _unquoted(word: str) -> str:
     return _QUOTES.sub(lambda hit: hit[1] or hit[2] or re.sub(r"\\(.)", r"\1", hit[3] or ""), word)
 
 
+def commands_of(script: str, depth: int = 0) -> Iterator[Sequence[str]]:
+    """Yield the words of each command of a script, unquoted, also behind wrappers and in substitutions."""
+    for words in _split(_CASE.sub("", script)) if depth <= _DEEPEST else ():
+        yield from _wrapped([_unquoted(word) for word in words])
+        for word in words:
+            if at := _SUBSTITUTION.search(word):
+                yield from commands_of(word[at.end() :].rstrip('"'), depth + 1)
+
+
 def _commands_in(words: Sequence[str]) -> Iterator[Sequence[str]]:
+    """Yield the commands that a simple command may start, each with its program's plain name."""
+    for command in _wrapped(words):
+        yield [_program(command[0]), *command[1:]]
+
+
+def _wrapped(words: Sequence[str]) -> Iterator[Sequence[str]]:
     """Yield the commands that a simple command may start: behind each wrapper the inner one, innermost first."""
     start = 0
     while start < len(words) and (words[start] in _KEYWORDS or words[start] in "{}" or _is_assignment(words[start])):
@@ -126,8 +141,8 @@ def _commands_in(words: Sequence[str]) -> Iterator[Sequence[str]]:
         return
     if (wrapper := _program(command[0])) in _WRAPPERS:
         for inner in _behind(wrapper, command[1:]):
-            yield from _commands_in(inner)
-    yield [_program(command[0]), *command[1:]]
+            yield from _wrapped(inner)
+    yield command
 
 
 def _behind(wrapper: str, words: Sequence[str]) -> Iterator[Sequence[str]]:

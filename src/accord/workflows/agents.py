@@ -28,7 +28,7 @@ def runs_agent(step: Step, programs: frozenset[str]) -> bool:
         if str(step.given.get("skip")).lower() == "true":
             return False
         return is_agent_action(step)
-    return starts_agent(step.run, programs)
+    return any(starts_agent(text, programs) for text in step.shell_texts)
 
 
 def gives_agent_text(step: Step, output: str) -> bool:

@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from accord.workflows.facts import RepositoryFacts
     from accord.workflows.models import Workflow
 
-_STRANGERS = OUTSIDERS - READ_ONLY
+STRANGERS = OUTSIDERS - READ_ONLY
 """Events of outsiders that start runs with secrets and the repository's own token."""
 
 _OTHERS = frozenset({"schedule", "repository_dispatch", "check_run", "check_suite", CALLED})
@@ -51,17 +51,17 @@ _APPLIES = re.compile(r"\bgit\s+(?:apply|am)\b|\bpatch\s+-p")
 
 def check_checkouts(facts: RepositoryFacts) -> Iterator[PlacedFinding]:
     """Find steps that check out the code of a pull request in runs with secrets or a token that writes."""
-    files = facts.workflows
+    files = facts.files
     for path, workflow in files.items():
-        found = [start for start in dict.fromkeys(starts_of(path, files)) if start.event in _STRANGERS | _OTHERS]
-        starts = sorted(found, key=lambda start: start.event not in _STRANGERS)
+        found = [start for start in dict.fromkeys(starts_of(path, files)) if start.event in STRANGERS | _OTHERS]
+        starts = sorted(found, key=lambda start: start.event not in STRANGERS)
         for job_id, job in workflow.jobs.items() if starts else ():
             memory: dict[object, Origin] = {}
             for step in job.steps:
                 scopes = [Scope(files, path, start, job_id, step, memory=memory) for start in starts]
                 finding = _worst(scopes)
                 if finding:
-                    yield path, finding
+                    yield path, facts.in_its_file(path, finding)
 
 
 def _worst(scopes: list[Scope]) -> Finding | None:
@@ -82,7 +82,7 @@ def _severity(scope: Scope) -> Severity | None:
     step, start = scope.step, scope.start
     for actor, severity in ((ALONE, Severity.ERROR), (HELPED, Severity.WARNING)):
         is_reached = reaches(scope.files, scope.path, scope.job_id, start, actor)
-        if start.event in _STRANGERS and is_reached and runs_step(scope.job, step, start, actor):
+        if start.event in STRANGERS and is_reached and runs_step(scope.job, step, start, actor):
             return severity
     is_other = start.event in _OTHERS and reaches(scope.files, scope.path, scope.job_id, start, WRITER)
     if start.event == CALLED and not _may_write(scope):
@@ -92,6 +92,7 @@ def _severity(scope: Scope) -> Severity | None:
 
 def _may_write(scope: Scope) -> bool:
     """Return whether a job's token may write, as far as its workflow tells."""
+    scope = scope.in_workflow
     granted = scope.workflow.permissions if scope.job.permissions is None else scope.job.permissions
     return "write" in granted.values() if isinstance(granted, dict) else granted not in {"read-all", ""}
 
@@ -125,8 +126,12 @@ def _checked_out(scope: Scope) -> tuple[str, str] | None:
     script, place = step.run, "/run"
     if action.lower() == "actions/github-script":
         script, place = str(step.given.get("script", "")), pointer("with", "script")
-    command = _foreign_command(scope, script) if script else ""
-    return (command, place) if command else None
+    if command := _foreign_command(scope, script):
+        return command, place
+    for called in step.scripts:
+        if command := _foreign_command(scope, called.text):
+            return f"{called.path}: {command}", place
+    return None
 
 
 def _is_foreign(scope: Scope, origin: Origin) -> bool:
@@ -184,10 +189,10 @@ def _names_foreign(scope: Scope, words: str, fetched: set[str]) -> bool:
 
 def _fetched_before(scope: Scope) -> set[str]:
     """Return the names under which earlier steps of the job fetched foreign commits."""
-    fetched: set[str] = set()
+    fetched = _fetched_before(scope.user) if scope.user else set()
     for step in scope.job.steps[: scope.job.steps.index(scope.step)]:
         within = replace(scope, step=step)
-        for line in _lines(step.run):
+        for line in _lines("\n".join(step.shell_texts)):
             for at in _GIT.finditer(line):
                 if at["verb"] in {"fetch", "remote"} and _names_foreign(within, at["words"], fetched):
                     fetched |= _names_of(at["verb"], at["words"], fetched)
@@ -218,11 +223,14 @@ def _finding(scope: Scope, what: str, place: str, severity: Severity) -> Finding
         why = "callers may start it with secrets"
     elif severity is Severity.ERROR:
         why = f"outsiders start it with `{event}`, with secrets and the repository's own token"
-    elif event in _STRANGERS:
+    elif event in STRANGERS:
         why = f"a writer's approval starts it with `{event}`, and the code may have changed since"
     else:
         why = f"`{event}` starts it with secrets and the repository's own token"
-    message = f"The job `{scope.job_id}` checks out code of a pull request (`{shown}`), but {why}."
+    job = f"job `{scope.job_id}`"
+    if scope.user:
+        job = f"action, used in the job `{scope.in_workflow.job_id}` of `{scope.in_workflow.path}`,"
+    message = f"The {job} checks out code of a pull request (`{shown}`), but {why}."
     hint = (
         "Run that code under `pull_request`, or check out `github.event.pull_request.base.sha` and read the change "
         "with `gh pr diff`."

@@ -11,7 +11,8 @@ from typing import TYPE_CHECKING
 
 from accord.core.findings import DoctorCheck, Finding, Severity, pointer, warning, with_lines
 from accord.workflows.agents import runs_agent
-from accord.workflows.checkouts import check_checkouts
+from accord.workflows.checkouts import STRANGERS, check_checkouts
+from accord.workflows.events import HELPED, reaches, runs_step, starts_of
 from accord.workflows.expressions import all_reads
 from accord.workflows.facts import WORKFLOWS, read_repository
 from accord.workflows.interpolation import interpolation_findings
@@ -49,15 +50,24 @@ def _looked_at(name: str, facts: RepositoryFacts) -> tuple[int, str]:
     jobs = [job for workflow in workflows for job in workflow.jobs.values()]
     match name:
         case "agent jobs" | "caches":
-            return sum(any(runs_agent(step, facts.programs) for step in job.steps) for job in jobs), "jobs with agents"
+            return sum(
+                any(runs_agent(step, facts.programs) for step in facts.steps_of(job)) for job in jobs
+            ), "jobs with agents"
         case "call permissions":
             return sum(bool(job.uses) for job in jobs), "calls of workflows"
         case "secrets":
             called = sum(bool(job.uses) for job in jobs)
             return called + len(facts.agents), "calls of workflows and agents of the registry"
+        case "called files":
+            return len(facts.actions) + _scripts_in(facts), "actions and scripts"
         case "runners":
             return sum(is_runner(workflow) for workflow in workflows), "runner workflows"
     return len(workflows), "workflows"
+
+
+def _scripts_in(facts: RepositoryFacts) -> int:
+    jobs = (job for workflow in facts.files.values() for job in workflow.jobs.values())
+    return len({script.path for job in jobs for step in job.steps for script in step.scripts})
 
 
 _BLOCKED_EVENT = "pull_request_target"
@@ -67,7 +77,7 @@ def check_agents(facts: RepositoryFacts) -> Iterator[PlacedFinding]:
     """Find jobs that run an agent with a token that may write."""
     for path, workflow in facts.workflows.items():
         for job_id, job in workflow.jobs.items():
-            if not any(runs_agent(step, facts.programs) for step in job.steps):
+            if not any(runs_agent(step, facts.programs) for step in facts.steps_of(job)):
                 continue
             scopes = written_scopes(workflow, job)
             if scopes:
@@ -123,6 +133,34 @@ def _call_findings(facts: RepositoryFacts, job_id: str, job: Job) -> Iterator[Fi
             yield Finding("secret-missing", message, place, hint=f"secrets:\n  {name}: ${{{{ secrets.{name} }}}}")
 
 
+def check_called(facts: RepositoryFacts) -> Iterator[PlacedFinding]:
+    """Find calls of missing files, and, with one warning for each file, the unread files that outsiders start."""
+    yield from facts.missing
+    for path, workflow in facts.files.items():
+        starts = [start for start in dict.fromkeys(starts_of(path, facts.files)) if start.event in STRANGERS]
+        unread = [
+            (pointer("jobs", job_id) + step.place, name)
+            for job_id, job in workflow.jobs.items()
+            for step in job.steps
+            for name in step.unread
+            if any(
+                reaches(facts.files, path, job_id, start, HELPED) and runs_step(job, step, start, HELPED)
+                for start in starts
+            )
+        ]
+        if unread:
+            names = [*dict.fromkeys(name for _, name in unread)]
+            shown = ", ".join(f"`{name}`" for name in names[:_MOST_NAMES])
+            more = f" and {len(names) - _MOST_NAMES} more" if names[_MOST_NAMES:] else ""
+            message = f"Outsiders start {shown}{more} in runs with secrets. This code was not checked."
+            hint = "Check that it runs neither code of a pull request nor text of outsiders."
+            found = warning("called-file-unread", message, unread[0][0], hint=hint)
+            yield path, facts.in_its_file(path, found)
+
+
+_MOST_NAMES = 5
+
+
 def check_names(facts: RepositoryFacts) -> Iterator[PlacedFinding]:
     """Find workflows whose names do not identify them: people and ``workflow_run`` refer to workflows by name."""
     first: dict[str, str] = {}
@@ -162,8 +200,8 @@ def check_runners(facts: RepositoryFacts) -> Iterator[PlacedFinding]:
 
 def check_scripts(facts: RepositoryFacts) -> Iterator[PlacedFinding]:
     """Find text of outsiders in scripts, and, with one warning for each workflow, text of writers."""
-    for path in facts.workflows:
-        found = interpolation_findings(path, facts.workflows)
+    for path in facts.files:
+        found = [facts.in_its_file(path, each) for each in interpolation_findings(path, facts.files)]
         warnings = [finding for finding in found if finding.severity is Severity.WARNING]
         yield from ((path, finding) for finding in found if finding not in warnings)
         if warnings:
@@ -192,7 +230,7 @@ def check_caches(facts: RepositoryFacts) -> Iterator[PlacedFinding]:
             job_id
             for job_id, job in workflow.jobs.items()
             if str(workflow.cache_mode if job.cache_mode is None else job.cache_mode) not in {"none", "read"}
-            and any(runs_agent(step, facts.programs) for step in job.steps)
+            and any(runs_agent(step, facts.programs) for step in facts.steps_of(job))
         ]
         if jobs:
             named = ", ".join(f"`{job_id}`" for job_id in jobs)
@@ -205,7 +243,7 @@ def check_caches(facts: RepositoryFacts) -> Iterator[PlacedFinding]:
 
 CHECKS: Mapping[str, Callable[[RepositoryFacts], Iterator[PlacedFinding]]] = {
     "agent jobs": check_agents, "call permissions": check_grants, "secrets": check_secrets, "events": check_events,
-    "checkouts": check_checkouts, "scripts": check_scripts, "caches": check_caches, "names": check_names,
-    "runners": check_runners,
+    "checkouts": check_checkouts, "scripts": check_scripts, "called files": check_called, "caches": check_caches,
+    "names": check_names, "runners": check_runners,
 }  # fmt: skip
 """The checks of workflows by the name in the report."""

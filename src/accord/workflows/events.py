@@ -77,11 +77,20 @@ _CHECKS_PERSON_ACTION = re.compile(r"permission|team-member|org(?:anization)?-me
 
 @dataclass(frozen=True)
 class Start:
-    """How a workflow starts: by an event, directly or through the job of a workflow that calls it."""
+    """How a workflow starts: by an event, directly or through the job of a workflow that calls it.
+
+    A composite action starts through a step: ``step`` is its place below that job.
+    """
 
     event: str
     caller: tuple[str, str] = ("", "")
     by: Start | None = None
+    step: str = ""
+
+    @property
+    def paths(self) -> frozenset[str]:
+        """The files on the way from the event to here."""
+        return self.by.paths | {self.caller[0]} if self.by else frozenset()
 
 
 @dataclass(frozen=True)
@@ -108,23 +117,40 @@ def starts_of(path: str, files: Mapping[str, Workflow], seen: frozenset[str] = f
     yield from (Start(event) for event in workflow.events if event != CALLED)
     if CALLED in workflow.events:
         callers = [
-            (other, job_id)
+            (other, job_id, place)
             for other, caller in files.items()
             for job_id, job in caller.jobs.items()
-            if other not in seen and job.uses.startswith(("./", "$/")) and job.uses[2:] == path
+            for place in _calls_of(job, path)
+            if other not in seen
         ]
-        for other, job_id in callers:
+        for other, job_id, place in callers:
             for start in starts_of(other, files, seen | {path}):
                 if runs(files[other], job_id, start, WRITER):
-                    yield Start(start.event, (other, job_id), start)
+                    yield Start(start.event, (other, job_id), start, place)
         if not callers:
             yield Start(CALLED)
 
 
+def _calls_of(job: Job, path: str) -> Iterator[str]:
+    """Yield the place of each step of a job that uses the action of a path; empty if the job calls that workflow."""
+    if job.uses.startswith(("./", "$/")) and job.uses[2:] == path:
+        yield ""
+    yield from (step.place for step in job.steps if step.action and step.action == path)
+
+
+def step_at(job: Job, place: str) -> Step:
+    """Return the step of a job at a place."""
+    return next(step for step in job.steps if step.place == place)
+
+
 def reaches(files: Mapping[str, Workflow], path: str, job_id: str, start: Start, actor: Actor) -> bool:
-    """Return whether a job may run, and the jobs that call its workflow."""
+    """Return whether a job may run, and the jobs and steps that call its workflow or action."""
     if start.by and not reaches(files, *start.caller, start.by, actor):
         return False
+    if start.by and start.step:
+        caller = files[start.caller[0]].jobs[start.caller[1]]
+        if not runs_step(caller, step_at(caller, start.step), start.by, actor):
+            return False
     return runs(files[path], job_id, start, actor)
 
 
@@ -164,7 +190,7 @@ def runs_step(job: Job, step: Step, start: Start, actor: Actor) -> bool:
 
 def checks_person(step: Step) -> bool:
     """Return whether a step asks GitHub for the rights of a person."""
-    texts = (step.run, *(str(value) for value in step.given.values()))
+    texts = (*step.shell_texts, *(str(value) for value in step.given.values()))
     action = step.uses.partition("@")[0]
     return _CHECKS_PERSON_ACTION.search(action) is not None or any(_CHECKS_PERSON.search(text) for text in texts)
 

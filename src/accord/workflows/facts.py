@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
+from functools import cached_property
 from typing import TYPE_CHECKING
 
 from accord.core.errors import BrokenContract
@@ -14,14 +15,16 @@ from accord.git.origin import read_origin
 from accord.git.trusted_files import REGISTRY_PATH, WorkTreeFiles
 from accord.runner.registry import load_registry, shipped_registry
 from accord.workflows.agent_commands import agent_programs, shipped_programs
+from accord.workflows.called_files import read_called
 from accord.workflows.models import Workflow
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Iterator, Mapping, Sequence
     from pathlib import Path
 
-    from accord.core.findings import PlacedFinding
+    from accord.core.findings import Finding, PlacedFinding
     from accord.runner.registry import Agent, Registry
+    from accord.workflows.models import Job, Step
 
 WORKFLOWS = ".github/workflows"
 REGISTRY = REGISTRY_PATH.as_posix()
@@ -40,6 +43,27 @@ class RepositoryFacts:
     """The agent that runs where a workflow names none, by its name."""
     is_private: bool | None = None
     """Whether the repository is private; None if that was not read."""
+    actions: Mapping[str, Workflow] = field(default_factory=dict)
+    """The composite actions of the repository that its workflows use, by path, read as workflows with one job."""
+    missing: Sequence[PlacedFinding] = ()
+    """Workflows and actions that are called and are not in the repository."""
+
+    @cached_property
+    def files(self) -> Mapping[str, Workflow]:
+        """The workflows, and the actions that they use."""
+        return {**self.workflows, **self.actions}
+
+    def steps_of(self, job: Job, seen: frozenset[str] = frozenset()) -> Iterator[Step]:
+        """Yield the steps of a job, each followed by those of the action that it uses."""
+        for step in job.steps:
+            yield step
+            if step.action in self.actions and step.action not in seen:
+                for inner in self.actions[step.action].jobs.values():
+                    yield from self.steps_of(inner, seen | {step.action})
+
+    def in_its_file(self, path: str, finding: Finding) -> Finding:
+        """Point a finding into the file of an action, which has no jobs."""
+        return replace(finding, path=finding.path.removeprefix("/jobs")) if path in self.actions else finding
 
 
 @dataclass
@@ -63,7 +87,10 @@ def read_repository(root: Path, owner: str = "") -> tuple[RepositoryFacts, Repos
     owner = origin.owner if origin else owner
     merged = registry or shipped_registry()
     default = {name: agent for name, agent in merged.agents.items() if name == merged.default_agent}
-    return RepositoryFacts(workflows, owner, agents, REGISTRY, programs, default), files
+    called = read_called(root, workflows, files.lines)
+    return RepositoryFacts(
+        called.workflows, owner, agents, REGISTRY, programs, default, actions=called.actions, missing=called.missing
+    ), files
 
 
 def _read_workflows(root: Path, files: RepositoryFiles) -> dict[str, Workflow]:

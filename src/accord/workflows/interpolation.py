@@ -91,6 +91,11 @@ def _findings(script: _Script, scopes: Sequence[Scope]) -> Iterator[Finding]:
         hint = f"env:\n  {variable}: ${{{{ {expression} }}}}\n# and in the script: {script.read.format(variable)}"
         whose = "outsiders choose" if severity is Severity.ERROR else "people with write access or callers choose"
         message = f"`{'.'.join(ref)}` is inserted into the script, so text that {whose} can run. Pass it as a variable."
+        chosen = Origin.OUTSIDERS if severity is Severity.ERROR else Origin.OUTSIDERS | Origin.WRITERS
+        user = next((scope.user for scope in scopes if scope.user and scope.of_reference(ref) & chosen), None)
+        if user:
+            place = user.in_workflow
+            message += f" The action is used in the job `{place.job_id}` of `{place.path}`."
         if not script.is_surely_code:
             severity = Severity.WARNING
         yield Finding("unsafe-interpolation", message, script.path, severity, hint=hint)

@@ -6,7 +6,7 @@ Source: GitHub documentation, "Workflow syntax for GitHub Actions". Where GitHub
 
 from __future__ import annotations
 
-from typing import Annotated, Any
+from typing import Annotated, Any, NamedTuple
 
 from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, StrictBool
 from pydantic.json_schema import SkipJsonSchema
@@ -86,11 +86,25 @@ Values = Annotated[dict[str, Any], BeforeValidator(_mapping)]
 ValuesOrText = Annotated[dict[str, Any] | str, BeforeValidator(_mapping)]
 
 
+class CalledScript(NamedTuple):
+    """A shell script of the repository that a step runs, with the step's arguments in place of ``$1``."""
+
+    path: str
+    text: str
+
+
 class Step(_Open):
     """One step of a job: ``uses`` or ``run``."""
 
     place: SkipJsonSchema[str] = Field("", exclude=True)
     """Its JSON pointer below the job."""
+
+    action: SkipJsonSchema[str] = Field("", exclude=True)
+    """The path of the composite action of the repository that it uses; empty if that was not read."""
+
+    scripts: SkipJsonSchema[tuple[CalledScript, ...]] = Field((), exclude=True)
+    unread: SkipJsonSchema[tuple[str, ...]] = Field((), exclude=True)
+    """Actions and scripts that it runs and that were not read."""
 
     id: str = ""
     condition: str | bool | float | None = Field(None, alias="if")
@@ -100,9 +114,18 @@ class Step(_Open):
     given: Values = Field({}, alias="with")
     env: ValuesOrText = {}
 
+    @property
+    def shell_texts(self) -> tuple[str, ...]:
+        """The step's own script, and those of the repository that it runs."""
+        return (self.run, *(script.text for script in self.scripts))
+
 
 _GROUPS = ("parallel", "background")
 """Keys of a step whose value may be steps: GitHub starts those of ``parallel`` at once, others in the background."""
+
+
+_NOT_READ = {"action": "", "scripts": (), "unread": ()}
+"""Fields of a step that no file sets."""
 
 
 def _flat_steps(value: Any, place: str = "/steps") -> Any:
@@ -114,7 +137,7 @@ def _flat_steps(value: Any, place: str = "/steps") -> Any:
         here = place + pointer(i)
         groups = [key for key in _GROUPS if isinstance(step, dict) and isinstance(step.get(key), (list, dict))]
         if isinstance(step, dict) and not groups:
-            steps.append({**step, "place": here})
+            steps.append({**step, **_NOT_READ, "place": here})
         elif not groups:
             steps.append(step)
         for key in groups:
@@ -124,7 +147,7 @@ def _flat_steps(value: Any, place: str = "/steps") -> Any:
             if isinstance(inner, list):
                 steps += _flat_steps(inner, below)
             else:
-                steps.append({**inner, "place": below})
+                steps.append({**inner, **_NOT_READ, "place": below})
     return steps
 
 

@@ -12,7 +12,7 @@ from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
 from accord.workflows.agents import gives_agent_text
-from accord.workflows.events import CALLED, HELPED, OUTSIDERS, PULLS, Start, reaches, runs_step
+from accord.workflows.events import CALLED, HELPED, OUTSIDERS, PULLS, Start, reaches, runs_step, step_at
 from accord.workflows.expressions import embedded, parse
 from accord.workflows.models import Step
 from accord.workflows.payloads import SAFE, Origin, of_event, of_github
@@ -25,6 +25,9 @@ if TYPE_CHECKING:
     from accord.workflows.models import Job, Workflow
     from accord.workflows.scripts import Statement
 
+
+ACTION_JOB = "runs"
+"""The job that the steps of a composite action are read as."""
 
 _OWN, _WRITERS, _OUTSIDERS, _CODE = Origin.OWN, Origin.WRITERS, Origin.OUTSIDERS, Origin.CODE
 _BOTH = _OUTSIDERS | _CODE
@@ -113,6 +116,25 @@ class Scope:
         """The job of the scope."""
         return self.workflow.jobs[self.job_id]
 
+    @property
+    def caller(self) -> Scope | None:
+        """The step that uses this action, or the job that calls this workflow; None if an event starts it."""
+        if self.start.by is None:
+            return None
+        path, job_id = self.start.caller
+        step = step_at(self.files[path].jobs[job_id], self.start.step) if self.start.step else Step.model_construct()
+        return replace(self, path=path, job_id=job_id, start=self.start.by, step=step)
+
+    @property
+    def user(self) -> Scope | None:
+        """The step that uses this action; None for a workflow."""
+        return self.caller if self.start.step else None
+
+    @property
+    def in_workflow(self) -> Scope:
+        """The place in a workflow that an action runs at; a place in a workflow is its own."""
+        return self.user.in_workflow if self.user else self
+
     @cached_property
     def is_reached(self) -> bool:
         """Whether an outsider's event reaches this place."""
@@ -168,7 +190,7 @@ class Scope:
             case ("github", "event", *_) | ("github",):
                 return of_event(ref, self.start.event)
             case ("github", name):
-                return of_github(name, self.workflow, self.start.event)
+                return of_github(name, self.in_workflow.workflow, self.start.event)
             case ("matrix" | "steps" | "needs", *_) if self.job_id:
                 return self._of_job_context(ref)
         return _OWN if ref[0] in _OWN_CONTEXTS else _WRITERS
@@ -199,12 +221,11 @@ class Scope:
         kind = given[name].type if name in given else None
         if kind in _FIXED_TYPES:
             return _OWN
-        if start.by:
-            caller = replace(
-                self, path=start.caller[0], job_id=start.caller[1], start=start.by, step=Step.model_construct()
-            )
-            values = {key.lower(): value for key, value in caller.job.given.items()}
-            return caller.of_text(values.get(name, ""))
+        if caller := self.caller:
+            passed = caller.step.given if start.step else caller.job.given
+            values = {key.lower(): value for key, value in passed.items()}
+            default = given[name].default if name in given else None
+            return caller.of_text(values.get(name, "" if default is None else default))
         if is_called:
             is_runner = "prompt_file" in given
             named = _CODE if _NAMED_HEAD.search(name) and not is_runner else _OWN
@@ -222,7 +243,7 @@ class Scope:
             found |= self._of_statements(
                 step, [s for s in _statements(step) if s.is_kept and s.name.lower() == name.lower()]
             )
-        return found
+        return found | self.user._of_variable(name) if self.user else found
 
     def _earlier(self) -> Sequence[Step]:
         return self.job.steps[: self.job.steps.index(self.step)] if self.step in self.job.steps else self.job.steps
@@ -231,6 +252,10 @@ class Scope:
         step = next((step for step in self.job.steps if step.id.lower() == name), None)
         if step is None:
             return _OWN
+        if step.action and step.action not in self.start.paths | {self.path}:
+            start = Start(self.start.event, (self.path, self.job_id), self.start, step.place)
+            within = replace(self, path=step.action, start=start, job_id=ACTION_JOB, step=Step.model_construct())
+            return within._of_job(ACTION_JOB, output)
         agent_text = _OUTSIDERS if gives_agent_text(step, output) or output in _AGENT_OUTPUTS else _OWN
         if agent_text and not self._is_open_to_text:
             agent_text = _WRITERS
@@ -319,6 +344,9 @@ class Scope:
             found |= _CODE
         if _FREE_TEXT.search(text) and not re.search(r"\bbase\.ref\b", text):
             found |= _OUTSIDERS if event in OUTSIDERS else _WRITERS
+        for called in step.scripts:
+            if called.path in text and called.text != text:  # what it prints
+                found |= self._of_script(called.text, known) & _CODE
         if event == "workflow_run":
             if self._has_download and _FILE_READ.search(text):
                 found |= _BOTH
@@ -331,18 +359,18 @@ class Scope:
     def _has_download(self) -> bool:
         """Whether this or an earlier step fetches files of the run that started this one."""
         for step in (*self._earlier(), self.step):
-            if _DOWNLOAD.search(step.run) or _DOWNLOAD.search(str(step.given.get("script", ""))):
+            if any(_DOWNLOAD.search(text) for text in (*step.shell_texts, str(step.given.get("script", "")))):
                 return True
             is_other = any(
                 str(key).replace("_", "-") in {"run-id", "workflow", "workflow-run-id"} for key in step.given
             )
             if is_other and _DOWNLOAD_ACTION.search(step.uses.partition("@")[0]):
                 return True
-        return False
+        return self.user is not None and self.user._has_download
 
 
 def _statements(step: Step) -> Sequence[Statement]:
     if step.run:
-        return shell_statements(step.run)
+        return [each for text in step.shell_texts for each in shell_statements(text)]
     is_script = step.uses.partition("@")[0].lower() == _SCRIPT_ACTION
     return javascript_statements(str(step.given.get("script", ""))) if is_script else ()

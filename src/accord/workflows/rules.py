@@ -94,13 +94,15 @@ def is_reusable(triggers: Any) -> bool:
     return triggers == "workflow_call" or (isinstance(triggers, (dict, list)) and "workflow_call" in triggers)
 
 
-def runner_findings(workflow: Workflow, called: Mapping[str, Workflow] | None = None) -> list[Finding]:
+def runner_findings(
+    workflow: Workflow, called: Mapping[str, Workflow] | None = None, actions: Mapping[str, Workflow] | None = None
+) -> list[Finding]:
     """Check a workflow against the runner contract.
 
     ``called`` maps each value of ``uses`` to the reusable workflow it names; workflows that are missing there are
-    not checked.
+    not checked. ``actions`` are those of the repository that it uses, by path.
     """
-    return [*contract_findings(workflow, called), *interpolation_findings("", {"": workflow})]
+    return [*contract_findings(workflow, called), *interpolation_findings("", {"": workflow, **(actions or {})})]
 
 
 def resembles_runner(workflow: Workflow) -> bool:

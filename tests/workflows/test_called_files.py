@@ -1,0 +1,203 @@
+"""Actions, workflows and scripts of the repository are judged with what calls them; unread files are named."""
+
+from pathlib import Path
+
+import pytest
+from click.testing import CliRunner
+from support.runner_workflows import RUNNER, SHA, edited
+
+from accord.cli.main import accord
+from accord.workflows.doctor import examine_workflows
+
+TARGET = "pull_request_target"
+HEAD = "${{ github.event.pull_request.head.sha }}"
+TITLE = "${{ github.event.issue.title }}"
+ACTION = ".github/actions/build/action.yml"
+CHECKOUT = f"{{uses: actions/checkout@{SHA}, with: {{ref: '%s'}}}}"
+
+
+def caller(on: str, *steps: str, head: str = "") -> str:
+    lines = "".join(f"      - {step}\n" for step in steps)
+    return f"name: Call\non: {on}\njobs:\n  build:\n{head}    runs-on: ubuntu-latest\n    steps:\n{lines}"
+
+
+def action(*steps: str, more: str = "") -> str:
+    lines = "".join(f"    - {step}\n" for step in steps)
+    return f"name: Build\n{more}runs:\n  using: composite\n  steps:\n{lines}"
+
+
+def found(root: Path, files: dict[str, str]) -> list[tuple[str, str, str, int | None]]:
+    """Each finding of doctor about these files as code, severity, path and line, except the blocked trigger."""
+    for name, text in files.items():
+        path = root / name
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text(text, encoding="utf-8")
+    return [
+        (finding.code, finding.severity.value, path, finding.line)
+        for check in examine_workflows(root, "octo")
+        for path, finding in check.findings
+        if finding.code != "trigger-blocked-by-default"
+    ]
+
+
+W = ".github/workflows/call.yml"
+USE = "uses: ./.github/actions/build"
+INPUT = "inputs:\n  ref: {default: '%s'}\n"
+GIT = "git fetch origin && git checkout"
+ATTACKS = {
+    "an action checks out the head": {
+        W: caller(TARGET, USE), ACTION: action(CHECKOUT % HEAD)},
+    "an action of the repository at its own commit": {
+        W: caller(TARGET, USE.replace("./", "$/")), ACTION: action(CHECKOUT % HEAD)},
+    "an action checks out what it is given": {
+        W: caller(TARGET, f"{{{USE}, with: {{ref: '{HEAD}'}}}}"),
+        ACTION: action(CHECKOUT % "${{ inputs.ref }}", more=INPUT % "")},
+    "an action checks out its default": {
+        W: caller(TARGET, USE), ACTION: action(CHECKOUT % "${{ inputs.ref }}", more=INPUT % HEAD)},
+    "a variable of the calling step": {
+        W: caller(TARGET, f"{{{USE}, env: {{REF: '{HEAD}'}}}}"),
+        ACTION: action(f"{{run: {GIT} $REF, shell: bash}}")},
+    "a variable of the calling job": {
+        W: caller(TARGET, USE, head=f"    env: {{REF: '{HEAD}'}}\n"),
+        ACTION: action(f"{{run: {GIT} $REF, shell: bash}}")},
+    "an action in an action": {
+        W: caller(TARGET, USE), ACTION: action("uses: ./.github/actions/inner"),
+        ".github/actions/inner/action.yaml": action(CHECKOUT % HEAD)},
+    "an action below a checkout of the repository": {
+        W: caller(TARGET, f"{{uses: actions/checkout@{SHA}, with: {{path: own}}}}", "uses: ./own/.github/actions/build"
+        ),
+        ACTION: action(CHECKOUT % HEAD)},
+    "an action returns the head": {
+        W: caller(TARGET, f"{{{USE}, id: find}}", CHECKOUT % "${{ steps.find.outputs.at }}"),
+        ACTION: action(
+            f"{{id: a, shell: bash, run: 'echo x=$SHA >> $GITHUB_OUTPUT', env: {{SHA: '{HEAD}'}}}}",
+            more="outputs:\n  at: {value: '${{ steps.a.outputs.x }}'}\n")},
+    "an action in a called workflow": {
+        W: "name: Call\non: pull_request_target\njobs:\n  go: {uses: ./.github/workflows/inner.yml}\n",
+        ".github/workflows/inner.yml": caller("workflow_call", USE).replace("name: Call", "name: Inner"),
+        ACTION: action(CHECKOUT % HEAD)},
+    "a script checks out the head": {
+        W: caller(TARGET, f"{{run: ./ci/pr.sh, env: {{REF: '{HEAD}'}}}}"), "ci/pr.sh": f"#!/bin/sh\n{GIT} \"$REF\"\n"},
+    "a script checks out its argument": {
+        W: caller(TARGET, f"run: bash -e ci/pr.sh now '{HEAD}'"), "ci/pr.sh": f"{GIT} \"$2\"\n"},
+    "a script without an extension": {
+        W: caller(TARGET, "run: ./pr"), "pr": "#!/usr/bin/env bash\ngh pr checkout 3\n"},
+    "a script in its folder": {
+        W: caller(TARGET, "{run: ./pr.sh, working-directory: ci}"), "ci/pr.sh": "gh pr checkout 3\n"},
+    "a script sets the ref": {
+        W: caller(TARGET, "{id: a, run: source ci/ref.sh}", CHECKOUT % "${{ steps.a.outputs.x }}"),
+        "ci/ref.sh": 'echo "x=refs/pull/$PR/merge" >> "$GITHUB_OUTPUT"\n'},
+    "a script prints the ref": {
+        W: caller(TARGET, f'run: "REF=$(bash ci/ref.sh); {GIT} $REF"'),
+        "ci/ref.sh": "jq -r .pull_request.head.sha $GITHUB_EVENT_PATH\n"},
+    "a script of an action": {
+        W: caller(TARGET, USE),
+        ACTION: action("{run: '${{ github.action_path }}/pr.sh', shell: bash}"),
+        ".github/actions/build/pr.sh": "gh pr checkout 3\n"},
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("files", ATTACKS.values(), ids=ATTACKS)
+def test_code_of_pull_requests_is_found_behind_calls(tmp_path: Path, files: dict[str, str]) -> None:
+    ((code, severity, path, line),) = found(tmp_path, files)
+    assert (code, severity) == ("untrusted-checkout", "error")
+    assert line
+    assert line <= files[path].count("\n")
+
+
+SHOWS = "{run: 'echo %s', shell: bash}"
+TEXTS = {
+    "an action inserts the title": {W: caller("issues", USE), ACTION: action(SHOWS % TITLE)},
+    "an action inserts its input": {
+        W: caller("issues", f"{{{USE}, with: {{ref: '{TITLE}'}}}}"),
+        ACTION: action(SHOWS % "${{ inputs.ref }}", more=INPUT % "")},
+    "a workflow inserts the output of an action": {
+        W: caller("issues", f"{{{USE}, id: a}}", "run: echo ${{ steps.a.outputs.at }}"),
+        ACTION: action("{run: 'true', shell: bash}", more=f"outputs:\n  at: {{value: '{TITLE}'}}\n")},
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("files", TEXTS.values(), ids=TEXTS)
+def test_text_of_outsiders_is_found_behind_calls(tmp_path: Path, files: dict[str, str]) -> None:
+    ((code, severity, _, _),) = found(tmp_path, files)
+    assert (code, severity) == ("unsafe-interpolation", "error")
+
+
+HARMLESS = {
+    "the head without secrets": {W: caller("pull_request", USE), ACTION: action(CHECKOUT % HEAD)},
+    "another input": {
+        W: caller(TARGET, f"{{{USE}, with: {{ref: main, other: '{HEAD}'}}}}"),
+        ACTION: action(CHECKOUT % "${{ inputs.ref }}", more=INPUT % HEAD)},
+    "a step that only pushes run": {
+        W: caller(f"[push, {TARGET}]", f"{{{USE}, if: github.event_name == 'push'}}"), ACTION: action(CHECKOUT % HEAD)},
+    "a condition in the action": {
+        W: caller(f"[push, {TARGET}]", USE),
+        ACTION: action("{if: github.event_name == 'push', " + (CHECKOUT % HEAD)[1:])},
+    "an action that no workflow uses": {W: caller(TARGET, "run: make"), ACTION: action(CHECKOUT % HEAD)},
+    "an action that uses itself": {W: caller(TARGET, USE), ACTION: action(USE)},
+    "a title in a variable": {
+        W: caller("issues", USE), ACTION: action(f"{{run: 'echo $T', shell: bash, env: {{T: '{TITLE}'}}}}")},
+    "a script with the base": {
+        W: caller(TARGET, "run: bash ci/a.sh ${{ github.event.pull_request.base.sha }}"),
+        "ci/a.sh": f"{GIT} $1\n"},
+    "the text of an expression in a script": {
+        W: caller("issues", "run: bash ci/a.sh"), "ci/a.sh": f"echo '{TITLE}'\n"},
+    "a program that outsiders do not start": {W: caller("push", "run: python ci/a.py"), "ci/a.py": "print(1)\n"},
+    "a program from elsewhere": {W: caller(TARGET, "run: $RUNNER_TEMP/a.py && /opt/b.sh && ~/c.sh")},
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("files", HARMLESS.values(), ids=HARMLESS)
+def test_harmless_calls_have_no_finding(tmp_path: Path, files: dict[str, str]) -> None:
+    assert found(tmp_path, files) == []
+
+
+UNREAD = {
+    "a program": {W: caller(TARGET, "run: python3 ci/a.py")},
+    "a module of a script": {
+        W: caller(TARGET, "{uses: actions/github-script@v8, with: {script: \"require('./ci/a.js')()\"}}")},
+    "an action in JavaScript": {W: caller(TARGET, USE), ACTION: "runs: {using: node24, main: a.js}\n"},
+    "an action of another repository": {
+        W: caller(TARGET, f"{{uses: actions/checkout@{SHA}, with: {{path: lib, repository: o/lib}}}}", "uses: ./lib/a"
+        )},
+    "a binary": {W: caller(TARGET, "run: ./tool"), "tool": "\x7fELF\n"},
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("files", UNREAD.values(), ids=UNREAD)
+def test_unread_files_that_outsiders_start_with_secrets_are_named(tmp_path: Path, files: dict[str, str]) -> None:
+    assert [each[:3] for each in found(tmp_path, files)] == [("called-file-unread", "warning", W)]
+
+
+@pytest.mark.parametrize(
+    ("text", "line"),
+    [
+        (caller("push", USE, USE), 7),
+        ("name: Call\non: push\njobs:\n  go: {uses: ./.github/workflows/gone.yml}\n", 4),
+    ],
+)
+def test_a_missing_file_is_one_warning_at_its_place(tmp_path: Path, text: str, line: int) -> None:
+    assert found(tmp_path, {W: text}) == [("called-file-missing", "warning", W, line)]
+
+
+@pytest.mark.parametrize("text", ["runs: {using: composite, steps: 3}\n", "a: [\n", "[]\n"])
+def test_an_action_that_cannot_be_read_is_a_finding_in_its_file(tmp_path: Path, text: str) -> None:
+    assert ACTION in {path for _, _, path, _ in found(tmp_path, {W: caller(TARGET, USE), ACTION: text})}
+
+
+def test_an_agent_in_an_action_has_a_token_that_only_reads(tmp_path: Path) -> None:
+    writes = caller("push", USE, head="    cache-mode: none\n    permissions: {contents: write}\n")
+    files = {W: writes, ACTION: action("{run: bash ci/go.sh, shell: bash}"), "ci/go.sh": "codex exec - < prompt.md\n"}
+    assert [each[:3] for each in found(tmp_path, files)] == [("agent-may-write", "error", W)]
+
+
+def test_conform_reads_the_actions_of_a_runner(tmp_path: Path) -> None:
+    text = edited(
+        RUNNER,
+        ("      - id: run\n", f"      - {USE}\n        with: {{ref: '${{{{ inputs.appendix }}}}'}}\n      - id: run\n"),
+    )
+    found(tmp_path, {W: text, ACTION: action(SHOWS % "${{ inputs.ref }}", more=INPUT % "")})
+    result = CliRunner().invoke(accord, ["conform", str(tmp_path / W)])
+    assert result.exit_code == 1
+    assert f"{tmp_path / ACTION}:7: error unsafe-interpolation" in result.output
+    assert "used in the job `agent`" in " ".join(result.output.split())
