@@ -2,19 +2,30 @@
 
 import json
 import shlex
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
 
 import pytest
-from support.handoffs import EVERYTHING, PLAN, PLANNED, QUESTION, REVIEW, VERIFICATION, handoff
+from support.handoffs import EVERYTHING, PLAN, PLANNED, QUESTION, REVIEW, VERIFICATION, by, handoff
+from support.stage import Stage, staged
 from support.trees import git
 
 from accord.board.documents import read_documents
-from accord.board.handoffs import place_handoff
+from accord.board.facts import read_repository
+from accord.board.handoffs import place_handoff, place_item_handoff
+from accord.board.models import address_of
+from accord.handoffs.plan import decide_move
+from accord.handoffs.store import HandoffStore, with_block
 
 NOW = datetime(2026, 11, 2, 9, tzinfo=UTC)
-PATH = Path("work/the task.json")
+PLACE = "'work/the task.json'"
+
+
+def tip(stage: Stage, number: int) -> str:
+    sha = stage.adapter().ref(f"refs/accord/handoffs/{number}")
+    assert sha
+    return sha
 
 
 @pytest.mark.parametrize(
@@ -58,7 +69,7 @@ PATH = Path("work/the task.json")
 def test_a_handoff_is_where_the_next_step_is_someones(
     task: dict[str, Any], section: str, kind: str, why: str, command: str
 ) -> None:
-    ((found, entry),) = place_handoff(task, PATH)
+    ((found, entry),) = place_handoff(task, "T-00123", "Export tables", PLACE)
     assert (found, entry.kind, entry.id, entry.title) == (section, kind, "T-00123", "Export tables")
     assert why in entry.why
     assert command in entry.command
@@ -67,7 +78,33 @@ def test_a_handoff_is_where_the_next_step_is_someones(
 
 @pytest.mark.parametrize("status", ["done", "cancelled"])
 def test_a_handoff_that_is_over_is_left_out(status: str) -> None:
-    assert list(place_handoff(handoff(status, **EVERYTHING), PATH)) == []
+    assert list(place_handoff(handoff(status, **EVERYTHING), "T-00123", "Export tables", PLACE)) == []
+
+
+def test_only_the_ref_of_an_issues_handoff_counts(tmp_path: Path) -> None:
+    """A block that a person wrote into the body shows nothing; one that this version cannot read needs a person."""
+    forged = with_block("", handoff("done", **EVERYTHING), "0" * 40)
+    issues = [{"title": title, "body": body} for title, body in (("Stored", None), ("Forged", forged), ("Odd", None))]
+    with staged(
+        tmp_path, seed={"repositories": [{"name": "octo/web", "files": {"a.txt": "One\n"}, "issues": issues}]}
+    ) as stage:
+        github = stage.adapter()
+        for number in (1, 3):
+            HandoffStore(github, number, stage.clock).decide(lambda task: decide_move(task, "planning", by("planner")))
+        later = github.create_commit("x\n\n{}", github.commit_object(tip(stage, 3)).tree, [tip(stage, 3)])
+        github.forward_ref("refs/accord/handoffs/3", later.sha)
+        address = address_of("octo/web", "https://github.com")
+        facts = read_repository(github, address, timedelta(days=7))
+    placed = sorted(
+        (found for one in facts.handoffs for found in place_item_handoff(one, address)), key=lambda found: found[1].id
+    )
+    assert [(section, entry.kind, entry.id) for section, entry in placed] == [
+        ("ready", "handoff", "#1"),
+        ("needs_you", "broken", "#3"),
+    ]
+    assert placed[0][1].command == (
+        "accord handoff move --work-item 1 --repo octo/web --to implementing --role planner"
+    )
 
 
 def test_handoffs_are_found_wherever_git_knows_or_sees_them(tmp_path: Path) -> None:

@@ -64,6 +64,8 @@ def world(tmp_path: Path, accord: Accord) -> Iterator[Stage]:
         assert accord("session", "ask", folder, "--question", "Which <provider> & why?").code == 0
         git(accord.home, "init", "--quiet")
         accord.file("task.json", handoff("implementing"))
+        moved = accord("handoff", "move", "--work-item", "7", "--to", "planning", "--role", "planner")
+        assert moved.code == 0, moved.err
         yield stage
 
 
@@ -104,7 +106,8 @@ def document(accord: Accord, world: Stage) -> dict[str, Any]:
     found: dict[str, Any] = accord.document("status", "--limit", "0")
     shown = [(name, entry["kind"], entry["id"]) for name in HEADINGS for entry in found[name]]
     assert {kind for _, kind, _ in shown} >= {"question", "approval", "protected", "needs-human", "broken", "handoff"}
-    assert len(shown) == 12
+    assert len(shown) == 13
+    assert ("ready", "handoff", "#7") in shown
     return found
 
 

@@ -8,12 +8,14 @@ from datetime import timedelta
 from itertools import islice
 from typing import TYPE_CHECKING
 
-from accord.board.models import EndedPull, ItemFacts, PullFacts, RepositoryFacts
-from accord.core.clock import parse_timestamp
+from accord.board.models import EndedPull, ItemFacts, ItemHandoff, PullFacts, RepositoryFacts
+from accord.core.clock import SystemClock, parse_timestamp
+from accord.core.errors import Refused
 from accord.github.client import INSTALLATION_LOGIN
 from accord.github.markers import REVISION, find_markers
 from accord.github.models import Forbidden, NotThere
 from accord.github.pulls import closing_references
+from accord.handoffs.store import HandoffStore, read_block
 from accord.loops.ledger import is_lost
 from accord.loops.models import ALL
 from accord.loops.reviews import is_approved, opinions_of
@@ -46,6 +48,8 @@ MOST_COMMENTS = 500
 """The newest comments of the repository that are searched for status comments."""
 
 MOST_CLOSED = 100
+
+MOST_HANDOFFS = 50
 
 MOST_LOOKUPS = 30
 """Items whose blockers are read one by one; of further ones only their number is shown."""
@@ -93,6 +97,7 @@ def read_repository(
     rows = _recent_rows(reader, now - period, now)
     pulls, notes = _pulls(reader, now)
     changed = [one for one in github.closed_issues(now - period) if one.closed_at and one.closed_at >= now - period]
+    handoffs = list(_handoffs(reader, issues, notes))
     closed = (one for one in changed if is_work_item(one))
     ended = (one for one in changed if one.is_pull and _has_work(one, reader))
     return RepositoryFacts(
@@ -104,8 +109,26 @@ def read_repository(
         tuple(ItemFacts(issue, rows.get(issue.number, ())) for issue in islice(closed, MOST_CLOSED)),
         tuple(EndedPull(one, closing_references(one.body, reader.repository)) for one in islice(ended, MOST_CLOSED)),
         tuple(issue for issue in issues if is_dashboard(issue, own)),
+        handoffs=tuple(handoffs),
         notes=tuple(notes),
     )
+
+
+def _handoffs(reader: Reader, issues: Iterable[Issue], notes: list[str]) -> Iterator[ItemHandoff]:
+    """Read the handoffs of the issues whose body shows one: two requests each. Only the ref counts, not the body."""
+    shown = [issue for issue in issues if read_block(issue.body) is not None]
+    if len(shown) > MOST_HANDOFFS:
+        notes.append(f"Only the first {MOST_HANDOFFS} of {len(shown)} handoffs of issues were read.")
+    for issue in shown[:MOST_HANDOFFS]:
+        try:
+            stored = HandoffStore(reader.github, issue.number, SystemClock()).newest()
+        except (Forbidden, NotThere):
+            continue
+        except Refused:  # this version cannot read it
+            yield ItemHandoff(issue, None)
+            continue
+        if stored is not None:
+            yield ItemHandoff(issue, stored.value)
 
 
 def _is_ours(issue: Issue, rows: dict[int, tuple[StatusRow, ...]]) -> bool:

@@ -1,9 +1,10 @@
-"""The overview of the handoffs in a repository's folder: JSON files in git, or new ones, that hold a task's id."""
+"""The overview of handoffs: those stored with work items, and JSON files of a folder that hold a task's id."""
 
 from __future__ import annotations
 
 import shlex
 from contextlib import suppress
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -21,7 +22,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
     from datetime import datetime
 
-    from accord.board.models import Placed
+    from accord.board.models import Address, ItemHandoff, Placed
     from accord.core.moves import NextMove
 
 MOST_HANDOFFS = 50
@@ -51,20 +52,33 @@ def read_handoffs(root: Path) -> Iterator[Placed]:
             with path.open("rb") as file:
                 task = normalised(read_object(file.read(MAX_BYTES + 1)).value)
             if has_task_id(task):
-                yield from place_handoff(task, path)
+                name, title = str(task["metadata"]["canonicalTaskId"]), str(task.get("title") or path.name)
+                yield from place_handoff(task, name, title, shlex.quote(str(path)))
 
 
-def place_handoff(task: Mapping[str, Any], path: Path) -> Iterator[Placed]:
-    """Yield the entry of a handoff; none for a task that is over. Pure."""
-    command = HandoffCommand(shlex.quote(str(path)))
-    name, title = str(task["metadata"]["canonicalTaskId"]), str(task.get("title") or path.name)
+def place_item_handoff(handoff: ItemHandoff, address: Address) -> Iterator[Placed]:
+    """Yield the entry of a handoff that is stored with an issue; none for a task that is over. Pure."""
+    issue, place = handoff.issue, shlex.join(["--work-item", str(handoff.issue.number), *address.options])
+    for section, entry in place_handoff(handoff.task, f"#{issue.number}", issue.title, place):
+        yield section, replace(entry, url=issue.url)
+
+
+def place_handoff(task: Mapping[str, Any] | None, name: str, title: str, place: str) -> Iterator[Placed]:
+    """Yield the entry of a handoff; none for a task that is over. Pure.
+
+    ``place`` names it in a command: its file, or options. Without a task, it cannot be read.
+    """
+    command = HandoffCommand(place)
+    broken = Entry("broken", name, title, "The handoff breaks its contract.", command=f"accord handoff check {place}")
+    if task is None:
+        yield "needs_you", broken
+        return
     status = str(task["status"])
     try:
         moves = next_moves(task, command) if status not in _OVER else ()
         question = read_handoff(task).metadata.awaiting_human_artifact
     except BrokenContract:
-        check = shlex.join(["accord", "handoff", "check", str(path)])
-        yield "needs_you", Entry("broken", name, title, "The handoff breaks its contract.", command=check)
+        yield "needs_you", broken
         return
     if status == AWAITING and moves:
         why = question.question if question and question.question else "It waits for a person."

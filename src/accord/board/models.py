@@ -227,6 +227,14 @@ def address_of(repository: str, server_url: str, sandbox: str | None = None) -> 
 
 
 @dataclass(frozen=True)
+class ItemHandoff:
+    """The handoff that is stored with an open issue; ``task`` is None where this version cannot read it."""
+
+    issue: Issue
+    task: Mapping[str, Any] | None
+
+
+@dataclass(frozen=True)
 class RepositoryFacts:
     """The facts of a repository on GitHub. ``now`` is GitHub's time.
 
@@ -243,6 +251,7 @@ class RepositoryFacts:
     ended: tuple[EndedPull, ...] = ()
     boards: tuple[Issue, ...] = ()
     records: tuple[PublicRecord, ...] = ()
+    handoffs: tuple[ItemHandoff, ...] = ()
     notes: tuple[str, ...] = ()
 
     @property

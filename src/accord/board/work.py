@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import TYPE_CHECKING, Literal
 
+from accord.board.handoffs import place_item_handoff
 from accord.board.models import Entry, overview_from
 from accord.core.clock import parse_timestamp
 from accord.loops.models import NEEDS_HUMAN, REASONS
@@ -44,6 +45,7 @@ def overview_of_work(facts: RepositoryFacts) -> Overview:
     items = sorted(facts.items, key=_rank)
     placed = [found for item in items if (found := _place_item(facts, item, by_item.get(item.issue.number)))]
     placed += [_place_pull(facts, pull) for pull in facts.pulls]
+    placed += [found for handoff in facts.handoffs for found in place_item_handoff(handoff, facts.address)]
     placed += [("done", _done(item)) for item in facts.closed]
     repository = facts.address.repository
     overview = overview_from(
