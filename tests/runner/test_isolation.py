@@ -295,6 +295,15 @@ def test_programs_on_the_path_stay_readable_with_their_prefix(tmp_path: Path, en
     assert hidden <= set(container.hidden)
 
 
+def test_programs_come_back_only_where_they_would_be_hidden(tmp_path: Path) -> None:
+    for name in ("private", "temp/accord/env", "tools/python"):
+        (tmp_path / name).mkdir(parents=True)
+    programs = [tmp_path / "temp/accord/env", tmp_path / "tools/python", Path("/usr")]
+    job = {"RUNNER_TEMP": str(tmp_path / "temp")}
+    container = container_for(job, tmp_path / "private", [], [], programs, proxy=None)
+    assert container.readable == (str(tmp_path / "temp/accord/env"),)
+
+
 @pytest.mark.parametrize(
     ("target", "is_reached"),
     [

@@ -243,7 +243,7 @@ def test_an_agent_uses_every_tool_and_submits_its_result_after_one_was_refused(b
         ("list_work_items", {}, "Say hello"),
         ("read_work_item", {"number": "7"}, "src/hello.py"),
         ("scope_of", {"number": "7", "path": "src/hello.py"}, "in_scope"),
-        ("diff_lines", {}, "files"),
+        ("diff_lines", {}, "The job named no base"),
         ("check_result", {"result": broken}, "needs-changes-without-finding"),
         ("submit_result", {"result": broken}, "Nothing was written"),
         ("report_blocked", {"blocker": {**blocker, "options": options}}, "Nothing was written"),
@@ -258,7 +258,7 @@ def test_an_agent_uses_every_tool_and_submits_its_result_after_one_was_refused(b
     left, served = run(bench, name, *answers, Says("Done."), more=more, tools=True)
     assert left.code == 0, left.err
     asked = [json.dumps(body) for _, body in served.requests]
-    for (tool, _, words), before, after in zip(tools, asked, asked[1:], strict=False):
+    for (tool, _, words), before, after in zip(tools, asked[:-1], asked[1:], strict=True):
         assert after.count(words) > before.count(words), f"{tool}: {after[-2000:]}"
     assert json.loads(left.outputs["result-json"]) == json.loads(left.text("result.json")) == whole
     assert [attempt["outcome"] for attempt in left.record["attempts"]] == ["done"]

@@ -83,7 +83,7 @@ def test_a_link_in_the_place_of_the_result_is_not_followed(bench: Bench) -> None
 @pytest.mark.parametrize("options", [[], ["--schema", "session-tasks"]])
 def test_without_a_result_of_a_role_an_agent_gets_no_tools(bench: Bench, options: list[str]) -> None:
     left = play(bench, approve(), *options)
-    assert "## Tools" not in left.text("prompt.md")
+    assert "submit_result" not in left.text("prompt.md")
     assert "IndexError" in left.text("stderr.log")
 
 

@@ -134,7 +134,7 @@ def agent_session(
         home, temporary = private / "home", private / "tmp"
         files, mcp_server = agent.home_files, list[str]()
         if ready.has_tools:
-            prepare_folder(private / _TOOLS, request)
+            prepare_folder(private / _TOOLS, request, job.redactor)
             entry = server_entry(agent, request, private / _TOOLS, progress.base_sha)
             files, mcp_server = home_files(agent, entry), server_arguments(agent, entry, private)
         write_home(agent, files, job.environment, home)
@@ -147,8 +147,8 @@ def agent_session(
         writable = [snapshot.top, snapshot.objects.parent] if snapshot else [request.directory]
         readable = [request.run_dir / layout.PROMPT, request.run_dir / layout.SCHEMA]
         readable += [Path(ready.path.split(":")[0]).parents[1]] if agent.install else []
-        readable += programs_of_server() if ready.has_tools else []
-        container = container_for(job.environment, private, writable, readable, proxy=proxy)
+        programs = programs_of_server() if ready.has_tools else ()
+        container = container_for(job.environment, private, writable, readable, programs, proxy=proxy)
         confinement, warning = confinement_of(agent, settings, job.environment, container)
         progress.warn(warning)
         program = Program(

@@ -27,7 +27,7 @@ from accord.runner.process import span
 from accord.runner.prompt import assemble, prompt_for, read_data
 from accord.runner.record import Attempt, ResultFinding
 from accord.runner.tool_server import PROMPT as TOOLS_PROMPT
-from accord.runner.tool_server import offers_tools
+from accord.runner.tool_server import offers_tools, without_enforced_schema
 from accord.runner.transcripts.read import SESSION_TOTALS, evidence_in
 
 if TYPE_CHECKING:
@@ -82,6 +82,8 @@ def prepare_agent(
 ) -> ReadyAgent:
     """Make everything ready that an agent needs before its first attempt. Raises AgentNotStarted, WrongUsage."""
     agent = registry.agent(name)
+    if has_tools := offers_tools(agent, request):
+        agent = without_enforced_schema(agent)
     prompt = _task_prompt(request, job, agent, schema, files)
     if is_first:
         _write_prompt(request, prompt)
@@ -89,7 +91,7 @@ def prepare_agent(
     check_credentials(name, agent, job.environment)
     root = request.install_dir or Path(job.environment.get("RUNNER_TEMP") or tempfile.gettempdir()) / "accord-agents"
     path = install_program(agent, root.absolute(), job.environment, redactor=job.redactor, show=job.show, stop=job.stop)
-    return ReadyAgent(name, agent, prompt, schema, path, offers_tools(agent, request))
+    return ReadyAgent(name, agent, prompt, schema, path, has_tools)
 
 
 def run_attempts(
@@ -264,8 +266,8 @@ def _task_prompt(request: RunRequest, job: JobContext, agent: Agent, schema: str
     text = assemble(prompt, request.appendix, facts, read_data(request.data))
     if schema and agent.result_schema is None:
         wanted = "End with one JSON document that matches this JSON Schema, and write nothing after it:"
+        wanted = TOOLS_PROMPT if offers_tools(agent, request) else wanted
         text += f"\n## Result\n\n{wanted}\n\n{schema}\n"
-    text += TOOLS_PROMPT if offers_tools(agent, request) else ""
     return job.redactor(text)
 
 

@@ -174,9 +174,18 @@ def _is_reachable(path: str, owners: Collection[int]) -> bool:
 
 
 def container_for(
-    job: Mapping[str, str], private: Path, writable: Iterable[Path], readable: Iterable[Path], *, proxy: Path | None
+    job: Mapping[str, str],
+    private: Path,
+    writable: Iterable[Path],
+    readable: Iterable[Path],
+    programs: Iterable[Path] = (),
+    *,
+    proxy: Path | None,
 ) -> Container:
-    """Return the container for an agent: it writes to its work tree and its private folder."""
+    """Return the container for an agent: it writes to its work tree and its private folder.
+
+    Folders of ``programs`` can be read where they would be hidden; elsewhere, they are as for any agent.
+    """
     scratch = private / "layers"
     scratch.mkdir()
     temporary = Path(job["RUNNER_TEMP"]).resolve() if job.get("RUNNER_TEMP") else None
@@ -188,6 +197,7 @@ def container_for(
         places = [place.resolve() for place in hidden if place.resolve() in folder.parents]
         is_prefix = folder.name in ("bin", "sbin") and folder.parent not in places
         back += [folder.parent if is_prefix else folder] if places else []
+    back += [path for path in programs if any(place.resolve() in path.resolve().parents for place in hidden)]
     caches = ["/tmp", "/var/tmp", "/usr/local", "/opt", *(job.get(name, "") for name in _CACHES)]  # noqa: S108
     return Container(
         scratch=str(scratch),

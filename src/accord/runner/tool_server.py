@@ -7,7 +7,6 @@ writes the result into the agent's private folder, and accord takes it from ther
 from __future__ import annotations
 
 import json
-import shutil
 import sys
 from importlib.util import find_spec
 from pathlib import Path
@@ -15,6 +14,7 @@ from typing import TYPE_CHECKING, Any
 
 import accord
 from accord.core.kinds import KINDS
+from accord.git.program import Git
 from accord.runner import record as layout
 from accord.runner.models import AgentNotStarted
 from accord.runner.transcripts.lines import is_shallow, json_value
@@ -22,6 +22,7 @@ from accord.runner.transcripts.lines import is_shallow, json_value
 if TYPE_CHECKING:
     from accord.runner.models import RunRequest
     from accord.runner.registry import Agent
+    from accord.text.redaction import Redactor
 
 KINDS_OF_TOOLS = ("planner-result", "implementor-result", "reviewer-result")
 NAME = "accord"
@@ -39,9 +40,10 @@ _MOST_BYTES = 64 * 1024 * 1024
 """The change of the work tree is in the result that the server writes."""
 
 PROMPT = (
-    "\n## Tools\n\nThe MCP server `accord` helps with your result while you work. Ask its tool `contract` what the "
-    "result must hold, and end with `submit_result`, which says at once what is wrong. A submitted result counts as "
-    "your answer, and your last message may then be any text.\n"
+    "The MCP server `accord` helps with your result while you work. Ask its tool `contract` what the result must hold, "
+    "and end with `submit_result`, which says at once what is wrong. A submitted result counts as your answer, and "
+    "your last message may then be any text. If you cannot call `submit_result`, end with one JSON document that "
+    "matches this JSON Schema, and write nothing after it:"
 )
 
 
@@ -55,18 +57,24 @@ def offers_tools(agent: Agent, request: RunRequest) -> bool:
     return True
 
 
-def prepare_folder(folder: Path, request: RunRequest) -> None:
+def without_enforced_schema(agent: Agent) -> Agent:
+    """Return the entry of an agent that submits its result; the CLI would have it written a second time."""
+    return agent.model_copy(update={"result_schema": None})
+
+
+def prepare_folder(folder: Path, request: RunRequest, redactor: Redactor) -> None:
     """Make the folder of the server, with the snapshot of work items if the job gave one as data."""
     folder.mkdir(mode=0o700)
     for path in request.data:
         if path.name == SNAPSHOT:
-            shutil.copyfile(path, folder / SNAPSHOT)
+            text = path.read_text(encoding="utf-8", errors="replace")
+            (folder / SNAPSHOT).write_text(redactor(text), encoding="utf-8")
 
 
 def server_entry(agent: Agent, request: RunRequest, folder: Path, base: str) -> dict[str, Any]:
     """Return the entry of the server in an agent's settings; ``base`` is the commit that the run began at."""
     role = request.kind.removesuffix("-result")
-    compared = f"origin/{request.context.base_ref}" if role == "reviewer" and request.context.base_ref else base
+    compared = _reviewed_base(request) if role == "reviewer" else base
     words = [
         "-I",
         "-c",
@@ -83,6 +91,19 @@ def server_entry(agent: Agent, request: RunRequest, folder: Path, base: str) -> 
     words += ["--base", compared] if compared else []
     options = agent.mcp_server.options if agent.mcp_server else {}
     return {"command": sys.executable, "args": words, **options}
+
+
+def _reviewed_base(request: RunRequest) -> str:
+    """Return the commit of the base branch, empty if it is unknown or the checkout is not ahead of it.
+
+    In a checkout of another branch than the reviewed one, the agent must not take an empty difference for the change.
+    """
+    git, branch = Git(request.directory), request.context.base_ref.removeprefix("refs/heads/")
+    for name in (f"refs/remotes/origin/{branch}", f"refs/heads/{branch}") if branch else ():
+        commit = git.attempt("rev-parse", "--verify", "--quiet", f"{name}^{{commit}}").stdout.decode().strip()
+        if commit and git.attempt("rev-list", "--max-count=1", f"{commit}..HEAD").stdout.strip():
+            return commit
+    return ""
 
 
 def server_arguments(agent: Agent, entry: dict[str, Any], private: Path) -> list[str]:
