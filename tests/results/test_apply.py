@@ -51,6 +51,27 @@ OWNERS = {
         ["b b", "the c, d", "b"],
         ["src/b.py (owned by #2)", "src/c.py (owned by #3)", "src/d.py (owned by #4)"],
     ),
+    "punctuation behind a name": (
+        (
+            "- src/b.py (owned by #b.)\n- src/c.py: owned by #c: all of it\n- src/d.py (**owned by #d**)\n"
+            "- src/e.py, owned by #b. And more\n- src/f.py 'owned by #c'"
+        ),
+        ["b", "c", "d"],
+        ["(owned by #2.)", "owned by #3: all", "(**owned by #4**)", "owned by #2. And", "'owned by #3'"],
+    ),
+    "names with punctuation": (
+        (
+            "- src/b.py (owned by #b.)\n- src/c.py (owned by #v1.2.)\n- src/d.py (owned by #the d.)\n"
+            "- src/e.py (owned by #e. f.)\n- src/g.py (owned by #the g, h.)"
+        ),
+        ["b.", "v1.2", "the d", "e. f.", "the g, h"],
+        ["(owned by #2)", "(owned by #3.)", "(owned by #4.)", "(owned by #5)", "(owned by #6.)"],
+    ),
+    "one name that begins like another": (
+        "- src/b.py (owned by #b.)\n- src/c.py (owned by #b.c)\n- src/d.py (owned by #b..)",
+        ["b", "b.", "b.c"],
+        ["src/b.py (owned by #3)", "src/c.py (owned by #4)", "src/d.py (owned by #3.)"],
+    ),
 }
 
 

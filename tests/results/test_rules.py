@@ -54,6 +54,10 @@ PLANS = {
         task("a", out_of_scope="- src/b.py (owned by #b)\n- src/c.py (owned by #12)"),
         task("b", out_of_scope="- src/d.py\n\n```\n(owned by #other)\n```"),
     ),
+    "owners before punctuation": plan(
+        task("a", out_of_scope="- src/b.py (owned by #b b.)\n- src/c.py: owned by #12.\n- **owned by #a**: x.py"),
+        task("b b", in_scope="- src/b.py"),
+    ),
     "one file, in order": plan(task("a", in_scope="- src/x.py"), task("b", "a"), task("c", "b", in_scope="- src/x.py")),
 }
 
@@ -78,6 +82,11 @@ BROKEN_PLANS: dict[str, Case] = {
     ),
     "unknown owner": (
         plan(task("a", out_of_scope="- src/c.py (owned by #unknown)")),
+        "unknown-reference",
+        "/create/0/body",
+    ),
+    "unknown owner before punctuation": (
+        plan(task("a", out_of_scope="- src/c.py, owned by #a-b. Later")),
         "unknown-reference",
         "/create/0/body",
     ),

@@ -57,6 +57,9 @@ _SECTION_START = write_marker("blocked-by")
 _SECTION_END = write_marker("blocked-by-end")
 _BLOCKED_BY = re.compile(r"^Blocked by #([0-9]+)", re.MULTILINE)
 _OWNER_WORD = r"[^\s)\],;]+"
+_PUNCTUATION = ".:!?*'\""
+"""Characters that may follow an owner's name. They are part of it only if the plan has such a name."""
+
 _WORD = re.compile(_OWNER_WORD)
 _OWNED_BY = re.compile("(?i:owned by) #")
 _OWNER = re.compile(rf"((?i:owned by) )#({_OWNER_WORD})")
@@ -195,14 +198,16 @@ def name_owners(text: str, numbers: Mapping[str, int], names: Set[str] | None = 
 
     ``names`` are all names of the plan, if ``numbers`` has only some of them so far.
     """
+    known = numbers.keys() if names is None else names
 
     def with_number(match: re.Match[str]) -> str:
-        number = numbers.get(_owner(match))
-        return f"{match[1]}#{number}" if number else match[0]
+        name, rest = _owner(match, known)
+        number = numbers.get(name)
+        return f"{match[1]}#{number}{rest}" if number else match[0]
 
     if not _OWNED_BY.search(text):
         return text
-    owner = owner_pattern(numbers.keys() if names is None else names)
+    owner = _owner_pattern(frozenset(known))
     return code_free_lines(text, lambda line: owner.sub(with_number, line)) if owner.search(text) else text
 
 
@@ -213,17 +218,16 @@ def longest_length(text: str, names: Set[str]) -> int:
 
 def owners_in(text: str, names: Set[str]) -> list[str]:
     """Return which of these names the text uses as an owner, outside of code."""
-    return (
-        [owner for owner in all_owners(text, owner_pattern(names)) if owner in names] if _OWNED_BY.search(text) else []
-    )
+    return [owner for owner in all_owners(text, names) if owner in names] if _OWNED_BY.search(text) else []
 
 
-def all_owners(text: str, pattern: re.Pattern[str]) -> list[str]:
-    """Return every owner of a text outside of code, known or not, as ``owner_pattern`` finds it."""
+def all_owners(text: str, names: Set[str]) -> list[str]:
+    """Return every owner of a text outside of code, one of these names or not, as ``name_owners`` reads it."""
     found: list[str] = []
+    pattern = _owner_pattern(frozenset(names))
 
     def collect(line: str) -> str:
-        found.extend(map(_owner, pattern.finditer(line)))
+        found.extend(_owner(match, names)[0] for match in pattern.finditer(line))
         return line
 
     if pattern.search(text):
@@ -231,23 +235,24 @@ def all_owners(text: str, pattern: re.Pattern[str]) -> list[str]:
     return list(dict.fromkeys(found))
 
 
-def owner_pattern(names: Set[str]) -> re.Pattern[str]:
-    """Match an owner: one of the names that are more than a word, the longest first, else any word."""
-    return _owner_pattern(frozenset(names))
-
-
 @lru_cache(maxsize=4)
 def _owner_pattern(names: frozenset[str]) -> re.Pattern[str]:
+    """Match an owner: one of the names that are more than a word, the longest first, else any word."""
     odd = sorted((name for name in names if not _WORD.fullmatch(name)), key=len, reverse=True)
     if not odd:
         return _OWNER
     known = "|".join(f"{GUARD}?".join(map(re.escape, name)) for name in odd)
-    return re.compile(rf"((?i:owned by) )#((?:{known})(?=[\s)\],;]|\Z)|{_OWNER_WORD})")
+    return re.compile(rf"((?i:owned by) )#((?:{known})(?=[{_PUNCTUATION}]*+(?:[\s)\],;]|\Z))|{_OWNER_WORD})")
 
 
-def _owner(match: re.Match[str]) -> str:
-    """Return a name as the plan spells it: sanitising may have put a guard into it."""
-    return match[2].replace(GUARD, "")
+def _owner(match: re.Match[str], names: Set[str]) -> tuple[str, str]:
+    """Return a name as the plan spells it, and the punctuation behind it: sanitising may have put a guard into it."""
+    word = match[2].replace(GUARD, "")
+    name = word
+    while name and name not in names and name[-1] in _PUNCTUATION:
+        name = name[:-1]
+    name = name if name in names else word.rstrip(_PUNCTUATION) or word
+    return name, word[len(name) :]
 
 
 def closing_body(issue: Issue, token: str, marker: str = CLOSED) -> str | None:

@@ -12,7 +12,7 @@ from accord.core.findings import Finding, pointer, warning
 from accord.core.machine import ancestors, find_cycle
 from accord.core.suggest import did_you_mean
 from accord.github.limits import BODY_CHARS, DEPENDENCIES_PER_DIRECTION, LABEL_NAME_CHARS, LABELS_PER_ITEM, TITLE_CHARS
-from accord.results.bodies import Body, all_owners, likely_kind, owner_pattern, read_body
+from accord.results.bodies import Body, all_owners, likely_kind, read_body
 from accord.results.body_rules import body_findings
 from accord.results.labels import CREATION_RULES, KNOWN_NAMES, Category, ItemKind, category_of, in_category, kind_of
 from accord.results.planner.record import content_limit
@@ -261,16 +261,14 @@ def _check_owners(plan: Plan) -> Iterator[Finding]:
     """Check the owners that bodies name, such as ``(owned by #csv-writer)``."""
     names, result = plan.positions.keys(), plan.result
     numbered = {str(number): name for name in names if (number := item_number(name))}
-    pattern = owner_pattern(names)
     texts = [(item.body, pointer("create", i, "body")) for i, item in enumerate(result.create)]
     texts += [(update.body or "", pointer("update", i, "body")) for i, update in enumerate(result.update)]
     suggestions = 0
     for text, path in texts:
-        for owner in all_owners(text[:BODY_CHARS], pattern):
-            bare = owner.rstrip(".:")
-            if bare in numbered:
-                yield _ambiguous(f"owned by #{bare}", numbered[bare], path)
-            elif not ({owner, bare} & names or bare.isdigit() or owner.startswith("<")):
+        for owner in all_owners(text[:BODY_CHARS], names):
+            if owner in numbered:
+                yield _ambiguous(f"owned by #{owner}", numbered[owner], path)
+            elif not (owner in names or owner.isdigit() or owner.startswith("<")):
                 suggestions += 1
                 close = did_you_mean(owner, names) if suggestions <= _MOST_SUGGESTIONS else ""
                 hint = close or "Use a tempID of this result or a number like 42."
