@@ -123,7 +123,9 @@ def test_exported_items_are_read_again(accord: Accord, github: Stage, tmp_path: 
 
 
 def test_a_plan_of_an_issue_is_scoped_to_that_issue(accord: Accord, github: Stage) -> None:
-    body = "- [ ] Write src/a.py\n- [ ] Write src/b.py\n  - Depends on: Write src/a.py\n"
+    body = (
+        "Please:\r\n\r\n- [ ] Write src/a.py\r\n- [ ] Write src/b.py\r\n  - Depends on: Write src/a.py\r\n\r\nThanks! "
+    )
     github.send("POST", f"/repos/{github.repository}/issues", title="Two files", body=body)
     printed = accord("plan", "from", "--issue", "1")
     Path("plan.json").write_text(printed.out)
@@ -132,7 +134,19 @@ def test_a_plan_of_an_issue_is_scoped_to_that_issue(accord: Accord, github: Stag
     address = f"https://github.com/{github.repository}/issues/1"
     Path("plan.json").write_text(accord("plan", "from", address).out)
     assert accord.document("apply", "plan.json")["run_key"] == "issue-1"
-    assert accord("plan", "from", "--issue", "1", "--write-back").code == 2
+
+    assert "2 lines would change" in accord("plan", "from", address, "--write-back", "--dry-run").err
+    assert github.issues()[0]["body"] == body
+    written = accord("plan", "from", address, "--write-back")
+    assert f"{github.repository}#1: - [ ] Write src/a.py (#2)" in written.err
+    first, second = "Write src/a.py\r\n- ", "Write src/b.py\r\n"
+    numbered = body.replace(first, "Write src/a.py (#2)\r\n- ").replace(second, "Write src/b.py (#3)\r\n")
+    assert github.issues()[0]["body"] == numbered
+    Path("plan.json").write_text(written.out)
+    assert accord.document("apply", "plan.json")["outcome"] == "unchanged"
+    writes = [one for one in github.server.requests if one[0] != "GET"]
+    assert "0 lines changed" in accord("plan", "from", address, "--write-back").err
+    assert [one for one in github.server.requests if one[0] != "GET"] == writes
 
 
 def test_a_source_that_lacks_something_prints_no_plan(accord: Accord, tmp_path: Path) -> None:

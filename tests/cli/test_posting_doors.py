@@ -258,6 +258,7 @@ DOORS = {
 
 WITHOUT_TEXT_OF_AGENTS = {
     "planner/structure.change_issue": "an issue type of people's own settings file",
+    "plans/write_back.change_issue": "people's own body with issue numbers",
     "handoffs/store.change_issue": "people's own body with a packed block",
     "results/status.change_issue": "labels and states",
     "reviewer/apply.dismiss_review": "accord's own words",

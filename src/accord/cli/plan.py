@@ -15,6 +15,7 @@ from accord.core.errors import BrokenContract, WrongUsage
 from accord.core.findings import Finding, has_errors
 
 if TYPE_CHECKING:
+    from accord.cli.sources import Connection
     from accord.plans.build import Defaults, PlacedFindings
     from accord.plans.models import Source
     from accord.results.models import PlannerResult
@@ -80,6 +81,7 @@ def plan_from(
     """
     from accord.plans.build import Defaults
     from accord.plans.read import issue_in, read_issue, read_source
+    from accord.plans.write_back import write_into_issue
 
     named = issue_in(path) if path and not Path(path).exists() else None
     if (path is None) == (issue is None):
@@ -88,15 +90,19 @@ def plan_from(
         raise WrongUsage("`--receipt` and `--dry-run` are for `--write-back`.", hint="Add `--write-back`.")
     defaults = Defaults(priority, complexity)
     if named or issue:
-        if write_back:
-            message = "The checklist of an issue takes no numbers."
-            raise WrongUsage(message, hint="Use `--write-back` with a file or a folder.")
         if named:
             access["repo"] = named[0]
+        number = named[1] if named else issue or 0
+        place = f"{(path and named and named[0]) or ''}#{number}"
         with github_for(**access) as connection:
-            number = named[1] if named else issue or 0
-            source = read_issue(connection.github, number, f"{(path and named and named[0]) or ''}#{number}")
-        result = _checked(ctx, source, defaults, output_format)
+            source, _ = read_issue(connection.github, number, place)
+            result = _checked(ctx, source, defaults, output_format)
+            if write_back:
+                numbers = _numbers(receipt, result, connection)
+                _report_lines(write_into_issue(connection.github, number, place, numbers, is_dry_run=dry_run), dry_run)
+                if not dry_run:
+                    source, _ = read_issue(connection.github, number, place)
+                    result = _checked(ctx, source, defaults, output_format)
     else:
         source = read_source(Path(path or ""), root)
         result = _checked(ctx, source, defaults, output_format)
@@ -156,14 +162,27 @@ def _write_back(
     path: Path, source: Source, result: PlannerResult, receipt: Path | None, dry_run: bool, access: dict[str, Any]
 ) -> None:
     from accord.core.clock import SystemClock
-    from accord.plans.write_back import numbers_of_receipt, numbers_on_github, write_numbers
+    from accord.plans.write_back import write_numbers
 
     if receipt:
-        numbers = numbers_of_receipt(receipt.read_bytes(), str(receipt))
+        numbers = _numbers(receipt, result, None)
     else:
         with github_for(**access) as connection:
-            numbers = numbers_on_github(connection.github, result, connection.repository, SystemClock())
-    changed = write_numbers(path, source, numbers, SystemClock(), is_dry_run=dry_run)
+            numbers = _numbers(None, result, connection)
+    _report_lines(write_numbers(path, source, numbers, SystemClock(), is_dry_run=dry_run), dry_run)
+
+
+def _numbers(receipt: Path | None, result: PlannerResult, connection: Connection | None) -> dict[str, int]:
+    """Return the issues of the tasks, from a receipt or else from GitHub."""
+    from accord.core.clock import SystemClock
+    from accord.plans.write_back import numbers_of_receipt, numbers_on_github
+
+    if receipt or connection is None:
+        return numbers_of_receipt(receipt.read_bytes(), str(receipt)) if receipt else {}
+    return numbers_on_github(connection.github, result, connection.repository, SystemClock())
+
+
+def _report_lines(changed: list[str], dry_run: bool) -> None:
     for line in changed:
         click.echo(one_line(line), err=True)
     verb = "would change" if dry_run else "changed"

@@ -65,12 +65,15 @@ def read_source(path: Path, root: Path | None = None) -> Source:
     return read_checklist(text, _relative(path, root))
 
 
-def read_issue(github: GitHub, number: int, place: str) -> Source:
-    """Read the checklist of an issue; ``place`` names it in the plan. Raises WrongUsage where it does not exist."""
+def read_issue(github: GitHub, number: int, place: str) -> tuple[Source, str]:
+    """Read the checklist of an issue, and its body; ``place`` names it in the plan.
+
+    Raises WrongUsage where it does not exist.
+    """
     issue = github.issue(number)
     if issue is None:
         raise WrongUsage(f"{place} does not exist.", hint="Name an issue of the repository.")
-    return read_checklist(issue.body, place)
+    return read_checklist(issue.body, place), issue.body
 
 
 def _read_exported(path: Path, place: str) -> Source:

@@ -11,8 +11,11 @@ from accord.core.errors import BrokenContract, WrongUsage
 from accord.core.findings import Finding
 from accord.core.numbers import issue_number
 from accord.files.store import Storage, change_file, folder_lock
+from accord.github.limits import BODY_CHARS
 from accord.github.markers import run_token
+from accord.github.models import IssueChange
 from accord.plans.entries import NUMBER
+from accord.plans.read import read_issue
 from accord.results.operations import RunOptions
 from accord.results.planner.facts import gather_facts
 from accord.results.planner.rules import read_plan, split_temp_id
@@ -85,18 +88,45 @@ def write_numbers(
     return changed
 
 
+def write_into_issue(
+    github: GitHub, number: int, place: str, numbers: Mapping[str, int], *, is_dry_run: bool = False
+) -> list[str]:
+    """Write the numbers of tasks into the checklist of an issue, as it is now; return the new lines.
+
+    Raises BrokenContract where the body has no space for them.
+    """
+    source, body = read_issue(github, number, place)
+    tasks = [task for task in source.tasks if task.id in numbers and task.number != numbers[task.id]]
+    before = body.encode("utf-8", "surrogateescape")
+    after = _numbered(before, tasks, numbers)
+    changed = [line for line in _LINE.findall(after) if line not in set(_LINE.findall(before))]
+    text = after.decode("utf-8", "surrogateescape")
+    if len(text) > BODY_CHARS:
+        message = f"The body of {place} has no space for the numbers: GitHub allows {BODY_CHARS} characters."
+        raise BrokenContract.of(Finding("body-too-long", message, hint="Shorten it, or split the list."))
+    if changed and not is_dry_run:
+        github.change_issue(number, IssueChange(body=text))
+    return [f"{place}: {line.decode('utf-8', 'replace').strip()}" for line in changed]
+
+
+def _numbered(raw: bytes, tasks: list[SourceTask], numbers: Mapping[str, int]) -> bytes:
+    """Return a list with the numbers at the end of the tasks' lines."""
+    lines: list[bytes] = _LINE.findall(raw)
+    for task in tasks:
+        lines[task.line - 1] = _with_number(lines[task.line - 1], numbers[task.id])
+    return b"".join(lines)
+
+
 def _change(target: Path, tasks: list[SourceTask], numbers: Mapping[str, int]) -> Callable[[bytes], bytes]:
     """Return the change of a file's bytes that records the numbers of its tasks."""
     is_list = target.suffix == ".md" and not tasks[0].file.split("/")[-1].startswith("WP")
 
     def change(raw: bytes) -> bytes:
+        if is_list:
+            return _numbered(raw, tasks, numbers)
         lines: list[bytes] = _LINE.findall(raw)
         for task in sorted(tasks, key=lambda task: -task.line):
-            number = numbers[task.id]
-            if is_list:
-                lines[task.line - 1] = _with_number(lines[task.line - 1], number)
-            else:
-                _put_key(lines, task, number, target)
+            _put_key(lines, task, numbers[task.id], target)
         return b"".join(lines)
 
     return change
