@@ -13,7 +13,7 @@ needs_sandbox() { # by an input `sandbox` of an action, or by the words of the c
     return 1
 }
 needs_mcp() { # by an agent of the registry; a flag that is not meant only costs the packages
-    [ "${1:-}" = run ] && grep -qsE '\bmcp: *true\b' -- "${ACCORD_RUN_REGISTRY:-.github/agents/registry.yml}"
+    [ "${1:-}" = run ] && grep -qsiE "\bmcp[\"']?: *[\"']?(true|yes|on)\b" -- "${ACCORD_RUN_REGISTRY:-.github/agents/registry.yml}"
 }
 ! needs_sandbox "$@" || bash "$here/setup.sh" sandbox >&2
 ! needs_mcp "$@" || bash "$here/setup.sh" mcp >&2

@@ -93,11 +93,14 @@ def test_the_packages_of_the_sandbox_are_installed_once_when_it_is_used(
     assert ("--only-group=actions" in first, "--no-dev" in second) == (True, True)
 
 
-def test_the_packages_of_the_tools_for_agents_are_installed_once_for_an_agent_that_gets_them(site: Site) -> None:
+@pytest.mark.parametrize("key", ["mcp: true", '"mcp": true', "mcp: True"])
+def test_the_packages_of_the_tools_for_agents_are_installed_once_for_an_agent_that_gets_them(
+    site: Site, key: str
+) -> None:
     site.run("setup.sh")
     registry = site.workspace / ".github/agents/registry.yml"
     registry.parent.mkdir(parents=True)
-    for content in ("agents: {codex: {mcp: false}}\n", "agents:\n  codex:\n    mcp: true\n"):
+    for content in ("agents: {codex: {mcp: false}}\n", f"agents:\n  codex: {{\n    {key}}}\n"):
         for words in (["check", "a.json"], ["run"], ["run"]):
             assert site.run("accord.sh", *words)[0] == 0
         registry.write_text(content)

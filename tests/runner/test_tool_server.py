@@ -94,7 +94,7 @@ def test_missing_packages_are_named_before_the_agent_starts(monkeypatch: pytest.
     monkeypatch.setattr(tool_server, "find_spec", lambda _name: None)
     with pytest.raises(AgentNotStarted) as refused:
         offers_tools(agent, request)
-    assert refused.value.hint == "Install `accord[mcp]`, or remove `mcp`."
+    assert refused.value.hint == "Type `pipx inject accord mcp`, or remove `mcp`."
 
 
 def test_the_settings_of_an_agent_keep_what_they_have(tmp_path: Path) -> None:

@@ -53,7 +53,7 @@ def offers_tools(agent: Agent, request: RunRequest) -> bool:
         return False
     if find_spec("mcp") is None:
         message = "The agent's registry entry has `mcp: true`, and the packages of the MCP server are not installed."
-        raise AgentNotStarted("not-started", message, hint="Install `accord[mcp]`, or remove `mcp`.")
+        raise AgentNotStarted("not-started", message, hint="Type `pipx inject accord mcp`, or remove `mcp`.")
     return True
 
 
