@@ -54,7 +54,11 @@ def test_an_object_is_found_wherever_an_agent_put_it(text: str, value: dict[str,
     [
         ("", "empty"), (" \n\t ", "empty"), ("no object here", "No complete JSON object"), ("[1, 2]", "an array"),
         ('"text"', "a string"), ("17", "a number"), ("1.5", "a number"), ("true", "a boolean"), ("null", "null"),
-        ("{'a': 1}", "property name"), ('{"a": 1,}', "No complete JSON object"),
+        ("{'a': 1}", "string in single quotes"), ('{"a": 1,}', "a comma before a closing bracket"),
+        ('{"a": [1, 2\n,\n]}', "a comma before a closing bracket"), ('{"a": 1, // one\n"b": 2}', "a comment"),
+        ('{"a": /* one */ 1}', "a comment"), ('{"a": None}', "`None` is Python"), ('{"a": True}', "`True` is Python"),
+        ('{"a": "b\nc"}', "a line break or tab in a string"), ('{"a": [1,', "ends before the object does"),
+        ('{"a": "b', "ends before the object does"),
         ('{"a": undefined}', "Expecting value"), ("// note\n{a: 1}", "No complete JSON object"),
     ],
 )  # fmt: skip

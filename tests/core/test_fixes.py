@@ -1,14 +1,17 @@
 """A fault with one possible correction is corrected; anything that could mean two things stays as it is."""
 
 import json
+import re
 from typing import Any
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 from support.plans import plan, task, update
 from support.sessions import agent_output
 
 from accord.core.documents import read_object
-from accord.core.fixes import fix_document
+from accord.core.fixes import fix_document, fix_text, read_corrected
 from accord.core.kinds import KINDS
 
 
@@ -105,3 +108,59 @@ def test_a_line_written_as_a_string_becomes_a_number() -> None:
     value, fixes = fix_document(KINDS["reviewer-result"], document)
     assert [entry["line"] for entry in value["review"]["comments"]] == [3, "three"]
     assert [fix.text for fix in fixes] == ["Wrote the string `3` as a number at /review/comments/0/line."]
+
+
+PLAN = '{"role": "planner", "create": [], "close": ["1"], "update": []}'
+TEXTS = [
+    (PLAN.replace("planner", "Planner"), ["Wrote the role `Planner` as `planner` at /role."]),
+    (PLAN.replace("role", "Role"), ["Renamed the key `Role` to `role` at /role."]),
+    (PLAN.replace('"role": "pl', '"rloe": "Pl'), ["Renamed the key `rloe`", "Wrote the role `Planner`"]),
+    (f'{{"result": {PLAN}}}', ["Removed the object around the document, with the key `result`."]),
+    (f'{{"plan": {PLAN.replace("role", "ROLE")}}}', ["Removed the object", "Renamed the key `ROLE`"]),
+    (PLAN.replace('"1"', '"1",'), ["Removed the comma before a closing bracket."]),
+    (PLAN.replace('["1"]', '["1"\n , ]').replace("[]}", "[],}"), ["Removed 2 commas before a closing bracket."]),
+    (f'He said "yes:\n```json\n{PLAN[:-1]},}}\n```\n', ["Removed the comma", "Removed the text around"]),
+    ("\ufeff" + PLAN[:-1].replace(", ", ",\r\n") + ",}", ["Removed the comma"]),
+]
+
+
+@pytest.mark.parametrize(("text", "fixes"), TEXTS)
+def test_a_text_whose_kind_cannot_be_read_is_corrected(text: str, fixes: list[str]) -> None:
+    raw, found = fix_text(text.encode(), None)
+    assert json.loads(raw) == json.loads(PLAN)
+    assert len(found) == len(fixes)
+    assert all(fix.text.startswith(start) for start, fix in zip(fixes, found, strict=True))
+    assert fix_text(raw, None) == (raw, [])
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        PLAN.replace('"1"', '"1",,'),
+        PLAN.replace('"1"', "1 // one"),
+        PLAN.replace("role", "rule").replace("planner", "reader"),
+        PLAN.replace('"role"', '"Role": "planner", "ROLE"'),
+        f'{{"a": {PLAN}, "b": 1}}',
+        f"{PLAN}\n{PLAN[:-1]},}}",
+        '{"role": "planner", "create": [',
+        '{"metadata": {}, "Role": "planner"}',
+    ],
+)
+def test_a_text_that_may_mean_two_things_stays_as_it_is(text: str) -> None:
+    assert fix_text(text.encode(), None) == (text.encode(), [])
+
+
+@given(
+    st.recursive(
+        st.text(',]}["\\ \n', max_size=6),
+        lambda inner: st.lists(inner, max_size=3) | st.dictionaries(st.text(',]}"', max_size=3), inner, max_size=3),
+        max_leaves=12,
+    )
+)
+def test_only_commas_outside_of_strings_are_removed(value: Any) -> None:
+    document = {"metadata": value}
+    text = json.dumps(document, indent=1)
+    wrong = re.sub(r'("(?:[^"\\\\]|\\\\.)*")|(?<![\[{])(?<!,)(\n *[\]}])', lambda at: at[1] or f",{at[2]}", text)
+    read, fixes = read_corrected(wrong.encode(), "handoff")
+    assert read.value == document
+    assert [fix.message[:7] for fix in fixes] == ["Removed"]

@@ -71,8 +71,9 @@ def check(
     A PATH is a document, a folder of documents, or - for stdin. Prints every finding with its line. Exits 1 when one of
     them is an error; warnings alone exit 0. Among several, a PATH that cannot be read is an error, too.
 
-    With --fix, faults that have one possible correction are corrected first: text around a document, misspelled keys,
-    numbers in place of strings, a missing status:pending, counts of a patch's hunks. Folders and YAML stay as they are.
+    With --fix, faults that have one possible correction are corrected first: text or an object around a document,
+    commas before a closing bracket, misspelled keys, numbers in place of strings, a missing status:pending, counts of a
+    patch's hunks. Folders and YAML stay as they are.
     """
     if fix and "-" in paths and not dry_run:
         raise WrongUsage("`--fix` cannot write to stdin.", hint="Pass a file, or add `--dry-run`.")

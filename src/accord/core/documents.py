@@ -24,7 +24,7 @@ _LONE_SURROGATE = re.compile("[\ud800-\udfff]")
 _STRING = r'"(?:[^"\\]++|\\.)*+(?:"|\\?\Z)'
 _TOKEN = re.compile(rf"{_STRING}|[{{}}\[\],:]|[^\s{{}}\[\],:\"]+", re.DOTALL)
 _BRACKET = re.compile(rf"{_STRING}|[{{}}\[\]]", re.DOTALL)
-_BEGIN = re.compile(r'\{\s*+(?:\}|"(?:[^"\\]|\\.){0,200}+"\s*+:)', re.DOTALL)
+OBJECT_BEGIN = re.compile(r'\{\s*+(?:\}|"(?:[^"\\]|\\.){0,200}+"\s*+:)', re.DOTALL)
 """Where an object begins in prose: a brace with a key behind it. Braces of other texts are not tried at all."""
 
 _MOST_OBJECTS = 10
@@ -151,7 +151,7 @@ def _object_in_prose(text: str, problem: json.JSONDecodeError) -> tuple[dict[str
     found: list[tuple[dict[str, Any], list[str], int]] = []
     broken: list[json.JSONDecodeError] = []
     cut_at = 0
-    begin = _BEGIN.search(text)
+    begin = OBJECT_BEGIN.search(text)
     while begin and len(found) < _MOST_OBJECTS and len(broken) < _MOST_BROKEN:
         start = begin.start()
         try:
@@ -161,7 +161,7 @@ def _object_in_prose(text: str, problem: json.JSONDecodeError) -> tuple[dict[str
             broken.append(miss)
             end = _end_of_broken(text, start)
             cut_at = text.count("\n", 0, start) + 1 if end == len(text) else cut_at
-        begin = _BEGIN.search(text, end)
+        begin = OBJECT_BEGIN.search(text, end)
     if len(found) == 1 and not cut_at:
         return found[0]
     if len(found) == 1:
@@ -176,10 +176,30 @@ def _object_in_prose(text: str, problem: json.JSONDecodeError) -> tuple[dict[str
     problem = broken[0] if broken else problem
     raise _broken(
         "not-json",
-        f"No complete JSON object found. Line {problem.lineno}, column {problem.colno}: {problem.msg}.",
-        "Write one JSON object.",
+        f"No complete JSON object found. Line {problem.lineno}, column {problem.colno}: {_reason(problem)[0]}.",
+        _reason(problem)[1],
         line=problem.lineno,
     )
+
+
+def _reason(problem: json.JSONDecodeError) -> tuple[str, str]:
+    """Return why Python's parser gave up, in words, and what to do."""
+    text, at = problem.doc, problem.pos
+    rest = text[at : at + 20].lstrip()
+    before = text[max(0, at - _SHOWN_CHARS) : at].rstrip()[-1:]
+    if (before == "," and rest[:1] in {"]", "}"}) or re.match(r",\s*[\]}]", text[at : at + _SHOWN_CHARS]):
+        return "a comma before a closing bracket", "Remove the comma, or run `accord check --fix`."
+    if rest.startswith(("//", "/*", "#")):
+        return "a comment, which JSON does not have", "Remove the comment."
+    if rest[:1] == "'":
+        return "a string in single quotes", 'Write strings in double quotes: `"text"`.'
+    if word := re.match(r"(True|False|None)\b", rest):
+        return f"`{word[1]}` is Python", f"Write `{'null' if word[1] == 'None' else word[1].lower()}`."
+    if problem.msg.startswith("Invalid control character"):
+        return "a line break or tab in a string", "Write `\\n` or `\\t` instead."
+    if problem.msg.startswith("Unterminated string") or not rest:
+        return "the document ends before the object does", "Write the object to its end."
+    return problem.msg, "Write one JSON object."
 
 
 def _end_of_broken(text: str, start: int) -> int:

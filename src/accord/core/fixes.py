@@ -1,7 +1,8 @@
 """Small faults of a JSON document that can be corrected without asking its author. Pure.
 
-Only what has one possible meaning is corrected: text around the document, a misspelled key, a number in place of a
-string, and what a kind adds itself, such as the status label of a new work item.
+Only what has one possible meaning is corrected: text or an object around the document, commas before a closing
+bracket, a misspelled key or role, a number in place of a string, and what a kind adds itself, such as the status label
+of a new work item.
 """
 
 from __future__ import annotations
@@ -9,13 +10,13 @@ from __future__ import annotations
 import json
 import re
 from copy import deepcopy
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
-from accord.core.documents import short_name
+from accord.core.documents import OBJECT_BEGIN, read_object, short_name
 from accord.core.errors import BrokenContract
 from accord.core.findings import pointer
-from accord.core.kinds import KINDS, format_of, keys_at, kind_for, read_as
+from accord.core.kinds import KINDS, format_of, keys_at, kind_for, misspelled_role, role_names, wrapping_key
 from accord.core.suggest import MISSPELLED, nearest
 
 if TYPE_CHECKING:
@@ -23,10 +24,14 @@ if TYPE_CHECKING:
 
     from pydantic import BaseModel
 
+    from accord.core.documents import Document
     from accord.core.kinds import Kind, Located
 
 _ROUNDS = 10
 """A corrected key can show faults below it: one round for each level of the deepest contract, and more."""
+
+_COMMA = re.compile(r'"(?:[^"\\]++|\\.)*+(?:"|\\?\Z)|,(?=\s*+[\]}])', re.DOTALL)
+"""A string, or a comma before a closing bracket."""
 
 _WHOLE_NUMBER = re.compile(r"-?[1-9][0-9]{0,8}")
 
@@ -71,11 +76,70 @@ def fix_text(raw: bytes, name: str | None, path: str = "-") -> tuple[bytes, list
     if form != "json":
         return raw, []
     try:
-        document = read_as(form, raw)
-        value, fixes = fix_document(kind_for(name, document.value, form), document)
+        document, fixes = read_corrected(raw, name)
+        value, more = fix_document(kind_for(name, document.value, form), document)
     except BrokenContract:
         return raw, []
+    fixes += more
     return (f"{json.dumps(value, indent=2, ensure_ascii=False)}\n".encode() if fixes else raw), fixes
+
+
+def read_corrected(raw: bytes, name: str | None) -> tuple[Document, list[Fix]]:
+    """Read a JSON document of a kind, None if the document tells, with what kept its kind from being read corrected.
+
+    Raises BrokenContract.
+    """
+    document, commas = _read_without_commas(raw)
+    if not _needs_role(name, document):
+        return document, commas
+    document, fixes = _with_role(document)
+    return document, [*commas, *fixes]
+
+
+def _read_without_commas(raw: bytes) -> tuple[Document, list[Fix]]:
+    """Read a document; if it cannot be read, then without commas before closing brackets. Raises BrokenContract."""
+    try:
+        return read_object(raw), []
+    except BrokenContract as broken:
+        text = raw.decode("utf-8-sig", "replace")
+        begin = OBJECT_BEGIN.search(text)
+        if begin is None or any(finding.code != "not-json" for finding in broken.findings):
+            raise
+        start = begin.start()
+        removed = 0
+
+        def without(at: re.Match[str]) -> str:
+            nonlocal removed
+            removed += at[0] == ","
+            return "" if at[0] == "," else at[0]
+
+        corrected = text[:start] + _COMMA.sub(without, text[start:])
+        document = read_object(corrected.encode())
+    commas = "the comma" if removed == 1 else f"{removed} commas"
+    return document, [Fix(f"Removed {commas} before a closing bracket.")]
+
+
+def _needs_role(name: str | None, document: Document) -> bool:
+    """Return whether a document is of a kind with a role, or shows no kind."""
+    if name:
+        return "role" in KINDS[name].marks
+    return not any(kind.form == "json" and kind.matches(document.value) for kind in KINDS.values())
+
+
+def _with_role(document: Document) -> tuple[Document, list[Fix]]:
+    """Take a document out of an object around it, and write the key `role` and its value as the contracts do."""
+    value, fixes = document.value, list[Fix]()
+    if "role" not in value and (key := wrapping_key(value)):
+        (value,) = value.values()
+        fixes.append(Fix(f"Removed the object around the document, with the key `{key}`."))
+    if key := misspelled_role(value):
+        value = {("role" if name == key else name): child for name, child in value.items()}
+        fixes.append(Fix(f"Renamed the key `{key}` to `role`.", "/role"))
+    role = value.get("role")
+    if isinstance(role, str) and role not in role_names() and (name := role.strip().lower()) in role_names():
+        value = {**value, "role": name}
+        fixes.append(Fix(f"Wrote the role `{role}` as `{name}`.", "/role"))
+    return replace(document, value=value), fixes
 
 
 def _fix_shape(model: type[BaseModel], value: dict[str, Any]) -> Iterator[Fix]:

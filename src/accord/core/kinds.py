@@ -367,8 +367,13 @@ def recognised_kind(value: Mapping[str, Any], form: Format) -> Kind:
         message = "The document shows no known kind."
         hint = f"Pass `--kind` with one of: {names}."
         raise BrokenContract.of(Finding("schema", message, hint=hint))
-    role = value.get("role")
-    roles = [str(kind.marks["role"]) for kind in candidates if "role" in kind.marks]
+    role, roles = value.get("role"), role_names()
+    if role is None and (key := misspelled_role(value)):
+        message = f"The key `{key}` is not `role`, so the document's kind is unknown."
+        raise BrokenContract.of(Finding("schema", message, pointer(key), hint=f"Rename `{key}` to `role`."))
+    if role is None and (key := wrapping_key(value)):
+        message = f"The document is inside another object, under the key `{key}`."
+        raise BrokenContract.of(Finding("schema", message, pointer(key), hint="Write the inner object alone."))
     if role is None:
         message = "The document has no `role`, so its kind is unknown."
         hint = f"Add it ({', '.join(roles)}), or pass `--kind`."
@@ -376,6 +381,26 @@ def recognised_kind(value: Mapping[str, Any], form: Format) -> Kind:
         message = f"Unknown role `{short_name(str(role))}`."
         hint = did_you_mean(str(role), roles) or f"Use one of: {', '.join(roles)}."
     raise BrokenContract.of(Finding("schema", message, "/role", hint=hint))
+
+
+def role_names() -> list[str]:
+    """Return the roles by which a document shows its kind."""
+    return [str(kind.marks["role"]) for kind in KINDS.values() if "role" in kind.marks]
+
+
+def misspelled_role(value: Mapping[str, Any]) -> str | None:
+    """Return the key that stands for `role`: near to it, with a known role as its value, in any case."""
+    near = [key for key in value if nearest(key.strip(), ["role"], cutoff=0.75)]
+    near = [key for key in near if str(value[key]).strip().lower() in role_names()]
+    return near[0] if len(near) == 1 and "role" not in value else None
+
+
+def wrapping_key(value: Mapping[str, Any]) -> str | None:
+    """Return the only key of an object that wraps a document with a role."""
+    (key, inner), *others = [*value.items()] or [("", None)]
+    if others or not isinstance(inner, dict):
+        return None
+    return short_name(key) if inner.get("role") in role_names() or misspelled_role(inner) else None
 
 
 def check_document(raw: bytes, kind: str | None, path: str = "-", role: str = "") -> tuple[str | None, list[Finding]]:

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 from accord.core.documents import Document, read_object, short_name
 from accord.core.errors import BrokenContract, WrongUsage
 from accord.core.findings import Finding, Severity, has_errors, pointer
-from accord.core.fixes import Fix, fix_document
+from accord.core.fixes import Fix, fix_document, read_corrected
 from accord.core.kinds import KINDS, kind_for
 from accord.core.suggest import did_you_mean
 from accord.text.untrusted import data_section
@@ -90,7 +90,8 @@ def check_result(contract: ResultContract, value: Any, message: str) -> CheckedR
 
 
 def _check_kind(contract: ResultContract, value: Any, message: str) -> CheckedResult:
-    document = read_object((message if value is None else json.dumps(value)).encode("utf-8", "replace"))
+    raw = (message if value is None else json.dumps(value)).encode("utf-8", "replace")
+    document, first = read_corrected(raw, contract.kind)
     kind = kind_for(contract.kind, document.value)
     ours = {key: None for key in kind.own_keys if not isinstance(document.value.get(key), str)}
     # text around a result is refused by some kinds only
@@ -99,7 +100,7 @@ def _check_kind(contract: ResultContract, value: Any, message: str) -> CheckedRe
     shown = {**fixed, **dict.fromkeys(kind.own_keys)}
     findings = kind.check(Document(shown, ""))
     own = tuple(pointer(key) for key in kind.own_keys)
-    return CheckedResult(fixed, [finding for finding in findings if finding.path not in own], fixes)
+    return CheckedResult(fixed, [finding for finding in findings if finding.path not in own], [*first, *fixes])
 
 
 def _check_schema(contract: ResultContract, value: Any, message: str) -> CheckedResult:
