@@ -420,6 +420,26 @@ def test_a_failed_validation_in_another_language_is_a_warning() -> None:
 
 
 COMMENTS = {
+    "tags before colons": (
+        "<b>What</b>: the loop\n<b>Why</b>: the spec says n\n<b>Fix</b>: range(n)",
+        "<b>What</b>: the loop\n<b>Why</b>: the spec says n\n<b>Fix</b>:",
+    ),
+    "tags around colons": (
+        "- <strong>What:</strong> the loop\n- <STRONG>Why:</STRONG> the spec says n\n- <em>Fix</em> range(n)",
+        "- <strong>What:</strong> the loop\n- <strong>Why:</strong> the spec says n",
+    ),
+    "labels in brackets": (
+        "(What) the loop\n(Why) the spec says n\n(Fix) range(n)",
+        "(What) the loop\n(Why) the spec says n",
+    ),
+    "labels in brackets in one line": (
+        "(What) The loop runs once more (Why) the spec says n (Fix) use range(n)",
+        "(What) The loop runs once more (Why) the spec says n",
+    ),
+    "labels in square brackets": (
+        "[What] the loop\n[Why]: the spec says n\n[Fix] range(n)",
+        "[What] the loop\n[Why]: the spec says n\n[Fix](https://example.com)",
+    ),
     "dashes": ("What — the loop\nWhy — the spec says n\nFix — range(n)", "What — the loop\nWhy — the spec says n"),
     "dashes in one line": (
         "WHAT — the loop. WHY — the spec says n. FIX — range(n).",
@@ -479,6 +499,7 @@ def test_a_finding_that_lacks_a_part_is_found_in_the_same_layout(name: str) -> N
 @pytest.mark.parametrize(
     "body",
     [
+        "The loop (Fix) runs once too often. The spec, section 2, says n times (Why). Please use range(n) instead.",
         "The loop runs once too often here. The spec, section 2, says n times. Please use range(n) instead of this.",
         "Die Schleife läuft einmal zu oft.\n\nDie Spezifikation verlangt genau n.\n\nHier gehört range(n) hin.",
         "What: the loop runs once too often\nWhy: the spec says n\n\nPlease use range(n) here instead.",
@@ -489,7 +510,21 @@ def test_a_finding_in_prose_is_a_warning(body: str) -> None:
 
 
 @pytest.mark.parametrize(
-    "unit", ["Option A: x ", "(a) ", "What: ", "| Type ", "1. a 2. ", "x or ", "**a** ", "Type\n\n", "- a\n"]
+    "unit",
+    [
+        "Option A: x ",
+        "(a) ",
+        "What: ",
+        "| Type ",
+        "1. a 2. ",
+        "x or ",
+        "**a** ",
+        "Type\n\n",
+        "- a\n",
+        "(What) ",
+        "[Why] a\n",
+        "<b>Fix</b>",
+    ],
 )
 def test_a_hostile_summary_does_not_hold_up_the_check(unit: str) -> None:
     def check(size: int) -> None:

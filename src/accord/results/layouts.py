@@ -13,7 +13,7 @@ from accord.results.options import word_count
 from accord.text.markdown import blank_code
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping, Sequence
+    from collections.abc import Iterator, Mapping, Sequence, Set
 
 _LEAD = re.compile(
     r"(?P<indent>[ \t]*)(?:>[ \t]*)*(?:(?:[-*+\u2022]|\(?\d{1,3}[.)]|\(?[A-Za-z][.)])[ \t]+)?"
@@ -21,6 +21,9 @@ _LEAD = re.compile(
 )
 _BOLD = re.compile(r"\*\*([^*\n]{1,80})\*\*|__([^_\n]{1,80})__")
 _EMPHASIZED = re.compile(r"(\*{1,2}|_{1,2})([^*_\n]{1,80})\1")
+_TAGGED = re.compile(r"<(?P<tag>b|strong|em|i|u|h[1-6])>(?P<phrase>[^<\n]{1,80})</(?P=tag)>", re.IGNORECASE)
+_IN_BRACKETS = re.compile(r"\((?P<round>[^()\[\]\n]{1,80})\)|\[(?P<square>[^()\[\]\n]{1,80})\](?![(\[])")
+_AFTER_LABEL = re.compile(r"[ \t]*(?:[:\uff1a]|[\u2013\u2014=-](?=[ \t]))")
 _DASHES = "\N{EN DASH}\N{EM DASH}-\N{RIGHTWARDS ARROW}="
 _COLONS = ":\uff1a"
 _BRACKETED = re.compile(r"\([^()\n]{0,80}\)")
@@ -123,6 +126,8 @@ def read_parts(text: str, vocabulary: Vocabulary, *, whole: Sequence[str] = ()) 
         starts = {label.start for label in labels}
         labels += [label for label in _labels_in_lines(outside, vocabulary) if label.start not in starts]
         labels.sort(key=lambda label: label.start)
+    labels += _enclosed_labels(outside, vocabulary, {place for label in labels for place in (label.start, label.text)})
+    labels.sort(key=lambda label: label.start)
     labels = _without_nested(labels, whole)
     parts, visible = dict[str, str](), dict[str, str]()
     free = [outside[: labels[0].start] if labels else outside]
@@ -233,6 +238,21 @@ def _cells(line: str) -> Iterator[tuple[int, int]]:
         end = len(line) if end < 0 else end
         yield start, end
         start = end + 1
+
+
+def _enclosed_labels(text: str, vocabulary: Vocabulary, known: Set[int]) -> Iterator[_Label]:
+    """Yield labels in HTML tags, and those in brackets if they hold several parts and a line begins with the first."""
+    found = [(hit, hit["phrase"]) for hit in _TAGGED.finditer(text)]
+    bracketed = [(hit, hit["round"] or hit["square"]) for hit in _IN_BRACKETS.finditer(text)]
+    bracketed = [(hit, phrase) for hit, phrase in bracketed if phrase[:1].isupper() and vocabulary.parts_of(phrase)]
+    if len({vocabulary.parts_of(phrase) for _, phrase in bracketed}) > 1:
+        first = bracketed[0][0].start()
+        lead = _LEAD.match(text, text.rfind("\n", 0, first) + 1)
+        found += bracketed if lead and lead.end() == first else []
+    for hit, phrase in found:
+        if hit.start() not in known and (parts := vocabulary.parts_of(phrase.rstrip(" :\uff1a"))):
+            after = _AFTER_LABEL.match(text, hit.end())
+            yield _Label(parts, hit.start(), after.end() if after else hit.end(), 0)
 
 
 def _labels_in_lines(text: str, vocabulary: Vocabulary) -> Iterator[_Label]:
