@@ -58,7 +58,7 @@ plan_options = together(
         "--plan-settings",
         type=click.Path(path_type=Path),
         metavar="FILE",
-        help="Parent, milestone, type and assignees of items, such as .github/plan.yml.",
+        help="Parent, milestone, type and assignees of a plan's items (plan.yml).",
     ),
     click.option("--close-vanished", is_flag=True, help="Close items that the plan no longer has."),
     click.option(
