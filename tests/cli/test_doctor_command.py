@@ -1,8 +1,13 @@
 """``accord doctor``: a table of checks, findings by file, and GitHub asked only where there is a token."""
 
 import json
+import os
 import re
 import shutil
+import signal
+import socket
+import subprocess
+import sys
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
@@ -309,3 +314,19 @@ def test_github_is_asked_for_commits_that_are_not_known(
     assert re.search(r"uses: accord/sandbox@[0-9a-f]{40} # main\n", text)
     asked = [request for request in new_repository.server.requests if request[1].endswith("/sandbox/commits")]
     assert len(asked) == 1
+
+
+def test_a_person_can_stop_doctor_while_github_does_not_answer(repository: Path) -> None:
+    """The signal ends the command, and is not taken for one more setting that cannot be read."""
+    with socket.create_server(("127.0.0.1", 0)) as silent:
+        url = f"http://127.0.0.1:{silent.getsockname()[1]}"
+        more = {"GITHUB_API_URL": url, "GITHUB_TOKEN": "dummy", "GITHUB_REPOSITORY": "octo/web"}
+        command = [sys.executable, "-P", "-m", "accord", "doctor", "--root", str(repository)]
+        pipes: dict[str, Any] = {"stdout": subprocess.PIPE, "stderr": subprocess.PIPE, "text": True}
+        with subprocess.Popen(command, env={**os.environ, **more}, **pipes) as process:
+            connection, _ = silent.accept()
+            process.send_signal(signal.SIGTERM)
+            out, err = process.communicate(timeout=60)
+            connection.close()
+    assert (process.returncode, out) == (3, ""), err
+    assert "interrupted by a signal" in err

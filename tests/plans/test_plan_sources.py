@@ -191,3 +191,34 @@ def test_a_mission_without_files_says_where_to_add_them(tmp_path: Path) -> None:
     package.write_text(package.read_text().replace("owned_files:\n- src/WP02.py\n", ""))
 
     assert errors(read_source(folder)) == [("scope-empty", 2)]
+
+
+@pytest.mark.parametrize(
+    "written",
+    [
+        "- [ ] Two in src/b.py\n  Depends on: One\n  Priority: high",
+        "- [ ] Two in src/b.py. Depends on: One. Priority: high",
+        "- [ ] Two in src/b.py; Priority: high\n\n  Depends on: One",
+        "- [ ] Two in src/b.py\n  - Depends on: One\n  - Priority: high",
+    ],
+)
+def test_a_field_counts_wherever_an_entry_states_it(written: str) -> None:
+    """Below the entry, behind its sentence, or in a paragraph of its own: no dependency is lost, no title has it."""
+    found = items(read_checklist(f"- [ ] One in src/a.py\n{written}\n", "TODO.md"))
+    two = found["two-in-src-b-py"]
+    assert (two.title, two.blocked_by) == ("Two in src/b.py", ["one-in-src-a-py"])
+    assert "priority:high" in two.labels
+
+
+def test_a_sentence_with_a_colon_stays_in_the_entry() -> None:
+    (item,) = items(
+        read_checklist("- [ ] Fix src/a.py. Why: it fails. Scope: src/b.py. Then stop\n", "TODO.md")
+    ).values()
+    assert item.title == "Fix src/a.py. Why: it fails. Scope: src/b.py. Then stop"
+
+
+def test_no_task_beside_others_is_left_out_because_its_id_is_odd() -> None:
+    text = "- [ ] T99 First in src/a.py\n- [ ] T100 Second in src/b.py\n- [ ] Third in src/c.py\n"
+    for headed in (text, f"# Todo\n\n{text}"):
+        assert {code for code, _ in errors(spec_kit(headed))} == {"task-id-missing"}
+        assert len(errors(spec_kit(headed))) == 2

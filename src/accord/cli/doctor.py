@@ -16,7 +16,7 @@ from accord.cli.options import dry_run_option, findings_format_option, repositor
 from accord.cli.output import one_line, print_findings, print_json, redactor
 from accord.cli.sarif import sarif_log
 from accord.cli.sources import find_token, github_for
-from accord.core.errors import AccordError, WrongUsage
+from accord.core.errors import AccordError, Interrupted, WrongUsage
 from accord.core.findings import Severity, with_lines
 from accord.kit.install import kit_check
 from accord.results.label_sync import label_checks
@@ -151,8 +151,10 @@ def _live_facts(connect: Callable[[], Connection] | None) -> LiveFacts | str:
         return "no GITHUB_TOKEN"
     try:
         return gather_settings(connect())
+    except Interrupted:
+        raise
     except AccordError as error:
-        return error.message
+        return error.message.removesuffix(".")
 
 
 def _by_file(checks: Sequence[DoctorCheck]) -> dict[str, list[Finding]]:

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 import click
 
 from accord.cli.output import one_line
-from accord.core.errors import AccordError, BrokenContract
+from accord.core.errors import AccordError, BrokenContract, Interrupted
 from accord.files.store import read_inside, write_whole
 from accord.workflows.fixes import Fixed, fix_workflow
 
@@ -34,6 +34,8 @@ def fix_workflows(
     def resolve(repository: str, ref: str) -> str | None:
         try:
             return connect().github.commit_named(repository, ref) if connect else None
+        except Interrupted:
+            raise
         except AccordError:
             return None
 

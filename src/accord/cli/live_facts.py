@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, TypeVar
 
-from accord.core.errors import AccordError, Refused
+from accord.core.errors import AccordError, Refused, Stopped
 from accord.github.models import Forbidden, NotThere
 from accord.workflows.requirements import ENVIRONMENT
 from accord.workflows.settings import WORK_BRANCH, LiveFacts
@@ -35,6 +35,8 @@ def gather_settings(connection: Connection) -> LiveFacts:
             return ask()
         except (Forbidden, NotThere):
             unread[fact] = f"the token lacks {_NEEDS.get(fact, 'access')}"
+        except Stopped:  # GitHub does not answer, or a person stopped the command: the other facts would fail, too
+            raise
         except AccordError as error:
             unread[fact] = error.message
         return None

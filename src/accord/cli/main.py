@@ -15,7 +15,7 @@ import click
 from accord import __version__
 from accord.cli.output import Printed, one_line, print_moves
 from accord.core.environment import is_in_actions, wants_color
-from accord.core.errors import AccordError, BrokenContract, Stopped, WrongUsage
+from accord.core.errors import AccordError, BrokenContract, Interrupted, Stopped, WrongUsage
 
 if TYPE_CHECKING:
     from types import FrameType
@@ -158,7 +158,7 @@ def main(args: list[str] | None = None) -> None:
 
 
 def _stop(signal_number: int, frame: FrameType | None) -> Any:
-    raise Stopped("The process was interrupted by a signal.", hint="Run the same command again to continue.")
+    raise Interrupted("The process was interrupted by a signal.", hint="Run the same command again to continue.")
 
 
 def _to_accord_error(error: Exception) -> AccordError:

@@ -15,7 +15,7 @@ import click
 
 from accord.cli.output import one_line
 from accord.cli.step import redact, warn
-from accord.core.errors import AccordError, BrokenContract
+from accord.core.errors import AccordError, BrokenContract, Interrupted
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -69,6 +69,8 @@ def leave_record(build: Callable[[], PublicRecord], connection: Connection | Non
     except (Forbidden, NotThere) as refused:
         text = f"The token may not keep the record of this run in the repository: {refused.message}"
         click.echo(f"note: {one_line(redact(text))}", err=True)
+    except Interrupted:
+        raise
     except Exception as error:  # whatever it is, the run ended as it ended
         message = error.message if isinstance(error, AccordError) else f"{type(error).__name__}: {error}"
         warn(f"The record of this run was not kept: {message}")

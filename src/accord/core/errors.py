@@ -68,6 +68,10 @@ class Stopped(AccordError):
     exit_code = 3
 
 
+class Interrupted(Stopped):
+    """A signal asked the process to end, so nothing else is tried."""
+
+
 class Refused(AccordError):
     """GitHub or git said no, and will say no again until a person changes something."""
 

@@ -31,7 +31,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
 Result = Annotated[dict[str, Any], Field(description="The whole result: one object, as `contract` describes it.")]
-Number = Annotated[str, Field(description="Number of a work item: 42 or #42.")]
+Number = Annotated[str | int, Field(description="Number of a work item: 42 or #42.")]
 FilePath = Annotated[str, Field(description="Path from the top of the repository.")]
 
 DIFF = ("diff", "--no-ext-diff", "--no-textconv", "--no-color", "--find-renames")

@@ -52,9 +52,9 @@ class Workspace:
         except (ValueError, KeyError, TypeError) as error:
             raise WrongUsage("The snapshot of work items cannot be read.", hint=hint) from error
 
-    def item(self, number: str) -> dict[str, Any]:
+    def item(self, number: str | int) -> dict[str, Any]:
         """Return a work item of the snapshot. Raises WrongUsage if it has no such item."""
-        items, wanted = self.items(), number.strip().removeprefix("#")
+        items, wanted = self.items(), str(number).strip().removeprefix("#")
         if wanted not in items:
             known = ", ".join(f"#{each}" for each in list(items)[:20]) or "none"
             raise WrongUsage(f"The snapshot has no work item `{number}`.", hint=f"It has: {known}.")

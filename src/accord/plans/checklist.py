@@ -14,6 +14,7 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from accord.plans.entries import Entry
+    from accord.plans.models import Priority
 
 _ID = re.compile(r"[*_`]*([A-Z]{1,10}-?[0-9]{1,6}[a-z]?)[*_`]*[:.)\]]?\s+")
 _SPEC = re.compile(
@@ -68,13 +69,20 @@ def _task(entry: Entry, name: str, names: Sequence[str], place: str) -> SourceTa
         criteria=entry.criteria or (text,),
         context=entry.notes,
         blockers=tuple(dict.fromkeys(each for each in blockers if each != name)),
-        priority=priorities_in(entry.fields.get("priority", ())),
+        priority=_priority(entry.fields.get("priority", ())),
         is_done=entry.is_done,
         number=entry.number,
         body=entry.body,
         labels=tuple(filter(None, labels)),
         hint="Name its files in the entry, or below it in an entry such as `- Scope: src/export.py`.",
     )
+
+
+def _priority(texts: Sequence[str]) -> Priority:
+    """Return the priority of a field: P0 to P3, or the word itself."""
+    words = {word for text in texts for word in _WORDS.findall(text.casefold())}
+    levels: tuple[Priority, ...] = ("high", "medium", "low")
+    return next((level for level in levels if level in words), "") or priorities_in(texts)
 
 
 def _references(text: str, names: Sequence[str]) -> tuple[str, ...]:

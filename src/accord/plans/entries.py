@@ -17,6 +17,7 @@ if TYPE_CHECKING:
 NUMBER = re.compile(r"(?<!\s)\s*+\(#([1-9][0-9]{0,17})\)\s*\Z")
 """The issue of an entry, as a write-back puts it at the end of its first line."""
 
+_SENTENCES = re.compile(r"[.;]\s+(?=[A-Z])")
 _BOX = re.compile(r"\[([ xX])\][ \t\n]+(?=\S)")
 _FIELD = re.compile(r"[*_`]*([A-Za-z][A-Za-z ]{1,30}?)[*_`]*\s*:\s*[*_]*\s*(\S.*)", re.DOTALL)
 _FIELDS = {
@@ -81,27 +82,53 @@ def entries_of(markdown: str) -> list[Entry]:
         inside = end
         line, _, rest = inline.content[box.end() :].partition("\n")
         number = NUMBER.search(line.rstrip())
-        text = shown_text(f"{NUMBER.sub('', line.rstrip())}\n{rest}")
+        first, stated = _without_fields(NUMBER.sub("", line.rstrip()))
+        more = [each for each in rest.splitlines() if not _is_field(each)]
+        stated += [each for each in rest.splitlines() if _is_field(each)]
+        text = shown_text("\n".join([first, *more]))
         section = next((title for line, title in reversed(headings) if line <= start), "")
         below = textwrap.dedent("\n".join(lines[(inline.map or (0, start + 1))[1] : end]))
         entry = Entry(text, start + 1, box[1] != " ", section, int(number[1]) if number else 0)
-        found.append(_with_nested(entry, below))
+        found.append(_with_nested(entry, below, stated))
     return found
 
 
-def _with_nested(entry: Entry, below: str) -> Entry:
-    """Read what is nested below an entry: fields, boxes as criteria, other text as notes; or a whole body."""
+def _is_field(line: str) -> bool:
+    """Return whether a line states a field of an entry, such as ``Depends on: T001``."""
+    named = _FIELD.fullmatch(shown_text(line))
+    return bool(named and named[1].strip().lower() in _FIELD_OF)
+
+
+def _without_fields(line: str) -> tuple[str, list[str]]:
+    """Split the fields that a line states after its sentence: ``Write it. Depends on: T001. Scope: src/a.py``."""
+    parts = _SENTENCES.split(line)
+    first = next((i for i, part in enumerate(parts) if i and _is_field(part)), len(parts))
+    if not all(map(_is_field, parts[first:])):
+        return line, []
+    return ". ".join(parts[:first]), parts[first:]
+
+
+def _with_nested(entry: Entry, below: str, stated: Sequence[str]) -> Entry:
+    """Read what is nested below an entry: fields, boxes as criteria, other text as notes; or a whole body.
+
+    ``stated`` are fields that the entry itself states.
+    """
     template = _TEMPLATE.search(below)
     head = below[: template.start()] if template else below
     body = below[template.start() :].rstrip() if template else ""
     fields: dict[str, list[str]] = {}
     criteria, notes = [], []
     listed = list(list_items(blocks(head)))
-    for item in listed:
-        text = shown_text(item.text)
+    parts = [" ".join(part.split()) for part in re.split(r"\n[ \t]*\n", head) if part.strip()] if not listed else []
+    stated = [*stated, *filter(_is_field, parts)]
+    notes += [part for part in parts if not _is_field(part)]
+    for text, checked in [
+        *((shown_text(each), None) for each in stated),
+        *((shown_text(item.text), item.checked) for item in listed),
+    ]:
         named = _FIELD.fullmatch(text)
         name = _FIELD_OF.get(named[1].strip().lower(), "") if named else ""
-        if item.checked is not None:
+        if checked is not None:
             criteria.append(text)
         elif name == "criteria" and named:
             criteria.append(
@@ -111,8 +138,6 @@ def _with_nested(entry: Entry, below: str) -> Entry:
             fields.setdefault(name, []).append(named[2])
         elif text:
             notes.append(text)
-    if not listed:
-        notes += [" ".join(part.split()) for part in re.split(r"\n[ \t]*\n", head) if part.strip()]
     return replace(entry, fields=fields, criteria=tuple(criteria), notes=tuple(notes), body=body)
 
 

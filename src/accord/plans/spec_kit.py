@@ -76,14 +76,17 @@ def read_spec_kit(text: str, file: str, beside: Mapping[str, str]) -> Source:
     phases = _phases(text)
     findings: list[tuple[str, Finding]] = []
     by_line = sorted(phases, key=lambda pair: pair[0])
+    placed = []
     for entry in entries_of(text):
         phase = next((phase for line, phase in reversed(by_line) if line <= entry.line), None)
         if phase is None:
             phase = _Phase("Tasks")
             by_line.insert(0, (0, phase))
-        match = _TASK.fullmatch(entry.text)
+        placed.append((entry, phase, _TASK.fullmatch(entry.text)))
+    with_tasks = {id(phase) for _, phase, match in placed if match}
+    for entry, phase, match in placed:
         if match is None or "X" in match[1]:
-            if match or not _is_note(entry, phase):
+            if match or not _is_note(entry, phase, has_tasks=id(phase) in with_tasks):
                 hint = "Write `- [ ] T001 What to do in path/to/file`."
                 message = f"The entry `{entry.text[:60]}` has no id such as T001."
                 findings.append((file, Finding("task-id-missing", message, line=entry.line, hint=hint)))
@@ -105,9 +108,9 @@ def read_spec_kit(text: str, file: str, beside: Mapping[str, str]) -> Source:
     return Source(spec, tasks, tuple(findings))
 
 
-def _is_note(entry: Entry, phase: _Phase) -> bool:
+def _is_note(entry: Entry, phase: _Phase, *, has_tasks: bool) -> bool:
     """Return whether a box is not a task, such as those of a checklist before or after the phases."""
-    return not phase.number and bool(entry.text)
+    return not phase.number and not has_tasks and bool(entry.text)
 
 
 def _phases(text: str) -> list[tuple[int, _Phase]]:
