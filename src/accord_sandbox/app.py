@@ -56,6 +56,9 @@ from accord_sandbox.run_approval import approve_pull
 
 ENTERPRISE_PREFIX = "/api/v3"
 ENTERPRISE_GRAPHQL = "/api/graphql"
+_HTTP_PORT = 80
+"""Clients leave it out of the Host."""
+
 _APPROVAL = re.compile(r"/(?P<name>[^/]+/[^/]+)/pull/(?P<number>[0-9]{1,18})/approve-workflows")
 _APPROVAL_CONTROL = re.compile(r"/_sandbox/approvals/(?P<name>[^/]+/[^/]+)/(?P<number>[0-9]{1,18})")
 API_ROOTS = frozenset({"repos", "user", "users", "orgs", "search", "rate_limit", "graphql"})
@@ -87,7 +90,8 @@ class Application:
         git = git_http.PATTERN.fullmatch(path)
         request = Request(scope, receive)
         address, port = scope["server"]
-        if request.headers.get("host") not in (f"{address}:{port}", f"localhost:{port}"):
+        ports = (f":{port}", "") if port == _HTTP_PORT else (f":{port}",)
+        if request.headers.get("host") not in {f"{host}{end}" for host in (address, "localhost") for end in ports}:
             await Response("This Host is not served here.\n", 421, media_type="text/plain")(scope, receive, send)
         elif not root and git is not None:
             await git_http.GitEndpoint(self, request, send, git["service"]).serve(f"{git['owner']}/{git['repo']}")

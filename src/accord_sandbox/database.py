@@ -24,7 +24,7 @@ FIRST_ID = 3_000_000_000
 """Above 2**31, as GitHub's identifiers are by now, so no identifier looks like an issue's number."""
 
 BUSY_SECONDS = 30.0
-SCHEMA_VERSION = 11
+SCHEMA_VERSION = 12
 """Raise it with every change of a table in ``schema.sql``."""
 
 _HINT = "Choose another directory, or delete this one to start again."
@@ -49,7 +49,8 @@ class Database:
             message = f"The sandbox in {directory} cannot be opened: {error.strerror}."
             raise WrongUsage(message, hint="Choose a directory that you may write to.") from error
         except sqlite3.Error as error:
-            raise WrongUsage(f"The sandbox in {directory} cannot be opened: {error}.", hint=_HINT) from error
+            hint = "Free space on the disk." if "full" in str(error) else _HINT
+            raise WrongUsage(f"The sandbox in {directory} cannot be opened: {error}.", hint=hint) from error
 
     @contextmanager
     def reading(self) -> Iterator[Connection]:

@@ -8,6 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from support.plans import plan, task, update
+from support.reviews import approve
 from support.sessions import agent_output
 
 from accord.core.documents import read_object
@@ -164,3 +165,11 @@ def test_only_commas_outside_of_strings_are_removed(value: Any) -> None:
     read, fixes = read_corrected(wrong.encode(), "handoff")
     assert read.value == document
     assert [fix.message[:7] for fix in fixes] == ["Removed"]
+
+
+def test_a_review_without_its_object_is_put_into_it() -> None:
+    """Removing the keys that are in the wrong place, as the schema says, would lose the review."""
+    flat = {"role": "reviewer", **approve()["review"]}
+    value, fixes = fixed("reviewer-result", flat)
+    assert value == approve()
+    assert fixes == ["Moved `verdict`, `summary`, `comments` into `review` at /review."]

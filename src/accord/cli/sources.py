@@ -63,7 +63,8 @@ def standard_input() -> BinaryIO:
 
 def unreadable(path: str, error: OSError) -> WrongUsage:
     """Return an error for a file that cannot be read."""
-    return WrongUsage(f"Cannot read `{path}`: {error.strerror}.", hint="Name a file that exists.")
+    wanted = "a file that exists" if isinstance(error, FileNotFoundError) else "a file that you may read"
+    return WrongUsage(f"Cannot read `{path}`: {error.strerror}.", hint=f"Name {wanted}.")
 
 
 def sandbox_server() -> Callable[..., AbstractContextManager[RunningSandbox]]:

@@ -314,6 +314,7 @@ _WITH_ROLE = {"agent-input", "agent-output"}
 _FIXES = {
     "implementor-result": "accord.results.fixes:fix_implementation",
     "planner-result": "accord.results.fixes:fix_plan",
+    "reviewer-result": "accord.results.fixes:fix_review",
 }
 _LIST_KEYS = {"session-acceptance": "acceptance_criteria"}
 _OWN_KEYS = {"implementor-result": frozenset({"patch"})}

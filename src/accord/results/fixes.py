@@ -18,6 +18,8 @@ if TYPE_CHECKING:
 
 _HUNK = re.compile(r"@@ -(\d+)(?:,(\d+))? \+(\d+)(?:,(\d+))? @@(.*)", re.DOTALL)
 
+_REVIEW = ("verdict", "summary", "comments")
+
 _FENCED = re.compile(r"(`{3,}+|~{3,}+)[^\n`~]*+\n(.*\n)\1", re.DOTALL)
 
 
@@ -49,6 +51,15 @@ def fix_implementation(value: dict[str, Any]) -> tuple[dict[str, Any], list[Fix]
         hunks = "1 hunk" if wrong == 1 else f"{wrong} hunks"
         fixes.append(Fix(f"Counted the lines of {hunks} again.", "/patch"))
     return ({**value, "patch": counted} if fixes else value), fixes
+
+
+def fix_review(value: dict[str, Any]) -> tuple[dict[str, Any], list[Fix]]:
+    """Move the parts of a review into ``review`` where an agent wrote them beside the role."""
+    parts = {key: part for key, part in value.items() if key in _REVIEW}
+    if "review" in value or "verdict" not in parts:
+        return value, []
+    rest = {key: part for key, part in value.items() if key not in _REVIEW}
+    return {**rest, "review": parts}, [Fix(f"Moved {', '.join(f'`{key}`' for key in parts)} into `review`.", "/review")]
 
 
 def recount(patch: str) -> tuple[str, int]:
