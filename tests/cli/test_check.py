@@ -13,6 +13,7 @@ import jsonschema_rs
 import pytest
 from support.commands import Accord
 from support.plans import plan, task
+from support.reviews import approve
 from support.sessions import GATES, NAME, SPEC, agent_output, make_session
 
 from accord.cli.reference import MACHINES
@@ -20,6 +21,13 @@ from accord.git.program import Git
 
 GOOD = plan(task("a"), task("b", "a"))
 BAD = plan(task("a"), task("a", in_scope="- src/b.py"), task("c", "nobody"))
+
+
+def test_findings_that_accord_can_correct_name_the_option(accord: Accord) -> None:
+    flat = accord.file("flat.json", {"role": "reviewer", **approve()["review"]})
+    assert "`accord check --fix --dry-run` shows" in accord("check", flat).out
+    wrong = accord.file("wrong.json", {"role": "reviewer", "review": 3})
+    assert "--fix" not in accord("check", wrong).out
 
 
 def test_a_valid_result_is_ok(accord: Accord) -> None:

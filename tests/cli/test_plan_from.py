@@ -123,9 +123,7 @@ def test_exported_items_are_read_again(accord: Accord, github: Stage, tmp_path: 
 
 
 def test_a_plan_of_an_issue_is_scoped_to_that_issue(accord: Accord, github: Stage) -> None:
-    body = (
-        "Please:\r\n\r\n- [ ] Write src/a.py\r\n- [ ] Write src/b.py\r\n  - Depends on: Write src/a.py\r\n\r\nThanks! "
-    )
+    body = "Do:\r\n\r\n- [ ] Write src/a.py\r\n- [ ] Write src/b.py  \r\n  - Depends on: Write src/a.py\r\n\r\nThanks! "
     github.send("POST", f"/repos/{github.repository}/issues", title="Two files", body=body)
     printed = accord("plan", "from", "--issue", "1")
     Path("plan.json").write_text(printed.out)
@@ -139,8 +137,8 @@ def test_a_plan_of_an_issue_is_scoped_to_that_issue(accord: Accord, github: Stag
     assert github.issues()[0]["body"] == body
     written = accord("plan", "from", address, "--write-back")
     assert f"{github.repository}#1: - [ ] Write src/a.py (#2)" in written.err
-    first, second = "Write src/a.py\r\n- ", "Write src/b.py\r\n"
-    numbered = body.replace(first, "Write src/a.py (#2)\r\n- ").replace(second, "Write src/b.py (#3)\r\n")
+    first, second = "Write src/a.py\r\n- ", "Write src/b.py  \r\n"
+    numbered = body.replace(first, "Write src/a.py (#2)\r\n- ").replace(second, "Write src/b.py (#3)  \r\n")
     assert github.issues()[0]["body"] == numbered
     Path("plan.json").write_text(written.out)
     assert accord.document("apply", "plan.json")["outcome"] == "unchanged"

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+from contextlib import suppress
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -12,7 +13,7 @@ import click
 from accord.cli.options import Choice, dry_run_option, findings_format_option
 from accord.cli.output import one_line, print_findings, print_json
 from accord.cli.sources import read_bytes
-from accord.core.errors import WrongUsage
+from accord.core.errors import AccordError, WrongUsage
 from accord.core.findings import Finding, has_errors
 from accord.core.kinds import FOLDERS, KINDS, check_document, check_folder, load_name
 from accord.files.store import write_whole
@@ -27,6 +28,7 @@ Checked = tuple[str, str | None, list[Finding]]
 
 
 _MOST_PLACES = 3
+_MOST_TRIED_BYTES = 1_000_000
 _STEP_VARIABLES = ("GITHUB_ACTIONS", "GITHUB_OUTPUT", "GITHUB_STEP_SUMMARY")
 """A runner sets them for each step; elsewhere there is nothing to report to."""
 
@@ -90,7 +92,10 @@ def check(
         else:
             documents += _checked(path, kind)
     is_ok = not any(has_errors(findings) for _, _, findings in documents)
+    can_fix = not (fix or is_ok) and _can_fix(contents, kind)
     print_checks(documents, output_format, fixes, dry_run=dry_run, most=most)
+    if can_fix and output_format == "text":
+        click.echo("`accord check --fix --dry-run` shows the faults that accord can correct.")
     if any(name in os.environ for name in _STEP_VARIABLES):
         from accord.cli.step import report_checks
 
@@ -109,6 +114,17 @@ def _contents(paths: Sequence[str]) -> tuple[dict[str, bytes], dict[str, WrongUs
         except WrongUsage as error:
             unreadable[path] = error
     return contents, unreadable
+
+
+def _can_fix(contents: dict[str, bytes], kind: str | None) -> bool:
+    """Return whether ``--fix`` would correct something; large documents are not tried."""
+    from accord.core.fixes import fix_text
+
+    for path, raw in contents.items():
+        with suppress(AccordError):
+            if len(raw) < _MOST_TRIED_BYTES and fix_text(raw, kind, path)[1]:
+                return True
+    return False
 
 
 def _fix(contents: dict[str, bytes], kind: str | None, *, is_written: bool) -> dict[str, list[Fix]]:

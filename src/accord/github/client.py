@@ -215,9 +215,10 @@ class GitHub(
         path = f"{self._root}/issues/{number}/assignees"
         return self._transport.call("POST", path, body={"assignees": list(logins)}).read(_issue)
 
-    def open_milestones(self) -> list[Milestone]:
-        """List the open milestones. GET …/milestones, all pages."""
-        return list(self._listed(f"{self._root}/milestones", lambda data: Milestone(data["number"], data["title"])))
+    def milestones(self) -> list[Milestone]:
+        """List the milestones, open ones first. GET …/milestones, all pages."""
+        found = self._listed(f"{self._root}/milestones", _milestone, state="all")
+        return sorted(found, key=lambda milestone: not milestone.is_open)
 
     def labels(self) -> list[Label]:
         """List all labels. GET …/labels, all pages."""
@@ -314,6 +315,10 @@ def _issue(data: dict[str, Any]) -> Issue:
         has_parent=bool(data.get("parent_issue_url")),
         milestone=(data.get("milestone") or {}).get("number"),
     )
+
+
+def _milestone(data: dict[str, Any]) -> Milestone:
+    return Milestone(data["number"], data["title"], data["state"] == "open")
 
 
 def _label(data: dict[str, Any]) -> Label:

@@ -97,6 +97,7 @@ class Milestone:
 
     number: int
     title: str
+    is_open: bool
 
 
 @dataclass(slots=True)

@@ -135,8 +135,9 @@ def _change(target: Path, tasks: list[SourceTask], numbers: Mapping[str, int]) -
 def _with_number(line: bytes, number: int) -> bytes:
     text = line.decode("utf-8", "surrogateescape")
     words = text.rstrip("\r\n")
-    ending = text[len(words) :]
-    return f"{NUMBER.sub('', words.rstrip())} (#{number}){ending}".encode("utf-8", "surrogateescape")
+    said = words.rstrip()
+    ending = text[len(said) :]  # with the blanks of a hard line break
+    return f"{NUMBER.sub('', said)} (#{number}){ending}".encode("utf-8", "surrogateescape")
 
 
 def _put_key(lines: list[bytes], task: SourceTask, number: int, target: Path) -> None:

@@ -22,7 +22,7 @@ class IssueStructure(BaseModel):
         None, description="The issue whose sub-issues the items are; request is the issue of `--request`."
     )
     milestone: str | None = Field(
-        None, min_length=1, max_length=255, description="Title of an open milestone of the repository."
+        None, min_length=1, max_length=255, description="Title of a milestone of the repository."
     )
     type: str | None = Field(None, min_length=1, max_length=100, description="The issue type of the organisation.")
     assign: list[str] = Field([], max_length=10, description="Logins to assign; copilot is Copilot's cloud agent.")

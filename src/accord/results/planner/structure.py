@@ -91,10 +91,10 @@ def gather_structure(github: GitHub, wanted: IssueStructure, requested: int) -> 
     if not wanted.milestone:
         return facts
     title = wanted.milestone.strip().lower()
-    for milestone in github.open_milestones():
+    for milestone in github.milestones():
         if milestone.title.strip().lower() == title:
             return replace(facts, milestone=milestone.number)
-    message = f"The repository has no open milestone `{wanted.milestone}`."
+    message = f"The repository has no milestone `{wanted.milestone}`."
     found = Finding("milestone-missing", message, hint="Create it, or correct `milestone` in plan.yml.")
     return replace(facts, findings=(*facts.findings, found))
 
