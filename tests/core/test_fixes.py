@@ -8,7 +8,6 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from support.plans import plan, task, update
-from support.reviews import approve
 from support.sessions import agent_output
 
 from accord.core.documents import read_object
@@ -169,7 +168,8 @@ def test_only_commas_outside_of_strings_are_removed(value: Any) -> None:
 
 def test_a_review_without_its_object_is_put_into_it() -> None:
     """Removing the keys that are in the wrong place, as the schema says, would lose the review."""
-    flat = {"role": "reviewer", **approve()["review"]}
+    review = {"verdict": "approve", "summary": "All checks pass.", "comments": []}
+    flat = {"role": "reviewer", **review}
     value, fixes = fixed("reviewer-result", flat)
-    assert value == approve()
+    assert value == {"role": "reviewer", "review": review}
     assert fixes == ["Moved `verdict`, `summary`, `comments` into `review` at /review."]
