@@ -42,7 +42,7 @@ COLUMNS = (*(status for status in WORK_ITEM.states if status != "closed"), UNCLE
 
 _LABEL_CHARS = 30
 ALL_GROUPS = "graph-all.html"
-MOST_GROUPS = 20
+MOST_GROUPS = 12
 """Groups of the first page of the graph; another one has all, because a browser takes long to read thousands."""
 
 MOST_EDGES = 2000
