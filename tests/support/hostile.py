@@ -403,6 +403,10 @@ HOSTILE = {
         "[http://x.test](http://\xa0x.test)",
         "\\[http://x.test](http://\xa0x.test)",
     ),
+    "a link whose host is a blank": (
+        "[http://x.test](http://\xa0/x.test/)",
+        "\\[http://x.test](http://\xa0/x.test/)",
+    ),
     "a tag links to another host than one in code": (
         '<a href="//x.test">`<a href="http://t.test">`</a>',
         '&lt;a href="//x.test">`<a href="http://t.test">`</a>',

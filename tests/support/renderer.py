@@ -112,8 +112,8 @@ class Judge(HTMLParser):
         shown = SHOWN_HOST.search(label)
         if shown and not label.startswith("www.") and unquote(address) != label:
             host = unquote(urlsplit(address).netloc if re.match("(?:https?|ftp)://", address.lower()) else "").lower()
-            host = host.partition(":")[0]
-            if host and not host.startswith(shown[1].lower().rstrip(".,:;!'\")")):
+            host = host.partition(":")[0].removeprefix("www.")
+            if host and not host.startswith(shown[1].lower().removeprefix("www.").rstrip(".,:;!'\")")):
                 self.complaints.append(f"link to {address} shown as {label!r}")
 
     def handle_data(self, data: str) -> None:

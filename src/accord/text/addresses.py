@@ -26,7 +26,9 @@ _NAMED = re.compile(r"[a-z]*+:?[/\\]++[^/?#@]*+@")
 _BACKSLASH = re.compile(r"(?:https?|ftp)://+\\")
 """A backslash before the host, which GitHub writes as %5C, and a browser takes for a slash."""
 
-_HOST_WITH_BLANK = re.compile(r"[^/\\]*+[/\\]++[^/\\?#\s\x00-\x1f\x7f]*+[\s\x00-\x1f\x7f]++[^/\\?#\s]")
+_HOST_WITH_BLANK = re.compile(
+    r"[^/\\]*+[/\\]++(?:[\s\x00-\x1f\x7f]|[^/\\?#\s\x00-\x1f\x7f]++[\s\x00-\x1f\x7f]++[^/\\?#\s])"
+)
 """An address with a blank or a control character before or within its host."""
 
 _PORT = re.compile(r":[0-9]*\Z")
