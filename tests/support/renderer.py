@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import re
 from html.parser import HTMLParser
-from urllib.parse import unquote, urlsplit
+from urllib.parse import unquote
 
 import cmarkgfm
 from cmarkgfm.cmark import Options
@@ -111,8 +111,8 @@ class Judge(HTMLParser):
     def judge_label(self, address: str, label: str) -> None:
         shown = SHOWN_HOST.search(label)
         if shown and not label.startswith("www.") and unquote(address) != label:
-            host = unquote(urlsplit(address).netloc if re.match("(?:https?|ftp)://", address.lower()) else "").lower()
-            host = host.partition(":")[0].removeprefix("www.")
+            authority = re.match("(?:https?|ftp)://([^/?#]*)", address, re.IGNORECASE)
+            host = unquote(authority[1]).lower().partition(":")[0].removeprefix("www.") if authority else ""
             if host and not host.startswith(shown[1].lower().removeprefix("www.").rstrip(".,:;!'\")")):
                 self.complaints.append(f"link to {address} shown as {label!r}")
 
