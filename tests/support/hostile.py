@@ -403,6 +403,14 @@ HOSTILE = {
         "[http://x.test](http://\xa0x.test)",
         "\\[http://x.test](http://\xa0x.test)",
     ),
+    "what only looks like the end of a link hides the rest of its text": (
+        'x <a href="http://t.test">[</a(http://a.test</a>',
+        'x &lt;a href="http://t.test">[</a(http://a.test</a>',
+    ),
+    "an escaped end of a link hides the rest of its text": (
+        'x <a href="http://t.test">\\</a>http://a.test</a>',
+        'x &lt;a href="http://t.test">\\&lt;/a>http://a.test</a>',
+    ),
     "a link whose host is a blank": (
         "[http://x.test](http://\xa0/x.test/)",
         "\\[http://x.test](http://\xa0/x.test/)",

@@ -43,7 +43,7 @@ if TYPE_CHECKING:
 
 _START = attrgetter("start")
 _FIRST = itemgetter(0)
-_LINK_END = re.compile(r"</a", re.IGNORECASE)
+_LINK_END = re.compile(r"(?<!\\)</a\s*>", re.IGNORECASE)
 _LONGEST_LABEL = 2000
 _MOST_TAGS = 40
 _MOST_LABELS = 8
