@@ -411,6 +411,11 @@ HOSTILE = {
         'x <a href="http://t.test">\\</a>http://a.test</a>',
         'x &lt;a href="http://t.test">\\&lt;/a>http://a.test</a>',
     ),
+    "a bracket in code in the text of a link that shows another host": (
+        "[http://`c[`](http://t)",
+        "\\[http://`c[`](http://t)",
+    ),
+    "a link to an issue whose text closes another one": ("[Close](issues/1) #2", "[C·lose](issues/1) #2"),
     "a link whose host is a blank": (
         "[http://x.test](http://\xa0/x.test/)",
         "\\[http://x.test](http://\xa0/x.test/)",

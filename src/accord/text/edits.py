@@ -245,11 +245,9 @@ def _inline(prose: Prose, page: ParsedMarkdown) -> tuple[list[Edit], list[Replac
             holes.append(Replacement(span.start, span.end, CODE))
         elif span.kind in ("link", "image"):
             edits += _link_edits(content, span, images, code)
-            sign = LINK
             if span.kind == "link" and leads_to_issue(span.target or ""):
-                sign = ISSUE_LINK
                 holes.append(Replacement(span.start, span.start + 1, ISSUE_LINK))
-            holes.append(Replacement(span.label_end, span.end, sign))
+            holes.append(Replacement(span.label_end, span.end, LINK))
     if "<" in content:
         known = [span for span in prose.spans if span.kind in ("html", "autolink", "code")]
         sure = [span for span in known if span.kind != "code" or span.end <= prose.doubt]

@@ -338,14 +338,14 @@ _ACTIVE = re.compile(
     r"|\]:"  # definitions, footnotes, markers
     r"|!\["  # images
     r"|^[ >-]*[|:]"  # tables
-    r"|\[[^\[\]]*+[.:][^\[\]]*+\[|\][^\[\]]*+\]\("  # brackets in labels that may show another host
-    r"|\]\((?!(?:https?://)?[A-Za-z0-9_./#?%=+,;~-]*\))"  # links, except the plainest
     r"|(?:://|www\.)[^\s/?#<]{0,300}[^\x00-\x7f]"  # hosts that may pass for others
-    r"|\[(?=[^\[\]]*+\]\()[^\[\].:]*+[.:]"  # links that may show another host
     r"|^[^\S\n]*+/[A-Za-z]"  # commands
     r"|^[ *+>.)0-9-]{17}",  # deep nesting; each level takes two columns
     re.MULTILINE,
 )
+_PLAIN_LINK = re.compile(r"\[[^\[\].:`]*+\]\((?:https?://)?[A-Za-z0-9_./#?%=+,;~-]*+\)")
+"""A link whose text shows no host, to an address without markup."""
+
 _KEYWORD_PLAIN = re.compile(r"close|duplicate|fix|resolve", re.IGNORECASE)
 _MARKUP_PLAIN = re.compile(r"\]\([^()\s]*\)|[*_~\[\]!]")
 _REFERENCE_PLAIN = re.compile(r"#[0-9]|GH-[0-9]|(?:issues|pulls?|discussions)/[0-9]", re.IGNORECASE)
@@ -357,6 +357,7 @@ def is_plain(text: str) -> bool:
         len(text) <= _LONGEST
         and not _ACTIVE.search(text)
         and text.count("[") <= _MOST_BRACKETS
+        and "](" not in _PLAIN_LINK.sub(" ", text)
         and not next(invisible_runs(text), None)
         and not _may_close(text)
     )
