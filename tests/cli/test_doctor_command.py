@@ -8,7 +8,9 @@ import signal
 import socket
 import subprocess
 import sys
+import threading
 from collections.abc import Callable, Iterator
+from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -314,6 +316,37 @@ def test_github_is_asked_for_commits_that_are_not_known(
     assert re.search(r"uses: accord/sandbox@[0-9a-f]{40} # main\n", text)
     asked = [request for request in new_repository.server.requests if request[1].endswith("/sandbox/commits")]
     assert len(asked) == 1
+
+
+def test_doctor_gives_up_after_the_first_request_that_gets_no_answer(
+    accord: Accord, repository: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """It takes all its tries once, says so once, and names what would not wait."""
+    monkeypatch.setattr("accord.github.pacing.FIRST_BACKOFF_SECONDS", 0.0)
+    tried = []
+
+    def turn_away(listener: socket.socket) -> None:
+        with suppress(OSError):
+            while True:
+                listener.accept()[0].close()
+                tried.append(1)
+
+    with socket.create_server(("127.0.0.1", 0)) as listener:
+        thread = threading.Thread(target=turn_away, args=[listener])
+        thread.start()
+        monkeypatch.setenv("GITHUB_API_URL", f"http://127.0.0.1:{listener.getsockname()[1]}")
+        for name, value in {"GITHUB_TOKEN": "dummy", "GITHUB_REPOSITORY": "octo/web"}.items():
+            monkeypatch.setenv(name, value)
+        ended = accord("doctor", "--root", repository)
+        asked = len(tried)
+        offline = accord("doctor", "--root", repository, "--offline")
+        assert len(tried) == asked == 5
+        listener.shutdown(socket.SHUT_RDWR)
+        thread.join()
+    assert ended.out.count("GitHub cannot be reached") == 1
+    assert "): labels on GitHub, token, pull requests, job permissions, agent secrets, logins, br" in ended.out
+    assert "with `--offline`" in ended.out
+    assert (offline.code, "GitHub (--offline): labels on GitHub, token" in offline.out) == (0, True)
 
 
 def test_a_person_can_stop_doctor_while_github_does_not_answer(repository: Path) -> None:

@@ -16,15 +16,15 @@ from accord.cli.options import dry_run_option, findings_format_option, repositor
 from accord.cli.output import one_line, print_findings, print_json, redactor
 from accord.cli.sarif import sarif_log
 from accord.cli.sources import find_token, github_for
-from accord.core.errors import AccordError, Interrupted, WrongUsage
+from accord.core.errors import AccordError, Interrupted, Stopped, WrongUsage
 from accord.core.findings import Severity, with_lines
 from accord.kit.install import kit_check
-from accord.results.label_sync import label_checks
+from accord.results.label_sync import LABELS_ON_GITHUB, label_checks
 from accord.starts.config import config_check
 from accord.workflows.doctor import examine_workflows
 from accord.workflows.facts import read_repository
 from accord.workflows.requirements import required_settings
-from accord.workflows.settings import setting_checks
+from accord.workflows.settings import NAMES, setting_checks
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
@@ -39,6 +39,9 @@ NEW_FILE = click.Path(path_type=Path, dir_okay=False, writable=True)
 READABLE = click.Path(path_type=Path, exists=True)
 _COLORS = {"ok": "green", "warning": "yellow", "error": "red", "skipped": "bright_black"}
 _SIGNS = {"ok": "✅", "warning": "⚠️", "error": "❌", "skipped": "⏭️"}
+_OFFLINE, _NO_TOKEN = "--offline", "no GITHUB_TOKEN"
+"""Notes of checks for which GitHub is not asked."""
+
 ZIZMOR = "For permissions, triggers, pins and scripts of all workflows, run `zizmor .github`."
 
 
@@ -48,6 +51,7 @@ ZIZMOR = "For permissions, triggers, pins and scripts of all workflows, run `ziz
 @dry_run_option
 @click.option("--bundle", type=NEW_FILE, metavar="FILE.zip", help="Write a file for a bug report, without secrets.")
 @click.option("--include", type=READABLE, multiple=True, help="File or folder for the bundle, such as a run folder.")
+@click.option("--offline", is_flag=True, help="Check files only, without asking GitHub.")
 @repository_options
 @findings_format_option
 @click.pass_context
@@ -59,6 +63,7 @@ def doctor(
     dry_run: bool,
     bundle: Path | None,
     include: Sequence[Path],
+    offline: bool,
     output_format: str,
     **access: Any,
 ) -> None:
@@ -76,11 +81,11 @@ def doctor(
         hint = "Run it in a repository, or pass `--root DIR`."
         raise WrongUsage(f"`{root}` is not a repository: it has neither `.git` nor `.github`.", hint=hint)
     owner = str(access["repo"] or os.environ.get("GITHUB_REPOSITORY", "")).partition("/")[0]
-    has_access = access["sandbox"] is not None or find_token()
+    reason = _reason_not_to_ask(access["sandbox"], is_offline=offline)
     with ExitStack() as stack:
         connect = cache(lambda: stack.enter_context(github_for(**access)))
-        fixed = _fix(root, connect if has_access else None, is_written=not dry_run) if fix else {}
-        checks = doctor_checks(root, owner, connect if has_access else None)
+        fixed = _fix(root, None if reason else connect, is_written=not dry_run) if fix else {}
+        checks = doctor_checks(root, owner, reason or connect)
     documents = _by_file(checks)
     is_ok = all(check.status != "error" for check in checks)
     found = _as_json(checks, documents)
@@ -114,6 +119,13 @@ def _as_json(checks: Sequence[DoctorCheck], documents: Mapping[str, Sequence[Fin
     return {"checks": shown, "documents": listed}
 
 
+def _reason_not_to_ask(sandbox: str | None, *, is_offline: bool) -> str:
+    """Return why GitHub is not asked, as the note of the checks that are skipped; empty where it is."""
+    if is_offline:
+        return _OFFLINE
+    return "" if sandbox is not None or find_token() else _NO_TOKEN
+
+
 def _fix(root: Path, connect: Callable[[], Connection] | None, *, is_written: bool) -> Mapping[str, tuple[str, Fixed]]:
     facts, _ = read_repository(root)
     return fix_workflows(root, facts.workflows, facts.programs, connect, is_written=is_written)
@@ -126,13 +138,22 @@ def _fixes_as_json(fixed: Mapping[str, tuple[str, Fixed]]) -> list[dict[str, Any
     ]
 
 
-def doctor_checks(root: Path, owner: str, connect: Callable[[], Connection] | None) -> list[DoctorCheck]:
-    """Run all checks of a repository; ``connect`` gives access to it on GitHub; None without a token."""
+def doctor_checks(root: Path, owner: str, connect: Callable[[], Connection] | str) -> list[DoctorCheck]:
+    """Run all checks of a repository. ``connect`` gives access to it on GitHub, or says why GitHub is not asked.
+
+    GitHub is asked for nothing else after it did not answer once: that takes 15 seconds.
+    """
     facts, _ = read_repository(root, owner)
-    live = _live_facts(connect)
+    live: LiveFacts | str
+    try:
+        live = _live_facts(connect)
+    except Interrupted:
+        raise
+    except Stopped as stopped:
+        live = connect = _without_full_stop(stopped)
     is_private = None if isinstance(live, str) else live.is_private
     return [
-        *label_checks(root, partial(_read_labels, connect) if connect else None),
+        *label_checks(root, connect if isinstance(connect, str) else partial(_read_labels, connect)),
         *setting_checks(live, required_settings(facts.workflows, facts.default_agent), facts.workflows),
         *examine_workflows(root, owner, is_private),
         config_check(root),
@@ -145,16 +166,20 @@ def _read_labels(connect: Callable[[], Connection]) -> tuple[str, Sequence[Label
     return connection.repository, connection.github.labels()
 
 
-def _live_facts(connect: Callable[[], Connection] | None) -> LiveFacts | str:
-    """Read the settings on GitHub, or return why they cannot be read."""
-    if connect is None:
-        return "no GITHUB_TOKEN"
+def _live_facts(connect: Callable[[], Connection] | str) -> LiveFacts | str:
+    """Read the settings on GitHub, or return why they cannot be read. Raises Stopped where GitHub does not answer."""
+    if isinstance(connect, str):
+        return connect
     try:
         return gather_settings(connect())
-    except Interrupted:
+    except Stopped:
         raise
     except AccordError as error:
-        return error.message.removesuffix(".")
+        return _without_full_stop(error)
+
+
+def _without_full_stop(error: AccordError) -> str:
+    return error.message.removesuffix(".")
 
 
 def _by_file(checks: Sequence[DoctorCheck]) -> dict[str, list[Finding]]:
@@ -167,17 +192,38 @@ def _by_file(checks: Sequence[DoctorCheck]) -> dict[str, list[Finding]]:
 
 def _print(checks: Sequence[DoctorCheck], documents: Mapping[str, Sequence[Finding]]) -> None:
     width = max(len(check.name) for check in checks)
+    reason, unread = _unread(checks)
     for check in checks:
         status = click.style(f"{check.status:<8}", fg=_COLORS[check.status])
         count = counted(len(check.findings), "finding") if check.findings else ""
-        note = ", ".join(filter(None, [count, check.note]))
+        note = ", ".join(filter(None, [count, "" if check in unread else check.note]))
         click.echo(f"{check.name:<{width}}  {status} {one_line(note)}".rstrip())
     for path, findings in documents.items():
         click.echo()
         print_findings(findings, path)
+    if unread:
+        names = ", ".join(check.name for check in unread)
+        click.echo(f"\nNot compared with GitHub ({one_line(reason)}): {names}.\n  {_hint_for(reason)}")
     severities = [finding.severity for findings in documents.values() for finding in findings]
     errors = severities.count(Severity.ERROR)
     click.echo(f"\n{counted(errors, 'error')}, {counted(len(severities) - errors, 'warning')}\n{ZIZMOR}")
+
+
+def _unread(checks: Sequence[DoctorCheck]) -> tuple[str, list[DoctorCheck]]:
+    """Return the reason for which GitHub was not read at all, and the checks that share it; none where it was."""
+    skipped = {check.name: check for check in checks if check.is_skipped}
+    live = [skipped[name] for name in (LABELS_ON_GITHUB, *NAMES) if name in skipped]
+    reason = skipped[NAMES[0]].note if set(NAMES) <= skipped.keys() else ""
+    return reason, [check for check in live if reason and check.note == reason]
+
+
+def _hint_for(reason: str) -> str:
+    """Return what to type to have the checks that GitHub's settings need."""
+    if reason == _OFFLINE:
+        return "Run it without `--offline` to compare them."
+    if reason == _NO_TOKEN:
+        return "Set `GITHUB_TOKEN` to compare them."
+    return "Run it again when GitHub answers, or with `--offline` to check files only."
 
 
 def counted(number: int, word: str) -> str:

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 import click
 
 from accord.cli.output import one_line
-from accord.core.errors import AccordError, BrokenContract, Interrupted
+from accord.core.errors import AccordError, BrokenContract, Interrupted, Stopped
 from accord.files.store import read_inside, write_whole
 from accord.workflows.fixes import Fixed, fix_workflow
 
@@ -28,16 +28,23 @@ def fix_workflows(
     *,
     is_written: bool,
 ) -> dict[str, tuple[str, Fixed]]:
-    """Correct workflow files of a repository; return the old text and the result of each that has something to fix."""
+    """Correct workflow files of a repository; return the old text and the result of each that has something to fix.
+
+    GitHub is asked for no other commit after it did not answer once.
+    """
 
     @cache
     def resolve(repository: str, ref: str) -> str | None:
+        nonlocal connect
         try:
             return connect().github.commit_named(repository, ref) if connect else None
         except Interrupted:
             raise
+        except Stopped:
+            connect = None
         except AccordError:
-            return None
+            pass
+        return None
 
     found = {}
     for path in paths:

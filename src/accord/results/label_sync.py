@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, Field, RootModel, model_validator
 
-from accord.core.errors import AccordError, BrokenContract, Refused, Stopped, WrongUsage
+from accord.core.errors import AccordError, BrokenContract, Interrupted, Refused, Stopped, WrongUsage
 from accord.core.findings import DoctorCheck, Finding, pointer, warning, with_lines
 from accord.core.kinds import read_shape
 from accord.core.suggest import did_you_mean
@@ -245,13 +245,14 @@ def extend_record(path: Path, known: set[str], action: LabelAction) -> set[str]:
 
 
 LABEL_FILES = (".github/labels.yml", ".github/labels.yaml", ".github/labels.json")
-_LABELS_ON_GITHUB = "labels on GitHub"
+LABELS_ON_GITHUB = "labels on GitHub"
 
 
-def label_checks(
-    root: Path, read_labels: Callable[[], tuple[str, Sequence[Label]]] | None = None
-) -> Iterator[DoctorCheck]:
-    """Check the label file and, where ``read_labels`` returns repository and labels, the labels on GitHub."""
+def label_checks(root: Path, read_labels: Callable[[], tuple[str, Sequence[Label]]] | str) -> Iterator[DoctorCheck]:
+    """Check the label file, and the labels on GitHub.
+
+    ``read_labels`` returns repository and labels; a text instead says why they cannot be read.
+    """
     path = next((name for name in LABEL_FILES if (root / name).exists()), None)
     entries: Sequence[LabelEntry] = shipped_labels()
     if path is None:
@@ -262,10 +263,10 @@ def label_checks(
             yield DoctorCheck("label file", f"{len(entries)} labels in {path}")
         except BrokenContract as broken:
             yield DoctorCheck("label file", path, [(path, finding) for finding in broken.findings])
-            yield DoctorCheck(_LABELS_ON_GITHUB, "fix the label file first", is_skipped=True)
+            yield DoctorCheck(LABELS_ON_GITHUB, "fix the label file first", is_skipped=True)
             return
-    if read_labels is None:
-        yield DoctorCheck(_LABELS_ON_GITHUB, "no GITHUB_TOKEN", is_skipped=True)
+    if isinstance(read_labels, str):
+        yield DoctorCheck(LABELS_ON_GITHUB, read_labels, is_skipped=True)
     else:
         yield _compare_labels(entries, path or LABEL_FILES[0], read_labels)
 
@@ -273,16 +274,18 @@ def label_checks(
 def _compare_labels(
     entries: Sequence[LabelEntry], path: str, read_labels: Callable[[], tuple[str, Sequence[Label]]]
 ) -> DoctorCheck:
-    """Compare the label file with GitHub; a server that does not answer is a warning."""
+    """Compare the label file with GitHub; labels that cannot be read are a warning."""
     try:
         repository, labels = read_labels()
+    except Interrupted:
+        raise
     except WrongUsage as error:
-        return DoctorCheck(_LABELS_ON_GITHUB, error.message, is_skipped=True)
+        return DoctorCheck(LABELS_ON_GITHUB, error.message, is_skipped=True)
     except AccordError as error:
         return DoctorCheck(
-            _LABELS_ON_GITHUB, "not readable", [(path, warning("labels-unknown", error.message, hint=error.hint))]
+            LABELS_ON_GITHUB, "not readable", [(path, warning("labels-unknown", error.message, hint=error.hint))]
         )
     changes = [action for action in plan_labels(entries, labels, ())[0] if action.is_change]
     texts = [f"The label `{one.name}` would be {one.action}." for one in changes]
     found = [warning("label-drift", text, hint="Run `accord labels sync`.") for text in texts]
-    return DoctorCheck(_LABELS_ON_GITHUB, repository, [(path, finding) for finding in found])
+    return DoctorCheck(LABELS_ON_GITHUB, repository, [(path, finding) for finding in found])
