@@ -1,5 +1,11 @@
 """How a command ends with an error: one document for programs, a hint for people, and no blame for our own bugs."""
 
+import os
+import signal
+import subprocess
+import sys
+from pathlib import Path
+
 import pytest
 from support.commands import Accord
 from test_check import HOSTILE, assert_harmless
@@ -118,3 +124,18 @@ def test_a_group_without_a_command_shows_its_help(accord: Accord, arguments: tup
 def test_a_misspelt_word_is_answered_with_the_nearest(accord: Accord, arguments: tuple[str, ...], word: str) -> None:
     ended = accord(*arguments)
     assert (ended.code, f"Did you mean {word}?" in ended.err) == (2, True)
+
+
+@pytest.mark.parametrize(
+    "command", [[sys.executable, "-P", "-m", "accord"], [str(Path(sys.executable).with_name("accord"))]]
+)
+def test_an_interrupt_while_accord_is_imported_ends_without_a_traceback(tmp_path: Path, command: list[str]) -> None:
+    (tmp_path / "click.py").write_text('import time\nprint("importing", flush=True)\ntime.sleep(60)\n')
+    pipes = {"stdout": subprocess.PIPE, "stderr": subprocess.PIPE}
+    environment = {**os.environ, "PYTHONPATH": str(tmp_path)}
+    with subprocess.Popen([*command, "--help"], text=True, env=environment, **pipes) as process:
+        assert process.stdout is not None
+        assert process.stdout.readline() == "importing\n"
+        process.send_signal(signal.SIGINT)
+        _, err = process.communicate(timeout=60)
+    assert (process.returncode, err) == (130, "")
