@@ -155,6 +155,8 @@ PATHS = {
     "`src/a.py#L7`": "src/a.py",
     "Update `src/a.py` and its neighbours": "src/a.py",
     "新しいファイル `src/a.py`": "src/a.py",
+    "`docs/my file.md`": "docs/my file.md",
+    "The page `docs/my file.md` and its picture": "docs/my file.md",
     "**/a.py": "**/a.py",
     "**/src/**": "**/src/**",
     "__tests__/": "__tests__",

@@ -33,19 +33,37 @@ FEATURE_DOCUMENTS = ("spec.md", "plan.md", "tasks.md", "research.md", "data-mode
 def paths_in(text: str, folders: frozenset[str] = frozenset()) -> tuple[str, ...]:
     """Return the paths that a text names, normalised, each once; ``folders`` are further ones at the top.
 
-    In backticks, anything with a slash or a known extension is a path. Elsewhere a slash may also mean "or", so that
-    the word must end as a file does, or begin with a known folder.
+    In backticks, anything with a slash or a known extension is a path, and so is a file below a folder whose names
+    contain blanks. Elsewhere a slash may also mean "or", so that the word must end as a file does, or begin with a
+    known folder.
     """
     found: list[str] = []
     for span in spans(text):
         if span.kind == "code":
             code = span.text.strip("`").strip()
-            if " " not in code and (path := _as_path(code, folders, is_code=True)):
+            if " " in code:
+                found += [posixpath.normpath(code)] if _is_file_with_blanks(code, folders) else []
+            elif path := _as_path(code, folders, is_code=True):
                 found.append(path)
         elif span.kind != "comment":
             words = (word.strip("*_\"'<>:,;!?()").rstrip(".:").removeprefix("./") for word in _WORD.findall(span.text))
             found += [path for word in words if (path := _as_path(word, folders, is_code=False))]
     return tuple(dict.fromkeys(found))
+
+
+def _is_file_with_blanks(code: str, folders: frozenset[str]) -> bool:
+    """Return whether a code span is one path such as ``docs/my file.md``, and not a command with arguments."""
+    first, *words = code.split(" ")
+    if "/" not in first or not all(map(_CHARACTERS.fullmatch, (first, *words))) or first.startswith(("/", "./", "~")):
+        return False
+    heads = {word.partition("/")[0] for word in words if "/" in word}
+    is_command = any(word.startswith("-") for word in words) or bool(heads & (FOLDERS | folders))
+    return not is_command and [_has_extension(word) for word in (first, *words)] == [False] * len(words) + [True]
+
+
+def _has_extension(word: str) -> bool:
+    stem, _, extension = word.rpartition(".")
+    return bool(stem and extension.lower() in _EXTENSIONS)
 
 
 def _as_path(word: str, folders: frozenset[str], *, is_code: bool) -> str:

@@ -71,7 +71,7 @@ _CODE_SPAN = re.compile(r"\A(`++)\s?(.+?)\s?(?<!`)\1(?!`)")
 _AFTER_PATH = "(\N{EM DASH}\N{EN DASH}-#"
 _LINK = re.compile(r"\A\[`*([^\]`]+)`*\]\(")
 _EMPHASISED = re.compile(r"\A(\*\*|[\"'])(?!/)([^\s*]+)(?<!/)\1(?=[\s:,;]|$)")
-_NAMED_LATER = re.compile(r"`([^`\s()]*[./][^`\s()]*)`")
+_NAMED_LATER = re.compile(r"`([^`\s()]*[./][^`\s()]*|(?!\.?/)[^`\s()]+/[^`\n()]*\.\w+)`")
 _LINES = re.compile(r"(?::\d+(?:[-\u2013]\d+)?|#L\d+(?:-L\d+)?)$")
 
 
