@@ -119,11 +119,14 @@ def plan_from(
 
 def _next(arguments: list[str], result: PlannerResult) -> str:
     """Return what the plan has, and the command that applies it."""
+    from accord.results.operations import MOST_ITEMS
+
     count = len(result.create)
     if not count:
         return "Every task of the source is done."
     command = shlex.join(["accord", "plan", "from", *arguments])
-    return f"{count} {'item' if count == 1 else 'items'}. Apply: {one_line(command)} | accord apply -"
+    more = f" --max-items {count}" if count > MOST_ITEMS else ""
+    return f"{count} {'item' if count == 1 else 'items'}. Apply: {one_line(command)} | accord apply -{more}"
 
 
 def _checked(ctx: click.Context, source: Source, defaults: Defaults, output_format: str) -> PlannerResult:

@@ -10,13 +10,14 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
-from accord.core.findings import Finding, has_errors
+from accord.core.findings import Finding, Severity, has_errors
 from accord.github.limits import TITLE_CHARS
 from accord.results.bodies import read_body
 from accord.results.body_rules import body_findings
 from accord.results.labels import STATUS_AT_CREATION, Category, ItemKind, category_of, kind_of
 from accord.results.models import PlannedWorkItem, PlannerResult
-from accord.results.planner.rules import numbered, result_findings
+from accord.results.operations import MOST_ITEMS
+from accord.results.planner.rules import limit_findings, numbered, result_findings
 from accord.text.markdown import as_code, shorten
 
 if TYPE_CHECKING:
@@ -44,7 +45,10 @@ PlacedFindings = list[tuple[str, Finding]]
 
 
 def build_plan(source: Source, defaults: Defaults) -> tuple[PlannerResult, PlacedFindings]:
-    """Return the planner result of a source, and what keeps it from being valid or deserves a warning."""
+    """Return the planner result of a source, and what keeps it from being valid or deserves a warning.
+
+    More items than ``accord apply`` takes are a warning: it takes more where the caller says how many.
+    """
     found: PlacedFindings = [*source.findings, *_repeated(source.tasks)]
     open_tasks = [task for task in source.tasks if not task.is_done]
     by_id = {task.id: task for task in source.tasks}
@@ -65,6 +69,7 @@ def build_plan(source: Source, defaults: Defaults) -> tuple[PlannerResult, Place
     result = PlannerResult(role="planner", create=create, close=[], update=[])
     if not any(has_errors([each]) for _, each in found):
         found += _placed(result, open_tasks)
+        found += (("", replace(each, severity=Severity.WARNING)) for each in limit_findings(result, MOST_ITEMS))
     return result, found
 
 

@@ -24,20 +24,6 @@ if TYPE_CHECKING:
 _MOST_NAMED = 20
 
 
-def limit_findings(plan: Plan, most: int) -> Iterator[Finding]:
-    """Refuse a plan that touches more items than the limit."""
-    counts = {
-        "creates": len(plan.result.create),
-        "closes": len(plan.result.close),
-        "updates": len(plan.result.update),
-    }
-    total = sum(counts.values())
-    if total > most:
-        shown = ", ".join(f"{word} {count}" for word, count in counts.items() if count)
-        message = f"The plan has {total} items ({shown}); the limit is {most}."
-        yield Finding("items-too-many", message, hint=f"Split the plan, or pass `--max-items {total}`.")
-
-
 def change_findings(
     plan: Plan, facts: PlanFacts, comparisons: Mapping[str, Comparison], *, closes_vanished: bool
 ) -> Iterator[Finding]:

@@ -109,6 +109,22 @@ def result_findings(result: PlannerResult) -> list[Finding]:
     return read_plan(result).findings
 
 
+def limit_findings(result: PlannerResult, most: int) -> Iterator[Finding]:
+    """Refuse a plan that touches more items than the limit."""
+    counts = {
+        "creates": len(result.create),
+        "closes": len(result.close),
+        "updates": len(result.update),
+    }
+    total = sum(counts.values())
+    if total > most:
+        shown = ", ".join(f"{word} {count}" for word, count in counts.items() if count)
+        message = f"The plan has {total} items ({shown}); the limit is {most}."
+        yield Finding(
+            "items-too-many", message, hint=f"Split the plan, or pass `--max-items {total}` to `accord apply`."
+        )
+
+
 def _check_temp_ids(plan: Plan) -> Iterator[Finding]:
     for i, item in enumerate(plan.result.create):
         path = pointer("create", i, "tempID")

@@ -10,8 +10,8 @@ from accord.results.planner.apply import Ledger, apply_operations
 from accord.results.planner.checks import check_facts, check_names
 from accord.results.planner.facts import gather_facts
 from accord.results.planner.plan import AddDependency, compare_items, plan_operations, plan_run
-from accord.results.planner.report import change_findings, differences, limit_findings
-from accord.results.planner.rules import with_texts
+from accord.results.planner.report import change_findings, differences
+from accord.results.planner.rules import limit_findings, with_texts
 from accord.results.planner.scope import plan_run_key, requested_issue
 from accord.results.planner.structure import check_structure, gather_structure, plan_structure
 from accord.results.texts import TextSanitizer, errors_as_posted, with_safe_texts
@@ -33,7 +33,7 @@ def apply_plan(github: GitHub, plan: Plan, options: RunOptions) -> Receipt:
     closes = options.closes_vanished
     receipt = Receipt("planner-result", options.repository, run_key)
     with reporting(github, receipt):
-        receipt.require([*plan.findings, *limit_findings(plan, options.most_items)])
+        receipt.require([*plan.findings, *limit_findings(plan.result, options.most_items)])
         if not (plan.result.create or plan.result.close or plan.result.update):
             receipt.outcome = Outcome.UNCHANGED
             return receipt
