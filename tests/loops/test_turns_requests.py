@@ -64,24 +64,24 @@ def complete(turns: Turns) -> None:
 
 
 IDLE: dict[str, list[Step]] = {
-    "nothing to do: paused, not asked for, a fork": [lambda turns: turns.label("agents:paused"), begin("2")],
-    "nothing to do: all tasks done, no review": [lambda turns: turns.tick_all(), begin("2")],
-    "nothing to do: all tasks done, a person was notified": [complete, begin("1"), begin("2")],
-    "nothing to do: checks pending, or a pause that is not over": [begin(), end(), run_check, begin("2")],
-    "nothing to do: no check yet": [begin(), end(), lambda turns: turns.push("new"), begin("2")],
-    "nothing to do: workflow runs wait for approval": [hold, begin("1"), begin("2")],
-    "nothing to do: autofix, all checks green": [become_autofix, begin("2")],
+    "idle: paused or a fork": [lambda turns: turns.label("agents:paused"), begin("2")],
+    "idle: tasks done, no review": [lambda turns: turns.tick_all(), begin("2")],
+    "idle: all done, announced": [complete, begin("1"), begin("2")],
+    "idle: checks pending": [begin(), end(), run_check, begin("2")],
+    "idle: no check yet": [begin(), end(), lambda turns: turns.push("new"), begin("2")],
+    "idle: runs held": [hold, begin("1"), begin("2")],
+    "idle: autofix, checks green": [become_autofix, begin("2")],
 }
 TURNS: dict[str, list[Step]] = {
     **IDLE,
-    "a person stops it, and the comment says so": [begin(), end(failed("ignore")), stop_by_person, begin("2")],
+    "stopped by a person": [begin(), end(failed("ignore")), stop_by_person, begin("2")],
     "begin, the first time": [begin()],
     "begin, later": [begin(), end(), begin("2")],
     "begin, to fix checks": [begin(), end(), lambda turns: turns.check(conclusion="failure"), begin("2")],
-    "a review is started": [become_reviewed, begin("1")],
-    "a person is notified that all is done": [complete, begin("1")],
-    "end, changes pushed and a task ticked": [begin(), push_and_end],
-    "end, a task ticked and the workflow started again": [begin(), end(workflow=WORKFLOW)],
+    "review started": [become_reviewed, begin("1")],
+    "all done, announced": [complete, begin("1")],
+    "end, changes pushed, a task ticked": [begin(), push_and_end],
+    "end, a task ticked, started again": [begin(), end(workflow=WORKFLOW)],
     "end, failed, a person is asked": [begin(), end(failed("manual"))],
     "end, the same again": [begin(), end(), end()],
 }
@@ -128,11 +128,11 @@ def test_the_page_tells_what_the_verifier_costs(stage: Stage) -> None:
     assert told("verifier") == costs(
         stage,
         {
-            "nothing to do: not merged": [start(number=reviews.OPEN)],
-            "nothing to do: already verified": [start(), judge(reviews.PASS), start("2")],
+            "idle: not merged": [start(number=reviews.OPEN)],
+            "idle: already verified": [start(), judge(reviews.PASS), start("2")],
             "begin, the first time": [start()],
             "end, passed": [start(), judge(reviews.PASS)],
-            "end, failed, a follow-up opened": [start(), judge(reviews.FAIL)],
+            "end, follow-up opened": [start(), judge(reviews.FAIL)],
             "end, the same again": [start(), judge(reviews.FAIL), judge(reviews.FAIL)],
         },
     )

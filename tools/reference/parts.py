@@ -33,7 +33,7 @@ from reference.rules import (
     routes_table,
     rules_table,
     runs_table,
-    session_diagrams,
+    session_diagram,
 )
 from reference.source import findings_page
 from reference.text import yaml_value
@@ -105,17 +105,17 @@ def parts_of_pages(root: Path) -> Iterator[Part]:
     yield Part("docs/errors.md", causes_table, "causes")
     yield Part("docs/error-rules.md", rules_table, "rules")
     yield Part("tests/data/README.md", lambda: runs_table(root), "runs")
-    yield Part("docs/handoffs.md", partial(diagram, HANDOFF), "machine")
+    yield Part("docs/handoffs.md", partial(diagram, HANDOFF, hidden={"cancelled"}), "machine")
     yield Part("docs/implementor-results.md", protected_paths, "protected")
     yield Part("docs/loops.md", reasons_table, "reasons")
     yield Part("docs/labels.md", labels_table, "labels")
-    yield Part("docs/missions.md", partial(diagram, WORK_PACKAGE), "machine")
+    yield Part("docs/missions.md", partial(diagram, WORK_PACKAGE, hidden={"blocked", "canceled"}), "machine")
     yield Part("docs/runner-outputs.md", runner_outputs_table, "runner-outputs")
     yield Part("docs/runner-workflows.md", contract_inputs, "contract inputs")
     yield Part("docs/sandbox.md", fault_table, "faults")
     yield Part("docs/sandbox.md", routes_table, "routes")
     yield Part("docs/sessions.md", partial(diagram, TASK), "machine-task")
-    yield Part("docs/sessions.md", session_diagrams, "machine-session")
+    yield Part("docs/sessions.md", session_diagram, "machine-session")
     yield Part("docs/work-items.md", partial(diagram, WORK_ITEM), "machine")
     for page, result in RESULTS.items():
         yield Part(page, partial(fields_tables, result), "fields")

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from accord.loops.models import ALL, REASONS
 from accord.runner import error_rules
-from accord.sessions.machine import LEAN, SESSION
+from accord.sessions.machine import SESSION
 from accord.text.markdown import table
 from accord_sandbox import app as _app  # noqa: F401 (registers the routes)
 from accord_sandbox import faults
@@ -16,10 +16,12 @@ from accord_sandbox.calls import ROUTES
 from reference.text import Problem, plain, with_anchor, yaml_value
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Collection, Mapping
     from pathlib import Path
 
     from accord.core.machine import Machine
+
+REPOSITORY = "/repos/{owner}/{repo}"
 
 
 def causes_table() -> str:
@@ -88,41 +90,43 @@ def fault_table() -> str:
 
 
 def reasons_table() -> str:
-    """List the reasons of all loops, in the order in which each loop checks them."""
-    rows = [
-        [
-            with_anchor(code) + (" *" if reason.asks else ""),
-            reason.action,
-            "all" if set(reason.loops) == set(ALL) else ", ".join(loop for loop in ALL if loop in reason.loops),
-            plain(reason.meaning),
-        ]
-        for code, reason in REASONS.items()
-    ]
-    return table(["Reason", "Action", "Loops", "Meaning"], rows)
+    """List the reasons of all loops, in the order in which each loop checks them; those of the verifier alone apart."""
+    rows, verifier = [], []
+    for code, reason in REASONS.items():
+        row = [with_anchor(code) + (" *" if reason.asks else ""), reason.action, plain(reason.meaning)]
+        if reason.loops == ("verify",):
+            verifier.append(row)
+        else:
+            loops = "all" if set(reason.loops) == set(ALL) else ", ".join(loop for loop in ALL if loop in reason.loops)
+            rows.append([*row[:2], loops, row[2]])
+    shown = table(["Reason", "Action", "Loops", "Meaning"], rows)
+    return f"{shown}\n\nThe verifier alone:\n\n{table(['Reason', 'Action', 'Meaning'], verifier)}"
 
 
 def routes_table() -> str:
-    """List the operations of the sandbox by path."""
+    """List the operations of the sandbox: methods and path, those of a repository below its path."""
     by_path: dict[str, list[str]] = {}
     for route in sorted(ROUTES, key=lambda route: route.path):
         path = re.sub(r"{(\w+):\w+}", r"{\1}", route.path)
         by_path.setdefault(path, []).append(route.method)
-    return table(["Path", "Methods"], [[f"`{path}`", ", ".join(methods)] for path, methods in by_path.items()])
+    width = max(len(",".join(methods)) for methods in by_path.values())
+    lines = [f"{','.join(methods):<{width}}  {path}" for path, methods in by_path.items()]
+    own = [line.replace(REPOSITORY, "", 1) for line in lines if f" {REPOSITORY}/" in line]
+    others = [line for line in lines if f" {REPOSITORY}/" not in line]
+    return "\n".join(["```text", *others, "```", "", f"Below `{REPOSITORY}`:", "", "```text", *own, "```"])
 
 
-def diagram(machine: Machine[Any]) -> str:
-    """Draw a state machine."""
-    return f"```mermaid\n{machine.mermaid()}\n```"
+def diagram(machine: Machine[Any], *, hidden: Collection[str] = ()) -> str:
+    """Draw a state machine, without the moves into the states of ``hidden``, which the page tells."""
+    shown = replace(machine, edges=tuple(edge for edge in machine.edges if edge.target not in hidden))
+    return f"```mermaid\n{shown.mermaid()}\n```"
 
 
-def session_diagrams() -> str:
-    """Draw the states of full and of lean sessions, without ASK_USER and BLOCKED."""
-    pieces = []
-    for title, machine in (("A full session:", SESSION), ("A lean session:", LEAN)):
-        ways = tuple(
-            edge
-            for edge in machine.edges
-            if not {edge.source, edge.target} & {"ASK_USER", "BLOCKED"} and edge.needs != "not answered"
-        )
-        pieces += [title, diagram(replace(machine, edges=ways))]
-    return "\n\n".join(pieces)
+def session_diagram() -> str:
+    """Draw the states of a full session, without ASK_USER and BLOCKED."""
+    ways = tuple(
+        edge
+        for edge in SESSION.edges
+        if not {edge.source, edge.target} & {"ASK_USER", "BLOCKED"} and edge.needs != "not answered"
+    )
+    return diagram(replace(SESSION, edges=ways))
