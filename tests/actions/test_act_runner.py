@@ -44,7 +44,7 @@ EXTRA = {
 }
 LOOKED = "Inspected codebase. No changes needed."
 WORKED = "Committed changes to 3 files.\n\n- [x] Add unit tests\n- [x] Fix typo in README"
-LEFT = ["The run\u2019s changes were not pushed. 1 file is in changes.patch of its artifact."]
+LEFT = ["The run\u2019s changes were not pushed. 1 file is in changes.patch of the run folder or artifact."]
 
 
 def saying(message: str) -> dict[str, str]:

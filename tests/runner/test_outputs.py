@@ -14,7 +14,7 @@ from accord.cli.run_step import summary_page
 from accord.gha.step import OUTPUT_BYTES, utf16_size
 from accord.runner.analysis.analyse import Analysis, ProviderAttempt
 from accord.runner.models import Category, Classification, Evidence, InternalError, Origin, Recovery, Source
-from accord.runner.outputs import BUDGET, SUMMARY_CHARS, TRUNCATION_NOTICE, RunFacts, outputs_of
+from accord.runner.outputs import BUDGET, SUMMARY_CHARS, TRUNCATION_NOTICE, RunFacts, not_pushed_warning, outputs_of
 from accord.runner.publish import Published
 from accord.runner.record import Attempt, ResultFinding
 from accord.runner.transcripts.events import Account, Usage
@@ -374,8 +374,12 @@ PUSHED = Published("c" * 40, 1)
         (RunFacts("codex", classification=error(recovery="ignore"), exit_code=1), "⏹️ codex was cancelled"),
         (RunFacts("codex", published=PUSHED), "✅ codex changed 1 file"),
         (RunFacts("codex"), "✅ codex ended, and nothing was pushed"),
+        (RunFacts("codex", warnings=(not_pushed_warning(2),)), "✅ codex changed 2 files, not pushed yet"),
     ],
 )
 def test_the_title_of_the_summary_says_how_the_run_ended(facts: RunFacts, title: str) -> None:
     page = summary_page(outputs_of(facts, NO_SECRETS, PostingPolicy()))
     assert page.splitlines()[0] == f"### accord: {title}"
+    assert ("| Files not pushed | 2, in changes.patch of the run folder or artifact |" in page) == (
+        "not pushed" in title
+    )

@@ -131,9 +131,7 @@ def run(
                 request.run_dir, way, policy, record, allows_steering=allow_steering_files, limits=limits
             )
             leave_run_record(request.run_dir, outputs, record, way, is_kept=is_published)
-    report_run(outputs, output_format)
-    if output_format == "text":
-        click.echo(f"Run folder: {one_line(str(request.run_dir))}")
+    report_run(outputs, output_format, request.run_dir)
     if fail and request.schema and not record.is_skipped:
         require_result(request.run_dir, outputs, record)
     ctx.exit(int(outputs.exit_code) if fail else 0)
@@ -279,7 +277,7 @@ def publish(ctx: click.Context, /, run_dir: Path, author: str, outputs: Path | N
             found = finish_run(run_dir, way, policy, record, **more)
             if not dry_run:
                 leave_run_record(run_dir, found, record, way, is_kept=True)
-    report_run(found, given["output_format"], dry_run=dry_run)
+    report_run(found, given["output_format"], run_dir, dry_run=dry_run)
     if outputs and not dry_run:
         write_whole(outputs, json.dumps(found.as_outputs(), indent=2, ensure_ascii=True) + "\n")
     ctx.exit(int(found.exit_code) if given["fail"] else 0)

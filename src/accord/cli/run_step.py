@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import shlex
 from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -18,6 +19,7 @@ from accord.core.errors import AccordError, BrokenContract, WrongUsage
 from accord.core.findings import Finding, Severity, has_errors
 from accord.files.store import can_be_written
 from accord.gha.step import command
+from accord.runner.outputs import files_not_pushed
 from accord.text.markdown import cell, shorten, table
 from accord.text.redaction import redactor_for
 
@@ -122,18 +124,24 @@ def finish_run(
     return finish(run_dir, settings, record)
 
 
-def report_run(outputs: RunOutputs, output_format: str, *, dry_run: bool = False, patch_in: Path | None = None) -> None:
+def report_run(outputs: RunOutputs, output_format: str, run_dir: Path | None = None, *, dry_run: bool = False) -> None:
     """Print a run's outputs, which are redacted already, and unless it is a dry run write them for later steps.
 
-    ``patch_in`` is a folder with changes that were not pushed.
+    ``run_dir`` is the folder of the run; in text, it is named with what is next for changes that were not pushed.
     """
     click.get_current_context().meta[_REPORTED] = True
     if not dry_run:
         leave_run(outputs)
     if output_format == "json":
         print_clean_json(outputs.as_outputs())
-    else:
-        _print(outputs)
+        return
+    _print(outputs)
+    if run_dir:
+        click.echo(f"Run folder: {one_line(str(run_dir))}")
+    if run_dir and files_not_pushed(outputs):
+        folder = shlex.quote(str(run_dir))
+        push = f" Push it: accord publish {folder} --pr-ref BRANCH" if outputs.exit_code == "0" else ""
+        click.echo(one_line(f"Next: read {folder}/changes.patch.{push}"))
 
 
 def leave_run(outputs: RunOutputs) -> None:
@@ -180,6 +188,8 @@ def _print(outputs: RunOutputs) -> None:
     """Print the outputs that are set, one on a line; the error, its hint and the warnings in full."""
     values = outputs.as_outputs()
     del values["run-warnings"]
+    if unpushed := files_not_pushed(outputs):
+        values["files-changed"] = f"{values['files-changed']} pushed, {unpushed} in changes.patch"
     values["final-message"] = f"{len(outputs.final_message)} characters of base64" if outputs.final_message else ""
     shown = {name: one_line(value) for name, value in values.items() if value}
     width = max(len(name) for name in shown)
@@ -268,6 +278,9 @@ def _headline(outputs: RunOutputs) -> str:
         return f"❌ {agent} failed ({outputs.error_category})"
     if outputs.changes_made == "true":
         return f"✅ {agent} changed {'1 file' if outputs.files_changed == '1' else f'{outputs.files_changed} files'}"
+    unpushed = files_not_pushed(outputs)
+    if unpushed and ended == "no-change":
+        return f"✅ {agent} changed {'1 file' if unpushed == 1 else f'{unpushed} files'}, not pushed yet"
     if ended == "failure":
         return f"❌ {agent} ended without a valid result"
     return f"✋ {agent} is blocked" if ended == "blocked" else f"✅ {agent} ended, and nothing was pushed"
@@ -276,6 +289,7 @@ def _headline(outputs: RunOutputs) -> str:
 def _facts(outputs: RunOutputs) -> list[tuple[str, str]]:
     tokens = f"{outputs.tokens_input or '?'} in, {outputs.tokens_output or '?'} out"
     analysis = " ".join(filter(None, [outputs.llm_provider, outputs.llm_model]))
+    unpushed = files_not_pushed(outputs)
     return [
         ("Exit code", outputs.exit_code),
         ("Model", outputs.agent_model),
@@ -284,6 +298,7 @@ def _facts(outputs: RunOutputs) -> list[tuple[str, str]]:
         ("Cost", f"{outputs.cost_usd} US dollars" if outputs.cost_usd else ""),
         ("Commit", outputs.commit_sha),
         ("Files changed", outputs.files_changed if outputs.changes_made == "true" else ""),
+        ("Files not pushed", f"{unpushed}, in changes.patch of the run folder or artifact" if unpushed else ""),
         ("Error", " / ".join(filter(None, [outputs.error_category, outputs.error_type, outputs.error_recovery]))),
         ("Tasks analyzed by", f"{analysis}, confidence {outputs.llm_confidence}" if analysis else ""),
     ]

@@ -56,7 +56,8 @@ def outputs_of_external_run(
     if run.pr_body is not None and is_done:
         analysis = completed_tasks(run.pr_body, evidence.account, diff_stat(stats), environment, clock)
     if stats and published is None:
-        warnings = ("The run's changes were not pushed.", *warnings)
+        count = "1 changed file is" if len(stats) == 1 else f"{len(stats)} changed files are"
+        warnings = (f"The run's changes were not pushed. {count} in the work tree.", *warnings)
     facts = RunFacts(run.agent, account=evidence.account, published=published, analysis=analysis, warnings=warnings)
     return conclude(facts, evidence, redact, policy)
 

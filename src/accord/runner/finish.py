@@ -25,7 +25,7 @@ from accord.runner.classify import RunEvidence, classify, contract_exit_code, is
 from accord.runner.conflicts import report_conflict
 from accord.runner.contract import ResultContract, check_result
 from accord.runner.models import InternalError
-from accord.runner.outputs import RunFacts, outputs_of, safe_line, to_valid_text
+from accord.runner.outputs import RunFacts, not_pushed_warning, outputs_of, safe_line, to_valid_text
 from accord.runner.publish import (
     Publication,
     Published,
@@ -201,6 +201,8 @@ class _FinishedRun:
                     said = (self.account.final_message, self.record.context.pull)
                     where = report_conflict(published.conflict, publication.subject, *said, options)
                     warnings = (*warnings, where, *_path_warnings(published))
+                else:
+                    warnings = (*warnings, *self.unpublished_changes())
                 return published, None, warnings
             warnings = (*warnings, *_publication_warnings(published, ref, dry_run=options.dry_run))
         else:
@@ -222,8 +224,7 @@ class _FinishedRun:
             return (broken.message,)
         if not stats:
             return ()
-        files = "1 file is" if len(stats) == 1 else f"{len(stats)} files are"
-        pushed = f"The run's changes were not pushed. {files} in {layout.PATCH} of its artifact."
+        pushed = not_pushed_warning(len(stats))
         if self.options.remote and not self.record.context.pr_ref:
             pushed += " To push them, name the branch with `--pr-ref` of `accord publish`."
         return (pushed, *_path_warnings(audit_patch(patch, stats)))

@@ -9,6 +9,7 @@ from __future__ import annotations
 import base64
 import json
 import math
+import re
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
@@ -59,6 +60,21 @@ _QUOTES = str.maketrans(
         ">": "\u203a",
     }
 )  # fmt: skip
+
+
+_NOT_PUSHED = re.compile(r"changes were not pushed\. (\d{1,9}) files? (?:is|are) in changes\.patch")
+
+
+def not_pushed_warning(files: int) -> str:
+    """Say where the changes of a run are that were not pushed."""
+    shown = "1 file is" if files == 1 else f"{files} files are"
+    return f"The run's changes were not pushed. {shown} in changes.patch of the run folder or artifact."
+
+
+def files_not_pushed(outputs: RunOutputs) -> int:
+    """Return how many changed files are only in the run's folder, by the warning that says so."""
+    found = (_NOT_PUSHED.search(text) for text in json.loads(outputs.run_warnings or "[]"))
+    return next((int(hit[1]) for hit in found if hit), 0)
 
 
 @dataclass(frozen=True)
