@@ -50,6 +50,18 @@ def test_a_plan_that_is_applied_again_only_counts_the_warnings_about_it(accord: 
     assert ("unchanged: " in edited, "item-edited" in edited) == (True, True)
 
 
+def test_labels_that_a_new_repository_lacks_are_one_line_with_the_command(accord: Accord, stage: Stage) -> None:
+    file = accord.file("plan.json", GOOD)
+    step = accord.in_step(annotates=False)
+    ended = accord("apply", file, "--dry-run")
+    assert ended.out.count("label-not-there") == step.summary.count("label-not-there") == 1
+    assert "has none of 4 labels, so GitHub will create grey ones: `task:implement`, `status:pending`, `p" in ended.out
+    assert "run `accord labels sync`." in ended.out
+    assert json.dumps(accord.document("apply", file, "--dry-run")).count('"label-not-there"') == 4
+    stage.send("POST", f"/repos/{stage.repository}/labels", name="status:pendng", color="ededed")
+    assert "    Did you mean" in accord("apply", file, "--dry-run").out
+
+
 def test_a_plan_is_rehearsed_applied_then_unchanged_each_with_a_receipt(accord: Accord, stage: Stage) -> None:
     file = accord.file("plan.json", GOOD)
     planned = accord.document("apply", file, "--dry-run")

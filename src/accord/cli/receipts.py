@@ -69,10 +69,16 @@ def print_receipt(receipt: Receipt, file: str, *, most: int | None = None) -> No
 def _print_receipt_findings(receipt: Receipt, file: str) -> None:
     """Print findings; of a run that changed nothing, warnings about the result are only counted, as they repeat."""
     repeated = [each for each in receipt.findings if receipt.outcome is Outcome.UNCHANGED and _is_about_result(each)]
-    print_findings([each for each in receipt.findings if each not in repeated], file)
+    print_findings(_grouped([each for each in receipt.findings if each not in repeated]), file)
     if repeated:
         warnings = "1 warning" if len(repeated) == 1 else f"{len(repeated)} warnings"
         click.secho(f"{warnings} about the result not shown again: see `--format json`.", dim=True)
+
+
+def _grouped(findings: Sequence[Finding]) -> list[Finding]:
+    from accord.results.planner.checks import with_grouped_labels
+
+    return with_grouped_labels(findings)
 
 
 def _is_about_result(finding: Finding) -> bool:
@@ -183,10 +189,11 @@ def report_receipt(receipt: Receipt, file: str, receipt_path: Path | None) -> No
             "receipt": str(receipt_path or ""),
         }
     )
+    shown = _grouped(receipt.findings)
     parts = [
         f"### accord apply: {receipt.outcome.value}",
         cell(str(receipt.error or "")),
-        findings_table(receipt.findings) if receipt.findings else "",
+        findings_table(shown) if shown else "",
         _review_table(receipt.details["review"]) if "review" in receipt.details else "",
         _operations_table(receipt) if receipt.operations else "",
         cell(f"Brought to GitHub: {_commit_line(receipt.details['commit'])}") if "commit" in receipt.details else "",
@@ -195,7 +202,7 @@ def report_receipt(receipt: Receipt, file: str, receipt_path: Path | None) -> No
         _graph(receipt) if receipt.dependencies else "",
     ]
     leave_summary("\n\n".join(filter(None, parts)))
-    annotate_file(receipt.findings, file)
+    annotate_file(shown, file)
 
 
 def _operations_table(receipt: Receipt) -> str:

@@ -22,6 +22,7 @@ from accord.results.labels import CREATION_RULES, Category, ItemKind, category_o
 from accord.results.planner.match import same_title
 from accord.results.planner.record import content_limit, latest_record, update_digest
 from accord.results.planner.rules import Plan, check_labels_of_kind, check_length, item_number, split_temp_id
+from accord.text.markdown import as_code
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
@@ -170,9 +171,23 @@ def _check_labels_exist(plan: Plan, facts: PlanFacts) -> Iterator[Finding]:
     for label, path in _labels(plan):
         if label.lower() not in seen:
             seen.add(label.lower())
-            hint = did_you_mean(label, known) or "Create it, or run `accord labels sync`."
-            message = f"The repository has no label `{label}`, so GitHub will create a grey one."
-            yield warning("label-not-there", message, path, hint=hint)
+            hint = did_you_mean(label, known) or _CREATE_LABEL
+            yield warning("label-not-there", f"{_LACKS} {as_code(label)}{_GREY}", path, hint=hint)
+
+
+_LACKS, _GREY = "The repository has no label", ", so GitHub will create a grey one."
+_CREATE_LABEL = "Create it, or run `accord labels sync`."
+
+
+def with_grouped_labels(findings: Sequence[Finding]) -> list[Finding]:
+    """Return findings for people: labels that a repository lacks in one, except those that look misspelt."""
+    lacking = [each for each in findings if each.code == "label-not-there" and each.hint == _CREATE_LABEL]
+    if len(lacking) < 2:
+        return list(findings)
+    names = ", ".join(each.message.removeprefix(f"{_LACKS} ").removesuffix(_GREY) for each in lacking)
+    message = f"The repository has none of {len(lacking)} labels, so GitHub will create grey ones: {names}."
+    grouped = warning("label-not-there", message, hint="Create accord's labels first: run `accord labels sync`.")
+    return [grouped, *(each for each in findings if each not in lacking)]
 
 
 def _labels(plan: Plan) -> Iterator[tuple[str, str]]:
