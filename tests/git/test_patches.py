@@ -9,7 +9,7 @@ from support.trees import commit, git
 
 from accord.core.errors import BrokenContract, Refused, WrongUsage
 from accord.git.patches import apply_patch, extract_patch
-from accord.git.paths import escaping_links, stays_inside
+from accord.git.paths import escaping_links, links_of, stays_inside
 from accord.git.program import Git
 
 NEW_FILE = "diff --git a/PATH b/PATH\nnew file mode 100644\n--- /dev/null\n+++ b/PATH\n@@ -0,0 +1 @@\n+x\n"
@@ -254,7 +254,7 @@ def test_a_link_out_of_the_tree_is_found(tree: Path, target: str, is_outside: bo
     (tree / "folder" / "link").symlink_to(target)
     made = apply_patch(Git(tree), extract_patch(tree, "base"), "base")
     inside = Git(tree)
-    assert bool(escaping_links(inside, "base", made)) == is_outside
+    assert bool(escaping_links(links_of(inside, "base"), links_of(inside, made))) == is_outside
 
 
 @pytest.mark.parametrize(
@@ -279,7 +279,7 @@ def test_an_old_link_that_a_new_one_leads_outside_is_found_and_one_that_was_outs
     before = commit(tree, "links")
     (tree / "folder" / "up").symlink_to("..")
     commit(tree, "up")
-    found = escaping_links(Git(tree), before, "HEAD")
+    found = escaping_links(links_of(Git(tree), before), links_of(Git(tree), "HEAD"))
     assert [finding.message.split("`")[1] for finding in found] == ["old"]
 
 

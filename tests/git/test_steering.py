@@ -9,6 +9,7 @@ from support.trees import commit, git
 from accord.core.errors import BrokenContract
 from accord.git.patch_text import absolute_names
 from accord.git.patches import apply_patch, changes_between
+from accord.git.paths import links_of
 from accord.git.program import Git, GitFailed
 from accord.git.steering import audit_changes, audit_paths
 
@@ -119,7 +120,7 @@ def test_every_kind_of_change_counts(tree: Path, script: str, found: tuple[str, 
     subprocess.run(script, cwd=tree, shell=True, check=True)
     at_hand = Git(tree)
     changes = changes_between(at_hand, "HEAD", at_hand.line("write-tree"))
-    audit = audit_changes(at_hand, "HEAD", changes)
+    audit = audit_changes(changes, links_of(at_hand, "HEAD"))
     assert (audit.steering, audit.protected) == (found, ("docs/owners",) if "owners" in script else ())
 
 
@@ -128,7 +129,7 @@ def test_the_source_of_a_copy_counts(tree: Path) -> None:
     at_hand = Git(tree)
     changes = changes_between(at_hand, "HEAD", apply_patch(at_hand, text.encode(), "HEAD"))
     assert [change.path for change in changes] == ["notes.md"]
-    assert audit_changes(at_hand, "HEAD", changes, text.encode()).steering == ("AGENTS.md",)
+    assert audit_changes(changes, links_of(at_hand, "HEAD"), text.encode()).steering == ("AGENTS.md",)
 
 
 @pytest.mark.parametrize(

@@ -92,7 +92,7 @@ def scratch_repository(remote: Remote, lender: Path | None) -> Iterator[Git]:
     """Make a bare repository that exists for this block, with the way into the remote and what the lender has."""
     with tempfile.TemporaryDirectory(prefix="accord-branch-") as scratch:
         git = Git(Path(scratch), config=token_config(remote.server_url, remote.token))
-        git("init", "--quiet", "--bare", "--initial-branch", "none")
+        git("init", "--quiet", "--bare", "--template=", "--initial-branch", "none")
         objects = _objects_of(lender)
         if objects:
             Path(scratch, "objects", "info", "alternates").write_text(f"{objects}\n")
@@ -121,8 +121,8 @@ def folder_at_head(remote: Remote, path: str) -> Iterator[Path]:
 def branch_clone(remote: Remote, base: str, branch: str, lender: Path | None) -> Iterator[Git]:
     """Fetch the base and the work item's branch into a bare repository of this block. Raises Refused, Unreachable."""
     with scratch_repository(remote, lender) as git:
-        fetch_ref(git, remote, f"refs/heads/{base}", "base")
-        fetch_branch(git, remote, branch, "work")
+        wanted = {base: "base", **({branch: "work"} if _remote_tip(git, remote, branch) else {})}
+        _fetch(git, remote, *(f"+refs/heads/{name}:refs/heads/{into}" for name, into in wanted.items()))
         yield git
 
 
@@ -141,8 +141,9 @@ def fetch_ref(git: Git, remote: Remote, ref: str, into: str) -> str:
 
 def branch_facts(git: Git, token: str, patch: bytes) -> BranchFacts:
     """Look at what was fetched."""
-    base = git.line("rev-parse", "refs/heads/base")
-    tip = git.attempt("rev-parse", "--verify", "--quiet", "refs/heads/work").stdout.decode().strip()
+    listed = git.line("for-each-ref", "--format=%(refname) %(objectname)", "refs/heads/base", "refs/heads/work")
+    commits = dict(line.split(" ") for line in listed.splitlines())
+    base, tip = commits["refs/heads/base"], commits.get("refs/heads/work", "")
     return BranchFacts(base, tip, commit_of_run(git, token, f"{base}..{tip}", patch) if tip else "")
 
 
@@ -252,8 +253,8 @@ def in_short(said: str) -> str:
     return " ".join(line.removeprefix("remote:").strip() for line in said.splitlines() if line.strip())[:1000]
 
 
-def _fetch(git: Git, remote: Remote, refspec: str) -> None:
-    _patiently(git, remote, "fetch", "--quiet", "--no-tags", "--no-write-fetch-head", remote.url, refspec)
+def _fetch(git: Git, remote: Remote, *refspecs: str) -> None:
+    _patiently(git, remote, "fetch", "--quiet", "--no-tags", "--no-write-fetch-head", remote.url, *refspecs)
 
 
 def refs_of(git: Git, remote: Remote, *refs: str) -> dict[str, str]:

@@ -57,7 +57,7 @@ def has_commit(url: str, commit: str) -> bool | None:
     """Ask a public repository for a commit, without its files; None where it cannot be reached."""
     with tempfile.TemporaryDirectory(prefix="accord-commit-") as scratch:
         git = Git(Path(scratch))
-        git("init", "--quiet", "--bare")
+        git("init", "--quiet", "--bare", "--template=")
         try:
             done = git.attempt("fetch", "--quiet", "--depth=1", "--filter=tree:0", url, commit, timeout=_SECONDS)
         except subprocess.TimeoutExpired:

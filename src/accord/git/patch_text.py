@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 import tempfile
+from functools import lru_cache
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -38,6 +39,7 @@ def patch_findings(patch: bytes) -> Iterator[Finding]:
         yield Finding("patch-invalid", f"{reason}.", "/patch", hint=REBUILD_HINT)
 
 
+@lru_cache(maxsize=1)  # of the one patch of a result, which is checked again once its texts are safe
 def _fault(patch: bytes) -> str:
     """Return the fault that makes git refuse a patch; empty without one."""
     if _FENCE.match(patch):

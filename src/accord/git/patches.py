@@ -79,12 +79,6 @@ class Change:
         return self.mode not in (_GONE, SUBMODULE)
 
 
-def content_of(git: Git, blob: str) -> bytes | None:
-    """Read a blob; None for a new file and for a submodule."""
-    read = git.attempt("cat-file", "blob", blob) if blob.strip("0") else None
-    return read.stdout if read and not read.returncode else None
-
-
 def extract_patch(work_tree: Path, base: str, *, without: Path | None = None) -> bytes:
     """Return the difference between the merge base with ``base`` and the work tree, as git's binary-safe patch.
 
@@ -334,7 +328,7 @@ def secret_findings(git: Git, changes: Iterable[Change], redactor: Redactor) -> 
 
     The findings name the file, never the secret.
     """
-    for change, new, old in _files(git, changes):
+    for change, new, old in contents_of(git, changes):
         shown = redactor(change.path)
         named = change.path if not old else ""
         if _values(redactor, new) - _values(redactor, old) or any(value in named for value in redactor.values):
@@ -349,22 +343,23 @@ def secret_findings(git: Git, changes: Iterable[Change], redactor: Redactor) -> 
 def paths_with_tokens(git: Git, changes: Iterable[Change]) -> Iterator[str]:
     """Yield the changed files that get a text which looks like a token of a known issuer; such a name is redacted."""
     by_shape = Redactor()
-    for change, new, old in _files(git, changes):
+    for change, new, old in contents_of(git, changes):
         if _tokens(by_shape, new) - _tokens(by_shape, old):
             yield by_shape(change.path)
 
 
-def _files(git: Git, changes: Iterable[Change]) -> Iterator[tuple[Change, bytes, bytes]]:
-    """Yield what files are there afterwards, each with its new and its old content."""
-    for change in changes:
-        if change.leaves_content:
-            yield change, content_of(git, change.blob) or b"", content_of(git, change.was) or b""
+def contents_of(git: Git, changes: Iterable[Change]) -> Iterator[tuple[Change, bytes | None, bytes | None]]:
+    """Yield the changes that leave a content, each with its new and old one; None for a file that is not there."""
+    left = [change for change in changes if change.leaves_content]
+    contents = git.contents([blob for change in left for blob in (change.blob, change.was)])
+    yield from zip(left, contents, contents, strict=True)
 
 
-def _values(redactor: Redactor, content: bytes) -> set[str]:
+def _values(redactor: Redactor, content: bytes | None) -> set[str]:
+    content = content or b""
     return {value for value in redactor.values if value.encode("utf-8", "surrogateescape") in content}
 
 
-def _tokens(redactor: Redactor, content: bytes) -> set[str]:
-    text = content.decode("utf-8", "replace")
+def _tokens(redactor: Redactor, content: bytes | None) -> set[str]:
+    text = (content or b"").decode("utf-8", "replace")
     return {text[secret.start : secret.end] for secret in redactor.find(text)}

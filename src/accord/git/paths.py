@@ -43,12 +43,12 @@ _MOST_LINKS = 40
 """As many as Linux follows before it says that they go in a circle."""
 
 
-def escaping_links(git: Git, before: str, after: str) -> list[Finding]:
+def escaping_links(old: Mapping[str, str], new: Mapping[str, str]) -> list[Finding]:
     """Find the links that lead out of the repository, into ``.git`` or in a circle, and did not before.
 
-    A link counts that is new or changed, and so does an old one that leads elsewhere since another was changed.
+    Both arguments have the targets by path (see ``links_of``). A link counts that is new or changed, and so does an old
+    one that leads elsewhere since another was changed.
     """
-    old, new = links_of(git, before), links_of(git, after)
     found = []
     for path, target in new.items():
         is_old = old.get(path) == target
@@ -65,14 +65,10 @@ def links_of(git: Git, tree: str) -> dict[str, str]:
     blobs = {path: meta.split()[2] for meta, _, path in entries if meta.startswith(_SYMLINK)}
     if not blobs:
         return {}
-    rest = git("cat-file", "--batch", data="".join(f"{blob}\n" for blob in blobs.values()).encode())
-    links = {}
-    for path in blobs:
-        head, _, rest = rest.partition(b"\n")
-        size = int(head.split()[2])
-        links[path] = rest[:size].decode("utf-8", "surrogateescape")
-        rest = rest[size + 1 :]
-    return links
+    targets = git.contents([*blobs.values()])
+    return {
+        path: (target or b"").decode("utf-8", "surrogateescape") for path, target in zip(blobs, targets, strict=True)
+    }
 
 
 def stays_inside(path: str, links: Mapping[str, str]) -> bool:

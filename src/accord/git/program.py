@@ -5,6 +5,7 @@ from __future__ import annotations
 import base64
 import os
 import subprocess
+import tempfile
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -72,22 +73,50 @@ class Git:
         self, *arguments: str, data: bytes | None = None, timeout: float = 600
     ) -> subprocess.CompletedProcess[bytes]:
         """Run git where failing is an answer, too."""
-        settings = {**_STEADY, **dict(self.config)}
-        numbered = {"GIT_CONFIG_COUNT": str(len(settings))}
-        for i, (key, value) in enumerate(settings.items()):
-            numbered |= {f"GIT_CONFIG_KEY_{i}": key, f"GIT_CONFIG_VALUE_{i}": value}
-        kept = {name: value for name, value in os.environ.items() if not name.startswith("GIT_")}
-        environment = {**kept, **_QUIET, **numbered, **dict(self.environment)}
         return subprocess.run(
             ["git", *arguments],
             cwd=self.directory,
-            env=environment,
+            env=self._variables(),
             input=b"" if data is None else data,
             capture_output=True,
             check=False,
             timeout=timeout,
             pass_fds=self.inherited,
         )
+
+    def contents(self, blobs: Sequence[str]) -> Iterator[bytes | None]:
+        """Yield the contents of blobs by one process, one content at a time; None for an id that is not a blob here."""
+        if not blobs:
+            return
+        with tempfile.TemporaryFile() as names:
+            names.write("".join(f"{blob}\n" for blob in blobs).encode())
+            names.seek(0)
+            with subprocess.Popen(
+                ["git", "cat-file", "--batch"],
+                cwd=self.directory,
+                env=self._variables(),
+                stdin=names,
+                stdout=subprocess.PIPE,
+                stderr=subprocess.DEVNULL,
+                pass_fds=self.inherited,
+            ) as process:
+                output = process.stdout
+                assert output is not None  # noqa: S101 (it is a pipe)
+                for _ in blobs:
+                    name, kind, *size = output.readline().split() or (b"", b"")
+                    if not name:
+                        raise GitFailed("cat-file", process.wait(), "It ended early.")
+                    content = output.read(int(size[0]) + 1)[:-1] if size else b""
+                    yield content if kind == b"blob" else None
+
+    def _variables(self) -> dict[str, str]:
+        """Return the environment of a call."""
+        settings = {**_STEADY, **dict(self.config)}
+        numbered = {"GIT_CONFIG_COUNT": str(len(settings))}
+        for i, (key, value) in enumerate(settings.items()):
+            numbered |= {f"GIT_CONFIG_KEY_{i}": key, f"GIT_CONFIG_VALUE_{i}": value}
+        kept = {name: value for name, value in os.environ.items() if not name.startswith("GIT_")}
+        return {**kept, **_QUIET, **numbered, **dict(self.environment)}
 
 
 def token_config(server_url: str, token: str) -> dict[str, str]:

@@ -46,7 +46,9 @@ def size_findings(
 
     A moved file is one file, and a content that was there before has no bytes.
     """
-    files = len(split_nul(git("diff-tree", "-r", "-M", "--name-only", "-z", before, after))) if changes else 0
+    files = len(changes)
+    if files > limits.files:
+        files = len(split_nul(git("diff-tree", "-r", "-M", "--name-only", "-z", before, after)))
     if files > limits.files:
         message = f"The change has {files:,} files. At most {limits.files:,} are allowed."
         yield Finding("change-too-large", message, "/patch", hint=f"Split the work, or pass `--max-files {files}`.")

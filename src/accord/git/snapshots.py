@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from accord.core.errors import Refused
-from accord.git.patches import AGENT_STATE_FILES, changes_between, content_of, difference, unstage_state_files
+from accord.git.patches import AGENT_STATE_FILES, changes_between, contents_of, difference, unstage_state_files
 from accord.git.program import Git, split_nul, stage_all
 from accord.git.sizes import check_sizes, sizes_of
 
@@ -186,8 +186,6 @@ def _has_wrapped(old: bytes, new: bytes, secrets: Sequence[bytes]) -> bool:
 
 def _contents(git: Git, before: str, after: str) -> Iterator[tuple[str, bytes, bytes]]:
     """Yield path, old and new content of everything that a change leaves there; the path counts as content."""
-    for change in changes_between(git, before, after):
-        if change.leaves_content:
-            named = change.path.encode("utf-8", "surrogateescape") + b"\n"
-            old, new = content_of(git, change.was), content_of(git, change.blob)
-            yield change.path, b"" if old is None else named + old, named + (new or b"")
+    for change, new, old in contents_of(git, changes_between(git, before, after)):
+        named = change.path.encode("utf-8", "surrogateescape") + b"\n"
+        yield change.path, b"" if old is None else named + old, named + (new or b"")

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 
 from accord.git.patch_text import header_names
 from accord.git.patches import SUBMODULE
-from accord.git.paths import links_of, names_on_way, path_patterns
+from accord.git.paths import names_on_way, path_patterns
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
@@ -21,7 +21,6 @@ if TYPE_CHECKING:
     from pathspec import GitIgnoreSpec
 
     from accord.git.patches import Change
-    from accord.git.program import Git
 
 STEERING = """
 AGENT.md AGENTS.md AGENTS.*.md CLAUDE.md CLAUDE.*.md CODEX.md CODEX.*.md GEMINI.md GEMINI.*.md QWEN.md QWEN.*.md
@@ -86,18 +85,18 @@ class PathAudit:
     records: tuple[str, ...] = ()
 
 
-def audit_changes(git: Git, before: str, changes: Iterable[Change], patch: bytes = b"") -> PathAudit:
-    """Sort what a change of the tree ``before`` touches: both names of a renamed or copied file, removed files too.
+def audit_changes(changes: Iterable[Change], links: Mapping[str, str], patch: bytes = b"") -> PathAudit:
+    """Sort what a change touches: both names of a renamed or copied file, removed files too.
 
-    Submodules count as steering files. The target of a link counts by the name of the link.
+    Submodules count as steering files. The target of a link counts by the name of the link; ``links`` are those of the
+    tree before the change (see ``links_of``).
     """
     changes = list(changes)
     if not changes:
         return PathAudit()
     copied = [name for key, name in header_names(patch) if key == b"copy from"]
     paths = list(dict.fromkeys([*(change.path for change in changes), *copied]))
-    audit, links = audit_paths(paths), links_of(git, before)
-    linked = audit_paths(links)
+    audit, linked = audit_paths(paths), audit_paths(links)
     steering, protected = (_targets(links, names) for names in (linked.steering, linked.protected))
     modules = [change.path for change in changes if change.mode == SUBMODULE]
     steers = [*audit.steering, *(path for path in paths if _is_beside(path, steering)), *modules]

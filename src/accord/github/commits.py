@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any
 from accord.core.clock import attempts
 from accord.core.errors import Refused
 from accord.git.branches import push
-from accord.git.patches import changes_between, content_of
+from accord.git.patches import changes_between
 from accord.github.git_data import StoredObject, create_ref_once
 from accord.github.limits import BLOB_BYTES, COMMIT_REQUESTS, TREE_ENTRIES, TREE_TEXT_BYTES
 from accord.github.models import Conflict
@@ -114,16 +114,24 @@ class Delivery:
 
 
 def read_commit(git: Git, commit: str, *, is_bot: bool, has_author: bool = False) -> CommitFacts:
-    """Read a local commit whose parents GitHub has; the content of large files stays where it is."""
-    tree, *parents = git.line("show", "--no-patch", "--format=%T %P", commit).split()
+    """Read a local commit whose parents GitHub has; the content of large files stays where it is.
+
+    Of a commit that GitHub would not sign anyway, only the tree, parents and message are read.
+    """
+    shown = git("show", "--no-patch", "--format=%T %P%n%B", commit).decode("utf-8", "replace")
+    ids, _, words = shown.partition("\n")
+    tree, *parents = ids.split()
+    message = words.rstrip("\n") + "\n"
+    if not is_bot or has_author:  # it is pushed as it is
+        return CommitFacts(commit, tree, "", tuple(parents), message, (), {}, {}, is_bot=is_bot, has_author=has_author)
     base_tree = git.line("rev-parse", f"{parents[0]}^{{tree}}")
     changes = tuple(changes_between(git, base_tree, tree))
     blobs = {change.blob for change in changes if change.leaves_content}
     new = blobs - _blobs_of(git, parents) if blobs else blobs
     sizes = _sizes_of(git, new)
-    contents = ((blob, content_of(git, blob)) for blob, size in sizes.items() if size <= TREE_TEXT_BYTES)
+    short = [blob for blob, size in sizes.items() if size <= TREE_TEXT_BYTES]
+    contents = zip(short, git.contents(short), strict=True)
     texts = {blob: text for blob, content in contents if (text := _text_of(content)) is not None}
-    message = git("show", "--no-patch", "--format=%B", commit).decode("utf-8", "replace").rstrip("\n") + "\n"
     return CommitFacts(
         commit, tree, base_tree, tuple(parents), message, changes, sizes, texts, is_bot=is_bot, has_author=has_author
     )
@@ -240,8 +248,8 @@ def _pushed_instead(git: Git, remote: Remote, upload: Upload, branch: str, expec
 def _create_commit(github: GitHub, git: Git, upload: Upload, clock: Clock) -> Commit | None:
     """Create the objects of a commit, which no ref names yet; None where GitHub makes another tree."""
     for blob in upload.blobs:
-        content = content_of(git, blob) or b""
-        send_until_answered(partial(github.create_blob, content), clock)
+        (content,) = git.contents([blob])
+        send_until_answered(partial(github.create_blob, content or b""), clock)
     tree = upload.base_tree
     for changes in upload.trees:
         tree = send_until_answered(partial(github.create_tree, changes, tree), clock)

@@ -262,7 +262,7 @@ def check_out(pull: Pull, remote: Remote, directory: Path) -> Path:
     shutil.rmtree(directory, ignore_errors=True)
     directory.mkdir(parents=True)
     git = Git(directory, config=token_config(remote.server_url, remote.token))
-    git("init", "--quiet", "--initial-branch", "none")
+    git("init", "--quiet", "--template=", "--initial-branch", "none")
     for branch in dict.fromkeys((pull.base_branch, *(() if pull.merge_commit else (pull.head_branch,)))):
         fetch_ref(git, remote, f"refs/heads/{branch}", branch)
     git("checkout", "--quiet", pull.merge_commit or pull.head_branch)

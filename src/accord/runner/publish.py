@@ -34,7 +34,7 @@ from accord.git.branches import (
 from accord.git.conflicts import commit_on_own_base, conflict_branch
 from accord.git.patch_text import header_names
 from accord.git.patches import PatchConflict, changes_between, paths_with_tokens
-from accord.git.paths import escaping_links, some_of
+from accord.git.paths import escaping_links, links_of, some_of
 from accord.git.program import Git
 from accord.git.sizes import DEFAULT_LIMITS, size_findings
 from accord.git.steering import audit_changes, audit_paths
@@ -46,7 +46,7 @@ from accord.text.redaction import Redactor
 from accord.text.words import without_skips
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Mapping, Sequence
 
     from accord.git.patches import Change
     from accord.git.sizes import ChangeLimits
@@ -165,7 +165,9 @@ def _commit_and_push(git: Git, remote: Remote, branch: str, work: Publication, g
     for _ in attempts(remote.clock, _PAUSES_SECONDS):
         facts = _branch_facts(git, remote, branch, work)
         if facts.applied:
-            return _result_of(git, f"{facts.applied}^", facts.applied, work)
+            before = f"{facts.applied}^"
+            changes = changes_between(git, before, facts.applied)
+            return _result_of(git, before, facts.applied, changes, links_of(git, before), work)
         try:
             commit, changes = _commit(git, remote, facts, work)
         except PatchConflict as conflict:
@@ -234,11 +236,12 @@ def _publish_beside(
 
 def _checked_result(git: Git, before: str, commit: str, work: Publication) -> Published:
     """Return the result of a push before it is done. Raises Refused for what must not be pushed."""
-    if links := escaping_links(git, before, commit):
-        raise Refused(links[0].message, hint="Review the agent's changes.")
-    for finding in size_findings(git, before, commit, changes_between(git, before, commit), work.limits):
+    links, changes = links_of(git, before), changes_between(git, before, commit)
+    if found := escaping_links(links, links_of(git, commit)):
+        raise Refused(found[0].message, hint="Review the agent's changes.")
+    for finding in size_findings(git, before, commit, changes, work.limits):
         raise ChangeTooLarge(finding.message, hint=finding.hint)
-    published = _result_of(git, before, commit, work)
+    published = _result_of(git, before, commit, changes, links, work)
     if published.steering and not work.allows_steering:
         raise SteeringRefused(
             f"needs-human: {some_of(published.steering)}.",
@@ -247,9 +250,10 @@ def _checked_result(git: Git, before: str, commit: str, work: Publication) -> Pu
     return published
 
 
-def _result_of(git: Git, before: str, commit: str, work: Publication) -> Published:
-    changes = changes_between(git, before, commit)
-    audit = audit_changes(git, before, changes, work.patch)
+def _result_of(
+    git: Git, before: str, commit: str, changes: Sequence[Change], links: Mapping[str, str], work: Publication
+) -> Published:
+    audit = audit_changes(changes, links, work.patch)
     return Published(
         commit,
         len(range_stats(git, before, commit)),

@@ -26,7 +26,7 @@ from accord.git.conflicts import (
     conflicting_paths,
 )
 from accord.git.patches import Change, PatchConflict, apply_patch, changes_between, secret_findings
-from accord.git.paths import escaping_links
+from accord.git.paths import escaping_links, links_of
 from accord.git.replacing import BASE_TRAILER, ITEM_TRAILER, replacement, with_tree
 from accord.git.sizes import size_findings
 from accord.git.steering import audit_changes
@@ -173,8 +173,12 @@ def _with_branch(
     before = work.parent or found.tip or found.base
     head = work.commit if changes else before
     after = work.made or head
-    onto = conflict_named_by(git, work.commit) if work.commit else ""
+    is_plain = bool(changes and not work.parent)  # a commit that was made now, on top of the branch
+    onto = conflict_named_by(git, work.commit) if work.commit and not is_plain else ""
     paths = conflicting_paths(git, patch, work.commit, head, ends.get(onto, ""))
+    is_whole = is_plain and not found.tip
+    changed = [change.path for change in changes] if is_whole else _changed_paths(git, found, head)
+    links, links_after = ({}, {}) if not changes else (links_of(git, before), links_of(git, head))
     branch = Branch(
         git,
         options.remote,
@@ -183,15 +187,15 @@ def _with_branch(
         head,
         is_pushed=not changes,
         is_empty=not changes and not found.tip,
-        paths=tuple(_changed_paths(git, found, head)),
+        paths=tuple(changed),
         since=tuple(git.line("rev-list", f"{found.applied}^..{found.tip}").split() if found.applied else ()),
         runs=tuple(runs_of(git, f"{found.base}..{found.tip}")) if found.tip else (),
         findings=(
             *size_findings(git, before, after, changes, options.limits),
-            *escaping_links(git, before, head),
+            *escaping_links(links, links_after),
             *secret_findings(git, changes, options.redact),
         ),
-        audit=audit_changes(git, before, changes, patch),
+        audit=audit_changes(changes, links, patch),
         conflict=Conflict(onto, paths) if paths else None,
         item_runs=item_runs,
         made=_made(git, work, facts, options),
