@@ -20,7 +20,7 @@ from accord.core.errors import AccordError, WrongUsage
 from accord.core.findings import has_errors
 from accord.core.kinds import check_document
 from accord.mcp import tools
-from accord.mcp.tools import TOOLS, Blocker, Option
+from accord.mcp.tools import EXAMPLES, SESSION, TOOLS, Blocker, Option
 from accord.mcp.workspace import Role, Workspace
 from accord.results.implementor.rules import BLOCKERS
 
@@ -36,7 +36,8 @@ def call(arguments: Sequence[str], *calls: tuple[str, dict[str, Any]]) -> list[t
         parameters = StdioServerParameters(command=sys.executable, args=command, env={**os.environ, "A_TOKEN": SECRET})
         async with Client(stdio_client(parameters)) as client:
             listed = await client.list_tools()
-            assert {tool.name for tool in listed.tools} == {function.__name__ for function in TOOLS}
+            left_out = SESSION if "--no-session" in arguments else ()
+            assert {tool.name for tool in listed.tools} == {tool.__name__ for tool in TOOLS if tool not in left_out}
             answers = [await client.call_tool(name, inputs) for name, inputs in calls]
         return [
             (not answer.is_error, "".join(getattr(part, "text", "") for part in answer.content)) for answer in answers
@@ -89,6 +90,29 @@ def test_a_broken_plan_is_refused_corrected_and_submitted_in_one_run(tmp_path: P
     assert json.loads(checked[1]) == {"ok": True, "findings": []}
     assert sent[0]
     assert json.loads((tmp_path / "result.json").read_text()) == good
+
+
+WRONG: dict[str, tuple[dict[str, Any], str]] = {
+    "contract": ({"role": "planer"}, "at /role: `role` must be 'planner', 'implementor' or 'reviewer'; found 'planer'"),
+    "check_result": ({"result": "x"}, "at /result: `result` must be an object; found 'x'."),
+    "submit_result": ({"resutl": {}}, "at /result: The required key `result` is missing. Rename `resutl` to `result`."),
+    "list_work_items": ({"status": 1}, "at /status: `status` must be a string; found 1."),
+    "read_work_item": ({"number": [1]}, "at /number: `number` must be a number such as 42, or a text such as `#42`"),
+    "scope_of": ({"number": 1}, "at /path: The required key `path` is missing."),
+    "diff_lines": ({"path": 1}, "at /path: `path` must be a string; found 1."),
+    "report_blocked": ({"blocker": {"type": "spec"}}, "at /blocker/type: `type` must be 'spec-ambiguity'"),
+    "ask_user": ({"question": "?", "options": "CSV"}, "at /options: `options` must be an array; found 'CSV'."),
+}
+
+
+def test_wrong_inputs_are_told_with_their_place_and_inputs_that_the_tool_takes(tmp_path: Path) -> None:
+    answers = call(["--run-dir", str(tmp_path)], *[(name, inputs) for name, (inputs, _) in WRONG.items()])
+    for (name, (_, words)), (is_done, text) in zip(WRONG.items(), answers, strict=True):
+        assert (is_done, words in text, "pydantic" in text) == (False, True, False), text
+        assert json.loads(text.partition("Example: ")[2].partition(" The result")[0]) == EXAMPLES[name]
+    corrected = call(["--run-dir", str(tmp_path)], *[(name, EXAMPLES[name]) for name in (*WRONG, "next_step")])
+    assert "inputs are wrong" not in "".join(text for _, text in corrected)
+    assert call(["--run-dir", str(tmp_path), "--no-session"], ("contract", {}))[0][0]
 
 
 def test_no_tool_tells_a_secret_or_reads_another_file(tmp_path: Path) -> None:

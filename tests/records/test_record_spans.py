@@ -13,6 +13,7 @@ import pytest
 from support.records import record
 from support.stage import START
 
+from accord.core.environment import install_command
 from accord.core.errors import Stopped, WrongUsage
 from accord.records.otlp import check_installed, endpoint_of, send_spans, spans_of
 
@@ -167,7 +168,7 @@ def test_without_the_extra_the_message_has_the_command_that_installs_it(monkeypa
     monkeypatch.setitem(sys.modules, "opentelemetry", None)
     with pytest.raises(WrongUsage) as refused:
         check_installed()
-    assert "pip install 'accord[otel]'" in refused.value.hint
+    assert install_command("otel") in refused.value.hint
 
 
 def test_a_collector_receives_the_spans(collector: Collector, monkeypatch: pytest.MonkeyPatch) -> None:

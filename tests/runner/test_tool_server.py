@@ -10,6 +10,7 @@ from support.agent_bench import Bench, Left
 from support.implementations import completed
 from support.reviews import approve
 
+from accord.core.environment import install_command
 from accord.runner import tool_server
 from accord.runner.models import AgentNotStarted, RunRequest
 from accord.runner.registry import Agent, McpServer
@@ -94,7 +95,7 @@ def test_missing_packages_are_named_before_the_agent_starts(monkeypatch: pytest.
     monkeypatch.setattr(tool_server, "find_spec", lambda _name: None)
     with pytest.raises(AgentNotStarted) as refused:
         offers_tools(agent, request)
-    assert refused.value.hint == "Type `pipx inject accord mcp`, or remove `mcp`."
+    assert refused.value.hint == f"Type `{install_command('mcp')}`, or remove `mcp`."
 
 
 def test_the_settings_of_an_agent_keep_what_they_have(tmp_path: Path) -> None:

@@ -11,7 +11,7 @@ from support.plans import plan, task
 from support.reviews import approve, needs_changes
 from support.trees import commit
 
-from accord.mcp.tools import TOOLS
+from accord.mcp.tools import SESSION, TOOLS
 
 __all__ = ["bench"]
 
@@ -75,9 +75,8 @@ def test_no_tool_reaches_a_secret_or_a_file_outside(bench: Bench) -> None:
         "read_work_item": [{"number": "../../outside.txt"}], "scope_of": [{"number": "1", "path": str(outside)}],
         "diff_lines": [{}, {"path": "link"}, {"path": str(outside)}, {"path": "--output=x"}],
         "report_blocked": [{"blocker": {"description": "$GITHUB_TOKEN"}}],
-        "ask_user": [{"question": "/proc/self/environ"}], "next_step": [{}],
     }  # fmt: skip
-    assert inputs.keys() == {function.__name__ for function in TOOLS}
+    assert inputs.keys() == {function.__name__ for function in TOOLS if function not in SESSION}
     calls = [(name, each) for name, several in inputs.items() for each in several]
     done = ("submit_result", {"result": {"role": "implementor", "outcome": "completed", "patch": None, "summary": "D"}})
     left, (turn,) = play(bench, [*calls, done], options=("--schema", "implementor-result", "--repair-turns", "0"))

@@ -8,6 +8,7 @@ from typing import get_args
 import click
 
 from accord.cli.options import EXISTING_FOLDER, Choice
+from accord.core.environment import install_command
 from accord.core.errors import WrongUsage
 from accord.mcp.workspace import Role, Workspace
 
@@ -18,16 +19,21 @@ from accord.mcp.workspace import Role, Workspace
 @click.option("--role", type=Choice(get_args(Role)), default="implementor", show_default=True, help="The agent's role.")
 @click.option("--base", default="", metavar="REF", help="Commit that the change is compared with.")
 @click.option("--session", type=EXISTING_FOLDER, help="Folder of a session, for ask_user and next_step.")
-def mcp(run_dir: Path, root: Path, role: Role, base: str, session: Path | None) -> None:
+@click.option("--no-session", is_flag=True, help="Leave out ask_user and next_step.")
+def mcp(run_dir: Path, root: Path, role: Role, base: str, session: Path | None, no_session: bool) -> None:
     """Offer an agent tools that check its result while it works.
 
     Serves the Model Context Protocol on stdin and stdout, offline and without a token. Agents start it themselves; see
     docs/mcp.md for their settings.
     """
+    if session and no_session:
+        raise WrongUsage("`--session` and `--no-session` exclude each other.", hint="Remove one of them.")
     try:
         from accord.mcp.server import server_for
     except ModuleNotFoundError as error:
         if error.name and error.name.partition(".")[0] == "accord":
             raise
-        raise WrongUsage("The MCP server needs more packages.", hint="Install `accord[mcp]`.") from error
-    server_for(Workspace(run_dir.resolve(), root.resolve(), role, base, session)).run("stdio")
+        message = f"The MCP server needs the package `{error.name}`, which is not installed with accord."
+        raise WrongUsage(message, hint=f"Type `{install_command('mcp')}`.") from error
+    workspace = Workspace(run_dir.resolve(), root.resolve(), role, base, session)
+    server_for(workspace, has_session_tools=not no_session).run("stdio")

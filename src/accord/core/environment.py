@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import shlex
+import sys
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
@@ -21,3 +24,22 @@ def wants_color(environment: Mapping[str, str]) -> bool | None:
     if environment.get("NO_COLOR") or environment.get("TERM") == "dumb":
         return False
     return True if environment.get("FORCE_COLOR", "0") not in ("", "0", "false") else None
+
+
+def install_command(extra: str, prefix: str = sys.prefix, package: Path = Path(__file__).parents[1]) -> str:
+    """Return the command that adds the packages of an extra to this installation of accord.
+
+    ``prefix`` is the folder of the Python environment, and ``package`` that of accord in it, or in a clone.
+    """
+    clone = package.parents[1]
+    places = Path(prefix).as_posix()
+    if package.parent.name == "src" and (clone / "uv.lock").is_file():
+        uv = ".uv/bin/uv" if (clone / ".uv/bin/uv").exists() else "uv"
+        return f"cd {shlex.quote(str(clone))} && {uv} sync --frozen --inexact --extra {extra}"
+    if "/pipx/" in places:
+        return f"pipx install --force 'accord[{extra}]'"
+    if "/uv/tools/" in places:
+        return f"uv tool install 'accord[{extra}]'"
+    if "/archive-v" in places or "/environments-v" in places:  # the cache of uv
+        return f"uvx --from 'accord[{extra}]' accord …"
+    return f"{shlex.quote(str(Path(prefix, 'bin', 'python')))} -m pip install 'accord[{extra}]'"

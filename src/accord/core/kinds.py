@@ -21,7 +21,7 @@ from accord.core.suggest import did_you_mean, nearest
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
 
-    from pydantic import BaseModel
+    from pydantic import BaseModel, ValidationError
     from pydantic_core import ErrorDetails
 
 
@@ -64,8 +64,13 @@ def read_shape(model: type[Model], value: Any) -> Model:
     try:
         return model.model_validate(value, by_alias=True, by_name=False)
     except ValidationError as error:
-        findings = [_finding(detail, model) for detail in error.errors(include_url=False, include_context=True)]
+        findings = shape_findings(error, model)
         raise BrokenContract("The document does not have the shape of its kind.", findings=findings) from None
+
+
+def shape_findings(error: ValidationError, model: type[BaseModel]) -> list[Finding]:
+    """Return one ``schema`` finding for each place that does not fit the model."""
+    return [_finding(detail, model) for detail in error.errors(include_url=False, include_context=True)]
 
 
 def _finding(detail: ErrorDetails, model: type[BaseModel]) -> Finding:

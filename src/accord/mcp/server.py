@@ -3,18 +3,24 @@
 from __future__ import annotations
 
 import inspect
+import json
 from typing import TYPE_CHECKING, Any
 
 from mcp.server.mcpserver import MCPServer
 from mcp.server.mcpserver.exceptions import ToolError
+from mcp.server.mcpserver.utilities.func_metadata import ArgModelBase
 from mcp.types import ToolAnnotations
+from pydantic import ValidationError
 
 from accord import __version__
 from accord.core.errors import AccordError, BrokenContract
-from accord.mcp.tools import TOOLS, WRITING
+from accord.core.kinds import shape_findings
+from accord.mcp.tools import EXAMPLES, SESSION, TOOLS, WRITING
 
 if TYPE_CHECKING:
     from collections.abc import Callable
+
+    from pydantic import BaseModel
 
     from accord.mcp.workspace import Workspace
 
@@ -24,10 +30,32 @@ INSTRUCTIONS = (
 )
 
 
-def server_for(workspace: Workspace) -> MCPServer[Any]:
-    """Return a server with all tools for a workspace."""
-    server: MCPServer[Any] = MCPServer("accord", instructions=INSTRUCTIONS, version=__version__, log_level="ERROR")
-    for function in TOOLS:
+class _Server(MCPServer[Any]):
+    """A server that explains wrong inputs as accord does: each with its place, what is expected, and an example."""
+
+    async def call_tool(self, name: str, arguments: dict[str, Any], context: Any = None) -> Any:
+        """Call a tool. Raises ToolError for wrong inputs."""
+        try:
+            return await super().call_tool(name, arguments, context)
+        except ToolError as error:
+            if not isinstance(error.__cause__, ValidationError):
+                raise
+            tool = self._tool_manager.get_tool(name)
+            model = tool.fn_metadata.arg_model if tool else ArgModelBase
+            raise ToolError(_wrong_inputs(name, error.__cause__, model)) from error
+
+
+def _wrong_inputs(name: str, error: ValidationError, model: type[BaseModel]) -> str:
+    lines = dict.fromkeys(f"- at {each.path or 'the top'}: {each.text}" for each in shape_findings(error, model))
+    note = " The result is the object that `contract` shows as `example`." if "result" in EXAMPLES[name] else ""
+    example = json.dumps(EXAMPLES[name], ensure_ascii=False)
+    return "\n".join([f"`{name}` was not called, because its inputs are wrong:", *lines, f"Example: {example}{note}"])
+
+
+def server_for(workspace: Workspace, *, has_session_tools: bool = True) -> MCPServer[Any]:
+    """Return a server with all tools for a workspace; those of a session can be left out."""
+    server = _Server("accord", instructions=INSTRUCTIONS, version=__version__, log_level="ERROR")
+    for function in TOOLS if has_session_tools else [each for each in TOOLS if each not in SESSION]:
         hints = ToolAnnotations(read_only_hint=function not in WRITING, destructive_hint=False, open_world_hint=False)
         server.tool(function.__name__, description=function.__doc__, annotations=hints, structured_output=False)(
             bound(function, workspace)

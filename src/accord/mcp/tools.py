@@ -10,7 +10,7 @@ from collections.abc import Callable, Sequence
 from itertools import groupby
 from typing import TYPE_CHECKING, Annotated, Any, Literal
 
-from pydantic import BaseModel, ConfigDict, Field
+from pydantic import BaseModel, BeforeValidator, ConfigDict, Field
 
 from accord.core.clock import SystemClock
 from accord.core.errors import BrokenContract, WrongUsage
@@ -30,8 +30,15 @@ if TYPE_CHECKING:
     from collections.abc import Iterable
     from pathlib import Path
 
+
+def _number(value: Any) -> Any:
+    if isinstance(value, bool) or not isinstance(value, (str, int)):
+        raise ValueError("`number` must be a number such as 42, or a text such as `#42`")
+    return value
+
+
 Result = Annotated[dict[str, Any], Field(description="The whole result: one object, as `contract` describes it.")]
-Number = Annotated[str | int, Field(description="Number of a work item: 42 or #42.")]
+Number = Annotated[str | int, BeforeValidator(_number), Field(description="Number of a work item: 42 or #42.")]
 FilePath = Annotated[str, Field(description="Path from the top of the repository.")]
 
 DIFF = ("diff", "--no-ext-diff", "--no-textconv", "--no-color", "--find-renames")
@@ -214,7 +221,8 @@ def next_step(workspace: Workspace) -> dict[str, Any]:
 
 def _session(workspace: Workspace) -> Path:
     if workspace.session is None:
-        raise WrongUsage("The job named no session.", hint="The server is started with `--session DIR`.")
+        hint = "Start the server with `--session DIR`, or make one: `accord session new SLUG`."
+        raise WrongUsage("The job named no session.", hint=hint)
     return workspace.session
 
 
@@ -233,3 +241,34 @@ TOOLS: tuple[Callable[..., Any], ...] = (
 
 WRITING = (submit_result, report_blocked, ask_user)
 """The tools that write a file. An agent that may only read does without them."""
+
+SESSION = (ask_user, next_step)
+"""The tools of a session."""
+
+_BLOCKER = {
+    "type": "spec-ambiguity",
+    "description": "The spec names two formats for dates.",
+    "options": [
+        {"choice": "Use ISO 8601.", "trade_off": "Longer, but it sorts."},
+        {"choice": "Use Unix time.", "trade_off": "Short, but people cannot read it."},
+    ],
+    "recommendation": "Option 1, since people read these files.",
+    "impact": "The export stays without dates.",
+    "spec": "docs/specs/export.md",
+    "section": "Dates",
+    "quote": "Dates are short and readable.",
+}
+_RESULT = {"result": {"role": "…"}}
+EXAMPLES: dict[str, dict[str, Any]] = {
+    "contract": {"role": "planner"},
+    "check_result": _RESULT,
+    "submit_result": _RESULT,
+    "list_work_items": {"status": "pending"},
+    "read_work_item": {"number": 42},
+    "scope_of": {"number": 42, "path": "src/export.py"},
+    "diff_lines": {"path": "src/export.py"},
+    "report_blocked": {"blocker": _BLOCKER},
+    "ask_user": {"question": "Which format comes first?", "options": ["CSV", "vCard"]},
+    "next_step": {},
+}
+"""Valid inputs of each tool. The result of a role is the ``example`` that ``contract`` shows."""

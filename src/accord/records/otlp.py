@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING
 from urllib.parse import urlsplit
 
 from accord import __version__
+from accord.core.environment import install_command
 from accord.core.errors import Stopped, WrongUsage
 from accord.records.report import class_of, has_failed
 
@@ -24,7 +25,6 @@ if TYPE_CHECKING:
     from accord.records.models import PublicRecord, RecordAttempt
 
 TRACES = "/v1/traces"
-INSTALL = "pip install 'accord[otel]'"
 _BATCH = 500
 _PROVIDERS = {
     "codex": "openai",
@@ -175,7 +175,7 @@ def check_installed() -> None:
         import opentelemetry.exporter.otlp.proto.http.trace_exporter
         import opentelemetry.sdk.trace  # noqa: F401
     except ImportError as error:
-        hint = f"Install it: {INSTALL}"
+        hint = f"Install it: {install_command('otel')}"
         raise WrongUsage(f"`--otlp` needs the package `{error.name}`.", hint=hint) from None
 
 

@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import accord
+from accord.core.environment import install_command
 from accord.core.kinds import KINDS
 from accord.git.program import Git
 from accord.runner import record as layout
@@ -53,7 +54,7 @@ def offers_tools(agent: Agent, request: RunRequest) -> bool:
         return False
     if find_spec("mcp") is None:
         message = "The agent's registry entry has `mcp: true`, and the packages of the MCP server are not installed."
-        raise AgentNotStarted("not-started", message, hint="Type `pipx inject accord mcp`, or remove `mcp`.")
+        raise AgentNotStarted("not-started", message, hint=f"Type `{install_command('mcp')}`, or remove `mcp`.")
     return True
 
 
@@ -81,6 +82,7 @@ def server_entry(agent: Agent, request: RunRequest, folder: Path, base: str) -> 
         _START,
         str(_SOURCES),
         "mcp",
+        "--no-session",
         "--role",
         role,
         "--run-dir",
