@@ -19,10 +19,14 @@ from support.reviews import approve, comment
 from accord.core.errors import AccordError, WrongUsage
 from accord.core.findings import has_errors
 from accord.core.kinds import check_document
+from accord.git.program import Git
 from accord.mcp import tools
 from accord.mcp.tools import EXAMPLES, SESSION, TOOLS, Blocker, Option
 from accord.mcp.workspace import Role, Workspace
 from accord.results.implementor.rules import BLOCKERS
+from accord.runner.models import RunRequest
+from accord.runner.tool_server import prepare_folder
+from accord.text.redaction import Redactor
 
 SECRET = "ghp_" + "a1B2" * 9
 CYCLE = plan(task("one", "two"), task("two", "one"))
@@ -105,7 +109,7 @@ WRONG: dict[str, tuple[dict[str, Any], str]] = {
 }
 
 
-def test_wrong_inputs_are_told_with_their_place_and_inputs_that_the_tool_takes(tmp_path: Path) -> None:
+def test_an_answer_to_wrong_inputs_names_their_place_and_inputs_that_the_tool_takes(tmp_path: Path) -> None:
     answers = call(["--run-dir", str(tmp_path)], *[(name, inputs) for name, (inputs, _) in WRONG.items()])
     for (name, (_, words)), (is_done, text) in zip(WRONG.items(), answers, strict=True):
         assert (is_done, words in text, "pydantic" in text) == (False, True, False), text
@@ -203,6 +207,35 @@ def test_only_lines_of_the_diff_can_carry_a_comment(tmp_path: Path) -> None:
     assert not tools.check_result(workspace, review)["ok"]
     with pytest.raises(WrongUsage, match="no file"):
         tools.diff_lines(workspace, "b.txt")
+
+
+def test_the_lines_of_a_diff_are_those_of_its_branch(tmp_path: Path) -> None:
+    root, folder = tmp_path / "tree", tmp_path / "run"
+    folder.mkdir()
+    base = repository(root)
+    (root / "logo.png").write_bytes(bytes(range(256)))
+    (root / "old name.txt").write_text("moved\n-- a/x\n++ b/y\n")
+    (root / "empty").touch()
+    git = Git(root, environment={"GIT_AUTHOR_NAME": "o", "GIT_AUTHOR_EMAIL": "o@example.invalid",
+                                 "GIT_COMMITTER_NAME": "o", "GIT_COMMITTER_EMAIL": "o@example.invalid"})  # fmt: skip
+    for words in (["add", "-A"], ["commit", "-qm", "More"], ["mv", "old name.txt", "név.txt"], ["commit", "-qm", "Mv"]):
+        git(*words)
+    git("rm", "-q", "név.txt")
+    git("mv", "logo.png", "new logo.png")
+    (root / "a.txt").write_text("first\n" + (root / "a.txt").read_text().rstrip("\n"))
+    git("commit", "-qam", "Last")
+    for before in (base, "HEAD~2", "HEAD~1"):
+        diff = tmp_path / "change.diff"
+        diff.write_bytes(git("diff", "--no-ext-diff", f"{before}...HEAD"))
+        request = RunRequest("mine", folder, root, data=[diff])
+        prepare_folder(folder / before, request, Redactor())
+        given = Workspace(folder / before, tmp_path, "reviewer")
+        by_hand = Workspace(folder, root, "reviewer", before)
+        files = tools.diff_lines(by_hand)["files"]
+        assert sorted(tools.diff_lines(given)["files"]) == sorted(files)
+        for path in files:
+            assert tools.diff_lines(given, path) == tools.diff_lines(by_hand, path)
+    assert tools.diff_lines(given, "név.txt")["lines"] == ["1-3"]
 
 
 def test_items_are_those_of_the_snapshot(tmp_path: Path) -> None:

@@ -204,7 +204,7 @@ def test_a_status_that_moves_in_a_document_shows_and_moves_nothing_else(
 
 
 @pytest.mark.parametrize("form", ["checklist", "Spec Kit", "session"])
-def test_more_items_than_apply_takes_are_said_with_the_command_that_takes_them(
+def test_a_plan_of_more_items_than_apply_takes_names_the_command_that_takes_them(
     accord: Accord, github: Stage, tmp_path: Path, form: str
 ) -> None:
     source = SOURCES[form if form == "Spec Kit" else f"a {form}"](tmp_path)

@@ -1,4 +1,4 @@
-"""Patches as text: the names in their headers, and the faults that keep git from reading one."""
+"""Patches as text: the names in their headers, the lines they show, and the faults that keep git from reading one."""
 
 from __future__ import annotations
 
@@ -18,6 +18,7 @@ REBUILD_HINT = "Take it from the work tree again: `accord patch --base REF --int
 
 _PAIR_KEY = b"diff --git"
 _HUNK = re.compile(rb"@@ -\d+(?:,(\d+))? \+\d+(?:,(\d+))? @@")
+_STARTS = re.compile(rb"@@ -(\d+)[^ ]* \+(\d+)")
 _HEADER = re.compile(rb"(---|\+\+\+|(?:rename|copy) (?:from|to)|diff --git) ([^\t\r]+)")
 _ESCAPE = re.compile(rb"\\([0-7]{3}|.)")
 _PAIR = re.compile(r'"?[a-z]/.+ "?[a-z]/.+', re.DOTALL)
@@ -97,6 +98,46 @@ def header_names(patch: bytes) -> Iterator[tuple[bytes, str]]:
         elif header := _HEADER.match(line):
             name = header[2] if header[1] == _PAIR_KEY else _unquoted(header[2])
             yield header[1], name.decode("utf-8", "surrogateescape")
+
+
+def lines_of_files(patch: bytes) -> dict[str, list[int]]:
+    """Return the line numbers that the hunks of each file show: of the new file, or of the old one if it is deleted.
+
+    A file without hunks, such as a renamed or a binary one, shows none.
+    """
+    found: dict[str, list[int]] = {}
+    names: dict[bytes, bytes] = {}
+    sides: dict[bytes, list[int]] = {b"-": [], b"+": []}
+    left = {b"-": 0, b"+": 0}
+    following = {b"-": 0, b"+": 0}
+    for line in [*patch.split(b"\n"), b"diff --git end"]:
+        if any(count > 0 for count in left.values()):
+            for sign in (b"-", b"+"):
+                if line[:1] in (b" ", sign, b""):
+                    sides[sign].append(following[sign])
+                    following[sign] += 1
+                    left[sign] -= 1
+        elif hunk := _HUNK.match(line):
+            counts, starts = hunk.groups(), _STARTS.findall(line)[0]
+            left = {sign: int(counts[i] or 1) for i, sign in enumerate((b"-", b"+"))}
+            following = {sign: int(starts[i]) for i, sign in enumerate((b"-", b"+"))}
+        elif header := _HEADER.match(line):
+            if header[1] == _PAIR_KEY:
+                if name := _name_of(names):
+                    found[name] = sides[b"-" if names.get(b"+++") == b"/dev/null" else b"+"]
+                names, sides = {}, {b"-": [], b"+": []}
+            names[header[1]] = header[2] if header[1] == _PAIR_KEY else _unquoted(header[2])
+    return found
+
+
+def _name_of(names: dict[bytes, bytes]) -> str:
+    """Return the path of a file by the names in its headers, which begin with ``a/`` and ``b/`` but in renames."""
+    new, pair = names.get(b"+++", b""), names.get(_PAIR_KEY, b"")
+    if new:
+        path = (names.get(b"---", b"") if new == b"/dev/null" else new)[2:]
+    else:  # the two names are equal unless it is a rename
+        path = names.get(b"rename to") or names.get(b"copy to") or _unquoted(pair[len(pair) // 2 + 1 :])[2:]
+    return path.decode("utf-8", "replace")
 
 
 def _unquoted(name: bytes) -> bytes:

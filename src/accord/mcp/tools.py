@@ -18,13 +18,13 @@ from accord.core.findings import Finding, has_errors
 from accord.core.kinds import KINDS, check_document
 from accord.core.schemas import strict_schema
 from accord.files.store import write_whole
+from accord.git.patch_text import lines_of_files
 from accord.git.program import Git, GitFailed
 from accord.mcp.workspace import Role, Workspace
 from accord.results.bodies import read_body
 from accord.results.examples import example_folder
 from accord.results.implementor.rules import BLOCKERS
 from accord.results.implementor.scope import audit_scope
-from accord.results.reviewer.placement import RIGHT, shown_lines
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -162,23 +162,30 @@ def diff_lines(
     workspace: Workspace, path: Annotated[str, Field(description="A changed file. Empty: list the changed files.")] = ""
 ) -> dict[str, Any]:
     """Show which lines of a changed file can carry a review comment."""
-    if not workspace.base:
-        raise WrongUsage("The job named no base.", hint="The server is started with `--base REF`.")
-    git, between = Git(workspace.root), f"{workspace.base}...HEAD"
-    try:
-        names = git(*DIFF, "--name-only", "-z", between, "--").decode("utf-8", "replace").split("\0")
-    except GitFailed as error:
-        raise WrongUsage(f"git cannot compare with `{workspace.base}`.", hint="The job checks out its base.") from error
-    files = [name for name in names if name]
+    lines = workspace.changes()
+    files = list(lines) if lines is not None else _changed_files(workspace)
     if not path:
         return {"files": files}
     if path not in files:
         raise WrongUsage(f"The change has no file `{path}`.", hint="Call `diff_lines` without a path for its files.")
-    patch = git(*DIFF, between, "--", f":(top,literal){path}").decode("utf-8", "replace")
-    is_deleted = "\n+++ /dev/null\n" in patch
-    hunks = patch[patch.find("\n@@ ") + 1 :] if "\n@@ " in patch else ""
-    lines = shown_lines(hunks, "LEFT" if is_deleted else RIGHT)
-    return {"path": path, "lines": _ranges(sorted(lines))}
+    shown = lines[path] if lines is not None else _shown_lines(workspace, path)
+    return {"path": path, "lines": _ranges(sorted(shown))}
+
+
+def _changed_files(workspace: Workspace) -> list[str]:
+    if not workspace.base:
+        hint = "Start the server with `--base REF`; a run takes the diff from its data file `change.diff`."
+        raise WrongUsage("The job named no base.", hint=hint)
+    try:
+        names = Git(workspace.root)(*DIFF, "--name-only", "-z", f"{workspace.base}...HEAD", "--")
+    except GitFailed as error:
+        raise WrongUsage(f"git cannot compare with `{workspace.base}`.", hint="The job checks out its base.") from error
+    return [name for name in names.decode("utf-8", "replace").split("\0") if name]
+
+
+def _shown_lines(workspace: Workspace, path: str) -> list[int]:
+    patch = Git(workspace.root)(*DIFF, f"{workspace.base}...HEAD", "--", f":(top,literal){path}")
+    return next(iter(lines_of_files(patch).values()), [])
 
 
 def _ranges(numbers: Iterable[int]) -> list[str]:

@@ -12,6 +12,7 @@ from accord.core.errors import WrongUsage
 Role = Literal["planner", "implementor", "reviewer"]
 
 SNAPSHOT = "work-items.json"
+CHANGES = "change-lines.json"
 RESULT = "result.json"
 MAX_BYTES = 64 * 1024 * 1024
 
@@ -20,8 +21,9 @@ MAX_BYTES = 64 * 1024 * 1024
 class Workspace:
     """Files that a job gave its agent. No tool reaches another file, except through git's diff of ``root``.
 
-    ``run_dir`` holds the result and the snapshot. ``base`` is the commit from which the agent started, or which the
-    reviewed branch is compared with; empty without one. ``session`` is the folder of a session, None without one.
+    ``run_dir`` holds the result, the snapshot, and the lines of the reviewed change. ``base`` is the commit from which
+    the agent started, or which the reviewed branch is compared with; empty without one. ``session`` is the folder of a
+    session, None without one.
     """
 
     run_dir: Path
@@ -51,6 +53,14 @@ class Workspace:
             return {str(item["id"]): item for item in items}
         except (ValueError, KeyError, TypeError) as error:
             raise WrongUsage("The snapshot of work items cannot be read.", hint=hint) from error
+
+    def changes(self) -> dict[str, list[int]] | None:
+        """Return the lines that the diff of the reviewed change shows of each file; None if the job gave no diff."""
+        path = self.run_dir / CHANGES
+        if not path.is_file() or path.is_symlink() or path.stat().st_size > MAX_BYTES:
+            return None
+        files: dict[str, list[int]] = json.loads(path.read_bytes())
+        return files
 
     def item(self, number: str | int) -> dict[str, Any]:
         """Return a work item of the snapshot. Raises WrongUsage if it has no such item."""

@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Any
 import accord
 from accord.core.environment import install_command
 from accord.core.kinds import KINDS
+from accord.git.patch_text import lines_of_files
 from accord.git.program import Git
 from accord.runner import record as layout
 from accord.runner.models import AgentNotStarted
@@ -30,6 +31,10 @@ NAME = "accord"
 SNAPSHOT = "work-items.json"
 """The name of a data file with the output of ``accord items list --format json``."""
 
+CHANGE = "change.diff"
+"""The name of a data file with the diff of the reviewed change, as git prints it."""
+
+_CHANGED_LINES = "change-lines.json"
 _FILE = "mcp.json"
 _SOURCES = Path(accord.__file__).parents[1]
 """The folder of accord's package, which need not be among Python's packages."""
@@ -64,12 +69,15 @@ def without_enforced_schema(agent: Agent) -> Agent:
 
 
 def prepare_folder(folder: Path, request: RunRequest, redactor: Redactor) -> None:
-    """Make the folder of the server, with the snapshot of work items if the job gave one as data."""
+    """Make the folder of the server, with what the job gave as data: work items, and the lines of a diff."""
     folder.mkdir(mode=0o700)
     for path in request.data:
         if path.name == SNAPSHOT:
             text = path.read_text(encoding="utf-8", errors="replace")
             (folder / SNAPSHOT).write_text(redactor(text), encoding="utf-8")
+        elif path.name == CHANGE:
+            lines = {redactor(name): numbers for name, numbers in lines_of_files(path.read_bytes()).items()}
+            (folder / _CHANGED_LINES).write_text(json.dumps(lines), encoding="utf-8")
 
 
 def server_entry(agent: Agent, request: RunRequest, folder: Path, base: str) -> dict[str, Any]:
