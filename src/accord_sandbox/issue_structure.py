@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from accord_sandbox import payloads
 from accord_sandbox.calls import AccessLevel, Call, grant_of, route
+from accord_sandbox.comments import record_event
 from accord_sandbox.database import Row, insert
 from accord_sandbox.repositories import find_user
 from accord_sandbox.responses import ApiResponse, Refusal, created, invalid, not_found
@@ -90,10 +91,28 @@ def add_assignees(call: Call) -> ApiResponse:
             insert(call.db, "users", {"login": COPILOT, "type": "Bot", "created_at": call.now})
             user = find_user(call.db, COPILOT)
         is_full = call.count("assignees WHERE issue_id = ?", call.issue["id"]) >= MOST_ASSIGNEES
-        if user is not None and not is_full and _can_be_assigned(call, user):
-            call.db.execute("INSERT OR IGNORE INTO assignees VALUES (?, ?)", (call.issue["id"], user["id"]))
+        if user is None or is_full or not _can_be_assigned(call, user):
+            continue
+        if not call.count("assignees WHERE issue_id = ? AND user_id = ?", call.issue["id"], user["id"]):
+            call.db.execute("INSERT INTO assignees VALUES (?, ?)", (call.issue["id"], user["id"]))
+            record_event(call, call.issue["id"], "assigned", {"assignee": payloads.user(call, user)})
     call.db.execute("UPDATE issues SET updated_at = ? WHERE id = ?", (call.now, call.issue["id"]))
     return created(payloads.issue_by_id(call, call.issue["id"]))
+
+
+@route("DELETE", "issues/{number:int}/assignees", "issues/assignees#remove-assignees-from-an-issue")
+def remove_assignees(call: Call) -> ApiResponse:
+    """Remove assignees; accounts that are not assigned are left out, without an error."""
+    call.check_writable()
+    call.permit(call.grant.may("issues", AccessLevel.TRIAGE, pull=bool(call.issue["is_pull"])))
+    for login in call.fields.names("assignees", "login") or []:
+        user = find_user(call.db, login)
+        edge = (call.issue["id"], user["id"] if user else 0)
+        if user and call.count("assignees WHERE issue_id = ? AND user_id = ?", *edge):
+            call.db.execute("DELETE FROM assignees WHERE issue_id = ? AND user_id = ?", edge)
+            record_event(call, call.issue["id"], "unassigned", {"assignee": payloads.user(call, user)})
+    call.db.execute("UPDATE issues SET updated_at = ? WHERE id = ?", (call.now, call.issue["id"]))
+    return ApiResponse(200, payloads.issue_by_id(call, call.issue["id"]))
 
 
 @route("GET", "milestones", "issues/milestones#list-milestones")
@@ -138,10 +157,17 @@ def update_milestone(call: Call) -> None:
         return
     number = None if call.document["milestone"] is None else call.fields.integer("milestone")
     row = call.fetch(
-        "SELECT id FROM milestones WHERE repository_id = ? AND number = ?", call.repository["id"], number or 0
+        "SELECT id, title FROM milestones WHERE repository_id = ? AND number = ?", call.repository["id"], number or 0
     )
     if number is not None and row is None:
         raise invalid("Issue", "milestone")
+    old = call.fetch(
+        "SELECT id, title FROM milestones JOIN issue_milestones ON milestone_id = milestones.id WHERE issue_id = ?",
+        call.issue["id"],
+    )
+    for event, milestone, other in (("demilestoned", old, row), ("milestoned", row, old)):
+        if milestone and (other is None or other["id"] != milestone["id"]):
+            record_event(call, call.issue["id"], event, {"milestone": {"title": milestone["title"]}})
     call.db.execute("DELETE FROM issue_milestones WHERE issue_id = ?", (call.issue["id"],))
     if row:
         call.db.execute("INSERT INTO issue_milestones VALUES (?, ?)", (call.issue["id"], row["id"]))
@@ -156,6 +182,12 @@ def update_type(call: Call) -> None:
     known = next((each for each in payloads.ISSUE_TYPES if name and each.lower() == name.lower()), None)
     if name is not None and (owner is None or owner["type"] != "Organization" or known is None):
         raise Refusal(422, f"Validation Failed: issue type {name} does not exist")
+    old = call.fetch("SELECT name FROM issue_types WHERE issue_id = ?", call.issue["id"])
+    if known and old is None:
+        record_event(call, call.issue["id"], "issue_type_added", {"issue_type": payloads.issue_type(known)})
+    elif old and known is None:
+        removed = {"prev_issue_type": payloads.issue_type(old["name"])}
+        record_event(call, call.issue["id"], "issue_type_removed", removed)
     call.db.execute("DELETE FROM issue_types WHERE issue_id = ?", (call.issue["id"],))
     if known:
         call.db.execute("INSERT INTO issue_types VALUES (?, ?)", (call.issue["id"], known))

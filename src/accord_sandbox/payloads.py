@@ -139,7 +139,7 @@ ISSUE_TYPES = ("Task", "Bug", "Feature")
 def _structure(call: Call, identifier: int) -> Payload:
     """Return the fields of an ``issue`` about its type, its parent and its sub-issues."""
     kind = call.fetch("SELECT name FROM issue_types WHERE issue_id = ?", identifier)
-    found: Payload = {"type": _type(kind["name"]) if kind else None}
+    found: Payload = {"type": issue_type(kind["name"]) if kind else None}
     below = "sub_issues JOIN issues ON issues.id = child_id WHERE parent_id = ?"
     total = call.count(below, identifier) if call.settings.native_sub_issues else 0
     done = call.count(f"{below} AND state = 'closed'", identifier) if total else 0
@@ -180,7 +180,8 @@ def _milestone_of(call: Call, issue_id: int, home: str) -> Payload | None:
     return milestone(call, row, home) if row else None
 
 
-def _type(name: str) -> Payload:
+def issue_type(name: str) -> Payload:
+    """Return an ``issue-type`` of an organisation."""
     number = ISSUE_TYPES.index(name) + 1
     return {"id": number, "node_id": f"IT_{number}", "name": name, "description": None}
 

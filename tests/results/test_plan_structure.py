@@ -66,6 +66,26 @@ def test_items_are_put_into_a_milestone_once_and_stay_where_a_person_put_them(st
     assert (again.outcome, again.writes, issue(stage, 4)["milestone"]["title"]) == (Outcome.UNCHANGED, 0, "v2")
 
 
+def test_a_part_that_a_person_removed_is_not_set_again_until_it_is_back(stage: Stage) -> None:
+    path = f"/repos/{stage.repository}"
+    stage.send("POST", f"{path}/milestones", title="v1")
+    wanted = structure(milestone="v1", type="Task", assign=["alex"])
+    assert codes(stage.apply(PLAN, structure=wanted)) == set()
+    stage.send("PATCH", f"{path}/issues/3", milestone=None, type=None)
+    stage.send("DELETE", f"{path}/issues/3/assignees", assignees=["alex"])
+
+    again = stage.apply(PLAN, structure=wanted)
+    assert (again.outcome, again.writes, codes(again)) == (Outcome.UNCHANGED, 0, {"structure-removed"})
+    parts = [each.message.split(" of #3")[0] for each in again.findings]
+    assert parts == [f"Someone removed the {part}" for part in ("milestone", "type", "assignees")]
+    left = issue(stage, 3)
+    assert (left["milestone"], left["type"], left["assignees"]) == (None, None, [])
+    assert logins(stage, 4) == ["alex"]
+
+    stage.send("POST", f"{path}/issues/3/assignees", assignees=["alex"])
+    assert len(stage.apply(PLAN, structure=wanted).findings) == 2
+
+
 def test_items_that_exist_already_get_the_parts_they_lack(stage: Stage) -> None:
     stage.apply(PLAN)
     path = f"/repos/{stage.repository}/issues"

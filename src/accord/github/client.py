@@ -47,6 +47,18 @@ def _label_event(data: dict[str, Any]) -> LabelEvent | None:
     return LabelEvent(data["label"]["name"], change, actor.get("login", ""), actor.get("type") == "Bot", at)
 
 
+_STRUCTURE_EVENTS = {
+    "milestoned": ("milestone", False),
+    "demilestoned": ("milestone", True),
+    "issue_type_added": ("type", False),
+    "issue_type_changed": ("type", False),
+    "issue_type_removed": ("type", True),
+    "assigned": ("assignees", False),
+    "unassigned": ("assignees", True),
+}
+"""Parts of an issue by events of its timeline, and whether each took the part away."""
+
+
 INSTALLATION_LOGIN = "github-actions[bot]"
 """The login of GITHUB_TOKEN. Tokens of other apps write under their own name, which the caller must give."""
 
@@ -252,6 +264,15 @@ class GitHub(
         """
         found = self._listed(f"{self._root}/issues/{number}/timeline", _label_event)
         return tuple(event for event in found if event is not None)
+
+    def removed_parts(self, number: int) -> frozenset[str]:
+        """Return which of milestone, type and assignees an issue lost last; accord itself never takes one away.
+
+        GET …/issues/{n}/timeline, all pages.
+        """
+        found = self._listed(f"{self._root}/issues/{number}/timeline", lambda data: str(data.get("event", "")))
+        last = dict(_STRUCTURE_EVENTS[event] for event in found if event in _STRUCTURE_EVENTS)
+        return frozenset(part for part, is_removed in last.items() if is_removed)
 
     def remove_label(self, number: int, label: str) -> None:
         """Remove one label; safe to repeat. DELETE …/issues/{n}/labels/{name}; a 404 counts as removed."""

@@ -13,7 +13,13 @@ from accord.results.planner.plan import AddDependency, compare_items, plan_opera
 from accord.results.planner.report import change_findings, differences
 from accord.results.planner.rules import limit_findings, with_texts
 from accord.results.planner.scope import plan_run_key, requested_issue
-from accord.results.planner.structure import check_structure, gather_structure, plan_structure
+from accord.results.planner.structure import (
+    check_structure,
+    gather_structure,
+    plan_structure,
+    with_removed_parts,
+    without_removed_parts,
+)
 from accord.results.texts import TextSanitizer, errors_as_posted, with_safe_texts
 
 if TYPE_CHECKING:
@@ -80,7 +86,9 @@ def _structured(
         if open_numbers.intersection(plan.existing_blockers(i)) or {names[j] for j in plan.blockers(i)} - closed
     }
     operations = list(plan_structure(names, facts.items, structure, blocked))
-    receipt.require(check_structure(operations, structure))
+    structure = with_removed_parts(github, structure, operations, facts.items)
+    operations, removed = without_removed_parts(operations, structure, facts.items)
+    receipt.require([*check_structure(operations, structure), *removed])
     return operations
 
 

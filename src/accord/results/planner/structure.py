@@ -36,13 +36,15 @@ _COPILOT_NAMES = frozenset(("copilot", COPILOT))
 class StructureFacts:
     """``parent`` is the number of the parent, 0 without one; ``children`` are its sub-issues, None without a parent.
 
-    ``milestone`` is the number of the milestone, 0 without one.
+    ``milestone`` is the number of the milestone, 0 without one. ``removed`` are the parts that were taken from an
+    issue: milestone, type or assignees, by the issue's number.
     """
 
     wanted: IssueStructure
     parent: int = 0
     children: frozenset[int] | None = None
     milestone: int = 0
+    removed: Mapping[int, Set[str]] = field(default_factory=dict)
     findings: tuple[Finding, ...] = field(default=())
 
 
@@ -60,6 +62,7 @@ class SetMilestone(Operation):
     """Put an item into a milestone."""
 
     op: ClassVar[str] = "set-milestone"
+    part: ClassVar[str] = "milestone"
     item: str
     milestone: int
 
@@ -69,6 +72,7 @@ class SetType(Operation):
     """Give an item its issue type."""
 
     op: ClassVar[str] = "set-type"
+    part: ClassVar[str] = "type"
     item: str
     name: str
 
@@ -78,6 +82,7 @@ class AssignItem(Operation):
     """Assign an item."""
 
     op: ClassVar[str] = "assign"
+    part: ClassVar[str] = "assignees"
     item: str
     logins: tuple[str, ...]
 
@@ -116,6 +121,37 @@ def _gather_parent(github: GitHub, wanted: IssueStructure, requested: int) -> St
         return StructureFacts(wanted, parent, frozenset(each.number for each in github.sub_issues(parent)))
     except NotThere:
         return StructureFacts(wanted, findings=(_unavailable("sub-issues", "`parent`"),))
+
+
+def with_removed_parts(
+    github: GitHub, facts: StructureFacts, operations: Sequence[StructureOperation], issues: Mapping[str, Issue]
+) -> StructureFacts:
+    """Read which parts were taken from the existing issues that are to get one: one listing for each."""
+    lacking = {
+        issues[each.item].number
+        for each in operations
+        if not isinstance(each, AddSubIssue) and each.found is None and each.item in issues
+    }
+    return replace(facts, removed={number: github.removed_parts(number) for number in sorted(lacking)})
+
+
+def without_removed_parts(
+    operations: Sequence[StructureOperation], facts: StructureFacts, issues: Mapping[str, Issue]
+) -> tuple[list[StructureOperation], list[Finding]]:
+    """Skip parts that someone took from an issue, and warn of each: a person's edit wins. Pure."""
+    kept: list[StructureOperation] = []
+    found = []
+    for each in operations:
+        issue = issues.get(each.item)
+        if issue and not isinstance(each, AddSubIssue) and each.part in facts.removed.get(issue.number, ()):
+            message = (
+                f"Someone removed the {each.part} of #{issue.number} `{each.item}`, so accord does not set it again."
+            )
+            hint = "Set it by hand if the issue is to have it."
+            found.append(warning("structure-removed", message, hint=hint))
+            each = replace(each, found=OperationStatus.SKIPPED)
+        kept.append(each)
+    return kept, found
 
 
 def plan_structure(
