@@ -44,11 +44,11 @@ def texts(canary: Path) -> list[str]:
     """Return what would do something if anybody obeyed it: make the file, forge an output, mask, annotate."""
     return [
         f"$(touch {canary})",
+        "${{ github.token }} ${{ secrets.ANALYSIS_OPENAI_API_KEY }}",  # early: act ends if a summary is cut within it
         f"`touch {canary}`",
         f'"; touch {canary}; echo "',
         f"'; touch {canary}; echo '",
         f"a && touch {canary} | touch {canary} #",
-        "${{ github.token }} ${{ secrets.ANALYSIS_OPENAI_API_KEY }}",
         "::set-output name=exit-code::forged",
         "::add-mask::scripted",
         "  ::error file=README.md,line=1::forged",

@@ -14,6 +14,7 @@ from typing import Any
 
 import requests
 from support.openapi import conforming
+from support.trees import restore_files
 
 from accord.core.clock import ManualClock
 from accord.core.kinds import read_shape
@@ -63,9 +64,7 @@ class Stage:
         def put_back() -> None:
             with closing(sqlite3.connect(path)) as now:
                 held.backup(now)
-            shutil.rmtree(repositories, ignore_errors=True)
-            if copy.exists():
-                shutil.copytree(copy, repositories)
+            restore_files(copy, repositories)
             self.server.faults.clear()
             self.server.application.meter.clear()
             self.server.requests.clear()
