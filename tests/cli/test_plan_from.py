@@ -188,6 +188,45 @@ def test_a_work_item_shows_the_documents_that_name_it(accord: Accord, github: St
     assert "Work items: T-002 #1" in accord("session", "show", sources[0]).out
 
 
+def test_documents_of_one_work_item_name_each_other_with_their_statuses(
+    accord: Accord, github: Stage, tmp_path: Path
+) -> None:
+    sources = [session_folder(tmp_path), mission(tmp_path)]
+    for source in sources:
+        apply(accord, source)
+        accord("plan", "from", source, "--write-back")
+    (package,) = [path for path in sources[1].rglob("*.md") if "work_item: 3" in path.read_text()]
+    package.write_text(package.read_text().replace("work_item: 3", "work_item: 1"))
+    (entry,) = [each for each in sources_of(accord, "mission", "status", "001-sort") if each["wp_id"] == "WP02"]
+    task = sources_of(accord, "session", "show", sources[0])[1]
+    assert [(each["id"], each["status"]) for each in entry["documents"]] == [("T-002", "not-started")]
+    assert [(each["id"], each["status"]) for each in task["documents"]] == [("WP02", "planned")]
+    assert "  work-package WP02 of 001-sort: planned" in accord("session", "show", sources[0]).out
+    assert "session-task T-002 of 2026-11-02_export: not-started" in accord("mission", "status", "001-sort").out
+    github.send("PUT", f"/repos/{github.repository}/contents/README.md", message="Begin", content="QQ==")
+    patch = accord.file("patch.json", {"status": "planning"})
+    moved = ("handoff", "move", "--work-item", 1, "--to", "planning", "--role", "architect")
+    for words in (moved, ("handoff", "check", "--work-item", 1),
+                  ("handoff", "patch", patch, "--work-item", 1, "--role", "architect")):  # fmt: skip
+        ended = accord(*words)
+        assert "session-task T-002 of 2026-11-02_export: not-started" in ended.out, (words, ended.out, ended.err)
+        assert "work-package WP02 of 001-sort: planned" in ended.out
+    shown = accord("handoff", "check", "--work-item", 1, "--format", "json").document["documents"]
+    assert {each["id"] for each in shown} == {"T-002", "WP02"}
+    assert (
+        accord("handoff", "check", "--work-item", 1, "--repo", github.repository, "--format", "json").document[
+            "documents"
+        ]
+        == []
+    )
+
+
+def sources_of(accord: Accord, *words: object) -> list[dict[str, Any]]:
+    document = accord(*words, "--format", "json").document
+    found: list[dict[str, Any]] = document.get("work_packages") or document["tasks"]
+    return found
+
+
 def test_a_status_that_moves_in_a_document_shows_and_moves_nothing_else(
     accord: Accord, github: Stage, tmp_path: Path
 ) -> None:

@@ -20,7 +20,7 @@ from accord.cli.options import (
     together,
     work_item_option,
 )
-from accord.cli.output import one_line, print_findings, print_json, print_moves
+from accord.cli.output import document_lines, one_line, print_findings, print_json, print_moves
 from accord.cli.posting import posting_to
 from accord.cli.sources import github_for, read_bytes
 from accord.core.clock import SystemClock, timestamp
@@ -43,6 +43,7 @@ if TYPE_CHECKING:
     from accord.core.moves import NextMove
     from accord.github.client import GitHub
     from accord.handoffs.gate import SentAction
+    from accord.plans.links import LinkedDocument
 
     Decide = Callable[[dict[str, Any]], HandoffDecision]
     Changer = Callable[[Decide, bool], HandoffDecision]
@@ -210,7 +211,8 @@ def check(ctx: click.Context, /, files: Sequence[str], issue: int | None, output
     except BrokenContract as broken:
         findings = list(broken.findings)
     outcome, name = "rejected" if has_errors(findings) else "ok", f"#{issue}" if issue else path
-    _print(task, findings, outcome, name, output_format, command=_command(path, issue, access))
+    documents = _documents(issue, access)
+    _print(task, findings, outcome, name, output_format, command=_command(path, issue, access), documents=documents)
     ctx.exit(1 if has_errors(findings) else 0)
 
 
@@ -304,7 +306,8 @@ def _change(
     done = ("planned" if dry_run else "applied") if is_change else "unchanged"
     outcome = done if decision.is_ok else "rejected"
     command = _command(path, issue, access, role, actor)
-    _print(decision.task, decision.reasons, outcome, name, output_format, decision.is_redirected, command)
+    documents = _documents(issue, access)
+    _print(decision.task, decision.reasons, outcome, name, output_format, decision.is_redirected, command, documents)
     ctx.exit(0 if decision.is_ok else 1)
 
 
@@ -326,6 +329,13 @@ def _command(
     return HandoffCommand(place, role, actor)
 
 
+def _documents(issue: int | None, access: Mapping[str, Any]) -> list[LinkedDocument]:
+    """Return the sessions' tasks and work packages of this checkout that name the work item of a handoff."""
+    from accord.plans.links import documents_of
+
+    return documents_of(Path(), issue) if issue and not access.get("repo") else []
+
+
 def _moves(task: dict[str, Any] | None, command: HandoffCommand | None) -> list[NextMove]:
     """Return the next moves of a task; none of one that cannot be read."""
     try:
@@ -342,6 +352,7 @@ def _print(
     form: str,
     redirected: bool = False,
     command: HandoffCommand | None = None,
+    documents: Sequence[LinkedDocument] = (),
 ) -> None:
     moves = _moves(task, command)
     reasons = [finding for finding in found if finding.severity is Severity.ERROR]
@@ -350,6 +361,7 @@ def _print(
     if form == "json":
         document = {"ok": outcome != "rejected", "outcome": outcome, "status": status, "redirected": redirected}
         document |= {"blockingReasons": list(map(_as_json, reasons)), "warnings": list(map(_as_json, warnings))}
+        document["documents"] = [each.as_json() for each in documents]
         print_json({**document, "next_moves": moves_to_json(moves), "task": task})
         return
     print_findings(found, name)
@@ -357,6 +369,8 @@ def _print(
     at = f" at {click.style(one_line(str(status)), bold=True)}" if task else ""
     also = " (redirected to a person)" if redirected else ""
     click.echo(f"{one_line(name)}{at}: {click.style(outcome, fg=color)}{also}")
+    for line in document_lines(documents):
+        click.echo(line)
     print_moves(moves)
 
 

@@ -15,7 +15,7 @@ from accord.cli.options import (
     reading_options,
     repository_options,
 )
-from accord.cli.output import fitted, one_line, print_json, print_lines, redactor, screen_columns
+from accord.cli.output import document_lines, fitted, one_line, print_json, print_lines, redactor, screen_columns
 from accord.cli.sources import github_for
 from accord.cli.step import leave_outputs, redact
 from accord.core.errors import BrokenContract, WrongUsage
@@ -157,9 +157,8 @@ def show(ctx: click.Context, /, number: str, root: Path | None, output_format: s
     if item["waits_for"]:
         click.echo(f"blocked by {', '.join('#' + blocker for blocker in item['waits_for'])}")
     click.echo(f"may move to {', '.join(item['moves']) or 'nothing'}\n{item['url']}")
-    for each in documents:
-        click.echo(f"{each.kind} {one_line(each.id)} of {one_line(each.name)}: {one_line(each.status)}")
-        click.echo(f"  {one_line(each.command)}")
+    for line in document_lines(documents):
+        click.echo(line)
 
 
 @items.command()

@@ -198,15 +198,18 @@ def status(ctx: click.Context, /, slug: str, threshold: float, legacy_default: A
     from accord.missions.load import load_mission
     from accord.missions.next_moves import mission_moves, next_moves
     from accord.missions.query import mission_status
-    from accord.plans.links import package_numbers
+    from accord.plans.links import documents_by_number, package_numbers
 
     with _refusals(ctx, output_format):
         read = load_mission(_root(ctx), slug, legacy_default)
         blocked = blockers(read)
         found = mission_status(read, SystemClock().now(), threshold, blocked)
         numbers = package_numbers(read)
+        linked = documents_by_number(_root(ctx)) if numbers else {}
         for entry in found["work_packages"]:
-            entry["work_item"] = str(numbers[entry["wp_id"]]) if entry["wp_id"] in numbers else None
+            number = numbers.get(entry["wp_id"], 0)
+            entry["work_item"] = str(number) if number else None
+            entry["documents"] = [each.as_json() for each in linked.get(number, ()) if each.name != slug]
         ahead = mission_moves(read, _command(ctx), blocked)
     if output_format == "json":
         for entry in found["work_packages"]:

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from accord.cli.output import fitted, one_line, print_json, print_lines, print_moves, screen_columns
+from accord.cli.output import document_lines, fitted, one_line, print_json, print_lines, print_moves, screen_columns
 from accord.cli.step import as_output, leave_outputs, leave_summary, report_checks
 from accord.cli.step import redacted_cell as cell
 from accord.core.moves import moves_to_json
@@ -121,8 +121,7 @@ def _status_lines(found: dict[str, Any], columns: int | None) -> Iterator[str]:
         location = entry["lane_id"] or ("repository root" if entry["resolution_kind"] else "nowhere")
         title = fitted(one_line(entry["title"]), columns - _BEFORE_TITLE if columns else None)
         yield f"  {entry['wp_id']:<6} {colored} {one_line(location):<15} {title}"
-        if entry.get("work_item"):
-            yield f"         work item #{entry['work_item']}: accord items show {entry['work_item']}"
+        yield from _item_lines(entry)
         if state == "in_progress":
             yield f"         {stale_text(entry['stale'])}"
         if entry["ready"]:
@@ -134,6 +133,16 @@ def _status_lines(found: dict[str, Any], columns: int | None) -> Iterator[str]:
                 yield click.style(f"         {one_line(problem)}", fg="red")
     for text in found["diagnostics"]:
         yield click.style(f"  {one_line(text)}", dim=True)
+
+
+def _item_lines(entry: dict[str, Any]) -> Iterator[str]:
+    """Return the work item of a work package, and its other documents."""
+    from accord.plans.links import LinkedDocument
+
+    if entry.get("work_item"):
+        yield f"         work item #{entry['work_item']}: accord items show {entry['work_item']}"
+        for line in document_lines(LinkedDocument(**each) for each in entry["documents"]):
+            yield f"         {line}"
 
 
 def progress_text(progress: dict[str, Any]) -> str:

@@ -20,12 +20,13 @@ from accord.text.markdown import shorten
 from accord.text.redaction import redact_json, redactor_for
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Sequence
+    from collections.abc import Iterable, Iterator, Sequence
 
     from accord.core.findings import Finding
     from accord.core.moves import NextMove
     from accord.kit.many import ManyResult
     from accord.kit.sync import SyncResult
+    from accord.plans.links import LinkedDocument
     from accord.results.label_sync import LabelAction
     from accord.text.redaction import Redactor
 
@@ -97,6 +98,13 @@ def print_findings(findings: Sequence[Finding], file: str) -> None:
             lines.append(f"{' ' * indent}{click.style(one_line(line), fg='cyan')}")
     if lines:
         click.echo("\n".join(lines))
+
+
+def document_lines(documents: Iterable[LinkedDocument]) -> Iterator[str]:
+    """Return the documents of a work item for people, each with its status and the command that shows it."""
+    for each in documents:
+        yield f"{each.kind} {one_line(each.id)} of {one_line(each.name)}: {one_line(each.status)}"
+        yield f"  {one_line(each.command)}"
 
 
 def tell_wait(seconds: float, reason: str) -> None:

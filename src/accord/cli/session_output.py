@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import wraps
@@ -11,12 +12,12 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from accord.cli.options import dry_run_option, format_option
-from accord.cli.output import one_line, print_findings, print_json
+from accord.cli.output import document_lines, one_line, print_findings, print_json
 from accord.cli.session_watch import screen
 from accord.core.clock import SystemClock
 from accord.core.errors import BrokenContract
 from accord.core.moves import move_lines, moves_to_json
-from accord.plans.links import task_numbers
+from accord.plans.links import documents_by_number, task_numbers
 from accord.sessions.apply import SessionWriter
 from accord.sessions.folder import read_session
 from accord.sessions.next_moves import main_moves, next_moves, task_moves
@@ -27,6 +28,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping
 
     from accord.core.moves import NextMove
+    from accord.plans.links import LinkedDocument
     from accord.sessions.folder import Session
 
 CLOCK = SystemClock()
@@ -158,7 +160,20 @@ def item_lines(session: Session) -> list[str]:
     if not numbers:
         return []
     named = ", ".join(f"{name} #{number}" for name, number in numbers.items())
-    return [one_line(f"Work items: {named}"), f"  accord items show {next(iter(numbers.values()))}"]
+    others = [document for found in linked_documents(session).values() for document in found]
+    shown = [f"  {line}" for line in document_lines(others)]
+    return [one_line(f"Work items: {named}"), f"  accord items show {next(iter(numbers.values()))}", *shown]
+
+
+def linked_documents(session: Session) -> dict[int, list[LinkedDocument]]:
+    """Return what else in the checkout names the work items of a session's tasks; nothing is read without any."""
+    folder = Path(os.path.relpath(session.folder.absolute()))
+    numbers = set(task_numbers(session).values())
+    if not numbers or folder.absolute().parent.name != ".agents-work":
+        return {}
+    found = documents_by_number(folder.parent.parent)
+    others = {number: [each for each in found.get(number, ()) if each.name != session.name] for number in numbers}
+    return {number: documents for number, documents in others.items() if documents}
 
 
 def as_document(session: Session) -> dict[str, Any]:
@@ -167,6 +182,7 @@ def as_document(session: Session) -> dict[str, Any]:
     value = status.model_dump(mode="json", by_alias=True) if status else {}
     decisions = value.get("user_decisions", [])
     numbers = task_numbers(session)
+    linked = linked_documents(session)
     return {
         "ok": status is not None,
         "session": session.name,
@@ -181,6 +197,7 @@ def as_document(session: Session) -> dict[str, Any]:
                 "title": task.title,
                 "reviews": reviews_of(task, session.outputs),
                 "work_item": str(numbers[task.id]) if task.id in numbers else None,
+                "documents": [each.as_json() for each in linked.get(numbers.get(task.id, 0), ())],
                 "next_moves": moves_to_json(task_moves(session, task.id)),
             }
             for task in (tasks.tasks if tasks else ())

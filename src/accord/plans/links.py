@@ -56,7 +56,15 @@ def package_numbers(mission: Mission) -> dict[str, int]:
 
 def documents_of(root: Path, number: int) -> list[LinkedDocument]:
     """Return the session tasks and work packages of a checkout that name an issue; broken documents are skipped."""
-    return [*_session_tasks(root, number), *_work_packages(root, number)]
+    return documents_by_number(root).get(number, [])
+
+
+def documents_by_number(root: Path) -> dict[int, list[LinkedDocument]]:
+    """Return the session tasks and work packages of a checkout by the issues that they name."""
+    found: dict[int, list[LinkedDocument]] = {}
+    for number, document in (*_session_tasks(root), *_work_packages(root)):
+        found.setdefault(number, []).append(document)
+    return found
 
 
 def handoff_of(github: GitHub, issue: Issue, clock: Clock) -> LinkedDocument | None:
@@ -75,20 +83,19 @@ def handoff_of(github: GitHub, issue: Issue, clock: Clock) -> LinkedDocument | N
     )
 
 
-def _session_tasks(root: Path, number: int) -> Iterator[LinkedDocument]:
+def _session_tasks(root: Path) -> Iterator[tuple[int, LinkedDocument]]:
     folder = root / ".agents-work"
     for path in sorted(folder.iterdir()) if folder.is_dir() else ():
         if not path.is_dir() or not is_session(path):
             continue
         session = read_session(path)
-        for name, linked in task_numbers(session).items():
-            task = session.task(name)
-            if linked == number and task:
+        for name, number in task_numbers(session).items():
+            if task := session.task(name):
                 command = shlex.join(["accord", "session", "show", str(path)])
-                yield LinkedDocument("session-task", session.name, name, task.status, command)
+                yield number, LinkedDocument("session-task", session.name, name, task.status, command)
 
 
-def _work_packages(root: Path, number: int) -> Iterator[LinkedDocument]:
+def _work_packages(root: Path) -> Iterator[tuple[int, LinkedDocument]]:
     from accord.missions.load import load_mission, mission_slugs
 
     for slug in mission_slugs(root):
@@ -96,10 +103,9 @@ def _work_packages(root: Path, number: int) -> Iterator[LinkedDocument]:
             mission = load_mission(root, slug, "code_change")
         except AccordError:
             continue
-        for name, linked in package_numbers(mission).items():
-            if linked == number:
-                command = shlex.join(["accord", "mission", "status", slug])
-                yield LinkedDocument("work-package", slug, name, _status(mission, name), command)
+        for name, number in package_numbers(mission).items():
+            command = shlex.join(["accord", "mission", "status", slug])
+            yield number, LinkedDocument("work-package", slug, name, _status(mission, name), command)
 
 
 def _status(mission: Mission, name: str) -> str:
