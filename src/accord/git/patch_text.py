@@ -17,8 +17,7 @@ if TYPE_CHECKING:
 REBUILD_HINT = "Take it from the work tree again: `accord patch --base REF --into RESULT`."
 
 _PAIR_KEY = b"diff --git"
-_HUNK = re.compile(rb"@@ -\d+(?:,(\d+))? \+\d+(?:,(\d+))? @@")
-_STARTS = re.compile(rb"@@ -(\d+)[^ ]* \+(\d+)")
+_HUNK = re.compile(rb"@@ -(\d+)(?:,(\d+))? \+(\d+)(?:,(\d+))? @@")
 _HEADER = re.compile(rb"(---|\+\+\+|(?:rename|copy) (?:from|to)|diff --git) ([^\t\r]+)")
 _ESCAPE = re.compile(rb"\\([0-7]{3}|.)")
 _PAIR = re.compile(r'"?[a-z]/.+ "?[a-z]/.+', re.DOTALL)
@@ -94,7 +93,7 @@ def header_names(patch: bytes) -> Iterator[tuple[bytes, str]]:
             old -= line[:1] in (b" ", b"-", b"")
             new -= line[:1] in (b" ", b"+", b"")
         elif hunk := _HUNK.match(line):
-            old, new = (int(1 if count is None else count) for count in hunk.groups())
+            old, new = (int(hunk[side] or 1) for side in (2, 4))
         elif header := _HEADER.match(line):
             name = header[2] if header[1] == _PAIR_KEY else _unquoted(header[2])
             yield header[1], name.decode("utf-8", "surrogateescape")
@@ -118,9 +117,8 @@ def lines_of_files(patch: bytes) -> dict[str, list[int]]:
                     following[sign] += 1
                     left[sign] -= 1
         elif hunk := _HUNK.match(line):
-            counts, starts = hunk.groups(), _STARTS.findall(line)[0]
-            left = {sign: int(counts[i] or 1) for i, sign in enumerate((b"-", b"+"))}
-            following = {sign: int(starts[i]) for i, sign in enumerate((b"-", b"+"))}
+            following = {b"-": int(hunk[1]), b"+": int(hunk[3])}
+            left = {b"-": int(hunk[2] or 1), b"+": int(hunk[4] or 1)}
         elif header := _HEADER.match(line):
             if header[1] == _PAIR_KEY:
                 if name := _name_of(names):
