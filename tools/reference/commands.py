@@ -21,8 +21,6 @@ from reference.text import WRITTEN_BY, Problem, plain
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-OPTION_HEADS = ["Option", "Default", "Meaning"]
-
 
 @cache
 def cli_reference() -> str:
@@ -35,7 +33,24 @@ def cli_reference() -> str:
             command = accord.get_command(context, name)
             if command:
                 pieces += command_reference(command, click.Context(command, parent=context, info_name=name))
-    return "\n\n".join(pieces) + "\n"
+    return "\n\n".join(without_repetition(pieces)) + "\n"
+
+
+def without_repetition(pieces: list[str]) -> Iterator[str]:
+    """Yield the pieces; a paragraph of 20 words and more that an earlier command has becomes a link to that command."""
+    first: dict[str, str] = {}
+    heading = ""
+    for piece in pieces:
+        if piece.startswith("#"):
+            heading = piece.strip("# ")
+        if (
+            len(piece.split()) < 20
+            or piece.startswith(("-", "[", "`", "|"))
+            or first.setdefault(piece, heading) == heading
+        ):
+            yield piece
+        else:
+            yield f"As [{first[piece]}](#{first[piece].replace(' ', '-')})."
 
 
 def variables(context: click.Context) -> str:
@@ -56,16 +71,24 @@ def variables(context: click.Context) -> str:
 
 
 def common_options(context: click.Context) -> list[str]:
-    """Describe once the options that at least five commands share word for word."""
-    rows = [list(row) for row in common_rows(context)]
-    return ["## Common options", "Each command lists by name those that it takes.", table(OPTION_HEADS, rows)]
+    """Describe once the options that at least three commands share word for word."""
+    return ["## Common options", "Each command names those that it takes.", "\n".join(common_lines(context))]
 
 
 @cache
-def common_rows(context: click.Context) -> list[tuple[str, ...]]:
-    """Return the rows of options that at least five commands share."""
-    counts = Counter(tuple(option_row(option, context)) for option in options_of(accord, context))
-    return [row for row, uses in counts.items() if uses >= 5]
+def common_lines(context: click.Context) -> list[str]:
+    """Return the lines of options that at least three commands share, one for a name, the most used ones first."""
+    counts = Counter(option_line(option, context) for option in options_of(accord, context))
+    lines: dict[str, str] = {}
+    for line, uses in counts.most_common():
+        if uses >= 3:
+            lines.setdefault(name_in(line), line)
+    return list(lines.values())
+
+
+def name_in(line: str) -> str:
+    """Return the first spelling of the option that a line describes."""
+    return re.split("[` ]", line)[2]
 
 
 def options_of(command: click.Command, context: click.Context) -> Iterator[click.Option]:
@@ -90,14 +113,14 @@ def command_reference(command: click.Command, context: click.Context) -> Iterato
             yield from command_reference(child, click.Context(child, parent=context, info_name=name))
         return
     with context.scope(cleanup=False):
-        yield f"```text\n{context.command_path} {' '.join(command.collect_usage_pieces(context))}\n```"
-        rows = [option_row(option, context) for option in command.params if isinstance(option, click.Option)]
-    common = [row for row in rows if tuple(row) in common_rows(context.find_root())]
-    if own := [row for row in rows if row not in common]:
-        yield table(OPTION_HEADS, own)
+        if arguments := [piece for piece in command.collect_usage_pieces(context) if piece != "[OPTIONS]"]:
+            yield f"```text\n{context.command_path} {' '.join(arguments)}\n```"
+        lines = [option_line(option, context) for option in command.params if isinstance(option, click.Option)]
+    common = [line for line in lines if line in common_lines(context.find_root())]
+    if own := [line for line in lines if line not in common]:
+        yield "\n".join(own)
     if common:
-        names = ", ".join(row[0].split(" ")[0] for row in common)
-        yield f"{'Also' if own else 'Options:'} {names}; see [common options](#common-options)."
+        yield f"[Common options](#common-options): {', '.join(f'`{name_in(line)}`' for line in common)}."
 
 
 def help_of(command: click.Command) -> list[str]:
@@ -107,16 +130,20 @@ def help_of(command: click.Command) -> list[str]:
     return [paragraph for paragraph in paragraphs if paragraph and not paragraph.startswith("Exit codes:")]
 
 
-def option_row(option: click.Option, context: click.Context) -> list[str]:
-    """Describe an option as a row: its spellings with what they take, its default, its help."""
-    names = ", ".join(f"`{name}`" for name in (*option.opts, *option.secondary_opts))
+def option_line(option: click.Option, context: click.Context) -> str:
+    """Describe an option as an entry of a list: its spellings with what they take, its help, its default."""
+    spelled = ", ".join((*option.opts, *option.secondary_opts))
+    metavar = option.make_metavar(context)
     if not (option.is_flag or option.count):
-        names += f" `{option.make_metavar(context)}`"
-    meaning = option.help or ""
-    if isinstance(option.type, click.Choice) and "[" not in option.make_metavar(context):
+        spelled += f" {metavar.replace('INTEGER RANGE', 'N')}"
+    meaning = plain(option.help or "").replace("\\|", "|")
+    if isinstance(option.type, click.Choice) and "[" not in metavar:
         meaning += f" One of {', '.join(f'`{value}`' for value in option.type.choices)}."
-    shown = f"`{option.default}`" if option.show_default and option.default is not None else ""
-    return [plain(names), "required" if option.required else shown, plain(meaning)]
+    if option.required:
+        meaning += " Required."
+    elif option.show_default and option.default is not None:
+        meaning += f" Default: `{option.default}`."
+    return f"- `{spelled}`: {meaning}"
 
 
 def exit_codes() -> str:
