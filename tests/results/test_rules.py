@@ -397,13 +397,19 @@ section-missing section-repeated spec-path-missing trade-off-missing
 """
 
 
+OF_LIMITS = {"items-too-many"}
+"""Codes of limits that a command sets, which test_plan_updates.py has."""
+
+
 def test_each_code_of_the_rules_has_a_case() -> None:
     folder = Path(accord.results.__file__).parent
     sources = [path.read_text() for path in (*folder.glob("*/rules.py"), folder / "body_rules.py")]
     codes = set(chain.from_iterable(re.findall(r'(?:Finding|warning)\(\s*"([a-z-]+)"', text) for text in sources))
     cases = {code for _, code, _ in chain(BROKEN_PLANS.values(), BROKEN_RESULTS.values())}
     warned = {code for _, expected in WARNED for code, _ in expected}
-    assert codes - cases - warned - {*IN_BODIES.split()} == set(), "test_templates.py has the codes of bodies"
+    assert codes - cases - warned - {*IN_BODIES.split()} - OF_LIMITS == set(), (
+        "test_templates.py has the codes of bodies"
+    )
 
 
 MISSPELT = task("a", "bb-tsak")

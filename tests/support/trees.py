@@ -38,7 +38,7 @@ def restore_files(kept: Path, folder: Path) -> None:
     for path, stamp in wanted.items():
         if now.get(path) != stamp:
             (folder / path).parent.mkdir(parents=True, exist_ok=True)
-            (folder / path).unlink(missing_ok=True)  # git writes objects that nobody may change
+            (folder / path).unlink(missing_ok=True)  # objects of git are read-only
             shutil.copy2(kept / path, folder / path)
     for place, _, _ in os.walk(kept):
         (folder / Path(place).relative_to(kept)).mkdir(parents=True, exist_ok=True)

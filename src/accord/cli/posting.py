@@ -18,6 +18,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
     from accord.cli.sources import Connection
+    from accord.git.trusted_files import TrustedFiles
     from accord.github.client import GitHub
     from accord.runner.registry import Registry
     from accord.text.posting import PostingPolicy
@@ -67,13 +68,16 @@ def policy_of(
     return posting_policy(os.environ, hosts=[*hosts, *allowed_hosts], words=[*words, *break_words])
 
 
-def local_policy(*, branch: str = "", base: str = "", registry: Path | None = None) -> PostingPolicy:
-    """Return the policy without a connection: of the checkout's registry, if that can be read and is valid."""
+def local_policy(files: TrustedFiles | None = None, registry: Path | None = None) -> PostingPolicy:
+    """Return the policy without a connection: of the checkout's registry, if that can be read and is valid.
+
+    ``files`` are those of the checkout where the caller has them.
+    """
     from accord.git.trusted_files import trusted_files
     from accord.runner.registry import load_registry
 
     with suppress(AccordError, OSError):
-        return policy_of(load_registry(trusted_files(Path.cwd(), os.environ, branch=branch, base=base), registry))
+        return policy_of(load_registry(files or trusted_files(Path.cwd(), os.environ), registry))
     return policy_of(None)
 
 

@@ -9,7 +9,8 @@ import shlex
 import subprocess
 import sys
 import tempfile
-from contextlib import nullcontext
+from contextlib import nullcontext, suppress
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -113,6 +114,7 @@ def run(
     """
     from accord.cli.records import leave_run_record
     from accord.cli.run_step import check_step, finish_run, report_run, require_result
+    from accord.git.trusted_files import trusted_files
     from accord.runner.process import counting_stop_signals
     from accord.runner.refs import check_ref
 
@@ -121,9 +123,12 @@ def run(
     check_step(is_published=is_published)
     if not options["skip"]:
         check_ref(options["pr_ref"], is_pushed=is_published)
-    policy = local_policy(branch=options["pr_ref"], base=options["base_ref"], registry=options["registry"])
+    files = None
+    with suppress(AccordError, OSError):  # the run meets the same error, and records it
+        files = trusted_files(Path.cwd(), os.environ, branch=options["pr_ref"], base=options["base_ref"])
+    policy = local_policy(files, options["registry"])
     with counting_stop_signals() as stop:
-        request = _request(options)
+        request = replace(_request(options), files=files)
         record = run_with_output(request, stop)
         is_connected = _has_github_work(record) and not no_publish
         with github_for(None, None, _MAX_WAIT_SECONDS) if is_connected else nullcontext() as way:

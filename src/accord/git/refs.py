@@ -46,7 +46,8 @@ def guard_refs(directory: Path) -> Iterator[RefChanges]:
     head, branch = (own / "HEAD").read_bytes(), git.attempt("symbolic-ref", "--quiet", "HEAD").stdout.decode().strip()
     shared = Path(git.line("rev-parse", "--path-format=absolute", "--git-common-dir"))
     locks = [lock for lock in (own / "index.lock", own / "HEAD.lock", shared / f"{branch}.lock") if not lock.exists()]
-    commit, before = git.line("rev-parse", "HEAD"), _refs(git)
+    commit, top = git.line("rev-parse", "HEAD", "--show-toplevel").split("\n", 1)
+    before = _refs(git, top)
     note = own / _NOTE
     with suppress(OSError):  # it is for people only
         note.write_text(f"{os.getpid()} {branch or commit} {commit}")
@@ -59,7 +60,7 @@ def guard_refs(directory: Path) -> Iterator[RefChanges]:
             with suppress(OSError):
                 lock.unlink()
         _put_back(git, own, head, branch, commit, changes)
-        after = _refs(git)
+        after = _refs(git, top)
         gone = {name: old for name, old in before.items() if after.get(name) != old}
         new = {name: "" for name in after if name not in before and name.startswith(_TRUSTED)}
         changes.moved = {name: old for name, old in (gone | new).items() if name != branch}
@@ -111,12 +112,11 @@ def _put_back(git: Git, own: Path, head: bytes, branch: str, commit: str, change
         changes.undone.append(branch or "HEAD")
 
 
-def _refs(git: Git) -> Mapping[str, str]:
-    """Return every ref with its commit, or with the ref that it stands for, and the heads of other work trees."""
+def _refs(git: Git, here: str) -> Mapping[str, str]:
+    """Return every ref with its commit, or with the ref that it stands for, and the heads of the other work trees."""
     lines = (line.split(" ") for line in git.line("for-each-ref", _FORMAT).splitlines())
     refs = {name: symref or commit for name, commit, *rest in lines for symref in [rest[0] if rest else ""]}
     place = ""
-    here = git.line("rev-parse", "--show-toplevel")
     for entry in split_nul(git("worktree", "list", "--porcelain", "-z").replace(b"\0\0", b"\0")):
         kind, _, value = entry.partition(" ")
         place = value if kind == "worktree" else place

@@ -58,17 +58,19 @@ class WorkTreeChanges:
 def take_snapshot(directory: Path) -> Snapshot | None:
     """Record the state of the repository around a directory; None without a repository or a commit."""
     git = Git(directory)
-    if git.attempt("rev-parse", "--verify", "--quiet", "HEAD^{commit}").returncode:
+    facts = git.attempt(
+        "rev-parse", "--is-inside-work-tree", "--show-object-format", "HEAD^{commit}", "--show-toplevel"
+    )
+    if facts.returncode:
         return None
-    if git.line("rev-parse", "--is-inside-work-tree") != "true":
-        return None
+    _, object_format, commit, top = facts.stdout.decode("utf-8", "surrogateescape").strip().split("\n", 3)
     listed = split_nul(git("ls-files", "-t", "-z", "--full-name", ":/"))
     clean = Snapshot(
-        top=Path(git.line("rev-parse", "--show-toplevel")),
-        commit=git.line("rev-parse", "HEAD"),
+        top=Path(top),
+        commit=commit,
         objects=Path(git.line("rev-parse", "--path-format=absolute", "--git-path", "objects")),
         absent=tuple(entry[2:] for entry in listed if entry.startswith("S ")),
-        object_format=git.line("rev-parse", "--show-object-format"),
+        object_format=object_format,
     )
     if not git("status", "--porcelain", "-z"):
         return clean

@@ -132,7 +132,9 @@ def trusted_files(directory: Path, environment: Mapping[str, str], *, branch: st
     name, commits = _bases(git, environment, _short(branch), _short(base))
     if in_job:
         return CommittedFiles(top, next(iter(commits), ""), name, in_job)
-    is_on_base = any(not git.attempt("merge-base", "--is-ancestor", head, commit).returncode for commit in commits)
+    is_on_base = head in commits or any(
+        not git.attempt("merge-base", "--is-ancestor", head, commit).returncode for commit in commits
+    )
     if is_on_base or not (commits or has_remote):
         return CommittedFiles(top, head, name or "HEAD", in_job)
     return CommittedFiles(top, next(iter(commits), ""), name, in_job)
