@@ -177,6 +177,19 @@ def test_labels_that_differ_or_cannot_be_read_on_github_are_a_warning(
     assert found.codes[".github/labels.json"] == [code]
 
 
+def test_the_remote_of_the_examined_checkout_names_the_repository(
+    accord: Accord, doctor: Doctor, repository: Path, stage: Stage
+) -> None:
+    (repository / ".github/labels.json").write_text('[{"name": "bug", "description": "", "color": "d73a4a"}]')
+    accord.on(stage)
+    accord.monkeypatch.delenv("GITHUB_REPOSITORY")
+    assert doctor().statuses["labels on GitHub"] == "skipped"
+    git = Git(repository)
+    git("init", "--quiet")
+    git("remote", "add", "origin", f"{stage.server.url}/accord/sandbox.git")
+    assert doctor().codes[".github/labels.json"] == ["label-drift"]
+
+
 @pytest.mark.parametrize(
     ("origin", "is_foreign"),
     [("git@github.com:octo/app.git", True), ("https://github.com/flows/app", False), (None, False)],

@@ -83,7 +83,7 @@ def doctor(
     owner = str(access["repo"] or os.environ.get("GITHUB_REPOSITORY", "")).partition("/")[0]
     reason = _reason_not_to_ask(access["sandbox"], is_offline=offline)
     with ExitStack() as stack:
-        connect = cache(lambda: stack.enter_context(github_for(**access)))
+        connect = cache(lambda: stack.enter_context(github_for(**access, root=root)))
         fixed = _fix(root, None if reason else connect, is_written=not dry_run) if fix else {}
         checks = doctor_checks(root, owner, reason or connect)
     documents = _by_file(checks)
