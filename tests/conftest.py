@@ -59,12 +59,21 @@ def pytest_runtest_protocol(item: pytest.Item) -> Generator[None, object, object
     finally:
         if measuring:
             measuring.start()
+            _measure_no_processes()
 
 
 def pytest_configure(config: pytest.Config) -> None:
-    """Measure coverage in the workers, but not in the processes that tests start: that costs more than all else."""
+    """Measure coverage in the workers."""
     if hasattr(config, "workerinput"):
-        os.environ.pop("COVERAGE_PROCESS_CONFIG", None)
+        _measure_no_processes()
+
+
+def _measure_no_processes() -> None:
+    """Leave out the processes that tests start, because measuring them costs more than all else.
+
+    Each start of a measurement asks for them again.
+    """
+    os.environ.pop("COVERAGE_PROCESS_CONFIG", None)
 
 
 def pytest_xdist_make_scheduler(config: pytest.Config, log: object) -> object:

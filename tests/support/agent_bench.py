@@ -62,9 +62,7 @@ class Bench:
         self, *arguments: str, job: Mapping[str, str] | None = None, below: Sequence[str] = ()
     ) -> subprocess.Popen[str]:
         """Start it, under the command ``below`` if there is one."""
-        kept = {name: os.environ[name] for name in os.environ if name.startswith("COVERAGE")}
         environment = {
-            **kept,
             "PATH": os.environ["PATH"],
             "HOME": str(self.top / "home"),
             "RUNNER_TEMP": str(self.top / "temp"),
