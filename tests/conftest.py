@@ -7,6 +7,8 @@ import pytest
 from coverage import Coverage
 from hypothesis import settings
 
+from accord.core.network import direct_loopback
+
 if TYPE_CHECKING:
     from collections.abc import Generator, Iterator
 
@@ -16,7 +18,7 @@ settings.register_profile("ci", derandomize=True, print_blob=True, deadline=None
 settings.register_profile("here", deadline=None)
 settings.load_profile("ci" if os.environ.get("CI") else "here")
 
-os.environ["NO_PROXY"] = "127.0.0.1"  # where all servers of the tests are, whatever proxy the machine has
+os.environ.update(direct_loopback(os.environ))  # where all servers of the tests are, whatever proxy the machine has
 
 
 IN_ONE_PROCESS = (

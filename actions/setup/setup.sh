@@ -50,6 +50,7 @@ trap leave EXIT
 
 echo "Setting up accord in $home"
 mkdir -p -- "$home"
+export UV_SYSTEM_CERTS=${UV_SYSTEM_CERTS:-1}
 export UV_CACHE_DIR=$home/cache UV_PYTHON_INSTALL_DIR=$home/python UV_PYTHON_PREFERENCE=system
 cd -- "$here/../.." # ignore .python-version or venv.py of the workspace
 uv=$(bash "$here/uv.sh" "$home/uv")

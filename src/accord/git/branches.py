@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Literal
 from accord.core.clock import attempts, timestamp
 from accord.core.errors import AccordError, Refused, Stopped, WrongUsage
 from accord.core.refusals import known_refusal
+from accord.git.connections import connection_refusal, is_final, trouble_of_proxy
 from accord.git.patches import Change, apply_patch, changes_between
 from accord.git.program import Git, GitFailed, token_config
 from accord.git.replacing import ITEM_TRAILER, replaced_base, replacing_tree, trailer, with_tree
@@ -208,6 +209,7 @@ def push(git: Git, remote: Remote, commit: str, branch: str, expected: str) -> b
 
     Raises Refused, and Unreachable if the remote does not answer.
     """
+    said = ""
     for _ in attempts(remote.clock, PAUSES):
         done = git.attempt("push", "--quiet", "--no-verify", remote.url, f"{commit}:refs/heads/{branch}")
         if done.returncode == 0:
@@ -220,7 +222,7 @@ def push(git: Git, remote: Remote, commit: str, branch: str, expected: str) -> b
             return False
         if push_trouble(said) in ("refused", "unknown"):
             raise push_refusal(said, remote.page)
-    raise _unreachable(remote)
+    raise _unreachable(remote, said)
 
 
 def check_author(author: str) -> None:
@@ -238,7 +240,7 @@ def push_trouble(said: str) -> Trouble:
         return "conflict"
     if _is_passing(words):
         return "unreachable"
-    return "refused" if _FINAL.search(words) else "unknown"
+    return "refused" if _FINAL.search(words) or is_final(words) else "unknown"
 
 
 def push_refusal(said: str, repository_url: str = "") -> Refused:
@@ -271,28 +273,35 @@ def _remote_tip(git: Git, remote: Remote, branch: str) -> str:
 
 def _patiently(git: Git, remote: Remote, *arguments: str) -> bytes:
     """Run a command that only reads from the remote, again while the reason is a passing one."""
+    said = ""
     for _ in attempts(remote.clock, PAUSES):
         done = git.attempt(*arguments)
         if done.returncode == 0:
             return done.stdout
         said = done.stderr.decode("utf-8", "replace")
+        if is_final(said):
+            raise connection_refusal(said, remote.url)
         if not _is_passing(said):
             raise Refused(
                 f"Git cannot read {remote.url}: {' '.join(said.split())[:500]}",
                 hint="Check the repository, its base branch, and that the token has contents: read.",
             )
-    raise _unreachable(remote)
+    raise _unreachable(remote, said)
 
 
-def _unreachable(remote: Remote) -> Unreachable:
+def _unreachable(remote: Remote, said: str) -> Unreachable:
+    trouble, hint = trouble_of_proxy(said, remote.url)
     return Unreachable(
-        f"Git could not reach {remote.url} in {len(PAUSES) + 1} tries.", hint="Run the same command again to continue."
+        f"Git could not reach {remote.url} in {len(PAUSES) + 1} tries{f' ({trouble})' if trouble else ''}.",
+        hint=hint or "Run the same command again to continue.",
     )
 
 
 def _is_passing(said: str) -> bool:
     """Return whether a failure is temporary."""
     words = _without_addresses(said)
+    if is_final(words):
+        return False
     return bool(_BUSY.search(words) or (_PASSING.search(words) and not _FINAL.search(words)))
 
 

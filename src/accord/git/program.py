@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from accord.core.errors import Refused
+from accord.core.network import certificate_files, direct_loopback
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
@@ -116,7 +117,14 @@ class Git:
         for i, (key, value) in enumerate(settings.items()):
             numbered |= {f"GIT_CONFIG_KEY_{i}": key, f"GIT_CONFIG_VALUE_{i}": value}
         kept = {name: value for name, value in os.environ.items() if not name.startswith("GIT_")}
-        return {**kept, **_QUIET, **numbered, **dict(self.environment)}
+        network = direct_loopback(os.environ) | trusted_certificates(os.environ)
+        return {**kept, **network, **_QUIET, **numbered, **dict(self.environment)}
+
+
+def trusted_certificates(environment: Mapping[str, str]) -> dict[str, str]:
+    """Return the variable by which git trusts the file, or folder, of certificates that the environment names first."""
+    given = environment.get("GIT_SSL_CAINFO") or next(iter(certificate_files(environment).values()), "")
+    return {"GIT_SSL_CAPATH" if os.path.isdir(given) else "GIT_SSL_CAINFO": given} if given else {}
 
 
 def token_config(server_url: str, token: str) -> dict[str, str]:

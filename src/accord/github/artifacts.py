@@ -42,20 +42,22 @@ def fetch(stored: StoredFile, take: Callable[[int, Iterator[bytes]], str], clock
     The address is requested again at each try, as it soon expires. Raises Refused for one that is less safe than the
     API's own, Stopped when the storage does not answer.
     """
-    problem = ""
+    problem = hint = ""
     for _ in attempts(clock, doubling(FIRST_BACKOFF_SECONDS, TRIES - 1)):
-        problem = _fetch_once(stored, take)
+        problem, hint = _fetch_once(stored, take)
         if not problem:
             return
     raise Stopped(
         f"{stored.name} could not be fetched in {TRIES} tries ({problem}).",
-        hint="Run the same command again; nothing is kept of what was fetched in part.",
+        hint=hint or "Run the same command again; nothing is kept of what was fetched in part.",
     )
 
 
-def _fetch_once(stored: StoredFile, take: Callable[[int, Iterator[bytes]], str]) -> str:
-    """Fetch once; return what went wrong, if anything did. An auth of its own keeps out what ~/.netrc may hold."""
-    import requests
+def _fetch_once(stored: StoredFile, take: Callable[[int, Iterator[bytes]], str]) -> tuple[str, str]:
+    """Fetch once; return what went wrong, if anything did, and the hint."""
+    from requests.exceptions import RequestException
+
+    from accord.core.connections import describe, session_for
 
     place = stored.place()
     if urlsplit(place).scheme not in {"https", urlsplit(stored.api_url).scheme}:
@@ -64,12 +66,13 @@ def _fetch_once(stored: StoredFile, take: Callable[[int, Iterator[bytes]], str])
             hint="Check the proxy or firewall between this machine and GitHub.",
         )
     try:
-        with requests.get(
-            place, auth=_as_nobody, stream=True, timeout=TIMEOUT_SECONDS, allow_redirects=False
-        ) as answer:
-            return take(answer.status_code, answer.iter_content(_CHUNK_BYTES))
-    except requests.exceptions.RequestException as error:
-        return type(error).__name__
+        with (
+            session_for(place) as session,
+            session.get(place, stream=True, timeout=TIMEOUT_SECONDS, allow_redirects=False) as answer,
+        ):
+            return take(answer.status_code, answer.iter_content(_CHUNK_BYTES)), ""
+    except RequestException as error:
+        return describe(error)
 
 
 def read_end(stored: StoredFile, most: int, clock: Clock) -> bytes:
@@ -90,10 +93,6 @@ def read_end(stored: StoredFile, most: int, clock: Clock) -> bytes:
 
     fetch(stored, take, clock)
     return bytes(kept[-most:])
-
-
-def _as_nobody(request: Any) -> Any:
-    return request
 
 
 MOST_ARCHIVE_BYTES = 256 << 20

@@ -82,6 +82,7 @@ def requester_for(access: Access) -> Requester:
 def connection_for(access: Access) -> HTTPRequestsConnectionClass:
     """Return a connection that hides redirects: PyGithub would follow one without its query, to another list."""
     _, _, connections = _import_pygithub()
+    from accord.core.connections import settle
 
     def hide_location(response: requests.Response, *_: Any, **__: Any) -> None:
         response.headers.pop(LOCATION, None)
@@ -91,12 +92,5 @@ def connection_for(access: Access) -> HTTPRequestsConnectionClass:
     parts = urlsplit(access.api_url)
     connection = connections[parts.scheme](parts.hostname or "", parts.port, timeout=TIMEOUT_SECONDS)
     connection.session.hooks["response"].append(hide_location)
-    _settle_environment(connection, access.api_url)
+    settle(connection.session, access.api_url)
     return connection
-
-
-def _settle_environment(connection: HTTPRequestsConnectionClass, url: str) -> None:
-    """Read the proxy and the certificates of the environment once: requests would read them for every request."""
-    session = connection.session
-    found = session.merge_environment_settings(url, {}, None, True, None)
-    session.trust_env, session.proxies, connection.verify = False, found["proxies"], found["verify"]

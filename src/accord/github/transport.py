@@ -87,7 +87,7 @@ class Transport:
         while True:
             tries += 1
             self._keep_pace(weight, creates_content)
-            status, headers, text, problem = self._send(method, path, params, body, weight)
+            status, headers, text, (problem, hint) = self._send(method, path, params, body, weight)
             data, is_whole = _parse(text, status)
             message = problem or _message(data, text)
             now = self._clock.now().timestamp()
@@ -101,7 +101,7 @@ class Transport:
                     self._wait(ruling.seconds, f"GitHub's rate limit ({status}: {message})")
                 case NextStep.LOST | NextStep.GIVE_UP:
                     reason = f"status {status}: {message}" if status else message
-                    raise _unanswered(ruling.step, f"{method} {path}", tries, reason)
+                    raise _unanswered(ruling.step, f"{method} {path}", tries, reason, hint)
                 case NextStep.REFUSED if takes_location and status == 302 and LOCATION in headers:
                     return Response(status, headers, headers[LOCATION], f"{method} {path}")
                 case NextStep.REFUSED:
@@ -120,9 +120,11 @@ class Transport:
 
     def _send(
         self, method: str, path: str, params: Mapping[str, Any] | None, body: Any, weight: str
-    ) -> tuple[int, Mapping[str, str], str, str]:
-        """Send once; return status, headers, text, and the problem that left no answer (status 0)."""
-        import requests
+    ) -> tuple[int, Mapping[str, str], str, tuple[str, str]]:
+        """Send once; return status, headers, text, and the problem that left no answer (status 0) with its hint."""
+        from requests.exceptions import RequestException
+
+        from accord.core.connections import describe
 
         if weight == "GET":
             self.requests.read += 1
@@ -132,12 +134,12 @@ class Transport:
             status, headers, text = self._requester.requestJson(
                 method, path, parameters=dict(params or {}), input=body, cnx=self._connection
             )
-        except requests.exceptions.RequestException as error:
-            return 0, {}, "", type(error).__name__
+        except RequestException as error:
+            return 0, {}, "", describe(error)
         if "date" in headers:
             self.server_time = _date(headers["date"]) or self.server_time
         self.rate_left = _rate_left(headers) or self.rate_left
-        return status, headers, text, ""
+        return status, headers, text, ("", "")
 
     def _keep_pace(self, method: str, creates_content: bool) -> None:
         is_write = method != "GET"
@@ -161,13 +163,13 @@ class Transport:
         self._clock.sleep(seconds)
 
 
-def _unanswered(step: NextStep, request: str, tries: int, reason: str) -> Stopped:
+def _unanswered(step: NextStep, request: str, tries: int, reason: str, hint: str) -> Stopped:
     """Say of a request that it may have been carried out, or that GitHub cannot be reached."""
     if step is NextStep.LOST:
-        hint = "Run the same command again; it looks first whether the request was carried out."
-        return AnswerLost(f"{request} got no usable answer ({reason}).", hint=hint)
-    hint = "Run the same command again when GitHub answers; it continues where it stopped."
-    return Stopped(f"GitHub cannot be reached: {request} failed {tries} times ({reason}).", hint=hint)
+        again = "Run the same command again; it looks first whether the request was carried out."
+        return AnswerLost(f"{request} got no usable answer ({reason}).", hint=hint or again)
+    again = "Run the same command again when GitHub answers; it continues where it stopped."
+    return Stopped(f"GitHub cannot be reached: {request} failed {tries} times ({reason}).", hint=hint or again)
 
 
 def _rate_left(headers: Mapping[str, str]) -> RateLeft | None:

@@ -16,12 +16,13 @@ from urllib.parse import urlsplit
 
 from accord import __version__
 from accord.core.environment import install_command
-from accord.core.errors import Stopped, WrongUsage
+from accord.core.errors import AccordError, Stopped, WrongUsage
 from accord.records.report import class_of, has_failed
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping, Sequence
 
+    from accord.core.connections import ProxyDown
     from accord.records.models import PublicRecord, RecordAttempt
 
 TRACES = "/v1/traces"
@@ -180,7 +181,7 @@ def check_installed() -> None:
 
 
 def send_spans(spans: Sequence[RunSpan], endpoint: str) -> None:
-    """Send spans to a collector by OTLP over HTTP. Raises Stopped where it does not take them.
+    """Send spans to a collector by OTLP over HTTP. Raises Stopped where it does not take them, Refused for good.
 
     The exporter reads further settings, such as ``OTEL_EXPORTER_OTLP_HEADERS``, from the environment.
     """
@@ -192,6 +193,8 @@ def send_spans(spans: Sequence[RunSpan], endpoint: str) -> None:
     from opentelemetry.sdk.trace.export import SpanExportResult
     from opentelemetry.sdk.util.instrumentation import InstrumentationScope
     from opentelemetry.trace import SpanContext, SpanKind, Status, StatusCode, TraceFlags
+
+    from accord.core.connections import failure_of, session_for
 
     logging.getLogger("opentelemetry").setLevel(logging.CRITICAL)  # one message of ours says what failed
     resource = Resource.create({"service.name": "accord", "service.version": __version__})
@@ -215,10 +218,18 @@ def send_spans(spans: Sequence[RunSpan], endpoint: str) -> None:
             instrumentation_scope=scope,
         )
 
-    exporter = OTLPSpanExporter(endpoint=endpoint)
+    session = session_for(endpoint)
+    exporter = OTLPSpanExporter(endpoint=endpoint, session=session)
     with ExitStack() as stack:
         stack.callback(exporter.shutdown)
         for first in range(0, len(spans), _BATCH):
             if exporter.export([readable(span) for span in spans[first : first + _BATCH]]) != SpanExportResult.SUCCESS:
-                message = f"The collector at {endpoint} did not take the spans."
-                raise Stopped(message, hint="Check its address and the headers, and run the same command again.")
+                raise _not_taken(endpoint, failure_of(session, endpoint))
+
+
+def _not_taken(endpoint: str, failure: AccordError | ProxyDown | None) -> AccordError:
+    if isinstance(failure, AccordError):
+        return failure
+    reason, hint = (f" ({failure})", failure.hint) if failure else ("", "")
+    hint = hint or "Check its address and the headers, and run the same command again."
+    return Stopped(f"The collector at {endpoint} did not take the spans{reason}.", hint=hint)

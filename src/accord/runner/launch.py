@@ -10,6 +10,7 @@ import shutil
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from accord.core.network import direct_loopback
 from accord.core.suggest import did_you_mean
 from accord.runner.models import AgentNotStarted
 from accord.runner.process import Program, run_program
@@ -155,12 +156,13 @@ def agent_environment(
             environment[(delivery and delivery.variable) or name] = job[name]
     for setting in settings:
         environment |= setting.environment
-    return environment
+    return environment | direct_loopback(environment)
 
 
 def install_environment(job: Mapping[str, str]) -> dict[str, str]:
     """Return the environment of npm: its own settings, and no secret of the job."""
-    return {name: value for name, value in job.items() if _NPM_VARIABLES.fullmatch(name)}
+    kept = {name: value for name, value in job.items() if _NPM_VARIABLES.fullmatch(name)}
+    return kept | direct_loopback(kept)
 
 
 def write_home(agent: Agent, files: Mapping[str, Any], job: Mapping[str, str], home: Path) -> None:

@@ -10,7 +10,6 @@ from __future__ import annotations
 import json
 import re
 import threading
-from contextlib import closing
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from email.utils import parsedate_to_datetime
@@ -18,7 +17,7 @@ from queue import Empty, SimpleQueue
 from typing import TYPE_CHECKING, Any, Literal
 
 from accord.core.documents import read_object
-from accord.core.errors import BrokenContract, WrongUsage
+from accord.core.errors import AccordError, BrokenContract, WrongUsage
 from accord.core.suggest import did_you_mean
 from accord.text.addresses import is_web_address
 
@@ -166,24 +165,21 @@ def request_answer(endpoint: Endpoint, prompt: TaskPrompt, schema: dict[str, Any
 
 
 def _post(endpoint: Endpoint, prompt: TaskPrompt, schema: dict[str, Any], seconds: float) -> dict[str, Any]:
-    import requests
+    from accord.core.connections import session_for
 
     path, headers, body = _request(endpoint, prompt, schema)
-
-    def authorize(prepared: requests.PreparedRequest) -> requests.PreparedRequest:
-        prepared.headers.update(headers)
-        return prepared
-
-    response = requests.post(
-        endpoint.url if endpoint.url.endswith(path) else endpoint.url + path,
-        data=json.dumps(body).encode(),
-        headers={"Content-Type": "application/json", "Accept": "application/json", "Accept-Encoding": "identity"},
-        auth=authorize,  # with an auth argument requests ignores ~/.netrc
-        timeout=seconds,
-        allow_redirects=False,
-        stream=True,
-    )
-    with closing(response):
+    plain = {"Content-Type": "application/json", "Accept": "application/json", "Accept-Encoding": "identity"}
+    with (
+        session_for(endpoint.url) as session,
+        session.post(
+            endpoint.url if endpoint.url.endswith(path) else endpoint.url + path,
+            data=json.dumps(body).encode(),
+            headers=plain | headers,
+            timeout=seconds,
+            allow_redirects=False,
+            stream=True,
+        ) as response,
+    ):
         status = response.status_code
         if 300 <= status < 400:
             raise ProviderFailed(f"The provider redirects (HTTP {status}). Redirects are not followed with a key.")
@@ -236,8 +232,12 @@ def _retry_after(value: str) -> float:
 def _failure_of(error: Exception, seconds: float) -> ProviderFailed:
     import requests
 
-    if isinstance(error, requests.exceptions.SSLError):
-        return ProviderFailed("The provider's certificate is not trusted.")
+    from accord.core.connections import ProxyDown
+
+    if isinstance(error, AccordError):
+        return ProviderFailed(str(error))
+    if isinstance(error, ProxyDown):
+        return ProviderFailed(f"The request failed: {error}. {error.hint}", retry_after=PAUSE_SECONDS)
     if isinstance(error, requests.exceptions.Timeout):
         return _timeout(seconds)
     if isinstance(error, (requests.exceptions.ConnectionError, requests.exceptions.ChunkedEncodingError)):

@@ -1,0 +1,126 @@
+"""Connections of accord over HTTP: directly to this machine, else by the proxies and certificates of the environment.
+
+A certificate that is refused, or a proxy that says no, is an error that running again does not fix.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+import ssl
+from typing import TYPE_CHECKING, Any
+from urllib.parse import urlsplit
+
+import requests
+from requests.adapters import HTTPAdapter
+from requests.exceptions import InvalidProxyURL, InvalidSchema, ProxyError, RequestException, SSLError
+from requests.utils import get_environ_proxies, select_proxy
+
+from accord.core.certificates import certificate_refusal, trusted_context
+from accord.core.errors import AccordError, Refused
+from accord.core.network import is_loopback, proxy_hint, proxy_name, proxy_of, proxy_refusal, proxy_trouble
+
+if TYPE_CHECKING:
+    from requests import PreparedRequest, Response
+
+_TUNNEL = re.compile(r"Tunnel connection failed: (\d{3})")
+
+
+class ProxyDown(ProxyError):
+    """The proxy does not answer now. The text says which one; ``hint`` what to do about it."""
+
+    def __init__(self, message: str, hint: str) -> None:
+        super().__init__(message)
+        self.hint = hint
+
+
+def describe(error: RequestException) -> tuple[str, str]:
+    """Return what went wrong with a request and, if there is more to do than to run it again, the hint."""
+    return (str(error), error.hint) if isinstance(error, ProxyDown) else (type(error).__name__, "")
+
+
+def session_for(url: str) -> requests.Session:
+    """Return a session for requests to the host of a URL."""
+    session = requests.Session()
+    settle(session, url)
+    return session
+
+
+def settle(session: requests.Session, url: str) -> None:
+    """Let a session reach the host of a URL. Reads the environment once: requests would read it for every request.
+
+    Neither does the session use ``~/.netrc``. Raises WrongUsage for a named file that holds no certificates.
+    """
+    is_here = is_loopback(urlsplit(url).hostname or "")
+    session.trust_env = False
+    session.proxies = {} if is_here else get_environ_proxies(url)
+    if url.startswith("https:"):
+        session.mount("https://", _Adapter(ssl_context=trusted_context(os.environ)))
+    elif session.proxies:
+        session.mount("http://", _Adapter())
+
+
+def failure_of(session: requests.Session, url: str) -> AccordError | ProxyDown | None:
+    """Return why the last request did not reach its host, for callers that do not get its exception."""
+    adapter = session.get_adapter(url)
+    return adapter.failure if isinstance(adapter, _Adapter) else None
+
+
+class _Adapter(HTTPAdapter):
+    """Trusts the given context instead of the certificates of requests, and explains refusals."""
+
+    def __init__(self, **tls: Any) -> None:
+        self.failure: AccordError | ProxyDown | None = None
+        self._tls = tls
+        super().__init__()
+
+    def init_poolmanager(self, connections: int, maxsize: int, block: bool = False, **kwargs: Any) -> None:
+        super().init_poolmanager(connections, maxsize, block, **kwargs, **self._tls)
+
+    def proxy_manager_for(self, proxy: str, **kwargs: Any) -> Any:
+        return super().proxy_manager_for(proxy, **kwargs, **self._tls)
+
+    def cert_verify(self, conn: Any, url: str, verify: Any, cert: Any) -> None:
+        super().cert_verify(conn, url, verify, cert)  # type: ignore[no-untyped-call]
+        if verify is True:
+            conn.ca_certs = None
+
+    def send(self, request: PreparedRequest, *args: Any, **kwargs: Any) -> Response:
+        url = request.url or ""
+        proxy = select_proxy(url, kwargs.get("proxies")) or ""
+        try:
+            response = super().send(request, *args, **kwargs)
+        except (SSLError, ProxyError, InvalidProxyURL, InvalidSchema) as error:
+            self.failure = _explained(error, url, proxy)
+            if self.failure is None:
+                raise
+            raise self.failure from error
+        if proxy and (refused := response.status_code == 407 and proxy_refusal(url, os.environ, 407)):
+            raise refused
+        return response
+
+
+def _explained(error: RequestException, url: str, proxy: str) -> AccordError | ProxyDown | None:
+    """Return why a request did not reach its host, as an error that says what to do about it, if that is known."""
+    certificate = _certificate_error(error)
+    if isinstance(error, SSLError):
+        return certificate_refusal(url, os.environ, proxy, certificate) if certificate else None
+    if not proxy:
+        return None
+    used = proxy_of(url, os.environ)
+    if certificate or not isinstance(error, ProxyError):
+        said = (
+            "The certificate of the proxy {} is not trusted." if certificate else "The proxy {} is not an HTTP proxy."
+        )
+        return Refused(said.format(proxy_name(used)), hint=proxy_hint(used, url, os.environ))
+    tunnel = _TUNNEL.search(str(error))
+    status = int(tunnel[1]) if tunnel else 0
+    return proxy_refusal(url, os.environ, status) or ProxyDown(*proxy_trouble(url, os.environ, status))
+
+
+def _certificate_error(error: object) -> ssl.SSLCertVerificationError | None:
+    """Find the error of OpenSSL in others; urllib3 keeps one as the argument, and one as the cause."""
+    if isinstance(error, ssl.SSLCertVerificationError) or not isinstance(error, Exception):
+        return error if isinstance(error, ssl.SSLCertVerificationError) else None
+    within = (error.__cause__, error.__context__, *error.args)
+    return next((found for part in within if (found := _certificate_error(part))), None)
