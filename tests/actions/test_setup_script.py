@@ -7,6 +7,8 @@ from pathlib import Path
 
 import pytest
 from support.act import ROOT
+from support.model_server import serving_models
+from support.networks import CERTIFICATES, Authority, serving_tls
 
 UV_SH = """
 mkdir -p "$1"
@@ -175,6 +177,24 @@ def test_settings_for_a_companys_package_index_are_kept(site: Site) -> None:
     environment = (site.calls.parent / "calls.env").read_text().splitlines()
     assert {f"{name}={value}" for name, value in way.items()} <= set(environment)
     assert "UV_DEFAULT_INDEX=https://mirror.invalid/simple" in environment
+
+
+@pytest.mark.parametrize("choice", ["", "0"])
+def test_uv_trusts_the_certificates_of_the_system_unless_the_caller_says_no(site: Site, choice: str) -> None:
+    site.run("setup.sh", **{"UV_SYSTEM_CERTS": choice} if choice else {})
+    assert f"UV_SYSTEM_CERTS={choice or 1}" in (site.calls.parent / "calls.env").read_text().splitlines()
+
+
+@pytest.mark.parametrize("variable", ["SSL_CERT_FILE", "REQUESTS_CA_BUNDLE", "PIP_CERT"])
+def test_uv_is_installed_from_an_index_with_a_companys_certificate(tmp_path: Path, variable: str) -> None:
+    authority = Authority(tmp_path, "Example Corp Root").make()
+    with serving_models() as index, serving_tls(authority.issue("localhost"), index.url) as port:
+        own = {name: value for name, value in os.environ.items() if not name.startswith(("PIP_", *CERTIFICATES))}
+        own |= {"PIP_CONFIG_FILE": os.devnull, "PIP_RETRIES": "0", "PIP_INDEX_URL": f"https://localhost:{port}/simple"}
+        command = ["bash", ROOT / "actions/setup/uv.sh", tmp_path / "uv"]
+        done = subprocess.run(command, env=own | {variable: str(authority.file)}, capture_output=True, check=False)
+        assert done.returncode  # the index has nothing
+        assert [seen.path for seen in index.seen] == ["/simple/uv/"]
 
 
 def test_nothing_changes_for_the_later_steps_of_the_job(site: Site) -> None:

@@ -7,14 +7,16 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from pathlib import Path
 from typing import Any
 
 import pytest
+from support.networks import DEAD, Authority, forget_network, serving_tls
 from support.records import record
 from support.stage import START
 
 from accord.core.environment import install_command
-from accord.core.errors import Stopped, WrongUsage
+from accord.core.errors import Refused, Stopped, WrongUsage
 from accord.records.otlp import check_installed, endpoint_of, send_spans, spans_of
 
 ATTEMPTS = [
@@ -202,3 +204,27 @@ def test_a_collector_that_refuses_stops_the_command(collector: Collector) -> Non
     collector.status = 400
     with pytest.raises(Stopped, match="did not take the spans"):
         send_spans(spans_of([record()]), f"{collector.url}/v1/traces")
+
+
+def test_a_collector_is_reached_directly_on_this_machine_and_its_certificate_is_verified(
+    collector: Collector, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    forget_network(monkeypatch)
+    authority = Authority(tmp_path, "Example Corp Root").make()
+    for name in ("http_proxy", "https_proxy", "ALL_PROXY"):
+        monkeypatch.setenv(name, DEAD)
+    send_spans(spans_of([record()]), f"{collector.url}/v1/traces")
+    with serving_tls(authority.issue("127.0.0.1"), collector.url) as port:
+        with pytest.raises(Refused, match="its issuer `Example Corp Root` is unknown"):
+            send_spans(spans_of([record()]), f"https://127.0.0.1:{port}/v1/traces")
+        monkeypatch.setenv("OTEL_EXPORTER_OTLP_CERTIFICATE", str(authority.file))
+        send_spans(spans_of([record()]), f"https://127.0.0.1:{port}/v1/traces")
+    assert len(collector.requests) == 2
+
+
+def test_a_proxy_that_keeps_the_spans_from_the_collector_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
+    forget_network(monkeypatch)
+    monkeypatch.setenv("HTTP_PROXY", DEAD)
+    monkeypatch.setenv("OTEL_EXPORTER_OTLP_TIMEOUT", "1")
+    with pytest.raises(Stopped, match=r"the proxy `http://127\.0\.0\.1:9` of `HTTP_PROXY` does not answer"):
+        send_spans(spans_of([record()]), "http://collector.example/v1/traces")

@@ -7,12 +7,14 @@ from collections.abc import Iterator
 from contextlib import suppress
 from dataclasses import replace
 from datetime import UTC, datetime
+from pathlib import Path
 from typing import Any
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from support.model_server import CHAT_PATH, MESSAGES_PATH, ModelServer, Play, chat, error, messages, serving_models
+from support.networks import DEAD, Authority, forget_network, serving_tls
 
 from accord.core.clock import ManualClock, SystemClock
 from accord.core.errors import WrongUsage
@@ -277,6 +279,27 @@ def test_a_temporary_failure_is_tried_again_once(served: ModelServer, play: Play
     assert outcomes(found) == [("openai", "failed"), ("openai", "answered")]
     assert reason in found.attempts[0].reason
     assert clock.monotonic() - ManualClock(START).monotonic() == seconds
+
+
+def test_a_certificate_or_a_proxy_that_stops_a_request_is_named(
+    served: ModelServer, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    forget_network(monkeypatch)
+    authority = Authority(tmp_path, "Example Corp Root").make()
+    with serving_tls(authority.issue("127.0.0.1"), served.play(chat(GOOD)).url) as port:
+        secure = environment(served, OPENAI_BASE_URL=f"https://127.0.0.1:{port}/v1")
+        refused = ask(served, "openai", environment=secure)
+        assert outcomes(refused) == [("openai", "failed")]
+        assert "its issuer `Example Corp Root` is unknown. Set `SSL_CERT_FILE=" in refused.attempts[0].reason
+        monkeypatch.setenv("SSL_CERT_FILE", str(authority.file))
+        assert outcomes(ask(served, "openai", environment=secure)) == [("openai", "answered")]
+    monkeypatch.setenv("https_proxy", DEAD.replace("//", "//ada:secret@"))
+    for name in ("http_proxy", "ALL_PROXY"):
+        monkeypatch.setenv(name, DEAD)
+    assert outcomes(ask(served, "openai")) == [("openai", "answered")]
+    dead = ask(served, "openai", environment=environment(served, OPENAI_BASE_URL="https://models.example/v1"))
+    assert f"the proxy `{DEAD}` of `https_proxy` does not answer" in dead.attempts[0].reason
+    assert "`export NO_PROXY=models.example`" in dead.attempts[0].reason
 
 
 def test_a_provider_that_fails_twice_is_left(served: ModelServer) -> None:

@@ -269,7 +269,16 @@ def test_each_shipped_agent_gets_its_own_key_and_no_other() -> None:
 
 def test_the_installer_gets_npms_settings_and_no_secret() -> None:
     job = {"PATH": "/bin", "HOME": "/h", "npm_config_registry": "x", "NPM_CONFIG_CACHE": "y", "OPENAI_API_KEY": "z"}
-    assert install_environment(job).keys() == job.keys() - {"OPENAI_API_KEY"}
+    assert install_environment(job).keys() == job.keys() - {"OPENAI_API_KEY"} | {"NO_PROXY", "no_proxy"}
+
+
+def test_an_agent_and_the_installer_reach_this_machine_without_a_proxy() -> None:
+    job = {"HTTPS_PROXY": "http://proxy:3128", "no_proxy": "a.example"}
+    agent = agent_environment(Agent(command=["x"]), job, Path("/home"), Path("/tmp"))
+    for environment in (agent, install_environment(job)):
+        assert environment["HTTPS_PROXY"] == "http://proxy:3128"
+        for name in ("NO_PROXY", "no_proxy"):
+            assert environment[name].split(",")[:3] == ["a.example", "localhost", "127.0.0.1"]
 
 
 @pytest.mark.parametrize(

@@ -1,5 +1,6 @@
 """What ``./dev`` does around the programs that it starts; here they are scripts that tell how they were called."""
 
+import os
 import shutil
 import subprocess
 from pathlib import Path
@@ -23,6 +24,16 @@ def checkout(tmp_path: Path) -> Path:
     script(place / ".venv" / "bin" / "accord", 'pwd; printf "%s\\n" "$@"')
     shutil.copy(ROOT / "dev", place / "dev")
     return place
+
+
+@pytest.mark.parametrize("choice", ["", "0"])
+def test_dev_lets_uv_trust_the_certificates_of_the_system(checkout: Path, choice: str) -> None:
+    script(checkout / "uv", 'echo "$UV_SYSTEM_CERTS" > told')
+    script(checkout / "actions" / "setup" / "uv.sh", 'echo "$PWD/uv"')
+    own = {name: value for name, value in os.environ.items() if name != "UV_SYSTEM_CERTS"}
+    command = [str(checkout / "dev"), "demo"]
+    subprocess.run(command, env=own | ({"UV_SYSTEM_CERTS": choice} if choice else {}), capture_output=True, check=True)
+    assert (checkout / "told").read_text() == f"{choice or 1}\n"
 
 
 def test_dev_accord_reads_files_relative_to_the_callers_folder(checkout: Path, tmp_path: Path) -> None:

@@ -13,7 +13,7 @@ if TYPE_CHECKING:
 
 _CERTIFICATE = re.compile(
     r"SSL certificate problem|certificate verification failed|certificate subject name|alternative certificate"
-    r"|ca cert file|certificate (?:file|verify locations)",
+    r"|SSL CA cert|certificate verify locations",
     re.IGNORECASE,
 )
 """OpenSSL's words and those of GnuTLS, which Debian's git uses."""
