@@ -63,7 +63,7 @@ def test_the_hint_keeps_the_hosts_that_are_left_out_already() -> None:
     assert refused
     assert "`http://proxy:3128` of `HTTPS_PROXY`" in refused.message
     assert "`export no_proxy=a.example,ghes.example`" in refused.hint
-    assert "HTTPS_PROXY=http://USER:PASSWORD@proxy:3128" in refused.hint
+    assert "Put `USER:PASSWORD@` before the host in `HTTPS_PROXY`" in refused.hint
     assert "secret" not in str(refused)
     assert proxy_refusal("https://ghes.example/x", environment, 503) is None
     assert proxy_trouble("https://ghes.example", {})[0] == "the proxy of the system does not answer"

@@ -82,12 +82,9 @@ def proxy_refusal(url: str, environment: Mapping[str, str], status: int) -> Refu
     """Return what a proxy's answer to a connection means; None for an answer that may be another one later."""
     proxy = proxy_of(url, environment)
     if status == 407:
-        variable, address = (proxy.variable, proxy.address) if proxy else ("HTTPS_PROXY", "http://proxy.example.com")
-        scheme, _, place = address.partition("://")
-        return Refused(
-            f"The proxy {proxy_name(proxy)} wants another user and password (407).",
-            hint=f"Set `{variable}={scheme}://USER:PASSWORD@{place}`, or {_without_proxy(url, environment)}.",
-        )
+        hint = f"Put `USER:PASSWORD@` before the host in `{proxy.variable if proxy else 'HTTPS_PROXY'}`"
+        message = f"The proxy {proxy_name(proxy)} wants another user and password (407)."
+        return Refused(message, hint=f"{hint}, or {_without_proxy(url, environment)}.")
     if not 400 <= status < 500 or status in _BUSY:
         return None
     message = f"The proxy {proxy_name(proxy)} does not connect to {urlsplit(url).hostname} ({status})."
