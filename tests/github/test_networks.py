@@ -209,6 +209,13 @@ def test_git_of_a_repository_with_a_proxy_reaches_this_machine_directly(stage: S
     git("ls-remote", address)
 
 
-def test_certificates_are_verified_on_this_machine_too(stage: Stage, authority: Authority) -> None:
-    with serving_tls(authority.issue("127.0.0.1"), stage.server.url) as port, pytest.raises(Refused, match=NAME):
-        github(stage, f"https://127.0.0.1:{port}").labels()
+@every_reader
+def test_certificates_are_verified_on_this_machine_too(
+    stage: Stage, authority: Authority, monkeypatch: pytest.MonkeyPatch, reader: Reader
+) -> None:
+    monkeypatch.setenv("HTTPS_PROXY", DEAD)
+    with serving_tls(authority.issue("127.0.0.1"), stage.server.url) as port:
+        with pytest.raises(Refused, match=f"its issuer `{NAME}` is unknown"):
+            reader(stage, f"https://127.0.0.1:{port}")
+        monkeypatch.setenv("SSL_CERT_FILE", str(authority.file))
+        assert reader(stage, f"https://127.0.0.1:{port}") is not None

@@ -110,7 +110,7 @@ def _presented(url: str, proxy: str) -> dict[str, Any]:
 def _handshake(url: SplitResult, proxy: str, context: ssl.SSLContext | SSLContext) -> tuple[bytes, dict[str, Any]]:
     """Return the host's certificate, encoded and, if it was verified, parsed."""
     host, port = url.hostname or "", url.port or 443
-    through = urlsplit(proxy)
+    through = urlsplit(proxy if "://" in proxy or not proxy else f"http://{proxy}")
     if through.scheme not in ("", "http"):
         raise ValueError(through.scheme)
     if proxy:

@@ -51,13 +51,21 @@ def settle(session: requests.Session, url: str) -> None:
 
     Neither does the session use ``~/.netrc``. Raises WrongUsage for a named file that holds no certificates.
     """
-    is_here = is_loopback(urlsplit(url).hostname or "")
     session.trust_env = False
-    session.proxies = {} if is_here else get_environ_proxies(url)
+    session.proxies = _proxies_for(url)
     if url.startswith("https:"):
         session.mount("https://", _Adapter(ssl_context=trusted_context(os.environ)))
     elif session.proxies:
         session.mount("http://", _Adapter())
+
+
+def proxy_url(url: str) -> str:
+    """Return the proxy through which a URL is reached, with its password; empty without one."""
+    return select_proxy(url, _proxies_for(url)) or ""
+
+
+def _proxies_for(url: str) -> dict[str, str]:
+    return {} if is_loopback(urlsplit(url).hostname or "") else get_environ_proxies(url)
 
 
 def failure_of(session: requests.Session, url: str) -> AccordError | ProxyDown | None:

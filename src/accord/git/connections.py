@@ -20,6 +20,8 @@ _CERTIFICATE = re.compile(
 
 _TUNNEL = re.compile(r"HTTP code (\d{3}) from proxy|tunnel failed, response (\d{3})", re.IGNORECASE)
 _PROXY = re.compile(r"resolve proxy|from proxy|proxy CONNECT|tunnel failed|SOCKS|unsupported proxy", re.IGNORECASE)
+_PLACE = re.compile(r"connect to (\S{1,300}) port (\d+)(?: via (\S{1,300}))?")
+"""Where git could not connect; since version 8, curl names the host and then the proxy."""
 
 
 def is_final(said: str) -> bool:
@@ -32,9 +34,9 @@ def connection_refusal(said: str, url: str) -> Refused:
     if refused := proxy_refusal(url, os.environ, _tunnel_status(said)):
         return refused
     from accord.core.certificates import certificate_refusal
+    from accord.core.connections import proxy_url
 
-    proxy = proxy_of(url, os.environ)
-    return certificate_refusal(url, os.environ, os.environ[proxy.variable] if proxy else "")
+    return certificate_refusal(url, os.environ, proxy_url(url))
 
 
 def trouble_of_proxy(said: str, url: str) -> tuple[str, str]:
@@ -42,8 +44,9 @@ def trouble_of_proxy(said: str, url: str) -> tuple[str, str]:
     proxy = proxy_of(url, os.environ)
     if not proxy:
         return "", ""
-    host = re.escape(proxy.host)
-    speaks = _PROXY.search(said) or re.search(rf"connect to {host} port {proxy.port}\b|via {host}\b", said)
+    place = _PLACE.search(said)
+    is_proxy = place and (place[3] == proxy.host or (place[1], place[2]) == (proxy.host, str(proxy.port)))
+    speaks = is_proxy or _PROXY.search(said)
     return proxy_trouble(url, os.environ, _tunnel_status(said)) if speaks else ("", "")
 
 
