@@ -8,7 +8,7 @@ from support.act import Bench, job_with
 from support.model_server import chat, messages, serving_models
 from support.runner_workflows import edited
 
-pytestmark = pytest.mark.unmeasured
+pytestmark = pytest.mark.slow
 
 TEXTS = {"pr-body": "body.md", "message": "message.md"}
 STEPS = {

@@ -12,7 +12,7 @@ from accord_sandbox.planting import INSTALLATION_TOKEN
 from accord_sandbox.server import RunningSandbox
 from accord_sandbox.show import document
 
-pytestmark = pytest.mark.unmeasured
+pytestmark = pytest.mark.slow
 
 EXAMPLE = (ROOT / "examples/planner-result.json").read_text(encoding="utf-8")
 BROKEN = json.dumps(plan(task("one", "two"), task("two", "one")), indent=1)

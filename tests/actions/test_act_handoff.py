@@ -17,7 +17,7 @@ from accord.handoffs.store import HandoffStore
 from accord_sandbox.planting import INSTALLATION_TOKEN
 from accord_sandbox.server import serving
 
-pytestmark = pytest.mark.unmeasured
+pytestmark = pytest.mark.slow
 
 SEED = f"""
 repositories:

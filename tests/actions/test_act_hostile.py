@@ -14,7 +14,7 @@ from accord_sandbox.planting import INSTALLATION_TOKEN
 from accord_sandbox.server import RunningSandbox
 from accord_sandbox.show import document
 
-pytestmark = pytest.mark.unmeasured
+pytestmark = pytest.mark.slow
 
 WORKFLOW = """
 on: workflow_dispatch

@@ -18,7 +18,7 @@ from accord_sandbox.planting import INSTALLATION_TOKEN
 if TYPE_CHECKING:
     from accord_sandbox.server import RunningSandbox
 
-pytestmark = pytest.mark.unmeasured
+pytestmark = pytest.mark.slow
 
 OWN_KEY = "key-of-the-hostile-agent-6c0d41"
 SECRETS = {"ANTHROPIC_API_KEY": "key-of-another-agent-81f3aa", "DEPLOY_KEY": "key-for-deployments-2b77c9"}

@@ -15,7 +15,7 @@ from support.stage import seed_file
 
 from accord_sandbox.server import serving
 
-pytestmark = pytest.mark.unmeasured
+pytestmark = pytest.mark.slow
 
 COMMIT = "c" * 40
 BEHIND, KITLESS = "octo/behind", "octo/kitless"

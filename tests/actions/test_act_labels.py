@@ -14,7 +14,7 @@ from accord_sandbox.planting import INSTALLATION_TOKEN, TOKEN, ensure_repository
 from accord_sandbox.server import RunningSandbox, serving
 from accord_sandbox.show import document
 
-pytestmark = pytest.mark.unmeasured
+pytestmark = pytest.mark.slow
 
 OTHER = "octo/other"
 FILE = """

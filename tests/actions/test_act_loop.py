@@ -28,7 +28,7 @@ from support.stage import seed_file
 from accord_sandbox.server import RunningSandbox, serving
 from accord_sandbox.show import document
 
-pytestmark = pytest.mark.unmeasured
+pytestmark = pytest.mark.slow
 
 SOURCE = Path(__file__).parent / "consumer"
 SPEC = "docs/specs/greeting.txt"

@@ -19,7 +19,7 @@ from accord.loops.state import HistoryLine
 from accord_sandbox.calls import BOT
 from accord_sandbox.server import serving
 
-pytestmark = pytest.mark.unmeasured
+pytestmark = pytest.mark.slow
 
 TASKS = (
     'Text before.\r\n<!-- keepalive-config: {{"wait_seconds": 0}} -->\r\n\r\n## Tasks\r\n\r\n'

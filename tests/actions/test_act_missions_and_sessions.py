@@ -7,7 +7,7 @@ import pytest
 from support.act import Bench, job_with
 from support.sessions import NAME, SPEC, TASKS, acceptance, status
 
-pytestmark = pytest.mark.unmeasured
+pytestmark = pytest.mark.slow
 
 HEAD = "---\nwork_package_id: {id}\ntitle: Build $(it)\ndependencies: []\nexecution_mode: {mode}\n---\n"
 MISSIONS = {

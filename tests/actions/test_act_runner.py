@@ -11,7 +11,7 @@ from support.act import Bench
 from support.agent_calls import READER, Call, Calls, make_calls, once
 from support.model_server import chat, serving_models
 
-pytestmark = pytest.mark.unmeasured
+pytestmark = pytest.mark.slow
 
 CALLS = {
     "no-changes": Call("looks"), "with-changes": Call("works"), "auth-error": Call("unauthorized"),

@@ -13,7 +13,7 @@ from support.model_server import messages, serving_models
 
 from accord_sandbox.show import document
 
-pytestmark = pytest.mark.unmeasured
+pytestmark = pytest.mark.slow
 
 SECRETS = {
     "OPENAI_API_KEY": "agents-own-openai-key-0b7e",

@@ -15,7 +15,7 @@ from support.stage import seed_file
 from accord_sandbox.server import RunningSandbox, serving
 from accord_sandbox.show import document
 
-pytestmark = pytest.mark.unmeasured
+pytestmark = pytest.mark.slow
 
 NAMES = ("plan", "implement", "review", "start")
 FILES = {f".github/workflows/accord-{name}.yml": (TEMPLATES / f"accord-{name}.yml").read_text() for name in NAMES}

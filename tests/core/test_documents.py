@@ -132,7 +132,7 @@ def test_depth_that_a_contract_may_have_is_read() -> None:
     assert read_object(text.encode()).value
 
 
-@pytest.mark.unmeasured
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "raw",
     [
@@ -153,7 +153,7 @@ def test_fifty_mebibytes_of_nonsense_cost_seconds_not_the_job(raw: Any) -> None:
     assert time.process_time() - start < 30
 
 
-@pytest.mark.unmeasured
+@pytest.mark.slow
 def test_fifty_mebibytes_of_json_are_read() -> None:
     start = time.process_time()
     document = read_object(b'{"text": "' + b"x" * (25 * MIB) + b'", "list": [' + b"1, " * (8 * MIB) + b"1]}")

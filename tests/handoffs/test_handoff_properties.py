@@ -70,7 +70,7 @@ def history(task: dict[str, Any]) -> list[Any]:
     return value_at(task, ("metadata", "workflowRuntime", "actionHistory")) or []
 
 
-@pytest.mark.unmeasured
+@pytest.mark.slow
 @seed(os.environ.get("ACCORD_FUZZ_SEED", "accord"))
 @settings(max_examples=int(os.environ.get("ACCORD_WALKS", "150")), deadline=None)
 @given(start=st.sampled_from(["backlog", "planning", "implementing"]), steps=steps)

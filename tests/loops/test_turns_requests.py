@@ -104,7 +104,7 @@ def costs(stage: Stage, cases: dict[str, list[Step]], made: Step = lambda stage:
     return found
 
 
-@pytest.mark.unmeasured
+@pytest.mark.slow
 def test_the_page_tells_what_each_turn_costs(turns_stage: Stage) -> None:
     idle = costs(turns_stage, IDLE, Turns).values()
     most = (max(read for read, _ in idle), max(write for _, write in idle))
@@ -117,7 +117,7 @@ def test_an_evaluation_that_does_nothing_costs_six_requests_at_most(turns_stage:
     assert (read <= IDLE_REQUESTS, write) == (True, 0)
 
 
-@pytest.mark.unmeasured
+@pytest.mark.slow
 def test_the_page_tells_what_the_verifier_costs(stage: Stage) -> None:
     def start(run: str = "1", number: int = reviews.MERGED) -> Step:
         return lambda stage: reviews.begun(stage, "verify", number, run, token=INSTALLATION_TOKEN)
@@ -139,7 +139,7 @@ def test_the_page_tells_what_the_verifier_costs(stage: Stage) -> None:
     )
 
 
-@pytest.mark.unmeasured
+@pytest.mark.slow
 def test_the_page_tells_what_answering_bots_costs(stage: Stage) -> None:
     answered = reviews.answered(reviews.ANSWERS, changes_made="true", commit_sha="c" * 40)
     path = f"/repos/{stage.repository}/issues/{reviews.OPEN}/labels"

@@ -16,7 +16,7 @@ from support.missions import NOW, SLUG, Project
 
 from accord.missions.query import mission_status
 
-pytestmark = pytest.mark.unmeasured
+pytestmark = pytest.mark.slow
 
 EXAMPLES = 220
 CODE, PLANNING = "code_change", "planning_artifact"

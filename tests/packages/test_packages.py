@@ -19,7 +19,7 @@ ROOT = Path(__file__).parents[2]
 MAX_BYTES = 60_000_000
 _INDEX = ("PIP_CERT", "PIP_FIND_LINKS", "PIP_INDEX_URL", "PIP_CONFIG_FILE", "SSL_CERT_FILE", "UV_DEFAULT_INDEX")
 _CERTIFICATES = Path("/etc/ssl/certs/ca-certificates.crt")
-pytestmark = pytest.mark.unmeasured
+pytestmark = pytest.mark.slow
 
 
 def run(*words: str | Path, cwd: Path, environment: dict[str, str] | None = None) -> str:

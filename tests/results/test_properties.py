@@ -46,7 +46,7 @@ def prepare(stage: Stage) -> None:
         stage.send("POST", f"/repos/{stage.repository}/issues", title=f"Old {number}", labels=["priority:low"])
 
 
-@pytest.mark.unmeasured
+@pytest.mark.slow
 @SLOW
 @given(plans(), st.lists(st.tuples(st.integers(1, 30), st.integers(0, 1200)), max_size=4))
 def test_any_valid_plan_ends_the_same_however_often_it_is_cut_off(stage: Stage, result: Any, cuts: Any) -> None:
@@ -92,7 +92,7 @@ def broken_plans(draw: st.DrawFn) -> dict[str, Any]:
     return result
 
 
-@pytest.mark.unmeasured
+@pytest.mark.slow
 @SLOW
 @given(broken_plans())
 def test_any_invalid_plan_writes_nothing(stage: Stage, result: dict[str, Any]) -> None:

@@ -38,7 +38,7 @@ def test_a_first_run_writes_once_an_item_and_edge_and_reads_next_to_nothing(old_
     assert again.reads <= 3 + ceil(items / 100) + 1 + 2
 
 
-@pytest.mark.unmeasured
+@pytest.mark.slow
 def test_running_again_within_minutes_costs_a_page_for_each_hundred_new_issues(old_stage: Stage) -> None:
     result = plan(*(task(f"soon-{i}") for i in range(150)))
     old_stage.apply(result)
@@ -52,7 +52,7 @@ def test_an_empty_plan_asks_nothing(old_stage: Stage) -> None:
     assert (receipt.outcome, receipt.reads, receipt.writes) == (Outcome.UNCHANGED, 0, 0)
 
 
-@pytest.mark.unmeasured
+@pytest.mark.slow
 def test_a_thousand_items_wait_for_githubs_limits_instead_of_running_into_them(tmp_path: Path) -> None:
     result = plan(*(task(f"t{i}") for i in range(600)))
     with staged(tmp_path) as stage:

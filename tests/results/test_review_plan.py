@@ -179,7 +179,7 @@ def small_bodies() -> Iterator[int]:
         yield SMALL
 
 
-@pytest.mark.unmeasured
+@pytest.mark.slow
 @settings(max_examples=80, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(results(), st.sampled_from(["reviewer", "author"]), st.booleans(), st.booleans())
 def test_every_text_is_posted_exactly_once(
@@ -216,7 +216,7 @@ def test_every_text_is_posted_exactly_once(
         assert (joined(parts, note.at) in (note.text, unfenced(note.text))) == (place is Placement.BODY)
 
 
-@pytest.mark.unmeasured
+@pytest.mark.slow
 @given(
     st.lists(st.builds(BodyText, TEXT.map(lambda t: t * 40), PATHS, st.sampled_from(["", "**Line 1**"])), max_size=12),
     st.integers(200, 4000),

@@ -26,7 +26,7 @@ from support.stage import Stage
 
 from accord.results.operations import Outcome
 
-pytestmark = pytest.mark.unmeasured
+pytestmark = pytest.mark.slow
 
 PATH = "added.txt"
 """A file that the pull request adds, so that the diff shows every line."""

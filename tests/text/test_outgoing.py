@@ -152,7 +152,7 @@ PIECES = [
 RUBBLE = st.lists(st.one_of(st.sampled_from(PIECES), st.text(max_size=3)), max_size=30).map("".join)
 
 
-@pytest.mark.unmeasured
+@pytest.mark.slow
 @SETTLED
 @given(RUBBLE)
 def test_sanitised_text_is_not_changed_again(text: str) -> None:
@@ -160,7 +160,7 @@ def test_sanitised_text_is_not_changed_again(text: str) -> None:
     assert clean(once.text) == Sanitised(once.text, {})
 
 
-@pytest.mark.unmeasured
+@pytest.mark.slow
 @SETTLED
 @given(RUBBLE.filter(lambda text: "[^" not in text))
 def test_whatever_is_posted_does_nothing_on_a_page(text: str) -> None:
@@ -168,7 +168,7 @@ def test_whatever_is_posted_does_nothing_on_a_page(text: str) -> None:
     assert complaints(clean(text).text) == []
 
 
-@pytest.mark.unmeasured
+@pytest.mark.slow
 @SETTLED
 @given(RUBBLE)
 def test_changes_are_counted_and_additions_are_bounded(text: str) -> None:
@@ -185,7 +185,7 @@ def test_changes_are_counted_and_additions_are_bounded(text: str) -> None:
     assert SECRETS.find(result.text) == []
 
 
-@pytest.mark.unmeasured
+@pytest.mark.slow
 @SETTLED
 @given(RUBBLE)
 def test_a_title_is_one_line_that_does_nothing_and_stays(text: str) -> None:
@@ -211,7 +211,7 @@ SMALL_TALK = st.lists(
 ).map("".join)
 
 
-@pytest.mark.unmeasured
+@pytest.mark.slow
 @SETTLED
 @given(SMALL_TALK, CODE, SMALL_TALK, st.sampled_from(["```", "~~~~", "```suggestion", "> ```py"]))
 def test_a_fence_stays_byte_for_byte_except_for_terminal_sequences(
@@ -224,7 +224,7 @@ def test_a_fence_stays_byte_for_byte_except_for_terminal_sequences(
     assert f"\n\n{as_seen(block)}\n\n" in clean(f"x {before}\n\n{block}\n\nx {after}").text
 
 
-@pytest.mark.unmeasured
+@pytest.mark.slow
 @SETTLED
 @given(SMALL_TALK, CODE, SMALL_TALK)
 def test_a_code_span_stays_byte_for_byte_except_for_terminal_sequences(before: str, code: str, after: str) -> None:
@@ -336,7 +336,7 @@ PLAIN_PIECES = [
 ]
 
 
-@pytest.mark.unmeasured
+@pytest.mark.slow
 @SETTLED
 @given(st.lists(st.sampled_from(PLAIN_PIECES), max_size=40).map("".join))
 def test_a_text_that_passes_for_plain_comes_out_of_the_parser_unchanged(text: str) -> None:
@@ -344,7 +344,7 @@ def test_a_text_that_passes_for_plain_comes_out_of_the_parser_unchanged(text: st
         assert _settled(text, SECRETS, POLICY, _round, str.upper) == Sanitised(text, {})
 
 
-@pytest.mark.unmeasured
+@pytest.mark.slow
 @SETTLED
 @given(RUBBLE)
 def test_rubble_that_passes_for_plain_comes_out_of_the_parser_unchanged(text: str) -> None:
@@ -384,7 +384,7 @@ def test_a_commit_message_says_this(text: str, posted: str) -> None:
     assert sanitise_plain(text, secrets=SECRETS, policy=POLICY).text == posted.replace("·", GUARD)
 
 
-@pytest.mark.unmeasured
+@pytest.mark.slow
 @SETTLED
 @given(RUBBLE)
 def test_a_commit_message_stays_as_it_was_made(text: str) -> None:
@@ -421,7 +421,7 @@ MILLION = 1_000_000
 ENORMOUS = ["[", "![", "<", "****", "@", "@a", "> ", "<!--", "&#", "\\", "[a](", "`a", "1. ", "fix #1 "]
 
 
-@pytest.mark.unmeasured
+@pytest.mark.slow
 @pytest.mark.parametrize("piece", ENORMOUS)
 def test_a_megabyte_made_to_confuse_is_shown_as_code(piece: str) -> None:
     text = piece * (MILLION // len(piece))
@@ -445,7 +445,7 @@ def test_a_fence_of_a_hundred_thousand_is_closed(mark: str) -> None:
     assert clean(text) == Sanitised(f"{text}\n{text}", {"fences": 1})
 
 
-@pytest.mark.unmeasured
+@pytest.mark.slow
 def test_many_small_things_are_each_broken() -> None:
     text = "@a fixes #1 <x>\n\n" * 2_000
     result = clean(text)

@@ -43,7 +43,7 @@ PIECES = st.sampled_from(
 )
 
 
-@pytest.mark.unmeasured
+@pytest.mark.slow
 @settings(max_examples=200, deadline=None, suppress_health_check=[HealthCheck.too_slow])
 @given(st.lists(PIECES, min_size=5, max_size=60).map("".join), st.integers(40, 200))
 def test_both_halves_do_nothing_and_make_up_the_text(text: str, room: int) -> None:

@@ -30,7 +30,7 @@ STARTS = (
 """Texts that are slow behind this beginning."""
 
 
-@pytest.mark.unmeasured
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("start", "piece"),
     [*STARTS, *(("", piece) for piece in PIECES), *(("", f"{text}\n\n") for text, _ in list(HOSTILE.values())[::5])],

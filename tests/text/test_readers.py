@@ -45,7 +45,7 @@ INSIDE = (
 )
 
 
-@pytest.mark.unmeasured
+@pytest.mark.slow
 def test_random_texts_have_the_same_blocks() -> None:
     source = random.Random(SEED)
     pieces = (*PIECES, *STARTS, *STARTS)
@@ -56,7 +56,7 @@ def test_random_texts_have_the_same_blocks() -> None:
             pytest.fail(f"{text!r}: {check_blocks(text)}")
 
 
-@pytest.mark.unmeasured
+@pytest.mark.slow
 def test_random_paragraphs_have_the_same_parts() -> None:
     source = random.Random(SEED)
     for _ in range(TEXTS):

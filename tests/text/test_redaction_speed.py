@@ -15,7 +15,7 @@ from accord.text.sanitise import sanitise
 if TYPE_CHECKING:
     pass
 
-pytestmark = pytest.mark.unmeasured
+pytestmark = pytest.mark.slow
 
 REDACTOR = redactor_for({"MY_SECRET": "correct horse battery staple"})
 POLICY = PostingPolicy()

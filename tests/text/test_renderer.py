@@ -61,7 +61,7 @@ def test_the_judge_finds_what_it_looks_for(text: str, problem: str) -> None:
     assert any(complaint.startswith(problem) for complaint in complaints(text))
 
 
-@pytest.mark.unmeasured
+@pytest.mark.slow
 @pytest.mark.parametrize("part", range(PARTS))
 @pytest.mark.parametrize("make", [rubble, mutant])
 def test_random_texts_do_nothing_on_a_rendered_page(make: Callable[[random.Random], str], part: int) -> None:
