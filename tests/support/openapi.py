@@ -142,6 +142,8 @@ ADDED["/search/repositories"] = {
 }
 """Operations that the extract lacks, by GitHub's documentation."""
 
+_BASIC_ERROR = {"$ref": f"{_NAME}#/components/schemas/basic-error"}
+
 
 class Conformance:
     """An observer that collects where an exchange differs from the description."""
@@ -202,11 +204,11 @@ def _answer_schema(operation: tuple[str, str], status: str) -> Any:
     """Return the schema of an answer, None where the answer has no body."""
     response = _described(operation)["responses"].get(status)
     if response is None:
-        return {"$ref": "#/components/schemas/basic-error"}
+        return _BASIC_ERROR
     if "$ref" in response:
         response = _document()["components"]["responses"][response["$ref"].rpartition("/")[2]]
     if "content" not in response and int(status) >= 400:  # it does answer with a reason, described or not
-        return {"$ref": "#/components/schemas/basic-error"}
+        return _BASIC_ERROR
     return response["content"]["application/json"]["schema"] if "content" in response else None
 
 
