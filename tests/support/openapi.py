@@ -252,7 +252,9 @@ def _answer_validator(operation: tuple[str, str], status: str) -> Any:
 
 @cache
 def _parameter_validator(operation: tuple[str, str], name: str) -> Any:
-    return next(_validator(entry["schema"]) for entry in _parameters(operation) if entry["name"] == name)
+    """Return the validator of a query parameter, whose format is not its own: a date may follow ``>=``."""
+    (schema,) = (entry["schema"] for entry in _parameters(operation) if entry["name"] == name)
+    return _validator(schema, formats=False)
 
 
 @cache
@@ -260,8 +262,8 @@ def _body_validator(operation: tuple[str, str]) -> Any:
     return _validator(_described(operation)["requestBody"]["content"]["application/json"]["schema"])
 
 
-def _validator(schema: dict[str, Any]) -> Any:
-    return jsonschema_rs.Draft202012Validator(schema, validate_formats=True, registry=_registry())
+def _validator(schema: dict[str, Any], formats: bool = True) -> Any:
+    return jsonschema_rs.Draft202012Validator(schema, validate_formats=formats, registry=_registry())
 
 
 @cache
