@@ -56,9 +56,10 @@ class Progress:
     @pytest.hookimpl(tryfirst=True)
     def pytest_report_teststatus(self, report: pytest.TestReport) -> tuple[str, str, str] | None:
         """Print no dots."""
-        if report.passed:
-            return ("passed" if report.when == "call" else "", "", "")
-        return ("skipped", "", "") if report.skipped else None
+        if report.when == "call" or not report.passed:
+            is_error = report.failed and report.when != "call"
+            return ("error" if is_error else report.outcome, "", "")
+        return ("", "", "")
 
     def pytest_runtest_logreport(self, report: pytest.TestReport) -> None:
         """Print a failure at once, and from time to time how far the tests are."""
