@@ -1,12 +1,16 @@
 from __future__ import annotations
 
 import os
+import sys
 from typing import TYPE_CHECKING
 
 from support.environment import enter_clean_environment, leave_clean_environment
 
 HOME = None if "PYTEST_XDIST_WORKER" in os.environ else enter_clean_environment()
 """The HOME of all test processes; a worker has that of the process that started it."""
+
+sys.dont_write_bytecode = False
+"""Rewriting the assertions of all tests takes 7 s in each worker; their bytecode keeps it."""
 
 import pytest  # noqa: E402 (nothing that is imported sees the environment of the caller)
 from coverage import Coverage  # noqa: E402
