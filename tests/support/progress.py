@@ -57,8 +57,8 @@ class Progress:
     def pytest_report_teststatus(self, report: pytest.TestReport) -> tuple[str, str, str] | None:
         """Print no dots."""
         if report.when == "call" or not report.passed:
-            is_error = report.failed and report.when != "call"
-            return ("error" if is_error else report.outcome, "", "")
+            category = "error" if report.failed and report.when != "call" else report.outcome
+            return (category, "", category.upper())
         return ("", "", "")
 
     def pytest_runtest_logreport(self, report: pytest.TestReport) -> None:
