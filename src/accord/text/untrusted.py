@@ -24,7 +24,8 @@ _UNSEEN = re.compile(
     r"<!-->|<!--->|<!--.*?(?:-->|\Z)|<\?.*?(?:\?>|\Z)|<!\[CDATA\[.*?(?:\]\]>|\Z)|<![A-Za-z][^>]*>?", re.DOTALL
 )
 _TAG = re.compile(
-    r"<(/?)([A-Za-z][^\s/>]*)([^>=]*(?:=(?:\s*(?:\"[^\"]*(?:\"|\Z)|'[^']*(?:'|\Z)))?[^>=]*)*)(?:>|\Z)", re.DOTALL
+    r"<(/?)([A-Za-z][^\s/>]*)(?![^\s/>])"
+    r"([^>=]*(?:=(?:\s*(?:\"[^\"]*(?:\"|\Z)|'[^']*(?:'|\Z))|(?!\s*[\"']))[^>=]*)*)(?:>|\Z)"
 )
 _SHOWN_ATTRIBUTE = re.compile(r"[\s/](href|src|alt)\s*=\s*(?:\"[^\"]*\"|'[^']*'|[^\s\"'>]+)", re.IGNORECASE)
 _SHOWN_ATTRIBUTES = {"a": {"href"}, "audio": {"src"}, "img": {"alt", "src"}, "source": {"src"}, "video": {"src"}}
