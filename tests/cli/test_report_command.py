@@ -192,7 +192,7 @@ def test_a_record_that_cannot_be_kept_is_a_warning(
 def test_a_collector_that_is_away_stops_the_command_after_the_report(
     accord: Accord, starts: Starts, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    pytest.importorskip("opentelemetry.sdk", reason="install the extra otel: `uv sync --all-extras`")
+    pytest.importorskip("opentelemetry.sdk", reason="no OpenTelemetry: uv sync --all-extras")
     keep(starts.stage, record())
     monkeypatch.setenv("OTEL_EXPORTER_OTLP_TIMEOUT", "1")
     ended = accord("report", "--since", "2026-10-01", "--otlp", starts.stage.server.url)
