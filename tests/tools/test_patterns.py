@@ -2,7 +2,8 @@
 
 import re
 
-from support.growth import grows_too_fast
+import pytest
+from support.growth import grows_too_fast, seconds_for
 from support.patterns import Use, pumped, uses
 
 from accord.runner.error_rules import HARD_QUOTA, WORDS
@@ -100,20 +101,31 @@ SIZE = 20_000
 SUSPECT = 0.02
 """Seconds; a linear search takes a tenth of it."""
 
+PART = 4
+"""Part of the text that is tried first. A quadratic search takes ``PART`` squared times as long for the whole."""
+
 
 def is_slow(use: Use, text: str) -> bool:
     """Return whether four times the text takes far more than four times as long."""
+    if seconds_for(lambda size: use.run(text[:size] + "\0"), len(text) // PART) < SUSPECT / PART**2:
+        return False
     return grows_too_fast(lambda size: use.run(text[:size] + "\0"), len(text), noticed=SUSPECT)
 
 
+@pytest.mark.slow
 def test_every_pattern_takes_time_in_proportion_to_its_text() -> None:
     slow = {}
-    for use in uses(LOCAL_NAMES):
+    for use in once_each(uses(LOCAL_NAMES)):
         for text in pumped(use.pattern, UNITS, SIZE):
             if is_slow(use, text):
                 slow[use.place, use.method] = text[:80]
                 break
     assert slow == {}
+
+
+def once_each(found: list[Use]) -> list[Use]:
+    """Leave out uses that do the same as another."""
+    return list({(use.pattern, use.method): use for use in found}.values())
 
 
 def test_a_pattern_that_scans_its_blanks_again_and_again_is_slow() -> None:
