@@ -45,6 +45,7 @@ def copy(tmp_path: Path, fresh: Path) -> Path:
     return shutil.copytree(fresh, tmp_path / "copy")
 
 
+@pytest.mark.slow
 def test_generated_parts_are_up_to_date(copy: Path) -> None:
     before = {path: path.read_bytes() for path in copy.rglob("*") if path.is_file()}
     assert generate.main(["--check"], copy) == 0

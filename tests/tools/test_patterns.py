@@ -128,6 +128,7 @@ def once_each(found: list[Use]) -> list[Use]:
     return list({(use.pattern, use.method): use for use in found}.values())
 
 
+@pytest.mark.slow
 def test_a_pattern_that_scans_its_blanks_again_and_again_is_slow() -> None:
     use = Use("here", re.compile(r"\s*a"), "search")
     assert any(is_slow(use, text) for text in pumped(use.pattern, UNITS, SIZE))
