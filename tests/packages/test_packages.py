@@ -101,7 +101,6 @@ def bare(folder: Path) -> dict[str, str]:
         "PATH": "/usr/local/bin:/usr/bin:/bin",
         "PIP_CACHE_DIR": str(caches / "pip"),
         "PIP_DISABLE_PIP_VERSION_CHECK": "1",
-        "PIP_NO_COMPILE": "1",
         "UV_CACHE_DIR": str(caches / "uv"),
         "PIPX_HOME": str(folder / "pipx"),
         "PIPX_BIN_DIR": str(folder / "bin"),
