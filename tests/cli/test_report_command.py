@@ -173,7 +173,9 @@ def test_a_token_that_may_not_keep_records_changes_nothing_but_a_note(accord: Ac
     assert kept(starts.stage) == []
 
 
-@pytest.mark.parametrize("kind", ["error-500", "truncated", "lost-after", "primary-403"])
+@pytest.mark.parametrize(
+    "kind", ["error-500", "truncated", "lost-after", pytest.param("primary-403", marks=pytest.mark.slow)]
+)
 def test_a_record_that_cannot_be_kept_is_a_warning(
     accord: Accord, starts: Starts, monkeypatch: pytest.MonkeyPatch, kind: str
 ) -> None:
