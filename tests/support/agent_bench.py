@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from support.forks import Forked
 from support.trees import commit, git
 
 CHECKOUT = Path(__file__).parents[2]
@@ -50,7 +51,10 @@ class Left:
 
 @dataclass(frozen=True)
 class Bench:
-    """A repository for an agent to work in, and ``accord run`` in a process of its own, without our environment."""
+    """A repository for an agent to work in, and ``accord run`` in a process of its own, without our environment.
+
+    It forks from a process with accord's modules unless the job brings its own, or it starts below another command.
+    """
 
     work: Path
     top: Path
@@ -60,7 +64,7 @@ class Bench:
 
     def start(
         self, *arguments: str, job: Mapping[str, str] | None = None, below: Sequence[str] = ()
-    ) -> subprocess.Popen[str]:
+    ) -> subprocess.Popen[str] | Forked:
         """Start it, under the command ``below`` if there is one."""
         environment = {
             "PATH": os.environ["PATH"],
@@ -71,13 +75,16 @@ class Bench:
             "NO_PROXY": "127.0.0.1",
             **(job or {}),
         }
-        words = [*below, sys.executable, "-P", "-m", "accord", "run", "--no-publish", "--format", "json"]
-        words += ["--run-dir", str(self.top / "run"), *arguments]
+        command = ["run", "--no-publish", "--format", "json", "--run-dir", str(self.top / "run"), *arguments]
+        if not below and "PYTHONPATH" not in (job or {}):
+            return Forked(command, self.work, environment)
+        words = [*below, sys.executable, "-P", "-m", "accord", *command]
         streams = {"stdout": subprocess.PIPE, "stderr": subprocess.PIPE, "stdin": subprocess.DEVNULL}
         return subprocess.Popen(words, cwd=self.work, env=environment, text=True, **streams)  # type: ignore[call-overload,no-any-return]
 
-    def wait(self, started: subprocess.Popen[str]) -> Left:
+    def wait(self, started: subprocess.Popen[str] | Forked) -> Left:
         out, err = started.communicate(timeout=90)
+        assert started.returncode is not None
         return Left(started.returncode, out, err, self.top / "run")
 
     def run(self, *arguments: str, job: Mapping[str, str] | None = None) -> Left:
