@@ -2,6 +2,7 @@
 
 import json
 import os
+import shutil
 import subprocess
 import sys
 from collections.abc import Mapping, Sequence
@@ -14,6 +15,7 @@ from support.forks import Forked
 from support.trees import commit, git
 
 CHECKOUT = Path(__file__).parents[2]
+TOOL_CLIENT = Path(__file__).with_name("tool_client.py")
 
 
 WITHOUT_NAMESPACES = ("unshare", "-Ur", "sh", "-c", 'echo 0 > /proc/sys/user/max_user_namespaces && exec "$@"', "sh")
@@ -103,6 +105,7 @@ class Bench:
     def scripted(self, program: str, agent: str = "command") -> list[str]:
         path = self.top / "agent.py"
         path.write_text(program)
+        shutil.copy(TOOL_CLIENT, self.top)
         return ["--agent", agent, "--command", f"{sys.executable} {path}", "--prompt-file", "prompt.md"]
 
     def registry(self, document: Mapping[str, Any]) -> str:
