@@ -25,8 +25,8 @@ def seconds_for(work: Callable[[int], object], size: int) -> float:
 def grows_too_fast(work: Callable[[int], object], size: int, *, noticed: float = 0.5) -> bool:
     """Return whether work takes far longer than in proportion to its size.
 
-    ``work`` is done for ``size`` and for a quarter of it, unless it takes less than ``noticed`` seconds. Where the first
-    two times leave a doubt, the shortest of three counts: other processes slow one down, seldom all.
+    ``work`` is done for ``size`` and for a quarter of it, unless it takes less than ``noticed`` seconds. Where
+    the first two times leave a doubt, the shortest of three counts: other processes slow one down, seldom all.
     """
     whole = seconds_for(work, size)
     if whole < noticed or whole < DOUBTFUL * seconds_for(work, size // 4):
