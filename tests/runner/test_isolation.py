@@ -421,7 +421,8 @@ for name in ("environ", "mem", "maps", "root/etc/hostname", "fd/0"):
 
 
 def test_no_other_process_of_the_user_reads_accord(bench: Bench) -> None:
-    left = bench.script(READS_ACCORD, job=JOBS)
+    with bench.start(*bench.scripted(READS_ACCORD), job=JOBS, below=["env"]) as started:
+        left = bench.wait(started)
     denied = [f"{name} Permission denied" for name in ("environ", "mem", "maps", "root/etc/hostname", "fd/0")]
     assert left.text("stdout.log").splitlines() == denied
 

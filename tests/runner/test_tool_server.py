@@ -17,22 +17,16 @@ from accord.runner.registry import Agent, McpServer
 from accord.runner.tool_server import home_files, offers_tools, server_arguments, server_entry, submitted_result
 
 AGENT = """
-import asyncio, json, pathlib, sys
-from mcp import Client
-from mcp.client.stdio import StdioServerParameters, stdio_client
+import json, pathlib, sys
+from tool_client import tool_client
 
 pathlib.Path("hello.txt").write_text("Hello.\\n")
 result, wanted = json.loads(sys.argv[1]), sys.argv[2]
 entry = json.loads(pathlib.Path(sys.argv[3]).read_text())["mcpServers"]["accord"]
 
-async def main():
-    parameters = StdioServerParameters(command=entry["command"], args=entry["args"])
-    async with Client(stdio_client(parameters)) as client:
-        answer = await client.call_tool("submit_result", {"result": result})
-        print("".join(part.text for part in answer.content))
-
 if wanted == "submit":
-    asyncio.run(main())
+    with tool_client(entry) as client:
+        print(client.call("submit_result", {"result": result})[1])
 else:
     folder = pathlib.Path(entry["args"][entry["args"].index("--run-dir") + 1])
     (folder / "result.json").symlink_to("/etc/hostname")
