@@ -101,8 +101,9 @@ class Body:
         return found
 
 
+@lru_cache(maxsize=128)
 def read_body(text: str) -> Body:
-    """Parse a body once for all rules."""
+    """Parse a body once for all rules, and for a text that sanitising left as it was."""
     body = Body(tuple(sections(text)))
     return Body(body.sections, _paths(body.find(IN_SCOPE)), _paths(body.find(OUT_OF_SCOPE)))
 
