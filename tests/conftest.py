@@ -1,24 +1,31 @@
 from __future__ import annotations
 
 import os
+import random
+import sys
 from typing import TYPE_CHECKING
 
-import pytest
-from coverage import Coverage
-from hypothesis import settings
+from support.environment import enter_clean_environment, leave_clean_environment
 
-from accord.core.network import direct_loopback
+HOME = None if "PYTEST_XDIST_WORKER" in os.environ else enter_clean_environment()
+"""The HOME of all test processes; a worker has that of the process that started it."""
+
+sys.dont_write_bytecode = False
+"""Rewriting the assertions of all tests takes 7 s in each worker; their bytecode keeps it."""
+
+import pytest  # noqa: E402 (nothing that is imported sees the environment of the caller)
+from coverage import Coverage  # noqa: E402
+from hypothesis import settings  # noqa: E402
+from support.progress import Progress  # noqa: E402
 
 if TYPE_CHECKING:
     from collections.abc import Generator, Iterator
 
     from support.stage import Stage
 
-settings.register_profile("ci", derandomize=True, print_blob=True, deadline=None)
-settings.register_profile("here", deadline=None)
-settings.load_profile("ci" if os.environ.get("CI") else "here")
-
-os.environ.update(direct_loopback(os.environ))  # where all servers of the tests are, whatever proxy the machine has
+settings.register_profile("steady", derandomize=True, print_blob=True, deadline=None)
+settings.register_profile("nightly", print_blob=True, deadline=None)
+settings.load_profile("nightly" if os.environ.get("ACCORD_NIGHTLY") else "steady")
 
 
 IN_ONE_PROCESS = (
@@ -41,7 +48,9 @@ FIRST = (
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Begin with what takes longest."""
+    """Begin with what takes longest. ``ACCORD_SHUFFLE``, a text, chooses an order for all others."""
+    if seed := os.environ.get("ACCORD_SHUFFLE"):
+        random.Random(seed).shuffle(items)
 
     def rank(item: pytest.Item) -> int:
         return next((i for i, path in enumerate(FIRST) if item.nodeid.startswith(path)), len(FIRST))
@@ -64,10 +73,19 @@ def pytest_runtest_protocol(item: pytest.Item) -> Generator[None, object, object
             _measure_no_processes()
 
 
+@pytest.hookimpl(trylast=True)
 def pytest_configure(config: pytest.Config) -> None:
-    """Measure coverage in the workers."""
+    """Measure coverage in the workers; where several of them run, print progress in the process that prints."""
     if hasattr(config, "workerinput"):
         _measure_no_processes()
+    elif config.getoption("numprocesses", None):
+        config.pluginmanager.register(Progress(config))
+
+
+def pytest_unconfigure() -> None:
+    """Remove what the environment of the tests left on the disk."""
+    if HOME:
+        leave_clean_environment(HOME)
 
 
 def _measure_no_processes() -> None:

@@ -2,6 +2,7 @@
 
 import json
 import os
+import shlex
 import subprocess
 import sys
 from collections.abc import Mapping, Sequence
@@ -96,7 +97,7 @@ class Bench:
     def scripted(self, program: str, agent: str = "command") -> list[str]:
         path = self.top / "agent.py"
         path.write_text(program)
-        return ["--agent", agent, "--command", f"{sys.executable} {path}", "--prompt-file", "prompt.md"]
+        return ["--agent", agent, "--command", shlex.join([sys.executable, str(path)]), "--prompt-file", "prompt.md"]
 
     def registry(self, document: Mapping[str, Any]) -> str:
         path = self.top / "registry.yml"

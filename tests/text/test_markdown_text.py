@@ -48,6 +48,7 @@ def plain(html: str) -> str:
         .replace("&quot;", '"')
         .replace("&amp;", "&")
         .replace("\u200c", "")
+        .replace("\u2060", "")
     )
 
 
