@@ -41,6 +41,8 @@ IN_ONE_PROCESS = (
 FIRST = (
     "tests/actions/test_act_flow.py",
     "tests/kit/test_many_repositories.py",
+    "tests/tools/test_patterns.py",
+    "tests/tools/test_walkthrough.py",
     "tests/packages/",
     "tests/actions/test_act_",
 )

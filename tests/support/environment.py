@@ -1,4 +1,4 @@
-"""The one environment of all test processes, whoever runs them and wherever.
+"""The one environment of all test processes, for every caller and on every machine.
 
 ``tests/conftest.py`` enters it before anything else is imported, so every process that a test starts inherits it.
 """

@@ -1,4 +1,4 @@
-"""What a run of many tests prints: its progress with the time left, each failure when it happens, what was skipped."""
+"""The progress of a run of many tests, with each failure when it happens and the reasons of skipped tests."""
 
 from __future__ import annotations
 

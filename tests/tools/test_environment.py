@@ -1,4 +1,4 @@
-"""Whoever runs the tests, and with whatever settings, they start from the same environment and say how they go."""
+"""All tests start from the same environment, for every caller, and a run of them says how it goes."""
 
 from __future__ import annotations
 

@@ -51,7 +51,7 @@ _PASSING = re.compile(
 _BUSY = re.compile(r"rate limit|returned error: (?:408|429)|internal server error", re.IGNORECASE)
 """Temporary problems that read like a final refusal; a rate limit is a 403."""
 
-_ADDRESS = re.compile(r"(?:(?<!\w)\w++://|(?<![\w.-])[\w.-]++@[\w.-]++:)[^\s']+")
+_ADDRESS = re.compile(r"(?:(?<!\w)\w+://|(?<![\w.-])[\w.-]+@[\w.-]+:)[^\s']+")
 """Where a remote is. Git quotes it in what it says, and a repository may be called anything, access-denied too."""
 
 
