@@ -1,12 +1,17 @@
 from __future__ import annotations
 
 import os
+import random
+import sys
 from typing import TYPE_CHECKING
 
 from support.environment import enter_clean_environment, leave_clean_environment
 
 HOME = None if "PYTEST_XDIST_WORKER" in os.environ else enter_clean_environment()
 """The HOME of all test processes; a worker has that of the process that started it."""
+
+sys.dont_write_bytecode = False
+"""Rewriting the assertions of all tests takes 7 s in each worker; their bytecode keeps it."""
 
 import pytest  # noqa: E402 (nothing that is imported sees the environment of the caller)
 from coverage import Coverage  # noqa: E402
@@ -36,6 +41,8 @@ IN_ONE_PROCESS = (
 FIRST = (
     "tests/actions/test_act_flow.py",
     "tests/kit/test_many_repositories.py",
+    "tests/tools/test_patterns.py",
+    "tests/tools/test_walkthrough.py",
     "tests/packages/",
     "tests/actions/test_act_",
 )
@@ -43,7 +50,9 @@ FIRST = (
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Begin with what takes longest."""
+    """Begin with what takes longest. ``ACCORD_SHUFFLE``, a text, chooses an order for all others."""
+    if seed := os.environ.get("ACCORD_SHUFFLE"):
+        random.Random(seed).shuffle(items)
 
     def rank(item: pytest.Item) -> int:
         return next((i for i, path in enumerate(FIRST) if item.nodeid.startswith(path)), len(FIRST))

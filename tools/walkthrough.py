@@ -44,7 +44,7 @@ export -p | grep 'GITHUB_[RT]' > "$WALK/exports" || true; pwd > "$WALK/folder"
 """
 PROGRAMS = {
     "uvx": '[ "$1" = accord ] && exec "$@"',
-    "pipx": '[ "$*" = "install accord" ]',
+    "pipx": '[ "$*" = "install accord" ] || [ "$*" = "install ." ]',
     "gh": f'exec "{sys.executable}" -I "{ROOT}/tools/stand_ins.py" gh "$@"',
     "codex": f'exec "{sys.executable}" -I "{ROOT}/tools/stand_ins.py" codex "$@"',
 }

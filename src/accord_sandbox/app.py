@@ -197,7 +197,7 @@ class Application:
 
     def _with_headers(self, call: Call, route: Route | None, response: ApiResponse, exchange: Exchange) -> ApiResponse:
         """Add the headers of every answer."""
-        headers = {"content-type": "application/json; charset=utf-8"} if _encoded(response) else {}
+        headers = {"content-type": "application/json; charset=utf-8"} if _has_content(response) else {}
         if "x-ratelimit-remaining" not in response.headers:
             load = (
                 route.load(call.document)
@@ -299,6 +299,10 @@ def _parse(raw: bytes) -> tuple[Any, Refusal | None]:
 
 def _refuse_constant(name: str) -> None:
     raise ValueError(f"{name} is not JSON")
+
+
+def _has_content(response: ApiResponse) -> bool:
+    return response.body is not None if response.content is None else bool(response.content)
 
 
 def _encoded(response: ApiResponse) -> bytes:

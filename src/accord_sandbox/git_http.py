@@ -25,7 +25,7 @@ from starlette.types import Send
 from accord_sandbox.calls import AccessLevel, Actor, Grant, authenticate, grant_of
 from accord_sandbox.database import Row
 from accord_sandbox.faults import AFTER, Exchange, Fault, drop, fault_refusal, raw_headers, send_answer
-from accord_sandbox.git_storage import BareRepository, git_environment, git_program
+from accord_sandbox.git_storage import BareRepository, git_environment, http_backend
 from accord_sandbox.pull_state import RefUpdate, follow_branches
 from accord_sandbox.repositories import find_repository, hook_variables, protections
 from accord_sandbox.responses import Refusal
@@ -178,8 +178,7 @@ class GitEndpoint:
     async def _backend(self, access: _Access, more: Mapping[str, str]) -> AsyncIterator[Process]:
         """Run the CGI on the request's body; stop it when the client disconnects."""
         process = await asyncio.create_subprocess_exec(
-            git_program(),
-            "http-backend",
+            http_backend(),
             env={**git_environment(), **self._cgi(access.bare), **access.variables, **more},
             stdin=asyncio.subprocess.PIPE,
             stdout=asyncio.subprocess.PIPE,

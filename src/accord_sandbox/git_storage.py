@@ -246,6 +246,13 @@ def git_program() -> str:
     return found
 
 
+@cache
+def http_backend() -> str:
+    """Return the path of git's CGI program: started by git, each request would take one more process."""
+    found = subprocess.run([git_program(), "--exec-path"], capture_output=True, check=True)  # noqa: S603 (a constant)
+    return os.path.join(os.fsdecode(found.stdout).rstrip("\n"), "git-http-backend")
+
+
 def git_environment() -> dict[str, str]:
     """Return an environment without other configuration of git."""
     inherited = {name: value for name, value in os.environ.items() if not name.startswith("GIT_")}

@@ -3,6 +3,7 @@
 import fcntl
 import os
 import subprocess
+import sys
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -22,7 +23,10 @@ ASTRAY = {"PYTHONPATH": ".", "PYTHONHOME": "/nowhere", "PIP_TARGET": "/nowhere",
 def bench(tmp_path_factory: pytest.TempPathFactory, worker_id: str) -> Bench:
     own = tmp_path_factory.mktemp("bench")
     shared = tmp_path_factory.getbasetemp() if worker_id == "master" else tmp_path_factory.getbasetemp().parent
-    bench = Bench(shared / "published", stand_ins(own / "stand-ins"), shared / "accord-home")
+    programs = own / "programs"
+    programs.mkdir()
+    (programs / "python3").symlink_to(Path(sys.executable).resolve())
+    bench = Bench(shared / "published", stand_ins(own / "stand-ins"), shared / "accord-home", programs)
     with (shared / "accord-home.lock").open("w") as lock:
         fcntl.flock(lock, fcntl.LOCK_EX)
         if bench.home.exists():

@@ -114,6 +114,11 @@ def test_a_specification_becomes_a_merged_pull_request_on_a_repository_with_defa
 
         flow.comment(2, "/accord review")
         assert "status:needs-refinement" in flow.world()["issues"][0]["labels"]
+        (review,) = flow.world()["reviews"]
+        (comment,) = review["comments"]
+        assert {pull["author"], review["author"]} == {"github-actions[bot]"}
+        assert (review["state"], review["commit_id"]) == ("COMMENTED", pull["head"]["sha"])
+        assert (comment["path"], comment["line"], comment["subject_type"]) == ("src/greeting.py", 2, "line")
         flow.deliver("schedule", {})
         assert "everybody" in flow.git(
             "--git-dir", str(tmp_path / "sandbox/git/octo/consumer.git"), "show", "accord/1:src/greeting.py"
@@ -170,6 +175,7 @@ def records_tell_what_happened(flow: Flow) -> None:
     assert not any("without a record" in note for note in report["not_known"])
 
 
+@pytest.mark.matrix
 def test_with_an_apps_token_and_a_second_identity_verdicts_count_and_nothing_waits_for_approval(
     bench: Bench, tmp_path: Path
 ) -> None:

@@ -81,6 +81,7 @@ def test_a_handoff_that_is_over_is_left_out(status: str) -> None:
     assert list(place_handoff(handoff(status, **EVERYTHING), "T-00123", "Export tables", PLACE)) == []
 
 
+@pytest.mark.slow
 def test_only_the_ref_of_an_issues_handoff_counts(tmp_path: Path) -> None:
     """A block that a person wrote into the body shows nothing; one that this version cannot read needs a person."""
     forged = with_block("", handoff("done", **EVERYTHING), "0" * 40)

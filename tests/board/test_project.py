@@ -132,7 +132,7 @@ def test_a_token_that_only_reads_projects_writes_nothing(stage: Stage) -> None:
     assert (mirror(stage, "reader").outcome, shown(stage)) == (Outcome.REFUSED, {})
 
 
-@pytest.mark.matrix
+@pytest.mark.slow
 @pytest.mark.parametrize("kind", ["lost-before", "lost-after", "error-500-after", "truncated"])
 def test_a_fault_at_any_request_loses_and_doubles_nothing(stage: Stage, kind: str) -> None:
     work = Work(stage, stage.keep(), lambda: mirror(stage), lambda: shown(stage), {})

@@ -78,6 +78,7 @@ def with_items(folder: Path, *items: dict[str, Any]) -> Workspace:
     return Workspace(folder, folder, "implementor")
 
 
+@pytest.mark.slow
 def test_a_broken_plan_is_refused_corrected_and_submitted_in_one_run(tmp_path: Path) -> None:
     good = plan(task("one"), task("two", "one"))
     shown, broken, checked, sent = call(
@@ -109,6 +110,7 @@ WRONG: dict[str, tuple[dict[str, Any], str]] = {
 }
 
 
+@pytest.mark.slow
 def test_an_answer_to_wrong_inputs_names_their_place_and_inputs_that_the_tool_takes(tmp_path: Path) -> None:
     answers = call(["--run-dir", str(tmp_path)], *[(name, inputs) for name, (inputs, _) in WRONG.items()])
     for (name, (_, words)), (is_done, text) in zip(WRONG.items(), answers, strict=True):
@@ -119,6 +121,7 @@ def test_an_answer_to_wrong_inputs_names_their_place_and_inputs_that_the_tool_ta
     assert call(["--run-dir", str(tmp_path), "--no-session"], ("contract", {}))[0][0]
 
 
+@pytest.mark.slow
 def test_no_tool_tells_a_secret_or_reads_another_file(tmp_path: Path) -> None:
     outside = tmp_path / "outside.txt"
     outside.write_text(SECRET)

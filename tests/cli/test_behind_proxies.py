@@ -14,6 +14,7 @@ def plain(monkeypatch: pytest.MonkeyPatch) -> None:
     forget_network(monkeypatch)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("kept", ["", "other.example"])
 def test_the_demo_needs_no_proxy(accord: Accord, monkeypatch: pytest.MonkeyPatch, kept: str) -> None:
     for name in VARIABLES:

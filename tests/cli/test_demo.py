@@ -39,6 +39,7 @@ def shown(accord: Accord) -> Ended:
     return accord("demo", "--no-stay", "--dir", accord.home / "sandbox")
 
 
+@pytest.mark.slow
 def test_the_demo_applies_each_result_once_however_often_it_is_applied(accord: Accord, shown: Ended) -> None:
     assert shown.code == 0, shown.err
     assert [line for line in shown.out.splitlines() if line.startswith("applied to accord/sandbox: ")] == [
@@ -53,6 +54,7 @@ def test_the_demo_applies_each_result_once_however_often_it_is_applied(accord: A
     assert PULL.findall(other.out) == PULL.findall(shown.out)
 
 
+@pytest.mark.slow
 def test_the_demo_ends_with_a_pull_request_that_another_user_reviewed(accord: Accord, shown: Ended) -> None:
     (page,) = PULL.findall(shown.out)
     pull = page.replace("/accord/sandbox/pull/", "/pulls/")

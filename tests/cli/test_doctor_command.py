@@ -71,6 +71,7 @@ def test_a_repository_in_order_passes_without_asking_anybody(doctor: Doctor) -> 
     assert set(found.statuses.values()) == {"ok"}
 
 
+@pytest.mark.slow
 def test_this_repository_is_in_order(accord: Accord) -> None:
     ended = accord("doctor", "--root", ROOT)
     assert ended.code == 0, ended.out
@@ -362,6 +363,7 @@ def test_doctor_gives_up_after_the_first_request_that_gets_no_answer(
     assert (offline.code, "GitHub (--offline): labels on GitHub, token" in offline.out) == (0, True)
 
 
+@pytest.mark.slow
 def test_a_person_can_stop_doctor_while_github_does_not_answer(repository: Path) -> None:
     """The signal ends the command, and is not taken for one more setting that cannot be read."""
     with socket.create_server(("127.0.0.1", 0)) as silent:

@@ -54,6 +54,7 @@ def test_every_example_repository_can_be_played() -> None:
     assert names == set(ITEMS) - {"contacts"} == set(TESTS)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", TESTS)
 def test_an_example_goes_from_its_spec_to_a_change_that_works(accord: Accord, tmp_path: Path, name: str) -> None:
     checked = accord("check", "--format", "json", *sorted((EXAMPLES / name).glob("*-result.json")))

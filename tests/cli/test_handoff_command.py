@@ -165,6 +165,7 @@ def test_a_handoff_lives_on_an_issue_and_is_read_back(online: Accord, stage: Sta
     assert online.document("handoff", "patch", change, *ISSUE, "--role", "planner")["outcome"] == "unchanged"
 
 
+@pytest.mark.slow
 def test_a_patch_from_stdin_is_merged_into_what_another_writer_wrote_meanwhile(online: Accord, stage: Stage) -> None:
     stage.server.faults.add(Fault("slow", path="/git/commits$", seconds=3))
     other = online.file("other.json", patch(other="word"))

@@ -152,6 +152,7 @@ def test_a_commit_that_the_source_does_not_have_is_a_warning(accord: Accord, roo
     assert "does not have" not in accord(*options, "--dry-run", "--ref", commit).out
 
 
+@pytest.mark.slow
 def test_a_person_chooses_sees_the_differences_and_agrees(accord: Accord, root: Path) -> None:
     arguments = ("init", "--root", root, *REF)
     refused = answered(accord, "plan\n\nd\nn\n", *arguments)

@@ -44,6 +44,7 @@ def take(accord: Accord, turns: Turns) -> Callable[..., Any]:
     return partial(accord.document, "keepalive", "run", "--pull", 1, "--registry", accord.home / "registry.yml")
 
 
+@pytest.mark.slow
 def test_one_command_a_turn_leads_to_completed_tasks(accord: Accord, turns: Turns, take: Any) -> None:
     for number in (1, 2):
         turn = take("--run-dir", accord.home / f"run-{number}")
@@ -63,6 +64,7 @@ def kept(turns: Turns) -> list[PublicRecord]:
     return list(read_records(turns.stage.adapter(), datetime(2020, 1, 1, tzinfo=UTC)))
 
 
+@pytest.mark.slow
 def test_each_turn_with_an_agent_leaves_one_record_and_a_turn_without_work_none(
     accord: Accord, turns: Turns, take: Any
 ) -> None:
@@ -142,6 +144,7 @@ def test_a_step_leaves_outputs_and_a_page(accord: Accord, turns: Turns, take: An
     assert "succeeded" in step.summary
 
 
+@pytest.mark.slow
 def test_two_processes_at_once_begin_one_run(accord: Accord, turns: Turns) -> None:
     words = ("keepalive", "run", "--pull", 1, "--phase", "begin", "--format", "json", "--run-dir")
     started = [accord.start(*words, accord.home / f"run-{number}") for number in (1, 2)]
@@ -215,6 +218,7 @@ def test_an_agent_without_secret_costs_no_iteration_at_a_terminal(accord: Accord
     assert not turns.comments
 
 
+@pytest.mark.slow
 def test_a_turn_without_a_folder_says_how_it_can_be_continued(accord: Accord, keepalive: Any) -> None:
     accord.monkeypatch.setenv("RUNNER_TEMP", str(accord.home / "temporary"))
     ended = keepalive()

@@ -50,6 +50,7 @@ def type_in(accord: Accord, project: Project, command: str) -> str:
     return out
 
 
+@pytest.mark.slow
 def test_a_mission_of_six_work_packages_is_played_with_proposed_commands_alone(
     accord: Accord, project: Project
 ) -> None:

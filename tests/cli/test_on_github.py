@@ -193,6 +193,7 @@ def test_without_token_or_repository_the_missing_variable_is_named(accord: Accor
     assert name in ended.err
 
 
+@pytest.mark.slow
 def test_a_run_that_gets_a_stop_signal_reports_it_and_writes_its_receipt(accord: Accord, stage: Stage) -> None:
     file = accord.file("plan.json", plan(*(task(f"t{i}") for i in range(5))))
     stage.server.faults.add(Fault("slow", nth=3, method="POST", seconds=15))

@@ -242,6 +242,7 @@ def test_a_status_that_moves_in_a_document_shows_and_moves_nothing_else(
     assert accord.document("items", "show", 1)["status"] == "pending"
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("form", ["checklist", "Spec Kit", "session"])
 def test_a_plan_of_more_items_than_apply_takes_names_the_command_that_takes_them(
     accord: Accord, github: Stage, tmp_path: Path, form: str
@@ -262,6 +263,8 @@ def test_a_plan_of_more_items_than_apply_takes_names_the_command_that_takes_them
     printed = accord("plan", "from", source)
     assert "The plan has 501 items (creates 501); the limit is 500." in printed.err
     assert printed.err.rstrip().endswith("| accord apply - --max-items 501")
+    if form != "checklist":  # the plan has the same form, whatever it comes from
+        return
     plan = accord.file("many.json", printed.out)
     assert accord("apply", plan, "--dry-run").code == 1
     assert accord("apply", plan, "--dry-run", "--max-items", 501).code == 0

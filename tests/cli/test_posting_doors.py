@@ -307,6 +307,7 @@ def doorway(request: pytest.FixtureRequest, accord: Accord, tmp_path: Path) -> I
         yield Doorway(accord, stage, tmp_path / "work")
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("doorway", "name"), [(name, name) for name in DOORS], indirect=["doorway"])
 def test_each_door_applies_the_policy_of_the_registry_and_the_sanitiser(doorway: Doorway, name: str) -> None:
     before = {*texts_of(doorway.stage)}
@@ -324,6 +325,7 @@ def test_each_door_applies_the_policy_of_the_registry_and_the_sanitiser(doorway:
     )
 
 
+@pytest.mark.slow
 def test_every_caller_that_posts_is_a_door() -> None:
     source = Path(__file__).parents[2] / "src/accord"
     found = set()

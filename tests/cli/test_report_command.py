@@ -173,7 +173,9 @@ def test_a_token_that_may_not_keep_records_changes_nothing_but_a_note(accord: Ac
     assert kept(starts.stage) == []
 
 
-@pytest.mark.parametrize("kind", ["error-500", "truncated", "lost-after", "primary-403"])
+@pytest.mark.parametrize(
+    "kind", ["error-500", "truncated", "lost-after", pytest.param("primary-403", marks=pytest.mark.slow)]
+)
 def test_a_record_that_cannot_be_kept_is_a_warning(
     accord: Accord, starts: Starts, monkeypatch: pytest.MonkeyPatch, kind: str
 ) -> None:
@@ -192,7 +194,7 @@ def test_a_record_that_cannot_be_kept_is_a_warning(
 def test_a_collector_that_is_away_stops_the_command_after_the_report(
     accord: Accord, starts: Starts, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    pytest.importorskip("opentelemetry.sdk", reason="install the extra otel: `uv sync --all-extras`")
+    pytest.importorskip("opentelemetry.sdk", reason="no OpenTelemetry: uv sync --all-extras")
     keep(starts.stage, record())
     monkeypatch.setenv("OTEL_EXPORTER_OTLP_TIMEOUT", "1")
     ended = accord("report", "--since", "2026-10-01", "--otlp", starts.stage.server.url)

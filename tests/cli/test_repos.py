@@ -75,6 +75,7 @@ def test_a_shard_is_not_resumed_with_another_commit(accord: Accord, stage: Stage
     assert accord(*words, NEW.commit).code == 0
 
 
+@pytest.mark.slow
 def test_doctor_labels_and_sync_run_over_the_list_and_a_second_run_repeats_nothing(
     accord: Accord, stage: Stage
 ) -> None:

@@ -58,6 +58,7 @@ def branches(stage: Stage) -> dict[str, str]:
     return {branch["name"]: branch["commit"]["sha"] for branch in found}
 
 
+@pytest.mark.slow
 def test_one_command_judges_a_merged_change_and_keeps_nothing_that_the_agent_changed(
     accord: Accord, stage: Stage, tmp_path: Path
 ) -> None:
@@ -93,6 +94,7 @@ def test_the_event_and_who_caused_it_decide_whether_an_open_pull_request_is_judg
     assert (turn["reason"], turn["requests"]["write"]) == (reason, 0)
 
 
+@pytest.mark.slow
 def test_one_command_answers_all_threads_and_names_its_commit(accord: Accord, stage: Stage, tmp_path: Path) -> None:
     stage.send("PUT", f"/repos/{stage.repository}/issues/{OPEN}/labels", labels=["agent:script"])
     turn = take(accord, stage, tmp_path, "bot-comments", "run", "--pull", OPEN)

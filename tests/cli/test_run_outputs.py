@@ -157,6 +157,7 @@ def running(on_github: Accord, agent: Agent) -> Callable[..., Ended]:
     return partial(on_github, *run, *where, "--format", "json")
 
 
+@pytest.mark.slow
 def test_one_job_runs_and_publishes(on_github: Accord, workshop: Workshop, running: Any) -> None:
     step = on_github.in_step(annotates=False)
     ended = running()
@@ -167,6 +168,7 @@ def test_one_job_runs_and_publishes(on_github: Accord, workshop: Workshop, runni
     assert step.outputs == found
 
 
+@pytest.mark.slow
 def test_two_jobs_run_and_publish(on_github: Accord, workshop: Workshop, running: Any) -> None:
     before = workshop.tip()
     first = running("--no-publish")
@@ -190,6 +192,7 @@ def test_two_jobs_run_and_publish(on_github: Accord, workshop: Workshop, running
     assert (record.links.pull, record.links.commit) == (1, second["commit-sha"])
 
 
+@pytest.mark.slow
 def test_a_run_beyond_the_limits_is_published_when_a_person_raises_them(
     on_github: Accord, workshop: Workshop, running: Any
 ) -> None:
@@ -293,6 +296,7 @@ def test_no_agent_starts_for_an_invalid_branch_name(on_github: Accord, running: 
         assert not (on_github.home / "run").exists()
 
 
+@pytest.mark.slow
 def test_a_ref_that_cannot_be_pushed_to_can_be_read_without_publishing(on_github: Accord, running: Any) -> None:
     refused = running("--pr-ref=refs/pull/1/merge")
     assert (refused.code, "github.head_ref" in refused.err) == (2, True)

@@ -252,6 +252,7 @@ def test_an_output_that_breaks_the_contract_changes_nothing(session: Session) ->
     assert (ended.code, ended.out.startswith(f"{folder}: error session-done")) == (1, True)
 
 
+@pytest.mark.slow
 def test_questions_go_to_stderr_and_answers_come_from_stdin(accord: Accord, session: Session) -> None:
     play = session("REVIEW_STRATEGY", mode="full", user_decisions=GATES[:1])
     play("ask", "--question", "How\x1b[2J is it reviewed?", "--id", STRATEGY)

@@ -243,6 +243,7 @@ def test_options_before_the_name_of_a_command_of_the_board_are_refused(accord: A
     assert starts.stage.server.requests == []
 
 
+@pytest.mark.slow
 def test_the_dashboard_of_a_sandbox_is_the_same_at_another_port(accord: Accord) -> None:
     seed = {"repositories": [{"name": "octo/web", "issues": [{"title": "Which?", "labels": ["task:refinement"]}]}]}
     served = accord.start("sandbox", "serve", "--dir", "sb", "--seed", accord.file("seed.json", seed))

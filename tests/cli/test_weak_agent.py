@@ -7,6 +7,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
+import pytest
 from mcp import Client
 from mcp.client.stdio import StdioServerParameters, stdio_client
 from support.implementations import completed
@@ -83,6 +84,7 @@ async def work(role: str, folder: Path) -> list[str]:
     return faults
 
 
+@pytest.mark.slow
 def test_with_the_tools_a_weak_agent_ends_valid_every_time(tmp_path: Path) -> None:
     ended = [fault for role in ("planner", "implementor", "reviewer") for fault in asyncio.run(work(role, tmp_path))]
     assert sorted(ended) == sorted(BROKEN)

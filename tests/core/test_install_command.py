@@ -16,7 +16,10 @@ ENVIRONMENTS = {
 
 @pytest.mark.parametrize(("prefix", "command"), ENVIRONMENTS.items())
 def test_each_installation_has_its_command(prefix: str, command: str) -> None:
-    assert install_command("mcp", prefix, Path(prefix, "lib/python3.12/site-packages/accord")) == command
+    package = Path(prefix, "lib/python3.12/site-packages/accord")
+    assert install_command("mcp", prefix, package, "") == command
+    address = "git+https://github.com/accord-ci/accord@c0ffee"
+    assert install_command("mcp", prefix, package, address) == command.replace("[mcp]", f"[mcp] @ {address}")
 
 
 def test_a_clone_gets_the_extra_into_its_own_environment(tmp_path: Path) -> None:
@@ -25,4 +28,5 @@ def test_a_clone_gets_the_extra_into_its_own_environment(tmp_path: Path) -> None
     assert command == f"cd {tmp_path} && uv sync --frozen --inexact --extra mcp"
     (tmp_path / ".uv/bin").mkdir(parents=True)
     (tmp_path / ".uv/bin/uv").touch()
+    assert install_command("", str(tmp_path / ".venv"), tmp_path / "src/accord").endswith("--inexact")
     assert " && .uv/bin/uv sync" in install_command("mcp", str(tmp_path / ".venv"), tmp_path / "src/accord")

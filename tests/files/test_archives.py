@@ -30,6 +30,7 @@ def test_an_archive_becomes_the_files_that_were_packed(tmp_path: Path) -> None:
 NAMES = st.lists(st.text("ab.ä ", min_size=1, max_size=4), min_size=1, max_size=3).map("/".join)
 
 
+@pytest.mark.slow
 @given(st.dictionaries(NAMES, st.binary(max_size=30), max_size=6))
 def test_whatever_the_names_are_nothing_lands_outside_and_nothing_is_lost(
     tmp_path_factory: pytest.TempPathFactory, files: Mapping[str, bytes]

@@ -45,10 +45,15 @@ def stage(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Stage]:
         yield stage
 
 
+@pytest.fixture(scope="module")
+def cloned(stage: Stage, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return clone(stage, tmp_path_factory.mktemp("cloned") / "tree")
+
+
 @pytest.fixture
-def tree(stage: Stage, tmp_path: Path) -> Path:
+def tree(stage: Stage, cloned: Path, tmp_path: Path) -> Path:
     stage.reset()
-    return clone(stage, tmp_path / "tree")
+    return shutil.copytree(cloned, tmp_path / "tree", symlinks=True)
 
 
 def moved(tree: Path, path: str, to: str) -> None:
@@ -217,6 +222,7 @@ def test_a_branch_that_github_does_not_move_is_named_with_githubs_own_reason(
             deliver(stage, tree, local, branch)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("fault", ["lost-before", "lost-after", "truncated", "error-502", "error-500-after"])
 @pytest.mark.parametrize("expected", ["new", "existing"])
 def test_a_lost_answer_at_any_request_makes_one_commit(stage: Stage, tree: Path, fault: str, expected: str) -> None:

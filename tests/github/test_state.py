@@ -145,6 +145,7 @@ def test_a_deleted_ref_is_begun_again_with_the_value_that_was_read_last(stage: S
     assert words.add("two", known=known).value == "one two"
 
 
+@pytest.mark.slow
 def test_a_writer_that_others_outrun_every_time_stops(stage: Stage) -> None:
     words = Words(stage)
     words.add("start")

@@ -240,6 +240,7 @@ def test_the_error_of_a_repository_that_cannot_be_synced_names_the_reason(
         assert said in str(synced.error)
 
 
+@pytest.mark.slow
 def test_two_syncs_at_once_make_one_pull_request(stage: Stage) -> None:
     with ThreadPoolExecutor() as pool:
         ended = [running.result() for running in [pool.submit(sync, stage) for _ in range(3)]]
@@ -249,20 +250,17 @@ def test_two_syncs_at_once_make_one_pull_request(stage: Stage) -> None:
     assert len(stage.get(f"/repos/{CONSUMER}/pulls/{pull['number']}/commits")) == 1
 
 
-FAULTS = {
-    "lost": ("lost-before", "lost-after"),
-    "answered wrongly": ("error-500-after", "secondary-403", "truncated"),
-}
+FAULTS = ("lost-before", "lost-after", "error-500-after", "secondary-403", "truncated")
 
 
-@pytest.mark.matrix
-@pytest.mark.parametrize("kind", FAULTS)
-def test_an_accident_at_any_request_ends_like_a_clean_run(stage: Stage, kind: str) -> None:
+@pytest.mark.slow
+def test_an_accident_at_any_request_ends_like_a_clean_run(stage: Stage) -> None:
     put_back = stage.keep()
     assert sync(stage).outcome is SyncOutcome.APPLIED
     count, clean = len(stage.server.requests), seen(stage)
+    assert {fault for nth in range(1, count + 1) for fault in in_turns(nth, FAULTS)} == set(FAULTS)
     for nth in range(1, count + 1):
-        for fault in in_turns(nth, FAULTS[kind]):
+        for fault in in_turns(nth, FAULTS):
             put_back()
             stage.server.faults.add(Fault(fault, nth=nth))
             synced = sync(stage)
@@ -271,7 +269,7 @@ def test_an_accident_at_any_request_ends_like_a_clean_run(stage: Stage, kind: st
             assert seen(stage) == clean, nth
 
 
-@pytest.mark.matrix
+@pytest.mark.slow
 @pytest.mark.parametrize("begin", ["first", "second"])
 def test_a_killed_sync_is_finished_by_the_next_one(stage: Stage, begin: str) -> None:
     if begin == "second":

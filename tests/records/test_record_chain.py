@@ -79,6 +79,7 @@ def test_the_newest_version_of_a_record_counts(stage: Stage) -> None:
     assert sorted(each.result.disposition for each in read(stage)) == ["success", "success"]
 
 
+@pytest.mark.slow
 def test_reading_ends_at_the_beginning_of_the_period(stage: Stage) -> None:
     plant(stage, 102)
     stage.server.requests.clear()
@@ -87,6 +88,7 @@ def test_reading_ends_at_the_beginning_of_the_period(stage: Stage) -> None:
     assert len(stage.server.requests) == 2
 
 
+@pytest.mark.slow
 def test_more_than_a_page_of_records_is_read(stage: Stage) -> None:
     plant(stage, 105)
     stage.server.requests.clear()
@@ -112,6 +114,7 @@ def test_secrets_do_not_reach_the_chain(stage: Stage) -> None:
     assert SECRET not in next(stage.adapter().history(tip)).message
 
 
+@pytest.mark.slow
 def test_writers_at_the_same_time_lose_no_record(stage: Stage) -> None:
     access = Access(stage.repository, stage.server.token, stage.server.url)
 
@@ -125,6 +128,7 @@ def test_writers_at_the_same_time_lose_no_record(stage: Stage) -> None:
     assert len(versions(stage)) == 12
 
 
+@pytest.mark.slow
 def test_a_writer_that_others_always_overtake_stops(stage: Stage) -> None:
     numbers = iter(range(100, 1000))
 
@@ -161,7 +165,7 @@ def begun(request: pytest.FixtureRequest, stage: Stage) -> tuple[Stage, Callable
     return stage, begin, count, read(stage)
 
 
-@pytest.mark.matrix
+@pytest.mark.slow
 def test_a_fault_at_any_request_neither_loses_nor_doubles_a_record(
     begun: tuple[Stage, Callable[[], None], int, list[PublicRecord]],
 ) -> None:
@@ -177,7 +181,7 @@ def test_a_fault_at_any_request_neither_loses_nor_doubles_a_record(
             assert len(versions(stage)) == len(wanted), (kind, nth)
 
 
-@pytest.mark.matrix
+@pytest.mark.slow
 def test_a_run_whose_connection_is_lost_for_good_finishes_the_next_time(
     begun: tuple[Stage, Callable[[], None], int, list[PublicRecord]],
 ) -> None:
@@ -203,7 +207,7 @@ def _append(url: str, token: str, repository: str, text: str) -> None:
     )
 
 
-@pytest.mark.matrix
+@pytest.mark.slow
 def test_a_killed_writer_leaves_nothing_that_the_next_one_cannot_finish(
     begun: tuple[Stage, Callable[[], None], int, list[PublicRecord]],
 ) -> None:

@@ -76,7 +76,7 @@ def collecting() -> Iterator[Collector]:
 
 @pytest.fixture
 def collector() -> Iterator[Collector]:
-    pytest.importorskip("opentelemetry.sdk", reason="install the extra otel: `uv sync --all-extras`")
+    pytest.importorskip("opentelemetry.sdk", reason="no OpenTelemetry: uv sync --all-extras")
     with collecting() as found:
         yield found
 

@@ -312,6 +312,7 @@ def test_a_run_goes_on_when_a_person_closed_the_item_that_it_was_to_close(stage:
     assert "already-closed" in codes(receipt)
 
 
+@pytest.mark.slow
 def test_text_that_people_write_while_a_long_run_waits_is_kept(stage: Stage) -> None:
     number = old_issue(stage)
     path = f"/repos/{stage.repository}/issues/{number}"

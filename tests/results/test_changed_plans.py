@@ -2,6 +2,7 @@
 
 from typing import Any
 
+import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from support.plans import plan, task
@@ -124,6 +125,7 @@ class World:
             assert issue["blocked_by"] == sorted(numbers[other] for other in self.blocking(key))
 
 
+@pytest.mark.slow
 @settings(max_examples=15, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(st.lists(ROUND, min_size=1, max_size=5))
 def test_issues_follow_a_plan_through_any_changes_and_keep_what_people_wrote(stage: Stage, rounds: Any) -> None:

@@ -65,6 +65,7 @@ def test_a_review_is_a_verdict_unless_the_writer_posts_it(
     assert (again.outcome, again.writes) == (Outcome.UNCHANGED, 0)
 
 
+@pytest.mark.slow
 def test_the_writer_finds_its_pull_request_again_after_another_account_reviewed_it(written: Stage, patch: str) -> None:
     post(written, approve(), pull=PULL, adapter=written.adapter(**AS_REVIEWER))
     again = apply(written, completed(patch), **AS_WRITER)
@@ -80,6 +81,7 @@ def test_a_reviewer_that_took_over_replaces_the_review_of_the_account_before(wri
     assert review_states(written) == [(JOB, "DISMISSED"), (REVIEWER, "APPROVED")]
 
 
+@pytest.mark.slow
 def test_a_pull_request_of_an_account_before_is_found_if_its_login_is_listed(stage: Stage, patch: str) -> None:
     assert apply(stage, completed(patch), token=INSTALLATION_TOKEN).outcome is Outcome.APPLIED
     both = {"token": WRITER_TOKEN, "identity": f"{WRITER},{JOB}"}

@@ -1,6 +1,7 @@
 """An implementor's result becomes a branch and a pull request; what a person did in between is never lost."""
 
 import re
+import shutil
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -42,10 +43,16 @@ def patch(shared_stage: Stage, tmp_path_factory: pytest.TempPathFactory) -> str:
     return work_of_agent(shared_stage, tmp_path_factory.mktemp("agent") / "tree")
 
 
+@pytest.fixture(scope="module")
+def cloned(shared_stage: Stage, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    shared_stage.reset()
+    return clone(shared_stage, tmp_path_factory.mktemp("cloned") / "tree")
+
+
 @pytest.fixture
-def tree(stage: Stage, tmp_path: Path) -> Path:
+def tree(cloned: Path, tmp_path: Path) -> Path:
     """A clone of the default branch."""
-    return clone(stage, tmp_path / "tree")
+    return shutil.copytree(cloned, tmp_path / "tree", symlinks=True)
 
 
 def patch_of(tree: Path) -> str:
@@ -104,6 +111,7 @@ def boxes(stage: Stage) -> list[tuple[str, bool]]:
     return [(box.text, box.is_checked) for box in tasks(pull_body(stage))]
 
 
+@pytest.mark.slow
 def test_the_items_criteria_are_the_checklist_whose_ticks_a_later_result_keeps(
     stage: Stage, patch: str, tree: Path
 ) -> None:
@@ -122,6 +130,7 @@ def test_the_items_criteria_are_the_checklist_whose_ticks_a_later_result_keeps(
     assert boxes(stage) == [("It is new", False), ("It works", True), (f"Ask @{GUARD}octocat", False)]
 
 
+@pytest.mark.slow
 def test_keepalive_is_started_on_a_new_pull_request_and_a_person_who_stops_it_is_heeded(
     stage: Stage, patch: str, tree: Path
 ) -> None:
@@ -144,6 +153,7 @@ def test_a_dry_run_pushes_and_writes_nothing(stage: Stage, patch: str) -> None:
     assert state(stage) == before
 
 
+@pytest.mark.slow
 def test_a_persons_commit_on_the_branch_survives_the_next_result(stage: Stage, patch: str, tmp_path: Path) -> None:
     apply(stage, completed(patch))
     tree = clone(stage, tmp_path / "person", "accord/1")
@@ -162,6 +172,7 @@ def test_a_persons_commit_on_the_branch_survives_the_next_result(stage: Stage, p
     assert "More." in pull[2]
 
 
+@pytest.mark.slow
 def test_protected_paths_of_the_whole_branch_make_a_draft_and_an_older_result_undoes_nothing(
     stage: Stage, tree: Path, tmp_path: Path
 ) -> None:
@@ -184,6 +195,7 @@ def test_protected_paths_of_the_whole_branch_make_a_draft_and_an_older_result_un
     assert_superseded(stage, first)
 
 
+@pytest.mark.slow
 def test_a_patch_of_steering_files_asks_a_person_and_is_pushed_only_when_allowed(stage: Stage, tree: Path) -> None:
     git(tree, "mv", "README.md", "CLAUDE.md")
     result = completed(patch_of(with_file(with_file(tree, ".mcp.json", "{}\n"), "uv.lock", "\n")))
@@ -311,6 +323,7 @@ def assert_superseded(stage: Stage, *results: dict[str, Any]) -> None:
     assert state(stage) == before
 
 
+@pytest.mark.slow
 def test_a_second_run_leaves_a_persons_decision_alone(stage: Stage, patch: str) -> None:
     apply(stage, completed(patch))
     stage.send("PATCH", f"/repos/{stage.repository}/pulls/2", state="closed", body=state(stage)["pulls"][0][2] + "No.")
@@ -321,6 +334,7 @@ def test_a_second_run_leaves_a_persons_decision_alone(stage: Stage, patch: str) 
     assert state(stage) == before
 
 
+@pytest.mark.slow
 def test_an_older_result_does_not_win_over_a_newer_one_that_had_nothing_to_commit(stage: Stage, patch: str) -> None:
     first, second, third = (completed(patch, f"{name} summary.") for name in ("First", "Second", "Third"))
     for result in (first, second, third):
@@ -332,6 +346,7 @@ def test_an_older_result_does_not_win_over_a_newer_one_that_had_nothing_to_commi
     assert "Third summary." in pull_body(stage)
 
 
+@pytest.mark.slow
 def test_an_older_result_that_never_reached_the_pull_request_does_not_win_either(stage: Stage, patch: str) -> None:
     first = completed(patch, "First summary.")
     stage.server.faults.add(Fault("lost-before", method="POST", path=r"/pulls$", times=99))
@@ -350,6 +365,7 @@ def test_an_older_reason_does_not_win_over_a_newer_one(stage: Stage) -> None:
     assert_superseded(stage, first)
 
 
+@pytest.mark.slow
 def test_after_a_branch_was_thrown_away_a_new_pull_request_is_opened(stage: Stage, patch: str) -> None:
     apply(stage, completed(patch))
     stage.send("PATCH", f"/repos/{stage.repository}/pulls/2", state="closed")
@@ -394,6 +410,7 @@ def test_a_forged_trailer_in_a_summary_marks_no_other_run_as_applied(stage: Stag
 HOSTILE_SUMMARY = "Ask @octocat, `@a fixes #7`.\n\nFixes #1\n\n/merge <!-- obey -->"
 
 
+@pytest.mark.slow
 def test_a_summary_acts_neither_in_the_pull_request_nor_in_the_commit(stage: Stage, patch: str, tmp_path: Path) -> None:
     rehearsal = apply(stage, completed(patch, HOSTILE_SUMMARY), is_dry_run=True)
     receipt = apply(stage, completed(patch, HOSTILE_SUMMARY))
@@ -417,6 +434,7 @@ def test_an_items_title_acts_neither_in_pull_request_nor_commit(stage: Stage, pa
     assert receipt.sanitised == {"mentions": 1, "closing-keywords": 1}
 
 
+@pytest.mark.slow
 def test_a_summary_that_is_cut_takes_nothing_below_it_into_its_code(stage: Stage, patch: str) -> None:
     log = "```\n" + "@octocat fixes #3\n" * 6_000 + "```"
     assert apply(stage, completed(patch, f"Did it.\n\n{log}")).outcome is Outcome.APPLIED

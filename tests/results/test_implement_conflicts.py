@@ -1,5 +1,6 @@
 """A result that conflicts is not lost: a draft pull request has the agent's tree, and a person resolves it."""
 
+import shutil
 import subprocess
 from contextlib import suppress
 from pathlib import Path
@@ -19,13 +20,20 @@ from accord_sandbox.planting import INSTALLATION_TOKEN
 STAGE = implement_stage
 
 
-@pytest.fixture
-def tree(stage: Stage, tmp_path: Path) -> Path:
-    """A clone of the default branch with the files that conflicts are about."""
-    tree = clone(stage, tmp_path / "tree")
+@pytest.fixture(scope="module")
+def prepared(shared_stage: Stage, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A clone of the default branch with the files that conflicts are about; each test begins with them."""
+    shared_stage.reset()
+    tree = clone(shared_stage, tmp_path_factory.mktemp("prepared") / "tree")
     add_files(tree)
     git(tree, "push", "-q", "origin", "main")
+    shared_stage.begin_at_present()
     return tree
+
+
+@pytest.fixture
+def tree(prepared: Path, tmp_path: Path) -> Path:
+    return shutil.copytree(prepared, tmp_path / "tree", symlinks=True)
 
 
 def conflicting(tree: Path, name: str = "edit-edit", branch: str = "main") -> tuple[dict[str, Any], str]:
@@ -84,6 +92,7 @@ def merge(tree: Path, branch: str, other: str, *how: str) -> None:
     git(tree, "push", "-q", "origin", branch)
 
 
+@pytest.mark.slow
 def test_github_signs_the_commit_of_a_bots_conflict(stage: Stage, tree: Path) -> None:
     result, made = conflicting(tree)
     receipt = apply(stage, result, token=INSTALLATION_TOKEN)
@@ -94,7 +103,7 @@ def test_github_signs_the_commit_of_a_bots_conflict(stage: Stage, tree: Path) ->
 
 
 @pytest.mark.parametrize(
-    "name", [name if name == "edit-edit" else pytest.param(name, marks=pytest.mark.matrix) for name in KINDS]
+    "name", [name if name == "edit-edit" else pytest.param(name, marks=pytest.mark.slow) for name in KINDS]
 )
 def test_a_conflict_of_any_kind_becomes_a_draft_with_the_agents_tree(stage: Stage, tree: Path, name: str) -> None:
     result, made = conflicting(tree, name)
@@ -130,6 +139,7 @@ def test_a_rehearsal_shows_the_draft_and_writes_nothing(stage: Stage, tree: Path
     assert (receipt.writes, state(stage)) == (0, before)
 
 
+@pytest.mark.slow
 def test_a_run_that_ended_between_push_and_pull_request_still_opens_a_draft(stage: Stage, tree: Path) -> None:
     result, made = conflicting(tree)
     stage.server.faults.add(Fault("lost-before", method="POST", path=r"/pulls$", times=99))
@@ -142,6 +152,7 @@ def test_a_run_that_ended_between_push_and_pull_request_still_opens_a_draft(stag
     assert_nothing_more(stage, result)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("way", ["merge", "rebase"])
 def test_after_a_person_resolved_a_conflict_the_work_goes_on_as_usual(stage: Stage, tree: Path, way: str) -> None:
     result, _ = conflicting(tree)
@@ -167,6 +178,7 @@ def test_after_a_person_resolved_a_conflict_the_work_goes_on_as_usual(stage: Sta
     assert following.details["revision"]["branch"] == "accord/1"
 
 
+@pytest.mark.slow
 def test_a_conflict_with_the_items_own_branch_gets_a_draft_for_that_branch(stage: Stage, tree: Path) -> None:
     result, made = beside(stage, tree)
     before = state(stage)
@@ -184,6 +196,7 @@ def test_a_conflict_with_the_items_own_branch_gets_a_draft_for_that_branch(stage
     assert_nothing_more(stage, result)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("how", ["--no-ff", "--squash"])
 def test_a_draft_that_was_merged_into_the_items_branch_is_not_opened_again(stage: Stage, tree: Path, how: str) -> None:
     result, _ = beside(stage, tree)
@@ -196,6 +209,7 @@ def test_a_draft_that_was_merged_into_the_items_branch_is_not_opened_again(stage
     assert codes(apply(stage, result)) == {"revision-superseded"}
 
 
+@pytest.mark.slow
 def test_a_run_that_pushed_its_conflict_stays_with_it_when_the_conflict_is_gone(stage: Stage, tree: Path) -> None:
     result, made = beside(stage, tree)
     stage.server.faults.add(Fault("lost-before", method="POST", path=r"/pulls$", times=99))
@@ -213,6 +227,7 @@ def test_a_run_that_pushed_its_conflict_stays_with_it_when_the_conflict_is_gone(
     assert len(after["pulls"]) == 2
 
 
+@pytest.mark.slow
 def test_a_branch_with_other_work_is_never_overwritten(stage: Stage, tree: Path) -> None:
     result, _ = beside(stage, tree)
     planned = aside(apply(stage, result, is_dry_run=True))
@@ -223,6 +238,7 @@ def test_a_branch_with_other_work_is_never_overwritten(stage: Stage, tree: Path)
     assert planned in receipt.error.message
 
 
+@pytest.mark.slow
 def test_a_conflict_with_a_branch_left_over_without_pull_request_is_for_the_base(stage: Stage, tree: Path) -> None:
     result, made = beside(stage, tree)
     stage.send("PATCH", f"/repos/{stage.repository}/pulls/2", state="closed")
@@ -254,6 +270,7 @@ def test_a_patch_that_applies_nowhere_is_sent_back(stage: Stage, tree: Path) -> 
     assert (receipt.outcome, codes(receipt), state(stage)) == (Outcome.REJECTED, {"patch-invalid"}, before)
 
 
+@pytest.mark.slow
 def test_a_bots_conflicting_commit_is_made_over_the_api_with_the_agents_tree(stage: Stage, tree: Path) -> None:
     kind = KINDS["folder-file"]._replace(mine=lambda t: (write(t / "k/add/in", "x\n"), relink(t, "k/link", "run.sh")))
     agents = prepare(tree, kind)
@@ -292,6 +309,7 @@ def files(tree: Path, branch: str = "accord/1") -> dict[str, str]:
     return {path: git(tree, "show", f"origin/{branch}:{path}") for path in changed.splitlines()}
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("token", ["", INSTALLATION_TOKEN])
 def test_a_second_try_on_the_default_branch_replaces_the_first_in_its_pull_request(
     stage: Stage, tree: Path, token: str
@@ -316,6 +334,7 @@ def test_a_second_try_on_the_default_branch_replaces_the_first_in_its_pull_reque
     assert files(tree) == {"src/new.py": "three = 3"}
 
 
+@pytest.mark.slow
 def test_a_second_try_on_a_newer_default_branch_brings_it_to_the_pull_request(stage: Stage, tree: Path) -> None:
     apply(stage, made_on_main(tree, "First.", {"src/new.py": "one = 1\n"}))
     push_by_hand(tree, "main", "src/a.py", "a = 10\nb = 20\n")
@@ -327,6 +346,7 @@ def test_a_second_try_on_a_newer_default_branch_brings_it_to_the_pull_request(st
     assert_nothing_more(stage, second)
 
 
+@pytest.mark.slow
 def test_a_second_try_that_ended_after_its_push_still_updates_the_pull_request(stage: Stage, tree: Path) -> None:
     apply(stage, made_on_main(tree, "First.", {"src/new.py": "one = 1\n"}))
     push_by_hand(tree, "accord/1", "README.md", "by hand\n")
@@ -341,6 +361,7 @@ def test_a_second_try_that_ended_after_its_push_still_updates_the_pull_request(s
     assert_nothing_more(stage, second)
 
 
+@pytest.mark.slow
 def test_a_second_try_keeps_what_a_person_committed_on_the_branch(stage: Stage, tree: Path) -> None:
     apply(stage, made_on_main(tree, "First.", {"src/new.py": "one = 1\n"}))
     push_by_hand(tree, "accord/1", "README.md", "by hand\n")
@@ -352,6 +373,7 @@ def test_a_second_try_keeps_what_a_person_committed_on_the_branch(stage: Stage, 
     assert_nothing_more(stage, second)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("how", ["on-top", "amended"])
 def test_a_second_try_that_conflicts_with_a_persons_edit_of_the_first_becomes_a_draft(
     stage: Stage, tree: Path, how: str
@@ -372,6 +394,7 @@ def test_a_second_try_that_conflicts_with_a_persons_edit_of_the_first_becomes_a_
     assert files(tree, aside(receipt)) == {"src/new.py": "two = 2"}
 
 
+@pytest.mark.slow
 def test_a_second_try_does_not_replace_what_another_item_left_on_the_branch(stage: Stage, tree: Path) -> None:
     apply(stage, made_on_main(tree, "First.", {"src/new.py": "one = 1\n"}))
     git(tree, "fetch", "-q")
@@ -383,6 +406,7 @@ def test_a_second_try_does_not_replace_what_another_item_left_on_the_branch(stag
     assert "conflict" in codes(apply(stage, made_on_main(tree, "Second.", {"src/new.py": "two = 2\n"})))
 
 
+@pytest.mark.slow
 def test_a_second_try_resolves_the_conflict_of_the_first(stage: Stage, tree: Path) -> None:
     result, _ = conflicting(tree)
     apply(stage, result)
@@ -393,6 +417,7 @@ def test_a_second_try_resolves_the_conflict_of_the_first(stage: Stage, tree: Pat
     assert_nothing_more(stage, second)
 
 
+@pytest.mark.slow
 def test_an_older_result_writes_nothing_while_a_newer_one_waits_on_its_own_branch(stage: Stage, tree: Path) -> None:
     first = made_on_main(tree, "First.", {"src/new.py": "one = 1\n"})
     apply(stage, first)

@@ -181,6 +181,7 @@ def prepare(stage: Stage) -> None:
     stage.server.requests.clear()
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("kind", [kind for kind in KINDS if kind != "slow"])
 def test_a_fault_at_any_request_leaves_the_labels_of_a_clean_run(stage: Stage, kind: str) -> None:
     prepare(stage)

@@ -532,4 +532,4 @@ def test_a_hostile_summary_does_not_hold_up_the_check(unit: str) -> None:
         report_findings(text)
         review_findings(text)
 
-    assert not grows_too_fast(check, 60_000)
+    assert not grows_too_fast(check, 20_000, noticed=0.05)

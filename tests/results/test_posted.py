@@ -39,6 +39,7 @@ MARKUP = ("`", "```\n", "<!--", "-->", " accord:item ", "[accord:x]: #", "@a", "
 PIECES = st.sampled_from([*MARKUP, "\n", "\n\n", "\r\n"])
 
 
+@pytest.mark.slow
 @settings(max_examples=300, deadline=None, suppress_health_check=[HealthCheck.too_slow])
 @given(st.lists(PIECES, max_size=25).map("".join))
 def test_a_posted_text_is_stable_and_contains_no_marker(text: str) -> None:

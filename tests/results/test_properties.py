@@ -1,13 +1,17 @@
 """For any plan, and any way a run can be cut off: valid ones end the same, invalid ones write nothing."""
 
 import json
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
 from typing import Any
 
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from support.plans import plan, refinement, task, update
-from support.stage import Stage
+from support.rotation import NIGHTLY
+from support.stage import Stage, staged
 
 from accord.core.findings import has_errors
 from accord.core.kinds import check_document
@@ -17,7 +21,9 @@ from accord_sandbox.faults import Fault
 EXISTING = 4
 NAMES = st.sampled_from(["a", "b", "temp-1", "ü", "x y", "--> <!-- accord:item -->", "@octocat", "`z`"])
 SLOW = settings(
-    max_examples=60, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture, HealthCheck.too_slow]
+    max_examples=60 if NIGHTLY else 30,
+    deadline=None,
+    suppress_health_check=[HealthCheck.function_scoped_fixture, HealthCheck.too_slow],
 )
 
 
@@ -40,21 +46,27 @@ def plans(draw: st.DrawFn) -> dict[str, Any]:
     return plan(*order, close=close, update=changes)
 
 
-def prepare(stage: Stage) -> None:
-    stage.server.reset()
-    for number in range(EXISTING):
-        stage.send("POST", f"/repos/{stage.repository}/issues", title=f"Old {number}", labels=["priority:low"])
+@contextmanager
+def with_old_issues(folder: Path) -> Iterator[Stage]:
+    with staged(folder) as stage:
+        for number in range(EXISTING):
+            stage.send("POST", f"/repos/{stage.repository}/issues", title=f"Old {number}", labels=["priority:low"])
+        stage.begin_at_present()
+        yield stage
+
+
+STAGE = with_old_issues
 
 
 @pytest.mark.slow
 @SLOW
 @given(plans(), st.lists(st.tuples(st.integers(1, 30), st.integers(0, 1200)), max_size=4))
 def test_any_valid_plan_ends_the_same_however_often_it_is_cut_off(stage: Stage, result: Any, cuts: Any) -> None:
-    prepare(stage)
+    stage.reset()
     clean = stage.apply(result)
     assert clean.exit_code == 0, clean.findings
     expected = stage.snapshot()
-    prepare(stage)
+    stage.reset()
     for nth, pause in cuts:
         stage.server.faults.add(Fault("lost-after", nth=nth, times=1000))
         stage.apply(result)
@@ -96,7 +108,7 @@ def broken_plans(draw: st.DrawFn) -> dict[str, Any]:
 @SLOW
 @given(broken_plans())
 def test_any_invalid_plan_writes_nothing(stage: Stage, result: dict[str, Any]) -> None:
-    prepare(stage)
+    stage.reset()
     before = stage.snapshot()
     receipt = stage.apply(result)
     assert (receipt.outcome, receipt.exit_code, receipt.writes) == (Outcome.REJECTED, 1, 0)
@@ -127,7 +139,8 @@ ALMOST = st.fixed_dictionaries(
 )
 
 
-@settings(max_examples=300, deadline=None)
+@pytest.mark.slow
+@settings(max_examples=300 if NIGHTLY else 150, deadline=None)
 @given(
     st.binary(max_size=300) | JSON.map(lambda v: json.dumps(v).encode()) | ALMOST.map(lambda v: json.dumps(v).encode())
 )

@@ -33,6 +33,7 @@ def ledger(receipt: Any) -> dict[str, str]:
     return {entry.op: entry.status.value for entry in receipt.operations}
 
 
+@pytest.mark.slow
 def test_a_refused_pull_request_names_the_setting_and_is_opened_once_it_is_on(
     new_repository: Stage, tmp_path: Path
 ) -> None:
@@ -56,6 +57,7 @@ def test_a_refused_pull_request_names_the_setting_and_is_opened_once_it_is_on(
     assert (again.outcome, again.writes) == (Outcome.UNCHANGED, 0)
 
 
+@pytest.mark.slow
 def test_an_approval_that_is_not_allowed_is_a_comment_and_names_the_setting(
     new_repository: Stage, tmp_path: Path
 ) -> None:
@@ -72,6 +74,7 @@ SIGNED = "{branches: [accord/**], rules: [required_signatures]}"
 CREATION = "{branches: [~ALL], rules: [creation]}"
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("rules", "options", "hint", "said"),
     [

@@ -20,7 +20,7 @@ def old_stage(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Stage]:
         yield stage
 
 
-@pytest.mark.parametrize("items", [1, 12, 250])
+@pytest.mark.parametrize("items", [1, 12, pytest.param(250, marks=pytest.mark.slow)])
 def test_a_first_run_writes_once_an_item_and_edge_and_reads_next_to_nothing(old_stage: Stage, items: int) -> None:
     create = [task(f"r{items}-{i}", *([f"r{items}-{i // 2}"] if i % 3 == 1 and i > 1 else [])) for i in range(items)]
     old = {1: 1, 12: 2, 250: 3}[items]

@@ -181,6 +181,7 @@ def test_a_marker_that_a_stranger_forged_adopts_nothing(stage: Stage) -> None:
     assert post(stage, result).writes == 0
 
 
+@pytest.mark.slow
 def test_forged_comments_do_not_keep_ours_from_being_posted(stage: Stage) -> None:
     result = needs_changes(comment("added.txt"), comment("no.txt", 1, FINDING + "x" * BODY_CHARS))
     post(stage, result)

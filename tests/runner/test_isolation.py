@@ -5,6 +5,7 @@ from __future__ import annotations
 import hashlib
 import json
 import os
+import shlex
 import socket
 import subprocess
 import sys
@@ -73,7 +74,7 @@ def attack(bench: Bench, entry: dict[str, Any], job: dict[str, str]) -> Left:
     }
     (bench.top / "wanted.json").write_text(json.dumps(wanted))
     registry = bench.registry({"agents": {"mine": {"command": ["{command}"], "required_secrets": ["MY_KEY"], **entry}}})
-    command = f"{sys.executable} {SCRIPT} {bench.top / 'wanted.json'}"
+    command = shlex.join([sys.executable, str(SCRIPT), str(bench.top / "wanted.json")])
     given = {
         **JOBS,
         "MY_KEY": "key-of-this-agent-" + "1b3d" * 5,
@@ -187,7 +188,7 @@ def test_an_agent_reaches_the_hosts_of_its_network_and_no_other(bench: Bench, ow
     temporary.mkdir()
     entry = {"command": ["{command}"], "network": [own_server]}
     other = f"localhost:{int(own_server.split(':')[1]) + 1}"
-    command = f"{sys.executable} {bench.top / 'agent.py'} {own_server} {other}"
+    command = shlex.join([sys.executable, str(bench.top / "agent.py"), str(own_server), str(other)])
     registry = bench.registry({"agents": {"mine": entry}})
     left = bench.run(
         *("--agent", "mine", "--command", command, "--prompt-file", "prompt.md", "--registry", registry),
@@ -505,7 +506,7 @@ def test_an_agent_in_a_container_reaches_no_socket_of_its_user_and_cannot_rewrit
         listener.listen()
         (bench.top / "agent.py").write_text(program)
         registry = bench.registry({"agents": {"mine": {"command": ["{command}"], "isolation": "container"}}})
-        command = f"{sys.executable} {bench.top / 'agent.py'} {bench.top / 'agent.sock'}"
+        command = shlex.join([sys.executable, str(bench.top / "agent.py"), str(bench.top / "agent.sock")])
         left = bench.run("--agent", "mine", "--command", command, "--prompt-file", "prompt.md", "--registry", registry)
     assert (left.text("stdout.log"), left.outputs["exit-code"]) == ("Connection refused\n", "0")
     assert "Add a file." in left.text("prompt.md")

@@ -206,7 +206,7 @@ def test_a_repair_that_fails_loses_nothing_of_the_turn_before(
 @pytest.mark.slow
 def test_a_repair_that_cannot_start_loses_nothing_of_the_turn_before(bench: Bench) -> None:
     program = bench.top / "starter"
-    program.write_text(f'#!/bin/sh\nexec {sys.executable} {bench.top}/agent.py "$@"\n')
+    program.write_text(f'#!/bin/sh\nexec "{sys.executable}" "{bench.top}/agent.py" "$@"\n')
     program.chmod(0o755)
     more = EDITS + "(folder / 'starter').unlink()"
     left = ask(bench, needs_changes(), kind="reviewer-result", more=more, options=("--command", str(program)))

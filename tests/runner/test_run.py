@@ -1,6 +1,7 @@
 """However a run ends, its folder has the outcome, the agent's changes, and no secret."""
 
 import json
+import os
 import re
 import signal
 import sys
@@ -273,7 +274,8 @@ def test_an_agent_cannot_take_its_record_away(bench: Bench, attack: str) -> None
     assert "+new" in left.text("changes.patch")
     assert "said before" in left.text("stdout.log")
     assert target.read_text() == "untouched"
-    assert ("restored" in left.outputs["run-warnings"]) == (attack != "no rights")
+    is_out_of_reach = attack != "no rights" or os.geteuid() != 0  # root needs no rights
+    assert ("restored" in left.outputs["run-warnings"]) == is_out_of_reach
 
 
 @pytest.mark.slow

@@ -60,6 +60,7 @@ def names(bare: BareRepository) -> list[str]:
     return [f"{start}{end}" for start in starts for end in ends]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("is_packed", [False, True])
 def test_every_name_means_the_object_that_git_finds(bare: BareRepository, is_packed: bool) -> None:
     if is_packed:

@@ -40,6 +40,7 @@ def test_a_clone_has_the_seed_and_a_second_clone_has_the_push(git: Git, tmp_path
     assert again("rev-parse", "HEAD").strip() == sha
 
 
+@pytest.mark.slow
 def test_a_large_push_goes_through_in_chunks(git: Git) -> None:
     git.clone("other")
     git("config", "core.compression", "0")

@@ -117,11 +117,15 @@ class Run:
 
 @dataclass(frozen=True)
 class Bench:
-    """Shared by all runs: the published copy, the stand-ins, and the folder of tools that setup.sh fills once."""
+    """Shared by all runs: the published copy, the stand-ins, and the folder of tools that setup.sh fills once.
+
+    ``programs`` has python3 itself, where a runner's may be a script of pyenv that starts twenty processes.
+    """
 
     published: Path
     stand_ins: Mapping[str, Path]
     home: Path
+    programs: Path
 
     @property
     def with_own_tokens(self) -> Self:
@@ -192,7 +196,8 @@ class Bench:
             *(("--job", job) if job else ()),
             *(part for name, folder in folders.items() for part in ("--local-repository", f"{name}={folder}")),
         ]
-        path = os.pathsep.join([*([str(programs)] if programs else []), os.environ["PATH"]])
+        first = [str(programs)] if programs else []
+        path = os.pathsep.join([*first, str(self.programs), os.environ["PATH"]])
         settled = {
             "capture_output": True,
             "text": True,

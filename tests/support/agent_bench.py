@@ -2,6 +2,7 @@
 
 import json
 import os
+import shlex
 import shutil
 import subprocess
 import sys
@@ -106,7 +107,7 @@ class Bench:
         path = self.top / "agent.py"
         path.write_text(program)
         shutil.copy(TOOL_CLIENT, self.top)
-        return ["--agent", agent, "--command", f"{sys.executable} {path}", "--prompt-file", "prompt.md"]
+        return ["--agent", agent, "--command", shlex.join([sys.executable, str(path)]), "--prompt-file", "prompt.md"]
 
     def registry(self, document: Mapping[str, Any]) -> str:
         path = self.top / "registry.yml"

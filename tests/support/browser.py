@@ -21,8 +21,10 @@ def started_browser() -> Iterator["Browser"]:
     """Start Chromium without a window; skip where it or Playwright is not installed."""
     program = next(filter(None, map(shutil.which, BROWSERS)), None)
     if program is None:
-        pytest.skip("Chromium is not installed, such as by `apt-get install chromium`")
-    playwright = pytest.importorskip("playwright.sync_api", reason="install the group browser: `uv sync --all-groups`")
+        pytest.skip("no Chromium: apt install chromium")
+    playwright = pytest.importorskip(
+        "playwright.sync_api", reason="no Playwright: install Chromium, then ./dev adds it"
+    )
     with playwright.sync_playwright() as driver:
         browser = driver.chromium.launch(executable_path=program, args=list(OPTIONS), chromium_sandbox=False)
         yield browser

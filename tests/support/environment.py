@@ -1,4 +1,4 @@
-"""The one environment of all test processes, whoever runs them and wherever.
+"""The one environment of all test processes, for every caller and on every machine.
 
 ``tests/conftest.py`` enters it before anything else is imported, so every process that a test starts inherits it.
 """
@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
 KEPT = re.compile(
     r"PATH|LD_LIBRARY_PATH|LD_PRELOAD"  # where programs are
-    r"|ACCORD_(?:NIGHTLY|FUZZ_SEED|FUZZ_TEXTS|WALKS)|PYTEST_(?:XDIST_\w+|CURRENT_TEST|VERSION)|COVERAGE_\w+|PYTHONDONTWRITEBYTECODE"
+    r"|ACCORD_(?:NIGHTLY|SHUFFLE|FUZZ_SEED|FUZZ_TEXTS|WALKS)|PYTEST_(?:XDIST_\w+|CURRENT_TEST|VERSION)|COVERAGE_\w+|PYTHONDONTWRITEBYTECODE"
     r"|PIP_(?:INDEX_URL|EXTRA_INDEX_URL|FIND_LINKS|TRUSTED_HOST|CERT|CLIENT_CERT|DEFAULT_TIMEOUT|CONFIG_FILE)"
     r"|UV_(?:INDEX|DEFAULT_INDEX|INDEX_URL|EXTRA_INDEX_URL|FIND_LINKS|INSECURE_HOST|INDEX_\w+_(?:USERNAME|PASSWORD))"
     r"|(?i:npm_config_(?:registry|cafile|strict_ssl))"  # where packages come from

@@ -1,24 +1,30 @@
 """Evidence for "exactly once": one result, applied from the same beginning as often as it takes."""
 
+import re
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any, NamedTuple
 
 from support.killing import kill_at
-from support.rotation import in_turns, killed
+from support.rotation import NIGHTLY, firsts, rotate
 from support.stage import Stage
 
 from accord.results.operations import Outcome, Receipt
-from accord_sandbox.faults import Fault
+from accord_sandbox.faults import Exchange, Fault
 
 
 class Clean(NamedTuple):
-    """A run that nothing disturbed: the state after it, how many requests it took, git's too, and its receipt."""
+    """A run that nothing disturbed: the state after it, its requests by kind, git's too, and its receipt."""
 
     state: Any
-    count: int
+    kinds: Sequence[str]
     receipt: Receipt
+
+    @property
+    def count(self) -> int:
+        """The number of requests."""
+        return len(self.kinds)
 
 
 @dataclass(frozen=True)
@@ -40,12 +46,31 @@ class Work:
     def clean(self) -> Clean:
         """Apply it undisturbed, and see that a second run writes nothing."""
         self.begin()
-        receipt = self.apply()
+        kinds: list[str] = []
+        self.stage.server.observers.append(observe := lambda exchange: kinds.extend(_kind(exchange)))
+        try:
+            receipt = self.apply()
+        finally:
+            self.stage.server.observers.remove(observe)
         assert receipt.outcome is Outcome.APPLIED, receipt.error
-        count = len(self.stage.server.requests)
+        assert len(kinds) == len(self.stage.server.requests)
         state = self.state()
         assert self.apply().writes == 0
-        return Clean(state, count, receipt)
+        return Clean(state, kinds, receipt)
+
+
+def _kind(exchange: Exchange) -> list[str]:
+    """Return the kind of a finished request: its method, its path without numbers, and what its document sets."""
+    if exchange.phase != "applied":
+        return []
+    document = exchange.json if isinstance(exchange.json, dict) else {}
+    query = " ".join(str(document.get("query", "")).partition("(")[0].split())
+    path = re.sub(r"/(?:[0-9a-f]{40}|[0-9]+)(?=/|$)", "/N", exchange.path)
+    return [" ".join((exchange.method, path, query, *sorted(document.keys() - {"query"})))]
+
+
+def _writes(kind: str) -> bool:
+    return not kind.startswith("GET ") and "/git-upload-pack" not in kind and " query" not in kind.partition("/")[2]
 
 
 @dataclass(frozen=True)
@@ -59,10 +84,27 @@ class FaultCase:
 
 
 def assert_survives_faults(work: Work, cases: Sequence[FaultCase]) -> None:
-    """Run into a fault at each request, in turns, then run again, at once or an hour later in turns."""
-    for nth in range(1, work.clean.count + 1):
-        for case in in_turns(nth, cases):
-            _survive(work, case, nth)
+    """Run into faults, then run again, at once or an hour later in turns.
+
+    A write of each kind is lost before and after GitHub carries it out. All cases take turns at the other requests.
+    """
+    for nth, case in _encounters(work.clean.kinds, cases):
+        _survive(work, case, nth)
+
+
+def _encounters(kinds: Sequence[str], cases: Sequence[FaultCase]) -> list[tuple[int, FaultCase]]:
+    """Return the requests, from 1, that meet a fault, and the fault; all of them in the nightly workflow."""
+    if NIGHTLY:
+        return rotate(kinds, cases, _can_meet)
+    lost = [case for case in cases if case.kind in ("lost-before", "lost-after") and not case.is_permanent]
+    written = [nth for nth in firsts(kinds) if _writes(kinds[nth - 1])]
+    others = [nth for nth in range(1, len(kinds) + 1) if nth not in written]
+    left = rotate([kinds[nth - 1] for nth in others], cases, _can_meet)
+    return [(nth, case) for nth in written for case in lost] + [(others[i - 1], case) for i, case in left]
+
+
+def _can_meet(kind: str, case: FaultCase) -> bool:
+    return case.path is None or re.search(case.path, kind.split(" ")[1]) is not None
 
 
 def _survive(work: Work, case: FaultCase, nth: int) -> None:
@@ -73,8 +115,9 @@ def _survive(work: Work, case: FaultCase, nth: int) -> None:
     outcomes = {Outcome.STOPPED} if case.is_permanent else {Outcome.APPLIED}
     outcomes |= {Outcome.STOPPED} if case.may_stop else set()
     times = 1000 if case.is_permanent else 1
+    place = sum(_can_meet(each, case) for each in work.clean.kinds[:nth])
     work.begin()
-    work.stage.server.faults.add(Fault(case.kind, nth=nth, times=times, path=case.path, seconds=30))
+    work.stage.server.faults.add(Fault(case.kind, nth=place, times=times, path=case.path, seconds=30))
     first = work.apply()
     work.stage.server.faults.clear()
     work.stage.clock.sleep(3600 * (nth % 2))
@@ -86,8 +129,11 @@ def _survive(work: Work, case: FaultCase, nth: int) -> None:
 
 
 def assert_survives_kills(work: Work, command: Sequence[str]) -> None:
-    """Kill ``accord`` at its requests, run it again, and find the end of a clean run."""
-    for nth in killed(range(1, work.clean.count + 1)):
+    """Kill ``accord`` at a write of each kind, run it again, and find the end of a clean run."""
+    kinds = work.clean.kinds
+    for nth in firsts(kinds):
+        if not NIGHTLY and not _writes(kinds[nth - 1]):
+            continue
         work.begin()
         kill_at(nth, command, work.stage, **work.variables)
         work.stage.clock.sleep(3600 * (nth % 2))

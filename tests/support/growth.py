@@ -31,5 +31,5 @@ def grows_too_fast(work: Callable[[int], object], size: int, *, noticed: float =
     whole = seconds_for(work, size)
     if whole < noticed or whole < DOUBTFUL * seconds_for(work, size // 4):
         return False
-    whole = min(whole, seconds_for(work, size), seconds_for(work, size))
-    return whole > MOST * min(seconds_for(work, size // 4) for _ in range(3))
+    most = MOST * min(seconds_for(work, size // 4) for _ in range(3))
+    return whole > most and min(seconds_for(work, size), seconds_for(work, size)) > most

@@ -20,6 +20,9 @@ from accord_sandbox import git_http
 from accord_sandbox.faults import Exchange
 from accord_sandbox.server import RunningSandbox
 
+_NAME = "urn:github"
+"""What references call the description."""
+
 DESCRIPTION = Path(__file__).parent.parent / "data" / "github-openapi.json"
 WITH_SLASHES = {"name", "path", "ref", "branch", "basehead"}
 UNDESCRIBED_ERRORS = {400, 401, 403, 404, 410, 422, 429, 500, 502, 503}
@@ -139,6 +142,8 @@ ADDED["/search/repositories"] = {
 }
 """Operations that the extract lacks, by GitHub's documentation."""
 
+_BASIC_ERROR = {"$ref": f"{_NAME}#/components/schemas/basic-error"}
+
 
 class Conformance:
     """An observer that collects where an exchange differs from the description."""
@@ -199,11 +204,11 @@ def _answer_schema(operation: tuple[str, str], status: str) -> Any:
     """Return the schema of an answer, None where the answer has no body."""
     response = _described(operation)["responses"].get(status)
     if response is None:
-        return {"$ref": "#/components/schemas/basic-error"}
+        return _BASIC_ERROR
     if "$ref" in response:
         response = _document()["components"]["responses"][response["$ref"].rpartition("/")[2]]
     if "content" not in response and int(status) >= 400:  # it does answer with a reason, described or not
-        return {"$ref": "#/components/schemas/basic-error"}
+        return _BASIC_ERROR
     return response["content"]["application/json"]["schema"] if "content" in response else None
 
 
@@ -218,7 +223,7 @@ def _query(operation: tuple[str, str], exchange: Exchange) -> list[str]:
         value: Any = int(text) if schema.get("type") == "integer" and text.isdigit() else text
         if schema.get("type") == "boolean":
             value = {"true": True, "false": False}.get(text, text)
-        if not jsonschema_rs.is_valid(_converted(schema), value):
+        if not _parameter_validator(operation, name).is_valid(value):
             found.append(f"query parameter {name}={text} does not fit {schema}")
     missing = {name for name, entry in described.items() if entry.get("required")} - exchange.query.keys()
     return [*found, *(f"query parameter {name} is missing" for name in missing)]
@@ -246,13 +251,25 @@ def _answer_validator(operation: tuple[str, str], status: str) -> Any:
 
 
 @cache
+def _parameter_validator(operation: tuple[str, str], name: str) -> Any:
+    """Return the validator of a query parameter, whose format is not its own: a date may follow ``>=``."""
+    (schema,) = (entry["schema"] for entry in _parameters(operation) if entry["name"] == name)
+    return _validator(schema, formats=False)
+
+
+@cache
 def _body_validator(operation: tuple[str, str]) -> Any:
     return _validator(_described(operation)["requestBody"]["content"]["application/json"]["schema"])
 
 
-def _validator(schema: dict[str, Any]) -> Any:
-    whole = {**schema, "components": _document()["components"]}
-    return jsonschema_rs.Draft202012Validator(whole, validate_formats=True)
+def _validator(schema: dict[str, Any], formats: bool = True) -> Any:
+    return jsonschema_rs.Draft202012Validator(schema, validate_formats=formats, registry=_registry())
+
+
+@cache
+def _registry() -> jsonschema_rs.Registry:
+    """Return the shared schemas, compiled once for all validators."""
+    return jsonschema_rs.Registry([(_NAME, {"components": _document()["components"]})])
 
 
 @cache
@@ -289,7 +306,7 @@ def _parameters(operation: tuple[str, str]) -> list[dict[str, Any]]:
 @cache
 def _document() -> dict[str, Any]:
     document: dict[str, Any] = _converted(json.loads(DESCRIPTION.read_text(encoding="utf-8")))
-    document["paths"] |= ADDED
+    document["paths"] |= _converted(ADDED)
     for schema, names in NULL_ALL_THE_SAME.items():
         for name in names:
             found = document["components"]["schemas"]
@@ -300,12 +317,14 @@ def _document() -> dict[str, Any]:
 
 
 def _converted(node: Any) -> Any:
-    """Turn OpenAPI 3.0 into JSON Schema 2020-12: ``nullable``, and alternatives that overlap in practice."""
+    """Turn OpenAPI 3.0 into JSON Schema 2020-12: ``nullable``, alternatives that overlap in practice, references."""
     if isinstance(node, list):
         return [_converted(child) for child in node]
     if not isinstance(node, dict):
         return node
     schema = {key: _converted(child) for key, child in node.items() if key not in ("nullable", "minItems")}
+    if isinstance(reference := schema.get("$ref"), str):
+        schema["$ref"] = f"{_NAME}{reference}"
     if "oneOf" in schema:
         schema["anyOf"] = schema.pop("oneOf")
     if node.get("nullable") is not True:

@@ -1,4 +1,4 @@
-"""Every regular expression of the source, with the methods it is used by and texts that keep it busy."""
+"""Every regular expression of the source: where it is used, how, texts that keep it busy, and what Pythons misread."""
 
 from __future__ import annotations
 
@@ -27,6 +27,13 @@ class Use:
     place: str
     pattern: re.Pattern[Any]
     method: str
+
+    @property
+    def file(self) -> str:
+        """Return the file and line, below the folder of the packages."""
+        module, _, line = self.place.partition(":")
+        path = Path(importlib.import_module(module).__file__ or "")
+        return f"{path.relative_to(Path(accord.__path__[0]).parent).as_posix()}:{line}"
 
     def run(self, text: str) -> None:
         subject: Any = text if isinstance(self.pattern.pattern, str) else text.encode()
@@ -98,11 +105,34 @@ def _compiled(call: ast.Call, module: str, values: Sequence[Mapping[str, Any]]) 
         yield re.compile(expression, *given)
 
 
+MISREAD = {"POSSESSIVE_REPEAT": "a possessive quantifier", "ATOMIC_GROUP": "an atomic group"}
+
+
+def misread(pattern: re.Pattern[Any]) -> list[str]:
+    """Name what Python before 3.11.5 misreads in an expression (https://github.com/python/cpython/issues/106052)."""
+    operations = set(_operations(_parsed(pattern)))
+    return [name for operation, name in MISREAD.items() if operation in operations]
+
+
+def _operations(value: Any) -> Iterator[str]:
+    if isinstance(value, re._parser.SubPattern):
+        for operation, inner in value:
+            yield str(operation)
+            yield from _operations(inner)
+    elif isinstance(value, (list, tuple)):
+        for inner in value:
+            yield from _operations(inner)
+
+
+def _parsed(pattern: re.Pattern[Any]) -> Any:
+    source = pattern.pattern if isinstance(pattern.pattern, str) else pattern.pattern.decode("latin-1")
+    return re._parser.parse(source, pattern.flags & ~re.UNICODE)
+
+
 def pumped(pattern: re.Pattern[Any], units: Sequence[str], size: int) -> Iterator[str]:
     """Yield texts of ``size`` characters: each unit, and what each repeat in the expression repeats, over and over."""
-    source = pattern.pattern if isinstance(pattern.pattern, str) else pattern.pattern.decode("latin-1")
     found: set[tuple[str, str]] = {("", unit) for unit in units}
-    found.add(("", _example(re._parser.parse(source, pattern.flags & ~re.UNICODE), "", found, {})))
+    found.add(("", _example(_parsed(pattern), "", found, {})))
     for before, unit in sorted(found):
         if unit:
             yield before + unit * (size // len(unit)) + "\0"
@@ -113,7 +143,7 @@ def _example(tokens: Any, before: str, found: set[tuple[str, str]], groups: dict
     text = ""
     for operation, value in tokens:
         name, here = str(operation), before + text
-        if name in ("MAX_REPEAT", "MIN_REPEAT", "POSSESSIVE_REPEAT"):
+        if name in ("MAX_REPEAT", "MIN_REPEAT"):
             least, most, inner = value
             unit = _example(inner, here, found, groups)
             if most > 40:
@@ -125,8 +155,6 @@ def _example(tokens: Any, before: str, found: set[tuple[str, str]], groups: dict
         elif name == "BRANCH":
             examples = [_example(branch, here, found, groups) for branch in value[1]]
             text += examples[0]
-        elif name == "ATOMIC_GROUP":
-            text += _example(value, here, found, groups)
         elif name in ("ASSERT", "ASSERT_NOT"):
             _example(value[1], here, found, groups)
         elif name == "GROUPREF":

@@ -1,4 +1,4 @@
-"""What a run of many tests prints: its progress with the time left, each failure when it happens, what was skipped."""
+"""The progress of a run of many tests, with each failure when it happens and the reasons of skipped tests."""
 
 from __future__ import annotations
 
@@ -57,8 +57,8 @@ class Progress:
     def pytest_report_teststatus(self, report: pytest.TestReport) -> tuple[str, str, str] | None:
         """Print no dots."""
         if report.when == "call" or not report.passed:
-            is_error = report.failed and report.when != "call"
-            return ("error" if is_error else report.outcome, "", "")
+            category = "error" if report.failed and report.when != "call" else report.outcome
+            return (category, "", category.upper())
         return ("", "", "")
 
     def pytest_runtest_logreport(self, report: pytest.TestReport) -> None:
@@ -69,6 +69,7 @@ class Progress:
             self.reporter.write_sep("_", f"{report.nodeid} ({report.when})", red=True)
             report.toterminal(self.reporter._tw)
             self.reporter.write_line(f"Repeat it with: ./dev quick {shlex.quote(report.nodeid)}", red=True)
+            self.reporter.flush()
         if report.when == "teardown":
             self.ended += 1
             self.done += self.waiting.pop(report.nodeid, 0.0)
@@ -82,6 +83,12 @@ class Progress:
         self.reporter.ensure_newline()
         total = self.ended + len(self.waiting)
         self.reporter.write_line(f"{self.ended:,} of {total:,} tests, {self.failed} failed, about {minutes(left)} left")
+        self.reporter.flush()
+
+    @pytest.hookimpl(tryfirst=True)
+    def pytest_sessionfinish(self) -> None:
+        """Keep pytest from printing the failures again."""
+        self.reporter.config.option.tbstyle = "no"
 
     def pytest_terminal_summary(self, terminalreporter: TerminalReporter) -> None:
         """Say what was skipped and what to install for it, and remember how long each test took."""

@@ -1,7 +1,7 @@
 """Accidents in turns: each request meets some of them in ``./dev test``, and every one in the nightly workflow."""
 
 import os
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import TypeVar
 
 Accident = TypeVar("Accident")
@@ -20,3 +20,29 @@ def killed(requests: Sequence[int]) -> Sequence[int]:
     A connection that is lost for good leaves the same behind on GitHub, and meets every request.
     """
     return requests if NIGHTLY or len(requests) < 4 else requests[1::3]
+
+
+def firsts(kinds: Sequence[str]) -> list[int]:
+    """Return the number, from 1, of the first request of each kind; of all requests in the nightly workflow."""
+    return [i + 1 for i, kind in enumerate(kinds) if NIGHTLY or kind not in kinds[:i]]
+
+
+def rotate(
+    kinds: Sequence[str], accidents: Sequence[Accident], can_meet: Callable[[str, Accident], bool]
+) -> list[tuple[int, Accident]]:
+    """Pair requests with accidents: nightly all with all, else each kind and each accident once or more.
+
+    The first request of each kind comes first, then the second of each, and so on; the accidents take turns.
+    """
+    if NIGHTLY:
+        numbers = range(1, len(kinds) + 1)
+        return [(nth, each) for nth in numbers for each in accidents if can_meet(kinds[nth - 1], each)]
+    order = sorted(range(len(kinds)), key=lambda i: kinds[:i].count(kinds[i]))
+    waiting, pairs = [*accidents], list[tuple[int, Accident]]()
+    while len(pairs) < len(set(kinds)) or {*accidents} - {met for _, met in pairs}:
+        request = order[len(pairs) % len(order)]
+        met = next(each for each in waiting if can_meet(kinds[request], each))
+        waiting.remove(met)
+        waiting.append(met)
+        pairs.append((request + 1, met))
+    return pairs

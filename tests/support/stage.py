@@ -160,4 +160,5 @@ def staged(directory: Path, *, seed: Mapping[str, Any] | str = "", **settings: A
     settings.setdefault("search_lag_seconds", 300.0)
     chosen = SandboxSettings(clock=clock, **settings)
     with serving(directory, seed=path, settings=chosen) as server, conforming(server), requests.Session() as session:
+        session.trust_env = False  # it reads all variables of the environment at each request
         yield Stage(server, clock, [], session)

@@ -101,6 +101,7 @@ def test_blocks_of_bash_can_be_parsed(page: Path) -> None:
         assert done.returncode == 0, f"{done.stderr}\n{block}"
 
 
+@pytest.mark.slow
 def test_the_site_builds_without_warnings(tmp_path: Path) -> None:
     command = [sys.executable, "-m", "mkdocs", "build", "--strict", "--quiet", "--site-dir", str(tmp_path)]
     done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=False)

@@ -6,6 +6,8 @@ import ast
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+import pytest
+
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
@@ -25,5 +27,6 @@ def errors_without_hint(file: Path) -> Iterator[str]:
             yield f"{file.name}:{call.lineno}: {code} {message}"
 
 
+@pytest.mark.slow
 def test_every_error_has_a_hint() -> None:
     assert [found for file in sorted(SOURCES.rglob("*.py")) for found in errors_without_hint(file)] == []

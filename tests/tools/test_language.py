@@ -1,5 +1,8 @@
 """Every text that people read keeps to the rules of ``tools/language.py``."""
 
+import io
+import tokenize
+
 import language
 import pytest
 
@@ -28,6 +31,19 @@ def test_texts_are_found_in_every_kind_of_file(name: str, content: str, words: l
     assert words_hit(name, content) == words
 
 
+@pytest.mark.parametrize(
+    "source",
+    ["x = '#a'  # b\n# c\n\n# d", 'x = """\n# a\n"""  # b', "x = 'a\\'#b'  # c", "x = f\"{y['#']}\"  # d"],
+)
+def test_comments_are_those_that_python_reads(source: str) -> None:
+    tokens = tokenize.generate_tokens(io.StringIO(source).readline)
+    read = [(token.start[0], token.string.lstrip("# ")) for token in tokens if token.type == tokenize.COMMENT]
+    found = [text for text in language.comments(source) if text.words]
+    assert " ".join(text.words.strip() for text in found) == " ".join(words for _, words in read)
+    assert found[0].line == read[0][0]
+
+
+@pytest.mark.slow
 def test_every_text_reads_like_plain_english() -> None:
     hits = [hit for name in language.files() for hit in language.check_file(name)]
     assert not hits, "\n" + "\n".join(map(str, hits))

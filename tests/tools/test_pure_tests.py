@@ -5,6 +5,8 @@ import subprocess
 import sys
 from pathlib import Path
 
+import pytest
+
 TESTS = Path(__file__).parents[1]
 PURE = ("core", "files", "git", "gha", "missions", "text", "workflows")
 HEAVY = {"accord_sandbox", "github", "starlette", "support.stage"}
@@ -18,6 +20,7 @@ print("MODULES", *sys.modules)
 """
 
 
+@pytest.mark.slow
 def test_pure_tests_load_nothing_heavy() -> None:
     folders = [str(TESTS / name) for name in PURE if (TESTS / name).is_dir()]
     environment = {name: value for name, value in os.environ.items() if not name.startswith(("COVERAGE_", "PYTEST_"))}

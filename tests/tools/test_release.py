@@ -5,6 +5,7 @@ from pathlib import Path
 
 import pytest
 import release
+from reference.install import PUBLISHED, install_in_readme, install_to_start, install_with_tools, is_released
 
 ROOT = Path(__file__).parents[2]
 COMMIT = "a" * 40
@@ -86,3 +87,30 @@ def test_the_next_release_of_this_checkout_lacks_only_its_words(tmp_path: Path) 
         text = changelog.read_text(encoding="utf-8")
     assert release.main(["check", f"v{version}"], clone) == int(bool(release.unreleased(text)))
     assert release.main(["check", "v99.0.0"], clone) == 1
+
+
+def test_pages_name_the_package_only_when_it_is_published(tmp_path: Path) -> None:
+    renderers = (install_in_readme, install_to_start, install_with_tools)
+    (tmp_path / "tools").mkdir()
+    for pin, is_published in (("<sha> # v0.1.0\n", False), (f"{PIN}\n", True)):
+        (tmp_path / "tools/pin.txt").write_text(pin)
+        for render in renderers:
+            assert bool(PUBLISHED.search(render(tmp_path))) == is_published, (pin, render)
+
+
+def test_no_other_text_tells_people_to_install_an_unpublished_package() -> None:
+    listed = subprocess.run(
+        ["git", "ls-files", "*.md", "*.py", "*.yml", "actions", "templates"],
+        cwd=ROOT,
+        check=True,
+        capture_output=True,
+        text=True,
+    ).stdout.splitlines()
+    own = ("tools/reference/install.py", "src/accord/core/environment.py", "tests/")
+    named = [
+        f"{name}: {found[0]}"
+        for name in listed
+        if not name.startswith(own) and (ROOT / name).is_file()
+        for found in PUBLISHED.finditer((ROOT / name).read_text(encoding="utf-8", errors="replace"))
+    ]
+    assert is_released(ROOT) or not named

@@ -7,6 +7,7 @@ from screenshots import EXAMPLES, MOST_BYTES, VIEWS
 from walkthrough import PAGE, begun, steps, walk_through
 
 
+@pytest.mark.slow
 def test_the_blocks_of_getting_started_lead_to_a_merged_pull_request(tmp_path: Path) -> None:
     reached = []
     with begun(tmp_path) as walk:

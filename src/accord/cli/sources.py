@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, BinaryIO, NamedTuple
 from urllib.parse import urlsplit
 
 from accord.core.documents import MAX_BYTES
-from accord.core.environment import is_in_actions
+from accord.core.environment import install_command, is_in_actions
 from accord.core.errors import WrongUsage
 
 if TYPE_CHECKING:
@@ -73,7 +73,7 @@ def sandbox_server() -> Callable[..., AbstractContextManager[RunningSandbox]]:
         from accord_sandbox.server import serving
     except ImportError as error:
         message = f"The sandbox needs the package `{error.name}`."
-        raise WrongUsage(message, hint="Install accord with all its dependencies: `pip install accord`.") from None
+        raise WrongUsage(message, hint=f"Type `{install_command('')}`.") from None
     return serving
 
 

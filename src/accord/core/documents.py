@@ -21,10 +21,10 @@ MAX_DEPTH = 200
 _SHOWN_CHARS = 80
 _LOCATABLE_CHARS = 32 * 1024 * 1024
 _LONE_SURROGATE = re.compile("[\ud800-\udfff]")
-_STRING = r'"(?:[^"\\]++|\\.)*+(?:"|\\?\Z)'
+_STRING = r'"[^"\\]*(?:"|.*?(?<!\\)(?:\\\\)*(?:"|\\?\Z))'
 _TOKEN = re.compile(rf"{_STRING}|[{{}}\[\],:]|[^\s{{}}\[\],:\"]+", re.DOTALL)
 _BRACKET = re.compile(rf"{_STRING}|[{{}}\[\]]", re.DOTALL)
-OBJECT_BEGIN = re.compile(r'\{\s*+(?:\}|"(?:[^"\\]|\\.){0,200}+"\s*+:)', re.DOTALL)
+OBJECT_BEGIN = re.compile(r'\{\s*(?:\}|"(?:[^"\\]|\\.){0,200}"\s*:)', re.DOTALL)
 """Where an object begins in prose: a brace with a key behind it. Braces of other texts are not tried at all."""
 
 _MOST_OBJECTS = 10

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import shlex
 import sys
 from pathlib import Path
@@ -26,20 +27,41 @@ def wants_color(environment: Mapping[str, str]) -> bool | None:
     return True if environment.get("FORCE_COLOR", "0") not in ("", "0", "false") else None
 
 
-def install_command(extra: str, prefix: str = sys.prefix, package: Path = Path(__file__).parents[1]) -> str:
-    """Return the command that adds the packages of an extra to this installation of accord.
+def install_command(
+    extra: str, prefix: str = sys.prefix, package: Path = Path(__file__).parents[1], origin: str | None = None
+) -> str:
+    """Return the command that adds the packages of an extra, or without one all that accord needs, to this accord.
 
-    ``prefix`` is the folder of the Python environment, and ``package`` that of accord in it, or in a clone.
+    ``prefix`` is the folder of the Python environment, and ``package`` that of accord in it, or in a clone. ``origin``
+    is the address that accord was installed from, empty for the package index; by default it is looked up.
     """
     clone = package.parents[1]
     places = Path(prefix).as_posix()
     if package.parent.name == "src" and (clone / "uv.lock").is_file():
         uv = ".uv/bin/uv" if (clone / ".uv/bin/uv").exists() else "uv"
-        return f"cd {shlex.quote(str(clone))} && {uv} sync --frozen --inexact --extra {extra}"
+        return f"cd {shlex.quote(str(clone))} && {uv} sync --frozen --inexact{f' --extra {extra}' if extra else ''}"
+    address = installed_from() if origin is None else origin
+    name = f"accord[{extra}]" if extra else "accord"
+    wanted = shlex.quote(f"{name} @ {address}" if address else name)
     if "/pipx/" in places:
-        return f"pipx install --force 'accord[{extra}]'"
+        return f"pipx install --force {wanted}"
     if "/uv/tools/" in places:
-        return f"uv tool install 'accord[{extra}]'"
+        return f"uv tool install {wanted}"
     if "/archive-v" in places or "/environments-v" in places:  # the cache of uv
-        return f"uvx --from 'accord[{extra}]' accord …"
-    return f"{shlex.quote(str(Path(prefix, 'bin', 'python')))} -m pip install 'accord[{extra}]'"
+        return f"uvx --from {wanted} accord …"
+    return f"{shlex.quote(str(Path(prefix, 'bin', 'python')))} -m pip install {wanted}"
+
+
+def installed_from() -> str:
+    """Return the address that accord was installed from, such as ``git+https://…@COMMIT``; empty for the index.
+
+    Source: https://packaging.python.org/en/latest/specifications/direct-url/
+    """
+    from importlib.metadata import PackageNotFoundError, distribution
+
+    try:
+        recorded = json.loads(distribution("accord").read_text("direct_url.json") or "{}")
+    except (PackageNotFoundError, ValueError):
+        return ""
+    url, origin = recorded.get("url", ""), recorded.get("vcs_info")
+    return f"{origin['vcs']}+{url}@{origin['commit_id']}" if origin else url

@@ -30,7 +30,7 @@ if TYPE_CHECKING:
 _ROUNDS = 10
 """A corrected key can show faults below it: one round for each level of the deepest contract, and more."""
 
-_COMMA = re.compile(r'"(?:[^"\\]++|\\.)*+(?:"|\\?\Z)|,(?=\s*+[\]}])', re.DOTALL)
+_COMMA = re.compile(r'"[^"\\]*(?:"|.*?(?<!\\)(?:\\\\)*(?:"|\\?\Z))|,(?=\s*[\]}])', re.DOTALL)
 """A string, or a comma before a closing bracket."""
 
 _WHOLE_NUMBER = re.compile(r"-?[1-9][0-9]{0,8}")

@@ -217,7 +217,7 @@ ANNOTATIONS_PER_TYPE = 10
 
 _CONTROL = re.compile(r"[\x00-\x09\x0b\x0c\x0e-\x1f\x7f-\x9f]")
 _UNSEEN = re.compile(r"[\x00-\x1f\x7f-\x9f\u2028\u2029\u202a-\u202e\u2066-\u2069]+")
-COMMAND = re.compile(r"##(?=\[)|^[^\S\n]*+:(?=:)", re.MULTILINE)
+COMMAND = re.compile(r"##(?=\[)|^[^\S\n]*:(?=:)", re.MULTILINE)
 """Output that a runner obeys: ``::name::`` at the start of a line, the old ``##[name]`` anywhere."""
 
 

@@ -51,7 +51,7 @@ _PASSING = re.compile(
 _BUSY = re.compile(r"rate limit|returned error: (?:408|429)|internal server error", re.IGNORECASE)
 """Temporary problems that read like a final refusal; a rate limit is a 403."""
 
-_ADDRESS = re.compile(r"(?:(?<!\w)\w++://|(?<![\w.-])[\w.-]++@[\w.-]++:)[^\s']+")
+_ADDRESS = re.compile(r"(?:(?<!\w)\w+://|(?<![\w.-])[\w.-]+@[\w.-]+:)[^\s']+")
 """Where a remote is. Git quotes it in what it says, and a repository may be called anything, access-denied too."""
 
 
@@ -164,7 +164,7 @@ def _does_what(git: Git, commit: str, patch: bytes) -> bool:
     parents, start = git.line("rev-parse", f"{commit}^@").split(), replaced_base(git, commit)
     if len(parents) != 1 and (len(parents) != 2 or parents[1] != start):
         return False
-    before, after = git.line("rev-parse", f"{parents[0]}^{{tree}}"), git.line("rev-parse", f"{commit}^{{tree}}")
+    before, after = git.line("rev-parse", f"{parents[0]}^{{tree}}", f"{commit}^{{tree}}").split()
     try:
         if start:
             item = trailer(git, commit, ITEM_TRAILER)

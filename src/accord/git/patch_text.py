@@ -26,7 +26,7 @@ _ABSOLUTE = re.compile(r"(?:[a-z]/)?(?:/|\\|[A-Za-z]:[/\\])")
 _OUT_OF_TREE = re.compile(r'(?:^|[/\\ "])\.\.(?:[/\\ "]|$)|(?:^|/)\.git(?:/|$)', re.IGNORECASE)
 _AT_LINE = re.compile(r"at line (\d+)")
 _BEGIN_PATCH = re.compile(rb"^\*\*\* (?:Begin Patch|Update File|Add File|Delete File)", re.MULTILINE)
-_FENCE = re.compile(rb"\A\s*+(?:`{3,}|~{3,})")
+_FENCE = re.compile(rb"\A\s*(?:`{3,}|~{3,})")
 _FILE = re.compile(rb"^(?:diff --git |--- )", re.MULTILINE)
 
 

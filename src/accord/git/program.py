@@ -30,6 +30,7 @@ _STEADY = {
     "apply.ignoreWhitespace": "no",
     "diff.external": "",
     "gc.auto": "0",
+    "maintenance.auto": "false",
     "safe.directory": "*",
     "protocol.file.allow": "always",
     "advice.detachedHead": "false",

@@ -45,7 +45,7 @@ _STEP_END = re.compile(r"##\[error\]Process completed with exit code \d+")
 _NOISE = re.compile(r"##\[(?:group|endgroup|debug|section)\]")
 _ERROR = re.compile(
     r"##\[error\]"
-    r"|^[^\S\n]*+(?:E  |Traceback \(most recent|FAILED |FAIL:? |--- FAIL|panic: |npm ERR!|error(?:\[\w+\])?:|Error: )"
+    r"|^[^\S\n]*(?:E  |Traceback \(most recent|FAILED |FAIL:? |--- FAIL|panic: |npm ERR!|error(?:\[\w+\])?:|Error: )"
     r"|\b[A-Z]\w*(?:Error|Exception)\b: |: error(?: \w+)?: |\bAssertionError\b|\bfatal: ",
     re.MULTILINE,
 )

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
 _ID = re.compile(r"[*_`]*([A-Z]{1,10}-?[0-9]{1,6}[a-z]?)[*_`]*[:.)\]]?\s+")
 _SPEC = re.compile(
-    r"^[ \t>*_-]*+spec(?:ification)?[*_]{0,3}:[*_ \t]{0,9}`?([^\s`]++)(?<=\.md)`?", re.IGNORECASE | re.MULTILINE
+    r"^[ \t>*_-]*spec(?:ification)?[*_]{0,3}:[*_ \t]{0,9}`?([^\s`]*\.md)(?![^\s`])`?", re.IGNORECASE | re.MULTILINE
 )
 _WORDS = re.compile(r"[a-z0-9]+")
 _DEPENDS = re.compile(r"\((?:depends? on|after|requires|blocked by)\b([^()]*)\)", re.IGNORECASE)

@@ -14,7 +14,7 @@ from accord.text.markdown import blocks, list_items, sections
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
-NUMBER = re.compile(r"(?<!\s)\s*+\(#([1-9][0-9]{0,17})\)\s*\Z")
+NUMBER = re.compile(r"(?<!\s)\s*\(#([1-9][0-9]{0,17})\)\s*\Z")
 """The issue of an entry, as a write-back puts it at the end of its first line."""
 
 _SENTENCES = re.compile(r"[.;]\s+(?=[A-Z])")

@@ -24,7 +24,7 @@ _OBJECTIVE = re.compile(r"\bobjectives?\b|\bgoal\b", re.IGNORECASE)
 _CONSTRAINTS = re.compile(r"\A(?:constraints?|non-goals|out of scope)\b", re.IGNORECASE)
 _WORK_PACKAGE = re.compile(r"\b(WP[0-9]{2,})\b")
 _STATED = re.compile(
-    r"^[ \t]{0,9}\*\*(Goal|Independent Test|Priority)(?::\*\*|\*\*:)[ \t]*+(\S.*)$", re.IGNORECASE | re.MULTILINE
+    r"^[ \t]{0,9}\*\*(Goal|Independent Test|Priority)(?::\*\*|\*\*:)[ \t]*(\S.*)$", re.IGNORECASE | re.MULTILINE
 )
 _OVER = frozenset({"approved", "done", "canceled"})
 

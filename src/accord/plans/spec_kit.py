@@ -34,7 +34,7 @@ _STORY = re.compile(r"\bUser Stor(?:y|ies)\s+(\d+)|\bUS(\d+)\b", re.IGNORECASE)
 _PRIORITY = re.compile(r"\bP([0-3])\b")
 _DEPENDS = re.compile(r"\((?:[^()]*?\b)?(?:depends? on|after|requires|needs|blocked by)\b([^()]*)\)", re.IGNORECASE)
 _LABELLED = re.compile(
-    r"^[ \t>]{0,9}\*\*(Purpose|Goal|Independent Test(?: Criteria)?|Checkpoint)(?::\*\*|\*\*:)[ \t]*+(\S.*)$",
+    r"^[ \t>]{0,9}\*\*(Purpose|Goal|Independent Test(?: Criteria)?|Checkpoint)(?::\*\*|\*\*:)[ \t]*(\S.*)$",
     re.IGNORECASE | re.MULTILINE,
 )
 _WAITS = re.compile(

@@ -32,8 +32,8 @@ if TYPE_CHECKING:
     from accord.results.models import PlannerResult
 
 _KEY = "work_item"
-_RECORDED = re.compile(rb"([ \t]*+(?:-[ \t]++)?)[\"']?work_item[\"']?[ \t]*+:")
-_ID = re.compile(r"([ \t]*+(?:-[ \t]++)?)[\"']?(?:id|work_package_id)[\"']?[ \t]*+:")
+_RECORDED = re.compile(rb"([ \t]*(?:-[ \t]+)?)[\"']?work_item[\"']?[ \t]*:")
+_ID = re.compile(r"([ \t]*(?:-[ \t]+)?)[\"']?(?:id|work_package_id)[\"']?[ \t]*:")
 _LINE = re.compile(rb"[^\n]*\n|[^\n]+")
 
 

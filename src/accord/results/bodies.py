@@ -67,7 +67,7 @@ LONGEST_NUMBER = 9_999_999_999
 LONGEST_TOKEN = "x" * 26
 
 NONE = re.compile(r"\A(?:[-*+]\s+)?[*_]*(?:none|n/a|nothing)[*_]*[.]?", re.IGNORECASE)
-_CODE_SPAN = re.compile(r"\A(`++)\s?(.+?)\s?(?<!`)\1(?!`)")
+_CODE_SPAN = re.compile(r"\A(`+)(?!`)\s?(.+?)\s?(?<!`)\1(?!`)")
 _AFTER_PATH = "(\N{EM DASH}\N{EN DASH}-#"
 _LINK = re.compile(r"\A\[`*([^\]`]+)`*\]\(")
 _EMPHASISED = re.compile(r"\A(\*\*|[\"'])(?!/)([^\s*]+)(?<!/)\1(?=[\s:,;]|$)")
@@ -101,8 +101,9 @@ class Body:
         return found
 
 
+@lru_cache(maxsize=128)
 def read_body(text: str) -> Body:
-    """Parse a body once for all rules."""
+    """Parse a body once for all rules, and for a text that sanitising left as it was."""
     body = Body(tuple(sections(text)))
     return Body(body.sections, _paths(body.find(IN_SCOPE)), _paths(body.find(OUT_OF_SCOPE)))
 
@@ -242,7 +243,7 @@ def _owner_pattern(names: frozenset[str]) -> re.Pattern[str]:
     if not odd:
         return _OWNER
     known = "|".join(f"{GUARD}?".join(map(re.escape, name)) for name in odd)
-    return re.compile(rf"((?i:owned by) )#((?:{known})(?=[{_PUNCTUATION}]*+(?:[\s)\],;]|\Z))|{_OWNER_WORD})")
+    return re.compile(rf"((?i:owned by) )#((?:{known})(?=[{_PUNCTUATION}]*(?:[\s)\],;]|\Z))|{_OWNER_WORD})")
 
 
 def _owner(match: re.Match[str], names: Set[str]) -> tuple[str, str]:

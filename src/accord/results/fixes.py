@@ -20,7 +20,7 @@ _HUNK = re.compile(r"@@ -(\d+)(?:,(\d+))? \+(\d+)(?:,(\d+))? @@(.*)", re.DOTALL)
 
 _REVIEW = ("verdict", "summary", "comments")
 
-_FENCED = re.compile(r"(`{3,}+|~{3,}+)[^\n`~]*+\n(.*\n)\1", re.DOTALL)
+_FENCED = re.compile(r"(`{3,}|~{3,})[^\n`~]*\n(.*\n)\1", re.DOTALL)
 
 
 def fix_plan(value: dict[str, Any]) -> tuple[dict[str, Any], list[Fix]]:

@@ -34,7 +34,7 @@ _NOTHING = re.compile(
     r"[^\w<]*(?:(?:none|nothing|n/?a|tbd|todo|unknown|not applicable)[^\w<]*|(?:<[A-Za-z][^<>\n]{0,80}>[^\w<]*)+)?",
     re.IGNORECASE,
 )
-_RULE = re.compile(r"(?=[ \t|:]*+-)[ \t|:-]++")
+_RULE = re.compile(r"(?=[ \t|:]*-)[ \t|:-]+")
 _UNDERLINE = re.compile(r"[ \t]*(?:-+|=+)[ \t]*")
 _SENTENCE = re.compile(r"[^\n.!?;\u3002\uff01\uff1f]+(?:[.!?;](?=\S)[^\n.!?;\u3002\uff01\uff1f]*)*")
 _BOUNDARY = re.compile(r"[\n.!?;,|)\]\u3002]")

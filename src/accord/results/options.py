@@ -28,11 +28,11 @@ _EITHER = re.compile(r"(?i:\b(?:either|or|alternatively)\b)|;")
 _NAMED_LINE = re.compile(r"\w[^\n:\uff1a\u2013\u2014]{0,60}(?:[:\uff1a\u2013\u2014]|[ \t]-[ \t])[^\n]*\w")
 _NEW_LINE = re.compile(r"<br ?/?>", re.IGNORECASE)
 _LINE_END = re.compile(r"\n(?:(\w)|([ \t]*(?:\n|[*_]{2}|\#)))")
-_ROW = re.compile(r"^[ \t]*+\|([^\n]*+)$", re.MULTILINE)
-_RULE = re.compile(r"(?=[ \t|:]*+-)[ \t|:-]++")
+_ROW = re.compile(r"^[ \t]*\|([^\n]*)$", re.MULTILINE)
+_RULE = re.compile(r"(?=[ \t|:]*-)[ \t|:-]+")
 _NAME = re.compile(
-    r"[*_]*+(?:options?[ \t]++\(?[^\W_]\b\)?[*_]*+[ \t]*+[:\uff1a.)\u2013\u2014-]*"
-    r"|\(?[^\W_]\)?[*_]*+[ \t]*+[:\uff1a.)\u2013\u2014-])[*_ \t]*+",
+    r"[*_]*(?:options?[ \t]+\(?[^\W_]\b\)?[*_]*[ \t]*[:\uff1a.)\u2013\u2014-]*"
+    r"|\(?[^\W_]\)?[*_]*[ \t]*[:\uff1a.)\u2013\u2014-])[*_ \t]*",
     re.IGNORECASE,
 )
 _BREAK = re.compile(

@@ -20,20 +20,20 @@ _SCHEME = re.compile(r"\A([a-z][a-z0-9+-]*):")
 _SCHEMES = frozenset(("ftp", "http", "https", "irc", "ircs", "mailto", "xmpp"))
 _WITH_HOST = frozenset(("ftp", "http", "https"))
 _AUTHORITY = re.compile(r"[/\\]*([^/\\?#]*)")
-_NAMED = re.compile(r"[a-z]*+:?[/\\]++[^/?#@]*+@")
+_NAMED = re.compile(r"[a-z]*:?[/\\]+(?:[^/\\?#@][^/?#@]*)?@")
 """A name before the host for GitHub, which writes a backslash as %5C."""
 
 _BACKSLASH = re.compile(r"(?:https?|ftp)://+\\")
 """A backslash before the host, which GitHub writes as %5C, and a browser takes for a slash."""
 
 _HOST_WITH_BLANK = re.compile(
-    r"[^/\\]*+[/\\]++(?:[\s\x00-\x1f\x7f]|[^/\\?#\s\x00-\x1f\x7f]++[\s\x00-\x1f\x7f]++[^/\\?#\s])"
+    r"[^/\\]*[/\\]+(?:[\s\x00-\x1f\x7f]|[^/\\?#\s\x00-\x1f\x7f]+[\s\x00-\x1f\x7f]+[^/\\?#\s\x00-\x1f\x7f])"
 )
 """An address with a blank or a control character before or within its host."""
 
 _PORT = re.compile(r":[0-9]*\Z")
 _MARKUP = re.compile(r"[*_`~\\]")
-_TICKS = re.compile(r"[ \n]?`++[ \n]?")
+_TICKS = re.compile(r"[ \n]?`+[ \n]?")
 """Backticks around code, and the blank within that is not shown."""
 
 _SHOWN_HOST = re.compile(r"(?:https?|ftp)://([^\s/\\?#<>()\[\]{}\"',;]+)", re.IGNORECASE)

@@ -110,7 +110,7 @@ class LineCursor:
 
 HEADING = re.compile(r"#{1,6}(?:[ \t]+|\Z)")
 UNDERLINE = re.compile(r"(?:=+|-+)[ \t]*\Z")
-BREAK = re.compile(r"([*_-])[ \t]*+(?:\1[ \t]*+){2,}\Z")
+BREAK = re.compile(r"(?:\*[ \t]*){3}[* \t]*\Z|(?:_[ \t]*){3}[_ \t]*\Z|(?:-[ \t]*){3}[- \t]*\Z")
 FENCE = re.compile(r"`{3,}(?=[^`]*\Z)|~{3,}")
 FENCE_END = re.compile(r"(`{3,}|~{3,})[ \t]*\Z")
 FOOTNOTE = re.compile(r"\[\^([^\] \t]+)\]:[ \t]*")
@@ -126,7 +126,7 @@ _BLOCK_NAMES = (
     "|track|ul"
 )
 _VALUE = r"""[ \t\v\f]*=[ \t\v\f]*(?:[^ \t\v\f"'=<>`]+|'[^']*'|"[^"]*")"""
-_TAG = rf"[A-Za-z][A-Za-z0-9-]*+(?:[ \t\v\f]++[a-zA-Z_:][a-zA-Z0-9:._-]*+(?:{_VALUE})?)*+[ \t\v\f]*+/?"
+_TAG = rf"[A-Za-z][A-Za-z0-9-]*(?:[ \t\v\f]+[a-zA-Z_:][a-zA-Z0-9:._-]*(?:{_VALUE})?)*[ \t\v\f]*/?"
 HTML_STARTS = (
     re.compile(r"<(?:script|pre|textarea|style)(?:[ \t\v\f>]|\Z)", re.IGNORECASE),
     re.compile("<!--"),
@@ -197,12 +197,12 @@ class Blocks:
     depth: int
 
 
-_LABEL = re.compile(r"\[((?:[^\[\]\\]|\\[!-/:-@\[-`{-~]?)*+)\]:")
+_LABEL = re.compile(r"\[([^\[\]\\]*(?:\\.[^\[\]\\]*)*)\]:", re.DOTALL)
 _LONGEST_LABEL = 1000
 _GAP = re.compile(r"[ \t]*\n?[ \t]*")
 _LINE_END = re.compile(r"[ \t]*(?:\n|\Z)")
-_BRACKETED = re.compile(r"<((?:[^<>\\\n]|\\.)*+)>", re.DOTALL)
-_STEP = re.compile(r"(?:[^\\() \t\n]++|\\[!-/:-@\[-`{-~]?)*+([() \t\n])")
+_BRACKETED = re.compile(r"<([^<>\\\n]*(?:\\.[^<>\\\n]*)*)>", re.DOTALL)
+_STEP = re.compile(r"[^\\() \t\n]*(?:\\(?:[^ \t\n]|(?=[ \t\n]))[^\\() \t\n]*)*([() \t\n])")
 _MOST_BRACKETS = 32
 _TITLE = re.compile(r""""(?:[^"]|(?<=\\)")*"|'(?:[^']|(?<=\\)')*'|\((?:[^()]|(?<=\\)[()])*\)""")
 
@@ -259,12 +259,12 @@ class Row(NamedTuple):
     start: int
 
 
-_MARKER = r"[ \t\v\f]*+:?-++:?[ \t\v\f]*+"
-RULE = re.compile(rf"\|?{_MARKER}(?:\|{_MARKER})*+\|?[ \t\v\f]*\n")
+_MARKER = r"[ \t\v\f]*:?-+:?[ \t\v\f]*"
+RULE = re.compile(rf"\|?{_MARKER}(?:\|{_MARKER})*(?:\|[ \t\v\f]*)?\n")
 """The row below the head of a table."""
 
-_CELL = re.compile(r"(?:[^|\n]|(?<=\\)\|)*+")
-_CELL_END = re.compile(r"(?:\|[ \t\v\f]*+)?")
+_CELL = re.compile(r"[^|\n]*(?:(?<=\\)\|[^|\n]*)*")
+_CELL_END = re.compile(r"(?:\|[ \t\v\f]*)?")
 _ROW_END = re.compile(r"[ \t\v\f]*\n")
 
 

@@ -51,15 +51,15 @@ _MOST_LABELS = 8
 
 _MARKER_LABEL = re.compile(r"[\s\\]*accord\b", re.IGNORECASE)
 _MARKER_LINE = re.compile(r"^[ \t]*(\[)(?=[\s\\]*accord\b[^\]\n]*\]:)", re.IGNORECASE | re.MULTILINE)
-_LINK_ADDRESS = re.compile(r"\]\([ \t\n]*+<?([^()\s<>]*+)(?:[^()]++|\([^()]*+\))*+\)")
+_LINK_ADDRESS = re.compile(r"\]\([ \t\n]*(?![ \t\n])<?([^()\s<>]*)(?:[\s<>][^()]*)?(?:\([^()]*\)[^()]*)*\)")
 _MAY_LINK = re.compile(r"(?<!\\)\](?=\([ \t\n]*<?([^\s<>)]{0,200})|\[)")
 _OPENING = re.compile(r"(?<!\\)\[")
 _STRAY = re.compile(r"<(?=!--)|(?:^[ \t]*)<(?=[A-Za-z/!?])", re.MULTILINE)
-_NOTE = re.compile(r"\[\^[^\[\]\s]++\]")
+_NOTE = re.compile(r"\[\^[^\[\]\s]+\]")
 _NOTE_SIGN = f"{LINK}1{LINK}"
 """A number that is not part of the word beside it, as the note may not exist, and its source be shown."""
 
-_WORDS = re.compile(r"[A-Za-z0-9 ,;\n]*+")
+_WORDS = re.compile(r"[A-Za-z0-9 ,;\n]*")
 """Text in which nothing needs a change, though the text after it may make a keyword of it."""
 
 _ANY_TAG = re.compile(r"<(?=[A-Za-z/!?])")

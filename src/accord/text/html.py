@@ -52,7 +52,7 @@ _VALUES = {
 }
 """An image of less than 10 pixels shows nothing; it counts who reads. ``alt`` and ``title`` may hold any text."""
 
-_ATTRIBUTE = r"""(?<!\s)\s++([A-Za-z-]++)(?:\s*=\s*("[^"<]*"|'[^'<]*'|[A-Za-z0-9%_.-]+))?"""
+_ATTRIBUTE = r"""(?<!\s)\s+([A-Za-z-]+)(?:\s*=\s*("[^"<]*"|'[^'<]*'|[A-Za-z0-9%_.-]+))?"""
 _TAG = re.compile(rf"<(/?)([A-Za-z][A-Za-z0-9]*)((?:{_ATTRIBUTE})*)\s*/?>", re.ASCII)
 _OPENING = re.compile(r"<[A-Za-z/!?]")
 _ATTRIBUTES_IN = re.compile(_ATTRIBUTE, re.ASCII)

@@ -41,24 +41,24 @@ _TICKS = re.compile("`+")
 _LONGEST_TICKS = 80
 _AUTOLINK = re.compile(
     r"<(?:[A-Za-z][A-Za-z0-9.+-]{1,31}:[^\x00-\x20<>]*"
-    r"|[a-zA-Z0-9.!#$%&'*+/=?^_`{|}~-]++@[a-zA-Z0-9](?:[a-zA-Z0-9-]{0,61}[a-zA-Z0-9])?"
+    r"|[a-zA-Z0-9.!#$%&'*+/=?^_`{|}~-]+@[a-zA-Z0-9](?:[a-zA-Z0-9-]{0,61}[a-zA-Z0-9])?"
     r"(?:\.[a-zA-Z0-9](?:[a-zA-Z0-9-]{0,61}[a-zA-Z0-9])?)*)>"
 )
 _B = r"[ \t\v\f\r\n]"
 _VALUE = r"""(?:[^ \t\r\n\v\f"'=<>`]+|'[^']*'|"[^"]*")"""
 _TAG = re.compile(
-    rf"<(?:[A-Za-z][A-Za-z0-9-]*+(?:{_B}++[a-zA-Z_:][a-zA-Z0-9:._-]*+(?:{_B}*={_B}*{_VALUE})?)*+{_B}*+/?"
-    rf"|/[A-Za-z][A-Za-z0-9-]*+{_B}*+)>"
+    rf"<(?:[A-Za-z][A-Za-z0-9-]*(?:{_B}+[a-zA-Z_:][a-zA-Z0-9:._-]*(?:{_B}*={_B}*{_VALUE})?)*{_B}*/?"
+    rf"|/[A-Za-z][A-Za-z0-9-]*{_B}*)>"
 )
-_COMMENT = re.compile(r"<!--(?:-?>|(?:[^-]++|-[^-]|--[^>])*+-->)")
-_CDATA = re.compile(r"<!\[CDATA\[(?:[^\]]++|\][^\]]|\]\][^>])*+\]\]>", re.IGNORECASE)
-_DECLARATION = re.compile(rf"<![A-Z]+{_B}[^>]*+>")
-_INSTRUCTION = re.compile(r"<\?(?:[^?>]++|\?[^>]|>)*+\?>")
+_COMMENT = re.compile(r"<!--(?:-?>|[^-]*(?:(?:-[^-]|--[^>])[^-]*)*-->)")
+_CDATA = re.compile(r"<!\[CDATA\[[^\]]*(?:(?:\][^\]]|\]\][^>])[^\]]*)*\]\]>", re.IGNORECASE)
+_DECLARATION = re.compile(rf"<![A-Z]+{_B}[^>]*>")
+_INSTRUCTION = re.compile(r"<\?[^?]*(?:\?[^>][^?]*)*\?>")
 _BEGINNING = re.compile(rf"(<!--)|(<\?)|(<!\[(?i:CDATA)\[)|(<![A-Z]+{_B})")
 _A_COMMENT = 1
 _BLANKS = re.compile(rf"{_B}*")
 _TITLE = re.compile(r""""(?:[^"]|(?<=\\)")*"|'(?:[^']|(?<=\\)')*'|\((?:[^()]|(?<=\\)[()])*\)""")
-_LABEL = re.compile(r"\[((?:[^\[\]\\]|\\[!-/:-@\[-`{-~]?)*+)\]")
+_LABEL = re.compile(r"\[([^\[\]\\]*(?:\\.[^\[\]\\]*)*)\]", re.DOTALL)
 _LONGEST_LABEL = 1000
 _ENTITY = re.compile(r"&(?:#[0-9]{1,8}|#[xX][0-9a-fA-F]{1,8}|[A-Za-z][A-Za-z0-9]{1,31});")
 _ESCAPE = re.compile(r"\\([!-/:-@\[-`{-~])")

@@ -15,10 +15,10 @@ _KEY_CHARS = 16 * 1024
 
 _BEGIN = re.compile(KEY_BEGIN)
 _END = re.compile(KEY_END)
-_ON = re.compile(rf'(?:[^"\\-]++|\\.|-(?!{KEY_END[1:]}))*+', re.DOTALL)
+_ON = re.compile(rf'[^"\\-]*(?:(?:\\.|-(?!{KEY_END[1:]}))[^"\\-]*)*', re.DOTALL)
 """All up to where a key can end: its last line, or a bare quotation mark, which ends a text of JSON."""
 
-_INSIDE = re.compile(r"(?:[A-Za-z0-9+/=\s]++|\\[nrt])*+")
+_INSIDE = re.compile(r"[A-Za-z0-9+/=\s]*(?:\\[nrt][A-Za-z0-9+/=\s]*)*")
 """The inside of a key; it is removed from a key without an end."""
 
 

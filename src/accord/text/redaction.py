@@ -44,22 +44,22 @@ def _base64_within(data: bytes, before: int) -> str:
 
 _SHAPES = {
     "github-token": (
-        r"(?<![A-Za-z0-9])(?:ghs_[A-Za-z0-9._-]{36,}+|gh[pour]_[A-Za-z0-9]{36,255}"
+        r"(?<![A-Za-z0-9])(?:ghs_[A-Za-z0-9._-]{36,}|gh[pour]_[A-Za-z0-9]{36,255}"
         r"|github_pat_[A-Za-z0-9]{22}_[A-Za-z0-9]{59})"
     ),
     "anthropic-key": r"\bsk-ant-[A-Za-z0-9_-]{20,}",
     "openai-key": r"\bsk-(?:proj-|svcacct-|admin-)?[A-Za-z0-9_-]{32,}",
-    "google-key": r"\bAIza[A-Za-z0-9_-]{35}(?![A-Za-z0-9_-])|\bAQ\.[A-Za-z0-9_-]{40,}+",
-    "google-token": r"\bya29\.[A-Za-z0-9_-]{20,}+",
+    "google-key": r"\bAIza[A-Za-z0-9_-]{35}(?![A-Za-z0-9_-])|\bAQ\.[A-Za-z0-9_-]{40,}",
+    "google-token": r"\bya29\.[A-Za-z0-9_-]{20,}",
     "slack-token": r"\b(?:xox[abeoprs]|xapp)-[A-Za-z0-9-]{10,}",
     "webhook": (
-        r"https://(?:hooks\.slack\.com/(?:services|workflows|triggers)/[A-Za-z0-9/_-]{20,}+"
-        r"|(?:canary\.|ptb\.)?discord(?:app)?\.com/api/webhooks/[0-9]{5,25}/[A-Za-z0-9_-]{20,}+)"
+        r"https://(?:hooks\.slack\.com/(?:services|workflows|triggers)/[A-Za-z0-9/_-]{20,}"
+        r"|(?:canary\.|ptb\.)?discord(?:app)?\.com/api/webhooks/[0-9]{5,25}/[A-Za-z0-9_-]{20,})"
     ),
     "service-token": (
-        r"(?<![A-Za-z0-9])(?:npm_[A-Za-z0-9]{36}|pypi-[A-Za-z0-9_-]{50,}+|gl(?:pat|ptt|soat|rt|cbt|dt)-[A-Za-z0-9_.-]{20,}+"
-        r"|hf_[A-Za-z0-9]{30,}+|[sr]k_(?:live|test)_[A-Za-z0-9]{20,}+|SG\.[A-Za-z0-9_-]{16,32}\.[A-Za-z0-9_-]{32,64}"
-        r"|dckr_(?:pat|oat)_[A-Za-z0-9_-]{20,}+|hv[sb]\.[A-Za-z0-9_-]{24,}+|do[opr]_v1_[a-f0-9]{64}|gsk_[A-Za-z0-9]{40,}+"
+        r"(?<![A-Za-z0-9])(?:npm_[A-Za-z0-9]{36}|pypi-[A-Za-z0-9_-]{50,}|gl(?:pat|ptt|soat|rt|cbt|dt)-[A-Za-z0-9_.-]{20,}"
+        r"|hf_[A-Za-z0-9]{30,}|[sr]k_(?:live|test)_[A-Za-z0-9]{20,}|SG\.[A-Za-z0-9_-]{16,32}\.[A-Za-z0-9_-]{32,64}"
+        r"|dckr_(?:pat|oat)_[A-Za-z0-9_-]{20,}|hv[sb]\.[A-Za-z0-9_-]{24,}|do[opr]_v1_[a-f0-9]{64}|gsk_[A-Za-z0-9]{40,}"
         r"|AGE-SECRET-KEY-1[A-Z0-9]{50,70})"
     ),
     "password": (
@@ -69,8 +69,8 @@ _SHAPES = {
     ),
     "aws-key": r"\b(?:AKIA|ASIA)[A-Z0-9]{16}\b",
     "json-web-token": (
-        r"(?:(?<![A-Za-z0-9_-])eyJ[A-Za-z0-9_-]{10,}+|(?<=-)eyJ[A-Za-z0-9_-]{10,400}+)"
-        r"\.eyJ[A-Za-z0-9_-]{10,}+\.[A-Za-z0-9_-]{10,}"
+        r"(?:(?<![A-Za-z0-9_-])eyJ[A-Za-z0-9_-]{10,}|(?<=-)eyJ[A-Za-z0-9_-]{10,400})"
+        r"\.eyJ[A-Za-z0-9_-]{10,}\.[A-Za-z0-9_-]{10,}"
     ),
 }
 """An agent can print the beginning of a shape over and over, so none may search far from each place where it begins."""
@@ -127,7 +127,7 @@ _BEGINNINGS = (
 )
 """How each of the shapes begins, in lower case: a text without any of these is passed over many times as fast."""
 
-_USERINFO = re.compile(r"://[^\s/@]*+@")
+_USERINFO = re.compile(r"://[^\s/@]*@")
 
 _SECRET_NAME = re.compile(
     r"(?:TOKEN|SECRET|PASSWORD|PASSWD|PRIVATE|CREDENTIAL|AUTH(?!OR)|API_?KEY|ACCESS_?KEY|CLAUDE_API)", re.IGNORECASE
@@ -138,7 +138,7 @@ _SHORTEST_VALUE = 8
 _SHORTEST_LEAF = 16
 """Not every text of a JSON document is a secret; the short ones are names of modes and kinds."""
 
-_WRAP = r"[ \t]*(?:[\r\n]|(?<!\\)\\++[rn])(?:[\s>]|\\++[rnt])*+"
+_WRAP = r"[ \t]*(?:[\r\n]|(?<!\\)\\+[rn])[\s>]*(?:\\+[rnt][\s>]*)*(?![\s>]|\\+[rnt])"
 _WRAPPED = ("\n", "\r", "\\n", "\\r")
 _ESCAPED = ("\\x", "\\u", "\\0", "\\1", "\\2", "\\3", "%", "&")
 _CODE = re.compile(r"[0-9A-Fa-f]{2,6}|(?<=\{)[0-9A-Fa-f]")
@@ -149,12 +149,12 @@ known secret is found across it, while a shape would run on into the next line.
 """
 
 _ESCAPES = re.compile(
-    r"(?<!\\)(?:\\++x[0-9A-Fa-f]{2})++|(?<!\\)(?:\\++u(?:[0-9A-Fa-f]{4}|\{[0-9A-Fa-f]{1,6}\}))++"
-    r"|(?<!\\)(?:\\++[0-3][0-7]{2})++|(?:%[0-9A-Fa-f]{2})++|&(?:#[0-9]{1,8}|#[xX][0-9A-Fa-f]{1,8}|[A-Za-z]{2,8});"
+    r"(?<!\\)(?:\\+x[0-9A-Fa-f]{2})+|(?<!\\)(?:\\+u(?:[0-9A-Fa-f]{4}|\{[0-9A-Fa-f]{1,6}\}))+"
+    r"|(?<!\\)(?:\\+[0-3][0-7]{2})+|(?:%[0-9A-Fa-f]{2})+|&(?:#[0-9]{1,8}|#[xX][0-9A-Fa-f]{1,8}|[A-Za-z]{2,8});"
 )
 """Characters as strings of programs, addresses and HTML write them. Bytes side by side are read as UTF-8."""
 
-_COLOURS = re.compile(r"(?:\x1b|(?<!\\)\\++(?:u001[bB]|x1[bB]|033|e))\[[0-9;:?]{0,32}[A-Za-z]")
+_COLOURS = re.compile(r"(?:\x1b|(?<!\\)\\+(?:u001[bB]|x1[bB]|033|e))\[[0-9;:?]{0,32}[A-Za-z]")
 """Colours of a terminal, also as strings of programs and of JSON write them."""
 
 _KNOWN = "secret of the environment"

@@ -33,11 +33,11 @@ MOST_PARTS = 4_096
 
 _NOTE_AS_DEFINITION = re.compile(r"\[(\^[^\]\s]+)\]:[\s>]*<?([^\s>]*)")
 _BACKTICK_IN_LABEL = re.compile(r"(\]\[)[^\]]*`")
-_BACKTICK_IN_ADDRESS = re.compile(r"(?<![^)\s])(?:(?!\]\()[^)\s])*+(\]\()[^)\s`]*+`")
+_BACKTICK_IN_ADDRESS = re.compile(r"(?<![^)\s])[^)\s\]]*(?:\](?!\()[^)\s\]]*)*(\]\()[^)\s`]*`")
 _ADDRESS = re.compile(r"(?:://|www\.)[^ \t-\r<]*", re.IGNORECASE)
 _SWALLOWED = re.compile(r"[`\\]")
 ODD_NOTE = re.compile(
-    r"(?<!\\)((?:\\\\)*)\[(?:\\?\^|&(?:#0{0,6}94|#[xX]0{0,6}5[eE]|Hat);)(?!(?<=\[\^)[^]\s`<&\\\[!^@:/|]++\])"
+    r"(?<!\\)((?:\\\\)*)\[(?:\\?\^|&(?:#0{0,6}94|#[xX]0{0,6}5[eE]|Hat);)(?!(?<=\[\^)[^]\s`<&\\\[!^@:/|]+\])"
 )
 """The start of a footnote with anything but a plain name, of which cmark-gfm may show any part, or none.
 

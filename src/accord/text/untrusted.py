@@ -24,7 +24,8 @@ _UNSEEN = re.compile(
     r"<!-->|<!--->|<!--.*?(?:-->|\Z)|<\?.*?(?:\?>|\Z)|<!\[CDATA\[.*?(?:\]\]>|\Z)|<![A-Za-z][^>]*>?", re.DOTALL
 )
 _TAG = re.compile(
-    r"<(/?)([A-Za-z][^\s/>]*+)((?:=\s*+(?:\"[^\"]*+(?:\"|\Z)|'[^']*+(?:'|\Z))|[^>])*+)(?:>|\Z)", re.DOTALL
+    r"<(/?)([A-Za-z][^\s/>]*)(?![^\s/>])"
+    r"([^>=]*(?:=(?:\s*(?:\"[^\"]*(?:\"|\Z)|'[^']*(?:'|\Z))|(?!\s*[\"']))[^>=]*)*)(?:>|\Z)"
 )
 _SHOWN_ATTRIBUTE = re.compile(r"[\s/](href|src|alt)\s*=\s*(?:\"[^\"]*\"|'[^']*'|[^\s\"'>]+)", re.IGNORECASE)
 _SHOWN_ATTRIBUTES = {"a": {"href"}, "audio": {"src"}, "img": {"alt", "src"}, "source": {"src"}, "video": {"src"}}
@@ -32,7 +33,7 @@ _USE = re.compile(r"(?<!\\)\[((?:[^\[\]\\]|\\.){1,1000})\](?!:)", re.DOTALL)
 _INFO = re.compile(r"[ \t]*([\w+#.-]{0,30}(?![^\s,{]))(.*)")
 _MERMAID = re.compile(r"^[ \t>]*(?:%%|acc(?:Title|Descr)\s*:)[^\n]*$|^[ \t>]*accDescr\s*\{[^}]*\}?", re.MULTILINE)
 _MATH = re.compile(r"\$\$(.+?)\$\$|(?<![\w$\\])\$(?![\s$])([^$\n]{0,1000}?[^\s$\\])\$(?![\w$])", re.DOTALL)
-_BRACES = r"\{(?:[^{}]|\{(?:[^{}]|\{[^{}]*\})*+\})*+\}"
+_BRACES = r"\{[^{}]*(?:\{[^{}]*(?:\{[^{}]*\}[^{}]*)*\}[^{}]*)*\}"
 _WHITE = r"\{\s*(?:white|transparent|\#?[fF]{3,8})\s*\}"
 _UNSEEN_MATH = re.compile(
     rf"(?<!\\)%[^\n]*|\\[hv]?phantom\s*{_BRACES}|\\textcolor\s*{_WHITE}\s*{_BRACES}|\\color\s*{_WHITE}[^{{}}]*"

@@ -84,10 +84,10 @@ LINK = "\x03"
 
 _KEYWORDS = ("closes", "closed", "close", "fixes", "fixed", "fix", "resolves", "resolved", "resolve")
 _MARKUP = rf"{TAG}{LINK}*_~\[\]!"
-_JOINED = f"[{_MARKUP}{ISSUE_LINK}]*+"
+_JOINED = f"[{_MARKUP}{ISSUE_LINK}]*"
 """Markup that vanishes between two characters."""
 
-_DUPLICATE = rf"{_JOINED.join('duplicate')}[\s{_MARKUP}]++{_JOINED.join('of')}"
+_DUPLICATE = rf"{_JOINED.join('duplicate')}[\s{_MARKUP}]+{_JOINED.join('of')}"
 """GitHub Docs, "Marking issues or pull requests as a duplicate"."""
 
 _KEYWORD = rf"(?<![A-Za-z0-9])(?:{'|'.join(_JOINED.join(word) for word in _KEYWORDS)}|{_DUPLICATE})"
@@ -104,17 +104,23 @@ _REFERENCE = (
 )
 _BEFORE = rf"[\s:(<>+\-\"'\\|{_MARKUP}]"
 _TO_ISSUE = rf"{_BEFORE}*?\[(?s:.){{0,200}}?{ISSUE_LINK}"
-_CLOSING = re.compile(rf"{_KEYWORD}(?=(?:{_BEFORE}++(?:{_REFERENCE}|{ISSUE_LINK})|#[0-9]|{_TO_ISSUE}))", re.IGNORECASE)
+_CLOSING = re.compile(
+    rf"{_KEYWORD}(?=(?:{_BEFORE}+(?!{_BEFORE})(?:{_REFERENCE}|{ISSUE_LINK})|#[0-9]|{_TO_ISSUE}))", re.IGNORECASE
+)
 _ISSUE_ADDRESS = re.compile(r"(?:\A|[/\\])(?:issues|pulls?|discussions)/[0-9]", re.IGNORECASE)
 _MENTION = re.compile(rf"@(?={_JOINED}[A-Za-z0-9])")
 _MAIL_DOMAIN = re.compile(r"@[A-Za-z0-9-]+(?:\.[A-Za-z0-9][A-Za-z0-9-]*)+(?!\w|:/)")
-_COMMAND = re.compile(r"(?:^|(?<=\r))[^\S\r\n]*+(?=/[A-Za-z][\w-]*+(?![/]|\.\w))", re.MULTILINE)
+_COMMAND = re.compile(r"(?:^|(?<=\r))[^\S\r\n]*(?=/[A-Za-z][\w-]*(?![\w/-]|\.\w))", re.MULTILINE)
 _ADDRESS = re.compile(r"(?<![A-Za-z])(?:https?|ftp)://[^\s<]+|(?<![^\s*_~(])www\.[^\s<]+", re.IGNORECASE)
 _BEFORE_HOST = re.compile(
     r"(?<![A-Za-z])((?:https?|ftp):)//[/\\]*|(?<![^\s*_~(])(www)(?=\.)",
     re.IGNORECASE,
 )
-_HOST = re.compile(r"(?:&#?[a-z0-9]{1,31};|\\[!-/:-@\[-`{-~]|[^/?#\x09-\x0d\x20<])*+", re.IGNORECASE)
+_IN_HOST = r"[^/?#\x09-\x0d\x20<&\\]*"
+_HOST = re.compile(
+    rf"{_IN_HOST}(?:(?:&(?:#?[a-z0-9]{{1,31}};)?|\\[!-/:-@\[-`{{-~]?){_IN_HOST})*",
+    re.IGNORECASE,
+)
 _AT = re.compile(r"@|&(?:#0*64|#[xX]0*40|commat;)")
 _PLAIN_ADDRESS = re.compile(
     r"(?:(?:https?|ftp)://|(?<![a-z0-9.-])www\.)[a-z0-9-]+(?:\.[a-z0-9-]+)*(?::[0-9]+)?(?=[/?#]|$)"
@@ -339,11 +345,11 @@ _ACTIVE = re.compile(
     r"|!\["  # images
     r"|^[ >-]*[|:]"  # tables
     r"|(?:://|www\.)[^\s/?#<]{0,300}[^\x00-\x7f]"  # hosts that may pass for others
-    r"|^[^\S\n]*+/[A-Za-z]"  # commands
+    r"|^[^\S\n]*/[A-Za-z]"  # commands
     r"|^[ *+>.)0-9-]{17}",  # deep nesting; each level takes two columns
     re.MULTILINE,
 )
-_PLAIN_LINK = re.compile(r"\[[^\[\].:`]*+\]\((?:https?://)?[A-Za-z0-9_./#?%=+,;~-]*+\)")
+_PLAIN_LINK = re.compile(r"\[[^\[\].:`]*\]\((?:https?://)?[A-Za-z0-9_./#?%=+,;~-]*\)")
 """A link whose text shows no host, to an address without markup."""
 
 _KEYWORD_PLAIN = re.compile(r"close|duplicate|fix|resolve", re.IGNORECASE)

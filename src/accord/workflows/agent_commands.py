@@ -53,7 +53,7 @@ _TOKEN = re.compile(
     |(?P<other>.)""",
     re.VERBOSE | re.DOTALL,
 )
-_CASE = re.compile(r"""^[ \t]*[^\s()|]++(?:[ \t]*\|[ \t]*[^\s()|]++)*\)""", re.MULTILINE)
+_CASE = re.compile(r"""^[ \t]*[^\s()|]+(?:[ \t]*\|[ \t]*[^\s()|]+)*\)""", re.MULTILINE)
 _ASSIGNMENT = re.compile(r"\A\w+\+?=.*", re.DOTALL)
 _QUOTES = re.compile(r"""\\(.)|'([^']*)'|"((?:\\.|[^"\\])*)\"""", re.DOTALL)
 _SUBSTITUTION = re.compile(r"\$\(|`")

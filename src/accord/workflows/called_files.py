@@ -32,7 +32,7 @@ if TYPE_CHECKING:
 _LOCAL = ("./", "$/")
 _MOST_ACTIONS = 200
 _MOST_CHARACTERS = 100_000
-_EXPRESSION = re.compile(r"\$\{\{(?:(?!\$\{\{)[^}]|\}(?!\}))*+\}\}")
+_EXPRESSION = re.compile(r"\$\{\{[^}$]*(?:(?:\$(?!\{\{)|\}(?!\}))[^}$]*)*\}\}")
 _SHELL_FILE = re.compile(r"\.(?:ba|z|da|k)?sh\Z")
 _PROGRAM_FILE = re.compile(r"\.(?:py|[cm]?[jt]sx?|rb|pl|php|ps1|R|go|lua)\Z")
 _SHEBANG = re.compile(r"\A#!.*\b(?:ba|z|da|k)?sh\b")

@@ -34,7 +34,7 @@ _PULL_REF = re.compile(r"\b(?:refs/)?pull/[^/\s]+/(?:head|merge)\b")
 _ALLOW = "allow-unsafe-pr-checkout"
 
 _GIT = re.compile(
-    r"\bgit(?:['\"`]\s*+,\s*+\[?\s*+['\"`]?|(?:\s+-[cC]\s+\S{1,200}|\s+--[\w-]{1,40}(?:=\S{1,200})?){0,6}\s+)"
+    r"\bgit(?:['\"`]\s*,\s*(?:\[\s*)?['\"`]?|(?:\s+-[cC]\s+\S{1,200}|\s+--[\w-]{1,40}(?:=\S{1,200})?){0,6}\s+)"
     r"(?P<verb>checkout|switch|reset|merge|pull|rebase|worktree|clone|cherry-pick|read-tree|archive|restore|fetch|remote|apply|am)"
     r"\b(?!-)(?P<words>(?:\\\n|\"[^\"]*\"|'[^']*'|\$\{\{[^}]*\}\}|[^;&|\n])*)"
 )

@@ -21,11 +21,11 @@ if TYPE_CHECKING:
 Reference = tuple[str, ...]
 """A context and its properties, such as ``("steps", "run", "outputs", "exit-code")``. Case is ignored."""
 
-_EMBEDDED = re.compile(r"\$\{\{((?:[^'}]++|'[^']*+'|\}(?!\}))*+)(?:\}\}|(?P<open>))")
+_EMBEDDED = re.compile(r"\$\{\{([^'}]*(?:(?:'[^']*'|\}(?!\}))[^'}]*)*)(?:\}\}|(?P<open>))")
 """A doubled quotation mark is two texts side by side. An expression without an end is skipped in one step."""
 
 _TOKEN = re.compile(
-    r"(?:(?<!\s)\s++)?(?P<text>'(?:[^']|'')*'|[-+]?(?:0x[0-9A-Fa-f]+|\d+(?:\.\d+)?(?:[eE][-+]?\d+)?)(?![\w.])"
+    r"(?:(?<!\s)\s+)?(?P<text>'(?:[^']|'')*'|[-+]?(?:0x[0-9A-Fa-f]+|\d+(?:\.\d+)?(?:[eE][-+]?\d+)?)(?![\w.])"
     r"|[A-Za-z_][\w-]*|&&|\|\||[!<>=]=|[()\[\],.!<>*])"
 )
 _CONSTANTS = {"true": True, "false": False, "null": None}

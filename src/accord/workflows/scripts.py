@@ -86,15 +86,15 @@ def _logical_lines(script: str) -> list[str]:
 
 
 _JS_SET = re.compile(
-    r"""^[ \t]*+(?:export[ \t]++)?(?:(?:const|let|var)[ \t]++)?"""
-    r"""(?P<names>\{[^}=]*\}|\[[^\]=]*\]|[\w$.]++)[ \t]*+\+?=(?![=>])(?P<value>.*)""",
+    r"""^[ \t]*(?:export[ \t]+)?(?:(?:const|let|var)[ \t]+)?"""
+    r"""(?P<names>\{[^}=]*\}|\[[^\]=]*\]|[\w$.]+)[ \t]*\+?=(?![=>])(?P<value>.*)""",
     re.MULTILINE,
 )
-_JS_PUSH = re.compile(r"(?<![\w$])(?P<name>[\w$]++)\.(?:push|unshift|append)\((?P<value>.*)")
+_JS_PUSH = re.compile(r"(?<![\w$])(?P<name>[\w$]+)\.(?:push|unshift|append)\((?P<value>.*)")
 _JS_OUTPUT = re.compile(r"""setOutput\(\s*(?:['"`](?P<name>[\w.-]+)['"`]|(?P<dynamic>[\w$.]+))\s*,(?P<value>.*)""")
 _JS_ENV = re.compile(r"""exportVariable\(\s*['"`](?P<name>\w+)['"`]\s*,(?P<value>.*)""")
-_JS_KEY = re.compile(r"""^[ \t]*+['"]?(?P<name>[\w-]+)['"]?[ \t]*:(?P<value>.*)""", re.MULTILINE)
-_JS_RETURN = re.compile(r"^[ \t]*+return\b(?P<value>.*)", re.MULTILINE)
+_JS_KEY = re.compile(r"""^[ \t]*['"]?(?P<name>[\w-]+)['"]?[ \t]*:(?P<value>.*)""", re.MULTILINE)
+_JS_RETURN = re.compile(r"^[ \t]*return\b(?P<value>.*)", re.MULTILINE)
 
 
 @lru_cache(maxsize=256)

@@ -55,7 +55,7 @@ _UNRESOLVED = re.compile(
     r"(?:is|stays|remains|happens|changes|decides|answers))\b",
     re.IGNORECASE,
 )
-_PATH = re.compile(r"[\w.-]/[\w./-]|\w-*+\.(?:md|mdx|rst|txt|adoc|ya?ml|json)\b")
+_PATH = re.compile(r"[\w.-]/[\w./-]|\w-*\.(?:md|mdx|rst|txt|adoc|ya?ml|json)\b")
 _PLACEHOLDER = re.compile(r"[^\s<>]{0,200}<[A-Za-z][A-Za-z0-9 _-]{0,60}>[^\s<>]{0,200}")
 _QUOTED = re.compile(
     r"[\"\u201c-\u201f\u00ab\u00bb\u300c\u300e][^\"\u201c-\u201f\u00ab\u00bb\u300d\u300f]{3,}"

@@ -24,7 +24,7 @@ _PARTS = Vocabulary.of(
 )
 _NAMES = {"what": "What", "why": "Why", "fix": "Fix"}
 _SUGGESTION = re.compile(r"^[ \t]*(?:`{3,}|~{3,})[ \t]*suggestion\b", re.MULTILINE)
-_WARNING = re.compile(r"(?<!\s)\s*+(?:\*\*|__)?\[warning\]", re.IGNORECASE)
+_WARNING = re.compile(r"(?<!\s)\s*(?:\*\*|__)?\[warning\]", re.IGNORECASE)
 _OUTSIDE_TREE = re.compile(r"^(?:/|[A-Za-z]:[\\/])|(?:^|[\\/])\.\.(?:[\\/]|$)")
 _WORD = re.compile(r"\w")
 

@@ -17,7 +17,7 @@ MESSAGE_CHARS = 1_000
 _LONGEST_DELAY = 30 * 24 * 3600.0
 
 _NOISE = re.compile(r"[\x00-\x1f\x7f-\x9f\u2028\u2029\u202a-\u202e\u2066-\u2069\s]+")
-_WORD_END = re.compile(r"(?<![\w+/=.~-])[\w+/=.~-]++$")
+_WORD_END = re.compile(r"(?<![\w+/=.~-])[\w+/=.~-]+$")
 
 _REASONS = (
     "Bad Request|Unauthorized|Payment Required|Forbidden|Not Found|Request Timeout|Conflict|Payload Too Large|"
@@ -37,7 +37,7 @@ _DELAY = re.compile(
     re.IGNORECASE,
 )
 _DELAY_MS = re.compile(r"\bretry_?(?:after|delay)_?ms[\"']?[:=] ?(\d+(?:\.\d+)?)", re.IGNORECASE)
-_DELAY_PART = re.compile(r"(?<!\d)(\d++(?:\.\d++)?) ?(ms|mil|[smhd]|$)", re.IGNORECASE)
+_DELAY_PART = re.compile(r"(?<!\d)(\d+(?:\.\d+)?) ?(ms|mil|[smhd]|$)", re.IGNORECASE)
 
 
 def cut(text: str, limit: int) -> str:
