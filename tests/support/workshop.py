@@ -73,6 +73,7 @@ class Workshop:
 @pytest.fixture(scope="package")
 def runner_stage(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Stage]:
     with staged(tmp_path_factory.mktemp("runner"), seed=SEED, rate_limits=None) as stage:
+        stage.begin_at_present()  # with the same commits for each test
         yield stage
 
 
