@@ -22,7 +22,9 @@ def started_browser() -> Iterator["Browser"]:
     program = next(filter(None, map(shutil.which, BROWSERS)), None)
     if program is None:
         pytest.skip("no Chromium: apt install chromium")
-    playwright = pytest.importorskip("playwright.sync_api", reason="no Playwright: install Chromium, then ./dev adds it")
+    playwright = pytest.importorskip(
+        "playwright.sync_api", reason="no Playwright: install Chromium, then ./dev adds it"
+    )
     with playwright.sync_playwright() as driver:
         browser = driver.chromium.launch(executable_path=program, args=list(OPTIONS), chromium_sandbox=False)
         yield browser
