@@ -32,7 +32,11 @@ while [ $# -gt 0 ]; do
     shift
 done
 mkdir -p "$into/node_modules/.bin"
-printf '#!{python} -I\\n' | cat - "{agent}" > "$into/node_modules/.bin/codex"
+{ # a line of #! would end at a blank in the path of Python; Python reads the second line as a text
+    echo '#!/bin/sh'
+    echo "'''exec' '{python}' -I \\"\\$0\\" \\"\\$@\\" #'''"
+    grep -v '^from __future__' "{agent}" # which may follow one text only
+} > "$into/node_modules/.bin/codex"
 chmod +x "$into/node_modules/.bin/codex"
 """
 
