@@ -63,7 +63,7 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
 @pytest.hookimpl(wrapper=True)
 def pytest_runtest_protocol(item: pytest.Item) -> Generator[None, object, object]:
     """Measure no coverage in tests that are marked so, because measuring costs more than all else."""
-    is_marked = any(item.get_closest_marker(name) for name in ("matrix", "slow"))
+    is_marked = any(item.get_closest_marker(name) for name in ("matrix",))
     measuring = Coverage.current() if is_marked else None
     if measuring:
         measuring.stop()
