@@ -88,7 +88,10 @@ def assert_survives_faults(work: Work, cases: Sequence[FaultCase]) -> None:
 
     A write of each kind is lost before and after GitHub carries it out. All cases take turns at the other requests.
     """
-    for nth, case in _encounters(work.clean.kinds, cases):
+    kinds = work.clean.kinds
+    pairs = _encounters(kinds, cases)
+    assert ({kinds[nth - 1] for nth, _ in pairs}, {case for _, case in pairs}) == ({*kinds}, {*cases})
+    for nth, case in pairs:
         _survive(work, case, nth)
 
 
