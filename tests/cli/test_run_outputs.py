@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 from support.commands import Accord, Ended
-from support.workshop import Agent, Workshop, agent, git, runner_stage, workshop
+from support.workshop import Agent, Workshop, agent, first_agent, git, runner_stage, workshop
 
 from accord.records.chain import read_records
 from accord.runner.models import RunOutputs
@@ -17,7 +17,7 @@ from accord.runner.models import RunOutputs
 Outputs = Callable[..., dict[str, str]]
 
 
-__all__ = ["agent", "runner_stage", "workshop"]
+__all__ = ["agent", "first_agent", "runner_stage", "workshop"]
 
 NAMES = set(RunOutputs().as_outputs())
 MESSAGE = "Done, @octocat.\n\n- [x] Add the thing"

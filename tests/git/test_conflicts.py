@@ -50,6 +50,7 @@ def with_later_work(tree: Path, monkeypatch: pytest.MonkeyPatch) -> Prepared:
     return prepare(tree, KINDS["edit-edit"], later=9)
 
 
+@pytest.mark.slow
 def test_a_base_is_found_below_more_commits_than_are_tried(tree: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     agents = with_later_work(tree, monkeypatch)
     assert own_base(bare(tree), agents.patch, "main") == (agents.base, agents.tree)

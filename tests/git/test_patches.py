@@ -86,7 +86,10 @@ CHANGES: dict[str, Callable[[Path], object]] = {
 }
 
 
-@pytest.mark.parametrize("name", CHANGES)
+LARGE = pytest.param("twenty megabytes", marks=pytest.mark.slow)
+
+
+@pytest.mark.parametrize("name", [LARGE if name in LARGE.values else name for name in CHANGES])
 def test_a_change_survives_byte_for_byte(tree: Path, tmp_path: Path, name: str) -> None:
     CHANGES[name](tree)
     before = git(tree, "status", "--porcelain=v2", "--branch")

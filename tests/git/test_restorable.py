@@ -64,6 +64,7 @@ def work(tree: Path) -> None:
     commit(nested)
 
 
+@pytest.mark.slow
 def test_everything_is_put_back_as_often_as_needed(tree: Path) -> None:
     before, status = content(tree), git(tree, "status", "--porcelain")
     snapshot = take_snapshot(tree)

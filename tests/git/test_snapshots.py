@@ -218,6 +218,7 @@ def test_many_large_files_are_refused_in_total(repository: Path) -> None:
         changes_since(before)
 
 
+@pytest.mark.slow
 def test_huge_files_that_did_not_change_stop_nothing(repository: Path) -> None:
     (repository / ".gitignore").write_text("*.ignored\n")
     (repository / "mine.bin").write_bytes(b"x" * 101 * 1024**2)

@@ -19,7 +19,7 @@ from accord_sandbox.server import Fault
 
 ACCIDENTS = ("error-500-after", "truncated", "lost-after")
 
-pytestmark = pytest.mark.matrix
+pytestmark = pytest.mark.slow
 
 
 @pytest.fixture(scope="module")

@@ -12,7 +12,7 @@ from support.stage import Stage
 from accord.core.errors import Stopped
 from accord_sandbox.faults import Fault
 
-pytestmark = pytest.mark.matrix
+pytestmark = pytest.mark.slow
 
 LOOPS = {
     "verify": (MERGED, answered(FAIL)),

@@ -22,7 +22,7 @@ STARTS = f"/actions/workflows/{WORKFLOW}/dispatches"
 ACCIDENTS = ("error-500-after", "secondary-403", "truncated", "lost-after")
 TWINS = "- [ ] Add tests\n- [ ] Add tests\n- [ ] Add docs\n"
 
-pytestmark = pytest.mark.matrix
+pytestmark = pytest.mark.slow
 
 
 @pytest.fixture(scope="module")
@@ -71,7 +71,7 @@ PHASES: dict[str, Phase] = {
 @pytest.mark.parametrize("phase", PHASES)
 def test_a_turn_lost_at_any_request_is_continued_by_the_same_command(turns_stage: Stage, phase: str) -> None:
     case = Case(turns_stage, PHASES[phase])
-    for nth, kind in [*case.losses, *((nth, "lost-after") for nth in case.reads)]:
+    for nth, kind in case.losses:
         case.put_back()
         turns_stage.server.faults.add(Fault(kind, nth=nth, times=10_000))
         with pytest.raises(Stopped):

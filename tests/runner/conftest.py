@@ -3,9 +3,9 @@ from pathlib import Path
 import pytest
 from support.agent_bench import bench
 from support.runs import Reader
-from support.workshop import agent, runner_stage, workshop
+from support.workshop import agent, first_agent, runner_stage, workshop
 
-__all__ = ["agent", "bench", "runner_stage", "workshop"]
+__all__ = ["agent", "bench", "first_agent", "runner_stage", "workshop"]
 
 
 @pytest.fixture

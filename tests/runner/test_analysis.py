@@ -364,6 +364,7 @@ JSON = st.recursive(
 
 
 @given(st.fixed_dictionaries({}, optional={"completed_tasks": JSON | st.lists(JSON), "confidence": JSON}) | JSON)
+@pytest.mark.slow
 def test_whatever_a_model_answers_is_an_answer_about_the_list_or_a_failed_try(said: Any) -> None:
     try:
         answer = answer_in(json.dumps(said), ["a", "b"])

@@ -96,6 +96,7 @@ def test_long_parts_are_cut_with_a_notice_and_the_tasks_come_first() -> None:
 
 
 @given(st.text(), st.text(), st.lists(st.text()), st.text())
+@pytest.mark.slow
 def test_every_question_fits_into_the_budget(task: str, message: str, commands: list[str], diff_stat: str) -> None:
     found = asked(f"- [ ] {task}\n", message, commands=tuple(commands), diff_stat=diff_stat)
     assert len(found.evidence) < BUDGET + 2_000

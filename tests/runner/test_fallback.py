@@ -103,6 +103,7 @@ def outcomes(left: Left) -> list[tuple[str, str, str]]:
         ("commits", "outage"),
     ],
 )
+@pytest.mark.slow
 def test_the_next_agent_starts_from_the_same_files_and_nothing_is_lost(tree: Bench, does: str, cause: str) -> None:
     before = tree.git("rev-parse", "HEAD")
     left = ran(tree, f"one:{does}", "two:works")
@@ -129,12 +130,14 @@ def test_the_next_agent_starts_from_the_same_files_and_nothing_is_lost(tree: Ben
         assert outputs["run-warnings"].count("already uncommitted") == 1
 
 
+@pytest.mark.slow
 def test_an_agent_without_an_event_is_ended_and_replaced(tree: Bench) -> None:
     left = ran(tree, "one:hangs", "two:works", entry={"stall_minutes": 0.03})
     assert outcomes(left) == [("one", "failed", "stall"), ("two", "done", "")]
     assert left.outputs["agent-name"] == "two"
 
 
+@pytest.mark.slow
 def test_a_stall_without_another_agent_is_a_transient_failure(bench: Bench) -> None:
     left = ran(bench, "one:hangs", entry={"stall_minutes": 0.03})
     assert left.record["error"]["kind"] == "stalled"
@@ -143,6 +146,7 @@ def test_a_stall_without_another_agent_is_a_transient_failure(bench: Bench) -> N
 
 
 @pytest.mark.parametrize("does", ["moves", "moves-and-hangs"])
+@pytest.mark.slow
 def test_moved_branches_end_the_run_though_another_agent_is_left(bench: Bench, does: str) -> None:
     bench.git("branch", "side")
     left = ran(bench, f"one:{does}", "two:works", entry={"stall_minutes": 0.05})
@@ -151,12 +155,14 @@ def test_moved_branches_end_the_run_though_another_agent_is_left(bench: Bench, d
     assert "refs/heads/side" in left.record["error"]["detail"]
 
 
+@pytest.mark.slow
 def test_a_failure_that_another_agent_would_share_ends_the_run(bench: Bench) -> None:
     left = ran(bench, "one:confused", "two:works")
     assert [entry["agent"] for entry in left.record["attempts"]] == ["one"]
     assert left.outputs["error-category"] == "logic"
 
 
+@pytest.mark.slow
 def test_the_last_failure_counts_and_an_agent_without_its_secret_is_named(bench: Bench) -> None:
     left = ran(bench, "one:overloaded", "two:exhausted", "three:keyless")
     assert [entry[:2] for entry in outcomes(left)] == [("one", "failed"), ("two", "failed"), ("three", "skipped")]
@@ -164,6 +170,7 @@ def test_the_last_failure_counts_and_an_agent_without_its_secret_is_named(bench:
     assert "NO_SUCH_KEY" in left.outputs["run-warnings"]
 
 
+@pytest.mark.slow
 def test_files_of_attempts_have_their_numbers(tree: Bench) -> None:
     left = ran(tree, "one:keyless", "two:exhausted", "three:keyless", "four:works")
     assert [entry["outcome"] for entry in left.record["attempts"]] == ["skipped", "failed", "skipped", "done"]
@@ -179,6 +186,7 @@ def test_without_any_credential_the_first_problem_counts(bench: Bench) -> None:
     assert "`one`" in left.record["error"]["detail"]
 
 
+@pytest.mark.slow
 def test_a_mode_has_agents_of_its_own(bench: Bench) -> None:
     more = {"modes": {"verifier": {"fallback": []}}}
     left = ran(bench, "one:overloaded", "two:works", more=more, words=["--mode", "verifier"])
@@ -186,6 +194,7 @@ def test_a_mode_has_agents_of_its_own(bench: Bench) -> None:
 
 
 @pytest.mark.parametrize("more", [{"max_cost_usd": 0.5}, {"max_cost_usd": 9, "modes": {"fix": {"max_cost_usd": 0.5}}}])
+@pytest.mark.slow
 def test_a_spent_budget_ends_the_run_as_an_outcome_of_its_own(bench: Bench, more: dict[str, Any]) -> None:
     left = ran(bench, "one:overloaded", "two:works", more=more, words=["--mode", "fix"])
     assert left.record["error"]["kind"] == "budget"
@@ -196,12 +205,14 @@ def test_a_spent_budget_ends_the_run_as_an_outcome_of_its_own(bench: Bench, more
     assert json.loads(outputs["error-evidence"])["rule"] == "budget"
 
 
+@pytest.mark.slow
 def test_an_agent_that_stops_at_its_own_limit_ends_the_run_the_same_way(bench: Bench) -> None:
     left = ran(bench, "one:spends", "two:works")
     assert outcomes(left) == [("one", "budget", "budget")]
     assert left.outputs["error-category"] == "resource"
 
 
+@pytest.mark.slow
 def test_an_agent_gets_the_rest_of_the_budget(bench: Bench) -> None:
     entry = {"command": [sys.executable, "-c", "import sys; print(sys.argv)", "{max_cost}"], "codec": "plain"}
     left = ran(bench, "one:x", entry={**entry, "max_cost": ["--max", "{value}"]}, more={"max_cost_usd": 2})
@@ -217,6 +228,7 @@ def test_an_agent_gets_the_rest_of_the_budget(bench: Bench) -> None:
         ({"codec": "plain", "max_cost": ["--max", "{value}"]}, {"max_cost_usd": 2}, False),
     ],
 )
+@pytest.mark.slow
 def test_people_learn_that_a_budget_does_not_limit_an_agent(
     bench: Bench, entry: dict[str, Any], more: dict[str, Any], *, is_warned: bool
 ) -> None:
@@ -264,6 +276,7 @@ def test_setbacks_are_causes_and_each_agent_is_tried_once() -> None:
     assert (usd_left(spent(0.4), 1), usd_left(spent(3), 1), usd_left(spent(3), None)) == (0.6, 0.0, None)
 
 
+@pytest.mark.slow
 def test_people_read_why_each_agent_did_not_work(bench: Bench) -> None:
     from accord.cli.run_step import summary_page
     from accord.runner.models import RunOutputs

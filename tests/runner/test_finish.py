@@ -103,6 +103,7 @@ def test_a_successful_run_is_pushed_and_its_tasks_are_reported(run: Run) -> None
     assert (run.outputs(), run.workshop.commits()) == (outputs, commits), "finished twice"
 
 
+@pytest.mark.slow
 def test_a_run_in_which_every_command_failed_is_a_failure_unless_it_changed_something(run: Run) -> None:
     command = {"type": "command_execution", "command": "make", "aggregated_output": "no", "exit_code": 2}
     failing = json.dumps({"type": "item.completed", "item": {**command, "status": "failed"}})
@@ -118,6 +119,7 @@ def test_a_run_in_which_every_command_failed_is_a_failure_unless_it_changed_some
     assert "Every command that the agent ran failed." in outputs["run-warnings"]
 
 
+@pytest.mark.slow
 def test_a_pushed_text_that_looks_like_a_token_is_a_warning_each_time(run: Run) -> None:
     token = f"ghp_{'a1' * 18}"
     run.leave(transcript(DONE), files={"settings.py": f"KEY = 'AKIA{'Z' * 16}'\n", f"{token}.txt": f"{token}\n"})
@@ -187,6 +189,7 @@ def drafts(run: Run) -> list[dict[str, Any]]:
     return [pull for pull in run.workshop.stage.listed("/pulls", state="all") if pull["number"] != 1]
 
 
+@pytest.mark.slow
 def test_changes_that_conflict_become_a_draft_for_the_pull_requests_branch(run: Run) -> None:
     outputs, branch = conflict_of(run)
     words = [outputs[name] for name in ("exit-code", "error-category", "error-type", "changes-made", "commit-sha")]
@@ -207,6 +210,7 @@ def test_changes_that_conflict_become_a_draft_for_the_pull_requests_branch(run: 
     assert (run.outputs(), drafts(run)) == (outputs, before), "finished twice"
 
 
+@pytest.mark.slow
 def test_a_draft_that_a_person_closed_stays_closed(run: Run) -> None:
     conflict_of(run)
     (draft,) = drafts(run)
@@ -219,6 +223,7 @@ def test_a_draft_that_a_person_closed_stays_closed(run: Run) -> None:
     assert drafts(run) == before
 
 
+@pytest.mark.slow
 def test_a_draft_without_its_label_is_named_and_gets_the_label_later(run: Run) -> None:
     run.workshop.stage.server.faults.add(Fault("lost-before", times=99, method="POST", path=r"/labels$"))
     outputs, _ = conflict_of(run)
@@ -234,6 +239,7 @@ def test_a_draft_without_its_label_is_named_and_gets_the_label_later(run: Run) -
 
 
 @pytest.mark.parametrize("fault", ["lost-before", "lost-after"])
+@pytest.mark.slow
 def test_a_draft_whose_answer_is_lost_is_opened_once(run: Run, fault: str) -> None:
     run.workshop.stage.server.faults.add(Fault(fault, times=1, method="POST", path=r"/pulls$"))
     conflict_of(run)
@@ -241,6 +247,7 @@ def test_a_draft_whose_answer_is_lost_is_opened_once(run: Run, fault: str) -> No
     assert len(drafts(run)) == 1
 
 
+@pytest.mark.slow
 def test_a_draft_that_an_interrupted_publication_left_out_is_opened_by_the_next_one(run: Run) -> None:
     run.workshop.stage.server.faults.add(Fault("lost-before", times=99, method="POST", path=r"/pulls$"))
     first, branch = conflict_of(run)
@@ -284,6 +291,7 @@ OBJECTS = ("/git/trees", "/git/commits", "/git/refs")
 @pytest.mark.parametrize(
     ("token", "writes"), [("", ("push", "/pulls", "/labels")), (INSTALLATION_TOKEN, (*OBJECTS, "/pulls", "/labels"))]
 )
+@pytest.mark.slow
 def test_a_publication_that_is_killed_at_any_write_of_a_conflict_leaves_one_draft(
     run: Run, token: str, writes: tuple[str, ...]
 ) -> None:
@@ -304,6 +312,7 @@ def test_a_publication_that_is_killed_at_any_write_of_a_conflict_leaves_one_draf
     )
 
 
+@pytest.mark.slow
 def test_without_the_right_to_open_a_draft_the_branch_and_its_comparison_are_named(run: Run) -> None:
     run.workshop.person_commits("src/a.py", "a = 3\n")
     run.leave(transcript("Did it."), files={"src/a.py": "a = 2\n"})
@@ -323,6 +332,7 @@ def test_changes_without_a_branch_stay_where_they_are(run: Run) -> None:
 
 
 @pytest.mark.parametrize(("pull", "warning"), [("99", "Pull request 99 not found"), ("1; id", "1; id")])
+@pytest.mark.slow
 def test_a_pull_request_that_cannot_be_read_costs_only_the_tasks(run: Run, pull: str, warning: str) -> None:
     run.leave(transcript(DONE), pull=pull)
     outputs = run.outputs()
@@ -345,6 +355,7 @@ def test_a_skipped_run_succeeds_without_a_look_at_anything(run: Run) -> None:
     assert run.workshop.stage.server.requests == []
 
 
+@pytest.mark.slow
 def test_no_secret_leaves_by_output_commit_or_file(run: Run) -> None:
     run.leave(transcript(f"The key is {SECRET}, and in two lines {SECRET[:12]}\n{SECRET[12:]}."))
     outputs = run.outputs()
@@ -353,6 +364,7 @@ def test_no_secret_leaves_by_output_commit_or_file(run: Run) -> None:
         assert SECRET not in text.replace("\n", "")
 
 
+@pytest.mark.slow
 def test_a_message_that_had_to_be_cut_is_whole_in_the_folder(run: Run) -> None:
     message = "word " * 90_000
     run.leave(transcript(message))
@@ -378,6 +390,7 @@ def test_a_push_that_is_refused_is_the_runs_failure_with_the_hint_that_fixes_it(
     assert run.workshop.tip() == run.agent.base
 
 
+@pytest.mark.slow
 def test_changes_of_steering_files_are_not_pushed_unless_allowed(run: Run) -> None:
     git(run.agent.tree, "mv", "README.md", "AGENTS.md")
     run.leave(transcript(DONE), files={".vscode/tasks.json": "{}\n", "uv.lock": "\n", **NEW})
@@ -398,6 +411,7 @@ def test_changes_of_steering_files_are_not_pushed_unless_allowed(run: Run) -> No
     assert run.outputs() == outputs, "pushed already"
 
 
+@pytest.mark.slow
 def test_changed_sessions_and_missions_are_pushed_and_reported(run: Run) -> None:
     run.leave(transcript(DONE), files={".agents-work/2026-01-31_csv/status.json": "{}\n", **NEW})
     outputs = run.outputs()
@@ -427,6 +441,7 @@ def test_a_patch_that_is_not_the_runs_own_is_a_failure_and_not_a_run_without_cha
 
 
 @pytest.mark.parametrize("name", [FINAL_MESSAGE, STDERR, STDOUT, RECORD])
+@pytest.mark.slow
 def test_no_link_in_the_folder_is_followed(run: Run, name: str) -> None:
     run.leave(transcript(DONE))
     stolen = run.folder.parent / "stolen"
@@ -457,6 +472,7 @@ def test_a_run_of_which_nothing_is_left_may_be_tried_again_and_has_all_outputs_t
     assert words == ["infrastructure", "infrastructure", "retry"]
 
 
+@pytest.mark.slow
 def test_where_to_push_is_what_the_caller_says_and_not_what_the_folder_says(run: Run) -> None:
     before = run.workshop.tip("main"), run.workshop.tip()
     run.leave(transcript(DONE), pr_ref="refs/heads/main", pull="99")
@@ -472,6 +488,7 @@ def test_where_to_push_is_what_the_caller_says_and_not_what_the_folder_says(run:
     assert json.loads(outputs["llm-completed-tasks"]) == ["Add the thing"]
 
 
+@pytest.mark.slow
 def test_a_schema_nested_too_deep_costs_the_result_and_not_the_run(run: Run) -> None:
     run.leave(transcript("Done."))
     (run.folder / SCHEMA).write_text("[" * 100_000)
@@ -489,6 +506,7 @@ def test_a_schema_nested_too_deep_costs_the_result_and_not_the_run(run: Run) -> 
         ("It passes.", "", "No complete JSON object found"),
     ],
 )
+@pytest.mark.slow
 def test_a_structured_result_counts_if_it_fits_its_schema(run: Run, message: str, result: str, warning: str) -> None:
     run.leave(transcript(message))
     schema = {"type": "object", "required": ["verdict"], "properties": {"verdict": {"type": "string"}}}
@@ -501,6 +519,7 @@ def test_a_structured_result_counts_if_it_fits_its_schema(run: Run, message: str
     assert bool(outputs["run-warnings"]) == bool(warning)
 
 
+@pytest.mark.slow
 def test_a_structured_result_that_is_too_long_for_an_output_is_kept_as_a_file(run: Run) -> None:
     run.leave(transcript(json.dumps({"verdict": "long " * 100_000})))
     (run.folder / SCHEMA).write_text('{"type": "object"}')
@@ -508,6 +527,7 @@ def test_a_structured_result_that_is_too_long_for_an_output_is_kept_as_a_file(ru
     assert len(json.loads((run.folder / RESULT).read_text())["verdict"]) == 500_000
 
 
+@pytest.mark.slow
 def test_an_agents_last_words_do_nothing_in_a_commit_message(run: Run) -> None:
     run.leave(transcript("Done. `Fixes #12`, thanks `@octocat` [skip ci]"), mode="[skip ci]")
     run.outputs()

@@ -92,6 +92,7 @@ def attack(bench: Bench, entry: dict[str, Any], job: dict[str, str]) -> Left:
 
 
 @pytest.mark.parametrize(("entry", "job"), [({"isolation": "container"}, {}), ({}, {"GITHUB_ACTIONS": "true"})])
+@pytest.mark.slow
 def test_an_agent_in_a_container_reaches_nothing_but_its_work_tree(
     bench: Bench, entry: dict[str, Any], job: dict[str, str]
 ) -> None:
@@ -123,6 +124,7 @@ GIT_ATTACKS = {
 
 
 @pytest.mark.parametrize("kind", GIT_ATTACKS)
+@pytest.mark.slow
 def test_settings_of_git_that_an_agent_changes_are_undone(bench: Bench, kind: str) -> None:
     config = (bench.work / ".git/config").read_text()
     hooks = sorted(path.name for path in (bench.work / ".git/hooks").iterdir())
@@ -179,6 +181,7 @@ print(json.dumps({"allowed": ask(allowed), "other": ask(other), "directly": is_o
 """
 
 
+@pytest.mark.slow
 def test_an_agent_reaches_the_hosts_of_its_network_and_no_other(bench: Bench, own_server: str) -> None:
     (bench.top / "agent.py").write_text(CONNECTS)
     temporary = bench.top / ("long-" * 20)  # longer than the address of a socket
@@ -420,8 +423,10 @@ for name in ("environ", "mem", "maps", "root/etc/hostname", "fd/0"):
 """
 
 
+@pytest.mark.slow
 def test_no_other_process_of_the_user_reads_accord(bench: Bench) -> None:
-    left = bench.script(READS_ACCORD, job=JOBS)
+    with bench.start(*bench.scripted(READS_ACCORD), job=JOBS, below=["env"]) as started:
+        left = bench.wait(started)
     denied = [f"{name} Permission denied" for name in ("environ", "mem", "maps", "root/etc/hostname", "fd/0")]
     assert left.text("stdout.log").splitlines() == denied
 
@@ -474,6 +479,7 @@ def test_the_warning_names_the_sockets_that_stay(tmp_path: Path, monkeypatch: py
 
 
 @pytest.mark.parametrize("isolation", ["none", "container"])
+@pytest.mark.slow
 def test_a_program_of_an_unknown_format_is_not_started(bench: Bench, isolation: str) -> None:
     (bench.work / "agent").write_bytes(bytes(8))
     (bench.work / "agent").chmod(0o755)
@@ -487,6 +493,7 @@ def test_sockets_of_root_are_found(shared_folder: Path) -> None:
     assert str(shared_folder / "docker.sock") in reachable_sockets()
 
 
+@pytest.mark.slow
 def test_an_agent_in_a_container_reaches_no_socket_of_its_user_and_cannot_rewrite_its_prompt(bench: Bench) -> None:
     program = (
         "import os, socket, sys\n"

@@ -337,6 +337,7 @@ FACTS = st.builds(
 
 @given(FACTS)
 @settings(max_examples=60)
+@pytest.mark.slow
 def test_whatever_happened_the_outputs_keep_the_contract(facts: RunFacts) -> None:
     outputs = written(facts, KNOWN)
     assert set(outputs) == CONTRACT | EXTRA

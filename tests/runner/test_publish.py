@@ -92,12 +92,14 @@ def test_the_changes_and_the_agents_commits_become_one_commit(workshop: Workshop
     assert fetched(agent, "rev-parse", "origin/feature^") == agent.base
 
 
+@pytest.mark.slow
 def test_the_branch_may_have_no_prefix_and_the_author_can_be_chosen(workshop: Workshop, agent: Agent) -> None:
     published = publish_new(workshop, agent, pr_ref="feature", author="Robo <robo@example.org>")
     assert published.commit_sha == workshop.tip() != agent.base
     assert fetched(agent, "log", "-1", "--format=%an <%ae>", "origin/feature") == "Robo <robo@example.org>"
 
 
+@pytest.mark.slow
 def test_a_run_published_twice_makes_one_commit(workshop: Workshop, agent: Agent) -> None:
     first = publish_new(workshop, agent)
     workshop.person_commits("README.md", "by hand\n")
@@ -105,6 +107,7 @@ def test_a_run_published_twice_makes_one_commit(workshop: Workshop, agent: Agent
     assert (publish_patch(workshop.remote(), publication(agent)), workshop.tip()) == (first, tip)
 
 
+@pytest.mark.slow
 def test_a_copied_trailer_hides_no_work(workshop: Workshop, agent: Agent) -> None:
     tree = workshop.clone("stranger")
     for change in ("--allow-empty", "-a"):
@@ -118,6 +121,7 @@ def test_a_copied_trailer_hides_no_work(workshop: Workshop, agent: Agent) -> Non
     assert publish_patch(workshop.remote(), publication(agent)) == published
 
 
+@pytest.mark.slow
 def test_another_run_with_the_same_changes_finds_them_there(workshop: Workshop, agent: Agent) -> None:
     publish_new(workshop, agent)
     tip = workshop.tip()
@@ -125,6 +129,7 @@ def test_another_run_with_the_same_changes_finds_them_there(workshop: Workshop, 
     assert workshop.tip() == tip
 
 
+@pytest.mark.slow
 def test_a_race_that_is_lost_twice_is_won_the_third_time(workshop: Workshop, agent: Agent) -> None:
     files = {"README.md": "first\n", "mine.txt": "second\n"}
     clock = Interrupted(*(partial(workshop.person_commits, path, text) for path, text in files.items()))
@@ -135,12 +140,14 @@ def test_a_race_that_is_lost_twice_is_won_the_third_time(workshop: Workshop, age
     assert git(agent.tree, "show", "origin/feature:src/a.py") == "a = 2"
 
 
+@pytest.mark.slow
 def test_a_branch_that_never_rests_is_given_up_as_it_is(workshop: Workshop, agent: Agent) -> None:
     clock = Interrupted(*(partial(workshop.person_commits, "README.md", f"{i}\n") for i in range(6)))
     published = publish_new(workshop, agent, "src/a.py", "a = 2\n", remote=workshop.remote(clock=clock))
     assert (kind(published), set(workshop.commits()[:6])) == ("push-conflict", {"By hand"})
 
 
+@pytest.mark.slow
 def test_a_persons_change_to_the_same_line_stands_and_is_named(workshop: Workshop, agent: Agent) -> None:
     tip = workshop.person_commits("src/a.py", "a = 3\n")
     published = publish_new(workshop, agent, "src/a.py", "a = 2\n")
@@ -149,6 +156,7 @@ def test_a_persons_change_to_the_same_line_stands_and_is_named(workshop: Worksho
     assert workshop.tip() == tip
 
 
+@pytest.mark.slow
 def test_a_branch_that_was_forced_elsewhere_still_gets_the_changes(workshop: Workshop, agent: Agent) -> None:
     tree = workshop.clone("rewriter", "main")
     (tree / "README.md").write_text("rewritten\n")
@@ -158,6 +166,7 @@ def test_a_branch_that_was_forced_elsewhere_still_gets_the_changes(workshop: Wor
     assert (published, workshop.commits()[1]) == (Published(workshop.tip(), 1), "Rewritten")
 
 
+@pytest.mark.slow
 def test_every_kind_of_file_arrives_byte_for_byte(workshop: Workshop, agent: Agent) -> None:
     tree = agent.tree
     (tree / "bin.dat").write_bytes(bytes(range(256)) * 20)
@@ -187,6 +196,7 @@ def test_nothing_of_the_callers_checkout_changes(workshop: Workshop, agent: Agen
     assert seen() == before
 
 
+@pytest.mark.slow
 def test_a_branch_that_is_not_there_yet_begins_where_the_agent_did(workshop: Workshop, agent: Agent) -> None:
     (agent.tree / "new.txt").write_text("new\n")
     work = publication(agent, pr_ref="refs/heads/agents/new", base_ref="feature")
@@ -198,6 +208,7 @@ def test_a_branch_that_is_not_there_yet_begins_where_the_agent_did(workshop: Wor
 
 
 @pytest.mark.parametrize("base_ref", ["", "main", "refs/heads/main", "origin/main", "gone"])
+@pytest.mark.slow
 def test_a_new_branch_for_a_detached_commit_begins_at_the_base(workshop: Workshop, agent: Agent, base_ref: str) -> None:
     git(agent.tree, "checkout", "-q", "--detach", "origin/main")
     git(agent.tree, "commit", "-q", "--allow-empty", "-m", "Merge of a pull request, as Actions checks it out")
@@ -236,6 +247,7 @@ def test_names_that_look_like_other_refs_are_branches() -> None:
         ("", "strict", "new.txt", "protection rule"), ("job", "feature", ".github/workflows/ci.yml", "workflow file"),
     ],
 )  # fmt: skip
+@pytest.mark.slow
 def test_a_push_that_github_forbids_is_refused_with_the_reason(
     workshop: Workshop, agent: Agent, token: str, branch: str, path: str, said: str
 ) -> None:
@@ -279,6 +291,7 @@ def test_a_server_that_is_away_is_unreachable(workshop: Workshop, agent: Agent) 
 
 
 @pytest.mark.parametrize("fault", ["lost-before", "lost-after", "truncated", "error-503", "error-500-after"])
+@pytest.mark.slow
 def test_a_push_whose_answer_is_lost_is_made_once(workshop: Workshop, agent: Agent, fault: str) -> None:
     workshop.stage.server.faults.add(Fault(fault, times=2, method="POST", path=RECEIVE))
     published = publish_new(workshop, agent)
@@ -316,6 +329,7 @@ publish.publish_patch(Remote(url, server, token, clock), work, github)
 @pytest.mark.parametrize(
     ("token", "name"), [("", "push"), *(("job", f"create_{made}") for made in KINDS_MADE), ("job", "forward_ref")]
 )
+@pytest.mark.slow
 def test_a_run_that_is_killed_after_a_request_makes_one_commit(
     workshop: Workshop, agent: Agent, tmp_path: Path, token: str, name: str
 ) -> None:
@@ -336,6 +350,7 @@ def test_a_run_that_is_killed_after_a_request_makes_one_commit(
     assert len([text for text in workshop.commits() if TOKEN in text]) == 1
 
 
+@pytest.mark.slow
 def test_the_commit_of_a_bot_is_made_by_github_and_signed(workshop: Workshop, agent: Agent) -> None:
     github, remote = workshop.stage.adapter(token="job"), workshop.remote("job")
     published = publish_new(workshop, agent, remote=remote, github=github)
@@ -349,6 +364,7 @@ def test_the_commit_of_a_bot_is_made_by_github_and_signed(workshop: Workshop, ag
     assert "an author of its own" in again.delivery.reason
 
 
+@pytest.mark.slow
 def test_a_bot_that_loses_a_race_commits_on_top(workshop: Workshop, agent: Agent) -> None:
     clock = Interrupted(partial(workshop.person_commits, "README.md", "by hand\n"))
     remote = workshop.remote("job", clock)
@@ -358,6 +374,7 @@ def test_a_bot_that_loses_a_race_commits_on_top(workshop: Workshop, agent: Agent
 
 
 @pytest.mark.parametrize("fault", ["lost-before", "lost-after"])
+@pytest.mark.slow
 def test_an_api_that_does_not_answer_is_unreachable_and_the_next_run_goes_on(
     workshop: Workshop, agent: Agent, fault: str
 ) -> None:
@@ -369,6 +386,7 @@ def test_an_api_that_does_not_answer_is_unreachable_and_the_next_run_goes_on(
     assert len([text for text in workshop.commits() if TOKEN in text]) == 1
 
 
+@pytest.mark.slow
 def test_nothing_in_a_body_marks_another_run_or_skips_the_checks(workshop: Workshop, agent: Agent) -> None:
     publish_new(
         workshop,

@@ -11,17 +11,17 @@ from support.workshop import Agent, Workshop, git
 from accord.runner.publish import ConflictBranch, Publication, Published, publish_patch
 from accord_sandbox.faults import Fault
 
+pytestmark = pytest.mark.slow
 TOKEN = "accord0123456789"
 BESIDE = "accord/conflict-23456789"
 
 
 @pytest.fixture
-def agent(workshop: Workshop) -> Agent:
+def agent(agent: Agent) -> Agent:
     """An agent on ``feature``, which has the files that conflicts are about."""
-    tree = workshop.clone("agent")
-    base = add_files(tree)
-    git(tree, "push", "-q", "origin", "feature")
-    return Agent(tree, base)
+    base = add_files(agent.tree)
+    git(agent.tree, "push", "-q", "origin", "feature")
+    return replace(agent, base=base)
 
 
 def conflicting(agent: Agent, name: str = "edit-edit") -> Prepared:
@@ -45,8 +45,12 @@ def branches(stage: Stage) -> dict[str, str]:
     return {found["name"]: found["commit"]["sha"] for found in stage.listed("/branches")}
 
 
+THIRD = [name if n % 3 == 0 else pytest.param(name, marks=pytest.mark.matrix) for n, name in enumerate(KINDS)]
+"""What git makes of every kind is in ``tests/git/test_conflicts.py``."""
+
+
 @pytest.mark.parametrize(
-    "name", [name if name == "edit-edit" else pytest.param(name, marks=pytest.mark.matrix) for name in KINDS]
+    "name", [name if name in THIRD else pytest.param(name, marks=pytest.mark.matrix) for name in KINDS]
 )
 def test_a_conflict_of_any_kind_leaves_the_agents_tree_on_a_branch_of_its_own(
     workshop: Workshop, agent: Agent, name: str

@@ -91,6 +91,12 @@ def name(request: pytest.FixtureRequest) -> str:
     return str(request.param)
 
 
+def in_turn(chosen: str) -> pytest.MarkDecorator:
+    """Run a test with one agent, and every night with all: the agents take turns from test to test."""
+    names = [name if name == chosen else pytest.param(name, marks=pytest.mark.matrix) for name in CLIS]
+    return pytest.mark.parametrize("name", names, indirect=True)
+
+
 @contextmanager
 def started(
     bench: Bench,
@@ -134,6 +140,7 @@ def words(left: Left) -> tuple[str, str, str]:
     return outputs["error-category"], outputs["error-type"], outputs["error-recovery"]
 
 
+@pytest.mark.matrix
 def test_a_change_of_the_agent_is_in_the_patch(bench: Bench, name: str) -> None:
     left, served = run(bench, name, CLIS[name].change, Says("I added new.txt."))
     assert left.record["exit_code"] == 0, left.err
@@ -148,6 +155,7 @@ def test_a_change_of_the_agent_is_in_the_patch(bench: Bench, name: str) -> None:
     assert (bench.git("status", "--short"), list((bench.top / "temp").iterdir())) == ("?? new.txt", [])
 
 
+@in_turn("codex")
 def test_a_refusal_of_the_provider_is_the_agents_failure(bench: Bench, name: str) -> None:
     code, body = CLIS[name].unauthorized
     left, served = run(bench, name, Fails(401, body))
@@ -159,6 +167,7 @@ def test_a_refusal_of_the_provider_is_the_agents_failure(bench: Bench, name: str
     assert KEY not in left.out + left.err + "".join(path.read_text() for path in left.folder.iterdir())
 
 
+@in_turn("claude")
 def test_a_cancelled_agent_ends_with_all_its_processes_and_its_change_is_kept(bench: Bench, name: str) -> None:
     with started(bench, name, CLIS[name].change, Hangs()) as (process, served):
         assert served.hanging.wait(60)
@@ -178,6 +187,7 @@ def _mentions(path: Path, text: str) -> bool:
         return False
 
 
+@in_turn("gemini")
 def test_an_agent_gets_its_schema_and_an_unchanged_tree_has_an_empty_patch(bench: Bench, name: str) -> None:
     properties = {"verdict_of_the_test": {"type": "string"}}
     schema = {"type": "object", "properties": properties, "required": [*properties], "additionalProperties": False}
@@ -194,6 +204,7 @@ def test_an_agent_gets_its_schema_and_an_unchanged_tree_has_an_empty_patch(bench
     assert json.loads(left.outputs["result-json"]) == {"verdict_of_the_test": "good"}
 
 
+@in_turn("codex")
 def test_a_broken_result_is_repaired_in_the_same_session(bench: Bench, name: str) -> None:
     broken, whole = needs_changes(summary="It is broken."), approve()
     said: list[Answer] = [Says(json.dumps(broken)), Says(json.dumps(whole))]
@@ -223,7 +234,7 @@ def test_an_agents_own_sandbox_works_in_the_container(bench: Bench, name: str) -
 
 @pytest.mark.skipif(not has_namespaces(), reason="a machine without user namespaces is made with one")
 @pytest.mark.parametrize("name", ["codex"], indirect=True)
-@pytest.mark.parametrize("mode", ["read-only", "workspace-write"])
+@pytest.mark.parametrize("mode", [pytest.param("read-only", marks=pytest.mark.matrix), "workspace-write"])
 def test_an_agent_whose_own_sandbox_cannot_start_costs_nothing(bench: Bench, name: str, mode: str) -> None:
     left, served = run(bench, name, more=("--sandbox-mode", mode), below=WITHOUT_NAMESPACES)
     assert (left.record["error"]["kind"], served.requests) == ("sandbox-unavailable", []), left.err
@@ -231,7 +242,9 @@ def test_an_agent_whose_own_sandbox_cannot_start_costs_nothing(bench: Bench, nam
     assert "bwrap: " in left.outputs["error-summary"]
 
 
-def test_an_agent_uses_every_tool_and_submits_its_result_after_one_was_refused(bench: Bench, name: str) -> None:
+def test_an_agent_changes_a_file_uses_every_tool_and_submits_its_result_after_one_was_refused(
+    bench: Bench, name: str
+) -> None:
     broken, whole = needs_changes(summary="It is broken."), approve()
     item = {"id": 7, "title": "Say hello", "status": "ready", "body": task_body(in_scope="- src/hello.py")}
     items = bench.top / "work-items.json"
@@ -251,11 +264,15 @@ def test_an_agent_uses_every_tool_and_submits_its_result_after_one_was_refused(b
     ]
     answers = [Calls(MCP_NAMES[name] + tool, inputs, MCP_NAMESPACES.get(name, "")) for tool, inputs, _ in tools]
     more = ("--schema", "reviewer-result", "--fail", "--data", str(items))
-    left, served = run(bench, name, *answers, Says("Done."), more=more, tools=True)
+    left, served = run(bench, name, CLIS[name].change, *answers, Says("Done."), more=more, tools=True)
     assert left.code == 0, left.err
-    asked = [json.dumps(body) for _, body in served.requests]
+    assert "+new\n" in left.text("changes.patch")
+    assert all(KEY in credential for credential in served.credentials)
+    assert (bench.git("status", "--short"), list((bench.top / "temp").iterdir())) == ("?? new.txt", [])
+    asked = [json.dumps(body) for _, body in served.requests][1:]
     for (tool, _, words), before, after in zip(tools, asked[:-1], asked[1:], strict=True):
         assert after.count(words) > before.count(words), f"{tool}: {after[-2000:]}"
     assert json.loads(left.outputs["result-json"]) == json.loads(left.text("result.json")) == whole
     assert [attempt["outcome"] for attempt in left.record["attempts"]] == ["done"]
-    assert left.outputs["run-warnings"] == ""
+    (warning,) = json.loads(left.outputs["run-warnings"])
+    assert "changes were not pushed" in warning

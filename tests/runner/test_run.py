@@ -43,6 +43,7 @@ def test_a_run_leaves_its_record_its_logs_and_a_patch(bench: Bench) -> None:
     assert sorted(path.name for path in (bench.top / "temp").iterdir()) == []
 
 
+@pytest.mark.slow
 def test_a_failing_agent_hands_its_exit_code_on_and_keeps_its_changes(bench: Bench) -> None:
     program = "import sys; open('new.txt', 'w').write('new'); sys.exit(42)"
     left = bench.script(program, "--fail")
@@ -102,6 +103,7 @@ def test_an_install_that_fails_says_what_npm_said_and_gets_no_secret(bench: Benc
     assert "OPENAI_API_KEY" not in left.err
 
 
+@pytest.mark.slow
 def test_a_full_disk_ends_the_agent_and_everything_that_fits_is_written(bench: Bench) -> None:
     output = bench.top / "output"
     program = "import time; open('new.txt', 'w').write('new'); print('x' * 500_000, flush=True); time.sleep(300)"
@@ -132,6 +134,7 @@ def test_an_option_that_is_a_script_runs_nothing_and_is_named_without_its_means(
 
 
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
+@pytest.mark.slow
 def test_a_cancelled_run_ends_the_agent_and_still_writes_everything(bench: Bench, number: signal.Signals) -> None:
     program = "import time; open('new.txt', 'w').write('new'); print('ready', flush=True); time.sleep(300)"
     with bench.start(*bench.scripted(program)) as started:
@@ -145,6 +148,7 @@ def test_a_cancelled_run_ends_the_agent_and_still_writes_everything(bench: Bench
     assert "+new" in left.text("changes.patch")
 
 
+@pytest.mark.slow
 def test_an_agent_sees_its_own_secrets_and_nothing_else_of_the_job(bench: Bench) -> None:
     entry = {
         "required_secrets": ["MY_KEY", "MY_FILE_SECRET"],
@@ -175,6 +179,7 @@ def test_an_agent_sees_its_own_secrets_and_nothing_else_of_the_job(bench: Bench)
     assert (settings, list((bench.top / "temp").iterdir())) == ('{"a": 1}', [])
 
 
+@pytest.mark.slow
 def test_no_secret_of_the_job_is_left_in_the_folder_or_the_log(bench: Bench) -> None:
     program = (
         f"import sys\na, b = {A!r}, {B!r}\n"
@@ -187,6 +192,7 @@ def test_no_secret_of_the_job_is_left_in_the_folder_or_the_log(bench: Bench) -> 
 
 
 @pytest.mark.parametrize("name", ["QWEN_PAT", "DEPLOY_KEY", "MY_SECRET"])
+@pytest.mark.slow
 def test_a_secret_stays_one_whatever_it_is_called_and_a_change_with_it_is_not_handed_on(
     bench: Bench, name: str
 ) -> None:
@@ -201,6 +207,7 @@ def test_a_secret_stays_one_whatever_it_is_called_and_a_change_with_it_is_not_ha
     assert not (left.folder / "changes.patch").exists()
 
 
+@pytest.mark.slow
 def test_a_secret_in_the_name_of_an_ignored_file_is_redacted(bench: Bench) -> None:
     program = f"open({A!r} + {B!r} + '.log', 'w').write('x')"
     left = bench.script_of_mine(program, {"required_secrets": ["QWEN_PAT"]}, {"QWEN_PAT": SECRET})
@@ -208,6 +215,7 @@ def test_a_secret_in_the_name_of_an_ignored_file_is_redacted(bench: Bench) -> No
     assert SECRET not in json.dumps(left.record) + left.outputs["run-warnings"]
 
 
+@pytest.mark.slow
 def test_the_log_holds_nothing_that_a_runner_obeys(bench: Bench) -> None:
     program = (
         "print('::error::forged'); print('  ::add-mask::x'); print('text ##[error]forged')\n"
@@ -220,6 +228,7 @@ def test_the_log_holds_nothing_that_a_runner_obeys(bench: Bench) -> None:
     assert not any(line.lstrip().startswith("::") or "##[" in line for line in lines[1:-1])
 
 
+@pytest.mark.slow
 def test_the_agents_changes_to_the_runners_files_are_undone(bench: Bench) -> None:
     files = {name: bench.top / "temp" / name for name in ("GITHUB_ENV", "GITHUB_PATH")}
     for path in files.values():
@@ -231,6 +240,7 @@ def test_the_agents_changes_to_the_runners_files_are_undone(bench: Bench) -> Non
     assert "GITHUB_PATH" not in left.err
 
 
+@pytest.mark.slow
 def test_files_that_an_earlier_step_left_in_the_work_tree_are_not_the_agents_changes(bench: Bench) -> None:
     (bench.work / "gha-creds-1.json").write_text("{}")
     (bench.work / "made-prompt.md").write_text("Do it.\n")
@@ -252,6 +262,7 @@ ATTACKS = {
 
 
 @pytest.mark.parametrize("attack", ATTACKS)
+@pytest.mark.slow
 def test_an_agent_cannot_take_its_record_away(bench: Bench, attack: str) -> None:
     target = bench.top / "home/target"
     target.write_text("untouched")
@@ -267,6 +278,7 @@ def test_an_agent_cannot_take_its_record_away(bench: Bench, attack: str) -> None
     assert ("restored" in left.outputs["run-warnings"]) == is_out_of_reach
 
 
+@pytest.mark.slow
 def test_a_run_folder_that_is_not_empty_or_inside_the_work_tree_is_refused(bench: Bench) -> None:
     assert bench.script("print(1)").code == 0
     for options, problem in (((), "not empty"), (("--run-dir", "here"), "outside")):
@@ -274,6 +286,7 @@ def test_a_run_folder_that_is_not_empty_or_inside_the_work_tree_is_refused(bench
         assert (left.code, problem in left.err) == (2, True)
 
 
+@pytest.mark.slow
 def test_the_repositorys_own_registry_is_used_and_its_mistakes_have_a_line(bench: Bench) -> None:
     own = bench.work / ".github/agents/registry.yml"
     own.parent.mkdir(parents=True)
@@ -286,6 +299,7 @@ def test_the_repositorys_own_registry_is_used_and_its_mistakes_have_a_line(bench
     assert "registry.yml:3" in json.loads(left.out)["error-summary"]
 
 
+@pytest.mark.slow
 def test_an_agent_is_held_to_a_kind_of_document_by_its_name_and_its_result_is_a_file(bench: Bench) -> None:
     plan = {"role": "planner", "create": [], "close": [], "update": []}
     left = bench.script(f"print({json.dumps(plan)!r})", "--schema", "planner-result")
@@ -293,6 +307,7 @@ def test_an_agent_is_held_to_a_kind_of_document_by_its_name_and_its_result_is_a_
     assert '"tempID"' in left.text("prompt.md")
 
 
+@pytest.mark.slow
 def test_without_a_name_the_default_agent_of_the_registry_is_run(bench: Bench) -> None:
     mine = {"command": [sys.executable, "-c", "print('mine')"]}
     registry = bench.registry({"version": 1, "default_agent": "mine", "agents": {"mine": mine}})
@@ -300,6 +315,7 @@ def test_without_a_name_the_default_agent_of_the_registry_is_run(bench: Bench) -
     assert (left.outputs["agent-name"], left.text("stdout.log")) == ("mine", "mine\n")
 
 
+@pytest.mark.slow
 def test_an_answer_of_another_shape_fails_the_step_and_names_the_problem(bench: Bench) -> None:
     answer = {"role": "planner", "create": [], "close": [{}], "update": []}
     left = bench.script(f"print({json.dumps(answer)!r})", "--schema", "planner-result", "--fail")
@@ -312,6 +328,7 @@ def test_an_answer_of_another_shape_fails_the_step_and_names_the_problem(bench: 
     assert bench.script(*prose, str(bench.top / "third")).code == 0
 
 
+@pytest.mark.slow
 def test_a_flood_of_output_costs_neither_the_transcript_nor_the_work(bench: Bench) -> None:
     program = (
         "import json, pathlib\n"
@@ -332,6 +349,7 @@ def test_a_flood_of_output_costs_neither_the_transcript_nor_the_work(bench: Benc
     assert "The agent printed more than 1 MiB. The middle of stdout.log is missing." in left.outputs["run-warnings"]
 
 
+@pytest.mark.slow
 def test_a_huge_file_of_an_agent_is_named_and_nothing_is_handed_on(bench: Bench) -> None:
     left = bench.script("open('new.txt', 'w').write('x'); open('core.bin', 'wb').truncate(3 * 1024**3)")
     assert (left.code, kind(left), left.outputs["exit-code"]) == (0, "changes-unreadable", "1")
@@ -340,6 +358,7 @@ def test_a_huge_file_of_an_agent_is_named_and_nothing_is_handed_on(bench: Bench)
     assert left.text("changes.patch") == ""
 
 
+@pytest.mark.slow
 def test_a_run_after_a_killed_one_says_where_head_was_and_goes_on(bench: Bench) -> None:
     start = bench.git("rev-parse", "HEAD")
     (bench.work / ".git" / "accord-run").write_text(f"999999999 refs/heads/main {start}")

@@ -17,22 +17,16 @@ from accord.runner.registry import Agent, McpServer
 from accord.runner.tool_server import home_files, offers_tools, server_arguments, server_entry, submitted_result
 
 AGENT = """
-import asyncio, json, pathlib, sys
-from mcp import Client
-from mcp.client.stdio import StdioServerParameters, stdio_client
+import json, pathlib, sys
+from tool_client import tool_client
 
 pathlib.Path("hello.txt").write_text("Hello.\\n")
 result, wanted = json.loads(sys.argv[1]), sys.argv[2]
 entry = json.loads(pathlib.Path(sys.argv[3]).read_text())["mcpServers"]["accord"]
 
-async def main():
-    parameters = StdioServerParameters(command=entry["command"], args=entry["args"])
-    async with Client(stdio_client(parameters)) as client:
-        answer = await client.call_tool("submit_result", {"result": result})
-        print("".join(part.text for part in answer.content))
-
 if wanted == "submit":
-    asyncio.run(main())
+    with tool_client(entry) as client:
+        print(client.call("submit_result", {"result": result})[1])
 else:
     folder = pathlib.Path(entry["args"][entry["args"].index("--run-dir") + 1])
     (folder / "result.json").symlink_to("/etc/hostname")
@@ -52,6 +46,7 @@ def play(bench: Bench, result: Any, *more: str, wanted: str = "submit", entry: d
     return bench.run(*options, job={"GITHUB_ACTIONS": "true", "A_TOKEN": "ghp_" + "b2C3" * 9})
 
 
+@pytest.mark.slow
 def test_the_submitted_result_is_the_runs_and_its_change_is_the_runs_patch(bench: Bench) -> None:
     left = play(bench, COMPLETED, "--schema", "implementor-result", "--fail")
     assert left.code == 0, left.err
@@ -61,6 +56,7 @@ def test_the_submitted_result_is_the_runs_and_its_change_is_the_runs_patch(bench
     assert left.outputs["final-message-summary"].endswith("I said hello.")
 
 
+@pytest.mark.slow
 def test_secrets_in_a_submitted_result_are_redacted(bench: Bench) -> None:
     token = "ghp_" + "b2C3" * 9
     left = play(bench, approve(summary=f"It has {token}."), "--schema", "reviewer-result")
@@ -68,6 +64,7 @@ def test_secrets_in_a_submitted_result_are_redacted(bench: Bench) -> None:
     assert not any(token in path.read_text(errors="replace") for path in left.folder.iterdir())
 
 
+@pytest.mark.slow
 def test_a_result_that_was_refused_is_not_the_runs(bench: Bench) -> None:
     left = play(bench, {"role": "reviewer"}, "--schema", "reviewer-result", "--fail")
     assert left.code == 1
@@ -75,6 +72,7 @@ def test_a_result_that_was_refused_is_not_the_runs(bench: Bench) -> None:
     assert (left.text("submitted-result.json"), left.outputs["result-json"]) == ("", "")
 
 
+@pytest.mark.slow
 def test_a_link_in_the_place_of_the_result_is_not_followed(bench: Bench) -> None:
     left = play(bench, approve(), "--schema", "reviewer-result", wanted="link")
     assert left.record["exit_code"] == 0
@@ -82,6 +80,7 @@ def test_a_link_in_the_place_of_the_result_is_not_followed(bench: Bench) -> None
 
 
 @pytest.mark.parametrize("options", [[], ["--schema", "session-tasks"]])
+@pytest.mark.slow
 def test_without_a_result_of_a_role_an_agent_gets_no_tools(bench: Bench, options: list[str]) -> None:
     left = play(bench, approve(), *options)
     assert "submit_result" not in left.text("prompt.md")

@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
+import pytest
 from support.agent_bench import CHECKOUT, Bench, Left, bench
 from support.plans import plan, task
 from support.reviews import approve, needs_changes
@@ -14,6 +15,8 @@ from support.trees import commit
 from accord.mcp.tools import SESSION, TOOLS
 
 __all__ = ["bench"]
+
+pytestmark = pytest.mark.slow
 
 KEY = "key-of-this-agent-" + "1b3d" * 5
 TOKEN = "ghs-of-the-job-" + "7c1d" * 6

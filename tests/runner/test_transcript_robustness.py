@@ -71,6 +71,7 @@ def check_reading(codec: str, raw: bytes, exit_code: int | None, stderr: str) ->
 @given(
     raw=st.lists(LINES, max_size=8).map(b"\n".join), exit_code=st.sampled_from([None, 0, 1, 137, 173]), stderr=st.text()
 )
+@pytest.mark.slow
 def test_no_bytes_make_reading_fail(codec: str, raw: bytes, exit_code: int | None, stderr: str) -> None:
     check_reading(codec, raw, exit_code, stderr)
 
@@ -202,6 +203,7 @@ USUAL = {
 @pytest.mark.parametrize("codec", USUAL)
 @settings(max_examples=400)
 @given(data=st.data())
+@pytest.mark.slow
 def test_lines_that_are_recognised_without_parsing_mean_what_parsed_ones_do(codec: str, data: st.DataObject) -> None:
     """A blank at the end of a line has it parsed at once."""
     found = data.draw(st.lists(USUAL[codec], max_size=30))

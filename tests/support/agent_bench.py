@@ -3,6 +3,7 @@
 import json
 import os
 import shlex
+import shutil
 import subprocess
 import sys
 from collections.abc import Mapping, Sequence
@@ -11,9 +12,11 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from support.forks import Forked
 from support.trees import commit, git
 
 CHECKOUT = Path(__file__).parents[2]
+TOOL_CLIENT = Path(__file__).with_name("tool_client.py")
 
 
 WITHOUT_NAMESPACES = ("unshare", "-Ur", "sh", "-c", 'echo 0 > /proc/sys/user/max_user_namespaces && exec "$@"', "sh")
@@ -51,7 +54,10 @@ class Left:
 
 @dataclass(frozen=True)
 class Bench:
-    """A repository for an agent to work in, and ``accord run`` in a process of its own, without our environment."""
+    """A repository for an agent to work in, and ``accord run`` in a process of its own, without our environment.
+
+    It forks from a process with accord's modules unless the job brings its own, or it starts below another command.
+    """
 
     work: Path
     top: Path
@@ -61,7 +67,7 @@ class Bench:
 
     def start(
         self, *arguments: str, job: Mapping[str, str] | None = None, below: Sequence[str] = ()
-    ) -> subprocess.Popen[str]:
+    ) -> subprocess.Popen[str] | Forked:
         """Start it, under the command ``below`` if there is one."""
         environment = {
             "PATH": os.environ["PATH"],
@@ -72,13 +78,16 @@ class Bench:
             "NO_PROXY": "127.0.0.1",
             **(job or {}),
         }
-        words = [*below, sys.executable, "-P", "-m", "accord", "run", "--no-publish", "--format", "json"]
-        words += ["--run-dir", str(self.top / "run"), *arguments]
+        command = ["run", "--no-publish", "--format", "json", "--run-dir", str(self.top / "run"), *arguments]
+        if not below and "PYTHONPATH" not in (job or {}):
+            return Forked(command, self.work, environment)
+        words = [*below, sys.executable, "-P", "-m", "accord", *command]
         streams = {"stdout": subprocess.PIPE, "stderr": subprocess.PIPE, "stdin": subprocess.DEVNULL}
         return subprocess.Popen(words, cwd=self.work, env=environment, text=True, **streams)  # type: ignore[call-overload,no-any-return]
 
-    def wait(self, started: subprocess.Popen[str]) -> Left:
+    def wait(self, started: subprocess.Popen[str] | Forked) -> Left:
         out, err = started.communicate(timeout=90)
+        assert started.returncode is not None
         return Left(started.returncode, out, err, self.top / "run")
 
     def run(self, *arguments: str, job: Mapping[str, str] | None = None) -> Left:
@@ -97,6 +106,7 @@ class Bench:
     def scripted(self, program: str, agent: str = "command") -> list[str]:
         path = self.top / "agent.py"
         path.write_text(program)
+        shutil.copy(TOOL_CLIENT, self.top)
         return ["--agent", agent, "--command", shlex.join([sys.executable, str(path)]), "--prompt-file", "prompt.md"]
 
     def registry(self, document: Mapping[str, Any]) -> str:

@@ -11,6 +11,9 @@ if TYPE_CHECKING:
 MOST = 8
 """Times as long that four times the size may take: linear work takes 4 times as long, quadratic work 16 times."""
 
+DOUBTFUL = 6
+"""Times as long that are measured again."""
+
 
 def seconds_for(work: Callable[[int], object], size: int) -> float:
     """Return the CPU seconds of this thread that work of a size takes."""
@@ -22,11 +25,11 @@ def seconds_for(work: Callable[[int], object], size: int) -> float:
 def grows_too_fast(work: Callable[[int], object], size: int, *, noticed: float = 0.5) -> bool:
     """Return whether work takes far longer than in proportion to its size.
 
-    ``work`` is done for ``size`` and for a quarter of it, unless it takes less than ``noticed`` seconds. The shortest
-    of three counts, since other processes slow one down, seldom all.
+    ``work`` is done for ``size`` and for a quarter of it, unless it takes less than ``noticed`` seconds. Where
+    the first two times leave a doubt, the shortest of three counts: other processes slow one down, seldom all.
     """
     whole = seconds_for(work, size)
-    if whole < noticed:
+    if whole < noticed or whole < DOUBTFUL * seconds_for(work, size // 4):
         return False
     most = MOST * min(seconds_for(work, size // 4) for _ in range(3))
     return whole > most and min(seconds_for(work, size), seconds_for(work, size)) > most

@@ -5,15 +5,12 @@ writes the result's file past the tools. Its last message is ``message``. ``seen
 answers backwards, so that no secret in them is found by anything but the test.
 """
 
-import asyncio
 import json
-import os
 import pathlib
 import stat
 import sys
 
-from mcp import Client
-from mcp.client.stdio import StdioServerParameters, stdio_client
+from tool_client import tool_client
 
 here = pathlib.Path(__file__).parent
 play = json.loads((here / "calls.json").read_text())
@@ -22,18 +19,16 @@ seen = pathlib.Path("seen.json")
 turns = json.loads(seen.read_text()[::-1]) if seen.exists() else []
 
 
-async def talk(entry, calls):
+def talk(entry, calls):
     """Call the tools; return their answers."""
     folder = pathlib.Path(entry["args"][entry["args"].index("--run-dir") + 1])
     found = []
-    server = StdioServerParameters(command=entry["command"], args=entry["args"], env=dict(os.environ))
-    async with Client(stdio_client(server)) as client:
+    with tool_client(entry) as client:
         for tool, inputs in calls:
             if tool == "write":
                 (folder / "result.json").write_text(inputs)
-                continue
-            answer = await client.call_tool(tool, inputs)
-            found.append([not answer.is_error, "".join(getattr(part, "text", "") for part in answer.content)])
+            else:
+                found.append(client.call(tool, inputs))
     return found
 
 
@@ -43,7 +38,7 @@ if "--mcp-config" in words:
     turn["file"] = [str(path), [stat.S_IMODE(place.stat().st_mode) for place in (path, path.parent)]]
     entry = json.loads(path.read_text())["mcpServers"]["accord"]
     turn["server"] = [entry["command"], *entry["args"]]
-    turn["answers"] = asyncio.run(talk(entry, play["turns"][len(turns)]))
+    turn["answers"] = talk(entry, play["turns"][len(turns)])
 turns.append(turn)
 seen.write_text(json.dumps(turns)[::-1])
 begin = {"type": "system", "subtype": "init", "model": "mock", "session_id": "a-1", "tools": []}

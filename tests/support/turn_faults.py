@@ -3,7 +3,7 @@
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from support.rotation import in_turns
+from support.rotation import NIGHTLY, in_turns
 from support.stage import Stage
 from support.turns import Turns
 
@@ -21,22 +21,28 @@ class Case:
         self.put_back = stage.keep()
         stage.server.requests.clear()
         self.act(self.turns)
-        methods = [method for method, _, _ in stage.server.requests]
-        self.count = len(methods)
-        self.writes = [nth for nth, method in enumerate(methods, 1) if method != "GET"]
-        self.reads = [nth for nth, method in enumerate(methods, 1) if method == "GET"]
+        reads = [method == "GET" or path.endswith("/git-upload-pack") for method, path, _ in stage.server.requests]
+        self.count = len(reads)
+        self.writes = [nth for nth, is_read in enumerate(reads, 1) if not is_read]
+        self.reads = [nth for nth, is_read in enumerate(reads, 1) if is_read]
         self.clean = self.turns.seen()
         self.starts = len(self.turns.dispatches)
         assert self.act(self.turns).context.github.requests.write == 0
 
     @property
     def losses(self) -> list[tuple[int, str]]:
-        """Each write with how the connection is lost there: before or after GitHub carried it out."""
-        return [(nth, kind) for nth in self.writes for kind in in_turns(nth, ("lost-before", "lost-after"))]
+        """Each write with how the connection is lost there: before or after GitHub carried it out.
+
+        A loss at a read leaves what a loss before the next write leaves.
+        """
+        reads = [(nth, "lost-after") for nth in self.reads if NIGHTLY]
+        return reads + [(nth, kind) for nth in self.writes for kind in in_turns(nth, ("lost-before", "lost-after"))]
 
     def accidents(self, kinds: Sequence[str]) -> list[tuple[int, str]]:
-        """Return each request with the accidents that it meets."""
-        return [(nth, kind) for nth in range(1, self.count + 1) for kind in in_turns(nth, kinds)]
+        """Return each accident with a write that meets it, in turns from phase to phase; nightly every request."""
+        if NIGHTLY:
+            return [(nth, kind) for nth in range(1, self.count + 1) for kind in kinds]
+        return [(self.writes[(self.count + i) % len(self.writes)], kind) for i, kind in enumerate(kinds)]
 
     def is_as_if_nothing_had_happened(self, nth: int) -> None:
         """Its end is that of a clean run, and each workflow was started once: one that was started is found again."""

@@ -1,7 +1,8 @@
 """The local GitHub with a pull request, and an agent's work tree beside it: the stage for publishing runs."""
 
+import shutil
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 import pytest
@@ -72,6 +73,7 @@ class Workshop:
 @pytest.fixture(scope="package")
 def runner_stage(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Stage]:
     with staged(tmp_path_factory.mktemp("runner"), seed=SEED, rate_limits=None) as stage:
+        stage.begin_at_present()  # with the same commits for each test
         yield stage
 
 
@@ -95,7 +97,16 @@ class Agent:
         return commit(self.tree, message)
 
 
-@pytest.fixture
-def agent(workshop: Workshop) -> Agent:
-    tree = workshop.clone("agent")
+@pytest.fixture(scope="package")
+def first_agent(runner_stage: Stage, tmp_path_factory: pytest.TempPathFactory) -> Agent:
+    """A clone of the beginning, which each test gets as a copy."""
+    runner_stage.reset()
+    tree = clone(runner_stage, tmp_path_factory.mktemp("agent") / "tree", "feature")
     return Agent(tree, git(tree, "rev-parse", "HEAD"))
+
+
+@pytest.fixture
+def agent(workshop: Workshop, first_agent: Agent) -> Agent:
+    tree = workshop.folder / "agent"
+    shutil.copytree(first_agent.tree, tree, symlinks=True)
+    return replace(first_agent, tree=tree)

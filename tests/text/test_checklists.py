@@ -72,7 +72,7 @@ def test_every_box_that_github_shows_is_a_task(text: str, expected: list[tuple[s
     ],
 )
 def test_text_without_a_box_on_github_is_not_a_task(text: str) -> None:
-    assert tasks(text) == []
+    assert tasks(text) == ()
 
 
 @pytest.mark.parametrize(
@@ -99,7 +99,7 @@ def test_ticking_changes_marks_and_nothing_else(text: str, data: st.DataObject) 
     after = with_ticks(text, chosen)
     marks = {task.mark for task in chosen if not task.is_checked}
     assert {i for i, (old, new) in enumerate(zip(text, after, strict=True)) if old != new} == marks
-    assert [replace(task, is_checked=task.is_checked or task in chosen) for task in found] == tasks(after)
+    assert tuple(replace(task, is_checked=task.is_checked or task in chosen) for task in found) == tasks(after)
 
 
 @given(st.text())

@@ -6,6 +6,7 @@ import os
 import random
 
 import pytest
+from support.rotation import NIGHTLY
 from support.rubble import PIECES, shortest
 from support.structure import check_blocks, check_inlines
 
@@ -14,7 +15,7 @@ from accord.text.blocks import read_blocks
 from accord.text.inlines import read_inlines
 
 SEED = os.environ.get("ACCORD_FUZZ_SEED", "accord")
-TEXTS = int(os.environ.get("ACCORD_FUZZ_TEXTS", "10000")) // 2
+TEXTS = int(os.environ.get("ACCORD_FUZZ_TEXTS", "100000" if NIGHTLY else "3000")) // 2
 
 STARTS = (
     *("- ", "1. ", "> ", "\n", "\n", "\n\n", "    ", "  ", "\t", " \t", "```", "~~~", "- [ ] ", "1x [ ] ", "|", "-|-"),

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING
 import pytest
 from support.hostile import KNOWN
 from support.renderer import complaints, rendered
+from support.rotation import NIGHTLY
 from support.rubble import mutant, rubble, shortest
 
 from accord.text.hidden import GUARD
@@ -26,8 +27,8 @@ if TYPE_CHECKING:
 SECRETS = Redactor((KNOWN,))
 POLICY = PostingPolicy()
 SEED = os.environ.get("ACCORD_FUZZ_SEED", "accord")
-TEXTS = int(os.environ.get("ACCORD_FUZZ_TEXTS", "10000"))
-"""Random texts per run, and as many changed ones; the nightly workflow renders a million of each."""
+TEXTS = int(os.environ.get("ACCORD_FUZZ_TEXTS", "100000" if NIGHTLY else "3000"))
+"""Random texts per run, and as many changed ones; a hundred thousand every night."""
 
 PARTS = 4
 """Parts that the workers share."""
@@ -124,6 +125,7 @@ def descriptions() -> dict[str, str]:
     }
 
 
+@pytest.mark.slow
 def test_the_descriptions_of_packages_read_the_same() -> None:
     texts = descriptions()
     assert len(texts) > 20

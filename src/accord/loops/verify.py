@@ -8,7 +8,6 @@ the run.
 from __future__ import annotations
 
 from datetime import timedelta
-from itertools import accumulate
 from typing import TYPE_CHECKING, Any, Literal
 
 from pydantic import Field
@@ -345,17 +344,20 @@ def verdict_comment(
     def safe(text: str) -> str:
         return sanitise_cell(text, secrets=secrets, policy=policy)
 
-    rows = []
+    shown: list[list[str]] = []
+    left = TABLE_CHARACTERS
     for judged in sorted(verdict.criteria, key=lambda judged: judged.number):
         text = criteria[judged.number - 1] if judged.number <= len(criteria) else ""
-        rows.append([_SIGNS[judged.met], str(judged.number), safe(text), safe(judged.evidence)])
-    sizes = accumulate(sum(len(part) + 3 for part in row) for row in rows)
-    shown = [row for row, size in zip(rows, sizes, strict=True) if size <= TABLE_CHARACTERS]
+        row = [_SIGNS[judged.met], str(judged.number), safe(text), safe(judged.evidence)]
+        left -= sum(len(part) + 3 for part in row)
+        if left < 0:
+            break
+        shown.append(row)
     parts = [
         f"### Verdict on `{cell(commit[:12])}`: {verdict.verdict}",
         text_to_post(verdict.summary, secrets, policy, SUMMARY_CHARACTERS),
         table(["", "#", "Criterion", "Evidence"], shown) if shown else "",
-        f"{len(rows) - len(shown)} more criteria were judged." if len(rows) > len(shown) else "",
+        f"{more} more criteria were judged." if (more := len(verdict.criteria) - len(shown)) else "",
         f"The remaining work is in #{follow_up}." if follow_up is not None else "",
     ]
     return "\n\n".join(filter(None, parts))

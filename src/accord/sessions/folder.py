@@ -7,6 +7,7 @@ folder: a missing or broken file is a finding.
 from __future__ import annotations
 
 import copy
+import stat
 from dataclasses import dataclass
 from functools import cached_property, lru_cache
 from typing import TYPE_CHECKING, Any, cast
@@ -203,14 +204,16 @@ def read_session(folder: Path) -> Session:
 def _read_part(folder: Path, name: str) -> Part:
     """Read one regular file; anything else in its place, links included, is unreadable."""
     path = folder / name
-    reason = "It is a link, a directory or a device" if path.is_symlink() or path.exists() else ""
+    reason = "It is a link, a directory or a device"
     try:
-        if path.is_file() and not path.is_symlink():
+        if stat.S_ISREG(path.lstat().st_mode):
             with path.open("rb") as file:
                 return Part(name, file.read(MAX_BYTES + 1))
+    except FileNotFoundError:
+        return Part(name)
     except OSError as error:
         reason = error.strerror or str(error)
-    return Part(name, unreadable=f"The file cannot be read: {reason}. Put a regular file there." if reason else "")
+    return Part(name, unreadable=f"The file cannot be read: {reason}. Put a regular file there.")
 
 
 def missing_files(session: Session, paths: Iterable[str]) -> frozenset[str]:
@@ -231,12 +234,16 @@ def is_session(folder: Path) -> bool:
 
 def check_session(folder: Path) -> list[tuple[Path, str, list[Finding]]]:
     """Check a session's folder: the rules across files first, then every file in it."""
-    session = read_session(folder)
+    return check_documents(read_session(folder))
+
+
+def check_documents(session: Session) -> list[tuple[Path, str, list[Finding]]]:
+    """Check the documents of a session, written or only planned, like ``check_session``."""
     context = [path for task in session.tasks.tasks for path in task.context_files] if session.tasks else []
     parts = [part for part in session.parts.values() if not part.is_missing]
     return [
-        (folder, "session", folder_findings(session, missing_files(session, context))),
-        *((folder / part.name, part.kind, list(part.findings)) for part in parts),
+        (session.folder, "session", folder_findings(session, missing_files(session, context))),
+        *((session.folder / part.name, part.kind, list(part.findings)) for part in parts),
     ]
 
 

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import re
 from dataclasses import dataclass
+from functools import lru_cache
 from itertools import accumulate
 from typing import TYPE_CHECKING
 
@@ -37,8 +38,9 @@ class ChecklistTask:
     mark: int
 
 
-def tasks(markdown: str) -> list[ChecklistTask]:
-    """Return the boxes of a text in its order."""
+@lru_cache(maxsize=4)
+def tasks(markdown: str) -> tuple[ChecklistTask, ...]:
+    """Return the boxes of a text in its order. A turn of a loop asks forty times for those of the same text."""
     lines = split_lines(markdown)
     starts = [0, *accumulate(map(len, lines))]
     tokens = blocks(markdown)
@@ -52,7 +54,7 @@ def tasks(markdown: str) -> list[ChecklistTask]:
                 text = shown_text(inline.content[box.end() :])
                 number = item.map[0]
                 found.append(ChecklistTask(text, box[1] != " ", number + 1, starts[number] + column + 1))
-    return found
+    return tuple(found)
 
 
 def with_ticks(markdown: str, done: Iterable[ChecklistTask]) -> str:
