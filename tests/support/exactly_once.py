@@ -88,7 +88,10 @@ def assert_survives_faults(work: Work, cases: Sequence[FaultCase]) -> None:
 
     A write of each kind is lost before and after GitHub carries it out. All cases take turns at the other requests.
     """
-    for nth, case in _encounters(work.clean.kinds, cases):
+    kinds = work.clean.kinds
+    pairs = _encounters(kinds, cases)
+    assert ({kinds[nth - 1] for nth, _ in pairs}, {case for _, case in pairs}) == ({*kinds}, {*cases})
+    for nth, case in pairs:
         _survive(work, case, nth)
 
 
@@ -97,7 +100,7 @@ def _encounters(kinds: Sequence[str], cases: Sequence[FaultCase]) -> list[tuple[
     if NIGHTLY:
         return rotate(kinds, cases, _can_meet)
     lost = [case for case in cases if case.kind in ("lost-before", "lost-after") and not case.is_permanent]
-    written = [nth for nth in firsts(kinds) if _writes(kinds[nth - 1])]
+    written = [nth for nth in firsts(kinds) if lost and _writes(kinds[nth - 1])]
     others = [nth for nth in range(1, len(kinds) + 1) if nth not in written]
     left = rotate([kinds[nth - 1] for nth in others], cases, _can_meet)
     return [(nth, case) for nth in written for case in lost] + [(others[i - 1], case) for i, case in left]
