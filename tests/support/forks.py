@@ -100,7 +100,7 @@ def _ask(request: Mapping[str, Any], *streams: int) -> Any:
 
 
 def _serve(asked: socket.socket) -> list[str]:
-    """Answer until nobody asks any more; return the arguments in a process that forked to run them."""
+    """Answer until no one asks any more; return the arguments in a process that forked to run them."""
     while count := asked.recv(1):
         streams = socket.recv_fds(asked, 1, 2)[1] if count[0] else []
         data = b""

@@ -79,10 +79,12 @@ class Progress:
     def print_progress(self) -> None:
         """Print one line."""
         self.printed = time.monotonic()
-        left = seconds_left(self.printed - self.began, self.done, sum(self.waiting.values()))
-        self.reporter.ensure_newline()
         total = self.ended + len(self.waiting)
-        self.reporter.write_line(f"{self.ended:,} of {total:,} tests, {self.failed} failed, about {minutes(left)} left")
+        left = seconds_left(self.printed - self.began, self.done, sum(self.waiting.values()))
+        is_known = self.expected or self.ended > total / 4  # the slowest tests come first
+        shown = f", about {minutes(left)} left" if is_known else ""
+        self.reporter.ensure_newline()
+        self.reporter.write_line(f"{self.ended:,} of {total:,} tests, {self.failed} failed{shown}")
         self.reporter.flush()
 
     @pytest.hookimpl(tryfirst=True)
