@@ -143,7 +143,7 @@ FAULTS = {
 }
 
 
-@pytest.mark.matrix
+@pytest.mark.slow
 @pytest.mark.parametrize("faults", FAULTS)
 def test_a_failure_at_any_request_ends_the_same_at_once_or_when_repeated(stage: Stage, faults: str) -> None:
     accidents = [(nth, *fault) for nth in range(1, REQUESTS + 1) for fault in in_turns(nth, FAULTS[faults])]
@@ -159,7 +159,7 @@ def test_a_failure_at_any_request_ends_the_same_at_once_or_when_repeated(stage: 
         assert without_id(shown(stage, number)) == without_id(wanted), f"request {nth}"
 
 
-@pytest.mark.matrix
+@pytest.mark.slow
 def test_a_run_that_is_killed_at_any_request_is_continued_by_the_same_command(stage: Stage, tmp_path: Path) -> None:
     content = patch(reviewArtifact={"changeSummary": ["One"], "updatedAt": "2026-11-02T09:00:00Z"})
     given = tmp_path / "patch.json"

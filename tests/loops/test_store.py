@@ -74,7 +74,7 @@ REQUESTS = 13
 ONCE = ("lost-before", "lost-after", "error-500", "error-500-after", "secondary-403", "truncated")
 
 
-@pytest.mark.matrix
+@pytest.mark.slow
 @pytest.mark.parametrize(("kind", "times"), [*((one, 1) for one in ONCE), ("lost-before", 1000), ("lost-after", 1000)])
 def test_a_failure_at_any_request_ends_the_same_at_once_or_when_repeated(stage: Stage, kind: str, times: int) -> None:
     def run(pull: int) -> None:

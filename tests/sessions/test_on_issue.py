@@ -199,7 +199,7 @@ LOST = ("lost-before", "lost-after")
 ACCIDENTS = {"lost": LOST, "answered wrongly": tuple(kind for kind in FAULTS if kind not in (*LOST, "slow"))}
 
 
-@pytest.mark.matrix
+@pytest.mark.slow
 @pytest.mark.parametrize("kind", ACCIDENTS)
 @pytest.mark.parametrize("act", [asks, answers])
 def test_no_accident_asks_twice_or_loses_an_answer(stage: Stage, tmp_path: Path, act: Any, kind: str) -> None:
@@ -225,7 +225,7 @@ def test_no_accident_asks_twice_or_loses_an_answer(stage: Stage, tmp_path: Path,
             assert end(stage, folder) == clean, (fault, nth, times)
 
 
-@pytest.mark.matrix
+@pytest.mark.slow
 @pytest.mark.parametrize("act", [asks, answers])
 def test_a_process_killed_at_any_request_asks_once_and_loses_no_answer(stage: Stage, tmp_path: Path, act: Any) -> None:
     folder = prepared(stage, tmp_path / "s", act)
