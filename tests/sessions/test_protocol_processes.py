@@ -74,7 +74,7 @@ def test_changes_that_the_user_asked_for_are_not_asked_for_again_once_a_line_say
     assert set(ends) == {True, False}
 
 
-@pytest.mark.matrix
+@pytest.mark.slow
 def test_two_processes_that_answer_and_move_at_once_lose_no_answer_and_break_no_file(tmp_path: Path) -> None:
     rounds = 200
     first = decision("UD-1", "answered", state_context="DESIGN")
