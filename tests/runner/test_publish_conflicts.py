@@ -46,7 +46,7 @@ def branches(stage: Stage) -> dict[str, str]:
 
 
 THIRD = [name if n % 3 == 0 else pytest.param(name, marks=pytest.mark.matrix) for n, name in enumerate(KINDS)]
-"""What git makes of every kind is in ``tests/git/test_conflicts.py``."""
+"""``tests/git/test_conflicts.py`` has what git makes of every kind."""
 
 
 @pytest.mark.parametrize(

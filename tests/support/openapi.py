@@ -21,7 +21,7 @@ from accord_sandbox.faults import Exchange
 from accord_sandbox.server import RunningSandbox
 
 _NAME = "urn:github"
-"""What references call the description."""
+"""The name by which references call the description."""
 
 DESCRIPTION = Path(__file__).parent.parent / "data" / "github-openapi.json"
 WITH_SLASHES = {"name", "path", "ref", "branch", "basehead"}
