@@ -3,7 +3,7 @@ from __future__ import annotations
 import os
 import random
 import sys
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from support.environment import enter_clean_environment, leave_clean_environment
 
@@ -104,6 +104,13 @@ def pytest_xdist_make_scheduler(config: pytest.Config, log: object) -> object:
     class Scheduling(LoadScopeScheduling):  # type: ignore[misc]
         def _split_scope(self, nodeid: str) -> str:
             return next((path for path in IN_ONE_PROCESS if nodeid.startswith(path)), nodeid)
+
+        def _reschedule(self, node: Any) -> None:
+            """Forget finished units: the base class counts the tests of all units again after each test."""
+            units = self.assigned_work[node]
+            for scope in [scope for scope, tests in units.items() if all(tests.values())]:
+                del units[scope]
+            super()._reschedule(node)
 
     return Scheduling(config, log)
 

@@ -26,7 +26,7 @@ from accord.records.chain import read_records
 from accord.starts.models import WORKFLOWS
 from accord_sandbox.server import serving
 
-pytestmark = pytest.mark.slow
+pytestmark = pytest.mark.matrix
 
 COMMIT = "a" * 40
 CI = "name: CI\non: pull_request\njobs:\n  test:\n    runs-on: ubuntu-latest\n    steps: [{run: 'true'}]\n"

@@ -9,7 +9,7 @@ from support.act import CONSUMER, ROOT, Bench, rewritten
 from accord_sandbox.planting import INSTALLATION_TOKEN
 from accord_sandbox.server import RunningSandbox
 
-pytestmark = pytest.mark.slow
+pytestmark = pytest.mark.matrix
 
 
 def test_a_release_started_by_hand_ends_with_packages(bench: Bench, github: RunningSandbox, tmp_path: Path) -> None:

@@ -38,6 +38,7 @@ def test_every_runner_that_the_documentation_names_is_there() -> None:
     assert {param.id for param in RUNNERS} == EXPECTED
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("path", RUNNERS)
 def test_our_runners_keep_the_contract_with_its_defaults_and_offer_exactly_their_outputs(path: Path) -> None:
     at_hand = {f"$/.github/workflows/{other.name}": typed(other) for other in FOLDER.glob("*.yml")}
@@ -56,6 +57,7 @@ def test_thin_runners_differ_in_agent_and_secrets_only(path: Path) -> None:
     assert call_of(path)["inputs"] == {name: given for name, given in every.items() if name != "agent"}
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("path", THIN)
 def test_the_agents_job_gets_the_secrets_of_this_agent_and_no_other(path: Path) -> None:
     (job,) = read_yaml(path)["jobs"].values()
@@ -76,6 +78,7 @@ def test_the_job_that_runs_an_agent_reads_and_the_job_that_writes_runs_none() ->
     assert started == ["true"]
 
 
+@pytest.mark.slow
 def test_each_thin_runner_asks_for_the_permissions_that_the_called_jobs_need() -> None:
     for param in THIN:
         (job,) = read_yaml(FOLDER / str(param.id))["jobs"].values()

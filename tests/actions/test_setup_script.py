@@ -73,6 +73,7 @@ def test_a_second_set_up_in_a_job_does_nothing(site: Site) -> None:
     assert site.asked_of_uv() == ["export", "venv", "pip"]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("words", "variables"),
     [
@@ -95,6 +96,7 @@ def test_the_packages_of_the_sandbox_are_installed_once_when_it_is_used(
     assert ("--only-group=actions" in first, "--no-dev" in second) == (True, True)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("key", ["mcp: true", '"mcp": true', "mcp: True"])
 def test_the_packages_of_the_tools_for_agents_are_installed_once_for_an_agent_that_gets_them(
     site: Site, key: str
@@ -115,6 +117,7 @@ def test_the_packages_of_the_tools_for_agents_are_installed_once_for_an_agent_th
     assert "--no-dev --extra mcp" in site.calls.read_text()
 
 
+@pytest.mark.slow
 def test_tools_from_a_cache_whose_python_is_gone_are_installed_again(site: Site) -> None:
     site.run("setup.sh")
     (home,) = site.temp.iterdir()
@@ -131,6 +134,7 @@ def test_concurrent_set_ups_install_once(site: Site) -> None:
     assert not list(site.temp.glob("*.lock"))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("step", ["export", "venv", "pip"])
 def test_a_failed_set_up_explains_itself_and_can_be_repeated(step: str, site: Site) -> None:
     code, _, err = site.run("setup.sh", FAIL=step)
@@ -140,6 +144,7 @@ def test_a_failed_set_up_explains_itself_and_can_be_repeated(step: str, site: Si
     assert site.run("accord.sh", "--version")[0] == 0
 
 
+@pytest.mark.slow
 def test_another_version_of_accord_in_the_same_job_has_its_own_tools(site: Site) -> None:
     site.run("setup.sh")
     with (site.root / "uv.lock").open("a") as lock:
@@ -185,7 +190,11 @@ def test_uv_trusts_the_certificates_of_the_system_unless_the_caller_says_no(site
     assert f"UV_SYSTEM_CERTS={choice or 1}" in (site.calls.parent / "calls.env").read_text().splitlines()
 
 
-@pytest.mark.parametrize("variable", ["SSL_CERT_FILE", "REQUESTS_CA_BUNDLE", "PIP_CERT"])
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    "variable",
+    ["SSL_CERT_FILE", *(pytest.param(name, marks=pytest.mark.matrix) for name in ("REQUESTS_CA_BUNDLE", "PIP_CERT"))],
+)
 def test_uv_is_installed_from_an_index_with_a_companys_certificate(tmp_path: Path, variable: str) -> None:
     authority = Authority(tmp_path, "Example Corp Root").make()
     with serving_models() as index, serving_tls(authority.issue("localhost"), index.url) as port:

@@ -63,6 +63,7 @@ def asking(tmp_path: Path) -> Iterator[Asking]:
         yield Asking(url, writer.folder, board)
 
 
+@pytest.mark.slow
 def test_an_answer_is_recorded_and_shown_at_once(asking: Asking) -> None:
     answer = asking.send(asking.form())
     assert (answer.status_code, answer.headers["location"]) == (303, "index.html")

@@ -60,6 +60,7 @@ def boards(stage: Stage, state: str = "open") -> list[dict[str, Any]]:
     return [issue for issue in stage.issues() if issue["title"] == TITLE and state in (issue["state"], "all")]
 
 
+@pytest.mark.slow
 def test_the_dashboard_is_written_once_and_then_only_where_it_changed(stage: Stage) -> None:
     assert show(stage, is_dry_run=True).outcome is Outcome.PLANNED
     assert boards(stage) == []
@@ -84,6 +85,7 @@ def test_titles_of_items_mention_no_one_and_close_nothing(stage: Stage) -> None:
     assert row.replace("\\|", "").count("|") == 5
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("kind", ["lost-before", "lost-after"])
 def test_a_lost_answer_makes_no_second_dashboard(stage: Stage, kind: str) -> None:
     stage.server.faults.add(Fault(kind, method="POST", path="/issues$"))
@@ -92,6 +94,7 @@ def test_a_lost_answer_makes_no_second_dashboard(stage: Stage, kind: str) -> Non
     assert len(boards(stage)) == 1
 
 
+@pytest.mark.slow
 def test_a_dashboard_that_a_person_closed_stays_closed(stage: Stage) -> None:
     show(stage)
     number = boards(stage)[0]["number"]
@@ -105,6 +108,7 @@ def test_a_dashboard_that_a_person_closed_stays_closed(stage: Stage) -> None:
     assert show(stage).outcome is Outcome.APPLIED
 
 
+@pytest.mark.slow
 def test_a_dashboard_is_found_that_was_closed_before_search_knows_it(stage: Stage) -> None:
     show(stage)
     number = boards(stage)[0]["number"]
@@ -113,6 +117,7 @@ def test_a_dashboard_is_found_that_was_closed_before_search_knows_it(stage: Stag
     assert len(boards(stage, "all")) == 1
 
 
+@pytest.mark.slow
 @responses.activate
 def test_a_closed_dashboard_is_found_where_search_is_refused() -> None:
     issue = {
@@ -127,6 +132,7 @@ def test_a_closed_dashboard_is_found_where_search_is_refused() -> None:
     assert [board.number for board in found] == [2]
 
 
+@pytest.mark.slow
 def test_a_marker_of_another_account_does_not_count(stage: Stage) -> None:
     show(stage)
     body = boards(stage)[0]["body"]
@@ -136,6 +142,7 @@ def test_a_marker_of_another_account_does_not_count(stage: Stage) -> None:
     assert len(boards(stage)) == 1
 
 
+@pytest.mark.slow
 def test_a_token_of_an_app_that_is_not_named_leaves_no_dashboard_behind(stage: Stage) -> None:
     receipt = show(stage, token="app")
     assert receipt.outcome is Outcome.REFUSED
@@ -175,6 +182,7 @@ def test_boxes_are_shown_only_where_a_tick_starts_something(
         assert show(stage, token=token, identity=identity).outcome is Outcome.UNCHANGED
 
 
+@pytest.mark.slow
 def test_other_edits_and_forged_boxes_are_put_back(tmp_path: Path) -> None:
     seed = {**SEED, "repositories": [{**SEED["repositories"][0], "files": START}]}
     with staged(tmp_path, seed=seed, rate_limits=None) as stage:

@@ -175,6 +175,7 @@ def test_the_longest_chain_is_found_also_where_there_is_a_cycle(
     assert len(longest_path(edges)) <= len({node for edge in edges for node in edge})
 
 
+@pytest.mark.slow
 def test_four_times_the_items_take_four_times_as_long_to_draw() -> None:
     def drawn(items: int) -> int:
         edges = [(number, number + step) for number in range(1, items) for step in (1, 7) if number + step <= items]

@@ -82,6 +82,7 @@ def entries(receipt: Receipt) -> list[tuple[str, str]]:
     return [(entry.op, entry.key) for entry in receipt.operations]
 
 
+@pytest.mark.slow
 def test_the_status_of_open_work_items_is_written_once(stage: Stage) -> None:
     planned = mirror(stage, is_dry_run=True)
     assert (planned.outcome, shown(stage)) == (Outcome.PLANNED, {})
@@ -96,6 +97,7 @@ def test_the_status_of_open_work_items_is_written_once(stage: Stage) -> None:
     assert (again.outcome, again.writes) == (Outcome.UNCHANGED, 0)
 
 
+@pytest.mark.slow
 def test_a_changed_label_and_a_closed_item_are_followed(stage: Stage) -> None:
     mirror(stage)
     stage.send("PUT", "/repos/octo/web/issues/2/labels", labels=[KIND, "status:pending"])

@@ -212,6 +212,7 @@ def test_only_lines_of_the_diff_can_carry_a_comment(tmp_path: Path) -> None:
         tools.diff_lines(workspace, "b.txt")
 
 
+@pytest.mark.slow
 def test_the_lines_of_a_diff_are_those_of_its_branch(tmp_path: Path) -> None:
     root, folder = tmp_path / "tree", tmp_path / "run"
     folder.mkdir()

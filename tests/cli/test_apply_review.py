@@ -15,6 +15,7 @@ def accord(accord: Accord, stage: Stage) -> Accord:
     return accord
 
 
+@pytest.mark.slow
 def test_the_document_tells_what_became_of_verdict_and_comments(accord: Accord, stage: Stage) -> None:
     document = accord.document("apply", accord.file("review.json", RESULT), "--pull", f"#{PULL}")
     assert (document["kind"], document["outcome"]) == ("reviewer-result", "applied")
@@ -27,6 +28,7 @@ def test_the_document_tells_what_became_of_verdict_and_comments(accord: Accord, 
     assert status(stage) == ["status:needs-refinement"]
 
 
+@pytest.mark.slow
 def test_a_step_shows_where_each_comment_went(accord: Accord, stage: Stage) -> None:
     step = accord.in_step(annotates=False)
     ended = accord("apply", accord.file("review.json", RESULT), "--pull", PULL, "--work-item", 1)
@@ -54,6 +56,7 @@ def test_a_wrong_option_value_is_named(accord: Accord, stage: Stage, options: li
     assert status(stage) == ["status:review"]
 
 
+@pytest.mark.slow
 def test_a_dry_run_of_a_second_review_lists_what_is_kept_and_what_is_resolved(accord: Accord, stage: Stage) -> None:
     post(stage, needs_changes(comment("added.txt", 1), comment("added.txt", 2, "What: b.\nWhy: c.\nFix: d.")))
     result = needs_changes(comment("added.txt", 1), comment("src/long.txt", 3))

@@ -23,6 +23,7 @@ def test_the_demo_needs_no_proxy(accord: Accord, monkeypatch: pytest.MonkeyPatch
     assert (ended.code, ended.err) == (0, "")
 
 
+@pytest.mark.slow
 def test_a_plan_is_applied_through_a_proxy_with_a_companys_certificate(
     accord: Accord, stage: Stage, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:

@@ -2,6 +2,7 @@
 
 from pathlib import Path
 
+import pytest
 from support.commands import Accord
 from support.stage import staged
 
@@ -16,6 +17,7 @@ SEED = {
 WORDS = ("board", "project", "--project", 1, "--owner", "octo")
 
 
+@pytest.mark.slow
 def test_the_command_leaves_an_output_and_a_summary(tmp_path: Path, accord: Accord) -> None:
     step = accord.in_step()
     with staged(tmp_path / "data", seed=SEED) as stage:

@@ -149,6 +149,7 @@ def test_a_hostile_file_name_has_no_effect(accord: Accord) -> None:
     assert_harmless(missing.err)
 
 
+@pytest.mark.slow
 def test_the_kinds_are_listed_and_each_has_its_schemas(accord: Accord) -> None:
     kinds = accord("schema").out.split()
     assert "planner-result" in kinds
@@ -186,6 +187,7 @@ def test_every_machine_is_drawn(accord: Accord) -> None:
 HEAVY = {"github", "starlette", "uvicorn", "requests", "urllib3", "jinja2", "sqlite3", "asyncio"}
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("arguments", [["--version"], ["--help"], ["check", "plan.json"]])
 def test_a_quick_command_loads_nothing_slow(accord: Accord, arguments: list[str]) -> None:
     accord.file("plan.json", GOOD)
@@ -204,12 +206,14 @@ def test_a_quick_command_loads_nothing_slow(accord: Accord, arguments: list[str]
     assert not loaded & HEAVY
 
 
+@pytest.mark.slow
 def test_version_and_stdin_work_in_a_process_of_their_own(accord: Accord) -> None:
     assert accord.process("--version").out.startswith("accord, version ")
     ended = accord.process("check", "-", "--format", "json", given=json.dumps(BAD))
     assert (ended.code, ended.document["ok"], ended.err) == (1, False, "")
 
 
+@pytest.mark.slow
 def test_a_reader_that_goes_away_causes_no_traceback(accord: Accord) -> None:
     with accord.start("schema", "planner-result", stdout=subprocess.PIPE) as started:
         started.stdout.close()

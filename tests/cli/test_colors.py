@@ -31,6 +31,7 @@ def test_messages_have_colors_where_they_are_wanted(accord: Accord, name: str, i
     assert ("\x1b[" in accord("check", "absent.json").err) is is_colored
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("shell", "words", "expected"),
     [

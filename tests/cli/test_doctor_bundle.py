@@ -41,6 +41,7 @@ def bundled(accord: Accord, *include: Path) -> dict[str, str]:
     return contents(path)
 
 
+@pytest.mark.slow
 def test_secrets_of_every_form_are_replaced_in_every_file(accord: Accord, tmp_path: Path) -> None:
     run = tmp_path / "run"
     run.mkdir()
@@ -56,6 +57,7 @@ def test_secrets_of_every_form_are_replaced_in_every_file(accord: Accord, tmp_pa
     assert "included/2/receipt.json" in found
 
 
+@pytest.mark.slow
 def test_it_holds_versions_configuration_and_findings_but_no_other_file(accord: Accord) -> None:
     found = bundled(accord)
     assert found.keys() == {
@@ -66,6 +68,7 @@ def test_it_holds_versions_configuration_and_findings_but_no_other_file(accord: 
     assert json.loads(found["doctor.json"])["checks"]
 
 
+@pytest.mark.slow
 def test_links_and_binary_files_stay_out_and_are_named(accord: Accord, tmp_path: Path) -> None:
     run, outside = tmp_path / "run", tmp_path / "outside"
     run.mkdir()
@@ -82,6 +85,7 @@ def test_links_and_binary_files_stay_out_and_are_named(accord: Accord, tmp_path:
         assert name in found["MANIFEST.txt"]
 
 
+@pytest.mark.slow
 def test_long_files_are_cut_and_many_are_left_out(accord: Accord, tmp_path: Path) -> None:
     accord.monkeypatch.setattr(doctor_bundle, "FILE_BYTES", 1000)
     accord.monkeypatch.setattr(doctor_bundle, "ALL_BYTES", 20_000)
@@ -98,6 +102,7 @@ def test_long_files_are_cut_and_many_are_left_out(accord: Accord, tmp_path: Path
     assert "MiB already" in found["MANIFEST.txt"]
 
 
+@pytest.mark.slow
 def test_the_same_repository_gives_the_same_bytes(accord: Accord) -> None:
     bundled(accord)
     first = (accord.home / "report.zip").read_bytes()
@@ -114,6 +119,7 @@ def test_wrong_words_write_nothing(accord: Accord, words: list[str]) -> None:
     assert (accord.home / "kept.txt").read_text() == "mine"
 
 
+@pytest.mark.slow
 def test_the_json_names_the_files(accord: Accord) -> None:
     root = repository(accord.home / "repository")
     ended = accord("doctor", "--root", root, "--bundle", accord.home / "report.zip", "--format", "json")

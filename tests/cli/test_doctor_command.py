@@ -178,6 +178,7 @@ def test_labels_that_differ_or_cannot_be_read_on_github_are_a_warning(
     assert found.codes[".github/labels.json"] == [code]
 
 
+@pytest.mark.slow
 def test_the_remote_of_the_examined_checkout_names_the_repository(
     accord: Accord, doctor: Doctor, repository: Path, stage: Stage
 ) -> None:
@@ -246,6 +247,7 @@ def new_repository(tmp_path: Path, repository: Path) -> Iterator[Stage]:
 LIVE = {"token", "pull requests", "job permissions", "agent secrets", "logins", "branch rules"}
 
 
+@pytest.mark.slow
 def test_an_administrator_sees_what_github_would_refuse(accord: Accord, doctor: Doctor, new_repository: Stage) -> None:
     accord.on(new_repository)
     found = doctor()
@@ -264,6 +266,7 @@ def test_an_administrator_sees_what_github_would_refuse(accord: Accord, doctor: 
     assert writes == []
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("token", "skipped"),
     [
@@ -281,6 +284,7 @@ def test_settings_that_a_token_may_not_read_are_skipped(
     assert all("look under Settings" in notes[name] for name in skipped)
 
 
+@pytest.mark.slow
 def test_without_a_token_settings_are_skipped(doctor: Doctor, new_repository: Stage) -> None:
     found = doctor()
     assert {found.statuses[name] for name in LIVE} == {"skipped"}
@@ -300,6 +304,7 @@ jobs:
 """
 
 
+@pytest.mark.slow
 def test_workflows_are_corrected_in_place_and_a_dry_run_shows_the_diff(accord: Accord, repository: Path) -> None:
     file = repository / ".github/workflows/loose.yml"
     file.write_text(LOOSE)
@@ -320,6 +325,7 @@ def test_workflows_are_corrected_in_place_and_a_dry_run_shows_the_diff(accord: A
     assert [(each["path"], each["fixed"]) for each in again] == [(".github/workflows/loose.yml", [])]
 
 
+@pytest.mark.slow
 def test_github_is_asked_for_commits_that_are_not_known(
     accord: Accord, repository: Path, new_repository: Stage
 ) -> None:

@@ -15,6 +15,7 @@ ROOT = Path(__file__).parents[2]
 PAGE = "https://github.com/accord-ci/accord/blob/main/"
 
 
+@pytest.mark.slow
 def test_each_code_of_the_source_has_an_explanation_with_a_line_in_a_page() -> None:
     found = explanations()
     assert found.keys() == codes_of(ROOT / "src/accord").keys() | CAUSES.keys() | REASONS.keys()

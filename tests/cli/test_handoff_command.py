@@ -67,6 +67,7 @@ def test_a_handoff_goes_all_its_way_through_a_file(accord: Accord) -> None:
     assert accord.document("check", path)["documents"][0]["kind"] == "handoff"
 
 
+@pytest.mark.slow
 def test_a_handoff_is_checked_from_stdin_too(accord: Accord) -> None:
     ended = accord.process("handoff", "check", "-", "--format", "json", given=json.dumps(handoff("review")))
     assert (ended.code, len(ended.document["blockingReasons"])) == (1, 2)
@@ -201,6 +202,7 @@ def check_runs(stage: Stage) -> list[dict[str, Any]]:
     return found
 
 
+@pytest.mark.slow
 def test_the_gate_is_closed_until_the_handoff_opens_it_and_sets_each_verdict_once(accord: Accord, stage: Stage) -> None:
     accord.on(stage, GITHUB_TOKEN=JOB)
     for outcome in ("applied", "unchanged"):
@@ -215,6 +217,7 @@ def test_the_gate_is_closed_until_the_handoff_opens_it_and_sets_each_verdict_onc
     assert "handoff-missing" in first["output"]["summary"]
 
 
+@pytest.mark.slow
 def test_a_persons_token_sets_a_commit_status_instead(ready: Accord, stage: Stage) -> None:
     for outcome in ("applied", "unchanged"):
         judged = ready.document(*GATE)
@@ -247,6 +250,7 @@ def events(stage: Stage) -> list[Any]:
     return [request for request in stage.server.requests if request[1].endswith("/dispatches")]
 
 
+@pytest.mark.slow
 def test_the_next_role_is_called_once(ready: Accord, stage: Stage) -> None:
     planned = ready.document(*DISPATCH, "--dry-run")
     assert [planned["outcome"], *(action["type"] for action in planned["actions"])] == ["planned", "dispatch_developer"]
@@ -258,6 +262,7 @@ def test_the_next_role_is_called_once(ready: Accord, stage: Stage) -> None:
     assert (last["actionId"], last["result"]) == (planned["actions"][0]["id"], "ok")
 
 
+@pytest.mark.slow
 def test_a_passing_error_is_waited_for_three_times_and_the_same_command_continues(ready: Accord, stage: Stage) -> None:
     waits: list[float] = []
     ready.monkeypatch.setattr(SystemClock, "sleep", lambda _, seconds: waits.append(seconds))
@@ -267,6 +272,7 @@ def test_a_passing_error_is_waited_for_three_times_and_the_same_command_continue
     assert ready.document(*DISPATCH)["actions"][0]["status"] == "sent"
 
 
+@pytest.mark.slow
 def test_an_error_that_will_not_pass_is_not_tried_again_by_itself(ready: Accord, stage: Stage) -> None:
     path = ready.file("task.json", ready.document("handoff", "check", *ISSUE)["task"])
     ready.on(stage, GITHUB_TOKEN="fork")

@@ -68,6 +68,7 @@ def test_init_lists_the_files_writes_and_then_has_nothing_to_do(accord: Accord, 
     assert files_of(root) == before
 
 
+@pytest.mark.slow
 def test_init_leaves_the_workflows_of_a_repository_alone_and_says_so(accord: Accord, root: Path) -> None:
     own = {PLAN: b"name: Mine\n", ".github/workflows/ci.yml": b"name: CI\n", ".github/labels.yml": b"[]\n"}
     for path, content in own.items():
@@ -100,6 +101,7 @@ def test_differences_are_shown_on_request(accord: Accord, root: Path) -> None:
     assert files_of(root) == {}
 
 
+@pytest.mark.slow
 def test_choices_are_remembered_until_others_are_given(accord: Accord, root: Path) -> None:
     chosen = ("--only", "plan, review", "--agent", "claude", "--source", "octo/accord")
     first = accord.document("init", "--root", root, "--yes", *REF, *chosen)
@@ -135,6 +137,7 @@ def test_a_choice_that_does_not_exist_is_wrong_usage(
     assert said in ended.err
 
 
+@pytest.mark.slow
 def test_a_commit_that_the_source_does_not_have_is_a_warning(accord: Accord, root: Path, tmp_path: Path) -> None:
     source = tmp_path / "server/octo/accord.git"
     source.mkdir(parents=True)
@@ -176,6 +179,7 @@ def test_a_conflict_is_shown_with_what_the_template_changed(accord: Accord, root
     assert "+    timeout-minutes: 60" in ended.out.partition("stays unchanged")[2]
 
 
+@pytest.mark.slow
 def test_an_installed_kit_is_in_order_for_doctor_which_tells_when_it_is_behind(accord: Accord, root: Path) -> None:
     accord("init", "--root", root, "--yes", *REF)
     ended = accord("doctor", "--root", root, "--repo", CONSUMER)
@@ -187,6 +191,7 @@ def test_an_installed_kit_is_in_order_for_doctor_which_tells_when_it_is_behind(a
     assert codes[PLAN] == {"kit-drift"}
 
 
+@pytest.mark.slow
 def test_sync_tells_programs_and_people_what_became_of_each_repository(accord: Accord, stage: Stage) -> None:
     repositories = accord.file("repositories.yml", yaml.safe_dump([CONSUMER, CONSUMER.upper()]))
     assert accord.document("sync", "--file", repositories, *REF, "--dry-run")["outcome"] == "planned"
@@ -200,6 +205,7 @@ def test_sync_tells_programs_and_people_what_became_of_each_repository(accord: A
     assert "conflict" in shown.out
 
 
+@pytest.mark.slow
 def test_one_repository_that_is_refused_does_not_keep_others_from_being_synced(accord: Accord, stage: Stage) -> None:
     synced = accord.document("sync", "--repo", "octo/nowhere", "--repo", CONSUMER, *REF, code=4)
     assert [synced["outcome"], *(entry["outcome"] for entry in synced["repositories"])] == ["refused"] * 2 + ["applied"]

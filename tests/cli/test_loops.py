@@ -43,6 +43,7 @@ def test_the_facts_of_the_page_lead_to_a_run(accord: Accord) -> None:
     assert (decision["reason"], decision["agent"]) == ("tasks-open", "codex")
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("loop", LOOPS)
 def test_facts_that_lack_a_part_are_findings(accord: Accord, loop: str) -> None:
     facts = {key: value for key, value in LOOPS[loop][0].items() if key != "pull"} | {"surprise": 1}

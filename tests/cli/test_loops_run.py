@@ -83,6 +83,7 @@ def test_each_turn_with_an_agent_leaves_one_record_and_a_turn_without_work_none(
     assert second.links.commit == turns.stage.get(f"{turns.root}/pulls/1")["head"]["sha"]
 
 
+@pytest.mark.slow
 def test_the_end_of_a_turn_whose_record_failed_leaves_it_the_next_time(accord: Accord, turns: Turns, take: Any) -> None:
     accord.monkeypatch.setenv("GITHUB_RUN_ID", "900")
     accord.monkeypatch.setenv("GITHUB_EVENT_NAME", "schedule")
@@ -100,6 +101,7 @@ def test_the_end_of_a_turn_whose_record_failed_leaves_it_the_next_time(accord: A
         assert record.result.disposition == "failure"
 
 
+@pytest.mark.slow
 def test_the_token_of_a_forks_event_starts_no_agent_and_the_summary_names_the_permissions(
     accord: Accord, turns: Turns, take: Any
 ) -> None:
@@ -112,6 +114,7 @@ def test_the_token_of_a_forks_event_starts_no_agent_and_the_summary_names_the_pe
     assert (turns.comments, turns.body) == ([], BODY)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("event", "is_told"), [("pull_request", True), ("schedule", False)])
 def test_the_event_of_a_label_that_is_taken_off_makes_the_comment_say_so_and_a_programs_event_costs_one_read(
     accord: Accord, turns: Turns, take: Any, event: str, is_told: bool
@@ -128,6 +131,7 @@ def test_the_event_of_a_label_that_is_taken_off_makes_the_comment_say_so_and_a_p
     assert is_told or turn["requests"] == {"read": 1, "write": 0}
 
 
+@pytest.mark.slow
 def test_a_step_leaves_outputs_and_a_page(accord: Accord, turns: Turns, take: Any) -> None:
     step = accord.in_step(annotates=False)
     accord.monkeypatch.setenv("GITHUB_RUN_ID", "900")
@@ -192,6 +196,7 @@ def test_a_turn_with_nothing_to_do_leaves_no_directory_behind(accord: Accord, tu
     assert not list(accord.home.glob("accord-loop-*"))
 
 
+@pytest.mark.slow
 def test_outputs_that_no_step_came_to_write_are_those_of_a_lost_run(accord: Accord, take: Any) -> None:
     accord.monkeypatch.setenv("GITHUB_ACTIONS", "true")
     accord.monkeypatch.setenv("GITHUB_RUN_ID", "900")
@@ -230,6 +235,7 @@ def test_a_turn_without_a_folder_says_how_it_can_be_continued(accord: Accord, ke
     assert lines[-1] == f"  files of the run: {kept}"
 
 
+@pytest.mark.slow
 def test_people_read_why_a_run_failed(accord: Accord, keepalive: Any) -> None:
     step = accord.in_step(annotates=False)
     accord.file("registry.yml", REGISTRY.replace("agent.py", "missing.py"))

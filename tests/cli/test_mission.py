@@ -103,6 +103,7 @@ def test_stale_prints_a_status_of_the_contract_for_each(mission: Any, project: P
     assert (ended.code, ended.out) == (2, "")
 
 
+@pytest.mark.slow
 def test_status_tells_all_and_never_that_planning_waits_for_a_merge(mission: Any, project: Project) -> None:
     for target in ("in_progress", "for_review", "approved"):
         ended = mission("status", project.slug)
@@ -130,6 +131,7 @@ def test_a_move_prints_its_steps_and_an_illegal_one_the_legal_moves(mission: Any
     assert move("for_review", "--dry-run", "--format", "json").document["outcome"] == "planned"
 
 
+@pytest.mark.slow
 def test_counts_that_lack_a_work_package_are_never_given_in_silence(mission: Any, project: Project) -> None:
     with (project.folder / "status.events.jsonl").open("a", encoding="utf-8") as log:
         log.write('{"wp_id": "WP02", "to_lane": "gone", "at": "soon"}\n')
@@ -140,6 +142,7 @@ def test_counts_that_lack_a_work_package_are_never_given_in_silence(mission: Any
     assert "WP01   in_progress" in mission("status", project.slug).out
 
 
+@pytest.mark.slow
 def test_ready_and_blocked_work_packages_are_shown_everywhere(mission: Any, project: Project) -> None:
     needs = {"WP04": ["WP02"], "WP05": ["WP06"], "WP06": ["WP05"], "WP07": ["WP99"]}
     for wp_id, names in needs.items():
@@ -160,6 +163,7 @@ def test_ready_and_blocked_work_packages_are_shown_everywhere(mission: Any, proj
         assert all(said in text for said in ("ready", "blocked by WP02", "WP05 → WP06 → WP05", "WP99"))
 
 
+@pytest.mark.slow
 def test_a_start_prints_the_workspace_and_the_next_moves(mission: Any, project: Project) -> None:
     ended = mission("start", project.slug, "WP02", "--actor", "ada", "--format", "json")
     document = ended.document

@@ -36,6 +36,7 @@ def accord(accord: Accord, stage: Stage) -> Accord:
     return accord
 
 
+@pytest.mark.slow
 def test_a_plan_that_is_applied_again_only_counts_the_warnings_about_it(accord: Accord, stage: Stage) -> None:
     shared = [task(name, in_scope="- src/same.py") for name in "abc"]
     file = accord.file("plan.json", plan(*shared))
@@ -62,6 +63,7 @@ def test_labels_that_a_new_repository_lacks_are_one_line_with_the_command(accord
     assert "    Did you mean" in accord("apply", file, "--dry-run").out
 
 
+@pytest.mark.slow
 def test_a_plan_is_rehearsed_applied_then_unchanged_each_with_a_receipt(accord: Accord, stage: Stage) -> None:
     file = accord.file("plan.json", GOOD)
     planned = accord.document("apply", file, "--dry-run")
@@ -75,6 +77,7 @@ def test_a_plan_is_rehearsed_applied_then_unchanged_each_with_a_receipt(accord: 
         assert json.loads((accord.home / "out/receipt.json").read_text()) == ended.document
 
 
+@pytest.mark.slow
 def test_a_changed_plan_of_one_request_is_shown_and_applied_to_the_issues_it_has(accord: Accord, stage: Stage) -> None:
     refused = accord("apply", accord.file("plan.json", GOOD), "--request", "#1")
     assert (refused.code, stage.issues()) == (1, [])
@@ -223,6 +226,7 @@ def test_a_receipt_that_cannot_be_written_is_refused_before_anything_is_applied(
     assert stage.issues() == []
 
 
+@pytest.mark.slow
 def test_a_step_leaves_outputs_a_summary_and_annotations(accord: Accord) -> None:
     step = accord.in_step()
     accord("apply", accord.file("plan.json", GOOD), "--receipt", "receipt.json")
@@ -254,6 +258,7 @@ def test_off_a_runner_nothing_is_left(accord: Accord) -> None:
     assert [path.name for path in accord.home.iterdir()] == ["bad.json"]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("secret", [SECRET, 'quo"ted\\and-é-secret', "line\none-of-two", TOKEN, "100%_[own]_secret"])
 def test_no_secret_of_the_environment_is_printed_anywhere(accord: Accord, stage: Stage, secret: str) -> None:
     accord.on(stage, DEPLOY_PASSWORD=secret)
@@ -274,6 +279,7 @@ WRITTEN = {
 }
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("written", WRITTEN.values(), ids=WRITTEN)
 def test_no_secret_is_printed_anywhere_in_another_form(accord: Accord, stage: Stage, written: str) -> None:
     accord.on(stage, DEPLOY_PASSWORD=SECRET)
@@ -433,6 +439,7 @@ def test_label_drift_is_shown_planned_fixed_and_gone(accord: Accord, stage: Stag
     assert accord("labels", "check", *use).code == 0
 
 
+@pytest.mark.slow
 def test_all_commands_read_the_label_file_of_the_default_branch(accord: Accord, stage: Stage) -> None:
     accord.in_step()
     git(accord.home, "init", "-q", "-b", "main")
@@ -480,6 +487,7 @@ def test_labels_are_listed_without_github(accord: Accord) -> None:
     assert_harmless(accord("labels", "list", "--file", accord.file("labels.json", hostile)).out)
 
 
+@pytest.mark.slow
 def test_the_embedded_sandbox_needs_no_variable_and_keeps_what_was_written(accord: Accord) -> None:
     for name in ("GITHUB_API_URL", "GITHUB_TOKEN", "GITHUB_REPOSITORY"):
         accord.monkeypatch.delenv(name)

@@ -50,6 +50,7 @@ def apply(accord: Accord, source: object) -> Any:
     return accord.document("apply", "plan.json")
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("make", SOURCES.values(), ids=SOURCES)
 def test_a_source_is_applied_once_and_knows_its_issues(
     accord: Accord, github: Stage, tmp_path: Path, make: Any
@@ -75,6 +76,7 @@ def test_a_source_is_applied_once_and_knows_its_issues(
     assert {path: path.read_bytes() for path in before} == after
 
 
+@pytest.mark.slow
 def test_a_number_is_the_identity_of_a_task_whose_id_title_and_file_changed(
     accord: Accord, github: Stage, tmp_path: Path
 ) -> None:
@@ -105,6 +107,7 @@ def test_a_number_of_another_issue_is_refused(accord: Accord, github: Stage, tmp
     assert len(github.issues()) == 1
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("form", ["checklist", "tasks", "json"])
 def test_exported_items_are_read_again(accord: Accord, github: Stage, tmp_path: Path, form: str) -> None:
     apply(accord, spec_kit_folder(tmp_path))
@@ -123,6 +126,7 @@ def test_exported_items_are_read_again(accord: Accord, github: Stage, tmp_path: 
     ]
 
 
+@pytest.mark.slow
 def test_a_plan_of_an_issue_is_scoped_to_that_issue(accord: Accord, github: Stage) -> None:
     body = "Do:\r\n\r\n- [ ] Write src/a.py\r\n- [ ] Write src/b.py  \r\n  - Depends on: Write src/a.py\r\n\r\nThanks! "
     github.send("POST", f"/repos/{github.repository}/issues", title="Two files", body=body)
@@ -166,6 +170,7 @@ def linked(accord: Accord, number: int, *options: object) -> set[tuple[str, str,
     return {(each["kind"], each["id"], each["status"]) for each in documents}
 
 
+@pytest.mark.slow
 def test_a_work_item_shows_the_documents_that_name_it(accord: Accord, github: Stage, tmp_path: Path) -> None:
     sources = [session_folder(tmp_path), mission(tmp_path)]
     for source in sources:
@@ -188,6 +193,7 @@ def test_a_work_item_shows_the_documents_that_name_it(accord: Accord, github: St
     assert "Work items: T-002 #1" in accord("session", "show", sources[0]).out
 
 
+@pytest.mark.slow
 def test_documents_of_one_work_item_name_each_other_with_their_statuses(
     accord: Accord, github: Stage, tmp_path: Path
 ) -> None:
@@ -227,6 +233,7 @@ def sources_of(accord: Accord, *words: object) -> list[dict[str, Any]]:
     return found
 
 
+@pytest.mark.slow
 def test_a_status_that_moves_in_a_document_shows_and_moves_nothing_else(
     accord: Accord, github: Stage, tmp_path: Path
 ) -> None:

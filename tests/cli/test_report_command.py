@@ -74,6 +74,7 @@ def test_durations_have_two_units(seconds: float | None, text: str) -> None:
     assert duration(seconds) == text
 
 
+@pytest.mark.slow
 def test_records_make_figures(accord: Accord, starts: Starts) -> None:
     failed = {"disposition": "failure", "error_category": "auth"}
     keep(starts.stage, record(1), record(2, hours=1, result=failed, cost_usd=None, agent="claude"))
@@ -112,6 +113,7 @@ def test_a_report_only_reads(accord: Accord, starts: Starts) -> None:
     assert len(sent) <= 6
 
 
+@pytest.mark.slow
 def test_runs_from_before_records_are_found_in_status_comments(accord: Accord, starts: Starts) -> None:
     starts.deliver(starts.comment(READY, "/accord implement"))
     starts.begin("implement", READY, agent="codex", by="wanda")
@@ -121,6 +123,7 @@ def test_runs_from_before_records_are_found_in_status_comments(accord: Accord, s
     assert found["not_known"][0].startswith("1 run without a record, read from status comments.")
 
 
+@pytest.mark.slow
 def test_an_end_keeps_a_record_and_an_applied_result_too(
     accord: Accord, starts: Starts, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -139,6 +142,7 @@ def test_an_end_keeps_a_record_and_an_applied_result_too(
     assert applied.id in receipt.read_text()
 
 
+@pytest.mark.slow
 def test_the_same_commands_again_keep_no_second_record(
     accord: Accord, starts: Starts, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -173,6 +177,7 @@ def test_a_token_that_may_not_keep_records_changes_nothing_but_a_note(accord: Ac
     assert kept(starts.stage) == []
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "kind", ["error-500", "truncated", "lost-after", pytest.param("primary-403", marks=pytest.mark.slow)]
 )
@@ -191,6 +196,7 @@ def test_a_record_that_cannot_be_kept_is_a_warning(
     assert found.result.outcome == "unchanged"
 
 
+@pytest.mark.slow
 def test_a_collector_that_is_away_stops_the_command_after_the_report(
     accord: Accord, starts: Starts, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -65,6 +65,7 @@ def test_a_name_without_an_owner_is_refused_before_a_list_is_written(accord: Acc
     assert not (accord.home / "list.json").exists()
 
 
+@pytest.mark.slow
 def test_a_shard_is_not_resumed_with_another_commit(accord: Accord, stage: Stage) -> None:
     accord.on(stage)
     (accord.home / "all.json").write_text('["octo/api"]')
@@ -102,6 +103,7 @@ def test_doctor_labels_and_sync_run_over_the_list_and_a_second_run_repeats_nothi
     assert "[open](http" in step.summary
 
 
+@pytest.mark.slow
 def test_status_over_a_list_names_the_repositories_that_need_a_person(accord: Accord, stage: Stage) -> None:
     accord.on(stage)
     (accord.home / "all.json").write_text('["octo/api", "octo/web"]')
@@ -122,6 +124,7 @@ def test_a_dry_run_records_nothing(accord: Accord, stage: Stage) -> None:
     assert not (accord.home / "r.jsonl").exists()
 
 
+@pytest.mark.slow
 def test_a_shard_without_a_result_counts_as_pending(accord: Accord, stage: Stage) -> None:
     accord.on(stage)
     (accord.home / "all.json").write_text('["octo/api", "octo/web"]')
@@ -130,6 +133,7 @@ def test_a_shard_without_a_result_counts_as_pending(accord: Accord, stage: Stage
     assert merged["counts"] == {"applied": 1, "pending": 1}
 
 
+@pytest.mark.slow
 def test_results_of_another_command_do_not_count_as_its_end(accord: Accord, stage: Stage) -> None:
     accord.on(stage)
     (accord.home / "all.json").write_text('["octo/web"]')

@@ -77,6 +77,7 @@ def test_outputs_as_text_are_for_people_and_may_pass_the_exit_code_on(accord: Ac
     assert accord("outputs", "--agent", "codex", "--exit-code", 7, "--stdout", log, "--fail").code == 7
 
 
+@pytest.mark.slow
 def test_pushed_changes_are_read_from_the_work_tree(outputs: Outputs, agent: Agent) -> None:
     where = ("--root", agent.tree, "--base", agent.base)
     nothing = outputs(*where, "--pushed", "true")
@@ -92,6 +93,7 @@ def test_pushed_changes_are_read_from_the_work_tree(outputs: Outputs, agent: Age
     assert pushed["commit-sha"] == git(agent.tree, "rev-parse", "HEAD")
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("pushed", [(), ("--pushed", "false")])
 def test_no_task_counts_as_completed_while_its_work_is_not_pushed(
     accord: Accord, outputs: Outputs, agent: Agent, pushed: tuple[str, ...]
@@ -108,6 +110,7 @@ def test_no_task_counts_as_completed_while_its_work_is_not_pushed(
 OFFLINE = "fatal: unable to access: Could not resolve host: x\n"
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("said", "recovery"), [(PROTECTED, "manual"), (OFFLINE, "retry"), ("", "retry"), (None, "retry")]
 )
@@ -132,6 +135,7 @@ def test_a_push_that_failed_is_the_runs_failure(
     assert found["error-summary"]
 
 
+@pytest.mark.slow
 def test_half_of_what_tells_the_changes_or_an_unknown_base_is_wrong_usage(outputs: Outputs, agent: Agent) -> None:
     unknown = ("--root", agent.tree, "--base", "0" * 40)
     for options in (("--pushed", "true"), ("--root", "."), ("--base", "abc"), unknown, (*unknown, "--pushed", "true")):
@@ -279,6 +283,7 @@ def test_a_folder_that_no_run_wrote_is_wrong_usage_at_a_terminal(accord: Accord)
     assert (refused.code, "it has no record.json" in refused.err) == (2, True), refused.err
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("missing", ["GITHUB_REPOSITORY", "GITHUB_TOKEN", "GITHUB_OUTPUT"])
 def test_no_agent_does_what_cannot_be_handed_on(on_github: Accord, agent: Agent, running: Any, missing: str) -> None:
     on_github.monkeypatch.setenv(missing, str(on_github.home) if missing == "GITHUB_OUTPUT" else "")

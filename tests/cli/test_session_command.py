@@ -79,6 +79,7 @@ def begin(accord: Accord, *arguments: str) -> Play:
     return Play(accord, folder)
 
 
+@pytest.mark.slow
 def test_a_session_goes_from_its_beginning_to_its_end_and_is_opened_again(accord: Accord) -> None:
     play = begin(accord)
     assert "spec.md is missing" in play.refused("illegal-move", "advance", "--to", "DESIGN", "--role", "Orchestrator")
@@ -318,6 +319,7 @@ def comments(accord: Accord, stage: Stage) -> str:
     return f"/repos/{stage.repository}/issues/1/comments"
 
 
+@pytest.mark.slow
 def test_a_dry_run_on_an_issue_shows_the_comment_and_posts_none(
     accord: Accord, stage: Stage, session: Session, comments: str
 ) -> None:
@@ -335,6 +337,7 @@ def test_a_dry_run_on_an_issue_shows_the_comment_and_posts_none(
     assert "Which one?" in stage.send("GET", comments)[0]["body"]
 
 
+@pytest.mark.slow
 def test_an_issue_asks_and_answers_and_outputs_the_next_step(
     accord: Accord, stage: Stage, session: Session, comments: str
 ) -> None:

@@ -91,6 +91,7 @@ def first(proposed: list[list[str]]) -> list[str]:
     return proposed[0]
 
 
+@pytest.mark.slow
 def test_a_full_session_of_two_tasks_takes_at_most_25_commands(repository: Accord) -> None:
     player = Player(repository)
     player.play(last)
@@ -99,6 +100,7 @@ def test_a_full_session_of_two_tasks_takes_at_most_25_commands(repository: Accor
     assert repository("session", "check", player.folder).code == 0
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("mode", [[], ["--lean"]])
 def test_a_session_ends_by_typing_the_first_proposed_command(repository: Accord, mode: list[str]) -> None:
     player = Player(repository, *mode)

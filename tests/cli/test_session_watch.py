@@ -41,6 +41,7 @@ def read_until(terminal: int, wanted: str) -> str:
     return shown.decode()
 
 
+@pytest.mark.slow
 @pytest.mark.skipif(sys.platform == "win32", reason="Windows has no pseudo terminal")
 def test_a_long_plan_fits_the_terminal_and_follows_changes(tmp_path: Path) -> None:
     folder = make(tmp_path)
@@ -63,6 +64,7 @@ def test_a_long_plan_fits_the_terminal_and_follows_changes(tmp_path: Path) -> No
     os.close(terminal)
 
 
+@pytest.mark.slow
 def test_without_a_terminal_every_task_is_printed_in_full(tmp_path: Path) -> None:
     lines = screen(read_session(make(tmp_path)))
     assert sum(" T-" in line for line in lines) == 400

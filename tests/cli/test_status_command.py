@@ -36,6 +36,7 @@ def ids(document: dict[str, Any]) -> dict[str, list[str]]:
     return {name: [entry["id"] for entry in entries] for name, entries in document.items() if name != "notes"}
 
 
+@pytest.mark.slow
 def test_a_start_goes_from_ready_to_running_to_what_needs_you(accord: Accord, starts: Starts) -> None:
     nothing: dict[str, list[str]] = {"needs_you": [], "running": [], "waiting": [], "ready": [], "done": []}
     before = accord.document("status")
@@ -53,6 +54,7 @@ def test_a_start_goes_from_ready_to_running_to_what_needs_you(accord: Accord, st
     assert need["command"] == f"gh issue comment {READY} --body '/accord retry' --repo {host}/octo/code"
 
 
+@pytest.mark.slow
 def test_a_pull_request_of_accord_shows_its_held_runs(accord: Accord, starts: Starts) -> None:
     stage = starts.stage
     stage.send("POST", f"{starts.root}/issues/{PULL}/labels", labels=["agents:keepalive"])
@@ -65,6 +67,7 @@ def test_a_pull_request_of_accord_shows_its_held_runs(accord: Accord, starts: St
     assert need["command"].startswith("gh run rerun 77 --repo ")
 
 
+@pytest.mark.slow
 def test_facts_that_the_token_may_not_read_are_noted(accord: Accord, tmp_path: Path) -> None:
     permissions = {"issues": "read", "pull_requests": "read"}
     token = {"token": "narrow", "login": "app[bot]", "kind": "installation", "permissions": permissions}
@@ -100,6 +103,7 @@ def test_watching_without_a_terminal_says_that_it_shows_once(accord: Accord, sta
     assert f"#{READY}" in ended.out
 
 
+@pytest.mark.slow
 def test_several_repositories_are_one_status(accord: Accord, tmp_path: Path) -> None:
     item = {"title": "Write", "labels": [*LABELS, "status:ready"], "body": task_body()}
     question = {"title": "Which?", "labels": ["task:refinement", "status:pending"]}
@@ -118,6 +122,7 @@ def test_several_repositories_are_one_status(accord: Accord, tmp_path: Path) -> 
     assert {path.name for path in (accord.home / "board").glob("item-*")} == {"item-1.html", "item-octo~api-1.html"}
 
 
+@pytest.mark.slow
 def test_the_board_charts_the_records_of_the_repository(accord: Accord, starts: Starts) -> None:
     clock = starts.stage.clock
     run = record(links={"issue": READY, "workflow_run": 71}, ended_at=clock.now(), cost_usd=0.75)
@@ -129,6 +134,7 @@ def test_the_board_charts_the_records_of_the_repository(accord: Accord, starts: 
     assert "0.75 US dollars" in pages[f"item-{READY}.html"]
 
 
+@pytest.mark.slow
 def test_the_history_of_a_merged_pull_request_is_read_once(accord: Accord, starts: Starts) -> None:
     stage, pull = starts.stage, f"{starts.root}/pulls/{PULL}"
     stage.send("PATCH", pull, body=f"Closes #{READY}")
@@ -153,6 +159,7 @@ def test_the_history_of_a_merged_pull_request_is_read_once(accord: Accord, start
     assert read_snapshot(sources, accord.home, week).repositories[0].ended[0].reviews == ()
 
 
+@pytest.mark.slow
 def test_a_board_is_not_written_over_a_site_of_yours(accord: Accord, starts: Starts) -> None:
     (accord.home / "site").mkdir()
     accord.file("site/index.html", "<h1>Mine</h1>")
@@ -198,6 +205,7 @@ def test_the_token_of_the_github_cli_is_found(accord: Accord, starts: Starts, na
     assert ids(accord.document("status"))["ready"] == [f"#{READY}"]
 
 
+@pytest.mark.slow
 def test_sessions_of_the_folder_ask_their_questions_too(accord: Accord, starts: Starts) -> None:
     assert accord("session", "new", "Add login", "--lean").code == 0
     (folder,) = (accord.home / ".agents-work").iterdir()
@@ -219,6 +227,7 @@ def test_sessions_of_the_folder_ask_their_questions_too(accord: Accord, starts: 
     assert (broken["kind"], broken["command"]) == ("broken", f"accord session check {shown}")
 
 
+@pytest.mark.slow
 def test_a_run_that_ended_without_a_report_needs_you(accord: Accord, starts: Starts) -> None:
     starts.deliver(starts.comment(READY, "/accord implement"))
     starts.begin("implement", READY)
@@ -227,6 +236,7 @@ def test_a_run_that_ended_without_a_report_needs_you(accord: Accord, starts: Sta
     assert (need["kind"], need["why"]) == ("failure", "The run ended without a report.")
 
 
+@pytest.mark.slow
 def test_a_strangers_pull_request_hides_no_item(accord: Accord, starts: Starts) -> None:
     starts.stage.send("PUT", f"{starts.root}/issues/{READY}/labels", labels=["task:implement", "status:blocked"])
     starts.stage.send("PATCH", f"{starts.root}/pulls/{DRAFT}", body=f"Closes #{READY}")

@@ -111,16 +111,19 @@ def document(accord: Accord, world: Stage) -> dict[str, Any]:
     return found
 
 
+@pytest.mark.slow
 def test_the_text_says_what_the_document_says(accord: Accord, document: dict[str, Any]) -> None:
     assert_says(" ".join(accord("status", "--limit", "0").out.split()), document)
 
 
+@pytest.mark.slow
 def test_the_board_says_what_the_document_says(accord: Accord, document: dict[str, Any]) -> None:
     assert accord("board", "--static", "board").code == 0
     page = (accord.home / "board" / "index.html").read_text(encoding="utf-8")
     assert_says(plain(page.partition("<main")[2].partition("</main>")[0]), document)
 
 
+@pytest.mark.slow
 def test_the_dashboard_says_what_the_document_says_of_the_repository(
     accord: Accord, world: Stage, document: dict[str, Any]
 ) -> None:

@@ -51,6 +51,7 @@ def on_terminal(accord: Accord, *words: str, **variables: str) -> list[str]:
     return ended.stdout.replace("\r\n", "\n").splitlines()
 
 
+@pytest.mark.slow
 def test_a_long_list_goes_through_the_pager_and_its_lines_fit(tmp_path: Path, accord: Accord) -> None:
     with staged(tmp_path / "data", seed=SEED) as stage:
         accord.on(stage)

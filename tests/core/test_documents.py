@@ -164,12 +164,14 @@ def test_a_huge_file_of_json_is_read() -> None:
     assert time.process_time() - start < 30 / SHARE
 
 
+@pytest.mark.slow
 @given(st.binary() | st.text().map(lambda text: text.encode("utf-8", "surrogatepass")))
 def test_no_bytes_raise_anything_but_a_broken_contract(raw: bytes) -> None:
     with suppress(BrokenContract):
         assert isinstance(read_object(raw), Document)
 
 
+@pytest.mark.slow
 @given(st.text(alphabet='{}[]",:\\ \na1eu', max_size=60))
 def test_no_rubble_of_json_raises_anything_but_a_broken_contract(text: str) -> None:
     try:
@@ -191,12 +193,14 @@ def has_half_surrogate(value: Any) -> bool:
     return any("\ud800" <= c <= "\udfff" for c in json.dumps(value, ensure_ascii=False))
 
 
+@pytest.mark.slow
 @given(OBJECTS, st.sampled_from([None, 1, "\t"]), st.booleans())
 def test_every_json_object_comes_back_as_it_is(value: dict[str, Any], indent: Any, ascii_only: bool) -> None:
     text = json.dumps(value, indent=indent, ensure_ascii=ascii_only)
     assert read_object(text.encode()).value == value
 
 
+@pytest.mark.slow
 @given(OBJECTS, st.text(alphabet=string.ascii_letters + " .\n`"), st.text(alphabet=string.ascii_letters + " .\n`"))
 def test_prose_around_an_object_changes_nothing(value: dict[str, Any], before: str, after: str) -> None:
     assert read_object((before + json.dumps(value) + after).encode()).value == value
@@ -225,6 +229,7 @@ def write_slowly(value: Any, path: str, line: int, places: dict[str, int], gaps:
     return "".join(out), line
 
 
+@pytest.mark.slow
 @given(OBJECTS, st.data(), st.sampled_from(["", "prose\n", "\n\n```json\n"]))
 def test_a_finding_points_at_the_line_that_an_editor_shows(value: dict[str, Any], data: Any, before: str) -> None:
     places = {"": before.count("\n") + 1}

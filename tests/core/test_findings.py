@@ -50,6 +50,7 @@ def test_a_pointer_is_escaped_as_rfc_6901_asks(steps: tuple[str | int, ...], pat
     assert pointer(*steps) == path
 
 
+@pytest.mark.slow
 @given(st.lists(st.text(), max_size=4))
 def test_a_pointer_can_be_read_back(steps: list[str]) -> None:
     parts = pointer(*steps).split("/")[1:]

@@ -150,6 +150,7 @@ def test_a_text_that_may_mean_two_things_stays_as_it_is(text: str) -> None:
     assert fix_text(text.encode(), None) == (text.encode(), [])
 
 
+@pytest.mark.slow
 @given(
     st.recursive(
         st.text(',]}["\\ \n', max_size=6),

@@ -31,6 +31,7 @@ def reachable(blockers: dict[int, list[int]], start: int) -> set[int]:
     return seen
 
 
+@pytest.mark.slow
 @given(GRAPHS)
 def test_a_cycle_is_shown_whenever_there_is_one_and_each_of_it_waits_for_the_next(
     blockers: dict[int, list[int]],
@@ -41,6 +42,7 @@ def test_a_cycle_is_shown_whenever_there_is_one_and_each_of_it_waits_for_the_nex
     assert all(after in blockers[before] for before, after in zip(cycle, cycle[1:] + cycle[:1], strict=True))
 
 
+@pytest.mark.slow
 @given(GRAPHS)
 def test_the_first_ready_item_comes_first(blockers: dict[int, list[int]]) -> None:
     if find_cycle(blockers):
@@ -53,6 +55,7 @@ def test_the_first_ready_item_comes_first(blockers: dict[int, list[int]]) -> Non
     assert tuple(dependency_order(blockers)) == min(legal)
 
 
+@pytest.mark.slow
 @given(ACYCLIC)
 def test_an_item_waits_for_everything_that_can_be_reached(blockers: dict[int, list[int]]) -> None:
     masks = ancestors(blockers)

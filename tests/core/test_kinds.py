@@ -34,6 +34,7 @@ print(*sys.modules)
 PLAN = {"role": "planner", "create": [], "close": [], "update": []}
 
 
+@pytest.mark.slow
 def test_checking_a_plan_imports_no_other_contract_and_no_client() -> None:
     run = subprocess.run([sys.executable, "-c", CHECK, json.dumps(PLAN)], capture_output=True, text=True, check=True)
     modules = set(run.stdout.split())
@@ -96,6 +97,7 @@ def test_every_valid_result_fits_both_schemas() -> None:
         assert not validator.is_valid({"role": "planner"})
 
 
+@pytest.mark.slow
 @given(
     st.sampled_from(["role", "create", "close", "update"]), st.none() | st.integers() | st.text() | st.lists(st.text())
 )

@@ -69,6 +69,7 @@ def test_the_hint_keeps_the_hosts_that_are_left_out_already() -> None:
     assert proxy_trouble("https://ghes.example", {})[0] == "the proxy of the system does not answer"
 
 
+@pytest.mark.slow
 def test_nothing_of_tls_is_imported_for_a_server_of_this_machine() -> None:
     code = (
         "import sys; from accord.core.connections import session_for; session_for('http://127.0.0.1:9');"

@@ -175,6 +175,7 @@ def test_a_program_that_inherits_a_lock_holds_it_until_it_ends(tmp_path: Path) -
         pass
 
 
+@pytest.mark.slow
 def test_a_writer_that_waits_for_a_lock_says_on_stderr_for_whom_and_how_long_at_most(tmp_path: Path) -> None:
     wait = (
         "import sys; from pathlib import Path; from accord.core.clock import SystemClock\n"

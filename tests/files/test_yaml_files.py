@@ -62,12 +62,14 @@ def test_a_finding_can_point_at_the_line_of_any_entry() -> None:
     }  # fmt: skip
 
 
+@pytest.mark.slow
 @given(st.binary(max_size=80) | st.text(alphabet="a1:-[]{}&*!|>'\"#\n ?,<=~%@`.", max_size=60).map(str.encode))
 def test_no_bytes_raise_anything_but_a_broken_contract(raw: bytes) -> None:
     with suppress(BrokenContract):
         assert read_yaml(raw).lines is not None
 
 
+@pytest.mark.slow
 @given(
     st.recursive(
         st.none() | st.booleans() | st.integers() | st.text(),
@@ -132,6 +134,7 @@ def read_both_ways(raw: bytes) -> list[Any]:
     return answers
 
 
+@pytest.mark.slow
 @given(st.lists(st.sampled_from(PIECES), max_size=25).map("".join))
 @example("a: |\n  text\n\n  more\nb: >-\n  folded\n  text\n")
 @example("---\na: 1\n...\n")

@@ -64,6 +64,7 @@ def test_one_who_saw_a_delimiter_knows_nothing_of_the_next(tmp_path: Path) -> No
     assert "evil" not in as_the_runner_reads(file.read_text())
 
 
+@pytest.mark.slow
 @given(st.text() | st.lists(st.sampled_from(["\n", "=", "<<", "EOF", "\r", "\0", "\ud800"])).map("".join))
 def test_any_value_arrives_as_it_was_cleaned(value: str) -> None:
     cleaned = clean(value)

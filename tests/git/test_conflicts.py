@@ -31,6 +31,7 @@ def bare(tree: Path) -> Git:
     return Git(folder)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", KINDS)
 def test_the_commit_of_a_conflicting_patch_has_the_agents_tree_and_names_the_paths(tree: Path, name: str) -> None:
     agents = prepare(tree, KINDS[name])
@@ -80,6 +81,7 @@ def test_a_patch_of_files_that_never_were_has_no_base(tree: Path) -> None:
     assert own_base(Git(tree), b"no patch", "main") == ("", "")
 
 
+@pytest.mark.slow
 def test_a_conflict_ends_when_the_other_branch_is_merged(tree: Path) -> None:
     agents = prepare(tree, KINDS["edit-edit"])
     repository = bare(tree)

@@ -163,6 +163,7 @@ def test_the_patch_is_against_the_merge_base(tree: Path) -> None:
     assert "theirs.txt" not in patch
 
 
+@pytest.mark.slow
 def test_a_patch_applies_where_the_base_has_moved_on(tree: Path) -> None:
     (tree / "long.txt").write_text((tree / "long.txt").read_text().replace("line 9000\n", "mine\n"))
     patch = extract_patch(tree, "base")
@@ -205,6 +206,7 @@ def rebased(tree: Path, mine: Callable[[Path], object], theirs: Callable[[Path],
     return apply_patch(Git(tree), patch, "main", "main")
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("theirs", "mine", "left"),
     [
@@ -222,6 +224,7 @@ def test_a_path_that_the_branch_deleted_or_renamed_already_is_not_a_conflict(
     assert left is None or git(tree, "show", f"{made}:moved.txt") == left.strip()
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("theirs", "mine"),
     [(gone, lambda t: inner(t, EDITED)), (lambda t: inner(t, EDITED), gone), (rename, lambda t: inner(t, EDITED))],

@@ -35,6 +35,7 @@ def kill(tree: Path, *agent: str) -> None:
     assert ended.returncode == -signal.SIGKILL
 
 
+@pytest.mark.slow
 def test_a_branch_that_the_agent_of_a_killed_run_switched_to_is_named_once(tree: Path) -> None:
     kill(tree, "git", "switch", "-q", "-c", "agents-own")
     start = git(tree, "rev-parse", "HEAD")[:7]

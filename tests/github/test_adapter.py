@@ -25,6 +25,7 @@ def test_an_enterprise_server_is_reached_below_its_path(stage: Stage, below: str
     assert [issue.number for issue in github.issues()] == [made.number]
 
 
+@pytest.mark.slow
 def test_no_issue_is_missed_on_any_page_and_no_page_is_read_without_need(stage: Stage) -> None:
     numbers = insert_issues(stage.server, 250)
     github = stage.adapter()

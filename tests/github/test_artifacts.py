@@ -147,6 +147,7 @@ def on_github(into: Path) -> None:
     fetch_artifact(GitHub(access, ManualClock(START), lambda *_: None), "result", 7, into)
 
 
+@pytest.mark.slow
 @responses.activate
 def test_on_github_the_token_stays_with_the_api(tmp_path: Path) -> None:
     place = "https://results.blob.example/archive.zip?sig=1"
@@ -161,6 +162,7 @@ def test_on_github_the_token_stays_with_the_api(tmp_path: Path) -> None:
     assert TOKEN not in f"{call.request.url} {call.request.headers}"
 
 
+@pytest.mark.slow
 @responses.activate
 def test_an_address_that_anybody_on_the_way_could_answer_for_is_refused(tmp_path: Path) -> None:
     responses.get(f"{ROOT}/runs/7/artifacts", json={"total_count": 1, "artifacts": [LISTED]})

@@ -145,6 +145,7 @@ def written(stage: Stage) -> list[tuple[str, str]]:
     return found
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("change", "more"), KINDS.values(), ids=KINDS)
 def test_every_kind_of_change_arrives_byte_for_byte_signed_and_pushed(
     stage: Stage, tree: Path, change: Callable[[Path], object], more: int
@@ -174,6 +175,7 @@ def test_every_kind_of_change_arrives_byte_for_byte_signed_and_pushed(
     assert (found["verified"], found["reason"]) == (True, "valid")
 
 
+@pytest.mark.slow
 def test_a_merge_keeps_its_parents_and_sends_only_what_no_parent_has(stage: Stage, tree: Path) -> None:
     git(tree, "checkout", "-qb", "work")
     (tree / "src/a.py").write_text("a = 2\n")
@@ -193,6 +195,7 @@ def test_a_merge_keeps_its_parents_and_sends_only_what_no_parent_has(stage: Stag
     assert git(tree, "rev-parse", "origin/work^{tree}") == git(tree, "rev-parse", "HEAD^{tree}")
 
 
+@pytest.mark.slow
 def test_a_branch_that_moved_stays_as_it_is(stage: Stage, tree: Path) -> None:
     (tree / "src/a.py").write_text("a = 2\n")
     local = committed(tree)
@@ -206,6 +209,7 @@ def test_a_branch_that_moved_stays_as_it_is(stage: Stage, tree: Path) -> None:
     assert stage.get(f"/repos/{stage.repository}/git/ref/heads/other")["object"]["sha"] == theirs
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("branch", ["main", "new"])
 def test_a_branch_that_github_does_not_move_is_named_with_githubs_own_reason(
     stage: Stage, tree: Path, monkeypatch: pytest.MonkeyPatch, branch: str
@@ -240,6 +244,7 @@ def test_a_lost_answer_at_any_request_makes_one_commit(stage: Stage, tree: Path,
         assert made.is_verified
 
 
+@pytest.mark.slow
 def test_a_commit_that_the_api_does_not_make_is_pushed_and_the_reason_is_kept(
     stage: Stage, tree: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -258,6 +263,7 @@ def test_a_commit_that_the_api_does_not_make_is_pushed_and_the_reason_is_kept(
     assert "too large to process" in refused.reason
 
 
+@pytest.mark.slow
 def test_a_workflow_file_is_refused_with_the_permission_that_is_missing(stage: Stage, tree: Path) -> None:
     (tree / ".github/workflows").mkdir(parents=True)
     (tree / ".github/workflows/ci.yml").write_text("on: push\n")

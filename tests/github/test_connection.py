@@ -9,6 +9,7 @@ from accord.github.models import Access
 from accord.github.pygithub import connection_for
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("url", "proxy"), [("https://api.github.com", "http://proxy:3128"), ("https://ghe.example.com/api/v3", None)]
 )
@@ -35,5 +36,6 @@ assert not {"jwt", "cryptography", "nacl"} & sys.modules.keys()
 """
 
 
+@pytest.mark.slow
 def test_pygithub_works_without_the_packages_that_actions_leave_out() -> None:
     subprocess.run([sys.executable, "-P", "-c", WITHOUT_WEB_TOKENS], check=True)

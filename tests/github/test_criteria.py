@@ -86,6 +86,7 @@ def test_a_criterion_is_posted_as_one_box_that_triggers_nothing(text: str, poste
     assert with_item_ticks(f"# Acceptance criteria\n- [ ] {text}\n", {posted}, safe).count("[x]") == 1
 
 
+@pytest.mark.slow
 @given(st.lists(st.text(max_size=40), max_size=5))
 def test_every_posted_criterion_is_read_back_as_it_stands(texts: list[str]) -> None:
     criteria = [" ".join(text.split()) for text in texts if text.strip()]

@@ -9,6 +9,7 @@ from accord.github.markers import defuse, find_markers, run_token, take_markers,
 VALUES = st.text(alphabet=st.characters(exclude_categories=("Cs",)))
 
 
+@pytest.mark.slow
 @given(VALUES, VALUES, VALUES, VALUES)
 def test_any_value_comes_back_from_any_body(run: str, item: str, before: str, after: str) -> None:
     before, after = defuse(before)[0], defuse(after)[0]

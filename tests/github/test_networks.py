@@ -60,6 +60,7 @@ def served(stage: Stage, authority: Authority, monkeypatch: pytest.MonkeyPatch) 
         yield tunnels
 
 
+@pytest.mark.slow
 @every_reader
 @pytest.mark.parametrize("variable", ["SSL_CERT_FILE", "REQUESTS_CA_BUNDLE", "CURL_CA_BUNDLE"])
 def test_a_company_s_certificate_is_trusted_through_its_proxy(
@@ -70,6 +71,7 @@ def test_a_company_s_certificate_is_trusted_through_its_proxy(
     assert set(served.asked) == {f"{HOST}:443"}
 
 
+@pytest.mark.slow
 def test_the_environment_is_read_once(
     stage: Stage, authority: Authority, served: Tunnels, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -80,6 +82,7 @@ def test_the_environment_is_read_once(
     client.labels()
 
 
+@pytest.mark.slow
 def test_git_trusts_the_file_that_is_named_for_git(
     stage: Stage, authority: Authority, served: Tunnels, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -87,6 +90,7 @@ def test_git_trusts_the_file_that_is_named_for_git(
     read_refs(stage)
 
 
+@pytest.mark.slow
 @every_reader
 def test_an_unknown_authority_is_named_at_once(stage: Stage, served: Tunnels, reader: Reader) -> None:
     with pytest.raises(Refused) as refused:
@@ -147,6 +151,7 @@ def test_a_proxy_that_wants_a_password_is_named_without_it(
     assert len(served.asked) <= 2  # git asks once more with the password
 
 
+@pytest.mark.slow
 @every_reader
 def test_a_proxy_that_refuses_the_host_is_final_and_one_that_is_busy_is_not(
     stage: Stage, monkeypatch: pytest.MonkeyPatch, reader: Reader
@@ -209,6 +214,7 @@ def test_git_of_a_repository_with_a_proxy_reaches_this_machine_directly(stage: S
     git("ls-remote", address)
 
 
+@pytest.mark.slow
 @every_reader
 def test_certificates_are_verified_on_this_machine_too(
     stage: Stage, authority: Authority, monkeypatch: pytest.MonkeyPatch, reader: Reader

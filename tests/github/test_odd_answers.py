@@ -26,6 +26,7 @@ def adapter(max_wait: float = 900) -> GitHub:
     return GitHub(Access("octo/tools", TOKEN, max_wait_seconds=max_wait), ManualClock(START), lambda *_: None)
 
 
+@pytest.mark.slow
 @responses.activate
 def test_an_issue_that_was_transferred_is_not_there() -> None:
     elsewhere = "https://api.github.com:443/repositories/9/issues/3"
@@ -37,6 +38,7 @@ def test_an_issue_that_was_transferred_is_not_there() -> None:
     assert len(responses.calls) == 1
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("status", [301, 302, 307, 308])
 @responses.activate
 def test_a_renamed_repository_is_refused_by_name_instead_of_read_from_another_list(status: int) -> None:
@@ -51,6 +53,7 @@ def test_a_renamed_repository_is_refused_by_name_instead_of_read_from_another_li
     assert len(responses.calls) == 2
 
 
+@pytest.mark.slow
 @responses.activate
 def test_every_request_states_the_version_of_the_api() -> None:
     responses.get(f"{ROOT}/issues/7", json=ISSUE)
@@ -62,6 +65,7 @@ def test_every_request_states_the_version_of_the_api() -> None:
     assert stated == ["2022-11-28", "2022-11-28"]
 
 
+@pytest.mark.slow
 @responses.activate
 def test_a_page_of_a_proxy_is_not_an_answer() -> None:
     responses.get(f"{ROOT}/labels", body="<html>Sign in to the hotel</html>")
@@ -88,6 +92,7 @@ READS: dict[str, Callable[[GitHub], object]] = {
 }
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("read", READS.values(), ids=READS.keys())
 @responses.activate
 def test_unexpected_json_is_neither_an_answer_nor_an_internal_error(read: Callable[[GitHub], object]) -> None:
@@ -106,6 +111,7 @@ WRITES: dict[str, Callable[[GitHub], object]] = {
 }
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("write", WRITES.values(), ids=WRITES.keys())
 @responses.activate
 def test_after_an_odd_answer_the_result_is_looked_for_before_the_request_is_repeated(
@@ -116,6 +122,7 @@ def test_after_an_odd_answer_the_result_is_looked_for_before_the_request_is_repe
         write(adapter())
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("date", "expected"),
     [
@@ -133,6 +140,7 @@ def test_the_servers_clock_is_read_where_it_makes_sense(date: str, expected: dat
     assert github.server_time() == expected
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("after", ["9" * 6, "9" * 12, "9" * 400])
 @responses.activate
 def test_a_wait_beyond_all_reason_stops_in_words(after: str) -> None:
@@ -141,6 +149,7 @@ def test_a_wait_beyond_all_reason_stops_in_words(after: str) -> None:
         adapter().labels()
 
 
+@pytest.mark.slow
 @responses.activate
 def test_a_limit_that_says_zero_for_ever_ends_the_run() -> None:
     responses.get(f"{ROOT}/labels", status=429, json={"message": "slow down"}, headers={"retry-after": "0"})
@@ -149,6 +158,7 @@ def test_a_limit_that_says_zero_for_ever_ends_the_run() -> None:
     assert len(responses.calls) < 100
 
 
+@pytest.mark.slow
 @responses.activate
 def test_omitted_fields_are_read_as_nothing() -> None:
     responses.get(f"{ROOT}/issues/7", json=ISSUE)
@@ -157,6 +167,7 @@ def test_omitted_fields_are_read_as_nothing() -> None:
     assert (issue.body, issue.author, issue.labels, issue.blocker_count) == ("", "", ("plain", "object"), None)
 
 
+@pytest.mark.slow
 @responses.activate
 def test_only_the_fields_that_change_are_sent() -> None:
     responses.patch(f"{ROOT}/issues/7", json=ISSUE)
@@ -164,6 +175,7 @@ def test_only_the_fields_that_change_are_sent() -> None:
     assert responses.calls[0].request.body == '{"labels": []}'
 
 
+@pytest.mark.slow
 @responses.activate
 def test_the_next_page_is_asked_of_our_own_server_whatever_the_link_says() -> None:
     link = '<https://evil.example/issues?page=2&per_page=100>; rel="next", <https://evil.example/>; rel="last"'
@@ -195,6 +207,7 @@ def test_a_search_that_github_will_not_answer_is_an_incomplete_one() -> None:
     assert (found.issues, found.is_complete) == ((), False)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("incomplete", "total", "is_complete"), [(False, 1, True), (True, 1, False), (False, 1001, False)]
 )

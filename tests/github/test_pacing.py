@@ -1,5 +1,6 @@
 """Pacing keeps every documented limit, and never waits when it need not."""
 
+import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -33,6 +34,7 @@ def keeps_limits(log: list[tuple[int, str]], now: int, kind: str) -> bool:
     )
 
 
+@pytest.mark.slow
 @settings(max_examples=40)
 @given(REQUESTS)
 def test_each_request_goes_out_at_the_first_second_that_keeps_all_limits(bursts: list[tuple[str, int, int]]) -> None:

@@ -79,6 +79,7 @@ def test_a_pause_is_never_longer_than_half_a_minute(tries: int) -> None:
     assert 1 <= backoff(tries) <= 30
 
 
+@pytest.mark.slow
 @given(
     st.sampled_from(["GET", "POST", "PATCH", "PUT", "DELETE"]),
     st.integers(1, TRIES),

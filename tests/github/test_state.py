@@ -76,6 +76,7 @@ def test_versions_follow_each_other_and_the_newest_is_read(stage: Stage) -> None
     assert words.newest() == Stored("two", second)
 
 
+@pytest.mark.slow
 def test_a_writer_with_an_old_version_writes_nothing(stage: Stage) -> None:
     words = Words(stage)
     first = words.append(None, "one")
@@ -85,6 +86,7 @@ def test_a_writer_with_an_old_version_writes_nothing(stage: Stage) -> None:
     assert words.newest() == Stored("two", second)
 
 
+@pytest.mark.slow
 def test_a_write_whose_answer_is_lost_counts_although_others_went_on_meanwhile(stage: Stage) -> None:
     words = Words(stage)
     first = words.append(None, "one")

@@ -102,6 +102,7 @@ def test_check_runs_and_statuses_are_one_list_with_the_jobs_that_can_be_read(sta
     assert github.requests.write == 0
 
 
+@pytest.mark.slow
 def test_checks_of_a_hundred_and_more_are_all_read(tmp_path: Path) -> None:
     many = {
         "checks": [{"name": f"check {number}", "conclusion": "success"} for number in range(103)],
@@ -139,6 +140,7 @@ def test_held_runs_of_a_head_are_one_request_and_can_be_started_again(stage: Sta
         github.rerun(11)
 
 
+@pytest.mark.slow
 def test_only_the_end_of_a_long_log_is_read(stage: Stage) -> None:
     job = next(check.job_id for check in stage.adapter().check_runs(head(stage)) if check.name == "tests")
     text = "".join(f"line {number}\n" for number in range(700_000))
@@ -195,6 +197,7 @@ def test_threads_say_whether_they_are_resolved_and_who_spoke(stage: Stage) -> No
     assert github.requests.write == 1
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("below", ["", "/api/v3"])
 def test_no_thread_and_no_comment_is_missed_on_any_page(tmp_path: Path, below: str) -> None:
     threads = [{"path": "a.txt", "line": n + 1, "comments": comments(2)} for n in range(120)]

@@ -5,6 +5,7 @@ import json
 import zlib
 from typing import Any
 
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from support.handoffs import EVERYTHING, by, handoff
@@ -24,6 +25,7 @@ bodies = st.lists(
 ).map("".join)
 
 
+@pytest.mark.slow
 @given(body=bodies, value=st.text(max_size=40))
 def test_a_body_keeps_every_byte_and_the_block_every_value(body: str, value: str) -> None:
     task = handoff(note=value.encode("utf-8", "ignore").decode())
@@ -55,6 +57,7 @@ def test_a_document_that_does_not_fit_leaves_the_commit_that_holds_it() -> None:
     assert take_copy(whole)[1] == body
 
 
+@pytest.mark.slow
 def test_a_damaged_or_too_large_block_holds_nothing() -> None:
     whole = with_block("", handoff(), SHA)
     packed = base64.b64encode(zlib.compress(json.dumps({"a": "0" * MAX_BYTES}).encode(), 9)).decode()
@@ -64,6 +67,7 @@ def test_a_damaged_or_too_large_block_holds_nothing() -> None:
     assert read_block("<!-- accord:handoff commit=short data=x -->") is None
 
 
+@pytest.mark.slow
 def test_a_long_history_fits_into_a_body() -> None:
     task: dict[str, Any] = handoff("planning", **EVERYTHING)
     for number in range(25):

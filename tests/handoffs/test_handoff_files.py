@@ -89,6 +89,7 @@ def _write_often(path: Path, name: str) -> None:
         append(path, f"{name}{number}")
 
 
+@pytest.mark.slow
 def test_of_several_writers_at_once_no_word_is_lost(path: Path) -> None:
     context = multiprocessing.get_context("fork")
     writers = [context.Process(target=_write_often, args=(path, name)) for name in "abc"]

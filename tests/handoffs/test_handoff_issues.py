@@ -87,6 +87,7 @@ def shown(stage: Stage, number: int = 1) -> dict[str, Any]:
     return task
 
 
+@pytest.mark.slow
 def test_a_handoff_is_begun_written_and_read_in_three_requests(stage: Stage) -> None:
     held = store(stage).load()
     assert (held.is_new, held.value["metadata"]) == (True, {"canonicalTaskId": "T-00001"})
@@ -102,6 +103,7 @@ def test_a_handoff_is_begun_written_and_read_in_three_requests(stage: Stage) -> 
     assert github.requests.write == 0, "what is done is not written again"
 
 
+@pytest.mark.slow
 def test_of_many_writers_at_once_no_word_is_lost(stage: Stage) -> None:
     writers, times = 3, 3
     ready = threading.Barrier(writers)
@@ -130,6 +132,7 @@ REQUESTS = 16
 """So many requests begin a handoff, and write it a second time."""
 
 
+@pytest.mark.slow
 def test_the_matrices_below_reach_every_request(stage: Stage) -> None:
     stage.server.requests.clear()
     go(stage)
@@ -184,6 +187,7 @@ def without_id(task: dict[str, Any]) -> str:
     return re.sub(r"T-\d{5}", "T", text)
 
 
+@pytest.mark.slow
 def test_a_forged_block_in_the_body_counts_for_nothing(stage: Stage) -> None:
     forged = handoff("done")
     stage.adapter().change_issue(1, IssueChange(with_block(BODY, forged, "f" * 40)))
@@ -192,6 +196,7 @@ def test_a_forged_block_in_the_body_counts_for_nothing(stage: Stage) -> None:
     assert codes(refused.value.findings) == [("handoff-untrusted", "")]
 
 
+@pytest.mark.slow
 def test_a_forged_damaged_or_deleted_block_beside_a_true_handoff_is_reported_and_fixed(stage: Stage) -> None:
     go(stage)
     for spoiled in (with_block(BODY, handoff("done"), "f" * 40), body(stage).replace("data=e", "data=f"), BODY):
@@ -213,6 +218,7 @@ def test_a_full_body_stays_as_it_is_and_the_handoff_is_kept(stage: Stage) -> Non
 LONG = "\n".join(["A line of context that fills the body."] * 500)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("context", ["Short.", LONG], ids=["short", "full"])
 def test_an_update_of_the_item_and_its_handoff_leave_each_other_whole(stage: Stage, context: str) -> None:
     note = {"metadata": {"note": random.Random(1).randbytes(38_000).hex()}}
@@ -239,6 +245,7 @@ def test_an_empty_repository_has_no_handoffs_and_says_what_the_first_one_needs(t
         assert "holds no commit yet: push one" in refused.value.hint
 
 
+@pytest.mark.slow
 def test_a_block_from_elsewhere_is_taken_on_when_the_caller_vouches_for_it(stage: Stage) -> None:
     stage.adapter().change_issue(1, IssueChange(with_block(BODY, handoff("planning"), "f" * 40)))
     store(stage, adopts=True).decide(lambda task: decide_patch(task, {}, by("human")))
@@ -246,6 +253,7 @@ def test_a_block_from_elsewhere_is_taken_on_when_the_caller_vouches_for_it(stage
     assert (task["status"], task["metadata"]["canonicalTaskId"]) == ("planning", "T-00123")
 
 
+@pytest.mark.slow
 def test_text_that_people_change_meanwhile_stays_changed(stage: Stage) -> None:
     go(stage)
     new = body(stage).replace("Export tables", "Export *all* tables")
@@ -266,6 +274,7 @@ def test_no_secret_reaches_body_or_commits_and_no_commit_contains_a_mention_or_r
     assert not set(message.partition("\n")[2]) & set("@#/<>")
 
 
+@pytest.mark.slow
 def test_a_token_that_may_not_write_contents_writes_nothing_at_all(stage: Stage) -> None:
     weak = HandoffStore(stage.adapter(token="reading"), 1, stage.clock)
     with pytest.raises(Refused):

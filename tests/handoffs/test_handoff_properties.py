@@ -116,6 +116,7 @@ json_values = st.recursive(
 objects = st.dictionaries(words, json_values, max_size=3)
 
 
+@pytest.mark.slow
 @given(task=objects, patch=objects)
 def test_a_merge_changes_only_what_the_patch_names_and_twice_is_once(task: Any, patch: Any) -> None:
     merged = merge_patch(task, patch)
@@ -125,6 +126,7 @@ def test_a_merge_changes_only_what_the_patch_names_and_twice_is_once(task: Any, 
             assert merged[key] == task[key]
 
 
+@pytest.mark.slow
 @given(task=st.fixed_dictionaries({"metadata": json_values}, optional={"status": json_values, "tasks": objects}))
 def test_reading_never_crashes_and_what_is_read_twice_stays(task: Any) -> None:
     if "tasks" in task and "status" not in task:

@@ -26,6 +26,7 @@ from accord.kit.many import (
 NAMES = [f"octo/r{n}" for n in range(10)]
 
 
+@pytest.mark.slow
 @given(st.integers(1, 20_000), st.integers(1, 500))
 def test_shards_hold_every_repository_once_and_fit_a_matrix(count: int, size: int) -> None:
     names = [f"octo/r{n}" for n in range(count)]

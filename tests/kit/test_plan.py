@@ -110,6 +110,7 @@ def carried_out(plan: KitPlan) -> dict[str, str]:
     return {file.path: file.after for file in plan.files if file.after is not None}
 
 
+@pytest.mark.slow
 @settings(max_examples=60)
 @given(templates=files, bases=files, found=files, pin=st.sampled_from([OLD, NEW]))
 def test_planning_after_applying_finds_nothing_to_do(
@@ -124,6 +125,7 @@ def test_planning_after_applying_finds_nothing_to_do(
     assert second.manifest == first.manifest
 
 
+@pytest.mark.slow
 @given(template=texts, base=texts, found=texts, new=st.sampled_from(["mine", "  theirs: 2"]), at=st.integers(0, 8))
 def test_a_line_that_a_person_wrote_is_still_there(template: str, base: str, found: str, new: str, at: int) -> None:
     own = found.splitlines(keepends=True)
@@ -133,6 +135,7 @@ def test_a_line_that_a_person_wrote_is_still_there(template: str, base: str, fou
     assert new in file.after.splitlines()
 
 
+@pytest.mark.slow
 @given(base=texts, found=texts, template=texts)
 def test_a_file_unlike_both_templates_is_written_only_by_a_merge(base: str, found: str, template: str) -> None:
     assume(with_pin(found, NEW) not in (with_pin(base, NEW), with_pin(template, NEW)))
@@ -141,6 +144,7 @@ def test_a_file_unlike_both_templates_is_written_only_by_a_merge(base: str, foun
     assert file.action is Action.MERGE or file.after == found
 
 
+@pytest.mark.slow
 @given(st.dictionaries(st.sampled_from([".github/a.yml", ".github/b/c.md"]), st.text(string.printable), min_size=1))
 def test_a_written_manifest_is_read_back_equal(found: dict[str, str]) -> None:
     manifest = Manifest(version="1", commit="a" * 40, files=found)

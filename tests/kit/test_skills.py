@@ -57,6 +57,7 @@ def test_every_file_of_the_skills_steers_agents() -> None:
 OWN = "# Mine\n\nUse tabs.\n"
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("own", [None, OWN, OWN.replace("\n", "\r\n"), "no line break", "\n"])
 def test_the_users_text_stays_when_skills_come_and_go(tmp_path: Path, own: str | None) -> None:
     place = tmp_path / AGENTS_FILE
@@ -129,6 +130,7 @@ def test_the_choice_is_remembered() -> None:
     assert read_manifest(manifest_text(manifest)).choices == WITH
 
 
+@pytest.mark.slow
 def test_sync_updates_the_skills_and_only_the_block(tmp_path: Path) -> None:
     files = installed(tmp_path / "kit", SHIPPED, OLD, WITH)
     manifest = read_manifest(files[".github/accord/manifest.json"])

@@ -59,6 +59,7 @@ def commit(stage: Stage, branch: str, path: str, text: str) -> None:
     stage.send("PUT", f"/repos/{CONSUMER}/contents/{path}", branch=branch, **body, **({"sha": held} if held else {}))
 
 
+@pytest.mark.slow
 def test_a_sync_proposes_the_new_kit_in_one_commit_and_one_pull_request(stage: Stage) -> None:
     before = files_at(stage, "main")
     synced = sync(stage)
@@ -80,6 +81,7 @@ def test_a_sync_proposes_the_new_kit_in_one_commit_and_one_pull_request(stage: S
     assert "-    timeout-minutes: 20\n+    timeout-minutes: 60" in pull["body"].partition("## Conflicts")[2]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("kind", ["installation", "user"])
 def test_github_signs_the_commit_of_an_app(tmp_path: Path, kind: str) -> None:
     permissions = dict.fromkeys(("contents", "pull_requests", "workflows"), "write")
@@ -92,6 +94,7 @@ def test_github_signs_the_commit_of_an_app(tmp_path: Path, kind: str) -> None:
         assert stage.get(f"/repos/{CONSUMER}/git/commits/{tip(stage)}")["verification"]["verified"] is is_verified
 
 
+@pytest.mark.slow
 def test_a_second_sync_writes_nothing(stage: Stage) -> None:
     first, after = sync(stage), seen(stage)
     before = writes(stage)
@@ -102,6 +105,7 @@ def test_a_second_sync_writes_nothing(stage: Stage) -> None:
     assert second.pull.number == first.pull.number
 
 
+@pytest.mark.slow
 def test_a_dry_run_writes_nothing_and_tells_the_same(stage: Stage) -> None:
     before = seen(stage)
     planned = sync(stage, is_dry_run=True)
@@ -109,6 +113,7 @@ def test_a_dry_run_writes_nothing_and_tells_the_same(stage: Stage) -> None:
     assert planned.plan == sync(stage).plan
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("level", ["read", "write"])
 def test_a_token_without_the_workflows_permission_is_refused_with_its_name(tmp_path: Path, level: str) -> None:
     permissions = {"contents": level, "pull_requests": level}
@@ -132,6 +137,7 @@ def test_a_repository_in_step_costs_one_request_and_gets_nothing_written(tmp_pat
 CHOICES = Choices(only=("plan", "review"), agent="claude", source="octo/accord")
 
 
+@pytest.mark.slow
 def test_a_sync_keeps_what_a_repository_chose(tmp_path: Path) -> None:
     with consumer_stage(tmp_path, installed(tmp_path / "kit", SHIPPED, NEW, CHOICES)) as stage:
         assert sync(stage).outcome is SyncOutcome.UNCHANGED
@@ -142,6 +148,7 @@ def test_a_sync_keeps_what_a_repository_chose(tmp_path: Path) -> None:
         assert f"uses: octo/accord/actions/check@{'c' * 40} # v0.2.0" in text_at(stage, PLAN, "accord/sync")
 
 
+@pytest.mark.slow
 def test_a_manifest_that_another_zlib_packed_is_not_pushed_again(stage: Stage) -> None:
     sync(stage)
     document = json.loads(text_at(stage, PLACE, "accord/sync"))
@@ -164,6 +171,7 @@ def test_a_manifest_that_another_zlib_packed_is_not_pushed_again(stage: Stage) -
     assert (sync(stage).outcome, writes(stage), tip(stage)) == (SyncOutcome.UNCHANGED, before, commit["sha"])
 
 
+@pytest.mark.slow
 def test_newer_templates_update_the_same_pull_request(stage: Stage) -> None:
     sync(stage)
     newer = Kit("0.2.0", {**SHIPPED.files, LABELS: SHIPPED.files[LABELS] + "# more\n"})
@@ -175,6 +183,7 @@ def test_newer_templates_update_the_same_pull_request(stage: Stage) -> None:
     assert f"@{'c' * 40} # v0.2.0" in text_at(stage, PLAN, "accord/sync")
 
 
+@pytest.mark.slow
 def test_once_merged_there_is_nothing_to_do(stage: Stage) -> None:
     pull = sync(stage).pull
     assert pull
@@ -183,6 +192,7 @@ def test_once_merged_there_is_nothing_to_do(stage: Stage) -> None:
     assert (sync(stage).outcome, writes(stage)) == (SyncOutcome.UNCHANGED, before)
 
 
+@pytest.mark.slow
 def test_a_pull_request_that_people_closed_does_not_come_back_until_the_templates_change(stage: Stage) -> None:
     pull = sync(stage).pull
     assert pull
@@ -195,6 +205,7 @@ def test_a_pull_request_that_people_closed_does_not_come_back_until_the_template
     assert again.pull.number != pull.number
 
 
+@pytest.mark.slow
 def test_text_that_people_write_into_the_pull_request_stays(stage: Stage) -> None:
     pull = sync(stage).pull
     assert pull
@@ -204,6 +215,7 @@ def test_text_that_people_write_into_the_pull_request_stays(stage: Stage) -> Non
     assert stage.get(f"/repos/{CONSUMER}/pulls/{pull.number}")["body"] == own
 
 
+@pytest.mark.slow
 def test_a_commit_of_a_person_on_the_branch_is_not_overwritten(stage: Stage) -> None:
     sync(stage)
     commit(stage, "accord/sync", REVIEW, "name: Solved by hand\n")
@@ -213,6 +225,7 @@ def test_a_commit_of_a_person_on_the_branch_is_not_overwritten(stage: Stage) -> 
     assert "accord did not make" in str(refused.error)
 
 
+@pytest.mark.slow
 def test_an_edit_on_the_default_branch_is_taken_into_the_pull_request(stage: Stage) -> None:
     sync(stage)
     commit(stage, "main", LABELS, "name: Ours by now\n")

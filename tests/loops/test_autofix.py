@@ -86,6 +86,7 @@ def test_the_agent_gets_the_failing_part_of_each_log_as_data_without_secrets() -
     assert HEAD in decision.appendix
 
 
+@pytest.mark.slow
 def test_the_appendix_is_bounded_however_many_and_long_the_logs_are() -> None:
     names = tuple(f"check {n}\n# Heading" * 20 for n in range(300))
     logs = tuple(CheckLog(check=name, log="error: x\n" * 50_000) for name in names[:9])

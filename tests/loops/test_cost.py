@@ -63,6 +63,7 @@ def test_a_run_that_spent_its_budget_differs_from_other_failures(rule: str, is_o
     assert (iteration.is_over_budget, iteration.category) == (is_over, "resource")
 
 
+@pytest.mark.slow
 def test_people_read_that_the_budget_is_spent_and_what_to_type(tmp_path: Path) -> None:
     summary = "1 attempt cost 1.50 of 1.00 US dollars. Raise max_cost_usd in the agent registry, or split the task."
     with opened(tmp_path) as stage:

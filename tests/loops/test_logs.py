@@ -56,6 +56,7 @@ def test_a_hostile_log_is_read_in_linear_time(text: str) -> None:
     assert not grows_too_fast(lambda size: failing_part(text[:size], str), len(text))
 
 
+@pytest.mark.slow
 @given(
     st.lists(st.sampled_from(["error: x", "ok", "x" * 700, "", ENDING[0], "##[group]a"]), max_size=60),
     st.integers(50, 900),

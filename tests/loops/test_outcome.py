@@ -35,6 +35,7 @@ def test_the_same_error_is_known_again_by_its_words(one: str, other: str, is_sam
     assert (error_identity(failing(one)) == error_identity(failing(other))) == is_same
 
 
+@pytest.mark.slow
 @given(st.builds(RunOutputs, **{name: st.text(max_size=200) for name in RunOutputs.model_fields}))
 def test_no_outputs_break_the_count(outputs: RunOutputs) -> None:
     found = iteration_of(outputs, running(), number=1, now=NOW)

@@ -21,6 +21,7 @@ def test_no_text_grows_beyond_what_github_takes(part: str) -> None:
     assert len(line_to_post(part * 5_000, SECRETS, POLICY, 200)) <= 200
 
 
+@pytest.mark.slow
 @given(st.text(alphabet="@a`<!->#1 \n|closed/", max_size=120), st.integers(10, 60))
 def test_a_cut_text_is_as_safe_as_a_whole_one(text: str, characters: int) -> None:
     made = text_to_post(text, SECRETS, POLICY, characters)
@@ -32,6 +33,7 @@ def test_no_half_of_a_secret_is_left_where_a_text_is_cut() -> None:
     assert "correct" not in text_to_post("x" * 90 + SECRET, SECRETS, POLICY, 100)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("part", GROWS)
 def test_a_verdict_of_any_length_fits_a_comment(part: str) -> None:
     rows = [{"number": n, "met": "yes", "evidence": part * 300} for n in range(1, 301)]

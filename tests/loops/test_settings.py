@@ -61,6 +61,7 @@ def test_switches_are_read_in_many_words() -> None:
     assert (found.keepalive, found.autofix, found.bot_comments) == (False, True, None)
 
 
+@pytest.mark.slow
 @given(st.text(max_size=400))
 def test_no_text_breaks_the_reading(text: str) -> None:
     budgets = read_settings(config(text), Budgets()).budgets

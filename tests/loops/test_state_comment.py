@@ -25,6 +25,7 @@ HOSTILE = st.text(max_size=90) | st.sampled_from(
 POSTING: Any = {"secrets": Redactor(), "policy": PostingPolicy()}
 
 
+@pytest.mark.slow
 @given(error=HOSTILE, run_id=HOSTILE, message=HOSTILE, said=HOSTILE)
 def test_a_state_comes_back_whatever_its_texts_hold(error: str, run_id: str, message: str, said: str) -> None:
     state = LoopState(revision=3, history=(well(run_id, error=error),))

@@ -56,6 +56,7 @@ def shown(stage: Stage, pull: int = 1) -> LoopState:
     return found.state
 
 
+@pytest.mark.slow
 def test_a_state_is_written_and_read_in_one_request(stage: Stage) -> None:
     where = store(stage)
     kept = where.update(where.update(where.load(), begin("1")), end("1"))
@@ -93,6 +94,7 @@ def test_a_failure_at_any_request_ends_the_same_at_once_or_when_repeated(stage: 
         assert (state.iterations, state.revision, len(state.history)) == (1, 2, 1), f"request {nth}"
 
 
+@pytest.mark.slow
 def test_a_comment_that_was_deleted_or_spoiled_resets_nothing(stage: Stage) -> None:
     where = store(stage)
     where.update(where.load(), lambda state: state.model_copy(update={"iterations": 4}))
@@ -108,6 +110,7 @@ def test_a_comment_that_was_deleted_or_spoiled_resets_nothing(stage: Stage) -> N
     assert shown(stage).iterations == 5
 
 
+@pytest.mark.slow
 def test_a_copy_of_our_own_comment_on_another_pull_request_is_neither_its_state_nor_touched(stage: Stage) -> None:
     """Else a pull request would begin with the used-up budget, or the finished work, of another one."""
     store(stage).update(store(stage).load(), lambda state: state.model_copy(update={"iterations": 4}))
@@ -120,6 +123,7 @@ def test_a_copy_of_our_own_comment_on_another_pull_request_is_neither_its_state_
     assert comments(stage, 2)[0] == copy
 
 
+@pytest.mark.slow
 def test_of_two_comments_of_ours_the_oldest_stays_and_the_newest_state_counts(stage: Stage) -> None:
     where = store(stage)
     where.update(where.load(), begin("1"))
@@ -128,6 +132,7 @@ def test_of_two_comments_of_ours_the_oldest_stays_and_the_newest_state_counts(st
     assert shown(stage).history[0].run_id == "1"
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("revision", [0, 9])
 def test_a_forged_state_that_a_workflow_posted_under_our_login_counts_for_nothing(stage: Stage, revision: int) -> None:
     """Many a workflow posts words of strangers as ``github-actions[bot]``: they could hold a loop up or renew it."""
@@ -141,6 +146,7 @@ def test_a_forged_state_that_a_workflow_posted_under_our_login_counts_for_nothin
     assert shown(stage).iterations == 5
 
 
+@pytest.mark.slow
 def test_a_state_whose_ref_was_deleted_goes_on_from_the_comment(stage: Stage) -> None:
     where = store(stage)
     where.update(where.load(), begin("1"))

@@ -58,6 +58,7 @@ def test_a_body_as_long_as_github_takes_is_ticked() -> None:
     assert body == "".join(line.replace("[ ]", "[x]") if number % 2 == 0 else line for number, line in enumerate(lines))
 
 
+@pytest.mark.slow
 @given(st.text(alphabet="-[] x\n\r\t`<!>*a1.", max_size=120), st.lists(st.sampled_from(["a", "a1", "*a", "x"])))
 def test_only_marks_change_in_any_text(body: str, done: list[str]) -> None:
     found, _ = tick(body, outputs(*done))

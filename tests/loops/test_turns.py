@@ -13,6 +13,7 @@ from accord.loops.run import LOOPS, pulls_due
 from accord_sandbox.rates import RateLimits
 
 
+@pytest.mark.slow
 def test_keepalive_goes_on_until_every_task_is_done(turns: Turns) -> None:
     first = turns.begin("1")
     assert (first.should_run, first.decision.reason, first.decision.iteration) == (True, "tasks-open", 1)
@@ -31,6 +32,7 @@ def test_keepalive_goes_on_until_every_task_is_done(turns: Turns) -> None:
     assert turns.begin("3").decision.reason == "tasks-complete"
 
 
+@pytest.mark.slow
 def test_the_same_end_twice_changes_nothing(turns: Turns) -> None:
     turns.begin("1")
     turns.end(did("Add tests"), "1", workflow=WORKFLOW)
@@ -43,6 +45,7 @@ def test_the_same_end_twice_changes_nothing(turns: Turns) -> None:
     assert turns.seen() == {**before, "body": person}
 
 
+@pytest.mark.slow
 def test_the_same_begin_twice_begins_once(turns: Turns) -> None:
     first, again = turns.begin("1"), turns.begin("1")
     assert again.should_run
@@ -50,6 +53,7 @@ def test_the_same_begin_twice_begins_once(turns: Turns) -> None:
     assert (turns.state.iterations, again.context.github.requests.write) == (1, 0)
 
 
+@pytest.mark.slow
 def test_a_run_that_github_says_is_over_costs_its_iteration_and_is_tried_again(turns: Turns) -> None:
     turns.begin("502")
     turns.stage.session.put(f"{turns.stage.server.url}/_sandbox/runs/octo/code/502", json={"status": "in_progress"})
@@ -60,6 +64,7 @@ def test_a_run_that_github_says_is_over_costs_its_iteration_and_is_tried_again(t
     assert (turns.begin("902").decision.reason, turns.state.iterations) == ("retry", 2)
 
 
+@pytest.mark.slow
 def test_only_a_person_with_write_access_lets_a_loop_continue(turns: Turns) -> None:
     for number in range(2):
         turns.begin(str(number))
@@ -75,6 +80,7 @@ def test_only_a_person_with_write_access_lets_a_loop_continue(turns: Turns) -> N
     assert (turns.state.failures_in_a_row, turns.state.iterations) == (0, 2)
 
 
+@pytest.mark.slow
 def test_a_budget_that_is_used_up_asks_a_person_once(turns: Turns) -> None:
     body = "- [ ] a\n- [ ] b\n<!-- keepalive-config: {max_iterations: 1} -->\n"
     turns.stage.send("PATCH", f"{turns.root}/pulls/1", body=body)
@@ -93,6 +99,7 @@ def test_a_pull_request_that_a_person_paused_costs_one_request(turns: Turns) -> 
     assert (turn.decision.reason, requests.read, requests.write) == ("paused", 1, 0)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("loop", ["keepalive", "autofix"])
 @pytest.mark.parametrize("told", ["back-off", "due"])
 def test_a_person_who_removes_the_label_reads_that_no_run_follows(turns: Turns, loop: str, told: str) -> None:
@@ -115,6 +122,7 @@ def test_a_person_who_removes_the_label_reads_that_no_run_follows(turns: Turns, 
     assert (again.outcome, again.context.github.requests.write) == ("idle", 0)
 
 
+@pytest.mark.slow
 def test_a_loop_that_was_stopped_and_is_asked_for_again_goes_on_where_it_was(turns: Turns) -> None:
     turns.by_person = True
     turns.begin("1")
@@ -128,6 +136,7 @@ def test_a_loop_that_was_stopped_and_is_asked_for_again_goes_on_where_it_was(tur
     assert "**Running**" in turns.comments[0]
 
 
+@pytest.mark.slow
 def test_why_a_person_was_asked_stays_to_be_read_though_the_label_stops_the_loop(turns: Turns) -> None:
     turns.by_person = True
     turns.begin("1")
@@ -138,6 +147,7 @@ def test_why_a_person_was_asked_stays_to_be_read_though_the_label_stops_the_loop
     assert any("It broke" in comment for comment in before)
 
 
+@pytest.mark.slow
 def test_a_run_under_way_ends_as_it_began_and_is_the_last_when_the_label_is_gone(turns: Turns) -> None:
     turns.by_person = True
     turns.begin("local-1")
@@ -149,6 +159,7 @@ def test_a_run_under_way_ends_as_it_began_and_is_the_last_when_the_label_is_gone
     assert "- [x] Add tests" in turns.body
 
 
+@pytest.mark.slow
 def test_autofix_fixes_and_asks_a_person_when_it_cannot(turns: Turns) -> None:
     turns.loop = "autofix"
     turns.unlabel("agents:keepalive")
@@ -185,12 +196,14 @@ def check_id(turns: Turns) -> int:
     return max(entry["id"] for entry in found)
 
 
+@pytest.mark.slow
 def test_the_loops_own_jobs_do_not_count_as_checks(turns: Turns) -> None:
     turns.check("Keepalive / accord decides", "failure")
     assert turns.begin("501", is_dry_run=True).decision.reason == "checks-missing"  # test is of run 501
     assert turns.begin("900").should_run
 
 
+@pytest.mark.slow
 def test_a_job_that_was_skipped_makes_no_head_green_before_its_checks_have_begun(turns: Turns) -> None:
     """A label of another kind skips the jobs of the loops' workflows, on a head whose tests are still to come."""
     turns.push("new")
@@ -200,6 +213,7 @@ def test_a_job_that_was_skipped_makes_no_head_green_before_its_checks_have_begun
     assert turns.begin().should_run
 
 
+@pytest.mark.slow
 def test_a_head_that_github_is_slow_to_tell_is_the_one_that_was_pushed(turns: Turns) -> None:
     turns.begin("1")
     head = turns.pull["head"]["sha"]
@@ -218,6 +232,7 @@ def test_a_token_that_may_only_read_says_what_to_grant(turns: Turns) -> None:
     assert "Dependabot" in turn_summary(turns.begin())
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("has_comment", [False, True])
 def test_a_token_that_may_push_and_not_comment_costs_no_run(turns: Turns, has_comment: bool) -> None:
     if has_comment:
@@ -232,6 +247,7 @@ def test_a_token_that_may_push_and_not_comment_costs_no_run(turns: Turns, has_co
     assert turns.state.iterations == 1 + has_comment
 
 
+@pytest.mark.slow
 def test_a_rehearsal_writes_nothing(turns: Turns) -> None:
     assert turns.begin("1", is_dry_run=True).context.github.requests.write == 0
     turns.begin("1")

@@ -37,6 +37,7 @@ def finish(turns: Turns, conclusion: str = "success") -> None:
         turns.control(f"runs/{run['id']}", status="completed", conclusion=conclusion)
 
 
+@pytest.mark.slow
 def test_a_pull_request_of_the_jobs_token_waits_until_a_person_approves_its_runs(turns: Turns) -> None:
     pull = {"title": "Agent's work", "head": "other", "base": "main", "body": BODY}
     turns.number = turns.stage.send("POST", f"{turns.root}/pulls", token=INSTALLATION_TOKEN, **pull)["number"]
@@ -63,6 +64,7 @@ def test_a_pull_request_of_the_jobs_token_waits_until_a_person_approves_its_runs
     assert (begun.should_run, begun.decision.reason, begun.decision.iteration) == (True, "tasks-open", 1)
 
 
+@pytest.mark.slow
 def test_a_push_of_the_jobs_token_is_held_and_the_end_of_the_run_says_so(turns: Turns) -> None:
     turns.begin("1")
     pushed = turns.push("new", token=INSTALLATION_TOKEN)
@@ -76,6 +78,7 @@ def test_a_push_of_the_jobs_token_is_held_and_the_end_of_the_run_says_so(turns: 
     assert turns.begin("3").decision.reason == "checks-failing"
 
 
+@pytest.mark.slow
 def test_a_person_is_asked_once_after_a_day_without_approval(held: Turns) -> None:
     assert held.begin("1").decision.reason == "checks-held"
     held.stage.clock.sleep(DAY)
@@ -97,6 +100,7 @@ def test_a_person_is_asked_once_after_a_day_without_approval(held: Turns) -> Non
     assert held.begin("5").should_run
 
 
+@pytest.mark.slow
 def test_autofix_waits_too(held: Turns) -> None:
     held.loop = "autofix"
     held.unlabel("agents:keepalive")
@@ -109,6 +113,7 @@ def test_autofix_waits_too(held: Turns) -> None:
     assert held.begin("3").decision.reason == "checks-failing"
 
 
+@pytest.mark.slow
 def test_an_apps_token_starts_held_runs_once(held: Turns) -> None:
     held.use_app()
     planned = held.begin("1", is_dry_run=True)
@@ -126,6 +131,7 @@ def test_an_apps_token_starts_held_runs_once(held: Turns) -> None:
     assert held.begin("4").should_run
 
 
+@pytest.mark.slow
 def test_runs_that_are_left_after_a_kill_are_started_by_the_next_turn(tmp_path: Path) -> None:
     with staged(tmp_path, seed=seed({**FILES, ".github/workflows/lint.yml": CI.replace("test", "lint")})) as stage:
         turns = Turns(stage)
@@ -139,6 +145,7 @@ def test_runs_that_are_left_after_a_kill_are_started_by_the_next_turn(tmp_path: 
         assert [run["run_attempt"] for run in turns.runs] == [2, 2]
 
 
+@pytest.mark.slow
 def test_the_end_of_a_run_starts_held_runs_once(turns: Turns) -> None:
     turns.use_app()
     turns.begin("1")
@@ -149,6 +156,7 @@ def test_the_end_of_a_run_starts_held_runs_once(turns: Turns) -> None:
         assert [(run["status"], run["run_attempt"]) for run in turns.runs] == [("queued", 2)]
 
 
+@pytest.mark.slow
 def test_a_change_of_files_that_steer_ci_is_left_to_a_person(turns: Turns) -> None:
     turns.use_app()
     turns.push("anything", ".github/workflows/notes.md")
@@ -159,12 +167,14 @@ def test_a_change_of_files_that_steer_ci_is_left_to_a_person(turns: Turns) -> No
     assert all(run["run_attempt"] == 1 for run in turns.runs)
 
 
+@pytest.mark.slow
 def test_the_jobs_token_starts_no_held_run(held: Turns) -> None:
     held.facts = TokenFacts(triggers_workflows=False, reruns_held=True)
     assert held.begin("1").decision.reason == "checks-held"
     assert held.runs[0]["run_attempt"] == 1
 
 
+@pytest.mark.slow
 def test_a_token_that_may_not_start_runs_says_what_to_grant(tmp_path: Path) -> None:
     document = seed(FILES)
     document["tokens"][-1]["permissions"]["actions"] = "read"
@@ -177,6 +187,7 @@ def test_a_token_that_may_not_start_runs_says_what_to_grant(tmp_path: Path) -> N
         assert turns.runs[0]["run_attempt"] == 1
 
 
+@pytest.mark.slow
 def test_a_token_that_cannot_read_runs_warns_and_goes_on(tmp_path: Path) -> None:
     document = seed(FILES)
     del document["tokens"][-1]["permissions"]["actions"]
@@ -190,17 +201,20 @@ def test_a_token_that_cannot_read_runs_warns_and_goes_on(tmp_path: Path) -> None
         assert "actions: read" in turn.decision.warnings[0]
 
 
+@pytest.mark.slow
 def test_the_loops_own_workflow_does_not_wait_for_its_own_approval(held: Turns) -> None:
     context = replace(held.context("1"), workflow=".github/workflows/ci.yml")
     _, decision = gather(LOOPS["keepalive"], context)
     assert decision.reason == "tasks-open"
 
 
+@pytest.mark.slow
 def test_runs_started_by_workflow_dispatch_count_though_others_are_held(held: Turns) -> None:
     held.check("test")
     assert held.begin("1").should_run
 
 
+@pytest.mark.slow
 def test_a_server_that_starts_nothing_is_waited_for_two_minutes(tmp_path: Path) -> None:
     with staged(tmp_path, seed={**seed(FILES), "holds_bot_runs": False}) as stage:
         turns = Turns(stage)

@@ -111,6 +111,7 @@ def test_the_page_tells_what_each_turn_costs(turns_stage: Stage) -> None:
     assert told("keepalive") == {"nothing to do, at most": most, **costs(turns_stage, TURNS, Turns)}
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", IDLE)
 def test_an_evaluation_that_does_nothing_costs_six_requests_at_most(turns_stage: Stage, name: str) -> None:
     ((read, write),) = costs(turns_stage, {name: IDLE[name]}, Turns).values()

@@ -13,6 +13,7 @@ def due(flow: Flow, loop: str = "keepalive") -> list[int]:
     return list(pulls_due(LOOPS[loop], flow.context()))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("is_on", [True, False])
 def test_a_base_that_git_can_merge_where_github_cannot_is_merged_in(flow: Flow, tmp_path: Path, is_on: bool) -> None:
     by_hand = flow.commit(tmp_path, f"accord/{ITEM}", b="b = 1\nmine\n")
@@ -33,6 +34,7 @@ def test_a_base_that_git_can_merge_where_github_cannot_is_merged_in(flow: Flow, 
     assert again.context.github.requests.write == 0
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("theirs", ["a = 3\n", None], ids=["edit-edit", "delete-edit"])
 def test_a_conflict_asks_a_person_once_for_the_same_commits(flow: Flow, tmp_path: Path, theirs: str | None) -> None:
     flow.commit(tmp_path, "main", a=theirs)
@@ -51,6 +53,7 @@ def test_a_conflict_asks_a_person_once_for_the_same_commits(flow: Flow, tmp_path
     assert len(flow.asks) == 2
 
 
+@pytest.mark.slow
 def test_a_pull_request_of_a_person_is_left_alone(flow: Flow, tmp_path: Path) -> None:
     flow.commit(tmp_path, "main", a="a = 3\n")
     body = flow.body.partition("<!-- accord:revision")[0]
@@ -59,6 +62,7 @@ def test_a_pull_request_of_a_person_is_left_alone(flow: Flow, tmp_path: Path) ->
     assert (due(flow), flow.begin().decision.reason) == ([], "not-enabled")
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("label", ["agents:paused", "needs-human"])
 def test_a_person_stops_it_like_everything_else(flow: Flow, tmp_path: Path, label: str) -> None:
     flow.commit(tmp_path, "main", a="a = 3\n")

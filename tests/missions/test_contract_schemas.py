@@ -85,6 +85,7 @@ def test_our_schema_accepts_exactly_what_the_schema_of_the_contract_accepts(name
     assert sum(not their for _, their, _ in verdicts) > 100
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", MODELS)
 def test_our_answers_and_checks_agree_with_the_schema_of_the_contract(name: str) -> None:
     theirs = jsonschema_rs.Draft202012Validator(contract(name), validate_formats=True)

@@ -36,6 +36,7 @@ EVENTS = st.builds(
 )
 
 
+@pytest.mark.slow
 @given(st.lists(EVENTS, max_size=12), st.randoms())
 def test_the_order_of_the_lines_and_repeated_lines_change_nothing(events: list[Any], chance: Any) -> None:
     shuffled = [*events, *events[:3]]

@@ -6,6 +6,7 @@ import shutil
 from pathlib import Path
 from typing import Any
 
+import pytest
 from hypothesis import HealthCheck, Phase, given, seed, settings
 from hypothesis import strategies as st
 from support.missions import NOW, Project
@@ -116,6 +117,7 @@ class Walker:
         assert not any(has_errors(findings) for findings in mission_findings(mission).values())
 
 
+@pytest.mark.slow
 @seed(SEED)
 @settings(
     max_examples=WALKS,

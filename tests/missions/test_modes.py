@@ -100,6 +100,7 @@ def test_paths_below_the_folder_of_missions_are_planning(path: str) -> None:
     assert not is_planning_path("kitty-specs/../src/a")
 
 
+@pytest.mark.slow
 def test_a_mission_of_500_work_packages_infers_each_mode_once(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     project = Project(tmp_path).begin()
     for number in range(1, 501):

@@ -158,6 +158,7 @@ def test_a_git_expression_for_a_lane_is_not_a_target(code: Project, name: str) -
         code.move("WP01", "done")
 
 
+@pytest.mark.slow
 def test_a_code_change_needs_a_commit_of_its_own_for_review(code: Project) -> None:
     code.work_package("WP02", CODE)
     code.lanes(lane_a=["WP01"], lane_b=["WP02"])
@@ -219,6 +220,7 @@ def test_events_are_in_order_whatever_the_clock_says(planning: Project) -> None:
     assert len({line["event_id"] for line in lines(planning)}) == 5
 
 
+@pytest.mark.slow
 def test_a_crash_at_any_byte_of_a_move_is_continued_by_the_same_command(planning: Project) -> None:
     planning.move("WP01", "in_progress")
     whole = log_path(planning.folder).read_bytes()
@@ -236,6 +238,7 @@ def claim(root: Path, actor: str) -> bool:
         return False
 
 
+@pytest.mark.slow
 def test_one_of_many_concurrent_claims_succeeds(planning: Project) -> None:
     actors = [f"agent-{number}" for number in range(6)]
     with multiprocessing.get_context("fork").Pool(6) as pool:

@@ -45,6 +45,7 @@ def test_work_without_a_commit_is_stale_once_its_start_is_older_than_the_thresho
     assert judge(OwnCommits(), NOW, 10).status.status == "fresh"
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("branch", ["main", "release/3.x"])
 def test_only_the_own_commits_of_the_branch_count(project: Project, branch: str) -> None:
     tree = begun(project, branch).worktree("lane-a")

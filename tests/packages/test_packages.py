@@ -116,7 +116,7 @@ def size_of(folder: Path) -> int:
     return sum(path.stat().st_size for path in files if path.suffix != ".pyc" and not tools & set(path.parts))
 
 
-@pytest.mark.parametrize("route", [pip, uvx, pytest.param(pipx, marks=pytest.mark.matrix)])
+@pytest.mark.parametrize("route", [uvx, *(pytest.param(route, marks=pytest.mark.matrix) for route in (pip, pipx))])
 def test_the_wheel_alone_leads_to_a_finished_demo_outside_a_checkout(
     route: Callable[[Path, Path, dict[str, str]], list[str | Path]], built: Path, release: Path, tmp_path: Path
 ) -> None:

@@ -54,6 +54,7 @@ def versions(stage: Stage) -> list[PublicRecord | None]:
     return [parse_record(one.message.partition("\n\n")[2]) for one in github.history(tip)] if tip else []
 
 
+@pytest.mark.slow
 def test_records_are_read_in_the_order_in_which_the_runs_ended(stage: Stage) -> None:
     runs = [record(number, hours=number) for number in (1, 2, 3)]
     for each in reversed(runs):
@@ -71,6 +72,7 @@ def test_the_same_record_is_written_once(stage: Stage) -> None:
     assert len(versions(stage)) == 1
 
 
+@pytest.mark.slow
 def test_the_newest_version_of_a_record_counts(stage: Stage) -> None:
     append(stage, record(result={"disposition": "failure"}))
     append(stage, record(2))
@@ -96,6 +98,7 @@ def test_more_than_a_page_of_records_is_read(stage: Stage) -> None:
     assert len(stage.server.requests) == 3
 
 
+@pytest.mark.slow
 def test_a_commit_without_a_record_is_skipped(stage: Stage) -> None:
     append(stage, record(1))
     github = stage.adapter()

@@ -194,6 +194,7 @@ def test_a_collector_receives_the_spans(collector: Collector, monkeypatch: pytes
     assert (run.status.code, other.status.code) == (0, 2)
 
 
+@pytest.mark.slow
 def test_many_spans_are_sent_in_parts(collector: Collector) -> None:
     send_spans(spans_of(record(number) for number in range(1201)), f"{collector.url}/v1/traces")
     assert len(collector.requests) == 3
@@ -206,6 +207,7 @@ def test_a_collector_that_refuses_stops_the_command(collector: Collector) -> Non
         send_spans(spans_of([record()]), f"{collector.url}/v1/traces")
 
 
+@pytest.mark.slow
 def test_a_collector_is_reached_directly_on_this_machine_and_its_certificate_is_verified(
     collector: Collector, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:

@@ -146,6 +146,7 @@ def test_without_an_ended_pull_request_no_share_is_given() -> None:
     assert (found.accepted_share, found.median_hours, found.p90_hours) == (None, None, None)
 
 
+@pytest.mark.slow
 @given(some.lists(some.floats(0, 1e6), min_size=1, max_size=50))
 def test_a_percentile_is_a_value_that_so_many_do_not_exceed(values: list[float]) -> None:
     found = percentile(values, 0.9)
@@ -154,6 +155,7 @@ def test_a_percentile_is_a_value_that_so_many_do_not_exceed(values: list[float])
     assert sum(value < found for value in values) < 0.9 * len(values)
 
 
+@pytest.mark.slow
 @given(some.lists(some.tuples(some.sampled_from(["codex", "claude", ""]), some.booleans()), max_size=30))
 def test_each_grouping_adds_up_to_the_total(runs: list[tuple[str, bool]]) -> None:
     records = [

@@ -97,6 +97,7 @@ def slow_reference(old: list[str], new: list[str], context: int) -> tuple[set[in
     return left, right
 
 
+@pytest.mark.slow
 @given(LINES, LINES, st.integers(0, 4))
 def test_any_diff_shows_the_lines_of_its_hunks_and_no_others(old: list[str], new: list[str], context: int) -> None:
     rows = list(difflib.unified_diff(old, new, n=context, lineterm=""))[2:]

@@ -47,6 +47,7 @@ def review_states(stage: Stage) -> list[tuple[str, str]]:
     return [(review["user"]["login"], review["state"]) for review in reviews(stage, PULL)]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("access", "login"),
     [(AS_JOB, JOB), (AS_REVIEWER, REVIEWER), (AS_WRITER, WRITER)],
@@ -72,6 +73,7 @@ def test_the_writer_finds_its_pull_request_again_after_another_account_reviewed_
     assert (again.outcome, again.writes) == (Outcome.UNCHANGED, 0), again.error
 
 
+@pytest.mark.slow
 def test_a_reviewer_that_took_over_replaces_the_review_of_the_account_before(written: Stage) -> None:
     before = post(written, CHANGES, pull=PULL, adapter=written.adapter(**AS_JOB))
     assert before.outcome is Outcome.APPLIED

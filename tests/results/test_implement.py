@@ -83,6 +83,7 @@ def last_message(stage: Stage, folder: Path, form: str = "%B") -> str:
     return git(clone(stage, folder / "look", "accord/1"), "log", "-1", f"--format={form}")
 
 
+@pytest.mark.slow
 def test_a_completed_result_becomes_a_pull_request_that_closes_its_item(stage: Stage, patch: str) -> None:
     receipt = apply(stage, completed(patch))
     assert receipt.outcome is Outcome.APPLIED, receipt.error
@@ -145,6 +146,7 @@ def test_keepalive_is_started_on_a_new_pull_request_and_a_person_who_stops_it_is
     assert state(stage)["labels"] == [[]]
 
 
+@pytest.mark.slow
 def test_a_dry_run_pushes_and_writes_nothing(stage: Stage, patch: str) -> None:
     before = state(stage)
     receipt = apply(stage, completed(patch), is_dry_run=True)
@@ -226,6 +228,7 @@ def test_a_patch_of_steering_files_asks_a_person_and_is_pushed_only_when_allowed
     assert apply(stage, result).outcome is Outcome.UNCHANGED
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("outcome", "summary", "status"),
     [("blocked", BLOCKED, "status:blocked"), ("validation-failure", FAILED, "status:needs-refinement")],
@@ -284,6 +287,7 @@ REFUSED: dict[str, tuple[Callable[[Stage, Path], object], dict[str, Any], Outcom
 }
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("prepare", "options", "outcome", "found", "said"), REFUSED.values(), ids=REFUSED)
 def test_a_result_that_cannot_be_pushed_whole_leaves_everything_as_it_was(
     stage: Stage,
@@ -303,6 +307,7 @@ def test_a_result_that_cannot_be_pushed_whole_leaves_everything_as_it_was(
     assert state(stage) == before
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("limits", [ChangeLimits(files=1), ChangeLimits(bytes=10)])
 def test_a_change_beyond_the_limits_is_rejected_before_the_first_write(
     stage: Stage, patch: str, limits: ChangeLimits
@@ -377,6 +382,7 @@ def test_after_a_branch_was_thrown_away_a_new_pull_request_is_opened(stage: Stag
     assert apply(stage, completed(patch)).outcome is Outcome.UNCHANGED
 
 
+@pytest.mark.slow
 def test_a_squash_merge_skips_no_checks(stage: Stage, tree: Path) -> None:
     with_file(tree, "src/[no ci].py", "a = 2\n")
     summary = "Did it. [skip ci]\n\n`[ci skip]` `fixes #98`\n\n```\n[skip\nactions]\n```\n\n"
@@ -390,6 +396,7 @@ def test_a_squash_merge_skips_no_checks(stage: Stage, tree: Path) -> None:
     assert receipt.sanitised["commands"] == 6
 
 
+@pytest.mark.slow
 def test_nothing_of_the_callers_checkout_changes(stage: Stage, patch: str, tree: Path) -> None:
     def seen() -> tuple[str, ...]:
         return git(tree, "status", "--porcelain"), git(tree, "rev-parse", "HEAD"), git(tree, "stash", "list")
@@ -400,6 +407,7 @@ def test_nothing_of_the_callers_checkout_changes(stage: Stage, patch: str, tree:
     assert seen() == before
 
 
+@pytest.mark.slow
 def test_a_forged_trailer_in_a_summary_marks_no_other_run_as_applied(stage: Stage, patch: str, tmp_path: Path) -> None:
     token = "accord" + "0" * 20
     apply(stage, completed(patch, f"Done.\n\nAccord-Run: {token}"))
@@ -425,6 +433,7 @@ def test_a_summary_acts_neither_in_the_pull_request_nor_in_the_commit(stage: Sta
     assert apply(stage, completed(patch, HOSTILE_SUMMARY)).writes == 0
 
 
+@pytest.mark.slow
 def test_an_items_title_acts_neither_in_pull_request_nor_commit(stage: Stage, patch: str, tmp_path: Path) -> None:
     stage.send("PATCH", f"/repos/{stage.repository}/issues/1", title="Fixes #9 for @octocat")
     receipt = apply(stage, completed(patch))

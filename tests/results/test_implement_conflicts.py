@@ -102,6 +102,7 @@ def test_github_signs_the_commit_of_a_bots_conflict(stage: Stage, tree: Path) ->
     assert_nothing_more(stage, result, token=INSTALLATION_TOKEN)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "name", [name if name == "edit-edit" else pytest.param(name, marks=pytest.mark.slow) for name in KINDS]
 )
@@ -129,6 +130,7 @@ def test_a_conflict_of_any_kind_becomes_a_draft_with_the_agents_tree(stage: Stag
     assert_nothing_more(stage, result)
 
 
+@pytest.mark.slow
 def test_a_rehearsal_shows_the_draft_and_writes_nothing(stage: Stage, tree: Path) -> None:
     result, _ = conflicting(tree)
     before = state(stage)
@@ -250,6 +252,7 @@ def test_a_conflict_with_a_branch_left_over_without_pull_request_is_for_the_base
     assert_nothing_more(stage, result)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("path", "text"), [("CLAUDE.md", "Obey.\n"), (".mcp.json", "{}\n")])
 def test_steering_files_are_not_pushed_because_of_a_conflict(stage: Stage, tree: Path, path: str, text: str) -> None:
     agents = prepare(tree, KINDS["edit-edit"]._replace(mine=lambda t: (edit(t, "mine"), write(t / path, text))))
@@ -260,6 +263,7 @@ def test_steering_files_are_not_pushed_because_of_a_conflict(stage: Stage, tree:
     assert state(stage)["trees"] == before["trees"]
 
 
+@pytest.mark.slow
 def test_a_patch_that_applies_nowhere_is_sent_back(stage: Stage, tree: Path) -> None:
     write(tree / "k/long.txt", "unpublished\n")
     base = commit(tree, "Unpublished")

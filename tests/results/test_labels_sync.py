@@ -59,6 +59,7 @@ def test_a_new_repository_gets_every_label_and_keeps_its_own(stage: Stage) -> No
     assert labels_on(stage) == before | {e.name: (e.description, e.color) for e in shipped_labels()}
 
 
+@pytest.mark.slow
 def test_a_repository_in_step_costs_one_read_and_no_write(stage: Stage) -> None:
     entries = [entry(f"label {i}") for i in range(90)]
     sync(stage, entries)
@@ -139,6 +140,7 @@ def test_the_record_knows_what_syncs_created_through_deletion_and_renaming(stage
     assert "a2" not in labels_on(stage)
 
 
+@pytest.mark.slow
 def test_a_sync_that_is_killed_has_noted_what_it_created_so_that_pruning_finds_it(stage: Stage, tmp_path: Path) -> None:
     record, file = tmp_path / "record.json", tmp_path / "labels.yml"
     file.write_text("\n".join(f"- {{name: {name}, color: '111111'}}" for name in ("one", "two", "three")))
@@ -200,6 +202,7 @@ def test_a_fault_at_any_request_leaves_the_labels_of_a_clean_run(stage: Stage, k
         assert github.requests.write == 0
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("kind", ["lost-before", "lost-after", "error-503"])
 def test_when_github_stays_away_the_next_sync_finishes(stage: Stage, kind: str) -> None:
     prepare(stage)

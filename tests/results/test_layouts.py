@@ -509,6 +509,7 @@ def test_a_finding_in_prose_is_a_warning(body: str) -> None:
     assert review_findings(body) == [("finding-incomplete", "warning")]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "unit",
     [

@@ -41,6 +41,7 @@ def children(stage: Stage, number: int) -> list[int]:
     return [each["number"] for each in stage.listed(f"/issues/{number}/sub_issues")]
 
 
+@pytest.mark.slow
 def test_items_get_a_parent_a_type_and_assignees_once(stage: Stage) -> None:
     wanted = structure(parent=1, type="task", assign=["alex"])
     first = stage.apply(PLAN, structure=wanted)
@@ -54,6 +55,7 @@ def test_items_get_a_parent_a_type_and_assignees_once(stage: Stage) -> None:
     assert (again.outcome, again.writes) == (Outcome.UNCHANGED, 0)
 
 
+@pytest.mark.slow
 def test_items_are_put_into_a_milestone_once_and_stay_where_a_person_put_them(stage: Stage) -> None:
     path = f"/repos/{stage.repository}"
     for title in ("v1", "v2"):
@@ -66,6 +68,7 @@ def test_items_are_put_into_a_milestone_once_and_stay_where_a_person_put_them(st
     assert (again.outcome, again.writes, issue(stage, 4)["milestone"]["title"]) == (Outcome.UNCHANGED, 0, "v2")
 
 
+@pytest.mark.slow
 def test_a_part_that_a_person_removed_is_not_set_again_until_it_is_back(stage: Stage) -> None:
     path = f"/repos/{stage.repository}"
     stage.send("POST", f"{path}/milestones", title="v1")
@@ -139,6 +142,7 @@ def test_a_wrong_parent_or_milestone_stops_the_plan(stage: Stage, parts: Any, op
     assert len(stage.issues()) == 2
 
 
+@pytest.mark.slow
 def test_a_parent_has_at_most_a_hundred_sub_issues(stage: Stage) -> None:
     many = plan(*(task(f"item-{n}", in_scope=f"- src/{n}.py") for n in range(101)))
     receipt = stage.apply(many, structure=structure(parent=1))

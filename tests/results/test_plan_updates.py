@@ -46,6 +46,7 @@ def test_a_persons_edit_wins_and_is_named_with_its_issue(stage: Stage) -> None:
     assert stage.apply(plan(CHANGED)).writes == 0
 
 
+@pytest.mark.slow
 def test_an_edit_made_while_a_long_run_waits_wins_too(stage: Stage) -> None:
     new = [task(f"n{i}") for i in range(90)]
     stage.apply(plan(task("a")))
@@ -62,6 +63,7 @@ def test_an_edit_made_while_a_long_run_waits_wins_too(stage: Stage) -> None:
     assert "item-edited" in codes(receipt)
 
 
+@pytest.mark.slow
 def test_a_closed_item_that_the_plan_changed_is_reported_and_stays_closed(stage: Stage) -> None:
     stage.apply(plan(task("a"), task("b")))
     stage.send("PATCH", path_of(stage, 1), state="closed", state_reason="completed")
@@ -72,6 +74,7 @@ def test_a_closed_item_that_the_plan_changed_is_reported_and_stays_closed(stage:
     assert codes(receipt) == {"item-closed"}
 
 
+@pytest.mark.slow
 def test_items_that_vanish_are_named_and_closed_only_on_request(stage: Stage) -> None:
     stage.apply(plan(task("a"), task("b", "a"), task("c"), task("d")))
     stage.send("PATCH", path_of(stage, 3), title="By hand")
@@ -153,6 +156,7 @@ def test_a_dependency_of_a_person_stays_when_the_plan_drops_its_own(stage: Stage
     assert [entry.op for entry in receipt.operations if entry.op == "remove-dependency"] == ["remove-dependency"]
 
 
+@pytest.mark.slow
 def test_without_native_dependencies_the_list_in_the_body_follows_the_plan(tmp_path: Path) -> None:
     with staged(tmp_path, native_dependencies=False) as stage:
         stage.apply(plan(task("a"), task("b"), task("c", "a")))

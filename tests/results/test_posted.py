@@ -140,6 +140,7 @@ def test_a_text_that_cannot_be_posted_is_found_before_any_request(
     assert receipt.findings[-1].message.startswith("As posted: ")
 
 
+@pytest.mark.slow
 def test_a_body_that_only_numbers_of_owners_make_too_long_is_found_before_the_first_write(stage: Stage) -> None:
     owned = "\n".join(f"- src/z{n}.py (owned by #b)" for n in range(2_100))
     receipt = stage.apply(plan(task("b"), task("a", out_of_scope=owned)))
@@ -187,6 +188,7 @@ def finding(text: str) -> str:
     return f"What: {text}\n\nWhy: b\n\nFix: c"
 
 
+@pytest.mark.slow
 def test_a_review_is_posted_without_acting_in_all_its_places(reviewed: Stage) -> None:
     result = needs_changes(
         comment("added.txt", 1, finding(HOSTILE_TEXT)),

@@ -66,6 +66,7 @@ ANCHORS = {
 }
 
 
+@pytest.mark.slow
 def test_each_comment_lands_where_the_diff_allows_and_only_file_comments_cost_a_request(stage: Stage) -> None:
     receipt = post(stage, needs_changes(*(made for made, _ in ANCHORS.values())))
     places = [posted["place"] for posted in receipt.details["review"]["comments"]]
@@ -105,6 +106,7 @@ def test_the_verdict_becomes_state_and_label(
     assert post(stage, result, pull=pull).writes == 0
 
 
+@pytest.mark.slow
 def test_the_same_review_twice_writes_nothing(stage: Stage) -> None:
     result = needs_changes(*(said for said, _ in ANCHORS.values()), warn("untouched.txt", 1, "x" * BODY_CHARS))
     first = post(stage, result)
@@ -124,6 +126,7 @@ def test_a_verdict_that_is_refused_for_a_wrong_identity_is_commented(stage: Stag
     assert reviews(stage, OWN)[0]["state"] == "COMMENTED"
 
 
+@pytest.mark.slow
 def test_a_new_review_takes_the_place_of_the_old_ones(stage: Stage) -> None:
     post(stage, CHANGES)
     stage.send("PUT", f"/repos/{stage.repository}/issues/{ITEM}/labels", labels=["task:implement", "status:review"])
@@ -135,6 +138,7 @@ def test_a_new_review_takes_the_place_of_the_old_ones(stage: Stage) -> None:
     assert post(stage, approve()).writes == 0
 
 
+@pytest.mark.slow
 def test_a_review_that_a_person_dismissed_meanwhile_counts_as_dismissed(stage: Stage) -> None:
     post(stage, CHANGES)
     (old,) = reviews(stage)
@@ -149,6 +153,7 @@ def test_a_review_that_a_person_dismissed_meanwhile_counts_as_dismissed(stage: S
     assert [review["state"] for review in reviews(stage)] == ["DISMISSED", "APPROVED"]
 
 
+@pytest.mark.slow
 def test_an_old_review_that_is_applied_again_does_not_come_back(stage: Stage) -> None:
     old = CHANGES
     post(stage, old)
@@ -168,6 +173,7 @@ def test_other_peoples_reviews_and_reviews_by_hand_are_left_alone(stage: Stage) 
     assert [review["state"] for review in reviews(stage)] == ["APPROVED", "CHANGES_REQUESTED", "APPROVED"]
 
 
+@pytest.mark.slow
 def test_a_marker_that_a_stranger_forged_adopts_nothing(stage: Stage) -> None:
     result = approve()
     post(stage, result)
@@ -202,6 +208,7 @@ def test_forged_comments_do_not_keep_ours_from_being_posted(stage: Stage) -> Non
     assert len(stage.listed(f"/issues/{PULL}/comments")) == 2
 
 
+@pytest.mark.slow
 def test_the_token_of_a_workflow_finds_its_own_review(stage: Stage) -> None:
     result = needs_changes(comment("added.txt"), comment("src/long.txt", 3))
     first = post(stage, result, adapter=stage.adapter(token=INSTALLATION))
@@ -210,6 +217,7 @@ def test_the_token_of_a_workflow_finds_its_own_review(stage: Stage) -> None:
     assert reviews(stage)[0]["user"]["login"] == BOT
 
 
+@pytest.mark.slow
 def test_the_review_is_pinned_to_the_commit_that_was_read(stage: Stage) -> None:
     old = head(stage)
     push(stage, "accord/1", "later.txt", "Later\n")
@@ -219,6 +227,7 @@ def test_the_review_is_pinned_to_the_commit_that_was_read(stage: Stage) -> None:
     assert [c["place"] for c in receipt.details["review"]["comments"]] == ["inline", "body"]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("names_commit", [False, True])
 def test_an_approval_reaches_a_later_head_only_when_that_commit_is_named(stage: Stage, names_commit: bool) -> None:
     read = head(stage)
@@ -232,6 +241,7 @@ def test_an_approval_reaches_a_later_head_only_when_that_commit_is_named(stage: 
     assert [(one["commit_id"], one["state"]) for one in reviews(stage)] == [(read, "DISMISSED"), (later, "APPROVED")]
 
 
+@pytest.mark.slow
 def test_an_approval_of_an_older_head_is_posted_there_and_approves_no_work_item(stage: Stage) -> None:
     read = head(stage)
     push(stage, "accord/1", "later.txt", "Later\n")
@@ -283,6 +293,7 @@ def test_a_comment_that_github_refuses_at_its_place_moves_into_the_body(
     assert post(stage, result).writes == 0
 
 
+@pytest.mark.slow
 def test_a_body_that_is_too_long_continues_in_comments(stage: Stage) -> None:
     texts = [f"{FINDING} {n} " + "word " * 8_000 for n in range(5)]
     receipt = post(stage, needs_changes(*(comment("no/such.txt", n + 1, text) for n, text in enumerate(texts))))
@@ -339,6 +350,7 @@ def test_a_token_without_permission_is_refused_with_what_it_lacks(stage: Stage) 
     assert (snapshot(stage)["reviews"], status(stage)) == ([], ["status:review"])
 
 
+@pytest.mark.slow
 def test_a_pending_review_of_accord_is_cleared_away(stage: Stage) -> None:
     post(stage, approve())
     body = reviews(stage)[0]["body"]
@@ -372,6 +384,7 @@ def test_a_number_that_is_not_there_writes_nothing(stage: Stage, wrong: dict[str
     assert "unknown-reference" in codes(receipt)
 
 
+@pytest.mark.slow
 def test_a_dry_run_shows_every_operation_and_writes_nothing(stage: Stage) -> None:
     result = needs_changes(*(said for said, _ in ANCHORS.values()))
     before = snapshot(stage)

@@ -94,6 +94,7 @@ def test_requests_do_not_grow_with_the_comments() -> None:
     assert sum(isinstance(operation, CommentOnFile) for operation in operations) == MOST_FILE_COMMENTS
 
 
+@pytest.mark.slow
 def test_a_review_of_very_many_comments_is_still_one_request_with_a_short_marker() -> None:
     many = [comment("src/a.py", 1 + n % 60) if n % 2 else comment("absent.py") for n in range(3 * MOST_PLACED)]
     known = replace(facts(needs_changes(*many)), most=MOST_PLACED)

@@ -80,6 +80,7 @@ def test_another_finding_has_another_text(one: str, other: str) -> None:
     assert finding_text(one) != finding_text(other)
 
 
+@pytest.mark.slow
 @given(st.text(max_size=200))
 @example("#\x1f")
 def test_any_text_is_read_the_same_with_our_marker_or_without(text: str) -> None:
@@ -262,6 +263,7 @@ def test_other_words_match_only_what_the_same_words_leave(
     assert {at: found.comment_id for at, found in match_threads(notes, threads).items()} == expected
 
 
+@pytest.mark.slow
 @given(
     st.lists(st.tuples(st.integers(1, 6), st.sampled_from("xy"))),
     st.lists(st.tuples(st.integers(1, 6), st.sampled_from("xy"))),
@@ -420,6 +422,7 @@ def test_only_people_count_as_people(said: Comment, has_people: bool) -> None:
     assert read(began(replies=(said,))).has_people == has_people
 
 
+@pytest.mark.slow
 @given(st.lists(st.integers(1, 2**40), unique=True, max_size=50))
 def test_identifiers_survive_the_marker(ids: list[int]) -> None:
     assert list(read_ids(write_ids(ids))) == sorted(ids)

@@ -76,6 +76,7 @@ def test_files_of_sessions_and_missions_are_reported_and_not_protected() -> None
     assert (found.code, "kitty-specs/001-a/tasks/WP01.md" in found.message) == ("record-file", True)
 
 
+@pytest.mark.slow
 @given(st.lists(st.text(min_size=1, max_size=12), max_size=8), st.lists(st.text(min_size=1, max_size=12), max_size=4))
 def test_every_path_is_reported_once(touched: list[str], scope: list[str]) -> None:
     report = audit_scope(touched, scope)

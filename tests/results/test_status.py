@@ -40,6 +40,7 @@ def test_the_table_is_the_decision() -> None:
     assert {(edge.source, edge.target) for edge in WORK_ITEM.edges} == LEGAL
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("source", STATES)
 def test_every_move_is_made_or_refused_as_the_table_says(stage: Stage, source: str) -> None:
     for target in STATES:

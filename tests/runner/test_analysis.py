@@ -281,6 +281,7 @@ def test_a_temporary_failure_is_tried_again_once(served: ModelServer, play: Play
     assert clock.monotonic() - ManualClock(START).monotonic() == seconds
 
 
+@pytest.mark.slow
 def test_a_certificate_or_a_proxy_that_stops_a_request_is_named(
     served: ModelServer, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
@@ -374,6 +375,7 @@ def test_whatever_a_model_answers_is_an_answer_about_the_list_or_a_failed_try(sa
     assert 0 <= answer.confidence <= 1
 
 
+@pytest.mark.slow
 @given(st.binary() | st.text().map(str.encode) | JSON.map(lambda value: json.dumps(value).encode()))
 def test_whatever_a_provider_sends_is_a_reply_or_a_failed_try(body: bytes) -> None:
     for wire in ("chat-completions", "anthropic-messages"):

@@ -63,6 +63,7 @@ def test_no_text_can_leave_its_part_or_hide_in_it(injection: str) -> None:
     assert not re.search("[\u200b\u202e\U000e0000-\U000e007f]|<!-- system", evidence)
 
 
+@pytest.mark.slow
 def test_secrets_do_not_leave_this_machine() -> None:
     secret = "correct-horse-battery"
     hidden = "correct-\u200bhorse-battery"

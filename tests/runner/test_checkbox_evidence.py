@@ -105,6 +105,7 @@ WORDS = st.sampled_from(
 )
 
 
+@pytest.mark.slow
 @given(st.lists(WORDS, max_size=25).map("".join))
 def test_every_result_is_an_open_task_with_a_confidence_of_the_fallback(message: str) -> None:
     completed, confidence = read(message)
@@ -112,12 +113,14 @@ def test_every_result_is_an_open_task_with_a_confidence_of_the_fallback(message:
     assert confidence in ({0.5, 0.7} if completed else {0.0})
 
 
+@pytest.mark.slow
 @given(st.text(), st.text())
 def test_no_text_is_too_odd_to_be_read(body: str, message: str) -> None:
     completed, _ = read(message, body)
     assert all(not tasks(body)[position].is_checked for position in completed)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "unit", ["- [x] Add tests\n", "Add tests. ", "Add tests is not\n\n", "- " * 50 + "\n", "\0" * 30]
 )

@@ -180,6 +180,7 @@ def test_files_of_attempts_have_their_numbers(tree: Bench) -> None:
     assert left.text("prompt.md").startswith("Add a file.")
 
 
+@pytest.mark.slow
 def test_without_any_credential_the_first_problem_counts(bench: Bench) -> None:
     left = ran(bench, "one:keyless", "two:keyless")
     assert left.record["error"]["kind"] == "credential-missing"

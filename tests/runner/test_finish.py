@@ -88,6 +88,7 @@ def run(workshop: Workshop, agent: Agent, tmp_path: Path) -> Run:
     return Run(workshop, agent, tmp_path / "run")
 
 
+@pytest.mark.slow
 def test_a_successful_run_is_pushed_and_its_tasks_are_reported(run: Run) -> None:
     run.leave(transcript(DONE), files={"src/a.py": "a = 2\n", **NEW})
     outputs = run.outputs()
@@ -132,12 +133,14 @@ def test_a_pushed_text_that_looks_like_a_token_is_a_warning_each_time(run: Run) 
     assert run.outputs() == outputs
 
 
+@pytest.mark.slow
 def test_a_secret_that_only_the_registry_declares_reaches_no_output(run: Run) -> None:
     run.leave(transcript("It is correct-zebra-battery."), files={}, secret_names=["QWEN_PAT"])
     outputs = run.outputs(environment={"QWEN_PAT": "correct-zebra-battery"})
     assert outputs["final-message-summary"] == "It is [redacted: secret of the environment]."
 
 
+@pytest.mark.slow
 def test_a_run_without_changes_pushes_nothing_and_has_done_well(run: Run) -> None:
     run.leave(transcript("Nothing to do."), files={})
     outputs = run.outputs()
@@ -373,6 +376,7 @@ def test_a_message_that_had_to_be_cut_is_whole_in_the_folder(run: Run) -> None:
     assert ((run.folder / FINAL_MESSAGE).read_text(), run.outputs()) == (message, outputs)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("case", "hint"),
     [("ref", "Pass a branch"), ("pull", "github.head_ref"), ("link", "Review the agent"), ("token", "contents: write")],

@@ -369,6 +369,7 @@ print(json.dumps([os.getuid(), os.getgroups(), docker, int(lines["NoNewPrivs"]),
 """
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("way", ["before", "root", "root in a container", "user namespace"])
 def test_an_agent_loses_docker_groups_and_capabilities(shared_folder: Path, way: str) -> None:
     python = python_of_everyone()
@@ -462,6 +463,7 @@ CANNOT_MOUNT = "import ctypes, os, sys; [ctypes.CDLL(None).prctl(24, 21, 0, 0, 0
 """Starts a program without CAP_SYS_ADMIN, as in a container job."""
 
 
+@pytest.mark.slow
 def test_a_socket_that_cannot_be_hidden_is_found_by_the_trial(shared_folder: Path) -> None:
     docker = str(shared_folder / "docker.sock")
     assert Confinement((), [docker]).trial() == ("", [])

@@ -255,6 +255,7 @@ def test_an_error_summary_can_stand_in_the_script_of_the_contracts_own_example(t
     assert not re.search(r"[\"'`$<>\\\n\u201c\u201d]|!\[|^::|@octocat", summary)
 
 
+@pytest.mark.slow
 def test_a_message_too_long_is_cut_with_a_mark_and_a_warning_and_nothing_else_is_lost() -> None:
     tasks = tuple(f"Task {i} " + "x" * 50 for i in range(100))
     long, analysis = account("é" * 1_000_000, structured={"a": "b"}), replace(ANSWER, completed=tasks)
@@ -267,6 +268,7 @@ def test_a_message_too_long_is_cut_with_a_mark_and_a_warning_and_nothing_else_is
     assert BUDGET - 100 < size(outputs) <= BUDGET
 
 
+@pytest.mark.slow
 def test_other_long_outputs_are_left_out_with_a_warning() -> None:
     many = tuple(f"{i} " + "x" * 1000 for i in range(1000))
     attempts = (ProviderAttempt("p" * 999, "failed", "r" * 9999),) * 999

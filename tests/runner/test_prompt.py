@@ -67,6 +67,7 @@ def test_hidden_text_of_users_does_not_reach_the_agent() -> None:
     assert text == f"Fix.\n\n{run}\n\n{added}\n"
 
 
+@pytest.mark.slow
 @given(st.text(max_size=300))
 def test_an_appendix_is_complete_except_for_hidden_characters(appendix: str) -> None:
     text = assemble("Fix.", appendix, {})

@@ -81,6 +81,7 @@ def detail(published: Published) -> str:
     return published.failure.detail if published.failure else ""
 
 
+@pytest.mark.slow
 def test_the_changes_and_the_agents_commits_become_one_commit(workshop: Workshop, agent: Agent) -> None:
     (agent.tree / "src" / "a.py").write_text("a = 2\n")
     git(agent.tree, "commit", "-qam", "The agent's own")
@@ -185,6 +186,7 @@ def test_every_kind_of_file_arrives_byte_for_byte(workshop: Workshop, agent: Age
     assert fetched(agent, "rev-parse", "origin/feature^{tree}") == git(tree, "write-tree")
 
 
+@pytest.mark.slow
 def test_nothing_of_the_callers_checkout_changes(workshop: Workshop, agent: Agent) -> None:
     (agent.tree / "new.txt").write_text("new\n")
 
@@ -259,6 +261,7 @@ def test_a_push_that_github_forbids_is_refused_with_the_reason(
     assert workshop.tip(branch) == before
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "patch",
     [
@@ -274,6 +277,7 @@ def test_a_damaged_or_forbidden_patch_is_refused(workshop: Workshop, agent: Agen
     assert workshop.tip() == agent.base
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("limits", [ChangeLimits(files=1), ChangeLimits(bytes=5)])
 def test_changes_beyond_the_limits_are_not_pushed(workshop: Workshop, agent: Agent, limits: ChangeLimits) -> None:
     (agent.tree / "more.txt").write_text("more\n")

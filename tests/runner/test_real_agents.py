@@ -30,7 +30,7 @@ Started = tuple[subprocess.Popen[str], Provider]
 
 INSTALLED = Path(__file__).parents[2] / ".accord/agents"
 KEY = "dummy-key-of-the-test"
-pytestmark = [pytest.mark.slow, pytest.mark.skipif(shutil.which("npm") is None, reason="npm is not on the PATH")]
+pytestmark = [pytest.mark.matrix, pytest.mark.skipif(shutil.which("npm") is None, reason="npm is not on the PATH")]
 
 
 class Cli(NamedTuple):

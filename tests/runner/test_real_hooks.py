@@ -27,7 +27,7 @@ CHECKOUT = Path(__file__).parents[2]
 INSTALLED = CHECKOUT / ".accord/agents"
 FILE = "reviewer-result.json"
 GOOD = json.dumps(approve())
-pytestmark = [pytest.mark.slow, pytest.mark.skipif(shutil.which("npm") is None, reason="npm is not on the PATH")]
+pytestmark = [pytest.mark.matrix, pytest.mark.skipif(shutil.which("npm") is None, reason="npm is not on the PATH")]
 
 CODEX_PROVIDER = 'model_providers.mock={name="mock",base_url="URL/v1",wire_api="responses",env_key="MOCK_KEY"}'
 GEMINI = shipped_registry().agents["gemini"].home_files[".gemini/settings.json"]

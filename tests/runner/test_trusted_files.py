@@ -48,6 +48,7 @@ def shell(directory: Path, script: str) -> None:
     subprocess.run(script, cwd=directory, shell=True, check=True, capture_output=True)
 
 
+@pytest.mark.slow
 def test_a_job_reads_the_default_branch(tree: Path, job: Mapping[str, str]) -> None:
     files = trusted_files(tree, job)
     assert files.read(tree / REGISTRY) == files.read(tree / REGISTRY, **NAMED) == b"of main\n"
@@ -88,6 +89,7 @@ def test_the_base_counts_where_the_default_branch_is_unknown(tree: Path, job: Ma
     assert trusted_files(tree, job, branch="agent/1", base="origin/release/1").read(tree / REGISTRY) == b"of main\n"
 
 
+@pytest.mark.slow
 def test_at_a_terminal_the_commit_counts_on_the_default_branch(tree: Path) -> None:
     files = trusted_files(tree, {})
     assert files.read(tree / REGISTRY) == b"of main\n"

@@ -13,6 +13,7 @@ def run(client: Client, name: str = "tests", **more: Any) -> Any:
     return client.send(201, "POST", "check-runs", body, token=INSTALLATION)
 
 
+@pytest.mark.slow
 def test_a_check_run_is_completed_by_its_conclusion(client: Client) -> None:
     made = run(client, details_url="https://example.org/1", external_id="e1")
     assert (made["status"], made["conclusion"], made["external_id"]) == ("queued", None, "e1")
@@ -20,6 +21,7 @@ def test_a_check_run_is_completed_by_its_conclusion(client: Client) -> None:
     assert (done["status"], done["conclusion"], done["output"]["title"]) == ("completed", "success", "Two")
 
 
+@pytest.mark.slow
 def test_the_newest_of_each_name_counts(client: Client) -> None:
     run(client, status="completed", conclusion="failure")
     newest = run(client, status="completed", conclusion="success")

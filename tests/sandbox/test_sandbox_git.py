@@ -27,6 +27,7 @@ def branches(git: Git) -> list[str]:
     return [line.rpartition("refs/heads/")[2] for line in lines]
 
 
+@pytest.mark.slow
 def test_a_clone_has_the_seed_and_a_second_clone_has_the_push(git: Git, tmp_path: Path) -> None:
     git.clone("feature")
     assert (git.folder / "new name.txt").read_text() == "Same\ncontent\nas before\n"
@@ -52,6 +53,7 @@ def test_a_large_push_goes_through_in_chunks(git: Git) -> None:
     assert git("--git-dir=again.git", "cat-file", "-s", "other:big.bin").strip() == "4000000"
 
 
+@pytest.mark.slow
 def test_a_zipped_request_is_understood(sandbox: RunningSandbox) -> None:
     url = f"{sandbox.url}/octo/code.git/git-upload-pack"
     kind = "application/x-git-upload-pack-request"
@@ -94,6 +96,7 @@ def test_a_token_is_taken_in_any_header(sandbox: RunningSandbox) -> None:
     assert requests.get(f"{sandbox.url}/octo/code.git/info/refs", timeout=10).status_code == 403
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("token", "branch", "refspec", "reason"),
     [
@@ -118,6 +121,7 @@ def test_protected_branches_are_protected(git: Git, token: str, branch: str, ref
         assert f"{branch} (protected branch hook declined)" in written
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("token", "reason"),
     [
@@ -136,12 +140,14 @@ def test_workflows_need_their_own_permission(git: Git, token: str, reason: str |
     assert ("flow" in branches(git)) == (reason is None)
 
 
+@pytest.mark.slow
 def test_hidden_refs_stay_github_s(git: Git) -> None:
     git.clone()
     written = git("push", "origin", "HEAD:refs/pull/2/head", ok=False)
     assert "(deny updating a hidden ref)" in written
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("kind", "applied", "said"),
     [
@@ -166,6 +172,7 @@ def test_faults_apply_to_pushes(git: Git, kind: str, applied: bool, said: str | 
     assert statuses == ([0, 0] if times == 2 else [int(said) if said and said.isdigit() else 200])
 
 
+@pytest.mark.slow
 def test_observers_see_a_push_before_the_client_knows_that_it_was_taken(git: Git) -> None:
     git.clone()
     git.commit({"x.txt": "x\n"})
@@ -195,6 +202,7 @@ def test_a_fetch_that_is_lost_changes_nothing(git: Git) -> None:
     assert len(branches(git)) == 4
 
 
+@pytest.mark.slow
 def test_a_repository_is_imported(tmp_path: Path) -> None:
     source = tmp_path / "source"
     source.mkdir()

@@ -36,6 +36,7 @@ def api(client: Client) -> API:
 FLOW = {"path": ".github/workflows/ci.yml", "mode": "100644", "type": "blob", "content": "on: push\n"}
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("token", "is_allowed"), [(INSTALLATION, False), ("fine", False), ("flows", True)])
 def test_no_way_through_the_api_brings_a_workflow_file_without_its_permission(
     api: API, token: str, is_allowed: bool
@@ -58,6 +59,7 @@ def test_no_way_through_the_api_brings_a_workflow_file_without_its_permission(
     api("POST", "refs", 201, token=token, ref="refs/heads/same", sha=flow)
 
 
+@pytest.mark.slow
 def test_a_tree_holds_what_was_put_over_another_one(api: API) -> None:
     below = api("POST", "trees", 201, tree=[FILE])["sha"]
     entries = [

@@ -15,6 +15,7 @@ def opened(client: Client, head: str = "other", **more: Any) -> Any:
     return client.send(201, "POST", "pulls", {"title": "A change", "head": head, "base": "main", **more})
 
 
+@pytest.mark.slow
 def test_a_pull_request_has_the_changes_of_its_branches(client: Client) -> None:
     pull = client("GET", "pulls/2").json()
     assert (pull["additions"], pull["deletions"], pull["changed_files"], pull["commits"]) == (3, 3, 4, 1)
@@ -32,6 +33,7 @@ def test_a_pull_request_has_the_changes_of_its_branches(client: Client) -> None:
     assert [commit["commit"]["message"] for commit in client("GET", "pulls/2/commits").json()] == ["Work on feature"]
 
 
+@pytest.mark.slow
 def test_a_pull_request_is_also_an_issue(client: Client) -> None:
     pull = opened(client, draft=True, body="Words to find")
     issue = client("GET", f"issues/{pull['number']}").json()
@@ -99,6 +101,7 @@ def test_a_pull_request_is_changed_but_stays_a_draft(client: Client) -> None:
     assert client("PATCH", f"pulls/{number}", {"title": "Mine"}, token=STRANGER).status_code == 403
 
 
+@pytest.mark.slow
 def test_a_push_moves_the_head(client: Client, git: Git) -> None:
     git.clone("feature")
     sha = git.commit({"more.txt": "More\n"})
@@ -114,6 +117,7 @@ def test_a_push_moves_the_head(client: Client, git: Git) -> None:
     assert (refused.status_code, refused.json()["errors"][0]["message"]) == (422, message)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("method", ["merge", "squash"])
 def test_merging_closes_the_issues_in_the_body(client: Client, git: Git, method: str) -> None:
     head = client.tip("feature")
@@ -153,6 +157,7 @@ def test_a_conflict_makes_a_pull_request_dirty(client: Client) -> None:
     assert (pull["mergeable"], pull["mergeable_state"]) == (False, "dirty")
 
 
+@pytest.mark.slow
 def test_large_files_have_no_patch(client: Client, git: Git) -> None:
     git.clone()
     git("checkout", "-q", "-b", "huge", "main")
@@ -163,6 +168,7 @@ def test_large_files_have_no_patch(client: Client, git: Git) -> None:
     assert [("patch" in entry, entry["additions"]) for entry in files] == [(False, 0), (False, 20_001), (False, 1)]
 
 
+@pytest.mark.slow
 def test_files_and_commits_are_read(client: Client) -> None:
     head = client.tip("feature")
     assert base64.b64decode(client("GET", "contents/src/é.py").json()["content"]) == b"x = 1\n"
@@ -181,6 +187,7 @@ def test_files_and_commits_are_read(client: Client) -> None:
         assert client("GET", f"/repos/octo/empty/{path}").status_code == 409
 
 
+@pytest.mark.slow
 def test_a_file_is_put(client: Client) -> None:
     content = base64.b64encode(b"Text").decode()
     made = client("PUT", "contents/new/a.txt", {"message": "Add", "content": content, "branch": "other"})
@@ -242,6 +249,7 @@ repositories:
 """
 
 
+@pytest.mark.slow
 def test_a_pull_request_from_a_fork_stays_open_after_a_push(tmp_path: Path) -> None:
     (tmp_path / "work").mkdir()
     with staged(tmp_path / "sandbox", seed=FORK) as stage:

@@ -43,6 +43,7 @@ def test_a_used_up_budget_is_refused_until_its_reset(tmp_path: Path, limits: Rat
         assert ask().status_code == 200
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("limits", "allowed", "wait"),
     [(RateLimits(), 80, 60), (RateLimits(content_per_hour=20), 20, 3600), (RateLimits(points_per_minute=14), 2, 60)],

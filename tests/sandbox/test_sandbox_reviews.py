@@ -19,6 +19,7 @@ def review(client: Client, body: Any = None, **options: Any) -> Any:
     return client.send(200, "POST", "pulls/2/reviews", body or {}, **options)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("event", "state"),
     [("APPROVE", "APPROVED"), ("REQUEST_CHANGES", "CHANGES_REQUESTED"), ("COMMENT", "COMMENTED"), (None, "PENDING")],
@@ -177,6 +178,7 @@ def test_only_writers_review_in_a_locked_conversation(client: Client, sandbox: R
     review(client, {"event": "APPROVE"})
 
 
+@pytest.mark.slow
 def test_comments_follow_their_lines(client: Client, sandbox: RunningSandbox, tmp_path: Path) -> None:
     """A comment moves with its line; it is outdated when its line changes."""
     comments = [
@@ -202,6 +204,7 @@ def test_comments_follow_their_lines(client: Client, sandbox: RunningSandbox, tm
     assert (late["line"], late["original_line"], late["original_commit_id"]) == (None, 3, first)
 
 
+@pytest.mark.slow
 def test_the_page_shows_reviews_and_comments_under_their_lines(client: Client, sandbox: RunningSandbox) -> None:
     commit = client.tip("feature")
     client(
@@ -240,6 +243,7 @@ def test_a_link_to_a_line_shows_the_file_at_that_commit(client: Client, ref: str
         assert client("GET", f"/octo/code/blob/{path}", token=None).status_code == 404
 
 
+@pytest.mark.slow
 def test_outdated_comments_and_large_files_have_their_place_on_the_page(
     client: Client, sandbox: RunningSandbox, tmp_path: Path
 ) -> None:

@@ -106,6 +106,7 @@ def test_a_port_or_file_that_cannot_be_opened_is_an_error(tmp_path: Path) -> Non
         pass
 
 
+@pytest.mark.slow
 def test_two_processes_on_one_directory_lose_and_repeat_nothing(tmp_path: Path) -> None:
     first, ready = serve("--dir", str(tmp_path), "--no-rate-limits")
     try:
@@ -121,6 +122,7 @@ def test_two_processes_on_one_directory_lose_and_repeat_nothing(tmp_path: Path) 
         assert stop(first) == (0, "")
 
 
+@pytest.mark.slow
 def test_the_command_serves_a_seed_until_a_signal(tmp_path: Path) -> None:
     issues = [
         {"title": "A", "labels": ["zeta", "bug"], "comments": [{"body": "hi", "author": "ann"}]},
@@ -153,6 +155,7 @@ def test_the_command_serves_a_seed_until_a_signal(tmp_path: Path) -> None:
     assert shown["reviews"] == []
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("arguments", "said"),
     [
@@ -210,6 +213,7 @@ def test_an_unreadable_seed_is_reported_with_its_path(tmp_path: Path) -> None:
             read_seed(tmp_path / name)
 
 
+@pytest.mark.slow
 def test_the_schema_of_seeds_is_printed() -> None:
     printed = json.loads(run("schema").stdout)
     assert printed["properties"].keys() == Seed.model_fields.keys()

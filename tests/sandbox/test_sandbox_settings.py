@@ -146,6 +146,7 @@ SIGNATURES = "Commits must have verified signatures."
 BY_PULL = "Changes must be made through a pull request."
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("refspec", "branch", "reasons"),
     [
@@ -203,6 +204,7 @@ def test_commits_of_apps_over_the_api_count_as_signed(client: Client, token: str
     assert status == 201 or answer.json()["message"] == BROKEN.format(SIGNATURES)
 
 
+@pytest.mark.slow
 def test_a_signed_commit_may_be_pushed(git: Git, sandbox: RunningSandbox) -> None:
     git.clone("main", token=INSTALLATION)
     git.commit({"x.txt": "x\n"})

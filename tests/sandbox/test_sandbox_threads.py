@@ -94,6 +94,7 @@ def test_a_hidden_comment_tells_why(client: Client) -> None:
     assert ask(client, query, "writer", id=thread["id"])["errors"][0]["type"] == "NOT_FOUND"
 
 
+@pytest.mark.slow
 def test_a_thread_on_a_changed_line_is_outdated_and_keeps_its_old_line(client: Client) -> None:
     comment(client)
     sha = client("GET", "contents/long.txt?ref=feature").json()["sha"]

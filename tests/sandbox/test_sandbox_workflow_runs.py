@@ -83,6 +83,7 @@ def test_runs_that_an_app_or_a_person_causes_wait_for_a_runner(client: Client, t
     assert checks(client) == dict.fromkeys(("Tests", "lint", "a"), ("queued", None))
 
 
+@pytest.mark.slow
 def test_a_push_and_a_reopening_cause_runs_and_other_activity_causes_none(client: Client, git: Git) -> None:
     opened(client)
     git.clone("feature", INSTALLATION)

@@ -171,6 +171,7 @@ LINES = st.lists(
 )
 
 
+@pytest.mark.slow
 @given(lines=LINES, categories=st.lists(st.sampled_from(["", "security"]), max_size=3), at_gate=st.booleans())
 @settings(max_examples=40, deadline=None)
 def test_whatever_a_user_says_the_session_stays_valid(lines: list[str], categories: list[str], at_gate: bool) -> None:

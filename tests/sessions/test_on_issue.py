@@ -58,6 +58,7 @@ def kept(folder: Path) -> dict[str, Any]:
     return {item.decision_id: item.answer or item.resolution_reason for item in status.user_decisions}
 
 
+@pytest.mark.slow
 def test_questions_stand_in_one_comment_that_follows_the_session(stage: Stage, folder: Path) -> None:
     assert ask_on(place(stage, folder), [UserQuestion("Which one?")]).action == "created"
     assert ask_on(place(stage, folder), [UserQuestion("Which one?")]).action == "unchanged"
@@ -121,6 +122,7 @@ def test_a_forged_comment_asks_nothing_and_a_deleted_one_is_made_again(stage: St
     assert kept(folder) == {"UD-1": "the first"}
 
 
+@pytest.mark.slow
 def test_an_invalid_answer_to_a_gate_is_reported_and_fixed_by_editing_it(stage: Stage, tmp_path: Path) -> None:
     folder = make_session(tmp_path, "APPROVE_DESIGN", mode="full")
     ask_on(place(stage, folder), [UserQuestion("Approve?", DESIGN)])

@@ -360,6 +360,7 @@ Protocol.TestCase.settings = settings(
 TestProtocol = Protocol.TestCase
 
 
+@pytest.mark.slow
 @given(said=st.text(min_size=1))
 @settings(max_examples=30, deadline=None)
 def test_any_answer_is_recorded_word_for_word(said: str) -> None:

@@ -184,6 +184,7 @@ def test_a_question_cannot_speak_to_others_nor_tell_secrets() -> None:
     assert parse_commands(comment(body)) == []
 
 
+@pytest.mark.slow
 @given(texts=st.lists(st.text(min_size=1).filter(str.strip), min_size=1, max_size=4))
 @example(texts=["Which one?\n" * 3_000] * (MOST_OPEN + 3))
 @example(texts=["\n" * 9_000 + "x"] * 3)

@@ -324,6 +324,7 @@ def test_facts_say_which_file_is_broken_and_where(tmp_path: Path) -> None:
 WORDS = st.sampled_from([*STATES, "T-001", "T-002"])
 
 
+@pytest.mark.slow
 @settings(max_examples=15, deadline=None)
 @given(steps=st.lists(st.tuples(WORDS, WORDS, st.sampled_from(["Orchestrator", "Coder"])), max_size=12))
 def test_no_sequence_of_moves_breaks_a_document(tmp_path_factory: pytest.TempPathFactory, steps: Any) -> None:

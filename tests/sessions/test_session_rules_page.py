@@ -18,6 +18,7 @@ def names_in(name: str) -> set[str]:
     return {part.name for part in ast.walk(ast.parse(path.read_text("utf-8"))) if isinstance(part, ast.FunctionDef)}
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("page", PAGES)
 def test_every_rule_names_existing_tests(page: str) -> None:
     lines = (ROOT / "docs" / page).read_text("utf-8").splitlines()

@@ -140,6 +140,7 @@ VALUES = st.recursive(
 )
 
 
+@pytest.mark.slow
 @settings(max_examples=40, deadline=None)
 @given(
     extra=st.dictionaries(TEXTS.map("x-".__add__), VALUES, max_size=4),

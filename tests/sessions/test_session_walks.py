@@ -202,6 +202,7 @@ def test_no_walk_over_the_commands_breaks_a_session_or_passes_a_gate(part: int) 
     assert len(ends) > 3, "the walks lead somewhere"
 
 
+@pytest.mark.slow
 def test_a_walk_over_files_ends_with_the_documents_that_were_planned() -> None:
     for number in range(max(1, WALKS // 50)):
         assert walk(number, is_in_memory=False) == walk(number)

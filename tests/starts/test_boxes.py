@@ -47,6 +47,7 @@ def test_only_boxes_that_were_there_and_empty_are_ticked_by_an_edit(
 PIECES = st.lists(st.sampled_from([ONE, TWO, done(ONE), "\n", "\r\n", "- [ ]", "<!--", "-->", "text", "\u2028"]))
 
 
+@pytest.mark.slow
 @given(PIECES, PIECES)
 def test_any_texts_tick_only_boxes_of_both(before: list[str], after: list[str]) -> None:
     old, new = "".join(before), "".join(after)
@@ -87,6 +88,7 @@ def test_a_workflow_hears_edits_only_if_its_events_say_so(text: bytes | None, he
     assert hears_edits(text) == hears
 
 
+@pytest.mark.slow
 def test_a_tick_starts_what_its_line_says_once(starts: Starts) -> None:
     board = starts.dashboard(f"{write_box(READY, 'implement')} a", f"{write_box(PULL, 'review')} b")
     event = starts.ticked(board, READY)
@@ -99,6 +101,7 @@ def test_a_tick_starts_what_its_line_says_once(starts: Starts) -> None:
     assert starts.comments(board) == []
 
 
+@pytest.mark.slow
 def test_a_second_tick_while_the_work_runs_is_answered(starts: Starts) -> None:
     board = starts.dashboard(f"{write_box(READY, 'implement')} a")
     empty = starts.stage.get(f"{starts.root}/issues/{board}")["body"]
@@ -110,6 +113,7 @@ def test_a_second_tick_while_the_work_runs_is_answered(starts: Starts) -> None:
     assert "Something runs here already." in starts.status(READY)
 
 
+@pytest.mark.slow
 def test_a_box_makes_a_pending_item_ready(starts: Starts) -> None:
     board = starts.dashboard(f"{write_box(PENDING, 'ready')} a")
     event = starts.ticked(board, PENDING)
@@ -144,6 +148,7 @@ def test_boxes_of_an_issue_that_accord_did_not_write_start_nothing(starts: Start
     assert receipt.details["reason"] == f"#{board} is not a dashboard of `github-actions[bot]`."
 
 
+@pytest.mark.slow
 def test_a_command_on_the_dashboard_names_its_item(starts: Starts) -> None:
     board = starts.dashboard()
     event = starts.comment(board, f"/accord review #{PULL}")
@@ -154,6 +159,7 @@ def test_a_command_on_the_dashboard_names_its_item(starts: Starts) -> None:
     assert (len(starts.comments(PULL)), starts.comments(board)) == (1, [])
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("words", "answer"),
     [
@@ -171,6 +177,7 @@ def test_a_command_on_the_dashboard_without_an_item_is_answered_there(starts: St
     assert answer in starts.status(board)
 
 
+@pytest.mark.slow
 def test_elsewhere_a_command_may_name_its_own_item_only(starts: Starts) -> None:
     starts.deliver(starts.comment(REQUEST, f"/accord implement #{READY}"))
     assert starts.started == []

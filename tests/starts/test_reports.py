@@ -92,6 +92,7 @@ def test_needs_are_read_as_github_writes_them() -> None:
             read_needs(broken)
 
 
+@pytest.mark.slow
 @given(
     st.lists(
         st.builds(
@@ -129,6 +130,7 @@ def key(starts: Starts) -> str:
     return str(starts.runs[-1]["display_title"].split()[-1])
 
 
+@pytest.mark.slow
 def test_one_comment_shows_a_run_from_its_start_to_its_end_and_the_runs_before(starts: Starts) -> None:
     starts.deliver(starts.comment(REQUEST, "/accord plan"))
     first = starts.runs[-1]["id"]
@@ -148,6 +150,7 @@ def test_one_comment_shows_a_run_from_its_start_to_its_end_and_the_runs_before(s
     assert f"| [plan](https://github.example/octo/code/actions/runs/{first}) | 2026-11-02" in shown
 
 
+@pytest.mark.slow
 def test_a_job_that_is_run_again_edits_the_same_row(starts: Starts) -> None:
     starts.deliver(starts.comment(REQUEST, "/accord plan"))
     for _ in range(2):
@@ -164,6 +167,7 @@ def test_a_run_that_a_person_started_by_hand_is_shown_too(starts: Starts) -> Non
     assert "asked for by `wanda`" in starts.status(READY)
 
 
+@pytest.mark.slow
 def test_a_stopped_run_stays_stopped_by_its_person(starts: Starts) -> None:
     starts.deliver(starts.comment(REQUEST, "/accord plan"))
     starts.deliver(starts.comment(REQUEST, "/accord stop"))
@@ -171,6 +175,7 @@ def test_a_stopped_run_stays_stopped_by_its_person(starts: Starts) -> None:
     assert "Stopped by `wanda`." in starts.status(REQUEST)
 
 
+@pytest.mark.slow
 def test_the_review_of_an_opened_pull_request_is_started_once_by_the_run_that_opened_it(starts: Starts) -> None:
     head = starts.stage.get(f"{starts.root}/pulls/{PULL}")["head"]["sha"]
     for _ in range(2):
@@ -180,6 +185,7 @@ def test_the_review_of_an_opened_pull_request_is_started_once_by_the_run_that_op
     assert "Next: The review of #4 starts by itself." in starts.status(READY)
 
 
+@pytest.mark.slow
 def test_a_review_that_cannot_be_started_leaves_the_row_of_the_implementation(starts: Starts) -> None:
     starts.push({".github/workflows/accord-review.yml": None})
     head = starts.stage.get(f"{starts.root}/pulls/{PULL}")["head"]["sha"]

@@ -56,6 +56,7 @@ def test_the_word_of_a_command_is_found_at_the_beginning_only(body: str, word: s
     assert command_of(body) == word
 
 
+@pytest.mark.slow
 @given(st.text(), st.sampled_from(["", "/accord", "/accord ", "/accord plan", "/accord plan "]))
 def test_no_text_of_a_comment_reaches_anything_but_the_word(text: str, before: str) -> None:
     event = read_event("issue_comment", comment(before + text))

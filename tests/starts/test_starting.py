@@ -12,6 +12,7 @@ from accord.starts.reports import Job
 SPEC = "---\nstatus: approved\n---\n\n# Export\n"
 
 
+@pytest.mark.slow
 def test_a_comment_starts_a_plan_once_and_shows_it(starts: Starts) -> None:
     event = starts.comment(REQUEST, "/accord plan")
     assert starts.deliver(event).outcome is Outcome.APPLIED
@@ -23,6 +24,7 @@ def test_a_comment_starts_a_plan_once_and_shows_it(starts: Starts) -> None:
     assert "asked for by `wanda`" in starts.status(REQUEST)
 
 
+@pytest.mark.slow
 def test_a_label_starts_the_agent_that_it_names_on_a_ready_item(starts: Starts) -> None:
     event = starts.labelled(READY, "agent:claude")
     starts.deliver(event)
@@ -31,6 +33,7 @@ def test_a_label_starts_the_agent_that_it_names_on_a_ready_item(starts: Starts) 
     assert "with the agent `claude`" in starts.status(READY)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("number", "label", "words"),
     [
@@ -54,6 +57,7 @@ def test_a_label_that_cannot_start_anything_is_answered_once(
     assert words in starts.status(number)
 
 
+@pytest.mark.slow
 def test_an_unknown_command_is_answered_in_the_status_comment(starts: Starts) -> None:
     event = starts.comment(REQUEST, "/accord paln @everyone")
     starts.deliver(event)
@@ -64,6 +68,7 @@ def test_an_unknown_command_is_answered_in_the_status_comment(starts: Starts) ->
     assert "Did you mean" not in starts.status(REQUEST)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("words", "shown"), [("plan", "the plan is starting"), ("paln", "Did you mean `plan`?")])
 def test_a_comment_that_was_deleted_still_gets_its_answer(starts: Starts, words: str, shown: str) -> None:
     event = starts.comment(REQUEST, f"/accord {words}")
@@ -84,6 +89,7 @@ def test_people_without_write_access_start_nothing_and_read_nothing(starts: Star
     assert (starts.comments(REQUEST), starts.started) == ([], [])
 
 
+@pytest.mark.slow
 def test_a_pull_request_that_opens_is_reviewed_once_for_each_head(starts: Starts) -> None:
     starts.deliver(starts.pull_event("opened"))
     starts.deliver(starts.pull_event("review_requested"))
@@ -92,6 +98,7 @@ def test_a_pull_request_that_opens_is_reviewed_once_for_each_head(starts: Starts
     assert starts.deliver(starts.pull_event("opened", DRAFT)).details["reason"].startswith("#5 is a draft.")
 
 
+@pytest.mark.slow
 def test_a_fork_starts_nothing_and_the_summary_says_what_to_do(starts: Starts) -> None:
     name, payload = starts.labelled(PULL, "agents:review")
     payload["pull_request"]["head"]["repo"]["full_name"] = "mallory/code"
@@ -119,6 +126,7 @@ def test_with_the_token_of_a_forks_event_nothing_is_tried_and_the_reason_is_name
         reading.context().github.replace_labels(PULL, ["agents:review"])
 
 
+@pytest.mark.slow
 def test_one_run_an_item(starts: Starts) -> None:
     starts.deliver(starts.comment(REQUEST, "/accord plan"))
     second = starts.comment(REQUEST, "/accord plan")
@@ -131,6 +139,7 @@ def test_one_run_an_item(starts: Starts) -> None:
     assert starts.started == [("accord-plan.yml", {"item": "1"})] * 2
 
 
+@pytest.mark.slow
 def test_stop_cancels_the_run_and_pauses_the_loops_of_a_pull_request(starts: Starts) -> None:
     starts.deliver(starts.comment(PULL, "/accord review"))
     event = starts.comment(PULL, "/accord stop")
@@ -146,6 +155,7 @@ def test_stop_without_a_run_says_so(starts: Starts) -> None:
     assert "Nothing runs here" in starts.status(READY)
 
 
+@pytest.mark.slow
 def test_a_failed_implementation_is_retried_while_its_item_is_in_progress(starts: Starts) -> None:
     starts.deliver(starts.comment(READY, "/accord implement"))
     context = starts.context()
@@ -159,6 +169,7 @@ def test_a_failed_implementation_is_retried_while_its_item_is_in_progress(starts
     assert starts.started == [("accord-implement.yml", {"work-item": "2"})] * 2
 
 
+@pytest.mark.slow
 def test_an_approved_spec_is_planned_once_for_each_version(starts: Starts) -> None:
     event = starts.push({"docs/specs/a.md": SPEC, "docs/specs/b.md": "---\nstatus: draft\n---\n", "docs/c.md": SPEC})
     starts.deliver(event)
@@ -178,6 +189,7 @@ def test_closing_the_last_blocker_makes_an_item_ready(starts: Starts) -> None:
     assert starts.comments(PENDING) == []
 
 
+@pytest.mark.slow
 def test_a_workflow_that_is_missing_is_a_failure_in_the_status_comment(starts: Starts) -> None:
     starts.push({".github/workflows/accord-plan.yml": None})
     event = starts.comment(REQUEST, "/accord plan")
@@ -193,6 +205,7 @@ def test_a_workflow_that_is_missing_is_a_failure_in_the_status_comment(starts: S
     assert "**accord: the plan is starting**" in starts.status(REQUEST)
 
 
+@pytest.mark.slow
 def test_the_configuration_of_a_branch_counts_for_nothing(tmp_path: Path) -> None:
     with starts_stage(tmp_path, {"pull-requests": False}) as stage:
         starts = Starts(stage)
@@ -214,6 +227,7 @@ def test_a_broken_configuration_starts_nothing_and_has_a_finding(tmp_path: Path)
         assert [found.hint for found in receipt.findings] == ["Did you mean `comments`?"]
 
 
+@pytest.mark.slow
 def test_a_run_that_github_does_not_list_yet_is_looked_for_again_before_it_is_started_again(tmp_path: Path) -> None:
     with starts_stage(tmp_path, names_started_runs=False) as stage:
         starts = Starts(stage)
@@ -229,6 +243,7 @@ def test_a_run_that_github_does_not_list_yet_is_looked_for_again_before_it_is_st
         assert len(starts.started) == 2
 
 
+@pytest.mark.slow
 def test_the_status_comment_links_the_run_as_soon_as_it_is_started(starts: Starts) -> None:
     event = starts.comment(REQUEST, "/accord plan")
     starts.deliver(event)

@@ -92,6 +92,7 @@ BLANKS = ["\n", "\r\n", "\r", "\n\n", "  ", "\t", "\0", "\u2028", "\xa0"]
 PIECES = st.sampled_from([*MARKS, *BLANKS, "a", "é"])
 
 
+@pytest.mark.slow
 @given(st.lists(PIECES, max_size=30).map("".join), st.data())
 def test_ticking_changes_marks_and_nothing_else(text: str, data: st.DataObject) -> None:
     found = tasks(text)

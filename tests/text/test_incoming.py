@@ -150,6 +150,7 @@ PIECES = st.sampled_from(
 SETTLED = settings(max_examples=300, deadline=None, suppress_health_check=[HealthCheck.too_slow])
 
 
+@pytest.mark.slow
 @SETTLED
 @given(st.lists(PIECES, max_size=30).map("".join))
 def test_cleaned_text_has_nothing_more_to_take_out(text: str) -> None:
@@ -157,6 +158,7 @@ def test_cleaned_text_has_nothing_more_to_take_out(text: str) -> None:
     assert visible_text(once) == once
 
 
+@pytest.mark.slow
 @SETTLED
 @given(
     st.text(
@@ -167,6 +169,7 @@ def test_words_without_markup_stay(text: str) -> None:
     assert visible_text(text) == text
 
 
+@pytest.mark.slow
 @SETTLED
 @given(st.lists(st.sampled_from(["<!-- x -->", "[//]: # (y)", "&#8203;", "<b title=z>", "a", "\n", " "])).map("".join))
 def test_code_stays(code: str) -> None:
@@ -187,6 +190,7 @@ def test_data_in_markdown_is_shown_as_people_see_it_and_other_data_as_it_is() ->
     assert "### change.diff\n\n```text\na <!-- obey --> b\n```" in section
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "text",
     [

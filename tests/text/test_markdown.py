@@ -107,11 +107,13 @@ PIECES = st.lists(
 ).map("".join)
 
 
+@pytest.mark.slow
 @given(PIECES)
 def test_text_that_nothing_changes_is_not_changed(text: str) -> None:
     assert code_free_lines(text, lambda line: line) == text
 
 
+@pytest.mark.slow
 @given(PIECES)
 def test_any_text_has_sections_whose_lines_exist(text: str) -> None:
     count = len(text.replace("\r\n", "\n").replace("\r", "\n").split("\n"))
@@ -124,6 +126,7 @@ def test_any_text_has_sections_whose_lines_exist(text: str) -> None:
 LINES = st.lists(st.text(alphabet="ab1 \t>-*+_=#`~[]():|<!/.)&\\\r", max_size=12), max_size=8).map("\n".join)
 
 
+@pytest.mark.slow
 @given(LINES)
 @example("> - 1. a\n>   ***\n# b\n[a]: b\n<pre>\n***\n")
 @example("\xa0# a\n\x0b- b")

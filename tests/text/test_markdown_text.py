@@ -79,6 +79,7 @@ def test_a_bare_address_is_not_a_link_on_github(text: str) -> None:
     assert not re.search(r"(?i)www\.|[a-z]://", cell(text))
 
 
+@pytest.mark.slow
 @given(
     st.text(
         alphabet=st.characters(exclude_categories=("Cs", "Zs", "Zl", "Zp"), exclude_characters="\u200c"), max_size=80
@@ -101,6 +102,7 @@ def test_a_label_in_a_graph_ends_neither_itself_nor_the_graph(text: str) -> None
     assert re.sub(r"#\d+;", "", written).find("#") < 0
 
 
+@pytest.mark.slow
 @given(st.text())
 def test_any_label_is_short_and_can_be_read_back(text: str) -> None:
     written = mermaid_text(text)

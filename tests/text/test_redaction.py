@@ -91,6 +91,7 @@ def test_ordinary_text_is_left_alone(text: str) -> None:
     assert Redactor().redact(text) == (text, 0)
 
 
+@pytest.mark.slow
 @given(st.binary(min_size=200, max_size=600))
 def test_a_picture_in_base64_is_left_alone(picture: bytes) -> None:
     text = base64.b64encode(picture).decode()
@@ -129,6 +130,7 @@ def test_the_redactor_itself_tells_nothing() -> None:
     assert "correct-horse" not in repr(redactor_for({"A_TOKEN": "correct-horse"}))
 
 
+@pytest.mark.slow
 @given(
     st.lists(st.sampled_from(list(SECRETS.values())) | st.text(max_size=8)).map(" ".join),
     st.lists(st.text(alphabet=string.digits + "#%&", min_size=8, max_size=10), max_size=3),
@@ -150,6 +152,7 @@ def test_a_known_secret_is_found_however_it_is_wrapped(wrap: str) -> None:
     assert redact(f"{secret[:9]}{wrap}{secret[9:18]}{wrap}{secret[18:]}") == "[redacted: secret of the environment]"
 
 
+@pytest.mark.slow
 def test_a_megabyte_of_blanks_and_breaks_is_searched_in_no_time() -> None:
     redact = Redactor(("correct-horse-battery-staple",))
     for text in (" " * 500_000 + "\n", "\n" * 500_000, "c\n" * 250_000, "correct\n" * 60_000):
@@ -279,6 +282,7 @@ def test_no_more_than_its_edges_is_left_of_a_secret_in_base64(before: bytes, aft
     assert len(end) <= -(-len(after) // 3) * 4 + 4
 
 
+@pytest.mark.slow
 def test_two_megabytes_are_searched_for_many_secrets_in_time() -> None:
     redact = redactor_for({f"A{i}_TOKEN": f"{i}-correct-horse-battery-{i * 7919}" for i in range(20)})
     text = "".join(f"{i}: The quick brown fox jumps over the lazy dog, correct-horse {i * i}.\n" for i in range(27_000))

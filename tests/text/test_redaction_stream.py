@@ -42,11 +42,13 @@ def test_a_secret_does_not_come_out_in_whatever_pieces_it_goes_in(secret: str, s
     assert not any(line in came for line in secret.splitlines())
 
 
+@pytest.mark.slow
 @given(st.lists(st.binary(max_size=200), max_size=20))
 def test_text_without_secrets_comes_out_byte_for_byte(pieces: list[bytes]) -> None:
     assert through(pieces) == b"".join(pieces)
 
 
+@pytest.mark.slow
 @given(st.lists(st.sampled_from([TOKEN, KNOWN, "a", "\n", " ", '"', "é", "-----BEGIN PRIVATE KEY-----"]), max_size=30))
 def test_the_pieces_make_no_difference_to_the_output(parts: list[str]) -> None:
     data = "".join(parts).encode()

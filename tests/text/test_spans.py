@@ -31,6 +31,7 @@ def test_code_and_comments_are_decided_from_left_to_right(content: str, kinds: l
     assert list(spans(content)) == kinds
 
 
+@pytest.mark.slow
 @given(st.text(alphabet="ab`<!-> \n", max_size=60))
 def test_the_parts_are_the_whole_and_none_is_empty(content: str) -> None:
     parts = list(spans(content))
@@ -38,6 +39,7 @@ def test_the_parts_are_the_whole_and_none_is_empty(content: str) -> None:
     assert all(part.text for part in parts)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "part", ["`", "`a", "`a``b```c", "<!--", "<!-- -->", "-->`", "".join("`" * n + "a" for n in range(300))]
 )

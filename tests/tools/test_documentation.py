@@ -93,6 +93,7 @@ def test_blocks_of_json_and_yaml_can_be_read(name: str) -> None:
         assert read_yaml(block.encode()).value is not None
 
 
+@pytest.mark.slow
 def test_every_page_is_linked_from_another() -> None:
     linked = {
         ((ROOT / name).parent / target.partition("#")[0]).resolve()
@@ -105,6 +106,7 @@ def test_every_page_is_linked_from_another() -> None:
     assert not lonely
 
 
+@pytest.mark.slow
 def test_workflows_in_pages_are_valid_for_github(tmp_path: Path) -> None:
     found = 0
     for name in pages():

@@ -54,6 +54,7 @@ def test_odd(): pytest.skip("no Chromium: apt install chromium")
 """
 
 
+@pytest.mark.slow
 def test_a_run_prints_each_failure_with_its_command_and_what_was_skipped(tmp_path: Path) -> None:
     (tmp_path / "test_played.py").write_text(PLAYED)
     (tmp_path / "conftest.py").write_text((ROOT / "tests/conftest.py").read_text())

@@ -72,6 +72,7 @@ def replace(file: Path, old: str, new: str) -> None:
     file.write_text(text.replace(old, new))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("part", ["generated", "source"])
 def test_a_difference_is_shown_with_the_command_that_fixes_it(
     copy: Path, capsys: pytest.CaptureFixture[str], part: str
@@ -92,6 +93,7 @@ def test_a_difference_is_shown_with_the_command_that_fixes_it(
     assert generate.main(["--check"], copy) == 0
 
 
+@pytest.mark.slow
 def test_a_schema_without_a_kind_is_deleted(copy: Path) -> None:
     stale = copy / "schemas" / "gone.schema.json"
     stale.write_text("{}")
@@ -100,6 +102,7 @@ def test_a_schema_without_a_kind_is_deleted(copy: Path) -> None:
     assert not stale.exists()
 
 
+@pytest.mark.slow
 def test_a_page_without_its_marks_is_a_problem(copy: Path, capsys: pytest.CaptureFixture[str]) -> None:
     page = copy / "docs" / "labels.md"
     page.write_text(page.read_text().replace("<!-- /labels -->", ""))
@@ -107,6 +110,7 @@ def test_a_page_without_its_marks_is_a_problem(copy: Path, capsys: pytest.Captur
     assert "docs/labels.md needs <!-- labels --> and <!-- /labels -->" in capsys.readouterr().out
 
 
+@pytest.mark.slow
 def test_codes_without_lines_and_lines_without_codes_are_found(copy: Path, capsys: pytest.CaptureFixture[str]) -> None:
     module = copy / "src/accord/results/planner/rules.py"
     module.write_text(module.read_text() + '\n\nNEW = Finding("brand-new", "Never heard of.")\n')

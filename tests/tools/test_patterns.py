@@ -114,6 +114,7 @@ INSTEAD = (
 )
 
 
+@pytest.mark.slow
 def test_every_pattern_means_the_same_in_every_python() -> None:
     found = sorted({f"{use.file}: {name}" for use in uses(LOCAL_NAMES) for name in misread(use.pattern)})
     assert found == [], f"Python before 3.11.5 misreads these. {INSTEAD}"

@@ -75,6 +75,7 @@ def test_every_example_of_this_checkout_has_the_pin_of_the_project() -> None:
     assert release.pins_of(release.pages_of(ROOT).values()) == {pin}
 
 
+@pytest.mark.slow
 def test_the_next_release_of_this_checkout_lacks_only_its_words(tmp_path: Path) -> None:
     """Renaming Unreleased and adding a link are all that is left to do before a tag."""
     clone = tmp_path / "clone"
@@ -98,6 +99,7 @@ def test_pages_name_the_package_only_when_it_is_published(tmp_path: Path) -> Non
             assert bool(PUBLISHED.search(render(tmp_path))) == is_published, (pin, render)
 
 
+@pytest.mark.slow
 def test_no_other_text_tells_people_to_install_an_unpublished_package() -> None:
     listed = subprocess.run(
         ["git", "ls-files", "*.md", "*.py", "*.yml", "actions", "templates"],

@@ -66,6 +66,7 @@ def test_the_programs_are_those_of_the_registry() -> None:
     assert not starts_agent("claude -p x", programs)
 
 
+@pytest.mark.slow
 @given(st.text("claude -pc'\"$(`){}\\\n;|&<>#sudo", max_size=80))
 def test_every_script_can_be_read(script: str) -> None:
     starts_agent(script, shipped_programs())

@@ -325,6 +325,7 @@ def test_a_workflow_without_inputs_lacks_all_of_them(trigger: str) -> None:
     assert codes(f"on: {trigger}\njobs: {{}}\n") == expected
 
 
+@pytest.mark.slow
 @given(st.lists(st.sampled_from([*INPUTS, *OUTPUTS]), unique=True))
 def test_findings_are_exactly_the_removed_parts(gone: list[str]) -> None:
     text = RUNNER

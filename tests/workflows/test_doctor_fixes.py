@@ -185,6 +185,7 @@ def test_a_job_is_split_only_where_nothing_is_lost(change: tuple[str, str], reas
     assert reason is None or any(reason in fix.message for fix in found.left)
 
 
+@pytest.mark.slow
 def test_githubs_schema_and_zizmor_accept_corrected_workflows(tmp_path: Path) -> None:
     texts = [AGENT, steps(f"uses: actions/checkout@{CHECKOUT}", "run: make", head="")]
     files = [tmp_path / f"{i}.yml" for i in range(len(texts))]
