@@ -55,7 +55,9 @@ def test_every_example_repository_can_be_played() -> None:
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("name", TESTS)
+@pytest.mark.parametrize(
+    "name", [pytest.param(name, marks=pytest.mark.matrix if i else ()) for i, name in enumerate(TESTS)]
+)
 def test_an_example_goes_from_its_spec_to_a_change_that_works(accord: Accord, tmp_path: Path, name: str) -> None:
     checked = accord("check", "--format", "json", *sorted((EXAMPLES / name).glob("*-result.json")))
     assert [document["findings"] for document in checked.document["documents"]] == [[], [], []]

@@ -92,7 +92,9 @@ def test_an_accident_at_any_request_changes_nothing_about_the_end(turns_stage: S
         case.is_as_if_nothing_had_happened(nth)
 
 
-@pytest.mark.parametrize("phase", PHASES)
+@pytest.mark.parametrize(
+    "phase", [pytest.param(name, marks=pytest.mark.matrix if i % 3 else ()) for i, name in enumerate(PHASES)]
+)
 def test_a_turn_killed_at_any_write_is_continued_when_repeated(turns_stage: Stage, phase: str, tmp_path: Path) -> None:
     case = Case(turns_stage, PHASES[phase])
     told = tmp_path / "outputs.json"

@@ -2,7 +2,7 @@
 
 import base64
 import json
-from collections.abc import Iterable, Iterator
+from collections.abc import Collection, Iterable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
@@ -299,12 +299,27 @@ FAULTS: dict[str, list[FaultCase]] = {
 }
 
 
-@pytest.mark.parametrize(("work", "cases"), FAULTS.items(), ids=FAULTS, indirect=["work"])
+NIGHTLY_ONLY = {"changed plan", "structured", "second-review", "signed", "blocked"}
+"""Their writes differ from those of another result in what they say, not in how they are sent."""
+
+
+def marks(name: str, alike: Collection[str] = NIGHTLY_ONLY) -> tuple[pytest.MarkDecorator, ...]:
+    return (pytest.mark.matrix,) if name in alike else ()
+
+
+@pytest.mark.parametrize(
+    ("work", "cases"),
+    [
+        pytest.param(*each, id=each[0], marks=marks(each[0], {"second-review", "signed", "blocked"}))
+        for each in FAULTS.items()
+    ],
+    indirect=["work"],
+)
 def test_a_fault_at_any_request_loses_and_doubles_nothing(work: Work, cases: list[FaultCase]) -> None:
     assert_survives_faults(work, cases)
 
 
-@pytest.mark.parametrize("work", WORKS, indirect=True)
+@pytest.mark.parametrize("work", [pytest.param(name, marks=marks(name)) for name in WORKS], indirect=True)
 def test_a_run_that_is_killed_at_any_request_is_finished_by_the_next_one(work: Work, tmp_path: Path) -> None:
     """For an implementor also between push and pull request; git is killed with it."""
     file = tmp_path / "result.json"

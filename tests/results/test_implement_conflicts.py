@@ -104,7 +104,8 @@ def test_github_signs_the_commit_of_a_bots_conflict(stage: Stage, tree: Path) ->
 
 @pytest.mark.slow
 @pytest.mark.parametrize(
-    "name", [name if name == "edit-edit" else pytest.param(name, marks=pytest.mark.slow) for name in KINDS]
+    "name",
+    [pytest.param(name, marks=pytest.mark.slow if i % 3 else pytest.mark.matrix) for i, name in enumerate(KINDS)],
 )
 def test_a_conflict_of_any_kind_becomes_a_draft_with_the_agents_tree(stage: Stage, tree: Path, name: str) -> None:
     result, made = conflicting(tree, name)
@@ -155,7 +156,7 @@ def test_a_run_that_ended_between_push_and_pull_request_still_opens_a_draft(stag
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("way", ["merge", "rebase"])
+@pytest.mark.parametrize("way", ["merge", pytest.param("rebase", marks=pytest.mark.matrix)])
 def test_after_a_person_resolved_a_conflict_the_work_goes_on_as_usual(stage: Stage, tree: Path, way: str) -> None:
     result, _ = conflicting(tree)
     apply(stage, result)
@@ -199,7 +200,7 @@ def test_a_conflict_with_the_items_own_branch_gets_a_draft_for_that_branch(stage
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("how", ["--no-ff", "--squash"])
+@pytest.mark.parametrize("how", ["--no-ff", pytest.param("--squash", marks=pytest.mark.matrix)])
 def test_a_draft_that_was_merged_into_the_items_branch_is_not_opened_again(stage: Stage, tree: Path, how: str) -> None:
     result, _ = beside(stage, tree)
     branch = aside(apply(stage, result))
@@ -314,7 +315,7 @@ def files(tree: Path, branch: str = "accord/1") -> dict[str, str]:
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("token", ["", INSTALLATION_TOKEN])
+@pytest.mark.parametrize("token", ["", pytest.param(INSTALLATION_TOKEN, marks=pytest.mark.matrix)])
 def test_a_second_try_on_the_default_branch_replaces_the_first_in_its_pull_request(
     stage: Stage, tree: Path, token: str
 ) -> None:
@@ -378,7 +379,7 @@ def test_a_second_try_keeps_what_a_person_committed_on_the_branch(stage: Stage, 
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("how", ["on-top", "amended"])
+@pytest.mark.parametrize("how", ["on-top", pytest.param("amended", marks=pytest.mark.matrix)])
 def test_a_second_try_that_conflicts_with_a_persons_edit_of_the_first_becomes_a_draft(
     stage: Stage, tree: Path, how: str
 ) -> None:

@@ -30,7 +30,7 @@ STARTS = (
 )  # fmt: skip
 """Texts that are slow behind this beginning."""
 
-TEXTS = [f"{text}\n\n" for text, _ in list(HOSTILE.values())[:: 5 if NIGHTLY else 10]]
+TEXTS = [f"{text}\n\n" for text, _ in list(HOSTILE.values())[:: 5 if NIGHTLY else 20]]
 
 
 @pytest.mark.slow
