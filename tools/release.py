@@ -21,8 +21,10 @@ if TYPE_CHECKING:
 
 ROOT = Path(__file__).parents[1]
 PIN = Path("tools/pin.txt")
-OURS = re.compile(r"(accord-ci/accord(?:/[^@\s`]*)?@)(<sha>|[0-9a-f]{40}) # v(\d+\.\d+\.\d+)")
-"""A use of an action or workflow of accord in an example. Those of the consumer kit are pinned when it is installed."""
+OURS = re.compile(
+    r"(accord-ci/accord(?:/[^@\s`]*)?@|accord-ci/accord\n +rev: |\bref: )(<sha>|[0-9a-f]{40}) # v(\d+\.\d+\.\d+)"
+)
+"""A use of an action, a workflow or the hooks of accord in an example. The consumer kit is pinned when installed."""
 
 SECTION = re.compile(
     r"^## \[(?P<version>[^\]]+)\](?: - (?P<date>\d{4}-\d{2}-\d{2}))?\n(?P<text>.*?)(?=^## \[|^\[|\Z)",

@@ -44,7 +44,7 @@ export -p | grep 'GITHUB_[RT]' > "$WALK/exports" || true; pwd > "$WALK/folder"
 """
 PROGRAMS = {
     "uvx": '[ "$1" = accord ] && exec "$@"',
-    "pipx": '[ "$*" = "install accord" ] || [ "$*" = "install ." ]',
+    "pipx": '[ "$*" = "install accord" ] || [ "$*" = "install ./accord" ]',
     "gh": f'exec "{sys.executable}" -I "{ROOT}/tools/stand_ins.py" gh "$@"',
     "codex": f'exec "{sys.executable}" -I "{ROOT}/tools/stand_ins.py" codex "$@"',
 }
@@ -238,6 +238,16 @@ _WORKS: dict[str, Callable[[Walk, Mapping[str, str], int], None]] = {
 }
 
 
+def _make_source(walk: Walk) -> None:
+    """Make what the page clones: a repository whose ``dev`` is the installed command."""
+    source = walk.home / "source"
+    source.mkdir()
+    (source / "dev").write_text('#!/bin/sh\nexec accord "$@"\n', encoding="utf-8")
+    (source / "dev").chmod(0o755)
+    for words in (("init", "--quiet"), ("add", "dev"), ("commit", "--quiet", "--message", "Begin")):
+        walk.run("git", *words, env=walk.environment(), cwd=source)
+
+
 @contextmanager
 def begun(home: Path) -> Iterator[Walk]:
     """Serve the repository of the page as GitHub makes a new one, and clone it."""
@@ -262,9 +272,11 @@ def begun(home: Path) -> Iterator[Walk]:
         walk = Walk(home, github)
         address = f"http://x-access-token:{github.token}@{github.url.partition('//')[2]}/"
         (home / "gitconfig").write_text(
-            f'[user]\nname = Maintainer\nemail = maintainer@example.org\n[url "{address}"]\ninsteadOf = https://github.com/\n',
+            f'[user]\nname = Maintainer\nemail = maintainer@example.org\n[url "{address}"]\ninsteadOf = https://github.com/\n'
+            f'[url "{home}/source"]\ninsteadOf = https://github.com/accord-ci/accord\n',
             encoding="utf-8",
         )
+        _make_source(walk)
         url = f"https://github.com/{REPOSITORY}.git"
         walk.run("git", "clone", "--quiet", url, str(home / "contacts"), env=walk.environment())
         for name in ("exports", "events"):

@@ -13,6 +13,7 @@ from pathlib import Path
 
 import pytest
 import yaml
+from reference.install import SOURCE, is_released
 from support.trees import commit, git
 
 ROOT = Path(__file__).parents[2]
@@ -148,9 +149,10 @@ def test_gh_accord_runs_the_release_with_the_token_of_gh(tmp_path: Path) -> None
         words = ["/bin/bash", script, "items", "show", "a b"]
         return subprocess.run(words, env={"PATH": str(programs), **more}, capture_output=True, text=True, check=False)
 
-    assert shown("gh", "uvx", "pipx").stdout == "accord items show a b with gh-token\n"
-    assert shown("gh", "pipx", GITHUB_TOKEN="mine").stdout == "run accord items show a b with mine\n"
-    assert shown("uvx").stdout == "accord items show a b with \n"
+    package = "accord" if is_released(ROOT) else SOURCE
+    assert shown("gh", "uvx", "pipx").stdout == f"--from {package} accord items show a b with gh-token\n"
+    assert shown("gh", "pipx", GITHUB_TOKEN="mine").stdout == f"run --spec {package} accord items show a b with mine\n"
+    assert shown("uvx").stdout == f"--from {package} accord items show a b with \n"
     missing = shown("gh")
     assert (missing.returncode, "pipx" in missing.stderr) == (2, True)
 

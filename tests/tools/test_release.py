@@ -5,7 +5,15 @@ from pathlib import Path
 
 import pytest
 import release
-from reference.install import PUBLISHED, install_in_readme, install_to_start, install_with_tools, is_released
+from reference.install import (
+    PUBLISHED,
+    SOURCE,
+    gh_extension,
+    install_in_readme,
+    install_to_start,
+    install_with_tools,
+    is_released,
+)
 
 ROOT = Path(__file__).parents[2]
 COMMIT = "a" * 40
@@ -99,10 +107,36 @@ def test_pages_name_the_package_only_when_it_is_published(tmp_path: Path) -> Non
             assert bool(PUBLISHED.search(render(tmp_path))) == is_published, (pin, render)
 
 
+@pytest.mark.parametrize(
+    ("command", "is_published"),
+    {
+        "uvx accord demo": True,
+        "pipx install --force accord": True,
+        "pip install --index-url https://example.org/simple accord": True,
+        "pip install 'accord[mcp]'": True,
+        "uvx --from 'accord[mcp]' accord mcp": True,
+        "pipx install 'accord @ git+https://example.org/x'": False,
+        "pip install 'accord[mcp] @ git+https://example.org/x'": False,
+        "pipx install .": False,
+        f"pipx install {SOURCE}": False,
+        f"uvx --from {SOURCE} accord": False,
+    }.items(),
+)
+def test_a_command_that_asks_the_package_index_is_recognised(command: str, is_published: bool) -> None:
+    assert bool(PUBLISHED.search(command)) == is_published
+
+
+def test_the_extension_of_gh_runs_a_package_that_is_there(tmp_path: Path) -> None:
+    (tmp_path / "tools").mkdir()
+    for pin, package in (("<sha> # v0.1.0\n", SOURCE), (f"{PIN}\n", "accord")):
+        (tmp_path / "tools/pin.txt").write_text(pin)
+        assert f"\npackage={package}\n" in gh_extension(tmp_path)
+
+
 @pytest.mark.slow
 def test_no_other_text_tells_people_to_install_an_unpublished_package() -> None:
     listed = subprocess.run(
-        ["git", "ls-files", "*.md", "*.py", "*.yml", "actions", "templates"],
+        ["git", "ls-files", "*.md", "*.py", "*.yml", "actions", "templates", "gh-accord"],
         cwd=ROOT,
         check=True,
         capture_output=True,

@@ -12,9 +12,14 @@ PIN = "tools/pin.txt"
 """The commit of the newest release, which all examples use: ``<sha>`` before the first one."""
 
 PUBLISHED = re.compile(
-    r"\b(?:uvx|uv tool (?:install|run)|pipx (?:install|run)|pip install)(?: --?[\w-]+)* ['\"]?accord\b(?!\[\w+\] @)"
+    r"\b(?:uvx|uv tool (?:install|run)|pipx (?:install|run)|pip install)"
+    r"(?! --(?:from|spec)[ =](?!['\"]?accord\b))"
+    r"(?: --?[\w-]+(?:[ =](?!['\"]?accord\b)[^\s-]\S*)?)* ['\"]?accord\b(?!(?:\[\w+\])? @)"
 )
 """A command that takes accord from the package index."""
+
+SOURCE = "git+https://github.com/accord-ci/accord"
+"""Where pip, pipx and uv get accord from before the first release."""
 
 _CLONE = "No version is published yet, so `accord` comes from a clone."
 
@@ -30,7 +35,8 @@ def install_in_readme(root: Path) -> str:
         return "Without a clone, `uvx accord demo` shows the same, and `pipx install accord` installs the command."
     return (
         f"{_CLONE} `./dev accord ARGS` runs it in the current folder,\n"
-        "and `pipx install .` in the clone installs it as `accord`."
+        "`pipx install .` in the clone installs it as `accord`, and so does, without a clone,\n"
+        f"`pipx install {SOURCE}`."
     )
 
 
@@ -38,14 +44,38 @@ def install_to_start(root: Path) -> str:
     """Return the first commands of a newcomer."""
     if is_released(root):
         return "```bash\nuvx accord demo      # without installing it, or:\npipx install accord\n```"
-    return f"```bash\npipx install .       # in a clone of accord\naccord demo\n```\n\n{_CLONE}"
+    return (
+        "```bash\ngit clone https://github.com/accord-ci/accord\n"
+        "accord/dev demo          # installs nothing outside of that folder\n"
+        f"pipx install ./accord    # for the commands below\n```\n\n{_CLONE}"
+    )
 
 
 def install_with_tools(root: Path) -> str:
     """Return how to get the command with the packages of the tools for agents."""
     if is_released(root):
         return (
-            "```bash\npipx install 'accord[mcp]'\n```\n\nWith uvx, use `uvx --from 'accord[mcp]' accord mcp`, "
+            "```bash\npipx install --force 'accord[mcp]'\n```\n\nWith uvx, use `uvx --from 'accord[mcp]' accord mcp`, "
             "also in the agent's settings."
         )
-    return f"```bash\npipx install '.[mcp]'       # in a clone of accord\n```\n\n{_CLONE}"
+    return f"```bash\npipx install --force '.[mcp]'       # in a clone of accord\n```\n\n{_CLONE}"
+
+
+def gh_extension(root: Path) -> str:
+    """Return the program ``gh accord``."""
+    return _GH.replace("PACKAGE", "accord" if is_released(root) else SOURCE)
+
+
+_GH = """\
+#!/usr/bin/env bash
+# gh accord ARGS: runs accord with the token of gh. This folder is the repository accord-ci/gh-accord.
+set -euo pipefail
+package=PACKAGE
+if [ -z "${GITHUB_TOKEN:-}" ] && token=$(gh auth token 2>/dev/null); then
+    export GITHUB_TOKEN=$token
+fi
+if command -v uvx >/dev/null; then exec uvx --from "$package" accord "$@"; fi
+if command -v pipx >/dev/null; then exec pipx run --spec "$package" accord "$@"; fi
+echo "gh accord needs uv or pipx. Install one of them, for example with \\`python3 -m pip install --user pipx\\`." >&2
+exit 2
+"""

@@ -24,7 +24,7 @@ from reference.actions import (
     shared_table,
 )
 from reference.commands import cli_reference, demo_output, exit_codes
-from reference.install import install_in_readme, install_to_start, install_with_tools
+from reference.install import gh_extension, install_in_readme, install_to_start, install_with_tools
 from reference.models import catalog, fields_tables, labels_table, protected_paths, runner_outputs_table, schema_file
 from reference.rules import (
     causes_table,
@@ -104,6 +104,7 @@ def parts_of_pages(root: Path) -> Iterator[Part]:
     yield Part("README.md", partial(install_in_readme, root), "install")
     yield Part("docs/getting-started.md", partial(install_to_start, root), "install")
     yield Part("docs/mcp.md", partial(install_with_tools, root), "install")
+    yield Part("gh-accord/gh-accord", partial(gh_extension, root))
     yield Part("docs/agent-registry.md", partial(fields_tables, Registry), "fields")
     yield Part("docs/applying.md", exit_codes, "exit-codes")
     yield Part("docs/errors.md", causes_table, "causes")
