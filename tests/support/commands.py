@@ -8,7 +8,7 @@ import re
 import signal
 import subprocess
 import sys
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 import pytest
@@ -61,6 +61,7 @@ class Accord:
     capsys: pytest.CaptureFixture[str]
     monkeypatch: pytest.MonkeyPatch
     home: Path
+    started: list[subprocess.Popen[str]] = field(default_factory=list)
 
     def __call__(self, *arguments: object) -> Ended:
         from accord.cli.main import main
@@ -112,7 +113,16 @@ class Accord:
         """Start a process of its own."""
         command = [sys.executable, "-P", "-m", "accord", *map(str, arguments)]
         options = {"stdout": subprocess.PIPE, "stderr": subprocess.PIPE, "stdin": subprocess.DEVNULL} | options
-        return subprocess.Popen(command, text=True, encoding="utf-8", cwd=self.home, **options)
+        self.started.append(subprocess.Popen(command, text=True, encoding="utf-8", cwd=self.home, **options))
+        return self.started[-1]
+
+    def end(self) -> None:
+        """End what a failed test left running, and wait for it."""
+        for process in self.started:
+            if process.returncode is None:
+                process.kill()
+            with process:
+                pass
 
     def process(self, *arguments: object, given: str | None = None) -> Ended:
         """Run to its end in a process of its own."""

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import json
+import os
 import signal
-import threading
 from pathlib import Path
 
 import click
@@ -58,15 +58,15 @@ def serve(
         message = f"`{directory}` has a sandbox with other content, so `--seed` would have no effect."
         hint = f"Pass a new directory as `--dir`, leave out `--seed`, or delete `{directory}` to begin again."
         raise WrongUsage(message, hint=hint)
-    stop = threading.Event()
-    for number in (signal.SIGINT, signal.SIGTERM):
-        signal.signal(number, lambda _number, _frame: stop.set())
+    signaled, note = os.pipe()
+    for number in (signal.SIGINT, signal.SIGTERM):  # an Event that its waiter itself sets can lock up
+        signal.signal(number, lambda _number, _frame: os.write(note, b"x"))
     limits = None if no_rate_limits else RateLimits()
     settings = SandboxSettings(rate_limits=limits, latency_seconds=latency_ms / 1000)
     with serving(directory, port=port, repository=repo, seed=seed, settings=settings) as running:
         ready = {"url": running.url, "token": running.token, "repository": running.repository}
         click.echo(json.dumps(ready))  # not through print_json: the token must not be redacted
-        stop.wait()
+        os.read(signaled, 1)
 
 
 @sandbox.command()
