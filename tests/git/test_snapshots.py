@@ -8,7 +8,7 @@ import pytest
 from support.trees import commit, git
 
 from accord.core.errors import Refused
-from accord.git.patches import extract_patch
+from accord.git.patches import STATE, TOO_LARGE, extract
 from accord.git.program import Git
 from accord.git.snapshots import Snapshot, changes_since, take_snapshot
 
@@ -73,7 +73,7 @@ def test_agent_artifacts_and_ignored_files_are_left_out(repository: Path) -> Non
         (repository / name).write_text("x")
     changes = changes_since(before, state_files=[".mine-*"])
     patch = changes.patch
-    assert changes.left_out == (".mine-state", "agent.log")
+    assert changes.left_out == dict.fromkeys([".mine-state", "agent.log"], STATE)
     assert b".gitignore" in patch
     assert not any(name in patch for name in (b"a.tmp", b"agent.log", b".mine-state"))
 
@@ -193,19 +193,20 @@ HUGE = 3 * 1024**3
 
 
 @pytest.mark.parametrize("path", ["new.bin", "kept.txt", "inner/new.bin"], ids=["new", "changed", "repository within"])
-def test_a_huge_file_is_refused_by_its_name_before_git_reads_it(repository: Path, path: str) -> None:
+def test_a_huge_file_is_left_out_by_its_name_before_git_reads_it(repository: Path, path: str) -> None:
     before = snapshot(repository)
     (repository / path).parent.mkdir(exist_ok=True)
     if path.startswith("inner"):
         git(repository / "inner", "init", "-q")
     with (repository / path).open("r+b" if path == "kept.txt" else "xb") as file:
         file.truncate(HUGE)
+    (repository / "small.txt").write_text("small\n")
     began = time.monotonic()
-    with pytest.raises(Refused, match=rf"`{path}` has 3072 MiB") as refused:
-        changes_since(before)
-    assert ".gitignore" in refused.value.hint
-    with pytest.raises(Refused, match="3072 MiB"):
-        extract_patch(repository, "HEAD")
+    changes, extracted = changes_since(before), extract(repository, "HEAD")
+    assert changes.left_out == {path: TOO_LARGE}
+    assert extracted.remarks == (f"{TOO_LARGE}: {path}.",)
+    assert changes.patch == extracted.patch
+    assert b"small.txt" in changes.patch
     assert time.monotonic() - began < 5
 
 

@@ -260,13 +260,15 @@ def patch(base: str, root: Path, into: Path | None) -> None:
     agent artifacts are left out. With --into, the patch replaces the one in an implementor result, and a completed
     result without a change becomes a validation failure. That file is never part of the patch.
     """
-    from accord.git.patches import extract_patch
+    from accord.git.patches import extract
 
+    extracted = extract(root, base, without=into)
+    for remark in extracted.remarks:
+        click.echo(f"accord: {remark}", err=True)
     if into is None:
-        sys.stdout.buffer.write(extract_patch(root, base))
+        sys.stdout.buffer.write(extracted.patch)
         return
-    raw = read_bytes(str(into))
-    result = with_patch(raw, extract_patch(root, base, without=into), str(into))
+    result = with_patch(read_bytes(str(into)), extracted.patch, str(into))
     write_whole(into, json.dumps(result, indent=2) + "\n")
     files = sum(line.startswith("diff --git ") for line in str(result["patch"] or "").split("\n"))
     _report_step(str(result["outcome"]), files)

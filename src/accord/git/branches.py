@@ -25,6 +25,9 @@ if TYPE_CHECKING:
 
 
 RUN_TRAILER = "Accord-Run"
+MERGED_TRAILER = "Accord-Merged"
+"""The commit of the base that an agent merged, in the commit of its run."""
+
 PAUSES = (2.0, 10.0, 60.0)
 """Seconds to wait between tries; a secondary rate limit asks for a minute."""
 
@@ -162,7 +165,7 @@ def commit_of_run(git: Git, token: str, commits: str, patch: bytes) -> str:
 def _does_what(git: Git, commit: str, patch: bytes) -> bool:
     """Return whether the patch makes a commit's tree of its parent's, or replaces the commits before it."""
     parents, start = git.line("rev-parse", f"{commit}^@").split(), replaced_base(git, commit)
-    if len(parents) != 1 and (len(parents) != 2 or parents[1] != start):
+    if len(parents) != 1 and parents[1:] not in ([start], [trailer(git, commit, MERGED_TRAILER)]):
         return False
     before, after = git.line("rev-parse", f"{parents[0]}^{{tree}}", f"{commit}^{{tree}}").split()
     try:
@@ -181,16 +184,27 @@ def runs_of(git: Git, commits: str) -> list[str]:
 
 
 def commit_patch(
-    git: Git, facts: BranchFacts, patch: bytes, author: str, message: str, now: datetime
+    git: Git, facts: BranchFacts, patch: bytes, author: str, message: str, now: datetime, merged: str = ""
 ) -> tuple[str, list[Change]]:
     """Make the commit of the branch, and list its changes; ``message`` ends with a trailer.
 
+    With the commit ``merged``, which the patch brings in, it is a merge.
     Raises PatchConflict, or BrokenContract for a bad patch.
     """
     parent = facts.tip or facts.base
     tree = apply_patch(git, patch, parent, facts.base)
-    commit = commit_tree(git, tree, [parent], author, with_tree(message, tree), now)
+    commit = commit_tree(git, tree, [parent, *filter(None, [merged])], author, with_tree(message, tree), now)
     return commit, changes_between(git, parent, tree)
+
+
+def own_changes(git: Git, before: str, commit: str) -> list[Change]:
+    """List the changes of a commit; of a merge, those that are not what the merged commit has."""
+    changes = changes_between(git, before, commit)
+    merged = git.line("rev-list", "--parents", "--max-count=1", commit).split()[2:]
+    for other in merged:
+        differing = {change.path for change in changes_between(git, other, commit)}
+        changes = [change for change in changes if change.path in differing]
+    return changes
 
 
 def commit_tree(git: Git, tree: str, parents: Sequence[str], author: str, message: str, now: datetime) -> str:

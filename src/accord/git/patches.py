@@ -5,7 +5,10 @@ Source: workflow contracts, "ImplementorResult". The caller's index, work tree a
 
 from __future__ import annotations
 
+import os
 import re
+import shutil
+import stat
 import tempfile
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
@@ -14,20 +17,31 @@ from typing import TYPE_CHECKING
 
 from accord.core.errors import AccordError, BrokenContract, Refused, WrongUsage, sentence
 from accord.core.findings import Finding, warning
+from accord.git.filters import (
+    LFS,
+    MOST_POINTER_BYTES,
+    filtered_content,
+    filters_of,
+    is_pointer,
+    stays_as_stored,
+)
 from accord.git.patch_text import REBUILD_HINT, absolute_names, header_names
-from accord.git.paths import path_patterns
-from accord.git.program import Git, split_nul, stage_all, submodules
-from accord.git.sizes import check_sizes
+from accord.git.paths import path_patterns, some_of
+from accord.git.program import Git, add_files, split_nul, submodules, untracked_files
+from accord.git.settings import read_settings
+from accord.git.sizes import MIB, MOST_FILE_BYTES, MOST_TOTAL_BYTES, too_much
+from accord.git.unfinished import marked_files, marker_findings, stopped_merge, unmerged_paths
 from accord.text.redaction import Redactor
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence
 
     from accord.git.program import Git
+    from accord.git.settings import Settings
 
 
-AGENT_STATE_FILES = (".accord/", ".aider*", ".claude/", ".codex/", ".gemini/", ".opencode/", "*.log")
-"""State files of agents and of accord; they count only when the repository tracks them already."""
+AGENT_STATE_FILES = (".accord/", ".aider*", ".claude/", ".codex/", ".gemini/", ".opencode/", "/*.log")
+"""Where agents and accord keep their state. A new file there counts only if it was committed or staged."""
 SUBMODULE = "160000"
 """The mode of an entry that is a commit of another repository."""
 
@@ -79,18 +93,35 @@ class Change:
         return self.mode not in (_GONE, SUBMODULE)
 
 
+@dataclass(frozen=True)
+class Extracted:
+    """A patch, and what to say about it."""
+
+    patch: bytes
+    remarks: tuple[str, ...] = ()
+
+
 def extract_patch(work_tree: Path, base: str, *, without: Path | None = None) -> bytes:
+    """Return the patch of a work tree, without what there is to say about it (see ``extract``)."""
+    return extract(work_tree, base, without=without).patch
+
+
+def extract(work_tree: Path, base: str, *, without: Path | None = None) -> Extracted:
     """Return the difference between the merge base with ``base`` and the work tree, as git's binary-safe patch.
 
-    Ignored files, agent artifacts and the file ``without`` are left out. Raises WrongUsage for an unknown base.
+    The index counts as it is, and files that its flags hide stay hidden. Left out are ignored files, new
+    state files of agents, changed files with a filter, files that git cannot store, and the file ``without``. Raises
+    WrongUsage for an unknown base, and Refused for a merge that has not come to its end.
     """
-    with _staged(work_tree, base, without) as (scratch, start):
-        return difference(scratch, start)
+    with _staged(work_tree, base, without) as (scratch, start, remarks):
+        patch = difference(scratch, start, scratch.line("write-tree"))
+        marked = [f"conflict-markers: {finding.message}" for finding in marker_findings(marked_files(patch))]
+        return Extracted(patch, (*remarks, *marked))
 
 
 def changed_paths(work_tree: Path, base: str) -> list[tuple[str, str, str]]:
     """List changes of the work tree since the merge base with ``base``: git's letter (A, M, D, R, T), path, old one."""
-    with _staged(work_tree, base) as (scratch, start):
+    with _staged(work_tree, base) as (scratch, start, _):
         fields = iter(split_nul(scratch("diff-index", "--cached", "--name-status", "-z", "-M", start)))
         found = []
         for letter in fields:
@@ -100,19 +131,115 @@ def changed_paths(work_tree: Path, base: str) -> list[tuple[str, str, str]]:
 
 
 @contextmanager
-def _staged(work_tree: Path, base: str, without: Path | None = None) -> Iterator[tuple[Git, str]]:
-    """Put all that the work tree has since its merge base into an index; yield git with that index, and the base."""
+def _staged(work_tree: Path, base: str, without: Path | None = None) -> Iterator[tuple[Git, str, list[str]]]:
+    """Put all that the work tree has since its merge base into an index; yield git with that index, base and remarks.
+
+    The index begins as a copy of the caller's, so that what was staged or hidden there counts.
+    """
     git = Git(work_tree)
-    start = merge_base(git, base)
-    with _scratch_index(git) as scratch:
-        scratch("read-tree", "HEAD")
+    start, settings = merge_base(git, base), read_settings(work_tree)
+    _refuse_unfinished(git)
+    with _scratch_index(git, settings) as scratch:
+        own = Path(git.line("rev-parse", "--path-format=absolute", "--git-path", "index"))
+        if own.is_file():
+            shutil.copy2(own, dict(scratch.environment)["GIT_INDEX_FILE"])  # its time tells git what may have changed
+        else:
+            scratch("read-tree", "HEAD")
         _forget_new_repositories(scratch, start)
         place = without.resolve() if without else None
         top = scratch.directory.resolve()
         excluded = [str(place.relative_to(top))] if place and place.is_relative_to(top) else []
-        stage_all(scratch, without=[*excluded, *check_sizes(scratch, top, known={}, state_files=AGENT_STATE_FILES)])
-        unstage_state_files(scratch, start, AGENT_STATE_FILES)
-        yield scratch, start
+        excluded += split_nul(scratch("diff-index", "--cached", "--name-only", "--diff-filter=D", "-z", "HEAD"))
+        untracked, _ = untracked_files(scratch, git, "--exclude-standard")
+        changed = [*untracked, *split_nul(scratch("ls-files", "--modified", "-z"))]
+        changed = [path for path in dict.fromkeys(changed) if path not in excluded]
+        kept_back = _not_stored(scratch, start, changed, untracked)
+        failed = add_files(scratch, [path for path in changed if path not in kept_back])
+        left_out = dict[str, list[str]]()
+        for path, reason in [*kept_back.items(), *((path, UNREADABLE) for path in failed)]:
+            if reason:
+                left_out.setdefault(reason, []).append(path)
+        for path in _filtered_commits(scratch, start):
+            left_out.setdefault(BY_FILTER, []).append(path)
+        yield scratch, start, [f"{reason}: {some_of(paths)}." for reason, paths in left_out.items()]
+
+
+STATE = "New state files of agents were left out"
+BY_FILTER = "Changed files with a filter, such as Git LFS, were left out"
+TOO_LARGE = f"Files of more than {MOST_FILE_BYTES // MIB} MiB, which GitHub refuses, were left out"
+UNREADABLE = "Files that git cannot store were left out"
+
+
+def _refuse_unfinished(git: Git) -> None:
+    """Refuse a work tree in which a merge waits to be brought to its end. Raises Refused."""
+    paths, what = unmerged_paths(git), stopped_merge(git)
+    if paths or what:
+        message = f"conflict-markers: {what or 'a merge'} has not come to its end"
+        raise Refused(
+            f"{message}, with conflicts in {some_of(paths)}." if paths else f"{message}.",
+            hint="Resolve the conflicts and commit, or abort it, then take the patch again.",
+        )
+
+
+def _not_stored(scratch: Git, start: str, changed: Sequence[str], untracked: Sequence[str]) -> dict[str, str]:
+    """Return the changed paths that must not be added, with the reason; it is empty for what is as it is stored."""
+    is_state = path_patterns(AGENT_STATE_FILES).match_file
+    found = dict.fromkeys(filter(is_state, untracked), STATE)
+    filtered = filters_at(scratch, start, [path for path in changed if path not in found])
+    stored = dict(zip(filtered, scratch.contents([f":{path}" for path in filtered]), strict=True))
+    for path in filtered:
+        file = scratch.directory / path
+        if file.is_file() and not file.is_symlink():
+            is_plain = file.stat().st_size <= MOST_POINTER_BYTES and is_pointer(file.read_bytes())
+            if not is_plain:
+                is_same = filtered[path] == LFS and stays_as_stored(file, stored[path])
+                found[path] = "" if is_same else BY_FILTER
+    sizes = {path: _size_of(scratch.directory / path) for path in changed if path not in found}
+    found |= {path: TOO_LARGE for path, size in sizes.items() if size > MOST_FILE_BYTES}
+    if sum(sizes.get(path, 0) for path in untracked if path not in found) > MOST_TOTAL_BYTES:
+        raise too_much(max(untracked, key=lambda path: sizes.get(path, 0)))
+    return found
+
+
+def _size_of(path: Path) -> int:
+    try:
+        status = path.lstat()
+    except OSError:
+        return 0
+    return status.st_size if stat.S_ISREG(status.st_mode) else 0
+
+
+def filters_at(scratch: Git, start: str, paths: Sequence[str]) -> dict[str, str]:
+    """Return the filters that the attributes of a commit name for these paths."""
+    if not paths:
+        return {}
+    with _own_index(scratch) as inside:
+        inside("read-tree", start)
+        return filters_of(inside, paths)
+
+
+def filtered_findings(git: Git, before: str, changes: Sequence[Change]) -> Iterator[Finding]:
+    """Find changes with bytes where the commit before stores a pointer, an encrypted blob, or a filter's output."""
+    left = [change for change in changes if change.leaves_content]
+    filtered = filters_at(git, before, [change.path for change in left])
+    for change, new, old in contents_of(git, left):
+        finding = filtered_content(change.path, new or b"", old, filtered.get(change.path, ""))
+        if finding:
+            yield finding
+
+
+def _filtered_commits(scratch: Git, start: str) -> list[str]:
+    """Put files back whose committed content is not what their filter stores; return them."""
+    changes = changes_between(scratch, start, scratch.line("write-tree"))
+    filtered = filters_at(scratch, start, [change.path for change in changes if change.leaves_content])
+    found = []
+    for change, new, old in contents_of(scratch, [each for each in changes if each.path in filtered]):
+        if filtered_content(change.path, new or b"", old, filtered[change.path]):
+            found.append(change.path)
+            kept = scratch("ls-tree", "-z", start, "--", change.path).split(b"\t")[0].split()
+            entry = b" ".join(kept[::2]) or b"0 " + change.was.encode()
+            scratch("update-index", "-z", "--index-info", data=entry + b"\t" + os.fsencode(change.path))
+    return found
 
 
 def _forget_new_repositories(scratch: Git, start: str) -> None:
@@ -124,20 +251,41 @@ def _forget_new_repositories(scratch: Git, start: str) -> None:
         scratch("update-index", "--force-remove", "-z", "--stdin", data=left)
 
 
-def difference(scratch: Git, start: str) -> bytes:
-    """Write the index against a commit, in UTF-8: where a text is not, every file is written as a binary one."""
-    arguments = ("diff-index", "--cached", "-p", "--binary", "--full-index", "-M", start)
-    steady = {**dict(scratch.config), "core.quotePath": "true"}
-    for extra in ({}, {"core.attributesFile": f"{dict(scratch.environment)['GIT_INDEX_FILE']}.attributes"}):
-        for path in extra.values():
-            Path(path).write_text("* -diff\n")
-        patch = replace(scratch, config={**steady, **extra})(*arguments)
-        if _is_utf8(patch):
-            return patch
-    raise WrongUsage(
-        "A changed text is not UTF-8, and .gitattributes forbids to treat it as binary.",
-        hint="Take the diff attribute off that file, or save it as UTF-8.",
-    )
+def difference(git: Git, start: str, tree: str) -> bytes:
+    """Write a tree against a commit, in UTF-8: files whose text is not are written as binary ones.
+
+    Attributes of a git directory of our own win over those of the tree, which may call binary files texts.
+    """
+    arguments = ("diff-tree", "-r", "-p", "--binary", "--full-index", "-M", f"{start}^{{tree}}", tree)
+    with tempfile.TemporaryDirectory(prefix="accord-diff-") as own:
+        objects = [git.line("rev-parse", "--path-format=absolute", "--git-path", "objects")]
+        objects += filter(None, dict(git.environment).get("GIT_ALTERNATE_OBJECT_DIRECTORIES", "").split("\n"))
+        format_ = git.line("rev-parse", "--show-object-format")
+        Git(Path(own))("init", "--quiet", "--bare", f"--object-format={format_}", "--template=", own)
+        for name, text in (("objects/info/alternates", "\n".join(objects) + "\n"), ("info/attributes", "")):
+            Path(own, name).parent.mkdir(exist_ok=True)
+            Path(own, name).write_text(text)
+        inside = Git(Path(own), config={"core.quotePath": "true"})
+        patch = inside(*arguments)
+        for lines in (_binary_attributes(inside, patch, start, tree), "* -diff\n"):
+            if _is_utf8(patch):
+                return patch
+            Path(own, "info/attributes").write_text(lines)
+            patch = inside(*arguments)
+        return patch
+
+
+def _binary_attributes(git: Git, patch: bytes, start: str, tree: str) -> str:
+    """Return attributes that make the files binary whose contents are not UTF-8."""
+    if _is_utf8(patch):
+        return ""
+    lines = []
+    for change, new, old in contents_of(git, changes_between(git, f"{start}^{{tree}}", tree)):
+        if not (_is_utf8(new or b"") and _is_utf8(old or b"")):
+            escaped = re.sub(rb"([\\*?\[])", rb"\\\1", os.fsencode(change.path))
+            quoted = b"".join(b"\\%03o" % byte if byte in b'"\\' or byte < 33 else bytes([byte]) for byte in escaped)
+            lines.append(b'"/' + quoted + b'" -diff\n')
+    return b"".join(lines).decode("utf-8", "surrogateescape")
 
 
 def _is_utf8(patch: bytes) -> bool:
@@ -167,7 +315,7 @@ def merge_base(git: Git, base: str) -> str:
 
 
 @contextmanager
-def _scratch_index(git: Git) -> Iterator[Git]:
+def _scratch_index(git: Git, settings: Settings) -> Iterator[Git]:
     """Give git an index and an object store that vanish, on top of the repository's own objects."""
     top = Path(git.line("rev-parse", "--show-toplevel"))
     objects = git.line("rev-parse", "--path-format=absolute", "--git-path", "objects")
@@ -178,18 +326,11 @@ def _scratch_index(git: Git) -> Iterator[Git]:
             "GIT_ALTERNATE_OBJECT_DIRECTORIES": objects,
         }
         Path(scratch, "objects").mkdir()
-        yield replace(git, directory=top, environment=environment)
-
-
-def unstage_state_files(scratch: Git, start: str, patterns: Iterable[str]) -> list[str]:
-    """Take state files of agents out of an index, unless ``start`` has them already; return the paths."""
-    new = split_nul(scratch("diff-index", "--cached", "--name-only", "--diff-filter=A", "--no-renames", "-z", start))
-    spec = path_patterns(patterns)
-    left = [path for path in new if spec.match_file(path)]
-    if left:
-        paths = "\0".join(left).encode("utf-8", "surrogateescape")
-        scratch("update-index", "--force-remove", "-z", "--stdin", data=paths)
-    return left
+        files = {"core.attributesFile": settings.attributes[0], "core.excludesFile": settings.ignores[0]}
+        for name, text in files.items():
+            Path(scratch, name).write_bytes(text)
+        config = {**settings.without_filters, **{name: f"{scratch}/{name}" for name in files}}
+        yield replace(git, directory=top, environment=environment, config=config)
 
 
 def apply_patch(git: Git, patch: bytes, onto: str, base: str = "") -> str:

@@ -14,7 +14,7 @@ from accord.core.errors import Refused
 from accord.core.network import certificate_files, direct_loopback
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping, Sequence
+    from collections.abc import Iterable, Iterator, Mapping, Sequence
     from pathlib import Path
 
 
@@ -139,19 +139,63 @@ def split_nul(output: bytes) -> list[str]:
     return [part.decode("utf-8", "surrogateescape") for part in output.split(b"\0") if part]
 
 
-def stage_all(git: Git, *, without: Sequence[str] = ()) -> list[str]:
-    """Add the work tree to the index, except ignored files and paths ``without``; return the repositories within."""
+def stage_all(git: Git) -> list[str]:
+    """Add the work tree to the index, except ignored files; return the repositories within."""
     nested = _nested_repositories(git)
-    excluded = [b".", *(b":(exclude,literal)" + os.fsencode(path) for path in (*nested, *without))]
+    excluded = [b".", *(b":(exclude,literal)" + os.fsencode(path) for path in nested)]
     git("add", "--all", "--pathspec-from-file=-", "--pathspec-file-nul", data=b"\0".join(excluded))
-    _add_files(git, nested)
+    if found := _files_within(git, nested):
+        git("update-index", "--add", "-z", "--stdin", data=joined(found))
     return nested
+
+
+def add_files(git: Git, paths: Sequence[str]) -> list[str]:
+    """Bring paths of the work tree into the index as they are there; return those that git cannot store."""
+    if not paths:
+        return []
+    done = git.attempt("update-index", "--add", "--remove", "--replace", "-z", "--stdin", data=joined(paths))
+    if not done.returncode:
+        return []
+    if len(paths) == 1:
+        return list(paths)
+    middle = len(paths) // 2
+    return [*add_files(git, paths[:middle]), *add_files(git, paths[middle:])]
+
+
+def joined(paths: Iterable[str]) -> bytes:
+    """Write paths for git's options ``-z``."""
+    return b"\0".join(map(os.fsencode, paths))
+
+
+def untracked_files(git: Git, real: Git, rule: str) -> tuple[list[str], list[str]]:
+    """List the files that the index does not have, except those that git's option ``rule`` hides; and repositories.
+
+    The files of a repository within count, except those of a submodule, which is one entry itself, and of another work
+    tree of this repository, which is ``real``.
+    """
+    listed, known, linked = (
+        split_nul(git("ls-files", "--others", rule, "-z")),
+        submodules(git),
+        linked_work_trees(real),
+    )
+    places = [path[:-1] for path in listed if path.endswith("/")]
+    nested = [path for path in places if path not in known and path not in linked]
+    files = [path for path in listed if not path.endswith("/")]
+    return [*files, *(path for path in places if path in known), *_files_within(git, nested)], nested
 
 
 def submodules(git: Git) -> set[str]:
     """Return the paths of the submodules that ``.gitmodules`` knows."""
     known = git.attempt("config", "--file", ".gitmodules", "-z", "--get-regexp", r"^submodule\..*\.path$")
     return {entry.partition("\n")[2].rstrip("/") for entry in split_nul(known.stdout)}
+
+
+def linked_work_trees(git: Git) -> list[str]:
+    """Return the paths of the repository's other work trees that lie below this one."""
+    listed = split_nul(git.attempt("worktree", "list", "--porcelain", "-z").stdout.replace(b"\0\0", b"\0"))
+    top = git.directory.resolve()
+    places = [Path(entry[len("worktree ") :]) for entry in listed if entry.startswith("worktree ")]
+    return [str(place.relative_to(top)) for place in places if place != top and place.is_relative_to(top)]
 
 
 def _nested_repositories(git: Git) -> list[str]:
@@ -161,14 +205,11 @@ def _nested_repositories(git: Git) -> list[str]:
     return [path[:-1] for path in untracked if path.endswith("/") and path[:-1] not in known]
 
 
-def _add_files(git: Git, folders: Sequence[str]) -> None:
-    """Add the files below these folders as files, except those that are ignored."""
+def _files_within(git: Git, folders: Sequence[str]) -> list[str]:
+    """Return the files below these folders that are not ignored."""
     found = [path for folder in folders for path in files_below(git.directory, folder)]
-    if not found:
-        return
-    ignored = git.attempt("check-ignore", "-z", "--stdin", data=b"\0".join(map(os.fsencode, found)))
-    left = [os.fsencode(path) for path in sorted({*found} - {*split_nul(ignored.stdout)})]
-    git("update-index", "--add", "-z", "--stdin", data=b"\0".join(left))
+    ignored = git.attempt("check-ignore", "-z", "--stdin", data=joined(found)).stdout if found else b""
+    return sorted({*found} - {*split_nul(ignored)})
 
 
 def files_below(top: Path, folder: str) -> Iterator[str]:

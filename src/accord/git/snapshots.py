@@ -1,58 +1,141 @@
-"""A repository as it was before an untrusted program worked in it, and its changes since.
+"""A repository as it was before an untrusted program worked in it, and what differs since.
 
-Afterwards nothing in ``.git`` is believed but the objects: a git directory of our own is laid over the work tree.
+A path counts as changed if its bytes, its mode or its kind differ, whatever git's settings hide; it is stored as the
+repository's git would have stored it before. Afterwards nothing in ``.git`` is believed but
+the objects and what was staged: a git directory of our own is laid over the work tree.
 """
 
 from __future__ import annotations
 
+import hashlib
 import os
 import re
 import shutil
+import stat
 import tempfile
+import time
 from contextlib import contextmanager, suppress
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
-from accord.core.errors import Refused
-from accord.git.patches import AGENT_STATE_FILES, changes_between, contents_of, difference, unstage_state_files
-from accord.git.program import Git, split_nul, stage_all
-from accord.git.sizes import check_sizes, sizes_of
+from accord.core.errors import AccordError, Refused
+from accord.git.beside import Beside, keep_beside, look_beside
+from accord.git.filters import LFS, MOST_POINTER_BYTES, filters_of, is_pointer, stays_as_stored
+from accord.git.patches import (
+    AGENT_STATE_FILES,
+    BY_FILTER,
+    STATE,
+    SUBMODULE,
+    TOO_LARGE,
+    UNREADABLE,
+    changes_between,
+    contents_of,
+    difference,
+)
+from accord.git.paths import path_patterns, some_of
+from accord.git.program import Git, GitFailed, add_files, joined, split_nul, stage_all, untracked_files
+from accord.git.settings import Settings, read_settings
+from accord.git.sizes import MOST_FILE_BYTES, MOST_TOTAL_BYTES, too_much
+from accord.git.unfinished import has_new_markers, stopped_merge, unmerged_paths
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Mapping, Sequence
+    from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 
 
 _BREAK = re.compile(rb"(?<![ \t])[ \t]*[\r\n]\s*")
 """Where a line is wrapped, as ``accord.text.redaction`` sees it."""
 
+_TICK = 20_000_000
+"""Nanoseconds within which a file system may give two changes the same time."""
+
+_SECOND = 1_000_000_000
+_LINK = "120000"
+_RULE = "--exclude-per-directory=.gitignore"
+_EXECUTABLE, _PLAIN = "100755", "100644"
+
+
+class Seen(NamedTuple):
+    """The values of a path in the file system: a file with another content has others."""
+
+    mode: int
+    size: int
+    modified: int
+    changed: int
+    inode: int
+
+
+_REPOSITORY = Seen(stat.S_IFDIR, 0, 0, 0, 0)
+"""A submodule, of which the commit counts."""
+
+
+class Entry(NamedTuple):
+    """An entry of an index; ``flag`` is git's letter: ``S`` for skip-worktree, in lower case for assume-unchanged."""
+
+    flag: str
+    mode: str
+    blob: str
+
 
 @dataclass(frozen=True)
 class Snapshot:
-    """The top of the work tree, its commit, where its objects are, and the paths that are not checked out (sparse).
+    """A work tree at one time: its top, its commit, where its objects are, its settings, its index, and its files.
 
-    ``uncommitted`` are the files that differed from the commit already, such as what an earlier step made: mode and
-    blob by path, mode ``000000`` for one that was gone; ``sizes`` are theirs.
+    ``seen`` has all files but those that a ``.gitignore`` hides, which are below ``ignored``. ``digests`` are of those
+    that git cannot tell apart from a change by itself: untracked, uncommitted, hidden, and filtered ones. ``hidden``
+    are untracked files that only settings outside of the tree ignore, and files with a hidden edit. ``heads`` are the
+    commits of the submodules; ``was_stopped``: a merge waited to be continued already. ``beside`` is the work
+    beside the tree.
     """
 
     top: Path
     commit: str
     objects: Path
-    absent: tuple[str, ...] = ()
     object_format: str = "sha1"
-    uncommitted: Mapping[str, tuple[str, str]] = field(default_factory=dict)
-    sizes: Mapping[str, int] = field(default_factory=dict)
+    settings: Settings = field(default_factory=lambda: Settings({}))
+    index: Mapping[str, Entry] = field(default_factory=dict)
+    seen: Mapping[str, Seen] = field(default_factory=dict)
+    ignored: tuple[str, ...] = ()
+    digests: Mapping[str, bytes] = field(default_factory=dict)
+    uncommitted: frozenset[str] = frozenset()
+    hidden: frozenset[str] = frozenset()
+    heads: Mapping[str, str] = field(default_factory=dict)
+    was_stopped: str = ""
+    beside: Beside = field(default_factory=lambda: Beside({}, {}))
+    taken_at: int = 0
+
+    @property
+    def absent(self) -> list[str]:
+        """The paths that are not checked out."""
+        return [path for path, entry in self.index.items() if entry.flag in "Ss" and path not in self.seen]
 
 
 @dataclass(frozen=True)
 class WorkTreeChanges:
-    """The changes as git's binary-safe patch. Not in it are the new paths that count as leftovers, and files that
-    were uncommitted before and are as they were; of these, ``untouched`` has those outside of repositories within.
+    """The changes as git's binary-safe patch. Not in it are files that were uncommitted before and are as they were;
+    of these, ``untouched`` has those outside of repositories within. Each of ``left_out`` is a path with the reason.
+
+    ``marked`` are the paths with the markers of a conflict, ``unfinished`` says which merge has not come to its end,
+    and ``merged`` are the commits that were merged.
     """
 
     patch: bytes
-    left_out: tuple[str, ...] = ()
+    left_out: Mapping[str, str] = field(default_factory=dict)
     untouched: tuple[str, ...] = ()
+    marked: tuple[str, ...] = ()
+    unfinished: str = ""
+    merged: tuple[str, ...] = ()
+
+    @property
+    def reasons(self) -> dict[str, list[str]]:
+        """The paths that were left out, by reason."""
+        found: dict[str, list[str]] = {}
+        for path, reason in self.left_out.items():
+            found.setdefault(reason, []).append(path)
+        return found
+
+
+HIDDEN = "Changed files that were hidden from git before the run were left out"
 
 
 def take_snapshot(directory: Path) -> Snapshot | None:
@@ -63,22 +146,135 @@ def take_snapshot(directory: Path) -> Snapshot | None:
     )
     if facts.returncode:
         return None
-    _, object_format, commit, top = facts.stdout.decode("utf-8", "surrogateescape").strip().split("\n", 3)
-    listed = split_nul(git("ls-files", "-t", "-z", "--full-name", ":/"))
-    clean = Snapshot(
-        top=Path(top),
-        commit=commit,
-        objects=Path(git.line("rev-parse", "--path-format=absolute", "--git-path", "objects")),
-        absent=tuple(entry[2:] for entry in listed if entry.startswith("S ")),
-        object_format=object_format,
+    _, object_format, commit, name = facts.stdout.decode("utf-8", "surrogateescape").strip().split("\n", 3)
+    taken_at, top, settings = time.time_ns(), Path(name), read_settings(directory)
+    git = Git(top, config=settings.without_filters)
+    index = entries_of(git)
+    untracked, _ = untracked_files(git, git, _RULE)
+    seen = _look(top, [*index, *untracked])
+    _settle(max((each.changed for each in seen.values()), default=0))
+    changed = split_nul(git("diff-files", "--name-only", "-z", "--ignore-submodules=all"))
+    staged = split_nul(git("diff-index", "--cached", "--name-only", "--no-renames", "-z", commit))
+    kept_back = [path for path, entry in index.items() if path in seen and (entry.flag in "Ss" or entry.flag.islower())]
+    filtered = filters_of(git, index)
+    unsure = {*untracked, *changed, *staged, *kept_back, *(path for path, name in filtered.items() if name != LFS)}
+    digests = {path: digest for path in unsure if (digest := _digest(top / path, seen.get(path)))}
+    private = set(untracked) & set(_ignored(git, settings, untracked)) if any(settings.ignores) else set()
+    edited = {path for path in kept_back if index[path].mode != SUBMODULE and not _is_stored(git, path, index[path])}
+    heads = {path: _head(top / path) for path, entry in index.items() if entry.mode == SUBMODULE}
+    return Snapshot(
+        top,
+        commit,
+        Path(git.line("rev-parse", "--path-format=absolute", "--git-path", "objects")),
+        object_format,
+        settings,
+        index,
+        seen,
+        tuple(_ignored_folders(git)),
+        digests,
+        frozenset([*changed, *staged, *(path for path in untracked if path not in private)]),
+        frozenset(private | edited),
+        heads,
+        stopped_merge(git),
+        look_beside(git, list(heads)),
+        taken_at,
     )
-    if not git("status", "--porcelain", "-z"):
-        return clean
-    with _laid_over(clean) as ours:
-        stage_all(ours)
-        found = changes_between(ours, clean.commit, ours.line("write-tree"))
-        uncommitted = {change.path: (change.mode, change.blob) for change in found}
-        return replace(clean, uncommitted=uncommitted, sizes=sizes_of(clean.top, list(uncommitted)))
+
+
+def entries_of(git: Git) -> dict[str, Entry]:
+    """Return the entries of git's index by path; of an unmerged one, its last version."""
+    found = {}
+    for line in split_nul(git("ls-files", "-s", "-v", "-z", "--full-name", ":/")):
+        facts, _, path = line.partition("\t")
+        flag, mode, blob, _stage = facts.split(" ")
+        found[path] = Entry(flag, mode, blob)
+    return found
+
+
+def _ignored_folders(git: Git) -> list[str]:
+    """List what a ``.gitignore`` hides: files, and folders with a slash at the end."""
+    words = ("--others", "--ignored", "--exclude-per-directory=.gitignore", "--directory", "-z")
+    return split_nul(git("ls-files", *words))
+
+
+def _ignored(git: Git, settings: Settings, paths: Sequence[str]) -> list[str]:
+    """Return which of these paths the user's files of patterns ignore, or those of the tree."""
+    if not paths:
+        return []
+    with tempfile.NamedTemporaryFile(prefix="accord-ignores-") as patterns:
+        patterns.write(b"\n".join(settings.ignores) + b"\n")
+        patterns.flush()
+        own = Git(git.directory, git.environment, {**dict(git.config), "core.excludesFile": patterns.name})
+        done = own.attempt("check-ignore", "--no-index", "-z", "--stdin", data=joined(paths))
+    return split_nul(done.stdout)
+
+
+def _is_stored(git: Git, path: str, entry: Entry) -> bool:
+    """Return whether a file is what the index has of it."""
+    done = git.attempt("hash-object", "--stdin-paths", data=_quoted(path) + b"\n")
+    return done.stdout.decode().strip() == entry.blob
+
+
+def _quoted(path: str) -> bytes:
+    escaped = b"".join(b"\\%03o" % byte if byte < 32 or byte in b'"\\' else bytes([byte]) for byte in os.fsencode(path))
+    return b'"' + escaped + b'"'
+
+
+def _head(folder: Path) -> str:
+    """Return the commit of a submodule; empty where it is not checked out."""
+    if not (folder / ".git").exists():
+        return ""
+    done = Git(folder).attempt("rev-parse", "--verify", "--quiet", "HEAD")
+    return done.stdout.decode().strip()
+
+
+def _look(top: Path, paths: Iterable[str]) -> dict[str, Seen]:
+    """Return what is at these paths; a path through a link is not below the top."""
+    real: dict[str, bool] = {"": True}
+
+    def is_real(folder: str) -> bool:
+        if folder not in real:
+            real[folder] = is_real(os.path.dirname(folder)) and _is_folder(os.path.join(prefix, folder))
+        return real[folder]
+
+    prefix, found = os.fspath(top), dict[str, Seen]()
+    for path in paths:
+        if is_real(os.path.dirname(path)):
+            with suppress(OSError):
+                status = os.lstat(os.path.join(prefix, path))
+                mode, size = status.st_mode, status.st_size
+                found[path] = Seen(mode, size, status.st_mtime_ns, status.st_ctime_ns, status.st_ino)
+    folders = [path for path, each in found.items() if stat.S_ISDIR(each.mode)]
+    repositories = {path: _REPOSITORY for path in folders if os.path.lexists(os.path.join(prefix, path, ".git"))}
+    return {path: each for path, each in found.items() if not stat.S_ISDIR(each.mode)} | repositories
+
+
+def _is_folder(path: str) -> bool:
+    try:
+        return stat.S_ISDIR(os.lstat(path).st_mode)
+    except OSError:
+        return False
+
+
+def _settle(newest: int) -> None:
+    """Wait until a change would have another time than any file has now; some file systems know only seconds."""
+    left = newest + _SECOND - time.time_ns() if newest % _SECOND == 0 else 0
+    time.sleep(min(max(left, _TICK), _SECOND) / _SECOND)
+
+
+def _digest(path: Path, seen: Seen | None) -> bytes:
+    """Return a digest of a file or link; empty for what is too large or cannot be read."""
+    with suppress(OSError):
+        if seen and stat.S_ISLNK(seen.mode):
+            return os.fsencode(path.readlink())
+        if seen and stat.S_ISREG(seen.mode) and seen.size <= MOST_FILE_BYTES:
+            with open(path, "rb", opener=lambda name, flags: os.open(name, flags | os.O_NOFOLLOW)) as file:
+                return hashlib.file_digest(file, "sha256").digest()
+    return b""
+
+
+def _is_executable(seen: Seen) -> bool:
+    return bool(seen.mode & stat.S_IXUSR)
 
 
 @contextmanager
@@ -90,15 +286,17 @@ def restorable(snapshot: Snapshot) -> Iterator[Callable[[], None]]:
     index = Path(Git(snapshot.top).line("rev-parse", "--path-format=absolute", "--git-path", "index"))
     staged = index.read_bytes() if index.is_file() else b""
     with _laid_over(snapshot) as ours:
+        if snapshot.absent:
+            ours("update-index", "-z", "--skip-worktree", "--stdin", data=joined(snapshot.absent))
         nested = set(stage_all(ours))
-        tree, ignored = ours.line("write-tree"), set(_ignored(ours))
+        tree, ignored = ours.line("write-tree"), set(_hidden_files(ours))
 
         def restore() -> None:
             for folder in set(stage_all(ours)) - nested:
                 shutil.rmtree(snapshot.top / folder, ignore_errors=True)
             stage_all(ours)
             ours("read-tree", "--reset", "-u", tree)
-            for path in set(_ignored(ours)) - ignored:
+            for path in set(_hidden_files(ours)) - ignored:
                 _remove(snapshot.top, snapshot.top / path)
             if staged:
                 index.write_bytes(staged)
@@ -106,7 +304,7 @@ def restorable(snapshot: Snapshot) -> Iterator[Callable[[], None]]:
         yield restore
 
 
-def _ignored(git: Git) -> list[str]:
+def _hidden_files(git: Git) -> list[str]:
     return split_nul(git("ls-files", "--others", "--ignored", "--exclude-standard", "-z"))
 
 
@@ -123,47 +321,235 @@ def _remove(top: Path, path: Path) -> None:
 def changes_since(
     snapshot: Snapshot, *, state_files: Sequence[str] = (), secrets: Sequence[str] = ()
 ) -> WorkTreeChanges:
-    """Return what differs from the snapshot. Raises GitFailed; Refused for ``secrets`` in a change and large files."""
-    states = [*AGENT_STATE_FILES, *state_files]
+    """Return what differs from the snapshot. Raises GitFailed; Refused for ``secrets`` in a change.
+
+    A path that causes trouble is left out by its name, and no other.
+    """
     with _laid_over(snapshot) as ours:
-        large = check_sizes(ours, snapshot.top, known=snapshot.sizes, state_files=states)
-        nested = stage_all(ours, without=large)
-        untouched = _leave_untouched(ours, snapshot)
-        left_out = [*large, *unstage_state_files(ours, snapshot.commit, states)]
+        comparison = _Comparison.of(snapshot, ours)
+        changed, untouched = comparison.changed_paths()
+        left_out, same = _left_out(comparison, changed, [*AGENT_STATE_FILES, *state_files])
+        failed = _store(comparison, [path for path in changed if path not in left_out and path not in same])
+        left_out |= dict.fromkeys(failed, UNREADABLE)
+        tree = ours.line("write-tree")
         _refuse_secrets(ours, snapshot.commit, secrets)
-        inside = tuple(f"{folder}/" for folder in nested)
+        inside = tuple(f"{folder}/" for folder in comparison.nested)
         told = tuple(path for path in untouched if not path.startswith(inside))
-        return WorkTreeChanges(difference(ours, snapshot.commit), tuple(left_out), told)
+        return WorkTreeChanges(
+            difference(ours, snapshot.commit, tree),
+            left_out,
+            told,
+            tuple(_marked(ours, snapshot.commit, tree)),
+            comparison.unfinished,
+            _merged(Git(snapshot.top, config=snapshot.settings.inert), snapshot.commit),
+        )
+
+
+def _merged(real: Git, start: str) -> tuple[str, ...]:
+    """Return the commits that were merged into HEAD since the start, oldest first; none where HEAD went elsewhere."""
+    if real.attempt("merge-base", "--is-ancestor", start, "HEAD").returncode:
+        return ()
+    listed = real.attempt("rev-list", "--reverse", "--first-parent", "--parents", "--min-parents=2", f"{start}..HEAD")
+    return tuple(line.split()[2] for line in listed.stdout.decode().splitlines())
+
+
+def keep_work_beside(snapshot: Snapshot, folder: Path, secrets: Sequence[str]) -> list[str]:
+    """Write what was left beside the tree since the snapshot into a folder; return warnings. Never raises."""
+    searched = [secret.encode("utf-8", "surrogateescape") for secret in secrets]
+    git = Git(snapshot.top, config=snapshot.settings.inert)
+    try:
+        return list(keep_beside(git, snapshot.commit, snapshot.beside, folder, searched))
+    except (AccordError, OSError) as problem:
+        return [f"Work beside the checked-out tree could not be looked for: {problem}"]
+
+
+@dataclass(frozen=True)
+class _Comparison:
+    """A snapshot and the same work tree now; ``staged`` is the repository's own index now, if it can be read."""
+
+    before: Snapshot
+    ours: Git
+    commit: Mapping[str, Entry]
+    seen: Mapping[str, Seen]
+    staged: Mapping[str, Entry]
+    nested: Sequence[str]
+    unfinished: str
+
+    @classmethod
+    def of(cls, before: Snapshot, ours: Git) -> _Comparison:
+        real, staged, unfinished = Git(before.top, config=before.settings.inert), before.index, ""
+        with suppress(GitFailed):
+            staged = entries_of(real)
+            unfinished = _unfinished(real, before)
+        untracked, nested = untracked_files(ours, real, _RULE)
+        commit = entries_of(ours)
+        seen = _look(before.top, dict.fromkeys([*commit, *before.seen, *untracked, *staged]))
+        return cls(before, ours, commit, seen, staged, nested, unfinished)
+
+    def changed_paths(self) -> tuple[list[str], list[str]]:
+        """Return the paths that differ, and those that were uncommitted before and do not."""
+        changed, untouched = [], []
+        paths = dict.fromkeys([*self.commit, *self.before.seen, *self.seen, *self.staged])
+        forced = self._forced()
+        for path in paths:
+            if self._differs(path) or path in forced or self._is_staged_anew(path):
+                changed.append(path)
+            elif path in self.before.uncommitted:
+                untouched.append(path)
+        return changed, untouched
+
+    def _differs(self, path: str) -> bool:
+        before, now, entry = self.before.seen.get(path), self.seen.get(path), self.commit.get(path)
+        if entry and entry.mode == SUBMODULE and _is_folder(os.fspath(self.before.top / path)):
+            head = _head(self.before.top / path)
+            return bool(head) and head != (self.before.heads.get(path) or entry.blob)
+        if before == now:
+            return False
+        if before is None and now is not None:
+            is_old = now.changed <= self.before.taken_at
+            return not (is_old and any(_is_within(path, place) for place in self.before.ignored))
+        if before is None or now is None:
+            return True
+        if stat.S_IFMT(before.mode) != stat.S_IFMT(now.mode) or _is_executable(before) != _is_executable(now):
+            return True
+        digest = self.before.digests.get(path)
+        return digest is None or digest != _digest(self.before.top / path, now)
+
+    def _forced(self) -> set[str]:
+        """Return the ignored files that were added to the index by force."""
+        new = [path for path in self.staged if path not in self.before.index and path in self.seen]
+        return {path for path in _ignored(self.ours, self.before.settings, new) if path not in self.commit}
+
+    def _is_staged_anew(self, path: str) -> bool:
+        """Return whether the index tells more than the work tree: a removal, a mode, or a file that is not there."""
+        before, now = self.before.index.get(path), self.staged.get(path)
+        if before is None or now == before:
+            return False
+        if path not in self.seen:
+            is_hidden = before.flag in "Ss" or (now is not None and now.flag in "Ss")
+            return is_hidden and path not in self.before.seen and (now is None or now[1:] != before[1:])
+        return now is None or now.mode != before.mode
+
+    def mode_of(self, path: str) -> str:
+        """Return the mode that a changed path gets; empty for one that is gone."""
+        before, now = self.before.seen.get(path), self.seen.get(path)
+        known, first, staged = self.commit.get(path), self.before.index.get(path), self.staged.get(path)
+        if now is None:
+            return staged.mode if staged and staged.flag in "Ss" and path not in self.before.seen else ""
+        if first and staged is None and not self._differs(path):
+            return ""  # taken out of the index
+        if stat.S_ISLNK(now.mode) or stat.S_ISDIR(now.mode):
+            return _LINK if stat.S_ISLNK(now.mode) else SUBMODULE
+        if staged and first and staged.mode != first.mode and not self._differs(path):
+            return staged.mode
+        if known and before and stat.S_ISREG(before.mode) and _is_executable(before) == _is_executable(now):
+            return known.mode if staged is None or first is None or staged.mode == first.mode else staged.mode
+        if before is None and not self.before.settings.has_modes:
+            return staged.mode if staged and staged.mode in (_PLAIN, _EXECUTABLE) else known.mode if known else _PLAIN
+        return _EXECUTABLE if _is_executable(now) else _PLAIN
+
+
+def _is_within(path: str, place: str) -> bool:
+    return path.startswith(place) if place.endswith("/") else path == place
+
+
+def _unfinished(real: Git, before: Snapshot) -> str:
+    """Say which merge has not come to its end, with its paths; empty without one, or for one from before."""
+    if paths := unmerged_paths(real):
+        return f"{stopped_merge(real) or 'a merge'} left conflicts in {some_of(paths)}"
+    what = stopped_merge(real)
+    return f"{what} was not continued" if what and what != before.was_stopped else ""
+
+
+def _left_out(
+    comparison: _Comparison, changed: Sequence[str], states: Sequence[str]
+) -> tuple[dict[str, str], set[str]]:
+    """Return the changed paths that are not stored, each with the reason, and those whose stored form is the same.
+
+    A path that the agent staged is never left out as a state file or a hidden one.
+    """
+    before, seen = comparison.before, comparison.seen
+    is_state = path_patterns(states).match_file
+    filtered = filters_of(comparison.ours, changed)
+    same = _same_pointers(comparison, [path for path, name in filtered.items() if name == LFS and path in seen])
+    found, total = dict[str, str](), 0
+    for path in changed:
+        now = seen.get(path)
+        if now is None or path in same:
+            continue
+        is_new = path not in comparison.commit
+        is_staged = path in comparison.staged and path not in before.index
+        if stat.S_IFMT(now.mode) not in (stat.S_IFREG, stat.S_IFLNK, stat.S_IFDIR):
+            found[path] = UNREADABLE
+        elif path in before.hidden and not is_staged:
+            found[path] = HIDDEN
+        elif is_new and not is_staged and is_state(path):
+            found[path] = STATE
+        elif path in filtered and not _is_pointer_file(before.top / path, now):
+            found[path] = BY_FILTER
+        elif stat.S_ISREG(now.mode) and now.size > MOST_FILE_BYTES:
+            found[path] = TOO_LARGE
+        elif is_new and (total := total + now.size) > MOST_TOTAL_BYTES:
+            raise too_much(path)
+    return found, same
+
+
+def _same_pointers(comparison: _Comparison, paths: Sequence[str]) -> set[str]:
+    """Return the files of Git LFS whose bytes are those that the commit's pointer names."""
+    known = [path for path in paths if path in comparison.commit]
+    stored = comparison.ours.contents([comparison.commit[path].blob for path in known])
+    top = comparison.before.top
+    return {path for path, content in zip(known, stored, strict=True) if stays_as_stored(top / path, content)}
+
+
+def _is_pointer_file(path: Path, seen: Seen) -> bool:
+    with suppress(OSError):
+        return stat.S_ISREG(seen.mode) and seen.size <= MOST_POINTER_BYTES and is_pointer(path.read_bytes())
+    return False
+
+
+def _store(comparison: _Comparison, paths: Sequence[str]) -> list[str]:
+    """Bring changed paths into our index, with their modes; return those that git cannot store."""
+    ours, modes = comparison.ours, {path: comparison.mode_of(path) for path in paths}
+    gone = [path for path, mode in modes.items() if not mode]
+    from_index = [path for path, mode in modes.items() if mode and path not in comparison.seen and mode != SUBMODULE]
+    present = [path for path, mode in modes.items() if mode and path not in from_index]
+    if gone:
+        ours("update-index", "--force-remove", "-z", "--stdin", data=joined(gone))
+    failed = add_files(ours, present)
+    stored = entries_of(ours)
+    plain = [path for path in present if path in stored and stored[path].mode != SUBMODULE]
+    infos = [(path, modes[path], stored[path].blob) for path in plain if modes[path] != stored[path].mode]
+    infos += [(path, modes[path], comparison.staged[path].blob) for path in from_index]
+    if infos:
+        lines = [f"{mode} {blob}\t{path}" for path, mode, blob in infos]
+        ours("update-index", "--replace", "-z", "--index-info", data=joined(lines))
+    return failed
+
+
+def _marked(ours: Git, before: str, after: str) -> Iterator[str]:
+    """Yield the paths that have more markers of a conflict than the commit has there."""
+    for change, new, old in contents_of(ours, changes_between(ours, before, after)):
+        if has_new_markers(old or b"", new or b""):
+            yield change.path
 
 
 @contextmanager
 def _laid_over(snapshot: Snapshot) -> Iterator[Git]:
     """Lay an index of our own, which has the commit, over the work tree; yield git with it."""
     with tempfile.TemporaryDirectory(prefix="accord-changes-") as scratch:
-        git = Git(snapshot.top)
+        git, folder, settings = Git(snapshot.top), Path(scratch), snapshot.settings
         git("init", "--quiet", "--bare", f"--object-format={snapshot.object_format}", "--template=", scratch)
-        Path(scratch, "objects/info").mkdir(exist_ok=True)
-        Path(scratch, "objects/info/alternates").write_text(f"{snapshot.objects}\n")
+        (folder / "objects/info").mkdir(exist_ok=True)
+        (folder / "objects/info/alternates").write_text(f"{snapshot.objects}\n")
+        (folder / "info").mkdir(exist_ok=True)
+        (folder / "info/attributes").write_bytes(settings.attributes[1])
+        (folder / "attributes").write_bytes(settings.attributes[0])
         environment = {"GIT_DIR": scratch, "GIT_WORK_TREE": str(snapshot.top), "GIT_INDEX_FILE": f"{scratch}/index"}
-        ours = Git(snapshot.top, environment, {"core.bare": "false"})
+        config = {"core.bare": "false", "core.attributesFile": f"{scratch}/attributes"}
+        ours = Git(snapshot.top, environment, {**settings.storing, **config})
         ours("read-tree", snapshot.commit)
-        if snapshot.absent:
-            paths = "\0".join(snapshot.absent).encode("utf-8", "surrogateescape")
-            ours("update-index", "-z", "--skip-worktree", "--stdin", data=paths)
         yield ours
-
-
-def _leave_untouched(ours: Git, snapshot: Snapshot) -> list[str]:
-    """Put the files that are as they were before back to what the commit has of them; return them."""
-    if not snapshot.uncommitted:
-        return []
-    now = changes_between(ours, snapshot.commit, ours.line("write-tree"))
-    untouched = [c.path for c in now if snapshot.uncommitted.get(c.path) == (c.mode, c.blob)]
-    if untouched:
-        literal = replace(ours, environment={**ours.environment, "GIT_LITERAL_PATHSPECS": "1"})
-        names = ("--pathspec-from-file=-", "--pathspec-file-nul")
-        literal("reset", "--quiet", snapshot.commit, *names, data=b"\0".join(map(os.fsencode, untouched)))
-    return untouched
 
 
 def _refuse_secrets(git: Git, start: str, secrets: Sequence[str]) -> None:

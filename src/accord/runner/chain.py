@@ -12,11 +12,11 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from accord.core.environment import is_in_actions
-from accord.core.errors import AccordError
+from accord.core.errors import AccordError, sentence
 from accord.gha.step import guard_git_settings, guard_step_files
 from accord.git.paths import some_of
 from accord.git.refs import RefChanges, guard_refs
-from accord.git.snapshots import changes_since, restorable
+from accord.git.snapshots import changes_since, keep_work_beside, restorable
 from accord.runner import record as layout
 from accord.runner.attempts import RunBudget, last_turn, run_attempts
 from accord.runner.error_rules import INTERNAL_ERRORS
@@ -28,7 +28,7 @@ from accord.text.redaction import redactor_for
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
 
-    from accord.git.snapshots import Snapshot
+    from accord.git.snapshots import Snapshot, WorkTreeChanges
     from accord.runner.agent_session import ReadyAgent
     from accord.runner.context import JobContext, Progress
     from accord.runner.models import RunRequest
@@ -155,6 +155,15 @@ def _moved_refs(moved: Mapping[str, str]) -> InternalError:
     return InternalError(kind="refs-moved", detail=detail, has_hint=True)
 
 
+def _unfinished(changes: WorkTreeChanges) -> InternalError | None:
+    """Return the error of a run that ended in the middle of a merge, or left the markers of a conflict."""
+    if not (changes.unfinished or changes.marked):
+        return None
+    marked = f"conflict-markers are in {some_of(changes.marked)}" if changes.marked else ""
+    detail = sentence("; ".join(filter(None, [changes.unfinished, marked])))
+    return InternalError(kind="merge-unfinished", detail=detail)
+
+
 def _save_changes(
     request: RunRequest, job: JobContext, agent: Agent, snapshot: Snapshot, progress: Progress
 ) -> tuple[str, ...]:
@@ -170,10 +179,12 @@ def _save_changes(
     layout.make_writable(path)
     path.unlink(missing_ok=True)
     path.write_bytes(changes.patch)
+    progress.merged = changes.merged
     progress.patch_sha256 = hashlib.sha256(changes.patch).hexdigest()
-    warnings = []
-    if changes.left_out:
-        warnings.append(f"New state files of agents were left out: {some_of(changes.left_out)}.")
+    warnings = [f"{reason}: {some_of(paths)}." for reason, paths in changes.reasons.items()]
+    warnings += keep_work_beside(snapshot, request.run_dir, secrets)
+    if (trouble := _unfinished(changes)) and progress.error is None:
+        progress.error = trouble
     inputs = {(request.directory / path).resolve() for path in (request.prompt_file, *request.data) if path}
     if untouched := [path for path in changes.untouched if (snapshot.top / path).resolve() not in inputs]:
         message = "Files that were already uncommitted before the run were left out"

@@ -60,6 +60,7 @@ class Progress:
     declared: frozenset[str] = frozenset()
     has_run: bool = False
     patch_sha256: str = ""
+    merged: tuple[str, ...] = ()
     warnings: list[str] = field(default_factory=list)
     attempts: list[Attempt] = field(default_factory=list)
 

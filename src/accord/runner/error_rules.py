@@ -76,6 +76,8 @@ CAUSES: dict[str, Cause] = {
     "commands": Cause(*_LOGIC, "Every command that the agent ran failed, and nothing was changed",
         "Read its transcript: it may lack a program, a permission or the network."),
     "changes": Cause(*_LOGIC, "The agent's changes cannot be read", "Check the work tree."),
+    "merge": Cause(*_LOGIC, "The run ended in the middle of a merge or left its markers, so nothing was pushed",
+        "Resolve the conflict, or run the agent again."),
     "size": Cause(*_REFUSED, "The run changed more than the limits allow, so nothing was pushed",
         "Split the task, or raise `--max-files` or `--max-bytes`."),
     "push": Cause(*_REFUSED, "The push of the changes was refused",
@@ -96,7 +98,7 @@ INTERNAL_ERRORS: dict[InternalErrorKind, str] = {
     "credential-missing": "credential-missing", "credential-invalid": "credential-invalid",
     "prompt-invalid": "prompt", "not-started": "start", "sandbox-unavailable": "sandbox",
     "record-missing": "job-lost", "changes-unreadable": "changes", "steering-files": "steering", "refs-moved": "refs",
-    "changes-too-large": "size", "push-refused": "push",
+    "merge-unfinished": "merge", "changes-too-large": "size", "push-refused": "push",
     "push-conflict": "push-again", "push-unreachable": "push-again", "disk-full": "disk",
     "stalled": "stall", "budget": "budget",
 }  # fmt: skip

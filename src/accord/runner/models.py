@@ -28,7 +28,8 @@ InternalErrorKind = Literal[
     "time-limit", "cancelled", "install-failed", "credential-missing", "credential-invalid", "prompt-invalid",
     "not-started",
     "sandbox-unavailable", "record-missing", "changes-unreadable", "changes-too-large", "steering-files",
-    "refs-moved", "push-refused", "push-conflict", "push-unreachable", "disk-full", "stalled", "budget",
+    "refs-moved", "merge-unfinished", "push-refused", "push-conflict", "push-unreachable", "disk-full", "stalled",
+    "budget",
 ]  # fmt: skip
 """Kinds of errors that accord itself detects.
 
@@ -36,6 +37,7 @@ InternalErrorKind = Literal[
 agent's own sandbox start. ``record-missing``: the agent's job ended before it wrote a record. ``changes-too-large``:
 the changes exceed the limits on files and bytes. ``steering-files``: the changes touch files that steer agents or CI,
 and are not pushed unless a person allows it. ``refs-moved``: branches or tags other than the run's own changed.
+``merge-unfinished``: a merge waits to be continued, or a file has the markers of a conflict.
 ``push-refused``: a permission or a protection that a person must change. ``push-conflict``: the branch kept moving,
 or the patch no longer applies. ``push-unreachable``: a network or server failure. ``stalled``: the agent printed no
 event for too long. ``budget``: the money of the run is spent.

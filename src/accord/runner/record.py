@@ -91,7 +91,7 @@ class RunRecord(BaseModel):
 
     ``kind`` is the kind of document that the result must be, empty without one. ``base_sha`` is the commit checked out
     before the agent started, empty outside a repository. ``secret_names`` are the variables that the registry declares
-    as secrets. ``patch_sha256`` is empty without a patch.
+    as secrets. ``patch_sha256`` is empty without a patch. ``merged`` are commits that the agent merged.
     """
 
     model_config = ConfigDict(frozen=True, extra="forbid", defer_build=True)
@@ -109,6 +109,7 @@ class RunRecord(BaseModel):
     started_at: str = ""
     duration_seconds: float = 0
     patch_sha256: str = ""
+    merged: tuple[str, ...] = ()
     warnings: tuple[str, ...] = ()
     attempts: tuple[Attempt, ...] = ()
 

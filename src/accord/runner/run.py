@@ -110,6 +110,7 @@ def _record(request: RunRequest, job: JobContext, progress: Progress, began: dat
         started_at=timestamp(began),
         duration_seconds=round((job.clock.now() - began).total_seconds(), 3),
         patch_sha256=progress.patch_sha256,
+        merged=progress.merged,
         warnings=tuple(redact(text) for text in progress.warnings),
         attempts=tuple(progress.attempts),
     )

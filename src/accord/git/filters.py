@@ -1,0 +1,102 @@
+"""Files that git stores as something else than their bytes: pointers of Git LFS, encrypted blobs, and other filters."""
+
+from __future__ import annotations
+
+import hashlib
+import re
+from typing import TYPE_CHECKING
+
+from accord.core.findings import Finding
+from accord.git.program import split_nul
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator, Sequence
+    from pathlib import Path
+
+    from accord.git.program import Git
+
+LFS = "lfs"
+_POINTER = re.compile(rb"version https://(?:git-lfs\.github\.com|hawser\.github\.com)/spec/v1\n(?:[a-z0-9.-]+ .*\n)*")
+"""The text of a pointer (Git LFS Specification, "The Pointer")."""
+
+MOST_POINTER_BYTES = 1024
+_ENCRYPTED = b"\0GITCRYPT\0"
+_CHUNK = 1 << 20
+HINT_LFS = "Add such files yourself, with git-lfs."
+HINT_OTHER = "Change such files yourself, where their filter is set up."
+
+
+def is_pointer(content: bytes) -> bool:
+    """Return whether a content is a pointer of Git LFS."""
+    return len(content) <= MOST_POINTER_BYTES and _POINTER.fullmatch(content) is not None
+
+
+def is_encrypted(content: bytes) -> bool:
+    """Return whether a content begins as git-crypt stores it."""
+    return content.startswith(_ENCRYPTED)
+
+
+def pointer_to(path: Path) -> bytes:
+    """Return the pointer that Git LFS stores for a file."""
+    digest, size = hashlib.sha256(), 0
+    with path.open("rb") as file:
+        while chunk := file.read(_CHUNK):
+            digest.update(chunk)
+            size += len(chunk)
+    return f"version https://git-lfs.github.com/spec/v1\noid sha256:{digest.hexdigest()}\nsize {size}\n".encode()
+
+
+def filters_of(git: Git, paths: Iterable[str]) -> dict[str, str]:
+    """Return the paths for which the attributes in git's index name a filter, with its name."""
+    asked = "\0".join(paths).encode("utf-8", "surrogateescape")
+    if not asked:
+        return {}
+    fields = split_nul(git("check-attr", "--cached", "-z", "--stdin", "filter", data=asked))
+    named = zip(fields[::3], fields[2::3], strict=True)
+    return {path: value for path, value in named if value not in ("unspecified", "unset", "set")}
+
+
+def filtered_content(path: str, new: bytes, old: bytes | None, driver: str) -> Finding | None:
+    """Find bytes where the repository stores a pointer, an encrypted blob, or what a filter makes of a file."""
+    was_pointer, was_encrypted = old is not None and is_pointer(old), old is not None and is_encrypted(old)
+    if is_pointer(new) or is_encrypted(new):
+        return None
+    if was_pointer or driver == LFS:
+        return _finding(f"`{path}` is stored by Git LFS, and the change has its bytes, not a pointer.", HINT_LFS)
+    if was_encrypted or driver == "git-crypt":
+        return _finding(f"`{path}` is stored encrypted, and the change has clear text.", HINT_OTHER)
+    if driver and (old is None or old != new):
+        message = f"`{path}` is stored through the filter `{driver}`, which accord does not run."
+        return _finding(message, HINT_OTHER)
+    return None
+
+
+def pointers_replaced(patch: bytes) -> Iterator[Finding]:
+    """Find files that a patch turns from a pointer into bytes, as far as the patch alone tells."""
+    for part in re.split(rb"^(?=diff --git )", patch, flags=re.MULTILINE):
+        removed = b"".join(re.findall(rb"^-(?!-- )(.*\n)", part, re.MULTILINE))
+        added = b"".join(re.findall(rb"^\+(?!\+\+ )(.*\n)", part, re.MULTILINE))
+        if removed.startswith(b"version https://git-lfs") and added and not added.startswith(b"version https://git-"):
+            if b"\n+version https://git-lfs" in part or b"\n version https://git-lfs" in part:
+                continue
+            name = re.search(rb"^\+\+\+ (?:b/)?([^\t\r\n]+)", part, re.MULTILINE)
+            shown = name[1].decode("utf-8", "replace") if name else "A file"
+            yield _finding(f"`{shown}` is stored by Git LFS, and the patch has its bytes, not a pointer.", HINT_LFS)
+
+
+def _finding(message: str, hint: str) -> Finding:
+    return Finding("filtered-content", message, "/patch", hint=hint)
+
+
+def stays_as_stored(path: Path, stored: bytes | None) -> bool:
+    """Return whether a file of Git LFS is what the repository has: the pointer itself, or the bytes that it names."""
+    if stored is None or not is_pointer(stored):
+        return False
+    size = re.search(rb"^size (\d+)$", stored, re.MULTILINE)
+    if path.stat().st_size <= MOST_POINTER_BYTES and path.read_bytes() == stored:
+        return True
+    return bool(size and int(size[1]) == path.stat().st_size and _oid(pointer_to(path)) == _oid(stored))
+
+
+def _oid(pointer: bytes) -> Sequence[bytes]:
+    return re.findall(rb"^oid (\S+)$", pointer, re.MULTILINE)

@@ -1,0 +1,86 @@
+"""The settings by which a person's git stores and hides files, read before an untrusted program can change them."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from accord.git.program import split_nul
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+_STORING = ("core.autocrlf", "core.eol", "core.ignorecase", "core.precomposeunicode", "core.checkroundtripencoding")
+_CALLERS = ("GIT_CONFIG_GLOBAL", "GIT_CONFIG_SYSTEM", "GIT_CONFIG_NOSYSTEM")
+_FALSE = ("false", "no", "off", "0")
+
+
+@dataclass(frozen=True)
+class Settings:
+    """How a repository stores files: ``storing`` are values of git's configuration, ``filters`` the drivers' names.
+
+    ``has_modes`` is false where the executable bit of files does not count (``core.fileMode``). ``attributes`` and
+    ``ignores`` are the contents of the files besides those of the tree, the user's first.
+    """
+
+    storing: Mapping[str, str]
+    filters: tuple[str, ...] = ()
+    has_modes: bool = True
+    attributes: tuple[bytes, bytes] = (b"", b"")
+    ignores: tuple[bytes, bytes] = (b"", b"")
+
+    @property
+    def without_filters(self) -> dict[str, str]:
+        """The configuration of a git that stores files in the same way, but runs no program for it."""
+        parts = ("clean", "smudge", "process")
+        off = {f"filter.{name}.{part}": "" for name in self.filters for part in parts}
+        off |= {f"filter.{name}.required": "false" for name in self.filters}
+        return {**self.storing, **off}
+
+    @property
+    def inert(self) -> dict[str, str]:
+        """The configuration for a repository that an agent could write to: what is missing there is not fetched."""
+        return {**self.without_filters, "protocol.allow": "never", "protocol.file.allow": "never"}
+
+
+def read_settings(directory: Path) -> Settings:
+    """Read the settings that git has in a repository, those of the user and the system included."""
+    values: dict[str, str] = {}
+    for entry in split_nul(_of_caller(directory, "config", "--null", "--list")):
+        name, separator, value = entry.partition("\n")
+        values[name] = value if separator else "true"
+    info = Path(_of_caller(directory, "rev-parse", "--path-format=absolute", "--git-path", "info").decode().strip())
+    home = Path(os.environ.get("XDG_CONFIG_HOME") or Path("~/.config").expanduser()) / "git"
+
+    def texts(name: str, key: str, default: str) -> tuple[bytes, bytes]:
+        named = values.get(key, "")
+        own = Path(named).expanduser() if named else home / default
+        return _read(directory / own), _read(info / name)
+
+    drivers = {name[len("filter.") : name.rindex(".")] for name in values if name.startswith("filter.")}
+    return Settings(
+        {name: values[name] for name in _STORING if name in values},
+        tuple(sorted(drivers)),
+        values.get("core.filemode", "true").lower() not in _FALSE,
+        texts("attributes", "core.attributesfile", "attributes"),
+        texts("exclude", "core.excludesfile", "ignore"),
+    )
+
+
+def _of_caller(directory: Path, *arguments: str) -> bytes:
+    """Run git with the configuration of the caller, which accord leaves out everywhere else."""
+    kept = {name: value for name, value in os.environ.items() if not name.startswith("GIT_") or name in _CALLERS}
+    safe = {"GIT_CONFIG_COUNT": "1", "GIT_CONFIG_KEY_0": "safe.directory", "GIT_CONFIG_VALUE_0": "*"}
+    words = ["git", *arguments]
+    own = {**kept, **safe}
+    return subprocess.run(words, cwd=directory, env=own, capture_output=True, check=False).stdout  # noqa: S603
+
+
+def _read(path: Path) -> bytes:
+    try:
+        return path.read_bytes()
+    except OSError:
+        return b""

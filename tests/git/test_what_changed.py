@@ -1,0 +1,380 @@
+"""The changes of a run, case by case: hidden, filtered, staged, unfinished, and beside the tree."""
+
+import os
+import shutil
+import subprocess
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+from support.trees import commit, git
+
+from accord.core.errors import Refused
+from accord.git.patch_text import header_names
+from accord.git.patches import BY_FILTER, UNREADABLE, changes_between, extract, filtered_findings
+from accord.git.program import Git
+from accord.git.snapshots import HIDDEN, WorkTreeChanges, changes_since, keep_work_beside, take_snapshot
+
+needs_lfs = pytest.mark.skipif(shutil.which("git-lfs") is None, reason="no git-lfs: apt install git-lfs")
+needs_crypt = pytest.mark.skipif(shutil.which("git-crypt") is None, reason="no git-crypt: apt install git-crypt")
+
+
+@pytest.fixture
+def work(tmp_path: Path) -> Path:
+    origin, tree = tmp_path / "origin", tmp_path / "work"
+    origin.mkdir()
+    git(origin, "init", "-q", "-b", "main")
+    for name, text in {"a.txt": "a\n", "src/b.py": "b = 1\n", "c/d.txt": "d\n"}.items():
+        (origin / name).parent.mkdir(exist_ok=True)
+        (origin / name).write_text(text)
+    (origin / ".gitignore").write_text("*.gen\nprivate/\n")
+    commit(origin, "one")
+    git(tmp_path, "clone", "-q", str(origin), str(tree))
+    return tree
+
+
+def ran(work: Path, agent: Callable[[], object]) -> WorkTreeChanges:
+    """Let an agent work, and return what it changed."""
+    before = take_snapshot(work)
+    assert before
+    agent()
+    return changes_since(before)
+
+
+def paths(patch: bytes) -> list[str]:
+    """Return the paths of a patch, of a rename both."""
+    found = {name for key, pair in header_names(patch) if key == b"diff --git" for name in pair.split(" ")}
+    return sorted({name[2:] for name in found})
+
+
+def hide(work: Path, how: str) -> Path:
+    """Make a file with a secret that is hidden from git, and return it."""
+    path = work / ("a.txt" if how in ("skip-worktree", "assume-unchanged") else "mine.local")
+    path.write_text("password\n")
+    if path.name == "a.txt":
+        git(work, "update-index", f"--{how}", "a.txt")
+    elif how == "exclude":
+        (work / ".git/info").mkdir(exist_ok=True)
+        (work / ".git/info/exclude").write_text("*.local\n")
+    else:
+        patterns = work.parent / "patterns"
+        patterns.write_text("*.local\n")
+        git(work, "config", "core.excludesFile", str(patterns))
+    return path
+
+
+@pytest.mark.parametrize("how", ["exclude", "user", "skip-worktree", "assume-unchanged"])
+def test_hidden_files_are_not_in_the_patch_and_named_if_the_agent_changes_them(work: Path, how: str) -> None:
+    path = hide(work, how)
+    assert ran(work, lambda: (work / "new.txt").write_text("new\n")).patch.count(b"diff --git") == 1
+    changes = ran(work, lambda: path.write_text("password and more\n"))
+    assert (changes.patch, changes.left_out) == (ran(work, lambda: None).patch, {path.name: HIDDEN})
+    assert paths(extract(work, "HEAD").patch) == ["new.txt"]
+
+
+def test_a_file_that_was_ignored_stays_private_when_the_agent_deletes_the_rule(work: Path) -> None:
+    for name in ("old.gen", "private/key"):
+        (work / name).parent.mkdir(exist_ok=True)
+        (work / name).write_text("secret\n")
+
+    def agent() -> None:
+        (work / ".gitignore").write_text("")
+        (work / "new.gen").write_text("new\n")
+        (work / "private/new").write_text("new\n")
+
+    assert paths(ran(work, agent).patch) == [".gitignore", "new.gen", "private/new"]
+
+
+def test_staged_files_count_as_they_are_staged(work: Path) -> None:
+    (work / "forced.gen").write_text("was there\n")
+    git(work, "config", "core.fileMode", "false")
+
+    def agent() -> None:
+        git(work, "add", "-f", "forced.gen")
+        git(work, "rm", "-q", "--cached", "c/d.txt")
+        git(work, "update-index", "--chmod=+x", "src/b.py")
+
+    for patch in (ran(work, agent).patch, extract(work, "HEAD").patch):
+        assert paths(patch) == ["c/d.txt", "forced.gen", "src/b.py"]
+        assert b"new mode 100755" in patch
+        assert b"deleted file mode" in patch
+        assert b"+was there" in patch
+
+
+def test_files_that_a_person_had_staged_or_left_undone_are_not_the_agents(work: Path) -> None:
+    (work / "src/b.py").write_text("b = 2\n")
+    git(work, "add", "src/b.py")
+    (work / "note.txt").write_text("mine\n")
+    changes = ran(work, lambda: commit(work, "agent adds all"))
+    assert (changes.patch, sorted(changes.untouched)) == (b"", ["note.txt", "src/b.py"])
+
+
+def test_a_change_outside_of_the_sparse_cone_is_in_it_and_absent_files_are_not_deleted(work: Path) -> None:
+    git(work, "sparse-checkout", "set", "src")
+
+    def agent() -> None:
+        (work / "c").mkdir(exist_ok=True)
+        (work / "c/new.txt").write_text("new\n")
+        (work / "src/b.py").write_text("b = 2\n")
+
+    assert paths(ran(work, agent).patch) == ["c/new.txt", "src/b.py"]
+    assert paths(extract(work, "HEAD").patch) == ["c/new.txt", "src/b.py"]
+
+
+@pytest.mark.parametrize(
+    ("attributes", "name", "data", "is_stored"),
+    [
+        ("*.php text diff=php", "l.php", b"h\xe9llo\n", True),
+        ("* text diff", "deep/x y.txt", b"\xff\xfe\n", True),
+        ("odd.txt working-tree-encoding=UTF-16", "odd.txt", b"no byte order mark", False),
+    ],
+)
+def test_one_file_in_another_encoding_takes_no_other_with_it(
+    work: Path, attributes: str, name: str, data: bytes, is_stored: bool
+) -> None:
+    (work / ".gitattributes").write_text(f"{attributes}\n")
+    commit(work, "attributes")
+
+    def agent() -> None:
+        (work / name).parent.mkdir(exist_ok=True)
+        (work / name).write_bytes(data)
+        (work / "new.txt").write_text("new\n")
+
+    changes = ran(work, agent)
+    assert changes.left_out == ({} if is_stored else {name: UNREADABLE})
+    assert b"b/new.txt" in changes.patch
+    assert (name.encode() in changes.patch) == is_stored
+    assert b"+new" in changes.patch  # a text is still readable beside a binary one
+    assert extract(work, "HEAD").remarks == (() if is_stored else (f"{UNREADABLE}: {name}.",))
+
+
+def test_a_pipe_is_named_and_the_rest_stays(work: Path) -> None:
+    def agent() -> None:
+        (work / "a.txt").unlink()
+        os.mkfifo(work / "a.txt")
+        (work / "new.txt").write_text("new\n")
+
+    changes = ran(work, agent)
+    assert (paths(changes.patch), changes.left_out) == (["new.txt"], {"a.txt": UNREADABLE})
+
+
+def crlf(work: Path) -> None:
+    (work / "src/b.py").write_bytes(b"b = 1\r\nc = 2\r\n")
+
+
+@pytest.mark.parametrize("setting", [("core.autocrlf", "true"), ("core.autocrlf", "input")])
+def test_a_line_is_a_one_line_patch_whatever_the_line_ends_are_in_the_work_tree(
+    work: Path, setting: tuple[str, str]
+) -> None:
+    git(work, "config", *setting)
+    shutil.rmtree(work / "src")
+    git(work, "checkout", "-q", "src")
+    patches = ran(work, lambda: crlf(work)).patch, extract(work, "HEAD").patch
+    assert all(b"\r" not in patch and b"+c = 2\n" in patch and b"-b" not in patch for patch in patches)
+
+
+def test_settings_that_the_agent_writes_into_git_change_nothing(work: Path) -> None:
+    def agent() -> None:
+        git(work, "config", "core.autocrlf", "true")
+        git(work, "config", "filter.evil.clean", f"touch {work.parent / 'ran'}; cat")
+        (work / ".git/info").mkdir(exist_ok=True)
+        (work / ".git/info/attributes").write_text("* filter=evil\n")
+        (work / ".gitattributes").write_text("* filter=evil\n")
+        (work / "win.txt").write_bytes(b"x\r\n")
+
+    changes = ran(work, agent)
+    assert (paths(changes.patch), changes.left_out) == ([".gitattributes", "win.txt"], {})
+    assert b"+x\r\n" in changes.patch
+    assert not (work.parent / "ran").exists()
+
+
+def with_lfs(work: Path) -> None:
+    git(work, "lfs", "install", "--local", "--skip-repo")
+    git(work, "lfs", "track", "*.bin")
+    (work / "old.bin").write_bytes(b"\0old\n" * 100)
+    commit(work, "an object of LFS")
+
+
+@needs_lfs
+def test_files_of_lfs_stay_pointers_and_a_changed_one_is_named(work: Path) -> None:
+    with_lfs(work)
+
+    def agent() -> None:
+        (work / "old.bin").write_bytes((work / "old.bin").read_bytes())  # touched
+        (work / "a.txt").write_text("more\n")
+
+    assert paths(ran(work, agent).patch) == paths(extract(work, "HEAD").patch) == ["a.txt"]
+    changes = ran(work, lambda: [(work / name).write_bytes(b"\0new\n") for name in ("old.bin", "more.bin")])
+    assert changes.left_out == {"old.bin": BY_FILTER, "more.bin": BY_FILTER}
+    assert paths(changes.patch) == []
+    assert extract(work, "HEAD").remarks == (f"{BY_FILTER}: more.bin, old.bin.",)
+
+
+@needs_lfs
+def test_a_pointer_in_a_checkout_without_lfs_is_stored_as_a_pointer(work: Path, tmp_path: Path) -> None:
+    with_lfs(work)
+    bare = tmp_path / "without"
+    git(tmp_path, "-c", "filter.lfs.smudge=", "-c", "filter.lfs.required=false", "clone", "-q", str(work), str(bare))
+    pointer = (bare / "old.bin").read_text()
+    changes = ran(bare, lambda: (bare / "new.bin").write_text(pointer))
+    assert (paths(changes.patch), changes.left_out) == (["new.bin"], {})
+
+
+@needs_crypt
+def test_no_clear_text_of_an_encrypted_file_leaves_the_work_tree(work: Path) -> None:
+    subprocess.run(["git-crypt", "init"], cwd=work, check=True, capture_output=True)
+    (work / ".gitattributes").write_text("*.key filter=git-crypt diff=git-crypt\n")
+    (work / "one.key").write_text("first password\n")
+    (work / "two.key").write_text("second password\n")
+    commit(work, "encrypted")
+    start = git(work, "rev-parse", "HEAD")
+
+    def agent() -> None:
+        (work / "one.key").write_text((work / "one.key").read_text())  # touched
+        (work / "two.key").write_text("third password\n")
+        (work / "new.key").write_text("fourth password\n")
+        (work / "a.txt").write_text("more\n")
+
+    changes = ran(work, agent)
+    assert (paths(changes.patch), sorted(changes.left_out)) == (["a.txt"], ["new.key", "two.key"])
+    assert b"password" not in changes.patch + extract(work, "HEAD").patch
+    git(work, "-c", "filter.git-crypt.clean=", "-c", "filter.git-crypt.required=false", "add", "two.key")
+    git(work, "commit", "-qm", "clear text")
+    assert b"password" not in extract(work, start).patch
+    found = filtered_findings(Git(work), start, changes_between(Git(work), start, "HEAD"))
+    assert [(finding.code, finding.message.split("`")[1]) for finding in found] == [("filtered-content", "two.key")]
+
+
+def conflict(work: Path) -> None:
+    git(work, "switch", "-qc", "side")
+    (work / "a.txt").write_text("side\n")
+    git(work, "commit", "-qam", "side")
+    git(work, "switch", "-q", "main")
+    (work / "a.txt").write_text("main\n")
+    git(work, "commit", "-qam", "main")
+
+
+def attempt(work: Path, *words: str) -> None:
+    with pytest.raises(subprocess.CalledProcessError):
+        git(work, *words)
+
+
+@pytest.mark.parametrize("command", [["merge", "side"], ["rebase", "side"], ["cherry-pick", "side"]])
+def test_a_merge_that_stopped_does_not_count_as_a_result(work: Path, command: list[str]) -> None:
+    conflict(work)
+    changes = ran(work, lambda: attempt(work, *command))
+    assert f"a {command[0]} left conflicts in a.txt" in changes.unfinished
+    with pytest.raises(Refused, match="conflict-markers"):
+        extract(work, "HEAD")
+
+
+def test_markers_that_were_committed_are_found_and_old_ones_and_headings_are_not(work: Path) -> None:
+    (work / "c/d.txt").write_text("<<<<<<< one\n1\n=======\n2\n>>>>>>> two\nHeading\n=======\n")
+    commit(work, "a page about markers")
+    conflict(work)
+
+    def agent() -> None:
+        attempt(work, "merge", "side")
+        commit(work, "merged badly")
+        (work / "c/d.txt").write_text((work / "c/d.txt").read_text() + "Another\n=======\n>>>>>>> quoted\n")
+
+    changes = ran(work, agent)
+    assert (changes.marked, changes.unfinished) == (("a.txt",), "")
+
+
+def beside(work: Path, folder: Path, agent: Callable[[], object], secrets: list[str] | None = None) -> list[str]:
+    before = take_snapshot(work)
+    assert before
+    agent()
+    folder.mkdir()
+    return keep_work_beside(before, folder, secrets or [])
+
+
+def on_branch(work: Path) -> None:
+    git(work, "switch", "-qc", "side-work")
+    (work / "new.txt").write_text("beside\n")
+    commit(work)
+    git(work, "switch", "-q", "main")
+
+
+def on_detached_head(work: Path) -> None:
+    git(work, "switch", "-q", "--detach")
+    (work / "new.txt").write_text("beside\n")
+    commit(work)
+    git(work, "switch", "-q", "main")
+
+
+def in_stash(work: Path) -> None:
+    (work / "new.txt").write_text("beside\n")
+    git(work, "stash", "push", "-qu")
+
+
+def in_work_tree(work: Path) -> None:
+    git(work, "worktree", "add", "-q", "-b", "lane", str(work / "lane"))
+    (work / "lane/new.txt").write_text("beside\n")
+    commit(work / "lane")
+
+
+@pytest.mark.parametrize(
+    ("agent", "name"),
+    [(on_branch, "side-work"), (on_detached_head, "a detached HEAD"), (in_stash, "the stash"), (in_work_tree, "lane")],
+)
+def test_commits_beside_the_tree_are_kept_and_named_with_the_way_back(
+    work: Path, tmp_path: Path, agent: Callable[[Path], None], name: str
+) -> None:
+    (said,) = beside(work, tmp_path / "run", lambda: agent(work))
+    assert name in said
+    command = said.split("`")[1].replace("beside.bundle", str(tmp_path / "run/beside.bundle"))
+    git(tmp_path / "origin", *command.split()[1:])
+    kept = git(tmp_path / "origin", "log", "-p", "-m", "FETCH_HEAD")
+    assert "+beside" in kept
+    assert git(work, "for-each-ref", "refs/accord") == ""
+
+
+def test_an_amended_commit_and_old_places_are_not_work_beside_the_tree(work: Path, tmp_path: Path) -> None:
+    on_branch(work)
+    in_stash(work)
+
+    def agent() -> None:
+        (work / "new.txt").write_text("one\n")
+        commit(work)
+        git(work, "commit", "-q", "--amend", "-m", "better")
+
+    assert beside(work, tmp_path / "run", agent) == []
+
+
+def test_edits_in_a_submodule_and_another_work_tree_are_kept_as_patches(work: Path, tmp_path: Path) -> None:
+    git(work, "-c", "protocol.file.allow=always", "submodule", "--quiet", "add", str(tmp_path / "origin"), "part")
+    commit(work, "a submodule")
+
+    def agent() -> None:
+        (work / "part/a.txt").write_text("edited\n")
+        git(work, "worktree", "add", "-q", "--detach", str(tmp_path / "lane"))
+        (tmp_path / "lane/new.txt").write_text("beside\n")
+
+    first, second = sorted(beside(work, tmp_path / "run", agent))
+    assert str(tmp_path / "lane") in first
+    assert "part" in second
+    texts = [(tmp_path / f"run/beside-{number}.patch").read_text() for number in (1, 2)]
+    assert any("+edited" in text for text in texts)
+    assert any("+beside" in text for text in texts)
+    assert paths(ran(work, lambda: None).patch) == []
+
+
+def test_work_beside_the_tree_with_a_secret_is_named_and_not_kept(work: Path, tmp_path: Path) -> None:
+    (said,) = beside(work, tmp_path / "run", lambda: on_branch(work), ["beside"])
+    assert "a secret of the job" in said
+    assert list((tmp_path / "run").iterdir()) == []
+
+
+def test_merged_commits_are_noted(work: Path) -> None:
+    conflict(work)
+    side = git(work, "rev-parse", "side")
+
+    def agent() -> None:
+        attempt(work, "merge", "side")
+        (work / "a.txt").write_text("both\n")
+        commit(work, "merged")
+
+    changes = ran(work, agent)
+    assert (changes.merged, changes.unfinished, changes.marked) == ((side,), "", ())
