@@ -441,3 +441,85 @@ PUSH_ERRORS = {
 def test_a_push_error_is_classified_by_its_words(expected: str) -> None:
     for message in PUSH_ERRORS[expected]:
         assert push_failure(message).kind == expected, message
+
+
+def merge_of_base(workshop: Workshop, agent: Agent) -> str:
+    """Let the agent merge the default branch, which changed since, and resolve the conflict; return what it merged."""
+    git(agent.tree, "fetch", "-q")
+    git(agent.tree, "switch", "-qc", "newer", "origin/main")
+    (agent.tree / "src" / "a.py").write_text("a = 'of the base'\n")
+    (agent.tree / "base.txt").write_text("of the base\n")
+    git(agent.tree, "add", "-A")
+    git(agent.tree, "commit", "-qm", "Newer")
+    git(agent.tree, "push", "-q", "origin", "newer:main")
+    newer = git(agent.tree, "rev-parse", "newer")
+    git(agent.tree, "switch", "-q", "feature")
+    git(agent.tree, "merge", "-q", "--no-commit", "-X", "theirs", newer)
+    (agent.tree / "src" / "a.py").write_text("a = 'of both'\n")
+    git(agent.tree, "add", "-A")
+    git(agent.tree, "commit", "-qm", "Merge the base")
+    return newer
+
+
+@pytest.mark.slow
+def test_a_merge_of_the_base_stays_a_merge_and_only_the_agents_own_files_count(
+    workshop: Workshop, agent: Agent
+) -> None:
+    newer = merge_of_base(workshop, agent)
+    published = publish_patch(workshop.remote(), publication(agent, merged=(newer,)))
+    assert (published.failure, published.files_changed, published.flattened) == (None, 1, ())
+    assert fetched(agent, "log", "-1", "--format=%P", "origin/feature").split() == [agent.base, newer]
+    assert git(agent.tree, "rev-parse", "origin/feature^{tree}") == git(agent.tree, "rev-parse", "HEAD^{tree}")
+    assert publish_patch(workshop.remote(), publication(agent, merged=(newer,))) == replace(published, delivery=None)
+
+
+@pytest.mark.slow
+def test_a_merge_of_another_commit_than_the_base_is_named(workshop: Workshop, agent: Agent) -> None:
+    git(agent.tree, "switch", "-qc", "other", agent.base)
+    (agent.tree / "other.txt").write_text("other\n")
+    git(agent.tree, "add", "-A")
+    git(agent.tree, "commit", "-qm", "Other")
+    git(agent.tree, "push", "-q", "origin", "other")
+    other = git(agent.tree, "rev-parse", "other")
+    git(agent.tree, "switch", "-q", "feature")
+    git(agent.tree, "merge", "-q", "--no-ff", "-m", "Merge", other)
+    published = publish_patch(workshop.remote(), publication(agent, merged=(other,)))
+    assert (published.failure, published.flattened) == (None, (other,))
+    assert fetched(agent, "log", "-1", "--format=%P", "origin/feature").split() == [agent.base]
+
+
+@pytest.mark.slow
+def test_a_commit_that_the_agent_pushed_itself_counts_with_its_files(workshop: Workshop, agent: Agent) -> None:
+    (agent.tree / "new.txt").write_text("new\n")
+    git(agent.tree, "add", "-A")
+    git(agent.tree, "commit", "-qm", "The agent's own")
+    git(agent.tree, "push", "-q", "origin", "HEAD:feature")
+    pushed = workshop.tip()
+    workshop.person_commits("README.md", "by hand\n")
+    published = publish_patch(workshop.remote(), publication(agent))
+    assert (published.commit_sha, published.files_changed, published.was_there) == (pushed, 1, True)
+    assert workshop.tip() != pushed
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    ("text", "kind_of_failure"),
+    [("<<<<<<< one\n1\n=======\n2\n>>>>>>> two\n", "merge-unfinished"), ("Heading\n=======\n>>>>>>> quoted\n", "")],
+)
+def test_markers_of_a_conflict_are_not_pushed(
+    workshop: Workshop, agent: Agent, text: str, kind_of_failure: str
+) -> None:
+    tip = workshop.tip()
+    assert kind(publish_new(workshop, agent, text=text)) == kind_of_failure
+    assert (workshop.tip() == tip) == bool(kind_of_failure)
+
+
+@pytest.mark.slow
+def test_bytes_in_the_place_of_a_pointer_are_not_pushed(workshop: Workshop, agent: Agent) -> None:
+    workshop.person_commits(".gitattributes", "*.bin filter=lfs diff=lfs merge=lfs -text\n")
+    git(agent.tree, "pull", "-q", "origin", "feature")
+    base, tip = git(agent.tree, "rev-parse", "HEAD"), workshop.tip()
+    patch = "diff --git a/x.bin b/x.bin\nnew file mode 100644\n--- /dev/null\n+++ b/x.bin\n@@ -0,0 +1 @@\n+bytes\n"
+    published = publish_patch(workshop.remote(), publication(agent, patch=patch.encode(), base_sha=base))
+    assert (kind(published), workshop.tip()) == ("push-refused", tip)
+    assert "`x.bin` is stored by Git LFS" in detail(published)

@@ -194,7 +194,7 @@ class _FinishedRun:
         pull, warnings = self._pull()
         published = None
         if patch.strip() and options.remote and ref:
-            publication = self._publication(patch)
+            publication = self._publication(patch, pull)
             published = self._fork_failure(pull) or publish_patch(options.remote, publication, options.github)
             if published.failure:
                 if published.conflict:
@@ -287,7 +287,7 @@ class _FinishedRun:
         )
         return Published(failure=InternalError(kind="push-refused", detail=detail, has_hint=True))
 
-    def _publication(self, patch: bytes) -> Publication:
+    def _publication(self, patch: bytes, pull: Pull | None) -> Publication:
         record, context, options = self.record, self.record.context, self.options
         digest = hashlib.sha256(record.model_dump_json().encode() + b"\0" + patch).hexdigest()
         turn = ", ".join(filter(None, [context.mode, context.iteration and f"iteration {context.iteration}"]))
@@ -300,12 +300,13 @@ class _FinishedRun:
             run_token(options.repository, digest),
             safe_line(f"{subject} ({turn})" if turn else subject, options.redact, options.policy, _SUBJECT_CHARS),
             sanitise_plain(words, secrets=options.redact, policy=options.policy).text,
-            context.base_ref,
+            context.base_ref or (pull.base_branch if pull else ""),
             options.author,
             options.lender,
             options.dry_run,
             options.allows_steering,
             options.limits,
+            record.merged,
         )
 
 
@@ -327,7 +328,15 @@ def _publication_warnings(published: Published, ref: str, *, dry_run: bool) -> t
     warnings = _path_warnings(published)
     if published.delivery and published.delivery.problem:
         warnings.append(f"The commit was pushed, so GitHub did not sign it: {published.delivery.problem}")
-    if not published.files_changed:
+    for commit in published.flattened:
+        warnings.append(
+            f"The agent's merge of {commit[:7]} was not kept: that commit is not on the base, or the branch moved. "
+            "Its changes are part of the pushed commit, and the branch may still conflict."
+        )
+    if published.was_there:
+        where = f"The branch already had the run's changes, in commit {published.commit_sha[:7]}"
+        warnings.append(f"{where}: the agent pushed them, so its job has a token that writes. It needs none.")
+    elif not published.files_changed:
         warnings.append("The branch already had all of the run's changes.")
     elif dry_run:
         files = "1 file" if published.files_changed == 1 else f"{published.files_changed} files"

@@ -19,6 +19,7 @@ from accord.core.errors import BrokenContract, Refused, Stopped
 from accord.core.findings import Finding
 from accord.git.branches import (
     DEFAULT_AUTHOR,
+    MERGED_TRAILER,
     RUN_TRAILER,
     BranchFacts,
     Remote,
@@ -27,17 +28,20 @@ from accord.git.branches import (
     fetch_branch,
     fetch_ref,
     in_short,
+    own_changes,
     push_refusal,
     push_trouble,
+    runs_of,
     scratch_repository,
 )
 from accord.git.conflicts import commit_on_own_base, conflict_branch
 from accord.git.patch_text import header_names
-from accord.git.patches import PatchConflict, changes_between, paths_with_tokens
+from accord.git.patches import PatchConflict, changes_between, filtered_findings, paths_with_tokens
 from accord.git.paths import escaping_links, links_of, some_of
 from accord.git.program import Git
 from accord.git.sizes import DEFAULT_LIMITS, size_findings
 from accord.git.steering import audit_changes, audit_paths
+from accord.git.unfinished import marked_files, marker_findings
 from accord.github.commits import deliver_commit, plan_upload, read_commit
 from accord.runner.models import InternalError
 from accord.runner.refs import branch_of
@@ -70,7 +74,7 @@ class Publication:
 
     ``subject`` and ``body`` of the commit are safe texts; ``lender`` is a trusted checkout with objects to reuse.
     Without ``allows_steering``, changes to steering files and other protected files are not pushed, and changes beyond
-    the ``limits`` never.
+    the ``limits`` never. ``merged`` are commits that the agent merged, as it says.
     """
 
     patch: bytes
@@ -85,6 +89,11 @@ class Publication:
     dry_run: bool = False
     allows_steering: bool = False
     limits: ChangeLimits = DEFAULT_LIMITS
+    merged: tuple[str, ...] = ()
+
+
+class MergeUnfinished(Refused):
+    """A file of the change has the markers of a conflict."""
 
 
 class SteeringRefused(Refused):
@@ -112,7 +121,9 @@ class Published:
 
     ``files_changed`` counts the paths of the commit, a renamed file once; ``with_tokens`` are those with a text that
     looks like a token, ``steering`` those that steer agents or CI, ``dependencies`` manifests and lock files,
-    ``records`` files of sessions and missions. ``delivery`` is the way of a commit that was brought there now.
+    ``records`` files of sessions and missions. ``delivery`` is the way of a commit that was brought there now; a commit
+    without one ``was_there`` already, pushed by the agent or by others. ``flattened`` are commits that the agent merged
+    and the branch does not have.
     """
 
     commit_sha: str = ""
@@ -124,6 +135,8 @@ class Published:
     dependencies: tuple[str, ...] = ()
     records: tuple[str, ...] = ()
     delivery: Delivery | None = field(default=None, compare=False)
+    was_there: bool = False
+    flattened: tuple[str, ...] = ()
 
 
 def is_delivered(published: Published | None, *, has_changes: bool) -> bool:
@@ -151,6 +164,8 @@ def publish_patch(remote: Remote, work: Publication, github: GitHub | None = Non
             kind = "steering-files"
         elif isinstance(error, ChangeTooLarge):
             kind = "changes-too-large"
+        elif isinstance(error, MergeUnfinished):
+            kind = "merge-unfinished"
         elif isinstance(error, Stopped):
             kind = "push-unreachable"
         elif isinstance(error, BrokenContract):
@@ -166,15 +181,17 @@ def _commit_and_push(git: Git, remote: Remote, branch: str, work: Publication, g
         facts = _branch_facts(git, remote, branch, work)
         if facts.applied:
             before = f"{facts.applied}^"
-            changes = changes_between(git, before, facts.applied)
+            changes = own_changes(git, before, facts.applied)
             return _result_of(git, before, facts.applied, changes, links_of(git, before), work)
+        merged = _merged_base(git, remote, facts, work)
         try:
-            commit, changes = _commit(git, remote, facts, work)
+            commit, changes = _commit(git, remote, facts, work, merged)
         except PatchConflict as conflict:
             return _publish_beside(git, remote, branch, facts, work, conflict, github)
         if not changes:
-            return Published()
+            return _pushed_before(git, facts, work)
         published = _checked_result(git, facts.tip or facts.base, commit, work)
+        published = replace(published, flattened=() if merged else work.merged)
         if work.dry_run:
             return replace(published, commit_sha="")
         delivery = _deliver(git, remote, commit, branch, facts.tip, work, github)
@@ -182,6 +199,43 @@ def _commit_and_push(git: Git, remote: Remote, branch: str, work: Publication, g
             return replace(published, commit_sha=delivery.commit, delivery=delivery)
     message = f"The branch `{branch}` moved {len(_PAUSES_SECONDS) + 1} times during the push."
     raise PatchConflict(message, hint="Run it again when no one else pushes to the branch.")
+
+
+def _merged_base(git: Git, remote: Remote, facts: BranchFacts, work: Publication) -> str:
+    """Return the commit of the base that the agent merged, if the branch is still where the agent began; else empty."""
+    if not work.merged or facts.tip != work.base_sha:
+        return ""
+    name = work.base_ref.strip().removeprefix("refs/heads/").removeprefix("origin/")
+    base = fetch_branch(git, remote, name, "base") if name and not name.startswith("refs/") else ""
+    base = base or fetch_ref(git, remote, "HEAD", "base")
+    for commit in reversed(work.merged):
+        if (
+            _available_commit(git, remote, commit)
+            and not git.attempt("merge-base", "--is-ancestor", commit, base).returncode
+        ):
+            return commit
+    return ""
+
+
+def _pushed_before(git: Git, facts: BranchFacts, work: Publication) -> Published:
+    """Return the commit after which the branch had all of the run's changes; nothing was new without one."""
+    known = (
+        facts.tip
+        and work.base_sha
+        and not git.attempt("merge-base", "--is-ancestor", work.base_sha, facts.tip).returncode
+    )
+    if not known or facts.tip == work.base_sha:
+        return Published()
+    paths = [change.path for change in patch_stats(work.patch)]
+    for commit in git.line("rev-list", "--reverse", "--first-parent", f"{work.base_sha}..{facts.tip}").split():
+        literal = replace(git, environment={**dict(git.environment), "GIT_LITERAL_PATHSPECS": "1"})
+        if not literal("diff-tree", "-r", "--name-only", commit, facts.tip, "--", *paths):
+            if runs_of(git, f"{commit}^!"):
+                return Published()  # another run's commit
+            changes = own_changes(git, work.base_sha, commit)
+            found = _result_of(git, work.base_sha, commit, changes, links_of(git, work.base_sha), work)
+            return replace(found, was_there=True)
+    return Published()
 
 
 def _deliver(
@@ -236,11 +290,15 @@ def _publish_beside(
 
 def _checked_result(git: Git, before: str, commit: str, work: Publication) -> Published:
     """Return the result of a push before it is done. Raises Refused for what must not be pushed."""
-    links, changes = links_of(git, before), changes_between(git, before, commit)
+    links, changes = links_of(git, before), own_changes(git, before, commit)
     if found := escaping_links(links, links_of(git, commit)):
         raise Refused(found[0].message, hint="Review the agent's changes.")
     for finding in size_findings(git, before, commit, changes, work.limits):
         raise ChangeTooLarge(finding.message, hint=finding.hint)
+    for finding in filtered_findings(git, before, changes):
+        raise Refused(finding.message, hint=finding.hint)
+    for finding in marker_findings(marked_files(work.patch)):
+        raise MergeUnfinished(finding.message, hint=finding.hint)
     published = _result_of(git, before, commit, changes, links, work)
     if published.steering and not work.allows_steering:
         raise SteeringRefused(
@@ -256,12 +314,16 @@ def _result_of(
     audit = audit_changes(changes, links, work.patch)
     return Published(
         commit,
-        len(range_stats(git, before, commit)),
+        len(range_stats(git, before, commit)) if not _is_merge(git, commit) else len(changes),
         with_tokens=tuple(paths_with_tokens(git, changes)),
         steering=(*audit.steering, *audit.protected),
         dependencies=audit.dependencies,
         records=audit.records,
     )
+
+
+def _is_merge(git: Git, commit: str) -> bool:
+    return len(git.line("rev-list", "--parents", "--max-count=1", commit).split()) > 2
 
 
 def _branch_facts(git: Git, remote: Remote, branch: str, work: Publication) -> BranchFacts:
@@ -292,20 +354,21 @@ def _available_commit(git: Git, remote: Remote, sha: str) -> str:
     return sha if fetched.returncode == 0 else ""
 
 
-def _commit(git: Git, remote: Remote, facts: BranchFacts, work: Publication) -> tuple[str, list[Change]]:
+def _commit(git: Git, remote: Remote, facts: BranchFacts, work: Publication, merged: str) -> tuple[str, list[Change]]:
     """Commit the patch. A patch that does not apply to a branch that moved is a conflict, not a broken patch."""
     try:
-        return commit_patch(git, facts, work.patch, work.author, _message(work), remote.clock.now())
+        return commit_patch(git, facts, work.patch, work.author, _message(work, merged), remote.clock.now(), merged)
     except BrokenContract as broken:
         if work.base_sha in (facts.tip, facts.base if not facts.tip else ""):
             raise
         raise PatchConflict(broken.message, hint="Run the agent again on the current branch.") from None
 
 
-def _message(work: Publication) -> str:
+def _message(work: Publication, merged: str = "") -> str:
     """Return the message of the commit. Its trailers are accord's alone, and no text in it skips checks."""
     subject, body = (without_skips(text) for text in (work.subject, work.body))
-    paragraphs = [" ".join(subject.split()), body.strip(), f"{RUN_TRAILER}: {work.token}"]
+    trailers = [f"{RUN_TRAILER}: {work.token}", *([f"{MERGED_TRAILER}: {merged}"] if merged else [])]
+    paragraphs = [" ".join(subject.split()), body.strip(), "\n".join(trailers)]
     return "\n\n".join(filter(None, paragraphs)) + "\n"
 
 
