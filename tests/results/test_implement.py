@@ -457,3 +457,26 @@ def test_a_summary_that_is_cut_takes_nothing_below_it_into_its_code(stage: Stage
 def test_git_is_only_ever_given_the_token_in_its_environment(stage: Stage) -> None:
     assert stage.server.token not in repr(remote_of(stage))
     assert stage.server.token not in str(Git(Path(), config={"http.x.extraHeader": "y"}).config)
+
+
+MARKED = """diff --git a/src/a.py b/src/a.py
+--- a/src/a.py
++++ b/src/a.py
+@@ -1 +1,5 @@
++<<<<<<< HEAD
+ a = 1
++=======
++a = 2
++>>>>>>> main
+"""
+
+
+@pytest.mark.slow
+def test_markers_of_a_conflict_make_a_draft_for_a_person(stage: Stage, tree: Path) -> None:
+    result = completed(MARKED)
+    receipt = apply(stage, result)
+    assert receipt.outcome is Outcome.APPLIED
+    ((_, _, body, is_draft, _),) = state(stage)["pulls"]
+    assert (is_draft, "needs-human" in state(stage)["labels"][0]) == (True, True)
+    assert "markers are still there: `src/a.py`" in body
+    assert apply(stage, result).outcome is Outcome.UNCHANGED

@@ -435,3 +435,30 @@ def test_a_plan_of_wrong_references_gets_few_suggestions_since_each_is_compared_
     findings = findings_of(plan(*(task(f"task-{n}", f"tsk-{n}") for n in range(60))))
     hints = [finding.hint for finding in findings if finding.code == "unknown-reference"]
     assert [hint.startswith("Did you mean `task-") for hint in hints] == [True] * 20 + [False] * 40
+
+
+POINTER = "version https://git-lfs.github.com/spec/v1\noid sha256:{}\nsize 8\n"
+
+
+def replaced(old: str, new: str, path: str = "x.bin") -> str:
+    lines = [f"-{line}\n" for line in old.splitlines()] + [f"+{line}\n" for line in new.splitlines()]
+    head = f"diff --git a/{path} b/{path}\n--- a/{path}\n+++ b/{path}\n"
+    return f"{head}@@ -1,{len(old.splitlines())} +1,{len(new.splitlines())} @@\n{''.join(lines)}"
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "wanted"),
+    [
+        (POINTER.format("1" * 64), "bytes\n", ["filtered-content"]),
+        (POINTER.format("1" * 64), POINTER.format("2" * 64), []),
+        ("a\n", "<<<<<<< a\n1\n=======\n2\n>>>>>>> b\n", ["conflict-markers"]),
+        ("a\n", "<<<<<<< a\n1\n||||||| base\n0\n=======\n2\n>>>>>>> b\n", ["conflict-markers"]),
+        ("a\n", "Heading\n=======\n>>>>>>> quoted\n", []),
+        ("a\n", "    <<<<<<< a\n    =======\n    >>>>>>> b\n", []),
+    ],
+)
+def test_pointers_that_become_bytes_and_markers_are_found_in_a_patch(old: str, new: str, wanted: list[str]) -> None:
+    result = {"role": "implementor", "outcome": "completed", "patch": replaced(old, new), "summary": "Did it."}
+    findings = findings_of(result)
+    assert [finding.code for finding in findings] == wanted
+    assert all("`x.bin`" in finding.message for finding in findings)

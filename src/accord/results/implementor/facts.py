@@ -25,11 +25,19 @@ from accord.git.conflicts import (
     conflict_named_by,
     conflicting_paths,
 )
-from accord.git.patches import Change, PatchConflict, apply_patch, changes_between, secret_findings
+from accord.git.patches import (
+    Change,
+    PatchConflict,
+    apply_patch,
+    changes_between,
+    filtered_findings,
+    secret_findings,
+)
 from accord.git.paths import escaping_links, links_of
 from accord.git.replacing import BASE_TRAILER, ITEM_TRAILER, replacement, with_tree
 from accord.git.sizes import size_findings
 from accord.git.steering import audit_changes
+from accord.git.unfinished import marked_files
 from accord.github.commits import read_commit
 from accord.github.markers import REVISION, find_markers
 from accord.results.bodies import has_marker
@@ -77,7 +85,7 @@ class Branch:
     branch; ``since`` lists this run's commit and later ones; ``runs`` made the commits of the branch. ``findings`` are
     about the commit, ``audit`` the steering and protected files that it changes. With a ``conflict``, the commit is on
     its own base; ``item_runs`` made the commits of the work item's branch. ``is_replacement``: the commit takes the
-    place of those of earlier results.
+    place of those of earlier results. ``marked`` are the files in which the patch leaves the markers of a conflict.
     """
 
     git: Git
@@ -96,6 +104,7 @@ class Branch:
     item_runs: tuple[str, ...] = ()
     made: CommitFacts | None = None
     is_replacement: bool = False
+    marked: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True)
@@ -194,12 +203,14 @@ def _with_branch(
             *size_findings(git, before, after, changes, options.limits),
             *escaping_links(links, links_after),
             *secret_findings(git, changes, options.redact),
+            *filtered_findings(git, before, changes),
         ),
         audit=audit_changes(changes, links, patch),
         conflict=Conflict(onto, paths) if paths else None,
         item_runs=item_runs,
         made=_made(git, work, facts, options),
         is_replacement=bool(work.made),
+        marked=tuple(marked_files(patch)),
     )
     return replace(facts, branch=branch)
 

@@ -164,9 +164,9 @@ def _plan_pull(
     pull, is_written = our_pull(facts, facts.pulls, branch.since)
     title = " ".join(facts.title.split())[:TITLE_CHARS]
     earlier = [*(runs_in(pull.body, REVISION) if pull else ()), *branch.runs]
-    notice = _notice_of(branch.conflict, sanitizer) if branch.conflict else ""
+    notice = _notice_of(branch, sanitizer)
     body = pull_body(summary, scope, facts, sanitizer, earlier, before=pull.body if pull else "", notice=notice)
-    is_draft = bool(scope.protected or branch.conflict)
+    is_draft = bool(scope.protected or branch.conflict or branch.marked)
     revision: CreateRevision | UpdateRevision = (
         UpdateRevision(name, None, pull, title, body)
         if pull and not is_written
@@ -300,9 +300,12 @@ def outcome_comment(outcome: str, summary: str, facts: RevisionFacts, earlier: I
     return f"**{head}**\n\n{_shortened(summary, BODY_CHARS - len(head) - len(marker) - 8)}\n\n{marker}"
 
 
-def _notice_of(conflict: Conflict, sanitizer: TextSanitizer) -> str:
-    paths = [_path_as_code(path, sanitizer) for path in conflict.paths]
-    return sanitizer.message(conflict_notice(as_code(conflict.onto), paths))
+def _notice_of(branch: Branch, sanitizer: TextSanitizer) -> str:
+    """Return what people read first in the pull request, empty without a conflict."""
+    paths = branch.conflict.paths if branch.conflict else branch.marked
+    onto = as_code(branch.conflict.onto) if branch.conflict else "another change, whose markers are still there"
+    shown = [_path_as_code(path, sanitizer) for path in paths]
+    return sanitizer.message(conflict_notice(onto, shown)) if shown else ""
 
 
 def conflict_report(conflict: Conflict, facts: RevisionFacts, sanitizer: TextSanitizer) -> str:

@@ -8,7 +8,9 @@ from typing import TYPE_CHECKING
 
 from accord.core.findings import Finding, warning
 from accord.core.suggest import did_you_mean
+from accord.git.filters import pointers_replaced
 from accord.git.patch_text import patch_findings
+from accord.git.unfinished import marked_files, marker_findings
 from accord.results.fixes import recount
 from accord.results.layouts import Reading, Vocabulary, read_parts, sentences
 from accord.results.options import Options, labelled_options, options_among, word_count
@@ -125,8 +127,11 @@ def _check_patch(result: ImplementorResult) -> Iterator[Finding]:
 
 def _check_patch_text(patch: str) -> Iterator[Finding]:
     """Check a patch without a repository. Git ignores lines behind a hunk that counts too few: they would be lost."""
-    found = list(patch_findings(patch.encode("utf-8", "surrogateescape")))
+    raw = patch.encode("utf-8", "surrogateescape")
+    found = list(patch_findings(raw))
     yield from found
+    yield from pointers_replaced(raw)
+    yield from marker_findings(marked_files(raw))
     wrong = 0 if found else recount(patch)[1]
     if wrong:
         message = f"The patch has {wrong} hunk{'s' if wrong > 1 else ''} with more or fewer lines than counted."
