@@ -23,12 +23,15 @@ def environment(checkout: Path = HERE, variables: dict[str, str] | None = None) 
     return {**kept, "PYTHONPATH": str(checkout / "src"), **(variables or {})}
 
 
-def process_seconds(command: list[str], variables: dict[str, str] | None = None, code: int = 0) -> float:
+def process_seconds(
+    command: list[str], variables: dict[str, str] | None = None, code: int = 0, folder: Path | None = None
+) -> float:
     """Return the user and system time of one process that ends with this exit code, and of those that it starts.
 
-    It runs in the folder for temporary files, where no checkout has settings for it.
+    Without a ``folder`` it runs in that for temporary files, where no checkout has settings for it.
     """
-    child = subprocess.Popen(command, stdout=subprocess.DEVNULL, env=variables, cwd=tempfile.gettempdir())
+    place = folder or tempfile.gettempdir()
+    child = subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL, env=variables, cwd=place)
     _, status, usage = os.wait4(child.pid, 0)
     child.returncode = os.waitstatus_to_exitcode(status)
     assert child.returncode == code, command
