@@ -5,6 +5,7 @@ import os
 import re
 import signal
 import sys
+from pathlib import Path
 
 import pytest
 from support.agent_bench import Bench, Left
@@ -367,3 +368,37 @@ def test_a_run_after_a_killed_one_says_where_head_was_and_goes_on(bench: Bench) 
     said = f"It was on main at {start[:7]}, and is on agents-own at {start[:7]} now. To go back, run `git switch main`."
     assert said in left.err
     assert "is on agents-own" in left.outputs["run-warnings"]
+
+
+@pytest.mark.slow
+def test_a_run_that_leaves_markers_fails_and_keeps_its_patch(bench: Bench) -> None:
+    left = bench.script("open('new.txt', 'w').write('<<<<<<< a\\n1\\n=======\\n2\\n>>>>>>> b\\n')")
+    assert (left.code, kind(left), left.outputs["exit-code"]) == (0, "merge-unfinished", "1")
+    assert left.outputs["terminal-disposition"] == "failure"
+    assert "conflict-markers are in new.txt" in left.outputs["error-summary"]
+    assert "+<<<<<<< a" in left.text("changes.patch")
+
+
+@pytest.mark.slow
+def test_work_on_another_branch_is_kept_in_the_folder_and_named(bench: Bench) -> None:
+    commands = "git switch -qc side; echo x > new.txt; git add -A; git -c user.name=a -c user.email=a@b.c commit -qm x"
+    left = bench.script(f"import subprocess; subprocess.run('{commands}; git switch -q -', shell=True, check=True)")
+    assert (left.code, left.outputs["exit-code"], left.text("changes.patch")) == (0, "0", "")
+    assert "Work on side is not in the changes." in left.outputs["run-warnings"]
+    assert (left.folder / "beside.bundle").stat().st_size
+
+
+@pytest.mark.slow
+def test_kept_work_follows_no_link_of_the_agent(bench: Bench, tmp_path: Path) -> None:
+    target = tmp_path / "target"
+    target.write_text("as it was")
+    script = (
+        "import os, subprocess; "
+        f"[os.symlink({str(target)!r}, os.path.join({str(bench.top / 'run')!r}, name)) "
+        "for name in ('beside.bundle', 'beside-1.patch')]; "
+        "subprocess.run('git switch -qc side; echo x > new.txt; git add new.txt; "
+        "git -c user.name=a -c user.email=a@b.c commit -qm x; git switch -q -', shell=True, check=True)"
+    )
+    left = bench.script(script)
+    assert "Work on side is not in the changes." in left.outputs["run-warnings"]
+    assert target.read_text() == "as it was"
