@@ -40,7 +40,7 @@ from accord.git.sizes import MOST_FILE_BYTES, MOST_TOTAL_BYTES, too_much
 from accord.git.unfinished import has_new_markers, stopped_merge, unmerged_paths
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+    from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 
 
 _BREAK = re.compile(rb"(?<![ \t])[ \t]*[\r\n]\s*")
@@ -210,9 +210,10 @@ def _ignored(git: Git, settings: Settings, paths: Sequence[str]) -> list[str]:
 
 
 def _is_stored(git: Git, path: str, entry: Entry) -> bool:
-    """Return whether a file is what the index has of it."""
-    done = git.attempt("hash-object", "--stdin-paths", data=_quoted(path) + b"\n")
-    return done.stdout.decode().strip() == entry.blob
+    """Return whether a file is what the index has of it: stored as text is, or with the line ends that it has there."""
+    ways = (["--stdin-paths"], ["--stdin-paths", "--no-filters"])
+    made = [git.attempt("hash-object", *way, data=_quoted(path) + b"\n").stdout.decode().strip() for way in ways]
+    return entry.blob in made
 
 
 def _quoted(path: str) -> bytes:
@@ -365,7 +366,9 @@ def keep_work_beside(snapshot: Snapshot, folder: Path, secrets: Sequence[str]) -
 
 @dataclass(frozen=True)
 class _Comparison:
-    """A snapshot and the same work tree now; ``staged`` is the repository's own index now, if it can be read."""
+    """A snapshot and the same work tree now; ``staged`` is the repository's own index now, if it can be read, and
+    ``uncommitted`` the paths that differ there from HEAD.
+    """
 
     before: Snapshot
     ours: Git
@@ -374,17 +377,20 @@ class _Comparison:
     staged: Mapping[str, Entry]
     nested: Sequence[str]
     unfinished: str
+    uncommitted: Collection[str]
 
     @classmethod
     def of(cls, before: Snapshot, ours: Git) -> _Comparison:
         real, staged, unfinished = Git(before.top, config=before.settings.inert), before.index, ""
+        uncommitted = list[str]()
         with suppress(GitFailed):
             staged = entries_of(real)
+            uncommitted = split_nul(real("diff-index", "--cached", "--name-only", "--no-renames", "-z", "HEAD"))
             unfinished = _unfinished(real, before)
         untracked, nested = untracked_files(ours, real, _RULE)
         commit = entries_of(ours)
         seen = _look(before.top, dict.fromkeys([*commit, *before.seen, *untracked, *staged]))
-        return cls(before, ours, commit, seen, staged, nested, unfinished)
+        return cls(before, ours, commit, seen, staged, nested, unfinished, frozenset(uncommitted))
 
     def changed_paths(self) -> tuple[list[str], list[str]]:
         """Return the paths that differ, and those that were uncommitted before and do not."""
@@ -428,7 +434,13 @@ class _Comparison:
         if path not in self.seen:
             is_hidden = before.flag in "Ss" or (now is not None and now.flag in "Ss")
             return is_hidden and path not in self.before.seen and (now is None or now[1:] != before[1:])
-        return now is None or now.mode != before.mode
+        return now is None or self._has_staged_mode(path)
+
+    def _has_staged_mode(self, path: str) -> bool:
+        """Return whether a mode was staged that the file on the disk does not have; a commit gives way to the disk."""
+        before, now = self.before.index.get(path), self.staged.get(path)
+        is_told = path in self.uncommitted or not self.before.settings.has_modes
+        return is_told and before is not None and now is not None and now.mode != before.mode
 
     def mode_of(self, path: str) -> str:
         """Return the mode that a changed path gets; empty for one that is gone."""
@@ -440,10 +452,10 @@ class _Comparison:
             return ""  # taken out of the index
         if stat.S_ISLNK(now.mode) or stat.S_ISDIR(now.mode):
             return _LINK if stat.S_ISLNK(now.mode) else SUBMODULE
-        if staged and first and staged.mode != first.mode and not self._differs(path):
+        if staged and self._has_staged_mode(path) and not self._differs(path):
             return staged.mode
         if known and before and stat.S_ISREG(before.mode) and _is_executable(before) == _is_executable(now):
-            return known.mode if staged is None or first is None or staged.mode == first.mode else staged.mode
+            return staged.mode if staged and self._has_staged_mode(path) else known.mode
         if before is None and not self.before.settings.has_modes:
             return staged.mode if staged and staged.mode in (_PLAIN, _EXECUTABLE) else known.mode if known else _PLAIN
         return _EXECUTABLE if _is_executable(now) else _PLAIN
