@@ -378,3 +378,133 @@ def test_merged_commits_are_noted(work: Path) -> None:
 
     changes = ran(work, agent)
     assert (changes.merged, changes.unfinished, changes.marked) == ((side,), "", ())
+
+
+def test_an_agents_repository_runs_no_program_and_lends_no_other_repository(work: Path, tmp_path: Path) -> None:
+    """A missing object is not fetched, no filter of a submodule runs, and no work tree of elsewhere is read."""
+    git(work, "-c", "protocol.file.allow=always", "submodule", "--quiet", "add", str(tmp_path / "origin"), "part")
+    commit(work, "a submodule")
+    program, mark, other = tmp_path / "program", tmp_path / "ran", tmp_path / "other"
+    program.write_text(f"#!/bin/sh\ntouch {mark}\n")
+    program.chmod(0o755)
+    git(tmp_path, "clone", "-q", str(tmp_path / "origin"), str(other))
+    (other / "private.txt").write_text("private\n")
+
+    def agent() -> None:
+        for tree in (work, work / "part"):
+            for key, value in {
+                "extensions.partialClone": "evil",
+                "remote.evil.promisor": "true",
+                "remote.evil.url": f"ext::{program}",
+                "protocol.ext.allow": "always",
+                "filter.evil.clean": str(program),
+                "core.fsmonitor": str(program),
+                "core.repositoryFormatVersion": "1",
+            }.items():
+                git(tree, "config", key, value)
+        (work / "part/.gitattributes").write_text("* filter=evil\n")
+        (work / "part/a.txt").write_text("edited\n")
+        (work / ".git/refs/heads/missing").write_text("1" * 40 + "\n")
+        place = work / ".git/worktrees/x"
+        place.mkdir(parents=True)
+        for name, text in {
+            "gitdir": f"{other}/.git\n",
+            "HEAD": "ref: refs/heads/main\n",
+            "commondir": "../..\n",
+        }.items():
+            (place / name).write_text(text)
+        mark.unlink(missing_ok=True)
+
+    said = beside(work, tmp_path / "run", agent)
+    ran(work, lambda: None)
+    assert not mark.exists()
+    kept = b"".join(path.read_bytes() for path in (tmp_path / "run").iterdir())
+    assert b"private" not in kept
+    assert any("part" in text for text in said)
+
+
+@pytest.mark.parametrize("damage", ["no index", "mixed reset", "sparse"])
+def test_an_index_that_says_nothing_of_the_agents_work_deletes_nothing(work: Path, damage: str) -> None:
+    (work / "new.txt").write_text("new\n")
+    commit(work, "two")
+
+    def agent() -> None:
+        if damage == "no index":
+            (work / ".git/index").unlink()
+        elif damage == "mixed reset":
+            git(work, "reset", "-q", "HEAD~1")
+        else:
+            git(work, "sparse-checkout", "set", "src")
+        (work / "src/b.py").write_text("b = 2\n")
+
+    assert paths(ran(work, agent).patch) == ["src/b.py"]
+
+
+@needs_lfs
+@pytest.mark.parametrize("kind", ["pipe", "link"])
+def test_a_file_of_lfs_that_became_something_else_holds_up_nothing(work: Path, tmp_path: Path, kind: str) -> None:
+    with_lfs(work)
+    copy = tmp_path / "copy"
+    copy.write_bytes((work / "old.bin").read_bytes())
+
+    def agent() -> None:
+        (work / "old.bin").unlink()
+        os.mkfifo(work / "old.bin") if kind == "pipe" else (work / "old.bin").symlink_to(copy)
+
+    changes = ran(work, agent)
+    assert {*changes.left_out, *paths(changes.patch)} == {"old.bin"}
+
+
+def test_an_empty_filter_and_a_deep_folder_stop_nothing(work: Path) -> None:
+    (work / ".gitattributes").write_text("*.txt filter=\n")
+    commit(work, "an empty filter")
+
+    def agent() -> None:
+        os.chdir(work)
+        for _ in range(1200):
+            os.mkdir("d")
+            os.chdir("d")
+        os.chdir(work)
+        (work / "a.txt").write_text("more\n")
+
+    here = Path.cwd()
+    try:
+        assert "a.txt" in paths(ran(work, agent).patch)
+    finally:
+        os.chdir(here)
+
+
+def test_an_ignored_file_stays_private_though_the_agent_changes_its_mode_and_the_rule(work: Path) -> None:
+    (work / "old.gen").write_text("secret\n")
+
+    def agent() -> None:
+        (work / ".gitignore").write_text("")
+        (work / "old.gen").chmod(0o600)
+
+    assert paths(ran(work, agent).patch) == [".gitignore"]
+
+
+def test_commits_in_a_submodule_are_kept(work: Path, tmp_path: Path) -> None:
+    git(work, "-c", "protocol.file.allow=always", "submodule", "--quiet", "add", str(tmp_path / "origin"), "part")
+    commit(work, "a submodule")
+
+    def agent() -> None:
+        (work / "part/a.txt").write_text("committed\n")
+        commit(work / "part", "inside")
+
+    assert any("part" in text for text in beside(work, tmp_path / "run", agent))
+    assert "+committed" in (tmp_path / "run/beside-1.patch").read_text()
+
+
+def test_secrets_in_messages_and_hidden_files_are_not_kept(work: Path, tmp_path: Path) -> None:
+    def agent() -> None:
+        git(work, "switch", "-qc", "side")
+        git(work, "commit", "-q", "--allow-empty", "-m", "the password is tr0ub4dor")
+        git(work, "switch", "-q", "main")
+
+    (said,) = beside(work, tmp_path / "run", agent, ["tr0ub4dor"])
+    assert "holds a secret of the job" in said
+    hide(work, "exclude")
+    (said,) = beside(work, tmp_path / "again", lambda: git(work, "stash", "push", "-q", "--all"))
+    assert "private" in said
+    assert list((tmp_path / "again").iterdir()) == []

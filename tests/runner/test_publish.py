@@ -523,3 +523,27 @@ def test_bytes_in_the_place_of_a_pointer_are_not_pushed(workshop: Workshop, agen
     published = publish_patch(workshop.remote(), publication(agent, patch=patch.encode(), base_sha=base))
     assert (kind(published), workshop.tip()) == ("push-refused", tip)
     assert "`x.bin` is stored by Git LFS" in detail(published)
+
+
+@pytest.mark.slow
+def test_a_merge_that_the_agent_only_claims_hides_no_protected_file(workshop: Workshop, agent: Agent) -> None:
+    old = git(agent.tree, "rev-parse", "HEAD~1") if len(git(agent.tree, "rev-list", "HEAD").split()) > 1 else agent.base
+    (agent.tree / "CODEOWNERS").write_text("* @agent\n")
+    published = publish_patch(workshop.remote(), publication(agent, merged=(old, agent.base)))
+    assert (kind(published), published.flattened) == ("steering-files", ())
+
+
+@pytest.mark.slow
+def test_a_merge_that_drops_the_bases_protected_file_is_not_pushed(workshop: Workshop, agent: Agent) -> None:
+    git(agent.tree, "fetch", "-q")
+    git(agent.tree, "switch", "-qc", "newer", "origin/main")
+    (agent.tree / "CODEOWNERS").write_text("* @maintainer\n")
+    git(agent.tree, "add", "-A")
+    git(agent.tree, "commit", "-qm", "Owners")
+    git(agent.tree, "push", "-q", "origin", "newer:main")
+    newer = git(agent.tree, "rev-parse", "newer")
+    git(agent.tree, "switch", "-q", "feature")
+    git(agent.tree, "merge", "-q", "-s", "ours", "-m", "Merge", newer)
+    (agent.tree / "new.txt").write_text("new\n")
+    published = publish_patch(workshop.remote(), publication(agent, merged=(newer,)))
+    assert (kind(published), "CODEOWNERS" in detail(published)) == ("steering-files", True)

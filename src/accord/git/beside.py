@@ -1,25 +1,35 @@
-"""Work that an untrusted program left beside the checked-out tree: branches, stashes, work trees and submodules."""
+"""Work that an untrusted program left beside the checked-out tree: branches, stashes, work trees and submodules.
+
+The agent could write to all of it. So names and commits are read, and everything else is done with the objects in a
+repository of our own; other work trees count only if they are those of this repository, and are reached without a link.
+"""
 
 from __future__ import annotations
 
+import os
 import re
+import shlex
+import stat
+import subprocess
 from contextlib import suppress
-from dataclasses import dataclass
-from itertools import pairwise
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from accord.core.errors import AccordError
-from accord.git.patches import changes_between, contents_of, extract
-from accord.git.program import Git, GitFailed, split_nul
+from accord.git.patches import changes_between, extract, filtered_findings
+from accord.git.program import UNTRUSTED, Git, own_repository, split_nul
 from accord.git.settings import read_settings
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping, Sequence
+    from collections.abc import Callable, Iterator, Mapping, Sequence
 
 BUNDLE = "beside.bundle"
 _KEPT = "refs/accord/beside"
 _MOST_PLACES = 20
+_MOST_COMMITS = 200
+_MOST_BYTES = 50 * 1024 * 1024
+_MOST_LOG_BYTES = 4 * 1024 * 1024
 _SHORT = 7
 _AWAY = "checkout: moving from "
 _LOGGED = re.compile(r"[0-9a-f]{40,64} ([0-9a-f]{40,64}) [^\t]*\t?(.*)")
@@ -29,84 +39,199 @@ _LOGGED = re.compile(r"[0-9a-f]{40,64} ([0-9a-f]{40,64}) [^\t]*\t?(.*)")
 class Beside:
     """The work beside a tree at one time: commits by place, and the edits of other work trees and submodules.
 
-    A place is a ref, an entry of the stash, another work tree, or a commit that HEAD was moved away from.
+    A place is a ref, an entry of the stash, another work tree, or a commit that HEAD was moved away from. ``fetched``
+    are commits of remotes; ``starts`` are the commits of the submodules, by path.
     """
 
-    commits: Mapping[str, str]
-    edits: Mapping[str, bytes]
+    commits: Mapping[str, str] = field(default_factory=dict)
+    fetched: frozenset[str] = frozenset()
+    edits: Mapping[str, bytes] = field(default_factory=dict)
+    starts: Mapping[str, str] = field(default_factory=dict)
 
 
-def look_beside(git: Git, submodules: Sequence[str]) -> Beside:
+@dataclass(frozen=True)
+class Search:
+    """The contents that are not kept: secrets of the job, and paths that were private before."""
+
+    secrets: Sequence[bytes]
+    is_private: Callable[[str], bool]
+
+
+def look_beside(git: Git, submodules: Mapping[str, str]) -> Beside:
     """Find the work beside the work tree of ``git``, whose directory is its top. Raises GitFailed."""
-    commits = {f"the stash ({entry[:_SHORT]})": entry for entry, _ in _logged(git, "refs/stash")}
-    commits |= {f"a detached HEAD ({entry[:_SHORT]})": entry for entry in _left(git)}
-    listed = git("for-each-ref", "--format=%(objectname) %(refname)").decode("utf-8", "surrogateescape")
-    for line in listed.splitlines():
+    shared = Path(git.line("rev-parse", "--path-format=absolute", "--git-common-dir"))
+    commits = {f"the stash ({entry[:_SHORT]})": entry for entry, _ in _log_of(git, "refs/stash")}
+    commits |= {f"a detached HEAD ({entry[:_SHORT]})": entry for entry in _switched_from(git)}
+    fetched = set()
+    for line in git("for-each-ref", "--format=%(objectname) %(refname)").decode("utf-8", "replace").split("\n"):
         commit, _, name = line.partition(" ")
-        if not name.startswith(("refs/remotes/", "refs/stash")):
+        if name.startswith("refs/remotes/"):
+            fetched.add(commit)
+        elif name and name != "refs/stash":
             commits[name.removeprefix("refs/heads/")] = commit
     edits, place = dict[str, bytes](), ""
     for entry in split_nul(git("worktree", "list", "--porcelain", "-z").replace(b"\0\0", b"\0")):
         kind, _, value = entry.partition(" ")
         place = value if kind == "worktree" else place
         if kind == "HEAD" and Path(place).resolve() != git.directory.resolve():
-            commits.setdefault(f"the work tree {place}", value)
-            edits[place] = _edits(Path(place))
-    return Beside(commits, edits | {path: _edits(git.directory / path) for path in submodules})
+            commits.setdefault(f"the work tree {_shown(place)}", value)
+            if _is_linked(Path(place), shared):
+                edits[place] = _edits(Path(place), "HEAD")
+    for path, start in submodules.items():
+        if _is_submodule(git.directory, path, shared):
+            edits[path] = _edits(git.directory / path, start or "HEAD")
+    return Beside(commits, frozenset(fetched), edits, dict(submodules))
 
 
-def _logged(git: Git, ref: str) -> list[tuple[str, str]]:
-    """Return the commits of a log, newest first, each with the words about what moved the ref there.
+def _shown(text: str) -> str:
+    return text.encode("utf-8", "surrogateescape").decode("utf-8", "replace")
 
-    The file is read as it is: git would look for the commits, and may fetch what is missing.
-    """
-    file = Path(git.line("rev-parse", "--path-format=absolute", "--git-path", f"logs/{ref}"))
-    try:
-        lines = file.read_text("utf-8", "replace").splitlines()
-    except OSError:
-        return []
-    entries = (_LOGGED.match(line) for line in reversed(lines))
+
+def _read_small(path: Path) -> str:
+    """Read a regular file, and follow no link; empty for anything else."""
+    with suppress(OSError):
+        opened = os.open(path, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK)
+        with os.fdopen(opened, "rb") as file:
+            if stat.S_ISREG(os.fstat(opened).st_mode):
+                return file.read(_MOST_LOG_BYTES).decode("utf-8", "replace")
+    return ""
+
+
+def _is_linked(place: Path, shared: Path) -> bool:
+    """Return whether a folder is a work tree of the repository whose common directory is ``shared``."""
+    named = _read_small(place / ".git").strip().removeprefix("gitdir: ")
+    folder = Path(named)
+    return (
+        not place.is_symlink() and folder.is_absolute() and folder.parent.resolve() == (shared / "worktrees").resolve()
+    )
+
+
+def _is_submodule(top: Path, path: str, shared: Path) -> bool:
+    """Return whether a submodule has a repository of its own, and no link leads to it."""
+    folder = top / path
+    if folder.resolve() != top.resolve() / path:
+        return False
+    if (folder / ".git" / "HEAD").is_file() and not (folder / ".git").is_symlink():
+        return True
+    named = _read_small(folder / ".git").strip()
+    place = (folder / named.removeprefix("gitdir: ")).resolve()
+    return named.startswith("gitdir: ") and place.is_relative_to((shared / "modules").resolve())
+
+
+def _log_of(git: Git, ref: str) -> list[tuple[str, str]]:
+    """Return the commits of a log, newest first, each with the words about what moved the ref there."""
+    text = _read_small(Path(git.line("rev-parse", "--path-format=absolute", "--git-path", f"logs/{ref}")))
+    entries = (_LOGGED.match(line) for line in reversed(text.split("\n")))
     return [(entry[1], entry[2]) for entry in entries if entry]
 
 
-def _left(git: Git) -> list[str]:
+def _switched_from(git: Git) -> list[str]:
     """Return the commits from which HEAD was switched away."""
-    log = _logged(git, "HEAD")
-    return [older for (_, said), (older, _) in pairwise(log) if said.startswith(_AWAY)]
+    log = _log_of(git, "HEAD")
+    return [older for (_, said), (older, _) in zip(log, log[1:], strict=False) if said.startswith(_AWAY)]  # noqa: RUF007
 
 
-def _edits(folder: Path) -> bytes:
-    """Return the changes of a work tree without a commit, as a patch; empty where it cannot be read."""
-    with suppress(AccordError, OSError):
-        if (folder / ".git").exists():
-            own = Git(folder, config=read_settings(folder).inert)
-            return extract(folder, "HEAD").patch if own("status", "--porcelain", "-z") else b""
+def _edits(folder: Path, base: str) -> bytes:
+    """Return the changes of a work tree since a commit as a patch; empty where it cannot be read."""
+    with suppress(AccordError, OSError, subprocess.TimeoutExpired):
+        own = Git(folder, UNTRUSTED, read_settings(folder).without_filters)
+        head = own.line("rev-parse", "HEAD", f"{base}^{{commit}}").split()
+        if own("status", "--porcelain", "-z", "--ignore-submodules=all") or len({*head}) > 1:
+            return extract(folder, base, is_trusted=False).patch
     return b""
 
 
-def keep_beside(git: Git, start: str, before: Beside, folder: Path, secrets: Sequence[bytes]) -> Iterator[str]:
+def keep_beside(git: Git, start: str, before: Beside, folder: Path, search: Search) -> Iterator[str]:
     """Write the new work beside a tree into a folder; yield each place, with the command that brings it back.
 
-    Commits count that descend from the start and are in none of its places, nor in HEAD. Raises GitFailed.
+    Commits count that descend from the start, and that no earlier place, no remote and not HEAD has. Raises GitFailed.
     """
-    now = look_beside(git, [path for path in before.edits if not path.startswith("/")])
-    places = _new_places(git, start, before, now)
-    if places and not _holds(git, start, places, secrets):
-        (folder / BUNDLE).unlink(missing_ok=True)
-        _bundle(git, start, list(places.values()), folder / BUNDLE)
-        for number, (name, commit) in enumerate(places.items(), 1):
-            command = f"git fetch {BUNDLE} {_KEPT}/{number}"
-            yield f"Work on {name} is not in the changes. Commit {commit[:_SHORT]} is in {BUNDLE}: `{command}`."
-    elif places:
-        yield f"Work on {', '.join(places)} is not in the changes. It holds a secret of the job, so it is not kept."
-    new = {place: patch for place, patch in now.edits.items() if patch and patch != before.edits.get(place)}
-    for number, (place, patch) in enumerate(new.items(), 1):
-        name = f"beside-{number}.patch"
-        if any(secret in patch for secret in secrets):
-            yield f"Changes in {place} are not in the patch. They hold a secret of the job, so they are not kept."
-            continue
-        write_new(folder / name, patch)
-        yield f"Changes in {place} are not in the patch. They are in {name}: `git -C {place} apply PATH/{name}`."
+    for old in folder.glob("beside*"):
+        with suppress(OSError):
+            old.unlink()
+    now = look_beside(git, before.starts)
+    objects = git.line("rev-parse", "--path-format=absolute", "--git-path", "objects")
+    head = git.attempt("rev-parse", "--verify", "--quiet", "HEAD").stdout.decode().strip()
+    with own_repository([objects], git.line("rev-parse", "--show-object-format")) as own:
+        known = {*before.commits.values(), *before.fetched, *now.fetched, *filter(None, [start, head])}
+        places = _new_places(own, start, known, now)
+        if places:
+            yield from _keep_commits(own, start, places, folder, search)
+    edited = {place: patch for place, patch in now.edits.items() if patch and patch != before.edits.get(place)}
+    for number, (place, patch) in enumerate(edited.items(), 1):
+        yield _keep_edits(place, patch, folder / f"beside-{number}.patch", search)
+
+
+def _new_places(own: Git, start: str, known: set[str], now: Beside) -> dict[str, str]:
+    """Return the new commits by the best name of their place, without those that are part of another one."""
+    names = {commit: name for name, commit in now.commits.items() if commit not in known}
+    asked = "\n".join([*names, *(f"^{commit}" for commit in known)]).encode()
+    listed = own.attempt("rev-list", "--parents", "--ignore-missing", "--stdin", data=asked + b"\n") if names else None
+    if listed is None or listed.returncode:
+        return {}
+    commits = [line.split() for line in listed.stdout.decode().splitlines()]
+    inner = {parent for _, *parents in commits for parent in parents}
+    heads = [commit for commit, *_ in commits if commit in names and commit not in inner][:_MOST_PLACES]
+    return {
+        names[commit]: commit
+        for commit in heads
+        if not own.attempt("merge-base", "--is-ancestor", start, commit).returncode
+    }
+
+
+def _keep_commits(own: Git, start: str, places: Mapping[str, str], folder: Path, search: Search) -> Iterator[str]:
+    """Keep the commits of these places in a bundle, unless they hold what must not leave."""
+    if reason := _not_to_keep(own, start, places, search):
+        yield f"Work on {', '.join(places)} is not in the changes. It {reason}, so it is not kept."
+        return
+    for number, commit in enumerate(places.values(), 1):
+        own("update-ref", f"{_KEPT}/{number}", commit)
+    made = own.directory / BUNDLE
+    own(
+        "bundle",
+        "create",
+        "--quiet",
+        str(made),
+        *(f"{_KEPT}/{number}" for number, _ in enumerate(places, 1)),
+        f"^{start}",
+    )
+    write_new(folder / BUNDLE, made.read_bytes())
+    for number, (name, commit) in enumerate(places.items(), 1):
+        command = f"git fetch {BUNDLE} {_KEPT}/{number}"
+        yield f"Work on {name} is not in the changes. Commit {commit[:_SHORT]} is in {BUNDLE}: `{command}`."
+
+
+def _not_to_keep(own: Git, start: str, places: Mapping[str, str], search: Search) -> str:
+    """Return why these commits must stay where they are; empty if they may be kept."""
+    ends = [*places.values(), f"^{start}"]
+    if int(own.line("rev-list", "--objects", "--disk-usage", *ends)) > _MOST_BYTES:
+        return "is too large"
+    commits = own.line("rev-list", *ends).split()
+    if len(commits) > _MOST_COMMITS:
+        return f"has more than {_MOST_COMMITS} commits"
+    names = b"\n".join(line.split(b" ")[0] for line in own("rev-list", "--objects", *ends).splitlines())
+    contents = own("cat-file", "--batch", data=names + b"\n")
+    if any(secret in contents for secret in search.secrets):
+        return "holds a secret of the job"
+    for commit in commits:
+        changes = [change for change in changes_between(own, start, commit) if not change.is_removal]
+        if any(search.is_private(change.path) for change in changes):
+            return "has files that were private before"
+        if next(filtered_findings(own, start, changes), None):
+            return "has files with a filter"
+    return ""
+
+
+def _keep_edits(place: str, patch: bytes, path: Path, search: Search) -> str:
+    """Keep the edits of another work tree or a submodule; return what to say."""
+    said = f"Changes in {_shown(place)} are not in the patch."
+    if any(secret in patch for secret in search.secrets) or (search.secrets and b"\nGIT binary patch\n" in patch):
+        return f"{said} They may hold a secret of the job, so they are not kept."
+    try:
+        write_new(path, patch)
+    except OSError as problem:
+        return f"{said} They could not be kept: {problem.strerror}."
+    return f"{said} They are in {path.name}: `git -C {shlex.quote(_shown(place))} apply PATH/{path.name}`."
 
 
 def write_new(path: Path, content: bytes) -> None:
@@ -114,41 +239,3 @@ def write_new(path: Path, content: bytes) -> None:
     path.unlink(missing_ok=True)
     with open(path, "xb") as file:
         file.write(content)
-
-
-def _new_places(git: Git, start: str, before: Beside, now: Beside) -> dict[str, str]:
-    known = set(before.commits.values())
-    head = git.attempt("rev-parse", "--verify", "--quiet", "HEAD").stdout.decode().strip()
-    covered, places = [head] if head else [], dict[str, str]()
-    for name, commit in reversed(list(now.commits.items())):
-        is_new = commit not in known and _is_in(git, start, commit)
-        if is_new and not any(_is_in(git, commit, other) for other in covered):
-            covered.append(commit)
-            places[name] = commit
-    return dict(list(places.items())[:_MOST_PLACES])
-
-
-def _is_in(git: Git, older: str, newer: str) -> bool:
-    return git.attempt("merge-base", "--is-ancestor", older, newer).returncode == 0
-
-
-def _holds(git: Git, start: str, places: Mapping[str, str], secrets: Sequence[bytes]) -> bool:
-    """Return whether a content that these commits have, and the start has not, holds one of the secrets."""
-    for commit in git.line("rev-list", *places.values(), f"^{start}").split() if secrets else ():
-        for _, new, old in contents_of(git, changes_between(git, start, commit)):
-            if any(secret in (new or b"") and secret not in (old or b"") for secret in secrets):
-                return True
-    return False
-
-
-def _bundle(git: Git, start: str, commits: Sequence[str], path: Path) -> None:
-    """Write commits since the start into a bundle, each under a name of its own."""
-    refs = [f"{_KEPT}/{number}" for number, _ in enumerate(commits, 1)]
-    try:
-        for ref, commit in zip(refs, commits, strict=True):
-            git("update-ref", ref, commit)
-        git("bundle", "create", "--quiet", str(path), *refs, f"^{start}")
-    finally:
-        for ref in refs:
-            with suppress(GitFailed):
-                git("update-ref", "-d", ref)

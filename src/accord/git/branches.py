@@ -14,7 +14,7 @@ from accord.core.errors import AccordError, Refused, Stopped, WrongUsage
 from accord.core.refusals import known_refusal
 from accord.git.connections import connection_refusal, is_final, trouble_of_proxy
 from accord.git.patches import Change, apply_patch, changes_between
-from accord.git.program import Git, GitFailed, token_config
+from accord.git.program import Git, GitFailed, split_nul, token_config
 from accord.git.replacing import ITEM_TRAILER, replaced_base, replacing_tree, trailer, with_tree
 
 if TYPE_CHECKING:
@@ -198,13 +198,15 @@ def commit_patch(
 
 
 def own_changes(git: Git, before: str, commit: str) -> list[Change]:
-    """List the changes of a commit; of a merge, those that are not what the merged commit has."""
-    changes = changes_between(git, before, commit)
+    """List the changes of a commit; of a merge, how it differs from the merge that git makes by itself."""
     merged = git.line("rev-list", "--parents", "--max-count=1", commit).split()[2:]
-    for other in merged:
-        differing = {change.path for change in changes_between(git, other, commit)}
-        changes = [change for change in changes if change.path in differing]
-    return changes
+    if not merged:
+        return changes_between(git, before, commit)
+    words = ("merge-tree", "--write-tree", "-z", "--name-only", "--no-messages", before, merged[0])
+    tree, *conflicts = [field for field in split_nul(git.attempt(*words).stdout) if field] or [before]
+    changes = changes_between(git, tree, commit)
+    found = {change.path for change in changes}
+    return [*changes, *(each for each in changes_between(git, before, commit) if each.path in {*conflicts} - found)]
 
 
 def commit_tree(git: Git, tree: str, parents: Sequence[str], author: str, message: str, now: datetime) -> str:

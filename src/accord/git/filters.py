@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 import hashlib
+import os
 import re
+import stat
+from contextlib import suppress
 from typing import TYPE_CHECKING
 
 from accord.core.findings import Finding
-from accord.git.program import split_nul
+from accord.git.program import joined
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence
@@ -48,12 +51,12 @@ def pointer_to(path: Path) -> bytes:
 
 def filters_of(git: Git, paths: Iterable[str]) -> dict[str, str]:
     """Return the paths for which the attributes in git's index name a filter, with its name."""
-    asked = "\0".join(paths).encode("utf-8", "surrogateescape")
+    asked = joined(paths)
     if not asked:
         return {}
-    fields = split_nul(git("check-attr", "--cached", "-z", "--stdin", "filter", data=asked))
+    fields = os.fsdecode(git("check-attr", "--cached", "-z", "--stdin", "filter", data=asked)).split("\0")[:-1]
     named = zip(fields[::3], fields[2::3], strict=True)
-    return {path: value for path, value in named if value not in ("unspecified", "unset", "set")}
+    return {path: value for path, value in named if value not in ("unspecified", "unset", "set", "")}
 
 
 def filtered_content(path: str, new: bytes, old: bytes | None, driver: str) -> Finding | None:
@@ -88,14 +91,28 @@ def _finding(message: str, hint: str) -> Finding:
     return Finding("filtered-content", message, "/patch", hint=hint)
 
 
+def is_pointer_file(path: Path) -> bool:
+    """Return whether a file is a pointer of Git LFS; links are none."""
+    with suppress(OSError):
+        status = path.lstat()
+        is_short = stat.S_ISREG(status.st_mode) and status.st_size <= MOST_POINTER_BYTES
+        return is_short and is_pointer(path.read_bytes())
+    return False
+
+
 def stays_as_stored(path: Path, stored: bytes | None) -> bool:
     """Return whether a file of Git LFS is what the repository has: the pointer itself, or the bytes that it names."""
     if stored is None or not is_pointer(stored):
         return False
     size = re.search(rb"^size (\d+)$", stored, re.MULTILINE)
-    if path.stat().st_size <= MOST_POINTER_BYTES and path.read_bytes() == stored:
-        return True
-    return bool(size and int(size[1]) == path.stat().st_size and _oid(pointer_to(path)) == _oid(stored))
+    with suppress(OSError):
+        status = path.lstat()
+        if not stat.S_ISREG(status.st_mode):
+            return False
+        if status.st_size <= MOST_POINTER_BYTES and path.read_bytes() == stored:
+            return True
+        return bool(size and int(size[1]) == status.st_size and _oid(pointer_to(path)) == _oid(stored))
+    return False
 
 
 def _oid(pointer: bytes) -> Sequence[bytes]:

@@ -19,15 +19,14 @@ from accord.core.errors import AccordError, BrokenContract, Refused, WrongUsage,
 from accord.core.findings import Finding, warning
 from accord.git.filters import (
     LFS,
-    MOST_POINTER_BYTES,
     filtered_content,
     filters_of,
-    is_pointer,
+    is_pointer_file,
     stays_as_stored,
 )
 from accord.git.patch_text import REBUILD_HINT, absolute_names, header_names
 from accord.git.paths import path_patterns, some_of
-from accord.git.program import Git, add_files, split_nul, submodules, untracked_files
+from accord.git.program import UNTRUSTED, Git, add_files, own_repository, split_nul, submodules, untracked_files
 from accord.git.settings import read_settings
 from accord.git.sizes import MIB, MOST_FILE_BYTES, MOST_TOTAL_BYTES, too_much
 from accord.git.unfinished import marked_files, marker_findings, stopped_merge, unmerged_paths
@@ -106,14 +105,15 @@ def extract_patch(work_tree: Path, base: str, *, without: Path | None = None) ->
     return extract(work_tree, base, without=without).patch
 
 
-def extract(work_tree: Path, base: str, *, without: Path | None = None) -> Extracted:
+def extract(work_tree: Path, base: str, *, without: Path | None = None, is_trusted: bool = True) -> Extracted:
     """Return the difference between the merge base with ``base`` and the work tree, as git's binary-safe patch.
 
     The index counts as it is, and files that its flags hide stay hidden. Left out are ignored files, new
     state files of agents, changed files with a filter, files that git cannot store, and the file ``without``. Raises
-    WrongUsage for an unknown base, and Refused for a merge that has not come to its end.
+    WrongUsage for an unknown base, and Refused for a merge that has not come to its end. From a repository that is not
+    trusted, git fetches nothing.
     """
-    with _staged(work_tree, base, without) as (scratch, start, remarks):
+    with _staged(work_tree, base, without, is_trusted=is_trusted) as (scratch, start, remarks):
         patch = difference(scratch, start, scratch.line("write-tree"))
         marked = [f"conflict-markers: {finding.message}" for finding in marker_findings(marked_files(patch))]
         return Extracted(patch, (*remarks, *marked))
@@ -131,12 +131,14 @@ def changed_paths(work_tree: Path, base: str) -> list[tuple[str, str, str]]:
 
 
 @contextmanager
-def _staged(work_tree: Path, base: str, without: Path | None = None) -> Iterator[tuple[Git, str, list[str]]]:
+def _staged(
+    work_tree: Path, base: str, without: Path | None = None, *, is_trusted: bool = True
+) -> Iterator[tuple[Git, str, list[str]]]:
     """Put all that the work tree has since its merge base into an index; yield git with that index, base and remarks.
 
     The index begins as a copy of the caller's, so that what was staged or hidden there counts.
     """
-    git = Git(work_tree)
+    git = Git(work_tree, {} if is_trusted else UNTRUSTED)
     start, settings = merge_base(git, base), read_settings(work_tree)
     _refuse_unfinished(git)
     with _scratch_index(git, settings) as scratch:
@@ -152,7 +154,8 @@ def _staged(work_tree: Path, base: str, without: Path | None = None) -> Iterator
         excluded += split_nul(scratch("diff-index", "--cached", "--name-only", "--diff-filter=D", "-z", "HEAD"))
         untracked, _ = untracked_files(scratch, git, "--exclude-standard")
         changed = [*untracked, *split_nul(scratch("ls-files", "--modified", "-z"))]
-        changed = [path for path in dict.fromkeys(changed) if path not in excluded]
+        skipped = {*excluded}
+        changed = [path for path in dict.fromkeys(changed) if path not in skipped]
         kept_back = _not_stored(scratch, start, changed, untracked)
         failed = add_files(scratch, [path for path in changed if path not in kept_back])
         left_out = dict[str, list[str]]()
@@ -189,11 +192,9 @@ def _not_stored(scratch: Git, start: str, changed: Sequence[str], untracked: Seq
     stored = dict(zip(filtered, scratch.contents([f":{path}" for path in filtered]), strict=True))
     for path in filtered:
         file = scratch.directory / path
-        if file.is_file() and not file.is_symlink():
-            is_plain = file.stat().st_size <= MOST_POINTER_BYTES and is_pointer(file.read_bytes())
-            if not is_plain:
-                is_same = filtered[path] == LFS and stays_as_stored(file, stored[path])
-                found[path] = "" if is_same else BY_FILTER
+        if not is_pointer_file(file) and file.is_file() and not file.is_symlink():
+            is_same = filtered[path] == LFS and stays_as_stored(file, stored[path])
+            found[path] = "" if is_same else BY_FILTER
     sizes = {path: _size_of(scratch.directory / path) for path in changed if path not in found}
     found |= {path: TOO_LARGE for path, size in sizes.items() if size > MOST_FILE_BYTES}
     if sum(sizes.get(path, 0) for path in untracked if path not in found) > MOST_TOTAL_BYTES:
@@ -257,20 +258,15 @@ def difference(git: Git, start: str, tree: str) -> bytes:
     Attributes of a git directory of our own win over those of the tree, which may call binary files texts.
     """
     arguments = ("diff-tree", "-r", "-p", "--binary", "--full-index", "-M", f"{start}^{{tree}}", tree)
-    with tempfile.TemporaryDirectory(prefix="accord-diff-") as own:
-        objects = [git.line("rev-parse", "--path-format=absolute", "--git-path", "objects")]
-        objects += filter(None, dict(git.environment).get("GIT_ALTERNATE_OBJECT_DIRECTORIES", "").split("\n"))
-        format_ = git.line("rev-parse", "--show-object-format")
-        Git(Path(own))("init", "--quiet", "--bare", f"--object-format={format_}", "--template=", own)
-        for name, text in (("objects/info/alternates", "\n".join(objects) + "\n"), ("info/attributes", "")):
-            Path(own, name).parent.mkdir(exist_ok=True)
-            Path(own, name).write_text(text)
-        inside = Git(Path(own), config={"core.quotePath": "true"})
+    objects = [git.line("rev-parse", "--path-format=absolute", "--git-path", "objects")]
+    objects += filter(None, dict(git.environment).get("GIT_ALTERNATE_OBJECT_DIRECTORIES", "").split("\n"))
+    with own_repository(objects, git.line("rev-parse", "--show-object-format")) as own:
+        inside = replace(own, config={"core.quotePath": "true"})
         patch = inside(*arguments)
         for lines in (_binary_attributes(inside, patch, start, tree), "* -diff\n"):
             if _is_utf8(patch):
                 return patch
-            Path(own, "info/attributes").write_text(lines)
+            (own.directory / "info/attributes").write_bytes(os.fsencode(lines))
             patch = inside(*arguments)
         return patch
 
@@ -321,6 +317,7 @@ def _scratch_index(git: Git, settings: Settings) -> Iterator[Git]:
     objects = git.line("rev-parse", "--path-format=absolute", "--git-path", "objects")
     with tempfile.TemporaryDirectory(prefix="accord-patch-") as scratch:
         environment = {
+            **dict(git.environment),
             "GIT_INDEX_FILE": f"{scratch}/index",
             "GIT_OBJECT_DIRECTORY": f"{scratch}/objects",
             "GIT_ALTERNATE_OBJECT_DIRECTORIES": objects,

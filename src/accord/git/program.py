@@ -6,6 +6,7 @@ import base64
 import os
 import subprocess
 import tempfile
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -120,6 +121,24 @@ class Git:
         kept = {name: value for name, value in os.environ.items() if not name.startswith("GIT_")}
         network = direct_loopback(os.environ) | trusted_certificates(os.environ)
         return {**kept, **network, **_QUIET, **numbered, **dict(self.environment)}
+
+
+UNTRUSTED = {"GIT_ALLOW_PROTOCOL": "none", "GIT_NO_LAZY_FETCH": "1"}
+"""For a repository to which an agent could write: what is missing there would be fetched by a program of its choice."""
+
+
+@contextmanager
+def own_repository(objects: Sequence[str], object_format: str) -> Iterator[Git]:
+    """Make a bare repository that vanishes, with the objects of others and settings of its own; yield git in it."""
+    with tempfile.TemporaryDirectory(prefix="accord-git-") as folder:
+        Git(Path(folder))("init", "--quiet", "--bare", f"--object-format={object_format}", "--template=", folder)
+        for name, text in (
+            ("objects/info/alternates", "".join(f"{path}\n" for path in objects)),
+            ("info/attributes", ""),
+        ):
+            Path(folder, name).parent.mkdir(exist_ok=True)
+            Path(folder, name).write_text(text)
+        yield Git(Path(folder), {"GIT_DIR": folder})
 
 
 def trusted_certificates(environment: Mapping[str, str]) -> dict[str, str]:

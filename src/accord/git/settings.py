@@ -40,11 +40,6 @@ class Settings:
         off |= {f"filter.{name}.required": "false" for name in self.filters}
         return {**self.storing, **off}
 
-    @property
-    def inert(self) -> dict[str, str]:
-        """The configuration for a repository that an agent could write to: what is missing there is not fetched."""
-        return {**self.without_filters, "protocol.allow": "never", "protocol.file.allow": "never"}
-
 
 def read_settings(directory: Path) -> Settings:
     """Read the settings that git has in a repository, those of the user and the system included."""
@@ -52,13 +47,14 @@ def read_settings(directory: Path) -> Settings:
     for entry in split_nul(_of_caller(directory, "config", "--null", "--list")):
         name, separator, value = entry.partition("\n")
         values[name] = value if separator else "true"
-    info = Path(_of_caller(directory, "rev-parse", "--path-format=absolute", "--git-path", "info").decode().strip())
-    home = Path(os.environ.get("XDG_CONFIG_HOME") or Path("~/.config").expanduser()) / "git"
+    places = _of_caller(directory, "rev-parse", "--path-format=absolute", "--git-path", "info", "--show-toplevel")
+    info, top = (Path(os.fsdecode(line)) for line in [*places.split(b"\n"), b".", b"."][:2])
+    home = Path(os.environ.get("XDG_CONFIG_HOME") or os.path.expanduser("~/.config")) / "git"
 
     def texts(name: str, key: str, default: str) -> tuple[bytes, bytes]:
         named = values.get(key, "")
-        own = Path(named).expanduser() if named else home / default
-        return _read(directory / own), _read(info / name)
+        own = os.path.expanduser(named) if named else home / default
+        return _read(top / own), _read(info / name)
 
     drivers = {name[len("filter.") : name.rindex(".")] for name in values if name.startswith("filter.")}
     return Settings(
@@ -76,7 +72,7 @@ def _of_caller(directory: Path, *arguments: str) -> bytes:
     safe = {"GIT_CONFIG_COUNT": "1", "GIT_CONFIG_KEY_0": "safe.directory", "GIT_CONFIG_VALUE_0": "*"}
     words = ["git", *arguments]
     own = {**kept, **safe}
-    return subprocess.run(words, cwd=directory, env=own, capture_output=True, check=False).stdout  # noqa: S603
+    return subprocess.run(words, cwd=directory, env=own, capture_output=True, check=False, timeout=60).stdout  # noqa: S603
 
 
 def _read(path: Path) -> bytes:

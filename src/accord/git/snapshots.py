@@ -12,16 +12,19 @@ import os
 import re
 import shutil
 import stat
+import subprocess
 import tempfile
 import time
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
+from functools import cached_property
+from itertools import islice
 from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
 
 from accord.core.errors import AccordError, Refused
-from accord.git.beside import Beside, keep_beside, look_beside
-from accord.git.filters import LFS, MOST_POINTER_BYTES, filters_of, is_pointer, stays_as_stored
+from accord.git.beside import Beside, Search, keep_beside, look_beside, write_new
+from accord.git.filters import LFS, filters_of, is_pointer_file, stays_as_stored
 from accord.git.patches import (
     AGENT_STATE_FILES,
     BY_FILTER,
@@ -34,7 +37,17 @@ from accord.git.patches import (
     difference,
 )
 from accord.git.paths import path_patterns, some_of
-from accord.git.program import Git, GitFailed, add_files, joined, split_nul, stage_all, untracked_files
+from accord.git.program import (
+    UNTRUSTED,
+    Git,
+    GitFailed,
+    add_files,
+    files_below,
+    joined,
+    split_nul,
+    stage_all,
+    untracked_files,
+)
 from accord.git.settings import Settings, read_settings
 from accord.git.sizes import MOST_FILE_BYTES, MOST_TOTAL_BYTES, too_much
 from accord.git.unfinished import has_new_markers, stopped_merge, unmerged_paths
@@ -50,6 +63,7 @@ _TICK = 20_000_000
 """Nanoseconds within which a file system may give two changes the same time."""
 
 _SECOND = 1_000_000_000
+_MOST_NOTED = 500
 _LINK = "120000"
 _RULE = "--exclude-per-directory=.gitignore"
 _EXECUTABLE, _PLAIN = "100755", "100644"
@@ -101,7 +115,8 @@ class Snapshot:
     hidden: frozenset[str] = frozenset()
     heads: Mapping[str, str] = field(default_factory=dict)
     was_stopped: str = ""
-    beside: Beside = field(default_factory=lambda: Beside({}, {}))
+    unmerged: frozenset[str] = frozenset()
+    beside: Beside = field(default_factory=Beside)
     taken_at: int = 0
 
     @property
@@ -160,7 +175,12 @@ def take_snapshot(directory: Path) -> Snapshot | None:
     unsure = {*untracked, *changed, *staged, *kept_back, *(path for path, name in filtered.items() if name != LFS)}
     digests = {path: digest for path in unsure if (digest := _digest(top / path, seen.get(path)))}
     private = set(untracked) & set(_ignored(git, settings, untracked)) if any(settings.ignores) else set()
-    edited = {path for path in kept_back if index[path].mode != SUBMODULE and not _is_stored(git, path, index[path])}
+    as_stored = _stored_paths(git, index, seen, [*changed, *kept_back])
+    edited = {path for path in kept_back if stat.S_ISREG(seen[path].mode) and path not in as_stored}
+    changed = [path for path in changed if path not in as_stored]
+    ignored = _ignored_places(git)
+    before_hidden = _look(top, _first_files(top, ignored))
+    digests |= {path: digest for path, each in before_hidden.items() if (digest := _digest(top / path, each))}
     heads = {path: _head(top / path) for path, entry in index.items() if entry.mode == SUBMODULE}
     return Snapshot(
         top,
@@ -170,13 +190,14 @@ def take_snapshot(directory: Path) -> Snapshot | None:
         settings,
         index,
         seen,
-        tuple(_ignored_folders(git)),
+        tuple(ignored),
         digests,
         frozenset([*changed, *staged, *(path for path in untracked if path not in private)]),
         frozenset(private | edited),
         heads,
         stopped_merge(git),
-        look_beside(git, list(heads)),
+        frozenset(unmerged_paths(git)),
+        look_beside(git, heads),
         taken_at,
     )
 
@@ -191,10 +212,19 @@ def entries_of(git: Git) -> dict[str, Entry]:
     return found
 
 
-def _ignored_folders(git: Git) -> list[str]:
+def _ignored_places(git: Git) -> list[str]:
     """List what a ``.gitignore`` hides: files, and folders with a slash at the end."""
-    words = ("--others", "--ignored", "--exclude-per-directory=.gitignore", "--directory", "-z")
-    return split_nul(git("ls-files", *words))
+    return split_nul(git("ls-files", "--others", "--ignored", _RULE, "--directory", "-z"))
+
+
+def _first_files(top: Path, places: Sequence[str]) -> list[str]:
+    """Return the first files of these places, whose contents are noted; the times of all others tell enough."""
+    found: list[str] = []
+    for place in places:
+        found += islice(files_below(top, place[:-1]), _MOST_NOTED) if place.endswith("/") else [place]
+        if len(found) >= _MOST_NOTED:
+            break
+    return found[:_MOST_NOTED]
 
 
 def _ignored(git: Git, settings: Settings, paths: Sequence[str]) -> list[str]:
@@ -209,11 +239,14 @@ def _ignored(git: Git, settings: Settings, paths: Sequence[str]) -> list[str]:
     return split_nul(done.stdout)
 
 
-def _is_stored(git: Git, path: str, entry: Entry) -> bool:
-    """Return whether a file is what the index has of it: stored as text is, or with the line ends that it has there."""
-    ways = (["--stdin-paths"], ["--stdin-paths", "--no-filters"])
-    made = [git.attempt("hash-object", *way, data=_quoted(path) + b"\n").stdout.decode().strip() for way in ways]
-    return entry.blob in made
+def _stored_paths(git: Git, index: Mapping[str, Entry], seen: Mapping[str, Seen], paths: Sequence[str]) -> set[str]:
+    """Return the files that are what the index has of them, with its line ends or those of the work tree."""
+    files = [path for path in paths if path in index and path in seen and stat.S_ISREG(seen[path].mode)]
+    asked, found = b"".join(_quoted(path) + b"\n" for path in files), set[str]()
+    for way in (["--stdin-paths"], ["--stdin-paths", "--no-filters"]) if files else ():
+        made = git.attempt("hash-object", *way, data=asked).stdout.decode().split()
+        found |= {path for path, blob in zip(files, made, strict=False) if index[path].blob == blob}
+    return found
 
 
 def _quoted(path: str) -> bytes:
@@ -234,9 +267,13 @@ def _look(top: Path, paths: Iterable[str]) -> dict[str, Seen]:
     real: dict[str, bool] = {"": True}
 
     def is_real(folder: str) -> bool:
-        if folder not in real:
-            real[folder] = is_real(os.path.dirname(folder)) and _is_folder(os.path.join(prefix, folder))
-        return real[folder]
+        above = []
+        while folder not in real:
+            above.append(folder)
+            folder = os.path.dirname(folder)
+        for each in reversed(above):
+            real[each] = real[os.path.dirname(each)] and _is_folder(os.path.join(prefix, each))
+        return real[above[0] if above else folder]
 
     prefix, found = os.fspath(top), dict[str, Seen]()
     for path in paths:
@@ -300,7 +337,7 @@ def restorable(snapshot: Snapshot) -> Iterator[Callable[[], None]]:
             for path in set(_hidden_files(ours)) - ignored:
                 _remove(snapshot.top, snapshot.top / path)
             if staged:
-                index.write_bytes(staged)
+                write_new(index, staged)
 
         yield restore
 
@@ -342,7 +379,7 @@ def changes_since(
             told,
             tuple(_marked(ours, snapshot.commit, tree)),
             comparison.unfinished,
-            _merged(Git(snapshot.top, config=snapshot.settings.inert), snapshot.commit),
+            _merged(_agents_git(snapshot), snapshot.commit),
         )
 
 
@@ -355,19 +392,37 @@ def _merged(real: Git, start: str) -> tuple[str, ...]:
 
 
 def keep_work_beside(snapshot: Snapshot, folder: Path, secrets: Sequence[str]) -> list[str]:
-    """Write what was left beside the tree since the snapshot into a folder; return warnings. Never raises."""
-    searched = [secret.encode("utf-8", "surrogateescape") for secret in secrets]
-    git = Git(snapshot.top, config=snapshot.settings.inert)
+    """Write the work that was left beside the tree since the snapshot into a folder; return warnings."""
+    hidden = frozenset(snapshot.ignored)
+
+    def is_private(path: str) -> bool:
+        return path in snapshot.hidden or _is_below(path, hidden)
+
+    search = Search([secret.encode("utf-8", "surrogateescape") for secret in secrets], is_private)
     try:
-        return list(keep_beside(git, snapshot.commit, snapshot.beside, folder, searched))
-    except (AccordError, OSError) as problem:
+        return list(keep_beside(_agents_git(snapshot), snapshot.commit, snapshot.beside, folder, search))
+    except (AccordError, OSError, ValueError, subprocess.TimeoutExpired) as problem:
         return [f"Work beside the checked-out tree could not be looked for: {problem}"]
+
+
+def _agents_git(snapshot: Snapshot) -> Git:
+    """Return git in the repository to which the agent could write: it runs no filter, and fetches nothing."""
+    return Git(snapshot.top, UNTRUSTED, snapshot.settings.without_filters)
+
+
+def _is_below(path: str, places: Collection[str]) -> bool:
+    """Return whether a path is one of these places, or in one of these folders, which end with a slash."""
+    if path in places:
+        return True
+    ends = (position + 1 for position, character in enumerate(path) if character == "/")
+    return any(path[:end] in places for end in ends)
 
 
 @dataclass(frozen=True)
 class _Comparison:
     """A snapshot and the same work tree now; ``staged`` is the repository's own index now, if it can be read, and
-    ``uncommitted`` the paths that differ there from HEAD.
+    ``uncommitted`` the paths that differ there from HEAD. ``descends``: HEAD goes on from the commit before; an index
+    of elsewhere does not tell what was staged.
     """
 
     before: Snapshot
@@ -378,19 +433,26 @@ class _Comparison:
     nested: Sequence[str]
     unfinished: str
     uncommitted: Collection[str]
+    descends: bool
+
+    @cached_property
+    def hidden_places(self) -> Collection[str]:
+        """The files and folders that a ``.gitignore`` hid before."""
+        return frozenset(self.before.ignored)
 
     @classmethod
     def of(cls, before: Snapshot, ours: Git) -> _Comparison:
-        real, staged, unfinished = Git(before.top, config=before.settings.inert), before.index, ""
-        uncommitted = list[str]()
-        with suppress(GitFailed):
-            staged = entries_of(real)
-            uncommitted = split_nul(real("diff-index", "--cached", "--name-only", "--no-renames", "-z", "HEAD"))
+        real, staged, unfinished = _agents_git(before), before.index, ""
+        uncommitted, descends = list[str](), True
+        with suppress(GitFailed, subprocess.TimeoutExpired):
+            staged = entries_of(real) or before.index  # without an index, nothing was staged
             unfinished = _unfinished(real, before)
+            uncommitted = split_nul(real("diff-index", "--cached", "--name-only", "--no-renames", "-z", "HEAD"))
+            descends = not real.attempt("merge-base", "--is-ancestor", before.commit, "HEAD").returncode
         untracked, nested = untracked_files(ours, real, _RULE)
         commit = entries_of(ours)
         seen = _look(before.top, dict.fromkeys([*commit, *before.seen, *untracked, *staged]))
-        return cls(before, ours, commit, seen, staged, nested, unfinished, frozenset(uncommitted))
+        return cls(before, ours, commit, seen, staged, nested, unfinished, frozenset(uncommitted), descends)
 
     def changed_paths(self) -> tuple[list[str], list[str]]:
         """Return the paths that differ, and those that were uncommitted before and do not."""
@@ -412,14 +474,23 @@ class _Comparison:
         if before == now:
             return False
         if before is None and now is not None:
-            is_old = now.changed <= self.before.taken_at
-            return not (is_old and any(_is_within(path, place) for place in self.before.ignored))
+            digest = self.before.digests.get(path)
+            is_old = now.changed <= self.before.taken_at or digest == _digest(self.before.top / path, now)
+            return not (is_old and _is_below(path, self.hidden_places))
+        if now is None and self._is_put_aside(path):
+            return False
         if before is None or now is None:
             return True
         if stat.S_IFMT(before.mode) != stat.S_IFMT(now.mode) or _is_executable(before) != _is_executable(now):
             return True
         digest = self.before.digests.get(path)
         return digest is None or digest != _digest(self.before.top / path, now)
+
+    def _is_put_aside(self, path: str) -> bool:
+        """Return whether a sparse checkout took a path out of the work tree."""
+        staged, first = self.staged.get(path), self.before.index.get(path)
+        was_hidden = first is not None and first.flag in "Ss" and path in self.before.seen
+        return staged is not None and staged.flag in "Ss" and not was_hidden
 
     def _forced(self) -> set[str]:
         """Return the ignored files that were added to the index by force."""
@@ -431,15 +502,16 @@ class _Comparison:
         before, now = self.before.index.get(path), self.staged.get(path)
         if before is None or now == before:
             return False
+        if not self.descends:
+            return False
         if path not in self.seen:
-            is_hidden = before.flag in "Ss" or (now is not None and now.flag in "Ss")
-            return is_hidden and path not in self.before.seen and (now is None or now[1:] != before[1:])
+            return self._is_put_aside(path) and now is not None and now[1:] != before[1:]
         return now is None or self._has_staged_mode(path)
 
     def _has_staged_mode(self, path: str) -> bool:
         """Return whether a mode was staged that the file on the disk does not have; a commit gives way to the disk."""
         before, now = self.before.index.get(path), self.staged.get(path)
-        is_told = path in self.uncommitted or not self.before.settings.has_modes
+        is_told = self.descends and (path in self.uncommitted or not self.before.settings.has_modes)
         return is_told and before is not None and now is not None and now.mode != before.mode
 
     def mode_of(self, path: str) -> str:
@@ -447,8 +519,8 @@ class _Comparison:
         before, now = self.before.seen.get(path), self.seen.get(path)
         known, first, staged = self.commit.get(path), self.before.index.get(path), self.staged.get(path)
         if now is None:
-            return staged.mode if staged and staged.flag in "Ss" and path not in self.before.seen else ""
-        if first and staged is None and not self._differs(path):
+            return staged.mode if staged and self._is_put_aside(path) else ""
+        if first and staged is None and self.descends and not self._differs(path):
             return ""  # taken out of the index
         if stat.S_ISLNK(now.mode) or stat.S_ISDIR(now.mode):
             return _LINK if stat.S_ISLNK(now.mode) else SUBMODULE
@@ -461,13 +533,9 @@ class _Comparison:
         return _EXECUTABLE if _is_executable(now) else _PLAIN
 
 
-def _is_within(path: str, place: str) -> bool:
-    return path.startswith(place) if place.endswith("/") else path == place
-
-
 def _unfinished(real: Git, before: Snapshot) -> str:
     """Say which merge has not come to its end, with its paths; empty without one, or for one from before."""
-    if paths := unmerged_paths(real):
+    if paths := [path for path in unmerged_paths(real) if path not in before.unmerged]:
         return f"{stopped_merge(real) or 'a merge'} left conflicts in {some_of(paths)}"
     what = stopped_merge(real)
     return f"{what} was not continued" if what and what != before.was_stopped else ""
@@ -497,7 +565,7 @@ def _left_out(
             found[path] = HIDDEN
         elif is_new and not is_staged and is_state(path):
             found[path] = STATE
-        elif path in filtered and not _is_pointer_file(before.top / path, now):
+        elif path in filtered and not is_pointer_file(before.top / path):
             found[path] = BY_FILTER
         elif stat.S_ISREG(now.mode) and now.size > MOST_FILE_BYTES:
             found[path] = TOO_LARGE
@@ -512,12 +580,6 @@ def _same_pointers(comparison: _Comparison, paths: Sequence[str]) -> set[str]:
     stored = comparison.ours.contents([comparison.commit[path].blob for path in known])
     top = comparison.before.top
     return {path for path, content in zip(known, stored, strict=True) if stays_as_stored(top / path, content)}
-
-
-def _is_pointer_file(path: Path, seen: Seen) -> bool:
-    with suppress(OSError):
-        return stat.S_ISREG(seen.mode) and seen.size <= MOST_POINTER_BYTES and is_pointer(path.read_bytes())
-    return False
 
 
 def _store(comparison: _Comparison, paths: Sequence[str]) -> list[str]:

@@ -335,7 +335,7 @@ def _publication_warnings(published: Published, ref: str, *, dry_run: bool) -> t
         )
     if published.was_there:
         where = f"The branch already had the run's changes, in commit {published.commit_sha[:7]}"
-        warnings.append(f"{where}: the agent pushed them, so its job has a token that writes. It needs none.")
+        warnings.append(f"{where}: the agent or someone else pushed them. An agent's job needs no token that writes.")
     elif not published.files_changed:
         warnings.append("The branch already had all of the run's changes.")
     elif dry_run:

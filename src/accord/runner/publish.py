@@ -36,12 +36,12 @@ from accord.git.branches import (
 )
 from accord.git.conflicts import commit_on_own_base, conflict_branch
 from accord.git.patch_text import header_names
-from accord.git.patches import PatchConflict, changes_between, filtered_findings, paths_with_tokens
+from accord.git.patches import PatchConflict, changes_between, contents_of, filtered_findings, paths_with_tokens
 from accord.git.paths import escaping_links, links_of, some_of
 from accord.git.program import Git
 from accord.git.sizes import DEFAULT_LIMITS, size_findings
 from accord.git.steering import audit_changes, audit_paths
-from accord.git.unfinished import marked_files, marker_findings
+from accord.git.unfinished import has_new_markers, marker_findings
 from accord.github.commits import deliver_commit, plan_upload, read_commit
 from accord.runner.models import InternalError
 from accord.runner.refs import branch_of
@@ -66,6 +66,7 @@ _DISK_FULL = re.compile(r"no space left on device|disk quota exceeded", re.IGNOR
 _PATH_CHARS = 200
 _STAT_CHARS = 4000
 _GIT_MESSAGE_CHARS = 500
+_MOST_MERGES = 20
 
 
 @dataclass(frozen=True)
@@ -208,28 +209,24 @@ def _merged_base(git: Git, remote: Remote, facts: BranchFacts, work: Publication
     name = work.base_ref.strip().removeprefix("refs/heads/").removeprefix("origin/")
     base = fetch_branch(git, remote, name, "base") if name and not name.startswith("refs/") else ""
     base = base or fetch_ref(git, remote, "HEAD", "base")
-    for commit in reversed(work.merged):
-        if (
-            _available_commit(git, remote, commit)
-            and not git.attempt("merge-base", "--is-ancestor", commit, base).returncode
-        ):
+    for commit in reversed(work.merged[-_MOST_MERGES:]):
+        is_known = _available_commit(git, remote, commit) and _is_ancestor(git, commit, base)
+        if is_known and not _is_ancestor(git, commit, facts.tip):
             return commit
     return ""
 
 
+def _is_ancestor(git: Git, older: str, newer: str) -> bool:
+    return git.attempt("merge-base", "--is-ancestor", older, newer).returncode == 0
+
+
 def _pushed_before(git: Git, facts: BranchFacts, work: Publication) -> Published:
     """Return the commit after which the branch had all of the run's changes; nothing was new without one."""
-    known = (
-        facts.tip
-        and work.base_sha
-        and not git.attempt("merge-base", "--is-ancestor", work.base_sha, facts.tip).returncode
-    )
-    if not known or facts.tip == work.base_sha:
+    if facts.tip in ("", work.base_sha) or not work.base_sha or not _is_ancestor(git, work.base_sha, facts.tip):
         return Published()
-    paths = [change.path for change in patch_stats(work.patch)]
+    paths = {change.path for change in patch_stats(work.patch)}
     for commit in git.line("rev-list", "--reverse", "--first-parent", f"{work.base_sha}..{facts.tip}").split():
-        literal = replace(git, environment={**dict(git.environment), "GIT_LITERAL_PATHSPECS": "1"})
-        if not literal("diff-tree", "-r", "--name-only", commit, facts.tip, "--", *paths):
+        if not paths & {change.path for change in changes_between(git, commit, facts.tip)}:
             if runs_of(git, f"{commit}^!"):
                 return Published()  # another run's commit
             changes = own_changes(git, work.base_sha, commit)
@@ -297,7 +294,9 @@ def _checked_result(git: Git, before: str, commit: str, work: Publication) -> Pu
         raise ChangeTooLarge(finding.message, hint=finding.hint)
     for finding in filtered_findings(git, before, changes):
         raise Refused(finding.message, hint=finding.hint)
-    for finding in marker_findings(marked_files(work.patch)):
+    contents = contents_of(git, changes)
+    marked = [change.path for change, new, old in contents if has_new_markers(old or b"", new or b"")]
+    for finding in marker_findings(marked):
         raise MergeUnfinished(finding.message, hint=finding.hint)
     published = _result_of(git, before, commit, changes, links, work)
     if published.steering and not work.allows_steering:
