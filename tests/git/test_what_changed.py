@@ -472,6 +472,7 @@ def test_an_empty_filter_and_a_deep_folder_stop_nothing(work: Path) -> None:
         assert "a.txt" in paths(ran(work, agent).patch)
     finally:
         os.chdir(here)
+        subprocess.run(["rm", "-rf", str(work / "d")], check=True)  # Python's own way is too deep for it
 
 
 def test_an_ignored_file_stays_private_though_the_agent_changes_its_mode_and_the_rule(work: Path) -> None:
@@ -508,3 +509,108 @@ def test_secrets_in_messages_and_hidden_files_are_not_kept(work: Path, tmp_path:
     (said,) = beside(work, tmp_path / "again", lambda: git(work, "stash", "push", "-q", "--all"))
     assert "private" in said
     assert list((tmp_path / "again").iterdir()) == []
+
+
+@pytest.mark.parametrize("command", ["mv src lib", "git mv src lib; git add -A"])
+@pytest.mark.parametrize("how", ["exclude", "user", "ignored", "skip-worktree"])
+def test_a_private_file_is_not_published_because_its_folder_was_renamed(work: Path, how: str, command: str) -> None:
+    path = work / ("src/b.py" if how == "skip-worktree" else "src/me.local")
+    path.write_text("password\n")
+    if how == "skip-worktree":
+        git(work, "update-index", "--skip-worktree", "src/b.py")
+    elif how == "ignored":
+        (work / ".gitignore").write_text("/src/me.local\n")
+        commit(work, "ignored")
+    else:
+        hide(work, how)
+    changes = ran(work, lambda: subprocess.run(["sh", "-c", command], cwd=work, check=False, capture_output=True))
+    assert b"password" not in changes.patch
+
+
+def test_adding_all_by_an_agent_that_does_not_know_the_users_settings_publishes_nothing(work: Path) -> None:
+    hide(work, "user")
+
+    def agent() -> None:
+        git(work, "-c", "core.excludesFile=/dev/null", "add", "-A")
+        commit(work, "all")
+
+    assert ran(work, agent).patch == b""
+
+
+@needs_crypt
+def test_moved_files_with_a_filter_stay_where_they_are(work: Path) -> None:
+    subprocess.run(["git-crypt", "init"], cwd=work, check=True, capture_output=True)
+    (work / ".gitattributes").write_text("keys/** filter=git-crypt diff=git-crypt\n")
+    (work / "keys").mkdir()
+    (work / "keys/one").write_text("password\n")
+    commit(work, "encrypted")
+    changes = ran(work, lambda: (work / "keys").rename(work / "vault"))
+    assert (changes.patch, sorted(changes.left_out)) == (b"", ["keys/one", "vault/one"])
+
+
+@needs_lfs
+def test_a_moved_file_of_lfs_keeps_its_pointer(work: Path) -> None:
+    with_lfs(work)
+    changes = ran(work, lambda: (work / "old.bin").rename(work / "moved.bin"))
+    assert (changes.left_out, b"rename to moved.bin" in changes.patch) == ({}, True)
+
+
+def test_a_name_that_looks_like_a_pattern_hides_no_rule(work: Path) -> None:
+    path = hide(work, "exclude")
+    (work / ":!x").write_text("x\n")
+    assert ran(work, lambda: path.write_text("more\n")).left_out == {path.name: HIDDEN}
+
+
+def test_a_submodule_that_was_not_checked_out_can_be_removed_and_moved_on(work: Path, tmp_path: Path) -> None:
+    git(work, "-c", "protocol.file.allow=always", "submodule", "--quiet", "add", str(tmp_path / "origin"), "part")
+    commit(work, "a submodule")
+    git(work, "submodule", "--quiet", "deinit", "-f", "part")
+    head = git(work, "rev-parse", "HEAD")
+    assert b"Subproject" in ran(work, lambda: git(work, "update-index", "--cacheinfo", f"160000,{head},part")).patch
+    git(work, "reset", "-q", "--hard")
+    assert b"deleted file mode 160000" in ran(work, lambda: git(work, "rm", "-q", "part")).patch
+
+
+def test_a_new_file_in_the_place_of_a_moved_one_is_in_the_patch(work: Path) -> None:
+    git(work, "mv", "src/b.py", "src/c.py")
+    (work / "src/b.py").write_text("shim\n")
+    assert b"+shim" in extract(work, "HEAD").patch
+
+
+def test_a_repository_in_a_folder_with_an_odd_name_has_a_patch(work: Path) -> None:
+    odd = work.rename(work.with_name("odd:name \u00fc"))
+    (odd / "a.txt").write_text("more\n")
+    git(odd, "add", "a.txt")
+    assert paths(extract(odd, "HEAD").patch) == ["a.txt"]
+
+
+def test_branches_from_elsewhere_are_named(work: Path, tmp_path: Path) -> None:
+    (work / "n.txt").write_text("n\n")
+    commit(work, "two")
+
+    def agent() -> None:
+        git(work, "switch", "-qc", "older", "HEAD~1")
+        (work / "w.txt").write_text("w\n")
+        commit(work)
+        git(work, "switch", "-q", "main")
+
+    (said,) = beside(work, tmp_path / "run", agent)
+    assert "older" in said
+    assert "not kept" in said
+
+
+def test_a_branch_whose_name_is_not_utf8_stops_nothing(work: Path, tmp_path: Path) -> None:
+    def agent() -> None:
+        git(work, "switch", "-qc", os.fsdecode(b"b\xff"))
+        (work / "w.txt").write_text("w\n")
+        commit(work)
+        git(work, "switch", "-q", "main")
+
+    (said,) = beside(work, tmp_path / "run", agent)
+    assert said.encode()
+
+
+def test_a_conflict_from_before_is_not_blamed_on_the_run(work: Path) -> None:
+    conflict(work)
+    attempt(work, "merge", "side")
+    assert ran(work, lambda: (work / "c/d.txt").write_text("more\n")).unfinished == ""

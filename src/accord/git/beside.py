@@ -18,6 +18,7 @@ from typing import TYPE_CHECKING
 
 from accord.core.errors import AccordError
 from accord.git.patches import changes_between, extract, filtered_findings
+from accord.git.paths import some_of
 from accord.git.program import UNTRUSTED, Git, own_repository, split_nul
 from accord.git.settings import read_settings
 
@@ -144,7 +145,8 @@ def _edits(folder: Path, base: str) -> bytes:
 def keep_beside(git: Git, start: str, before: Beside, folder: Path, search: Search) -> Iterator[str]:
     """Write the new work beside a tree into a folder; yield each place, with the command that brings it back.
 
-    Commits count that descend from the start, and that no earlier place, no remote and not HEAD has. Raises GitFailed.
+    Commits count that no earlier place, no remote and not HEAD has; those that descend from the start are kept. Raises
+    GitFailed.
     """
     for old in folder.glob("beside*"):
         with suppress(OSError):
@@ -154,15 +156,23 @@ def keep_beside(git: Git, start: str, before: Beside, folder: Path, search: Sear
     head = git.attempt("rev-parse", "--verify", "--quiet", "HEAD").stdout.decode().strip()
     with own_repository([objects], git.line("rev-parse", "--show-object-format")) as own:
         known = {*before.commits.values(), *before.fetched, *now.fetched, *filter(None, [start, head])}
-        places = _new_places(own, start, known, now)
-        if places:
-            yield from _keep_commits(own, start, places, folder, search)
+        places = _new_places(own, known, now)
+        kept = {name: commit for name, commit in [*places.items()][:_MOST_PLACES] if _goes_on(own, start, commit)}
+        if kept:
+            yield from _keep_commits(own, start, kept, folder, search)
+        if left := [name for name in places if name not in kept]:
+            why = f"it does not go on from {start[:_SHORT]}, or there is too much of it"
+            yield f"Work on {some_of(left)} is not in the changes, and is not kept: {why}."
     edited = {place: patch for place, patch in now.edits.items() if patch and patch != before.edits.get(place)}
     for number, (place, patch) in enumerate(edited.items(), 1):
         yield _keep_edits(place, patch, folder / f"beside-{number}.patch", search)
 
 
-def _new_places(own: Git, start: str, known: set[str], now: Beside) -> dict[str, str]:
+def _goes_on(own: Git, start: str, commit: str) -> bool:
+    return own.attempt("merge-base", "--is-ancestor", start, commit).returncode == 0
+
+
+def _new_places(own: Git, known: set[str], now: Beside) -> dict[str, str]:
     """Return the new commits by the best name of their place, without those that are part of another one."""
     names = {commit: name for name, commit in now.commits.items() if commit not in known}
     asked = "\n".join([*names, *(f"^{commit}" for commit in known)]).encode()
@@ -171,12 +181,7 @@ def _new_places(own: Git, start: str, known: set[str], now: Beside) -> dict[str,
         return {}
     commits = [line.split() for line in listed.stdout.decode().splitlines()]
     inner = {parent for _, *parents in commits for parent in parents}
-    heads = [commit for commit, *_ in commits if commit in names and commit not in inner][:_MOST_PLACES]
-    return {
-        names[commit]: commit
-        for commit in heads
-        if not own.attempt("merge-base", "--is-ancestor", start, commit).returncode
-    }
+    return {names[commit]: commit for commit, *_ in commits if commit in names and commit not in inner}
 
 
 def _keep_commits(own: Git, start: str, places: Mapping[str, str], folder: Path, search: Search) -> Iterator[str]:

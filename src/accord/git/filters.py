@@ -92,7 +92,7 @@ def _finding(message: str, hint: str) -> Finding:
 
 
 def is_pointer_file(path: Path) -> bool:
-    """Return whether a file is a pointer of Git LFS; links are none."""
+    """Return whether a file is a pointer of Git LFS."""
     with suppress(OSError):
         status = path.lstat()
         is_short = stat.S_ISREG(status.st_mode) and status.st_size <= MOST_POINTER_BYTES

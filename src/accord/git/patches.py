@@ -140,7 +140,7 @@ def _staged(
     """
     git = Git(work_tree, {} if is_trusted else UNTRUSTED)
     start, settings = merge_base(git, base), read_settings(work_tree)
-    _refuse_unfinished(git)
+    _refuse_unfinished(replace(git, directory=Path(git.line("rev-parse", "--show-toplevel"))))
     with _scratch_index(git, settings) as scratch:
         own = Path(git.line("rev-parse", "--path-format=absolute", "--git-path", "index"))
         if own.is_file():
@@ -151,7 +151,7 @@ def _staged(
         place = without.resolve() if without else None
         top = scratch.directory.resolve()
         excluded = [str(place.relative_to(top))] if place and place.is_relative_to(top) else []
-        excluded += split_nul(scratch("diff-index", "--cached", "--name-only", "--diff-filter=D", "-z", "HEAD"))
+        excluded += _taken_out(scratch)
         untracked, _ = untracked_files(scratch, git, "--exclude-standard")
         changed = [*untracked, *split_nul(scratch("ls-files", "--modified", "-z"))]
         skipped = {*excluded}
@@ -171,6 +171,15 @@ STATE = "New state files of agents were left out"
 BY_FILTER = "Changed files with a filter, such as Git LFS, were left out"
 TOO_LARGE = f"Files of more than {MOST_FILE_BYTES // MIB} MiB, which GitHub refuses, were left out"
 UNREADABLE = "Files that git cannot store were left out"
+
+
+def _taken_out(scratch: Git) -> list[str]:
+    """Return the paths that were taken out of the index and are as HEAD has them: a new file there is another one."""
+    fields = split_nul(scratch("diff-index", "--cached", "--diff-filter=D", "--no-renames", "-z", "HEAD"))
+    gone = {path: meta.split()[2] for meta, path in zip(fields[::2], fields[1::2], strict=True)}
+    files = [path for path in gone if (scratch.directory / path).is_file() and "\n" not in path]
+    made = [scratch.attempt("hash-object", "--", path).stdout.decode().strip() for path in files]
+    return [path for path, blob in zip(files, made, strict=True) if blob == gone[path]]
 
 
 def _refuse_unfinished(git: Git) -> None:
@@ -258,9 +267,8 @@ def difference(git: Git, start: str, tree: str) -> bytes:
     Attributes of a git directory of our own win over those of the tree, which may call binary files texts.
     """
     arguments = ("diff-tree", "-r", "-p", "--binary", "--full-index", "-M", f"{start}^{{tree}}", tree)
-    objects = [git.line("rev-parse", "--path-format=absolute", "--git-path", "objects")]
-    objects += filter(None, dict(git.environment).get("GIT_ALTERNATE_OBJECT_DIRECTORIES", "").split("\n"))
-    with own_repository(objects, git.line("rev-parse", "--show-object-format")) as own:
+    objects = git.line("rev-parse", "--path-format=absolute", "--git-path", "objects")
+    with own_repository([objects], git.line("rev-parse", "--show-object-format")) as own:
         inside = replace(own, config={"core.quotePath": "true"})
         patch = inside(*arguments)
         for lines in (_binary_attributes(inside, patch, start, tree), "* -diff\n"):
@@ -320,9 +328,9 @@ def _scratch_index(git: Git, settings: Settings) -> Iterator[Git]:
             **dict(git.environment),
             "GIT_INDEX_FILE": f"{scratch}/index",
             "GIT_OBJECT_DIRECTORY": f"{scratch}/objects",
-            "GIT_ALTERNATE_OBJECT_DIRECTORIES": objects,
         }
-        Path(scratch, "objects").mkdir()
+        Path(scratch, "objects/info").mkdir(parents=True)
+        Path(scratch, "objects/info/alternates").write_bytes(os.fsencode(f"{objects}\n"))
         files = {"core.attributesFile": settings.attributes[0], "core.excludesFile": settings.ignores[0]}
         for name, text in files.items():
             Path(scratch, name).write_bytes(text)

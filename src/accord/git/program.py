@@ -7,7 +7,7 @@ import os
 import subprocess
 import tempfile
 from contextlib import contextmanager
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -24,6 +24,8 @@ _STEADY = {
     "core.autocrlf": "false",
     "core.safecrlf": "false",
     "core.hooksPath": os.devnull,
+    "core.excludesFile": os.devnull,
+    "core.attributesFile": os.devnull,
     "core.fsmonitor": "false",
     "core.protectHFS": "true",
     "core.protectNTFS": "true",
@@ -129,7 +131,7 @@ UNTRUSTED = {"GIT_ALLOW_PROTOCOL": "none", "GIT_NO_LAZY_FETCH": "1"}
 
 @contextmanager
 def own_repository(objects: Sequence[str], object_format: str) -> Iterator[Git]:
-    """Make a bare repository that vanishes, with the objects of others and settings of its own; yield git in it."""
+    """Make a bare repository that vanishes, with these objects and settings of its own; yield git in it."""
     with tempfile.TemporaryDirectory(prefix="accord-git-") as folder:
         Git(Path(folder))("init", "--quiet", "--bare", f"--object-format={object_format}", "--template=", folder)
         for name, text in (
@@ -227,8 +229,23 @@ def _nested_repositories(git: Git) -> list[str]:
 def _files_within(git: Git, folders: Sequence[str]) -> list[str]:
     """Return the files below these folders that are not ignored."""
     found = [path for folder in folders for path in files_below(git.directory, folder)]
-    ignored = git.attempt("check-ignore", "-z", "--stdin", data=joined(found)).stdout if found else b""
-    return sorted({*found} - {*split_nul(ignored)})
+    return sorted({*found} - ignored_paths(git, found))
+
+
+def ignored_paths(git: Git, paths: Sequence[str], *patterns: bytes) -> set[str]:
+    """Return which of these paths the tree's ``.gitignore`` files ignore, or these texts of patterns.
+
+    Git would read a name such as ``:!x`` as more than a name.
+    """
+    if not paths:
+        return set()
+    with tempfile.NamedTemporaryFile(prefix="accord-ignores-") as file:
+        file.write(b"\n".join(patterns) + b"\n")
+        file.flush()
+        own = replace(git, config={**dict(git.config), "core.excludesFile": file.name}) if patterns else git
+        asked = joined(f"./{path}" for path in paths)
+        done = own.attempt("check-ignore", "--no-index", "-z", "--stdin", data=asked)
+    return {path.removeprefix("./") for path in split_nul(done.stdout)}
 
 
 def files_below(top: Path, folder: str) -> Iterator[str]:

@@ -24,7 +24,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from accord.core.errors import AccordError, Refused
 from accord.git.beside import Beside, Search, keep_beside, look_beside, write_new
-from accord.git.filters import LFS, filters_of, is_pointer_file, stays_as_stored
+from accord.git.filters import LFS, filters_of, is_pointer_file, pointer_to, stays_as_stored
 from accord.git.patches import (
     AGENT_STATE_FILES,
     BY_FILTER,
@@ -43,6 +43,7 @@ from accord.git.program import (
     GitFailed,
     add_files,
     files_below,
+    ignored_paths,
     joined,
     split_nul,
     stage_all,
@@ -97,7 +98,8 @@ class Snapshot:
 
     ``seen`` has all files but those that a ``.gitignore`` hides, which are below ``ignored``. ``digests`` are of those
     that git cannot tell apart from a change by itself: untracked, uncommitted, hidden, and filtered ones. ``hidden``
-    are untracked files that only settings outside of the tree ignore, and files with a hidden edit. ``heads`` are the
+    are untracked files that only settings outside of the tree ignore, and files with a hidden edit. ``private`` are the
+    digests of those, of ignored and of filtered files. ``heads`` are the
     commits of the submodules; ``was_stopped``: a merge waited to be continued already. ``beside`` is the work
     beside the tree.
     """
@@ -113,6 +115,7 @@ class Snapshot:
     digests: Mapping[str, bytes] = field(default_factory=dict)
     uncommitted: frozenset[str] = frozenset()
     hidden: frozenset[str] = frozenset()
+    private: frozenset[bytes] = frozenset()
     heads: Mapping[str, str] = field(default_factory=dict)
     was_stopped: str = ""
     unmerged: frozenset[str] = frozenset()
@@ -165,8 +168,9 @@ def take_snapshot(directory: Path) -> Snapshot | None:
     taken_at, top, settings = time.time_ns(), Path(name), read_settings(directory)
     git = Git(top, config=settings.without_filters)
     index = entries_of(git)
-    untracked, _ = untracked_files(git, git, _RULE)
-    seen = _look(top, [*index, *untracked])
+    untracked, nested = untracked_files(git, git, _RULE)
+    within = [path for folder in nested for path in files_below(top, folder)]
+    seen = _look(top, dict.fromkeys([*index, *untracked, *within]))
     _settle(max((each.changed for each in seen.values()), default=0))
     changed = split_nul(git("diff-files", "--name-only", "-z", "--ignore-submodules=all"))
     staged = split_nul(git("diff-index", "--cached", "--name-only", "--no-renames", "-z", commit))
@@ -174,10 +178,13 @@ def take_snapshot(directory: Path) -> Snapshot | None:
     filtered = filters_of(git, index)
     unsure = {*untracked, *changed, *staged, *kept_back, *(path for path, name in filtered.items() if name != LFS)}
     digests = {path: digest for path in unsure if (digest := _digest(top / path, seen.get(path)))}
-    private = set(untracked) & set(_ignored(git, settings, untracked)) if any(settings.ignores) else set()
+    private = ignored_paths(git, untracked, *settings.ignores) if any(settings.ignores) else set()
     as_stored = _stored_paths(git, index, seen, [*changed, *kept_back])
     edited = {path for path in kept_back if stat.S_ISREG(seen[path].mode) and path not in as_stored}
-    changed = [path for path in changed if path not in as_stored]
+    smudged = [path for path in changed if filtered.get(path) == LFS and path in index]
+    stored = dict(zip(smudged, git.contents([index[path].blob for path in smudged]), strict=True))
+    same = {path for path in smudged if stays_as_stored(top / path, stored[path])}
+    changed = [path for path in changed if path not in as_stored and path not in same]
     ignored = _ignored_places(git)
     before_hidden = _look(top, _first_files(top, ignored))
     digests |= {path: digest for path, each in before_hidden.items() if (digest := _digest(top / path, each))}
@@ -194,6 +201,7 @@ def take_snapshot(directory: Path) -> Snapshot | None:
         digests,
         frozenset([*changed, *staged, *(path for path in untracked if path not in private)]),
         frozenset(private | edited),
+        frozenset(digests[path] for path in (private | edited | {*before_hidden} | {*filtered}) & {*digests}),
         heads,
         stopped_merge(git),
         frozenset(unmerged_paths(git)),
@@ -225,18 +233,6 @@ def _first_files(top: Path, places: Sequence[str]) -> list[str]:
         if len(found) >= _MOST_NOTED:
             break
     return found[:_MOST_NOTED]
-
-
-def _ignored(git: Git, settings: Settings, paths: Sequence[str]) -> list[str]:
-    """Return which of these paths the user's files of patterns ignore, or those of the tree."""
-    if not paths:
-        return []
-    with tempfile.NamedTemporaryFile(prefix="accord-ignores-") as patterns:
-        patterns.write(b"\n".join(settings.ignores) + b"\n")
-        patterns.flush()
-        own = Git(git.directory, git.environment, {**dict(git.config), "core.excludesFile": patterns.name})
-        done = own.attempt("check-ignore", "--no-index", "-z", "--stdin", data=joined(paths))
-    return split_nul(done.stdout)
 
 
 def _stored_paths(git: Git, index: Mapping[str, Entry], seen: Mapping[str, Seen], paths: Sequence[str]) -> set[str]:
@@ -366,8 +362,8 @@ def changes_since(
     with _laid_over(snapshot) as ours:
         comparison = _Comparison.of(snapshot, ours)
         changed, untouched = comparison.changed_paths()
-        left_out, same = _left_out(comparison, changed, [*AGENT_STATE_FILES, *state_files])
-        failed = _store(comparison, [path for path in changed if path not in left_out and path not in same])
+        left_out, pointers = _left_out(comparison, changed, [*AGENT_STATE_FILES, *state_files])
+        failed = _store(comparison, [path for path in changed if path not in left_out], pointers)
         left_out |= dict.fromkeys(failed, UNREADABLE)
         tree = ours.line("write-tree")
         _refuse_secrets(ours, snapshot.commit, secrets)
@@ -436,6 +432,12 @@ class _Comparison:
     descends: bool
 
     @cached_property
+    def ignored_now(self) -> Collection[str]:
+        """The paths that were taken out of the index, and that a ``.gitignore`` hides now."""
+        gone = [path for path in self.before.index if path in self.seen and path not in self.staged]
+        return ignored_paths(self.ours, gone)
+
+    @cached_property
     def hidden_places(self) -> Collection[str]:
         """The files and folders that a ``.gitignore`` hid before."""
         return frozenset(self.before.ignored)
@@ -495,7 +497,9 @@ class _Comparison:
     def _forced(self) -> set[str]:
         """Return the ignored files that were added to the index by force."""
         new = [path for path in self.staged if path not in self.before.index and path in self.seen]
-        return {path for path in _ignored(self.ours, self.before.settings, new) if path not in self.commit}
+        return {
+            path for path in ignored_paths(self.ours, new) if path not in self.commit and path not in self.before.hidden
+        }
 
     def _is_staged_anew(self, path: str) -> bool:
         """Return whether the index tells more than the work tree: a removal, a mode, or a file that is not there."""
@@ -504,6 +508,8 @@ class _Comparison:
             return False
         if not self.descends:
             return False
+        if before.mode == SUBMODULE and path not in self.seen:
+            return now is None or now[1:] != before[1:]
         if path not in self.seen:
             return self._is_put_aside(path) and now is not None and now[1:] != before[1:]
         return now is None or self._has_staged_mode(path)
@@ -514,13 +520,20 @@ class _Comparison:
         is_told = self.descends and (path in self.uncommitted or not self.before.settings.has_modes)
         return is_told and before is not None and now is not None and now.mode != before.mode
 
+    def is_private_copy(self, path: str) -> bool:
+        """Return whether a file has the content of one that was hidden, ignored or stored through a filter."""
+        now = self.seen.get(path)
+        is_another = path not in self.before.digests and bool(now and now.size)
+        return is_another and _digest(self.before.top / path, now) in self.before.private
+
     def mode_of(self, path: str) -> str:
         """Return the mode that a changed path gets; empty for one that is gone."""
         before, now = self.before.seen.get(path), self.seen.get(path)
         known, first, staged = self.commit.get(path), self.before.index.get(path), self.staged.get(path)
         if now is None:
-            return staged.mode if staged and self._is_put_aside(path) else ""
-        if first and staged is None and self.descends and not self._differs(path):
+            is_told = staged and (self._is_put_aside(path) or staged.mode == SUBMODULE)
+            return staged.mode if staged and is_told else ""
+        if first and staged is None and self.descends and (path in self.ignored_now or not self._differs(path)):
             return ""  # taken out of the index
         if stat.S_ISLNK(now.mode) or stat.S_ISDIR(now.mode):
             return _LINK if stat.S_ISLNK(now.mode) else SUBMODULE
@@ -528,6 +541,8 @@ class _Comparison:
             return staged.mode
         if known and before and stat.S_ISREG(before.mode) and _is_executable(before) == _is_executable(now):
             return staged.mode if staged and self._has_staged_mode(path) else known.mode
+        if first is None and staged and path in self.uncommitted and staged.mode == _EXECUTABLE:
+            return _EXECUTABLE
         if before is None and not self.before.settings.has_modes:
             return staged.mode if staged and staged.mode in (_PLAIN, _EXECUTABLE) else known.mode if known else _PLAIN
         return _EXECUTABLE if _is_executable(now) else _PLAIN
@@ -543,25 +558,25 @@ def _unfinished(real: Git, before: Snapshot) -> str:
 
 def _left_out(
     comparison: _Comparison, changed: Sequence[str], states: Sequence[str]
-) -> tuple[dict[str, str], set[str]]:
-    """Return the changed paths that are not stored, each with the reason, and those whose stored form is the same.
+) -> tuple[dict[str, str], dict[str, str]]:
+    """Return the changed paths that are not stored, each with the reason, and those that are pointers, with the blob.
 
-    A path that the agent staged is never left out as a state file or a hidden one.
+    A path that the agent staged is never left out as a state file.
     """
     before, seen = comparison.before, comparison.seen
     is_state = path_patterns(states).match_file
     filtered = filters_of(comparison.ours, changed)
-    same = _same_pointers(comparison, [path for path, name in filtered.items() if name == LFS and path in seen])
+    pointers = _known_pointers(comparison, [path for path, name in filtered.items() if name == LFS and path in seen])
     found, total = dict[str, str](), 0
     for path in changed:
         now = seen.get(path)
-        if now is None or path in same:
+        if now is None or path in pointers:
             continue
         is_new = path not in comparison.commit
         is_staged = path in comparison.staged and path not in before.index
         if stat.S_IFMT(now.mode) not in (stat.S_IFREG, stat.S_IFLNK, stat.S_IFDIR):
             found[path] = UNREADABLE
-        elif path in before.hidden and not is_staged:
+        elif path in before.hidden or (is_new and comparison.is_private_copy(path)):
             found[path] = HIDDEN
         elif is_new and not is_staged and is_state(path):
             found[path] = STATE
@@ -571,23 +586,36 @@ def _left_out(
             found[path] = TOO_LARGE
         elif is_new and (total := total + now.size) > MOST_TOTAL_BYTES:
             raise too_much(path)
-    return found, same
+    return found | _half_moved(comparison, changed, found), pointers
 
 
-def _same_pointers(comparison: _Comparison, paths: Sequence[str]) -> set[str]:
-    """Return the files of Git LFS whose bytes are those that the commit's pointer names."""
-    known = [path for path in paths if path in comparison.commit]
-    stored = comparison.ours.contents([comparison.commit[path].blob for path in known])
-    top = comparison.before.top
-    return {path for path, content in zip(known, stored, strict=True) if stays_as_stored(top / path, content)}
+def _half_moved(comparison: _Comparison, changed: Sequence[str], left_out: Mapping[str, str]) -> dict[str, str]:
+    """Return the paths from which a file was moved to one that is left out: both stay as they were."""
+    digests, top = comparison.before.digests, comparison.before.top
+    moved = {_digest(top / path, comparison.seen.get(path)): reason for path, reason in left_out.items()}
+    gone = [path for path in changed if path not in comparison.seen and path in comparison.commit]
+    return {path: moved[digests[path]] for path in gone if digests.get(path) and digests[path] in moved}
 
 
-def _store(comparison: _Comparison, paths: Sequence[str]) -> list[str]:
+def _known_pointers(comparison: _Comparison, paths: Sequence[str]) -> dict[str, str]:
+    """Return the files of Git LFS whose bytes a pointer of the commit names already, with the blob of that pointer."""
+    ours, top, found = comparison.ours, comparison.before.top, dict[str, str]()
+    known = {entry.blob for entry in comparison.commit.values()}
+    for path in paths:
+        with suppress(OSError):
+            if stat.S_ISREG(comparison.seen[path].mode) and not is_pointer_file(top / path):
+                blob = ours.line("hash-object", "--stdin", data=pointer_to(top / path))
+                if blob in known:
+                    found[path] = blob
+    return found
+
+
+def _store(comparison: _Comparison, paths: Sequence[str], pointers: Mapping[str, str]) -> list[str]:
     """Bring changed paths into our index, with their modes; return those that git cannot store."""
     ours, modes = comparison.ours, {path: comparison.mode_of(path) for path in paths}
     gone = [path for path, mode in modes.items() if not mode]
-    from_index = [path for path, mode in modes.items() if mode and path not in comparison.seen and mode != SUBMODULE]
-    present = [path for path, mode in modes.items() if mode and path not in from_index]
+    from_index = [path for path, mode in modes.items() if mode and path not in comparison.seen]
+    present = [path for path, mode in modes.items() if mode and path in comparison.seen and path not in pointers]
     if gone:
         ours("update-index", "--force-remove", "-z", "--stdin", data=joined(gone))
     failed = add_files(ours, present)
@@ -595,6 +623,7 @@ def _store(comparison: _Comparison, paths: Sequence[str]) -> list[str]:
     plain = [path for path in present if path in stored and stored[path].mode != SUBMODULE]
     infos = [(path, modes[path], stored[path].blob) for path in plain if modes[path] != stored[path].mode]
     infos += [(path, modes[path], comparison.staged[path].blob) for path in from_index]
+    infos += [(path, modes[path], blob) for path, blob in pointers.items() if modes.get(path)]
     if infos:
         lines = [f"{mode} {blob}\t{path}" for path, mode, blob in infos]
         ours("update-index", "--replace", "-z", "--index-info", data=joined(lines))
