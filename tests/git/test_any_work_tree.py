@@ -199,7 +199,7 @@ def assert_right(source: random.Random, home: Path, seed: int) -> None:
     changes, after = changes_since(snapshot), view(work)
     expected = {path for path in differing(before, after) if not is_ignored(path)}
     left_out = {*changes.left_out}
-    contents = {before[path][1] for path in hidden}
+    contents = {before[path][1] for path in before if path in hidden or is_ignored(path)}
     copies = {path for path in expected if path in after and after[path][1] in contents}
     assert left_out <= expected & hidden | copies | {path for path in expected if path.endswith(".log")}, seed
     stored = plain_tree(work, start, expected - left_out, {*after} - {*before}, settings, home)
