@@ -13,6 +13,7 @@ import stat
 import subprocess
 from contextlib import suppress
 from dataclasses import dataclass, field
+from itertools import pairwise
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -129,7 +130,7 @@ def _log_of(git: Git, ref: str) -> list[tuple[str, str]]:
 def _switched_from(git: Git) -> list[str]:
     """Return the commits from which HEAD was switched away."""
     log = _log_of(git, "HEAD")
-    return [older for (_, said), (older, _) in zip(log, log[1:], strict=False) if said.startswith(_AWAY)]  # noqa: RUF007
+    return [older for (_, said), (older, _) in pairwise(log) if said.startswith(_AWAY)]
 
 
 def _edits(folder: Path, base: str) -> bytes:

@@ -153,7 +153,7 @@ class WorkTreeChanges:
         return found
 
 
-HIDDEN = "Changed files that were hidden from git before the run were left out"
+HIDDEN = "Changed files that were hidden, ignored or filtered before the run were left out"
 
 
 def take_snapshot(directory: Path) -> Snapshot | None:
