@@ -99,9 +99,8 @@ def compare(call: Call) -> ApiResponse:
     fork = call.bare.merge_base(base.sha, head.sha)
     if fork is None:
         raise Refusal(404, f"No common ancestor between {base_name} and {head_name}.")
-    ranges = (f"{base.sha}..{head.sha}", f"{head.sha}..{base.sha}")
-    ahead, behind = (int(call.bare.text("rev-list", "--count", pair)) for pair in ranges)
-    found = read_commits(call.bare, "--reverse", "--topo-order", ranges[0])[:MOST_COMPARED_COMMITS]
+    ahead, behind = (call.bare.count_between(*pair) for pair in ((base.sha, head.sha), (head.sha, base.sha)))
+    found = read_commits(call.bare, "--reverse", "--topo-order", f"{base.sha}..{head.sha}")[:MOST_COMPARED_COMMITS]
     changes = diff_between(call.bare, fork, head.sha)[:MOST_COMPARED_FILES]
     end = f"/compare/{quote(base_name)}...{quote(head_name)}"
     page = f"{call.repository_page}{end}"

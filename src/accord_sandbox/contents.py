@@ -11,8 +11,9 @@ from urllib.parse import quote
 from accord_sandbox import payloads
 from accord_sandbox.calls import AccessLevel, Call, route
 from accord_sandbox.commits import readable_bare
-from accord_sandbox.git_data import BAD_PARTS, create_git_commit, decoded, list_tree, write_blob, write_tree
-from accord_sandbox.git_storage import HEADS, WORKFLOWS, ZERO
+from accord_sandbox.git_data import BAD_PARTS, create_git_commit, decoded, write_blob, write_tree
+from accord_sandbox.git_objects import ZERO
+from accord_sandbox.git_storage import HEADS, WORKFLOWS
 from accord_sandbox.pull_state import follow_branches, ref_update
 from accord_sandbox.repositories import THROUGH_A_PULL, protections
 from accord_sandbox.responses import ApiResponse, Refusal, not_found, schema_violation
@@ -57,8 +58,8 @@ def put_contents(call: Call) -> ApiResponse:
     tip = call.bare.branch(branch)
     if tip is None and call.bare.refs(HEADS):
         raise Refusal(404, f"Branch {branch} not found")
-    code, output, _ = call.bare.attempt("rev-parse", "--verify", "--quiet", f"{tip}:{path}")
-    old = output.decode().strip() if tip and code == 0 else None
+    (found,) = call.bare.objects(f"{tip}:{path}") if tip else (None,)
+    old = found.sha if found else None
     _check_put(call, path, branch, tip, old)
     tree = write_tree(call, tip, [{"path": path, "sha": write_blob(call.bare, content)}])
     commit = create_git_commit(call, tree, [tip] if tip else [], call.fields.text("message"))
@@ -89,7 +90,7 @@ def _file_payload(call: Call, ref: str, commit: str, path: str) -> payloads.Payl
 def _folder_payload(call: Call, ref: str, commit: str, folder: str) -> list[payloads.Payload]:
     """Return a ``content-directory``."""
     entries = []
-    for mode, _, blob, size, name in list_tree(call.bare, f"{commit}:{folder}"):
+    for mode, _, blob, size, name in call.bare.entries(f"{commit}:{folder}"):
         path = f"{folder}/{name}".lstrip("/")
         kind = {"040000": "dir", "120000": "symlink", "160000": "submodule"}.get(mode, "file")
         url = f"{call.repository_url}/contents/{quote(path)}?ref={quote(ref)}"

@@ -72,12 +72,6 @@ def fork_point(bare: BareRepository, base: str, head: str) -> str:
     return bare.merge_base(base, head) or EMPTY_TREE
 
 
-@lru_cache(maxsize=512)
-def count_between(bare: BareRepository, start: str, end: str) -> int:
-    """Count the commits that ``end`` has and ``start`` does not."""
-    return int(bare.text("rev-list", "--count", f"{start}..{end}"))
-
-
 def pull_diff(bare: BareRepository, base: str, head: str) -> tuple[FileDiff, ...]:
     """Return the changes of a pull request: head against the commit where it left its base."""
     return diff_between(bare, fork_point(bare, base, head), head)

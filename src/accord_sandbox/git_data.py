@@ -9,7 +9,7 @@ import base64
 import binascii
 import re
 import tempfile
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 from urllib.parse import quote
@@ -26,8 +26,8 @@ from accord_sandbox.commits import (
     read_commit,
     readable_bare,
 )
-from accord_sandbox.git_objects import is_valid_ref
-from accord_sandbox.git_storage import HEADS, WORKFLOWS, ZERO, BareRepository, Signature
+from accord_sandbox.git_objects import ZERO, is_valid_ref
+from accord_sandbox.git_storage import HEADS, WORKFLOWS, BareRepository, Signature
 from accord_sandbox.pull_state import follow_branches, ref_update
 from accord_sandbox.repositories import check_update
 from accord_sandbox.responses import ApiResponse, Refusal, created, not_found, unique_texts
@@ -170,7 +170,7 @@ def get_tree(call: Call) -> ApiResponse:
     sha = read_commit(bare, commit).tree if commit else name
     if not commit and not _is_object(call, sha, "tree"):
         raise not_found()
-    return ApiResponse(200, _tree_payload(call, sha, ["-r", "-t"] if "recursive" in call.query else []))
+    return ApiResponse(200, _tree_payload(call, sha, is_deep="recursive" in call.query))
 
 
 @route("POST", "git/trees", "git/trees#create-a-tree")
@@ -311,19 +311,11 @@ def _commit_payload(call: Call, sha: str) -> payloads.Payload:
     return git_commit_payload(call, read_commit(call.bare, sha))
 
 
-def _tree_payload(call: Call, sha: str, options: Sequence[str] = ()) -> payloads.Payload:
-    """Return a ``git-tree``; ``options`` are those of git ls-tree."""
+def _tree_payload(call: Call, sha: str, *, is_deep: bool = False) -> payloads.Payload:
+    """Return a ``git-tree``, of the trees below, too, if it ``is_deep``."""
     url = f"{call.repository_url}/git"
     entries = []
-    for mode, kind, blob, size, path in list_tree(call.bare, sha, *options):
+    for mode, kind, blob, size, path in call.bare.entries(sha, is_deep=is_deep):
         document = {"path": path, "mode": mode, "type": kind, "sha": blob, "url": f"{url}/{_KINDS[kind]}/{blob}"}
         entries.append({**document, "size": size} if kind == "blob" else document)
     return {"sha": sha, "url": f"{url}/trees/{sha}", "tree": entries, "truncated": False}
-
-
-def list_tree(bare: BareRepository, tree: str, *options: str) -> Iterator[tuple[str, str, str, int, str]]:
-    """Yield mode, type, sha, size and path of each entry of a tree."""
-    for entry in filter(None, bare.run("ls-tree", "-z", "--long", *options, tree).decode(errors="replace").split("\0")):
-        head, _, path = entry.partition("\t")
-        mode, kind, sha, size = head.split()
-        yield mode, kind, sha, 0 if size == "-" else int(size), path

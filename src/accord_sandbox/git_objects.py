@@ -16,11 +16,18 @@ import zlib
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
+from typing import NamedTuple
 
 EMPTY_TREE = "4b825dc642cb6eb9a060e54bf8d69288fbee4904"
 """git knows it without storing it."""
 
+ZERO = "0" * 40
+"""What a ref points to that does not exist."""
+
 _SHA = re.compile(r"[0-9a-f]{40}")
+_PARENT = re.compile(r"^parent ([0-9a-f]{40})$", re.MULTILINE)
+_KINDS = {b"40000": "tree", b"160000": "commit"}
+_HEAD_BYTES = 64
 _PEELED = re.compile(r"(?P<start>[^:^]+)(?:\^\{(?P<kind>commit|tree)\}|:(?P<path>.*))?", re.DOTALL)
 _TARGET = {"tag": b"object ", "commit": b"tree "}
 """How the first line of an object begins that points to another one."""
@@ -37,6 +44,16 @@ class GitObject:
     sha: str
     kind: str
     content: bytes
+
+
+class TreeEntry(NamedTuple):
+    """An entry of a tree; ``size`` is the bytes of a blob, 0 of anything else."""
+
+    mode: str
+    kind: str
+    sha: str
+    size: int
+    path: str
 
 
 def find_object(repository: Path, name: str) -> GitObject | None:
@@ -107,6 +124,66 @@ def is_valid_ref(ref: str) -> bool:
     bad = any(not part or part.startswith(".") or part.endswith(".lock") for part in parts)
     odd = any(character in " ~^:?*[\\" or ord(character) < 32 or ord(character) == 127 for character in ref)
     return not (bad or odd or ".." in ref or "@{" in ref or ref.endswith(".")) and ref.startswith("refs/")
+
+
+def move_ref(repository: Path, ref: str, new: str, old: str | None) -> bool:
+    """Point a ref to an object if it still points to ``old`` (zeros: to nothing); return whether it was done.
+
+    Whatever is not an ordinary file is left to git.
+    """
+    path = repository / ref
+    if not is_valid_ref(ref) or path.is_dir() or not _object_path(repository, new).exists():
+        return False
+    if not path.exists() and ((repository / "packed-refs").exists() or not path.parent.is_dir()):
+        return False
+    try:
+        with open(f"{path}.lock", "x", encoding="ascii") as lock:
+            lock.write(f"{new}\n")
+    except OSError:
+        return False
+    current = path.read_text(encoding="utf-8", errors="replace").strip() if path.exists() else ZERO
+    if (old and current != old) or not _SHA.fullmatch(current):
+        Path(lock.name).unlink()
+        return False
+    Path(lock.name).rename(path)
+    return True
+
+
+def ancestors(repository: Path, commit: str) -> set[str]:
+    """Return a commit with all that it goes back to. Raises OnlyGit."""
+    found, waiting = set[str](), [commit]
+    while waiting:
+        if (sha := waiting.pop()) not in found:
+            found.add(sha)
+            known = read_object(repository, sha) if _SHA.fullmatch(sha) else None
+            if known is None or known.kind != "commit":
+                raise OnlyGit
+            waiting += _PARENT.findall(known.content.partition(b"\n\n")[0].decode(errors="replace"))
+    return found
+
+
+def entries_of(repository: Path, tree: str, *, is_deep: bool, below: str = "") -> Iterator[TreeEntry]:
+    """Yield the entries of a tree and, if it ``is_deep``, of those below, in git's order. Raises OnlyGit."""
+    found = read_object(repository, tree)
+    if found is None or found.kind != "tree":
+        raise OnlyGit
+    for mode, name, sha in tree_entries(found.content):
+        path = f"{below}{name.decode(errors='replace')}"
+        kind = _KINDS.get(mode, "blob")
+        size = _size(repository, sha) if kind == "blob" else 0
+        yield TreeEntry(mode.decode().zfill(6), kind, sha, size, path)
+        if kind == "tree" and is_deep:
+            yield from entries_of(repository, sha, is_deep=True, below=f"{path}/")
+
+
+def _size(repository: Path, blob: str) -> int:
+    """Return the bytes of a blob, of which only the beginning is read. Raises OnlyGit."""
+    try:
+        with _object_path(repository, blob).open("rb") as file:
+            head = zlib.decompressobj().decompress(file.read(_HEAD_BYTES), _HEAD_BYTES)
+    except FileNotFoundError:
+        raise OnlyGit from None
+    return int(head.partition(b"\0")[0].split()[1])
 
 
 def _object_path(repository: Path, sha: str) -> Path:

@@ -21,11 +21,10 @@ from pathlib import Path
 from accord.core.errors import WrongUsage
 from accord.git.program import GitFailed
 from accord_sandbox import git_objects
-from accord_sandbox.git_objects import GitObject, is_valid_ref
+from accord_sandbox.git_objects import GitObject, TreeEntry, is_valid_ref
 
 DEFAULT_BRANCH = "main"
 HEADS = "refs/heads/"
-ZERO = "0" * 40
 WORKFLOWS = ".github/workflows/"
 GITHUB_SIGNATURE = "-----BEGIN PGP SIGNATURE-----\n\nsandbox\n-----END PGP SIGNATURE-----"
 """Stands for GitHub's signature; nothing checks it."""
@@ -136,7 +135,8 @@ class BareRepository:
 
     def set_ref(self, ref: str, new: str, old: str | None = None) -> None:
         """Point a ref to a commit; with ``old``, only if it is still there (``ZERO``: does not exist)."""
-        self.run("update-ref", ref, new, *([] if old is None else [old]))
+        if not git_objects.move_ref(self.path, ref, new, old):
+            self.run("update-ref", ref, new, *([] if old is None else [old]))
 
     def delete_ref(self, ref: str) -> None:
         """Delete a ref."""
@@ -144,7 +144,29 @@ class BareRepository:
 
     def is_ancestor(self, older: str, newer: str) -> bool:
         """Tell whether ``newer`` contains ``older``."""
-        return self.attempt("merge-base", "--is-ancestor", older, newer)[0] == 0
+        try:
+            return older in git_objects.ancestors(self.path, newer)
+        except git_objects.OnlyGit:
+            return self.attempt("merge-base", "--is-ancestor", older, newer)[0] == 0
+
+    def count_between(self, start: str, end: str) -> int:
+        """Count the commits that ``end`` has and ``start`` does not."""
+        try:
+            return len(git_objects.ancestors(self.path, end) - git_objects.ancestors(self.path, start))
+        except git_objects.OnlyGit:
+            return int(self.text("rev-list", "--count", f"{start}..{end}"))
+
+    def entries(self, tree: str, *, is_deep: bool = False) -> list[TreeEntry]:
+        """Return the entries of a tree and, if it ``is_deep``, of those below. Raises GitFailed."""
+        with suppress(git_objects.OnlyGit):
+            return list(git_objects.entries_of(self.path, tree, is_deep=is_deep))
+        options = ["-r", "-t"] if is_deep else []
+        listed = self.run("ls-tree", "-z", "--long", *options, tree).decode(errors="replace")
+        found = []
+        for head, _, path in (entry.partition("\t") for entry in listed.split("\0") if entry):
+            mode, kind, sha, size = head.split()
+            found.append(TreeEntry(mode, kind, sha, 0 if size == "-" else int(size), path))
+        return found
 
     def merge_base(self, first: str, second: str) -> str | None:
         """Return the last common commit of two histories, or None."""

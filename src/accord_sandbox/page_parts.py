@@ -79,7 +79,7 @@ def pull_context(look: Look, bare: BareRepository, pull: Row) -> dict[str, Any]:
         "reviews": _shown_reviews(look, pull["issue_id"], comments),
         "additions": sum(change.additions for change in changes),
         "deletions": sum(change.deletions for change in changes),
-        "commit_count": int(bare.text("rev-list", "--count", f"{start}..{pull['head_sha']}")),
+        "commit_count": bare.count_between(start, pull["head_sha"]),
         "checks": sorted(runs.items()),
         "held": held_runs(look.db, pull["repository_id"], pull["head_sha"]) if pull["state"] == "open" else [],
     }

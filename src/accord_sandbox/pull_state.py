@@ -19,7 +19,7 @@ from accord_sandbox.calls import AccessLevel, Call, route
 from accord_sandbox.comments import insert_event
 from accord_sandbox.commits import GITHUB, author_signature, noreply_signature, readable_bare
 from accord_sandbox.database import Connection, Row, fetch
-from accord_sandbox.diffs import count_between, fork_point, pull_diff, relocate
+from accord_sandbox.diffs import fork_point, pull_diff, relocate
 from accord_sandbox.git_storage import HEADS, BareRepository, Signature
 from accord_sandbox.responses import ApiResponse, Refusal, not_found
 from accord_sandbox.rulesets import check_signatures
@@ -230,7 +230,7 @@ def pull_payload(call: Call, row: Row) -> payloads.Payload:
             f"{comments} WHERE review_comments.issue_id = ? AND reviews.state != 'PENDING'", row["id"]
         ),
         "maintainer_can_modify": False,
-        "commits": count_between(call.bare, start, row["head_sha"]),
+        "commits": call.bare.count_between(start, row["head_sha"]),
         "additions": sum(change.additions for change in changes),
         "deletions": sum(change.deletions for change in changes),
         "changed_files": len(changes),

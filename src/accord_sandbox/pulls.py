@@ -127,9 +127,10 @@ def _branch(call: Call, name: str) -> str:
 
 
 def _check_pair(call: Call, head: str, base: str) -> None:
-    if int(call.bare.text("rev-list", "--count", f"refs/heads/{base}..refs/heads/{head}")) == 0:
+    tips = [call.bare.branch(name) or "" for name in (base, head)]
+    if call.bare.count_between(*tips) == 0:
         raise pull_refusal(f"No commits between {base} and {head}")
-    if call.bare.merge_base(f"refs/heads/{base}", f"refs/heads/{head}") is None:
+    if call.bare.merge_base(*tips) is None:
         raise pull_refusal(f"The {head} branch has no history in common with {base}")
     same = call.count(
         "pulls JOIN issues ON issues.id = issue_id"

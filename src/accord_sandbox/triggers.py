@@ -19,6 +19,7 @@ from accord.core.errors import BrokenContract
 from accord.files.yaml import read_yaml
 from accord_sandbox.calls import BOT
 from accord_sandbox.database import Connection, Row, fetch, get_meta, insert
+from accord_sandbox.git_objects import tree_entries
 from accord_sandbox.git_storage import WORKFLOWS, BareRepository
 
 Activity = Literal["opened", "synchronize", "reopened"]
@@ -100,8 +101,10 @@ def finish_jobs(db: Connection, run_id: int, conclusion: str, now: float) -> Non
 
 def _workflows(bare: BareRepository, commit: str) -> Iterator[tuple[str, Mapping[str, Any]]]:
     """Yield the workflow files of a commit; a broken one is an empty mapping."""
-    listed = bare.text("ls-tree", "--name-only", commit, WORKFLOWS).splitlines()
-    paths = [path for path in listed if path.endswith((".yml", ".yaml"))]
+    (found,) = bare.objects(f"{commit}:{WORKFLOWS[:-1]}")
+    folder = found.content if found and found.kind == "tree" else b""
+    names = [name.decode(errors="replace") for _, name, _ in tree_entries(folder)]
+    paths = [f"{WORKFLOWS}{name}" for name in names if name.endswith((".yml", ".yaml"))]
     for path, found in zip(paths, bare.objects(*(f"{commit}:{path}" for path in paths)), strict=True):
         yield path, _document(found.content if found else b"")
 

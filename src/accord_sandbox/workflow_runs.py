@@ -279,8 +279,8 @@ def _names(workflow: bytes, inputs: Mapping[str, Any]) -> dict[str, str]:
 
 
 def _file(call: Call, branch: str, path: str) -> bytes:
-    code, content, _ = call.bare.attempt("cat-file", "blob", f"refs/heads/{branch}:{path}")
-    return b"" if code else content
+    (found,) = call.bare.objects(f"refs/heads/{branch}:{path}")
+    return found.content if found and found.kind == "blob" else b""
 
 
 def _check_inputs(workflow: bytes, inputs: Mapping[str, Any]) -> None:

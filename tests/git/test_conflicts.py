@@ -5,12 +5,12 @@ from pathlib import Path
 
 import pytest
 from support.conflicts import KINDS, Prepared, add_files, prepare, write
-from support.trees import commit, git
+from support.trees import commit, difference_of, git
 
 from accord.git import patches
 from accord.git.branches import DEFAULT_AUTHOR
 from accord.git.conflicts import commit_on_own_base, conflict_branch, conflict_notice, conflicting_paths, resolution
-from accord.git.patches import PatchConflict, apply_patch, extract_patch, own_base
+from accord.git.patches import PatchConflict, apply_patch, own_base
 from accord.git.program import Git
 
 NOW = datetime(2026, 11, 2, tzinfo=UTC)
@@ -75,7 +75,7 @@ def test_a_patch_of_files_that_never_were_has_no_base(tree: Path) -> None:
     write(tree / "k/long.txt", "unpublished\n")
     base = commit(tree, "Unpublished")
     write(tree / "k/long.txt", "changed\n")
-    patch = extract_patch(tree, base)
+    patch = difference_of(tree, base)
     git(tree, "reset", "-q", "--hard", f"{base}^")
     assert own_base(bare(tree), patch, "main") == ("", "")
     assert own_base(Git(tree), b"no patch", "main") == ("", "")

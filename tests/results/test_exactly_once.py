@@ -28,8 +28,8 @@ from support.reviews import (
     warn,
 )
 from support.stage import staged
+from support.trees import difference_of
 
-from accord.git.patches import extract_patch
 from accord.github.limits import BODY_CHARS
 from accord.results.operations import Outcome, Receipt
 from accord.results.planner.settings import read_settings
@@ -214,7 +214,7 @@ def signed_work(folder: Path) -> Iterator[Work]:
         tree = clone(stage, folder / "agent")
         (tree / "src" / "a.py").write_text("a = 2\n")
         (tree / "src" / "b.dat").write_bytes(bytes(range(256)))
-        result = completed(extract_patch(tree, "origin/main").decode())
+        result = completed(difference_of(tree, "origin/main").decode())
         begin = stage.keep()
 
         def run() -> Receipt:
@@ -241,7 +241,7 @@ def conflict_work(folder: Path) -> Iterator[Work]:
         stage.send("PUT", f"/repos/{stage.repository}/issues/1/labels", labels=["task:implement", "status:in-progress"])
         second = clone(stage, folder / "second")
         (second / "src" / "a.py").write_text("a = 3\n")
-        result = completed(extract_patch(second, "origin/main").decode(), "Second.")
+        result = completed(difference_of(second, "origin/main").decode(), "Second.")
         yield Work(
             stage, stage.keep(), lambda: apply(stage, result), lambda: state(stage), result, ("--work-item", "1")
         )

@@ -22,9 +22,8 @@ from support.implementations import (
 from support.plans import task_body
 from support.renderer import complaints
 from support.stage import Stage, codes
-from support.trees import git
+from support.trees import difference_of, git
 
-from accord.git.patches import extract_patch
 from accord.git.program import Git
 from accord.git.sizes import ChangeLimits
 from accord.github.limits import BODY_CHARS
@@ -56,7 +55,7 @@ def tree(cloned: Path, tmp_path: Path) -> Path:
 
 
 def patch_of(tree: Path) -> str:
-    return extract_patch(tree, "origin/main").decode()
+    return difference_of(tree, "origin/main").decode()
 
 
 def with_file(tree: Path, path: str, text: str) -> Path:

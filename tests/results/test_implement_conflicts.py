@@ -10,9 +10,8 @@ import pytest
 from support.conflicts import KINDS, add_files, edit, prepare, relink, write
 from support.implementations import WRITER, WRITER_TOKEN, apply, clone, completed, implement_stage, state
 from support.stage import Stage, codes
-from support.trees import commit, git
+from support.trees import commit, difference_of, git
 
-from accord.git.patches import extract_patch
 from accord.results.operations import Outcome, Receipt
 from accord_sandbox.faults import Fault
 from accord_sandbox.planting import INSTALLATION_TOKEN
@@ -46,7 +45,7 @@ def conflicting(tree: Path, name: str = "edit-edit", branch: str = "main") -> tu
 def beside(stage: Stage, tree: Path) -> tuple[dict[str, Any], str]:
     """Let a first result open a pull request, a person change its branch, and a second result conflict with it."""
     write(tree / "first.txt", "first\n")
-    first = apply(stage, completed(extract_patch(tree, "origin/main").decode(), "First."))
+    first = apply(stage, completed(difference_of(tree, "origin/main").decode(), "First."))
     assert first.outcome is Outcome.APPLIED, first.error
     git(tree, "clean", "-fdq")
     base = git(tree, "rev-parse", "main")
@@ -57,7 +56,7 @@ def beside(stage: Stage, tree: Path) -> tuple[dict[str, Any], str]:
     git(tree, "push", "-q", "origin", "accord/1")
     git(tree, "checkout", "-q", "main")
     edit(tree, "mine")
-    patch = extract_patch(tree, base).decode()
+    patch = difference_of(tree, base).decode()
     git(tree, "add", "-A")
     made = git(tree, "write-tree")
     git(tree, "reset", "-q", "--hard")
@@ -174,7 +173,7 @@ def test_after_a_person_resolved_a_conflict_the_work_goes_on_as_usual(stage: Sta
     git(tree, "fetch", "-q")
     git(tree, "checkout", "-q", "--detach", "origin/main")
     write(tree / "next.txt", "next\n")
-    following = apply(stage, completed(extract_patch(tree, "origin/main").decode(), "Next."))
+    following = apply(stage, completed(difference_of(tree, "origin/main").decode(), "Next."))
     assert (following.outcome, codes(following)) == (Outcome.APPLIED, {"outside-scope"}), following.error
     (pull,) = state(stage)["pulls"]
     assert pull[2].startswith("Next.")
@@ -269,7 +268,7 @@ def test_a_patch_that_applies_nowhere_is_sent_back(stage: Stage, tree: Path) -> 
     write(tree / "k/long.txt", "unpublished\n")
     base = commit(tree, "Unpublished")
     write(tree / "k/long.txt", "changed\n")
-    patch = extract_patch(tree, base).decode()
+    patch = difference_of(tree, base).decode()
     before = state(stage)
     receipt = apply(stage, completed(patch))
     assert (receipt.outcome, codes(receipt), state(stage)) == (Outcome.REJECTED, {"patch-invalid"}, before)
@@ -295,7 +294,7 @@ def made_on_main(tree: Path, summary: str, files: dict[str, str]) -> dict[str, A
     git(tree, "clean", "-fdq")
     for path, text in files.items():
         write(tree / path, text)
-    return completed(extract_patch(tree, "origin/main").decode(), summary)
+    return completed(difference_of(tree, "origin/main").decode(), summary)
 
 
 def push_by_hand(tree: Path, branch: str, path: str, text: str) -> None:

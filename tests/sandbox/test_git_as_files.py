@@ -4,9 +4,10 @@ from pathlib import Path
 
 import pytest
 
+from accord.git.program import GitFailed
 from accord_sandbox import git_objects
 from accord_sandbox.commits import read_commit, read_commits
-from accord_sandbox.git_objects import EMPTY_TREE
+from accord_sandbox.git_objects import EMPTY_TREE, ZERO
 from accord_sandbox.git_storage import HEADS, BareRepository, GitStorage, Signature
 
 SOMEONE = Signature("Some One", "some@example.org", 1_700_000_000)
@@ -158,3 +159,57 @@ def test_only_git_reads_a_pack(bare: BareRepository) -> None:
     bare.run("gc", "--quiet")
     with pytest.raises(git_objects.OnlyGit):
         git_objects.read_object(bare.path, main)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("is_packed", [False, True])
+def test_histories_and_trees_are_those_of_git(bare: BareRepository, is_packed: bool) -> None:
+    main, work = str(bare.commit_id("main")), str(bare.commit_id("work/x"))
+    tree = bare.text("rev-parse", f"{work}^{{tree}}")
+    merge = bare.commit(tree, [work, main], "Merge", SOMEONE, SOMEONE)
+    unrelated = bare.commit(tree, [], "Unrelated", SOMEONE, SOMEONE)
+    if is_packed:
+        bare.set_ref("refs/heads/merge", merge)
+        bare.set_ref("refs/heads/unrelated", unrelated)
+        bare.run("gc", "--quiet")
+    commits = [main, work, merge, unrelated]
+    for older, newer in [(older, newer) for older in commits for newer in commits]:
+        code, _, _ = bare.attempt("merge-base", "--is-ancestor", older, newer)
+        assert bare.is_ancestor(older, newer) is (code == 0)
+        assert bare.count_between(older, newer) == int(bare.text("rev-list", "--count", f"{older}..{newer}"))
+    for options in ([], ["-r", "-t"]):
+        lines = bare.run("ls-tree", "-z", "--long", *options, tree).decode().split("\0")[:-1]
+        found = [
+            f"{each.mode} {each.kind} {each.sha} {each.size if each.kind == 'blob' else '-':>7}\t{each.path}"
+            for each in bare.entries(tree, is_deep=bool(options))
+        ]
+        assert found == lines
+
+
+MOVES: dict[str, tuple[str, str | None, bool]] = {
+    "new": ("refs/heads/new", ZERO, True),
+    "new, in a new folder": ("refs/heads/new/er", None, True),
+    "onwards": ("refs/heads/main", "main", True),
+    "whatever was there": ("refs/heads/main", None, True),
+    "moved meanwhile": ("refs/heads/main", "work/x", False),
+    "there already": ("refs/heads/main", ZERO, False),
+    "gone meanwhile": ("refs/heads/new", "main", False),
+    "below a branch": ("refs/heads/main/more", ZERO, False),
+    "above a branch": ("refs/heads/work", ZERO, False),
+}
+
+
+@pytest.mark.parametrize("is_packed", [False, True])
+@pytest.mark.parametrize("case", MOVES)
+def test_a_ref_moves_only_from_where_it_was_said_to_be(bare: BareRepository, case: str, is_packed: bool) -> None:
+    ref, old, is_moved = MOVES[case]
+    if is_packed:
+        bare.run("pack-refs", "--all")
+    before, new = bare.refs("refs/heads"), str(bare.commit_id("work/x"))
+    try:
+        bare.set_ref(ref, new, bare.commit_id(old) if old and old != ZERO else old)
+    except GitFailed:
+        assert not is_moved
+    assert bare.refs("refs/heads") == before | ({ref: new} if is_moved else {})
+    assert bare.text("rev-parse", "--verify", ref if is_moved else "refs/heads/main")
+    assert not list(bare.path.rglob("*.lock"))

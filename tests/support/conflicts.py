@@ -4,9 +4,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import NamedTuple
 
-from support.trees import commit, git
-
-from accord.git.patches import extract_patch
+from support.trees import commit, difference_of, git
 
 LONG = "".join(f"line {number}\n" for number in range(30))
 
@@ -103,7 +101,7 @@ def prepare(tree: Path, kind: Kind, later: int = 0) -> Prepared:
     base = git(tree, "rev-parse", "HEAD")
     kind.mine(tree)
     write(tree / "k/more.txt", "of the agent\n")
-    patch = extract_patch(tree, base)
+    patch = difference_of(tree, base)
     git(tree, "add", "-A")
     made = git(tree, "write-tree")
     git(tree, "reset", "-q", "--hard")

@@ -8,10 +8,10 @@ from typing import Any
 
 from support.plans import task_body
 from support.stage import Stage, staged
+from support.trees import difference_of
 
 from accord.core.kinds import read_shape
 from accord.git.branches import Remote
-from accord.git.patches import extract_patch
 from accord.results.implementor.run import apply_implementation
 from accord.results.models import ImplementorResult
 from accord.results.operations import Receipt, RunOptions
@@ -64,7 +64,7 @@ def work_of_agent(stage: Stage, folder: Path) -> str:
     tree = clone(stage, folder)
     (tree / "src" / "a.py").write_text("a = 2\n")
     (tree / "src" / "test_a.py").write_text("def test_a(): ...\n")
-    return extract_patch(tree, "origin/main").decode()
+    return difference_of(tree, "origin/main").decode()
 
 
 def completed(patch: str, summary: str = "Did it, and tested it.") -> dict[str, Any]:

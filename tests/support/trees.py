@@ -3,6 +3,8 @@
 import os
 import shutil
 import subprocess
+import tempfile
+from functools import partial
 from pathlib import Path
 
 USER = ("-c", "user.name=Wanda", "-c", "user.email=wanda@example.org")
@@ -25,6 +27,16 @@ def commit(tree: Path, message: str = "Work") -> str:
     git(tree, "add", "-A")
     git(tree, "commit", "-qm", message)
     return git(tree, "rev-parse", "HEAD")
+
+
+def difference_of(tree: Path, base: str) -> bytes:
+    """Return what a tree has since it left a commit, as a patch; the index stays."""
+    with tempfile.TemporaryDirectory() as folder:
+        index = shutil.copy2(tree / ".git" / "index", folder)
+        run = partial(subprocess.run, cwd=tree, env={**own_settings(), "GIT_INDEX_FILE": index}, check=True)
+        run(["git", "add", "-A"])
+        command = ["git", "diff", "--cached", "--merge-base", "--binary", "--full-index", base]
+        return run(command, capture_output=True).stdout
 
 
 def restore_files(kept: Path, folder: Path) -> None:

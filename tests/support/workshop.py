@@ -8,11 +8,10 @@ from pathlib import Path
 import pytest
 from support.implementations import clone
 from support.stage import Stage, staged
-from support.trees import commit, git
+from support.trees import commit, difference_of, git
 
 from accord.core.clock import Clock
 from accord.git.branches import Remote
-from accord.git.patches import extract_patch
 
 SEED = """
 tokens:
@@ -91,7 +90,7 @@ class Agent:
     base: str
 
     def patch(self) -> bytes:
-        return extract_patch(self.tree, self.base)
+        return difference_of(self.tree, self.base)
 
     def commit(self, message: str) -> str:
         return commit(self.tree, message)

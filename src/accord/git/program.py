@@ -133,14 +133,25 @@ UNTRUSTED = {"GIT_ALLOW_PROTOCOL": "none", "GIT_NO_LAZY_FETCH": "1"}
 def own_repository(objects: Sequence[str], object_format: str) -> Iterator[Git]:
     """Make a bare repository that vanishes, with these objects and settings of its own; yield git in it."""
     with tempfile.TemporaryDirectory(prefix="accord-git-") as folder:
-        Git(Path(folder))("init", "--quiet", "--bare", f"--object-format={object_format}", "--template=", folder)
-        for name, text in (
-            ("objects/info/alternates", "".join(f"{path}\n" for path in objects)),
-            ("info/attributes", ""),
-        ):
-            Path(folder, name).parent.mkdir(exist_ok=True)
-            Path(folder, name).write_text(text)
+        make_repository(Path(folder), object_format, objects)
         yield Git(Path(folder), {"GIT_DIR": folder})
+
+
+def make_repository(folder: Path, object_format: str, objects: Sequence[str]) -> None:
+    """Write the files of an empty bare repository that reads these objects, too, faster than ``git init`` does.
+
+    Source: gitrepository-layout(5); git-config(1), "extensions.objectFormat".
+    """
+    version = "[core]\n\trepositoryFormatVersion = 1\n\tbare = true\n[extensions]\n\tobjectFormat = "
+    for name, text in (
+        ("HEAD", "ref: refs/heads/main\n"),
+        ("config", f"{version}{object_format}\n"),
+        ("objects/info/alternates", "".join(f"{path}\n" for path in objects)),
+        ("info/attributes", ""),
+    ):
+        (folder / name).parent.mkdir(parents=True, exist_ok=True)
+        (folder / name).write_text(text)
+    (folder / "refs").mkdir()
 
 
 def trusted_certificates(environment: Mapping[str, str]) -> dict[str, str]:

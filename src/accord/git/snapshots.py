@@ -45,6 +45,7 @@ from accord.git.program import (
     files_below,
     ignored_paths,
     joined,
+    make_repository,
     split_nul,
     stage_all,
     untracked_files,
@@ -641,11 +642,8 @@ def _marked(ours: Git, before: str, after: str) -> Iterator[str]:
 def _laid_over(snapshot: Snapshot) -> Iterator[Git]:
     """Lay an index of our own, which has the commit, over the work tree; yield git with it."""
     with tempfile.TemporaryDirectory(prefix="accord-changes-") as scratch:
-        git, folder, settings = Git(snapshot.top), Path(scratch), snapshot.settings
-        git("init", "--quiet", "--bare", f"--object-format={snapshot.object_format}", "--template=", scratch)
-        (folder / "objects/info").mkdir(exist_ok=True)
-        (folder / "objects/info/alternates").write_text(f"{snapshot.objects}\n")
-        (folder / "info").mkdir(exist_ok=True)
+        folder, settings = Path(scratch), snapshot.settings
+        make_repository(folder, snapshot.object_format, [str(snapshot.objects)])
         (folder / "info/attributes").write_bytes(settings.attributes[1])
         (folder / "attributes").write_bytes(settings.attributes[0])
         environment = {"GIT_DIR": scratch, "GIT_WORK_TREE": str(snapshot.top), "GIT_INDEX_FILE": f"{scratch}/index"}
