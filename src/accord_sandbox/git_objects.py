@@ -27,6 +27,9 @@ ZERO = "0" * 40
 _SHA = re.compile(r"[0-9a-f]{40}")
 _PARENT = re.compile(r"^parent ([0-9a-f]{40})$", re.MULTILINE)
 _KINDS = {b"40000": "tree", b"160000": "commit"}
+_PART_BYTES = 4096
+"""Enough of a stored object to read how it begins; the code tables of zlib take some hundred bytes."""
+
 _HEAD_BYTES = 64
 _PEELED = re.compile(r"(?P<start>[^:^]+)(?:\^\{(?P<kind>commit|tree)\}|:(?P<path>.*))?", re.DOTALL)
 _TARGET = {"tag": b"object ", "commit": b"tree "}
@@ -180,7 +183,7 @@ def _size(repository: Path, blob: str) -> int:
     """Return the bytes of a blob, of which only the beginning is read. Raises OnlyGit."""
     try:
         with _object_path(repository, blob).open("rb") as file:
-            head = zlib.decompressobj().decompress(file.read(_HEAD_BYTES), _HEAD_BYTES)
+            head = zlib.decompressobj().decompress(file.read(_PART_BYTES), _HEAD_BYTES)
     except FileNotFoundError:
         raise OnlyGit from None
     return int(head.partition(b"\0")[0].split()[1])

@@ -13,11 +13,15 @@ from accord_sandbox.git_storage import HEADS, BareRepository, GitStorage, Signat
 SOMEONE = Signature("Some One", "some@example.org", 1_700_000_000)
 
 
+MANY = "\n".join(f"{n * n} {chr(33 + n % 90) * (n % 9)} {n:b}" for n in range(999))
+"""A text for which zlib writes a long table before it."""
+
+
 @pytest.fixture
 def bare(tmp_path: Path) -> BareRepository:
     """A repository with files, folders, tags, and a branch that left the default branch."""
     bare = GitStorage(tmp_path / "git").open("octo/demo")
-    stream = """commit refs/heads/main
+    stream = f"""commit refs/heads/main
 committer Some One <some@example.org> 1700000000 +0000
 data 5
 Start
@@ -27,6 +31,9 @@ a
 M 100755 inline folder/more/b.sh
 data 1
 b
+M 100644 inline folder/many.txt
+data {len(MANY)}
+{MANY}
 
 commit refs/heads/work/x
 author Ünï "Q" <> 1700000001 -0730
