@@ -8,9 +8,7 @@ from __future__ import annotations
 import base64
 import binascii
 import re
-import tempfile
 from collections.abc import Sequence
-from pathlib import Path
 from typing import Any
 from urllib.parse import quote
 
@@ -208,23 +206,12 @@ def _may_hold_workflows(path: object) -> bool:
 def write_tree(call: Call, base: str | None, entries: Sequence[dict[str, Any]]) -> str:
     """Write a tree from another one and the entries of a request."""
     _check_entries(call, entries)
-    with tempfile.TemporaryDirectory(prefix="accord-index-") as folder:
-        env = {"GIT_INDEX_FILE": str(Path(folder) / "index"), "GIT_WORK_TREE": folder}
-        if base:
-            call.bare.run("read-tree", base, env=env)
-        texts = [_content_of(entry) for entry in entries]
-        blobs = [None if text is None else write_blob(call.bare, text.encode()) for text in texts]
-        lines = b""
-        for entry, blob in zip(entries, blobs, strict=True):
-            path, mode, sha = entry["path"], entry.get("mode", "100644"), blob or entry.get("sha")
-            if sha is not None and mode == _FOLDER:
-                call.bare.run("update-index", "-z", "--index-info", content=lines, env=env)
-                call.bare.run("read-tree", f"--prefix={path}/", sha, env=env)
-                lines = b""
-            else:
-                lines += (f"{mode} {sha}\t{path}\0" if sha else f"0 {ZERO}\t{path}\0").encode()
-        call.bare.run("update-index", "-z", "--index-info", content=lines, env=env)
-        return call.bare.text("write-tree", env=env)
+    changes = dict[str, tuple[str, str] | None]()
+    for entry in entries:
+        text, sha = _content_of(entry), entry.get("sha")
+        blob = sha if text is None else write_blob(call.bare, text.encode())
+        changes[entry["path"]] = (entry.get("mode", "100644"), blob) if blob else None
+    return call.bare.changed_tree(base, changes)
 
 
 def _content_of(entry: dict[str, Any]) -> str | None:

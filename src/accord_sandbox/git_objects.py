@@ -22,11 +22,14 @@ EMPTY_TREE = "4b825dc642cb6eb9a060e54bf8d69288fbee4904"
 """git knows it without storing it."""
 
 ZERO = "0" * 40
-"""What a ref points to that does not exist."""
+"""The target of a ref that does not exist."""
 
 _SHA = re.compile(r"[0-9a-f]{40}")
 _PARENT = re.compile(r"^parent ([0-9a-f]{40})$", re.MULTILINE)
-_KINDS = {b"40000": "tree", b"160000": "commit"}
+TREE = b"40000"
+"""The mode of a folder in a tree."""
+
+_KINDS = {TREE: "tree", b"160000": "commit"}
 _PART_BYTES = 4096
 """Enough of a stored object to read how it begins; the code tables of zlib take some hundred bytes."""
 

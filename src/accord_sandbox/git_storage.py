@@ -7,6 +7,7 @@ without configuration of the user or the machine, and without ``GIT_*`` variable
 from __future__ import annotations
 
 import os
+import re
 import shutil
 import subprocess
 import tempfile
@@ -21,7 +22,7 @@ from pathlib import Path
 from accord.core.errors import WrongUsage
 from accord.git.program import GitFailed
 from accord_sandbox import git_objects
-from accord_sandbox.git_objects import GitObject, TreeEntry, is_valid_ref
+from accord_sandbox.git_objects import TREE, GitObject, TreeEntry, is_valid_ref, tree_entries
 
 DEFAULT_BRANCH = "main"
 HEADS = "refs/heads/"
@@ -34,6 +35,9 @@ _TEMPLATE = ".template"
 
 _NO_OBJECT = ("missing", "ambiguous")
 """How a line of ``git cat-file --batch`` ends without an object."""
+
+_SHA = re.compile(r"[0-9a-f]{40}")
+_PLAIN = re.compile(r"[\w\[(](?:[^\x00-\x1f<>]*[\w\])])?")
 
 _SETTINGS = {
     "safe.directory": "*",
@@ -182,6 +186,10 @@ class BareRepository:
 
     def commit(self, tree: str, parents: Sequence[str], message: str, author: Signature, committer: Signature) -> str:
         """Write a commit and return its id."""
+        people = [_line("author", author), _line("committer", committer)]
+        if all(people) and all(map(_SHA.fullmatch, [tree, *parents])) and "\0" not in message:
+            lines = [f"tree {tree}", *(f"parent {parent}" for parent in dict.fromkeys(parents)), *people, "", message]
+            return self.write("commit", "\n".join(lines).encode())
         arguments = [part for parent in parents for part in ("-p", parent)]
         signed = {**_signed("AUTHOR", author), **_signed("COMMITTER", committer)}
         output = self.run("commit-tree", tree, *arguments, "-F", "-", content=message.encode(), env=signed)
@@ -197,6 +205,31 @@ class BareRepository:
         head, blank, text = found.content.partition(b"\n\n")
         header = "\ngpgsig " + GITHUB_SIGNATURE.replace("\n", "\n ")
         return self.write("commit", head + header.encode() + blank + text)
+
+    def changed_tree(self, base: str | None, changes: Mapping[str, tuple[str, str] | None]) -> str:
+        """Write the tree of ``base`` with changes, each a mode and an object, or None for what is removed."""
+        found = self.objects(f"{base}^{{tree}}")[0] if base else None
+        entries = {name: (mode, sha) for mode, name, sha in tree_entries(found.content if found else b"")}
+        below = dict[str, dict[str, tuple[str, str] | None]]()
+        for path, change in changes.items():
+            folder, slash, rest = path.partition("/")
+            if slash:
+                below.setdefault(folder, {})[rest] = change
+            elif change:
+                entries[path.encode()] = change[0].lstrip("0").encode(), change[1]
+            else:
+                entries.pop(path.encode(), None)
+        for folder, inner in below.items():
+            mode, sha = entries.pop(folder.encode(), (b"", ""))
+            made = self.changed_tree(sha if mode == TREE else None, inner)
+            if made != git_objects.EMPTY_TREE:
+                entries[folder.encode()] = TREE, made
+            elif mode not in (b"", TREE):
+                entries[folder.encode()] = mode, sha  # a file, of which nothing could be removed
+        ordered = sorted(entries.items(), key=lambda entry: entry[0] + b"/" * (entry[1][0] == TREE))
+        return self.write(
+            "tree", b"".join(mode + b" " + name + b"\0" + bytes.fromhex(sha) for name, (mode, sha) in ordered)
+        )
 
     def write(self, kind: str, content: bytes) -> str:
         """Store an object and return its id."""
@@ -289,6 +322,12 @@ def git_environment() -> dict[str, str]:
         "LC_ALL": "C.UTF-8",
         **settings,
     }
+
+
+def _line(role: str, who: Signature) -> str:
+    """Return the line of a commit about a person; empty for a name or address that git would change."""
+    plain = _PLAIN.fullmatch(who.name) and _PLAIN.fullmatch(who.email)
+    return f"{role} {who.name} <{who.email}> {int(who.seconds)} +0000" if plain else ""
 
 
 def _signed(role: str, signature: Signature) -> dict[str, str]:

@@ -208,7 +208,7 @@ MOVES: dict[str, tuple[str, str | None, bool]] = {
 
 @pytest.mark.parametrize("is_packed", [False, True])
 @pytest.mark.parametrize("case", MOVES)
-def test_a_ref_moves_only_from_where_it_was_said_to_be(bare: BareRepository, case: str, is_packed: bool) -> None:
+def test_a_ref_moves_only_from_its_expected_commit(bare: BareRepository, case: str, is_packed: bool) -> None:
     ref, old, is_moved = MOVES[case]
     if is_packed:
         bare.run("pack-refs", "--all")
@@ -220,3 +220,53 @@ def test_a_ref_moves_only_from_where_it_was_said_to_be(bare: BareRepository, cas
     assert bare.refs("refs/heads") == before | ({ref: new} if is_moved else {})
     assert bare.text("rev-parse", "--verify", ref if is_moved else "refs/heads/main")
     assert not list(bare.path.rglob("*.lock"))
+
+
+FILE = ("100644", "78981922613b2afb6025042ff6bd878ac1994e85")  # a
+TREES: dict[str, dict[str, tuple[str, str] | None]] = {
+    "new files": {"b.txt": FILE, "folder/c.txt": FILE, "other/deep/d.txt": FILE, "é.txt": FILE},
+    "a folder between files": {"folder.txt": FILE, "folder-a": FILE, "folder0": FILE},
+    "removed": {"a.txt": None, "folder/more/b.sh": None},
+    "removed, though it never was": {"no.txt": None, "no/no.txt": None, "a.txt/no": None},
+    "everything removed": {"a.txt": None, "folder/more/b.sh": None, "folder/many.txt": None},
+    "other modes": {"a.txt": ("100755", FILE[1]), "link": ("120000", FILE[1]), "sub": ("160000", "1" * 40)},
+    "a folder for a file": {"a.txt/b": FILE},
+    "a file for a folder": {"folder": FILE},
+}
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("case", TREES)
+def test_a_changed_tree_is_the_one_that_git_writes(bare: BareRepository, tmp_path: Path, case: str) -> None:
+    assert bare.write("blob", b"a\n") == FILE[1]
+    env = {"GIT_INDEX_FILE": str(tmp_path / "index"), "GIT_WORK_TREE": str(tmp_path)}
+    bare.run("read-tree", "main", env=env)
+    lines = [f"{' '.join(change or ('0', ZERO))}\t{path}" for path, change in TREES[case].items()]
+    bare.run("update-index", "-z", "--index-info", content="".join(f"{line}\0" for line in lines).encode(), env=env)
+    assert bare.changed_tree("refs/heads/main", TREES[case]) == bare.text("write-tree", "--missing-ok", env=env)
+    if case != "everything removed":
+        return
+    assert bare.changed_tree(None, {}) == EMPTY_TREE
+
+
+PEOPLE = [
+    ("Some One", "a@b.c"),
+    ("Ünï (bot)", "a+b@c.d"),
+    ("x[bot]", "1+x[bot]@y.z"),
+    (" <odd>. ", "a@b>"),
+    ("a\nb", ""),
+]
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(("name", "email"), PEOPLE)
+def test_a_commit_is_the_one_that_git_writes(bare: BareRepository, name: str, email: str) -> None:
+    who, main = Signature(name, email, 1_700_000_000.9), str(bare.commit_id("main"))
+    for parents, message in [([], "a"), ([main], "Ä\n\nb\n\n"), ([main, str(bare.commit_id("work/x"))], "")]:
+        made = bare.commit(EMPTY_TREE, parents, message, who, SOMEONE)
+        dates = {"GIT_AUTHOR_DATE": "@1700000000 +0000", "GIT_COMMITTER_DATE": "@1700000000 +0000"}
+        people = {"GIT_AUTHOR_NAME": name, "GIT_AUTHOR_EMAIL": email}
+        people |= {"GIT_COMMITTER_NAME": SOMEONE.name, "GIT_COMMITTER_EMAIL": SOMEONE.email}
+        options = [word for parent in parents for word in ("-p", parent)]
+        command = ("commit-tree", EMPTY_TREE, *options, "-F", "-")
+        assert made == bare.text(*command, content=message.encode(), env=dates | people)
