@@ -119,6 +119,7 @@ def apply_alone(workflow: str, commit: str) -> str:
     return f"{head}\njobs:\n{job}".replace("${{ needs.review.outputs.commit }}", commit)
 
 
+@pytest.mark.matrix
 def test_an_agent_plans_implements_and_reviews_for_two_apps_without_ever_having_a_token_that_writes(
     bench: Bench, github: RunningSandbox, tmp_path: Path
 ) -> None:
@@ -208,6 +209,7 @@ def test_with_a_writers_token_the_pull_request_is_the_writers_and_its_review_is_
 ASKS = re.compile(r" +- name: Ask whether the pull request would be refused\n(?: {8}.*\n)+")
 
 
+@pytest.mark.matrix
 def test_a_refused_pull_request_costs_no_agent_and_a_refused_result_is_finished_without_it(
     bench: Bench, github: RunningSandbox, tmp_path: Path
 ) -> None:

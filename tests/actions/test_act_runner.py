@@ -1,6 +1,6 @@
 """However an agent's run ends, its caller gets all outputs of the contract, and they say what happened.
 
-One workflow run calls the runner for everything that can happen to an agent.
+One workflow run calls the runner for what can happen to an agent; ``NIGHTLY``, for all of it.
 """
 
 import base64
@@ -10,10 +10,11 @@ import pytest
 from support.act import Bench
 from support.agent_calls import READER, Call, Calls, make_calls, once
 from support.model_server import chat, serving_models
+from support.rotation import NIGHTLY
 
 pytestmark = pytest.mark.slow
 
-CALLS = {
+ALL_CALLS = {
     "no-changes": Call("looks"), "with-changes": Call("works"), "auth-error": Call("unauthorized"),
     "crash": Call("crashes"), "protected": Call("works"), "may-not-push": Call("works", secrets={"token": READER}),
     "skipped": Call("works", {"skip": True}), "too-long": Call("hangs", {"max_runtime_minutes": 0.02}),
@@ -21,6 +22,8 @@ CALLS = {
     "no-branch": Call(inputs={"pr_ref": "refs/heads/gone"}),
     "no-credential": Call(inputs={"agent": "gemini"}),
 }  # fmt: skip
+BY_DAY = ("no-changes", "with-changes", "crash", "protected", "too-long", "no-credential")
+CALLS = {name: call for name, call in ALL_CALLS.items() if NIGHTLY or name in BY_DAY}
 PROTECTED = {"work/protected": {"enforce_admins": True, "required_pull_request_reviews": {}}}
 MODELS = {
     "No changes needed": chat({"completed_tasks": [], "confidence": 0.9}, model="gpt-4o"),

@@ -309,10 +309,7 @@ def marks(name: str, alike: Collection[str] = NIGHTLY_ONLY) -> tuple[pytest.Mark
 
 @pytest.mark.parametrize(
     ("work", "cases"),
-    [
-        pytest.param(*each, id=each[0], marks=marks(each[0], {"second-review", "signed", "blocked"}))
-        for each in FAULTS.items()
-    ],
+    [pytest.param(*each, id=each[0], marks=marks(each[0], {*NIGHTLY_ONLY, "conflict"})) for each in FAULTS.items()],
     indirect=["work"],
 )
 def test_a_fault_at_any_request_loses_and_doubles_nothing(work: Work, cases: list[FaultCase]) -> None:

@@ -21,7 +21,7 @@ from accord_sandbox.faults import Fault
 EXISTING = 4
 NAMES = st.sampled_from(["a", "b", "temp-1", "ü", "x y", "--> <!-- accord:item -->", "@octocat", "`z`"])
 SLOW = settings(
-    max_examples=60 if NIGHTLY else 30,
+    max_examples=60 if NIGHTLY else 15,
     deadline=None,
     suppress_health_check=[HealthCheck.function_scoped_fixture, HealthCheck.too_slow],
 )
@@ -140,7 +140,7 @@ ALMOST = st.fixed_dictionaries(
 
 
 @pytest.mark.slow
-@settings(max_examples=300 if NIGHTLY else 150, deadline=None)
+@settings(max_examples=300 if NIGHTLY else 75, deadline=None)
 @given(
     st.binary(max_size=300) | JSON.map(lambda v: json.dumps(v).encode()) | ALMOST.map(lambda v: json.dumps(v).encode())
 )

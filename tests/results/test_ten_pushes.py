@@ -22,6 +22,7 @@ from support.reviews import (
     snapshot,
     threads,
 )
+from support.rotation import NIGHTLY
 from support.stage import Stage
 
 from accord.results.operations import Outcome
@@ -135,7 +136,7 @@ def check_threads(stage: Stage, model: Model) -> None:
 
 
 @settings(
-    max_examples=4,
+    max_examples=4 if NIGHTLY else 2,
     deadline=None,
     derandomize=True,
     suppress_health_check=[HealthCheck.function_scoped_fixture, HealthCheck.too_slow],
