@@ -6,7 +6,6 @@ import re
 import shutil
 import subprocess
 import sys
-import tarfile
 import tomllib
 from collections.abc import Callable
 from pathlib import Path
@@ -69,8 +68,7 @@ def test_wheel_and_source_package_are_reproducible_and_one_comes_from_the_other(
     build(tmp_path / "clone", tmp_path / "again")
     assert digests(tmp_path / "again") == digests(built)
     (source,) = built.glob("*.tar.gz")
-    with tarfile.open(source) as archive:
-        archive.extractall(tmp_path, filter="data")
+    subprocess.run(["tar", "-xf", source, "-C", tmp_path], check=True)  # Debian's Python 3.11.2 knows no filters
     build(tmp_path / source.name.removesuffix(".tar.gz"), tmp_path / "outside")
     assert digests(tmp_path / "outside") == digests(built)
 
