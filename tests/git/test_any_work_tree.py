@@ -12,7 +12,8 @@ from support.judge import differing, view
 from support.rotation import NIGHTLY
 from support.trees import git
 
-from accord.git.snapshots import changes_since, take_snapshot
+from accord.git.comparison import changes_since
+from accord.git.snapshots import take_snapshot
 
 SEEDS = range(2000) if NIGHTLY else range(0, 2000, 40)
 TEXTS = ["one\ntwo\nthree\n", "one\r\ntwo\r\n", "mixed\r\nends\n", "", "no end", "h\xe9llo\n", "\0binary\0", "$Id$\n"]

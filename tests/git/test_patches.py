@@ -8,7 +8,8 @@ import pytest
 from support.trees import commit, git
 
 from accord.core.errors import BrokenContract, Refused, WrongUsage
-from accord.git.patches import apply_patch, extract_patch
+from accord.git.extraction import extract_patch
+from accord.git.patches import apply_patch
 from accord.git.paths import escaping_links, links_of, stays_inside
 from accord.git.program import Git
 

@@ -6,7 +6,8 @@ from pathlib import Path
 import pytest
 from support.trees import commit, git
 
-from accord.git.snapshots import changes_since, restorable, take_snapshot
+from accord.git.comparison import changes_since
+from accord.git.snapshots import restorable, take_snapshot
 
 
 @pytest.fixture
@@ -88,3 +89,17 @@ def test_an_ignored_file_that_was_there_stays_as_the_program_left_it(tree: Path)
         (tree / "out" / "cache").write_text("warm")
         restore()
     assert (tree / "out" / "cache").read_text() == "warm"
+
+
+def test_one_file_that_git_cannot_store_keeps_no_other_from_being_restored(tree: Path) -> None:
+    (tree / ".gitattributes").write_text("odd.txt working-tree-encoding=UTF-16\n")
+    (tree / "odd.txt").write_text("no byte order mark")
+    git(tree, "add", ".gitattributes")
+    git(tree, "commit", "-qm", "attributes")
+    snapshot = take_snapshot(tree)
+    assert snapshot
+    before = content(tree)
+    with restorable(snapshot) as restore:
+        work(tree)
+        restore()
+    assert content(tree) == before

@@ -8,9 +8,11 @@ import pytest
 from support.trees import commit, git
 
 from accord.core.errors import Refused
-from accord.git.patches import STATE, TOO_LARGE, extract
+from accord.git.comparison import changes_since
+from accord.git.extraction import extract
+from accord.git.leaving_out import STATE, TOO_LARGE
 from accord.git.program import Git
-from accord.git.snapshots import Snapshot, changes_since, take_snapshot
+from accord.git.snapshots import Snapshot, take_snapshot
 
 SECRET = "correct-horse-battery"
 

@@ -10,10 +10,13 @@ import pytest
 from support.trees import commit, git
 
 from accord.core.errors import Refused
+from accord.git.comparison import WorkTreeChanges, changes_since, keep_work_beside
+from accord.git.extraction import extract
+from accord.git.leaving_out import BY_FILTER, HIDDEN, UNREADABLE
 from accord.git.patch_text import header_names
-from accord.git.patches import BY_FILTER, UNREADABLE, changes_between, extract, filtered_findings
+from accord.git.patches import changes_between, filtered_findings
 from accord.git.program import Git
-from accord.git.snapshots import HIDDEN, WorkTreeChanges, changes_since, keep_work_beside, take_snapshot
+from accord.git.snapshots import take_snapshot
 
 needs_lfs = pytest.mark.skipif(shutil.which("git-lfs") is None, reason="no git-lfs: apt install git-lfs")
 needs_crypt = pytest.mark.skipif(shutil.which("git-crypt") is None, reason="no git-crypt: apt install git-crypt")
@@ -378,6 +381,94 @@ def test_merged_commits_are_noted(work: Path) -> None:
 
     changes = ran(work, agent)
     assert (changes.merged, changes.unfinished, changes.marked) == ((side,), "", ())
+
+
+def merge(work: Path, how: str) -> None:
+    """Bring the commit of the base ``origin/main`` into the branch, in one of the ways that git knows."""
+    git(work, "fetch", "-q")
+    if how == "ahead":  # the branch has no commit of its own
+        git(work, "merge", "-q", "--ff-only", "origin/main")
+        return
+    (work / "own.txt").write_text("own\n")
+    commit(work, "own")
+    if how == "octopus":
+        git(work, "branch", "more", "HEAD~1")
+        git(work, "switch", "-q", "more")
+        (work / "more.txt").write_text("more\n")
+        commit(work, "more")
+        git(work, "switch", "-q", "main")
+        git(work, "merge", "-q", "more", "origin/main")
+    elif how == "the other way round":
+        git(work, "switch", "-q", "--detach", "origin/main")
+        git(work, "merge", "-q", "main")
+        git(work, "switch", "-q", "-C", "main")
+    else:
+        git(work, "merge", "-q", "origin/main")
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("how", ["merge", "octopus", "the other way round", "ahead"])
+def test_the_base_is_noted_in_whatever_way_it_was_merged(work: Path, tmp_path: Path, how: str) -> None:
+    (tmp_path / "origin/base.txt").write_text("base\n")
+    base = commit(tmp_path / "origin", "base")
+    assert base in ran(work, lambda: merge(work, how)).merged
+    assert ran(work, lambda: None).merged == ()
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("is_edited", [False, True])
+def test_a_merge_takes_filtered_files_of_the_base_as_they_are_stored_there(
+    work: Path, tmp_path: Path, is_edited: bool
+) -> None:
+    """Without them, the pushed merge would undo what the base did to them."""
+    origin = tmp_path / "origin"
+    (origin / ".gitattributes").write_text("*.key filter=upper\n")
+    (origin / "one.key").write_text("STORED\n")
+    commit(origin, "stored through a filter")
+    git(work, "config", "filter.upper.clean", "tr a-z A-Z")
+    git(work, "config", "filter.upper.smudge", "tr A-Z a-z")
+    git(work, "pull", "-q")
+    start = git(work, "rev-parse", "HEAD")
+    (origin / "one.key").write_text("STORED AGAIN\n")
+    commit(origin, "changed through a filter")
+
+    def agent() -> None:
+        merge(work, "merge")
+        assert (work / "one.key").read_text() == "stored again\n"
+        if is_edited:
+            (work / "one.key").write_text("edited\n")
+
+    changes = ran(work, agent)
+    assert changes.left_out == {"one.key": BY_FILTER}
+    made = tmp_path / "made"
+    git(tmp_path, "clone", "-q", "--no-checkout", str(work), str(made))
+    git(made, "read-tree", start)
+    subprocess.run(["git", "apply", "--cached"], cwd=made, check=True, input=changes.patch)
+    assert git(made, "cat-file", "blob", ":one.key") == "STORED AGAIN"
+
+
+def test_a_link_has_no_filter(work: Path) -> None:
+    (work / ".gitattributes").write_text("*.key filter=upper\n")
+    commit(work, "a filter")
+
+    def agent() -> None:
+        (work / "link.key").symlink_to("a.txt")
+
+    changes = ran(work, agent)
+    assert (paths(changes.patch), changes.left_out) == (["link.key"], {})
+    assert paths(extract(work, "HEAD").patch) == ["link.key"]
+
+
+def test_a_secret_that_is_wrapped_over_lines_is_not_kept_beside_the_tree(work: Path, tmp_path: Path) -> None:
+    def agent() -> None:
+        git(work, "switch", "-qc", "side-work")
+        (work / "new.txt").write_text("a-secret-\n  of-the-job\n")
+        commit(work)
+        git(work, "switch", "-q", "main")
+
+    (said,) = beside(work, tmp_path / "run", agent, ["a-secret-of-the-job"])
+    assert "a secret of the job" in said
+    assert list((tmp_path / "run").iterdir()) == []
 
 
 def test_an_agents_repository_runs_no_program_and_lends_no_other_repository(work: Path, tmp_path: Path) -> None:

@@ -6,9 +6,9 @@ import pytest
 from support.trees import commit, git
 
 from accord.core.errors import BrokenContract
-from accord.git.patches import extract_patch
+from accord.git.extraction import extract_patch
 from accord.git.program import Git
-from accord.runner.publish import FileStat, diff_stat, patch_stats, range_stats
+from accord.runner.stats import FileStat, diff_stat, patch_stats, range_stats
 
 
 @pytest.fixture

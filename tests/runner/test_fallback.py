@@ -31,6 +31,10 @@ if does == "commits":
     subprocess.run(["git", "add", "-A"], check=True)
     subprocess.run(["git", *user, "commit", "-qm", "Half"], check=True)
     does = "overloaded"
+if does == "branches":
+    for words in (["switch", "-qc", "aside"], ["add", "-A"], ["commit", "-qm", "Aside"], ["switch", "-q", "main"]):
+        subprocess.run(["git", "-c", "user.name=A", "-c", "user.email=a@example.org", *words], check=True)
+    does = "overloaded"
 if does.startswith("moves"):
     head = subprocess.run(["git", "rev-parse", "HEAD"], check=True, capture_output=True, text=True).stdout.strip()
     subprocess.run(["git", "update-ref", "refs/heads/main2", head], check=True)
@@ -128,6 +132,13 @@ def test_the_next_agent_starts_from_the_same_files_and_nothing_is_lost(tree: Ben
         assert "failed, as" in outputs["run-warnings"]
         assert "The changes of `one` are in attempt-1/changes.patch." in left.record["warnings"]
         assert outputs["run-warnings"].count("already uncommitted") == 1
+
+
+@pytest.mark.slow
+def test_work_beside_the_tree_is_kept_with_the_changes_of_the_agent_that_did_it(tree: Bench) -> None:
+    left = ran(tree, "one:branches", "two:works")
+    assert (left.folder / "attempt-1/beside.bundle").is_file()
+    assert "new-of-two.txt" in left.text("changes.patch")
 
 
 @pytest.mark.slow

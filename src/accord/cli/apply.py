@@ -260,7 +260,7 @@ def patch(base: str, root: Path, into: Path | None) -> None:
     agent artifacts are left out. With --into, the patch replaces the one in an implementor result, and a completed
     result without a change becomes a validation failure. That file is never part of the patch.
     """
-    from accord.git.patches import extract
+    from accord.git.extraction import extract
 
     extracted = extract(root, base, without=into)
     for remark in extracted.remarks:

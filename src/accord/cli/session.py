@@ -32,7 +32,7 @@ from accord.cli.step import as_output, leave_outputs, leave_summary, redact
 from accord.core.errors import BrokenContract, WrongUsage
 from accord.core.findings import has_errors
 from accord.core.moves import moves_to_json
-from accord.git.patches import merge_base
+from accord.git.extraction import merge_base
 from accord.git.program import Git
 from accord.sessions.apply import SessionWriter
 from accord.sessions.folder import Session, change_findings, changed_sessions, check_session, read_session

@@ -18,9 +18,11 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from accord.core.errors import AccordError
-from accord.git.patches import changes_between, extract, filtered_findings
+from accord.git.extraction import extract
+from accord.git.patches import changes_between, filtered_findings
 from accord.git.paths import some_of
 from accord.git.program import UNTRUSTED, Git, own_repository, split_nul
+from accord.git.secrets import has_new_secret
 from accord.git.settings import read_settings
 
 if TYPE_CHECKING:
@@ -217,7 +219,7 @@ def _not_to_keep(own: Git, start: str, places: Mapping[str, str], search: Search
         return f"has more than {_MOST_COMMITS} commits"
     names = b"\n".join(line.split(b" ")[0] for line in own("rev-list", "--objects", *ends).splitlines())
     contents = own("cat-file", "--batch", data=names + b"\n")
-    if any(secret in contents for secret in search.secrets):
+    if has_new_secret(b"", contents, search.secrets):
         return "holds a secret of the job"
     for commit in commits:
         changes = [change for change in changes_between(own, start, commit) if not change.is_removal]

@@ -49,6 +49,11 @@ def pointer_to(path: Path) -> bytes:
     return f"version https://git-lfs.github.com/spec/v1\noid sha256:{digest.hexdigest()}\nsize {size}\n".encode()
 
 
+def blob_id(content: bytes, object_format: str) -> str:
+    """Return the id that git gives a content."""
+    return hashlib.new(object_format, b"blob %d\0" % len(content) + content, usedforsecurity=False).hexdigest()
+
+
 def filters_of(git: Git, paths: Iterable[str]) -> dict[str, str]:
     """Return the paths for which the attributes in git's index name a filter, with its name."""
     asked = joined(paths)

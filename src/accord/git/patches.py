@@ -1,4 +1,4 @@
-"""Patches: taken from an agent's work tree, looked at before they are trusted, and put on a branch by git itself.
+"""Patches: written, looked at before they are trusted, and put on a branch by git itself.
 
 Source: workflow contracts, "ImplementorResult". The caller's index, work tree and HEAD are never touched.
 """
@@ -7,40 +7,21 @@ from __future__ import annotations
 
 import os
 import re
-import shutil
-import stat
 import tempfile
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
-from pathlib import Path
 from typing import TYPE_CHECKING
 
-from accord.core.errors import AccordError, BrokenContract, Refused, WrongUsage, sentence
-from accord.core.findings import Finding, warning
-from accord.git.filters import (
-    LFS,
-    filtered_content,
-    filters_of,
-    is_pointer_file,
-    stays_as_stored,
-)
+from accord.core.errors import AccordError, BrokenContract, Refused, sentence
+from accord.core.findings import Finding
+from accord.git.filters import filtered_content, filters_of
 from accord.git.patch_text import REBUILD_HINT, absolute_names, header_names
-from accord.git.paths import path_patterns, some_of
-from accord.git.program import UNTRUSTED, Git, add_files, own_repository, split_nul, submodules, untracked_files
-from accord.git.settings import read_settings
-from accord.git.sizes import MIB, MOST_FILE_BYTES, MOST_TOTAL_BYTES, too_much
-from accord.git.unfinished import marked_files, marker_findings, stopped_merge, unmerged_paths
-from accord.text.redaction import Redactor
+from accord.git.program import Git, own_repository, split_nul
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence
 
-    from accord.git.program import Git
-    from accord.git.settings import Settings
 
-
-AGENT_STATE_FILES = (".accord/", ".aider*", ".claude/", ".codex/", ".gemini/", ".opencode/", "/*.log")
-"""Where agents and accord keep their state. A new file there counts only if it was committed or staged."""
 SUBMODULE = "160000"
 """The mode of an entry that is a commit of another repository."""
 
@@ -80,6 +61,7 @@ class Change:
     mode: str
     blob: str
     was: str
+    was_mode: str = _GONE
 
     @property
     def is_removal(self) -> bool:
@@ -87,136 +69,14 @@ class Change:
         return self.mode == _GONE
 
     @property
+    def leaves_file(self) -> bool:
+        """Whether a file is there afterwards, no link and no submodule: git filters only files."""
+        return self.mode.startswith("100")
+
+    @property
     def leaves_content(self) -> bool:
         """Whether something is there afterwards that has a content: no submodule, which is a commit of elsewhere."""
         return self.mode not in (_GONE, SUBMODULE)
-
-
-@dataclass(frozen=True)
-class Extracted:
-    """A patch, and what to say about it."""
-
-    patch: bytes
-    remarks: tuple[str, ...] = ()
-
-
-def extract_patch(work_tree: Path, base: str, *, without: Path | None = None) -> bytes:
-    """Return the patch of a work tree, without what there is to say about it (see ``extract``)."""
-    return extract(work_tree, base, without=without).patch
-
-
-def extract(work_tree: Path, base: str, *, without: Path | None = None, is_trusted: bool = True) -> Extracted:
-    """Return the difference between the merge base with ``base`` and the work tree, as git's binary-safe patch.
-
-    The index counts as it is, and files that its flags hide stay hidden. Left out are ignored files, new
-    state files of agents, changed files with a filter, files that git cannot store, and the file ``without``. Raises
-    WrongUsage for an unknown base, and Refused for a merge that has not come to its end. From a repository that is not
-    trusted, git fetches nothing.
-    """
-    with _staged(work_tree, base, without, is_trusted=is_trusted) as (scratch, start, remarks):
-        patch = difference(scratch, start, scratch.line("write-tree"))
-        marked = [f"conflict-markers: {finding.message}" for finding in marker_findings(marked_files(patch))]
-        return Extracted(patch, (*remarks, *marked))
-
-
-def changed_paths(work_tree: Path, base: str) -> list[tuple[str, str, str]]:
-    """List changes of the work tree since the merge base with ``base``: git's letter (A, M, D, R, T), path, old one."""
-    with _staged(work_tree, base) as (scratch, start, _):
-        fields = iter(split_nul(scratch("diff-index", "--cached", "--name-status", "-z", "-M", start)))
-        found = []
-        for letter in fields:
-            old = next(fields) if letter[0] in "RC" else ""
-            found.append((letter[0], next(fields), old))
-        return found
-
-
-@contextmanager
-def _staged(
-    work_tree: Path, base: str, without: Path | None = None, *, is_trusted: bool = True
-) -> Iterator[tuple[Git, str, list[str]]]:
-    """Put all that the work tree has since its merge base into an index; yield git with that index, base and remarks.
-
-    The index begins as a copy of the caller's, so that what was staged or hidden there counts.
-    """
-    git = Git(work_tree, {} if is_trusted else UNTRUSTED)
-    start, settings = merge_base(git, base), read_settings(work_tree)
-    _refuse_unfinished(replace(git, directory=Path(git.line("rev-parse", "--show-toplevel"))))
-    with _scratch_index(git, settings) as scratch:
-        own = Path(git.line("rev-parse", "--path-format=absolute", "--git-path", "index"))
-        if own.is_file():
-            shutil.copy2(own, dict(scratch.environment)["GIT_INDEX_FILE"])  # its time tells git what may have changed
-        else:
-            scratch("read-tree", "HEAD")
-        _forget_new_repositories(scratch, start)
-        place = without.resolve() if without else None
-        top = scratch.directory.resolve()
-        excluded = [str(place.relative_to(top))] if place and place.is_relative_to(top) else []
-        excluded += _taken_out(scratch)
-        untracked, _ = untracked_files(scratch, git, "--exclude-standard")
-        changed = [*untracked, *split_nul(scratch("ls-files", "--modified", "-z"))]
-        skipped = {*excluded}
-        changed = [path for path in dict.fromkeys(changed) if path not in skipped]
-        kept_back = _not_stored(scratch, start, changed, untracked)
-        failed = add_files(scratch, [path for path in changed if path not in kept_back])
-        left_out = dict[str, list[str]]()
-        for path, reason in [*kept_back.items(), *((path, UNREADABLE) for path in failed)]:
-            if reason:
-                left_out.setdefault(reason, []).append(path)
-        for path in _filtered_commits(scratch, start):
-            left_out.setdefault(BY_FILTER, []).append(path)
-        yield scratch, start, [f"{reason}: {some_of(paths)}." for reason, paths in left_out.items()]
-
-
-STATE = "New state files of agents were left out"
-BY_FILTER = "Changed files with a filter, such as Git LFS, were left out"
-TOO_LARGE = f"Files of more than {MOST_FILE_BYTES // MIB} MiB, which GitHub refuses, were left out"
-UNREADABLE = "Files that git cannot store were left out"
-
-
-def _taken_out(scratch: Git) -> list[str]:
-    """Return the paths that were taken out of the index and are as HEAD has them: a new file there is another one."""
-    fields = split_nul(scratch("diff-index", "--cached", "--diff-filter=D", "--no-renames", "-z", "HEAD"))
-    gone = {path: meta.split()[2] for meta, path in zip(fields[::2], fields[1::2], strict=True)}
-    files = [path for path in gone if (scratch.directory / path).is_file() and "\n" not in path]
-    made = [scratch.attempt("hash-object", "--", path).stdout.decode().strip() for path in files]
-    return [path for path, blob in zip(files, made, strict=True) if blob == gone[path]]
-
-
-def _refuse_unfinished(git: Git) -> None:
-    """Refuse a work tree in which a merge waits to be brought to its end. Raises Refused."""
-    paths, what = unmerged_paths(git), stopped_merge(git)
-    if paths or what:
-        message = f"conflict-markers: {what or 'a merge'} has not come to its end"
-        raise Refused(
-            f"{message}, with conflicts in {some_of(paths)}." if paths else f"{message}.",
-            hint="Resolve the conflicts and commit, or abort it, then take the patch again.",
-        )
-
-
-def _not_stored(scratch: Git, start: str, changed: Sequence[str], untracked: Sequence[str]) -> dict[str, str]:
-    """Return the changed paths that must not be added, with the reason; it is empty for what is as it is stored."""
-    is_state = path_patterns(AGENT_STATE_FILES).match_file
-    found = dict.fromkeys(filter(is_state, untracked), STATE)
-    filtered = filters_at(scratch, start, [path for path in changed if path not in found])
-    stored = dict(zip(filtered, scratch.contents([f":{path}" for path in filtered]), strict=True))
-    for path in filtered:
-        file = scratch.directory / path
-        if not is_pointer_file(file) and file.is_file() and not file.is_symlink():
-            is_same = filtered[path] == LFS and stays_as_stored(file, stored[path])
-            found[path] = "" if is_same else BY_FILTER
-    sizes = {path: _size_of(scratch.directory / path) for path in changed if path not in found}
-    found |= {path: TOO_LARGE for path, size in sizes.items() if size > MOST_FILE_BYTES}
-    if sum(sizes.get(path, 0) for path in untracked if path not in found) > MOST_TOTAL_BYTES:
-        raise too_much(max(untracked, key=lambda path: sizes.get(path, 0)))
-    return found
-
-
-def _size_of(path: Path) -> int:
-    try:
-        status = path.lstat()
-    except OSError:
-        return 0
-    return status.st_size if stat.S_ISREG(status.st_mode) else 0
 
 
 def filters_at(scratch: Git, start: str, paths: Sequence[str]) -> dict[str, str]:
@@ -230,35 +90,12 @@ def filters_at(scratch: Git, start: str, paths: Sequence[str]) -> dict[str, str]
 
 def filtered_findings(git: Git, before: str, changes: Sequence[Change]) -> Iterator[Finding]:
     """Find changes with bytes where the commit before stores a pointer, an encrypted blob, or a filter's output."""
-    left = [change for change in changes if change.leaves_content]
+    left = [change for change in changes if change.leaves_file]
     filtered = filters_at(git, before, [change.path for change in left])
     for change, new, old in contents_of(git, left):
         finding = filtered_content(change.path, new or b"", old, filtered.get(change.path, ""))
         if finding:
             yield finding
-
-
-def _filtered_commits(scratch: Git, start: str) -> list[str]:
-    """Put files back whose committed content is not what their filter stores; return them."""
-    changes = changes_between(scratch, start, scratch.line("write-tree"))
-    filtered = filters_at(scratch, start, [change.path for change in changes if change.leaves_content])
-    found = []
-    for change, new, old in contents_of(scratch, [each for each in changes if each.path in filtered]):
-        if filtered_content(change.path, new or b"", old, filtered[change.path]):
-            found.append(change.path)
-            kept = scratch("ls-tree", "-z", start, "--", change.path).split(b"\t")[0].split()
-            entry = b" ".join(kept[::2]) or b"0 " + change.was.encode()
-            scratch("update-index", "-z", "--index-info", data=entry + b"\t" + os.fsencode(change.path))
-    return found
-
-
-def _forget_new_repositories(scratch: Git, start: str) -> None:
-    """Take the repositories that the agent committed by their id alone out of the index, except submodules."""
-    known = submodules(scratch)
-    made = [c.path for c in changes_between(scratch, start, "HEAD") if c.mode == SUBMODULE and not c.was.strip("0")]
-    left = "\0".join(path for path in made if path not in known).encode("utf-8", "surrogateescape")
-    if left:
-        scratch("update-index", "--force-remove", "-z", "--stdin", data=left)
 
 
 def difference(git: Git, start: str, tree: str) -> bytes:
@@ -298,44 +135,6 @@ def _is_utf8(patch: bytes) -> bool:
     except UnicodeDecodeError:
         return False
     return True
-
-
-def merge_base(git: Git, base: str) -> str:
-    """Name the commit at which this checkout left ``base``. Raises WrongUsage where no such commit is known."""
-    if git.attempt("rev-parse", "--git-dir").returncode:
-        raise WrongUsage(f"`{git.directory}` is not a git repository.", hint="Run this in the agent's work tree.")
-    if git.attempt("rev-parse", "--verify", "--quiet", "--end-of-options", f"{base}^{{commit}}").returncode:
-        raise WrongUsage(
-            f"`{base}` is not a commit in this repository.",
-            hint="Pass a local name of the base, such as `--base origin/main`.",
-        )
-    found = git.attempt("merge-base", "--end-of-options", base, "HEAD")
-    if found.returncode:
-        raise WrongUsage(
-            f'"{base}" and HEAD have no common commit here.',
-            hint="Fetch more history (fetch-depth: 0) and run it again.",
-        )
-    return found.stdout.decode().strip()
-
-
-@contextmanager
-def _scratch_index(git: Git, settings: Settings) -> Iterator[Git]:
-    """Give git an index and an object store that vanish, on top of the repository's own objects."""
-    top = Path(git.line("rev-parse", "--show-toplevel"))
-    objects = git.line("rev-parse", "--path-format=absolute", "--git-path", "objects")
-    with tempfile.TemporaryDirectory(prefix="accord-patch-") as scratch:
-        environment = {
-            **dict(git.environment),
-            "GIT_INDEX_FILE": f"{scratch}/index",
-            "GIT_OBJECT_DIRECTORY": f"{scratch}/objects",
-        }
-        Path(scratch, "objects/info").mkdir(parents=True)
-        Path(scratch, "objects/info/alternates").write_bytes(os.fsencode(f"{objects}\n"))
-        files = {"core.attributesFile": settings.attributes[0], "core.excludesFile": settings.ignores[0]}
-        for name, text in files.items():
-            Path(scratch, name).write_bytes(text)
-        config = {**settings.without_filters, **{name: f"{scratch}/{name}" for name in files}}
-        yield replace(git, directory=top, environment=environment, config=config)
 
 
 def apply_patch(git: Git, patch: bytes, onto: str, base: str = "") -> str:
@@ -466,32 +265,8 @@ def changes_between(git: Git, before: str, after: str) -> list[Change]:
     """List what differs between two trees or commits, renames as a removal and an addition."""
     fields = split_nul(git("diff-tree", "-r", "-z", "--no-renames", before, after))
     entries = zip(fields[::2], fields[1::2], strict=True)
-    return [Change(path, meta.split()[1], meta.split()[3], meta.split()[2]) for meta, path in entries]
-
-
-def secret_findings(git: Git, changes: Iterable[Change], redactor: Redactor) -> Iterator[Finding]:
-    """Find new secrets of this process in changes (errors), and texts that look like tokens (warnings).
-
-    The findings name the file, never the secret.
-    """
-    for change, new, old in contents_of(git, changes):
-        shown = redactor(change.path)
-        named = change.path if not old else ""
-        if _values(redactor, new) - _values(redactor, old) or any(value in named for value in redactor.values):
-            message = f"`{shown}` holds a secret of this job, so nothing is pushed."
-            yield Finding("secret-in-patch", message, "/patch", hint="Revoke the secret, because an agent saw it.")
-        elif _tokens(redactor, new) - _tokens(redactor, old):
-            message = f"`{shown}` gets a text that looks like a token."
-            hint = "Revoke it, if it is a real one."
-            yield warning("token-in-patch", message, "/patch", hint=hint)
-
-
-def paths_with_tokens(git: Git, changes: Iterable[Change]) -> Iterator[str]:
-    """Yield the changed files that get a text which looks like a token of a known issuer; such a name is redacted."""
-    by_shape = Redactor()
-    for change, new, old in contents_of(git, changes):
-        if _tokens(by_shape, new) - _tokens(by_shape, old):
-            yield by_shape(change.path)
+    split = ((path, *meta[1:].split()) for meta, path in entries)
+    return [Change(path, mode, new, old, old_mode) for path, old_mode, mode, old, new, _ in split]
 
 
 def contents_of(git: Git, changes: Iterable[Change]) -> Iterator[tuple[Change, bytes | None, bytes | None]]:
@@ -499,13 +274,3 @@ def contents_of(git: Git, changes: Iterable[Change]) -> Iterator[tuple[Change, b
     left = [change for change in changes if change.leaves_content]
     contents = git.contents([blob for change in left for blob in (change.blob, change.was)])
     yield from zip(left, contents, contents, strict=True)
-
-
-def _values(redactor: Redactor, content: bytes | None) -> set[str]:
-    content = content or b""
-    return {value for value in redactor.values if value.encode("utf-8", "surrogateescape") in content}
-
-
-def _tokens(redactor: Redactor, content: bytes | None) -> set[str]:
-    text = (content or b"").decode("utf-8", "replace")
-    return {text[secret.start : secret.end] for secret in redactor.find(text)}

@@ -172,12 +172,9 @@ def split_nul(output: bytes) -> list[str]:
 
 
 def stage_all(git: Git) -> list[str]:
-    """Add the work tree to the index, except ignored files; return the repositories within."""
-    nested = _nested_repositories(git)
-    excluded = [b".", *(b":(exclude,literal)" + os.fsencode(path) for path in nested)]
-    git("add", "--all", "--pathspec-from-file=-", "--pathspec-file-nul", data=b"\0".join(excluded))
-    if found := _files_within(git, nested):
-        git("update-index", "--add", "-z", "--stdin", data=joined(found))
+    """Add the work tree to the index, except what is ignored or cannot be stored; return the repositories within."""
+    untracked, nested = untracked_files(git, git, "--exclude-standard")
+    add_files(git, [*untracked, *split_nul(git("ls-files", "--modified", "-z"))])
     return nested
 
 
@@ -192,6 +189,20 @@ def add_files(git: Git, paths: Sequence[str]) -> list[str]:
         return list(paths)
     middle = len(paths) // 2
     return [*add_files(git, paths[:middle]), *add_files(git, paths[middle:])]
+
+
+def blobs_of(git: Git, files: Sequence[str], *options: str) -> dict[str, str]:
+    """Return the blobs that git would store for files, up to the first one that it cannot store."""
+    if not files:
+        return {}
+    asked = b"".join(_quoted(path) + b"\n" for path in files)
+    made = git.attempt("hash-object", *options, "--stdin-paths", data=asked).stdout.decode().split()
+    return dict(zip(files, made, strict=False))
+
+
+def _quoted(path: str) -> bytes:
+    escaped = b"".join(b"\\%03o" % byte if byte < 32 or byte in b'"\\' else bytes([byte]) for byte in os.fsencode(path))
+    return b'"' + escaped + b'"'
 
 
 def joined(paths: Iterable[str]) -> bytes:
@@ -228,13 +239,6 @@ def linked_work_trees(git: Git) -> list[str]:
     top = git.directory.resolve()
     places = [Path(entry[len("worktree ") :]) for entry in listed if entry.startswith("worktree ")]
     return [str(place.relative_to(top)) for place in places if place != top and place.is_relative_to(top)]
-
-
-def _nested_repositories(git: Git) -> list[str]:
-    """List the folders that are repositories of their own, except submodules."""
-    untracked = split_nul(git("ls-files", "--others", "--exclude-standard", "-z"))
-    known = submodules(git)
-    return [path[:-1] for path in untracked if path.endswith("/") and path[:-1] not in known]
 
 
 def _files_within(git: Git, folders: Sequence[str]) -> list[str]:

@@ -120,7 +120,7 @@ def _checked(workspace: Workspace, result: dict[str, Any]) -> tuple[dict[str, An
     """Check a result as ``accord check`` does, after a completed change got its patch from the work tree."""
     raw = json.dumps(result, ensure_ascii=False).encode("utf-8", "surrogatepass")
     if workspace.role == "implementor" and workspace.base and result.get("outcome") == "completed":
-        from accord.git.patches import extract_patch
+        from accord.git.extraction import extract_patch
         from accord.results.run import with_patch
 
         result = with_patch(raw, extract_patch(workspace.root, workspace.base, without=workspace.result), "result")

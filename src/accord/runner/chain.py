@@ -14,9 +14,10 @@ from typing import TYPE_CHECKING
 from accord.core.environment import is_in_actions
 from accord.core.errors import AccordError, sentence
 from accord.gha.step import guard_git_settings, guard_step_files
+from accord.git.comparison import changes_since, keep_work_beside
 from accord.git.paths import some_of
 from accord.git.refs import RefChanges, guard_refs
-from accord.git.snapshots import changes_since, keep_work_beside, restorable
+from accord.git.snapshots import restorable
 from accord.runner import record as layout
 from accord.runner.attempts import RunBudget, last_turn, run_attempts
 from accord.runner.error_rules import INTERNAL_ERRORS
@@ -28,7 +29,8 @@ from accord.text.redaction import redactor_for
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
 
-    from accord.git.snapshots import Snapshot, WorkTreeChanges
+    from accord.git.comparison import WorkTreeChanges
+    from accord.git.snapshots import Snapshot
     from accord.runner.agent_session import ReadyAgent
     from accord.runner.context import JobContext, Progress
     from accord.runner.models import RunRequest
@@ -136,6 +138,9 @@ class AgentChain:
         run_dir, number = self.request.run_dir, last_turn(self.progress.attempts)
         patch, kept = run_dir / layout.PATCH, run_dir / f"attempt-{number}" / layout.PATCH
         self.progress.patch_sha256, self.about_changes = "", ()
+        for beside in run_dir.glob("beside*"):
+            layout.make_writable(kept)
+            beside.replace(kept.with_name(beside.name))
         if patch.is_file() and not patch.is_symlink():
             if patch.stat().st_size:
                 layout.make_writable(kept)

@@ -6,12 +6,13 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 from accord.core.errors import WrongUsage
-from accord.git.patches import extract_patch
+from accord.git.extraction import extract_patch
 from accord.git.program import Git, GitFailed
 from accord.runner.classify import contract_exit_code
 from accord.runner.finish import completed_tasks, conclude
 from accord.runner.outputs import RunFacts
-from accord.runner.publish import Published, diff_stat, is_delivered, patch_stats, push_failure, range_stats
+from accord.runner.publish import Published, is_delivered, push_failure
+from accord.runner.stats import diff_stat, patch_stats, range_stats
 from accord.runner.transcripts.read import codec_of, read_evidence
 
 if TYPE_CHECKING:
@@ -20,7 +21,7 @@ if TYPE_CHECKING:
 
     from accord.core.clock import Clock
     from accord.runner.models import RunOutputs
-    from accord.runner.publish import FileStat
+    from accord.runner.stats import FileStat
     from accord.text.posting import PostingPolicy
     from accord.text.redaction import Redactor
 

@@ -26,16 +26,9 @@ from accord.runner.conflicts import report_conflict
 from accord.runner.contract import ResultContract, check_result
 from accord.runner.models import InternalError
 from accord.runner.outputs import RunFacts, not_pushed_warning, outputs_of, safe_line, to_valid_text
-from accord.runner.publish import (
-    Publication,
-    Published,
-    audit_patch,
-    diff_stat,
-    is_delivered,
-    patch_stats,
-    publish_patch,
-)
+from accord.runner.publish import Publication, Published, audit_patch, is_delivered, publish_patch
 from accord.runner.record import RunRecord, make_writable, open_regular, read_record
+from accord.runner.stats import diff_stat, patch_stats
 from accord.runner.transcripts.events import Account
 from accord.runner.transcripts.read import evidence_in
 from accord.text.redaction import redact_json, redactor_for

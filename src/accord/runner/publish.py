@@ -6,17 +6,14 @@ with a lost answer is looked up, and a run that was published before is recogniz
 
 from __future__ import annotations
 
-import os
 import re
 import subprocess
-import tempfile
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from accord.core.clock import attempts
 from accord.core.errors import BrokenContract, Refused, Stopped
-from accord.core.findings import Finding
 from accord.git.branches import (
     DEFAULT_AUTHOR,
     MERGED_TRAILER,
@@ -36,16 +33,17 @@ from accord.git.branches import (
 )
 from accord.git.conflicts import commit_on_own_base, conflict_branch
 from accord.git.patch_text import header_names
-from accord.git.patches import PatchConflict, changes_between, contents_of, filtered_findings, paths_with_tokens
+from accord.git.patches import PatchConflict, changes_between, contents_of, filtered_findings
 from accord.git.paths import escaping_links, links_of, some_of
 from accord.git.program import Git
+from accord.git.secrets import paths_with_tokens
 from accord.git.sizes import DEFAULT_LIMITS, size_findings
 from accord.git.steering import audit_changes, audit_paths
 from accord.git.unfinished import has_new_markers, marker_findings
 from accord.github.commits import deliver_commit, plan_upload, read_commit
 from accord.runner.models import InternalError
 from accord.runner.refs import branch_of
-from accord.text.hidden import strip_hidden
+from accord.runner.stats import FileStat, patch_stats, range_stats
 from accord.text.redaction import Redactor
 from accord.text.words import without_skips
 
@@ -63,9 +61,6 @@ _PAUSES_SECONDS = (1.0, 2.0, 3.0, 4.0, 5.0)
 
 _SHA = re.compile(r"[0-9a-f]{40}|[0-9a-f]{64}")
 _DISK_FULL = re.compile(r"no space left on device|disk quota exceeded", re.IGNORECASE)
-_PATH_CHARS = 200
-_STAT_CHARS = 4000
-_GIT_MESSAGE_CHARS = 500
 _MOST_MERGES = 20
 
 
@@ -380,29 +375,6 @@ def push_failure(error: str) -> InternalError:
     return InternalError(kind="push-conflict" if trouble == "conflict" else "push-unreachable", detail=detail)
 
 
-@dataclass(frozen=True, slots=True)
-class FileStat:
-    """A changed file and its changed lines; None for a binary file. A renamed file counts by its new name."""
-
-    path: str
-    added: int | None
-    removed: int | None
-
-
-def patch_stats(patch: bytes) -> list[FileStat]:
-    """Return the files that a patch changes. Raises BrokenContract if git cannot read it."""
-    if not patch.strip():
-        return []
-    with tempfile.TemporaryDirectory(prefix="accord-stat-") as folder:
-        git = Git(Path(folder), environment={"GIT_CEILING_DIRECTORIES": str(Path(folder).parent)})
-        done = git.attempt("apply", "--numstat", "-z", "-", data=patch)
-    if done.returncode:
-        reason = " ".join(done.stderr.decode("utf-8", "replace").replace("error: ", "").split())
-        message = f"Git cannot read the patch of the run: {reason[:_GIT_MESSAGE_CHARS]}"
-        raise BrokenContract.of(Finding("patch-invalid", message, hint="Run the agent again."))
-    return _numstat(done.stdout)
-
-
 def audit_patch(patch: bytes, stats: Sequence[FileStat]) -> Published:
     """Sort the paths of a patch that is not pushed yet, as far as the patch alone tells."""
     moved = [name for key, name in header_names(patch) if key in (b"rename from", b"copy from")]
@@ -421,36 +393,3 @@ def audit_patch(patch: bytes, stats: Sequence[FileStat]) -> Published:
         dependencies=audit.dependencies,
         records=audit.records,
     )
-
-
-def range_stats(git: Git, base: str, head: str) -> list[FileStat]:
-    """Return the files that differ between two commits. Raises GitFailed if one of them does not exist."""
-    return _numstat(git("diff-tree", "-r", "-M", "--numstat", "-z", "--end-of-options", base, head))
-
-
-def _numstat(output: bytes) -> list[FileStat]:
-    """Parse ``added TAB removed TAB path NUL``; a rename in a range has an empty path, then both names."""
-    fields = iter(os.fsdecode(output).split("\0")[:-1])
-    stats = []
-    for entry in fields:
-        added, removed, path = entry.split("\t", 2)
-        if not path:
-            next(fields)
-            path = next(fields)
-        counts = (None if count == "-" else int(count) for count in (added, removed))
-        stats.append(FileStat(path, *counts))
-    return stats
-
-
-def diff_stat(stats: Sequence[FileStat], *, limit: int = _STAT_CHARS) -> str:
-    """Summarize changes for a prompt, one line a file: ``src/a.py +3 -1``; files beyond the limit are counted."""
-    lines: list[str] = []
-    left = limit
-    for change in stats:
-        path = " ".join(strip_hidden(os.fsencode(change.path).decode("utf-8", "replace")).split())[:_PATH_CHARS]
-        line = f"{path} {'binary' if change.added is None else f'+{change.added} -{change.removed}'}"
-        left -= len(line) + 1
-        if left < 0:
-            return "\n".join([*lines, f"and {len(stats) - len(lines)} more files"])
-        lines.append(line)
-    return "\n".join(lines)

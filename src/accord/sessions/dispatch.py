@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 from accord.core.documents import read_object, short_name
 from accord.core.findings import Finding, finding_of, has_errors, pointer
 from accord.core.kinds import KINDS
-from accord.git.patches import changed_paths
+from accord.git.extraction import changed_paths
 from accord.git.program import Git
 from accord.sessions.folder import HISTORY_FILE, STATUS_FILE, Session, missing_files, status_of
 from accord.sessions.machine import files_needed, working_state

@@ -31,10 +31,10 @@ from accord.git.patches import (
     apply_patch,
     changes_between,
     filtered_findings,
-    secret_findings,
 )
 from accord.git.paths import escaping_links, links_of
 from accord.git.replacing import BASE_TRAILER, ITEM_TRAILER, replacement, with_tree
+from accord.git.secrets import secret_findings
 from accord.git.sizes import size_findings
 from accord.git.steering import audit_changes
 from accord.git.unfinished import marked_files

@@ -1,0 +1,364 @@
+"""The differences of a work tree from a snapshot of it."""
+
+from __future__ import annotations
+
+import os
+import stat
+import subprocess
+from contextlib import suppress
+from dataclasses import dataclass, field
+from functools import cached_property
+from typing import TYPE_CHECKING
+
+from accord.core.errors import AccordError
+from accord.git.beside import Search, keep_beside
+from accord.git.filters import LFS, blob_id, filters_of, is_pointer_file, pointer_to
+from accord.git.leaving_out import UNREADABLE, ChangedPath, by_reason, left_out
+from accord.git.patches import SUBMODULE, changes_between, contents_of, difference
+from accord.git.paths import some_of
+from accord.git.program import UNTRUSTED, Git, GitFailed, add_files, ignored_paths, joined, split_nul, untracked_files
+from accord.git.secrets import refuse_secrets
+from accord.git.snapshots import (
+    BY_TREE,
+    Entry,
+    content_digest,
+    entries_of,
+    head_of,
+    is_executable,
+    is_folder,
+    laid_over,
+    look,
+)
+from accord.git.unfinished import has_new_markers, stopped_merge, unmerged_paths
+
+if TYPE_CHECKING:
+    from collections.abc import Collection, Iterator, Mapping, Sequence
+    from pathlib import Path
+
+    from accord.git.snapshots import Seen, Snapshot
+
+_EXECUTABLE, _PLAIN, _LINK = "100755", "100644", "120000"
+
+
+@dataclass(frozen=True)
+class WorkTreeChanges:
+    """The changes as git's binary-safe patch. Not in it are files that were uncommitted before and are as they were;
+    of these, ``untouched`` has those outside of repositories within. Each of ``left_out`` is a path with the reason.
+
+    ``marked`` are the paths with the markers of a conflict, ``unfinished`` says which merge has not come to its end,
+    and ``merged`` are the commits that were merged.
+    """
+
+    patch: bytes
+    left_out: Mapping[str, str] = field(default_factory=dict)
+    untouched: tuple[str, ...] = ()
+    marked: tuple[str, ...] = ()
+    unfinished: str = ""
+    merged: tuple[str, ...] = ()
+
+    @property
+    def reasons(self) -> dict[str, list[str]]:
+        """The paths that were left out, by reason."""
+        return by_reason(self.left_out)
+
+
+def changes_since(
+    snapshot: Snapshot, *, state_files: Sequence[str] = (), secrets: Sequence[str] = ()
+) -> WorkTreeChanges:
+    """Return what differs from the snapshot. Raises GitFailed; Refused for ``secrets`` in a change.
+
+    A path that causes trouble is left out by its name, and no other.
+    """
+    with laid_over(snapshot) as ours:
+        comparison = _Comparison.of(snapshot, ours)
+        changed, untouched = comparison.changed_paths()
+        pointers = _known_pointers(comparison, changed)
+        left = left_out(_facts_of(comparison, changed, pointers), state_files)
+        left |= _half_moved(comparison, changed, left)
+        failed = _store(
+            comparison, [path for path in changed if path not in left], pointers, _of_merge(comparison, left)
+        )
+        left |= dict.fromkeys(failed, UNREADABLE)
+        tree = ours.line("write-tree")
+        refuse_secrets(ours, changes_between(ours, f"{snapshot.commit}^{{tree}}", tree), secrets)
+        inside = tuple(f"{folder}/" for folder in comparison.nested)
+        told = tuple(path for path in untouched if not path.startswith(inside))
+        return WorkTreeChanges(
+            difference(ours, snapshot.commit, tree),
+            left,
+            told,
+            tuple(_marked(ours, snapshot.commit, tree)),
+            comparison.unfinished,
+            comparison.merged,
+        )
+
+
+def _merged(real: Git, start: str) -> tuple[str, ...]:
+    """Return the commits of elsewhere that HEAD has since the start, oldest first; none where HEAD went elsewhere.
+
+    They were merged, or the branch of a remote was gone on from.
+    """
+    if real.attempt("merge-base", "--is-ancestor", start, "HEAD").returncode:
+        return ()
+    listed = real.attempt("rev-list", "--reverse", "--topo-order", "--ancestry-path", "--parents", f"{start}..HEAD")
+    commits = [line.split() for line in listed.stdout.decode().splitlines()]
+    own = {start, *(commit for commit, *_ in commits)}
+    outside = [parent for _, *parents in commits for parent in parents if parent not in own]
+    ends = ("--merged=HEAD", f"--no-merged={start}", "--format=%(objectname)", "refs/remotes")
+    remote = real.attempt("for-each-ref", *ends).stdout.decode().split()
+    return tuple(dict.fromkeys([*outside, *remote]))
+
+
+def keep_work_beside(snapshot: Snapshot, folder: Path, secrets: Sequence[str]) -> list[str]:
+    """Write the work that was left beside the tree since the snapshot into a folder; return warnings."""
+    hidden = frozenset(snapshot.ignored)
+
+    def is_private(path: str) -> bool:
+        return path in snapshot.hidden or _is_below(path, hidden)
+
+    search = Search([secret.encode("utf-8", "surrogateescape") for secret in secrets], is_private)
+    try:
+        return list(keep_beside(_agents_git(snapshot), snapshot.commit, snapshot.beside, folder, search))
+    except (AccordError, OSError, ValueError, subprocess.TimeoutExpired) as problem:
+        return [f"Work beside the checked-out tree could not be looked for: {problem}"]
+
+
+def _agents_git(snapshot: Snapshot) -> Git:
+    """Return git in the repository to which the agent could write: it runs no filter, and fetches nothing."""
+    return Git(snapshot.top, UNTRUSTED, snapshot.settings.without_filters)
+
+
+def _is_below(path: str, places: Collection[str]) -> bool:
+    """Return whether a path is one of these places, or in one of these folders, which end with a slash."""
+    if path in places:
+        return True
+    ends = (position + 1 for position, character in enumerate(path) if character == "/")
+    return any(path[:end] in places for end in ends)
+
+
+@dataclass(frozen=True)
+class _Comparison:
+    """A snapshot and the same work tree now; ``staged`` is the repository's own index now, if it can be read, and
+    ``uncommitted`` the paths that differ there from HEAD. ``descends``: HEAD goes on from the commit before; an index
+    of elsewhere does not tell what was staged.
+    """
+
+    before: Snapshot
+    ours: Git
+    commit: Mapping[str, Entry]
+    seen: Mapping[str, Seen]
+    staged: Mapping[str, Entry]
+    nested: Sequence[str]
+    unfinished: str
+    uncommitted: Collection[str]
+    descends: bool
+    merged: tuple[str, ...]
+
+    @cached_property
+    def ignored_now(self) -> Collection[str]:
+        """The paths that were taken out of the index, and that a ``.gitignore`` hides now."""
+        gone = [path for path in self.before.index if path in self.seen and path not in self.staged]
+        return ignored_paths(self.ours, gone)
+
+    @cached_property
+    def merged_entries(self) -> Mapping[str, Entry]:
+        """The entries of the commit that was merged last; none where git cannot read it."""
+        listed = self.ours.attempt("ls-tree", "-r", "-z", self.merged[-1]).stdout if self.merged else b""
+        split = (entry.partition("\t") for entry in split_nul(listed))
+        return {path: Entry("", facts.split()[0], facts.split()[2]) for facts, _, path in split}
+
+    @cached_property
+    def hidden_places(self) -> Collection[str]:
+        """The files and folders that a ``.gitignore`` hid before."""
+        return frozenset(self.before.ignored)
+
+    @classmethod
+    def of(cls, before: Snapshot, ours: Git) -> _Comparison:
+        real, staged, unfinished = _agents_git(before), before.index, ""
+        uncommitted, descends, merged = list[str](), True, tuple[str, ...]()
+        with suppress(GitFailed, subprocess.TimeoutExpired):
+            staged = entries_of(real) or before.index  # without an index, nothing was staged
+            unfinished = _unfinished(real, before)
+            uncommitted = split_nul(real("diff-index", "--cached", "--name-only", "--no-renames", "-z", "HEAD"))
+            descends = not real.attempt("merge-base", "--is-ancestor", before.commit, "HEAD").returncode
+            merged = _merged(real, before.commit)
+        untracked, nested = untracked_files(ours, real, BY_TREE)
+        commit = entries_of(ours)
+        seen = look(before.top, dict.fromkeys([*commit, *before.seen, *untracked, *staged]))
+        return cls(before, ours, commit, seen, staged, nested, unfinished, frozenset(uncommitted), descends, merged)
+
+    def changed_paths(self) -> tuple[list[str], list[str]]:
+        """Return the paths that differ, and those that were uncommitted before and do not."""
+        changed, untouched = [], []
+        paths = dict.fromkeys([*self.commit, *self.before.seen, *self.seen, *self.staged])
+        forced = self._forced()
+        for path in paths:
+            if self._differs(path) or path in forced or self._is_staged_anew(path):
+                changed.append(path)
+            elif path in self.before.uncommitted:
+                untouched.append(path)
+        return changed, untouched
+
+    def _differs(self, path: str) -> bool:
+        before, now, entry = self.before.seen.get(path), self.seen.get(path), self.commit.get(path)
+        if entry and entry.mode == SUBMODULE and is_folder(os.fspath(self.before.top / path)):
+            head = head_of(self.before.top / path)
+            return bool(head) and head != (self.before.heads.get(path) or entry.blob)
+        if before == now:
+            return False
+        if before is None and now is not None:
+            digest = self.before.digests.get(path)
+            is_old = now.changed <= self.before.taken_at or digest == content_digest(self.before.top / path, now)
+            return not (is_old and _is_below(path, self.hidden_places))
+        if now is None and self._is_put_aside(path):
+            return False
+        if before is None or now is None:
+            return True
+        if stat.S_IFMT(before.mode) != stat.S_IFMT(now.mode) or is_executable(before) != is_executable(now):
+            return True
+        digest = self.before.digests.get(path)
+        return digest is None or digest != content_digest(self.before.top / path, now)
+
+    def _is_put_aside(self, path: str) -> bool:
+        """Return whether a sparse checkout took a path out of the work tree."""
+        staged, first = self.staged.get(path), self.before.index.get(path)
+        was_hidden = first is not None and first.flag in "Ss" and path in self.before.seen
+        return staged is not None and staged.flag in "Ss" and not was_hidden
+
+    def _forced(self) -> set[str]:
+        """Return the ignored files that were added to the index by force."""
+        new = [path for path in self.staged if path not in self.before.index and path in self.seen]
+        return {
+            path for path in ignored_paths(self.ours, new) if path not in self.commit and path not in self.before.hidden
+        }
+
+    def _is_staged_anew(self, path: str) -> bool:
+        """Return whether the index tells more than the work tree: a removal, a mode, or a file that is not there."""
+        before, now = self.before.index.get(path), self.staged.get(path)
+        if before is None or now == before:
+            return False
+        if not self.descends:
+            return False
+        if before.mode == SUBMODULE and path not in self.seen:
+            return now is None or now[1:] != before[1:]
+        if path not in self.seen:
+            return self._is_put_aside(path) and now is not None and now[1:] != before[1:]
+        return now is None or self._has_staged_mode(path)
+
+    def _has_staged_mode(self, path: str) -> bool:
+        """Return whether a mode was staged that the file on the disk does not have; a commit gives way to the disk."""
+        before, now = self.before.index.get(path), self.staged.get(path)
+        is_told = self.descends and (path in self.uncommitted or not self.before.settings.has_modes)
+        return is_told and before is not None and now is not None and now.mode != before.mode
+
+    def is_private_copy(self, path: str) -> bool:
+        """Return whether a file has the content of one that was hidden, ignored or stored through a filter."""
+        now = self.seen.get(path)
+        is_another = path not in self.before.digests and bool(now and now.size)
+        return is_another and content_digest(self.before.top / path, now) in self.before.private
+
+    def mode_of(self, path: str) -> str:
+        """Return the mode that a changed path gets; empty for one that is gone."""
+        before, now = self.before.seen.get(path), self.seen.get(path)
+        known, first, staged = self.commit.get(path), self.before.index.get(path), self.staged.get(path)
+        if now is None:
+            is_told = staged and (self._is_put_aside(path) or staged.mode == SUBMODULE)
+            return staged.mode if staged and is_told else ""
+        if first and staged is None and self.descends and (path in self.ignored_now or not self._differs(path)):
+            return ""  # taken out of the index
+        if stat.S_ISLNK(now.mode) or stat.S_ISDIR(now.mode):
+            return _LINK if stat.S_ISLNK(now.mode) else SUBMODULE
+        if staged and self._has_staged_mode(path) and not self._differs(path):
+            return staged.mode
+        if known and before and stat.S_ISREG(before.mode) and is_executable(before) == is_executable(now):
+            return staged.mode if staged and self._has_staged_mode(path) else known.mode
+        if first is None and staged and path in self.uncommitted and staged.mode == _EXECUTABLE:
+            return _EXECUTABLE
+        if before is None and not self.before.settings.has_modes:
+            return staged.mode if staged and staged.mode in (_PLAIN, _EXECUTABLE) else known.mode if known else _PLAIN
+        return _EXECUTABLE if is_executable(now) else _PLAIN
+
+
+def _unfinished(real: Git, before: Snapshot) -> str:
+    """Say which merge has not come to its end, with its paths; empty without one, or for one from before."""
+    if paths := [path for path in unmerged_paths(real) if path not in before.unmerged]:
+        return f"{stopped_merge(real) or 'a merge'} left conflicts in {some_of(paths)}"
+    what = stopped_merge(real)
+    return f"{what} was not continued" if what and what != before.was_stopped else ""
+
+
+def _facts_of(comparison: _Comparison, changed: Sequence[str], pointers: Mapping[str, str]) -> Iterator[ChangedPath]:
+    """Yield what decides whether changed paths are left out; those of ``pointers`` never are."""
+    before, filtered = comparison.before, filters_of(comparison.ours, changed)
+    for path in changed:
+        now = comparison.seen.get(path)
+        if now and path not in pointers:
+            is_new = path not in comparison.commit
+            yield ChangedPath(
+                path,
+                now.mode,
+                now.size,
+                is_new,
+                is_staged=path in comparison.staged and path not in before.index,
+                is_private=path in before.hidden or (is_new and comparison.is_private_copy(path)),
+                is_filtered=path in filtered and not is_pointer_file(before.top / path),
+            )
+
+
+def _of_merge(comparison: _Comparison, left: Mapping[str, str]) -> dict[str, Entry]:
+    """Return the left-out paths that were merged as they are elsewhere: without them, a merge would undo that."""
+    entries, staged = comparison.merged_entries, comparison.staged
+    same = [path for path in left if path in entries and path in staged and staged[path][1:] == entries[path][1:]]
+    return {path: entries[path] for path in same}
+
+
+def _half_moved(comparison: _Comparison, changed: Sequence[str], left: Mapping[str, str]) -> dict[str, str]:
+    """Return the paths from which a file was moved to one that is left out: both stay as they were."""
+    digests, top = comparison.before.digests, comparison.before.top
+    moved = {content_digest(top / path, comparison.seen.get(path)): reason for path, reason in left.items()}
+    gone = [path for path in changed if path not in comparison.seen and path in comparison.commit]
+    return {path: moved[digests[path]] for path in gone if digests.get(path) and digests[path] in moved}
+
+
+def _known_pointers(comparison: _Comparison, changed: Sequence[str]) -> dict[str, str]:
+    """Return the files of Git LFS whose bytes a known pointer names, with the blob of that pointer."""
+    ours, top, found = comparison.ours, comparison.before.top, dict[str, str]()
+    files = [path for path, name in filters_of(ours, changed).items() if name == LFS and path in comparison.seen]
+    known = {entry.blob for entries in (comparison.commit, comparison.merged_entries) for entry in entries.values()}
+    for path in files:
+        with suppress(OSError):
+            if stat.S_ISREG(comparison.seen[path].mode) and not is_pointer_file(top / path):
+                blob = blob_id(pointer_to(top / path), comparison.before.object_format)
+                if blob in known:
+                    found[path] = blob
+    return found
+
+
+def _store(
+    comparison: _Comparison, paths: Sequence[str], pointers: Mapping[str, str], merged: Mapping[str, Entry]
+) -> list[str]:
+    """Bring changed paths into our index, with their modes, and merged entries; return what git cannot store."""
+    ours, modes = comparison.ours, {path: comparison.mode_of(path) for path in paths}
+    gone = [path for path, mode in modes.items() if not mode]
+    from_index = [path for path, mode in modes.items() if mode and path not in comparison.seen]
+    present = [path for path, mode in modes.items() if mode and path in comparison.seen and path not in pointers]
+    if gone:
+        ours("update-index", "--force-remove", "-z", "--stdin", data=joined(gone))
+    failed = add_files(ours, present)
+    stored = entries_of(ours)
+    plain = [path for path in present if path in stored and stored[path].mode != SUBMODULE]
+    infos = [(path, modes[path], stored[path].blob) for path in plain if modes[path] != stored[path].mode]
+    infos += [(path, modes[path], comparison.staged[path].blob) for path in from_index]
+    infos += [(path, modes[path], blob) for path, blob in pointers.items() if modes.get(path)]
+    infos += [(path, entry.mode, entry.blob) for path, entry in merged.items()]
+    if infos:
+        lines = [f"{mode} {blob}\t{path}" for path, mode, blob in infos]
+        ours("update-index", "--replace", "-z", "--index-info", data=joined(lines))
+    return failed
+
+
+def _marked(ours: Git, before: str, after: str) -> Iterator[str]:
+    """Yield the paths that have more markers of a conflict than the commit has there."""
+    for change, new, old in contents_of(ours, changes_between(ours, before, after)):
+        if has_new_markers(old or b"", new or b""):
+            yield change.path

@@ -1,0 +1,193 @@
+"""The patch of a work tree since its base, for ``accord patch``: taken from an index that vanishes."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import tempfile
+from contextlib import contextmanager, suppress
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from accord.core.errors import Refused, WrongUsage
+from accord.git.filters import LFS, filtered_content, is_pointer_file, stays_as_stored
+from accord.git.leaving_out import BY_FILTER, UNREADABLE, ChangedPath, by_reason, left_out
+from accord.git.patches import SUBMODULE, changes_between, contents_of, difference, filters_at
+from accord.git.paths import some_of
+from accord.git.program import UNTRUSTED, Git, add_files, blobs_of, joined, split_nul, submodules, untracked_files
+from accord.git.settings import read_settings
+from accord.git.unfinished import marked_files, marker_findings, stopped_merge, unmerged_paths
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Sequence
+
+    from accord.git.settings import Settings
+
+
+@dataclass(frozen=True)
+class Extracted:
+    """A patch, and what to say about it."""
+
+    patch: bytes
+    remarks: tuple[str, ...] = ()
+
+
+def extract_patch(work_tree: Path, base: str, *, without: Path | None = None) -> bytes:
+    """Return the patch of a work tree, without what there is to say about it (see ``extract``)."""
+    return extract(work_tree, base, without=without).patch
+
+
+def extract(work_tree: Path, base: str, *, without: Path | None = None, is_trusted: bool = True) -> Extracted:
+    """Return the difference between the merge base with ``base`` and the work tree, as git's binary-safe patch.
+
+    The index counts as it is, and files that its flags hide stay hidden. Left out are ignored files, new
+    state files of agents, changed files with a filter, files that git cannot store, and the file ``without``. Raises
+    WrongUsage for an unknown base, and Refused for a merge that has not come to its end. From a repository that is not
+    trusted, git fetches nothing.
+    """
+    with _staged(work_tree, base, without, is_trusted=is_trusted) as (scratch, start, remarks):
+        patch = difference(scratch, start, scratch.line("write-tree"))
+        marked = [f"conflict-markers: {finding.message}" for finding in marker_findings(marked_files(patch))]
+        return Extracted(patch, (*remarks, *marked))
+
+
+def changed_paths(work_tree: Path, base: str) -> list[tuple[str, str, str]]:
+    """List changes of the work tree since the merge base with ``base``: git's letter (A, M, D, R, T), path, old one."""
+    with _staged(work_tree, base) as (scratch, start, _):
+        fields = iter(split_nul(scratch("diff-index", "--cached", "--name-status", "-z", "-M", start)))
+        found = []
+        for letter in fields:
+            old = next(fields) if letter[0] in "RC" else ""
+            found.append((letter[0], next(fields), old))
+        return found
+
+
+@contextmanager
+def _staged(
+    work_tree: Path, base: str, without: Path | None = None, *, is_trusted: bool = True
+) -> Iterator[tuple[Git, str, list[str]]]:
+    """Put all that the work tree has since its merge base into an index; yield git with that index, base and remarks.
+
+    The index begins as a copy of the caller's, so that what was staged or hidden there counts.
+    """
+    git = Git(work_tree, {} if is_trusted else UNTRUSTED)
+    start, settings = merge_base(git, base), read_settings(work_tree)
+    _refuse_unfinished(replace(git, directory=Path(git.line("rev-parse", "--show-toplevel"))))
+    with _scratch_index(git, settings) as scratch:
+        own = Path(git.line("rev-parse", "--path-format=absolute", "--git-path", "index"))
+        if own.is_file():
+            shutil.copy2(own, dict(scratch.environment)["GIT_INDEX_FILE"])  # its time tells git what may have changed
+        else:
+            scratch("read-tree", "HEAD")
+        _forget_new_repositories(scratch, start)
+        place = without.resolve() if without else None
+        top = scratch.directory.resolve()
+        excluded = {*_taken_out(scratch)}
+        if place and place.is_relative_to(top):
+            excluded.add(str(place.relative_to(top)))
+        untracked, _ = untracked_files(scratch, git, "--exclude-standard")
+        changed = [*untracked, *split_nul(scratch("ls-files", "--modified", "-z"))]
+        changed = [path for path in dict.fromkeys(changed) if path not in excluded]
+        as_stored, kept_back = _not_added(scratch, start, changed, untracked)
+        failed = add_files(scratch, [path for path in changed if path not in kept_back and path not in as_stored])
+        kept_back |= dict.fromkeys(failed, UNREADABLE) | dict.fromkeys(_filtered_commits(scratch, start), BY_FILTER)
+        yield scratch, start, [f"{reason}: {some_of(paths)}." for reason, paths in by_reason(kept_back).items()]
+
+
+def _taken_out(scratch: Git) -> list[str]:
+    """Return the paths that were taken out of the index and are as HEAD has them: a new file there is another one."""
+    fields = split_nul(scratch("diff-index", "--cached", "--diff-filter=D", "--no-renames", "-z", "HEAD"))
+    gone = {path: meta.split()[2] for meta, path in zip(fields[::2], fields[1::2], strict=True)}
+    made = blobs_of(scratch, [path for path in gone if (scratch.directory / path).is_file()])
+    return [path for path, blob in made.items() if blob == gone[path]]
+
+
+def _refuse_unfinished(git: Git) -> None:
+    """Refuse a work tree in which a merge waits to be brought to its end. Raises Refused."""
+    paths, what = unmerged_paths(git), stopped_merge(git)
+    if paths or what:
+        message = f"conflict-markers: {what or 'a merge'} has not come to its end"
+        raise Refused(
+            f"{message}, with conflicts in {some_of(paths)}." if paths else f"{message}.",
+            hint="Resolve the conflicts and commit, or abort it, then take the patch again.",
+        )
+
+
+def _not_added(
+    scratch: Git, start: str, changed: Sequence[str], untracked: Sequence[str]
+) -> tuple[set[str], dict[str, str]]:
+    """Return the changed paths that are as the index has them already, and those that are left out, with the reason."""
+    filtered, new = filters_at(scratch, start, changed), {*untracked}
+    files = [path for path, name in filtered.items() if name == LFS]
+    stored = zip(files, scratch.contents([f":{path}" for path in files]), strict=True)
+    as_stored = {path for path, content in stored if stays_as_stored(scratch.directory / path, content)}
+    facts = []
+    for path in changed:
+        if path not in as_stored and (status := _status_of(scratch.directory / path)):
+            is_filtered = path in filtered and not is_pointer_file(scratch.directory / path)
+            facts.append(ChangedPath(path, status.st_mode, status.st_size, path in new, is_filtered=is_filtered))
+    return as_stored, left_out(facts)
+
+
+def _status_of(path: Path) -> os.stat_result | None:
+    with suppress(OSError):
+        return path.lstat()
+    return None
+
+
+def _filtered_commits(scratch: Git, start: str) -> list[str]:
+    """Put files back whose committed content is not what their filter stores; return them."""
+    changes = changes_between(scratch, start, scratch.line("write-tree"))
+    filtered = filters_at(scratch, start, [change.path for change in changes if change.leaves_file])
+    contents = contents_of(scratch, [each for each in changes if each.path in filtered])
+    found = [each for each, new, old in contents if filtered_content(each.path, new or b"", old, filtered[each.path])]
+    entries = joined(f"{change.was_mode} {change.was}\t{change.path}" for change in found)
+    scratch("update-index", "-z", "--index-info", data=entries)
+    return [change.path for change in found]
+
+
+def _forget_new_repositories(scratch: Git, start: str) -> None:
+    """Take the repositories that the agent committed by their id alone out of the index, except submodules."""
+    known = submodules(scratch)
+    made = [c.path for c in changes_between(scratch, start, "HEAD") if c.mode == SUBMODULE and not c.was.strip("0")]
+    left = joined(path for path in made if path not in known)
+    scratch("update-index", "--force-remove", "-z", "--stdin", data=left)
+
+
+def merge_base(git: Git, base: str) -> str:
+    """Name the commit at which this checkout left ``base``. Raises WrongUsage where no such commit is known."""
+    if git.attempt("rev-parse", "--git-dir").returncode:
+        raise WrongUsage(f"`{git.directory}` is not a git repository.", hint="Run this in the agent's work tree.")
+    if git.attempt("rev-parse", "--verify", "--quiet", "--end-of-options", f"{base}^{{commit}}").returncode:
+        raise WrongUsage(
+            f"`{base}` is not a commit in this repository.",
+            hint="Pass a local name of the base, such as `--base origin/main`.",
+        )
+    found = git.attempt("merge-base", "--end-of-options", base, "HEAD")
+    if found.returncode:
+        raise WrongUsage(
+            f'"{base}" and HEAD have no common commit here.',
+            hint="Fetch more history (fetch-depth: 0) and run it again.",
+        )
+    return found.stdout.decode().strip()
+
+
+@contextmanager
+def _scratch_index(git: Git, settings: Settings) -> Iterator[Git]:
+    """Give git an index and an object store that vanish, on top of the repository's own objects."""
+    top = Path(git.line("rev-parse", "--show-toplevel"))
+    objects = git.line("rev-parse", "--path-format=absolute", "--git-path", "objects")
+    with tempfile.TemporaryDirectory(prefix="accord-patch-") as scratch:
+        environment = {
+            **dict(git.environment),
+            "GIT_INDEX_FILE": f"{scratch}/index",
+            "GIT_OBJECT_DIRECTORY": f"{scratch}/objects",
+        }
+        Path(scratch, "objects/info").mkdir(parents=True)
+        Path(scratch, "objects/info/alternates").write_bytes(os.fsencode(f"{objects}\n"))
+        files = {"core.attributesFile": settings.attributes[0], "core.excludesFile": settings.ignores[0]}
+        for name, text in files.items():
+            Path(scratch, name).write_bytes(text)
+        config = {**settings.without_filters, **{name: f"{scratch}/{name}" for name in files}}
+        yield replace(git, directory=top, environment=environment, config=config)

@@ -1,0 +1,75 @@
+"""Secrets of the job, and texts that look like tokens, in changes."""
+
+from __future__ import annotations
+
+import re
+from typing import TYPE_CHECKING
+
+from accord.core.errors import Refused
+from accord.core.findings import Finding, warning
+from accord.git.patches import contents_of
+from accord.text.redaction import Redactor
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator, Sequence
+
+    from accord.git.patches import Change
+    from accord.git.program import Git
+
+_BREAK = re.compile(rb"(?<![ \t])[ \t]*[\r\n]\s*")
+"""Where a line is wrapped, as ``accord.text.redaction`` sees it."""
+
+
+def has_new_secret(old: bytes, new: bytes, secrets: Sequence[bytes]) -> bool:
+    """Return whether a content holds a secret that it did not hold before, on one line or wrapped over several."""
+    if any(secret in new and secret not in old for secret in secrets):
+        return True
+    joined, joined_before = _BREAK.sub(b"", new), _BREAK.sub(b"", old)
+    return any(secret in joined and secret not in joined_before for secret in secrets)
+
+
+def refuse_secrets(git: Git, changes: Iterable[Change], secrets: Sequence[str]) -> None:
+    """Refuse changes with a secret in a content or a path: redacted they would be damaged. Raises Refused."""
+    searched = [secret.encode("utf-8", "surrogateescape") for secret in secrets]
+    for change, new, old in contents_of(git, changes) if searched else ():
+        named = change.path.encode("utf-8", "surrogateescape") + b"\n"
+        if has_new_secret(b"" if old is None else named + old, named + (new or b""), searched):
+            raise Refused(
+                f"`{change.path}` contains a secret of the job.",
+                hint="None of the changes were published. Revoke the secret and find out why the agent wrote it.",
+            )
+
+
+def secret_findings(git: Git, changes: Iterable[Change], redactor: Redactor) -> Iterator[Finding]:
+    """Find new secrets of this process in changes (errors), and texts that look like tokens (warnings).
+
+    The findings name the file, never the secret.
+    """
+    for change, new, old in contents_of(git, changes):
+        shown = redactor(change.path)
+        named = change.path if not old else ""
+        if _values(redactor, new) - _values(redactor, old) or any(value in named for value in redactor.values):
+            message = f"`{shown}` holds a secret of this job, so nothing is pushed."
+            yield Finding("secret-in-patch", message, "/patch", hint="Revoke the secret, because an agent saw it.")
+        elif _tokens(redactor, new) - _tokens(redactor, old):
+            message = f"`{shown}` gets a text that looks like a token."
+            hint = "Revoke it, if it is a real one."
+            yield warning("token-in-patch", message, "/patch", hint=hint)
+
+
+def paths_with_tokens(git: Git, changes: Iterable[Change]) -> Iterator[str]:
+    """Yield the changed files that get a text which looks like a token of a known issuer; such a name is redacted."""
+    by_shape = Redactor()
+    for change, new, old in contents_of(git, changes):
+        if _tokens(by_shape, new) - _tokens(by_shape, old):
+            yield by_shape(change.path)
+
+
+def _values(redactor: Redactor, content: bytes | None) -> set[str]:
+    content = content or b""
+    return {value for value in redactor.values if value.encode("utf-8", "surrogateescape") in content}
+
+
+def _tokens(redactor: Redactor, content: bytes | None) -> set[str]:
+    text = (content or b"").decode("utf-8", "replace")
+    return {text[secret.start : secret.end] for secret in redactor.find(text)}
