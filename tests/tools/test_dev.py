@@ -36,6 +36,14 @@ def test_dev_lets_uv_trust_the_certificates_of_the_system(checkout: Path, choice
     assert (checkout / "told").read_text() == f"{choice or 1}\n"
 
 
+def test_dev_installs_below_a_path_with_letters_that_the_locale_lacks(checkout: Path) -> None:
+    script(checkout / "uv", 'echo "$LC_ALL" > told')
+    script(checkout / "actions" / "setup" / "uv.sh", 'echo "$PWD/uv"')
+    environment = os.environ | {"LC_ALL": "POSIX"}
+    subprocess.run([str(checkout / "dev"), "demo"], env=environment, capture_output=True, check=True)
+    assert (checkout / "told").read_text() == "C.UTF-8\n"
+
+
 def test_dev_accord_reads_files_relative_to_the_callers_folder(checkout: Path, tmp_path: Path) -> None:
     mine = tmp_path / "my repository"
     mine.mkdir()
