@@ -65,6 +65,7 @@ def state_of(name: str) -> str:
     return name.partition("/")[2].rpartition("-")[0]
 
 
+@pytest.mark.matrix
 def test_repositories_cost_what_the_page_calculates_and_a_second_run_writes_nothing(organisation: Stage) -> None:
     stage = organisation
     access = Access("", stage.server.token, stage.server.url)

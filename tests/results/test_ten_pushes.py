@@ -136,7 +136,7 @@ def check_threads(stage: Stage, model: Model) -> None:
 
 
 @settings(
-    max_examples=4 if NIGHTLY else 2,
+    max_examples=4 if NIGHTLY else 1,
     deadline=None,
     derandomize=True,
     suppress_health_check=[HealthCheck.function_scoped_fixture, HealthCheck.too_slow],
