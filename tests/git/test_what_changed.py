@@ -12,7 +12,7 @@ from support.trees import commit, git
 from accord.core.errors import Refused
 from accord.git.comparison import WorkTreeChanges, changes_since, keep_work_beside
 from accord.git.extraction import extract
-from accord.git.leaving_out import BY_FILTER, HIDDEN, UNREADABLE
+from accord.git.leaving_out import BY_FILTER, HIDDEN, ONLY_HERE, UNREADABLE
 from accord.git.patch_text import header_names
 from accord.git.patches import changes_between, filtered_findings
 from accord.git.program import Git
@@ -705,3 +705,121 @@ def test_a_conflict_from_before_is_not_blamed_on_the_run(work: Path) -> None:
     conflict(work)
     attempt(work, "merge", "side")
     assert ran(work, lambda: (work / "c/d.txt").write_text("more\n")).unfinished == ""
+
+
+@needs_lfs
+def test_a_new_file_of_lfs_may_have_any_name(work: Path) -> None:
+    with_lfs(work)
+    names = ["new file.bin", "new\nline.bin", os.fsdecode(b"l\xe9.bin")]
+    for name in names:
+        (work / name).write_bytes(b"\0new\n")
+    (remark,) = extract(work, "HEAD").remarks
+    assert remark.startswith(BY_FILTER)
+    assert "new file.bin" in remark
+    assert sorted(ran(work, lambda: [(work / name).write_bytes(b"\0newer\n") for name in names]).left_out) == sorted(
+        names
+    )
+
+
+@pytest.mark.parametrize("how", ["merge", "ref"])
+def test_a_private_file_that_the_agent_calls_merged_stays_private(work: Path, how: str) -> None:
+    (work / "key.gen").write_text("password\n")
+
+    def agent() -> None:
+        git(work, "switch", "-qc", "side") if how == "ref" else git(work, "switch", "-q", "--orphan", "side")
+        (work / "public.txt").write_text("password\n")
+        git(work, "add", "public.txt")
+        git(work, "commit", "-qm", "side")
+        git(work, "update-ref", "refs/remotes/origin/side", "HEAD")
+        git(work, "switch", "-q", "main")
+        git(work, "merge", "-q", "--allow-unrelated-histories", "side")
+
+    changes = ran(work, agent)
+    assert changes.left_out == {"public.txt": HIDDEN}
+    assert b"password" not in changes.patch
+
+
+def test_a_single_private_file_is_known_beside_a_folder_of_many(work: Path) -> None:
+    (work / ".gitignore").write_text(".cache/\n*.secret\n")
+    commit(work, "rules")
+    (work / ".cache").mkdir()
+    for number in range(1100):
+        (work / f".cache/{number}").write_text(f"{number}\n")
+    (work / "my.secret").write_text("password\n")
+    assert ran(work, lambda: (work / "my.secret").rename(work / "public.txt")).left_out == {"public.txt": HIDDEN}
+
+
+def test_a_commit_in_a_submodule_is_kept_beside_and_one_of_its_remote_is_stored(work: Path, tmp_path: Path) -> None:
+    git(work, "-c", "protocol.file.allow=always", "submodule", "--quiet", "add", str(tmp_path / "origin"), "part")
+    commit(work, "a submodule")
+
+    def commits() -> None:
+        (work / "part/a.txt").write_text("edited\n")
+        commit(work / "part", "in the submodule")
+        (work / "new.txt").write_text("new\n")
+
+    before = take_snapshot(work)
+    assert before
+    (said,) = beside(work, tmp_path / "run", commits)
+    assert "Changes in part are not in the patch" in said
+    changes = changes_since(before)
+    assert (paths(changes.patch), changes.left_out) == (["new.txt"], {"part": ONLY_HERE})
+    assert extract(work, "HEAD").remarks == (f"{ONLY_HERE}: part.",)
+    git(work / "part", "switch", "-q", "--detach", "main~0")
+    git(work / "part", "reset", "-q", "--hard", "origin/main")
+    (tmp_path / "origin/more.txt").write_text("more\n")
+    commit(tmp_path / "origin", "more")
+
+    def updates() -> None:
+        git(work / "part", "fetch", "-q")
+        git(work / "part", "checkout", "-q", "--detach", "origin/main")
+
+    assert paths(ran(work, updates).patch) == ["part"]
+
+
+def test_a_link_that_becomes_a_folder_while_its_like_is_made_elsewhere_can_be_applied(
+    work: Path, tmp_path: Path
+) -> None:
+    (work / "link").symlink_to("a.txt")
+    start = commit(work, "a link")
+
+    def agent() -> None:
+        (work / "link").unlink()
+        (work / "link").mkdir()
+        (work / "link/inner").write_text("inner\n")
+        (work / "another").symlink_to("a.txt")
+
+    patch = ran(work, agent).patch
+    git(tmp_path, "clone", "-q", str(work), "made")
+    assert git(tmp_path / "made", "rev-parse", "HEAD") == start
+    subprocess.run(["git", "apply", "--index"], cwd=tmp_path / "made", check=True, input=patch)
+    assert (tmp_path / "made/link/inner").read_text() == "inner\n"
+    assert (tmp_path / "made/another").is_symlink()
+
+
+def test_edits_with_a_wrapped_secret_in_a_submodule_are_not_kept(work: Path, tmp_path: Path) -> None:
+    git(work, "-c", "protocol.file.allow=always", "submodule", "--quiet", "add", str(tmp_path / "origin"), "part")
+    commit(work, "a submodule")
+    text = "a-secret-\n  of-the-job\n"
+    (said,) = beside(work, tmp_path / "run", lambda: (work / "part/a.txt").write_text(text), ["a-secret-of-the-job"])
+    assert "They may hold a secret of the job" in said
+    assert list((tmp_path / "run").iterdir()) == []
+
+
+def test_markers_that_only_changed_their_line_ends_are_not_new(work: Path) -> None:
+    (work / "page.md").write_bytes(b"<<<<<<< a\r\n1\r\n=======\r\n2\r\n>>>>>>> b\r\n")
+    commit(work, "a page about markers")
+    (work / "page.md").write_bytes((work / "page.md").read_bytes().replace(b"\r", b""))
+    assert extract(work, "HEAD").remarks == ()
+
+
+@pytest.mark.parametrize("is_new", [False, True])
+def test_a_deleted_git_directory_is_called_so(work: Path, is_new: bool) -> None:
+    def agent() -> None:
+        shutil.rmtree(work / ".git")
+        if is_new:
+            git(work, "init", "-q", "-b", "main")
+            commit(work, "fresh")
+
+    with pytest.raises(Refused, match=r"deleted or replaced `\.git`"):
+        ran(work, agent)

@@ -474,6 +474,23 @@ def test_a_merge_of_the_base_stays_a_merge_and_only_the_agents_own_files_count(
 
 
 @pytest.mark.slow
+def test_a_merge_of_the_base_stays_one_on_a_branch_that_is_new(workshop: Workshop, agent: Agent) -> None:
+    git(agent.tree, "fetch", "-q")
+    git(agent.tree, "switch", "-qc", "brand-new", "origin/main")
+    begun = Agent(agent.tree, git(agent.tree, "rev-parse", "HEAD"))
+    newer = workshop.person_commits("base.txt", "of the base\n", "main")
+    (agent.tree / "own.txt").write_text("own\n")
+    begun.commit("Own")
+    git(agent.tree, "fetch", "-q")
+    git(agent.tree, "merge", "-q", "origin/main")
+    patch = git(agent.tree, "diff", "--binary", "--full-index", begun.base, "HEAD").encode() + b"\n"
+    work = publication(begun, patch=patch, pr_ref="refs/heads/brand-new", base_ref="main", merged=(newer,))
+    published = publish_patch(workshop.remote(), work)
+    assert (published.failure, published.files_changed, published.flattened) == (None, 1, ())
+    assert fetched(agent, "log", "-1", "--format=%P", "origin/brand-new").split() == [begun.base, newer]
+
+
+@pytest.mark.slow
 def test_a_merge_of_another_commit_than_the_base_is_named(workshop: Workshop, agent: Agent) -> None:
     git(agent.tree, "switch", "-qc", "other", agent.base)
     (agent.tree / "other.txt").write_text("other\n")

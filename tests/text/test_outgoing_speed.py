@@ -1,4 +1,4 @@
-"""Anything is fit to be posted in a time that its length explains: 64 KB every night, else a quarter of it."""
+"""Anything is fit to be posted in a time that its length explains: 64 KB every night, else half of it."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from accord.text.posting import PostingPolicy
 from accord.text.redaction import Redactor
 from accord.text.sanitise import sanitise
 
-CHARACTERS, NOTICED = (65_536, 1.0) if NIGHTLY else (16_384, 0.125)
+CHARACTERS, NOTICED = (65_536, 1.0) if NIGHTLY else (32_768, 0.25)
 PIECES = (
     "\n", "@a", "fix ", "fix #1 ", "fix [", "[a]: /x\n", "![a](https://x.test) ", "[![a](https://x.test)](/y) ",
     '<a href="https://x.test">', '<img src="https://x.test">', "<b>", "<!--", "[^1]: x\n", "https://a.b/[c](d) ",

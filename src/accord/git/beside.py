@@ -21,7 +21,7 @@ from accord.core.errors import AccordError
 from accord.git.extraction import extract
 from accord.git.patches import changes_between, filtered_findings
 from accord.git.paths import some_of
-from accord.git.program import UNTRUSTED, Git, own_repository, split_nul
+from accord.git.program import UNTRUSTED, Git, is_ancestor, own_repository, split_nul
 from accord.git.secrets import has_new_secret
 from accord.git.settings import read_settings
 
@@ -160,7 +160,7 @@ def keep_beside(git: Git, start: str, before: Beside, folder: Path, search: Sear
     with own_repository([objects], git.line("rev-parse", "--show-object-format")) as own:
         known = {*before.commits.values(), *before.fetched, *now.fetched, *filter(None, [start, head])}
         places = _new_places(own, known, now)
-        kept = {name: commit for name, commit in [*places.items()][:_MOST_PLACES] if _goes_on(own, start, commit)}
+        kept = {name: commit for name, commit in [*places.items()][:_MOST_PLACES] if is_ancestor(own, start, commit)}
         if kept:
             yield from _keep_commits(own, start, kept, folder, search)
         if left := [name for name in places if name not in kept]:
@@ -169,10 +169,6 @@ def keep_beside(git: Git, start: str, before: Beside, folder: Path, search: Sear
     edited = {place: patch for place, patch in now.edits.items() if patch and patch != before.edits.get(place)}
     for number, (place, patch) in enumerate(edited.items(), 1):
         yield _keep_edits(place, patch, folder / f"beside-{number}.patch", search)
-
-
-def _goes_on(own: Git, start: str, commit: str) -> bool:
-    return own.attempt("merge-base", "--is-ancestor", start, commit).returncode == 0
 
 
 def _new_places(own: Git, known: set[str], now: Beside) -> dict[str, str]:
@@ -233,7 +229,9 @@ def _not_to_keep(own: Git, start: str, places: Mapping[str, str], search: Search
 def _keep_edits(place: str, patch: bytes, path: Path, search: Search) -> str:
     """Keep the edits of another work tree or a submodule; return what to say."""
     said = f"Changes in {_shown(place)} are not in the patch."
-    if any(secret in patch for secret in search.secrets) or (search.secrets and b"\nGIT binary patch\n" in patch):
+    added = b"\n".join(line[1:] for line in patch.split(b"\n") if line.startswith(b"+"))
+    is_told = has_new_secret(b"", patch, search.secrets) or has_new_secret(b"", added, search.secrets)
+    if is_told or (search.secrets and b"\nGIT binary patch\n" in patch):
         return f"{said} They may hold a secret of the job, so they are not kept."
     try:
         write_new(path, patch)

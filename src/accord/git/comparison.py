@@ -1,4 +1,8 @@
-"""The differences of a work tree from a snapshot of it."""
+"""The differences of a work tree from a snapshot of it.
+
+A path counts as changed if its bytes, its mode or its kind differ, whatever git's settings hide; it is stored as the
+repository's git would have stored it before.
+"""
 
 from __future__ import annotations
 
@@ -12,24 +16,15 @@ from typing import TYPE_CHECKING
 
 from accord.core.errors import AccordError
 from accord.git.beside import Search, keep_beside
-from accord.git.filters import LFS, blob_id, filters_of, is_pointer_file, pointer_to
-from accord.git.leaving_out import UNREADABLE, ChangedPath, by_reason, left_out
-from accord.git.patches import SUBMODULE, changes_between, contents_of, difference
+from accord.git.filters import LFS, blob_id, filters_of, is_pointer_file, is_stored_form, pointer_to
+from accord.git.index import Entry, add_files, entries_of, ignored_paths, is_only_here, untracked_files
+from accord.git.leaving_out import BY_FILTER, UNREADABLE, ChangedPath, by_reason, left_out
+from accord.git.patches import SUBMODULE, changes_between, difference, paths_with_new_markers
 from accord.git.paths import some_of
-from accord.git.program import UNTRUSTED, Git, GitFailed, add_files, ignored_paths, joined, split_nul, untracked_files
+from accord.git.program import UNTRUSTED, Git, GitFailed, is_ancestor, joined, split_nul
 from accord.git.secrets import refuse_secrets
-from accord.git.snapshots import (
-    BY_TREE,
-    Entry,
-    content_digest,
-    entries_of,
-    head_of,
-    is_executable,
-    is_folder,
-    laid_over,
-    look,
-)
-from accord.git.unfinished import has_new_markers, stopped_merge, unmerged_paths
+from accord.git.snapshots import BY_TREE, content_digest, head_of, is_executable, is_folder, laid_over, look
+from accord.git.unfinished import stopped_merge, unmerged_paths
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterator, Mapping, Sequence
@@ -80,14 +75,15 @@ def changes_since(
         )
         left |= dict.fromkeys(failed, UNREADABLE)
         tree = ours.line("write-tree")
-        refuse_secrets(ours, changes_between(ours, f"{snapshot.commit}^{{tree}}", tree), secrets)
+        changes = changes_between(ours, f"{snapshot.commit}^{{tree}}", tree)
+        refuse_secrets(ours, changes, secrets)
         inside = tuple(f"{folder}/" for folder in comparison.nested)
         told = tuple(path for path in untouched if not path.startswith(inside))
         return WorkTreeChanges(
             difference(ours, snapshot.commit, tree),
             left,
             told,
-            tuple(_marked(ours, snapshot.commit, tree)),
+            tuple(paths_with_new_markers(ours, changes)),
             comparison.unfinished,
             comparison.merged,
         )
@@ -96,9 +92,9 @@ def changes_since(
 def _merged(real: Git, start: str) -> tuple[str, ...]:
     """Return the commits of elsewhere that HEAD has since the start, oldest first; none where HEAD went elsewhere.
 
-    They were merged, or the branch of a remote was gone on from.
+    They are the agent's word: its history, and its refs of remotes.
     """
-    if real.attempt("merge-base", "--is-ancestor", start, "HEAD").returncode:
+    if not is_ancestor(real, start, "HEAD"):
         return ()
     listed = real.attempt("rev-list", "--reverse", "--topo-order", "--ancestry-path", "--parents", f"{start}..HEAD")
     commits = [line.split() for line in listed.stdout.decode().splitlines()]
@@ -106,7 +102,7 @@ def _merged(real: Git, start: str) -> tuple[str, ...]:
     outside = [parent for _, *parents in commits for parent in parents if parent not in own]
     ends = ("--merged=HEAD", f"--no-merged={start}", "--format=%(objectname)", "refs/remotes")
     remote = real.attempt("for-each-ref", *ends).stdout.decode().split()
-    return tuple(dict.fromkeys([*outside, *remote]))
+    return tuple(dict.fromkeys([*remote, *outside]))
 
 
 def keep_work_beside(snapshot: Snapshot, folder: Path, secrets: Sequence[str]) -> list[str]:
@@ -180,7 +176,7 @@ class _Comparison:
             staged = entries_of(real) or before.index  # without an index, nothing was staged
             unfinished = _unfinished(real, before)
             uncommitted = split_nul(real("diff-index", "--cached", "--name-only", "--no-renames", "-z", "HEAD"))
-            descends = not real.attempt("merge-base", "--is-ancestor", before.commit, "HEAD").returncode
+            descends = is_ancestor(real, before.commit, "HEAD")
             merged = _merged(real, before.commit)
         untracked, nested = untracked_files(ours, real, BY_TREE)
         commit = entries_of(ours)
@@ -218,6 +214,12 @@ class _Comparison:
             return True
         digest = self.before.digests.get(path)
         return digest is None or digest != content_digest(self.before.top / path, now)
+
+    def is_submodule(self, path: str) -> bool:
+        """Return whether a path is a repository that the commit or the index knows by its commit."""
+        entries = (self.commit.get(path), self.staged.get(path))
+        is_known = any(entry and entry.mode == SUBMODULE for entry in entries)
+        return is_known and is_folder(os.fspath(self.before.top / path))
 
     def _is_put_aside(self, path: str) -> bool:
         """Return whether a sparse checkout took a path out of the work tree."""
@@ -302,14 +304,22 @@ def _facts_of(comparison: _Comparison, changed: Sequence[str], pointers: Mapping
                 is_staged=path in comparison.staged and path not in before.index,
                 is_private=path in before.hidden or (is_new and comparison.is_private_copy(path)),
                 is_filtered=path in filtered and not is_pointer_file(before.top / path),
+                is_only_here=comparison.is_submodule(path) and is_only_here(before.top / path),
             )
 
 
 def _of_merge(comparison: _Comparison, left: Mapping[str, str]) -> dict[str, Entry]:
-    """Return the left-out paths that were merged as they are elsewhere: without them, a merge would undo that."""
+    """Return the filtered paths that were merged as they are elsewhere: without them, a merge would undo that.
+
+    Clear text of a filter that is known is never among them.
+    """
     entries, staged = comparison.merged_entries, comparison.staged
-    same = [path for path in left if path in entries and path in staged and staged[path][1:] == entries[path][1:]]
-    return {path: entries[path] for path in same}
+    filtered = [path for path, reason in left.items() if reason == BY_FILTER and path in entries and path in staged]
+    same = {path: entries[path] for path in filtered if staged[path][1:] == entries[path][1:]}
+    names = filters_of(comparison.ours, same)
+    contents = zip(same, comparison.ours.contents([entry.blob for entry in same.values()]), strict=True)
+    known = {path: content for path, content in contents if content is not None}
+    return {path: same[path] for path, content in known.items() if is_stored_form(content, names.get(path, ""))}
 
 
 def _half_moved(comparison: _Comparison, changed: Sequence[str], left: Mapping[str, str]) -> dict[str, str]:
@@ -355,10 +365,3 @@ def _store(
         lines = [f"{mode} {blob}\t{path}" for path, mode, blob in infos]
         ours("update-index", "--replace", "-z", "--index-info", data=joined(lines))
     return failed
-
-
-def _marked(ours: Git, before: str, after: str) -> Iterator[str]:
-    """Yield the paths that have more markers of a conflict than the commit has there."""
-    for change, new, old in contents_of(ours, changes_between(ours, before, after)):
-        if has_new_markers(old or b"", new or b""):
-            yield change.path

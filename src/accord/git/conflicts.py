@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 from accord.core.errors import BrokenContract
 from accord.git.branches import BranchFacts, commit_patch
 from accord.git.patches import PatchConflict, apply_patch, changes_between, own_base
+from accord.git.program import is_ancestor
 from accord.git.replacing import trailer
 
 if TYPE_CHECKING:
@@ -53,7 +54,7 @@ def conflicting_paths(git: Git, patch: bytes, commit: str, head: str, onto: str)
     ``commit`` is the one that the patch made. All of its paths count if git cannot tell the conflicting ones.
     Without ``onto`` the result is empty.
     """
-    if not onto or git.attempt("merge-base", "--is-ancestor", onto, head).returncode == 0:
+    if not onto or is_ancestor(git, onto, head):
         return ()
     try:
         apply_patch(git, patch, onto, onto)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import shutil
+import stat
 import tempfile
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, replace
@@ -12,12 +13,13 @@ from typing import TYPE_CHECKING
 
 from accord.core.errors import Refused, WrongUsage
 from accord.git.filters import LFS, filtered_content, is_pointer_file, stays_as_stored
+from accord.git.index import add_files, blobs_of, entries_of, is_only_here, submodules, untracked_files
 from accord.git.leaving_out import BY_FILTER, UNREADABLE, ChangedPath, by_reason, left_out
-from accord.git.patches import SUBMODULE, changes_between, contents_of, difference, filters_at
+from accord.git.patches import SUBMODULE, changes_between, contents_of, difference, filters_at, paths_with_new_markers
 from accord.git.paths import some_of
-from accord.git.program import UNTRUSTED, Git, add_files, blobs_of, joined, split_nul, submodules, untracked_files
+from accord.git.program import UNTRUSTED, Git, joined, split_nul
 from accord.git.settings import read_settings
-from accord.git.unfinished import marked_files, marker_findings, stopped_merge, unmerged_paths
+from accord.git.unfinished import marker_findings, stopped_merge, unmerged_paths
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -47,8 +49,10 @@ def extract(work_tree: Path, base: str, *, without: Path | None = None, is_trust
     trusted, git fetches nothing.
     """
     with _staged(work_tree, base, without, is_trusted=is_trusted) as (scratch, start, remarks):
-        patch = difference(scratch, start, scratch.line("write-tree"))
-        marked = [f"conflict-markers: {finding.message}" for finding in marker_findings(marked_files(patch))]
+        tree = scratch.line("write-tree")
+        patch = difference(scratch, start, tree)
+        paths = paths_with_new_markers(scratch, changes_between(scratch, f"{start}^{{tree}}", tree))
+        marked = [f"conflict-markers: {finding.message}" for finding in marker_findings([*paths])]
         return Extracted(patch, (*remarks, *marked))
 
 
@@ -119,14 +123,17 @@ def _not_added(
 ) -> tuple[set[str], dict[str, str]]:
     """Return the changed paths that are as the index has them already, and those that are left out, with the reason."""
     filtered, new = filters_at(scratch, start, changed), {*untracked}
-    files = [path for path, name in filtered.items() if name == LFS]
-    stored = zip(files, scratch.contents([f":{path}" for path in files]), strict=True)
+    entries = entries_of(scratch)
+    files = [path for path, name in filtered.items() if name == LFS and path in entries]
+    stored = zip(files, scratch.contents([entries[path].blob for path in files]), strict=True)
     as_stored = {path for path, content in stored if stays_as_stored(scratch.directory / path, content)}
     facts = []
     for path in changed:
         if path not in as_stored and (status := _status_of(scratch.directory / path)):
             is_filtered = path in filtered and not is_pointer_file(scratch.directory / path)
-            facts.append(ChangedPath(path, status.st_mode, status.st_size, path in new, is_filtered=is_filtered))
+            only_here = stat.S_ISDIR(status.st_mode) and is_only_here(scratch.directory / path)
+            mode, size = status.st_mode, status.st_size
+            facts.append(ChangedPath(path, mode, size, path in new, is_filtered=is_filtered, is_only_here=only_here))
     return as_stored, left_out(facts)
 
 

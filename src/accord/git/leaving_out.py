@@ -19,6 +19,7 @@ HIDDEN = "Changed files that were hidden, ignored or filtered before the run wer
 STATE = "New state files of agents were left out"
 BY_FILTER = "Changed files with a filter, such as Git LFS, were left out"
 TOO_LARGE = f"Files of more than {MOST_FILE_BYTES // MIB} MiB, which GitHub refuses, were left out"
+ONLY_HERE = "Submodules at commits that no remote or tag has were left out"
 UNREADABLE = "Files that git cannot store were left out"
 _STORABLE = (stat.S_IFREG, stat.S_IFLNK, stat.S_IFDIR)
 
@@ -30,6 +31,7 @@ class ChangedPath:
     ``mode`` is that of the file system, 0 for a path that is gone, and ``size`` is in bytes. ``is_new``: the commit
     before does not have it; ``is_staged``: the agent put it into the index itself. ``is_private``: it was hidden,
     ignored or filtered before. ``is_filtered``: a filter would store something else than its bytes.
+    ``is_only_here``: it is a submodule at a commit of the agent.
     """
 
     path: str
@@ -39,6 +41,7 @@ class ChangedPath:
     is_staged: bool = False
     is_private: bool = False
     is_filtered: bool = False
+    is_only_here: bool = False
 
 
 def left_out(changes: Iterable[ChangedPath], states: Sequence[str] = ()) -> dict[str, str]:
@@ -53,6 +56,8 @@ def left_out(changes: Iterable[ChangedPath], states: Sequence[str] = ()) -> dict
             continue
         if stat.S_IFMT(change.mode) not in _STORABLE:
             found[change.path] = UNREADABLE
+        elif change.is_only_here:
+            found[change.path] = ONLY_HERE
         elif change.is_private:
             found[change.path] = HIDDEN
         elif change.is_new and not change.is_staged and is_state(change.path):

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from accord.git.branches import DEFAULT_AUTHOR, commit_tree
-from accord.git.program import GitFailed
+from accord.git.program import GitFailed, is_ancestor
 
 if TYPE_CHECKING:
     from datetime import datetime
@@ -27,7 +27,7 @@ def merge_into(git: Git, branch: str, base: str, message: str, now: datetime) ->
 
     No program of the repository runs: drivers need a configuration, which a repository cannot bring. Raises GitFailed.
     """
-    if git.attempt("merge-base", "--is-ancestor", base, branch).returncode == 0:
+    if is_ancestor(git, base, branch):
         return Merge(branch)
     _use_attributes(git, base)
     options = ("--write-tree", "--name-only", "--no-messages", "-z")

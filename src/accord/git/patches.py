@@ -17,6 +17,7 @@ from accord.core.findings import Finding
 from accord.git.filters import filtered_content, filters_of
 from accord.git.patch_text import REBUILD_HINT, absolute_names, header_names
 from accord.git.program import Git, own_repository, split_nul
+from accord.git.unfinished import has_new_markers
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence
@@ -103,7 +104,10 @@ def difference(git: Git, start: str, tree: str) -> bytes:
 
     Attributes of a git directory of our own win over those of the tree, which may call binary files texts.
     """
-    arguments = ("diff-tree", "-r", "-p", "--binary", "--full-index", "-M", f"{start}^{{tree}}", tree)
+    paths = [change.path for change in changes_between(git, f"{start}^{{tree}}", tree)]
+    below = {place for path in paths for place in _folders_of(path)}
+    renames = "--no-renames" if below & {*paths} else "-M"  # git applies no rename away from what is a folder then
+    arguments = ("diff-tree", "-r", "-p", "--binary", "--full-index", renames, f"{start}^{{tree}}", tree)
     objects = git.line("rev-parse", "--path-format=absolute", "--git-path", "objects")
     with own_repository([objects], git.line("rev-parse", "--show-object-format")) as own:
         inside = replace(own, config={"core.quotePath": "true"})
@@ -114,6 +118,10 @@ def difference(git: Git, start: str, tree: str) -> bytes:
             (own.directory / "info/attributes").write_bytes(os.fsencode(lines))
             patch = inside(*arguments)
         return patch
+
+
+def _folders_of(path: str) -> Iterator[str]:
+    return (path[:position] for position, character in enumerate(path) if character == "/")
 
 
 def _binary_attributes(git: Git, patch: bytes, start: str, tree: str) -> str:
@@ -267,6 +275,13 @@ def changes_between(git: Git, before: str, after: str) -> list[Change]:
     entries = zip(fields[::2], fields[1::2], strict=True)
     split = ((path, *meta[1:].split()) for meta, path in entries)
     return [Change(path, mode, new, old, old_mode) for path, old_mode, mode, old, new, _ in split]
+
+
+def paths_with_new_markers(git: Git, changes: Iterable[Change]) -> Iterator[str]:
+    """Yield the changed paths that have more markers of a conflict than before."""
+    for change, new, old in contents_of(git, changes):
+        if has_new_markers(old or b"", new or b""):
+            yield change.path
 
 
 def contents_of(git: Git, changes: Iterable[Change]) -> Iterator[tuple[Change, bytes | None, bytes | None]]:

@@ -13,7 +13,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from accord.git.program import Git, split_nul
+from accord.git.program import Git, GitFailed, split_nul
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
@@ -60,7 +60,10 @@ def guard_refs(directory: Path) -> Iterator[RefChanges]:
             with suppress(OSError):
                 lock.unlink()
         _put_back(git, own, head, branch, commit, changes)
-        after = _refs(git, top)
+        try:
+            after = _refs(git, top)
+        except GitFailed:  # what cannot be read is not as it was
+            after = {}
         gone = {name: old for name, old in before.items() if after.get(name) != old}
         new = {name: "" for name in after if name not in before and name.startswith(_TRUSTED)}
         changes.moved = {name: old for name, old in (gone | new).items() if name != branch}
@@ -105,10 +108,11 @@ def _put_back(git: Git, own: Path, head: bytes, branch: str, commit: str, change
     file = own / "HEAD"
     if file.is_symlink() or not file.is_file() or file.read_bytes() != head:
         file.unlink(missing_ok=True)
-        file.write_bytes(head)
+        with suppress(OSError):  # without `.git`; reading the changes refuses that
+            file.write_bytes(head)
         changes.undone.append("HEAD")
-    if git.attempt("rev-parse", "--verify", "--quiet", "HEAD").stdout.decode().strip() != commit:
-        git("update-ref", "--no-deref", branch or "HEAD", commit)
+    is_moved = git.attempt("rev-parse", "--verify", "--quiet", "HEAD").stdout.decode().strip() != commit
+    if is_moved and not git.attempt("update-ref", "--no-deref", branch or "HEAD", commit).returncode:
         changes.undone.append(branch or "HEAD")
 
 

@@ -10,6 +10,7 @@ import re
 from typing import TYPE_CHECKING
 
 from accord.git.patches import apply_patch, merge_trees, own_base
+from accord.git.program import is_ancestor
 
 if TYPE_CHECKING:
     from accord.git.program import Git
@@ -36,7 +37,7 @@ def replacement(git: Git, patch: bytes, base: str, tip: str, item: str) -> tuple
     if fork in ("", tip):
         return "", ""
     start, _ = own_base(git, patch, tip, fork, base, is_exact=True)
-    if not start or git.attempt("merge-base", "--is-ancestor", start, base).returncode:
+    if not start or not is_ancestor(git, start, base):
         return "", ""
     tree = replacing_tree(git, patch, start, tip, item)
     return (start, tree) if tree else ("", "")

@@ -48,7 +48,8 @@ def secret_findings(git: Git, changes: Iterable[Change], redactor: Redactor) -> 
     for change, new, old in contents_of(git, changes):
         shown = redactor(change.path)
         named = change.path if not old else ""
-        if _values(redactor, new) - _values(redactor, old) or any(value in named for value in redactor.values):
+        values = [value.encode("utf-8", "surrogateescape") for value in redactor.values]
+        if has_new_secret(old or b"", new or b"", values) or any(value in named for value in redactor.values):
             message = f"`{shown}` holds a secret of this job, so nothing is pushed."
             yield Finding("secret-in-patch", message, "/patch", hint="Revoke the secret, because an agent saw it.")
         elif _tokens(redactor, new) - _tokens(redactor, old):
@@ -63,11 +64,6 @@ def paths_with_tokens(git: Git, changes: Iterable[Change]) -> Iterator[str]:
     for change, new, old in contents_of(git, changes):
         if _tokens(by_shape, new) - _tokens(by_shape, old):
             yield by_shape(change.path)
-
-
-def _values(redactor: Redactor, content: bytes | None) -> set[str]:
-    content = content or b""
-    return {value for value in redactor.values if value.encode("utf-8", "surrogateescape") in content}
 
 
 def _tokens(redactor: Redactor, content: bytes | None) -> set[str]:

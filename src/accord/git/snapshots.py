@@ -1,8 +1,7 @@
-"""A repository as it was before an untrusted program worked in it, and what differs since.
+"""A repository as it was before an untrusted program worked in it.
 
-A path counts as changed if its bytes, its mode or its kind differ, whatever git's settings hide; it is stored as the
-repository's git would have stored it before. Afterwards nothing in ``.git`` is believed but
-the objects and what was staged: a git directory of our own is laid over the work tree.
+Afterwards, nothing in ``.git`` is believed but the objects, and, as the program's word, the history and what was
+staged: a git directory of our own is laid over the work tree.
 """
 
 from __future__ import annotations
@@ -19,20 +18,12 @@ from itertools import islice
 from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
 
+from accord.core.errors import Refused
 from accord.git.beside import Beside, look_beside, write_new
 from accord.git.filters import LFS, filters_of, stays_as_stored
+from accord.git.index import Entry, blobs_of, entries_of, files_below, ignored_paths, stage_all, untracked_files
 from accord.git.patches import SUBMODULE
-from accord.git.program import (
-    Git,
-    blobs_of,
-    files_below,
-    ignored_paths,
-    joined,
-    make_repository,
-    split_nul,
-    stage_all,
-    untracked_files,
-)
+from accord.git.program import Git, joined, make_repository, split_nul
 from accord.git.settings import Settings, read_settings
 from accord.git.sizes import MOST_FILE_BYTES
 from accord.git.unfinished import stopped_merge, unmerged_paths
@@ -44,7 +35,7 @@ _TICK = 20_000_000
 """Nanoseconds within which a file system may give two changes the same time."""
 
 _SECOND = 1_000_000_000
-_MOST_NOTED = 500
+_MOST_NOTED, _MOST_OF_A_FOLDER = 1000, 50
 BY_TREE = "--exclude-per-directory=.gitignore"
 """The option by which git hides only what the tree's own files name."""
 
@@ -61,14 +52,6 @@ class Seen(NamedTuple):
 
 _REPOSITORY = Seen(stat.S_IFDIR, 0, 0, 0, 0)
 """A submodule, of which the commit counts."""
-
-
-class Entry(NamedTuple):
-    """An entry of an index; ``flag`` is git's letter: ``S`` for skip-worktree, in lower case for assume-unchanged."""
-
-    flag: str
-    mode: str
-    blob: str
 
 
 @dataclass(frozen=True)
@@ -161,28 +144,16 @@ def take_snapshot(directory: Path) -> Snapshot | None:
     )
 
 
-def entries_of(git: Git) -> dict[str, Entry]:
-    """Return the entries of git's index by path; of an unmerged one, its last version."""
-    found = {}
-    for line in split_nul(git("ls-files", "-s", "-v", "-z", "--full-name", ":/")):
-        facts, _, path = line.partition("\t")
-        flag, mode, blob, _stage = facts.split(" ")
-        found[path] = Entry(flag, mode, blob)
-    return found
-
-
 def _ignored_places(git: Git) -> list[str]:
     """List what a ``.gitignore`` hides: files, and folders with a slash at the end."""
     return split_nul(git("ls-files", "--others", "--ignored", BY_TREE, "--directory", "-z"))
 
 
 def _first_files(top: Path, places: Sequence[str]) -> list[str]:
-    """Return the first files of these places, whose contents are noted; the times of all others tell enough."""
-    found: list[str] = []
-    for place in places:
-        found += islice(files_below(top, place[:-1]), _MOST_NOTED) if place.endswith("/") else [place]
-        if len(found) >= _MOST_NOTED:
-            break
+    """Return the files whose contents are noted: single ones, then some of each folder. Times tell of all others."""
+    found = [place for place in places if not place.endswith("/")]
+    for place in (place for place in places if place.endswith("/")):
+        found += islice(files_below(top, place[:-1]), _MOST_OF_A_FOLDER)
     return found[:_MOST_NOTED]
 
 
@@ -308,5 +279,9 @@ def laid_over(snapshot: Snapshot) -> Iterator[Git]:
         environment = {"GIT_DIR": scratch, "GIT_WORK_TREE": str(snapshot.top), "GIT_INDEX_FILE": f"{scratch}/index"}
         config = {"core.bare": "false", "core.attributesFile": f"{scratch}/attributes"}
         ours = Git(snapshot.top, environment, {**settings.storing, **config})
-        ours("read-tree", snapshot.commit)
+        if ours.attempt("read-tree", snapshot.commit).returncode:
+            message = (
+                "The agent deleted or replaced `.git`, so its changes cannot be found."
+            )
+            raise Refused(message, hint="The files are as it left them. Copy what you need, then check out again.")
         yield ours

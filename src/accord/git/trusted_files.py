@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, ClassVar
 from accord.core.environment import is_in_actions
 from accord.core.errors import WrongUsage
 from accord.git.paths import some_of
-from accord.git.program import Git, GitFailed, split_nul
+from accord.git.program import Git, GitFailed, is_ancestor, split_nul
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -132,9 +132,7 @@ def trusted_files(directory: Path, environment: Mapping[str, str], *, branch: st
     name, commits = _bases(git, environment, _short(branch), _short(base))
     if in_job:
         return CommittedFiles(top, next(iter(commits), ""), name, in_job)
-    is_on_base = head in commits or any(
-        not git.attempt("merge-base", "--is-ancestor", head, commit).returncode for commit in commits
-    )
+    is_on_base = head in commits or any(is_ancestor(git, head, commit) for commit in commits)
     if is_on_base or not (commits or has_remote):
         return CommittedFiles(top, head, name or "HEAD", in_job)
     return CommittedFiles(top, next(iter(commits), ""), name, in_job)

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Literal
 
 from accord.core.clock import timestamp
 from accord.core.errors import BrokenContract, Refused
-from accord.git.program import Git, GitFailed, split_nul
+from accord.git.program import Git, GitFailed, is_ancestor, split_nul
 from accord.missions.models import SHARED_WORKSPACE, StaleStatus
 from accord.missions.workspace import lane_branch, resolve_workspace
 
@@ -142,7 +142,7 @@ class MissionGit:
         return [ref for ref in found if self._answer("rev-parse", "--verify", "--quiet", f"{ref}^{{commit}}")]
 
     def _is_ancestor(self, branch: str, target: str) -> bool:
-        return self._git.attempt("merge-base", "--is-ancestor", branch, target).returncode == 0
+        return is_ancestor(self._git, branch, target)
 
     def _answer(self, *arguments: str) -> str:
         """Return the output of git; empty where it fails."""

@@ -33,13 +33,13 @@ from accord.git.branches import (
 )
 from accord.git.conflicts import commit_on_own_base, conflict_branch
 from accord.git.patch_text import header_names
-from accord.git.patches import PatchConflict, changes_between, contents_of, filtered_findings
+from accord.git.patches import PatchConflict, changes_between, filtered_findings, paths_with_new_markers
 from accord.git.paths import escaping_links, links_of, some_of
-from accord.git.program import Git
+from accord.git.program import Git, is_ancestor
 from accord.git.secrets import paths_with_tokens
 from accord.git.sizes import DEFAULT_LIMITS, size_findings
 from accord.git.steering import audit_changes, audit_paths
-from accord.git.unfinished import has_new_markers, marker_findings
+from accord.git.unfinished import marker_findings
 from accord.github.commits import deliver_commit, plan_upload, read_commit
 from accord.runner.models import InternalError
 from accord.runner.refs import branch_of
@@ -187,7 +187,9 @@ def _commit_and_push(git: Git, remote: Remote, branch: str, work: Publication, g
         if not changes:
             return _pushed_before(git, facts, work)
         published = _checked_result(git, facts.tip or facts.base, commit, work)
-        published = replace(published, flattened=() if merged else work.merged)
+        left = () if merged else work.merged
+        flattened = tuple(each for each in left if not is_ancestor(git, each, facts.tip or facts.base))
+        published = replace(published, flattened=flattened)
         if work.dry_run:
             return replace(published, commit_sha="")
         delivery = _deliver(git, remote, commit, branch, facts.tip, work, github)
@@ -199,25 +201,27 @@ def _commit_and_push(git: Git, remote: Remote, branch: str, work: Publication, g
 
 def _merged_base(git: Git, remote: Remote, facts: BranchFacts, work: Publication) -> str:
     """Return the commit of the base that the agent merged, if the branch is still where the agent began; else empty."""
-    if not work.merged or facts.tip != work.base_sha:
+    start = facts.tip or facts.base
+    if not work.merged or start != work.base_sha:
         return ""
-    name = work.base_ref.strip().removeprefix("refs/heads/").removeprefix("origin/")
-    base = fetch_branch(git, remote, name, "base") if name and not name.startswith("refs/") else ""
-    base = base or fetch_ref(git, remote, "HEAD", "base")
+    base = _fetched_base(git, remote, work)
     for commit in reversed(work.merged[-_MOST_MERGES:]):
-        is_known = _available_commit(git, remote, commit) and _is_ancestor(git, commit, base)
-        if is_known and not _is_ancestor(git, commit, facts.tip):
+        is_known = _available_commit(git, remote, commit) and is_ancestor(git, commit, base)
+        if is_known and not is_ancestor(git, commit, start):
             return commit
     return ""
 
 
-def _is_ancestor(git: Git, older: str, newer: str) -> bool:
-    return git.attempt("merge-base", "--is-ancestor", older, newer).returncode == 0
+def _fetched_base(git: Git, remote: Remote, work: Publication) -> str:
+    """Fetch the branch that the work is for, by default the remote's own; return its commit."""
+    name = work.base_ref.strip().removeprefix("refs/heads/").removeprefix("origin/")
+    base = fetch_branch(git, remote, name, "base") if name and not name.startswith("refs/") else ""
+    return base or fetch_ref(git, remote, "HEAD", "base")
 
 
 def _pushed_before(git: Git, facts: BranchFacts, work: Publication) -> Published:
     """Return the commit after which the branch had all of the run's changes; nothing was new without one."""
-    if facts.tip in ("", work.base_sha) or not work.base_sha or not _is_ancestor(git, work.base_sha, facts.tip):
+    if facts.tip in ("", work.base_sha) or not work.base_sha or not is_ancestor(git, work.base_sha, facts.tip):
         return Published()
     paths = {change.path for change in patch_stats(work.patch)}
     for commit in git.line("rev-list", "--reverse", "--first-parent", f"{work.base_sha}..{facts.tip}").split():
@@ -289,9 +293,7 @@ def _checked_result(git: Git, before: str, commit: str, work: Publication) -> Pu
         raise ChangeTooLarge(finding.message, hint=finding.hint)
     for finding in filtered_findings(git, before, changes):
         raise Refused(finding.message, hint=finding.hint)
-    contents = contents_of(git, changes)
-    marked = [change.path for change, new, old in contents if has_new_markers(old or b"", new or b"")]
-    for finding in marker_findings(marked):
+    for finding in marker_findings([*paths_with_new_markers(git, changes)]):
         raise MergeUnfinished(finding.message, hint=finding.hint)
     published = _result_of(git, before, commit, changes, links, work)
     if published.steering and not work.allows_steering:
@@ -331,10 +333,8 @@ def _branch_facts(git: Git, remote: Remote, branch: str, work: Publication) -> B
     if tip:
         commits = f"{known}..{tip}" if known else tip
         return BranchFacts(known or tip, tip, commit_of_run(git, work.token, commits, work.patch))
-    name = work.base_ref.strip().removeprefix("refs/heads/").removeprefix("origin/")
-    base = fetch_branch(git, remote, name, "base") if name and not name.startswith("refs/") else ""
-    base = base or fetch_ref(git, remote, "HEAD", "base")
-    is_on_base = known and git.attempt("merge-base", "--is-ancestor", known, base).returncode == 0
+    base = _fetched_base(git, remote, work)
+    is_on_base = known and is_ancestor(git, known, base)
     return BranchFacts(known if is_on_base else base, "", "")
 
 

@@ -33,6 +33,7 @@ from accord.git.patches import (
     filtered_findings,
 )
 from accord.git.paths import escaping_links, links_of
+from accord.git.program import is_ancestor
 from accord.git.replacing import BASE_TRAILER, ITEM_TRAILER, replacement, with_tree
 from accord.git.secrets import secret_findings
 from accord.git.sizes import size_findings
@@ -276,7 +277,7 @@ def _replacing(git: Git, result: ImplementorResult, work: _Work, options: RunOpt
     start, tree = replacement(git, patch, found.base, found.tip, f"#{facts.issue.number}") if found.tip else ("", "")
     if not start or tree == git.line("rev-parse", f"{found.tip}^{{tree}}"):
         return None
-    is_behind = git.attempt("merge-base", "--is-ancestor", start, found.tip).returncode
+    is_behind = not is_ancestor(git, start, found.tip)
     parents = [found.tip, start] if is_behind else [found.tip]
     message = with_tree(commit_message(result.summary, facts, options, base=start), tree)
     commit = commit_tree(git, tree, parents, options.author or DEFAULT_AUTHOR, message, options.clock.now())

@@ -1,0 +1,138 @@
+"""The index and the files of a work tree, listed and stored by git."""
+
+from __future__ import annotations
+
+import os
+import tempfile
+from dataclasses import replace
+from pathlib import Path
+from typing import TYPE_CHECKING, NamedTuple
+
+from accord.git.program import UNTRUSTED, Git, joined, split_nul
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Sequence
+
+
+class Entry(NamedTuple):
+    """An entry of an index; ``flag`` is git's letter: ``S`` for skip-worktree, in lower case for assume-unchanged."""
+
+    flag: str
+    mode: str
+    blob: str
+
+
+def entries_of(git: Git) -> dict[str, Entry]:
+    """Return the entries of git's index by path; of an unmerged one, its last version."""
+    found = {}
+    for line in split_nul(git("ls-files", "-s", "-v", "-z", "--full-name", ":/")):
+        facts, _, path = line.partition("\t")
+        flag, mode, blob, _stage = facts.split(" ")
+        found[path] = Entry(flag, mode, blob)
+    return found
+
+
+def stage_all(git: Git) -> list[str]:
+    """Add the work tree to the index, except what is ignored or cannot be stored; return the repositories within."""
+    untracked, nested = untracked_files(git, git, "--exclude-standard")
+    add_files(git, [*untracked, *split_nul(git("ls-files", "--modified", "-z"))])
+    return nested
+
+
+def add_files(git: Git, paths: Sequence[str]) -> list[str]:
+    """Bring paths of the work tree into the index as they are there; return those that git cannot store."""
+    if not paths:
+        return []
+    done = git.attempt("update-index", "--add", "--remove", "--replace", "-z", "--stdin", data=joined(paths))
+    if not done.returncode:
+        return []
+    if len(paths) == 1:
+        return list(paths)
+    middle = len(paths) // 2
+    return [*add_files(git, paths[:middle]), *add_files(git, paths[middle:])]
+
+
+def blobs_of(git: Git, files: Sequence[str], *options: str) -> dict[str, str]:
+    """Return the blobs that git would store for files, up to the first one that it cannot store."""
+    if not files:
+        return {}
+    asked = b"".join(_quoted(path) + b"\n" for path in files)
+    made = git.attempt("hash-object", *options, "--stdin-paths", data=asked).stdout.decode().split()
+    return dict(zip(files, made, strict=False))
+
+
+def _quoted(path: str) -> bytes:
+    escaped = b"".join(b"\\%03o" % byte if byte < 32 or byte in b'"\\' else bytes([byte]) for byte in os.fsencode(path))
+    return b'"' + escaped + b'"'
+
+
+def untracked_files(git: Git, real: Git, rule: str) -> tuple[list[str], list[str]]:
+    """List the files that the index does not have, except those that git's option ``rule`` hides; and repositories.
+
+    The files of a repository within count, except those of a submodule, which is one entry itself, and of another work
+    tree of this repository, which is ``real``.
+    """
+    listed, known, linked = (
+        split_nul(git("ls-files", "--others", rule, "-z")),
+        submodules(git),
+        linked_work_trees(real),
+    )
+    places = [path[:-1] for path in listed if path.endswith("/")]
+    nested = [path for path in places if path not in known and path not in linked]
+    files = [path for path in listed if not path.endswith("/")]
+    return [*files, *(path for path in places if path in known), *_files_within(git, nested)], nested
+
+
+def is_only_here(folder: Path) -> bool:
+    """Return whether a submodule is at a commit that none of its remotes, and no tag, is known to have."""
+    git = Git(folder, UNTRUSTED)
+    head = git.attempt("rev-parse", "--verify", "--quiet", "HEAD").stdout.decode().strip()
+    places = ("refs/remotes", "refs/tags")
+    return bool(head) and not git.attempt("for-each-ref", "--count=1", f"--contains={head}", *places).stdout
+
+
+def submodules(git: Git) -> set[str]:
+    """Return the paths of the submodules that ``.gitmodules`` knows."""
+    known = git.attempt("config", "--file", ".gitmodules", "-z", "--get-regexp", r"^submodule\..*\.path$")
+    return {entry.partition("\n")[2].rstrip("/") for entry in split_nul(known.stdout)}
+
+
+def linked_work_trees(git: Git) -> list[str]:
+    """Return the paths of the repository's other work trees that lie below this one."""
+    listed = split_nul(git.attempt("worktree", "list", "--porcelain", "-z").stdout.replace(b"\0\0", b"\0"))
+    top = git.directory.resolve()
+    places = [Path(entry[len("worktree ") :]) for entry in listed if entry.startswith("worktree ")]
+    return [str(place.relative_to(top)) for place in places if place != top and place.is_relative_to(top)]
+
+
+def _files_within(git: Git, folders: Sequence[str]) -> list[str]:
+    """Return the files below these folders that are not ignored."""
+    found = [path for folder in folders for path in files_below(git.directory, folder)]
+    return sorted({*found} - ignored_paths(git, found))
+
+
+def ignored_paths(git: Git, paths: Sequence[str], *patterns: bytes) -> set[str]:
+    """Return which of these paths the tree's ``.gitignore`` files ignore, or these texts of patterns.
+
+    Git would read a name such as ``:!x`` as more than a name.
+    """
+    if not paths:
+        return set()
+    with tempfile.NamedTemporaryFile(prefix="accord-ignores-") as file:
+        file.write(b"\n".join(patterns) + b"\n")
+        file.flush()
+        own = replace(git, config={**dict(git.config), "core.excludesFile": file.name}) if patterns else git
+        asked = joined(f"./{path}" for path in paths)
+        done = own.attempt("check-ignore", "--no-index", "-z", "--stdin", data=asked)
+    return {path.removeprefix("./") for path in split_nul(done.stdout)}
+
+
+def files_below(top: Path, folder: str) -> Iterator[str]:
+    """Yield the files and links below a folder, without what git keeps in ``.git``."""
+    for place, folders, files in os.walk(top / folder):
+        links = [name for name in folders if Path(place, name).is_symlink()]
+        folders[:] = [name for name in folders if name != ".git"]
+        for name in [*links, *files]:
+            path = Path(place, name)
+            if name != ".git" and (path.is_symlink() or path.is_file()):
+                yield str(path.relative_to(top))
