@@ -280,8 +280,6 @@ def laid_over(snapshot: Snapshot) -> Iterator[Git]:
         config = {"core.bare": "false", "core.attributesFile": f"{scratch}/attributes"}
         ours = Git(snapshot.top, environment, {**settings.storing, **config})
         if ours.attempt("read-tree", snapshot.commit).returncode:
-            message = (
-                "The agent deleted or replaced `.git`, so its changes cannot be found."
-            )
+            message = "The agent deleted or replaced `.git`, so its changes cannot be found."
             raise Refused(message, hint="The files are as it left them. Copy what you need, then check out again.")
         yield ours
