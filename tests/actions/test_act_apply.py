@@ -166,6 +166,7 @@ def listing(folder: Path) -> list[Path]:
     return sorted(path.relative_to(folder) for path in folder.rglob("*"))
 
 
+@pytest.mark.matrix
 def test_the_self_test_of_our_own_ci_passes(bench: Bench, tmp_path: Path) -> None:
     workflow = rewritten((ROOT / ".github/workflows/ci.yml").read_text(encoding="utf-8"))
     files = {"examples/planner-result.json": EXAMPLE, ".gitignore": "/.accord/\n", "README.md": "- [ ] A task\n"}

@@ -35,6 +35,7 @@ jobs:
 """
 
 
+@pytest.mark.matrix
 def test_the_shards_of_a_matrix_update_consumers_and_one_summary_names_them_all(bench: Bench, tmp_path: Path) -> None:
     writes = {"contents": "write", "pull_requests": "write", "workflows": "write"}
     app = {"token": "app", "login": "syncer[bot]", "kind": "installation", "permissions": writes}

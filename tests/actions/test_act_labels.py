@@ -109,6 +109,7 @@ def test_labels_follow_the_file_and_the_outputs_say_how(run: Any, labels: Any) -
     assert "### accord labels: applied" in ended.summary
 
 
+@pytest.mark.matrix
 def test_each_repository_is_synced_in_a_job_of_its_own(run: Any, labels: Any, github: RunningSandbox) -> None:
     with github.database.writing() as connection:
         ensure_repository(connection, OTHER, 0.0)

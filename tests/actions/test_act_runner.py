@@ -22,7 +22,7 @@ ALL_CALLS = {
     "no-branch": Call(inputs={"pr_ref": "refs/heads/gone"}),
     "no-credential": Call(inputs={"agent": "gemini"}),
 }  # fmt: skip
-BY_DAY = ("no-changes", "with-changes", "crash", "protected", "too-long", "no-credential")
+BY_DAY = ("with-changes", "crash", "too-long")
 CALLS = {name: call for name, call in ALL_CALLS.items() if NIGHTLY or name in BY_DAY}
 PROTECTED = {"work/protected": {"enforce_admins": True, "required_pull_request_reviews": {}}}
 MODELS = {

@@ -10,6 +10,7 @@ import pytest
 from support.act import Bench
 from support.agent_calls import Call, Calls, make_calls, message_of, once
 from support.model_server import messages, serving_models
+from support.rotation import NIGHTLY
 
 from accord_sandbox.show import document
 
@@ -37,6 +38,7 @@ UNSEEN = {0x2028: " ", 0x2029: " "}
 """Invisible line breaks, and their replacement in a prompt."""
 
 HARD = ("agent", "prompt_file", "sandbox", "safety_strategy", "model", "schema")
+BY_DAY = ("hostile-agent", "hostile-inputs", "leaking")
 SOFT = ("mode", "base_ref", "appendix", "iteration", "pr_number")
 
 
@@ -72,7 +74,7 @@ def calls_of(canary: Path) -> dict[str, Call]:
     given = "${{ github.event.inputs.text }}"
     registry = json.dumps({"agents": {"scripted": {"command": ["touch", str(canary)]}}})
     every = {**dict.fromkeys((*SOFT, *HARD), given), "pr_ref": "refs/heads/quiet"}
-    return {
+    every_call = {
         "hostile-agent": Call("hostile", dict.fromkeys(SOFT, given), branch=branch_of(canary)),
         "hostile-inputs": Call(inputs=every, branch="quiet"),
         "told-inputs": Call("echoes", {**dict.fromkeys(SOFT, given), "pr_number": "3"}),
@@ -80,6 +82,7 @@ def calls_of(canary: Path) -> dict[str, Call]:
         "rewritten": Call(files={".github/agents/registry.yml": registry, "prompts/rewritten.md": "works\n"}),
         "leaking": Call("leaks", {"agent": "trusted", "appendix": f"The key is {SECRETS['OPENAI_API_KEY']}."}, PASSED),
     }
+    return {name: call for name, call in every_call.items() if NIGHTLY or name in BY_DAY}
 
 
 @pytest.fixture(scope="module")
@@ -129,6 +132,7 @@ def test_a_branch_with_a_script_for_its_name_is_pushed_to(calls: Calls, canary: 
     assert sum("touch" in name for name in names.split("\0")) >= 5
 
 
+@pytest.mark.matrix
 def test_an_agent_cannot_choose_how_the_next_one_starts(calls: Calls, canary: Path) -> None:
     refused = calls.outputs["steering"]
     assert (refused["exit-code"], refused["changes-made"], refused["error-recovery"]) == ("1", "false", "manual")
@@ -145,6 +149,7 @@ def test_invalid_inputs_start_no_agent(calls: Calls) -> None:
     assert not re.search(r"[$`\"'\n]", outputs["error-summary"])
 
 
+@pytest.mark.matrix
 def test_the_agent_gets_the_inputs_as_text(calls: Calls, canary: Path) -> None:
     prompt = base64.b64decode(message_of(calls.outputs["told-inputs"])).decode()
     for text in texts(canary):

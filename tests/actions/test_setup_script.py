@@ -190,11 +190,8 @@ def test_uv_trusts_the_certificates_of_the_system_unless_the_caller_says_no(site
     assert f"UV_SYSTEM_CERTS={choice or 1}" in (site.calls.parent / "calls.env").read_text().splitlines()
 
 
-@pytest.mark.slow
-@pytest.mark.parametrize(
-    "variable",
-    ["SSL_CERT_FILE", *(pytest.param(name, marks=pytest.mark.matrix) for name in ("REQUESTS_CA_BUNDLE", "PIP_CERT"))],
-)
+@pytest.mark.matrix
+@pytest.mark.parametrize("variable", ["SSL_CERT_FILE", "REQUESTS_CA_BUNDLE", "PIP_CERT"])
 def test_uv_is_installed_from_an_index_with_a_companys_certificate(tmp_path: Path, variable: str) -> None:
     authority = Authority(tmp_path, "Example Corp Root").make()
     with serving_models() as index, serving_tls(authority.issue("localhost"), index.url) as port:

@@ -7,6 +7,7 @@ import pytest
 import yaml
 from support.commands import Accord
 from support.plan_sources import CHECKLIST, PLAN, SESSION, TASKS, mission
+from support.rotation import some
 from support.stage import Stage
 
 
@@ -250,7 +251,7 @@ def test_a_status_that_moves_in_a_document_shows_and_moves_nothing_else(
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("form", ["checklist", "Spec Kit", "session"])
+@pytest.mark.parametrize("form", some(["checklist", "Spec Kit", "session"], 3))
 def test_a_plan_of_more_items_than_apply_takes_names_the_command_that_takes_them(
     accord: Accord, github: Stage, tmp_path: Path, form: str
 ) -> None:

@@ -15,7 +15,7 @@ from support.trees import git
 from accord.git.comparison import changes_since
 from accord.git.snapshots import take_snapshot
 
-SEEDS = range(2000) if NIGHTLY else range(0, 2000, 40)
+SEEDS = range(2000) if NIGHTLY else range(0, 2000, 100)
 TEXTS = ["one\ntwo\nthree\n", "one\r\ntwo\r\n", "mixed\r\nends\n", "", "no end", "h\xe9llo\n", "\0binary\0", "$Id$\n"]
 NAMES = ["a.txt", "b.txt", "src/c.py", "src/deep/d.sh", "docs/é ü.md", "win.bat", 'quo"te.txt', "x y/z.bin", "e.log"]
 ATTRIBUTES = [

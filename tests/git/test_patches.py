@@ -87,7 +87,7 @@ CHANGES: dict[str, Callable[[Path], object]] = {
 }
 
 
-LARGE = pytest.param("twenty megabytes", marks=pytest.mark.slow)
+LARGE = pytest.param("twenty megabytes", marks=pytest.mark.matrix)
 
 
 @pytest.mark.parametrize("name", [LARGE if name in LARGE.values else name for name in CHANGES])

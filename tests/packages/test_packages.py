@@ -57,6 +57,7 @@ def built(release: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
     return folder
 
 
+@pytest.mark.matrix
 def test_wheel_and_source_package_are_reproducible_and_one_comes_from_the_other(
     release: Path, built: Path, tmp_path: Path
 ) -> None:

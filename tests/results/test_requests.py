@@ -54,7 +54,7 @@ def test_an_empty_plan_asks_nothing(old_stage: Stage) -> None:
     assert (receipt.outcome, receipt.reads, receipt.writes) == (Outcome.UNCHANGED, 0, 0)
 
 
-@pytest.mark.slow
+@pytest.mark.matrix
 def test_a_thousand_items_wait_for_githubs_limits_instead_of_running_into_them(tmp_path: Path) -> None:
     result = plan(*(task(f"t{i}") for i in range(600)))
     with staged(tmp_path) as stage:

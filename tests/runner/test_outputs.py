@@ -9,6 +9,7 @@ from typing import Any, get_args
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from support.rotation import NIGHTLY
 
 from accord.cli.run_step import summary_page
 from accord.gha.step import OUTPUT_BYTES, utf16_size
@@ -338,7 +339,7 @@ FACTS = st.builds(
 
 
 @given(FACTS)
-@settings(max_examples=60)
+@settings(max_examples=100 if NIGHTLY else 25)
 @pytest.mark.slow
 def test_whatever_happened_the_outputs_keep_the_contract(facts: RunFacts) -> None:
     outputs = written(facts, KNOWN)

@@ -26,7 +26,7 @@ from accord.sessions.outputs import apply_output
 from accord.sessions.questions import UserQuestion
 from accord.sessions.settings import parse_setting
 
-WALKS = int(os.environ.get("ACCORD_WALKS", "100"))
+WALKS = int(os.environ.get("ACCORD_WALKS", "50"))
 SEED = int(os.environ.get("ACCORD_FUZZ_SEED", "0"))
 STEPS = 40
 """Steps of a walk, accepted or refused."""

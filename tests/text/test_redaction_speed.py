@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 from support.growth import grows_too_fast
-from support.rotation import NIGHTLY
+from support.rotation import NIGHTLY, some
 
 from accord.text.posting import PostingPolicy
 from accord.text.redacted_stream import RedactedStream
@@ -52,12 +52,12 @@ def repeated(beginning: str, size: int) -> str:
     return beginning * (size // len(beginning))
 
 
-@pytest.mark.parametrize("beginning", BEGINNINGS)
+@pytest.mark.parametrize("beginning", some(BEGINNINGS, 4))
 def test_repeated_beginnings_of_a_secret_are_searched_quickly(beginning: str) -> None:
     assert not grows_too_fast(lambda size: REDACTOR.find(repeated(beginning, size)), CHARACTERS, noticed=NOTICED)
 
 
-@pytest.mark.parametrize("beginning", BEGINNINGS)
+@pytest.mark.parametrize("beginning", some(BEGINNINGS, 4))
 def test_repeated_beginnings_of_a_secret_are_sanitised_quickly(beginning: str) -> None:
     def sanitised(size: int) -> str:
         return sanitise(repeated(beginning, size), secrets=REDACTOR, policy=POLICY)

@@ -125,7 +125,7 @@ def descriptions() -> dict[str, str]:
     }
 
 
-@pytest.mark.slow
+@pytest.mark.matrix
 def test_the_descriptions_of_packages_read_the_same() -> None:
     texts = descriptions()
     assert len(texts) > 20

@@ -144,7 +144,7 @@ def is_slow(use: Use, text: str) -> bool:
 def test_every_pattern_takes_time_in_proportion_to_its_text() -> None:
     slow = {}
     for use in once_each(uses(LOCAL_NAMES)):
-        for text in pumped(use.pattern, UNITS if NIGHTLY else UNITS[::8], SIZE):
+        for text in pumped(use.pattern, UNITS if NIGHTLY else UNITS[::16], SIZE):
             if is_slow(use, text):
                 slow[use.place, use.method] = text[:80]
                 break
