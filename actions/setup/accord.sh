@@ -19,5 +19,6 @@ needs_mcp() { # by an agent of the registry; a flag that is not meant only costs
 ! needs_mcp "$@" || bash "$here/setup.sh" mcp >&2
 unset "${!PYTHON@}"
 src=$(cd -P -- "$here/../../src" && pwd)
-export PYTHONPATH=$src PYTHONPYCACHEPREFIX=$home/bytecode # not beside the sources
+export PYTHONPATH=$src
+case $src/ in "${GITHUB_WORKSPACE:-$src}"/*) export PYTHONPYCACHEPREFIX=$home/bytecode ;; esac # leave the workspace as it is
 exec "$home/env/bin/python" -P -m accord "$@"
