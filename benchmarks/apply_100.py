@@ -19,7 +19,7 @@ import github
 import plans
 
 from accord.core.clock import SystemClock
-from accord.core.kinds import read_shape
+from accord.core.shapes import read_shape
 from accord.github.client import GitHub
 from accord.github.models import Access
 from accord.results.label_sync import apply_labels, plan_labels, shipped_labels

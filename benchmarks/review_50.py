@@ -19,7 +19,7 @@ from typing import TYPE_CHECKING, Any
 import github
 
 from accord.core.clock import SystemClock
-from accord.core.kinds import read_shape
+from accord.core.shapes import read_shape
 from accord.github.client import GitHub
 from accord.github.models import Access
 from accord.results.models import ReviewerResult

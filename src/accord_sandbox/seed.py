@@ -11,7 +11,7 @@ from pydantic import AfterValidator, BaseModel, ConfigDict, Field, model_validat
 from accord.core.clock import parse_timestamp
 from accord.core.errors import BrokenContract, WrongUsage
 from accord.core.findings import Finding, with_lines
-from accord.core.kinds import read_shape
+from accord.core.shapes import read_shape
 from accord.files.yaml import read_yaml
 from accord_sandbox.calls import BOT
 from accord_sandbox.checks import CHECK_STATUSES, CONCLUSIONS, STATUS_STATES

@@ -8,7 +8,7 @@ import pytest
 from actions.test_action_files import asked_by
 from support.act import ROOT, read_yaml, steps_of
 
-from accord.core.kinds import read_shape
+from accord.core.shapes import read_shape
 from accord.files.yaml import read_mapping
 from accord.workflows.models import Workflow
 from accord.workflows.rules import INPUTS, OUTPUTS, described_outputs, runner_findings

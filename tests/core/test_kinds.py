@@ -14,19 +14,22 @@ from hypothesis import strategies as st
 from support.plans import plan, refinement, task, update
 
 from accord.core.errors import BrokenContract
-from accord.core.kinds import KINDS, Kind, load_name, read_shape
+from accord.core.kinds import KINDS, Kind
 from accord.core.schemas import json_schema, strict_schema
+from accord.core.shapes import read_shape
 from accord.results.models import PlannerResult
 
 
 @pytest.mark.parametrize("kind", KINDS.values(), ids=list(KINDS))
 def test_every_kind_names_a_model_and_rules_that_exist(kind: Kind) -> None:
     assert kind.model.model_json_schema()
-    assert not kind.rules_name or callable(load_name(kind.rules_name))
+    rules = kind.load().rules
+    assert rules is None or callable(rules)
 
 
 CHECK = """
 import sys
+import accord.kinds
 from accord.core.kinds import check_document
 check_document(sys.argv[1].encode(), None)
 print(*sys.modules)

@@ -9,7 +9,8 @@ from support.handoffs import EVERYTHING, by, checked, codes, handoff
 
 from accord.core.documents import Document
 from accord.core.errors import BrokenContract
-from accord.core.kinds import KINDS, read_shape
+from accord.core.kinds import KINDS
+from accord.core.shapes import read_shape
 from accord.handoffs.models import Handoff, next_task_id, normalised
 from accord.handoffs.plan import decide_patch
 

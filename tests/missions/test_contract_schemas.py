@@ -11,8 +11,8 @@ import pytest
 from pydantic import BaseModel
 
 from accord.core.errors import BrokenContract
-from accord.core.kinds import read_shape
 from accord.core.schemas import json_schema
+from accord.core.shapes import read_shape
 from accord.missions.models import SHARED_WORKSPACE, NextQueryResponse, StaleStatus
 
 CONTRACTS = Path(__file__).parents[1] / "data" / "mission-contracts"

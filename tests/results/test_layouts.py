@@ -9,7 +9,7 @@ import pytest
 from support.growth import grows_too_fast
 from support.reviews import comment, needs_changes
 
-from accord.core.kinds import read_shape
+from accord.core.shapes import read_shape
 from accord.results.implementor.rules import implementor_findings
 from accord.results.models import ImplementorResult, ReviewerResult
 from accord.results.reviewer.rules import reviewer_findings

@@ -7,7 +7,7 @@ import pytest
 from support.plans import TASK_LABELS, plan, refinement, task, task_body
 
 from accord.core.clock import ManualClock
-from accord.core.kinds import read_shape
+from accord.core.shapes import read_shape
 from accord.github.markers import run_token
 from accord.github.models import Identity, Issue
 from accord.results.bodies import BodyParts

@@ -9,7 +9,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from support.reviews import CLOSING_PULL, FINDING, approve, changed, comment, needs_changes, warn
 
-from accord.core.kinds import read_shape
+from accord.core.shapes import read_shape
 from accord.github.limits import BODY_CHARS
 from accord.github.markers import find_markers, take_markers
 from accord.github.models import Identity

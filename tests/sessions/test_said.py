@@ -7,7 +7,7 @@ from hypothesis import example, given, settings
 from hypothesis import strategies as st
 from support.sessions import decision, status
 
-from accord.core.kinds import read_shape
+from accord.core.shapes import read_shape
 from accord.github.comments import Comment
 from accord.github.limits import BODY_CHARS
 from accord.sessions.answers import (

@@ -10,7 +10,7 @@ from support.plans import task_body
 from support.stage import Stage, staged
 from support.trees import difference_of
 
-from accord.core.kinds import read_shape
+from accord.core.shapes import read_shape
 from accord.git.branches import Remote
 from accord.results.implementor.run import apply_implementation
 from accord.results.models import ImplementorResult

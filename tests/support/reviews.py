@@ -7,7 +7,7 @@ from typing import Any
 
 from support.stage import Stage
 
-from accord.core.kinds import read_shape
+from accord.core.shapes import read_shape
 from accord.github.client import GitHub
 from accord.github.models import Pull, PullFile
 from accord.results.models import ReviewerResult

@@ -1,7 +1,7 @@
 """Agent-runner workflows to hold against the contract: one that keeps it, and edits that each break one thing."""
 
 from accord.core.findings import Finding, with_lines
-from accord.core.kinds import read_shape
+from accord.core.shapes import read_shape
 from accord.files.yaml import read_mapping
 from accord.workflows.models import Workflow
 from accord.workflows.rules import runner_findings

@@ -17,7 +17,7 @@ from support.openapi import conforming
 from support.trees import restore_files
 
 from accord.core.clock import ManualClock
-from accord.core.kinds import read_shape
+from accord.core.shapes import read_shape
 from accord.github.client import GitHub
 from accord.github.models import Access
 from accord.results.models import PlannerResult

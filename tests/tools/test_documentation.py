@@ -13,7 +13,8 @@ import pytest
 from markdown_it import MarkdownIt
 from markdown_it.token import Token
 
-from accord.core.kinds import check_document, read_shape
+from accord.core.kinds import check_document
+from accord.core.shapes import read_shape
 from accord.files.yaml import read_yaml
 from accord.results.bodies import read_body
 from accord.results.body_rules import body_findings

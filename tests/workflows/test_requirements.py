@@ -4,8 +4,8 @@ from pathlib import Path
 
 import pytest
 
-from accord.core.kinds import read_shape
 from accord.core.refusals import CREATE_PULLS
+from accord.core.shapes import read_shape
 from accord.files.yaml import read_mapping
 from accord.runner.registry import shipped_registry
 from accord.workflows.models import Workflow

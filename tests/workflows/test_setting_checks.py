@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from accord.core.findings import DoctorCheck
-from accord.core.kinds import read_shape
+from accord.core.shapes import read_shape
 from accord.files.yaml import read_mapping
 from accord.runner.registry import shipped_registry
 from accord.workflows.models import Workflow

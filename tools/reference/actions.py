@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from typing import TYPE_CHECKING, Any
 
-from accord.core.kinds import read_shape
+from accord.core.shapes import read_shape
 from accord.text.markdown import table
 from accord.workflows import rules as contract
 from accord.workflows.facts import WORKFLOWS

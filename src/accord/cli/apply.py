@@ -34,7 +34,7 @@ from accord.core.findings import has_errors
 from accord.files.store import can_be_written, write_whole
 from accord.git.sizes import ChangeLimits
 from accord.results.operations import MOST_COMMENTS, MOST_ITEMS, Receipt, RunOptions, reporting
-from accord.results.run import RUNS, apply_result, read_result, with_patch
+from accord.results.run import APPLICABLE, apply_result, read_result, with_patch
 from accord.text.redaction import redact_json, redactor_for
 
 if TYPE_CHECKING:
@@ -104,7 +104,7 @@ kind_options = together(
 
 @click.command()
 @click.argument("result", metavar="RESULT", envvar="ACCORD_APPLY_RESULT")
-@click.option("--kind", type=Choice(sorted(RUNS)), help="The only accepted kind. Default: any.")
+@click.option("--kind", type=Choice(sorted(APPLICABLE)), help="The only accepted kind. Default: any.")
 @click.option("--run-key", default="", help="Scope of exactly-once. Default: the request, else a digest.")
 @dry_run_option
 @click.option(

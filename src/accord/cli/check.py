@@ -15,7 +15,7 @@ from accord.cli.output import one_line, print_findings, print_json
 from accord.cli.sources import read_bytes
 from accord.core.errors import AccordError, WrongUsage
 from accord.core.findings import Finding, has_errors
-from accord.core.kinds import FOLDERS, KINDS, check_document, check_folder, load_name
+from accord.core.kinds import FOLDERS, KINDS, check_document, check_folder
 from accord.files.store import write_whole
 
 if TYPE_CHECKING:
@@ -44,8 +44,9 @@ class SessionRole(Choice):
     @property
     def choices(self) -> Sequence[str]:  # type: ignore[override]
         """The canonical names."""
-        roles: tuple[str, ...] = load_name("accord.sessions.models:ROLES")
-        return roles
+        from accord.sessions.models import ROLES
+
+        return ROLES
 
 
 @click.command()

@@ -15,7 +15,7 @@ from accord.cli.sources import read_bytes
 from accord.cli.step import report_checks
 from accord.core.errors import BrokenContract, WrongUsage
 from accord.core.findings import has_errors, with_lines
-from accord.core.kinds import read_shape
+from accord.core.shapes import read_shape
 from accord.files.yaml import YamlDocument, read_mapping
 from accord.workflows.called_files import CalledFiles, read_called
 from accord.workflows.facts import WORKFLOWS, RepositoryFacts

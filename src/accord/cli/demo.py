@@ -18,7 +18,7 @@ from accord.cli.sources import sandbox_server
 from accord.core.clock import SystemClock
 from accord.core.documents import read_object
 from accord.core.errors import Stopped
-from accord.core.kinds import read_shape
+from accord.core.shapes import read_shape
 from accord.git.branches import Remote
 from accord.github.client import GitHub
 from accord.github.models import Access
@@ -38,7 +38,7 @@ from accord_sandbox.planting import INSTALLATION_TOKEN
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from accord.core.kinds import Model
+    from accord.core.shapes import Model
     from accord.results.operations import Receipt
     from accord_sandbox.server import RunningSandbox
 

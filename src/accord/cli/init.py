@@ -135,7 +135,7 @@ def _is_new_choice(plan: KitPlan) -> bool:
 
 
 def _steps(root: Path, kit: Kit, plan: KitPlan, origin: Origin | None) -> list[Step]:
-    from accord.core.kinds import read_shape
+    from accord.core.shapes import read_shape
     from accord.files.yaml import read_mapping
     from accord.kit.next_steps import next_steps
     from accord.kit.templates import Kit as Files

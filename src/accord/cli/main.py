@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from accord import __version__
+from accord import __version__, kinds  # noqa: F401 (fills the table)
 from accord.cli.output import Printed, one_line, print_moves
 from accord.core.environment import is_in_actions, wants_color
 from accord.core.errors import AccordError, BrokenContract, Interrupted, Stopped, WrongUsage

@@ -8,27 +8,25 @@ import click
 
 from accord.cli.options import Choice
 from accord.cli.output import print_json
-from accord.core.kinds import KINDS, load_name
+from accord.core.kinds import KINDS
 
 if TYPE_CHECKING:
     from accord.core.machine import Machine
 
 
-MACHINES = {
-    "handoff": "accord.handoffs.stages:HANDOFF",
-    "session": "accord.sessions.machine:SESSION",
-    "session-lean": "accord.sessions.machine:LEAN",
-    "session-task": "accord.sessions.task_machine:TASK",
-    "work-item": "accord.results.status:WORK_ITEM",
-    "work-package": "accord.missions.lifecycle:WORK_PACKAGE",
-}
-"""Where each machine is, as ``module:name``; only the one that is asked for is imported."""
+MACHINES = ("handoff", "session", "session-lean", "session-task", "work-item", "work-package")
 
 
 def machine_named(name: str) -> Machine[Any]:
-    """Import a machine."""
-    found: Machine[Any] = load_name(MACHINES[name])
-    return found
+    """Import the machines, and return the one of this name."""
+    from accord.handoffs.stages import HANDOFF
+    from accord.missions.lifecycle import WORK_PACKAGE
+    from accord.results.status import WORK_ITEM
+    from accord.sessions.machine import LEAN, SESSION
+    from accord.sessions.task_machine import TASK
+
+    machines: tuple[Machine[Any], ...] = (HANDOFF, SESSION, LEAN, TASK, WORK_ITEM, WORK_PACKAGE)
+    return dict(zip(MACHINES, machines, strict=True))[name]
 
 
 @click.group()

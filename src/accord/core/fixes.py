@@ -16,7 +16,8 @@ from typing import TYPE_CHECKING, Any
 from accord.core.documents import OBJECT_BEGIN, read_object, short_name
 from accord.core.errors import BrokenContract
 from accord.core.findings import pointer
-from accord.core.kinds import KINDS, format_of, keys_at, kind_for, misspelled_role, role_names, wrapping_key
+from accord.core.kinds import KINDS, kind_for, misspelled_role, role_names, wrapping_key
+from accord.core.shapes import format_of, keys_at
 from accord.core.suggest import MISSPELLED, nearest
 
 if TYPE_CHECKING:
@@ -25,7 +26,8 @@ if TYPE_CHECKING:
     from pydantic import BaseModel
 
     from accord.core.documents import Document
-    from accord.core.kinds import Kind, Located
+    from accord.core.kinds import Kind
+    from accord.core.shapes import Located
 
 _ROUNDS = 10
 """A corrected key can show faults below it: one round for each level of the deepest contract, and more."""

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from accord.core.documents import short_name
 from accord.core.findings import Finding, pointer, warning
-from accord.core.kinds import read_shape
+from accord.core.shapes import read_shape
 from accord.core.suggest import MISSPELLED, nearest
 from accord.handoffs.models import TASK_ID, Handoff, Metadata, has_task_id
 from accord.handoffs.stages import gate_findings

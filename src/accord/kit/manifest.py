@@ -18,7 +18,7 @@ from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, Fie
 
 from accord.core.documents import read_object
 from accord.core.errors import BrokenContract, Refused
-from accord.core.kinds import read_shape
+from accord.core.shapes import read_shape
 from accord.kit.pins import SOURCE, Pin
 from accord.kit.templates import FOLDER, Choices
 

@@ -15,7 +15,7 @@ from pydantic import BaseModel
 
 from accord.core.documents import read_object
 from accord.core.errors import BrokenContract, WrongUsage
-from accord.core.kinds import read_shape
+from accord.core.shapes import read_shape
 from accord.loops.models import Iteration
 from accord.runner.models import Category, Recovery, RunOutputs
 

@@ -14,7 +14,7 @@ from pydantic import ValidationError
 
 from accord import __version__
 from accord.core.errors import AccordError, BrokenContract
-from accord.core.kinds import shape_findings
+from accord.core.shapes import shape_findings
 from accord.mcp.tools import EXAMPLES, SESSION, TOOLS, WRITING
 
 if TYPE_CHECKING:

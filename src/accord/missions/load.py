@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, TypeVar
 from accord.core.documents import read_object, short_name
 from accord.core.errors import BrokenContract
 from accord.core.findings import Finding, with_lines
-from accord.core.kinds import format_of, read_as, read_shape
+from accord.core.shapes import format_of, read_shape
 from accord.core.suggest import did_you_mean
 from accord.files.yaml import read_mapping
 from accord.missions.log import Log, current_status, log_path, read_log
@@ -266,7 +266,7 @@ def lines_of(path: Path) -> Mapping[str, int]:
     try:
         raw = path.read_bytes()
         if path.suffix != ".md":
-            return read_as(format_of(path.name), raw).lines
+            return (read_mapping(raw) if format_of(path.name) == "yaml" else read_object(raw)).lines
         parts = _FRONTMATTER.match(raw.removeprefix(b"\xef\xbb\xbf"))
         return _lines_below(read_mapping(parts[1])) if parts else {}
     except (OSError, BrokenContract):

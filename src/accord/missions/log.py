@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 from accord.core.documents import short_name
 from accord.core.errors import BrokenContract
 from accord.core.findings import Finding
-from accord.core.kinds import read_shape
+from accord.core.shapes import read_shape
 from accord.core.suggest import did_you_mean
 from accord.files.store import is_json
 from accord.missions.models import STATUSES, StatusEvent

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from accord.core.clock import timestamp
 from accord.core.errors import BrokenContract
-from accord.core.kinds import read_shape
+from accord.core.shapes import read_shape
 from accord.missions.branches import DEFAULT_MINUTES, git_of, stale_of
 from accord.missions.dependencies import readiness
 from accord.missions.models import NextQueryResponse

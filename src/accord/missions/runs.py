@@ -13,7 +13,7 @@ from pydantic import Field
 from accord.core.documents import read_object, short_name
 from accord.core.errors import BrokenContract
 from accord.core.findings import Finding, pointer, warning
-from accord.core.kinds import read_shape
+from accord.core.shapes import read_shape
 from accord.files.yaml import read_mapping
 from accord.missions.models import LenientText, Listed, MissionFileModel, Name, Text
 

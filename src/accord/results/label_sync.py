@@ -13,7 +13,7 @@ from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, Fie
 
 from accord.core.errors import AccordError, BrokenContract, Interrupted, Refused, Stopped, WrongUsage
 from accord.core.findings import DoctorCheck, Finding, pointer, warning, with_lines
-from accord.core.kinds import read_shape
+from accord.core.shapes import read_shape
 from accord.core.suggest import did_you_mean
 from accord.files.store import read_inside, write_whole
 from accord.files.yaml import read_yaml

@@ -8,24 +8,20 @@ from typing import TYPE_CHECKING, Any
 from accord.core.documents import read_object
 from accord.core.errors import BrokenContract, WrongUsage
 from accord.core.findings import with_lines
-from accord.core.kinds import kind_for, load_name, read_shape
+from accord.core.kinds import kind_for
+from accord.core.shapes import read_shape
 from accord.results.models import ImplementorResult, PlannerResult
 from accord.results.operations import Receipt
 from accord.results.planner.rules import read_plan
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Callable, Mapping, Sequence
 
     from accord.core.findings import Finding
     from accord.github.client import GitHub
     from accord.results.operations import RunOptions
 
-RUNS = {
-    "implementor-result": "accord.results.implementor.run:apply_implementation",
-    "planner-result": "accord.results.planner.run:apply_plan",
-    "reviewer-result": "accord.results.reviewer.run:apply_review",
-}
-"""The run of each kind, imported when it is needed."""
+APPLICABLE = ("implementor-result", "planner-result", "reviewer-result")
 
 
 @dataclass(frozen=True)
@@ -59,10 +55,17 @@ def read_result(raw: bytes, only: str | None = None) -> CheckedResult:
 
 def apply_result(github: GitHub, result: CheckedResult, options: RunOptions) -> Receipt:
     """Apply a checked result. Raises WrongUsage for a kind that cannot be applied."""
-    if result.kind not in RUNS:
+    run: Callable[[GitHub, Any, RunOptions], Receipt]
+    if result.kind == "implementor-result":
+        from accord.results.implementor.run import apply_implementation as run
+    elif result.kind == "planner-result":
+        from accord.results.planner.run import apply_plan as run
+    elif result.kind == "reviewer-result":
+        from accord.results.reviewer.run import apply_review as run
+    else:
         message = f"A document of the kind {result.kind} can be checked, but not applied."
-        raise WrongUsage(message, hint=f"Apply one of {', '.join(RUNS)}.")
-    receipt: Receipt = load_name(RUNS[result.kind])(github, result.model, options)
+        raise WrongUsage(message, hint=f"Apply one of {', '.join(APPLICABLE)}.")
+    receipt = run(github, result.model, options)
     receipt.findings = with_lines(receipt.findings, result.lines)
     return receipt
 

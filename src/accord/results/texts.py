@@ -17,7 +17,7 @@ from accord.text.words import as_message, message_edits
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
-    from accord.core.kinds import Model
+    from accord.core.shapes import Model
     from accord.text.posting import PostingPolicy
     from accord.text.redaction import Redactor
 

@@ -14,7 +14,8 @@ from pydantic_core import PydanticCustomError
 
 from accord.core.errors import AccordError, BrokenContract, WrongUsage
 from accord.core.findings import Finding, Severity, has_errors, pointer
-from accord.core.kinds import KINDS, read_shape
+from accord.core.kinds import KINDS
+from accord.core.shapes import read_shape
 from accord.core.suggest import did_you_mean
 from accord.files.yaml import YamlDocument, read_yaml
 from accord.git.trusted_files import REGISTRY_PATH, trusted_files

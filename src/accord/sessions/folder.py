@@ -49,9 +49,9 @@ HISTORY_FILE = "approve-design-history.jsonl"
 OUTPUTS_FILE = "outputs.jsonl"
 
 _DOCUMENTS = {
-    STATUS_FILE: KINDS["session-status"],
-    TASKS_FILE: KINDS["session-tasks"],
-    ACCEPTANCE_FILE: KINDS["session-acceptance"],
+    STATUS_FILE: "session-status",
+    TASKS_FILE: "session-tasks",
+    ACCEPTANCE_FILE: "session-acceptance",
 }
 _LINES = {HISTORY_FILE: ("session-history", read_history), OUTPUTS_FILE: ("session-outputs", read_outputs)}
 FILES: tuple[str, ...] = (*_DOCUMENTS, *TEXTS, *_LINES)
@@ -72,7 +72,7 @@ class Part:
     def kind(self) -> str:
         """The kind of the file for ``accord check``."""
         if self.name in _DOCUMENTS:
-            return _DOCUMENTS[self.name].name
+            return _DOCUMENTS[self.name]
         return _LINES[self.name][0] if self.name in _LINES else "session-text"
 
     @property
@@ -117,11 +117,12 @@ def _parsed(name: str, raw: bytes) -> tuple[Any, Any, Sequence[Finding]]:
         return None, None, text_findings(raw, TEXTS[name])
     if name in _LINES:
         return None, *_LINES[name][1](raw)
+    kind = KINDS[_DOCUMENTS[name]]
     try:
-        document = _DOCUMENTS[name].read(raw)
+        document = kind.read(raw)
     except BrokenContract as broken:
         return None, None, broken.findings
-    return document.value, *_DOCUMENTS[name].read_model(document)
+    return document.value, *kind.read_model(document)
 
 
 @dataclass(frozen=True)

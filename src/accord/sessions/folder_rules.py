@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, TypeVar
 from accord.core.documents import short_name
 from accord.core.errors import BrokenContract
 from accord.core.findings import Finding, has_errors, pointer, warning
-from accord.core.kinds import read_shape
+from accord.core.shapes import read_shape
 from accord.sessions.decision_rules import check_gate, is_change_request
 from accord.sessions.machine import files_needed, gates_before, is_at_least, working_state
 from accord.sessions.models import APPROVE_DESIGN, GATES, DecisionHistoryEntry, OutputEntry

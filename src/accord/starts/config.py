@@ -11,7 +11,8 @@ from pydantic import BaseModel, ConfigDict, Field
 
 from accord.core.errors import BrokenContract
 from accord.core.findings import DoctorCheck, has_errors
-from accord.core.kinds import KINDS, read_shape
+from accord.core.kinds import KINDS
+from accord.core.shapes import read_shape
 from accord.files.yaml import read_mapping
 
 if TYPE_CHECKING:

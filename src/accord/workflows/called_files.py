@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any
 
 from accord.core.errors import BrokenContract
 from accord.core.findings import pointer, warning, with_lines
-from accord.core.kinds import read_shape
+from accord.core.shapes import read_shape
 from accord.files.store import is_inside, read_inside
 from accord.files.yaml import read_mapping
 from accord.workflows.agent_commands import commands_of

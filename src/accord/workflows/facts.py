@@ -8,7 +8,8 @@ from typing import TYPE_CHECKING
 
 from accord.core.errors import BrokenContract
 from accord.core.findings import has_errors, with_lines
-from accord.core.kinds import KINDS, read_shape
+from accord.core.kinds import KINDS
+from accord.core.shapes import read_shape
 from accord.files.store import LINK_OUT, is_inside, read_inside
 from accord.files.yaml import read_mapping
 from accord.git.origin import read_origin

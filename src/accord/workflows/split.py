@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 from accord.core.errors import BrokenContract
 from accord.core.findings import pointer
 from accord.core.fixes import Fix
-from accord.core.kinds import read_shape
+from accord.core.shapes import read_shape
 from accord.files.yaml import places_in, read_mapping
 from accord.workflows.agents import is_agent_action, runs_agent
 from accord.workflows.edits import add_setting, column, line_start

@@ -8,8 +8,9 @@ from pydantic import BaseModel, ConfigDict, Field
 
 from accord.core.errors import BrokenContract
 from accord.core.findings import has_errors
-from accord.core.kinds import KINDS, read_shape
+from accord.core.kinds import KINDS
 from accord.core.numbers import Integer
+from accord.core.shapes import read_shape
 from accord.files.yaml import read_mapping
 
 
