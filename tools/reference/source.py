@@ -31,7 +31,7 @@ def findings_page(root: Path) -> str:
     pieces = ["# Finding codes", WRITTEN_BY]
     pieces.append(
         "A finding names what breaks a contract, where, and how to fix it. One error means that nothing is written, "
-        "and a warning stops nothing. Codes are stable; programs can rely on them."
+        "and a warning stops nothing. `accord explain CODE` says how to fix it. Codes are stable; programs can rely on them."
     )
     seen: set[str] = set()
     for group in groups:
@@ -40,12 +40,11 @@ def findings_page(root: Path) -> str:
                 f"`{code}`" if code in seen else with_anchor(code),
                 " or ".join(sorted(codes[code])),
                 plain(text["means"]),
-                plain(text["hint"]),
             ]
             for code, text in group["codes"].items()
         ]
         seen |= group["codes"].keys()
-        pieces += [f"## {group['title']}", group["intro"], table(["Code", "Severity", "Meaning", "Fix"], rows)]
+        pieces += [f"## {group['title']}", group["intro"], table(["Code", "Severity", "Meaning"], rows)]
     return "\n\n".join(pieces) + "\n"
 
 
