@@ -31,7 +31,8 @@ def findings_page(root: Path) -> str:
     pieces = ["# Finding codes", WRITTEN_BY]
     pieces.append(
         "A finding names what breaks a contract, where, and how to fix it. One error means that nothing is written, "
-        "and a warning stops nothing. `accord explain CODE` says how to fix it. Codes are stable; programs can rely on them."
+        "and a warning stops nothing. `accord explain CODE` says how to fix it. Codes are stable; programs can rely on "
+        "them."
     )
     seen: set[str] = set()
     for group in groups:
