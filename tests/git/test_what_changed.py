@@ -161,6 +161,25 @@ def test_a_pipe_is_named_and_the_rest_stays(work: Path) -> None:
     assert (paths(changes.patch), changes.left_out) == (["new.txt"], {"a.txt": UNREADABLE})
 
 
+def test_new_files_that_git_does_not_list_are_named_unless_ignored(work: Path) -> None:
+    (work / ".gitignore").write_text("*.log\n")
+    git(work, "add", ".gitignore")
+    git(work, "commit", "-qm", "Ignore logs")
+    os.mkfifo(work / "old")
+
+    def agent() -> None:
+        os.mkfifo(work / "pipe")
+        os.mkfifo(work / "pipe.log")
+        (work / "deep/.GIT").mkdir(parents=True)
+        (work / "deep/.GIT/config").write_text("[core]\n")
+        (work / "new.txt").write_text("new\n")
+
+    changes = ran(work, agent)
+    assert paths(changes.patch) == ["new.txt"]
+    assert changes.left_out == dict.fromkeys(["deep/.GIT/config", "pipe"], UNREADABLE)
+    assert extract(work, "HEAD").remarks == (f"{UNREADABLE}: deep/.GIT/config.",)
+
+
 def crlf(work: Path) -> None:
     (work / "src/b.py").write_bytes(b"b = 1\r\nc = 2\r\n")
 

@@ -73,7 +73,7 @@ def changes_since(
         failed = _store(
             comparison, [path for path in changed if path not in left], pointers, _of_merge(comparison, left)
         )
-        left |= dict.fromkeys(failed, UNREADABLE)
+        left |= dict.fromkeys([*failed, *_unlisted_paths(comparison)], UNREADABLE)
         tree = ours.line("write-tree")
         changes = changes_between(ours, f"{snapshot.commit}^{{tree}}", tree)
         refuse_secrets(ours, changes, secrets)
@@ -306,6 +306,24 @@ def _facts_of(comparison: _Comparison, changed: Sequence[str], pointers: Mapping
                 is_filtered=path in filtered and not is_pointer_file(before.top / path),
                 is_only_here=comparison.is_submodule(path) and is_only_here(before.top / path),
             )
+
+
+def _unlisted_paths(comparison: _Comparison) -> list[str]:
+    """Return new files that git does not list: pipes, sockets, and all below a folder such as ``.GIT``."""
+    before, found, folders = comparison.before, list[str](), [""]
+    while folders:
+        folder = folders.pop()
+        with suppress(OSError), os.scandir(before.top / folder) as entries:
+            for entry in entries:
+                path = folder + entry.name
+                if path in comparison.seen or entry.name == ".git":
+                    continue
+                if entry.is_dir(follow_symlinks=False):
+                    folders += [f"{path}/"] if f"{path}/" not in comparison.hidden_places else []
+                elif entry.stat(follow_symlinks=False).st_ctime_ns > before.taken_at:
+                    found.append(path)
+    ignored = ignored_paths(comparison.ours, found)
+    return [path for path in found if path not in ignored]
 
 
 def _of_merge(comparison: _Comparison, left: Mapping[str, str]) -> dict[str, Entry]:

@@ -41,6 +41,14 @@ def stage_all(git: Git) -> list[str]:
 
 def add_files(git: Git, paths: Sequence[str]) -> list[str]:
     """Bring paths of the work tree into the index as they are there; return those that git cannot store."""
+    refused = {*_refused(git, paths)}
+    stored = entries_of(git) if paths else {}
+    ignored = (path for path in paths if path not in stored and os.path.lexists(git.directory / path))  # such as .GIT/x
+    return [*refused, *(path for path in ignored if path not in refused)]
+
+
+def _refused(git: Git, paths: Sequence[str]) -> list[str]:
+    """Add files; return those at which git ends."""
     if not paths:
         return []
     done = git.attempt("update-index", "--add", "--remove", "--replace", "-z", "--stdin", data=joined(paths))
@@ -49,7 +57,7 @@ def add_files(git: Git, paths: Sequence[str]) -> list[str]:
     if len(paths) == 1:
         return list(paths)
     middle = len(paths) // 2
-    return [*add_files(git, paths[:middle]), *add_files(git, paths[middle:])]
+    return [*_refused(git, paths[:middle]), *_refused(git, paths[middle:])]
 
 
 def blobs_of(git: Git, files: Sequence[str], *options: str) -> dict[str, str]:
