@@ -1,4 +1,4 @@
-"""GraphQL: review threads and hidden comments, which the REST API does not have; ``projects`` has more.
+"""GraphQL: review threads and hidden comments, which the REST API does not have.
 
 Docs: https://docs.github.com/graphql. Like on GitHub, a refusal is a 200 with ``errors``.
 """
@@ -94,19 +94,17 @@ def _error(error: GraphQLError) -> dict[str, Any]:
 
 @cache
 def _schema() -> GraphQLSchema:
-    from graphql import GraphQLInterfaceType, GraphQLObjectType, GraphQLUnionType, build_schema
-
-    from accord_sandbox import projects
+    from graphql import GraphQLInterfaceType, GraphQLObjectType, build_schema
 
     schema = build_schema((files("accord_sandbox") / "schema.graphql").read_text(encoding="utf-8"))
-    for owner, resolvers in (*_RESOLVERS.items(), *projects.RESOLVERS.items()):
+    for owner, resolvers in _RESOLVERS.items():
         kind = schema.type_map[owner]
         assert isinstance(kind, GraphQLObjectType)  # noqa: S101 (the schema above says so)
         for name, resolver in resolvers.items():
             kind.fields[name].resolve = resolver
     for name, abstract in schema.type_map.items():
-        if isinstance(abstract, (GraphQLInterfaceType, GraphQLUnionType)):
-            abstract.resolve_type = _TYPES.get(name, _type_of)
+        if isinstance(abstract, GraphQLInterfaceType):
+            abstract.resolve_type = _TYPES[name]
     return schema
 
 
@@ -118,18 +116,12 @@ def _actor_type(row: Row, *_: Any) -> str:
     return str(row["type"])
 
 
-def _type_of(row: Row | Mapping[str, Any], *_: Any) -> str:
-    """Return the type that a row names itself; the other nodes are threads."""
-    return str(row["graphql_type"]) if "graphql_type" in row.keys() else "PullRequestReviewThread"  # noqa: SIM118
-
-
 _TYPES: Mapping[str, Any] = {
     "Actor": _actor_type,
     "Minimizable": lambda *_: "PullRequestReviewComment",
-    "ProjectV2Owner": _actor_type,
-    "RepositoryOwner": _actor_type,
+    "Node": lambda *_: "PullRequestReviewThread",
 }
-"""How the type behind an interface is found, where its rows do not name it."""
+"""How the type behind an interface is found."""
 
 
 def _repository(_source: None, info: GraphQLResolveInfo[Any], owner: str, name: str) -> Row:
@@ -151,16 +143,12 @@ def _pull_request(repository: Row, info: GraphQLResolveInfo[Any], number: int) -
 
 
 def _node(_source: None, info: GraphQLResolveInfo[Any], id: str) -> Row:  # noqa: A002 (GraphQL's name)
-    from accord_sandbox import projects
-
-    if global_number(projects.PROJECT, id):
-        return projects.project_by_id(info.context, id)
     return _review_comment(info.context, id, _THREAD)
 
 
 def _review_comment(call: Call, name: str, kind: str) -> Row:
     """Return a comment by its global id, or the first comment of a thread by the thread's."""
-    number = global_number(kind, name)
+    number = _global_number(kind, name)
     row = call.fetch(
         "SELECT review_comments.* FROM review_comments WHERE (? != 'PRRT' OR in_reply_to_id IS NULL) AND id = ?",
         kind,
@@ -171,7 +159,7 @@ def _review_comment(call: Call, name: str, kind: str) -> Row:
     return row
 
 
-def global_number(kind: str, name: str) -> int:
+def _global_number(kind: str, name: str) -> int:
     """Return the number in a global id; 0 for an id of another kind."""
     try:
         number = int(name.removeprefix(f"{kind}_kwDO"), 16)

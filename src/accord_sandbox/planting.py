@@ -19,7 +19,6 @@ from accord_sandbox.diffs import NotInDiff
 from accord_sandbox.git_objects import is_valid_ref
 from accord_sandbox.git_storage import DEFAULT_BRANCH, HEADS, BareRepository, GitStorage, Signature
 from accord_sandbox.issues import NewIssue, insert_issue
-from accord_sandbox.projects import insert_project
 from accord_sandbox.pull_state import pull_by_id
 from accord_sandbox.pulls import insert_pull
 from accord_sandbox.repositories import NewRepository, find_repository, find_user, insert_repository
@@ -53,9 +52,6 @@ def plant_seed(db: Connection, storage: GitStorage, seed: Seed | None, home: str
     repositories = seed.repositories if seed else []
     for repository in repositories:
         _Planter(db, storage, repository, now).plant()
-    for project in seed.projects if seed else ():
-        owner = _account(db, project.owner, now, "Organization")
-        insert_project(db, owner, project.number, project.title, project.fields)
     home = home or (repositories[0].name if repositories else HOME)
     ensure_repository(db, home, now)
     set_meta(db, "home", home)

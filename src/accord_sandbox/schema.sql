@@ -242,27 +242,6 @@ CREATE TABLE IF NOT EXISTS resolved_threads (
     comment_id INTEGER PRIMARY KEY REFERENCES review_comments (id), -- the first comment of the thread
     user_id INTEGER NOT NULL REFERENCES users (id)
 );
-CREATE TABLE IF NOT EXISTS projects (  -- fields: a JSON object of the options of each field, none for a text field
-    id INTEGER PRIMARY KEY,
-    owner_id INTEGER NOT NULL REFERENCES users (id),
-    number INTEGER NOT NULL,
-    title TEXT NOT NULL,
-    fields TEXT NOT NULL,
-    UNIQUE (owner_id, number)
-);
-CREATE TABLE IF NOT EXISTS project_items (
-    id INTEGER PRIMARY KEY,
-    project_id INTEGER NOT NULL REFERENCES projects (id),
-    issue_id INTEGER NOT NULL REFERENCES issues (id),
-    archived INTEGER NOT NULL DEFAULT 0,
-    UNIQUE (project_id, issue_id)
-);
-CREATE TABLE IF NOT EXISTS project_values (
-    item_id INTEGER NOT NULL REFERENCES project_items (id),
-    field TEXT NOT NULL,
-    option TEXT NOT NULL,
-    PRIMARY KEY (item_id, field)
-) WITHOUT ROWID;
 CREATE TABLE IF NOT EXISTS workflow_runs (
     id INTEGER PRIMARY KEY,
     repository_id INTEGER NOT NULL REFERENCES repositories (id),

@@ -228,17 +228,6 @@ class SeedRepository(_Part):
         return self
 
 
-class SeedProject(_Part):
-    """A project of a user or an organization."""
-
-    owner: str
-    number: int = Field(1, ge=1)
-    title: str = "Work"
-    fields: dict[str, list[str]] = Field(
-        {"Status": ["Todo", "In Progress", "Done"]}, description="Options of each field; none for a text field."
-    )
-
-
 class Seed(_Part):
     """The content of a new sandbox. The first repository is the home repository, unless ``--repo`` names another."""
 
@@ -247,7 +236,6 @@ class Seed(_Part):
     )
     tokens: list[SeedToken] = []
     repositories: list[SeedRepository] = []
-    projects: list[SeedProject] = []
 
 
 def read_seed(path: Path) -> Seed:

@@ -14,17 +14,14 @@ from click.core import ParameterSource
 
 from accord.cli.options import (
     FOLDER,
-    Number,
     dry_run_option,
     format_option,
     posting_options,
-    reading_options,
     repositories_options,
     root_option,
 )
 from accord.cli.output import one_line, print_json
 from accord.cli.posting import posting_to
-from accord.cli.sources import github_for
 from accord.cli.status import reading_snapshots
 from accord.core.errors import WrongUsage
 
@@ -33,9 +30,6 @@ if TYPE_CHECKING:
 
     from accord.board.models import Overview, Snapshot
     from accord.results.operations import Receipt
-
-_SHOWN = 50
-"""Operations that are shown; the JSON has all of them."""
 
 _days_option = click.option(
     "--days", type=click.IntRange(1, 365), default=7, show_default=True, help="How far back ended work counts."
@@ -167,53 +161,3 @@ def _report(receipt: Receipt, overview: Overview | None, issues: str) -> None:
     leave_redacted({"outcome": receipt.outcome.value, "url": url, "needs-you": str(needs)})
     if overview:
         leave_summary(board_body(overview, redacted_cell, issues))
-
-
-@board.command("project")
-@click.option("--project", "number", type=Number(), required=True, metavar="N", help="Number of the project.")
-@click.option("--owner", required=True, metavar="LOGIN", help="User or organization that has the project.")
-@click.option("--field", default="Status", show_default=True, metavar="NAME", help="Single-select field to write.")
-@dry_run_option
-@reading_options
-@format_option
-@click.pass_context
-def project_command(
-    ctx: click.Context, /, number: int, owner: str, field: str, dry_run: bool, output_format: str, **access: Any
-) -> None:
-    """Write the status of work items into a project.
-
-    Adds open work items that are missing, and sets a field by their status labels. Nothing is read back.
-    The token of a workflow's job cannot access projects: use that of an app or a person.
-    """
-    from accord.board.project import mirror_status
-    from accord.cli.receipts import print_receipt
-    from accord.core.clock import SystemClock
-    from accord.results.operations import RunOptions
-    from accord.text.posting import PostingPolicy
-    from accord.text.redaction import redactor_for
-
-    with github_for(**access) as connection:
-        redact = redactor_for(os.environ)
-        options = RunOptions(connection.repository, SystemClock(), redact, PostingPolicy(), is_dry_run=dry_run)
-        receipt = mirror_status(connection.github, owner, number, field, options)
-    _report_project(receipt)
-    if output_format == "json":
-        print_json(receipt.as_json())
-    else:
-        print_receipt(receipt, "project", most=_SHOWN)
-    ctx.exit(receipt.exit_code)
-
-
-def _report_project(receipt: Receipt) -> None:
-    """Leave the output and the summary of a step."""
-    from accord.cli.step import findings_table, leave_redacted, leave_summary, redacted_cell
-
-    leave_redacted({"outcome": receipt.outcome.value})
-    problem = redacted_cell(f"{receipt.error.message} {receipt.error.hint}") if receipt.error else ""
-    found = findings_table(receipt.findings) if receipt.findings else ""
-    lines = [f"- {entry.status.value}: {entry.op} {redacted_cell(entry.key)}" for entry in receipt.operations[:_SHOWN]]
-    leave_summary(
-        "\n\n".join(
-            filter(None, [f"### accord board project: {receipt.outcome.value}", problem, found, "\n".join(lines)])
-        )
-    )

@@ -16,7 +16,6 @@ from accord.github.comments import CommentMethods
 from accord.github.git_data import GitDataMethods
 from accord.github.limits import PAGE_SIZE, SEARCH_RESULTS
 from accord.github.models import Found, Identity, Issue, IssueChange, Label, Milestone, NotThere, Repository
-from accord.github.projects import ProjectMethods
 from accord.github.pulls import PullMethods, ReviewMethods
 from accord.github.rest import optional_timestamp
 from accord.github.settings import SettingsMethods
@@ -68,7 +67,6 @@ class GitHub(
     CheckMethods,
     CommentMethods,
     GitDataMethods,
-    ProjectMethods,
     PullMethods,
     ReviewMethods,
     SettingsMethods,
@@ -331,7 +329,6 @@ def _issue(data: dict[str, Any]) -> Issue:
         updated_at=optional_timestamp(data.get("updated_at")),
         closed_at=optional_timestamp(data.get("closed_at")),
         merged_at=optional_timestamp((data.get("pull_request") or {}).get("merged_at")),
-        node_id=data.get("node_id", ""),
         type_name=(data.get("type") or {}).get("name"),
         has_parent=bool(data.get("parent_issue_url")),
         milestone=(data.get("milestone") or {}).get("number"),

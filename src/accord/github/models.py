@@ -49,7 +49,6 @@ class Issue:
     ``id`` is the database id that dependencies are made with, ``number`` what people see. ``blocker_count``
     counts native blockers, open and closed, ``open_blocker_count`` the open ones; None where the server does not tell.
     ``merged_at`` is set for a pull request that was merged.
-    ``node_id`` is its id in GraphQL.
     """
 
     id: int
@@ -71,7 +70,6 @@ class Issue:
     updated_at: datetime | None = None
     closed_at: datetime | None = None
     merged_at: datetime | None = None
-    node_id: str = ""
     type_name: str | None = None
     has_parent: bool = False
     milestone: int | None = None
