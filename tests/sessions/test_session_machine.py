@@ -337,7 +337,7 @@ def test_no_sequence_of_moves_breaks_a_document(tmp_path_factory: pytest.TempPat
                 status = ("in-progress", "implemented", "completed", "blocked")[len(second) % 4]
                 move_task(writer(folder), first, status, role=role)
             else:
-                advance(writer(folder), first, role=role, task="T-001")
+                advance(writer(folder), first, role=role)
         session = read_session(folder)
         assert [session.parts[name].problem for name in ("status.json", "tasks.yaml")] == ["", ""]
         assert not has_errors(check_session(folder)[0][2])

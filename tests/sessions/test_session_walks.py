@@ -111,7 +111,7 @@ class Walk:
             ("last_ci_result=red", "last_ci_result=green", f"retry_counts.{task}.{loop}=0", "known_issues=x")
         )
         steps: dict[str, Change] = {
-            f"advance {state}": lambda w: run.advance(w, state, role=role, task=task, blocker=pick(("", "x"))),
+            f"advance {state}": lambda w: run.advance(w, state, role=role, blocker=pick(("", "x"))),
             f"task {task} {target} {role} {waiver}": lambda w: run.move_task(w, task, target, role=role, waiver=waiver),
             f"fix {task} {loop}": lambda w: run.start_fix(w, task, loop, role=role),
             f"ask {question}": lambda w: run.ask(w, [question]),

@@ -55,9 +55,9 @@ ITEMS = {
 @click.command()
 @click.option("--dir", "directory", type=click.Path(path_type=Path), help="Keep the sandbox here; default: delete it.")
 @click.option("--port", type=click.IntRange(0, 65535), default=0, help="Port on 127.0.0.1; 0 is a free one.")
-@click.option("--stay/--no-stay", default=None, help="Serve until Ctrl-C; default on a terminal.")
+@click.option("--no-stay", is_flag=True, help="End at once, also on a terminal.")
 @click.option("--example", "name", type=click.Choice(list(ITEMS)), default="contacts", help="The repository.")
-def demo(directory: Path | None, port: int, stay: bool | None, name: str) -> None:
+def demo(directory: Path | None, port: int, no_stay: bool, name: str) -> None:
     """Try accord on the embedded sandbox.
 
     Starts a local GitHub with an example repository and applies its results, each twice: a plan, a patch for one of its
@@ -71,7 +71,7 @@ def demo(directory: Path | None, port: int, stay: bool | None, name: str) -> Non
         click.echo(f"Pull request:  {pull_url}")
         click.echo(f"Work items:    {home_url}/issues")
         click.echo(f"Dependencies:  {home_url}/dependencies")
-        if stay if stay is not None else sys.stdout.isatty() and sys.stdin.isatty():
+        if not no_stay and sys.stdout.isatty() and sys.stdin.isatty():
             click.echo("\nServing until Ctrl-C.")
             with suppress(KeyboardInterrupt, Stopped):
                 threading.Event().wait()

@@ -187,15 +187,14 @@ def resume_session(options: ChangeOptions, /, folder: Path, role: str, *, is_app
 @session.command("advance")
 @folder_argument
 @click.option("--to", "target", required=True, type=Choice(STATES), help="New state.")
-@click.option("--task", default="", help="Task of a fix loop.")
 @click.option("--blocker", default="", help="Reason for BLOCKED.")
 @_role
 @change_options
-def advance_session(options: ChangeOptions, /, folder: Path, target: str, task: str, blocker: str, role: str) -> None:
+def advance_session(options: ChangeOptions, /, folder: Path, target: str, blocker: str, role: str) -> None:
     """Move a session to a state that its guards allow."""
     from accord.sessions.run import advance
 
-    run_change(options, folder, lambda writer: advance(writer, target, role=role, task=task, blocker=blocker))
+    run_change(options, folder, lambda writer: advance(writer, target, role=role, blocker=blocker))
 
 
 @session.command("reopen")

@@ -19,7 +19,7 @@ from accord.sessions.moves import check_work
 from accord.sessions.policy import OWNERS, WORK, refuse, task_unknown
 
 if TYPE_CHECKING:
-    from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+    from collections.abc import Collection, Iterator, Mapping, Sequence
 
     from accord.sessions.models import SessionTask
 
@@ -66,7 +66,6 @@ def agent_input(
     goal: str = "",
     project_type: str | None = None,
     base: str = "",
-    constraints: Iterable[str] = (),
 ) -> dict[str, Any]:
     """Build the input of an agent for a task, or for ``meta``, the session as a whole.
 
@@ -85,7 +84,7 @@ def agent_input(
             **({"goal": goal} if goal else {}),
             "context_files": context,
             "session_changed_files": changed_files(session, base) if role == "Reviewer" and has_git else [],
-            "constraints": list(constraints),
+            "constraints": [],
         },
         "project_type": project_type or (status.model_extra or {}).get("project_type") or "mixed",
         "repo_state": {"branch": branch, "ci_status": status.last_ci_result, "last_failed_step": None},

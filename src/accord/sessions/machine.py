@@ -282,7 +282,7 @@ def _fixable(loop: str) -> Guard:
 
     def guard(facts: SessionFacts) -> Iterator[Need]:
         if not facts.task:
-            yield Need(f"{loop} needs a task. Name it with `--task`.", "a task that can be fixed", NEVER)
+            yield Need(f"{loop} needs a task. Enter it with `accord session fix`.", "a task that can be fixed", NEVER)
         elif facts.task != "meta" and facts.task_status not in statuses:
             text = f"{facts.task} is {facts.task_status}. {loop} takes a task that is {' or '.join(statuses)}, or meta."
             yield Need(text, "a task that can be fixed", NEVER)

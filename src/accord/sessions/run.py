@@ -74,14 +74,14 @@ def create_session(root: Path, slug: str, *, is_lean: bool, clock: Clock, is_dry
     return writer
 
 
-def advance(writer: SessionWriter, target: str, *, role: str, task: str = "", blocker: str = "") -> SessionStatus:
+def advance(writer: SessionWriter, target: str, *, role: str, blocker: str = "") -> SessionStatus:
     """Move a session to a state, once its guards allow it; one that is there already, DONE included, stays there."""
     status = writer.read().status
     if status and status.current_state == target == "DONE":
         return status
 
     def step(session: Session) -> dict[str, Any]:
-        value = status_in(session, target, task=task, blocker=blocker)
+        value = status_in(session, target, blocker=blocker)
         return with_gate_asked_again(session, value, now=writer.clock.now())
 
     return writer.change_status(step, role=role)
