@@ -66,35 +66,23 @@ def test_a_name_without_an_owner_is_refused_before_a_list_is_written(accord: Acc
 
 
 @pytest.mark.slow
-def test_a_shard_is_not_resumed_with_another_commit(accord: Accord, stage: Stage) -> None:
-    accord.on(stage)
-    (accord.home / "all.json").write_text('["octo/api"]')
-    words = ("repos", "run", "sync", "--file", "all.json", "--results", "sync.jsonl", "--ref")
-    assert accord(*words, NEW.commit).code == 0
-    other = accord(*words, "c" * 40)
-    assert (other.code, f"`sync --ref {NEW.commit}`" in other.err) == (2, True)
-    assert accord(*words, NEW.commit).code == 0
-
-
-@pytest.mark.slow
-def test_doctor_labels_and_sync_run_over_the_list_and_a_second_run_repeats_nothing(
-    accord: Accord, stage: Stage
-) -> None:
+def test_doctor_labels_and_sync_run_over_the_list_and_a_second_run_writes_nothing(accord: Accord, stage: Stage) -> None:
     accord.on(stage)
     (accord.home / "all.json").write_text('["octo/api", "octo/web"]')
-    first = accord.document("repos", "run", "labels", "--file", "all.json", "--results", "labels.jsonl")
+    planned = accord.document("repos", "run", "labels", "--file", "all.json", "--dry-run")
+    assert planned["counts"] == {"planned": 2}
+    first = accord.document("repos", "run", "labels", "--file", "all.json")
     assert first["counts"] == {"applied": 2}
     synced = accord.document(
         "repos", "run", "sync", "--file", "all.json", "--results", "sync.jsonl", "--ref", NEW.commit, code=4
     )
     assert synced["counts"] == {"refused": 1, "applied": 1}
-    examined = accord.document("repos", "run", "doctor", "--file", "all.json", "--results", "doctor.jsonl", code=1)
+    examined = accord.document("repos", "run", "doctor", "--file", "all.json", code=1)
     assert examined["counts"] == {"findings": 1, "unchanged": 1}
     assert "error" in next(each["note"] for each in examined["results"] if each["repository"] == "octo/api")
 
-    before = len(stage.server.requests)
-    assert accord.document("repos", "run", "labels", "--file", "all.json", "--results", "labels.jsonl") == first
-    assert len(stage.server.requests) == before
+    again = accord.document("repos", "run", "labels", "--file", "all.json")
+    assert (again["counts"], again["requests"]["write"]) == ({"unchanged": 2}, 0)
 
     step = accord.in_step(annotates=False)
     ended = accord("repos", "summary", "--file", "all.json", "sync.jsonl")
@@ -108,20 +96,12 @@ def test_status_over_a_list_names_the_repositories_that_need_a_person(accord: Ac
     accord.on(stage)
     (accord.home / "all.json").write_text('["octo/api", "octo/web"]')
     stage.send("POST", "/repos/octo/web/issues", title="Which one?", labels=["task:refinement", "status:pending"])
-    found = accord.document("repos", "run", "status", "--file", "all.json", "--results", "status.jsonl", code=1)
+    found = accord.document("repos", "run", "status", "--file", "all.json", code=1)
     assert [(each["repository"], each["outcome"], each["note"]) for each in found["results"]] == [
         ("octo/web", "findings", "1 needs you"),
         ("octo/api", "unchanged", ""),
     ]
     assert found["requests"] == {"read": 12, "write": 0}
-
-
-def test_a_dry_run_records_nothing(accord: Accord, stage: Stage) -> None:
-    accord.on(stage)
-    (accord.home / "all.json").write_text('["octo/api"]')
-    planned = accord.document("repos", "run", "labels", "--file", "all.json", "--results", "r.jsonl", "--dry-run")
-    assert planned["counts"] == {"planned": 1}
-    assert not (accord.home / "r.jsonl").exists()
 
 
 @pytest.mark.slow
@@ -131,16 +111,6 @@ def test_a_shard_without_a_result_counts_as_pending(accord: Accord, stage: Stage
     accord.document("repos", "run", "labels", "--file", "all.json", "--shard", "1/2", "--results", "one.jsonl")
     merged = accord.document("repos", "summary", "--file", "all.json", "one.jsonl", code=3)
     assert merged["counts"] == {"applied": 1, "pending": 1}
-
-
-@pytest.mark.slow
-def test_results_of_another_command_do_not_count_as_its_end(accord: Accord, stage: Stage) -> None:
-    accord.on(stage)
-    (accord.home / "all.json").write_text('["octo/web"]')
-    accord.document("repos", "run", "labels", "--file", "all.json", "--results", "r.jsonl")
-    ended = accord("repos", "run", "doctor", "--file", "all.json", "--results", "r.jsonl")
-    assert ended.code == 2
-    assert "has results of `labels`, not of `doctor`" in ended.err
 
 
 def test_a_result_with_a_field_of_another_type_is_refused_by_its_line(accord: Accord, stage: Stage) -> None:

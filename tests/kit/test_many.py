@@ -1,4 +1,4 @@
-"""Many repositories: shards, recorded results, and a second attempt that repeats only what did not end."""
+"""Many repositories: the list, shards and recorded results."""
 
 from pathlib import Path
 
@@ -14,7 +14,6 @@ from accord.kit.many import (
     append_result,
     counts,
     exit_code,
-    order_of_work,
     read_repositories,
     read_results,
     run_shard,
@@ -59,29 +58,18 @@ def test_a_shard_that_does_not_exist_is_wrong_usage(text: str) -> None:
 
 def test_results_survive_a_line_that_was_cut_off(tmp_path: Path) -> None:
     file = tmp_path / "results.jsonl"
-    first, second = ManyResult("octo/a", ManyOutcome.APPLIED, "2 files"), ManyResult("octo/b", ManyOutcome.UNCHANGED)
+    first = ManyResult("octo/a", ManyOutcome.APPLIED, "2 files")
     append_result(file, first)
     with file.open("ab") as broken:
         broken.write(b'{"repository": "octo/b", "outc')
     assert read_results(file) == {"octo/a": first}
-    append_result(file, second)
-    assert read_results(file) == {"octo/a": first, "octo/b": second}
 
 
-def test_a_file_that_holds_no_results_is_refused_before_any_work(tmp_path: Path) -> None:
+def test_a_file_that_holds_no_results_is_refused(tmp_path: Path) -> None:
     file = tmp_path / "results.jsonl"
     file.write_text("{}\n")
     with pytest.raises(WrongUsage, match="line 1 is not a result"):
         read_results(file)
-
-
-def test_a_second_attempt_begins_with_what_was_not_tried_and_ends_with_what_stopped() -> None:
-    known = {
-        "octo/r0": ManyResult("octo/r0", ManyOutcome.STOPPED),
-        "octo/r1": ManyResult("octo/r1", ManyOutcome.APPLIED),
-        "octo/r2": ManyResult("octo/r2", ManyOutcome.REFUSED),
-    }
-    assert order_of_work(["octo/R0", *NAMES[1:5]], known) == ["octo/r3", "octo/r4", "octo/R0"]
 
 
 def test_one_failure_does_not_end_the_others_but_three_stops_in_a_row_do() -> None:

@@ -12,7 +12,7 @@ from accord.github.client import GitHub
 from accord.github.listing import RepositoryLists
 from accord.github.models import Access
 from accord.github.pacing import Pacer
-from accord.kit.many import ManyOutcome, ManyResult, counts, failed, order_of_work, run_shard, shard_of, shards
+from accord.kit.many import ManyOutcome, ManyResult, counts, failed, run_shard, shard_of, shards
 from accord.kit.sync import sync_repository
 
 pytestmark = pytest.mark.slow
@@ -45,7 +45,7 @@ REQUESTS = {"current": (1, 0), "outdated": (8, 4), "without": (4, 0)}
 """Reads and writes for each repository; the figures of docs/scale.md."""
 
 
-def work(stage: Stage, names: list[str], known: dict[str, ManyResult], *, processes: int = 2) -> list[ManyResult]:
+def work(stage: Stage, names: list[str], *, processes: int = 2) -> list[ManyResult]:
     """Sync a shard as a job does, with one pacer for all its repositories."""
     pacer = Pacer(processes)
 
@@ -58,7 +58,7 @@ def work(stage: Stage, names: list[str], known: dict[str, ManyResult], *, proces
         url = synced.pull.url if synced.pull else ""
         return ManyResult(name, ManyOutcome(synced.outcome), "", url, github.requests.read, github.requests.write)
 
-    return run_shard(order_of_work(names, known), task, lambda result: known.update({result.repository: result}))
+    return run_shard(names, task, lambda _: None)
 
 
 def state_of(name: str) -> str:
@@ -76,22 +76,16 @@ def test_repositories_cost_what_the_page_calculates_and_a_second_run_writes_noth
     assert len(names) == COUNT - STATES["archived"]
 
     begun = stage.clock.now()
-    known: dict[str, ManyResult] = {}
-    for shard in shards(len(names), 50):
-        part = shard_of(names, shard["shard"])
-        work(stage, part[:7], known)  # the job is killed after seven repositories
-        work(stage, part, known)
+    ended = [each for shard in shards(len(names), 50) for each in work(stage, shard_of(names, shard["shard"]))]
     spent: dict[str, list[int]] = {name: [0, 0] for name in names}
     for method, path, _ in stage.server.requests[len(pages) :]:
         spent["/".join(path.split("/")[2:4])][method != "GET"] += 1
     assert {(state_of(name), *count) for name, count in spent.items()} == {(k, *v) for k, v in REQUESTS.items()}
     without, outdated, current = (STATES[state] for state in ("without", "outdated", "current"))
-    assert counts(known.values()) == {"refused": without, "applied": outdated, "unchanged": current}
+    assert counts(ended) == {"refused": without, "applied": outdated, "unchanged": current}
     hours = (stage.clock.now() - begun).total_seconds() / 3600
     assert hours < 1
 
     writes = len([entry for entry in stage.server.requests if entry[0] != "GET"])
-    again: dict[str, ManyResult] = {}
-    work(stage, names, again)
-    assert counts(again.values()) == {"refused": without, "unchanged": current + outdated}
+    assert counts(work(stage, names)) == {"refused": without, "unchanged": current + outdated}
     assert len([entry for entry in stage.server.requests if entry[0] != "GET"]) == writes

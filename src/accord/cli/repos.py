@@ -86,16 +86,15 @@ def list_repositories(
     parts = "1 shard" if len(named) == 1 else f"{len(named)} shards"
     click.echo(f"{repositories} in {parts}{rest}", err=True)
     if out:
-        click.echo(f"Next: `accord repos run sync --file {one_line(str(out))} --results results.jsonl`", err=True)
+        click.echo(f"Next: `accord repos run sync --file {one_line(str(out))}`", err=True)
 
 
 @repos.command("run")
 @click.argument("command", type=Choice(["sync", "labels", "doctor", "status"]))
 @_file_option
 @click.option("--shard", default="1/1", show_default=True, metavar="I/N", help="Every N-th repository, from the I-th.")
-@click.option("--results", required=True, type=FILE, help="The file that records each result.")
+@click.option("--results", type=FILE, help="Write each result into this file, for `accord repos summary`.")
 @click.option("--ref", metavar="SHA", help="The commit of accord for sync. Default: that of this version.")
-@click.option("--labels", metavar="F", help="The label file. Default: the labels that accord ships.")
 @click.option(
     "--processes", type=click.IntRange(1, 256), default=1, show_default=True, help="Jobs that share the token's limits."
 )
@@ -104,38 +103,32 @@ def list_repositories(
 @format_option
 @click.pass_context
 def run_command(
-    ctx: click.Context, /, command: str, file: str, shard: str, results: Path, output_format: str, **more: Any
+    ctx: click.Context, /, command: str, file: str, shard: str, results: Path | None, output_format: str, **more: Any
 ) -> None:
     """Run sync, labels, doctor or status over a list.
 
-    Each result is recorded at once. The same command continues after an interruption, and repeats nothing that ended.
+    Each result is recorded at once. Running it again changes only what is not up to date.
     """
-    from accord.kit.many import (
-        append_result,
-        order_of_work,
-        read_repositories,
-        read_results,
-        run_shard,
-        shard_of,
-        with_pending,
-    )
-    from accord.kit.pins import pin_for
+    from accord.files.store import write_whole
+    from accord.kit.many import append_result, exit_code, read_repositories, run_shard, shard_of, with_pending
 
     names = shard_of(read_repositories(read_bytes(file)), shard)
-    recorded = f"sync --ref {pin_for(more['ref']).commit}" if command == "sync" else command
-    known = read_results(results, recorded)
-    work = order_of_work(names, known)
-    progress = Progress(len(work))
+    task, progress = _task(command, more), Progress(len(names))
+    if results:
+        write_whole(results, "")
 
     def record(result: ManyResult) -> None:
-        if not more["dry_run"]:
-            append_result(results, result, recorded)
+        if results:
+            append_result(results, result)
         progress(result)
 
-    ended = run_shard(work, _task(command, more), record)
-    found = with_pending(names, known | {result.repository.lower(): result for result in ended})
+    ended = run_shard(names, task, record)
+    found = with_pending(names, {result.repository.lower(): result for result in ended})
     _report(f"{command}, shard {shard}", found, output_format)
-    ctx.exit(_exit_code(found, results))
+    code = exit_code(found)
+    if code == 3:
+        click.echo("Some repositories are left. Run the same command again.", err=True)
+    ctx.exit(code)
 
 
 def _task(command: str, options: dict[str, Any]) -> Callable[[str], ManyResult]:
@@ -183,12 +176,11 @@ def _sync_task(options: dict[str, Any]) -> Callable[[Connection], ManyResult]:
 
 
 def _labels_task(options: dict[str, Any]) -> Callable[[Connection], ManyResult]:
-    from accord.cli.labels import label_entries
     from accord.core.clock import SystemClock
     from accord.kit.many import ManyOutcome, ManyResult, failed
-    from accord.results.label_sync import FAILED, apply_labels, plan_labels
+    from accord.results.label_sync import FAILED, apply_labels, plan_labels, shipped_labels
 
-    entries = label_entries(options["labels"], is_trusted=True)
+    entries = shipped_labels()
 
     def sync(connection: Connection) -> ManyResult:
         github, repository = connection.github, connection.repository
@@ -290,15 +282,6 @@ def _report(title: str, results: Sequence[ManyResult], output_format: str) -> No
             table(["Repository", "Outcome", "Note", "Link"], rows) + rest_line(len(shown), MOST_SHOWN, "in the results")
         )
     leave_summary("\n\n".join(parts))
-
-
-def _exit_code(results: Sequence[ManyResult], file: Path) -> int:
-    from accord.kit.many import exit_code
-
-    code = exit_code(results)
-    if code == 3:
-        click.echo(f"Some repositories are left. Run the same command again to continue from {file}.", err=True)
-    return code
 
 
 @repos.command()

@@ -1,13 +1,11 @@
-"""Work on many repositories: split them into shards, record each result, resume, and summarise.
+"""Work on many repositories: split them into shards, record each result, and summarise.
 
-A shard is one job of a workflow's matrix. Its results are lines of a file, which a second attempt of the job reads
-first, so that it repeats only what did not end.
+A shard is one job of a workflow's matrix. Its results are lines of a file, which the last job reads.
 """
 
 from __future__ import annotations
 
 import json
-import os
 import re
 from collections import Counter
 from dataclasses import asdict, dataclass
@@ -117,31 +115,21 @@ def shard_of(repositories: Sequence[str], shard: str) -> list[str]:
     return list(repositories)[int(found[1]) - 1 :: int(found[2])]
 
 
-def read_results(path: Path, command: str = "") -> dict[str, ManyResult]:
-    """Return the newest result of each repository; none without a file. A last line that was cut off is ignored.
-
-    Raises WrongUsage for results of another ``command``, such as one with another commit: they would count as the end
-    of this one.
-    """
+def read_results(path: Path) -> dict[str, ManyResult]:
+    """Return the newest result of each repository. A last line that was cut off is ignored. Raises WrongUsage."""
     try:
         lines = path.read_text(encoding="utf-8").split("\n")
-    except FileNotFoundError:
-        return {}
     except (OSError, UnicodeDecodeError) as error:
         raise _broken(path, str(error)) from None
     results: dict[str, ManyResult] = {}
     for number, line in enumerate(lines[:-1], 1):
         try:
             entry = json.loads(line)
-            recorded = entry.pop("command", command)
             result = ManyResult(**{**entry, "outcome": ManyOutcome(entry["outcome"])})
             _check_types(result)
             results[result.repository.lower()] = result
-        except (ValueError, TypeError, KeyError, AttributeError):
+        except (ValueError, TypeError, KeyError):
             raise _broken(path, f"line {number} is not a result") from None
-        if command and recorded != command:
-            message = f"{path} has results of `{str(recorded)[:80]}`, not of `{command}`."
-            raise WrongUsage(message, hint="Pass `--results` with another file.")
     return results
 
 
@@ -153,29 +141,13 @@ def _check_types(result: ManyResult) -> None:
 
 
 def _broken(path: Path, why: str) -> WrongUsage:
-    return WrongUsage(f"Cannot read the results {path}: {why}.", hint="Delete the file to start again.")
+    return WrongUsage(f"Cannot read the results {path}: {why}.", hint="Pass the files of `accord repos run`.")
 
 
-def append_result(path: Path, result: ManyResult, command: str = "") -> None:
-    """Append a result of a command as a line that is on the disk when this returns."""
-    named = {"command": command} if command else {}
-    with path.open("a+b") as file:
-        if file.tell():  # a line that was cut off must not swallow this one
-            file.seek(-1, os.SEEK_END)
-            if file.read(1) != b"\n":
-                file.seek(0)
-                whole = file.read().rpartition(b"\n")
-                file.truncate(len(whole[0] + whole[1]))
-        file.write(json.dumps({**named, **result.as_json()}, ensure_ascii=False).encode() + b"\n")
-        file.flush()
-        os.fsync(file.fileno())
-
-
-def order_of_work(repositories: Iterable[str], known: Mapping[str, ManyResult]) -> list[str]:
-    """Return the repositories without an end: those not tried yet, then those that stopped."""
-    names = list(repositories)
-    stopped = [name for name in names if name.lower() in known and known[name.lower()].outcome is ManyOutcome.STOPPED]
-    return [name for name in names if name.lower() not in known] + stopped
+def append_result(path: Path, result: ManyResult) -> None:
+    """Append a result as a line."""
+    with path.open("a", encoding="utf-8") as file:
+        file.write(json.dumps(result.as_json(), ensure_ascii=False) + "\n")
 
 
 def run_shard(
