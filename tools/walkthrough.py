@@ -43,8 +43,8 @@ cd "$(cat "$WALK/folder")"; . "$WALK/exports"
 export -p | grep 'GITHUB_[RT]' > "$WALK/exports" || true; pwd > "$WALK/folder"
 """
 PROGRAMS = {
-    "uvx": '[ "$1" = accord ] && exec "$@"',
-    "pipx": '[ "$*" = "install accord" ] || [ "$*" = "install ./accord" ]',
+    "uvx": '[ "$1 $2" = "--from accord[web]" ] && shift 2 && exec "$@"',
+    "pipx": '[ "$*" = "install accord[web]" ] || [ "$*" = "install ./accord[web]" ]',
     "gh": f'exec "{sys.executable}" -I "{ROOT}/tools/stand_ins.py" gh "$@"',
     "codex": f'exec "{sys.executable}" -I "{ROOT}/tools/stand_ins.py" codex "$@"',
 }

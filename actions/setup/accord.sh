@@ -4,18 +4,18 @@ set -euo pipefail
 here=$(cd -- "$(dirname -- "${BASH_SOURCE[0]}")" && pwd)
 home=$(bash "$here/home.sh")
 [ -e "$home/ready" ] || { echo "accord is not set up in this job: use accord-ci/accord/actions/setup before." >&2; exit 2; }
-needs_sandbox() { # by an input `sandbox` of an action, or by the words of the command
+needs_web() { # by an input `sandbox` of an action, or by the words of the command
     local name
     for name in $(compgen -e | grep '^ACCORD_.*_SANDBOX$'); do
         [ -z "${!name}" ] || return 0
     done
     case " $* " in *" --sandbox "* | *" --sandbox="* | *" sandbox "* | *" demo "*) return 0 ;; esac
-    return 1
+    [ "${1:-}" = board ] && [ "${2:-}" != issue ]
 }
 needs_mcp() { # by an agent of the registry; a flag that is not meant only costs the packages
     [ "${1:-}" = run ] && grep -qsiE "\bmcp[\"']?: *[\"']?(true|yes|on)\b" -- "${ACCORD_RUN_REGISTRY:-.github/agents/registry.yml}"
 }
-! needs_sandbox "$@" || bash "$here/setup.sh" sandbox >&2
+! needs_web "$@" || bash "$here/setup.sh" web >&2
 ! needs_mcp "$@" || bash "$here/setup.sh" mcp >&2
 unset "${!PYTHON@}"
 src=$(cd -P -- "$here/../../src" && pwd)

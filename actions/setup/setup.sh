@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # Installs uv, Python and the locked packages into one folder (home.sh); a second call does nothing.
-# usage: setup.sh [sandbox|mcp]   Also the packages of the local GitHub, or of the tools for agents; few jobs use them.
+# usage: setup.sh [web|mcp]   Also the packages of the local GitHub and the board's pages, or of the tools for agents; few jobs use them.
 # The caller's Python, PATH, GITHUB_ENV and workspace stay unchanged.
 set -euo pipefail
 here=$(cd -- "$(dirname -- "${BASH_SOURCE[0]}")" && pwd)
@@ -8,9 +8,9 @@ here=$(cd -- "$(dirname -- "${BASH_SOURCE[0]}")" && pwd)
 home=$(bash "$here/home.sh")
 done=$home/ready
 # PyGithub needs the last three only for apps and for secrets, which accord does not manage
-packages=(--only-group=actions --prune=cryptography --prune=pyjwt --prune=pynacl)
+packages=(--no-dev --prune=cryptography --prune=pyjwt --prune=pynacl)
 case ${1:-} in
-    sandbox) done=$home/ready-sandbox && packages=(--no-dev) ;;
+    web) done=$home/ready-web && packages=(--no-dev --extra web) ;;
     mcp) done=$home/ready-mcp && packages=(--no-dev --extra mcp) ;;
 esac
 if [ -e "$home/ready" ] && [ ! -x "$home/env/bin/python" ]; then

@@ -78,22 +78,23 @@ def test_a_second_set_up_in_a_job_does_nothing(site: Site) -> None:
     ("words", "variables"),
     [
         (["apply", "a.json", "--sandbox"], {}), (["labels", "check", "--sandbox=x"], {}), (["demo"], {}),
-        (["sandbox", "serve"], {}), (["apply"], {"ACCORD_APPLY_SANDBOX": "x"}),
+        (["sandbox", "serve"], {}), (["apply"], {"ACCORD_APPLY_SANDBOX": "x"}), (["board", "--static", "x"], {}),
     ],
 )  # fmt: skip
-def test_the_packages_of_the_sandbox_are_installed_once_when_it_is_used(
+def test_the_packages_of_the_sandbox_and_the_pages_are_installed_once_when_they_are_used(
     site: Site, words: list[str], variables: dict[str, str]
 ) -> None:
     site.run("setup.sh")
     for more in ({}, {"ACCORD_APPLY_SANDBOX": ""}, {"ACCORD_RUN_SANDBOX_MODE": "read-only"}):
         assert site.run("accord.sh", "apply", "sandbox.json", **more)[0] == 0
+        assert site.run("accord.sh", "board", "issue", **more)[0] == 0
     assert site.asked_of_uv() == ["export", "venv", "pip"]
     for _ in range(2):
         code, out, _err = site.run("accord.sh", *words, **variables)
         assert (code, out.splitlines()[0]) == (0, f"python -P -m accord {' '.join(words)}")
     assert site.asked_of_uv() == ["export", "venv", "pip", "export", "pip"]
     first, second = (line for line in site.calls.read_text().splitlines() if line.startswith("uv export"))
-    assert ("--only-group=actions" in first, "--no-dev" in second) == (True, True)
+    assert ("--extra" in first, "--no-dev --extra web" in second) == (False, True)
 
 
 @pytest.mark.slow

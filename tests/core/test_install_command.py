@@ -1,5 +1,7 @@
-"""The command that adds an extra is the one for the way in which accord was installed."""
+"""Extras: which command adds one to this installation, and which commands of accord ask for it."""
 
+import subprocess
+import sys
 from pathlib import Path
 
 import pytest
@@ -28,5 +30,36 @@ def test_a_clone_gets_the_extra_into_its_own_environment(tmp_path: Path) -> None
     assert command == f"cd {tmp_path} && uv sync --frozen --inexact --extra mcp"
     (tmp_path / ".uv/bin").mkdir(parents=True)
     (tmp_path / ".uv/bin/uv").touch()
-    assert install_command("", str(tmp_path / ".venv"), tmp_path / "src/accord").endswith("--inexact")
     assert " && .uv/bin/uv sync" in install_command("mcp", str(tmp_path / ".venv"), tmp_path / "src/accord")
+
+
+WITHOUT_WEB = """
+import sys
+sys.modules.update(dict.fromkeys(["graphql", "jinja2", "starlette", "uvicorn"]))
+from accord.__main__ import main
+main()
+"""
+
+
+def without_web(*words: str, cwd: Path) -> subprocess.CompletedProcess[str]:
+    """Run a command where the packages of the extra are missing."""
+    return subprocess.run(
+        [sys.executable, "-P", "-c", WITHOUT_WEB, *words], cwd=cwd, capture_output=True, text=True, check=False
+    )
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    "words", ["demo", "sandbox serve", "board --repo octo/web", "board --static x", "items list --sandbox"]
+)
+def test_a_command_without_its_packages_names_the_command_that_adds_them(words: str, tmp_path: Path) -> None:
+    ended = without_web(*words.split(), cwd=tmp_path)
+    assert (ended.returncode, ended.stderr.count("\n")) == (2, 2)
+    assert "of the extra `web`." in ended.stderr
+    assert f"Type `{install_command('web')}`." in ended.stderr
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("words", ["sandbox show", "items list", "board issue"])
+def test_other_commands_do_without(words: str, tmp_path: Path) -> None:
+    assert "needs the package" not in without_web(*words.split(), cwd=tmp_path).stderr

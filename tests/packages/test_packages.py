@@ -6,13 +6,12 @@ import re
 import shutil
 import subprocess
 import sys
-import tomllib
 from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 import yaml
-from reference.install import SOURCE, is_released
+from reference.install import gh_package
 from support.trees import commit, git
 
 ROOT = Path(__file__).parents[2]
@@ -76,18 +75,18 @@ def test_wheel_and_source_package_are_reproducible_and_one_comes_from_the_other(
 
 def pip(wheel: Path, folder: Path, environment: dict[str, str]) -> list[str | Path]:
     run(sys.executable, "-I", "-m", "venv", folder / "env", cwd=folder, environment=environment)
-    run(folder / "env/bin/pip", "install", "--quiet", wheel, cwd=folder, environment=environment)
+    run(folder / "env/bin/pip", "install", "--quiet", f"{wheel}[web]", cwd=folder, environment=environment)
     return [folder / "env/bin/accord"]
 
 
 def pipx(wheel: Path, folder: Path, environment: dict[str, str]) -> list[str | Path]:
-    words = (Path(sys.executable).with_name("pipx"), "install", "--quiet", wheel)
+    words = (Path(sys.executable).with_name("pipx"), "install", "--quiet", f"{wheel}[web]")
     run(*words, cwd=folder, environment=environment)
     return [folder / "bin/accord"]
 
 
 def uvx(wheel: Path, folder: Path, environment: dict[str, str]) -> list[str | Path]:
-    return [ROOT / ".uv/bin/uvx", "--quiet", "--python", sys.executable, "--from", wheel, "accord"]
+    return [ROOT / ".uv/bin/uvx", "--quiet", "--python", sys.executable, "--from", f"{wheel}[web]", "accord"]
 
 
 def bare(folder: Path) -> dict[str, str]:
@@ -148,7 +147,7 @@ def test_gh_accord_runs_the_release_with_the_token_of_gh(tmp_path: Path) -> None
         words = ["/bin/bash", script, "items", "show", "a b"]
         return subprocess.run(words, env={"PATH": str(programs), **more}, capture_output=True, text=True, check=False)
 
-    package = "accord" if is_released(ROOT) else SOURCE
+    package = gh_package(ROOT)
     assert shown("gh", "uvx", "pipx").stdout == f"--from {package} accord items show a b with gh-token\n"
     assert shown("gh", "pipx", GITHUB_TOKEN="mine").stdout == f"run --spec {package} accord items show a b with mine\n"
     assert shown("uvx").stdout == f"--from {package} accord items show a b with \n"
@@ -167,11 +166,3 @@ def test_the_hooks_of_pre_commit_run_commands_that_exist_on_the_files_that_they_
         assert matching
         words = [*hook["entry"].split()[1:], *(matching if hook.get("pass_filenames", True) else [])]
         run(sys.executable, "-m", "accord", *words, cwd=ROOT)
-
-
-def test_the_actions_install_the_dependencies_without_those_of_the_sandbox() -> None:
-    project = tomllib.loads((ROOT / "pyproject.toml").read_text())
-    lean, everything = project["dependency-groups"]["actions"], project["project"]["dependencies"]
-    left_out = {name.partition(">")[0] for name in set(everything) - set(lean)}
-    assert set(lean) < set(everything)
-    assert left_out == {"graphql-core", "jinja2", "starlette", "uvicorn"}

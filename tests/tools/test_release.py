@@ -120,6 +120,7 @@ def test_pages_name_the_package_only_when_it_is_published(tmp_path: Path) -> Non
         "pipx install .": False,
         f"pipx install {SOURCE}": False,
         f"uvx --from {SOURCE} accord": False,
+        f"pipx install 'accord[mcp,web] @ {SOURCE}'": False,
     }.items(),
 )
 def test_a_command_that_asks_the_package_index_is_recognised(command: str, is_published: bool) -> None:
@@ -128,9 +129,9 @@ def test_a_command_that_asks_the_package_index_is_recognised(command: str, is_pu
 
 def test_the_extension_of_gh_runs_a_package_that_is_there(tmp_path: Path) -> None:
     (tmp_path / "tools").mkdir()
-    for pin, package in (("<sha> # v0.1.0\n", SOURCE), (f"{PIN}\n", "accord")):
+    for pin, package in (("<sha> # v0.1.0\n", f"accord[web] @ {SOURCE}"), (f"{PIN}\n", "accord[web]")):
         (tmp_path / "tools/pin.txt").write_text(pin)
-        assert f"\npackage={package}\n" in gh_extension(tmp_path)
+        assert f"\npackage='{package}'\n" in gh_extension(tmp_path)
 
 
 @pytest.mark.slow

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+import shlex
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
@@ -14,7 +15,7 @@ PIN = "tools/pin.txt"
 PUBLISHED = re.compile(
     r"\b(?:uvx|uv tool (?:install|run)|pipx (?:install|run)|pip install)"
     r"(?! --(?:from|spec)[ =](?!['\"]?accord\b))"
-    r"(?: --?[\w-]+(?:[ =](?!['\"]?accord\b)[^\s-]\S*)?)* ['\"]?accord\b(?!(?:\[\w+\])? @)"
+    r"(?: --?[\w-]+(?:[ =](?!['\"]?accord\b)[^\s-]\S*)?)* ['\"]?accord\b(?!(?:\[[\w,]+\])? @)"
 )
 """A command that takes accord from the package index."""
 
@@ -32,22 +33,28 @@ def is_released(root: Path) -> bool:
 def install_in_readme(root: Path) -> str:
     """Return how to get the command after the demo from a clone."""
     if is_released(root):
-        return "Without a clone, `uvx accord demo` shows the same, and `pipx install accord` installs the command."
+        return (
+            "Without a clone, `uvx --from 'accord[web]' accord demo` shows the same, and `pipx install 'accord[web]'`\n"
+            "installs the command. The extra `web` is for the sandbox and the pages of the board."
+        )
     return (
         f"{_CLONE} `./dev accord ARGS` runs it in the current folder,\n"
-        "`pipx install .` in the clone installs it as `accord`, and so does, without a clone,\n"
-        f"`pipx install {SOURCE}`."
+        "`pipx install '.[web]'` in the clone installs it as `accord`, and so does, without a clone,\n"
+        f"`pipx install 'accord[web] @ {SOURCE}'`. The extra `web` is for the sandbox and the pages of\nthe board."
     )
 
 
 def install_to_start(root: Path) -> str:
     """Return the first commands of a newcomer."""
     if is_released(root):
-        return "```bash\nuvx accord demo      # without installing it, or:\npipx install accord\n```"
+        return (
+            "```bash\nuvx --from 'accord[web]' accord demo    # without installing it, or:\n"
+            "pipx install 'accord[web]'\n```"
+        )
     return (
         "```bash\ngit clone https://github.com/accord-ci/accord\n"
         "accord/dev demo          # installs nothing outside of that folder\n"
-        f"pipx install ./accord    # for the commands below\n```\n\n{_CLONE}"
+        f"pipx install './accord[web]'    # for the commands below\n```\n\n{_CLONE}"
     )
 
 
@@ -55,15 +62,20 @@ def install_with_tools(root: Path) -> str:
     """Return how to get the command with the packages of the tools for agents."""
     if is_released(root):
         return (
-            "```bash\npipx install --force 'accord[mcp]'\n```\n\nWith uvx, use `uvx --from 'accord[mcp]' accord mcp`, "
-            "also in the agent's settings."
+            "```bash\npipx install --force 'accord[mcp,web]'\n```\n\n"
+            "With uvx, use `uvx --from 'accord[mcp]' accord mcp`, also in the agent's settings."
         )
-    return f"```bash\npipx install --force '.[mcp]'       # in a clone of accord\n```\n\n{_CLONE}"
+    return f"```bash\npipx install --force '.[mcp,web]'   # in a clone of accord\n```\n\n{_CLONE}"
+
+
+def gh_package(root: Path) -> str:
+    """Return the package that ``gh accord`` runs, with its pages."""
+    return "accord[web]" if is_released(root) else f"accord[web] @ {SOURCE}"
 
 
 def gh_extension(root: Path) -> str:
     """Return the program ``gh accord``."""
-    return _GH.replace("PACKAGE", "accord" if is_released(root) else SOURCE)
+    return _GH.replace("PACKAGE", shlex.quote(gh_package(root)))
 
 
 _GH = """\

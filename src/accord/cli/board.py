@@ -23,6 +23,7 @@ from accord.cli.options import (
 from accord.cli.output import one_line, print_json
 from accord.cli.posting import posting_to
 from accord.cli.status import reading_snapshots
+from accord.core.environment import needs_extra
 from accord.core.errors import WrongUsage
 
 if TYPE_CHECKING:
@@ -67,16 +68,15 @@ def board(
                 hint=f"Write them after the name: `accord board {ctx.invoked_subcommand} --repo OWNER/NAME`.",
             )
         return
+    with needs_extra("web", "The board"):
+        from accord.board.server import check_target, write_board
+
     if static is not None:
         if writes:
             raise WrongUsage("`--write` has no effect on files.", hint="Pass `--write` without `--static`.")
-        from accord.board.server import check_target
-
         check_target(static)
     with reading_snapshots(root, timedelta(days=days), access, has_history=True) as (read, pause):
         if static is not None:
-            from accord.board.server import write_board
-
             count = write_board(static, read(), one_line)
             click.echo(f"Wrote {count} pages. Open {one_line(str(static / 'index.html'))}.")
         else:

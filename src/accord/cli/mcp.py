@@ -8,7 +8,7 @@ from typing import get_args
 import click
 
 from accord.cli.options import EXISTING_FOLDER, Choice
-from accord.core.environment import install_command
+from accord.core.environment import needs_extra
 from accord.core.errors import WrongUsage
 from accord.mcp.workspace import Role, Workspace
 
@@ -28,12 +28,7 @@ def mcp(run_dir: Path, root: Path, role: Role, base: str, session: Path | None, 
     """
     if session and no_session:
         raise WrongUsage("`--session` and `--no-session` exclude each other.", hint="Remove one of them.")
-    try:
+    with needs_extra("mcp", "The MCP server"):
         from accord.mcp.server import server_for
-    except ModuleNotFoundError as error:
-        if error.name and error.name.partition(".")[0] == "accord":
-            raise
-        message = f"The MCP server needs the package `{error.name}`, which is not installed with accord."
-        raise WrongUsage(message, hint=f"Type `{install_command('mcp')}`.") from error
     workspace = Workspace(run_dir.resolve(), root.resolve(), role, base, session)
     server_for(workspace, has_session_tools=not no_session).run("stdio")

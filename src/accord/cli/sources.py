@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, BinaryIO, NamedTuple
 from urllib.parse import urlsplit
 
 from accord.core.documents import MAX_BYTES
-from accord.core.environment import install_command, is_in_actions
+from accord.core.environment import is_in_actions, needs_extra
 from accord.core.errors import WrongUsage
 
 if TYPE_CHECKING:
@@ -69,11 +69,8 @@ def unreadable(path: str, error: OSError) -> WrongUsage:
 
 def sandbox_server() -> Callable[..., AbstractContextManager[RunningSandbox]]:
     """Import the embedded local GitHub. Raises WrongUsage when a package is missing."""
-    try:
+    with needs_extra("web", "The sandbox"):
         from accord_sandbox.server import serving
-    except ImportError as error:
-        message = f"The sandbox needs the package `{error.name}`."
-        raise WrongUsage(message, hint=f"Type `{install_command('')}`.") from None
     return serving
 
 

@@ -5,11 +5,14 @@ from __future__ import annotations
 import json
 import shlex
 import sys
+from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from accord.core.errors import WrongUsage
+
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Iterator, Mapping
 
 
 def is_in_actions(environment: Mapping[str, str]) -> bool:
@@ -27,10 +30,23 @@ def wants_color(environment: Mapping[str, str]) -> bool | None:
     return True if environment.get("FORCE_COLOR", "0") not in ("", "0", "false") else None
 
 
+@contextmanager
+def needs_extra(extra: str, subject: str) -> Iterator[None]:
+    """Import packages of an extra. Raises WrongUsage for one that is missing, with the command that adds it."""
+    try:
+        yield
+    except ModuleNotFoundError as error:
+        package = (error.name or "accord").partition(".")[0]
+        if package.startswith("accord"):
+            raise
+        message = f"{subject} needs the package `{package}` of the extra `{extra}`."
+        raise WrongUsage(message, hint=f"Type `{install_command(extra)}`.") from None
+
+
 def install_command(
     extra: str, prefix: str = sys.prefix, package: Path = Path(__file__).parents[1], origin: str | None = None
 ) -> str:
-    """Return the command that adds the packages of an extra, or without one all that accord needs, to this accord.
+    """Return the command that adds the packages of an extra to this accord.
 
     ``prefix`` is the folder of the Python environment, and ``package`` that of accord in it, or in a clone. ``origin``
     is the address that accord was installed from, empty for the package index; by default it is looked up.
@@ -39,10 +55,9 @@ def install_command(
     places = Path(prefix).as_posix()
     if package.parent.name == "src" and (clone / "uv.lock").is_file():
         uv = ".uv/bin/uv" if (clone / ".uv/bin/uv").exists() else "uv"
-        return f"cd {shlex.quote(str(clone))} && {uv} sync --frozen --inexact{f' --extra {extra}' if extra else ''}"
+        return f"cd {shlex.quote(str(clone))} && {uv} sync --frozen --inexact --extra {extra}"
     address = installed_from() if origin is None else origin
-    name = f"accord[{extra}]" if extra else "accord"
-    wanted = shlex.quote(f"{name} @ {address}" if address else name)
+    wanted = shlex.quote(f"accord[{extra}] @ {address}" if address else f"accord[{extra}]")
     if "/pipx/" in places:
         return f"pipx install --force {wanted}"
     if "/uv/tools/" in places:

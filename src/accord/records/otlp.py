@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING
 from urllib.parse import urlsplit
 
 from accord import __version__
-from accord.core.environment import install_command
+from accord.core.environment import needs_extra
 from accord.core.errors import AccordError, Stopped, WrongUsage
 from accord.records.report import class_of, has_failed
 
@@ -172,12 +172,9 @@ def endpoint_of(given: str, environment: Mapping[str, str]) -> str:
 
 def check_installed() -> None:
     """Raise WrongUsage where the extra ``otel`` is missing."""
-    try:
+    with needs_extra("otel", "`--otlp`"):
         import opentelemetry.exporter.otlp.proto.http.trace_exporter
         import opentelemetry.sdk.trace  # noqa: F401
-    except ImportError as error:
-        hint = f"Install it: {install_command('otel')}"
-        raise WrongUsage(f"`--otlp` needs the package `{error.name}`.", hint=hint) from None
 
 
 def send_spans(spans: Sequence[RunSpan], endpoint: str) -> None:
