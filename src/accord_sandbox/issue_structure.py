@@ -37,16 +37,6 @@ def list_sub_issues(call: Call) -> ApiResponse:
     return call.list_response(rows, lambda row: payloads.issue(call, row))
 
 
-@route("GET", "issues/{number:int}/parent", "issues/sub-issues#get-parent-issue")
-def get_parent(call: Call) -> ApiResponse:
-    """Return the parent of an issue."""
-    _check_has_sub_issues(call)
-    row = call.fetch("SELECT parent_id FROM sub_issues WHERE child_id = ?", call.issue["id"])
-    if row is None:
-        raise not_found()
-    return ApiResponse(200, payloads.issue_by_id(call, row["parent_id"]))
-
-
 @route("POST", _SUB_ISSUES, "issues/sub-issues#add-sub-issue")
 def add_sub_issue(call: Call) -> ApiResponse:
     """Add a sub-issue by its database id; it can have one parent only."""
@@ -65,19 +55,6 @@ def add_sub_issue(call: Call) -> ApiResponse:
     call.db.execute("DELETE FROM sub_issues WHERE child_id = ?", (child["id"],))
     call.db.execute("INSERT INTO sub_issues VALUES (?, ?)", (parent["id"], child["id"]))
     return created(payloads.issue_by_id(call, parent["id"]))
-
-
-@route("DELETE", "issues/{number:int}/sub_issue", "issues/sub-issues#remove-sub-issue")
-def remove_sub_issue(call: Call) -> ApiResponse:
-    """Remove a sub-issue from its parent."""
-    _check_has_sub_issues(call)
-    call.require_on_issue(AccessLevel.TRIAGE)
-    child = _issue_by_id(call, call.fields.integer("sub_issue_id"))
-    edge = (call.issue["id"], child["id"])
-    if not call.count("sub_issues WHERE parent_id = ? AND child_id = ?", *edge):
-        raise not_found()
-    call.db.execute("DELETE FROM sub_issues WHERE parent_id = ? AND child_id = ?", edge)
-    return ApiResponse(200, payloads.issue_by_id(call, call.issue["id"]))
 
 
 @route("POST", "issues/{number:int}/assignees", "issues/assignees#add-assignees-to-an-issue")

@@ -3,10 +3,9 @@
 GitHub holds runs that GITHUB_TOKEN causes (``triggers``) until someone with write access presses "Approve workflows to
 run" on the pull request. Docs: https://docs.github.com/rest/actions/workflow-runs
 
-Verified by reports of 2026: POST …/approve answers 403 for a run whose branch is in the repository itself, while POST
-…/rerun by a person or another app starts it, with the sender as ``triggering_actor``. Some later reports say that
-approve takes runs of GITHUB_TOKEN, too; accord does not need it. Assumed, since GitHub asks for a person: GITHUB_TOKEN
-may send the request, and the new attempt is held like the first.
+Verified by reports of 2026: POST …/rerun by a person or another app starts a held run, with the sender as
+``triggering_actor``. Assumed, since GitHub asks for a person: GITHUB_TOKEN may send the request, and the new attempt is
+held like the first.
 """
 
 from __future__ import annotations
@@ -56,21 +55,6 @@ def rerun(call: Call) -> ApiResponse:
     is_held_again = run["conclusion"] == "action_required" and call.user.login == BOT
     if not is_held_again:
         _queue(call.db, call.bare, run["id"], call.now)
-    return ApiResponse(201, {})
-
-
-@route(
-    "POST", "actions/runs/{run_id:int}/approve", "actions/workflow-runs#approve-a-workflow-run-for-a-fork-pull-request"
-)
-def approve(call: Call) -> ApiResponse:
-    """Approve a held run of a pull request from a fork."""
-    call.require("actions", AccessLevel.WRITE)
-    run = find_run(call)
-    statement = "SELECT 1 FROM pulls JOIN issues ON issues.id = issue_id WHERE repository_id = ? AND head_sha = ?"
-    is_forked = call.fetch(f"{statement} AND fork_id IS NOT NULL", run["repository_id"], run["head_sha"])
-    if not is_forked or run["conclusion"] != "action_required":
-        raise Refusal(403, "This run is not from a fork pull request")
-    _queue(call.db, call.bare, run["id"], call.now)
     return ApiResponse(201, {})
 
 

@@ -164,16 +164,6 @@ def test_the_jobs_token_does_not_release_a_run_that_is_held(client: Client) -> N
     assert (again["status"], again["conclusion"], again["run_attempt"]) == (*HELD, 2)
 
 
-def test_approve_is_for_forks_alone(client: Client) -> None:
-    run = opened(client)
-    refused = client("POST", f"actions/runs/{run['id']}/approve")
-    assert (refused.status_code, refused.json()["message"]) == (403, "This run is not from a fork pull request")
-    head = {"head_sha": client("GET", "pulls/1").json()["head"]["sha"], "conclusion": "action_required"}
-    control(client, "runs/octo/code/8", head)
-    client.send(201, "POST", "actions/runs/8/approve")
-    assert client("GET", "actions/runs/8").json()["status"] == "queued"
-
-
 @pytest.mark.parametrize(
     ("token", "status"), [(None, 401), (STRANGER, 403), ("reader", 403), ("blind", 403), (ADMIN, 201)]
 )

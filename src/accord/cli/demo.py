@@ -54,10 +54,9 @@ ITEMS = {
 
 @click.command()
 @click.option("--dir", "directory", type=click.Path(path_type=Path), help="Keep the sandbox here; default: delete it.")
-@click.option("--port", type=click.IntRange(0, 65535), default=0, help="Port on 127.0.0.1; 0 is a free one.")
 @click.option("--no-stay", is_flag=True, help="End at once, also on a terminal.")
 @click.option("--example", "name", type=click.Choice(list(ITEMS)), default="contacts", help="The repository.")
-def demo(directory: Path | None, port: int, no_stay: bool, name: str) -> None:
+def demo(directory: Path | None, no_stay: bool, name: str) -> None:
     """Try accord on the embedded sandbox.
 
     Starts a local GitHub with an example repository and applies its results, each twice: a plan, a patch for one of its
@@ -65,7 +64,7 @@ def demo(directory: Path | None, port: int, no_stay: bool, name: str) -> None:
     """
     serving, seed = sandbox_server(), example_folder(name) / "sandbox-seed.yml"
     kept = nullcontext(directory) if directory else tempfile.TemporaryDirectory(prefix="accord-demo-")
-    with kept as home, serving(Path(home), port=port, seed=seed) as server:
+    with kept as home, serving(Path(home), seed=seed) as server:
         pull_url = show_all(server, name)
         home_url = f"{server.url}/{server.repository}"
         click.echo(f"Pull request:  {pull_url}")

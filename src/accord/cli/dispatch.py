@@ -46,7 +46,6 @@ if TYPE_CHECKING:
 @click.option("--role", required=True, type=Choice(ROLES), help="Agent that gets the task.")
 @click.option("--goal", default="", help="Goal, where the task and the criteria have none.")
 @click.option("--project-type", type=Choice(get_args(ProjectType)), help="Default: the session's, or mixed.")
-@click.option("--base", default="", help="Base of the Reviewer's changed files (default: the session's start).")
 @click.option("--into", type=FOLDER, help="Write prompt.md, schema.json and input.json there, for `accord run`.")
 @click.option("--take", "output", metavar="OUTPUT.json", help="Apply this output of the agent; - is stdin.")
 @click.option("--failed", "failure", metavar="REASON", help="Block the session: the agent failed after its retries.")

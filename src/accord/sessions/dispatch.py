@@ -65,13 +65,12 @@ def agent_input(
     *,
     goal: str = "",
     project_type: str | None = None,
-    base: str = "",
 ) -> dict[str, Any]:
     """Build the input of an agent for a task, or for ``meta``, the session as a whole.
 
-    ``goal`` is for sessions whose task and criteria name none yet. ``base`` is the commit that the session's changes
-    are counted from; by default the one before its folder appeared. Raises BrokenContract where the agent cannot
-    start, with the files that are missing or broken.
+    ``goal`` is for sessions whose task and criteria name none yet. The session's changes are counted from the commit
+    before its folder appeared. Raises BrokenContract where the agent cannot start, with the files that are missing or
+    broken.
     """
     _check_dispatch(session, task_id, role)
     git, status = Git(session.root), status_of(session)
@@ -83,7 +82,7 @@ def agent_input(
             **_task(session, task_id),
             **({"goal": goal} if goal else {}),
             "context_files": context,
-            "session_changed_files": changed_files(session, base) if role == "Reviewer" and has_git else [],
+            "session_changed_files": changed_files(session) if role == "Reviewer" and has_git else [],
             "constraints": [],
         },
         "project_type": project_type or (status.model_extra or {}).get("project_type") or "mixed",
@@ -169,10 +168,10 @@ def _path(session: Session, name: str) -> str:
     return f"{WORK}/{session.name}/{name}"
 
 
-def changed_files(session: Session, base: str = "") -> list[dict[str, str]]:
+def changed_files(session: Session) -> list[dict[str, str]]:
     """Return the files that the session changed outside ``.agents-work``, uncommitted and new files included."""
     found = []
-    for letter, path, old in changed_paths(session.root, base or _start_of(session)):
+    for letter, path, old in changed_paths(session.root, _start_of(session)):
         if not path.startswith(f"{WORK}/"):
             entry = {"path": path, "change_type": _CHANGES[letter]}
             found.append({**entry, "old_path": old} if old else entry)
