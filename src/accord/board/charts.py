@@ -9,7 +9,7 @@ from datetime import date, timedelta
 from statistics import median
 from typing import TYPE_CHECKING, NamedTuple
 
-from accord.core.clock import parse_timestamp
+from accord.core.clock import time_of
 from accord.starts.models import ACTIVE
 
 if TYPE_CHECKING:
@@ -149,11 +149,8 @@ def dollars_in(cost: str) -> float | None:
 
 def _of_rows(rows: Sequence[StatusRow]) -> Iterator[Run]:
     for row in rows:
-        try:
-            at = parse_timestamp(row.since)
-        except ValueError:
-            continue
-        if row.state not in ACTIVE:
+        at = time_of(row.since)
+        if at is not None and row.state not in ACTIVE:
             yield Run(at, None, dollars_in(row.cost))
 
 

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from accord.board.handoffs import read_handoffs
 from accord.board.models import Entry, SessionQuestion, overview_from
-from accord.core.clock import parse_timestamp
+from accord.core.clock import time_of
 from accord.core.errors import AccordError
 from accord.core.findings import has_errors
 from accord.sessions.folder import check_session, is_session, read_session
@@ -50,7 +50,7 @@ def place_session(session: Session, *, is_broken: bool) -> Iterator[Placed]:
         yield "needs_you", Entry("broken", session.name, session.name, why, command=command)
     if status is None:
         return
-    since, (step, command) = _time(status.last_update), _next_step(session)
+    since, (step, command) = time_of(status.last_update), _next_step(session)
     for decision in status.pending:
         command = _type("session", "answer", folder, f"{decision.decision_id}=ANSWER")
         question = SessionQuestion(folder, decision.decision_id)
@@ -61,7 +61,7 @@ def place_session(session: Session, *, is_broken: bool) -> Iterator[Placed]:
                 session.name,
                 decision.decision_id,
                 decision.question,
-                _time(decision.asked_at),
+                time_of(decision.asked_at),
                 command=command,
                 question=question,
             ),
@@ -148,10 +148,3 @@ def _type(*words: str) -> str:
 
 def _of_mission(root: Path, *words: str) -> str:
     return _type("mission", *(() if root == Path() else ("--root", str(root))), *words)
-
-
-def _time(text: str | None) -> datetime | None:
-    try:
-        return parse_timestamp(text) if text else None
-    except ValueError:
-        return None

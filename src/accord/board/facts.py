@@ -9,7 +9,7 @@ from itertools import islice
 from typing import TYPE_CHECKING
 
 from accord.board.models import EndedPull, ItemFacts, ItemHandoff, PullFacts, RepositoryFacts
-from accord.core.clock import SystemClock, parse_timestamp
+from accord.core.clock import SystemClock, time_of
 from accord.core.errors import Refused
 from accord.github.client import INSTALLATION_LOGIN
 from accord.github.markers import REVISION, find_markers
@@ -154,10 +154,8 @@ def rows_in(reader: Reader, comments: Iterable[Comment], number: int, now: datet
 
 def _has_ended(reader: Reader, row: StatusRow, now: datetime) -> bool:
     if not row.run:  # GitHub lists a run that was started within minutes
-        try:
-            return now - parse_timestamp(row.since) > APPEARS_WITHIN
-        except ValueError:
-            return True
+        since = time_of(row.since)
+        return since is None or now - since > APPEARS_WITHIN
     try:
         run = reader.github.workflow_run(row.run)
     except Forbidden:

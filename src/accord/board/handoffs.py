@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from accord.board.models import Entry
-from accord.core.clock import parse_timestamp
+from accord.core.clock import time_of
 from accord.core.documents import MAX_BYTES, read_object
 from accord.core.errors import BrokenContract
 from accord.git.program import Git, split_nul
@@ -20,7 +20,6 @@ from accord.handoffs.stages import AWAITING
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
-    from datetime import datetime
 
     from accord.board.models import Address, ItemHandoff, Placed
     from accord.core.moves import NextMove
@@ -82,7 +81,7 @@ def place_handoff(task: Mapping[str, Any] | None, name: str, title: str, place: 
         return
     if status == AWAITING and moves:
         why = question.question if question and question.question else "It waits for a person."
-        asked = _time(question.requested_at) if question else None
+        asked = time_of(question.requested_at) if question else None
         yield "needs_you", Entry("question", name, title, why, asked, command=_first(moves).command)
     elif status not in _OVER:
         move = next((one for one in moves if one.to == _ONWARD[status]), None)
@@ -100,10 +99,3 @@ def _place_move(name: str, title: str, status: str, move: NextMove) -> Placed:
 def _first(moves: Sequence[NextMove]) -> NextMove:
     """Return the first legal move that goes on with the task."""
     return min(moves, key=lambda move: (move.to in _OVER, bool(move.missing)))
-
-
-def _time(text: str | None) -> datetime | None:
-    try:
-        return parse_timestamp(text) if text else None
-    except ValueError:
-        return None

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Literal
 
-from accord.core.clock import parse_timestamp
+from accord.core.clock import time_of
 from accord.github.markers import REVIEW, find_markers
 from accord.starts.models import ACTIVE
 
@@ -72,7 +72,7 @@ def _runs(facts: RepositoryFacts, rows: Sequence[StatusRow], where: str = "") ->
         url = f"{facts.address.page}/actions/runs/{row.run}" if row.run else ""
         text = f"{_NOUNS[row.work]}{where}{agent}{asker}: {row.state}"
         cost, seconds = (row.cost or _cost(record), record.seconds or 0) if record else (row.cost, 0)
-        yield Event(_time(row.since), "run", text, row.result, is_good, url, cost, seconds)
+        yield Event(time_of(row.since), "run", text, row.result, is_good, url, cost, seconds)
 
 
 def _recorded(facts: RepositoryFacts, number: int) -> Iterator[Event]:
@@ -159,10 +159,3 @@ def _title(loop: LoopState) -> str:
 
 def _run_url(facts: RepositoryFacts, run_id: str) -> str:
     return f"{facts.address.page}/actions/runs/{run_id}" if run_id.isdecimal() else ""
-
-
-def _time(text: str) -> datetime | None:
-    try:
-        return parse_timestamp(text)
-    except ValueError:
-        return None

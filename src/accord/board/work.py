@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Literal
 
 from accord.board.handoffs import place_item_handoff
 from accord.board.models import Entry, overview_from
-from accord.core.clock import parse_timestamp
+from accord.core.clock import time_of
 from accord.loops.models import NEEDS_HUMAN, REASONS
 from accord.loops.questions import KEEPALIVE
 from accord.results.labels import Category, ItemKind, in_category, kind_of
@@ -67,7 +67,9 @@ def _place_item(facts: RepositoryFacts, item: ItemFacts, pull: PullFacts | None)
         return "running", _running(facts, f"#{issue.number}", issue.title, last)
     status = status_if_clear(issue)
     if last and last.state == "failed" and status in (None, "pending", "ready", "in-progress"):
-        return "needs_you", _entry(item, "failure", last.result, since=_since(last), command=retry, start="retry")
+        return "needs_you", _entry(
+            item, "failure", last.result, since=time_of(last.since), command=retry, start="retry"
+        )
     if NEEDS_HUMAN in issue.labels:
         why, command = f"It carries the label `{NEEDS_HUMAN}`.", _unlabel(facts, "issue", issue.number)
         return "needs_you", _entry(item, "needs-human", why, command=command)
@@ -156,7 +158,7 @@ def _unfinished(facts: RepositoryFacts, pull: PullFacts, last: StatusRow | None)
     if last and last.state == "failed":
         command = _comment(facts, "pr", number, "/accord retry")
         return "needs_you", _pull_entry(
-            pull, "failure", last.result, since=_since(last), command=command, start="retry"
+            pull, "failure", last.result, since=time_of(last.since), command=command, start="retry"
         )
     problems: list[tuple[str, NeedKind] | None] = [
         (f"Checks fail: {_list(_checks(pull, 'failing'))}.", "failure") if _checks(pull, "failing") else None,
@@ -202,7 +204,7 @@ def _running(facts: RepositoryFacts, name: str, title: str, row: StatusRow) -> E
     url = (
         f"{facts.address.page}/actions/runs/{row.run}" if row.run else f"{facts.address.page}/issues/{name.lstrip('#')}"
     )
-    return Entry("run", name, title, why, _since(row), url, cost=row.cost)
+    return Entry("run", name, title, why, time_of(row.since), url, cost=row.cost)
 
 
 def _entry(
@@ -249,13 +251,6 @@ def _checks(pull: PullFacts, state: CheckState) -> list[str]:
 def _list(names: list[str]) -> str:
     more = f" and {len(names) - _NAMED} more" if len(names) > _NAMED else ""
     return ", ".join(names[:_NAMED]) + more
-
-
-def _since(row: StatusRow) -> datetime | None:
-    try:
-        return parse_timestamp(row.since)
-    except ValueError:
-        return None
 
 
 def _one_status(facts: RepositoryFacts, issue: Issue) -> str:

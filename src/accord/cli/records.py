@@ -87,7 +87,8 @@ def _write(folder: Path, record: PublicRecord) -> None:
 
 def agent_facts(run_dir: Path | None, outputs: RunOutputs | None, record: RunRecord | None = None) -> AgentFacts:
     """Return the evidence of an agent's run; ``record`` replaces the folder's, which the agent may have changed."""
-    from accord.records.build import AgentFacts, read_inputs, time_of
+    from accord.core.clock import time_of
+    from accord.records.build import AgentFacts, read_inputs
     from accord.runner.record import read_record
 
     if run_dir is None or not run_dir.is_dir():

@@ -194,7 +194,8 @@ def _leave_record(
     from dataclasses import replace
 
     from accord.cli.records import agent_facts, job_of, leave_agent_record
-    from accord.records.build import Ending, failure_class, time_of, trigger_of_start
+    from accord.core.clock import time_of
+    from accord.records.build import Ending, failure_class, trigger_of_start
 
     shown = receipt.details.get("start") or {}
     cause = shown.get("cause", "") if run.number else "specs"

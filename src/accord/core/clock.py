@@ -75,6 +75,14 @@ def parse_timestamp(text: str) -> datetime:
         raise ValueError(f"{text!r} is outside of the years 1 to 9999 in UTC") from None
 
 
+def time_of(text: str | None) -> datetime | None:
+    """Read an ISO-8601 timestamp with an offset; None for any other text."""
+    try:
+        return parse_timestamp(text) if text else None
+    except ValueError:
+        return None
+
+
 _CROCKFORD = "0123456789ABCDEFGHJKMNPQRSTVWXYZ"
 
 

@@ -11,7 +11,7 @@ from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 from typing import TYPE_CHECKING, Any, get_args
 
-from accord.core.clock import parse_timestamp, timestamp
+from accord.core.clock import timestamp
 from accord.records.models import (
     MOST_ATTEMPTS,
     PublicRecord,
@@ -310,11 +310,3 @@ def failure_class(result: str) -> str:
     if "ended without a report" in result:
         return "lost"
     return word if word in (*CATEGORIES, *OTHER_CLASSES) else "unknown"
-
-
-def time_of(text: str) -> datetime | None:
-    """Read a timestamp; None for anything else."""
-    try:
-        return parse_timestamp(text)
-    except ValueError:
-        return None

@@ -5,11 +5,11 @@ from __future__ import annotations
 from contextlib import suppress
 from typing import TYPE_CHECKING, Any
 
+from accord.core.clock import time_of
 from accord.core.documents import MAX_BYTES, read_object
 from accord.core.errors import AccordError, BrokenContract
 from accord.git.program import Git, split_nul
 from accord.handoffs.models import has_task_id, normalised
-from accord.records.build import time_of
 from accord.records.models import PublicRecord, RecordLinks, RecordResult, RecordTrigger, name_of, record_id
 from accord.sessions.folder import is_session, read_session
 from accord.sessions.policy import WORK
