@@ -8,7 +8,7 @@ only issues in repositories of organisations have. A server without sub-issues (
 from __future__ import annotations
 
 from accord_sandbox import payloads
-from accord_sandbox.calls import AccessLevel, Call, grant_of, route
+from accord_sandbox.calls import MOST_DIGITS, AccessLevel, Call, grant_of, route
 from accord_sandbox.comments import record_event
 from accord_sandbox.database import Row, insert
 from accord_sandbox.repositories import find_user
@@ -29,12 +29,7 @@ _REFUSED = "An error occurred while adding the sub-issue to the parent issue. "
 def list_sub_issues(call: Call) -> ApiResponse:
     """List the sub-issues of an issue."""
     _check_has_sub_issues(call)
-    rows = call.fetch_all(
-        "SELECT issues.* FROM sub_issues JOIN issues ON issues.id = child_id WHERE parent_id = ? ORDER BY"
-        " sub_issues.rowid",
-        call.issue["id"],
-    )
-    return call.list_response(rows, lambda row: payloads.issue(call, row))
+    return list_near(call, "sub_issues", "child_id", "parent_id")
 
 
 @route("POST", _SUB_ISSUES, "issues/sub-issues#add-sub-issue")
@@ -42,7 +37,7 @@ def add_sub_issue(call: Call) -> ApiResponse:
     """Add a sub-issue by its database id; it can have one parent only."""
     _check_has_sub_issues(call)
     call.require_on_issue(AccessLevel.TRIAGE)
-    parent, child = call.issue, _issue_by_id(call, call.fields.integer("sub_issue_id"))
+    parent, child = call.issue, issue_by_id(call, call.fields.integer("sub_issue_id"))
     if parent["id"] == child["id"] or parent["is_pull"] or child["is_pull"]:
         raise Refusal(422, f"{_REFUSED}Sub-issue must be another issue")
     known = call.fetch("SELECT parent_id FROM sub_issues WHERE child_id = ?", child["id"])
@@ -176,8 +171,18 @@ def _can_be_assigned(call: Call, user: Row) -> bool:
     return bool(call.count("collaborators WHERE repository_id = ? AND user_id = ?", call.repository["id"], user["id"]))
 
 
-def _issue_by_id(call: Call, identifier: int) -> Row:
-    row = call.fetch("SELECT * FROM issues WHERE id = ?", identifier) if 0 < identifier < 10**18 else None
+def list_near(call: Call, table: str, there: str, here: str) -> ApiResponse:
+    """List the issues at the other end of a table's edges, in the order in which they were added."""
+    rows = call.fetch_all(
+        f"SELECT issues.* FROM {table} JOIN issues ON issues.id = {there} WHERE {here} = ? ORDER BY {table}.rowid",
+        call.issue["id"],
+    )
+    return call.list_response(rows, lambda row: payloads.issue(call, row))
+
+
+def issue_by_id(call: Call, identifier: int) -> Row:
+    """Return an issue by its database id, of any repository that the caller sees; else raise a 404."""
+    row = call.fetch("SELECT * FROM issues WHERE id = ?", identifier) if 0 < identifier < 10**MOST_DIGITS else None
     home = row and call.fetch("SELECT * FROM repositories WHERE id = ?", row["repository_id"])
     if row is None or home is None or not grant_of(call.db, call.actor, home).sees:
         raise not_found()

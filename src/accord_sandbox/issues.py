@@ -14,10 +14,10 @@ from dataclasses import dataclass
 
 from accord.core.clock import parse_timestamp
 from accord_sandbox import payloads
-from accord_sandbox.calls import MOST_DIGITS, AccessLevel, Call, grant_of, route
+from accord_sandbox.calls import AccessLevel, Call, grant_of, route
 from accord_sandbox.comments import BODY_LIMIT, record_event
-from accord_sandbox.database import Connection, Row, insert, words
-from accord_sandbox.issue_structure import update_milestone, update_type
+from accord_sandbox.database import Connection, insert, words
+from accord_sandbox.issue_structure import issue_by_id, list_near, update_milestone, update_type
 from accord_sandbox.labels import replace_labels
 from accord_sandbox.pull_state import announce, check_reopening, follow_branches, ref_update
 from accord_sandbox.responses import ApiResponse, Refusal, created, invalid, not_found, too_long
@@ -208,12 +208,7 @@ _BLOCKED_BY = "issues/{number:int}/dependencies/blocked_by"
 def list_blocked_by(call: Call) -> ApiResponse:
     """List the issues that block this one."""
     _check_has_dependencies(call)
-    rows = call.fetch_all(
-        "SELECT issues.* FROM dependencies JOIN issues ON issues.id = blocker_id"
-        " WHERE blocked_id = ? ORDER BY dependencies.rowid",
-        call.issue["id"],
-    )
-    return call.list_response(rows, lambda row: payloads.issue(call, row))
+    return list_near(call, "dependencies", "blocker_id", "blocked_id")
 
 
 @route(
@@ -222,12 +217,7 @@ def list_blocked_by(call: Call) -> ApiResponse:
 def list_blocking(call: Call) -> ApiResponse:
     """List the issues that this one blocks."""
     _check_has_dependencies(call)
-    rows = call.fetch_all(
-        "SELECT issues.* FROM dependencies JOIN issues ON issues.id = blocked_id"
-        " WHERE blocker_id = ? ORDER BY dependencies.rowid",
-        call.issue["id"],
-    )
-    return call.list_response(rows, lambda row: payloads.issue(call, row))
+    return list_near(call, "dependencies", "blocked_id", "blocker_id")
 
 
 @route("POST", _BLOCKED_BY, "issues/issue-dependencies#add-a-dependency")
@@ -235,7 +225,7 @@ def add_blocked_by(call: Call) -> ApiResponse:
     """Add a blocker by its database id."""
     _check_has_dependencies(call)
     call.require_on_issue(AccessLevel.TRIAGE)
-    blocked, blocker = call.issue, _issue_by_id(call, call.fields.integer("issue_id"))
+    blocked, blocker = call.issue, issue_by_id(call, call.fields.integer("issue_id"))
     for end, row in (("Source", blocked), ("Target", blocker)):
         if row["is_pull"]:
             raise Refusal(422, f"{_REFUSED}{end} issue may only be an issue")
@@ -257,20 +247,11 @@ def remove_blocked_by(call: Call) -> ApiResponse:
     """Remove a blocker; like GitHub, succeed too where the issue does not have it."""
     _check_has_dependencies(call)
     call.require_on_issue(AccessLevel.TRIAGE)
-    blocker = _issue_by_id(call, call.number("issue_id"))
+    blocker = issue_by_id(call, call.number("issue_id"))
     edge = (call.issue["id"], blocker["id"])
     call.db.execute("DELETE FROM dependencies WHERE blocked_id = ? AND blocker_id = ?", edge)
     call.db.execute("UPDATE issues SET updated_at = ? WHERE id IN (?, ?)", (call.now, *edge))
     return ApiResponse(200, payloads.issue_by_id(call, blocker["id"]))
-
-
-def _issue_by_id(call: Call, identifier: int) -> Row:
-    """Return an issue by its database id, of any repository that the caller sees; else raise a 404."""
-    row = call.fetch("SELECT * FROM issues WHERE id = ?", identifier) if 0 < identifier < 10**MOST_DIGITS else None
-    home = row and call.fetch("SELECT * FROM repositories WHERE id = ?", row["repository_id"])
-    if row is None or home is None or not grant_of(call.db, call.actor, home).sees:
-        raise not_found()
-    return row
 
 
 def _check_has_dependencies(call: Call) -> None:
