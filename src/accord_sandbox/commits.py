@@ -63,22 +63,6 @@ def author_signature(call: Call) -> Signature:
     return noreply_signature(row, call.now)
 
 
-def given_people(call: Call) -> tuple[Signature, Signature] | None:
-    """Return the author and the committer of a request; the one stands for the other. None without both."""
-    given = [call.document.get(role) for role in ("author", "committer")]
-    named = [person for person in given if isinstance(person, dict)]
-    if not named:
-        return None
-    for person in named:
-        if not all(isinstance(person.get(key), str) and person[key] for key in ("name", "email")):
-            raise Refusal(422, 'Invalid request.\n\n"email", "name" weren\'t supplied.')
-    author, committer = (person or named[0] for person in given)
-    return (
-        Signature(author["name"], author["email"], call.now),
-        Signature(committer["name"], committer["email"], call.now),
-    )
-
-
 @route("GET", "commits", "commits/commits#list-commits")
 def list_commits(call: Call) -> ApiResponse:
     """List the commits of ``sha``, newest first."""

@@ -20,7 +20,6 @@ from accord_sandbox.commits import (
     author_signature,
     check_not_empty,
     git_commit_payload,
-    given_people,
     read_commit,
     readable_bare,
 )
@@ -127,10 +126,9 @@ def get_git_commit(call: Call) -> ApiResponse:
 
 @route("POST", "git/commits", "git/commits#create-a-commit")
 def create_commit(call: Call) -> ApiResponse:
-    """Create a commit from a message, a tree and parents; of the caller unless the request names an author.
+    """Create a commit of the caller from a message, a tree and parents.
 
-    GitHub signs commits of apps without an author or a committer of the request (GitHub documentation, "About commit
-    signature verification", section on bots).
+    GitHub signs commits of apps (GitHub documentation, "About commit signature verification", section on bots).
     """
     call.require("contents", AccessLevel.WRITE)
     check_not_empty(call)
@@ -142,7 +140,7 @@ def create_commit(call: Call) -> ApiResponse:
         raise Refusal(422, "Tree SHA does not exist")
     if any(kind != "commit" for kind in kinds[1:]):
         raise Refusal(422, "Parent SHA does not exist or is not a commit object")
-    return created(create_git_commit(call, tree, parents, message, given_people(call)))
+    return created(create_git_commit(call, tree, parents, message))
 
 
 @route("POST", "git/blobs", "git/blobs#create-a-blob")
@@ -235,18 +233,11 @@ def _check_entries(call: Call, entries: Sequence[dict[str, Any]]) -> None:
             raise Refusal(422, f"tree.sha {sha} is not a valid {kind}")
 
 
-def create_git_commit(
-    call: Call,
-    tree: str,
-    parents: Sequence[str],
-    message: str,
-    people: tuple[Signature, Signature] | None = None,
-) -> payloads.Payload:
-    """Write a commit, and return it as a ``git-commit``; one of an app without ``people`` is signed."""
-    author, committer = people or (author_signature(call), Signature(*GITHUB, call.now))
-    is_signed = people is None and call.user.kind == "installation"
-    write = call.bare.signed_commit if is_signed else call.bare.commit
-    return _commit_payload(call, write(tree, parents, message, author, committer))
+def create_git_commit(call: Call, tree: str, parents: Sequence[str], message: str) -> payloads.Payload:
+    """Write a commit, and return it as a ``git-commit``; one of an app is signed."""
+    write = call.bare.signed_commit if call.user.kind == "installation" else call.bare.commit
+    people = author_signature(call), Signature(*GITHUB, call.now)
+    return _commit_payload(call, write(tree, parents, message, *people))
 
 
 def write_blob(bare: BareRepository, content: bytes) -> str:

@@ -8,7 +8,7 @@ from __future__ import annotations
 from accord_sandbox.actions_settings import check_new_pull
 from accord_sandbox.calls import AccessLevel, Call, route
 from accord_sandbox.commits import commit_payload, read_commits
-from accord_sandbox.database import Connection, Row
+from accord_sandbox.database import Connection
 from accord_sandbox.diffs import file_payload, fork_point, pull_diff
 from accord_sandbox.issues import NewIssue, checked_body, checked_title, insert_issue, update_state, update_text
 from accord_sandbox.pull_state import (
@@ -20,7 +20,6 @@ from accord_sandbox.pull_state import (
     pull_refusal,
     pull_summary,
     ref_update,
-    update_head,
 )
 from accord_sandbox.responses import ApiResponse, created, invalid
 
@@ -79,15 +78,13 @@ def create_pull(call: Call) -> ApiResponse:
 
 @route("PATCH", "pulls/{number:int}", "pulls/pulls#update-a-pull-request")
 def update_pull(call: Call) -> ApiResponse:
-    """Change title, body, state and base; REST cannot change the draft state."""
+    """Change title, body and state; REST cannot change the draft state."""
     pull = find_pull(call)
     call.check_writable()
     own = pull["author_id"] == call.user.user_id and call.grant.may_review()
     call.permit(own or call.grant.may("pull_requests", AccessLevel.WRITE))
     update_text(call)
     update_state(call)
-    if call.fields.string("base") is not None:
-        _change_base(call, pull)
     call.db.execute("UPDATE issues SET updated_at = ? WHERE id = ?", (call.now, pull["id"]))
     return ApiResponse(200, pull_payload(call, pull_by_id(call, pull["id"])))
 
@@ -142,15 +139,3 @@ def _check_pair(call: Call, head: str, base: str) -> None:
     if same:
         owner = call.repository["full_name"].partition("/")[0]
         raise pull_refusal(f"A pull request already exists for {owner}:{head}.")
-
-
-def _change_base(call: Call, pull: Row) -> None:
-    base = _branch(call, "base")
-    if base == pull["base_ref"]:
-        return
-    if pull["state"] == "closed":
-        raise pull_refusal("Cannot change the base branch of a closed pull request.", field="base")
-    _check_pair(call, pull["head_ref"], base)
-    tip = str(call.bare.branch(base))
-    call.db.execute("UPDATE pulls SET base_ref = ?, base_sha = ? WHERE issue_id = ?", (base, tip, pull["id"]))
-    update_head(ref_update(call), pull, pull["head_sha"], tip)

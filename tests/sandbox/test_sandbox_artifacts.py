@@ -1,7 +1,6 @@
 """Artifacts of workflow runs in the local GitHub: who may list and download them, and for how long."""
 
 from typing import Any
-from urllib.parse import urlsplit
 
 import pytest
 from support.archives import zipped
@@ -24,26 +23,6 @@ def listed(client: Client, run: int = 7, **params: Any) -> list[dict[str, Any]]:
 
 def download(client: Client, identifier: int, token: str | None = INSTALLATION) -> Any:
     return client("GET", f"actions/artifacts/{identifier}/zip", token=token, allow_redirects=False)
-
-
-def test_a_job_can_download_the_artifact_of_another_job(client: Client) -> None:
-    assert upload(client).status_code == 201
-    (artifact,) = listed(client, name="result")
-    answer = download(client, artifact["id"])
-
-    assert (answer.status_code, answer.content) == (302, b"")
-    assert client.session.get(answer.headers["location"], timeout=20).content == ARCHIVE
-    assert artifact["size_in_bytes"] == len(ARCHIVE)
-    assert urlsplit(artifact["archive_download_url"]).path.endswith(f"/actions/artifacts/{artifact['id']}/zip")
-
-
-def test_a_run_lists_its_own_artifacts_newest_first_and_by_name(client: Client) -> None:
-    for name, run in (("a", 7), ("b", 7), ("a", 8)):
-        upload(client, name, run)
-    assert [artifact["name"] for artifact in listed(client)] == ["b", "a"]
-    assert [artifact["workflow_run"]["id"] for artifact in listed(client, 8)] == [8]
-    assert listed(client, name="b", per_page=1, page=2) == []
-    assert listed(client, 9) == []
 
 
 def test_a_name_is_taken_once_a_run_unless_it_is_to_be_overwritten(client: Client) -> None:

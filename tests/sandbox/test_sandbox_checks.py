@@ -13,24 +13,6 @@ def run(client: Client, name: str = "tests", **more: Any) -> Any:
     return client.send(201, "POST", "check-runs", body, token=INSTALLATION)
 
 
-@pytest.mark.slow
-def test_a_check_run_is_completed_by_its_conclusion(client: Client) -> None:
-    made = run(client, details_url="https://example.org/1", external_id="e1")
-    assert (made["status"], made["conclusion"], made["external_id"]) == ("queued", None, "e1")
-    done = run(client, conclusion="success", output={"title": "Two", "summary": "Two notes"})
-    assert (done["status"], done["conclusion"], done["output"]["title"]) == ("completed", "success", "Two")
-
-
-@pytest.mark.slow
-def test_the_newest_of_each_name_counts(client: Client) -> None:
-    run(client, status="completed", conclusion="failure")
-    newest = run(client, status="completed", conclusion="success")
-    other = run(client, "lint", status="completed", conclusion="skipped")
-    listed = client("GET", "commits/feature/check-runs").json()
-    assert (listed["total_count"], [entry["id"] for entry in listed["check_runs"]]) == (2, [other["id"], newest["id"]])
-    assert client("GET", "commits/feature/check-runs?filter=all&check_name=tests").json()["total_count"] == 2
-
-
 @pytest.mark.parametrize(
     ("token", "body", "status"),
     [

@@ -3,10 +3,8 @@
 from typing import Any
 
 import pytest
-from support.code_repository import INSTALLATION, STRANGER, Client
+from support.code_repository import STRANGER, Client
 from support.stage import insert_issues
-
-from accord.core.clock import ManualClock
 
 
 def numbers(documents: list[dict[str, Any]]) -> list[int]:
@@ -51,14 +49,6 @@ def test_reopening_clears_who_closed(client: Client) -> None:
     assert (document["state_reason"], document["closed_at"], document["closed_by"]) == ("reopened", None, None)
 
 
-def test_a_pull_request_shares_the_numbers_and_the_list(client: Client) -> None:
-    documents = client("GET", "issues?state=all").json()
-    assert numbers(documents) == [4, 3, 2, 1]
-    assert [document["number"] for document in documents if "pull_request" in document] == [3]
-    closed = client("PATCH", "issues/3", {"state": "closed"}).json()
-    assert closed["state_reason"] is None
-
-
 @pytest.mark.parametrize(
     ("query", "expected"),
     [
@@ -83,57 +73,6 @@ def test_links_to_pages_use_the_host_of_the_request(client: Client) -> None:
     assert pages == {"prev": "1", "next": "3", "last": "3", "first": "1"}
     assert len(client("GET", answer.links["next"]["url"].removeprefix(client.sandbox.url)).json()) == 1
     assert answer.json()[0]["url"].startswith(f"{client.sandbox.url}/api/v3/repos/")
-
-
-def test_labels_on_an_issue_follow_every_verb(client: Client) -> None:
-    steps: list[tuple[str, str, Any, list[str]]] = [
-        ("POST", "", {"labels": ["bug"]}, ["bug"]),
-        ("POST", "", ["BUG", "question"], ["bug", "question"]),
-        ("PUT", "", {"labels": ["a/b", "question"]}, ["question", "a/b"]),
-        ("DELETE", "/a%2Fb", None, ["question"]),
-        ("PUT", "", {"labels": []}, []),
-    ]
-    for method, path, body, expected in steps:
-        assert names(client.send(200, method, f"issues/2/labels{path}", body)) == expected
-        assert names(client("GET", "issues/2").json()["labels"]) == expected
-
-
-def test_a_renamed_label_stays_on_its_issues(client: Client) -> None:
-    client("PUT", "issues/2/labels", {"labels": ["bug"]})
-    answer = client("PATCH", "labels/BUG", {"new_name": "Flaw", "color": "ABCDEF", "description": "x"})
-    assert answer.json()["name"] == "Flaw"
-    labels = client("GET", "issues/2").json()["labels"]
-    assert [(label["name"], label["color"]) for label in labels] == [("Flaw", "abcdef")]
-    assert client("DELETE", "labels/flaw").status_code == 204
-    assert client("GET", "issues/2").json()["labels"] == []
-
-
-def test_comments_are_kept_in_order(client: Client, clock: ManualClock) -> None:
-    made = [client("POST", "issues/2/comments", {"body": text}).json() for text in ("one", "two")]
-    clock.sleep(5)
-    changed = client("PATCH", f"issues/comments/{made[0]['id']}", {"body": "uno"}).json()
-    assert changed["updated_at"] > changed["created_at"]
-    assert [entry["body"] for entry in client("GET", "issues/2/comments").json()] == ["uno", "two"]
-    assert client("DELETE", f"issues/comments/{made[0]['id']}").status_code == 204
-    assert client("GET", "issues/2").json()["comments"] == 1
-
-
-def test_comments_of_the_repository_are_listed_by_their_last_change(client: Client, clock: ManualClock) -> None:
-    made = [client("POST", f"issues/{number}/comments", {"body": str(number)}).json() for number in (1, 2)]
-    clock.sleep(5)
-    client("PATCH", f"issues/comments/{made[0]['id']}", {"body": "later"})
-    changed = client("GET", "issues/comments?sort=updated&direction=desc").json()
-    assert [(entry["body"], entry["issue_url"][-1]) for entry in changed] == [("later", "1"), ("2", "2")]
-    since = changed[0]["updated_at"]
-    assert [entry["body"] for entry in client("GET", f"issues/comments?sort=updated&since={since}").json()] == ["later"]
-    assert [entry["body"] for entry in client("GET", "issues/comments").json()] == ["later", "2"]
-
-
-def test_issues_are_listed_by_their_last_change(client: Client, clock: ManualClock) -> None:
-    clock.sleep(5)
-    changed = client("PATCH", "issues/1", {"state": "closed"}).json()["updated_at"]
-    query = f"issues?state=all&sort=updated&direction=desc&since={changed}"
-    assert numbers(client("GET", query).json()) == [1]
 
 
 def test_an_edge_is_seen_from_both_ends(client: Client) -> None:
@@ -165,12 +104,6 @@ def test_labels_from_a_stranger_are_dropped_silently(client: Client) -> None:
     assert (document["labels"], document["author_association"]) == ([], "NONE")
     changed = client("PATCH", f"issues/{document['number']}", {"body": "more", "labels": ["bug"]}, token=STRANGER)
     assert (changed.json()["body"], changed.json()["labels"]) == ("more", [])
-
-
-def test_an_installation_writes_under_its_bot(client: Client) -> None:
-    document = client("POST", "issues", {"title": "By the bot", "labels": ["robots"]}, token=INSTALLATION).json()
-    assert (document["user"]["login"], document["user"]["type"]) == ("github-actions[bot]", "Bot")
-    assert names(document["labels"]) == ["robots"]
 
 
 def test_permissions_are_returned_by_role(client: Client) -> None:

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 import requests
 from support.stage import Stage
-from support.starts import PENDING, READY, REQUEST, Starts, starts_stage
+from support.starts import REQUEST, Starts, starts_stage
 
 
 @pytest.fixture
@@ -67,9 +67,3 @@ def test_an_older_server_refuses_to_name_the_run(tmp_path: Path) -> None:
         path = "actions/workflows/accord-plan.yml/dispatches"
         assert status_of(stage, "POST", path, ref="main", return_run_details=True) == 422
         assert status_of(stage, "POST", path, ref="main") == 204
-
-
-def test_an_issue_lists_what_it_blocks(stage: Stage) -> None:
-    root = f"/repos/{stage.repository}/issues"
-    assert [issue["number"] for issue in stage.get(f"{root}/{READY}/dependencies/blocking")] == [PENDING]
-    assert stage.get(f"{root}/{PENDING}/dependencies/blocking") == []
