@@ -1,8 +1,11 @@
-"""Layout is not content: what a contract asks for in plain text passes in any readable layout, and a gap is found.
+"""Layout is not content: in any layout, each label with a text is a part, and one that lacks its text is a gap.
 
 Source: workflow contracts, "Summary Content by Outcome" and "ReviewerResult".
 """
 
+from collections.abc import Callable
+from functools import partial
+from itertools import product
 from typing import Any
 
 import pytest
@@ -27,9 +30,109 @@ def review_findings(body: str) -> list[tuple[str, str]]:
     return [(finding.code, finding.severity.value) for finding in reviewer_findings(model)]
 
 
-HEAD = """Type: technical-constraint
-Description: The library cannot read a stream twice.
-"""
+BLOCKER = {
+    "Type": "technical-constraint",
+    "Description": "The library cannot read a stream twice.",
+    "Options": "(1) Retry: more code. (2) Buffer: more memory.",
+    "Recommendation": "Option 1, since callers stay as they are.",
+    "Impact": "Uploads above 1 GB stay impossible.",
+}
+FAILURE = {"Step": "pytest", "Tried": "a longer limit", "Outside": "the fixture is broken on main"}
+FINDING = {"What": "the loop runs once more", "Why": "the spec says n", "Fix": "range(n)"}
+CODES = {
+    "Type": "blocker-type-missing",
+    **{part: f"blocker-{part.lower()}" for part in BLOCKER if part != "Type"},
+    **dict.fromkeys(FAILURE, "validation-step-missing"),
+    **dict.fromkeys(FINDING, "finding-incomplete"),
+}
+LINES = {
+    "colons": "{}: {}",
+    "bold labels with colons": "**{}:** {}",
+    "bold labels before colons": "__{}__: {}",
+    "bold labels without a sign": "**{}** {}",
+    "tags": "<b>{}</b>: {}",
+    "dashes": "{} \u2014 {}",
+    "bold labels with dashes": "- **{}** \u2013 {}",
+    "square brackets": "[{}] {}",
+    "numbers": "1. {}: {}",
+    "quotes": "> {}: {}",
+    "signs": "✅ {}: {}",
+    "headings": "### {}\n\n{}\n",
+    "numbered headings": "## 2. {}\n\n{}\n",
+    "underlined headings": "{}\n------\n\n{}\n",
+    "labels alone on their lines": "{}\n\n{}\n",
+    "rows of a table": "| {} | {} |",
+    "a place in the label": "**{} (src/a.py:15):** {}",
+    "wide colons": "{}\uff1a{}",
+    "lines that end in another way": "{}: {}\r",
+}
+
+
+def findings_of(parts: dict[str, str]) -> Callable[[str], list[tuple[str, str]]]:
+    """Return the check for a text with these parts."""
+    if parts is FINDING:
+        return review_findings
+    return partial(report_findings, outcome="blocked" if parts is BLOCKER else "validation-failure")
+
+
+@pytest.mark.parametrize("line", LINES.values(), ids=LINES)
+@pytest.mark.parametrize("parts", [BLOCKER, FAILURE, FINDING], ids=["blocker", "failure", "finding"])
+def test_a_part_is_there_if_its_label_has_a_text(parts: dict[str, str], line: str) -> None:
+    def text(**changed: str) -> str:
+        return "\n".join(line.format(name, value) for name, value in {**parts, **changed}.items() if name != missing)
+
+    check, missing = findings_of(parts), ""
+    assert check(text()) == []
+    for missing in parts:
+        assert check(text()) == [(CODES[missing], "error")], missing
+    for name, placeholder in product(parts, ("", "none", "TBD", "<which one>")):
+        missing = ""
+        if name != "Type":
+            assert check(text(**{name: placeholder})) == [(CODES[name], "error")], (name, placeholder)
+
+
+@pytest.mark.parametrize("parts", [BLOCKER, FAILURE, FINDING], ids=["blocker", "failure", "finding"])
+def test_labels_in_one_line_and_in_the_head_of_a_table_count(parts: dict[str, str]) -> None:
+    one_line = " ".join(f"{name}: {text.rstrip('.')}." for name, text in parts.items())
+    bold = " ".join(f"**{name}:** {text}" for name, text in parts.items())
+    table = f"| {' | '.join(parts)} |\n|{'---|' * len(parts)}\n| {' | '.join(parts.values())} |"
+    for text in (one_line, bold, table, one_line.upper() if parts is FINDING else one_line):
+        assert findings_of(parts)(text) == []
+
+
+@pytest.mark.parametrize("parts", [BLOCKER, FAILURE, FINDING], ids=["blocker", "failure", "finding"])
+def test_a_text_with_fewer_than_two_labels_gets_one_warning(parts: dict[str, str]) -> None:
+    name, text = next(iter(parts.items()))
+    code = "blocker-description" if parts is BLOCKER else CODES[name]
+    prose = " ".join(f"{text.rstrip('.')}." for text in parts.values())
+    for unlabelled in (prose, f"{name}: {text}", prose.replace(". ", ".\n\n"), f"{prose} (Fix)", "Kaputt."):
+        assert findings_of(parts)(unlabelled) == [(code, "warning")]
+
+
+SYNONYMS = {
+    "Type": ("Blocker type", "Kind"),
+    "Description": ("What is blocking progress", "Blocker", "What's blocking", "Problem"),
+    "Options": ("Options with trade-offs", "Alternatives considered", "Options (with trade-offs)"),
+    "Recommendation": ("Recommended option", "My recommendation", "Preferred option"),
+    "Impact": ("Impact if not resolved", "What happens if the blocker is not resolved", "Consequences"),
+    "Step": ("Which validation step failed", "Failing step"),
+    "Tried": ("What the agent tried", "Attempts"),
+    "Outside": ("Why the failure is outside its scope", "Why outside"),
+    "What": ("What's wrong", "Issue", "What is wrong", "What?"),
+    "Why": ("Why it matters", "Reason", "Why this is wrong"),
+    "Fix": ("How to fix it", "Suggestion", "Suggested change"),
+}
+
+
+@pytest.mark.parametrize("part", SYNONYMS)
+def test_synonyms_and_the_contracts_words_are_labels(part: str) -> None:
+    parts = next(parts for parts in (BLOCKER, FAILURE, FINDING) if part in parts)
+    for label in SYNONYMS[part]:
+        text = "\n".join(f"{label if name == part else name}: {text}" for name, text in parts.items())
+        assert findings_of(parts)(text) == [], label
+
+
+HEAD = "Type: technical-constraint\nDescription: The library cannot read a stream twice.\n"
 TAIL = """
 Recommendation: Option 1, since callers stay as they are.
 Impact: Uploads above 1 GB stay impossible.
@@ -52,10 +155,6 @@ OPTIONS = {
         "Option A: Retry, which is more code. Option B: Buffer, which needs memory.",
         "Option A: Retry, which is more code.",
     ),
-    "options by number in bold": (
-        "**Option 1** — Retry (more code)\n**Option 2** — Buffer (more memory)",
-        "**Option 1** — Retry (more code)",
-    ),
     "letters in brackets": (
         "Options: (a) retry, with more code (b) buffer, with more memory",
         "Options: (a) retry, with more code",
@@ -64,25 +163,13 @@ OPTIONS = {
         "We can (a) retry, with more code, or (b) buffer, with more memory.",
         "We can (a) retry, with more code.",
     ),
-    "letters in brackets on lines": (
-        "Options:\n(a) Retry: more code\n(b) Buffer: more memory",
-        "Options:\n(a) Retry: more code",
-    ),
     "numbers in one line": (
         "Options: 1. Retry: more code 2. Buffer: more memory",
         "Options: 1. Retry: more code",
     ),
-    "numbers in brackets in one line": (
-        "Options: 1) retry (more code), 2) buffer (more memory)",
-        "Options: 1) retry (more code)",
-    ),
     "trade-off in brackets": (
         "Options:\n1. Retry (more code)\n2. Buffer (more memory)",
         "Options:\n1. Retry\n2. Buffer",
-    ),
-    "trade-off after a colon": (
-        "Options:\n1. Retry: more code\n2. Buffer: more memory",
-        "Options:\n1. Retry:\n2. Buffer:",
     ),
     "trade-off after an arrow": (
         "Options:\n- Retry → more code\n- Buffer -> more memory",
@@ -116,148 +203,52 @@ OPTIONS = {
         "Options:\n1. Retry\n   - Pros: simple\n   - Cons: slow\n2. Buffer\n   - Pros: quick\n   - Cons: memory",
         "Options:\n1. Retry\n   - Pros: simple\n   - Cons: slow",
     ),
-    "either, or": (
-        "Options: either retry, which is more code, or buffer, which needs memory.",
-        "Options: retry.",
-    ),
     "semicolons": (
         "Options: retry (more code); buffer (more memory)",
         "Options: retry (more code)",
-    ),
-    "alternatives": (
-        "Alternatives considered:\n* Retry: more code\n* Buffer: more memory",
-        "Alternatives considered:\n* Retry: more code",
     ),
     "a label alone on its line": (
         "Options\n\n1. Retry: more code\n2. Buffer: more memory",
         "Options\n\n1. Retry: more code",
     ),
-    "the first and the second": (
-        "Options: The first option is to retry, which is more code. The second option is to buffer, in memory.",
-        "Options: The first option is to retry.",
-    ),
 }
 
 
 @pytest.mark.parametrize("name", OPTIONS)
-def test_options_with_trade_offs_pass_in_any_layout(name: str) -> None:
-    assert report_findings(HEAD + OPTIONS[name][0] + TAIL) == []
+def test_options_count_in_any_layout(name: str) -> None:
+    complete, broken = OPTIONS[name]
+    assert report_findings(HEAD + complete + TAIL) == []
+    assert {*report_findings(HEAD + broken + TAIL)} == {("blocker-options", "error")}
 
 
-@pytest.mark.parametrize("name", OPTIONS)
-def test_options_that_are_missing_are_found_in_the_same_layout(name: str) -> None:
-    assert {*report_findings(HEAD + OPTIONS[name][1] + TAIL)} == {("blocker-options", "error")}
-
-
-RIGHT = """Options:
-1. Retry: more code
-2. Buffer: more memory
-"""
-BEFORE, WITHOUT = HEAD + RIGHT, "Impact: Uploads above 1 GB stay impossible.\n"
-RECOMMENDATIONS = [
-    "Recommendation: Option 1, since callers stay as they are.",
-    "Recommended: option 1, since callers stay as they are.",
-    "Recommended option: 1, since callers stay as they are.",
-    "My recommendation: option 1, since callers stay as they are.",
-    "I recommend option 1, since callers stay as they are.",
-    "\nI would go with option 1, since callers stay as they are.\n",
-    "**Recommendation** — Option 1, since callers stay as they are.",
-    "Recommendation \u2013 option 1, since callers stay as they are.",
-    "### Recommendation\n\nOption 1, since callers stay as they are.\n",
-    "Recommendation\n\nOption 1, since callers stay as they are.\n",
-    "> **Recommendation:** option 1, since callers stay as they are.\n",
-    "✅ **Recommendation:** option 1, since callers stay as they are.\n",
-    "5. Recommendation: option 1, since callers stay as they are.\n",
-    "| Recommendation | Option 1, since callers stay as they are. |\n",
-    "Preferred option: 1, since callers stay as they are.",
-]
-
-
-@pytest.mark.parametrize("text", RECOMMENDATIONS)
-def test_a_recommendation_passes_in_any_layout(text: str) -> None:
-    assert report_findings(f"{BEFORE}{text}\n{WITHOUT}") == []
-
-
-def test_an_option_that_is_marked_as_the_recommended_one_is_a_recommendation() -> None:
-    options = RIGHT.replace("Retry: more", "Retry (recommended): more")
-    assert report_findings(HEAD + options + WITHOUT) == []
+def test_options_that_only_a_reader_tells_apart_are_a_warning() -> None:
+    options = "Options: either retry, which is more code, or buffer, which needs memory."
+    assert report_findings(HEAD + options + TAIL) == [("blocker-options", "warning")]
 
 
 @pytest.mark.parametrize(
-    "text", ["", "Recommendation:", "Recommendation: none", "Recommendation: <which option>", "Recommendation: TBD"]
+    "entry", ["1. Use the reference: slow", "- Split the file: slow", "1. Retry\n   - Impact: slow"]
 )
-def test_a_recommendation_that_is_missing_is_an_error(text: str) -> None:
-    assert report_findings(f"{BEFORE}{text}\n{WITHOUT}") == [("blocker-recommendation", "error")]
+def test_a_label_in_an_option_belongs_to_the_option(entry: str) -> None:
+    options = f"Options:\n{entry}\n{entry[:2]} Buffer: more memory"
+    assert report_findings(HEAD + options + TAIL) == []
+    without_impact = HEAD + options + TAIL.splitlines()[1].join("\n\n")
+    assert report_findings(without_impact) == [("blocker-impact", "error")]
 
 
-IMPACTS = [
-    "Impact: Uploads above 1 GB stay impossible.",
-    "Impact if not resolved: Uploads above 1 GB stay impossible.",
-    "Impact if unresolved — uploads above 1 GB stay impossible.",
-    "**Impact:** Uploads above 1 GB stay impossible.",
-    "### Impact\n\nUploads above 1 GB stay impossible.\n",
-    "- **Impact** - uploads above 1 GB stay impossible.",
-    "\nIf this is not resolved, uploads above 1 GB stay impossible.\n",
-    "\nUntil then the task cannot be finished.\n",
-    "What happens if the blocker is not resolved: uploads above 1 GB stay impossible",
-    "Consequence: uploads above 1 GB stay impossible.",
-    "IMPACT\n------\n\nUploads above 1 GB stay impossible.\n",
-]
-ADVICE = "Recommendation: option 1, since callers stay as they are.\n"
+def test_an_option_that_is_marked_as_the_recommended_one_is_a_recommendation() -> None:
+    options = "Options:\n1. Retry (recommended): more code\n2. Buffer: more memory\n"
+    assert report_findings(HEAD + options + "Impact: Uploads stay small.") == []
 
 
-@pytest.mark.parametrize("text", IMPACTS)
-def test_an_impact_passes_in_any_layout(text: str) -> None:
-    assert report_findings(f"{BEFORE}{ADVICE}{text}") == []
+@pytest.mark.parametrize("text", ["Technical constraint", "`technical-constraint`", "A technical constraint, I think."])
+def test_a_blocker_type_is_one_of_six_names(text: str) -> None:
+    lines = [f"{name}: {value}" for name, value in {**BLOCKER, "Type": text}.items()]
+    assert report_findings("\n".join(lines)) == []
+    assert report_findings("\n".join([text, *lines[1:]])) == []
 
 
-@pytest.mark.parametrize("text", ["", "Impact:", "Impact: n/a", "Impact: …"])
-def test_an_impact_that_is_missing_is_an_error(text: str) -> None:
-    assert report_findings(f"{BEFORE}{ADVICE}{text}") == [("blocker-impact", "error")]
-
-
-TYPES = [
-    "Type: technical-constraint",
-    "Blocker type: technical-constraint",
-    "**Type:** `technical-constraint`",
-    "Type — technical-constraint",
-    "Type: Technical constraint",
-    "## Blocker type\n\ntechnical-constraint\n",
-    "Blocked by a technical-constraint.",
-    "| Type | technical-constraint |",
-    "[technical-constraint]",
-    "Blocker (technical-constraint): it reads once.",
-]
-
-
-@pytest.mark.parametrize("text", TYPES)
-def test_a_blocker_type_passes_in_any_layout(text: str) -> None:
-    assert report_findings((HEAD + RIGHT + TAIL).replace("Type: technical-constraint", text)) == []
-
-
-DESCRIPTIONS = [
-    "Description: The library cannot read a stream twice.",
-    "Blocker: The library cannot read a stream twice.",
-    "Problem — the library cannot read a stream twice.",
-    "What is blocking progress: the library cannot read a stream twice",
-    "What's blocking: the library cannot read a stream twice.",
-    "The library cannot read a stream twice.",
-    "\nThe library cannot read a stream twice.\n",
-    "## What blocks progress\n\nThe library cannot read a stream twice.\n",
-]
-
-
-@pytest.mark.parametrize("text", DESCRIPTIONS)
-def test_a_description_passes_in_any_layout(text: str) -> None:
-    assert report_findings((HEAD + RIGHT + TAIL).replace(HEAD.splitlines()[1], text)) == []
-
-
-@pytest.mark.parametrize("text", ["", "Description:", "Description: <what blocks>"])
-def test_a_description_that_is_missing_is_an_error(text: str) -> None:
-    summary = (HEAD + RIGHT + TAIL).replace(HEAD.splitlines()[1], text)
-    assert report_findings(summary) == [("blocker-description", "error")]
-
-
+CHOICES = "Options:\n1. Retry: more code\n2. Buffer: more memory\n"
 SPEC = HEAD.replace("technical-constraint", "spec-gap")
 REFERENCES = [
     'Spec reference: docs/specs/a.md, section "Reading": "A stream is read."',
@@ -274,7 +265,7 @@ REFERENCES = [
 
 @pytest.mark.parametrize("text", REFERENCES)
 def test_a_spec_reference_passes_in_any_layout(text: str) -> None:
-    assert report_findings(f"{SPEC}{text}\n{RIGHT}{TAIL}") == []
+    assert report_findings(f"{SPEC}{text}\n{CHOICES}{TAIL}") == []
 
 
 @pytest.mark.parametrize(
@@ -289,224 +280,7 @@ def test_a_spec_reference_passes_in_any_layout(text: str) -> None:
     ],
 )
 def test_a_spec_reference_with_a_missing_part_is_an_error(text: str) -> None:
-    assert report_findings(f"{SPEC}{text}\n{RIGHT}{TAIL}") == [("blocker-spec-reference", "error")]
-
-
-WHOLE = {
-    "prose in paragraphs": """This is a technical-constraint. The library cannot read a stream twice.
-
-There are two options. Option 1 is to retry, which means more code. Option 2 is to buffer, which costs memory.
-
-I recommend option 1, since callers stay as they are. Without a decision, uploads above 1 GB stay impossible.
-""",
-    "a table of everything": """| Part | Text |
-|---|---|
-| Type | technical-constraint |
-| Description | The library cannot read a stream twice. |
-| Options | (1) Retry: more code. (2) Buffer: more memory. |
-| Recommendation | Option 1, since callers stay as they are. |
-| Impact | Uploads above 1 GB stay impossible. |
-""",
-    "numbered labels": """1. Type: technical-constraint
-2. Description: The library cannot read a stream twice.
-3. Options: (a) Retry: more code; (b) Buffer: more memory
-4. Recommendation: (a), since callers stay as they are.
-5. Impact: Uploads above 1 GB stay impossible.
-""",
-    "numbered headings": """## 1. Blocker type
-
-technical-constraint
-
-## 2. Description
-
-The library cannot read a stream twice.
-
-## 3. Options and trade-offs
-
-- **Retry**: more code
-- **Buffer**: more memory
-
-## 4. Recommendation
-
-Retry, since callers stay as they are.
-
-## 5. Impact if unresolved
-
-Uploads above 1 GB stay impossible.
-""",
-    "bold labels in a list, with dashes": """- **Type** — technical-constraint
-- **Description** — The library cannot read a stream twice.
-- **Options** —
-  - Retry — more code
-  - Buffer — more memory
-- **Recommendation** — Retry, since callers stay as they are.
-- **Impact** — Uploads above 1 GB stay impossible.
-""",
-    "one line": "Type: technical-constraint. Description: The library cannot read a stream twice. Options: 1. Retry: "
-    "more code 2. Buffer: more memory. Recommendation: option 1, it is small. Impact: Uploads stay small.",
-    "upper case": """TYPE: technical-constraint
-DESCRIPTION: The library cannot read a stream twice.
-OPTIONS:
-A. RETRY: MORE CODE
-B. BUFFER: MORE MEMORY
-RECOMMENDATION: A, SINCE CALLERS STAY AS THEY ARE.
-IMPACT: UPLOADS ABOVE 1 GB STAY IMPOSSIBLE.
-""",
-    "CRLF": (HEAD + RIGHT + TAIL).replace("\n", "\r\n"),
-}
-
-
-@pytest.mark.parametrize("name", WHOLE)
-def test_a_blocked_summary_with_everything_passes_in_any_layout(name: str) -> None:
-    assert report_findings(WHOLE[name]) == []
-
-
-GERMAN = """Typ: spec-gap
-Beschreibung: Die Spezifikation sagt nicht, was eine leere Liste bedeutet.
-Stelle: docs/specs/a.md, Abschnitt „Eingabe“: „Die Liste wird gelesen.“
-Möglichkeiten:
-1. Ignorieren: einfach, verbirgt aber Fehler
-2. Ablehnen: sicher, bricht aber Aufrufer
-Empfehlung: Ablehnen, denn ein verborgener Fehler kostet mehr.
-Folgen: Die Aufgabe bleibt ohne Entscheidung liegen.
-"""
-LONG = """technical-constraint. The library closes the stream when it has read it, and the caller has no second one.
-We talked about reading it again from the server. That would double the traffic of each upload.
-Keeping it in memory is what the old code did. It ended with a full disk twice last year.
-The first way looks better to us. Customers cannot upload large files these days.
-"""
-
-
-@pytest.mark.parametrize("summary", [GERMAN, LONG])
-def test_a_text_whose_structure_is_not_recognised_is_a_warning(summary: str) -> None:
-    found = report_findings(summary)
-    assert found
-    assert {severity for _, severity in found} == {"warning"}
-
-
-@pytest.mark.parametrize(
-    "summary",
-    [
-        "technical-constraint",
-        "Type: spec-gap\nI am stuck.",
-        "It does not work.",
-        "Type: debugging-limit\nDescription: The test fails and I do not know why.",
-    ],
-)
-def test_a_summary_that_is_too_short_for_its_parts_is_an_error(summary: str) -> None:
-    found = report_findings(summary)
-    assert {("blocker-options", "error"), ("blocker-recommendation", "error"), ("blocker-impact", "error")} <= {*found}
-
-
-FAILURES = {
-    "labels with dashes": "Step — pytest\nTried — a longer time limit\nOutside — the fixture is broken on main",
-    "the contract's words": "Which validation step failed: pytest\nWhat the agent tried: a longer limit\n"
-    "Why the failure is outside its scope: the fixture is broken on main",
-    "headings": "## Failed step\n\npytest\n\n## What I tried\n\nA limit.\n\n## Why outside my scope\n\nmain is broken",
-    "a table": "| Step | pytest |\n| Tried | a longer limit |\n| Outside | the fixture is broken |",
-}
-
-
-@pytest.mark.parametrize("name", FAILURES)
-def test_a_failed_validation_passes_in_any_layout(name: str) -> None:
-    assert report_findings(FAILURES[name], "validation-failure") == []
-
-
-def test_a_failed_validation_in_another_language_is_a_warning() -> None:
-    text = (
-        "Die Prüfung der Typen bricht ab. Drei Versuche blieben ohne Erfolg. Der Fehler liegt in einem fremden Modul."
-    )
-    assert report_findings(text, "validation-failure") == [("validation-step-missing", "warning")]
-
-
-COMMENTS = {
-    "tags before colons": (
-        "<b>What</b>: the loop\n<b>Why</b>: the spec says n\n<b>Fix</b>: range(n)",
-        "<b>What</b>: the loop\n<b>Why</b>: the spec says n\n<b>Fix</b>:",
-    ),
-    "tags around colons": (
-        "- <strong>What:</strong> the loop\n- <STRONG>Why:</STRONG> the spec says n\n- <em>Fix</em> range(n)",
-        "- <strong>What:</strong> the loop\n- <strong>Why:</strong> the spec says n",
-    ),
-    "labels in brackets": (
-        "(What) the loop\n(Why) the spec says n\n(Fix) range(n)",
-        "(What) the loop\n(Why) the spec says n",
-    ),
-    "labels in brackets in one line": (
-        "(What) The loop runs once more (Why) the spec says n (Fix) use range(n)",
-        "(What) The loop runs once more (Why) the spec says n",
-    ),
-    "labels in square brackets": (
-        "[What] the loop\n[Why]: the spec says n\n[Fix] range(n)",
-        "[What] the loop\n[Why]: the spec says n\n[Fix](https://example.com)",
-    ),
-    "dashes": ("What — the loop\nWhy — the spec says n\nFix — range(n)", "What — the loop\nWhy — the spec says n"),
-    "dashes in one line": (
-        "WHAT — the loop. WHY — the spec says n. FIX — range(n).",
-        "WHAT — the loop. WHY — the spec says n.",
-    ),
-    "bold dashes": (
-        "**What** \u2013 the loop\n**Why** \u2013 the spec says n\n**Fix** \u2013 range(n)",
-        "**What** \u2013 the loop\n**Why** \u2013 the spec says n\n**Fix** \u2013",
-    ),
-    "a place in the label": (
-        "**What (src/a.py:15):** the loop\n**Why (spec, section 2):** n\n**Fix:** range(n)",
-        "**What (src/a.py:15):** the loop\n**Fix:** range(n)",
-    ),
-    "questions": (
-        "**What's wrong:** the loop **Why it matters:** the spec **How to fix:** range(n)",
-        "**What's wrong:** the loop **How to fix:** range(n)",
-    ),
-    "what is wrong": (
-        "What is wrong: the loop\nWhy this is wrong: the spec says n\nHow to fix it: range(n)",
-        "What is wrong: the loop\nHow to fix it: range(n)",
-    ),
-    "other words": (
-        "**Issue:** the loop\n**Reason:** the spec says n\n**Suggestion:** range(n)",
-        "**Issue:** the loop\n**Suggestion:** range(n)",
-    ),
-    "headings with a question mark": (
-        "### What?\nthe loop\n### Why?\nthe spec\n### Fix\nrange(n)",
-        "### What?\nthe loop\n### Why?\nthe spec\n### Fix\n",
-    ),
-    "a numbered list": ("1. What: the loop\n2. Why: the spec\n3. Fix: range(n)", "1. What: the loop\n2. Why: the spec"),
-    "a table": (
-        "| What | Why | Fix |\n|---|---|---|\n| the loop | the spec | range(n) |",
-        "| What | Why | Fix |\n|---|---|---|\n| the loop | | range(n) |",
-    ),
-    "rows of a table": (
-        "| | |\n|---|---|\n| What | the loop |\n| Why | the spec |\n| Fix | range(n) |",
-        "| | |\n|---|---|\n| What | the loop |\n| Why | the spec |",
-    ),
-    "a suggestion without a label": (
-        "What: the loop\nWhy: the spec says n\n```suggestion\nrange(n)\n```",
-        "What: the loop\nWhy: the spec says n\n```python\nrange(n + 1)\n```",
-    ),
-    "lower case": ("what: the loop; why: the spec; fix: range(n)", "what: the loop; why: the spec"),
-}
-
-
-@pytest.mark.parametrize("name", COMMENTS)
-def test_a_finding_passes_in_any_layout(name: str) -> None:
-    assert review_findings(COMMENTS[name][0]) == []
-
-
-@pytest.mark.parametrize("name", COMMENTS)
-def test_a_finding_that_lacks_a_part_is_found_in_the_same_layout(name: str) -> None:
-    assert review_findings(COMMENTS[name][1]) == [("finding-incomplete", "error")]
-
-
-@pytest.mark.parametrize(
-    "body",
-    [
-        "The loop (Fix) runs once too often. The spec, section 2, says n times (Why). Please use range(n) instead.",
-        "The loop runs once too often here. The spec, section 2, says n times. Please use range(n) instead of this.",
-        "Die Schleife läuft einmal zu oft.\n\nDie Spezifikation verlangt genau n.\n\nHier gehört range(n) hin.",
-        "What: the loop runs once too often\nWhy: the spec says n\n\nPlease use range(n) here instead.",
-    ],
-)
-def test_a_finding_in_prose_is_a_warning(body: str) -> None:
-    assert review_findings(body) == [("finding-incomplete", "warning")]
+    assert report_findings(f"{SPEC}{text}\n{CHOICES}{TAIL}") == [("blocker-spec-reference", "error")]
 
 
 @pytest.mark.slow

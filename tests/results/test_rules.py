@@ -184,10 +184,7 @@ Wait, since the mock would have to be written.
 
 The release slips."""
 
-FAILED = (
-    "The integration test suite fails in test_upload. I tried to raise its time limit and to run it alone; "
-    "the cause is a broken fixture outside of this task's scope."
-)
+FAILED = "Step: test_upload\nTried: a longer limit, and alone\nOutside: the fixture is broken on main"
 PATCH = "diff --git a/a b/a\nnew file mode 100644\nindex 0000000..e69de29\n"
 
 
@@ -221,13 +218,11 @@ ELABORATE = {
     .replace("  -", "-"),
     "a list that is not quite straight": "- Ignore it: simple, errors hidden\n - Refuse it: safe, callers break",
     "Japanese": "- 無視する。簡単だが、誤りが隠れる\n- 拒否する。安全だが、呼び出し側が壊れる",
-    "Thai": "- ละเว้นง่ายแต่ข้อผิดพลาดซ่อนอยู่\n- ปฏิเสธปลอดภัยแต่ผู้เรียกเสียหาย",
+    "Thai": "- ละเว้น: ง่ายแต่ข้อผิดพลาดซ่อนอยู่\n- ปฏิเสธ: ปลอดภัยแต่ผู้เรียกเสียหาย",
     "German": "- Ignorieren: einfach, verbirgt aber Fehler\n- Ablehnen: sicher, bricht aber Aufrufer",
 }
 
 SAID = {
-    "type checking": "Type checking (mypy) fails in an untouched file. I attempted stubs; it is pre-existing.",
-    "a step that could not be run": "The build step could not be run. I retried; it is outside my control.",
     "labels in another language": "Step: Prüfung schlägt fehl.\nTried: Neu begonnen.\nOutside: Der Rechner ist alt.",
     "labels in bold": "**Failing step:** pytest\n**Attempts:** ran it alone\n**Why outside:** CI has no network",
 }
@@ -243,7 +238,7 @@ QUOTES = [
     "\n> The list is read.\n",
 ]
 OPTIONS = "1. Ignore it: simple, but errors stay hidden\n2. Refuse it: safe, but callers break"
-LIMIT = "\nThe test step failed, I tried three fixes; it is upstream."
+LIMIT = f"\n{FAILED}"
 SPEC_LINE = next(f"{line}\n" for line in BLOCKED.splitlines() if line.startswith("Spec reference"))
 REPORTS = {
     "completed": report("completed", "Added the parser and its tests.", PATCH),
@@ -288,9 +283,8 @@ CHANGED = {
 }  # fmt: skip
 TOO_FEW = ["### Option A\n\n### Option B", "- A\n- B", "- A\n  - it is simple, but slow", "- 無視\n- 拒否"]
 UNNAMED = {
-    "no step": "It went wrong. I tried much. It is outside my scope.",
-    "nothing tried": "The lint step failed. It is outside my scope.",
-    "no reason": "The lint step failed. I tried to fix it.",
+    part: "\n".join(line for line in FAILED.splitlines() if not line.startswith(part))
+    for part in ("Step", "Tried", "Outside")
 }
 BROKEN_RESULTS: dict[str, Case] = {
     **{
@@ -331,9 +325,8 @@ REVIEWS = {
 INCOMPLETE = {
     "no fix": "What: a\nWhy: b",
     "empty why": "What: a\nWhy:\nFix: c",
-    "prose": "This is wrong.",
-    "labels in code": "```\nWhat: a\nWhy: b\nFix: c\n```",
-    "words that only look alike": "Whatever: a\nWhy: b\nFixture: c",
+    "a label in code": "What: a\nWhy: b\n```\nFix: c\n```",
+    "a word that only looks alike": "What: a\nWhy: b\nFixture: c",
 }
 FIRST = "/review/comments/0"
 BROKEN_RESULTS |= {
@@ -373,6 +366,11 @@ def test_a_broken_rule_of_another_result_is_the_only_finding(name: str) -> None:
     assert {*check(result)} == {(code, "error", path)}
 
 
+UNLABELLED = (
+    "This is wrong.",
+    "See:\n\n```\nType: spec-gap\nDescription: a\nStep: b\nTried: c\nWhat: d\nWhy: e\n```",
+    "Die Prüfung der Typen bricht ab.\n\nDer Fehler liegt in einem fremden Modul: er ist alt.",
+)
 WARNED: list[tuple[Any, list[tuple[str, str]]]] = [
     (plan(update=[update(1, labels=["bug"])]), [("label-missing", "/update/0/labels")]),
     (
@@ -383,6 +381,9 @@ WARNED: list[tuple[Any, list[tuple[str, str]]]] = [
         ),
         [("shared-scope", "/create/1/body"), ("shared-scope", "/create/2/body")],
     ),
+    *((report("blocked", text), [("blocker-description", "/summary")]) for text in UNLABELLED),
+    *((report("validation-failure", text), [("validation-step-missing", "/summary")]) for text in UNLABELLED),
+    *((needs_changes(comment("a.py", 1, text)), [("finding-incomplete", f"{FIRST}/body")]) for text in UNLABELLED),
 ]
 
 

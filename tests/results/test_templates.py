@@ -115,7 +115,10 @@ REFINEMENT_CASES: dict[str, tuple[str, set[str]]] = {
     "section twice": (refinement_body() + "\n## Options\n\n1. More\n", {"section-repeated"}),
     "no spec file": (refinement_body().replace("`docs/specs/a.md`", "the spec"), {"spec-path-missing"}),
     "options as headings": (refinement_body(options="### One\n\nCheap.\n\n### Two\n\nGood."), set()),
-    "options as paragraphs": (refinement_body(options="**Option A** is cheap.\n\n**Option B** is good."), set()),
+    "options as paragraphs": (
+        refinement_body(options="**Option A** is cheap, but slow.\n\n**Option B** is good, but dear."),
+        set(),
+    ),
     "an option that is spoken of": (refinement_body(options="The option is cheap."), {"options-too-few"}),
     "wide colon": (refinement_body(quote="- Quote\uff1a「速く」"), set()),
     "pros and cons are not options": (refinement_body(options="1. One\n   - cheap\n   - quick"), {"options-too-few"}),

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import re
-from itertools import pairwise
 from typing import TYPE_CHECKING
 
 from accord.core.findings import Finding, warning
@@ -16,7 +15,6 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
 
 _QUOTE_LABEL = re.compile(r"^[^\w\n]*quotes?[^\w\n:\uff1a]*[:\uff1a][^\w]*\w", re.IGNORECASE | re.MULTILINE)
-_OPTION_WORD = re.compile(r"^[*_]{0,3}option\b", re.IGNORECASE | re.MULTILINE)
 _SPEC_PATH = re.compile(r"[\w.-]/[\w./*-]|\w\.(?:md|markdown|mdx|rst|txt|adoc|ya?ml|json|html?|pdf)\b|#\d")
 _OUTSIDE_TREE = re.compile(r"(?:/|~|\\|[A-Za-z]:[\\/])|(?:.*[\\/])?\.\.(?:[\\/].*)?\Z", re.DOTALL)
 _PLACEHOLDER = re.compile(r"<(?:relevant sections|issue-number|relevant text from spec)>")
@@ -163,15 +161,15 @@ def _has_quote(section: Section) -> bool:
 
 
 def _options(body: Body, options: Section) -> list[str]:
-    """Return the options with their texts: entries of a list, rows of a table, headings, or paragraphs by the word."""
+    """Return the options with their texts: entries of a list, rows of a table, headings, or paragraphs that count."""
+    from accord.results.options import options_among
+
     nested = [
         f"{child.title}\n{child.text}"
         for child in body.sections
         if child.level == options.level + 1 and is_same(child.parent, options.title)
     ]
-    places = [match.start() for match in _OPTION_WORD.finditer(options.text)]
-    worded = [options.text[start:end] for start, end in pairwise([*places, len(options.text)])]
-    return max(_entries(options), nested, _rows(options), worded, key=len)
+    return max(_entries(options), nested, _rows(options), list(options_among(options.text).found), key=len)
 
 
 def _entries(section: Section) -> list[str]:

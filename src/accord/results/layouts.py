@@ -1,31 +1,40 @@
-"""Parts of a plain text in whatever layout: labels, headings, rows of a table, or sentences. Pure.
+"""Labels in a plain text and the text of each, in whatever layout. Pure.
 
-Source: workflow contracts, "Summary Content by Outcome" and "ReviewerResult" ask for contents, not for a layout.
+A label is a heading, a phrase in bold, a phrase before a colon or a dash, or a cell of a table. Source: workflow
+contracts, "Summary Content by Outcome" and "ReviewerResult" ask for contents, not for a layout.
 """
 
 from __future__ import annotations
 
 import re
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, TypeAlias
 
-from accord.results.options import word_count
 from accord.text.markdown import blank_code
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping, Sequence, Set
+    from collections.abc import Iterator, Mapping, Sequence
+
+Vocabulary: TypeAlias = "Mapping[str, frozenset[str]]"
+"""The words that name each part. Of two parts that a phrase may name, the first counts."""
 
 _LEAD = re.compile(
-    r"(?P<indent>[ \t]*)(?:>[ \t]*)*(?:(?:[-*+\u2022]|\(?\d{1,3}[.)]|\(?[A-Za-z][.)])[ \t]+)?"
+    r"(?P<indent>[ \t]*)(?:>[ \t]*)*(?P<mark>(?:[-*+\u2022]|\(?\d{1,3}[.)]|\(?[A-Za-z][.)])[ \t]+)?"
     r"(?P<heading>\#{1,6}[ \t]+)?(?:\d{1,2}(?:\.\d{1,2})*[.)][ \t]+)?(?:[^\x00-\x7f\w\s]{1,3}[ \t]+)?"
 )
-_BOLD = re.compile(r"\*\*([^*\n]{1,80})\*\*|__([^_\n]{1,80})__")
-_EMPHASIZED = re.compile(r"(\*{1,2}|_{1,2})([^*_\n]{1,80})\1")
-_TAGGED = re.compile(r"<(?P<tag>b|strong|em|i|u|h[1-6])>(?P<phrase>[^<\n]{1,80})</(?P=tag)>", re.IGNORECASE)
-_IN_BRACKETS = re.compile(r"\((?P<round>[^()\[\]\n]{1,80})\)|\[(?P<square>[^()\[\]\n]{1,80})\](?![(\[])")
-_AFTER_LABEL = re.compile(r"[ \t]*(?:[:\uff1a]|[\u2013\u2014=-](?=[ \t]))")
-_DASHES = "\N{EN DASH}\N{EM DASH}-\N{RIGHTWARDS ARROW}="
-_COLONS = ":\uff1a"
+_AFTER = r"[ \t]*(?:[:\uff1a]|[\u2013\u2014\u2192=-](?=[ \t]))?"
+_BOLD = re.compile(
+    r"(?:(?P<sign>\*{1,2}|_{1,2})(?P<emphasized>[^*_\n]{1,80})(?P=sign)"
+    rf"|<(?P<tag>b|strong|em|i|u|h[1-6])>(?P<tagged>[^<\n]{{1,80}})</(?P=tag)>){_AFTER}",
+    re.IGNORECASE,
+)
+_IN_BRACKETS = re.compile(rf"[(\[](?P<emphasized>[^()\[\]\n]{{1,80}})[)\]](?![(\[]){_AFTER}")
+_SEPARATED = (
+    r"(?P<phrase>(?:[^()\[\]:\uff1a\n]|\([^()\n]{0,80}\)|\[[^\[\]\n]{0,80}\]){1,80}?)"
+    r"(?:[:\uff1a]|[ \t][\u2013\u2014\u2192=-](?=\s|\Z)|\?(?=[\s*_]|\Z))[*_]*"
+)
+_AT_START = re.compile(_SEPARATED)
+_IN_LINE = re.compile(rf"(?<=[.!?;|)\]\u3002])[ \t]+{_SEPARATED}")
 _BRACKETED = re.compile(r"\([^()\n]{0,80}\)")
 _WORD = re.compile(r"\w[\w'-]*")
 _JOINT = re.compile(r"[/&+]|(?i:\band\b)")
@@ -35,82 +44,47 @@ _NOTHING = re.compile(
     re.IGNORECASE,
 )
 _RULE = re.compile(r"(?=[ \t|:]*-)[ \t|:-]+")
-_UNDERLINE = re.compile(r"[ \t]*(?:-+|=+)[ \t]*")
-_SENTENCE = re.compile(r"[^\n.!?;\u3002\uff01\uff1f]+(?:[.!?;](?=\S)[^\n.!?;\u3002\uff01\uff1f]*)*")
-_BOUNDARY = re.compile(r"[\n.!?;,|)\]\u3002]")
+_UNDERLINE = re.compile(r"[ \t]*(?:-+|=+)?[ \t]*")
+_QUESTIONS = frozenset(("what", "what's", "which", "why", "how"))
 _LABEL_CHARS = 80
-_LABEL_WORDS = 8
-_UNIT_WORDS = 4
-"""A sentence of fewer words is not counted as one that may be a part."""
-
-_COMMON = """
-a an the my our your its it this these that is are be been of for to with and or if not on in at by as what which how
-what's why's it's possible available considered proposed trade-offs tradeoffs trade offs pros cons current potential
-expected required option two three four project task progress agent i work name text brief short relevant suggested
-necessary happens currently still best
-"""
-"""Words that a label may have around its keyword."""
-
-
-@dataclass(frozen=True)
-class Vocabulary:
-    """The keywords of each part, the strongest first. With ``is_short``, one word is a label in a line, too."""
-
-    keywords: Mapping[str, frozenset[str]]
-    fillers: frozenset[str]
-    is_short: bool = False
-
-    @classmethod
-    def of(cls, keywords: Mapping[str, str], fillers: str = "", *, is_short: bool = False) -> Vocabulary:
-        """Make a vocabulary of words that are separated by spaces."""
-        words = {name: frozenset(text.split()) for name, text in keywords.items()}
-        return cls(words, frozenset(f"{_COMMON} {fillers}".split()).union(*words.values()), is_short=is_short)
-
-    def parts_of(self, phrase: str) -> tuple[str, ...]:
-        """Return the part that a phrase is the label of, or several that it joins; none for any other text."""
-        joined = _JOINT.split(phrase) if len(phrase) <= 2 * _LABEL_CHARS else []
-        found = [self._part_of(piece) for piece in joined]
-        if all(found) or len(found) == 1:
-            return tuple(dict.fromkeys(filter(None, found)))
-        whole = self._part_of(phrase) if found else None
-        return (whole,) if whole else ()
-
-    def _part_of(self, phrase: str) -> str | None:
-        words = _WORD.findall(_BRACKETED.sub(" ", phrase).casefold().replace("\u2019", "'").replace("_", " "))
-        if not words or len(words) > _LABEL_WORDS or not self.fillers.issuperset(words):
-            return None
-        return next((name for name, known in self.keywords.items() if not known.isdisjoint(words)), None)
+_LABEL_WORDS, _SHORT_LABEL_WORDS = 8, 4
+_LABELS_IN_LINES = 3
+"""With fewer parts at the beginning of lines, labels in the middle of lines count, too."""
 
 
 @dataclass(frozen=True)
 class _Label:
-    """A label: its parts, and where it begins and its text begins. Below a heading, text goes on behind blank lines."""
+    """A label: its parts, where it begins and its text begins, and ``end`` where a cell of a table ends its text."""
 
     parts: tuple[str, ...]
     start: int
     text: int
-    depth: int
-    is_heading: bool = False
+    depth: int = 0
+    mark: str = ""
+    is_word: bool = False
     end: int = -1
 
 
 @dataclass(frozen=True)
 class Reading:
-    """The text of each part that has a label, and the text that has none. ``visible`` leaves out code."""
+    """The text of each part that has a label, be it empty, and the text before all labels and beside the cells."""
 
     parts: Mapping[str, str]
-    visible_parts: Mapping[str, str]
     free: str
-    visible: str
+
+    @property
+    def is_labelled(self) -> bool:
+        """Whether the author uses labels: then each part that lacks one is missing."""
+        return len(self.parts) > 1
 
     def has(self, part: str) -> bool:
         """Return whether a part has a label and says something."""
         return says_something(self.parts.get(part, ""))
 
 
-def sentences(text: str) -> list[str]:
-    """Return the sentences of a text that are long enough to be a part of a report."""
-    return [sentence for sentence in _SENTENCE.findall(text) if word_count(sentence) >= _UNIT_WORDS]
+def vocabulary_of(words: Mapping[str, str]) -> Vocabulary:
+    """Make a vocabulary of words that are separated by spaces."""
+    return {name: frozenset(text.split()) for name, text in words.items()}
 
 
 def says_something(text: str) -> bool:
@@ -118,158 +92,114 @@ def says_something(text: str) -> bool:
     return _LETTER.search(text) is not None and _NOTHING.fullmatch(text) is None
 
 
-def read_parts(text: str, vocabulary: Vocabulary, *, whole: Sequence[str] = ()) -> Reading:
-    """Split a text at its labels. A label counts for its paragraph, a heading and the parts ``whole`` for all below."""
+def read_parts(text: str, vocabulary: Vocabulary, *, whole: str = "") -> Reading:
+    """Split a text at its labels outside of code. Labels in the list of the part ``whole`` belong to its entries."""
     outside = blank_code(text)
-    labels = sorted(_labels(outside, vocabulary), key=lambda label: label.start)
-    if len({part for label in labels for part in label.parts}) < 3:
-        starts = {label.start for label in labels}
-        labels += [label for label in _labels_in_lines(outside, vocabulary) if label.start not in starts]
-        labels.sort(key=lambda label: label.start)
-    labels += _enclosed_labels(outside, vocabulary, {place for label in labels for place in (label.start, label.text)})
-    labels.sort(key=lambda label: label.start)
-    labels = _without_nested(labels, whole)
-    parts, visible = dict[str, str](), dict[str, str]()
+    labels = list(_line_labels(outside, vocabulary))
+    if len({part for label in labels for part in label.parts}) < _LABELS_IN_LINES:
+        labels += _labels_in_lines(outside, vocabulary)
+    labels = _without_nested(sorted(labels, key=lambda label: label.start), whole)
+    parts = dict[str, str]()
     free = [outside[: labels[0].start] if labels else outside]
     for i, label in enumerate(labels):
-        end = labels[i + 1].start if i + 1 < len(labels) else len(text)
-        own = label.end if label.end >= 0 else end
-        if label.end < 0 and not label.is_heading and not {*label.parts} & {*whole}:
-            own = label.text + _paragraph_end(text[label.text : end])
+        following = labels[i + 1].start if i + 1 < len(labels) else len(text)
+        end = following if label.end < 0 else label.end
         for part in label.parts:
-            for known, source in ((parts, text), (visible, outside)):
-                known[part] = f"{known.get(part, '')}\n{source[label.text : own]}".strip("\n").rstrip()
-        free.append(outside[own:end])
-    return Reading(parts, visible, "\n\n".join(part for part in free if part.strip()), outside)
+            parts[part] = f"{parts.get(part, '')}\n{text[label.text : end]}".strip("\n").rstrip()
+        free.append(outside[end:following])
+    return Reading(parts, "\n\n".join(part for part in free if part.strip()))
 
 
-def _paragraph_end(text: str) -> int:
-    """Return where the first paragraph ends; quotes, lists and code that follow belong to it."""
-    end = text.find("\n\n", len(text) - len(text.lstrip()))
-    while end >= 0:
-        following = text[end : end + 4 * _LABEL_CHARS].lstrip()
-        if following[:1] not in (">", "`", "-", "*", "|") or following[:2] == "**":
-            return end
-        end = text.find("\n\n", end + 2)
-    return len(text)
+def _parts_of(phrase: str, vocabulary: Vocabulary) -> tuple[str, ...]:
+    """Return the part that a phrase is the label of, or several that it joins; none for any other text."""
+    joined = [_part_of(piece, vocabulary) for piece in _JOINT.split(phrase)]
+    if all(joined):
+        return tuple(dict.fromkeys(joined))
+    part = _part_of(phrase, vocabulary)
+    return (part,) if part else ()
 
 
-def _without_nested(labels: Sequence[_Label], whole: Sequence[str]) -> list[_Label]:
-    """Leave out labels that are deeper in a list than the part around them, such as the impact of one option."""
+def _part_of(phrase: str, vocabulary: Vocabulary) -> str:
+    """Return the part that a phrase names with its first word, or with its last one if it is short or a question."""
+    words = _WORD.findall(_BRACKETED.sub(" ", phrase).casefold().replace("\u2019", "'").replace("_", " "))
+    if not words or len(words) > _LABEL_WORDS:
+        return ""
+    is_short = len(words) <= _SHORT_LABEL_WORDS or words[0] in _QUESTIONS
+    names = {words[0], words[-1]} if is_short else {words[0]}
+    return next((name for name, known in vocabulary.items() if not known.isdisjoint(names)), "")
+
+
+def _without_nested(labels: Sequence[_Label], whole: str) -> list[_Label]:
+    """Leave out labels in the entries of a part's list, such as the impact of one option, and those in other labels."""
     kept: list[_Label] = []
     for label in labels:
-        if kept and label.start < kept[-1].text:
-            continue
-        if not kept or not {*kept[-1].parts} & {*whole} or label.depth < kept[-1].depth + 2:
+        last = kept[-1] if kept else None
+        is_in_label = last and label.start < last.text
+        is_listed = last and (label.mark and not last.mark and not label.is_word)
+        is_entry = last and whole in last.parts and (label.depth >= last.depth + 2 or is_listed)
+        if not is_in_label and not is_entry:
             kept.append(label)
     return kept
 
 
-def _labels(text: str, vocabulary: Vocabulary) -> Iterator[_Label]:
-    """Yield the labels with which lines begin."""
+def _line_labels(text: str, vocabulary: Vocabulary) -> Iterator[_Label]:
+    """Yield the labels with which lines and cells begin."""
     lines = text.splitlines(keepends=True)
-    place, top = 0, -1
+    start, top = 0, -1
     for i, line in enumerate(lines):
-        following = lines[i + 1] if i + 1 < len(lines) else ""
         is_row = line.lstrip(" \t>").startswith("|")
         top = (i if top < 0 else top) if is_row else -1
         if is_row:
-            yield from _row_labels(lines, i, top, place, vocabulary)
-        elif label := _line_label(line, following, place, vocabulary):
+            yield from _row_labels(lines, i, top, start, vocabulary)
+        elif label := _line_label(line, lines[i + 1] if i + 1 < len(lines) else "", start, vocabulary):
             yield label
-        place += len(line)
+        start += len(line)
 
 
-def _line_label(line: str, following: str, place: int, vocabulary: Vocabulary) -> _Label | None:
+def _line_label(line: str, following: str, start: int, vocabulary: Vocabulary) -> _Label | None:
     lead = _LEAD.match(line)
-    begin = lead.end() if lead else 0
-    depth = len(lead["indent"].expandtabs(4)) if lead else 0
-    rest = line[begin : begin + 4 * _LABEL_CHARS].rstrip("\r\n")
-    is_heading = bool(lead and lead["heading"])
-    if found := _separated(rest):
-        phrase, after = found
-        if parts := vocabulary.parts_of(phrase):
-            return _Label(parts, place, place + begin + after, depth, is_heading)
-    if (marked := _EMPHASIZED.match(rest)) and (parts := vocabulary.parts_of(marked[2])):
-        return _Label(parts, place, place + begin + marked.end(), depth)
-    parts = vocabulary.parts_of(rest) if len(rest) < _LABEL_CHARS else ()
-    is_underlined = bool(_UNDERLINE.fullmatch(following.rstrip("\r\n")))
-    if parts and (is_heading or is_underlined or rest[:1].isupper()):
-        after = len(line) + (len(following) if is_underlined else 0)
-        return _Label(parts, place, place + after, depth, is_heading=True)
-    return None
+    begin, depth, mark = (lead.end(), len(lead["indent"].expandtabs(4)), lead["mark"]) if lead else (0, 0, "")
+    rest = line[begin : begin + 4 * _LABEL_CHARS].rstrip()
+    for pattern in (_BOLD, _IN_BRACKETS, _AT_START):
+        hit = pattern.match(rest)
+        if hit and (parts := _parts_of(_phrase(hit), vocabulary)):
+            is_word = " " not in _phrase(hit).strip()
+            return _Label(parts, start, start + begin + hit.end(), depth, mark or "", is_word)
+    is_heading = bool(lead and lead["heading"]) or (rest[:1].isupper() and _UNDERLINE.fullmatch(following.rstrip()))
+    parts = _parts_of(rest, vocabulary) if is_heading and len(rest) < _LABEL_CHARS and rest[-1:].isalnum() else ()
+    underline = following if following.strip() and not (lead and lead["heading"]) else ""
+    return _Label(parts, start, start + len(line) + len(underline), depth) if parts else None
 
 
-def _separated(line: str) -> tuple[str, int] | None:
-    """Return what a line has before its first colon or dash outside of brackets, and where the text begins."""
-    depth = 0
-    for i, char in enumerate(line[:_LABEL_CHARS]):
-        depth += (char in "([") - (char in ")]")
-        is_dash = char in _DASHES and line[i - 1 : i] in (" ", "\t") and line[i + 1 : i + 2] in (" ", "\t", "")
-        is_question = char == "?" and line[i + 1 : i + 2] in (" ", "\t", "*", "_", "")
-        if depth <= 0 and i and (char in _COLONS or is_dash or is_question):
-            after = i + 1
-            while line[after : after + 1] in ("*", "_") and line[:1] in ("*", "_", "`"):
-                after += 1
-            return line[:i], after
-    return None
+def _phrase(hit: re.Match[str]) -> str:
+    return next(filter(None, (hit.groupdict().get(name) for name in ("emphasized", "tagged", "phrase"))), "")
 
 
-def _row_labels(lines: Sequence[str], i: int, top: int, place: int, vocabulary: Vocabulary) -> Iterator[_Label]:
+def _row_labels(lines: Sequence[str], i: int, top: int, start: int, vocabulary: Vocabulary) -> Iterator[_Label]:
     """Yield the labels of a row of the table that begins at ``top``: its first cell, or its column's head."""
     cells = list(_cells(lines[i]))
     has_head = top + 1 < len(lines) and _RULE.fullmatch(lines[top + 1].strip()) is not None
-    head = top if has_head else -1
-    heads = [vocabulary.parts_of(lines[top][slice(*cell)]) for cell in _cells(lines[top])] if has_head else []
+    heads = [_parts_of(lines[top][slice(*cell)], vocabulary) for cell in _cells(lines[top])] if has_head else []
+    if has_head and i in (top, top + 1):
+        return
     if len({*filter(None, heads)}) > 1:
-        is_filled = head != i and not _RULE.fullmatch(lines[i].strip())
-        for (start, end), parts in zip(cells, heads, strict=False) if is_filled else ():
+        for (begin, end), parts in zip(cells, heads, strict=False):
             if parts:
-                yield _Label(parts, place + start, place + start, 0, end=place + end)
-    elif len(cells) > 1 and head != i and (parts := vocabulary.parts_of(lines[i][slice(*cells[0])])):
-        yield _Label(parts, place, place + cells[1][0], 0, end=place + cells[-1][1])
+                yield _Label(parts, start + begin, start + begin, end=start + end)
+    elif len(cells) > 1 and (parts := _parts_of(lines[i][slice(*cells[0])], vocabulary)):
+        yield _Label(parts, start, start + cells[1][0], end=start + cells[-1][1])
 
 
 def _cells(line: str) -> Iterator[tuple[int, int]]:
     """Yield where each cell of a row begins and ends."""
-    start = line.find("|") + 1
-    while 0 < start < len(line.rstrip()):
-        end = line.find("|", start)
-        end = len(line) if end < 0 else end
-        yield start, end
-        start = end + 1
-
-
-def _enclosed_labels(text: str, vocabulary: Vocabulary, known: Set[int]) -> Iterator[_Label]:
-    """Yield labels in HTML tags, and those in brackets if they hold several parts and a line begins with the first."""
-    found = [(hit, hit["phrase"]) for hit in _TAGGED.finditer(text)]
-    bracketed = [(hit, hit["round"] or hit["square"]) for hit in _IN_BRACKETS.finditer(text)]
-    bracketed = [(hit, phrase) for hit, phrase in bracketed if phrase[:1].isupper() and vocabulary.parts_of(phrase)]
-    if len({vocabulary.parts_of(phrase) for _, phrase in bracketed}) > 1:
-        first = bracketed[0][0].start()
-        lead = _LEAD.match(text, text.rfind("\n", 0, first) + 1)
-        found += bracketed if lead and lead.end() == first else []
-    for hit, phrase in found:
-        if hit.start() not in known and (parts := vocabulary.parts_of(phrase.rstrip(" :\uff1a"))):
-            after = _AFTER_LABEL.match(text, hit.end())
-            yield _Label(parts, hit.start(), after.end() if after else hit.end(), 0)
+    bars = [bar.start() for bar in re.finditer(r"\|", line)]
+    ends = bars[1:] if line.rstrip().endswith("|") else [*bars[1:], len(line)]
+    return ((begin + 1, end) for begin, end in zip(bars, ends, strict=False))
 
 
 def _labels_in_lines(text: str, vocabulary: Vocabulary) -> Iterator[_Label]:
     """Yield labels in the middle of lines: in bold, or at the beginning of a sentence, before a colon or a dash."""
-    for bold in _BOLD.finditer(text):
-        if parts := vocabulary.parts_of(bold[1] or bold[2]):
-            yield _Label(parts, bold.start(), bold.end(), 0)
-    for i, char in enumerate(text):
-        is_dash = char in _DASHES and text[i - 1 : i] == " " and text[i + 1 : i + 2] == " "
-        if not (char in _COLONS or is_dash):
-            continue
-        before = text[max(0, i - _LABEL_CHARS) : i]
-        begin = max((hit.end() for hit in _BOUNDARY.finditer(before)), default=0)
-        phrase = before[begin:]
-        if not vocabulary.parts_of(phrase) and vocabulary.is_short:
-            phrase = phrase.rstrip().rpartition(" ")[2]
-        stripped = phrase.strip(" *_`")
-        parts = vocabulary.parts_of(phrase) if stripped[:1].isupper() or vocabulary.is_short else ()
-        if parts:
-            yield _Label(parts, i - len(phrase), i + 1, 0)
+    for pattern in (_BOLD, _IN_LINE):
+        for hit in pattern.finditer(text):
+            if parts := _parts_of(_phrase(hit), vocabulary):
+                yield _Label(parts, hit.start(), hit.end())

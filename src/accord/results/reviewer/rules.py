@@ -6,21 +6,19 @@ import re
 from typing import TYPE_CHECKING
 
 from accord.core.findings import Finding, pointer, warning
-from accord.results.layouts import Vocabulary, read_parts, sentences
+from accord.results.layouts import read_parts, vocabulary_of
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from accord.results.models import AgentReviewComment, ReviewerResult
 
-_PARTS = Vocabulary.of(
+_PARTS = vocabulary_of(
     {
-        "fix": "fix fixes suggestion solution recommendation remedy resolve",
+        "fix": "fix fixes suggestion suggested solution recommendation remedy resolve how",
         "why": "why reason rationale because violates violation violated",
         "what": "what what's issue problem finding wrong",
-    },
-    "matters here spec convention criterion suggested proposed should",
-    is_short=True,
+    }
 )
 _NAMES = {"what": "What", "why": "Why", "fix": "Fix"}
 _SUGGESTION = re.compile(r"^[ \t]*(?:`{3,}|~{3,})[ \t]*suggestion\b", re.MULTILINE)
@@ -74,18 +72,14 @@ def _check_comment(comment: AgentReviewComment, path: str) -> Iterator[Finding]:
 
 
 def _check_parts(body: str, path: str) -> Iterator[Finding]:
-    """Check that a finding has its three parts; sentences without a label may be those that lack one."""
+    """Check that a finding has its three parts. One without labels gets the template, and is still posted."""
     reading = read_parts(body.replace("\r\n", "\n"), _PARTS)
     missing = [name for part, name in _NAMES.items() if not reading.has(part)]
     if "Fix" in missing and _SUGGESTION.search(body):
         missing.remove("Fix")
-    if missing:
-        is_told = len(sentences(reading.free)) >= len(missing) and not reading.parts.keys() & {
-            name.lower() for name in missing
-        }
-        labels = " and ".join(f"`{name}:`" for name in missing)
-        hint = "Add each label with its text."
-        if is_told:
-            yield warning("finding-incomplete", f"The finding has no label {labels}.", path, hint=hint)
-        else:
-            yield Finding("finding-incomplete", f"The finding lacks {labels}.", path, hint=hint)
+    labels = " and ".join(f"`{name}:`" for name in missing)
+    hint = "Add each label with its text."
+    if missing and reading.is_labelled:
+        yield Finding("finding-incomplete", f"The finding lacks {labels}.", path, hint=hint)
+    elif missing:
+        yield warning("finding-incomplete", f"The finding has no label {labels}.", path, hint=hint)
