@@ -1,4 +1,4 @@
-"""Without a model, only what the agent says plainly counts, and nothing for which it says "not"."""
+"""Without a model, only the checked boxes of the agent's message count, and none about which it says "not"."""
 
 import pytest
 from hypothesis import given
@@ -6,7 +6,7 @@ from hypothesis import strategies as st
 from support.growth import grows_too_fast
 
 from accord.runner.analysis.analyse import TaskEvidence
-from accord.runner.analysis.checkbox_evidence import completed_by_words
+from accord.runner.analysis.checkbox_evidence import completed_by_boxes
 from accord.runner.transcripts.events import Todo
 from accord.text.checklists import tasks
 
@@ -14,7 +14,7 @@ BODY = "## Tasks\n\n- [ ] Add tests\n- [ ] Fix docs\n- [x] Old thing\n"
 
 
 def read(message: str, body: str = BODY, todos: tuple[Todo, ...] = ()) -> tuple[list[int], float]:
-    return completed_by_words(TaskEvidence(body, message, todos=todos), tasks(body))
+    return completed_by_boxes(TaskEvidence(body, message, todos=todos), tasks(body))
 
 
 @pytest.mark.parametrize(
@@ -35,38 +35,26 @@ def test_checked_boxes_of_exactly_these_words_are_strong_evidence(message: str, 
 @pytest.mark.parametrize(
     ("message", "expected"),
     [
-        ("- [x] add tests.", [0]), ("- [x] **Add tests** (tests/test_a.py)", [0]),
-        ("- [x] [Add tests](tests/test_a.py): all pass", [0]), ("- [x] Add tests\n- [x] fix docs", [0, 1]),
-        ("Add tests: done.", [0]), ("Completed: Add tests", [0]), ("I have finished “Add tests”, and it passes.", [0]),
-        ("✅ Add tests\n✅ Fix docs", [0, 1]), ("Completed:\n\n- Add tests\n- Fix docs", [0, 1]),
-        ("1. **Add tests** ✅\n2. **Fix docs** ❌", [0]), ("Add tests is done. Fix docs is not done.", [0]),
-        ("Add tests and Fix docs are both implemented.", [0, 1]),
+        ("- [x] add tests.", [0]), ("- [x] **Add tests**", [0]), ("- [x] [Add tests](tests/test_a.py)", [0]),
+        ("- [x] Add tests\n- [x] fix docs", [0, 1]),
     ],
 )  # fmt: skip
-def test_other_plain_words_are_weak_evidence(message: str, expected: list[int]) -> None:
+def test_boxes_of_these_words_in_another_form_are_weak_evidence(message: str, expected: list[int]) -> None:
     assert read(message) == (expected, 0.5)
 
 
 @pytest.mark.parametrize(
     "message",
     [
-        "Add tests: 0% done", "Add tests: 99.5 % done", "Add tests hardly done", "Add tests: barely done.",
-        "Add tests: almost done.", "Add tests: half done.", "Add tests: to be done.", "Add tests will be done.", "",
-        "All good.", "I worked on Add tests.", "- [ ] Add tests", "- [x] Add tests\n- [ ] Add tests",
-        "- [x] Add tests for the API", "- [x] More: Add tests", "- [x] Old thing", "```\n- [x] Add tests\n```",
-        "<!--\n- [x] Add tests\n-->", "Add tests: not done.", "Not done: Add tests", "Add tests. It is not done.",
-        "I haven't completed Add tests.", "I haven\u2019t completed Add tests.",
-        "Add tests is incomplete, Fix docs as well.", "- [x] Add tests (not done for Windows)",
-        "- [x] Add tests\n\n  This is not done on Windows.", "- [x] Add tests\n  - not done: Windows",
-        "- [x] Add tests\n\nNote that Add tests is not done for Windows.", "## Not done\n\n- [x] Add tests",
-        "Still to do:\n\n- [x] Add tests\n- Fix docs", "- Not completed:\n  - Add tests\n  - [x] Fix docs",
-        "Everything is done except Add tests.", "I will add tests once Fix docs is done.", "Is Add tests done?",
-        "Next: get Add tests done.", "To complete Add tests, run pytest.", "> Add tests is done",
-        "`Add tests` failed and was reverted, the rest is done.", "Please mark Add tests as done.",
-        "Add\u200b tests: d\u200bone. Not.",
+        "", "All good.", "Add tests: done.", "✅ Add tests", "Completed:\n\n- Add tests", "- [ ] Add tests",
+        "- [x] Add tests\n- [ ] Add tests", "- [x] Add tests for the API", "- [x] More: Add tests", "- [x] Old thing",
+        "```\n- [x] Add tests\n```", "<!--\n- [x] Add tests\n-->", "- [x] Add tests (not done for Windows)",
+        "- [x] Add tests: 90 %", "- [x] Add tests\n\n  This is not done on Windows.",
+        "- [x] Add tests\n  - not done: Windows", "- [x] Add tests\n\nNote that Add tests is not done for Windows.",
+        "- [x] Add tests\n\n- Add tests isn\u2019t done.", "## Not done\n\n- [x] Add tests",
     ],
 )  # fmt: skip
-def test_nothing_counts_as_done_that_the_agent_does_not_call_done(message: str) -> None:
+def test_nothing_counts_as_done_that_is_not_a_plain_checked_box(message: str) -> None:
     assert read(message) == ([], 0.0)
 
 
@@ -74,16 +62,14 @@ def test_nothing_counts_as_done_that_the_agent_does_not_call_done(message: str) 
     ("body", "message", "expected"),
     [
         ("- [ ] Do not log keys", "- [x] Do not log keys", [0]),
-        ("- [ ] Fix the done flag", "The task “Fix the done flag” is next.", []),
-        ("- [ ] Add tests\n- [ ] Add tests for the API", "Add tests for the API: done", [1]),
         ("- [ ] Add tests\n- [ ] Add tests", "- [x] Add tests", [0]),
         ("- [ ] Add tests\n- [ ] Add tests", "- [ ] Add tests\n- [x] Add tests", [1]),
         ("- [x] Add tests\n- [ ] Add tests", "- [x] Add tests", []),
         ("- [x] Add tests\n- [ ] Add tests", "- [x] Add tests\n- [x] Add tests", [1]),
         ("- [ ] Add it\n- [ ] add it", "- [ ] Add it\n- [ ] Add it\n\n- [x] Add it\n- [ ] Add it", [0]),
-        ("- [ ] Test", "The test is done.", []),
         ("- [ ] Test", "- [x] Test", [0]),
-        ("- [ ] e.g. this. And that", "e.g. this. And that: done", [0]),
+        ("- [ ] Do not log keys", "- [x] Do not log keys\n\nThe task “Do not log keys” took an hour.", [0]),
+        ("- [ ] Do not log keys", "- [x] Do not log keys\n\nI did not finish “Do not log keys”.", []),
         ("- [ ] a.*b\n- [ ] (", "- [x] a.*b\n- [x] (", [0, 1]),
         ("- [ ] <!-- nothing -->", "- [x] <!-- nothing -->", []),
         ("", "- [x] Add tests", []),
@@ -132,9 +118,3 @@ def test_a_message_made_to_take_long_does_not(unit: str) -> None:
 def test_a_task_that_is_wrapped_is_found_in_a_box_that_is_wrapped_too() -> None:
     body = "- [ ] multi line\n  continues here\n- [ ] Other\n"
     assert read("- [x] multi line\n  continues here", body) == ([0], 0.7)
-
-
-def test_of_tasks_with_one_text_only_the_confirmed_number_is_completed() -> None:
-    body = "- [ ] Add tests\n- [ ] Add tests\n"
-    assert read("Add tests: done", body) == ([0], 0.5)
-    assert read("Add tests: done\n\nAdd tests: done", body) == ([0, 1], 0.5)

@@ -44,7 +44,7 @@ _NOTHING = re.compile(
     re.IGNORECASE,
 )
 _RULE = re.compile(r"(?=[ \t|:]*-)[ \t|:-]+")
-_UNDERLINE = re.compile(r"[ \t]*(?:-+|=+)?[ \t]*")
+_UNDERLINE = re.compile(r"(?:-+|=+)?")
 _QUESTIONS = frozenset(("what", "what's", "which", "why", "how"))
 _LABEL_CHARS = 80
 _LABEL_WORDS, _SHORT_LABEL_WORDS = 8, 4
@@ -165,7 +165,7 @@ def _line_label(line: str, following: str, start: int, vocabulary: Vocabulary) -
         if hit and (parts := _parts_of(_phrase(hit), vocabulary)):
             is_word = " " not in _phrase(hit).strip()
             return _Label(parts, start, start + begin + hit.end(), depth, mark or "", is_word)
-    is_heading = bool(lead and lead["heading"]) or (rest[:1].isupper() and _UNDERLINE.fullmatch(following.rstrip()))
+    is_heading = bool(lead and lead["heading"]) or (rest[:1].isupper() and _UNDERLINE.fullmatch(following.strip()))
     parts = _parts_of(rest, vocabulary) if is_heading and len(rest) < _LABEL_CHARS and rest[-1:].isalnum() else ()
     underline = following if following.strip() and not (lead and lead["heading"]) else ""
     return _Label(parts, start, start + len(line) + len(underline), depth) if parts else None

@@ -57,29 +57,18 @@ _BACKGROUND = re.compile(
 _CONVERSATION = re.compile(r"^(?:OpenAI Codex v\d.*|user|codex|exec|thinking|tokens used)$", re.MULTILINE)
 """Lines between which codex prints the whole conversation to stderr, unless it prints events."""
 
-_STATUS_START = re.compile(r"^(?:HTTP\S* )?[45]\d\d [A-Z]")
 _STATUS_WORDED = re.compile(
-    r"(?:^|\b(?:error|failed|returned|responded|received|rejected|got)(?: with)?(?: an?)?(?: code)?(?: HTTP)?:? )"
-    r"([45]\d\d)(?=[:;,.)]|$| [A-Z]| from\b)",
-    re.IGNORECASE,
+    r"(?:^(?:[^\x00-\x7f]{1,3}\s+)?(?:HTTP\S* )?"
+    r"|\b(?i:error|failed|returned|responded|received|rejected|got)(?: with)?(?: an?)?(?: code)?(?: HTTP)?:? )"
+    r"([45]\d\d)(?=[:;,.)]|$| [A-Z]| from\b)"
 )
 """Statuses in a program's line, where ``status_in`` knows only those that are called so."""
 
-_PROSE = re.compile(
-    r"\bI(?:\W(?:m|ve|ll)\b| )|\b(?:handl(?:ed|es|ing)|fix(?:ed|es)|pass(?:ed|es)|add(?:ed|s)|implement(?:ed|s)|"
-    r"test(?:ed|s)? (?:for|of|that)|document(?:ed|s)|recovered|succeeded|resolved)\b|^[-*+>#•] |^\s{2,}"
-)
-_PROGRESS = re.compile(r"^\W{0,8}(?:\S{1,60} )?\[?(?:warn(?:ing)?|info|debug|trace|note|hint)\b", re.IGNORECASE)
-_FAILS = re.compile(
-    r"error|fail|in(?:valid|correct|sufficient)|expire|exceed|exhaust|denied|missing|unable|unauthori|forbidden|"
-    r"refuse|reset|revoked|reused|unavailable|overload|timed? ?out|timeout|un(?:known|supported|recognized|expected)|"
-    r"disconnect|malformed|reached|maximum|used up|too (?:many|long|large|low|big)|out of|hang up|high demand|\bhit\b|"
-    r"killed|bad|broken|closed|"
-    r"\bn(?:o|ot|one)\b|n\Wt\b|\bcannot\b|\bplease\b|required|must\b|empty|no longer|"
-    r"\bE[A-Z_]{4,}\b|no_|capacity|not_|\bfull\b|exception|limited|throttl",
+_NOT_ERRORS = re.compile(
+    r"^\W{0,8}(?:\S{1,60} )?\[?(?:warn(?:ing)?|info|debug|trace|note|hint)\b|^[-*+>#•] |^\s{2,}|(?-i:\bI\b)",
     re.IGNORECASE,
 )
-"""Words of failures; a line with none of them states a fact, such as a setting."""
+"""Lines of a lower level, entries of lists, lines that go on, and the words of a speaker."""
 
 
 def reported_errors(text: str, source: Source, account: Account) -> list[AgentError]:
@@ -108,18 +97,12 @@ def _is_report(line: str, scope: _Scope) -> bool:
         return False
     if _REPORT.match(line) or _VERBATIM.match(line):
         return True
-    if scope == "all":
-        return _is_programs(line)
-    is_beginning = _STATUS_START.match(line) or any(words.match(line) for words in WORDS.values())
-    return scope == "beginnings" and bool(is_beginning)
-
-
-def _is_programs(line: str) -> bool:
-    """Return whether a line states a failure in words or with a status, and is neither prose nor progress."""
-    if _PROSE.search(line) or _PROGRESS.match(line):
+    if scope == "reports" or _NOT_ERRORS.search(line):
         return False
+    if scope == "beginnings":
+        return bool(_STATUS_WORDED.match(line)) or any(words.match(line) for words in WORDS.values())
     error = _error_in(line)
-    return bool(error.status or (_FAILS.search(error.message) and any(w.search(error.message) for w in WORDS.values())))
+    return bool(error.status) or any(words.search(error.message) for words in WORDS.values())
 
 
 def _error_in(line: str) -> AgentError:

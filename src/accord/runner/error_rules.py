@@ -152,104 +152,81 @@ WEAK_KINDS: dict[str, str] = {
 """Unspecific classes; words come before them."""
 
 
-def _words(*patterns: str) -> re.Pattern[str]:
-    return re.compile("|".join(patterns), re.IGNORECASE)
-
-
-HARD_QUOTA = _words(
-    r"daily (?:quota|limit)", r"per ?day\b", r"\bcredits?\b", r"\bbilling\b", r"insufficient.quota", r"usage limit",
-    r"(?:session|weekly|monthly|5-hour|spend(?:ing)?) limit",
-)  # fmt: skip
+HARD_QUOTA = re.compile(
+    r"daily (?:quota|limit)|per ?day\b|\bcredits?\b|\bbilling\b|insufficient.quota|usage limit"
+    r"|(?:session|weekly|monthly|5-hour|spend(?:ing)?) limit",
+    re.IGNORECASE,
+)
 """Limits that a short wait does not lift; a text with a delay does not count."""
 
 GOOGLES_RATE_LIMIT = re.compile(r"You exceeded your current quota, please check your plan and billing details\S* ?")
 """Google's message for a per-minute limit; the one for a daily limit differs."""
 
-WORDS: dict[str, re.Pattern[str]] = {
-    "sandbox": _words(r"\bbwrap: .{0,200}(?:namespace|RTM_NEWADDR|uid map|not permitted|permission denied)"),
-    "memory": _words(
-        r"heap out of memory", r"cannot allocate memory", r"\bout of memory\b", r"\bOOM(?:\b|.?killed)", "ENOMEM",
-        r"memory allocation of \d+ bytes failed", r"\bbad_alloc\b",
-        r"OutOfMemory", r"\bMemoryError\b", r"not enough memory",
-    ),
-    "disk": _words(
-        r"no space left on device", r"\bENOSPC\b", r"disk quota exceeded", r"\bdisk (?:is )?full",
-        r"not enough (?:disk )?space",
-    ),
-    "budget": _words(r"maximum budget", r"budget (?:is )?(?:exceeded|exhausted|spent)"),
-    "turns": _words(r"max(?:imum)? (?:number of |session )?turns"),
-    "quota": _words(
-        r"exhausted your (?:daily quota|capacity)", r"insufficient.(?:quota|credits?|balance|funds)",
-        r"usage limit", r"quota limit",
-        r"hit your limit", r"spend(?:ing)? limit",
-        r"(?<!current )quota (?:(?:has been|is|was) )?(?:exceeded|exhausted|used up)(?!.{0,200}per.?minute)",
-        r"credit balance", r"credits? (?:are|is|has been) (?:exhausted|depleted)", r"(?:run )?out of credits?",
-        r"(?:session|weekly|5-hour|billing hard) limit", r"issue with billing", r"billing is not enabled",
-        r"payment required",
-    ),
-    "rate-limit": _words(
-        r"rate.?limit", r"too many requests", r"exceeded your current quota", r"resource has been exhausted",
-        r"resource_exhausted", r"throttl(?:ed|ing)", r"quota exceeded .{0,200}per.?minute",
-    ),
-    "context": _words(
-        r"context.(?:window|length|limit)", r"(?:prompt|input) (?:is )?too long", r"input token count .{0,200}exceeds",
-        r"request too large", r"maximum (?:context|number of tokens)", r"too many (?:input )?tokens",
-        r"(?:input|prompt) exceeds", r"conversation (?:is )?too long",
-    ),
-    "output": _words(r"max_output_tokens", r"output token (?:maximum|limit)", r"max_tokens"),
-    "refusal": _words(r"blocked due to safety", r"content (?:policy|filter)", r"safety settings"),
-    "settings": _words(
-        r"(?:unexpected|unknown|unrecognized|invalid) (?:argument|option|flag|auth method)", r"requires --\w",
-        r"model provider .{0,200} not found",
-        r"(?:load|pars|read)(?:e|ing)? (?:the )?config", r"not (?:inside|running in) a trusted directory",
-        r"no input provided", r"input must be provided", r"failed to read output schema",
-        r"(?<!auth_json )is not valid json", r"(?:toml|yaml) parse error", r"failed to (?:re)?load (?:the )?config",
-        r"invalid (?:config|settings)",
-        r"config error", r"invalid value .{0,200} for", r"schema.{0,40} not found",
-        r"(?:config|settings)\.(?:toml|json|ya?ml)\b.{0,80}(?:unexpected|expected|invalid)",
-        r"(?:load|parse|parsing|read|in) \S{0,200}(?:config|settings)\.(?:toml|json|ya?ml)\b(?!.{0,80} or specify)",
-        r"cannot be used with root", r"command not found", r"no such file or directory", r"no prompt provided",
-    ),
-    "model": _words(
-        r"issue with the selected model",
-        r"\bmodels?\b.{0,120}(?:does not exist|not found|not supported|not available|unknown)",
-        r"(?:unknown|no such|invalid|unsupported) model\b(?! provider)", r"not_found_error: model",
-    ),
-    "credential": _words(
-        r"api.key.{0,40}(?:invalid|not valid|incorrect|expired|missing|not set|required)", r"\bunauthori[sz]ed\b",
-        r"(?:invalid|incorrect|missing|no|expired).{0,20}api.?key", r"failed to authenticate", r"\bnot logged in\b",
-        r"authentication (?:failed|error|required)", r"(?:access|refresh|oauth).{0,20}token", r"sign in again",
-        r"Missing environment variable", r"must specify the \w*KEY", r"invalid.{0,10}credentials?", "/login",
-        r"\bpermission denied\b(?=.{0,40}(?:api|key|model|project))", r"\bforbidden\b", r"request not allowed",
-        r"(?:does|do) not have (?:access|permission)", r"territory not supported", r"token.{0,20}(?:expired|revoked)",
-        r"bearer token", r"no credentials", r"default credentials", r"set an auth method", r"invalid_grant",
-        r"_(?:AUTH_JSON|TOKEN|KEY)\b.{0,40}(?:invalid|expired|missing|required|empty|not (?:set|valid|found|provided))",
-        r"credentials?.{0,20}(?:expired|invalid|missing|not (?:set|found|provided))", r"auth\.json.{0,20}not found",
-        r"access denied", r"(?:log|sign) ?in (?:again|first|required)", r"must be logged in", r"run \W?\w+ login\b",
-        r"missing.{0,40}\b(?:secret|AUTH_JSON|TOKEN)\b",
-    ),
-    "outage": _words(
-        r"overloaded", r"high demand", r"at capacity", r"temporarily unavailable", r"service unavailable",
-        r"internal (?:server )?error", r"bad gateway", r"gateway time-?out", r"server had an error",
-        r"no capacity available",
-    ),
-    "broken-answer": _words(
-        r"stream (?:disconnected|closed|ended)", r"incomplete json", r"invalid (?:event|chunk|stream)\b",
-        r"json in (?:\w+ )?stream", r"\bstream error\b", r"unexpected (?:eof|end of file)",
-        r"malformed (?:response|function call|event|stream)",
-        r"(?:parse|decode) (?:\w+ )?(?:sse|event|stream|response)",
-        r"empty response", r"unexpected end of (?:json|stream)", r"without a finish reason",
-    ),
-    "network": _words(
-        r"connection (?:failed|refused|reset|dropped|error|aborted|closed|timed out)", r"fetch failed",
-        r"error sending request", r"issuer certificate",
-        r"unable to connect", r"failed to connect", r"could ?n[o']t connect",
-        r"\bE(?:CONN\w+|TIMEDOUT|NOTFOUND|AI_AGAIN|PIPE|HOSTUNREACH|NETUNREACH)\b", r"network (?:error|is unreachable)",
-        r"could not resolve host", r"name resolution", r"(?:request|operation|read|connect) timed? ?out",
-        r"socket (?:hang up|disconnected)", r"tls handshake", r"timeout of \d+", r"deadline exceeded",
-    ),
-}  # fmt: skip
-"""Words of CLIs and providers, in this order, where no field decides."""
+_TEXTS = {
+    "sandbox": "bwrap: *namespace|bwrap: *RTM_NEWADDR|bwrap: *uid map|bwrap: *not permitted",
+    "memory": "ENOMEM|cannot allocate memory|not enough memory|out of memory|memory allocation of * bytes failed"
+    "|bad_alloc|OutOfMemoryError|MemoryError|OOMKilled",
+    "disk": "ENOSPC|no space left on device|EDQUOT|disk quota exceeded|not enough space on the disk",
+    "prompt": "E2BIG|argument list too long",
+    "budget": "reached maximum budget",
+    "turns": "reached maximum number of turns|reached max turns|reached max session turns",
+    "quota": "exhausted your daily quota|exhausted your capacity|hit your limit|hit your * limit|usage limit reached"
+    "|quota exceeded.|credit balance is too low|credits are exhausted|billing hard limit|billing is not enabled"
+    "|issue with billing|insufficient credits|insufficient balance|Payment Required",
+    "rate-limit": "rate limit exceeded|rate limit reached|rate limited|organization's rate limit|Too Many Requests"
+    "|exceeded your current quota|quota exceeded for quota metric|resource has been exhausted",
+    "context": "prompt is too long|prompt too long|input is too long|input token count *exceeds|request too large"
+    "|maximum context length|exceed context limit|context window exceeded|exceeds the context window"
+    "|out of room in the model's context window",
+    "output": "reason: max_output_tokens|output token maximum",
+    "refusal": "blocked due to safety settings",
+    "settings": "ENOENT|no such file or directory|command not found|unknown option|unknown argument|unknown arguments"
+    "|unexpected argument|invalid value * for|requires --|invalid auth method|model provider * not found"
+    "|error loading config|error loading configuration|failed to reload config|invalid configuration in"
+    "|error in *settings.json|TOML parse error|--json-schema is not valid JSON|failed to read output schema"
+    "|not inside a trusted directory|not running in a trusted directory|input must be provided|no input provided"
+    "|no prompt provided|cannot be used with root",
+    "model": "issue with the selected model|model not found|model * does not exist|models/* is not found|unknown model"
+    "|unsupported model",
+    "credential": "Unauthorized|Forbidden|authentication failed|failed to authenticate|invalid API key"
+    "|incorrect API key|no API key found|missing API key|API key not valid|not logged in|run *login|sign in again"
+    "|failed to refresh token"
+    "|access token could not be refreshed|refresh_token_reused|refresh token has been revoked|invalid_grant"
+    "|OAuth token has expired|invalid bearer token|missing environment variable|set an auth method"
+    "|load credentials|load the default credentials|no credentials found|request not allowed|territory not supported"
+    "|not have permission|not have access to Claude|permission denied on resource|authentication required",
+    "outage": "Internal Server Error|Bad Gateway|Service Unavailable|Gateway Timeout|overloaded"
+    "|experiencing high demand|at capacity|no capacity available|temporarily unavailable|internal error has occurred"
+    "|server had an error"
+    "|failed to get response from the AI model",
+    "broken-answer": "stream disconnected|stream closed|stream error|incomplete JSON segment"
+    "|empty or malformed response|empty response|without a finish reason|malformed function call"
+    "|unexpected end of JSON input|unexpected EOF|failed to parse SSE event",
+    "network": "ECONNREFUSED|connection refused|ECONNRESET|connection reset|ECONNABORTED|ETIMEDOUT|timed out"
+    "|EHOSTUNREACH|ENETUNREACH|network is unreachable|EPIPE|ENOTFOUND|could not resolve host|EAI_AGAIN|name resolution"
+    "|connection failed|connection dropped|connection error|unable to connect|fetch failed|error sending request"
+    "|socket hang up|timeout of * exceeded|network socket disconnected|issuer certificate|deadline exceeded",
+}
+"""Texts, where no field decides: those of the system (errors, their names, HTTP reasons) and those that Codex, Claude
+Code, Gemini CLI, Copilot CLI and their providers print; ``*`` is any text in a line."""
+
+_CREDENTIAL_NAME = r"(?<!\w)[A-Z][A-Z0-9]*(?:_[A-Z0-9]+)*_(?:API_KEY|AUTH_JSON|TOKEN)(?!\w)"
+"""The name of an environment variable that holds a credential."""
+
+
+def _pattern(cause: str) -> re.Pattern[str]:
+    """Match the texts of a cause, and the classes of it that are no ordinary words."""
+    kinds = [kind for kind, of in {**KINDS, **BROAD_KINDS}.items() if of == cause and "_" in kind]
+    texts = (
+        re.escape(text).replace(r"\*", r".{0,200}?").replace("'", "['\u2019]") for text in _TEXTS[cause].split("|")
+    )
+    pattern = rf"(?<!\w)(?i:{'|'.join([*texts, *kinds])})"
+    pattern += f"|{_CREDENTIAL_NAME}" if cause == "credential" else ""
+    return re.compile(pattern)
+
+
+WORDS: dict[str, re.Pattern[str]] = {cause: _pattern(cause) for cause in _TEXTS}
+"""The patterns of the texts, in their order."""
 
 EXITS: dict[str, dict[int, str]] = {
     "": {124: "time", 126: "start", 127: "start", 132: "memory", 134: "memory", 137: "killed",

@@ -16,7 +16,7 @@ from accord.core.documents import read_object
 from accord.core.errors import BrokenContract
 from accord.core.numbers import Integer
 from accord.core.schemas import strict_schema
-from accord.runner.analysis.checkbox_evidence import completed_by_words
+from accord.runner.analysis.checkbox_evidence import completed_by_boxes
 from accord.runner.analysis.prompt import task_prompt
 from accord.runner.analysis.providers import (
     ALL,
@@ -113,7 +113,7 @@ def analyse(
     found = Analysis("", "", 0.0, (), ())
     for provider in select_providers(providers):
         if provider is None:
-            found = asking.by_words(evidence, tasks)
+            found = asking.by_boxes(evidence, tasks)
         elif needless:
             asking.attempts.append(ProviderAttempt(provider.name, "skipped", needless))
         else:
@@ -141,9 +141,9 @@ class _Asking:
     deadline: float
     attempts: list[ProviderAttempt]
 
-    def by_words(self, evidence: TaskEvidence, tasks: Sequence[ChecklistTask]) -> Analysis:
+    def by_boxes(self, evidence: TaskEvidence, tasks: Sequence[ChecklistTask]) -> Analysis:
         began = self.clock.monotonic()
-        positions, confidence = completed_by_words(evidence, tasks)
+        positions, confidence = completed_by_boxes(evidence, tasks)
         self._add(REGEX_FALLBACK, "answered", "", began)
         return Analysis(REGEX_FALLBACK, "", confidence, tuple(tasks[position].text for position in positions), ())
 

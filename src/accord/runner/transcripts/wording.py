@@ -25,7 +25,7 @@ _REASONS = (
 )
 _STATUS = re.compile(
     rf"\b(?:status(?: code)?|error code|http(?:/[\d.]+)?|API Error|refresh token)[:= ]+([1-5]\d\d)\b"
-    rf"|\b([1-5]\d\d) (?:{_REASONS})\b|\(([45]\d\d)\)|\b(?:status|code)['\"]?: ?([45]\d\d)\b",
+    rf"|\b([1-5]\d\d) (?:{_REASONS}|status code)\b|\(([45]\d\d)\)|\b(?:status|code)['\"]?: ?([45]\d\d)\b",
     re.IGNORECASE,
 )
 
