@@ -37,13 +37,13 @@ _LABELLED = re.compile(
     r"^[ \t>]{0,9}\*\*(Purpose|Goal|Independent Test(?: Criteria)?|Checkpoint)(?::\*\*|\*\*:)[ \t]*(\S.*)$",
     re.IGNORECASE | re.MULTILINE,
 )
-_WAITS = re.compile(
-    r"\b(?:depends? (?:up)?on|(?:start|begin|run|proceed)s? after|after|requires?|blocked by|waits? for)\b(.*)",
+_STATED = re.compile(
+    r"(?P<own>[^:]*?)(?::\s*|\s+)(?:(?P<waits>depends on|blocked by|(?:can start|starts) after)|blocks)"
+    r"\s+(?P<others>(?:(?!\s[-\u2013\u2014]\s|[;.]\s).)*)",
     re.IGNORECASE,
 )
-_BLOCKS = re.compile(r"\bblocks\b(.*)", re.IGNORECASE)
-_CLAUSE = re.compile(r"(?<=\s)[-\u2013\u2014]\s|[;.]\s|,\s(?=but\b)|\bbut\b")
-_NEGATED = re.compile(r"\b(?:no|not|without|none|independent)\b", re.IGNORECASE)
+"""A statement of the Dependencies section: what it is about, directly behind it one of these words, and the others."""
+
 _ARROWS = re.compile(r"\u2192|->|=>")
 _TREE = re.compile(r"([\u251c\u2514]\u2500+\s*)?(\.?[\w@-][\w.@-]*/?)\s*(?:#.*)?")
 _WHOLE_STRUCTURE = re.compile(
@@ -266,16 +266,9 @@ def _stated(text: str, phases: Sequence[_Phase]) -> Iterator[tuple[str, list[str
             yield from _edges(before, after)
         if chain:
             continue
-        label, colon, rest = line.partition(":")
-        if not colon:
-            label, rest = line, line
-        for clause in _CLAUSE.split(rest):
-            if (found := _WAITS.search(clause)) and not _NEGATED.search(clause[: found.start()]):
-                own = clause[: found.start()] if not colon or references_in([clause[: found.start()]]) else label
-                yield from _edges(_named(found[1], phases), _named(own, phases))
-            elif (found := _BLOCKS.search(clause)) and references_in([found[1]]):
-                own = clause[: found.start()] if references_in([clause[: found.start()]]) else label
-                yield from _edges(_named(own, phases), _named(found[1], phases))
+        if stated := _STATED.match(line):
+            own, others = _named(stated["own"], phases), _named(stated["others"], phases)
+            yield from _edges(others, own) if stated["waits"] else _edges(own, others)
 
 
 def _below(text: str, word: str) -> Iterator[Section]:

@@ -29,12 +29,6 @@ _APPROVED = re.compile(r"approved(?![\w-])")
 _CHANGES = re.compile(r"changes-requested:\s*\S")
 _SAID = re.compile(r"(approved|changes[ -]+requested)(?![\w-])[ \t]*(:?)", re.IGNORECASE)
 _STRATEGIES = frozenset({"per-batch", "single-final"})
-_SILENCE = re.compile(
-    r"(((no|without|missing)( user)?|(the )?user (gave|sent|made) no)[ -](response|answer|reply)"
-    r"|(the )?user (did not|didn.t|never) (respond|responded|answer|answered|reply|replied)"
-    r"|unanswered|not answered|time(d )?-?out|none|n/?a)"
-    r"( (was |has been )?(provided|given|received|made|yet|from the user))*"
-)
 
 
 def decision_findings(decision: UserDecision, place: str) -> Iterator[Finding]:
@@ -83,8 +77,8 @@ def is_about_security(category: str | None) -> bool:
 
 
 def is_silence(reason: str) -> bool:
-    """Return whether the reason of a cancelled decision only means that no answer came."""
-    return bool(_SILENCE.fullmatch(" ".join(reason.lower().split()).strip(".!- ")))
+    """Return whether the reason of a cancelled decision is the contract's own for a question without an answer, or says nothing."""
+    return " ".join(reason.lower().split()).strip(".- ") in (NO_RESPONSE, "no response", "none", "n/a")
 
 
 def _context(decision: UserDecision, place: str) -> Iterator[Finding]:
