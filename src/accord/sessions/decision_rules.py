@@ -77,7 +77,7 @@ def is_about_security(category: str | None) -> bool:
 
 
 def is_silence(reason: str) -> bool:
-    """Return whether the reason of a cancelled decision is the contract's own for a question without an answer, or says nothing."""
+    """Return whether the reason of a cancelled decision is the contract's own for no answer, or says nothing."""
     return " ".join(reason.lower().split()).strip(".- ") in (NO_RESPONSE, "no response", "none", "n/a")
 
 
