@@ -163,27 +163,6 @@ Options:
 Recommendation: option 2, because a hidden error costs more.
 Impact: the task cannot be finished."""
 
-DRESSED = """### Blocker type
-
-`external-dependency`
-
-### Description
-
-The payment provider's test system is down since Monday.
-
-### Options
-
-- **Wait** until it is back, which costs days
-- **Mock it**, which proves less
-
-### Recommendation
-
-Wait, since the mock would have to be written.
-
-### Impact
-
-The release slips."""
-
 FAILED = "Step: test_upload\nTried: a longer limit, and alone\nOutside: the fixture is broken on main"
 PATCH = "diff --git a/a b/a\nnew file mode 100644\nindex 0000000..e69de29\n"
 
@@ -222,16 +201,10 @@ ELABORATE = {
     "German": "- Ignorieren: einfach, verbirgt aber Fehler\n- Ablehnen: sicher, bricht aber Aufrufer",
 }
 
-SAID = {
-    "labels in another language": "Step: Prüfung schlägt fehl.\nTried: Neu begonnen.\nOutside: Der Rechner ist alt.",
-    "labels in bold": "**Failing step:** pytest\n**Attempts:** ran it alone\n**Why outside:** CI has no network",
-}
 QUOTES = [
     "„Die Liste wird gelesen.“",
     "« La liste est lue. »",
-    "»Listen læses.«",
     "「一覧を読む。」",
-    "『一覧を読む。』",
     "“The list is read.”",
     "'The list is read.'",
     "\u2018It\u2019s read.\u2019",
@@ -243,8 +216,6 @@ SPEC_LINE = next(f"{line}\n" for line in BLOCKED.splitlines() if line.startswith
 REPORTS = {
     "completed": report("completed", "Added the parser and its tests.", PATCH),
     "blocked": report("blocked", BLOCKED),
-    "blocked, with headings": report("blocked", DRESSED),
-    "bold labels": report("blocked", BLOCKED.replace("Type:", "**Type:**").replace("Impact:", "**Impact** -")),
     "validation failure": report("validation-failure", FAILED),
     "another blocker": report("blocked", BLOCKED.replace("spec-gap", "technical-constraint").replace(SPEC_LINE, "")),
     **{
@@ -252,7 +223,6 @@ REPORTS = {
         for outcome in ("blocked", "validation-failure")
     },
     **{name: blocked_with(OPTIONS, options) for name, options in ELABORATE.items()},
-    **{name: report("validation-failure", text) for name, text in SAID.items()},
     **{
         f"quote {quote.strip()}": report(
             "blocked", BLOCKED.replace('"The list is read."', quote).replace('"Input"', "Input")
@@ -305,15 +275,7 @@ BROKEN_RESULTS: dict[str, Case] = {
 
 COMPLETE = {
     "labels": FINDING,
-    "in bold": "**What** is wrong: the loop.\n\n**Why** it matters: the spec.\n\n**Fix**: range(n)",
-    "bold with colon": "**What:** a\n**Why:** b\n**Fix:** c",
-    "in italics": "*What*: a\n_Why:_ b\n*Fix:* c",
-    "with wide colons": "What\uff1a循环多一次。\n**Why\uff1a**规范。\nFix\uff1arange(n)",
-    "capitals": "WHAT: a\nWHY: b\nFIX: c",
-    "headings": "### What\na\n### Why\nb\n### Fix\nc",
-    "a list": "- What: a\n- Why: b\n- Fix: c",
-    "one line": "What: a. Why: b. Fix: c.",
-    "another order": "Fix: c\nWhat: a\nWhy: b",
+    "in another order": "Fix: c\nWhat: a\nWhy: b",
     "a suggestion as fix": "What: a\nWhy: b\nFix:\n```suggestion\nrange(n)\n```",
 }
 REVIEWS = {

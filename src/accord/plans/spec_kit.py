@@ -38,8 +38,8 @@ _LABELLED = re.compile(
     re.IGNORECASE | re.MULTILINE,
 )
 _STATED = re.compile(
-    r"(?P<own>[^:]*?)(?::\s*|\s+)(?:(?P<waits>depends on|blocked by|(?:can start|starts) after)|blocks)"
-    r"\s+(?P<others>(?:(?!\s[-\u2013\u2014]\s|[;.]\s).)*)",
+    r"(?P<own>[^:]{0,300}?)(?:: ?| )(?:(?P<waits>depends on|blocked by|(?:can start|starts) after)|blocks)"
+    r" (?P<others>(?:(?! [-\u2013\u2014] |[;.] ).)*)",
     re.IGNORECASE,
 )
 """A statement of the Dependencies section: what it is about, directly behind it one of these words, and the others."""

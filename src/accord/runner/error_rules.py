@@ -177,7 +177,7 @@ _TEXTS = {
     "|exceeded your current quota|quota exceeded for quota metric|resource has been exhausted",
     "context": "prompt is too long|prompt too long|input is too long|input token count *exceeds|request too large"
     "|maximum context length|exceed context limit|context window exceeded|exceeds the context window"
-    "|out of room in the model's context window",
+    "|ran out of * in the model's context window",
     "output": "reason: max_output_tokens|output token maximum",
     "refusal": "blocked due to safety settings",
     "settings": "ENOENT|no such file or directory|command not found|unknown option|unknown argument|unknown arguments"
@@ -215,7 +215,7 @@ _CREDENTIAL_NAME = r"(?<!\w)[A-Z][A-Z0-9]*(?:_[A-Z0-9]+)*_(?:API_KEY|AUTH_JSON|T
 
 
 def _pattern(cause: str) -> re.Pattern[str]:
-    """Match the texts of a cause, and the classes of it that are no ordinary words."""
+    """Match the texts of a cause, and its classes with an underscore."""
     kinds = [kind for kind, of in {**KINDS, **BROAD_KINDS}.items() if of == cause and "_" in kind]
     texts = (
         re.escape(text).replace(r"\*", r".{0,200}?").replace("'", "['\u2019]") for text in _TEXTS[cause].split("|")
