@@ -45,9 +45,11 @@ _NOTHING = re.compile(
 )
 _RULE = re.compile(r"(?=[ \t|:]*-)[ \t|:-]+")
 _UNDERLINE = re.compile(r"(?:-+|=+)?")
+_ARTICLES = frozenset(("a", "an", "the", "my", "our"))
+_CONJUNCTIONS = frozenset(("and", "for", "if", "of", "on", "when", "with"))
 _QUESTIONS = frozenset(("what", "what's", "which", "why", "how"))
 _LABEL_CHARS = 80
-_LABEL_WORDS, _SHORT_LABEL_WORDS = 8, 4
+_LABEL_WORDS = 8
 _LABELS_IN_LINES = 3
 """With fewer parts at the beginning of lines, labels in the middle of lines count, too."""
 
@@ -110,22 +112,27 @@ def read_parts(text: str, vocabulary: Vocabulary, *, whole: str = "") -> Reading
     return Reading(parts, "\n\n".join(part for part in free if part.strip()))
 
 
-def _parts_of(phrase: str, vocabulary: Vocabulary) -> tuple[str, ...]:
+def _parts_of(phrase: str, vocabulary: Vocabulary, *, is_marked: bool = True) -> tuple[str, ...]:
     """Return the part that a phrase is the label of, or several that it joins; none for any other text."""
-    joined = [_part_of(piece, vocabulary) for piece in _JOINT.split(phrase)]
+    joined = [_part_of(piece, vocabulary, is_marked=is_marked) for piece in _JOINT.split(phrase)]
     if all(joined):
         return tuple(dict.fromkeys(joined))
-    part = _part_of(phrase, vocabulary)
+    part = _part_of(phrase, vocabulary, is_marked=is_marked)
     return (part,) if part else ()
 
 
-def _part_of(phrase: str, vocabulary: Vocabulary) -> str:
-    """Return the part that a phrase names with its first word, or with its last one if it is short or a question."""
+def _part_of(phrase: str, vocabulary: Vocabulary, *, is_marked: bool) -> str:
+    """Return the part that the first or the last word of a phrase names.
+
+    A phrase that is not marked as a label, by bold or as a heading or a cell, is one if it has at most two words, is a
+    question, or has a conjunction behind its first word; it could be a sentence before a colon otherwise.
+    """
     words = _WORD.findall(_BRACKETED.sub(" ", phrase).casefold().replace("\u2019", "'").replace("_", " "))
+    words = words[1:] if words and words[0] in _ARTICLES else words
     if not words or len(words) > _LABEL_WORDS:
         return ""
-    is_short = len(words) <= _SHORT_LABEL_WORDS or words[0] in _QUESTIONS
-    names = {words[0], words[-1]} if is_short else {words[0]}
+    is_label = is_marked or len(words) < 3 or words[0] in _QUESTIONS
+    names = {words[0], words[-1]} if is_label else {words[0]} if words[1] in _CONJUNCTIONS else set()
     return next((name for name, known in vocabulary.items() if not known.isdisjoint(names)), "")
 
 
@@ -158,17 +165,21 @@ def _line_labels(text: str, vocabulary: Vocabulary) -> Iterator[_Label]:
 
 def _line_label(line: str, following: str, start: int, vocabulary: Vocabulary) -> _Label | None:
     lead = _LEAD.match(line)
-    begin, depth, mark = (lead.end(), len(lead["indent"].expandtabs(4)), lead["mark"]) if lead else (0, 0, "")
+    if lead is None:
+        return None
+    begin, depth, has_sign = lead.end(), len(lead["indent"].expandtabs(4)), bool(lead["heading"])
     rest = line[begin : begin + 4 * _LABEL_CHARS].rstrip()
     for pattern in (_BOLD, _IN_BRACKETS, _AT_START):
         hit = pattern.match(rest)
-        if hit and (parts := _parts_of(_phrase(hit), vocabulary)):
+        if hit and (parts := _parts_of(_phrase(hit), vocabulary, is_marked=pattern is not _AT_START)):
             is_word = " " not in _phrase(hit).strip()
-            return _Label(parts, start, start + begin + hit.end(), depth, mark or "", is_word)
-    is_heading = bool(lead and lead["heading"]) or (rest[:1].isupper() and _UNDERLINE.fullmatch(following.strip()))
-    parts = _parts_of(rest, vocabulary) if is_heading and len(rest) < _LABEL_CHARS and rest[-1:].isalnum() else ()
-    underline = following if following.strip() and not (lead and lead["heading"]) else ""
-    return _Label(parts, start, start + len(line) + len(underline), depth) if parts else None
+            return _Label(parts, start, start + begin + hit.end(), depth, lead["mark"] or "", is_word)
+    underline = following if rest[:1].isupper() and _UNDERLINE.fullmatch(following.strip()) else None
+    if not rest[-1:].isalnum() or len(rest) > _LABEL_CHARS or not (has_sign or underline is not None):
+        return None
+    is_marked = has_sign or bool(underline and underline.strip())
+    parts = _parts_of(rest, vocabulary, is_marked=is_marked)
+    return _Label(parts, start, start + len(line) + len("" if has_sign else underline or ""), depth) if parts else None
 
 
 def _phrase(hit: re.Match[str]) -> str:
@@ -201,5 +212,5 @@ def _labels_in_lines(text: str, vocabulary: Vocabulary) -> Iterator[_Label]:
     """Yield labels in the middle of lines: in bold, or at the beginning of a sentence, before a colon or a dash."""
     for pattern in (_BOLD, _IN_LINE):
         for hit in pattern.finditer(text):
-            if parts := _parts_of(_phrase(hit), vocabulary):
+            if parts := _parts_of(_phrase(hit), vocabulary, is_marked=pattern is _BOLD):
                 yield _Label(parts, hit.start(), hit.end())
