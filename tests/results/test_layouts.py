@@ -191,6 +191,14 @@ def test_a_label_in_an_option_belongs_to_the_option(entry: str) -> None:
     assert report_findings(without_impact) == [("blocker-impact", "error")]
 
 
+def test_labels_below_the_heading_of_an_option_belong_to_the_option() -> None:
+    option = "### Option {}\n\n**Description:** Retry it.\n**Impact:** slow\n\n"
+    options = f"## Options\n\n{option.format('A')}{option.format('B')}"
+    rest = "## Recommendation\n\nA.\n\n"
+    assert report_findings(f"{HEAD}{options}{rest}## Impact\n\nUploads stay small.") == []
+    assert report_findings(f"{HEAD}{options}{rest}") == [("blocker-impact", "error")]
+
+
 def test_an_option_that_is_marked_as_the_recommended_one_is_a_recommendation() -> None:
     options = "Options:\n1. Retry (recommended): more code\n2. Buffer: more memory\n"
     assert report_findings(HEAD + options + "Impact: Uploads stay small.") == []

@@ -43,6 +43,7 @@ _NOTHING = re.compile(
     r"[^\w<]*(?:(?:none|nothing|n/?a|tbd|todo|unknown|not applicable)[^\w<]*|(?:<[A-Za-z][^<>\n]{0,80}>[^\w<]*)+)?",
     re.IGNORECASE,
 )
+_HEADING = re.compile(r"^\#{1,6}[ \t]", re.MULTILINE)
 _RULE = re.compile(r"(?=[ \t|:]*-)[ \t|:-]+")
 _UNDERLINE = re.compile(r"(?:-+|=+)?")
 _ARTICLES = frozenset(("a", "an", "the", "my", "our"))
@@ -64,6 +65,7 @@ class _Label:
     depth: int = 0
     mark: str = ""
     is_word: bool = False
+    is_heading: bool = False
     end: int = -1
 
 
@@ -100,7 +102,7 @@ def read_parts(text: str, vocabulary: Vocabulary, *, whole: str = "") -> Reading
     labels = list(_line_labels(outside, vocabulary))
     if len({part for label in labels for part in label.parts}) < _LABELS_IN_LINES:
         labels += _labels_in_lines(outside, vocabulary)
-    labels = _without_nested(sorted(labels, key=lambda label: label.start), whole)
+    labels = _without_nested(sorted(labels, key=lambda label: label.start), whole, outside)
     parts = dict[str, str]()
     free = [outside[: labels[0].start] if labels else outside]
     for i, label in enumerate(labels):
@@ -136,16 +138,24 @@ def _part_of(phrase: str, vocabulary: Vocabulary, *, is_marked: bool) -> str:
     return next((name for name, known in vocabulary.items() if not known.isdisjoint(names)), "")
 
 
-def _without_nested(labels: Sequence[_Label], whole: str) -> list[_Label]:
-    """Leave out labels in the entries of a part's list, such as the impact of one option, and those in other labels."""
+def _without_nested(labels: Sequence[_Label], whole: str, text: str) -> list[_Label]:
+    """Leave out labels in labels, and those below the entries of a part, such as the impact of one option.
+
+    A label without a heading is below one if a heading of another part follows.
+    """
     kept: list[_Label] = []
+    last_heading = max((label.start for label in labels if label.is_heading), default=0)
     for label in labels:
         last = kept[-1] if kept else None
-        is_in_label = last and label.start < last.text
-        is_listed = last and (label.mark and not last.mark and not label.is_word)
-        is_entry = last and whole in last.parts and (label.depth >= last.depth + 2 or is_listed)
-        if not is_in_label and not is_entry:
-            kept.append(label)
+        if last and label.start < last.text:
+            continue
+        if last and whole in last.parts:
+            is_listed = label.mark and not last.mark and not label.is_word
+            is_below = last.is_heading and not label.is_heading and label.start < last_heading
+            is_below = is_below and _HEADING.search(text, last.text, label.start) is not None
+            if label.depth >= last.depth + 2 or is_listed or is_below:
+                continue
+        kept.append(label)
     return kept
 
 
@@ -173,13 +183,17 @@ def _line_label(line: str, following: str, start: int, vocabulary: Vocabulary) -
         hit = pattern.match(rest)
         if hit and (parts := _parts_of(_phrase(hit), vocabulary, is_marked=pattern is not _AT_START)):
             is_word = " " not in _phrase(hit).strip()
-            return _Label(parts, start, start + begin + hit.end(), depth, lead["mark"] or "", is_word)
+            return _Label(parts, start, start + begin + hit.end(), depth, lead["mark"] or "", is_word, has_sign)
     underline = following if rest[:1].isupper() and _UNDERLINE.fullmatch(following.strip()) else None
     if not rest[-1:].isalnum() or len(rest) > _LABEL_CHARS or not (has_sign or underline is not None):
         return None
     is_marked = has_sign or bool(underline and underline.strip())
     parts = _parts_of(rest, vocabulary, is_marked=is_marked)
-    return _Label(parts, start, start + len(line) + len("" if has_sign else underline or ""), depth) if parts else None
+    return (
+        _Label(parts, start, start + len(line) + len("" if has_sign else underline or ""), depth, is_heading=is_marked)
+        if parts
+        else None
+    )
 
 
 def _phrase(hit: re.Match[str]) -> str:
