@@ -21,7 +21,7 @@ HERE = "octo/home"
             (7,),
         ),
         ("`Closes #1` ``closes `#2` `` but Closes #3", (3,)),
-        ("See <!-- Closes #1 --> and closes #2 <!-- Closes #3", (2,)),
+        ("See <!-- Closes #1 --> and closes #2 <!-- Closes #3", (2, 3)),
         ("<!-- Closes #1 -->\nCloses #2", (2,)),
         ("```\nCloses #1\n```\n\n    Closes #2\n\nCloses #3", (3,)),
         ("```\n<!--\n```\nCloses #1", (1,)), ("a ` stray\n\nCloses #1\n\nand ` another", (1,)),

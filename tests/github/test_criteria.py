@@ -13,8 +13,8 @@ from accord.github.criteria import (
     posted_text,
     with_item_ticks,
 )
-from accord.text.checklists import tasks
 from accord.text.hidden import GUARD
+from accord.text.outline import tasks
 from accord.text.posting import PostingPolicy
 from accord.text.redaction import Redactor
 

@@ -9,8 +9,8 @@ from support.reviews import answer, approve, comment, finding, hide, needs_chang
 from support.turns import REVIEW, WORKFLOW, did, failed
 
 from accord.loops.run import LOOPS, pulls_due
-from accord.text.checklists import tasks
 from accord.text.hidden import GUARD
+from accord.text.outline import tasks
 
 WORKS, ASKS = CRITERIA[0], CRITERIA[1].replace("@", f"@{GUARD}")
 

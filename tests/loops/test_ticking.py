@@ -26,7 +26,7 @@ def outputs(*tasks: str, **more: str) -> RunOutputs:
         ("- [ ] same\n- [ ] same\n", ["same"], "- [x] same\n- [ ] same\n"),
         ("- [x] a\n", ["a"], "- [x] a\n"),
         ("- [ ] Add\n- [ ] b\n", ["add", "Ad", "- [ ] b", "Add\n- [ ] b"], "- [ ] Add\n- [ ] b\n"),
-        ("- [ ] a\n  - [ ] b\n> 1. [ ] c\n", ["c", "b"], "- [ ] a\n  - [x] b\n> 1. [x] c\n"),
+        ("- [ ] a\n  - [ ] b\n1. [ ] c\n", ["c", "b"], "- [ ] a\n  - [x] b\n1. [x] c\n"),
         ("- [ ] -->\n- [ ] <b>\n", ["-->"], "- [x] -->\n- [ ] <b>\n"),
         ("\ufeff- [ ] é\u2028\n- [ ] b\n", ["b"], "\ufeff- [ ] é\u2028\n- [x] b\n"),
     ],

@@ -28,8 +28,8 @@ from accord.git.program import Git
 from accord.git.sizes import ChangeLimits
 from accord.github.limits import BODY_CHARS
 from accord.results.operations import Outcome
-from accord.text.checklists import tasks
 from accord.text.hidden import GUARD
+from accord.text.outline import tasks
 from accord_sandbox.faults import Fault
 from accord_sandbox.planting import INSTALLATION_TOKEN
 

@@ -12,7 +12,7 @@ from accord.runner.analysis import prompt as analysis_prompt
 from accord.runner.analysis.analyse import TaskEvidence
 from accord.runner.analysis.prompt import TaskPrompt, task_prompt
 from accord.runner.transcripts.events import Todo
-from accord.text.checklists import tasks
+from accord.text.outline import tasks
 from accord.text.redaction import Redactor
 
 FENCE = "0123456789abcdef"

@@ -8,7 +8,7 @@ from support.growth import grows_too_fast
 from accord.runner.analysis.analyse import TaskEvidence
 from accord.runner.analysis.checkbox_evidence import completed_by_boxes
 from accord.runner.transcripts.events import Todo
-from accord.text.checklists import tasks
+from accord.text.outline import tasks
 
 BODY = "## Tasks\n\n- [ ] Add tests\n- [ ] Fix docs\n- [x] Old thing\n"
 
@@ -21,7 +21,7 @@ def read(message: str, body: str = BODY, todos: tuple[Todo, ...] = ()) -> tuple[
     ("message", "expected"),
     [
         ("- [x] Add tests", [0]), ("Done.\n\n* [X] Add tests\n* [ ] Fix docs", [0]),
-        ("1. [x] Fix docs\n2. [x] Add   tests", [0, 1]), ("> - [x] Add tests", [0]),
+        ("1. [x] Fix docs\n2. [x] Add   tests", [0, 1]),
         ("- [ ] Add tests\n\nWorked on it.\n\n- [x] Add tests", [0]),
         ("I could not run the linter. State of the tasks:\n\n- [x] Add tests", [0]),
         ("## Done\n\n- [x] Add tests\n\n## Not done\n\n- [x] Fix docs", [0]),

@@ -13,6 +13,7 @@ import cmarkgfm
 from cmarkgfm.cmark import Options
 
 from accord.text.blocks import read_blocks
+from accord.text.outline import sections, tasks
 from accord.text.regions import parse_markdown
 
 _BLOCK = re.compile(
@@ -20,6 +21,9 @@ _BLOCK = re.compile(
 )
 _PART = re.compile(r'<code>([^<]*)</code>(?!</pre>)|<(a) href="(?!#fn)|<(img) src="|<!-- (raw) HTML omitted -->')
 _PARTS = {"html": "raw", "link": "a", "autolink": "a", "address": "a", "image": "img"}
+_OUTLINE = re.compile(
+    r'<(/?)(li|blockquote|section|h[1-6]|input)\b(?:[^>]*data-sourcepos="([0-9]+):)?([^>]*)>(?:([^<]*)</h)?'
+)
 _NAMES = {"paragraph": "p", "heading": "h", "rule": "hr", "table": "table"}
 
 
@@ -53,6 +57,31 @@ def check_blocks(text: str) -> str | None:
     del more["p",]
     if missing or (more and not blocks.footnotes):
         return f"cmark-gfm: {dict(missing)}, accord: {dict(more)}"
+    return None
+
+
+def check_outline(text: str) -> str | None:
+    """Return how the boxes of a text, and the headings outside of lists and quotes, differ.
+
+    For cmark-gfm, any ``[x]`` on the line of a box ticks it; for accord, only its own does.
+    """
+    boxes, headings, titles = list[tuple[int, bool]](), list[tuple[int, int]](), list[str]()
+    depth = line = 0
+    for closing, tag, place, rest, words in _OUTLINE.findall(_page(text, Options.CMARK_OPT_SOURCEPOS)):
+        if tag == "input":
+            boxes.append((line, "checked" in rest))
+        elif tag[0] != "h":
+            depth += -1 if closing else 1
+            line = int(place) if tag == "li" and place else line
+        elif not depth and not closing:
+            headings.append((int(tag[1]), int(place)))
+            titles.append(" ".join(html.unescape(words).split()))
+    lines = re.split(r"\r\n?|\n", text)
+    ours = [(task.line, task.is_checked or "[x]" in lines[task.line - 1].lower()) for task in tasks(text)]
+    found = [(section.level, section.line) for section in sections(text)]
+    named = [(one.title.replace("\\[", "["), page) for one, page in zip(sections(text), titles, strict=False) if page]
+    if sorted(boxes) != ours or headings != found or any(title != page for title, page in named):
+        return f"cmark-gfm: {boxes}, {headings}, accord: {ours}, {found}, {named}"
     return None
 
 

@@ -7,8 +7,9 @@ from dataclasses import replace
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from support.structure import check_outline
 
-from accord.text.checklists import tasks, with_ticks
+from accord.text.outline import tasks, with_ticks
 
 
 def boxes(text: str) -> list[tuple[str, bool, int]]:
@@ -25,11 +26,13 @@ def boxes(text: str) -> list[tuple[str, bool, int]]:
         ("2) [x] a", [("a", True, 1)]),
         ("-\t[ ]\ta", [("a", False, 1)]),
         ("- a\n  - [ ] b\n    1. [x] c", [("b", False, 2), ("c", True, 3)]),
-        ("- - [ ] a", [("a", False, 1)]),
-        ("> - [ ] a\n> - [x] b", [("a", False, 1), ("b", True, 2)]),
-        ("> [!NOTE]\n> > 1. [ ] a", [("a", False, 2)]),
         ("words\n- [ ] a", [("a", False, 2)]),
-        ("- [ ]\n  a", [("a", False, 1)]),
+        ("- [ ] \n  a", [("a", False, 1)]),
+        ("- [ ] a [x]", [("a [x]", False, 1)]),
+        ("- [ ] a\n\n  - [x] b", [("a", False, 1), ("b", True, 3)]),
+        ("- [ ] a | b\n  -|-", [("a b", False, 1)]),
+        ("- [ ] # a", [("# a", False, 1)]),
+        ("- [ ] \n- [ ] [a]: /u", [("", False, 1), ("", False, 2)]),
         ("- [ ] a\n  b\nc", [("a b c", False, 1)]),
         ("a\r\n\r\n- [ ] b\r\n- [x] c\r", [("b", False, 3), ("c", True, 4)]),
         ("<details>\n\n- [ ] a\n\n</details>", [("a", False, 3)]),
@@ -42,6 +45,7 @@ def boxes(text: str) -> list[tuple[str, bool, int]]:
 )
 def test_every_box_that_github_shows_is_a_task(text: str, expected: list[tuple[str, bool, int]]) -> None:
     assert boxes(text) == expected
+    assert check_outline(text) is None
 
 
 @pytest.mark.parametrize(
@@ -51,6 +55,10 @@ def test_every_box_that_github_shows_is_a_task(text: str, expected: list[tuple[s
         "- [] a",
         "- [y] a",
         "- [ ]",
+        "- [ ]\n  a",
+        "- - [ ] a",
+        "> - [ ] a\n> - [x] b",
+        "> [!NOTE]\n> > 1. [ ] a",
         "- [ ]a",
         "- [ ](https://example.org)",
         "- [x]: https://example.org",
@@ -73,13 +81,14 @@ def test_every_box_that_github_shows_is_a_task(text: str, expected: list[tuple[s
 )
 def test_text_without_a_box_on_github_is_not_a_task(text: str) -> None:
     assert tasks(text) == ()
+    assert check_outline(text) is None
 
 
 @pytest.mark.parametrize(
     ("text", "expected"),
     [
         ("- [ ] a\n- [ ] a\n", "- [ ] a\n- [x] a\n"),
-        ("[ ]\r\n\r\n> 1) [ ] [ ]\r\n> 2) [ ] b\0  \r\n", "[ ]\r\n\r\n> 1) [ ] [ ]\r\n> 2) [x] b\0  \r\n"),
+        ("[ ]\r\n\r\n 1) [ ] [ ]\r\n 2) [ ] b\0  \r\n", "[ ]\r\n\r\n 1) [ ] [ ]\r\n 2) [x] b\0  \r\n"),
         ("\t\n- x\n\n\t*\t[ ] [ ] a\n", "\t\n- x\n\n\t*\t[x] [ ] a\n"),
     ],
 )

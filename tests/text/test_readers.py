@@ -8,7 +8,7 @@ import random
 import pytest
 from support.rotation import NIGHTLY
 from support.rubble import PIECES, shortest
-from support.structure import check_blocks, check_inlines
+from support.structure import check_blocks, check_inlines, check_outline
 
 from accord.text.block_syntax import read_definition, read_row
 from accord.text.blocks import read_blocks
@@ -55,6 +55,63 @@ def test_random_texts_have_the_same_blocks() -> None:
         if check_blocks(text):
             text = shortest(text, lambda shorter: check_blocks(shorter) is not None)
             pytest.fail(f"{text!r}: {check_blocks(text)}")
+
+
+ORDINARY = (
+    *(
+        "# A",
+        "## B",
+        "### C #",
+        "A\n===",
+        "two\nlines\n---",
+        "- a",
+        "- [ ] b",
+        "- [x] c",
+        "* [X] d",
+        "1. [ ] e",
+        "2) f",
+    ),
+    *("  - [ ] g", "    - [x] h", "- [ ]", "- [ ] ", "-", "-\t[ ]\ti", "+ [x]  j", "1. - [ ] k", "10. l", "* * [ ] m"),
+    *(
+        "```",
+        "```py",
+        "~~~",
+        "    code",
+        "\tcode",
+        "      deep",
+        "> q",
+        "> - [ ] r",
+        "> # H",
+        "> ```",
+        "text",
+        "  lazy",
+    ),
+    *(
+        "| a | b |",
+        "|---|---|",
+        "| 1 | - [ ] |",
+        "<div>",
+        "</div>",
+        "<!--",
+        "-->",
+        "<!-- c -->",
+        "<b>x</b>",
+        "---",
+        "***",
+    ),
+    *("`code`", "`- [ ] x`", "", "", "", "[ ] y", "\\[ ] z", "<pre>", "</pre>", "    # I", "#no", "- # J", "- ```"),
+)
+
+
+@pytest.mark.parametrize("texts", [300, pytest.param(20_000, marks=pytest.mark.matrix)])
+def test_random_texts_have_the_same_tasks_sections_and_code(texts: int) -> None:
+    source = random.Random(SEED)
+    for _ in range(texts):
+        pieces = source.choices(ORDINARY, k=source.choice((3, 5, 8, 12, 20)))
+        text = "".join(piece + source.choice(("\n", "\n", "\n", "\n\n", "\r\n", "\r", "")) for piece in pieces)
+        if problem := check_outline(text) or check_blocks(text):
+            text = shortest(text, lambda shorter: bool(check_outline(shorter) or check_blocks(shorter)))
+            pytest.fail(f"{text!r}: {check_outline(text)} {check_blocks(text)} {problem}")
 
 
 @pytest.mark.slow

@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from support.growth import grows_too_fast
 
-from accord.text.markdown import spans
+from accord.text.outline import spans
 
 
 @pytest.mark.parametrize(
@@ -23,7 +23,9 @@ from accord.text.markdown import spans
         ("<!-- `a --> b` c", [("comment", "<!-- `a -->"), ("text", " b` c")]),
         ("a <!--> b --> c", [("text", "a "), ("comment", "<!-->"), ("text", " b --> c")]),
         ("<!---> a", [("comment", "<!--->"), ("text", " a")]),
-        ("a <!-- b `c`", [("text", "a "), ("open", "<!-- b `c`")]),
+        ("a <!-- b `c`", [("text", "a <!-- b "), ("code", "`c`")]),
+        ("<b title='`'>`c`", [("text", "<b title='`'>"), ("code", "`c`")]),
+        ("[a](`b) `c`", [("text", "[a](`b) "), ("code", "`c`")]),
         ("a\n<!-- b\nc -->", [("text", "a\n"), ("comment", "<!-- b\nc -->")]),
     ],
 )

@@ -67,7 +67,7 @@ def _text(path: str) -> str:
 
 
 def _open_tasks(body: str) -> list[str]:
-    from accord.text.checklists import tasks
+    from accord.text.outline import tasks
 
     return [task.text for task in tasks(body) if task.text and not task.is_checked]
 

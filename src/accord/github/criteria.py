@@ -10,13 +10,13 @@ from itertools import accumulate
 from typing import TYPE_CHECKING
 
 from accord.github.markers import defuse, write_marker
-from accord.text.checklists import ChecklistTask, shown_text, tasks, with_ticks
-from accord.text.markdown import as_code, list_items, sections
+from accord.text.markdown import as_code
+from accord.text.outline import ChecklistTask, sections, tasks, with_ticks
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Sequence
 
-    from accord.text.markdown import Section
+    from accord.text.outline import Section
     from accord.text.posting import PostingPolicy
     from accord.text.redaction import Redactor
 
@@ -38,8 +38,8 @@ def criteria_sections(body: str) -> list[Section]:
 
 def criteria_in(body: str) -> list[str]:
     """Return the acceptance criteria of a work item: the text of each box, or, without boxes, of each entry."""
-    entries = (entry for section in criteria_sections(body) for entry in list_items(section.tokens))
-    found = [task.text for task in _item_boxes(body)] or [shown_text(entry.text) for entry in entries]
+    entries = (entry for section in criteria_sections(body) for entry in section.items)
+    found = [task.text for task in _item_boxes(body)] or [entry.text for entry in entries]
     return list(dict.fromkeys(text for text in found if text))
 
 

@@ -15,7 +15,8 @@ from accord.github.models import AnchorRefused, NewReview, Pull, PullFile, Revie
 from accord.github.once import send_until_answered
 from accord.github.rest import Rest, optional_timestamp
 from accord.github.transport import Response
-from accord.text.markdown import blocks, spans
+from accord.text.blocks import read_blocks
+from accord.text.outline import spans
 
 
 class PullMethods(Rest):
@@ -226,7 +227,7 @@ _CLOSING = re.compile(
 
 def closing_references(body: str, repository: str) -> tuple[int, ...]:
     """Return the numbers of this repository's issues that a body closes, in its order, ``MOST_ITEMS`` at most."""
-    paragraphs = (token.content for token in blocks(body) if token.type == "inline")
+    paragraphs = (content for block in read_blocks(body).leaves for content in block.texts)
     text = "\n".join(span.text for paragraph in paragraphs for span in spans(paragraph) if span.kind == "text")
     here = repository.casefold()
     numbers = [

@@ -13,7 +13,7 @@ from accord.loops.checks import CheckLog, appendix, check_settled, names_of, rea
 from accord.loops.facts import Loop, read_state
 from accord.loops.models import Budgets, CheckFacts, LoopDecision, LoopFacts, LoopState, decision_for
 from accord.loops.reviews import Opinion, is_complete, read_reviews
-from accord.text.checklists import tasks
+from accord.text.outline import tasks
 
 if TYPE_CHECKING:
     from collections.abc import Callable

@@ -13,7 +13,7 @@ from accord.loops.checks import check_settled, names_of
 from accord.loops.models import decision_for
 from accord.loops.questions import KEEPALIVE
 from accord.loops.reviews import is_approved
-from accord.text.checklists import tasks
+from accord.text.outline import tasks
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

@@ -26,7 +26,7 @@ from accord.loops.models import CheckFacts, LoopDecision, LoopFacts, decision_fo
 from accord.loops.reviews import Opinion, is_complete, read_reviews, read_threads, requested_changes
 from accord.loops.reviews import appendix as reviews_appendix
 from accord.loops.upkeep import update_branch
-from accord.text.checklists import tasks, with_ticks
+from accord.text.outline import tasks, with_ticks
 from accord.text.untrusted import fenced_data
 
 if TYPE_CHECKING:

@@ -15,7 +15,7 @@ from accord.loops.apply import UNTRUSTED
 from accord.loops.bot_comments import Thread, thread_facts, thread_part
 from accord.loops.models import Closed, Word
 from accord.loops.questions import KEEPALIVE, has_label
-from accord.text.checklists import tasks
+from accord.text.outline import tasks
 from accord.text.untrusted import fenced_data
 
 if TYPE_CHECKING:

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import re
 from dataclasses import dataclass, field, replace
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from accord.core.documents import short_name
 from accord.core.errors import BrokenContract
@@ -16,10 +16,7 @@ from accord.core.findings import Finding, warning
 from accord.core.suggest import did_you_mean
 from accord.files.yaml import read_yaml
 from accord.loops.models import Budgets
-from accord.text.markdown import blocks, spans
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
+from accord.text.outline import comments
 
 _SETTINGS = re.compile(r"\A\s*keepalive-config\s*:(?P<text>.*)", re.DOTALL)
 
@@ -51,7 +48,8 @@ NAME = "keepalive-config"
 
 def read_settings(body: str, defaults: Budgets, *, is_trusted: bool = True) -> LoopSettings:
     """Read the first settings comment over the defaults; in an untrusted body, it can only turn loops off."""
-    texts = list(_texts(body)) if NAME in body else []
+    found = map(_SETTINGS.fullmatch, comments(body)) if NAME in body else ()
+    texts = [setting["text"] for setting in found if setting]
     if not texts:
         return LoopSettings(defaults)
     findings = []
@@ -81,16 +79,6 @@ def _switches_off(settings: LoopSettings, defaults: Budgets) -> LoopSettings:
     message = "Settings that do not turn a loop off were ignored: the author of the pull request has no write access."
     hint = "Turn a loop on by a label."
     return replace(kept, findings=(*settings.findings, warning("settings-untrusted", message, hint=hint)))
-
-
-def _texts(body: str) -> Iterator[str]:
-    """Yield the content of settings comments; those inside code do not count."""
-    for token in blocks(body):
-        if token.type in ("html_block", "inline"):
-            for span in spans(token.content):
-                found = _SETTINGS.fullmatch(span.comment) if span.kind == "comment" else None
-                if found:
-                    yield found["text"]
 
 
 def _settings(value: dict[Any, Any], defaults: Budgets, findings: list[Finding]) -> LoopSettings:

@@ -22,7 +22,7 @@ from accord.loops.apply import UNTRUSTED, comment_once, digest, join_parts, line
 from accord.loops.facts import CompletedWork, Loop, diff_of, read_state
 from accord.loops.models import Closed, LoopDecision, LoopFacts, LoopState, decision_for
 from accord.loops.outputs import result_of
-from accord.text.markdown import cell, list_items, table
+from accord.text.markdown import cell, table
 from accord.text.untrusted import fenced_data
 
 if TYPE_CHECKING:
@@ -111,7 +111,7 @@ def criteria_of(items: Sequence[WorkItem]) -> list[str]:
         entry.text
         for item in items
         for section in criteria_sections(item.body)
-        for entry in list_items(section.tokens)
+        for entry in section.items
         if entry.text
     ]
 

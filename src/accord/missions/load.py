@@ -95,7 +95,7 @@ class Mission:
     @cached_property
     def open_boxes(self) -> tuple[str, ...]:
         """The first words of the boxes in ``tasks.md`` that are not ticked; a box begins with its subtask's name."""
-        from accord.text.checklists import tasks
+        from accord.text.outline import tasks
 
         path = self.folder / "tasks.md"
         listed = tasks(path.read_text(encoding="utf-8", errors="replace")) if path.is_file() else []

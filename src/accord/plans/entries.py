@@ -8,8 +8,8 @@ from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING
 
 from accord.plans.paths import paths_in
-from accord.text.checklists import shown_text
-from accord.text.markdown import blocks, list_items, sections
+from accord.text.blocks import read_blocks
+from accord.text.outline import list_items, sections, shown_text
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -18,7 +18,6 @@ NUMBER = re.compile(r"(?<!\s)\s*\(#([1-9][0-9]{0,17})\)\s*\Z")
 """The issue of an entry, as a write-back puts it at the end of its first line."""
 
 _SENTENCES = re.compile(r"[.;]\s+(?=[A-Z])")
-_BOX = re.compile(r"\[([ xX])\][ \t\n]+(?=\S)")
 _FIELD = re.compile(r"[*_`]*([A-Za-z][A-Za-z ]{1,30}?)[*_`]*\s*:\s*[*_]*\s*(\S.*)", re.DOTALL)
 _FIELDS = {
     "scope": ("file", "files", "path", "paths", "scope", "in scope", "owned files", "touches"),
@@ -62,33 +61,26 @@ class Entry:
 
 def entries_of(markdown: str) -> list[Entry]:
     """Return the outermost boxes of a text in its order. Code, comments and quotes hold none."""
-    lines = markdown.splitlines()
+    blocks = read_blocks(markdown)
+    lines = [markdown[start:end] for start, end in blocks.lines]
     headings = [(section.line, section.title) for section in sections(markdown)]
-    tokens = blocks(markdown)
+    paragraphs = {block.inside: block for block in reversed(blocks.leaves) if block.kind == "paragraph"}
     found: list[Entry] = []
     inside = 0
-    quotes = 0
-    for i, token in enumerate(tokens):
-        quotes += token.nesting if token.type.startswith("blockquote") else 0
-        start, end = token.map or (0, 0)
-        if token.type != "list_item_open" or quotes or start < inside:
+    for item in blocks.items:
+        paragraph = paragraphs.get(item) if item.box and item.first >= inside else None
+        if paragraph is None or any(each.kind == "quote" for each in item.around):
             continue
-        inline = (
-            tokens[i + 2] if [each.type for each in tokens[i + 1 : i + 3]] == ["paragraph_open", "inline"] else None
-        )
-        box = _BOX.match(inline.content) if inline else None
-        if inline is None or box is None:
-            continue
-        inside = end
-        line, _, rest = inline.content[box.end() :].partition("\n")
+        inside = item.last
+        line, _, rest = paragraph.texts[0].partition("\n")
         number = NUMBER.search(line.rstrip())
         first, stated = _without_fields(NUMBER.sub("", line.rstrip()))
         more = [each for each in rest.splitlines() if not _is_field(each)]
         stated += [each for each in rest.splitlines() if _is_field(each)]
         text = shown_text("\n".join([first, *more]))
-        section = next((title for line, title in reversed(headings) if line <= start), "")
-        below = textwrap.dedent("\n".join(lines[(inline.map or (0, start + 1))[1] : end]))
-        entry = Entry(text, start + 1, box[1] != " ", section, int(number[1]) if number else 0)
+        section = next((title for line, title in reversed(headings) if line <= item.first), "")
+        below = textwrap.dedent("\n".join(lines[paragraph.first + len(paragraph.lines) : item.last]))
+        entry = Entry(text, item.first + 1, item.box != " ", section, int(number[1]) if number else 0)
         found.append(_with_nested(entry, below, stated))
     return found
 
@@ -118,13 +110,13 @@ def _with_nested(entry: Entry, below: str, stated: Sequence[str]) -> Entry:
     body = below[template.start() :].rstrip() if template else ""
     fields: dict[str, list[str]] = {}
     criteria, notes = [], []
-    listed = list(list_items(blocks(head)))
+    listed = list_items(read_blocks(head).leaves)
     parts = [" ".join(part.split()) for part in re.split(r"\n[ \t]*\n", head) if part.strip()] if not listed else []
     stated = [*stated, *filter(_is_field, parts)]
     notes += [part for part in parts if not _is_field(part)]
     for text, checked in [
         *((shown_text(each), None) for each in stated),
-        *((shown_text(item.text), item.checked) for item in listed),
+        *((item.text, item.checked) for item in listed),
     ]:
         named = _FIELD.fullmatch(text)
         name = _FIELD_OF.get(named[1].strip().lower(), "") if named else ""

@@ -10,14 +10,13 @@ from accord.missions.load import lines_of, load_mission
 from accord.plans.models import Source, SourceTask
 from accord.plans.paths import paths_in
 from accord.plans.spec_kit import priorities_in
-from accord.text.checklists import shown_text
-from accord.text.markdown import list_items, sections
+from accord.text.outline import sections, shown_text
 
 if TYPE_CHECKING:
     from pathlib import Path
 
     from accord.missions.load import Mission, WorkPackage
-    from accord.text.markdown import Section
+    from accord.text.outline import Section
 
 _CRITERIA = re.compile(r"\b(?:success|acceptance) criteria\b|\bdefinition of done\b", re.IGNORECASE)
 _OBJECTIVE = re.compile(r"\bobjectives?\b|\bgoal\b", re.IGNORECASE)
@@ -104,24 +103,22 @@ def _task(mission: Mission, package: WorkPackage, folder: str, overview: list[Se
 
 
 def _entries(section: Section, depth: int) -> list[str]:
-    return [text for item in list_items(section.tokens) if item.depth <= depth and (text := shown_text(item.text))]
+    return [item.text for item in section.items if item.depth <= depth and item.text]
 
 
 def _points(section: Section) -> list[str]:
     """Return the entries of a section's lists, or its paragraphs where it has none."""
-    paragraphs = (token.content for token in section.tokens if token.type == "inline" and token.level == 1)
-    return _entries(section, 1) or [text for paragraph in paragraphs if (text := shown_text(paragraph))]
+    return _entries(section, 1) or _paragraphs(section)
+
+
+def _paragraphs(section: Section) -> list[str]:
+    texts = (shown_text(block.content) for block in section.blocks if block.kind == "paragraph" and block.level == 1)
+    return [text for text in texts if text]
 
 
 def _first_paragraph(own: list[Section]) -> str:
-    for section in own:
-        if _OBJECTIVE.search(section.title):
-            paragraph = next(
-                (token.content for token in section.tokens if token.type == "inline" and token.level == 1), ""
-            )
-            if text := shown_text(paragraph):
-                return text
-    return ""
+    goals = (section for section in own if _OBJECTIVE.search(section.title))
+    return next((paragraph for section in goals for paragraph in _paragraphs(section)), "")
 
 
 def _is_over(mission: Mission, name: str) -> bool:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import posixpath
 import re
 
-from accord.text.markdown import spans
+from accord.text.outline import spans
 
 _EXTENSION_WORDS = """
 astro bash bat bicep c cc cfg cjs clj conf cpp cs css csv dart env ex exs fs go gradle graphql groovy h hbs hcl hpp hs

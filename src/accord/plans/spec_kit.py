@@ -18,14 +18,13 @@ from accord.core.findings import Finding
 from accord.plans.entries import entries_of, references_in
 from accord.plans.models import Priority, Source, SourceTask
 from accord.plans.paths import FEATURE_DOCUMENTS, FOLDERS, paths_in
-from accord.text.checklists import shown_text
-from accord.text.markdown import list_items, sections
+from accord.text.outline import code_of, sections, shown_text
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping, Sequence
 
     from accord.plans.entries import Entry
-    from accord.text.markdown import Section
+    from accord.text.outline import Section
 
 _TASK = re.compile(r"[*_`]*(T[0-9X]{3,6}[a-z]?)[*_`]*[:.]?\s+(.*)", re.DOTALL)
 _TAG = re.compile(r"\s*\[(P|(?:US|Story ?)\d+|[A-Z]{2,6}\d*)\](?=\s)")
@@ -215,11 +214,7 @@ def _add_stories(phases: Sequence[_Phase], spec: str) -> None:
 def _scenarios(section: Section | None) -> list[str]:
     if section is None:
         return []
-    return [
-        text
-        for item in list_items(section.tokens)
-        if re.match(r"\**given\b", text := shown_text(item.text), re.IGNORECASE)
-    ]
+    return [item.text for item in section.items if re.match(r"\**given\b", item.text, re.IGNORECASE)]
 
 
 def _order(phases: Sequence[_Phase]) -> dict[str, list[str]]:
@@ -283,9 +278,9 @@ def _below(text: str, word: str) -> Iterator[Section]:
 
 
 def _lines_of(section: Section) -> Iterator[str]:
-    for token in section.tokens:
-        if token.type in ("inline", "fence"):
-            yield from (shown_text(line).replace("**", "").replace("`", "") for line in token.content.splitlines())
+    for block in section.blocks:
+        for text in (*block.texts, *(code_of(block) if block.kind == "fence" else ())):
+            yield from (shown_text(line).replace("**", "").replace("`", "") for line in text.splitlines())
 
 
 @dataclass(frozen=True)
@@ -321,10 +316,8 @@ def _tree_of(plan: str) -> tuple[str, ...]:
     """Return the entries at the top of the source tree in ``plan.md``: those that the plan's structure names."""
     for section in sections(plan):
         if "source code" in section.title.lower():
-            fences = [token.content for token in section.tokens if token.type == "fence"]
-            found = [
-                entry for fence in fences for line in fence.splitlines() if (entry := _TREE.fullmatch(line.rstrip()))
-            ]
+            lines = [line.rstrip() for block in section.blocks if block.kind == "fence" for line in block.lines[1:]]
+            found = [entry for line in lines if (entry := _TREE.fullmatch(line))]
             top = [entry[2].rstrip("/") for entry in found if not entry[1]]
             below = [entry[2].rstrip("/") for entry in found if entry[1]]
             is_root = len(top) == 1 and top[0] not in FOLDERS

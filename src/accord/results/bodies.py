@@ -16,7 +16,7 @@ from accord.github.limits import BODY_CHARS
 from accord.github.markers import COPY_ROOM, find_markers, take_copy, take_markers, with_copy, write_marker
 from accord.results.labels import ItemKind
 from accord.text.hidden import GUARD
-from accord.text.markdown import Section, code_free_lines, list_items, sections
+from accord.text.outline import Section, code_free_lines, sections
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Set
@@ -118,7 +118,7 @@ def _paths(section: Section | None) -> tuple[str, ...]:
     """Read the paths of a scope section: one for each entry, in backticks or as its first word."""
     if section is None:
         return ()
-    found = (_path(item.text) for item in list_items(section.tokens))
+    found = (_path(item.text) for item in section.items)
     return tuple(dict.fromkeys(path for path in found if path))
 
 

@@ -9,10 +9,12 @@ from accord.core.findings import Finding, warning
 from accord.core.suggest import nearest
 from accord.results.bodies import CRITERIA, IN_SCOPE, NONE, OPTIONS, SPEC_REFERENCE, TEMPLATES, Body, Heading, is_same
 from accord.results.labels import ItemKind
-from accord.text.markdown import Section, list_items
+from accord.text.outline import Section, code_of
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
+
+    from accord.text.block_syntax import Block
 
 _QUOTE_LABEL = re.compile(r"^[^\w\n]*quotes?[^\w\n:\uff1a]*[:\uff1a][^\w]*\w", re.IGNORECASE | re.MULTILINE)
 _SPEC_PATH = re.compile(r"[\w.-]/[\w./*-]|\w\.(?:md|markdown|mdx|rst|txt|adoc|ya?ml|json|html?|pdf)\b|#\d")
@@ -78,7 +80,7 @@ def _task_findings(body: Body, path: str) -> Iterator[Finding]:
             "scope-overlap", f"`{both}` is both in scope and out of scope.", path, hint="Remove it from one list."
         )
     criteria = body.find(CRITERIA)
-    if criteria and not any(item.checked is not None for item in list_items(criteria.tokens)):
+    if criteria and not any(item.checked is not None for item in criteria.items):
         message = "`Acceptance Criteria` has no checkbox."
         hint = "Write each criterion as `- [ ] …`."
         yield Finding("criteria-missing", message, path, hint=hint)
@@ -154,10 +156,8 @@ def _is_filled(body: Body, section: Section, heading: Heading) -> bool:
 
 
 def _has_quote(section: Section) -> bool:
-    quoted = [i for i, token in enumerate(section.tokens) if token.type == "blockquote_open"]
-    if any(section.tokens[i + 1].type != "blockquote_close" for i in quoted):
-        return True
-    return bool(_QUOTE_LABEL.search(section.text))
+    is_quoted = any(each.kind == "quote" for block in section.blocks for each in block.around)
+    return is_quoted or _QUOTE_LABEL.search(section.text) is not None
 
 
 def _options(body: Body, options: Section) -> list[str]:
@@ -174,24 +174,14 @@ def _options(body: Body, options: Section) -> list[str]:
 
 def _entries(section: Section) -> list[str]:
     """Return the entries of a section's lists at the top level, each with what is below it."""
-    found: list[list[str]] = []
-    depth = 0
-    for token in section.tokens:
-        if token.type in ("list_item_open", "list_item_close"):
-            depth += token.nesting
-            if depth == 1 and token.nesting == 1:
-                found.append([])
-        elif depth and token.content:
-            found[-1].append(token.content)
-    return [text for entry in found if (text := "\n".join(entry)).strip()]
+    found: dict[Block, list[str]] = {}
+    for block in section.blocks:
+        if items := [each for each in block.around if each.kind == "item"]:
+            found.setdefault(items[-1], []).extend((*block.texts, *code_of(block)))
+    return [text for entry in found.values() if (text := "\n".join(entry)).strip()]
 
 
 def _rows(section: Section) -> list[str]:
     """Return the rows of a section's tables, without the heads."""
-    rows: list[list[str]] = []
-    for token in section.tokens:
-        if token.type in ("tr_open", "thead_close"):
-            rows = [*rows, []] if token.type == "tr_open" else rows[:-1]
-        elif token.type == "inline" and rows and token.level > 2:
-            rows[-1].append(token.content)
+    rows = [row for block in section.blocks if block.kind == "table" for row in block.cells[1:]]
     return [f"{row[0]}: {', '.join(filter(None, row[1:]))}" for row in rows if any(row)]

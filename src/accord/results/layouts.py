@@ -10,7 +10,7 @@ import re
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, TypeAlias
 
-from accord.text.markdown import blank_code
+from accord.text.outline import blank_code
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence

@@ -18,7 +18,7 @@ from accord.sessions.folder import status_of
 from accord.sessions.models import GATES
 from accord.sessions.questions import MAX_REPEATS, needs_answer, normalize_answer, with_silence
 from accord.sessions.run import ROLE, answer, close_question
-from accord.text.markdown import blank_code
+from accord.text.outline import blank_code
 from accord.text.untrusted import visible_text
 
 if TYPE_CHECKING:

@@ -21,14 +21,14 @@ from accord.sessions.models import APPROVE_DESIGN, GATES, DecisionHistoryEntry, 
 from accord.sessions.reviews import has_final_review, strategy_of, unreviewed_tasks
 from accord.sessions.rules import is_inside, session_name_findings
 from accord.sessions.times import timestamp_findings
-from accord.text.markdown import sections
+from accord.text.outline import sections
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 
     from accord.sessions.folder import Session
     from accord.sessions.models import SessionStatus, SessionTasks
-    from accord.text.markdown import Section
+    from accord.text.outline import Section
 
 
 def folder_findings(session: Session, missing: Collection[str]) -> list[Finding]:

@@ -19,12 +19,15 @@ Kind = Literal[
 class Block:
     """A block with its lines, and where each is in the text; ``level`` counts the blocks around it, and itself.
 
-    ``rows`` are the cells of a table, as offsets into the text; beyond the first ``length`` GitHub shows none.
+    It begins on line ``first``, and an entry of a list ends before ``last``, both from 0. ``length`` is that of a
+    fence, the level of a heading, or the columns of a table: beyond these, GitHub shows no cell of its ``rows``, which
+    are offsets into the text. ``box`` is the character in the box of an entry, and ``mark`` the offset of that.
     """
 
     kind: Kind
     first: int
     level: int = 0
+    inside: Block | None = None
     lines: list[str] = field(default_factory=list)
     sources: list[int] = field(default_factory=list)
     marker: str = ""
@@ -37,11 +40,38 @@ class Block:
     is_no_table: bool = False
     rows: list[list[tuple[int, int]]] = field(default_factory=list)
     empty_cells: int = 0
+    box: str = ""
+    mark: int = 0
 
     @property
     def content(self) -> str:
         """The text of the lines."""
         return "\n".join(self.lines)
+
+    @property
+    def around(self) -> list[Block]:
+        """The blocks that it is in, from the innermost."""
+        block, found = self, []
+        while block.inside and block.inside.inside:
+            block = block.inside
+            found.append(block)
+        return found
+
+    @property
+    def cells(self) -> list[list[str]]:
+        """The cells of each row of a table."""
+        rows = zip(self.lines, self.sources, self.rows, strict=True)
+        return [
+            [line[start - source : end - source].strip().replace("\\|", "|") for start, end in row[: self.length]]
+            for line, source, row in rows
+        ]
+
+    @property
+    def texts(self) -> list[str]:
+        """The Markdown in a paragraph or a heading, or in each cell of a table; none of code and HTML."""
+        if self.kind in ("paragraph", "heading"):
+            return ["\n".join(line.strip(" \t") for line in self.lines)]
+        return [cell for row in self.cells for cell in row] if self.kind == "table" else []
 
 
 TAB = 4
@@ -108,7 +138,7 @@ class LineCursor:
             self.advance_columns(1)
 
 
-HEADING = re.compile(r"#{1,6}(?:[ \t]+|\Z)")
+HEADING = re.compile(r"(#{1,6})(?:[ \t]+|\Z)")
 UNDERLINE = re.compile(r"(?:=+|-+)[ \t]*\Z")
 BREAK = re.compile(r"(?:\*[ \t]*){3}[* \t]*\Z|(?:_[ \t]*){3}[_ \t]*\Z|(?:-[ \t]*){3}[- \t]*\Z")
 FENCE = re.compile(r"`{3,}(?=[^`]*\Z)|~{3,}")
@@ -116,7 +146,7 @@ FENCE_END = re.compile(r"(`{3,}|~{3,})[ \t]*\Z")
 FOOTNOTE = re.compile(r"\[\^([^\] \t]+)\]:[ \t]*")
 BULLET = re.compile(r"([*+-])(?=[ \t]|\Z)")
 NUMBER = re.compile(r"[0-9]{1,9}([.)])(?=[ \t]|\Z)")
-TASK = re.compile(r"[ \t\v\f]*(?:[-+*]|[0-9]+.)[ \t\v\f]+\[[ xX]\][ \t\v\f]")
+TASK = re.compile(r"[ \t\v\f]*(?:[-+*]|[0-9]+.)[ \t\v\f]+\[([ xX])\][ \t\v\f]")
 """A box of a task list, at the start of the line. Any character may follow a number, and any three are taken away."""
 
 _BLOCK_NAMES = (
@@ -185,13 +215,14 @@ class PlacedDefinition(NamedTuple):
 
 @dataclass(slots=True)
 class Blocks:
-    """A text taken apart: its lines as offsets, blocks with text, footnotes, and definitions.
+    """A text taken apart: its lines as offsets, blocks with text, entries of lists, footnotes, and definitions.
 
     ``depth`` is how deep blocks are within blocks.
     """
 
     lines: list[tuple[int, int]]
     leaves: list[Block]
+    items: list[Block]
     footnotes: list[Block]
     definitions: list[PlacedDefinition]
     depth: int

@@ -11,6 +11,7 @@ further blocks, or is text of the last one.
 from __future__ import annotations
 
 import re
+from functools import lru_cache
 from typing import TYPE_CHECKING
 
 from accord.text.block_syntax import (
@@ -40,7 +41,7 @@ if TYPE_CHECKING:
     from accord.text.block_syntax import Kind
 
 NESTING = 38
-"""Blocks within blocks that are followed; what goes deeper was made to confuse."""
+"""Blocks within blocks that are followed; what goes deeper was made to confuse, and is read as text."""
 
 _LINE = re.compile(r"[^\r\n]*(\r\n?|\n|\Z)")
 _TEXT = re.compile(r"[^\s\x1c-\x1f#`~<=*_+>\[|:0-9-]")
@@ -59,17 +60,16 @@ _MOST_OPENED = 100
 _MOST_EMPTY_CELLS = 0x80000
 
 
+@lru_cache(maxsize=4)
 def read_blocks(text: str) -> Blocks:
-    """Take a text apart into blocks, up to the line on which they are nested too deep."""
+    """Take a text apart into blocks. A turn of a loop asks forty times for those of the same text."""
     lines = [(hit.start(), hit.start(1)) for hit in _LINE.finditer(text)]
     reader = _Reader()
     for start, end in lines[:-1]:
-        if reader.depth >= NESTING:
-            break
         reader.read_line(text[start:end], start)
     reader.number += 1
     reader.close_to(0)
-    return Blocks(lines, reader.leaves, reader.footnotes, reader.definitions, reader.depth)
+    return Blocks(lines, reader.leaves, reader.items, reader.footnotes, reader.definitions, reader.depth)
 
 
 class _Reader(LineCursor):
@@ -79,6 +79,7 @@ class _Reader(LineCursor):
         super().__init__()
         self.open = [Block("document", 0)]
         self.leaves: list[Block] = []
+        self.items: list[Block] = []
         self.footnotes: list[Block] = []
         self.definitions: list[PlacedDefinition] = []
         self.depth = 0
@@ -218,6 +219,8 @@ class _Reader(LineCursor):
         is_lazy = self.open[-1].kind == "paragraph"
         count = 0
         while block and block.kind not in _RAW:
+            if self.matched >= NESTING:
+                return count > 0
             count += 1
             inside, char = block, self.look()
             if self.indent < _INDENT:
@@ -241,7 +244,9 @@ class _Reader(LineCursor):
             return self._add("quote")
         if char == "#" and (mark := HEADING.match(line, first)):
             self.advance_to(mark.end())
-            return self._add("heading")
+            heading = self._add("heading")
+            heading.length = len(mark[1])
+            return heading
         if char in ("`", "~") and (mark := FENCE.match(line, first)):
             fence = self._add("fence")
             fence.marker, fence.length = char, min(len(mark[0]), _LONGEST_FENCE)
@@ -256,7 +261,7 @@ class _Reader(LineCursor):
         if in_paragraph and char in ("=", "-") and UNDERLINE.match(line, first):
             self._take_definitions(block)
             if block.lines:
-                block.kind = "heading"
+                block.kind, block.length = "heading", 1 if char == "=" else 2
                 self.advance_to(len(line))
             return block
         if char in ("*", "_", "-") and BREAK.match(line, first):
@@ -306,9 +311,12 @@ class _Reader(LineCursor):
             if row:
                 place = self.start + self.first
                 block.rows.append([(place + start, place + end) for start, end in row.cells])
+                block.lines.append(self.line[self.first :])
+                block.sources.append(place)
                 block.empty_cells += max(0, block.length - len(row.cells))
                 self.advance_to(len(self.line))
-        elif block.kind == "item" and TASK.match(self.line):
+        elif block.kind == "item" and (box := TASK.match(self.line)):
+            block.box, block.mark = box[1], self.start + box.start(1)
             self.advance_to(self.offset + 3)
         return None
 
@@ -324,13 +332,13 @@ class _Reader(LineCursor):
             block.is_no_table = True
             return
         if len(block.lines) > 1:
-            above = Block("paragraph", block.first, block.level, block.lines[:-1], block.sources[:-1])
+            above = Block("paragraph", block.first, block.level, block.inside, block.lines[:-1], block.sources[:-1])
             above.is_above_table = True
             self.leaves.insert(len(self.leaves) - 1, above)
         place = block.sources[-1] - head.start
         block.rows.append([(place + start, place + end) for start, end in head.cells])
         block.kind, block.length, block.first = "table", len(head.cells), self.number - 1
-        block.lines, block.sources = [], []
+        del block.lines[:-1], block.sources[:-1]
         self.advance_to(len(self.line))
 
     def _add(self, kind: Kind) -> Block:
@@ -340,9 +348,11 @@ class _Reader(LineCursor):
             self._close()
         self.open[-1].children += 1
         self.matched = len(self.open)
-        block = Block(kind, self.number, self.matched)
+        block = Block(kind, self.number, self.matched, self.open[-1])
         self.open.append(block)
-        if kind not in _BRANCHES:
+        if kind == "item":
+            self.items.append(block)
+        elif kind not in _BRANCHES:
             self.leaves.append(block)
         self.depth = max(self.depth, self.matched)
         return block

@@ -21,7 +21,7 @@ _IMAGE = re.compile(r"!\[")
 def image_edits(page: ParsedMarkdown, prose: Prose, hosts: Sequence[str]) -> Iterator[Edit]:
     """Make links of images from other hosts than these, and plain text of those inside a link.
 
-    Where readers may differ on what an image is, nothing is one that markdown-it does not see. cmark-gfm sees one by
+    Where readers may differ on what an image is, nothing is one that another does not see. cmark-gfm sees one by
     reference in what else looks like one.
     """
     spans = [span for span in prose.spans if span.kind in ("link", "image")]

@@ -52,7 +52,7 @@ _BLANKS = " \t\r\n"
 _NESTED_BRACKETS = re.compile(r"(?:\[[^\[\]]*){15}")
 _MANY_BRACKETS = re.compile(r"(?:\[[^\[\]]*){64}")
 _LONGEST_LABEL = 900
-"""CommonMark ends a label at 999 characters, markdown-it does not."""
+"""CommonMark ends a label at 999 characters, other readers do not."""
 
 
 @dataclass(frozen=True)

@@ -13,7 +13,8 @@ from accord.git.unfinished import marked_files, marker_findings
 from accord.results.fixes import recount
 from accord.results.layouts import Reading, read_parts, vocabulary_of
 from accord.results.options import Options, has_trade_off, labelled_options, options_among
-from accord.text.markdown import blank_code, unfenced
+from accord.text.markdown import unfenced
+from accord.text.outline import blank_code
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

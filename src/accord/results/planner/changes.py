@@ -29,7 +29,7 @@ from accord.results.planner.record import (
     without_ticks,
 )
 from accord.results.planner.rules import split_temp_id
-from accord.text.checklists import tasks, with_ticks
+from accord.text.outline import tasks, with_ticks
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 
 from accord.github.limits import COMPARED_FILES
 from accord.github.markers import REVIEW, REVIEW_GONE, find_markers, strip_markers, write_marker
-from accord.text.markdown import plain_text
+from accord.text.outline import plain_text
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence

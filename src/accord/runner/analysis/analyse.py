@@ -27,7 +27,7 @@ from accord.runner.analysis.providers import (
     request_answer,
     select_providers,
 )
-from accord.text.checklists import tasks as tasks_of
+from accord.text.outline import tasks as tasks_of
 from accord.text.redaction import redactor_for
 
 if TYPE_CHECKING:
@@ -37,7 +37,7 @@ if TYPE_CHECKING:
     from accord.runner.analysis.prompt import TaskPrompt
     from accord.runner.analysis.providers import Endpoint, Provider
     from accord.runner.transcripts.events import Todo
-    from accord.text.checklists import ChecklistTask
+    from accord.text.outline import ChecklistTask
 
 DEADLINE_SECONDS = 60
 REQUEST_SECONDS = 20.0

@@ -11,19 +11,20 @@ text get their boxes in order.
 from __future__ import annotations
 
 import re
-from collections import defaultdict
+from collections import Counter, defaultdict
 from typing import TYPE_CHECKING
 
-from accord.text.checklists import shown_text
-from accord.text.checklists import tasks as boxes_of
+from accord.text.block_syntax import Block
+from accord.text.blocks import read_blocks
 from accord.text.hidden import strip_hidden
-from accord.text.markdown import blocks
+from accord.text.outline import shown_text
+from accord.text.outline import tasks as boxes_of
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from accord.runner.analysis.analyse import TaskEvidence
-    from accord.text.checklists import ChecklistTask
+    from accord.text.outline import ChecklistTask
 
 EXACT, LOOSE, NOTHING = 0.7, 0.5, 0.0
 """The confidences of the fallback (runner output contract, "Confidence scoring")."""
@@ -32,7 +33,6 @@ LONGEST_MESSAGE = 65_536
 """Characters read from the end of a message; GitHub accepts no longer body."""
 
 _MARKUP = re.compile(r"[*`~]+|(?<!\w)_+|_+(?!\w)|(?<=\])\([^()\s]*\)|[\[\]]")
-_BOXES = ("[ ]", "[x]", "[X]")
 _NOT = re.compile(r"\bnot\b|n't\b")
 
 
@@ -62,25 +62,18 @@ def completed_by_boxes(evidence: TaskEvidence, tasks: Sequence[ChecklistTask]) -
 
 def _plain_entries(message: str) -> tuple[set[int], list[str]]:
     """Return the lines of entries with one paragraph and no "not" in the heading above, and other texts with "not"."""
-    lines, denials = set[int](), list[str]()
-    open_entries: list[list[int]] = []
-    is_denied = is_heading = False
-    for token in blocks(message):
-        if token.type == "heading_open":
-            is_heading = True
-        elif token.type == "list_item_open":
-            open_entries.append([(token.map or [0])[0] + 1, 0])
-        elif token.type == "list_item_close":
-            line, count = open_entries.pop()
-            lines |= {line} if count == 1 and not is_denied else set()
-        elif token.content:
-            text = _plain(token.content) if token.type == "inline" else ""
-            has_not = bool(_NOT.search(text))
-            is_denied, is_heading = has_not if is_heading else is_denied, False
-            denials += [text] if has_not and token.content[:3] not in _BOXES else []
-            for entry in open_entries:
-                entry[1] += 1
-    return lines, denials
+    counts, denied, denials = Counter[Block](), set[Block](), list[str]()
+    is_denied = False
+    for block in read_blocks(message).leaves:
+        texts = [_plain(text) for text in block.texts]
+        if block.kind == "heading":
+            is_denied = any(map(_NOT.search, texts))
+        is_task = bool(block.inside and block.inside.box and not counts[block.inside])
+        denials += [text for text in texts if _NOT.search(text) and not is_task]
+        counts.update(dict.fromkeys(block.around, max(1, len(texts))))
+        denied |= set(block.around) if is_denied else set()
+    plain = (each for each, count in counts.items() if each.kind == "item" and count == 1 and each not in denied)
+    return {item.first + 1 for item in plain}, denials
 
 
 def _plain(text: str) -> str:

@@ -13,14 +13,15 @@ from operator import attrgetter
 from typing import TYPE_CHECKING
 
 from accord.text.hidden import strip_hidden
-from accord.text.markdown import sections, shorten
+from accord.text.markdown import shorten
+from accord.text.outline import sections
 from accord.text.untrusted import visible_text
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
     from accord.runner.analysis.analyse import TaskEvidence
-    from accord.text.checklists import ChecklistTask
+    from accord.text.outline import ChecklistTask
     from accord.text.redaction import Redactor
 
 TASKS_CHARS = 16_000

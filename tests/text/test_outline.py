@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import pytest
-from hypothesis import example, given
+from hypothesis import given
 from hypothesis import strategies as st
-from markdown_it import MarkdownIt
+from support.growth import grows_too_fast
 
-from accord.text.markdown import ListItem, blocks, code_free_lines, list_items, sections
+from accord.text.outline import ListItem, code_free_lines, plain_text, sections, tasks
 
 
 def outline(text: str) -> list[tuple[int, str, int]]:
@@ -65,7 +65,7 @@ def test_a_section_that_shows_nothing_is_empty(body: str, text: str) -> None:
 
 def items(body: str) -> list[ListItem]:
     (section,) = sections(f"# A\n\n{body}\n")
-    return list(list_items(section.tokens))
+    return section.items
 
 
 @pytest.mark.parametrize(
@@ -119,16 +119,47 @@ def test_any_text_has_sections_whose_lines_exist(text: str) -> None:
     count = len(text.replace("\r\n", "\n").replace("\r", "\n").split("\n"))
     for section in sections(text):
         assert 1 <= section.line <= count
-        for item in list_items(section.tokens):
+        for item in section.items:
             assert section.line <= item.line <= count
 
 
-LINES = st.lists(st.text(alphabet="ab1 \t>-*+_=#`~[]():|<!/.)&\\\r", max_size=12), max_size=8).map("\n".join)
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        ("**a** `b*c` _d_ e_f 2 * 3", "a b*c d e_f 2 * 3"),
+        ("[a *b*](https://example.org) ![c](d.png) <https://e.org>", "a b c https://e.org"),
+        ("[a][b] \\*c\\* &amp; d\n\n[b]: /u", "a *c* & d"),
+        ("# a\n\n```py\nb = c\n```\n\n| d | e |\n|---|---|", "a\nb = c\nd\ne"),
+    ],
+)
+def test_plain_text_is_without_markup(text: str, expected: str) -> None:
+    assert plain_text(text) == expected
 
 
-@pytest.mark.slow
-@given(LINES)
-@example("> - 1. a\n>   ***\n# b\n[a]: b\n<pre>\n***\n")
-@example("\xa0# a\n\x0b- b")
-def test_rules_chosen_by_the_first_sign_find_the_blocks_that_all_rules_find(text: str) -> None:
-    assert blocks(text) == MarkdownIt("commonmark").enable("table").disable("inline").parse(text)
+@pytest.mark.parametrize(
+    "part",
+    [
+        "- ",
+        "> ",
+        "1. a\n",
+        "- [ ] `a <!--\n",
+        "# a\n- b\n",
+        "  - a\n\n",
+        "> - a\n",
+        "|a|\n|-|\n",
+        "[a]: b\n",
+        "```\n",
+        "<b\n",
+    ],
+)
+def test_an_outline_made_to_take_long_does_not(part: str) -> None:
+    def read_outline(size: int) -> None:
+        text = part * (size // len(part))
+        assert all(section.text or not section.blocks for section in sections(text))
+        assert all(task.mark for task in tasks(text))
+
+    assert not grows_too_fast(read_outline, 60_000)
+
+
+def test_a_text_goes_on_behind_blocks_that_are_nested_too_deep() -> None:
+    assert outline(f"{'> ' * 60}a\n{'- ' * 60}b\n\n# C\n") == [(1, "C", 4)]

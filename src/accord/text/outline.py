@@ -1,0 +1,232 @@
+"""The outline of a Markdown text: sections, entries of lists, tasks, and what is code, as GitHub shows them.
+
+Headings and boxes inside code, block quotes and comments are text about structure, not structure.
+"""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+from functools import cached_property
+from itertools import pairwise
+from typing import TYPE_CHECKING, Literal, NamedTuple
+
+from accord.text.blocks import read_blocks
+from accord.text.inlines import plain_address, read_inlines, references_of
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+
+    from accord.text.block_syntax import Block
+
+_COMMENT = re.compile(r"<!--(.*?)(?:-->|\Z)", re.DOTALL)
+_VISIBLE = re.compile(r"[^\r\n]")
+_EMPHASIS = re.compile(r"(?<![\\\s])(?:\*+|_+(?!\w))|(?<!\\)(?:\*+|(?<!\w)_+)(?!\s)")
+_VERBATIM = frozenset({"fence", "code", "html"})
+
+
+@dataclass(frozen=True, slots=True)
+class ListItem:
+    """One entry of a list: its own text (one line, inline Markdown), and its checkbox if it has one."""
+
+    text: str
+    line: int
+    checked: bool | None
+    depth: int
+
+
+@dataclass(frozen=True)
+class Section:
+    """A heading and the blocks below it, up to the next heading of any level; ``line`` counts from 1."""
+
+    title: str
+    level: int
+    line: int
+    parent: str
+    blocks: Sequence[Block]
+
+    @cached_property
+    def text(self) -> str:
+        """The visible text of the section, without comments; code and quotes count as content."""
+        return "\n".join(text for block in self.blocks for text in _shown(block)).strip()
+
+    @property
+    def items(self) -> list[ListItem]:
+        """The entries of its lists."""
+        return list_items(self.blocks)
+
+
+@dataclass(frozen=True, slots=True)
+class ChecklistTask:
+    """A box and its text: one line, inline markup verbatim, without comments.
+
+    ``line`` counts from 1. ``mark`` is the offset of the character between the brackets in the whole text.
+    """
+
+    text: str
+    is_checked: bool
+    line: int
+    mark: int
+
+
+def sections(text: str) -> list[Section]:
+    """Split a Markdown text at its top-level headings. Text before the first heading is left out."""
+    blocks = read_blocks(text).leaves
+    starts = [i for i, block in enumerate(blocks) if block.kind == "heading" and block.level == 1]
+    found: list[Section] = []
+    ancestry: list[Section] = []
+    for start, end in pairwise([*starts, len(blocks)]):
+        heading = blocks[start]
+        ancestry = [section for section in ancestry if section.level < heading.length]
+        parent = ancestry[-1].title if ancestry else ""
+        title = shown_text(heading.content)
+        section = Section(title, heading.length, heading.first + 1, parent, blocks[start + 1 : end])
+        ancestry.append(section)
+        found.append(section)
+    return found
+
+
+def list_items(blocks: Iterable[Block]) -> list[ListItem]:
+    """Return the entries of all lists among these blocks, nested ones too, outside of block quotes."""
+    found: dict[Block, ListItem] = {}
+    for block in blocks:
+        item = block.inside
+        if item and item.kind == "item" and block.texts and item not in found:
+            kinds = [each.kind for each in block.around]
+            if "quote" not in kinds:
+                checked = item.box != " " if item.box else None
+                found[item] = ListItem(shown_text(block.texts[0]), block.first + 1, checked, kinds.count("item"))
+    return list(found.values())
+
+
+def tasks(markdown: str) -> tuple[ChecklistTask, ...]:
+    """Return the boxes of a text in its order.
+
+    A box is ``[ ]`` or ``[x]`` with a blank behind it, on the line of a bullet or number that nothing stands before.
+    Source: cmark-gfm, ``extensions/tasklist.c``. There, an ``[x]`` later on the line ticks it; here, only its own does.
+    """
+    blocks = read_blocks(markdown)
+    texts = {block.inside: block.texts for block in reversed(blocks.leaves)}
+    return tuple(
+        ChecklistTask(shown_text(" ".join(texts.get(item, ()))), item.box != " ", item.first + 1, item.mark)
+        for item in blocks.items
+        if item.box
+    )
+
+
+def with_ticks(markdown: str, done: Iterable[ChecklistTask]) -> str:
+    """Tick these boxes of the text that they were found in, and leave every other character as it is.
+
+    Raises ValueError where a box is not where it should be, so that a text which was edited meanwhile stays whole.
+    """
+    characters = list(markdown)
+    for task in done:
+        if markdown[task.mark - 1 : task.mark + 2] not in ("[ ]", "[x]", "[X]"):
+            raise ValueError(f"The box of line {task.line} is not at offset {task.mark} any more.")
+        if not task.is_checked:
+            characters[task.mark] = "x"
+    return "".join(characters)
+
+
+class Span(NamedTuple):
+    """A verbatim part of a paragraph, marks included."""
+
+    kind: Literal["text", "code", "comment"]
+    text: str
+
+
+def spans(content: str) -> Iterator[Span]:
+    """Split the content of one paragraph, heading or cell; the parts together are the content again."""
+    done = 0
+    for part in read_inlines(content, {}) if "`" in content or "<!--" in content else ():
+        is_comment = part.kind == "html" and content.startswith("<!--", part.start)
+        if part.start >= done and (is_comment or part.kind == "code"):
+            if done < part.start:
+                yield Span("text", content[done : part.start])
+            yield Span("comment" if is_comment else "code", content[part.start : part.end])
+            done = part.end
+    if done < len(content):
+        yield Span("text", content[done:])
+
+
+def comments(text: str) -> Iterator[str]:
+    """Yield what the comments of a text say; those inside code do not count."""
+    for block in read_blocks(text).leaves:
+        if block.kind == "html":
+            yield from (hit[1] for hit in _COMMENT.finditer(block.content) if hit[0].endswith("-->"))
+        for content in block.texts:
+            yield from (span.text[4:-3] for span in spans(content) if span.kind == "comment")
+
+
+def shown_text(content: str) -> str:
+    """Return inline Markdown on one line and without its comments; one in a code span is code, an open one is text."""
+    return " ".join(_without_comments(content).split())
+
+
+def _without_comments(content: str) -> str:
+    return "".join(span.text for span in spans(content) if span.kind != "comment")
+
+
+def _shown(block: Block) -> list[str]:
+    """Return the visible texts of a block."""
+    if block.kind == "html":
+        return [_COMMENT.sub("", block.content).strip()]
+    return code_of(block) or [_without_comments(text).strip() for text in block.texts]
+
+
+def code_of(block: Block) -> list[str]:
+    """Return the text of a block of code; none of another block."""
+    lines = {"code": block.lines, "fence": block.lines[1:]}.get(block.kind)
+    return ["\n".join(lines)] if lines else []
+
+
+def plain_text(text: str) -> str:
+    """Return the words of a Markdown text without its markup, such as emphasis and addresses of links."""
+    blocks = read_blocks(text)
+    references = references_of(placed.definition for placed in blocks.definitions)
+    parts: list[str] = []
+    for block in blocks.leaves:
+        parts += code_of(block) or [_plain(content, references) for content in block.texts]
+        parts += [block.content] if block.kind == "html" else []
+    return "\n".join(parts)
+
+
+def _plain(content: str, references: Mapping[str, str]) -> str:
+    marks: list[tuple[int, int, str]] = []
+    for span in read_inlines(content, references):
+        if span.kind == "code":
+            marks.append((span.start, span.end, content[span.start : span.end].strip("`")))
+        elif span.kind in ("autolink", "link", "image"):
+            start = span.start + 1 + (span.kind == "image")
+            marks += [(span.start, start, ""), (span.label_end or span.end - 1, span.end, "")]
+    pieces, done = [], 0
+    for start, end, kept in [*sorted(marks), (len(content), len(content), "")]:
+        if start >= done:
+            pieces += [plain_address(_EMPHASIS.sub("", content[done:start])), kept]
+            done = end
+    return "".join(pieces)
+
+
+def code_free_lines(text: str, change: Callable[[str], str]) -> str:
+    """Apply ``change`` to each line outside of code blocks and HTML blocks; every other line stays byte for byte."""
+    return "".join(line if is_verbatim else change(line) for line, is_verbatim in _lines(text))
+
+
+def blank_code(text: str) -> str:
+    """Put blanks in place of code blocks and HTML blocks; every other character keeps its position."""
+    return "".join(_VISIBLE.sub(" ", line) if is_verbatim else line for line, is_verbatim in _lines(text))
+
+
+def _lines(text: str) -> Iterator[tuple[str, bool]]:
+    """Yield each line with its end, and whether it is one of code or HTML."""
+    blocks = read_blocks(text)
+    verbatim = {
+        number
+        for block in blocks.leaves
+        if block.kind in _VERBATIM
+        for number in range(block.first, block.first + len(block.lines) + block.is_closed)
+    }
+    starts = [start for start, _ in blocks.lines]
+    for number, (start, end) in enumerate(pairwise([*starts, len(text)])):
+        if start < end:
+            yield text[start:end], number in verbatim
