@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from support.structure import check_outline
 
-from accord.text.outline import tasks, with_ticks
+from accord.text.outline import tasks, with_ticks, without_ticks
 
 
 def boxes(text: str) -> list[tuple[str, bool, int]]:
@@ -94,6 +94,11 @@ def test_text_without_a_box_on_github_is_not_a_task(text: str) -> None:
 )
 def test_ticking_a_task_changes_the_box_of_that_very_task(text: str, expected: str) -> None:
     assert with_ticks(text, tasks(text)[-1:]) == expected
+
+
+def test_an_open_text_has_only_open_boxes_and_the_same_code() -> None:
+    text = "- [x] a\n  - [X] b [x]\n\n```\n- [x] c\n```\n"
+    assert without_ticks(text) == text.replace("[x] a", "[ ] a").replace("[X]", "[ ]")
 
 
 MARKS = ["- ", "* ", "1. ", "> ", "[ ] ", "[x] ", "[X]\t", "# ", "| ", "```\n", "`", "<!--", "-->"]

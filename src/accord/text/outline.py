@@ -128,6 +128,14 @@ def with_ticks(markdown: str, done: Iterable[ChecklistTask]) -> str:
     return "".join(characters)
 
 
+def without_ticks(markdown: str) -> str:
+    """Return a text with every box open."""
+    characters = list(markdown)
+    for task in tasks(markdown):
+        characters[task.mark] = " "
+    return "".join(characters)
+
+
 class Span(NamedTuple):
     """A verbatim part of a paragraph, marks included."""
 

@@ -26,15 +26,15 @@ from accord.results.planner.record import (
     text_digest,
     with_record,
     without_marker,
-    without_ticks,
 )
 from accord.results.planner.rules import split_temp_id
-from accord.text.outline import tasks, with_ticks
+from accord.text.outline import sections, tasks, with_ticks, without_ticks
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 
     from accord.github.models import Identity, Issue
+    from accord.text.outline import Section
 
 _KEPT = frozenset({Category.TYPE, Category.STATUS})
 _MERGED = (Category.PRIORITY, Category.COMPLEXITY)
@@ -238,12 +238,13 @@ def difference(change: Comparison, issue: Issue) -> str:
 
 def _body_difference(old: str, new: str) -> Iterable[str]:
     before, after = old.splitlines(), new.splitlines()
+    above, old_above = sections(new), sections(old)
     matcher = difflib.SequenceMatcher(None, before, after)
     shown = ""
     for tag, start, end, first, last in matcher.get_opcodes():
         if tag == "equal":
             continue
-        heading = _heading_above(after, first) or _heading_above(before, start)
+        heading = _heading_above(above, first) or _heading_above(old_above, start)
         if heading != shown:
             shown = heading
             yield f"  {heading}"
@@ -251,5 +252,6 @@ def _body_difference(old: str, new: str) -> Iterable[str]:
         yield from (f"+ {line}" for line in after[first:last] if line.strip())
 
 
-def _heading_above(lines: Sequence[str], position: int) -> str:
-    return next((line for line in reversed(lines[:position]) if line.startswith("#")), "")
+def _heading_above(found: Sequence[Section], position: int) -> str:
+    above = [section for section in found if section.line <= position]
+    return f"{'#' * above[-1].level} {above[-1].title}" if above else ""

@@ -6,7 +6,6 @@ A part of the issue that still has its digest was edited by no one since. Ticked
 from __future__ import annotations
 
 import hashlib
-import re
 from dataclasses import dataclass, replace
 from functools import cache
 from typing import TYPE_CHECKING
@@ -15,6 +14,7 @@ from accord.github.limits import BODY_CHARS
 from accord.github.markers import COPY_ROOM, find_markers, write_marker
 from accord.results.bodies import CLOSED, LONGEST_NUMBER, LONGEST_TOKEN, UPDATED, BodyParts, split_body
 from accord.results.labels import Category, category_of
+from accord.text.outline import without_ticks
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
@@ -29,7 +29,6 @@ VANISHED = "vanished"
 _DIGEST_CHARS = 12
 _LABEL_CHARS = 6
 _KEPT = frozenset({Category.TYPE, Category.STATUS})
-_TICK = re.compile(r"^([ \t>]*(?:[-*+]|[0-9]{1,9}[.)])[ \t]+)\[[xX]\](?=[ \t])", re.MULTILINE)
 
 
 @dataclass(frozen=True)
@@ -101,11 +100,6 @@ def text_digest(text: str) -> str:
 def body_digest(content: str) -> str:
     """Return the digest of a body's content; ticks do not count."""
     return text_digest(without_ticks(content))
-
-
-def without_ticks(content: str) -> str:
-    """Return a body with every box of a list open."""
-    return _TICK.sub(r"\1[ ]", content)
 
 
 def update_digest(update: PlannedWorkItemUpdate) -> str:
