@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import re
 import textwrap
+from bisect import bisect_right
 from dataclasses import dataclass, field, replace
+from operator import attrgetter
 from typing import TYPE_CHECKING
 
 from accord.plans.paths import paths_in
@@ -63,7 +65,7 @@ def entries_of(markdown: str) -> list[Entry]:
     """Return the outermost boxes of a text in its order. Code, comments and quotes hold none."""
     blocks = read_blocks(markdown)
     lines = [markdown[start:end] for start, end in blocks.lines]
-    headings = [(section.line, section.title) for section in sections(markdown)]
+    headings = sections(markdown)
     paragraphs = {block.inside: block for block in reversed(blocks.leaves) if block.kind == "paragraph"}
     found: list[Entry] = []
     inside = 0
@@ -78,7 +80,8 @@ def entries_of(markdown: str) -> list[Entry]:
         more = [each for each in rest.splitlines() if not _is_field(each)]
         stated += [each for each in rest.splitlines() if _is_field(each)]
         text = shown_text("\n".join([first, *more]))
-        section = next((title for line, title in reversed(headings) if line <= item.first), "")
+        above = bisect_right(headings, item.first, key=attrgetter("line"))
+        section = headings[above - 1].title if above else ""
         below = textwrap.dedent("\n".join(lines[paragraph.first + len(paragraph.lines) : item.last]))
         entry = Entry(text, item.first + 1, item.box != " ", section, int(number[1]) if number else 0)
         found.append(_with_nested(entry, below, stated))

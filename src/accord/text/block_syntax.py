@@ -229,19 +229,19 @@ class Blocks:
 
 
 _LABEL = re.compile(r"\[([^\[\]\\]*(?:\\.[^\[\]\\]*)*)\]:", re.DOTALL)
-_LONGEST_LABEL = 1000
+LONGEST_LABEL = 1000
 _GAP = re.compile(r"[ \t]*\n?[ \t]*")
 _LINE_END = re.compile(r"[ \t]*(?:\n|\Z)")
 _BRACKETED = re.compile(r"<([^<>\\\n]*(?:\\.[^<>\\\n]*)*)>", re.DOTALL)
 _STEP = re.compile(r"[^\\() \t\n]*(?:\\(?:[^ \t\n]|(?=[ \t\n]))[^\\() \t\n]*)*([() \t\n])")
 _MOST_BRACKETS = 32
-_TITLE = re.compile(r""""(?:[^"]|(?<=\\)")*"|'(?:[^']|(?<=\\)')*'|\((?:[^()]|(?<=\\)[()])*\)""")
+TITLE = re.compile(r""""(?:[^"]|(?<=\\)")*"|'(?:[^']|(?<=\\)')*'|\((?:[^()]|(?<=\\)[()])*\)""")
 
 
 def read_definition(text: str, position: int) -> LinkDefinition | None:
     """Read the definition that begins here, in the text of a paragraph with all its line ends."""
     found = _LABEL.match(text, position)
-    if not found or not (label := found[1].strip(" \t\n")) or len(found[1].encode(errors="replace")) > _LONGEST_LABEL:
+    if not found or not (label := found[1].strip(" \t\n")) or len(found[1].encode(errors="replace")) > LONGEST_LABEL:
         return None
     begin = match_end(_GAP, text, found.end())
     after = address_end(text, begin)
@@ -250,7 +250,7 @@ def read_definition(text: str, position: int) -> LinkDefinition | None:
     is_bracketed = text.startswith("<", begin)
     address = text[begin + is_bracketed : after - is_bracketed]
     gap = match_end(_GAP, text, after)
-    title = _TITLE.match(text, gap) if gap > after else None
+    title = TITLE.match(text, gap) if gap > after else None
     if title and (end := _LINE_END.match(text, title.end())):
         return LinkDefinition(label, address, title[0][1:-1], end.end())
     end = _LINE_END.match(text, after)

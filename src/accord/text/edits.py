@@ -14,15 +14,12 @@ from accord.text.html import html_parts, is_allowed_tag, link_of_tag, without_ta
 from accord.text.images import image_edits
 from accord.text.inlines import plain_address
 from accord.text.regions import ODD_NOTE, TABLE_RULE, Prose, is_odd_label
+from accord.text.views import Cursor, Edit, View
 from accord.text.words import (
     CODE,
     ISSUE_LINK,
     LINK,
     TAG,
-    Cursor,
-    Edit,
-    Replacement,
-    View,
     address_edits,
     addresses_with_entities,
     as_rendered,
@@ -70,7 +67,7 @@ def page_edits(page: ParsedMarkdown, image_hosts: Sequence[str]) -> list[Edit]:
     """Return what to change; edits may overlap. Images from ``image_hosts`` stay."""
     if first := [*_hidden_edits(page)] or [*_note_edits(page)]:  # so that all else is looked at without
         return first
-    code = [Replacement(start, end, "") for start, end in page.code]
+    code = [Edit(start, end) for start, end in page.code]
     edits = [*_definition_edits(page), *command_edits(page.text, code)]
     between = "\n#1\n" if page.footnotes else "\n"  # where notes are shown, any may follow any block
     blocks = []
@@ -79,9 +76,9 @@ def page_edits(page: ParsedMarkdown, image_hosts: Sequence[str]) -> list[Edit]:
             blocks.append((prose.content, View(prose.content, ())))
             continue
         found, view = _prose_edits(page, prose, between)
-        edits += (_placed(edit, prose) for edit in (*found, *image_edits(page, prose, image_hosts)))
+        edits += map(prose.placed, (*found, *image_edits(page, prose, image_hosts)))
         blocks.append((prose.content, view))
-    edits += (_placed(edit, page.prose[i]) for i, edit in keyword_edits(blocks, between=between))
+    edits += (page.prose[i].placed(edit) for i, edit in keyword_edits(blocks, between=between))
     return edits
 
 
@@ -101,16 +98,11 @@ def _note_edits(page: ParsedMarkdown) -> Iterator[Edit]:
     for prose in page.prose:
         if prose.is_html or "[" not in prose.content:
             continue
-        opaque = [
-            Replacement(span.start, span.end, "")
-            for span in prose.spans
-            if span.kind in ("code", "html", "autolink", "address")
-        ]
-        is_inside = Cursor(opaque)
+        is_inside = Cursor(prose.parts("code", "html", "autolink", "address"))
         for hit in ODD_NOTE.finditer(prose.content):
             start = hit.end(1)
             if not is_inside(start):
-                yield _placed(Edit(start, start + 1, "\\[", "links"), prose)
+                yield prose.placed(Edit(start, start + 1, "\\[", "links"))
 
 
 def _definition_edits(page: ParsedMarkdown) -> Iterator[Edit]:
@@ -126,11 +118,6 @@ def _definition_edits(page: ParsedMarkdown) -> Iterator[Edit]:
             yield Edit(definition.start, definition.start + 1, "\\[", "links")
 
 
-def _placed(edit: Edit, prose: Prose) -> Edit:
-    new = edit.new.replace("|", "\\|") if prose.is_cell else edit.new
-    return Edit(prose.source(edit.start), prose.source(edit.end - 1) + 1, new, edit.kind)
-
-
 def _prose_edits(page: ParsedMarkdown, prose: Prose, between: str) -> tuple[list[Edit], View]:
     """Return what to change in a block, except for keywords, and the block as a reader sees it."""
     content = prose.content
@@ -139,19 +126,19 @@ def _prose_edits(page: ParsedMarkdown, prose: Prose, between: str) -> tuple[list
     bracket = "&#91;" if prose.is_html else "\\["
     edits += (Edit(hit.start(1), hit.end(1), bracket, "markers") for hit in _MARKER_LINE.finditer(content))
     edits += entity_edits(content, sure, is_html=prose.is_html)
-    shown = [Replacement(span.start, span.end, "") for span in prose.spans if span.kind == "address"]
+    shown = prose.parts("address")
     view = as_rendered(content, holes, has_escapes=not prose.is_html, addresses=shown)
-    images = [Replacement(span.start, span.end, LINK) for span in prose.spans if span.kind == "image"]
+    images = [Edit(span.start, span.end, LINK) for span in prose.parts("image")]
     edits += address_edits(content, sure)
     addresses = [address for address in linked_addresses(content, sure) if _is_bare_address(prose, address.end)]
-    addresses += (Replacement(span.start, span.end, "") for span in prose.spans if span.kind == "autolink")
-    edits += mention_edits(content, view, sorted(addresses))
+    addresses = sorted([*addresses, *(Edit(span.start, span.end) for span in prose.parts("autolink"))])
+    edits += mention_edits(content, view, addresses)
     if not prose.is_html and "]" in content:
         known = {span.label_end for span in prose.spans}
         edits += _odd_links(content, sure, known)
-    rules = [] if prose.doubt else [Replacement(*hit.span(), "") for hit in TABLE_RULE.finditer(content)]
+    rules = [] if prose.doubt else [Edit(*hit.span()) for hit in TABLE_RULE.finditer(content)]
     notes = (
-        [Replacement(*hit.span(), _NOTE_SIGN) for hit in _NOTE.finditer(content)]
+        [Edit(*hit.span(), _NOTE_SIGN) for hit in _NOTE.finditer(content)]
         if page.footnotes and not prose.is_html
         else []
     )
@@ -161,7 +148,7 @@ def _prose_edits(page: ParsedMarkdown, prose: Prose, between: str) -> tuple[list
     with_entities = [] if prose.is_html else addresses_with_entities(content)
     if with_entities:  # GitHub shows their source, another reader may not
         decoded = as_rendered(content, holes, has_escapes=True)
-        edits += mention_edits(content, decoded, sorted(addresses))
+        edits += mention_edits(content, decoded, addresses)
         readings.append(decoded)
     if prose.is_doubtful:
         doubtful = [*_doubtful_readings(prose, sure, rules, with_entities)]
@@ -174,17 +161,17 @@ def _prose_edits(page: ParsedMarkdown, prose: Prose, between: str) -> tuple[list
     return edits, view
 
 
-def _is_tag(content: str, hole: Replacement) -> bool:
+def _is_tag(content: str, hole: Edit) -> bool:
     return hole.new == TAG or (hole.new == ISSUE_LINK and content.startswith("<", hole.start))
 
 
 def _doubtful_readings(
-    prose: Prose, sure: Sequence[Replacement], rules: Sequence[Replacement], with_entities: Sequence[Replacement]
+    prose: Prose, sure: Sequence[Edit], rules: Sequence[Edit], with_entities: Sequence[Edit]
 ) -> Iterator[View]:
     """Yield how a block may read where readers differ on what is code, a link or an address."""
     content = prose.content
     links = [
-        Replacement(*hit.span(), ISSUE_LINK if leads_to_issue(hit[1]) else LINK)
+        Edit(*hit.span(), ISSUE_LINK if leads_to_issue(hit[1]) else LINK)
         for hit in _LINK_ADDRESS.finditer(content, prose.doubt)
     ]
     yield as_rendered(content, [*sure, *rules], has_escapes=True)
@@ -201,7 +188,7 @@ def _is_bare_address(prose: Prose, end: int) -> bool:
     return i >= 0 and prose.spans[i].kind == "address" and end <= prose.spans[i].end
 
 
-def _raw_html(page: ParsedMarkdown, prose: Prose) -> tuple[list[Edit], list[Replacement]]:
+def _raw_html(page: ParsedMarkdown, prose: Prose) -> tuple[list[Edit], list[Edit]]:
     """Look through an HTML block, in which nothing is Markdown."""
     edits, holes = [], []
     for piece in html_parts(prose.content):
@@ -213,7 +200,7 @@ def _raw_html(page: ParsedMarkdown, prose: Prose) -> tuple[list[Edit], list[Repl
         elif _misleads(page, prose, piece.start, piece.end):
             edits.append(Edit(piece.start, piece.start + 1, "&lt;", "links"))
         if piece.kind != "refused":
-            holes.append(Replacement(piece.start, piece.end, _sign_of_tag(text)))
+            holes.append(Edit(piece.start, piece.end, _sign_of_tag(text)))
     return edits, holes
 
 
@@ -226,30 +213,30 @@ def _without_comment(content: str, start: int, end: int) -> Edit:
     return Edit(before, after, "", kind) if is_alone else Edit(start, end, "", kind)
 
 
-def _inline(prose: Prose, page: ParsedMarkdown) -> tuple[list[Edit], list[Replacement]]:
+def _inline(prose: Prose, page: ParsedMarkdown) -> tuple[list[Edit], list[Edit]]:
     """Look through what the wrapped rules noted in a paragraph."""
     content = prose.content
     edits: list[Edit] = []
-    holes: list[Replacement] = []
-    images = [span for span in prose.spans if span.kind == "image"]
-    code = [(span.start, span.end) for span in prose.spans if span.kind == "code"]
+    holes: list[Edit] = []
+    images = prose.parts("image")
+    code = [(span.start, span.end) for span in prose.parts("code")]
     for span in prose.spans:
         if span.kind == "html":
             edits += _tag_edits(page, prose, span)
-            holes.append(Replacement(span.start, span.end, _sign_of_tag(content[span.start : span.end])))
+            holes.append(Edit(span.start, span.end, _sign_of_tag(content[span.start : span.end])))
         elif span.kind == "autolink":
             if not is_safe_address(span.address or "") and not _is_mail(span):
                 edits.append(Edit(span.start, span.start + 1, "&lt;", "links"))
-            holes += (Replacement(span.start, span.start + 1, LINK), Replacement(span.end - 1, span.end, LINK))
+            holes += (Edit(span.start, span.start + 1, LINK), Edit(span.end - 1, span.end, LINK))
         elif span.kind == "code":
-            holes.append(Replacement(span.start, span.end, CODE))
+            holes.append(Edit(span.start, span.end, CODE))
         elif span.kind in ("link", "image"):
             edits += _link_edits(content, span, images, code)
             if span.kind == "link" and leads_to_issue(span.target or ""):
-                holes.append(Replacement(span.start, span.start + 1, ISSUE_LINK))
-            holes.append(Replacement(span.label_end, span.end, LINK))
+                holes.append(Edit(span.start, span.start + 1, ISSUE_LINK))
+            holes.append(Edit(span.label_end, span.end, LINK))
     if "<" in content:
-        known = [span for span in prose.spans if span.kind in ("html", "autolink", "code")]
+        known = prose.parts("html", "autolink", "code")
         sure = [span for span in known if span.kind != "code" or span.end <= prose.doubt]
         edits += _stray_edits(content, sure, 0 if page.footnotes else prose.doubt)
     return edits, sorted(holes)
@@ -327,7 +314,7 @@ def _link_edits(
         yield Edit(bracket, bracket + 1, "\\[", "links")
 
 
-def _odd_links(content: str, sure: Sequence[Replacement], known: Container[int]) -> Iterator[Edit]:
+def _odd_links(content: str, sure: Sequence[Edit], known: Container[int]) -> Iterator[Edit]:
     """Break what only some readers take for a link, if it leads nowhere good; the labels of links end at ``known``."""
     code = [(hole.start, hole.end) for hole in sure if hole.new == CODE]
     openings = [hit.start() for hit in _OPENING.finditer(content)]
@@ -352,13 +339,11 @@ def _leads_elsewhere(label: str, address: str | None) -> bool:
 
 def _stray_edits(content: str, spans: Sequence[InlineSpan], doubt: int) -> Iterator[Edit]:
     """Escape each ``<`` that some reader may take for the start of HTML, outside of what is known."""
-    i = 0
+    is_known = Cursor(spans)
     for start in [
         *(hit.end() - 1 for hit in _STRAY.finditer(content, 0, doubt + 1)),
         *(hit.start() for hit in _ANY_TAG.finditer(content, doubt)),
     ]:
-        while i < len(spans) and spans[i].end <= start:
-            i += 1
-        if i == len(spans) or start < spans[i].start:
+        if not is_known(start):
             kind = "markers" if IMITATION.match(content, start) else "html"
             yield Edit(start, start + 1, "&lt;", kind)

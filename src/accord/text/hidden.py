@@ -14,6 +14,8 @@ from __future__ import annotations
 import re
 from typing import TYPE_CHECKING
 
+from accord.text.views import Edit, View
+
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
@@ -102,12 +104,7 @@ def is_hidden(char: str) -> bool:
 
 def strip_hidden(text: str) -> str:
     """Remove invisible characters, from text of agents and from text for agents."""
-    pieces = []
-    end = 0
-    for start, stop in hidden_runs(text):
-        pieces += [text[end:start], in_place_of(text[start:stop])]
-        end = stop
-    return "".join(pieces) + text[end:]
+    return View(text, (Edit(start, end, in_place_of(text[start:end])) for start, end in hidden_runs(text))).text
 
 
 def _is_beside_rtl(text: str, position: int) -> bool:

@@ -186,4 +186,4 @@ def tag_spans(prose: Prose) -> Iterator[tuple[int, int]]:
     if prose.is_html:
         yield from ((piece.start, piece.end) for piece in html_parts(prose.content) if piece.kind == "tag")
     else:
-        yield from ((span.start, span.end) for span in prose.spans if span.kind == "html")
+        yield from ((span.start, span.end) for span in prose.parts("html"))

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 from accord.text.addresses import is_at_host
 from accord.text.html import read_tag, tag_spans
-from accord.text.words import Edit
+from accord.text.views import Cursor, Edit
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -24,14 +24,12 @@ def image_edits(page: ParsedMarkdown, prose: Prose, hosts: Sequence[str]) -> Ite
     Where readers may differ on what an image is, nothing is one that another does not see. cmark-gfm sees one by
     reference in what else looks like one.
     """
-    spans = [span for span in prose.spans if span.kind in ("link", "image")]
+    spans = prose.parts("link", "image")
     yield from _of_markdown(prose, spans, hosts)
     known = {span.start for span in spans}
-    code = [span for span in prose.spans if span.kind == "code" and span.end <= prose.doubt]
+    is_code = Cursor([span for span in prose.parts("code") if span.end <= prose.doubt])
     for hit in _IMAGE.finditer(prose.content, 0 if page.definitions and not prose.is_html else prose.doubt):
-        while code and code[0].end <= hit.start():
-            code.pop(0)
-        if hit.start() not in known and not (code and code[0].start < hit.start()):
+        if not is_code(hit.start()) and hit.start() not in known:
             yield Edit(hit.start(), hit.end(), "!\\[", "images")
     links = [(span.start, span.label_end) for span in spans if span.kind == "link"]
     yield from _of_html(prose.content, tag_spans(prose), links, hosts)

@@ -12,7 +12,7 @@ import unicodedata
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from accord.text.block_syntax import address_end, match_end
+from accord.text.block_syntax import LONGEST_LABEL, TITLE, address_end, match_end
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
@@ -57,9 +57,7 @@ _INSTRUCTION = re.compile(r"<\?[^?]*(?:\?[^>][^?]*)*\?>")
 _BEGINNING = re.compile(rf"(<!--)|(<\?)|(<!\[(?i:CDATA)\[)|(<![A-Z]+{_B})")
 _A_COMMENT = 1
 _BLANKS = re.compile(rf"{_B}*")
-_TITLE = re.compile(r""""(?:[^"]|(?<=\\)")*"|'(?:[^']|(?<=\\)')*'|\((?:[^()]|(?<=\\)[()])*\)""")
 _LABEL = re.compile(r"\[([^\[\]\\]*(?:\\.[^\[\]\\]*)*)\]", re.DOTALL)
-_LONGEST_LABEL = 1000
 _ENTITY = re.compile(r"&(?:#[0-9]{1,8}|#[xX][0-9a-fA-F]{1,8}|[A-Za-z][A-Za-z0-9]{1,31});")
 _ESCAPE = re.compile(r"\\([!-/:-@\[-`{-~])")
 _SCHEME = re.compile(r"(?<![A-Za-z])(?:https?|ftp)\Z", re.IGNORECASE)
@@ -220,7 +218,7 @@ class _Reader:
             address, end = found
             span = InlineSpan(kind, start, end, position, address, address)
         else:
-            label = _LABEL.match(self.content, position + 1, position + 3 + _LONGEST_LABEL)
+            label = _LABEL.match(self.content, position + 1, position + 3 + LONGEST_LABEL)
             if label and _is_long(label[1]):
                 label = None
             end = label.end() if label else position + 1
@@ -256,7 +254,7 @@ class _Reader:
         if after < 0:
             return None
         gap = match_end(_BLANKS, content, after)
-        title = match_end(_TITLE, content, gap) if gap > after else gap
+        title = match_end(TITLE, content, gap) if gap > after else gap
         end = match_end(_BLANKS, content, title)
         if not content.startswith(")", end):
             return None
@@ -284,7 +282,7 @@ class _Reader:
 
 
 def _is_long(label: str) -> bool:
-    return len(label.encode(errors="replace")) > _LONGEST_LABEL
+    return len(label.encode(errors="replace")) > LONGEST_LABEL
 
 
 def _may_begin_host(char: str) -> bool:

@@ -16,6 +16,8 @@ from operator import itemgetter
 from typing import TYPE_CHECKING, Any
 from urllib.parse import quote, quote_plus
 
+from accord.text.views import Edit, View
+
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 
@@ -79,52 +81,12 @@ KEY_BEGIN = r"-----BEGIN (?:[A-Z0-9]+ ){0,3}PRIVATE KEY(?: BLOCK)?-----"
 KEY_END = r"-----END (?:[A-Z0-9]+ ){0,3}PRIVATE KEY(?: BLOCK)?-----"
 _KEY = rf"{KEY_BEGIN}[\s\S]*?(?:{KEY_END}|\Z)"
 _SHAPE = "|".join(f"(?P<{name.replace('-', '_')}>{shape})" for name, shape in _SHAPES.items())
-_BEGINNINGS = (
-    *(
-        "ghp_",
-        "gho_",
-        "ghu_",
-        "ghs_",
-        "ghr_",
-        "github_pat_",
-        "sk-",
-        "aiza",
-        "aq.",
-        "ya29.",
-        "xox",
-        "xapp-",
-        "akia",
-        "asia",
-    ),
-    *(
-        "eyj",
-        "-----begin",
-        "npm_",
-        "pypi-",
-        "glpat-",
-        "glptt-",
-        "glsoat-",
-        "glrt-",
-        "glcbt-",
-        "gldt-",
-        "hf_",
-        "sk_",
-        "rk_",
-    ),
-    *(
-        "sg.",
-        "dckr_",
-        "hvs.",
-        "hvb.",
-        "_v1_",
-        "gsk_",
-        "age-secret",
-        "hooks.slack",
-        "discord",
-        "accountkey=",
-        "aws_secret",
-    ),
-)
+_BEGINNING_WORDS = """
+ghp_ gho_ ghu_ ghs_ ghr_ github_pat_ sk- aiza aq. ya29. xox xapp- akia asia eyj -----begin npm_ pypi- glpat- glptt-
+glsoat- glrt- glcbt- gldt- hf_ sk_ rk_ sg. dckr_ hvs. hvb. _v1_ gsk_ age-secret hooks.slack discord accountkey=
+aws_secret
+"""
+_BEGINNINGS = tuple(_BEGINNING_WORDS.split())
 """How each of the shapes begins, in lower case: a text without any of these is passed over many times as fast."""
 
 _USERINFO = re.compile(r"://[^\s/@]*@")
@@ -191,9 +153,9 @@ class Redactor:
         """
         found = self._found(text, keys_in or private_keys)
         if "[" in text and _COLOURS.search(text):
-            plain = _Decoded(text, _COLOURS, lambda _: "")
+            plain = _decoded(text, _COLOURS, lambda _: "")
             secrets = self._found(plain.text, lambda _: ())
-            found += (Secret(*plain.source(secret.start, secret.end), secret.kind) for secret in secrets)
+            found += (Secret(*plain.span(secret.start, secret.end), secret.kind) for secret in secrets)
         if not found:
             return []
         placeholders = [hit.span() for hit in _PLACEHOLDER.finditer(text)]
@@ -220,8 +182,8 @@ class Redactor:
 
     def _escaped(self, text: str) -> Iterator[Secret]:
         """Find the values of which characters are escaped, and say where they are in the text itself."""
-        plain = _Decoded(text, _ESCAPES, _unescaped)
-        return (Secret(*plain.source(*span), _KNOWN) for span in self._known(plain.text))
+        plain = _decoded(text, _ESCAPES, _unescaped)
+        return (Secret(*plain.span(*span), _KNOWN) for span in self._known(plain.text))
 
     def redact(self, text: str) -> tuple[str, int]:
         """Return the text without secrets, and how many were taken out."""
@@ -233,28 +195,9 @@ class Redactor:
         return self.redact(text)[0]
 
 
-class _Decoded:
-    """A text in which everything that matches a pattern is decoded; it tells where a part of it was before."""
-
-    def __init__(self, text: str, pattern: re.Pattern[str], decode: Callable[[str], str]) -> None:
-        pieces: list[str] = []
-        self._starts, self._sources = [0], [0]
-        length = end = 0
-        for hit in pattern.finditer(text):
-            char = decode(hit[0])
-            pieces += [text[end : hit.start()], char]
-            length += hit.start() - end
-            self._starts += [length, length + len(char)]
-            self._sources += [hit.start(), hit.end()]
-            length, end = length + len(char), hit.end()
-        self.text = "".join([*pieces, text[end:]])
-
-    def source(self, start: int, stop: int) -> tuple[int, int]:
-        """Return where in the encoded text this part begins and ends; every second piece is a decoded one."""
-        starts, sources = self._starts, self._sources
-        first, last = bisect_right(starts, start) - 1, bisect_right(starts, stop - 1) - 1
-        begin = sources[first] + (start - starts[first] if first % 2 == 0 else 0)
-        return begin, sources[last] + stop - starts[last] if last % 2 == 0 else sources[last + 1]
+def _decoded(text: str, pattern: re.Pattern[str], decode: Callable[[str], str]) -> View:
+    """Return a text in which everything that matches a pattern is decoded."""
+    return View(text, (Edit(*hit.span(), decode(hit[0])) for hit in pattern.finditer(text)))
 
 
 def _may_have_shape(text: str) -> bool:
@@ -284,12 +227,7 @@ def merge_overlaps(found: Iterable[Secret]) -> list[Secret]:
 
 def without_secrets(secrets: Iterable[Secret], text: str) -> str:
     """Put a placeholder in the place of each of these secrets, which are in order and apart."""
-    pieces = []
-    end = 0
-    for secret in secrets:
-        pieces += [text[end : secret.start], f"[redacted: {secret.kind}]"]
-        end = secret.end
-    return "".join(pieces) + text[end:]
+    return View(text, (Edit(secret.start, secret.end, f"[redacted: {secret.kind}]") for secret in secrets)).text
 
 
 def _kind(hit: re.Match[str]) -> str:

@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING
 
 from accord.text.blocks import NESTING, read_blocks
 from accord.text.inlines import InlineSpan, read_inlines, references_of
+from accord.text.views import Edit, View
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
@@ -74,6 +75,15 @@ class Prose:
         """Return where in the whole text an offset into ``content`` is."""
         i = bisect_right(self._starts, position) - 1
         return self._sources[i] + position - self._starts[i]
+
+    def placed(self, edit: Edit) -> Edit:
+        """Return an edit of ``content`` as one of the whole text."""
+        new = edit.new.replace("|", "\\|") if self.is_cell else edit.new
+        return Edit(self.source(edit.start), self.source(edit.end - 1) + 1, new, edit.kind)
+
+    def parts(self, *kinds: str) -> list[InlineSpan]:
+        """Return what is of these kinds in it."""
+        return [span for span in self.spans if span.kind in kinds]
 
     @property
     def is_doubtful(self) -> bool:
@@ -240,12 +250,8 @@ def _odd_address(content: str, spans: Sequence[InlineSpan]) -> int:
 
 def _without_code(content: str, spans: Sequence[InlineSpan]) -> str:
     """Blank what is inside code, but keep its first backtick, which an address before it may swallow."""
-    pieces, end = [], 0
-    for span in spans:
-        if span.kind == "code" and span.start >= end:
-            pieces += [content[end : span.start], "`".ljust(span.end - span.start)]
-            end = span.end
-    return "".join(pieces) + content[end:]
+    code = (span for span in spans if span.kind == "code")
+    return View(content, (Edit(span.start, span.end, "`".ljust(span.end - span.start)) for span in code)).text
 
 
 def _definitions(page: ParsedMarkdown, blocks: Blocks) -> Iterator[Definition]:

@@ -31,10 +31,8 @@ from accord.text.markdown import cell, fence_for, in_fence, is_fenced, unfenced
 from accord.text.posting import PostingPolicy
 from accord.text.redaction import Redactor, Secret, merge_overlaps, without_secrets
 from accord.text.regions import parse_markdown
+from accord.text.views import Edit, View
 from accord.text.words import (
-    Edit,
-    Replacement,
-    View,
     address_edits,
     chosen_words,
     command_edits,
@@ -181,15 +179,8 @@ def _plain_round(text: str, secrets: Redactor, _: PostingPolicy) -> tuple[str, C
 
 def _edited(text: str, edits: Iterable[Edit]) -> tuple[str, Counter[str]]:
     """Carry edits out; of those that overlap, the first, and the next round sees to the rest."""
-    pieces = []
-    counts: Counter[str] = Counter()
-    end = 0
-    for edit in sorted(edits):
-        if edit.start >= end:
-            pieces += [text[end : edit.start], edit.new]
-            counts[edit.kind] += 1
-            end = edit.end
-    return "".join(pieces) + text[end:], counts
+    view = View(text, sorted(edits))
+    return view.text, Counter(edit.kind for edit in view.done)
 
 
 def _as_code(text: str) -> str:
@@ -215,17 +206,13 @@ def _shown(text: str, secrets: Redactor) -> tuple[str, Counter[str]]:
 def _secrets_in(text: str, secrets: Redactor) -> list[Secret]:
     """Find what is a secret as it stands, and what is one to a reader: without hidden characters, without markup."""
     found = secrets.find(text)
-    unseen = [Replacement(start, end, "") for start, end in invisible_runs(text)]
-    markup = [Replacement(hit.start(), hit.end(), "") for hit in _NOISE.finditer(text)]
-    markup += (Replacement(hit.start(), hit.end(), _character(hit[0])) for hit in _CHARACTER.finditer(text))
+    unseen = [Edit(start, end) for start, end in invisible_runs(text)]
+    markup = [Edit(*hit.span()) for hit in _NOISE.finditer(text)]
+    markup += (Edit(*hit.span(), html.unescape(hit[0])) for hit in _CHARACTER.finditer(text))
     for changes in (unseen, [*unseen, *markup]):
         if changes:
             found = _joined(found, secrets, View(text, changes))
     return found
-
-
-def _character(entity: str) -> str:
-    return html.unescape(entity)
 
 
 def _joined(found: Sequence[Secret], secrets: Redactor, view: View) -> list[Secret]:
@@ -233,7 +220,7 @@ def _joined(found: Sequence[Secret], secrets: Redactor, view: View) -> list[Secr
     starts = [secret.start for secret in found]
     more = []
     for seen in secrets.find(view.text):
-        secret = Secret(view.source(seen.start)[0], view.source(seen.end - 1)[1], seen.kind)
+        secret = Secret(*view.span(seen.start, seen.end), seen.kind)
         i = bisect_right(starts, secret.end - 1) - 1
         if i < 0 or found[i].end <= secret.start:
             more.append(secret)

@@ -15,59 +15,17 @@ from bisect import bisect_right
 from functools import cache
 from html.entities import html5
 from itertools import accumulate
-from operator import itemgetter
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING
 
 from accord.text.addresses import is_lookalike
 from accord.text.hidden import GUARD, invisible_runs, is_hidden
 from accord.text.inlines import decoded_entity
+from accord.text.views import Cursor, Edit, View
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence
 
-
-class Replacement(NamedTuple):
-    """The text that replaces ``start`` to ``end``."""
-
-    start: int
-    end: int
-    new: str
-
-
-_PLACE = itemgetter(0, 1)
-
-
-class View:
-    """A text with changes; of changes that overlap, the one that begins first counts."""
-
-    def __init__(self, text: str, changes: Iterable[Replacement]) -> None:
-        pieces: list[str] = []
-        self._starts: list[int] = []
-        self._sources: list[tuple[int, int]] = []
-        if not (ordered := sorted(changes, key=_PLACE)):
-            self.text, self._starts, self._sources = text, [0], [(0, 0)]
-            return
-        length = end = 0
-        for change in [*ordered, Replacement(len(text), len(text), "")]:
-            if change.start < end:
-                continue
-            for piece, source in ((text[end : change.start], (end, 0)), (change.new, change[:2])):
-                if piece:
-                    self._starts.append(length)
-                    self._sources.append(source)
-                    pieces.append(piece)
-                    length += len(piece)
-            end = change.end
-        self.text = "".join(pieces)
-
-    def source(self, position: int) -> tuple[int, int]:
-        """Return from where to where in the text a character of the view stands."""
-        i = bisect_right(self._starts, position) - 1
-        start, end = self._sources[i]
-        if end:
-            return start, end
-        start += position - self._starts[i]
-        return start, start + 1
+    from accord.text.views import Hole
 
 
 CODE = "\x00"
@@ -143,23 +101,12 @@ _COMMIT_COMMAND = re.compile(
 _WORKING = frozenset("\u200b\u200c\u200d\u200e\u200f\ufe0e\ufe0f")
 
 
-class Edit(NamedTuple):
-    """What to write in the place of ``start`` to ``end``, and the kind it is counted as."""
-
-    start: int
-    end: int
-    new: str
-    kind: str
-
-
 def leads_to_issue(address: str) -> bool:
     """Return whether an address leads to an issue, which GitHub treats as a reference to it."""
     return _ISSUE_ADDRESS.search(address) is not None
 
 
-def as_rendered(
-    content: str, holes: Iterable[Replacement], *, has_escapes: bool, addresses: Sequence[Replacement] = ()
-) -> View:
+def as_rendered(content: str, holes: Iterable[Edit], *, has_escapes: bool, addresses: Sequence[Hole] = ()) -> View:
     """Return the text that a reader of the rendered page sees, with a sign in the place of each hole.
 
     These bare addresses show their source.
@@ -174,11 +121,11 @@ def as_rendered(
             position = hit.start() + 1  # a backslash in an address escapes nothing behind it
         else:
             new = hit[1] if has_escapes and hit[1] else decoded_entity(hit[0])
-            decoded.append(Replacement(hit.start(), hit.end(), new))
+            decoded.append(Edit(hit.start(), hit.end(), new))
     return View(content, [*holes, *decoded])
 
 
-def mention_edits(content: str, view: View, addresses: Sequence[Replacement]) -> Iterator[Edit]:
+def mention_edits(content: str, view: View, addresses: Sequence[Hole]) -> Iterator[Edit]:
     """Break every mention, except in addresses, which GitHub makes links of as a whole.
 
     A Latin letter or a digit before it makes it harmless, unless it is an entity: GitHub ends an address before that.
@@ -205,7 +152,7 @@ def keyword_edits(blocks: Sequence[tuple[str, View]], *, between: str = "\n") ->
         yield i, _guarded(content, *view.source(hit.start() - starts[i]), hit[0][0], "closing-keywords")
 
 
-def command_edits(content: str, holes: Sequence[Replacement] = ()) -> Iterator[Edit]:
+def command_edits(content: str, holes: Sequence[Hole] = ()) -> Iterator[Edit]:
     """Break ``/word`` at the start of a line outside of these holes; ``/usr/bin`` and ``/etc/hosts`` are paths.
 
     Bots read the source, so titles of links and attributes of tags count, too.
@@ -233,19 +180,18 @@ def message_edits(content: str) -> Iterator[Edit]:
 
 def as_message(content: str) -> str:
     """Return a text with ``message_edits`` carried out."""
-    return View(content, [Replacement(edit.start, edit.end, edit.new) for edit in message_edits(content)]).text
+    return View(content, message_edits(content)).text
 
 
 def without_keywords(line: str) -> str:
     """Return a line that closes no issue, also if a reference follows it."""
     blocks = [(line, View(line, ())), ("#1", View("#1", ()))]
-    edits = (edit for i, edit in keyword_edits(blocks) if not i)
-    return View(line, [Replacement(edit.start, edit.end, edit.new) for edit in edits]).text
+    return View(line, (edit for i, edit in keyword_edits(blocks) if not i)).text
 
 
 def without_skips(content: str) -> str:
     """Return a text that skips no checks and credits no one when it becomes a commit message."""
-    return View(content, [Replacement(edit.start, edit.end, edit.new) for edit in skip_edits(content)]).text
+    return View(content, skip_edits(content)).text
 
 
 @cache
@@ -260,7 +206,7 @@ def chosen_words(words: tuple[str, ...]) -> re.Pattern[str]:
     return re.compile("|".join(found), re.IGNORECASE)
 
 
-def address_edits(content: str, holes: Sequence[Replacement]) -> Iterator[Edit]:
+def address_edits(content: str, holes: Sequence[Hole]) -> Iterator[Edit]:
     """Break bare addresses that GitHub would make links of and whose host is not the one they begin with."""
     inside = Cursor(holes)
     host_end = odd_until = 0
@@ -276,7 +222,7 @@ def address_edits(content: str, holes: Sequence[Replacement]) -> Iterator[Edit]:
             yield Edit(cut - 1, cut, content[cut - 1] + GUARD, "links")
 
 
-def linked_addresses(content: str, holes: Sequence[Replacement]) -> list[Replacement]:
+def linked_addresses(content: str, holes: Sequence[Hole]) -> list[Edit]:
     """List the bare addresses that GitHub is sure to make links of: a plain host, and no bracket open before them.
 
     GFM, "Autolinks (extension)". A mention in one is part of the link.
@@ -289,16 +235,16 @@ def linked_addresses(content: str, holes: Sequence[Replacement]) -> list[Replace
         counted = start
         plain = _PLAIN_ADDRESS.match(content, start)
         if plain and not depth and ("://" in plain[0][:8] or "." in plain[0][4:]):
-            found.append(Replacement(start, plain.end(), ""))
+            found.append(Edit(start, plain.end()))
     return found
 
 
-def addresses_with_entities(content: str) -> list[Replacement]:
+def addresses_with_entities(content: str) -> list[Edit]:
     """List what may be bare addresses with what looks like an entity, of which GitHub shows the source."""
-    return [Replacement(*hit.span(), "") for hit in _ADDRESS.finditer(content) if "&" in hit[0]]
+    return [Edit(*hit.span()) for hit in _ADDRESS.finditer(content) if "&" in hit[0]]
 
 
-def entity_edits(content: str, holes: Sequence[Replacement], *, is_html: bool) -> Iterator[Edit]:
+def entity_edits(content: str, holes: Sequence[Hole], *, is_html: bool) -> Iterator[Edit]:
     """Take out hidden characters that are written as entities."""
     inside = Cursor(holes)
     for hit in (_HTML_ENTITY if is_html else _ENTITY).finditer(content):
@@ -309,7 +255,7 @@ def entity_edits(content: str, holes: Sequence[Replacement], *, is_html: bool) -
                 yield Edit(hit.start(), hit.end(), "", "hidden")
 
 
-def _bare_addresses(content: str, holes: Sequence[Replacement]) -> Iterator[tuple[int, int]]:
+def _bare_addresses(content: str, holes: Sequence[Hole]) -> Iterator[tuple[int, int]]:
     inside = Cursor(holes)
     for hit in _ADDRESS.finditer(content):
         if not inside(hit.start()):
@@ -320,20 +266,6 @@ def _guarded(content: str, start: int, end: int, char: str, kind: str) -> Edit:
     """Set the guard behind a character, which is written as itself where it was an entity."""
     written = char if content.startswith("&", start) and end - start > 1 else content[start:end]
     return Edit(start, end, written + GUARD, kind)
-
-
-class Cursor:
-    """Tells of positions that only grow whether they lie in one of these holes, which are in order."""
-
-    def __init__(self, holes: Sequence[Replacement]) -> None:
-        self._holes = holes
-        self._next = 0
-
-    def __call__(self, position: int) -> bool:
-        """Return whether this position is in a hole."""
-        while self._next < len(self._holes) and self._holes[self._next].end <= position:
-            self._next += 1
-        return self._next < len(self._holes) and self._holes[self._next].start <= position
 
 
 _LONGEST = 65_536
