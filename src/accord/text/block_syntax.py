@@ -196,21 +196,13 @@ def heading_end(line: str) -> int:
     return len(shorter.rstrip(" \t")) if len(shorter) < len(bare) and shorter.endswith((" ", "\t")) else len(bare)
 
 
-class LinkDefinition(NamedTuple):
-    """A link reference definition; ``end`` is where the line after it begins."""
+class Definition(NamedTuple):
+    """A link reference definition, or a footnote with all that is indented below it: where it begins and ends."""
 
-    label: str
-    address: str
-    title: str
-    end: int
-
-
-class PlacedDefinition(NamedTuple):
-    """A link reference definition, and where in the text it is."""
-
-    definition: LinkDefinition
     start: int
     end: int
+    label: str
+    address: str
 
 
 @dataclass(slots=True)
@@ -224,7 +216,7 @@ class Blocks:
     leaves: list[Block]
     items: list[Block]
     footnotes: list[Block]
-    definitions: list[PlacedDefinition]
+    definitions: list[Definition]
     depth: int
 
 
@@ -238,7 +230,7 @@ _MOST_BRACKETS = 32
 TITLE = re.compile(r""""(?:[^"]|(?<=\\)")*"|'(?:[^']|(?<=\\)')*'|\((?:[^()]|(?<=\\)[()])*\)""")
 
 
-def read_definition(text: str, position: int) -> LinkDefinition | None:
+def read_definition(text: str, position: int) -> Definition | None:
     """Read the definition that begins here, in the text of a paragraph with all its line ends."""
     found = _LABEL.match(text, position)
     if not found or not (label := found[1].strip(" \t\n")) or len(found[1].encode(errors="replace")) > LONGEST_LABEL:
@@ -252,9 +244,9 @@ def read_definition(text: str, position: int) -> LinkDefinition | None:
     gap = match_end(_GAP, text, after)
     title = TITLE.match(text, gap) if gap > after else None
     if title and (end := _LINE_END.match(text, title.end())):
-        return LinkDefinition(label, address, title[0][1:-1], end.end())
+        return Definition(position, end.end(), label, address)
     end = _LINE_END.match(text, after)
-    return LinkDefinition(label, address, "", end.end()) if end else None
+    return Definition(position, end.end(), label, address) if end else None
 
 
 def match_end(pattern: re.Pattern[str], text: str, position: int) -> int:

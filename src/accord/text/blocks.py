@@ -29,8 +29,8 @@ from accord.text.block_syntax import (
     UNDERLINE,
     Block,
     Blocks,
+    Definition,
     LineCursor,
-    PlacedDefinition,
     heading_end,
     html_start,
     read_definition,
@@ -81,7 +81,7 @@ class _Reader(LineCursor):
         self.leaves: list[Block] = []
         self.items: list[Block] = []
         self.footnotes: list[Block] = []
-        self.definitions: list[PlacedDefinition] = []
+        self.definitions: list[Definition] = []
         self.depth = 0
         self.number = -1
         self.matched = 0
@@ -129,7 +129,7 @@ class _Reader(LineCursor):
                 break
             first, count = count, count + max(1, content.count("\n", position, found.end))
             end = block.sources[count - 1] + len(block.lines[count - 1])
-            self.definitions.append(PlacedDefinition(found, block.sources[first], end))
+            self.definitions.append(found._replace(start=block.sources[first], end=end))
             position = found.end
         del block.lines[:count], block.sources[:count]
         block.first += count

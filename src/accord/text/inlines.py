@@ -17,7 +17,7 @@ from accord.text.block_syntax import LONGEST_LABEL, TITLE, address_end, match_en
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
 
-    from accord.text.block_syntax import LinkDefinition
+    from accord.text.block_syntax import Definition
 
 
 @dataclass(frozen=True, slots=True)
@@ -86,7 +86,7 @@ def plain_address(address: str) -> str:
     return _ESCAPE.sub(r"\1", _ENTITY.sub(lambda hit: decoded_entity(hit[0]), address))
 
 
-def references_of(definitions: Iterable[LinkDefinition]) -> dict[str, str]:
+def references_of(definitions: Iterable[Definition]) -> dict[str, str]:
     """Return addresses by label. Of several definitions with the same label, the first counts."""
     references: dict[str, str] = {}
     for definition in definitions:

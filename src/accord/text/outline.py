@@ -191,7 +191,7 @@ def code_of(block: Block) -> list[str]:
 def plain_text(text: str) -> str:
     """Return the words of a Markdown text without its markup, such as emphasis and addresses of links."""
     blocks = read_blocks(text)
-    references = references_of(placed.definition for placed in blocks.definitions)
+    references = references_of(blocks.definitions)
     parts: list[str] = []
     for block in blocks.leaves:
         parts += code_of(block) or [_plain(content, references) for content in block.texts]

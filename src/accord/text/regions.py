@@ -13,6 +13,7 @@ from bisect import bisect_left, bisect_right
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
+from accord.text.block_syntax import Definition
 from accord.text.blocks import NESTING, read_blocks
 from accord.text.inlines import InlineSpan, read_inlines, references_of
 from accord.text.views import Edit, View
@@ -91,16 +92,6 @@ class Prose:
         return self.doubt < len(self.content)
 
 
-@dataclass(frozen=True, slots=True)
-class Definition:
-    """A link reference definition, or a footnote with all that is indented below it: where it begins and ends."""
-
-    start: int
-    end: int
-    label: str
-    address: str
-
-
 @dataclass
 class ParsedMarkdown:
     """A text taken apart. ``code`` holds what stays byte for byte, ``open_fence`` the fence that nothing closes.
@@ -129,7 +120,7 @@ def parse_markdown(text: str) -> ParsedMarkdown:
     page.is_readable = blocks.depth < NESTING and all(map(_is_readable, blocks.leaves))
     if page.is_readable:
         page.footnotes += _footnotes(page, blocks)
-        page.definitions += _definitions(page, blocks)
+        page.definitions += [*blocks.definitions, *_notes_as_definitions(page)]
         _read_leaves(page, blocks)
         page.code.sort()
         code_blocks = sum(block.kind in ("code", "fence") for block in blocks.leaves)
@@ -145,7 +136,7 @@ def _is_readable(block: Block) -> bool:
 
 
 def _read_leaves(page: ParsedMarkdown, blocks: Blocks) -> None:
-    references = references_of(placed.definition for placed in blocks.definitions)
+    references = references_of(blocks.definitions)
     for block in blocks.leaves:
         if block.kind in ("paragraph", "heading", "html"):
             page.prose.append(_prose(page, block.lines, block.sources, references, block))
@@ -254,13 +245,10 @@ def _without_code(content: str, spans: Sequence[InlineSpan]) -> str:
     return View(content, (Edit(span.start, span.end, "`".ljust(span.end - span.start)) for span in code)).text
 
 
-def _definitions(page: ParsedMarkdown, blocks: Blocks) -> Iterator[Definition]:
-    """Yield the definitions; footnotes too, since readers without footnotes take their beginning for an address."""
-    for definition, start, end in blocks.definitions:
-        yield Definition(start, end, definition.label, definition.address)
+def _notes_as_definitions(page: ParsedMarkdown) -> Iterator[Definition]:
+    """Yield footnotes once more: readers without footnotes take their beginning for an address."""
     for footnote in page.footnotes:
-        note = _NOTE_AS_DEFINITION.match(page.text, footnote.start)
-        if note:
+        if note := _NOTE_AS_DEFINITION.match(page.text, footnote.start):
             yield Definition(note.start(), note.start(1), note[1], note[2])
 
 
