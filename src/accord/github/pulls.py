@@ -15,8 +15,6 @@ from accord.github.models import AnchorRefused, NewReview, Pull, PullFile, Revie
 from accord.github.once import send_until_answered
 from accord.github.rest import Rest, optional_timestamp
 from accord.github.transport import Response
-from accord.text.blocks import read_blocks
-from accord.text.outline import spans
 
 
 class PullMethods(Rest):
@@ -227,6 +225,9 @@ _CLOSING = re.compile(
 
 def closing_references(body: str, repository: str) -> tuple[int, ...]:
     """Return the numbers of this repository's issues that a body closes, in its order, ``MOST_ITEMS`` at most."""
+    from accord.text.blocks import read_blocks
+    from accord.text.outline import spans
+
     paragraphs = (content for block in read_blocks(body).leaves for content in block.texts)
     text = "\n".join(span.text for paragraph in paragraphs for span in spans(paragraph) if span.kind == "text")
     here = repository.casefold()
