@@ -169,6 +169,7 @@ def test_a_text_consists_of_these_blocks(text: str, kinds: list[str]) -> None:
         "[^a `b`] `c`": ["`c`"],
         '[a](<b c> "d") [b](b c)': ['[a](<b c> "d")'],
         "\\`a` b`": ["` b`"],
+        "http://\xe9_!) http://a_!": ["http://\xe9"],
     }.items(),
 )
 def test_a_paragraph_has_these_parts(text: str, parts: list[str]) -> None:

@@ -293,7 +293,7 @@ def _is_domain(content: str, begin: int, *, is_short: bool) -> bool:
     """Return whether an address may begin with this host: with a dot unless short, and no underscore in the end."""
     dots = before_last = last = 0
     position = begin + 1
-    while position < len(content) - 1:
+    while position < len(content) - 1 and content[begin].isascii():  # the second byte of another character ends it
         if content[position] == "\\" and position < len(content) - 2:
             position += 1
         char = content[position]
