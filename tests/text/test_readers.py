@@ -167,6 +167,7 @@ def test_a_text_consists_of_these_blocks(text: str, kinds: list[str]) -> None:
         "<!-- a --- b --> <?c??>": ["<!-- a --- b -->"],
         "<!-- a --->": [],
         "[^a `b`] `c`": ["`c`"],
+        "[\\^a `b`] [&#94;a `b`] `c`": ["`c`"],
         '[a](<b c> "d") [b](b c)': ['[a](<b c> "d")'],
         "\\`a` b`": ["` b`"],
         "http://\xe9_!) http://a_!": ["http://\xe9"],

@@ -57,6 +57,7 @@ _INSTRUCTION = re.compile(r"<\?[^?]*(?:\?[^>][^?]*)*\?>")
 _BEGINNING = re.compile(rf"(<!--)|(<\?)|(<!\[(?i:CDATA)\[)|(<![A-Z]+{_B})")
 _A_COMMENT = 1
 _BLANKS = re.compile(rf"{_B}*")
+_NOTE = re.compile(r"\\?\^|&(?:#0{0,6}94|#[xX]0{0,6}5[eE]|Hat);")
 _LABEL = re.compile(r"\[([^\[\]\\]*(?:\\.[^\[\]\\]*)*)\]", re.DOTALL)
 _ENTITY = re.compile(r"&(?:#[0-9]{1,8}|#[xX][0-9a-fA-F]{1,8}|[A-Za-z][A-Za-z0-9]{1,31});")
 _ESCAPE = re.compile(r"\\([!-/:-@\[-`{-~])")
@@ -240,7 +241,8 @@ class _Reader:
 
     def _forget_note(self, begin: int) -> None:
         """Forget what is inside a footnote: GitHub shows a number, or the source if the note does not exist."""
-        if self.content.startswith("^", begin) and self.content[begin + 1] != "]":
+        note = _NOTE.match(self.content, begin)
+        if note and self.content[note.end()] != "]":
             while self.spans and self.spans[-1].start >= begin:
                 self.spans.pop()
 
