@@ -214,7 +214,7 @@ def _without_comment(content: str, start: int, end: int) -> Edit:
 
 
 def _inline(prose: Prose, page: ParsedMarkdown) -> tuple[list[Edit], list[Edit]]:
-    """Look through what the wrapped rules noted in a paragraph."""
+    """Look through what is inside a paragraph."""
     content = prose.content
     edits: list[Edit] = []
     holes: list[Edit] = []
