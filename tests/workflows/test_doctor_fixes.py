@@ -9,7 +9,7 @@ import pytest
 
 from accord.files.yaml import read_yaml
 from accord.workflows.agent_commands import shipped_programs
-from accord.workflows.fixes import PINS, Fixed, fix_workflow
+from accord.workflows.fixes import PINS, TWO_JOBS, Fixed, fix_workflow
 
 ROOT = Path(__file__).parents[2]
 CHECKOUT = PINS["actions/checkout"][1]
@@ -103,94 +103,35 @@ def test_permissions_are_declared_where_nothing_writes() -> None:
         assert "`a` may write" in found.left[-1].message
 
 
-AGENT = """\
-name: Agent # the name
-on:
-  issues:
-    types: [labeled]
-
-permissions: {}
-
-jobs:
-  agent:
-    if: github.event.label.name == 'agent'
-    runs-on: ubuntu-latest
-    cache-mode: none
-    permissions:
-      contents: write
-      pull-requests: write
-    steps:
-      - uses: actions/checkout@v7
-      - name: Run # it
-        env:
-          OPENAI_API_KEY: ${{ secrets.OPENAI_API_KEY }}
-        run: codex exec - < prompt.md
-
-      # publish
-      - name: Push
-        env:
-          GH_TOKEN: ${{ github.token }}
-        run: |
-          git checkout -b "agent/$GITHUB_RUN_ID"
-          git add --all
-
-          git commit -m "Change by the agent"
-          git push origin HEAD
-          gh pr create --fill
-
-  # after
-  other:
-    runs-on: ubuntu-latest
-    permissions: {}
-    steps:
-      - run: make
-"""
+WRITES = "    permissions: {contents: write}\n"
 
 
-def test_an_agents_job_is_split_into_one_that_reads_and_one_that_publishes() -> None:
-    found = fixed(AGENT)
-    jobs = read_yaml(found.text.encode()).value["jobs"]
-    assert list(jobs) == ["agent", "agent-publish", "other"]
-    assert jobs["agent"]["permissions"] == {"contents": "read", "pull-requests": "read"}
-    assert jobs["agent-publish"]["permissions"] == {"actions": "read", "contents": "write", "pull-requests": "write"}
-    assert jobs["agent-publish"]["needs"] == "agent"
-    assert jobs["agent"]["steps"][0]["with"] == {"persist-credentials": False}
-    before = read_yaml(AGENT.encode()).value["jobs"]
-    assert jobs["agent-publish"]["steps"][-1] == before["agent"]["steps"][-1]
-    assert jobs["agent"]["steps"][2] == before["agent"]["steps"][1]
-    assert jobs["other"] == before["other"]
-    removed = [line for line in diff(AGENT, found.text) if line[0] == "-"]
-    assert removed == ["- contents: write", "- pull-requests: write", "- - uses: actions/checkout@v7"]
-    assert fixed(found.text).text == found.text
+@pytest.mark.parametrize(
+    ("text", "is_left"),
+    [
+        (steps("run: codex exec - < prompt.md", head=WRITES), True), (steps("run: make", head=WRITES), False),
+        (steps("run: codex exec - < prompt.md"), False),
+    ],
+)  # fmt: skip
+def test_a_job_whose_agent_may_write_is_named_and_not_changed(text: str, is_left: bool) -> None:
+    found = fixed(text)
+    assert (found.text, found.has_agent_job) == (text, is_left)
+    assert [fix.path for fix in found.left if "two jobs" in fix.message] == ["/jobs/a"] * is_left
 
 
-UNSPLIT = [
-    (("      # publish", "      - run: npm test\n      # publish"), None),
-    (("          git push origin HEAD", "          make release"), "no steps after the agent only publish"),
-    (("run: codex exec - < prompt.md", "run: codex exec - < prompt.md\n        id: run"), None),
-    (("git push origin HEAD", "git push origin ${{ steps.run.outputs.x }}"), "values or files of the steps before"),
-    (("    cache-mode: none\n", "    strategy: {matrix: {a: [1]}}\n"), "its key `strategy`"),
-    (("      contents: write\n", "      packages: write\n"), "more than contents"),
-    (("    permissions: {}\n    steps:\n      - run: make", "    needs: agent\n    steps: []"), "other jobs wait"),
-    (("run: codex exec - < prompt.md", f"uses: anthropics/claude-code-action@{OTHER}"), "itself writes to GitHub"),
-    (("      - uses: actions/checkout@v7\n", ""), "exactly one checkout"),
-]
-
-
-@pytest.mark.parametrize(("change", "reason"), UNSPLIT)
-def test_a_job_is_split_only_where_nothing_is_lost(change: tuple[str, str], reason: str | None) -> None:
-    assert AGENT.count(change[0]) == 1
-    found = fixed(AGENT.replace(*change))
-    assert ("agent-publish" in found.text) == (reason is None)
-    assert reason is None or any(reason in fix.message for fix in found.left)
+def test_the_template_uses_the_known_commits() -> None:
+    template = TWO_JOBS.read_text()
+    assert all(f"{action}@{PINS[action][1]} # {PINS[action][0]}" in template for action in PINS if action in template)
+    assert read_yaml(template.encode()).value["jobs"]["agent"]["permissions"] == {"contents": "read"}
 
 
 @pytest.mark.slow
-def test_githubs_schema_and_zizmor_accept_corrected_workflows(tmp_path: Path) -> None:
-    texts = [AGENT, steps(f"uses: actions/checkout@{CHECKOUT}", "run: make", head="")]
-    files = [tmp_path / f"{i}.yml" for i in range(len(texts))]
-    for file, text in zip(files, texts, strict=True):
-        file.write_text(fixed(text).text)
+def test_githubs_schema_and_zizmor_accept_corrected_workflows_and_the_template(tmp_path: Path) -> None:
+    corrected = fixed(steps(f"uses: actions/checkout@{CHECKOUT}", "run: make", head="")).text
+    template = f"name: Agent\non: push\npermissions: {{}}\n{TWO_JOBS.read_text()}"
+    files = [tmp_path / f"{i}.yml" for i in range(2)]
+    for file, text in zip(files, (corrected, template), strict=True):
+        file.write_text(text)
     tools = Path(sys.executable).parent
     for command in (
         [tools / "check-jsonschema", "--builtin-schema", "vendor.github-workflows", *files],

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import difflib
+import textwrap
 from functools import cache
 from typing import TYPE_CHECKING
 
@@ -11,7 +12,7 @@ import click
 from accord.cli.output import one_line
 from accord.core.errors import AccordError, BrokenContract, Interrupted, Stopped
 from accord.files.store import read_inside, write_whole
-from accord.workflows.fixes import Fixed, fix_workflow
+from accord.workflows.fixes import TWO_JOBS, Fixed, fix_workflow
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping
@@ -72,5 +73,7 @@ def print_fixes(found: Mapping[str, tuple[str, Fixed]], *, is_written: bool) -> 
             old, new = (each.splitlines() for each in (text, fixed.text))
             for line in difflib.unified_diff(old, new, path, path, lineterm=""):
                 click.echo(one_line(line))
+    if any(fixed.has_agent_job for _, fixed in found.values()):
+        click.echo(f"\nThe template:\n\n{textwrap.indent(TWO_JOBS.read_text(encoding='utf-8'), '  ')}".rstrip())
     if found:
         click.echo()

@@ -8,7 +8,9 @@ from typing import TYPE_CHECKING
 from accord.workflows.agent_commands import starts_agent
 
 if TYPE_CHECKING:
-    from accord.workflows.models import Step
+    from collections.abc import Sequence
+
+    from accord.workflows.models import Job, Step, Workflow
 
 _AGENT_ACTIONS = re.compile(
     r"\A(?:openai/codex-action|anthropics/claude-code(?:-base)?-action|google-github-actions/run-gemini-cli"
@@ -21,6 +23,12 @@ _OF_RUN = frozenset(
 )  # fmt: skip
 """Outputs of such actions that hold none of the agent's words."""
 
+_WORDS = frozenset(
+    {"final-message", "final-message-summary", "error-summary", "llm-completed-tasks", "result-json",
+     "structured_output"}
+)  # fmt: skip
+"""Outputs of runners and of actions that hold an agent's words."""
+
 
 def runs_agent(step: Step, programs: frozenset[str]) -> bool:
     """Return whether a step starts an agent, by its action or by the commands of its script."""
@@ -31,11 +39,25 @@ def runs_agent(step: Step, programs: frozenset[str]) -> bool:
     return any(starts_agent(text, programs) for text in step.shell_texts)
 
 
-def gives_agent_text(step: Step, output: str) -> bool:
-    """Return whether an output of a step holds words of an agent."""
-    return is_agent_action(step) and output not in _OF_RUN
+def gives_agent_text(step: Step | None, output: str) -> bool:
+    """Return whether an output of a step, or of a job without one, holds words of an agent."""
+    return output in _WORDS or (step is not None and is_agent_action(step) and output not in _OF_RUN)
 
 
 def is_agent_action(step: Step) -> bool:
     """Return whether a step is an action that runs an agent."""
     return _AGENT_ACTIONS.fullmatch(step.uses.partition("@")[0]) is not None
+
+
+HARMLESS_SCOPES = frozenset({"id-token", "models", "copilot-requests"})
+"""Permissions that write nothing into the repository: a proof of identity, and the use of models."""
+
+
+def written_scopes(workflow: Workflow, job: Job) -> Sequence[str]:
+    """Return the permissions by which a job's token may write into the repository, as far as the workflow tells."""
+    granted = workflow.permissions if job.permissions is None else job.permissions
+    if granted == "write-all":
+        return ["everything"]
+    if isinstance(granted, dict):
+        return [scope for scope, level in granted.items() if level == "write" and scope not in HARMLESS_SCOPES]
+    return []

@@ -11,20 +11,17 @@ from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from accord.core.findings import Finding, Severity, pointer
-from accord.workflows.events import ALONE, CALLED, HELPED, OUTSIDERS, READ_ONLY, WRITER, reaches, runs_step, starts_of
-from accord.workflows.origins import Scope
-from accord.workflows.payloads import Origin
+from accord.workflows.origins import Origin, Scope
+from accord.workflows.scripts import lines_of
+from accord.workflows.starters import CALLED, OUTSIDERS, STRANGERS, Actor, reaches, runs_step, starts_of
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
 
     from accord.core.findings import PlacedFinding
-    from accord.workflows.events import Start
     from accord.workflows.facts import RepositoryFacts
     from accord.workflows.models import Workflow
-
-STRANGERS = OUTSIDERS - READ_ONLY
-"""Events of outsiders that start runs with secrets and the repository's own token."""
+    from accord.workflows.starters import Start
 
 _OTHERS = frozenset({"schedule", "repository_dispatch", "check_run", "check_suite", CALLED})
 """Events of the repository or of apps whose runs may meet pull requests of outsiders."""
@@ -39,10 +36,9 @@ _GIT = re.compile(
     r"\b(?!-)(?P<words>(?:\\\n|\"[^\"]*\"|'[^']*'|\$\{\{[^}]*\}\}|[^;&|\n])*)"
 )
 _NEW_BRANCH = re.compile(r"(?:^|\s)(?:-[bBcC]|--orphan)\s+(?:\"[^\"]*\"|\S+)")
-_GH = re.compile(r"\bgh\s+(?:-\S{1,40}\s+){0,6}(?P<verb>pr\s+checkout|repo\s+clone|api|pr\s+diff)\b(?P<words>[^;&\n]*)")
-_DOWNLOAD = re.compile(
-    r"\b(?:curl|wget|Invoke-WebRequest|pip3?\s+install|npm\s+(?:i|install)|npx|uvx|uv\s+pip\s+install|go\s+(?:install|run))\b"
-    r"(?P<words>[^;&\n]*)"
+_OTHER = re.compile(
+    r"\b(?:gh\s+(?:-\S{1,40}\s+){0,6}(?P<verb>pr\s+checkout|repo\s+clone|api|pr\s+diff)|curl|wget|Invoke-WebRequest"
+    r"|pip3?\s+install|npm\s+(?:i|install)|npx|uvx|uv\s+pip\s+install|go\s+(?:install|run))\b(?P<words>[^;&\n]*)"
 )
 _ARCHIVE = re.compile(r"tarball|zipball|/archive/|codeload|git\+|github:|\.patch\b|\.diff\b")
 _PRINTS = re.compile(r"\s*(?:echo|printf|core\.\w+|console\.\w+)\b(?!.*(?:\$\(|\|))")
@@ -54,40 +50,29 @@ def check_checkouts(facts: RepositoryFacts) -> Iterator[PlacedFinding]:
     files = facts.files
     for path, workflow in files.items():
         found = [start for start in dict.fromkeys(starts_of(path, files)) if start.event in STRANGERS | _OTHERS]
-        starts = sorted(found, key=lambda start: start.event not in STRANGERS)
+        starts = [start for start in found if _may_be_foreign(files, path, start)]
         for job_id, job in workflow.jobs.items() if starts else ():
             memory: dict[object, Origin] = {}
             for step in job.steps:
-                scopes = [Scope(files, path, start, job_id, step, memory=memory) for start in starts]
-                finding = _worst(scopes)
-                if finding:
-                    yield path, facts.in_its_file(path, finding)
-
-
-def _worst(scopes: list[Scope]) -> Finding | None:
-    found: Finding | None = None
-    for scope in scopes:
-        severity = _severity(scope) if _may_be_foreign(scope.files, scope.path, scope.start) else None
-        if severity is None or (found and found.severity <= severity):
-            continue
-        if named := _checked_out(scope):
-            found = _finding(scope, *named, severity)
-            if severity is Severity.ERROR:
-                return found
-    return found
+                scopes = [Scope(files, path, start, job_id, step, memory) for start in starts]
+                graded = [(severity, scope) for scope in scopes if (severity := _severity(scope))]
+                for severity, scope in sorted(graded, key=lambda each: (each[0], each[1].start.event not in STRANGERS)):
+                    if named := _checked_out(scope):
+                        yield path, facts.in_its_file(path, _finding(scope, *named, severity))
+                        break
 
 
 def _severity(scope: Scope) -> Severity | None:
     """Return an error if an outsider alone gets the step to run, and a warning if a writer has to help."""
-    step, start = scope.step, scope.start
-    for actor, severity in ((ALONE, Severity.ERROR), (HELPED, Severity.WARNING)):
-        is_reached = reaches(scope.files, scope.path, scope.job_id, start, actor)
-        if start.event in STRANGERS and is_reached and runs_step(scope.job, step, start, actor):
-            return severity
-    is_other = start.event in _OTHERS and reaches(scope.files, scope.path, scope.job_id, start, WRITER)
-    if start.event == CALLED and not _may_write(scope):
+    event, step = scope.start.event, scope.step
+    if event == CALLED and not _may_write(scope):
         return None  # callers cannot give the job more than it asks for
-    return Severity.WARNING if is_other and runs_step(scope.job, step, start, WRITER) else None
+    graded = {Actor.ALONE: Severity.ERROR, Actor.HELPED: Severity.WARNING}
+    for actor, severity in graded.items() if event in STRANGERS else [(Actor.WRITER, Severity.WARNING)]:
+        is_reached = reaches(scope.files, scope.path, scope.job_id, scope.start, actor)
+        if is_reached and runs_step(scope.job, step, scope.start, actor):
+            return severity
+    return None
 
 
 def _may_write(scope: Scope) -> bool:
@@ -112,25 +97,18 @@ def _may_be_foreign(files: Mapping[str, Workflow], path: str, start: Start) -> b
 def _checked_out(scope: Scope) -> tuple[str, str] | None:
     """Return what foreign code a step checks out, and the pointer of the place that says so below the step."""
     step = scope.step
-    action = step.uses.partition("@")[0]
-    if _CHECKOUT_ACTION.search(action):
+    if _CHECKOUT_ACTION.search(step.uses.partition("@")[0]):
         for name in ("ref", "repository"):
             value = str(step.given.get(name, ""))
             if _is_foreign(scope, scope.of_text(value)) or _PULL_REF.search(value):
                 return value, pointer("with", name)
-        if str(step.given.get(_ALLOW)).lower() == "true" and scope.start.event in {
-            "pull_request_target",
-            "workflow_run",
-        }:
+        is_allowed = str(step.given.get(_ALLOW)).lower() == "true"
+        if is_allowed and scope.start.event in {"pull_request_target", "workflow_run"}:
             return f"{_ALLOW}: true", pointer("with", _ALLOW)
-    script, place = step.run, "/run"
-    if action.lower() == "actions/github-script":
-        script, place = str(step.given.get("script", "")), pointer("with", "script")
-    if command := _foreign_command(scope, script):
-        return command, place
-    for called in step.scripts:
-        if command := _foreign_command(scope, called.text):
-            return f"{called.path}: {command}", place
+    for text in step.script_texts:
+        if command := _foreign_command(scope, text):
+            called = next((f"{each.path}: " for each in step.scripts if each.text == text), "")
+            return called + command, "/run" if step.run else pointer("with", "script")
     return None
 
 
@@ -143,7 +121,7 @@ def _is_foreign(scope: Scope, origin: Origin) -> bool:
 def _foreign_command(scope: Scope, script: str) -> str:
     """Return the command of a script that brings foreign code into the work tree; empty without one."""
     fetched = _fetched_before(scope)
-    for line in _lines(script):
+    for line in _commands(script):
         for at in _GIT.finditer(line):
             words = _NEW_BRANCH.sub(" ", at["words"]) if at["verb"] in {"checkout", "switch"} else at["words"]
             if not _names_foreign(scope, words, fetched):
@@ -151,35 +129,24 @@ def _foreign_command(scope: Scope, script: str) -> str:
             if at["verb"] not in {"fetch", "remote"}:
                 return at[0].strip()
             fetched |= _names_of(at["verb"], at["words"], fetched)
-        if other := _other_command(scope, line, script):
-            return other
+        for at in _OTHER.finditer(line):
+            origin = scope.of_script_text(at["words"])
+            match (at["verb"] or "download").split()[-1]:
+                case "checkout":
+                    is_found = True
+                case "diff":
+                    is_found = _APPLIES.search(script) is not None
+                case "download":
+                    is_found = _ARCHIVE.search(at["words"]) is not None and bool(origin & Origin.CODE)
+                case verb:
+                    is_found = _is_foreign(scope, origin) and (verb == "clone" or _ARCHIVE.search(line) is not None)
+            if is_found:
+                return at[0].strip()
     return ""
 
 
-def _lines(script: str) -> Iterator[str]:
-    """Yield the lines of a script that are not comments or printed, with continued lines as one."""
-    for line in re.sub(r"\\\r?\n", " ", script).splitlines():
-        if not line.lstrip().startswith(("#", "//")) and not _PRINTS.match(line):
-            yield line
-
-
-def _other_command(scope: Scope, line: str, script: str) -> str:
-    """Return the command of a line, other than git, that brings foreign code; empty without one."""
-    for at in _GH.finditer(line):
-        is_foreign = _is_foreign(scope, scope.of_script_text(at["words"]))
-        match at["verb"].split()[-1]:
-            case "checkout":
-                return at[0].strip()
-            case "clone" if is_foreign:
-                return at[0].strip()
-            case "api" if is_foreign and _ARCHIVE.search(line):
-                return at[0].strip()
-            case "diff" if _APPLIES.search(script):
-                return at[0].strip()
-    for at in _DOWNLOAD.finditer(line):
-        if _ARCHIVE.search(at["words"]) and scope.of_script_text(at["words"]) & Origin.CODE:
-            return at[0].strip()
-    return ""
+def _commands(script: str) -> Iterator[str]:
+    return (line for line in lines_of(script) if not _PRINTS.match(line))
 
 
 def _names_foreign(scope: Scope, words: str, fetched: set[str]) -> bool:
@@ -190,9 +157,9 @@ def _names_foreign(scope: Scope, words: str, fetched: set[str]) -> bool:
 def _fetched_before(scope: Scope) -> set[str]:
     """Return the names under which earlier steps of the job fetched foreign commits."""
     fetched = _fetched_before(scope.user) if scope.user else set()
-    for step in scope.job.steps[: scope.job.steps.index(scope.step)]:
+    for step in scope.earlier:
         within = replace(scope, step=step)
-        for line in _lines("\n".join(step.shell_texts)):
+        for line in (line for text in step.shell_texts for line in _commands(text)):
             for at in _GIT.finditer(line):
                 if at["verb"] in {"fetch", "remote"} and _names_foreign(within, at["words"], fetched):
                     fetched |= _names_of(at["verb"], at["words"], fetched)
@@ -211,13 +178,12 @@ def _names_of(verb: str, words: str, fetched: set[str]) -> set[str]:
 
 
 def _split(words: str) -> set[str]:
-    plain = words.replace('"', " ").replace("'", " ").replace("`", " ")
-    whole = set(plain.split())
+    whole = set(re.sub(r"[\"'`]", " ", words).split())
     return whole | {word.partition("/")[0] for word in whole} | {word.partition("~")[0] for word in whole}
 
 
 def _finding(scope: Scope, what: str, place: str, severity: Severity) -> Finding:
-    event, step = scope.start.event, scope.step
+    event = scope.start.event
     shown = what if len(what) <= 100 else f"{what[:100]}…"
     if event == CALLED:
         why = "callers may start it with secrets"
@@ -235,5 +201,5 @@ def _finding(scope: Scope, what: str, place: str, severity: Severity) -> Finding
         "Run that code under `pull_request`, or check out `github.event.pull_request.base.sha` and read the change "
         "with `gh pr diff`."
     )
-    path = pointer("jobs", scope.job_id) + step.place + place
+    path = pointer("jobs", scope.job_id) + scope.step.place + place
     return Finding("untrusted-checkout", message, path, severity, hint=hint)

@@ -10,15 +10,14 @@ from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from accord.core.findings import DoctorCheck, Finding, Severity, pointer, warning, with_lines
-from accord.workflows.agents import runs_agent
-from accord.workflows.checkouts import STRANGERS, check_checkouts
-from accord.workflows.events import HELPED, reaches, runs_step, starts_of
+from accord.workflows.agents import runs_agent, written_scopes
+from accord.workflows.checkouts import check_checkouts
 from accord.workflows.expressions import all_reads
 from accord.workflows.facts import WORKFLOWS, read_repository
 from accord.workflows.interpolation import interpolation_findings
 from accord.workflows.permissions import check_grants
 from accord.workflows.rules import contract_findings, is_runner
-from accord.workflows.split import written_scopes
+from accord.workflows.starters import STRANGERS, Actor, reaches, runs_step, starts_of
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping
@@ -144,7 +143,7 @@ def check_called(facts: RepositoryFacts) -> Iterator[PlacedFinding]:
             for step in job.steps
             for name in step.unread
             if any(
-                reaches(facts.files, path, job_id, start, HELPED) and runs_step(job, step, start, HELPED)
+                reaches(facts.files, path, job_id, start, Actor.HELPED) and runs_step(job, step, start, Actor.HELPED)
                 for start in starts
             )
         ]

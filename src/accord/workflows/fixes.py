@@ -8,6 +8,7 @@ from __future__ import annotations
 import re
 from collections.abc import Callable
 from dataclasses import dataclass
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 from accord.core.errors import BrokenContract
@@ -15,16 +16,19 @@ from accord.core.findings import pointer
 from accord.core.fixes import Fix
 from accord.core.shapes import read_shape
 from accord.files.yaml import places_in, read_mapping
+from accord.workflows.agents import runs_agent, written_scopes
 from accord.workflows.edits import Edit, add_setting, with_edits
 from accord.workflows.interpolation import is_pinned, uses_of
 from accord.workflows.models import Workflow
-from accord.workflows.split import split_agent_jobs
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
 
     from accord.files.yaml import Place
     from accord.workflows.models import Job
+
+TWO_JOBS = Path(__file__).with_name("two-jobs.yml")
+"""The template of a job that runs an agent and one that publishes its changes."""
 
 PINS = {
     "actions/checkout": ("v7.0.1", "3d3c42e5aac5ba805825da76410c181273ba90b1"),
@@ -52,7 +56,6 @@ _WRITES = re.compile(
     r"|\.(?:create|update|add|delete|remove|merge|set|dispatch|upload|replace|lock)\w*\(|GITHUB_TOKEN|github\.token"
 )
 
-
 _READING_ACTIONS = (
     "actions/checkout@", "actions/setup-", "actions/cache", "actions/upload-artifact@", "actions/download-artifact@",
     "astral-sh/setup-uv@",
@@ -67,24 +70,35 @@ class Fixed:
     text: str
     fixes: tuple[Fix, ...] = ()
     left: tuple[Fix, ...] = ()
+    has_agent_job: bool = False
+    """Whether a job runs an agent that may write: it should be two jobs, as in ``TWO_JOBS``."""
 
 
 def fix_workflow(text: str, resolve: Resolve, programs: frozenset[str]) -> Fixed:
     """Return the text of a workflow with its corrections; ``resolve`` returns the commit of a repository's ref."""
-    split = split_agent_jobs(text, programs)
-    workflow, places = _read(split.text), places_in(split.text)
+    workflow, places = _read(text), places_in(text)
     if workflow is None or not places:
         return Fixed(text)
     found = [
-        *_pins(split.text, workflow, places, resolve),
-        *_checkouts(split.text, workflow, places),
+        *_pins(text, workflow, places, resolve),
+        *_checkouts(text, workflow, places),
         *_permissions(workflow, places),
     ]
-    fixed = with_edits(split.text, [edit for edit, _ in found if edit])
+    agent_jobs = [*_agent_jobs(workflow, programs)]
+    fixed = with_edits(text, [edit for edit, _ in found if edit])
     if _read(fixed) is None:
         return Fixed(text, left=(Fix("The corrected file could not be read, so it was left as it is."),))
     fixes = tuple(fix for edit, fix in found if edit)
-    return Fixed(fixed, split.fixes + fixes, split.left + tuple(fix for edit, fix in found if not edit))
+    left = tuple(fix for edit, fix in found if not edit)
+    return Fixed(fixed, fixes, (*left, *agent_jobs), has_agent_job=bool(agent_jobs))
+
+
+def _agent_jobs(workflow: Workflow, programs: frozenset[str]) -> Iterator[Fix]:
+    """Name the jobs whose agent may write. Only a person knows which of their steps publish."""
+    for job_id, job in workflow.jobs.items():
+        if written_scopes(workflow, job) and any(runs_agent(step, programs) for step in job.steps):
+            message = f"The agent of the job `{job_id}` may write. Make two jobs of it, as in the template."
+            yield Fix(message, pointer("jobs", job_id))
 
 
 def _read(text: str) -> Workflow | None:
@@ -165,12 +179,5 @@ def _may_write(job: Job) -> bool:
     if job.uses:
         return True
     texts = [step.run + str(step.given) + str(step.env) for step in job.steps] + [str(job.env)]
-    known = (
-        "actions/checkout@",
-        "actions/setup-",
-        "actions/cache",
-        "actions/upload-artifact@",
-        "actions/download-artifact@",
-    )
-    is_known = all(not step.uses or step.uses.startswith((*known, "astral-sh/setup-uv@")) for step in job.steps)
+    is_known = all(not step.uses or step.uses.startswith(_READING_ACTIONS) for step in job.steps)
     return not is_known or any(_WRITES.search(text) for text in texts)

@@ -11,19 +11,16 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from accord.core.findings import Finding, Severity, pointer
-from accord.workflows.events import WRITER, reaches, runs_step, starts_of
 from accord.workflows.expressions import embedded, parse
-from accord.workflows.origins import Scope
-from accord.workflows.payloads import Origin
+from accord.workflows.origins import Origin, Scope
+from accord.workflows.starters import Actor, reaches, runs_step, starts_of
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping, Sequence
+    from collections.abc import Collection, Iterator, Mapping, Sequence
 
-    from accord.workflows.events import Start
     from accord.workflows.expressions import Reference
     from accord.workflows.models import Step, Workflow
 
-_GITHUB_SCRIPT = "actions/github-script"
 _SCRIPTS = frozenset({"script", "command", "commands", "cmd", "run"})
 """Inputs of actions that usually are scripts."""
 
@@ -38,44 +35,42 @@ class _Script:
     is_surely_code: bool = True
 
 
-def interpolation_findings(path: str, files: Mapping[str, Workflow]) -> list[Finding]:
-    """Find expressions in the scripts of a workflow that insert text of outsiders, or, as warnings, of writers."""
+def interpolation_findings(
+    path: str, files: Mapping[str, Workflow], flagged: Collection[str] | None = None
+) -> list[Finding]:
+    """Find expressions in the scripts of a workflow that insert text of outsiders, or, as warnings, of writers.
+
+    Nothing is found for values that people cannot choose. ``flagged`` are the pointers of the scripts to look at, those
+    that zizmor names; None stands for all.
+    """
     starts = [*dict.fromkeys(starts_of(path, files))]
-    return [
-        finding
-        for job_id, job in files[path].jobs.items()
-        for step in job.steps
-        for script in _scripts(step, pointer("jobs", job_id) + step.place)
-        if "${{" in script.text
-        for finding in _findings(script, _scopes(path, files, starts, job_id, step))
-    ]
+    found = []
+    for job_id, job in files[path].jobs.items():
+        for step in job.steps:
+            scripts = [*_scripts(step, pointer("jobs", job_id) + step.place, flagged)]
+            scopes = [
+                Scope(files, path, start, job_id, step)
+                for start in starts
+                if scripts and reaches(files, path, job_id, start, Actor.WRITER)
+                if runs_step(job, step, start, Actor.WRITER)
+            ]
+            found += [finding for script in scripts for finding in _findings(script, scopes)]
+    return found
 
 
-def _scopes(
-    path: str, files: Mapping[str, Workflow], starts: Sequence[Start], job_id: str, step: Step
-) -> Sequence[Scope]:
-    """Return the ways in which a step is started."""
-    job = files[path].jobs[job_id]
-    return [
-        Scope(files, path, start, job_id, step)
-        for start in starts
-        if reaches(files, path, job_id, start, WRITER) and runs_step(job, step, start, WRITER)
-    ]
-
-
-def _scripts(step: Step, path: str) -> Iterator[_Script]:
-    for key, text in (("run", step.run), ("shell", step.shell)):
-        if text:
-            yield _Script(text, f"{path}/{key}", '"${}"')
-    action = step.uses.partition("@")[0].lower()
-    for name, value in step.given.items():
-        where = path + pointer("with", name)
-        if action == _GITHUB_SCRIPT and name == "script":
-            yield _Script(str(value), where, "process.env.{}")
-        elif action.startswith("docker:") and name in {"args", "entrypoint"}:
-            yield _Script(str(value), where, '"${}"')
-        elif name.lower() in _SCRIPTS and not action.startswith(("./", "$/")):
-            yield _Script(str(value), where, '"${}"', is_surely_code=False)
+def _scripts(step: Step, path: str, flagged: Collection[str] | None) -> Iterator[_Script]:
+    """Yield the scripts of a step that hold expressions."""
+    is_github_script = step.uses.partition("@")[0].lower() == "actions/github-script"
+    named = [("run", step.run), ("shell", step.shell)]
+    named += [(f"with{pointer(name)}", str(value)) for name, value in step.given.items()]
+    for key, text in named:
+        where, name = f"{path}/{key}", key.removeprefix("with/")
+        read = "process.env.{}" if is_github_script else '"${}"'
+        is_code = name == key or (is_github_script and name == "script")
+        is_code |= step.uses.startswith("docker:") and name in {"args", "entrypoint"}
+        is_likely = name.lower() in _SCRIPTS and not step.uses.startswith(("./", "$/"))
+        if "${{" in text and (is_code or is_likely if flagged is None else where in flagged):
+            yield _Script(text, where, read, is_code or flagged is not None)
 
 
 def _findings(script: _Script, scopes: Sequence[Scope]) -> Iterator[Finding]:
@@ -83,10 +78,10 @@ def _findings(script: _Script, scopes: Sequence[Scope]) -> Iterator[Finding]:
     for expression in dict.fromkeys(embedded(script.text)):
         parsed = parse(expression)
         references = sorted(parsed.yields) if parsed else [("an unreadable expression",)]
-        graded = [(_severity(ref, scopes), ref) for ref in references]
-        severity, ref = min(graded, default=(None, ()), key=lambda each: (each[0] is None, each[0] or "", each[1]))
-        if severity is None:
+        graded = [(severity, ref) for ref in references if (severity := _severity(ref, scopes))]
+        if not graded:
             continue
+        severity, ref = min(graded)
         variable = _variable(ref)
         hint = f"env:\n  {variable}: ${{{{ {expression} }}}}\n# and in the script: {script.read.format(variable)}"
         whose = "outsiders choose" if severity is Severity.ERROR else "people with write access or callers choose"
@@ -103,7 +98,7 @@ def _findings(script: _Script, scopes: Sequence[Scope]) -> Iterator[Finding]:
 
 def _severity(ref: Reference, scopes: Sequence[Scope]) -> Severity | None:
     """Return how much it weighs that a reference is inserted: by who chooses its text."""
-    origins = {scope.of_reference(ref) for scope in scopes}
+    origins = [scope.of_reference(ref) for scope in scopes]
     if any(origin & Origin.OUTSIDERS for origin in origins):
         return Severity.ERROR
     return Severity.WARNING if any(origin & Origin.WRITERS for origin in origins) else None

@@ -119,6 +119,12 @@ class Step(_Open):
         """The step's own script, and those of the repository that it runs."""
         return (self.run, *(script.text for script in self.scripts))
 
+    @property
+    def script_texts(self) -> tuple[str, ...]:
+        """The texts of all scripts of the step, that of ``actions/github-script`` among them."""
+        is_script = self.uses.partition("@")[0].lower() == "actions/github-script"
+        return (str(self.given.get("script", "")),) if is_script else tuple(filter(None, self.shell_texts))
+
 
 _GROUPS = ("parallel", "background")
 """Keys of a step whose value may be steps: GitHub starts those of ``parallel`` at once, others in the background."""

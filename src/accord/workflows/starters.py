@@ -1,4 +1,4 @@
-"""Which events start a job or step, and whether people without write access can make them do so.
+"""Who can start a job or step: which events do, and whether people without write access can make them do so.
 
 A condition is read with the values that it has when an outsider acts: their pull request comes from a fork, and they
 are not a member. A value that only GitHub knows is unknown, and so is what depends on it. Source: GitHub documentation,
@@ -22,35 +22,24 @@ if TYPE_CHECKING:
     from accord.workflows.models import Job, Step, Workflow
 
 PULLS = frozenset({"pull_request", "pull_request_target", "pull_request_review", "pull_request_review_comment"})
-_ABOUT = {
-    "pull_request": PULLS,
-    "number": PULLS,
-    "review": frozenset({"pull_request_review"}),
-    "comment": frozenset({"issue_comment", "pull_request_review_comment", "discussion_comment", "commit_comment"}),
-    "issue": frozenset({"issues", "issue_comment"}),
-    "discussion": frozenset({"discussion", "discussion_comment"}),
-    "workflow_run": frozenset({"workflow_run"}),
-    "pages": frozenset({"gollum"}),
-    "forkee": frozenset({"fork"}),
-    "check_run": frozenset({"check_run"}),
-    "check_suite": frozenset({"check_suite"}),
-}
+_OF_OTHERS = {
+    "pull_request": PULLS, "number": PULLS, "review": {"pull_request_review"}, "issue": {"issues", "issue_comment"},
+    "comment": {"issue_comment", "pull_request_review_comment", "discussion_comment", "commit_comment"},
+    "discussion": {"discussion", "discussion_comment"}, "workflow_run": {"workflow_run"}, "pages": {"gollum"},
+    "forkee": {"fork"},
+}  # fmt: skip
 """The parts of an event that outsiders fill, and the events that have them."""
 
-OUTSIDERS = frozenset[str]().union(*_ABOUT.values()) - {"check_run", "check_suite"}
+_PARTS = {
+    **_OF_OTHERS, "inputs": {"workflow_dispatch"}, "client_payload": {"repository_dispatch"}, "release": {"release"},
+    "head_commit": {"push"}, "commits": {"push"}, "check_run": {"check_run"}, "check_suite": {"check_suite"},
+}  # fmt: skip
+OUTSIDERS = frozenset[str]().union(*_OF_OTHERS.values())
 """Events that people without write access cause."""
 
-READ_ONLY = frozenset({"pull_request", "pull_request_review", "pull_request_review_comment"})
-"""Events whose runs have no secrets and a token that only reads when the pull request comes from a fork."""
+STRANGERS = OUTSIDERS - {"pull_request", "pull_request_review", "pull_request_review_comment"}
+"""Those whose runs have secrets and the repository's own token, also when the pull request comes from a fork."""
 
-_PARTS = {
-    "inputs": frozenset({"workflow_dispatch"}),
-    "client_payload": frozenset({"repository_dispatch"}),
-    "release": frozenset({"release"}),
-    "head_commit": frozenset({"push"}),
-    "commits": frozenset({"push"}),
-    **_ABOUT,
-}
 CALLED = "workflow_call"
 """Stands for the unknown event of a caller in another repository."""
 
@@ -60,9 +49,16 @@ class Special(Enum):
 
     UNKNOWN = 0
     REPOSITORY = 1
-    OWNER = 2
-    FORK = 3
-    OUTSIDER = 4
+    FORK = 2
+    OUTSIDER = 3
+
+
+class Actor(Enum):
+    """Who acts: a writer, an outsider, or one for whom no writer labels, comments or approves either."""
+
+    WRITER = 0
+    HELPED = 1
+    ALONE = 2
 
 
 Value = str | float | bool | tuple[str, ...] | Special | None
@@ -93,22 +89,9 @@ class Start:
         return self.by.paths | {self.caller[0]} if self.by else frozenset()
 
 
-@dataclass(frozen=True)
-class Actor:
-    """The person who acts: an outsider or a writer. With ``is_alone``, no writer labels, comments or approves."""
-
-    is_outsider: bool = True
-    is_alone: bool = False
-
-
-WRITER = Actor(is_outsider=False)
-HELPED = Actor()
-ALONE = Actor(is_alone=True)
-
-
 def has_part(reference: Reference, event: str) -> bool:
     """Return whether ``github.event.NAME`` exists in an event, as far as the part is known."""
-    return event in {*_PARTS.get(reference[2], {event}), CALLED} if reference[2:] else True
+    return not reference[2:] or event in {*_PARTS.get(reference[2], {event}), CALLED}
 
 
 def starts_of(path: str, files: Mapping[str, Workflow], seen: frozenset[str] = frozenset()) -> Iterator[Start]:
@@ -125,7 +108,7 @@ def starts_of(path: str, files: Mapping[str, Workflow], seen: frozenset[str] = f
         ]
         for other, job_id, place in callers:
             for start in starts_of(other, files, seen | {path}):
-                if runs(files[other], job_id, start, WRITER):
+                if runs(files[other], job_id, start, Actor.WRITER):
                     yield Start(start.event, (other, job_id), start, place)
         if not callers:
             yield Start(CALLED)
@@ -163,20 +146,12 @@ def runs(workflow: Workflow, job_id: str, start: Start, actor: Actor, seen: froz
     condition = parse_condition(job.condition)
     if condition and truth_of(condition, start.event, actor) is False:
         return False
-    needed = [need for need in job.needs if workflow.job(need)]
     if condition and _calls(condition) & _STATUS:
         return True
-    below = seen | {name}
-    if actor.is_alone and any(
-        checks_person(step) for need in needed for step in workflow.jobs[_id(workflow, need)].steps
-    ):
+    needed = [each for need in job.needs if (each := workflow.job(need))]
+    if actor is Actor.ALONE and any(checks_person(step) for _, each in needed for step in each.steps):
         return False
-    return all(runs(workflow, need, start, actor, below) for need in needed)
-
-
-def _id(workflow: Workflow, name: str) -> str:
-    found = workflow.job(name)
-    return found[0] if found else name
+    return all(runs(workflow, need, start, actor, seen | {name}) for need, _ in needed)
 
 
 def runs_step(job: Job, step: Step, start: Start, actor: Actor) -> bool:
@@ -185,7 +160,7 @@ def runs_step(job: Job, step: Step, start: Start, actor: Actor) -> bool:
     if condition and truth_of(condition, start.event, actor) is False:
         return False
     earlier = job.steps[: job.steps.index(step)]
-    return not (actor.is_alone and any(checks_person(before) for before in earlier))
+    return not (actor is Actor.ALONE and any(checks_person(before) for before in earlier))
 
 
 def checks_person(step: Step) -> bool:
@@ -228,7 +203,7 @@ def _is_equal(first: Value, second: Value) -> bool | None:
         return True
     if pair & {Special.FORK, Special.OUTSIDER}:
         return False
-    if pair & {Special.REPOSITORY, Special.OWNER}:
+    if Special.REPOSITORY in pair:
         return None
     if isinstance(first, str) and isinstance(second, str):
         return first.lower() == second.lower()
@@ -271,49 +246,37 @@ def _read(reference: Reference, event: str, actor: Actor) -> Value:
     match reference:
         case ("github", "event_name"):
             return _U if event == CALLED else event
-        case ("github", "repository"):
+        case ("github", "repository" | "repository_owner") | ("github", "event", "repository", "full_name"):
             return Special.REPOSITORY
-        case ("github", "repository_owner"):
-            return Special.OWNER
         case ("github", "head_ref" | "base_ref"):
             return _U if event in {"pull_request", "pull_request_target", CALLED} else ""
         case ("github", "event", *_) if not has_part(reference, event):
             return None
-        case ("github", "event", "repository", "full_name"):
-            return Special.REPOSITORY
-        case ("github", "event", *_) if actor.is_outsider:
+        case ("github", "event", *_) if actor is not Actor.WRITER:
             return _of_outsider(reference[2:], actor)
     return _U
 
 
-_OF_OUTSIDER: tuple[tuple[re.Pattern[str], Value], ...] = (
-    (re.compile(r"pull_request\.head\.repo\.fork|workflow_run\.head_repository\.fork"), True),
-    (
-        re.compile(
-            r"(?:pull_request\.head\.repo|workflow_run\.head_repository)\.(?:owner\.)?(?:full_name|login|id|node_id|owner)"
-        ),
-        Special.FORK,
-    ),
-    (
-        re.compile(r"pull_request\.head\.user\.login|(?:pull_request|issue|discussion)\.user\.login"),
-        Special.OUTSIDER,
-    ),
-    (re.compile(r"workflow_run\.event"), "pull_request"),
-    (re.compile(r"(?:pull_request|issue|discussion)\.author_association"), "NONE"),
-    (re.compile(r"pull_request\.merged"), False),
-)
-"""Values in the event of an outsider."""
+_FORK = r"(?:pull_request\.head\.repo|workflow_run\.head_repository)"
+_OF_OUTSIDER: Mapping[str, Value] = {
+    rf"{_FORK}\.fork": True,
+    rf"{_FORK}\.(?:owner\.)?(?:full_name|login|id|node_id|owner)": Special.FORK,
+    r"(?:pull_request(?:\.head)?|issue|discussion)\.user\.login": Special.OUTSIDER,
+    r"workflow_run\.event": "pull_request",
+    r"(?:pull_request|issue|discussion)\.author_association": "NONE",
+    r"pull_request\.merged": False,
+}
+"""Values in the event of an outsider, by the name below ``github.event``."""
 
-_OF_ALONE: tuple[tuple[re.Pattern[str], Value], ...] = (
-    (re.compile(r"(?:comment|review)\.author_association"), "NONE"),
-    (re.compile(r"sender\.login|(?:comment|review)\.user\.login|label\.name"), Special.OUTSIDER),
-    (re.compile(r"(?:pull_request|issue)\.labels\.\*\.name"), ()),
-)
+_OF_ALONE: Mapping[str, Value] = {
+    r"(?:comment|review)\.author_association": "NONE",
+    r"sender\.login|(?:comment|review)\.user\.login|label\.name": Special.OUTSIDER,
+    r"(?:pull_request|issue)\.labels\.\*\.name": (),
+}
 """Values when no writer labels, comments or reviews."""
 
 
 def _of_outsider(part: Reference, actor: Actor) -> Value:
     """Return the value of a part of an outsider's event. A writer's help counts unless they are alone."""
-    name = ".".join(part)
-    rules = (*_OF_OUTSIDER, *(_OF_ALONE if actor.is_alone else ()))
-    return next((value for pattern, value in rules if pattern.fullmatch(name)), _U)
+    rules = {**_OF_OUTSIDER, **(_OF_ALONE if actor is Actor.ALONE else {})}
+    return next((value for pattern, value in rules.items() if re.fullmatch(pattern, ".".join(part))), _U)
