@@ -15,8 +15,13 @@ needs_web() { # by an input `sandbox` of an action, or by the words of the comma
 needs_mcp() { # by an agent of the registry; a flag that is not meant only costs the packages
     [ "${1:-}" = run ] && grep -qsiE "\bmcp[\"']?: *[\"']?(true|yes|on)\b" -- "${ACCORD_RUN_REGISTRY:-.github/agents/registry.yml}"
 }
+needs_doctor() {
+    case "$* " in "doctor "* | "repos run doctor "*) return 0 ;; esac
+    return 1
+}
 ! needs_web "$@" || bash "$here/setup.sh" web >&2
 ! needs_mcp "$@" || bash "$here/setup.sh" mcp >&2
+! needs_doctor "$@" || bash "$here/setup.sh" doctor >&2
 unset "${!PYTHON@}"
 src=$(cd -P -- "$here/../../src" && pwd)
 export PYTHONPATH=$src

@@ -1,6 +1,7 @@
 #!/usr/bin/env bash
 # Installs uv, Python and the locked packages into one folder (home.sh); a second call does nothing.
-# usage: setup.sh [web|mcp]   Also the packages of the local GitHub and the board's pages, or of the tools for agents; few jobs use them.
+# usage: setup.sh [web|mcp|doctor]   Also the packages of the local GitHub and the board's pages, of the tools for agents, or
+# zizmor for the general checks of doctor; few jobs use them.
 # The caller's Python, PATH, GITHUB_ENV and workspace stay unchanged.
 set -euo pipefail
 here=$(cd -- "$(dirname -- "${BASH_SOURCE[0]}")" && pwd)
@@ -10,8 +11,7 @@ done=$home/ready
 # PyGithub needs the last three only for apps and for secrets, which accord does not manage
 packages=(--no-dev --prune=cryptography --prune=pyjwt --prune=pynacl)
 case ${1:-} in
-    web) done=$home/ready-web && packages=(--no-dev --extra web) ;;
-    mcp) done=$home/ready-mcp && packages=(--no-dev --extra mcp) ;;
+    web | mcp | doctor) done=$home/ready-$1 && packages=(--no-dev --extra "$1") ;;
 esac
 if [ -e "$home/ready" ] && [ ! -x "$home/env/bin/python" ]; then
     rm -rf -- "$home" # from a cache, and this machine has another Python

@@ -118,6 +118,14 @@ def test_the_packages_of_the_tools_for_agents_are_installed_once_for_an_agent_th
     assert "--no-dev --extra mcp" in site.calls.read_text()
 
 
+def test_zizmor_is_installed_once_for_doctor(site: Site) -> None:
+    site.run("setup.sh")
+    for words in (["repos", "run", "sync", "doctor"], ["doctor", "--offline"], ["repos", "run", "doctor"]):
+        assert site.run("accord.sh", *words)[0] == 0
+    assert site.asked_of_uv() == ["export", "venv", "pip", "export", "pip"]
+    assert "--no-dev --extra doctor" in site.calls.read_text()
+
+
 @pytest.mark.slow
 def test_tools_from_a_cache_whose_python_is_gone_are_installed_again(site: Site) -> None:
     site.run("setup.sh")

@@ -27,7 +27,7 @@ Doctor = Callable[[], "Found"]
 
 
 ROOT = Path(__file__).parents[2]
-UNNAMED = "on: push\njobs: {a: {steps: [{uses: actions/x@v1}]}}\n"
+UNNAMED = "on: push\npermissions: {}\njobs: {a: {runs-on: x, steps: [{run: make}]}}\n"
 
 
 @pytest.fixture
@@ -66,9 +66,24 @@ def test_a_repository_in_order_passes_without_asking_anybody(doctor: Doctor) -> 
     assert (found.code, found.document["ok"], found.codes) == (0, True, {})
     for name in ("labels on GitHub", *LIVE):
         assert found.statuses.pop(name) == "skipped"
+    assert found.statuses["zizmor"] == "ok"
     for name in ("agent jobs", "call permissions", "secrets", "called files", "caches"):
         assert found.statuses.pop(name) == "skipped", "nothing to look at"
     assert set(found.statuses.values()) == {"ok"}
+
+
+@pytest.mark.parametrize(("found", "line"), [(None, "Install it: "), ("/nonexistent/zizmor", "cannot be read")])
+def test_checks_that_zizmor_would_do_are_named_where_it_does_not_run(
+    accord: Accord, repository: Path, monkeypatch: pytest.MonkeyPatch, found: str | None, line: str
+) -> None:
+    monkeypatch.setattr("accord.workflows.doctor.find_zizmor", lambda: found)
+    ended = accord("doctor", "--root", repository, "--offline")
+    assert ended.code == 0
+    assert "zizmor            skipped  zizmor" in ended.out
+    _, _, rest = ended.out.partition("Not checked (zizmor")
+    assert "permissions, pins" in rest
+    assert line in ended.out
+    assert ("Install it" in rest) == (found is None)
 
 
 @pytest.mark.slow

@@ -16,6 +16,11 @@ ACTION = ".github/actions/build/action.yml"
 CHECKOUT = f"{{uses: actions/checkout@{SHA}, with: {{ref: '%s'}}}}"
 
 
+@pytest.fixture(autouse=True)
+def _without_zizmor(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("accord.workflows.doctor.find_zizmor", lambda: None)
+
+
 def caller(on: str, *steps: str, head: str = "") -> str:
     lines = "".join(f"      - {step}\n" for step in steps)
     return f"name: Call\non: {on}\njobs:\n  build:\n{head}    runs-on: ubuntu-latest\n    steps:\n{lines}"

@@ -16,15 +16,17 @@ from accord.cli.options import dry_run_option, findings_format_option, repositor
 from accord.cli.output import one_line, print_findings, print_json, redactor
 from accord.cli.sarif import sarif_log
 from accord.cli.sources import find_token, github_for
+from accord.core.environment import install_command
 from accord.core.errors import AccordError, Interrupted, Stopped, WrongUsage
 from accord.core.findings import Severity, with_lines
 from accord.kit.install import kit_check
 from accord.results.label_sync import LABELS_ON_GITHUB, label_checks
 from accord.starts.config import config_check
-from accord.workflows.doctor import examine_workflows
+from accord.workflows.doctor import ZIZMOR, examine_workflows
 from accord.workflows.facts import read_repository
 from accord.workflows.requirements import required_settings
 from accord.workflows.settings import NAMES, setting_checks
+from accord.workflows.zizmor import MISSING
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
@@ -41,8 +43,6 @@ _COLORS = {"ok": "green", "warning": "yellow", "error": "red", "skipped": "brigh
 _SIGNS = {"ok": "✅", "warning": "⚠️", "error": "❌", "skipped": "⏭️"}
 _OFFLINE, _NO_TOKEN = "--offline", "no GITHUB_TOKEN"
 """Notes of checks for which GitHub is not asked."""
-
-ZIZMOR = "For permissions, triggers, pins and scripts of all workflows, run `zizmor .github`."
 
 
 @click.command()
@@ -204,9 +204,13 @@ def _print(checks: Sequence[DoctorCheck], documents: Mapping[str, Sequence[Findi
     if unread:
         names = ", ".join(check.name for check in unread)
         click.echo(f"\nNot compared with GitHub ({one_line(reason)}): {names}.\n  {_hint_for(reason)}")
+    for note in (check.note for check in checks if check.name == ZIZMOR and check.is_skipped and ZIZMOR in check.note):
+        click.echo(f"\nNot checked ({one_line(note)}): permissions, pins and other general risks of workflows.")
+        if note == MISSING:
+            click.echo(f"  Install it: {install_command('doctor')}")
     severities = [finding.severity for findings in documents.values() for finding in findings]
     errors = severities.count(Severity.ERROR)
-    click.echo(f"\n{counted(errors, 'error')}, {counted(len(severities) - errors, 'warning')}\n{ZIZMOR}")
+    click.echo(f"\n{counted(errors, 'error')}, {counted(len(severities) - errors, 'warning')}")
 
 
 def _unread(checks: Sequence[DoctorCheck]) -> tuple[str, list[DoctorCheck]]:

@@ -1,6 +1,6 @@
 """Checks of workflows that run agents: permissions, secrets, names and the runner contract.
 
-General checks of workflow security, such as permissions, triggers and pins, are zizmor's. Source of the rule that an
+General checks of workflow security, such as permissions, pins and scripts, are zizmor's. Source of the rule that an
 agent's job only reads: docs/threat-model.md.
 """
 
@@ -18,29 +18,47 @@ from accord.workflows.interpolation import interpolation_findings
 from accord.workflows.permissions import check_grants
 from accord.workflows.rules import contract_findings, is_runner
 from accord.workflows.starters import STRANGERS, Actor, reaches, runs_step, starts_of
+from accord.workflows.zizmor import MISSING, AuditReport, audit_files, audit_findings, find_zizmor, flagged_scripts
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Mapping
+    from collections.abc import Callable, Iterable, Iterator, Mapping
     from pathlib import Path
 
     from accord.core.findings import PlacedFinding
-    from accord.workflows.facts import RepositoryFacts
+    from accord.workflows.facts import RepositoryFacts, RepositoryFiles
     from accord.workflows.models import Job
+
+
+ZIZMOR = "zizmor"
+"""The check that shows zizmor's findings; skipped where zizmor is missing or fails."""
 
 
 def examine_workflows(root: Path, owner: str = "", is_private: bool | None = None) -> list[DoctorCheck]:
     """Read the workflows and the registry of a repository, and run every check on them."""
     facts, read = read_repository(root, owner)
-    facts = replace(facts, is_private=is_private)
+    program = find_zizmor()
+    report = audit_files(program, root, facts.files) if program else AuditReport(failure=MISSING)
+    facts = replace(facts, is_private=is_private, flagged=flagged_scripts(report, facts.actions))
     checks = [
         DoctorCheck("registry", read.registry_note, read.registry_findings),
         DoctorCheck("workflows", f"{len(facts.workflows)} files", read.unreadable),
     ]
     for name, check in CHECKS.items():
-        placed = [(path, with_lines([finding], read.lines.get(path, {}))[0]) for path, finding in check(facts)]
+        placed = _with_lines(check(facts), read)
         count, what = _looked_at(name, facts)
         checks.append(DoctorCheck(name, f"{count} {what}" if count else f"no {what}", placed, is_skipped=not count))
-    return checks
+    return [*checks, _zizmor_check(facts, report, read)]
+
+
+def _with_lines(found: Iterable[PlacedFinding], read: RepositoryFiles) -> list[PlacedFinding]:
+    return [(path, with_lines([finding], read.lines.get(path, {}))[0]) for path, finding in found]
+
+
+def _zizmor_check(facts: RepositoryFacts, report: AuditReport, read: RepositoryFiles) -> DoctorCheck:
+    if report.failure or not facts.files:
+        return DoctorCheck(ZIZMOR, report.failure if facts.files else "no workflows", is_skipped=True)
+    note = f"{len(report.read)} workflows and actions"
+    return DoctorCheck(ZIZMOR, note, _with_lines(audit_findings(report, facts.files), read))
 
 
 def _looked_at(name: str, facts: RepositoryFacts) -> tuple[int, str]:
@@ -200,7 +218,9 @@ def check_runners(facts: RepositoryFacts) -> Iterator[PlacedFinding]:
 def check_scripts(facts: RepositoryFacts) -> Iterator[PlacedFinding]:
     """Find text of outsiders in scripts, and, with one warning for each workflow, text of writers."""
     for path in facts.files:
-        found = [facts.in_its_file(path, each) for each in interpolation_findings(path, facts.files)]
+        found = [
+            facts.in_its_file(path, each) for each in interpolation_findings(path, facts.files, facts.flagged.get(path))
+        ]
         warnings = [finding for finding in found if finding.severity is Severity.WARNING]
         yield from ((path, finding) for finding in found if finding not in warnings)
         if warnings:

@@ -20,7 +20,7 @@ from accord.workflows.called_files import read_called
 from accord.workflows.models import Workflow
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping, Sequence
+    from collections.abc import Collection, Iterator, Mapping, Sequence
     from pathlib import Path
 
     from accord.core.findings import Finding, PlacedFinding
@@ -46,6 +46,8 @@ class RepositoryFacts:
     """Whether the repository is private; None if that was not read."""
     actions: Mapping[str, Workflow] = field(default_factory=dict)
     """The composite actions of the repository that its workflows use, by path, read as workflows with one job."""
+    flagged: Mapping[str, Collection[str]] = field(default_factory=dict)
+    """Pointers of the scripts that zizmor names, by the files that it read."""
     missing: Sequence[PlacedFinding] = ()
     """Workflows and actions that are called and are not in the repository."""
 

@@ -1,0 +1,159 @@
+"""Findings of zizmor, which audits workflows and actions: one call for all files of a repository, without a network.
+
+Its audit of text in scripts says which scripts to look at; who chooses the text is for ``interpolation`` to say. Other
+audits are shown by file, as warnings: only what outsiders can use at once is an error. Source: zizmor's documentation,
+"Usage" and "Audits".
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+import shutil
+import subprocess
+import sys
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from accord.core.findings import Finding, Severity, pointer, warning
+from accord.workflows.starters import STRANGERS, Actor, reaches, starts_of
+
+if TYPE_CHECKING:
+    from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+
+    from accord.core.findings import PlacedFinding
+    from accord.workflows.models import Workflow
+
+_SECONDS = 120
+_NO_INPUT = 3
+"""The exit code of zizmor if it could read none of the files."""
+
+_COMPLETED = re.compile(r"\bcompleted (?P<path>\S.*)")
+_KEPT = ("PATH", "HOME", "TMPDIR", "LD_LIBRARY_PATH", "SYSTEMROOT")
+"""Variables that zizmor gets: no token, and no setting that would change its output."""
+
+
+MISSING = "zizmor is not installed"
+
+INJECTION = "template-injection"
+_LEFT_OUT = frozenset({INJECTION, "dangerous-triggers"})
+"""Audits that doctor replaces by what is inserted into scripts, and by what runs of these triggers check out."""
+
+_OF_STARTERS = frozenset({"bot-conditions", "github-env", "insecure-commands"})
+"""Audits of what the person who starts a job can do to it."""
+
+_FIXED = frozenset({"unpinned-uses", "artipacked", "excessive-permissions"})
+"""Audits whose findings ``accord doctor --fix`` corrects."""
+
+
+@dataclass(frozen=True)
+class Audit:
+    """One finding of zizmor: the name of the audit, what it says, and its place, a JSON pointer in a file."""
+
+    name: str
+    says: str
+    path: str
+    place: str
+    line: int
+    is_sure: bool
+    url: str
+
+
+@dataclass(frozen=True)
+class AuditReport:
+    """What zizmor found in the files that it read; ``failure`` says why it did not run."""
+
+    audits: Sequence[Audit] = ()
+    read: frozenset[str] = frozenset()
+    failure: str = ""
+
+
+def find_zizmor() -> str | None:
+    """Return the program, next to the running Python or on ``PATH``; None where it is missing."""
+    return shutil.which("zizmor", path=str(Path(sys.executable).parent)) or shutil.which("zizmor")
+
+
+def audit_files(program: str, root: Path, paths: Iterable[str]) -> AuditReport:
+    """Let zizmor audit files, by their paths below ``root``."""
+    wanted = sorted(paths)
+    if not wanted:
+        return AuditReport()
+    options = ["--offline", "--no-exit-codes", "--no-progress", "--color=never", "--format=json-v1"]
+    environment = {name: os.environ[name] for name in _KEPT if name in os.environ} | {"RUST_LOG": "info"}
+    try:
+        ended = subprocess.run(  # noqa: S603
+            [program, *options, "--", *(f"./{path}" for path in wanted)],
+            cwd=root, env=environment, capture_output=True, text=True, encoding="utf-8", timeout=_SECONDS, check=False,
+        )  # fmt: skip
+        if ended.returncode == _NO_INPUT:
+            return AuditReport()
+        if ended.returncode != 0:
+            last = next((line for line in ended.stderr.splitlines() if line.startswith(("fatal", "error"))), "")
+            return AuditReport(failure=f"zizmor ended with {ended.returncode}{': ' if last else ''}{last}")
+        found = tuple(_audits(json.loads(ended.stdout)))
+    except (OSError, subprocess.TimeoutExpired, ValueError, KeyError, TypeError, IndexError) as error:
+        return AuditReport(failure=f"zizmor's output cannot be read: {type(error).__name__}")
+    read = {at["path"].removeprefix("./") for at in _COMPLETED.finditer(ended.stderr)}
+    return AuditReport(found, frozenset(read & set(wanted)))
+
+
+def _audits(records: list[dict[str, Any]]) -> Iterator[Audit]:
+    for record in records:
+        if record.get("ignored"):
+            continue
+        locations = record["locations"]
+        place = next((each for each in locations if each["symbolic"]["kind"] == "Primary"), locations[0])
+        symbolic, start = place["symbolic"], place["concrete"]["location"]["start_point"]
+        steps = [next(iter(step.values())) for step in symbolic["route"]["route"]]
+        determined = record["determinations"]
+        is_sure = {determined["severity"], determined["confidence"]} <= {"Medium", "High"}
+        yield Audit(
+            record["ident"], f"{record['desc']}: {symbolic['annotation']}",
+            symbolic["key"]["Local"]["verbatim_path"].removeprefix("./"), pointer(*steps), start["row"] + 1,
+            is_sure, record["url"],
+        )  # fmt: skip
+
+
+def flagged_scripts(report: AuditReport, actions: Collection[str]) -> Mapping[str, frozenset[str]]:
+    """Return the pointers of the scripts, by file, into which zizmor saw text inserted; none for files not read."""
+    found = {path: set[str]() for path in report.read}
+    for audit in report.audits:
+        if audit.name == INJECTION and audit.path in found:
+            found[audit.path].add(f"/jobs{audit.place}" if audit.path in actions else audit.place)
+    return {path: frozenset(places) for path, places in found.items()}
+
+
+def audit_findings(report: AuditReport, files: Mapping[str, Workflow]) -> Iterator[PlacedFinding]:
+    """Yield one finding for each audit in each file, graded by who can start the job, and the files not read."""
+    found: dict[tuple[str, str, Severity], list[Audit]] = {}
+    for audit in report.audits:
+        if audit.is_sure and audit.name not in _LEFT_OUT:
+            found.setdefault((audit.path, audit.name, _severity(audit, files)), []).append(audit)
+    for (path, name, severity), audits in found.items():
+        first, more = audits[0], len(audits) - 1
+        rest = f" There are {more} more in this file." if more > 1 else ""
+        rest = " There is another in this file." if more == 1 else rest
+        hint = (
+            f"`accord doctor --fix` corrects most of these; see {first.url}." if name in _FIXED else f"See {first.url}."
+        )
+        message = f"zizmor, `{name}`: {first.says}.{rest}"
+        finding = Finding("workflow-risk", message, first.place, severity, first.line, hint)
+        yield path, replace(finding, code="unpinned-action") if name == "unpinned-uses" else finding
+    for path in sorted(files.keys() - report.read):
+        message = "zizmor cannot read this file, so its permissions, pins and triggers were not checked."
+        yield path, warning("workflow-unaudited", message, hint=f"Run `zizmor {path}` for the reason.")
+
+
+def _severity(audit: Audit, files: Mapping[str, Workflow]) -> Severity:
+    """Return how much a finding weighs: an error where outsiders start the job that it makes open to them."""
+    job_id = audit.place.split("/")[2:3]
+    workflow = files.get(audit.path)
+    if workflow is None or audit.name not in _OF_STARTERS or not job_id or job_id[0] not in workflow.jobs:
+        return Severity.WARNING
+    starts = [*starts_of(audit.path, files)]
+    is_open = any(
+        start.event in STRANGERS and reaches(files, audit.path, job_id[0], start, Actor.ALONE) for start in starts
+    )
+    return Severity.ERROR if is_open else Severity.WARNING

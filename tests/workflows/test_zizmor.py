@@ -1,0 +1,192 @@
+"""zizmor names scripts and files to look at; accord grades them by who can start them, and names what it left out."""
+
+import os
+import stat
+from pathlib import Path
+
+import pytest
+from support.runner_workflows import SHA
+
+from accord.core.findings import DoctorCheck
+from accord.workflows.doctor import examine_workflows
+from accord.workflows.zizmor import audit_files, find_zizmor
+
+HEAD = "name: A\non: {on}\npermissions: {{}}\njobs:\n  a:\n    runs-on: ubuntu-latest\n    steps:\n"
+TITLE = "      - run: echo '${{ github.event.issue.title }}'\n"
+W = ".github/workflows/a.yml"
+
+
+def repository(root: Path, **files: str) -> Path:
+    """A repository with these workflows."""
+    (root / ".github/workflows").mkdir(parents=True, exist_ok=True)
+    for name, text in files.items():
+        (root / f".github/workflows/{name}.yml").write_text(text, encoding="utf-8")
+    return root
+
+
+def examine(root: Path) -> tuple[list[tuple[str, str, str]], DoctorCheck]:
+    """Findings as path, code and severity, but for names of workflows, and the check of zizmor."""
+    checks = examine_workflows(root, "octo")
+    (own,) = [check for check in checks if check.name == "zizmor"]
+    found = [(path, each.code, each.severity.value) for check in checks for path, each in check.findings]
+    return [each for each in found if not each[1].startswith("workflow-name")], own
+
+
+def fake(root: Path, script: str) -> str:
+    """A program in place of zizmor."""
+    program = root / "bin/zizmor"
+    program.parent.mkdir(parents=True, exist_ok=True)
+    program.write_text(f"#!/bin/sh\n{script}\n")
+    program.chmod(program.stat().st_mode | stat.S_IXUSR)
+    return str(program)
+
+
+@pytest.mark.parametrize("is_installed", [True, False])
+def test_text_of_outsiders_is_found_with_zizmor_and_without(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, is_installed: bool
+) -> None:
+    if not is_installed:
+        monkeypatch.setattr("accord.workflows.doctor.find_zizmor", lambda: None)
+    found, check = examine(repository(tmp_path, a=HEAD.format(on="issues") + TITLE))
+    assert found == [(W, "unsafe-interpolation", "error")]
+    assert (check.status, "not installed" in check.note) == (("ok", False) if is_installed else ("skipped", True))
+
+
+GRADES = {
+    "issues": ("${{ github.event.issue.title }}", ["error"]),
+    "{workflow_dispatch: {inputs: {x: {type: string}}}}": ("${{ inputs.x }}", ["warning"]),
+    "{workflow_dispatch: {inputs: {x: {type: choice, options: [a]}}}}": ("${{ inputs.x }}", []),
+    "{workflow_dispatch: {inputs: {x: {type: number}}}}": ("${{ inputs.x }}", []),
+    "{push: {branches: [main]}}": ("${{ github.ref_name }}", []),
+    "[pull_request]": ("${{ github.head_ref }}", ["error"]),
+    "{pull_request: }": ("${{ github.event.pull_request.number }}", []),
+}
+
+
+def test_zizmors_findings_weigh_by_who_can_start_the_job(tmp_path: Path) -> None:
+    texts = {
+        f"w{i}": HEAD.format(on=on) + f"      - run: echo '{value}'\n"
+        for i, (on, (value, _)) in enumerate(GRADES.items())
+    }
+    own = HEAD.format(on="{pull_request_target: }") + "      - run: echo '${{ github.head_ref }}'\n"
+    texts["own"] = own.replace(
+        "    steps:", "    if: github.event.pull_request.head.repo.full_name == github.repository\n    steps:"
+    )
+    texts["caller"] = (
+        "name: C\non: issues\npermissions: {}\njobs:\n  go:\n"
+        "    uses: ./.github/workflows/called.yml\n    with: {x: fixed}\n"
+    )
+    texts["called"] = (
+        HEAD.format(on="{workflow_call: {inputs: {x: {type: string}}}}") + "      - run: echo '${{ inputs.x }}'\n"
+    )
+    found, _ = examine(repository(tmp_path, **texts))
+    graded = [(path, severity) for path, code, severity in found if code == "unsafe-interpolation"]
+    expected = [severities for _, severities in GRADES.values()]
+    for i, severities in enumerate(expected):
+        assert [severity for path, severity in graded if path.endswith(f"/w{i}.yml")] == severities, texts[f"w{i}"]
+    assert [each for each in graded if each[0].endswith(("own.yml", "called.yml"))] == [
+        (".github/workflows/own.yml", "warning")
+    ]
+
+
+def test_scripts_of_an_action_weigh_by_who_starts_the_workflow_that_uses_it(tmp_path: Path) -> None:
+    action = tmp_path / ".github/actions/x/action.yml"
+    action.parent.mkdir(parents=True)
+    action.write_text(
+        "name: X\ndescription: x\ninputs: {t: {required: true}}\nruns:\n  using: composite\n  steps:\n"
+        "    - run: echo '${{ inputs.t }}'\n      shell: bash\n"
+    )
+    use = "      - uses: ./.github/actions/x\n        with: {t: '%s'}\n"
+    for value, severities in (("${{ github.event.issue.title }}", ["error"]), ("${{ github.event.issue.id }}", [])):
+        found, check = examine(repository(tmp_path, a=HEAD.format(on="issues") + use % value))
+        assert found == [(".github/actions/x/action.yml", "unsafe-interpolation", each) for each in severities]
+        assert check.note == "2 workflows and actions"
+
+
+def test_a_place_that_zizmor_is_told_to_ignore_is_ignored(tmp_path: Path) -> None:
+    text = HEAD.format(on="issues") + TITLE.replace("\n", " # zizmor: ignore[template-injection]\n")
+    assert examine(repository(tmp_path, a=text))[0] == []
+
+
+def test_general_findings_are_one_warning_for_each_audit_and_file(tmp_path: Path) -> None:
+    loose = HEAD.format(on="push").replace("permissions: {}\n", "") + "      - uses: o/a@v1\n      - uses: o/b@v1\n"
+    root = repository(tmp_path, a=loose)
+    assert sorted(examine(root)[0]) == [(W, "unpinned-action", "warning"), (W, "workflow-risk", "warning")]
+    findings = [each for check in examine_workflows(root) for _, each in check.findings]
+    (pins,) = [each for each in findings if each.code == "unpinned-action"]
+    assert (pins.line, pins.path, "another in this file" in pins.message) == (7, "/jobs/a/steps/0/uses", True)
+    assert "--fix" in pins.hint
+
+
+SPOOFED = "    if: github.actor == 'dependabot[bot]'\n    steps:"
+
+
+@pytest.mark.parametrize(("event", "severity"), [("pull_request_target", "error"), ("workflow_run", "error")])
+def test_what_outsiders_can_use_at_once_is_an_error(tmp_path: Path, event: str, severity: str) -> None:
+    on = f"{{{event}: {{}}}}" if event == "pull_request_target" else f"{{{event}: {{workflows: [A]}}}}"
+    text = HEAD.format(on=on).replace("    steps:", SPOOFED) + "      - run: make\n"
+    found = [each for each in examine(repository(tmp_path, a=text))[0] if each[1] == "workflow-risk"]
+    assert found == [(W, "workflow-risk", severity)]
+
+
+def test_a_file_that_zizmor_cannot_read_is_named_and_checked_by_accord(tmp_path: Path) -> None:
+    text = HEAD.format(on="issues").replace("    runs-on: ubuntu-latest\n", "") + TITLE
+    found, check = examine(repository(tmp_path, a=text))
+    assert found == [(W, "unsafe-interpolation", "error"), (W, "workflow-unaudited", "warning")]
+    assert check.status == "warning"
+
+
+@pytest.mark.parametrize(
+    "script", ["echo 'fatal: x' >&2; exit 1", "echo '{'", "echo '[{}]'", "echo '3'", ": ", "kill $$"]
+)
+def test_a_zizmor_that_fails_is_not_ok_and_stops_nothing(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, script: str
+) -> None:
+    program = fake(tmp_path, script)
+    monkeypatch.setattr("accord.workflows.doctor.find_zizmor", lambda: program)
+    found, check = examine(repository(tmp_path, a=HEAD.format(on="issues") + TITLE))
+    assert found == [(W, "unsafe-interpolation", "error")]
+    assert (check.status, check.note.startswith("zizmor")) == ("skipped", True)
+
+
+def test_zizmor_starts_once_offline_and_without_secrets(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    program = fake(tmp_path, 'echo "$@" >> calls; env >> calls; echo "[]"')
+    monkeypatch.setattr("accord.workflows.doctor.find_zizmor", lambda: program)
+    monkeypatch.setenv("GITHUB_TOKEN", "ghs_secret")
+    monkeypatch.setenv("ZIZMOR_CONFIG", "/nowhere")
+    text = HEAD.format(on="push") + f"      - uses: actions/checkout@{SHA}\n"
+    examine(repository(tmp_path, **{f"w{i}": text for i in range(5)}))
+    calls = (tmp_path / "calls").read_text()
+    assert calls.count("--offline") == 1
+    assert all(f"./.github/workflows/w{i}.yml" in calls for i in range(5))
+    assert "ghs_secret" not in calls
+    assert "ZIZMOR" not in calls
+
+
+def test_nothing_outside_of_the_repository_is_handed_to_zizmor(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    program = fake(tmp_path, 'echo "$@" >> calls; echo "[]"')
+    monkeypatch.setattr("accord.workflows.doctor.find_zizmor", lambda: program)
+    root = repository(tmp_path / "r", a=HEAD.format(on="push"))
+    (tmp_path / "outside.yml").write_text(HEAD.format(on="push"))
+    (root / ".github/workflows/link.yml").symlink_to(tmp_path / "outside.yml")
+    examine(root)
+    calls = (root / "calls").read_text()
+    assert ("a.yml" in calls, "link.yml" in calls) == (True, False)
+
+
+def test_zizmor_is_looked_for_beside_python_and_then_on_the_path(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    beside, elsewhere = fake(tmp_path / "venv", ":"), fake(tmp_path / "other", ":")
+    monkeypatch.setenv("PATH", os.path.dirname(elsewhere))
+    monkeypatch.setattr("sys.executable", str(tmp_path / "venv/bin/python"))
+    assert find_zizmor() == beside
+    Path(beside).unlink()
+    assert find_zizmor() == elsewhere
+    Path(elsewhere).unlink()
+    assert find_zizmor() is None
+
+
+def test_without_files_zizmor_is_not_started(tmp_path: Path) -> None:
+    assert audit_files("/nonexistent", tmp_path, []).failure == ""
+    assert "cannot be read" in audit_files("/nonexistent", tmp_path, ["a.yml"]).failure
