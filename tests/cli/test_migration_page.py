@@ -8,6 +8,8 @@ from markdown_it import MarkdownIt
 from support.commands import Accord
 from support.trees import commit, git
 
+from accord.workflows.fixes import TWO_JOBS
+
 PAGE = Path(__file__).parents[2] / "docs/migration.md"
 
 
@@ -27,12 +29,7 @@ def test_doctor_says_and_corrects_what_the_page_shows(accord: Accord, tmp_path: 
     assert [line for line in found if line not in said.out + said.err] == []
     fixed = accord("doctor", "--root", tmp_path, "--fix")
     assert [line for line in corrected if line not in fixed.out + fixed.err] == []
-    text = path.read_text()
-    for line in ("  agent-publish:", "      contents: read", "          persist-credentials: false"):
-        assert line in text
-    by_hand = text.replace('"${{ github.event.comment.body }}"', '"$COMMENT_BODY"').replace(
-        "        env:\n          OPENAI",
-        "        env:\n          COMMENT_BODY: ${{ github.event.comment.body }}\n          OPENAI",
-    )
-    path.write_text(by_hand)
+    variable = "env:\n          COMMENT_BODY: ${{ github.event.comment.body }}\n"
+    by_hand = TWO_JOBS.read_text().replace("- < prompt.md", '"$COMMENT_BODY"').replace("env:\n", variable, 1)
+    path.write_text(workflow.partition("jobs:")[0] + by_hand)
     assert accord("doctor", "--root", tmp_path).code == 0

@@ -116,7 +116,7 @@ WRITES = "    permissions: {contents: write}\n"
 def test_a_job_whose_agent_may_write_is_named_and_not_changed(text: str, is_left: bool) -> None:
     found = fixed(text)
     assert (found.text, found.has_agent_job) == (text, is_left)
-    assert [fix.path for fix in found.left if "two jobs" in fix.message] == ["/jobs/a"] * is_left
+    assert [fix.path for fix in found.left if "template" in fix.message] == ["/jobs/a"] * is_left
 
 
 def test_the_template_uses_the_known_commits() -> None:

@@ -25,7 +25,7 @@ def repository(root: Path, **files: str) -> Path:
 
 
 def examine(root: Path) -> tuple[list[tuple[str, str, str]], DoctorCheck]:
-    """Findings as path, code and severity, but for names of workflows, and the check of zizmor."""
+    """Findings as path, code and severity, without those of names, and the check of zizmor."""
     checks = examine_workflows(root, "octo")
     (own,) = [check for check in checks if check.name == "zizmor"]
     found = [(path, each.code, each.severity.value) for check in checks for path, each in check.findings]
@@ -103,7 +103,7 @@ def test_scripts_of_an_action_weigh_by_who_starts_the_workflow_that_uses_it(tmp_
         assert check.note == "2 workflows and actions"
 
 
-def test_a_place_that_zizmor_is_told_to_ignore_is_ignored(tmp_path: Path) -> None:
+def test_a_comment_that_tells_zizmor_to_ignore_a_place_counts(tmp_path: Path) -> None:
     text = HEAD.format(on="issues") + TITLE.replace("\n", " # zizmor: ignore[template-injection]\n")
     assert examine(repository(tmp_path, a=text))[0] == []
 
@@ -122,7 +122,7 @@ SPOOFED = "    if: github.actor == 'dependabot[bot]'\n    steps:"
 
 
 @pytest.mark.parametrize(("event", "severity"), [("pull_request_target", "error"), ("workflow_run", "error")])
-def test_what_outsiders_can_use_at_once_is_an_error(tmp_path: Path, event: str, severity: str) -> None:
+def test_a_gap_that_outsiders_can_use_at_once_is_an_error(tmp_path: Path, event: str, severity: str) -> None:
     on = f"{{{event}: {{}}}}" if event == "pull_request_target" else f"{{{event}: {{workflows: [A]}}}}"
     text = HEAD.format(on=on).replace("    steps:", SPOOFED) + "      - run: make\n"
     found = [each for each in examine(repository(tmp_path, a=text))[0] if each[1] == "workflow-risk"]

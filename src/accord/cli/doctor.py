@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from accord.cli.doctor_fixes import fix_workflows, print_fixes
+from accord.cli.doctor_fixes import fix_workflows, print_fixes, template_for
 from accord.cli.live_facts import gather_settings
 from accord.cli.options import dry_run_option, findings_format_option, repository_options, root_option
 from accord.cli.output import one_line, print_findings, print_json, redactor
@@ -47,7 +47,7 @@ _OFFLINE, _NO_TOKEN = "--offline", "no GITHUB_TOKEN"
 
 @click.command()
 @root_option
-@click.option("--fix", is_flag=True, help="Correct workflow files: pins, permissions, tokens, agent jobs.")
+@click.option("--fix", is_flag=True, help="Correct workflow files: pins, permissions, tokens.")
 @dry_run_option
 @click.option("--bundle", type=NEW_FILE, metavar="FILE.zip", help="Write a file for a bug report, without secrets.")
 @click.option("--include", type=READABLE, multiple=True, help="File or folder for the bundle, such as a run folder.")
@@ -73,7 +73,9 @@ def doctor(
     compares labels and settings with GitHub, as far as the token may read them. Exits 1 when there is an error.
 
     With --fix, workflow files are corrected first where they do the same afterwards: actions are pinned, read
-    permissions declared, tokens kept out of checkouts, and jobs whose agent may write split in two.
+    permissions declared, and tokens kept out of checkouts. For agents that may write, a template is printed.
+
+    General risks of workflows are found by zizmor, which the extra `doctor` installs.
     """
     if include and bundle is None:
         raise WrongUsage("`--include` is for a bundle.", hint="Add `--bundle FILE.zip`.")
@@ -96,6 +98,8 @@ def doctor(
         bundled = write_bundle(bundle, root, include, found, redactor())
     if output_format == "json":
         more: dict[str, Any] = {"fixes": _fixes_as_json(fixed)} if fix else {}
+        if template := template_for(fixed):
+            more["template"] = template
         if bundled:
             more["bundle"] = {"path": str(bundle), "files": sorted(bundled.texts), "left_out": bundled.left_out}
         print_json({"ok": is_ok, **found, **more})

@@ -61,6 +61,12 @@ def fix_workflows(
     return found
 
 
+def template_for(found: Mapping[str, tuple[str, Fixed]]) -> str:
+    """Return the template of two jobs if an agent may write somewhere; empty if not."""
+    is_needed = any(fixed.has_agent_job for _, fixed in found.values())
+    return TWO_JOBS.read_text(encoding="utf-8") if is_needed else ""
+
+
 def print_fixes(found: Mapping[str, tuple[str, Fixed]], *, is_written: bool) -> None:
     """Print what was corrected and what was not; a dry run shows the changes as a diff."""
     for path, (text, fixed) in found.items():
@@ -73,7 +79,7 @@ def print_fixes(found: Mapping[str, tuple[str, Fixed]], *, is_written: bool) -> 
             old, new = (each.splitlines() for each in (text, fixed.text))
             for line in difflib.unified_diff(old, new, path, path, lineterm=""):
                 click.echo(one_line(line))
-    if any(fixed.has_agent_job for _, fixed in found.values()):
-        click.echo(f"\nThe template:\n\n{textwrap.indent(TWO_JOBS.read_text(encoding='utf-8'), '  ')}".rstrip())
+    if template := template_for(found):
+        click.echo(f"\nThe template:\n\n{textwrap.indent(template, '  ')}".rstrip())
     if found:
         click.echo()

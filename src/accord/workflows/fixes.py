@@ -97,7 +97,7 @@ def _agent_jobs(workflow: Workflow, programs: frozenset[str]) -> Iterator[Fix]:
     """Name the jobs whose agent may write. Only a person knows which of their steps publish."""
     for job_id, job in workflow.jobs.items():
         if written_scopes(workflow, job) and any(runs_agent(step, programs) for step in job.steps):
-            message = f"The agent of the job `{job_id}` may write. Make two jobs of it, as in the template."
+            message = f"The template shows two jobs in place of `{job_id}`, whose agent may write"
             yield Fix(message, pointer("jobs", job_id))
 
 

@@ -1,4 +1,4 @@
-"""Whose text the value of an expression holds, and whether it names code of a pull request.
+"""The origin of an expression's value: the people who choose its text, and whether it names code of a pull request.
 
 A value is followed through variables, outputs of steps and jobs, and the inputs of workflows that the repository itself
 calls. A value that cannot be followed counts as the repository's own. Source: GitHub documentation, "Webhook events

@@ -1,4 +1,4 @@
-"""What the script of a step sets, as far as its text tells: variables, outputs, and variables of later steps.
+"""Variables and outputs that the script of a step sets, as far as its text tells.
 
 Nothing is run. A statement that cannot be followed yields nothing. Loops and branches count as if each were taken.
 """

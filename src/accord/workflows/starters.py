@@ -1,4 +1,4 @@
-"""Who can start a job or step: which events do, and whether people without write access can make them do so.
+"""People who can start a job or step: its events, and whether someone without write access causes them.
 
 A condition is read with the values that it has when an outsider acts: their pull request comes from a fork, and they
 are not a member. A value that only GitHub knows is unknown, and so is what depends on it. Source: GitHub documentation,
@@ -54,7 +54,7 @@ class Special(Enum):
 
 
 class Actor(Enum):
-    """Who acts: a writer, an outsider, or one for whom no writer labels, comments or approves either."""
+    """The person who acts: a writer, an outsider, or an outsider for whom no writer labels, comments or approves."""
 
     WRITER = 0
     HELPED = 1

@@ -63,7 +63,7 @@ class Audit:
 
 @dataclass(frozen=True)
 class AuditReport:
-    """What zizmor found in the files that it read; ``failure`` says why it did not run."""
+    """Findings of zizmor in the files that it read; ``failure`` says why it did not run."""
 
     audits: Sequence[Audit] = ()
     read: frozenset[str] = frozenset()
