@@ -65,8 +65,8 @@ def agent_programs(registry: Registry) -> frozenset[str]:
     named = {"opencode", "copilot", "agy", "cursor-agent"}
     for agent in registry.agents.values():
         words = [word for word in agent.command if not word.startswith("{")]
-        command = next(_commands_in(words), None)
-        if command and not command[0].startswith("-"):
+        command = next(_wrapped(words), None)
+        if command and not _program(command[0]).startswith("-"):
             named.add(_program(command[0]))
         if agent.install:
             named.add(_program(agent.install.package))
@@ -79,20 +79,9 @@ def shipped_programs() -> frozenset[str]:
     return agent_programs(shipped_registry())
 
 
-def starts_agent(script: str, programs: frozenset[str], depth: int = 0) -> bool:
+def starts_agent(script: str, programs: frozenset[str]) -> bool:
     """Return whether a command of a script starts one of these programs, or ``accord run``, to do work."""
-    if depth > _DEEPEST:
-        return False
-    for words in _split(_CASE.sub("", script)):
-        nested = [word[at.end() :] for word in words if (at := _SUBSTITUTION.search(word))]
-        commands = list(_commands_in([_unquoted(word) for word in words]))
-        wrappers = [command for command in commands if command[0] in _WRAPPERS]
-        nested += [word for command in wrappers for word in command if re.search(r"\s", word)]
-        if any(_is_agent(command, programs) for command in commands) or any(
-            starts_agent(text, programs, depth + 1) for text in nested
-        ):
-            return True
-    return False
+    return any(_is_agent([_program(command[0]), *command[1:]], programs) for command in commands_of(script))
 
 
 def _split(script: str) -> Iterator[list[str]]:
@@ -119,16 +108,13 @@ def _unquoted(word: str) -> str:
 def commands_of(script: str, depth: int = 0) -> Iterator[Sequence[str]]:
     """Yield the words of each command of a script, unquoted, also behind wrappers and in substitutions."""
     for words in _split(_CASE.sub("", script)) if depth <= _DEEPEST else ():
-        yield from _wrapped([_unquoted(word) for word in words])
-        for word in words:
-            if at := _SUBSTITUTION.search(word):
-                yield from commands_of(word[at.end() :].rstrip('"'), depth + 1)
-
-
-def _commands_in(words: Sequence[str]) -> Iterator[Sequence[str]]:
-    """Yield the commands that a simple command may start, each with its program's plain name."""
-    for command in _wrapped(words):
-        yield [_program(command[0]), *command[1:]]
+        nested = [word[at.end() :].rstrip('"') for word in words if (at := _SUBSTITUTION.search(word))]
+        for command in _wrapped([_unquoted(word) for word in words]):
+            yield command
+            if _program(command[0]) in _WRAPPERS:
+                nested += [word for word in command if re.search(r"\s", word)]
+        for text in dict.fromkeys(nested):
+            yield from commands_of(text, depth + 1)
 
 
 def _wrapped(words: Sequence[str]) -> Iterator[Sequence[str]]:

@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
     from pathlib import Path
 
-    from accord.core.findings import Finding, PlacedFinding
+    from accord.core.findings import PlacedFinding
     from accord.workflows.models import Job, Step
 
 _LOCAL = ("./", "$/")
@@ -55,65 +55,65 @@ def read_called(root: Path, workflows: Mapping[str, Workflow], lines: dict[str, 
     """Read the actions and scripts that workflows, by path, call; add the lines of the actions to ``lines``."""
     called = CalledFiles()
     waiting = list(workflows.items())
-    while waiting:
-        path, workflow = waiting.pop(0)
+    for path, workflow in waiting:  # grows by the actions
         jobs: dict[str, Job] = {}
         for job_id, job in workflow.jobs.items():
+            place = pointer(*(("jobs", job_id) if path in workflows else (job_id,)))
             if job.uses.startswith(_LOCAL) and not (root / job.uses[2:]).is_file():
-                called.missing.append((path, _missing(job.uses, pointer("jobs", job_id, "uses"))))
+                _add_missing(called, path, job.uses, f"{place}/uses")
             steps = [_with_scripts(root, path, job, step) for step in job.steps]
             for i, step in enumerate(steps):
                 if not step.uses.startswith(_LOCAL):
                     continue
-                steps[i], action = _with_action(root, path, job_id, job, step, called, lines)
-                if action:
-                    waiting.append(action)
+                file, is_elsewhere = _find_action(root, job, step)
+                if file and file not in called.actions and (action := _read_action(root, file, called, lines)):
+                    called.actions[file] = action  # complete once its own steps are read
+                    waiting.append((file, action))
+                if file in called.actions:
+                    steps[i] = step.model_copy(update={"action": file})
+                elif file or is_elsewhere or path in called.actions:
+                    steps[i] = step.model_copy(update={"unread": (step.uses,)})
+                else:
+                    _add_missing(called, path, step.uses, f"{place}{step.place}/uses")
             jobs[job_id] = job.model_copy(update={"steps": steps})
         target = called.workflows if path in workflows else called.actions
         target[path] = workflow.model_copy(update={"jobs": jobs})
     return called
 
 
-def _missing(uses: str, place: str) -> Finding:
+def _add_missing(called: CalledFiles, path: str, uses: str, place: str) -> None:
+    """Say once for each file that a call leads nowhere."""
     message = f"`{uses}` is not in the repository, so it was not checked."
-    return warning("called-file-missing", message, place, hint="Correct the path, or add the file.")
+    if (path, message) not in {(other, each.message) for other, each in called.missing}:
+        finding = warning("called-file-missing", message, place, hint="Correct the path, or add the file.")
+        called.missing.append((path, finding))
 
 
-def _with_action(
-    root: Path,
-    path: str,
-    job_id: str,
-    job: Job,
-    step: Step,
-    called: CalledFiles,
-    lines: dict[str, Mapping[str, int]],
-) -> tuple[Step, tuple[str, Workflow] | None]:
-    """Return a step with the action that it uses, and that action if this is the first step to use it."""
+def _find_action(root: Path, job: Job, step: Step) -> tuple[str | None, bool]:
+    """Find the file of an action; if there is none, tell whether the job checks out something else at its place."""
     folder = posixpath.normpath(step.uses[2:])
-    found = next((file for name in _folders(folder, job, step) if (file := _action_file(root, name))), None)
-    unread = step.model_copy(update={"unread": (step.uses,)})
-    if found is None:
-        is_elsewhere = any(_is_below(folder, where) for where, _ in _checkouts(job)) or path in called.actions
-        if not is_elsewhere:
-            place = pointer("jobs", job_id) if job_id != ACTION_JOB else pointer(job_id)
-            finding = _missing(step.uses, place + step.place + "/uses")
-            known = {(other, each.message) for other, each in called.missing}
-            called.missing += [] if (path, finding.message) in known else [(path, finding)]
-        return (unread if is_elsewhere else step), None
-    if found in called.actions or len(called.actions) >= _MOST_ACTIONS:
-        return (step.model_copy(update={"action": found}) if found in called.actions else unread), None
+    above = [(where, is_own) for where, is_own in _checkouts(job) if _is_below(folder, where)]
+    folders = [] if any(not is_own for _, is_own in above) else [folder]
+    if step.uses.startswith("./"):
+        folders += [posixpath.relpath(folder, where) for where, is_own in above if is_own]
+    for path in (posixpath.normpath(f"{each}/action.{end}") for each in folders for end in ("yml", "yaml")):
+        if is_inside(root, root / path) and (root / path).is_file():
+            return path, False
+    return None, bool(above)
+
+
+def _read_action(root: Path, path: str, called: CalledFiles, lines: dict[str, Mapping[str, int]]) -> Workflow | None:
+    """Read a composite action; None for one of another kind, or one that cannot be read, which is a finding."""
     try:
-        document = read_mapping(read_inside(root, found))
-        lines[found] = document.lines
-        if not isinstance(runs := document.value.get("runs"), dict) or str(runs.get("using")) != "composite":
-            return unread, None
-        action = read_shape(Workflow, _as_workflow(document.value, runs))
+        document = read_mapping(read_inside(root, path))
+        lines[path] = document.lines
+        runs = document.value.get("runs")
+        is_composite = isinstance(runs, dict) and str(runs.get("using")) == "composite"
+        return read_shape(Workflow, _as_workflow(document.value, runs)) if is_composite else None
     except BrokenContract as broken:
-        placed = with_lines(broken.findings, lines.get(found, {}))
-        called.missing += [(found, finding) for finding in placed]
-        return unread, None
-    called.actions[found] = action  # complete once its own steps are read
-    return step.model_copy(update={"action": found}), (found, action)
+        found = [(path, finding) for finding in with_lines(broken.findings, lines.get(path, {}))]
+        called.missing += [each for each in found if each not in called.missing]
+        return None
 
 
 def _as_workflow(action: Mapping[str, Any], runs: Mapping[str, Any]) -> dict[str, Any]:
@@ -128,14 +128,6 @@ def _parts(named: Any, key: str) -> dict[str, Any]:
     return {str(name): given.get(key) if isinstance(given, dict) else None for name, given in items}
 
 
-def _action_file(root: Path, folder: str) -> str | None:
-    for name in ("action.yml", "action.yaml"):
-        path = posixpath.normpath(posixpath.join(folder, name))
-        if is_inside(root, root / path) and (root / path).is_file():
-            return path
-    return None
-
-
 def _checkouts(job: Job) -> Iterator[tuple[str, bool]]:
     """Yield the folders that a job checks out into, each with whether that is this repository."""
     for step in job.steps:
@@ -143,16 +135,6 @@ def _checkouts(job: Job) -> Iterator[tuple[str, bool]]:
             repository = str(step.given.get("repository", ""))
             is_own = repository in {"", "${{ github.repository }}"}
             yield posixpath.normpath(str(step.given["path"])), is_own
-
-
-def _folders(folder: str, job: Job, step: Step) -> Iterator[str]:
-    """Yield the folders of the repository that a path of the workspace may name."""
-    if not any(_is_below(folder, where) and not is_own for where, is_own in _checkouts(job)):
-        yield folder
-    if step.uses.startswith("./"):
-        yield from (
-            posixpath.relpath(folder, where) for where, is_own in _checkouts(job) if is_own and _is_below(folder, where)
-        )
 
 
 def _is_below(path: str, folder: str) -> bool:
@@ -201,25 +183,21 @@ def _with_scripts(root: Path, path: str, job: Job, step: Step) -> Step:
 
 def _read_script(root: Path, path: str, word: str, below: str, job: Job) -> str | None:
     """Read a shell script of the repository; None if it is elsewhere or in another language."""
-    if _PROGRAM_FILE.search(word):
-        return None
-    named = _FOLDERS.match(word)
     names = [posixpath.join(below, word), word]
-    if named:
+    if named := _FOLDERS.match(word):
         rest = word[named.end() :]
-        names = [posixpath.join(posixpath.dirname(path), rest) if named["name"] == "ACTION_PATH" else rest]
-    for name in names:
-        place = posixpath.normpath(name)
-        if place.startswith(("..", "/")) or any(not own and _is_below(place, at) for at, own in _checkouts(job)):
+        names = [f"{posixpath.dirname(path)}/{rest}" if named["name"] == "ACTION_PATH" else rest]
+    others = [where for where, is_own in _checkouts(job) if not is_own]
+    for place in map(posixpath.normpath, names):
+        if place.startswith(("..", "/")) or any(_is_below(place, where) for where in others):
             continue
-        if not is_inside(root, root / place) or not (root / place).is_file():
-            continue
-        try:
-            text = read_inside(root, place).decode()
-        except (BrokenContract, UnicodeDecodeError):
-            return None
-        is_shell = _SHELL_FILE.search(place) or _SHEBANG.match(text)
-        return text.replace("${{", "$ {{") if is_shell and len(text) <= _MOST_CHARACTERS else None
+        if is_inside(root, root / place) and (root / place).is_file():
+            try:
+                text = read_inside(root, place).decode()
+            except (BrokenContract, UnicodeDecodeError):
+                return None
+            is_shell = _SHELL_FILE.search(place) or _SHEBANG.match(text)
+            return text.replace("${{", "$ {{") if is_shell and len(text) <= _MOST_CHARACTERS else None
     return None
 
 

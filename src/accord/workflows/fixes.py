@@ -17,12 +17,11 @@ from accord.core.fixes import Fix
 from accord.core.shapes import read_shape
 from accord.files.yaml import places_in, read_mapping
 from accord.workflows.agents import runs_agent, written_scopes
-from accord.workflows.edits import Edit, add_setting, with_edits
 from accord.workflows.interpolation import is_pinned, uses_of
 from accord.workflows.models import Workflow
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping
+    from collections.abc import Iterable, Iterator, Mapping
 
     from accord.files.yaml import Place
     from accord.workflows.models import Job
@@ -38,6 +37,16 @@ PINS = {
     "actions/upload-artifact": ("v7.0.1", "043fb46d1a93c77aae656e7c1c64a875d1fc6a0a"),
 }
 """Commits of releases that are known without asking GitHub."""
+
+
+@dataclass(frozen=True)
+class Edit:
+    """A new text for a part of a text."""
+
+    start: int
+    end: int
+    text: str
+
 
 _Found = tuple[Edit | None, Fix]
 """An edit with what it corrects, or none with the reason."""
@@ -85,7 +94,7 @@ def fix_workflow(text: str, resolve: Resolve, programs: frozenset[str]) -> Fixed
         *_permissions(workflow, places),
     ]
     agent_jobs = [*_agent_jobs(workflow, programs)]
-    fixed = with_edits(text, [edit for edit, _ in found if edit])
+    fixed = _with_edits(text, [edit for edit, _ in found if edit])
     if _read(fixed) is None:
         return Fixed(text, left=(Fix("The corrected file could not be read, so it was left as it is."),))
     fixes = tuple(fix for edit, fix in found if edit)
@@ -143,7 +152,7 @@ def _checkouts(text: str, workflow: Workflow, places: Mapping[str, Place]) -> It
             if user := _token_user(job, i):
                 yield None, Fix(f"This checkout keeps its token, because {user} may need it.", path)
                 continue
-            edit = add_setting(text, path, places, "persist-credentials: false")
+            edit = _add_setting(text, path, places, "persist-credentials: false")
             done, by_hand = "Kept the token of this checkout out of `.git/config`.", "Add `persist-credentials: false`."
             yield edit, Fix(done if edit else by_hand, path)
 
@@ -181,3 +190,38 @@ def _may_write(job: Job) -> bool:
     texts = [step.run + str(step.given) + str(step.env) for step in job.steps] + [str(job.env)]
     is_known = all(not step.uses or step.uses.startswith(_READING_ACTIONS) for step in job.steps)
     return not is_known or any(_WRITES.search(text) for text in texts)
+
+
+def _with_edits(text: str, edits: Iterable[Edit]) -> str:
+    """Return a text with all edits, in the line ends that it has."""
+    has_returns = "\r\n" in text
+    for edit in sorted(edits, key=lambda edit: edit.start, reverse=True):
+        added = edit.text.replace("\r\n", "\n").replace("\n", "\r\n") if has_returns else edit.text
+        text = text[: edit.start] + added + text[edit.end :]
+    return text
+
+
+def _column(text: str, index: int) -> int:
+    """Return how far a place is from the start of its line."""
+    return index - text.rfind("\n", 0, index) - 1
+
+
+def _add_setting(text: str, path: str, places: Mapping[str, Place], setting: str) -> Edit | None:
+    """Add an entry to the ``with`` of the step at a pointer; None where its form leaves no sure place."""
+    step, given, uses = places.get(path), places.get(path + "/with"), places.get(path + "/uses")
+    if step is None or uses is None or step.is_shared or (given and (given.is_shared or given.kind != "mapping")):
+        return None
+    plain = setting.partition(" #")[0]
+    if given:
+        first = min(
+            (place.key for key, place in places.items() if key.rpartition("/")[0] == path + "/with"), default=-1
+        )
+        if first < 0:
+            return None
+        return Edit(first, first, f"{plain}, " if given.is_flow else f"{setting}\n{' ' * _column(text, first)}")
+    if step.is_flow:
+        return Edit(uses.end, uses.end, f", with: {{{plain}}}")
+    end = text.find("\n", uses.end)
+    end = len(text) if end < 0 else end - (text[end - 1] == "\r")
+    indent = _column(text, uses.key)
+    return Edit(end, end, f"\n{' ' * indent}with:\n{' ' * (indent + 2)}{setting}")
