@@ -63,6 +63,8 @@ def test_text_that_writers_choose_is_a_warning(events: str, expression: str) -> 
         ("issues", "github.event.issue.user.login"), ("pull_request", "github.ref"), ("schedule", "github.ref_name"),
         ("push", "github.head_ref"), ("{push: {branches: [main]}}", "github.ref_name"), ("push", "env.SET_BY_A_STEP"),
         ("push", "steps.some.outputs.x"), ("push", "needs.some.outputs.x"), ("issues", "github.event.repository.name"),
+        ("workflow_run", "github.event.workflow_run.name"), ("issue_comment", "github.event.issue.pull_request.url"),
+        ("issue_comment", "github.event.issue.pull_request"),
         ("schedule", "github.event.issue.title"), ("pull_request", "github.event.pull_request.draft"),
     ],
 )  # fmt: skip

@@ -68,9 +68,10 @@ def _scripts(step: Step, path: str, flagged: Collection[str] | None) -> Iterator
         read = "process.env.{}" if is_github_script else '"${}"'
         is_code = name == key or (is_github_script and name == "script")
         is_code |= step.uses.startswith("docker:") and name in {"args", "entrypoint"}
-        is_likely = name.lower() in _SCRIPTS and not step.uses.startswith(("./", "$/"))
-        if "${{" in text and (is_code or is_likely if flagged is None else where in flagged):
-            yield _Script(text, where, read, is_code or flagged is not None)
+        is_likely = not is_code and name.lower() in _SCRIPTS and not step.uses.startswith(("./", "$/"))
+        is_code = is_code if flagged is None else where in flagged
+        if "${{" in text and (is_code or is_likely):
+            yield _Script(text, where, read, is_code)
 
 
 def _findings(script: _Script, scopes: Sequence[Scope]) -> Iterator[Finding]:

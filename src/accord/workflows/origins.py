@@ -357,7 +357,8 @@ def _of_event(ref: Reference, event: str) -> Origin:
     if part[0] == "client_payload":
         return _WRITERS | (_CODE if re.search(r"head|pull_request", ".".join(part)) else _OWN)
     code = _CODE if _names_head(part) else _OWN
-    if _SAFE.fullmatch(part[-1]) or part[0] in {"number", "repository"}:
+    is_fixed = part[:2] in {("issue", "pull_request"), ("workflow_run", "name")}
+    if is_fixed or _SAFE.fullmatch(part[-1]) or part[0] in {"number", "repository"}:
         return code
     if set(part) & _OF_WRITERS and "head" not in part:
         return code | _WRITERS
