@@ -52,7 +52,7 @@ def check_checkouts(facts: RepositoryFacts) -> Iterator[PlacedFinding]:
         found = [start for start in dict.fromkeys(starts_of(path, files)) if start.event in STRANGERS | _OTHERS]
         starts = [start for start in found if _may_be_foreign(files, path, start)]
         for job_id, job in workflow.jobs.items() if starts else ():
-            memory: dict[object, Origin] = {}
+            memory: dict[object, object] = {}
             for step in job.steps:
                 scopes = [Scope(files, path, start, job_id, step, memory) for start in starts]
                 graded = [(severity, scope) for scope in scopes if (severity := _severity(scope))]

@@ -44,12 +44,12 @@ def interpolation_findings(
     that zizmor names; None stands for all.
     """
     starts = [*dict.fromkeys(starts_of(path, files))]
-    found = []
+    found, memory = [], dict[object, object]()
     for job_id, job in files[path].jobs.items():
         for step in job.steps:
             scripts = [*_scripts(step, pointer("jobs", job_id) + step.place, flagged)]
             scopes = [
-                Scope(files, path, start, job_id, step)
+                Scope(files, path, start, job_id, step, memory)
                 for start in starts
                 if scripts and reaches(files, path, job_id, start, Actor.WRITER)
                 if runs_step(job, step, start, Actor.WRITER)

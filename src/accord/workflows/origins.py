@@ -102,7 +102,7 @@ class Scope:
     start: Start
     job_id: str = ""
     step: Step = field(default_factory=Step.model_construct)
-    memory: dict[Any, Origin] = field(default_factory=dict, compare=False, repr=False)
+    memory: dict[Any, Any] = field(default_factory=dict, compare=False, repr=False)
 
     @property
     def workflow(self) -> Workflow:
@@ -172,7 +172,8 @@ class Scope:
             if found & _OUTSIDERS and not self.is_reached:
                 found = found & ~_OUTSIDERS | _WRITERS
             self.memory[key] = found
-        return self.memory[key]
+        known: Origin = self.memory[key]
+        return known
 
     def _of_reference(self, ref: Reference) -> Origin:
         match ref:
@@ -282,22 +283,21 @@ class Scope:
 
     def _set_by(self, step: Step, name: str) -> Origin:
         """Return the origin of an output or variable that the script of a step sets."""
-        key = (self.path, self.job_id, step.place, self.start, name)
-        if key not in self.memory:
-            self.memory[key] = _OWN
-            within = replace(self, step=step)
-            for each in statements_of(step):
-                if each.name.lower() == name.lower():
-                    self.memory[key] |= within.of_script_text(each.value)
-        return self.memory[key]
+        within, found = replace(self, step=step), _OWN
+        for each in statements_of(step):
+            if each.name.lower() == name.lower():
+                found |= within.of_script_text(each.value)
+        return found
 
-    @cached_property
+    @property
     def variables(self) -> Mapping[str, Origin]:
         """The variables that the script of the step sets, with their origins."""
-        found: dict[str, Origin] = {}
-        for _ in range(2):  # what a later line sets may be read in an earlier one of a loop
-            for each in statements_of(self.step):
-                found[each.name] = found.get(each.name, _OWN) | self._of_script(each.value, found)
+        key = (self.path, self.job_id, self.step.place, self.start)
+        found: dict[str, Origin] = self.memory.setdefault(key, {})
+        if not found:
+            for _ in range(2):  # what a later line sets may be read in an earlier one of a loop
+                for each in statements_of(self.step):
+                    found[each.name] = found.get(each.name, _OWN) | self._of_script(each.value, found)
         return found
 
     def of_script_text(self, text: str) -> Origin:
