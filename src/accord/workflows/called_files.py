@@ -90,7 +90,7 @@ def _add_missing(called: CalledFiles, path: str, uses: str, place: str) -> None:
 
 
 def _find_action(root: Path, job: Job, step: Step) -> tuple[str | None, bool]:
-    """Find the file of an action; if there is none, tell whether the job checks out something else at its place."""
+    """Return the file of an action, or None and whether the job checks out something else at its place."""
     folder = posixpath.normpath(step.uses[2:])
     above = [(where, is_own) for where, is_own in _checkouts(job) if _is_below(folder, where)]
     folders = [] if any(not is_own for _, is_own in above) else [folder]

@@ -258,20 +258,20 @@ def _read(reference: Reference, event: str, actor: Actor) -> Value:
 
 
 _FORK = r"(?:pull_request\.head\.repo|workflow_run\.head_repository)"
-_OF_OUTSIDER: Mapping[str, Value] = {
-    rf"{_FORK}\.fork": True,
-    rf"{_FORK}\.(?:owner\.)?(?:full_name|login|id|node_id|owner)": Special.FORK,
-    r"(?:pull_request(?:\.head)?|issue|discussion)\.user\.login": Special.OUTSIDER,
-    r"workflow_run\.event": "pull_request",
-    r"(?:pull_request|issue|discussion)\.author_association": "NONE",
-    r"pull_request\.merged": False,
+_OF_OUTSIDER: Mapping[re.Pattern[str], Value] = {
+    re.compile(rf"{_FORK}\.fork"): True,
+    re.compile(rf"{_FORK}\.(?:owner\.)?(?:full_name|login|id|node_id|owner)"): Special.FORK,
+    re.compile(r"(?:pull_request(?:\.head)?|issue|discussion)\.user\.login"): Special.OUTSIDER,
+    re.compile(r"workflow_run\.event"): "pull_request",
+    re.compile(r"(?:pull_request|issue|discussion)\.author_association"): "NONE",
+    re.compile(r"pull_request\.merged"): False,
 }
 """Values in the event of an outsider, by the name below ``github.event``."""
 
-_OF_ALONE: Mapping[str, Value] = {
-    r"(?:comment|review)\.author_association": "NONE",
-    r"sender\.login|(?:comment|review)\.user\.login|label\.name": Special.OUTSIDER,
-    r"(?:pull_request|issue)\.labels\.\*\.name": (),
+_OF_ALONE: Mapping[re.Pattern[str], Value] = {
+    re.compile(r"(?:comment|review)\.author_association"): "NONE",
+    re.compile(r"sender\.login|(?:comment|review)\.user\.login|label\.name"): Special.OUTSIDER,
+    re.compile(r"(?:pull_request|issue)\.labels\.\*\.name"): (),
 }
 """Values when no writer labels, comments or reviews."""
 
@@ -279,4 +279,4 @@ _OF_ALONE: Mapping[str, Value] = {
 def _of_outsider(part: Reference, actor: Actor) -> Value:
     """Return the value of a part of an outsider's event. A writer's help counts unless they are alone."""
     rules = {**_OF_OUTSIDER, **(_OF_ALONE if actor is Actor.ALONE else {})}
-    return next((value for pattern, value in rules.items() if re.fullmatch(pattern, ".".join(part))), _U)
+    return next((value for pattern, value in rules.items() if pattern.fullmatch(".".join(part))), _U)

@@ -139,7 +139,7 @@ def audit_findings(report: AuditReport, files: Mapping[str, Workflow]) -> Iterat
             f"`accord doctor --fix` corrects most of these; see {first.url}." if name in _FIXED else f"See {first.url}."
         )
         message = f"zizmor, `{name}`: {first.says}.{rest}"
-        finding = Finding("workflow-risk", message, first.place, severity, first.line, hint)
+        finding = Finding("workflow-risk", message, first.place, severity, first.line, hint=hint)
         yield path, replace(finding, code="unpinned-action") if name == "unpinned-uses" else finding
     for path in sorted(files.keys() - report.read):
         message = "zizmor cannot read this file, so its permissions, pins and triggers were not checked."
