@@ -33,7 +33,7 @@ CONFIGURATION = (
 )
 """Files of a repository that accord reads, and workflows."""
 
-PROGRAMS = ("git", "node", "npm", "gh", "codex", "claude", "gemini")
+PROGRAMS = ("git", "node", "npm", "gh", "codex", "claude", "gemini", "zizmor")
 FILE_BYTES = 1024 * 1024
 ALL_BYTES = 20 * FILE_BYTES
 _FIRST_DAY = (1980, 1, 1, 0, 0, 0)

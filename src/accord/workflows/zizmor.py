@@ -107,11 +107,13 @@ def _audits(records: list[dict[str, Any]]) -> Iterator[Audit]:
         place = next((each for each in locations if each["symbolic"]["kind"] == "Primary"), locations[0])
         symbolic, start = place["symbolic"], place["concrete"]["location"]["start_point"]
         steps = [next(iter(step.values())) for step in symbolic["route"]["route"]]
+        named = symbolic["key"]["Local"]
+        path = named["verbatim_path"] if "verbatim_path" in named else named["given_path"]  # before 1.28
         determined = record["determinations"]
         is_sure = {determined["severity"], determined["confidence"]} <= {"Medium", "High"}
         yield Audit(
             record["ident"], f"{record['desc']}: {symbolic['annotation']}",
-            symbolic["key"]["Local"]["verbatim_path"].removeprefix("./"), pointer(*steps), start["row"] + 1,
+            path.removeprefix("./"), pointer(*steps), start["row"] + 1,
             is_sure, record["url"],
         )  # fmt: skip
 
