@@ -595,9 +595,13 @@ def test_an_ignored_file_stays_private_though_the_agent_changes_its_mode_and_the
     assert paths(ran(work, agent).patch) == [".gitignore"]
 
 
-def test_commits_in_a_submodule_are_kept(work: Path, tmp_path: Path) -> None:
+def add_submodule(work: Path, tmp_path: Path) -> None:
     git(work, "-c", "protocol.file.allow=always", "submodule", "--quiet", "add", str(tmp_path / "origin"), "part")
     commit(work, "a submodule")
+
+
+def test_commits_in_a_submodule_are_kept(work: Path, tmp_path: Path) -> None:
+    add_submodule(work, tmp_path)
 
     def agent() -> None:
         (work / "part/a.txt").write_text("committed\n")
@@ -672,8 +676,7 @@ def test_a_name_that_looks_like_a_pattern_hides_no_rule(work: Path) -> None:
 
 
 def test_a_submodule_that_was_not_checked_out_can_be_removed_and_moved_on(work: Path, tmp_path: Path) -> None:
-    git(work, "-c", "protocol.file.allow=always", "submodule", "--quiet", "add", str(tmp_path / "origin"), "part")
-    commit(work, "a submodule")
+    add_submodule(work, tmp_path)
     git(work, "submodule", "--quiet", "deinit", "-f", "part")
     head = git(work, "rev-parse", "HEAD")
     assert b"Subproject" in ran(work, lambda: git(work, "update-index", "--cacheinfo", f"160000,{head},part")).patch
@@ -769,8 +772,7 @@ def test_a_single_private_file_is_known_beside_a_folder_of_many(work: Path) -> N
 
 
 def test_a_commit_in_a_submodule_is_kept_beside_and_one_of_its_remote_is_stored(work: Path, tmp_path: Path) -> None:
-    git(work, "-c", "protocol.file.allow=always", "submodule", "--quiet", "add", str(tmp_path / "origin"), "part")
-    commit(work, "a submodule")
+    add_submodule(work, tmp_path)
 
     def commits() -> None:
         (work / "part/a.txt").write_text("edited\n")
@@ -817,8 +819,7 @@ def test_a_link_that_becomes_a_folder_while_its_like_is_made_elsewhere_can_be_ap
 
 
 def test_edits_with_a_wrapped_secret_in_a_submodule_are_not_kept(work: Path, tmp_path: Path) -> None:
-    git(work, "-c", "protocol.file.allow=always", "submodule", "--quiet", "add", str(tmp_path / "origin"), "part")
-    commit(work, "a submodule")
+    add_submodule(work, tmp_path)
     text = "a-secret-\n  of-the-job\n"
     (said,) = beside(work, tmp_path / "run", lambda: (work / "part/a.txt").write_text(text), ["a-secret-of-the-job"])
     assert "They may hold a secret of the job" in said

@@ -443,17 +443,23 @@ def test_a_push_error_is_classified_by_its_words(expected: str) -> None:
         assert push_failure(message).kind == expected, message
 
 
-def merge_of_base(workshop: Workshop, agent: Agent) -> str:
-    """Let the agent merge the default branch, which changed since, and resolve the conflict; return what it merged."""
+def push_to_base(agent: Agent, files: dict[str, str]) -> str:
+    """Push a commit with these files to the default branch; return its name."""
     git(agent.tree, "fetch", "-q")
     git(agent.tree, "switch", "-qc", "newer", "origin/main")
-    (agent.tree / "src" / "a.py").write_text("a = 'of the base'\n")
-    (agent.tree / "base.txt").write_text("of the base\n")
+    for name, text in files.items():
+        (agent.tree / name).write_text(text)
     git(agent.tree, "add", "-A")
     git(agent.tree, "commit", "-qm", "Newer")
     git(agent.tree, "push", "-q", "origin", "newer:main")
     newer = git(agent.tree, "rev-parse", "newer")
     git(agent.tree, "switch", "-q", "feature")
+    return newer
+
+
+def merge_of_base(workshop: Workshop, agent: Agent) -> str:
+    """Let the agent merge the default branch, which changed since, and resolve the conflict; return what it merged."""
+    newer = push_to_base(agent, {"src/a.py": "a = 'of the base'\n", "base.txt": "of the base\n"})
     git(agent.tree, "merge", "-q", "--no-commit", "-X", "theirs", newer)
     (agent.tree / "src" / "a.py").write_text("a = 'of both'\n")
     git(agent.tree, "add", "-A")
@@ -552,14 +558,7 @@ def test_a_merge_that_the_agent_only_claims_hides_no_protected_file(workshop: Wo
 
 @pytest.mark.slow
 def test_a_merge_that_drops_the_bases_protected_file_is_not_pushed(workshop: Workshop, agent: Agent) -> None:
-    git(agent.tree, "fetch", "-q")
-    git(agent.tree, "switch", "-qc", "newer", "origin/main")
-    (agent.tree / "CODEOWNERS").write_text("* @maintainer\n")
-    git(agent.tree, "add", "-A")
-    git(agent.tree, "commit", "-qm", "Owners")
-    git(agent.tree, "push", "-q", "origin", "newer:main")
-    newer = git(agent.tree, "rev-parse", "newer")
-    git(agent.tree, "switch", "-q", "feature")
+    newer = push_to_base(agent, {"CODEOWNERS": "* @maintainer\n"})
     git(agent.tree, "merge", "-q", "-s", "ours", "-m", "Merge", newer)
     (agent.tree / "new.txt").write_text("new\n")
     published = publish_patch(workshop.remote(), publication(agent, merged=(newer,)))
