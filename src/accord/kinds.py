@@ -81,7 +81,7 @@ def _runner_workflow() -> Contents:
 
 
 def _agent_registry() -> Contents:
-    from accord.runner.registry import Registry, own_findings
+    from accord.agents.registry import Registry, own_findings
 
     return Contents(Registry, own_findings)
 

@@ -7,6 +7,7 @@ from pathlib import Path
 import pytest
 from support.trees import commit, git
 
+from accord.agents.registry import shipped_registry
 from accord.core.errors import BrokenContract, Refused, WrongUsage
 from accord.git.extraction import extract_patch
 from accord.git.patches import apply_patch
@@ -111,7 +112,7 @@ def test_ignored_files_and_agent_artifacts_are_left_out(tree: Path) -> None:
         (tree / path).parent.mkdir(exist_ok=True)
         (tree / path).write_text("x")
     (tree / "real.txt").write_text("x")
-    patch = extract_patch(tree, "base").decode()
+    patch = extract_patch(tree, "base", state_files=shipped_registry().state_patterns).decode()
     assert patch.count("diff --git") == 1
     assert "real.txt" in patch
 

@@ -69,11 +69,12 @@ def test_the_difference_is_from_the_commit_that_was_there_wherever_head_goes(
 
 
 def test_agent_artifacts_and_ignored_files_are_left_out(repository: Path) -> None:
-    before = snapshot(repository)
+    before = take_snapshot(repository, [".mine-*"])
+    assert before is not None
     (repository / ".gitignore").write_text("*.tmp\n")
     for name in ("a.tmp", "agent.log", ".mine-state"):
         (repository / name).write_text("x")
-    changes = changes_since(before, state_files=[".mine-*"])
+    changes = changes_since(before)
     patch = changes.patch
     assert changes.left_out == dict.fromkeys([".mine-state", "agent.log"], STATE)
     assert b".gitignore" in patch

@@ -6,6 +6,7 @@ from pathlib import Path
 import pytest
 from support.trees import commit, git
 
+from accord.agents.registry import shipped_registry
 from accord.core.errors import BrokenContract
 from accord.git.patch_text import absolute_names
 from accord.git.patches import apply_patch, changes_between
@@ -13,6 +14,7 @@ from accord.git.paths import links_of
 from accord.git.program import Git, GitFailed
 from accord.git.steering import audit_changes, audit_paths
 
+AGENT_FILES = shipped_registry().steering_patterns
 STEERING = """
 .mcp.json .agents/skills/a/SKILL.md opencode.json opencode.jsonc .opencode/plugin/a.ts CLAUDE.local.md
 AGENTS.override.md .claude/settings.json .claude/hooks/a.sh .codex/config.toml .gemini/settings.json
@@ -51,16 +53,17 @@ INNOCENT = [
 
 @pytest.mark.parametrize("path", [*STEERING.split(), *SPELLINGS.values()])
 def test_a_steering_file_is_found_by_every_name(path: str) -> None:
-    assert audit_paths(["src/a.py", path]).steering == (path,)
+    assert audit_paths(["src/a.py", path], agent_files=AGENT_FILES).steering == (path,)
 
 
 def test_other_files_are_not_steering_files() -> None:
-    audit = audit_paths([*INNOCENT, ".github/workflows/ci.yml", "sub/CODEOWNERS", "infra/a.tf"], ["infra/"])
+    audit = audit_paths(
+        [*INNOCENT, ".github/workflows/ci.yml", "sub/CODEOWNERS", "infra/a.tf"], ["infra/"], agent_files=AGENT_FILES
+    )
     assert audit.steering == ()
     assert audit.protected == (".github/workflows/ci.yml", "sub/CODEOWNERS", "infra/a.tf")
-    assert audit_paths(["Infra/A.tf", "infra./b", "dotted./c"], ["infra/", "dotted./"]).protected == (
-        "Infra/A.tf", "infra./b", "dotted./c",
-    )  # fmt: skip
+    folded = ["Infra/A.tf", "infra./b", "dotted./c"]
+    assert audit_paths(folded, ["infra/", "dotted./"], agent_files=AGENT_FILES).protected == tuple(folded)
     others = (
         ".woodpecker/a.yml",
         ".forgejo/workflows/a.yml",
@@ -69,12 +72,12 @@ def test_other_files_are_not_steering_files() -> None:
         "renovate.json5",
         "bors.toml",
     )
-    assert audit_paths([*INNOCENT, *others]).protected == others
+    assert audit_paths([*INNOCENT, *others], agent_files=AGENT_FILES).protected == others
     named = ["package.json", "sub/uv.lock", "requirements-dev.txt", "cargo.toml", "go.sum", "requirements/dev.txt"]
-    assert audit_paths([*INNOCENT, *named]).dependencies == tuple(named)
-    assert audit_paths([*INNOCENT, *named]).steering == ()
+    assert audit_paths([*INNOCENT, *named], agent_files=AGENT_FILES).dependencies == tuple(named)
+    assert audit_paths([*INNOCENT, *named], agent_files=AGENT_FILES).steering == ()
     records = [".agents-work/2026-01-31_csv/status.json", "kitty-specs/001-csv/tasks/WP01.md", ".Agents-Work/x"]
-    audit = audit_paths([*INNOCENT, *records])
+    audit = audit_paths([*INNOCENT, *records], agent_files=AGENT_FILES)
     assert (audit.steering, audit.records) == ((), tuple(records))
 
 
@@ -120,7 +123,7 @@ def test_every_kind_of_change_counts(tree: Path, script: str, found: tuple[str, 
     subprocess.run(script, cwd=tree, shell=True, check=True)
     at_hand = Git(tree)
     changes = changes_between(at_hand, "HEAD", at_hand.line("write-tree"))
-    audit = audit_changes(changes, links_of(at_hand, "HEAD"))
+    audit = audit_changes(changes, links_of(at_hand, "HEAD"), agent_files=AGENT_FILES)
     assert (audit.steering, audit.protected) == (found, ("docs/owners",) if "owners" in script else ())
 
 
@@ -129,7 +132,9 @@ def test_the_source_of_a_copy_counts(tree: Path) -> None:
     at_hand = Git(tree)
     changes = changes_between(at_hand, "HEAD", apply_patch(at_hand, text.encode(), "HEAD"))
     assert [change.path for change in changes] == ["notes.md"]
-    assert audit_changes(changes, links_of(at_hand, "HEAD"), text.encode()).steering == ("AGENTS.md",)
+    assert audit_changes(changes, links_of(at_hand, "HEAD"), text.encode(), agent_files=AGENT_FILES).steering == (
+        "AGENTS.md",
+    )
 
 
 @pytest.mark.parametrize(

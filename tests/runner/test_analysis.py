@@ -16,11 +16,12 @@ from hypothesis import strategies as st
 from support.model_server import CHAT_PATH, MESSAGES_PATH, ModelServer, Play, chat, error, messages, serving_models
 from support.networks import DEAD, Authority, forget_network, serving_tls
 
+from accord.agents.providers import ALL
 from accord.core.clock import ManualClock, SystemClock
 from accord.core.errors import WrongUsage
 from accord.runner.analysis import providers as asking
 from accord.runner.analysis.analyse import Analysis, TaskEvidence, analyse, answer_in
-from accord.runner.analysis.providers import ALL, ProviderFailed, reply_in
+from accord.runner.analysis.providers import ProviderFailed, reply_in
 from accord.runner.outputs import analysis_outputs
 from accord.text.posting import PostingPolicy
 from accord.text.redaction import Redactor

@@ -283,7 +283,7 @@ def test_a_program_behind_the_proxy_does_not_see_the_jobs_own() -> None:
         ("temp/bin", ["temp/bin"]),
         ("temp", []),
         ("home/.claude/local", ["home/.claude/local"]),
-        ("home/bin", []),
+        ("home/bin", ["home/bin"]),
     ],
 )
 def test_programs_on_the_path_stay_readable_with_their_prefix(tmp_path: Path, entry: str, back: list[str]) -> None:
@@ -295,8 +295,49 @@ def test_programs_on_the_path_stay_readable_with_their_prefix(tmp_path: Path, en
     job = {**folders, "PATH": f"/usr/bin:{tmp_path / entry}"}
     container = container_for(job, tmp_path / "private", [], [], proxy=None)
     assert list(container.readable) == [str(tmp_path / name) for name in back]
-    hidden = {str(tmp_path / name) for name in ("temp", "home/.claude", "home/.codex/auth.json")}
-    assert hidden <= set(container.hidden)
+    assert {str(tmp_path / name) for name in ("temp", "home")} <= set(container.hidden)
+
+
+LOOKS_AT_HOME = """
+import json, os, pathlib, sys
+home = pathlib.Path(sys.argv[1])
+def look(path):
+    try:
+        return path.read_text() if path.is_file() else sorted(each.name for each in path.iterdir())
+    except OSError as error:
+        return error.strerror
+names = ("", ".unknown-agent/auth", ".tool/lib/lib.txt", ".tool/login.json", ".store/1.0/lib.txt", "sdk/file.txt")
+pathlib.Path("seen.json").write_text(json.dumps({name: look(home / name) for name in names}))
+"""
+
+
+@pytest.mark.slow
+def test_the_runners_home_is_hidden_whole_apart_from_programs_without_their_logins(bench: Bench) -> None:
+    home = bench.top / "home"
+    for name in (".unknown-agent/auth", ".tool/lib/lib.txt", ".tool/login.json", ".store/1.0/lib.txt", "sdk/file.txt"):
+        (home / name).parent.mkdir(parents=True, exist_ok=True)
+        (home / name).write_text("text")
+    (home / ".tool/login.json").chmod(0o600)
+    for folder in (".tool/bin", ".store/1.0/bin"):
+        (home / folder).mkdir()
+    (home / ".store/1.0/bin/other").touch()
+    (home / ".tool/bin/other").symlink_to(home / ".store/1.0/bin/other")
+    (bench.top / "look.py").write_text(LOOKS_AT_HOME)
+    registry = bench.registry({"agents": {"mine": {"command": ["{command}"], "isolation": "container"}}})
+    command = shlex.join([sys.executable, str(bench.top / "look.py"), str(home)])
+    job = {"PATH": f"{home}/.tool/bin:{os.environ['PATH']}", "JAVA_HOME": str(home / "sdk")}
+    left = bench.run(
+        *("--agent", "mine", "--command", command, "--prompt-file", "prompt.md", "--registry", registry), job=job
+    )
+    added = [line[1:] for line in left.text("changes.patch").splitlines() if line.startswith("+{")]
+    assert json.loads("".join(added)) == {
+        "": [".store", ".tool", "sdk"],
+        ".unknown-agent/auth": "No such file or directory",
+        ".tool/lib/lib.txt": "text",
+        ".tool/login.json": "Not a directory",  # /dev/null lies there
+        ".store/1.0/lib.txt": "text",
+        "sdk/file.txt": "text",
+    }
 
 
 def test_programs_come_back_only_where_they_would_be_hidden(tmp_path: Path) -> None:

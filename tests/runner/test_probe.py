@@ -9,8 +9,8 @@ from typing import Any
 import pytest
 from support.agent_bench import WITHOUT_NAMESPACES, Bench, Left, has_namespaces
 
+from accord.agents.registry import shipped_registry
 from accord.runner.models import RunOutputs
-from accord.runner.registry import shipped_registry
 
 AGENT = "print('I am started.')"
 DENIED = "bwrap: loopback: Failed RTM_NEWADDR: Operation not permitted"

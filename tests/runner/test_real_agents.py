@@ -21,9 +21,9 @@ from support.plans import task_body
 from support.providers import Answer, Calls, Fails, Hangs, Provider, Says, provider
 from support.reviews import approve, needs_changes
 
+from accord.agents.registry import shipped_registry
 from accord.runner.launch import install_program
 from accord.runner.process import StopSignals
-from accord.runner.registry import shipped_registry
 from accord.text.redaction import Redactor
 
 Started = tuple[subprocess.Popen[str], Provider]

@@ -16,11 +16,11 @@ from support.providers import Calls, Provider, Says, provider
 from support.reviews import approve
 from support.trees import commit, git
 
+from accord.agents.registry import shipped_registry
 from accord.kit.hooks import hook_settings
 from accord.kit.skills import skill_files
 from accord.runner.launch import install_program
 from accord.runner.process import StopSignals
-from accord.runner.registry import shipped_registry
 from accord.text.redaction import Redactor
 
 CHECKOUT = Path(__file__).parents[2]

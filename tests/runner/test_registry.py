@@ -8,14 +8,15 @@ from typing import Any
 
 import pytest
 
+from accord.agents.registry import Agent, Registry, shipped_registry
+from accord.agents.registry_rules import registry_findings
 from accord.core.errors import BrokenContract, WrongUsage
 from accord.core.kinds import check_document
 from accord.git.trusted_files import WorkTreeFiles
 from accord.runner.credentials import check_credentials
 from accord.runner.launch import agent_environment, command_line, install_environment
 from accord.runner.models import AgentNotStarted, RunRequest
-from accord.runner.registry import Agent, Registry, load_registry, shipped_registry
-from accord.runner.registry_rules import registry_findings
+from accord.runner.trusted_registry import load_registry
 
 IN_USE = """\
 version: 1

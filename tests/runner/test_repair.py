@@ -13,11 +13,11 @@ from support.plans import plan, task
 from support.reviews import approve, needs_changes
 from support.sessions import agent_output
 
+from accord.agents.registry import shipped_registry
 from accord.runner.launch import can_resume, command_line
 from accord.runner.models import RunRequest
 from accord.runner.outputs import attempts_output
 from accord.runner.record import Attempt, ResultFinding
-from accord.runner.registry import shipped_registry
 from accord.text.posting import PostingPolicy
 from accord.text.redaction import Redactor
 

@@ -10,10 +10,10 @@ from support.agent_bench import Bench, Left
 from support.implementations import completed
 from support.reviews import approve
 
+from accord.agents.registry import Agent, McpServer
 from accord.core.environment import install_command
 from accord.runner import tool_server
 from accord.runner.models import AgentNotStarted, RunRequest
-from accord.runner.registry import Agent, McpServer
 from accord.runner.tool_server import home_files, offers_tools, server_arguments, server_entry, submitted_result
 
 AGENT = """

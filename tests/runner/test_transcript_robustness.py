@@ -11,8 +11,9 @@ from hypothesis import strategies as st
 
 from accord.runner.classify import RunEvidence, classify, contract_exit_code
 from accord.runner.transcripts.events import Account
+from accord.runner.transcripts.formats import FORMATS
 from accord.runner.transcripts.lines import lines
-from accord.runner.transcripts.read import CODECS, account_of, plain_account
+from accord.runner.transcripts.read import account_of, plain_account
 
 TYPES = [
     "thread.started", "turn.started", "turn.completed", "turn.failed", "item.started", "item.updated",
@@ -49,7 +50,11 @@ LINES = st.one_of(st.binary(max_size=200), EVENTS.map(lambda event: json.dumps(e
 
 
 def account_in(codec: str, stream: Any) -> Account:
-    return account_of(CODECS[codec](lines(stream)), codec, codec) if codec in CODECS else plain_account(stream, codec)
+    return (
+        account_of(FORMATS[codec].events(lines(stream)), codec, codec)
+        if codec in FORMATS
+        else plain_account(stream, codec)
+    )
 
 
 def check_reading(codec: str, raw: bytes, exit_code: int | None, stderr: str) -> None:
@@ -66,7 +71,7 @@ def check_reading(codec: str, raw: bytes, exit_code: int | None, stderr: str) ->
         assert found.model_dump_json()
 
 
-@pytest.mark.parametrize("codec", [*CODECS, "plain"])
+@pytest.mark.parametrize("codec", [*FORMATS, "plain"])
 @settings(max_examples=40)
 @given(
     raw=st.lists(LINES, max_size=8).map(b"\n".join), exit_code=st.sampled_from([None, 0, 1, 137, 173]), stderr=st.text()
@@ -76,7 +81,7 @@ def test_no_bytes_make_reading_fail(codec: str, raw: bytes, exit_code: int | Non
     check_reading(codec, raw, exit_code, stderr)
 
 
-@pytest.mark.parametrize("codec", [*CODECS, "plain"])
+@pytest.mark.parametrize("codec", [*FORMATS, "plain"])
 @pytest.mark.parametrize(
     "raw", [b"[" * 100_000, b'{"a":' * 50_000, b'{"type":' + b"9" * 10_000 + b"}", b"\n" * 50_000, b"\x00" * 5000]
 )

@@ -5,7 +5,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from support.growth import grows_too_fast
 
-from accord.runner.registry import Registry
+from accord.agents.registry import Registry
 from accord.workflows.agent_commands import agent_programs, shipped_programs, starts_agent
 
 STARTS = [

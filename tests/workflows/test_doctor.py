@@ -3,7 +3,7 @@
 import pytest
 from support.runner_workflows import RUNNER, SHA, edited, workflow
 
-from accord.runner.registry import Agent
+from accord.agents.registry import Agent
 from accord.workflows.agent_commands import shipped_programs
 from accord.workflows.agents import runs_agent
 from accord.workflows.doctor import CHECKS

@@ -4,10 +4,10 @@ from pathlib import Path
 
 import pytest
 
+from accord.agents.registry import shipped_registry
 from accord.core.refusals import CREATE_PULLS
 from accord.core.shapes import read_shape
 from accord.files.yaml import read_mapping
-from accord.runner.registry import shipped_registry
 from accord.workflows.models import Workflow
 from accord.workflows.requirements import Requirement, required_settings, secrets_of_callers
 

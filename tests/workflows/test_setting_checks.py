@@ -6,10 +6,10 @@ from typing import Any
 
 import pytest
 
+from accord.agents.registry import shipped_registry
 from accord.core.findings import DoctorCheck
 from accord.core.shapes import read_shape
 from accord.files.yaml import read_mapping
-from accord.runner.registry import shipped_registry
 from accord.workflows.models import Workflow
 from accord.workflows.requirements import required_settings
 from accord.workflows.settings import NAMES, WORK_BRANCH, LiveFacts, setting_checks

@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from accord.runner.registry import shipped_registry
+from accord.agents.registry import shipped_registry
 from accord.workflows.doctor import check_names
 from accord.workflows.facts import WORKFLOWS, read_repository
 from accord.workflows.rules import is_runner, runner_findings

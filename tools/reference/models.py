@@ -6,6 +6,7 @@ from functools import cache
 from textwrap import TextWrapper
 from typing import TYPE_CHECKING, Any
 
+from accord.agents.registry import shipped_registry
 from accord.core.schemas import ADDRESS, json_schema, strict_schema
 from accord.git.steering import DEPENDENCIES, PROTECTED, RECORDS, STEERING
 from accord.results.label_sync import shipped_labels
@@ -95,7 +96,8 @@ def type_of(field: Mapping[str, Any]) -> str:
 def protected_paths() -> str:
     """List the paths that only people change, by what happens to a change."""
     wrapper = TextWrapper(120, break_long_words=False, break_on_hyphens=False)
-    kinds = {"Steering files": STEERING, "Other protected files": PROTECTED, "Dependency files": DEPENDENCIES}
+    steering = " ".join([*shipped_registry().steering_patterns, *STEERING.split()])
+    kinds = {"Steering files": steering, "Other protected files": PROTECTED, "Dependency files": DEPENDENCIES}
     kinds |= {"Sessions and missions": RECORDS}
     parts = (f"**{name}**\n\n```text\n{wrapper.fill(found.strip())}\n```" for name, found in kinds.items())
     return "\n\n".join(parts)

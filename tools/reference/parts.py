@@ -6,12 +6,12 @@ from dataclasses import dataclass
 from functools import partial
 from typing import TYPE_CHECKING
 
+from accord.agents.registry import Registry
 from accord.core.kinds import KINDS
 from accord.handoffs.stages import HANDOFF
 from accord.missions.lifecycle import WORK_PACKAGE
 from accord.results.models import ImplementorResult, PlannerResult, ReviewerResult
 from accord.results.status import WORK_ITEM
-from accord.runner.registry import Registry
 from accord.sessions.task_machine import TASK
 from accord.workflows.permissions import NEEDED_FILE
 from accord_sandbox.seed import Seed

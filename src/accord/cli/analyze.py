@@ -11,11 +11,12 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from accord.agents.codecs import STRUCTURED
+from accord.agents.providers import ALL
 from accord.cli.options import format_option
 from accord.cli.output import one_line, print_json
 from accord.cli.posting import local_policy
 from accord.cli.sources import read_bytes, standard_input, unreadable
-from accord.runner.analysis.providers import ALL
 from accord.text.redaction import redactor_for
 
 if TYPE_CHECKING:
@@ -96,9 +97,12 @@ NO_ERROR: dict[str, Any] = dict.fromkeys(("category", "type", "recovery", "summa
 """The output for a run without an error: all keys, empty, like the contract's outputs."""
 
 
+_AGENT_HELP = f"Agent: {', '.join(STRUCTURED[:-1])} or {STRUCTURED[-1]}. Default: detected."
+
+
 @click.command(short_help="Explain why an agent's run failed.")
 @click.argument("log", metavar="LOG", envvar="ACCORD_CLASSIFY_LOG")
-@click.option("--agent", default="", metavar="NAME", help="Agent: codex, claude or gemini. Default: detected.")
+@click.option("--agent", default="", metavar="NAME", help=_AGENT_HELP)
 @click.option("--exit-code", type=click.IntRange(0, 255), help="Exit code of the agent, if known.")
 @click.option("--stderr", metavar="FILE", help="The agent's standard error.")
 @format_option

@@ -241,8 +241,8 @@ def _name_duplicates(findings: Sequence[Finding]) -> None:
 
 
 def _check_git_options(authors: Sequence[str], protected: Sequence[str]) -> None:
+    from accord.files.patterns import path_patterns
     from accord.git.branches import check_author
-    from accord.git.paths import path_patterns
 
     for name in filter(None, authors):
         check_author(name)
@@ -261,8 +261,9 @@ def patch(base: str, root: Path, into: Path | None) -> None:
     result without a change becomes a validation failure. That file is never part of the patch.
     """
     from accord.git.extraction import extract
+    from accord.runner.trusted_registry import registry_at
 
-    extracted = extract(root, base, without=into)
+    extracted = extract(root, base, without=into, state_files=registry_at(root).state_patterns)
     for remark in extracted.remarks:
         click.echo(f"accord: {remark}", err=True)
     if into is None:

@@ -15,6 +15,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from accord import __version__
+from accord.agents.registry import shipped_registry
 from accord.core.errors import WrongUsage
 from accord.files.store import write_whole
 from accord.kit.pins import own_commit
@@ -33,7 +34,7 @@ CONFIGURATION = (
 )
 """Files of a repository that accord reads, and workflows."""
 
-PROGRAMS = ("git", "node", "npm", "gh", "codex", "claude", "gemini", "zizmor")
+_PROGRAMS = ("git", "node", "npm", "gh", "zizmor")
 FILE_BYTES = 1024 * 1024
 ALL_BYTES = 20 * FILE_BYTES
 _FIRST_DAY = (1980, 1, 1, 0, 0, 0)
@@ -138,7 +139,13 @@ def versions() -> Mapping[str, str]:
     """Return the versions of accord, of the machine, and of the programs that accord starts."""
     found = {"accord": __version__, "commit": own_commit() or "unknown", "python": sys.version.split()[0]}
     found |= {"system": platform.platform(), "runner": os.environ.get("RUNNER_ENVIRONMENT", "")}
-    return found | {program: _version_of(program) for program in PROGRAMS}
+    return found | {program: _version_of(program) for program in (*_PROGRAMS, *_agents_programs())}
+
+
+def _agents_programs() -> list[str]:
+    """Name the programs of the agents that accord ships; a repository's own registry names none that is started."""
+    agents = shipped_registry().agents.values()
+    return [agent.command[0] for agent in agents if agent.enabled and not agent.command[0].startswith("{")]
 
 
 def _version_of(program: str) -> str:

@@ -16,11 +16,11 @@ from accord.cli.output import one_line, print_json
 from accord.core.errors import AccordError, BrokenContract, WrongUsage
 
 if TYPE_CHECKING:
+    from accord.agents.registry import Agent
     from accord.git.origin import Origin
     from accord.kit.next_steps import Step
     from accord.kit.plan import KitPlan
     from accord.kit.templates import Choices, Kit
-    from accord.runner.registry import Agent
     from accord.workflows.requirements import Requirement
 
 _DIFF_COLORS = {"+": "green", "-": "red", "@": "cyan"}
@@ -171,11 +171,11 @@ def _step(need: Requirement, origin: Origin | None) -> Step | None:
 
 def _default_agent(root: Path, choices: Choices) -> dict[str, Agent]:
     """Return the agent that runs by default; that of the choices if the registry is not there yet."""
-    from accord.git.trusted_files import WorkTreeFiles
-    from accord.runner.registry import load_registry
+    from accord.agents.registry import REGISTRY_PATH, registry_from
 
+    own = root / REGISTRY_PATH
     try:
-        registry = load_registry(WorkTreeFiles(root))
+        registry = registry_from(own.read_bytes() if own.is_file() else None)
     except AccordError:  # the user's own: `accord doctor` reports it
         return {}
     name = choices.agent or registry.default_agent

@@ -27,13 +27,13 @@ from accord.text.redaction import redactor_for
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
+    from accord.agents.registry import Registry
     from accord.cli.sources import Connection
     from accord.git.trusted_files import TrustedFiles
     from accord.loops.facts import Loop, LoopContext
     from accord.loops.models import TokenFacts
     from accord.loops.run import Turn
     from accord.runner.models import RunOutputs
-    from accord.runner.registry import Registry
     from accord.text.posting import PostingPolicy
 
 
@@ -119,7 +119,7 @@ class _OwnFiles(NamedTuple):
 def _own_files(options: LoopOptions) -> _OwnFiles:
     """Read the registry, and warn if the checked-out branch has another one."""
     from accord.git.trusted_files import trusted_files
-    from accord.runner.registry import load_registry
+    from accord.runner.trusted_registry import load_registry
 
     files = trusted_files(Path.cwd(), os.environ)
     registry = load_registry(files, options.registry)

@@ -17,10 +17,10 @@ from accord.text.posting import posting_policy
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
+    from accord.agents.registry import Registry
     from accord.cli.sources import Connection
     from accord.git.trusted_files import TrustedFiles
     from accord.github.client import GitHub
-    from accord.runner.registry import Registry
     from accord.text.posting import PostingPolicy
 
 _UNREADABLE = (
@@ -74,7 +74,7 @@ def local_policy(files: TrustedFiles | None = None, registry: Path | None = None
     ``files`` are those of the checkout where the caller has them.
     """
     from accord.git.trusted_files import trusted_files
-    from accord.runner.registry import load_registry
+    from accord.runner.trusted_registry import load_registry
 
     with suppress(AccordError, OSError):
         return policy_of(load_registry(files or trusted_files(Path.cwd(), os.environ), registry))
@@ -86,7 +86,8 @@ def _own_registry(github: GitHub) -> Registry | None:
 
     Without one, the policy needs none: accord's own registry has neither hosts nor words.
     """
-    from accord.git.trusted_files import REGISTRY_PATH, WorkTreeFiles, trusted_files
+    from accord.agents.registry import REGISTRY_PATH
+    from accord.git.trusted_files import WorkTreeFiles, trusted_files
 
     files = trusted_files(Path.cwd(), os.environ)
     is_checkout = not isinstance(files, WorkTreeFiles) or (files.top / ".git").exists()
@@ -105,6 +106,6 @@ def _own_registry(github: GitHub) -> Registry | None:
 def _registry_in(raw: bytes | None, path: Path) -> Registry | None:
     if raw is None:
         return None
-    from accord.runner.registry import registry_from
+    from accord.agents.registry import registry_from
 
     return registry_from(raw, path)

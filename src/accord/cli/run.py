@@ -328,10 +328,11 @@ def outputs(
 
     It runs nothing and pushes nothing. It exits 0 whenever the outputs were written, even if the agent failed.
     """
+    from accord.agents.registry import declared_secrets, shipped_registry
     from accord.cli.run_step import report_run
     from accord.core.clock import SystemClock
     from accord.runner.external import ExternalRun, outputs_of_external_run
-    from accord.runner.registry import declared_secrets, registries
+    from accord.runner.trusted_registry import registry_at
 
     if (root is None) != (base is None) or (pushed == "true" and root is None):
         message = "`--root` and `--base` belong together, and `--pushed true` needs both."
@@ -343,7 +344,7 @@ def outputs(
         base=base or "",
         pushed=None if pushed is None else pushed == "true",
     )
-    redact = redactor_for(os.environ, certain=declared_secrets(*registries(root or Path())))
+    redact = redactor_for(os.environ, certain=declared_secrets(shipped_registry(), registry_at(root or Path())))
     found = outputs_of_external_run(external, redact, local_policy(), os.environ, SystemClock())
     report_run(found, output_format)
     ctx.exit(int(found.exit_code) if fail else 0)

@@ -44,13 +44,15 @@ class Beside:
     """The work beside a tree at one time: commits by place, and the edits of other work trees and submodules.
 
     A place is a ref, an entry of the stash, another work tree, or a commit that HEAD was moved away from. ``fetched``
-    are commits of remotes; ``starts`` are the commits of the submodules, by path.
+    are commits of remotes; ``starts`` are the commits of the submodules, by path. ``state_files`` are the
+    patterns of files that agents make for themselves.
     """
 
     commits: Mapping[str, str] = field(default_factory=dict)
     fetched: frozenset[str] = frozenset()
     edits: Mapping[str, bytes] = field(default_factory=dict)
     starts: Mapping[str, str] = field(default_factory=dict)
+    state_files: Sequence[str] = ()
 
 
 @dataclass(frozen=True)
@@ -61,7 +63,7 @@ class Search:
     is_private: Callable[[str], bool]
 
 
-def look_beside(git: Git, submodules: Mapping[str, str]) -> Beside:
+def look_beside(git: Git, submodules: Mapping[str, str], state_files: Sequence[str]) -> Beside:
     """Find the work beside the work tree of ``git``, whose directory is its top. Raises GitFailed."""
     shared = Path(git.line("rev-parse", "--path-format=absolute", "--git-common-dir"))
     commits = {f"the stash ({entry[:_SHORT]})": entry for entry, _ in _log_of(git, "refs/stash")}
@@ -80,11 +82,11 @@ def look_beside(git: Git, submodules: Mapping[str, str]) -> Beside:
         if kind == "HEAD" and Path(place).resolve() != git.directory.resolve():
             commits.setdefault(f"the work tree {_shown(place)}", value)
             if _is_linked(Path(place), shared):
-                edits[place] = _edits(Path(place), "HEAD")
+                edits[place] = _edits(Path(place), "HEAD", state_files)
     for path, start in submodules.items():
         if _is_submodule(git.directory, path, shared):
-            edits[path] = _edits(git.directory / path, start or "HEAD")
-    return Beside(commits, frozenset(fetched), edits, dict(submodules))
+            edits[path] = _edits(git.directory / path, start or "HEAD", state_files)
+    return Beside(commits, frozenset(fetched), edits, dict(submodules), state_files)
 
 
 def _shown(text: str) -> str:
@@ -135,13 +137,13 @@ def _switched_from(git: Git) -> list[str]:
     return [older for (_, said), (older, _) in pairwise(log) if said.startswith(_AWAY)]
 
 
-def _edits(folder: Path, base: str) -> bytes:
+def _edits(folder: Path, base: str, state_files: Sequence[str]) -> bytes:
     """Return the changes of a work tree since a commit as a patch; empty where it cannot be read."""
     with suppress(AccordError, OSError, subprocess.TimeoutExpired):
         own = Git(folder, UNTRUSTED, read_settings(folder).without_filters)
         head = own.line("rev-parse", "HEAD", f"{base}^{{commit}}").split()
         if own("status", "--porcelain", "-z", "--ignore-submodules=all") or len({*head}) > 1:
-            return extract(folder, base, is_trusted=False).patch
+            return extract(folder, base, state_files=state_files, is_trusted=False).patch
     return b""
 
 
@@ -154,7 +156,7 @@ def keep_beside(git: Git, start: str, before: Beside, folder: Path, search: Sear
     for old in folder.glob("beside*"):
         with suppress(OSError):
             old.unlink()
-    now = look_beside(git, before.starts)
+    now = look_beside(git, before.starts, before.state_files)
     objects = git.line("rev-parse", "--path-format=absolute", "--git-path", "objects")
     head = git.attempt("rev-parse", "--verify", "--quiet", "HEAD").stdout.decode().strip()
     with own_repository([objects], git.line("rev-parse", "--show-object-format")) as own:

@@ -57,9 +57,7 @@ class WorkTreeChanges:
         return by_reason(self.left_out)
 
 
-def changes_since(
-    snapshot: Snapshot, *, state_files: Sequence[str] = (), secrets: Sequence[str] = ()
-) -> WorkTreeChanges:
+def changes_since(snapshot: Snapshot, *, secrets: Sequence[str] = ()) -> WorkTreeChanges:
     """Return what differs from the snapshot. Raises GitFailed; Refused for ``secrets`` in a change.
 
     A path that causes trouble is left out by its name, and no other.
@@ -68,7 +66,7 @@ def changes_since(
         comparison = _Comparison.of(snapshot, ours)
         changed, untouched = comparison.changed_paths()
         pointers = _known_pointers(comparison, changed)
-        left = left_out(_facts_of(comparison, changed, pointers), state_files)
+        left = left_out(_facts_of(comparison, changed, pointers), snapshot.state_files)
         left |= _half_moved(comparison, changed, left)
         failed = _store(
             comparison, [path for path in changed if path not in left], pointers, _of_merge(comparison, left)

@@ -35,20 +35,27 @@ class Extracted:
     remarks: tuple[str, ...] = ()
 
 
-def extract_patch(work_tree: Path, base: str, *, without: Path | None = None) -> bytes:
+def extract_patch(work_tree: Path, base: str, *, without: Path | None = None, state_files: Sequence[str] = ()) -> bytes:
     """Return the patch of a work tree, without what there is to say about it (see ``extract``)."""
-    return extract(work_tree, base, without=without).patch
+    return extract(work_tree, base, without=without, state_files=state_files).patch
 
 
-def extract(work_tree: Path, base: str, *, without: Path | None = None, is_trusted: bool = True) -> Extracted:
+def extract(
+    work_tree: Path,
+    base: str,
+    *,
+    without: Path | None = None,
+    state_files: Sequence[str] = (),
+    is_trusted: bool = True,
+) -> Extracted:
     """Return the difference between the merge base with ``base`` and the work tree, as git's binary-safe patch.
 
-    The index counts as it is, and files that its flags hide stay hidden. Left out are ignored files, new
-    state files of agents, changed files with a filter, files that git cannot store, and the file ``without``. Raises
-    WrongUsage for an unknown base, and Refused for a merge that has not come to its end. From a repository that is not
-    trusted, git fetches nothing.
+    The index counts as it is, and files that its flags hide stay hidden. Left out are ignored files, new state files
+    of agents (``state_files`` are their patterns), changed files with a filter, files that git cannot store, and the
+    file ``without``. Raises WrongUsage for an unknown base, and Refused for a merge that has not come to its end. From
+    a repository that is not trusted, git fetches nothing.
     """
-    with _staged(work_tree, base, without, is_trusted=is_trusted) as (scratch, start, remarks):
+    with _staged(work_tree, base, without, state_files, is_trusted=is_trusted) as (scratch, start, remarks):
         tree = scratch.line("write-tree")
         patch = difference(scratch, start, tree)
         paths = paths_with_new_markers(scratch, changes_between(scratch, f"{start}^{{tree}}", tree))
@@ -56,9 +63,9 @@ def extract(work_tree: Path, base: str, *, without: Path | None = None, is_trust
         return Extracted(patch, (*remarks, *marked))
 
 
-def changed_paths(work_tree: Path, base: str) -> list[tuple[str, str, str]]:
+def changed_paths(work_tree: Path, base: str, state_files: Sequence[str]) -> list[tuple[str, str, str]]:
     """List changes of the work tree since the merge base with ``base``: git's letter (A, M, D, R, T), path, old one."""
-    with _staged(work_tree, base) as (scratch, start, _):
+    with _staged(work_tree, base, None, state_files) as (scratch, start, _):
         fields = iter(split_nul(scratch("diff-index", "--cached", "--name-status", "-z", "-M", start)))
         found = []
         for letter in fields:
@@ -69,7 +76,7 @@ def changed_paths(work_tree: Path, base: str) -> list[tuple[str, str, str]]:
 
 @contextmanager
 def _staged(
-    work_tree: Path, base: str, without: Path | None = None, *, is_trusted: bool = True
+    work_tree: Path, base: str, without: Path | None, state_files: Sequence[str], *, is_trusted: bool = True
 ) -> Iterator[tuple[Git, str, list[str]]]:
     """Put all that the work tree has since its merge base into an index; yield git with that index, base and remarks.
 
@@ -93,7 +100,7 @@ def _staged(
         untracked, _ = untracked_files(scratch, git, "--exclude-standard")
         changed = [*untracked, *split_nul(scratch("ls-files", "--modified", "-z"))]
         changed = [path for path in dict.fromkeys(changed) if path not in excluded]
-        as_stored, kept_back = _not_added(scratch, start, changed, untracked)
+        as_stored, kept_back = _not_added(scratch, start, changed, untracked, state_files)
         failed = add_files(scratch, [path for path in changed if path not in kept_back and path not in as_stored])
         kept_back |= dict.fromkeys(failed, UNREADABLE) | dict.fromkeys(_filtered_commits(scratch, start), BY_FILTER)
         yield scratch, start, [f"{reason}: {some_of(paths)}." for reason, paths in by_reason(kept_back).items()]
@@ -119,7 +126,7 @@ def _refuse_unfinished(git: Git) -> None:
 
 
 def _not_added(
-    scratch: Git, start: str, changed: Sequence[str], untracked: Sequence[str]
+    scratch: Git, start: str, changed: Sequence[str], untracked: Sequence[str], state_files: Sequence[str]
 ) -> tuple[set[str], dict[str, str]]:
     """Return the changed paths that are as the index has them already, and those that are left out, with the reason."""
     filtered, new = filters_at(scratch, start, changed), {*untracked}
@@ -134,7 +141,7 @@ def _not_added(
             only_here = stat.S_ISDIR(status.st_mode) and is_only_here(scratch.directory / path)
             mode, size = status.st_mode, status.st_size
             facts.append(ChangedPath(path, mode, size, path in new, is_filtered=is_filtered, is_only_here=only_here))
-    return as_stored, left_out(facts)
+    return as_stored, left_out(facts, state_files)
 
 
 def _status_of(path: Path) -> os.stat_result | None:

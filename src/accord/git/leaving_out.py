@@ -6,14 +6,14 @@ import stat
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from accord.git.paths import path_patterns
+from accord.files.patterns import path_patterns
 from accord.git.sizes import MIB, MOST_FILE_BYTES, MOST_TOTAL_BYTES, too_much
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
 
-AGENT_STATE_FILES = (".accord/", ".aider*", ".claude/", ".codex/", ".gemini/", ".opencode/", "/*.log")
-"""Where agents and accord keep their state. A new file there counts only if it was committed or staged."""
+STATE_FILES = (".accord/", "/*.log")
+"""Where accord and any agent leave files. A new file there counts only if it was committed or staged."""
 
 HIDDEN = "Changed files that were hidden, ignored or filtered before the run were left out"
 STATE = "New state files of agents were left out"
@@ -44,12 +44,15 @@ class ChangedPath:
     is_only_here: bool = False
 
 
-def left_out(changes: Iterable[ChangedPath], states: Sequence[str] = ()) -> dict[str, str]:
-    """Return the changes that are left out, each with the reason; ``states`` are more patterns of state files.
+def left_out(changes: Iterable[ChangedPath], state_files: Sequence[str]) -> dict[str, str]:
+    """Return the changes that are left out, each with the reason.
+
+    ``state_files`` are the patterns of the files that agents make for themselves.
+
 
     Raises Refused if the new files that are left are too large together.
     """
-    is_state = path_patterns([*AGENT_STATE_FILES, *states]).match_file
+    is_state = path_patterns([*STATE_FILES, *state_files]).match_file
     found, total = dict[str, str](), 0
     for change in changes:
         if not change.mode:

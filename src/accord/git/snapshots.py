@@ -63,7 +63,7 @@ class Snapshot:
     are untracked files that only settings outside of the tree ignore, and files with a hidden edit. ``private`` are the
     digests of those, of ignored and of filtered files. ``heads`` are the
     commits of the submodules; ``was_stopped``: a merge waited to be continued already. ``beside`` is the work
-    beside the tree.
+    beside the tree, and ``state_files`` are the patterns of the files that agents make for themselves.
     """
 
     top: Path
@@ -83,6 +83,7 @@ class Snapshot:
     unmerged: frozenset[str] = frozenset()
     beside: Beside = field(default_factory=Beside)
     taken_at: int = 0
+    state_files: Sequence[str] = ()
 
     @property
     def absent(self) -> list[str]:
@@ -90,8 +91,11 @@ class Snapshot:
         return [path for path, entry in self.index.items() if entry.flag in "Ss" and path not in self.seen]
 
 
-def take_snapshot(directory: Path) -> Snapshot | None:
-    """Record the state of the repository around a directory; None without a repository or a commit."""
+def take_snapshot(directory: Path, state_files: Sequence[str] = ()) -> Snapshot | None:
+    """Record the state of the repository around a directory; None without a repository or a commit.
+
+    ``state_files`` are the patterns of the files that agents make for themselves.
+    """
     git = Git(directory)
     facts = git.attempt(
         "rev-parse", "--is-inside-work-tree", "--show-object-format", "HEAD^{commit}", "--show-toplevel"
@@ -139,8 +143,9 @@ def take_snapshot(directory: Path) -> Snapshot | None:
         heads,
         stopped_merge(git),
         frozenset(unmerged_paths(git)),
-        look_beside(git, heads),
+        look_beside(git, heads, state_files),
         taken_at,
+        state_files,
     )
 
 

@@ -11,9 +11,10 @@ from dataclasses import dataclass
 from functools import cache
 from typing import TYPE_CHECKING
 
+from accord.files.patterns import path_patterns
 from accord.git.patch_text import header_names
 from accord.git.patches import SUBMODULE
-from accord.git.paths import names_on_way, path_patterns
+from accord.git.paths import names_on_way
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
@@ -23,24 +24,16 @@ if TYPE_CHECKING:
     from accord.git.patches import Change
 
 STEERING = """
-AGENT.md AGENTS.md AGENTS.*.md CLAUDE.md CLAUDE.*.md CODEX.md CODEX.*.md GEMINI.md GEMINI.*.md QWEN.md QWEN.*.md
-CRUSH.md CRUSH.*.md OPENCODE.md OPENCODE.*.md WARP.md IFLOW.md CODEBUDDY.md GROK.md replit.md airules.md SKILL.md
-copilot-instructions.md *.agent.md *.chatmode.md *.instructions.md *.prompt.md .rules .airules .agent .agents
-.agentignore .aider* .aiassistant .aiexclude .aiignore .amazonq .amp .antigravity .augment* .bolt .claude* .cline*
-.codebuddy* .codeium* .codex* .continue* .copilot* .crush* crush.json .cursor* .devin .factory .firebender*
-firebender.json .gemini* .goose* .grok .idx .iflow* .junie .jules .kilo* .kimi .kiro* .lingma .opencode*
-opencode.json* .openhands* .pearai* .pi .qoder* .qodo* .qwen* .replit .roo* .rovodev* .tabnine* .taskmaster .trae*
-.vibe .voidrules .warp* .windsurf* .zed .mcp .mcp.json mcp.json .ruler .rulesync* .serena .specify .bmad* .accord*
-.kittify .coderabbit.y*ml .pr_agent.toml greptile.json .greptile sweep.y*ml ellipsis.y*ml **/.github/accord
-**/.github/agents **/.github/chatmodes **/.github/copilot* **/.github/hooks **/.github/instructions **/.github/prompts
-**/.github/skills action.yml action.yaml .gitmodules .gitattributes .githooks .husky lefthook.y*ml lefthook.toml
-lefthook.json* lefthook-local.* .lefthook* .pre-commit-config.yaml .npmrc .yarnrc* .pnpmfile.cjs .envrc .vscode
-.devcontainer .devcontainer.json .gitpod* *.code-workspace .overcommit.yml mise.toml .mise* **/.config/mise* .exrc
-.nvimrc .nvim.lua .sweep.y*ml .sourcery.y*ml
+.accord* .kittify **/.github/accord **/.github/agents **/.github/chatmodes **/.github/hooks **/.github/instructions
+**/.github/prompts **/.github/skills action.yml action.yaml .gitmodules .gitattributes .githooks .husky lefthook.y*ml
+lefthook.toml lefthook.json* lefthook-local.* .lefthook* .pre-commit-config.yaml .npmrc .yarnrc* .pnpmfile.cjs .envrc
+.vscode .devcontainer .devcontainer.json .gitpod* *.code-workspace .overcommit.yml mise.toml .mise* **/.config/mise*
+.exrc .nvimrc .nvim.lua
 """
-"""Files that agents obey or that tools start by themselves, as .gitignore patterns. Not pushed unless allowed.
+"""Files that tools start by themselves, as .gitignore patterns. Not pushed unless allowed.
 
-``.kittify`` and ``.accord`` decide what accord itself offers the next agent.
+``.kittify``, ``.accord`` and some folders of ``.github`` decide what accord itself offers the next agent. The files
+that agents obey are in their registry.
 """
 
 PROTECTED = """
@@ -85,8 +78,12 @@ class PathAudit:
     records: tuple[str, ...] = ()
 
 
-def audit_changes(changes: Iterable[Change], links: Mapping[str, str], patch: bytes = b"") -> PathAudit:
+def audit_changes(
+    changes: Iterable[Change], links: Mapping[str, str], patch: bytes = b"", *, agent_files: Sequence[str]
+) -> PathAudit:
     """Sort what a change touches: both names of a renamed or copied file, removed files too.
+
+    ``agent_files`` are the patterns of files that agents obey.
 
     Submodules count as steering files. The target of a link counts by the name of the link; ``links`` are those of the
     tree before the change (see ``links_of``).
@@ -96,7 +93,7 @@ def audit_changes(changes: Iterable[Change], links: Mapping[str, str], patch: by
         return PathAudit()
     copied = [name for key, name in header_names(patch) if key == b"copy from"]
     paths = list(dict.fromkeys([*(change.path for change in changes), *copied]))
-    audit, linked = audit_paths(paths), audit_paths(links)
+    audit, linked = (audit_paths(names, agent_files=agent_files) for names in (paths, links))
     steering, protected = (_targets(links, names) for names in (linked.steering, linked.protected))
     modules = [change.path for change in changes if change.mode == SUBMODULE]
     steers = [*audit.steering, *(path for path in paths if _is_beside(path, steering)), *modules]
@@ -128,9 +125,13 @@ def _is_beside(path: str, names: set[str]) -> bool:
     return any(f"{name}/".startswith(f"{known}/") or known.startswith(f"{name}/") for known in names)
 
 
-def audit_paths(paths: Iterable[str], extra: Sequence[str] = ()) -> PathAudit:
-    """Sort paths; ``extra`` are more patterns for protected ones. Raises WrongUsage for an invalid pattern."""
-    steering, protected, dependencies, records = map(_spec_of, (STEERING, PROTECTED, DEPENDENCIES, RECORDS))
+def audit_paths(paths: Iterable[str], extra: Sequence[str] = (), *, agent_files: Sequence[str]) -> PathAudit:
+    """Sort paths; ``extra`` are more patterns for protected ones, ``agent_files`` those of files that agents obey.
+
+    Raises WrongUsage for an invalid pattern.
+    """
+    protected, dependencies, records = (_spec_of(*table.split()) for table in (PROTECTED, DEPENDENCIES, RECORDS))
+    steering = _spec_of(*STEERING.split(), *agent_files)
     more, folded = path_patterns(extra), path_patterns(map(_compared, extra))
     found: dict[str, list[str]] = {"steering": [], "protected": [], "dependencies": [], "records": []}
     for path in dict.fromkeys(paths):
@@ -147,8 +148,8 @@ def audit_paths(paths: Iterable[str], extra: Sequence[str] = ()) -> PathAudit:
 
 
 @cache
-def _spec_of(patterns: str) -> GitIgnoreSpec:
-    return path_patterns(patterns.lower().split())
+def _spec_of(*patterns: str) -> GitIgnoreSpec:
+    return path_patterns(map(_compared, patterns))
 
 
 def _folded(path: str) -> str:

@@ -21,8 +21,6 @@ from accord.git.program import Git, GitFailed, is_ancestor, split_nul
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-
-REGISTRY_PATH = Path(".github/agents/registry.yml")
 _FORMAT = "--format=%(objectname) %(refname)"
 _FETCH_HINT = "Check out with `fetch-depth: 0`, or run it on the default branch."
 

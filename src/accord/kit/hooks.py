@@ -1,14 +1,15 @@
 """Stop hooks: settings with which an agent in an editor checks its result files before it may end.
 
-The three agents agree: a hook gets one JSON object on stdin, and exit code 2 keeps the agent working, with stderr as
-the reason (Claude Code "Stop", Codex "Stop", Gemini CLI "AfterAgent"). ``stop_hook_active`` says that it is working on
-for that reason.
+Agents with such a hook agree: it gets one JSON object on stdin, and exit code 2 keeps the agent working, with stderr as
+the reason. ``stop_hook_active`` says that it is working on for that reason.
 """
 
 from __future__ import annotations
 
 import shlex
 from typing import TYPE_CHECKING, Any, NamedTuple
+
+from accord.agents.registry import shipped_registry
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -19,24 +20,8 @@ MOST_REFUSALS = 3
 _SECONDS = 60
 
 
-class _AgentHook(NamedTuple):
-    """Where an agent reads hooks, the event of its end, the time limit's unit in a second, and what users must do."""
-
-    file: str
-    event: str
-    units: int
-    next_step: str
-
-
-_HOOKS = {
-    "claude": _AgentHook(
-        ".claude/settings.json", "Stop", 1, "Start Claude Code again, and list its hooks with `/hooks`."
-    ),
-    "codex": _AgentHook(".codex/hooks.json", "Stop", 1, "Start Codex again, and trust the hook with `/hooks`."),
-    "gemini": _AgentHook(".gemini/settings.json", "AfterAgent", 1000, "Start Gemini CLI again, in a trusted folder."),
-}
-
-AGENTS = tuple(_HOOKS)
+_HOOKS = {name: agent.stop_hook for name, agent in shipped_registry().agents.items() if agent.stop_hook}
+AGENTS = tuple(sorted(_HOOKS))
 
 
 class HookSettings(NamedTuple):
@@ -51,7 +36,5 @@ def hook_settings(agent: str, files: Sequence[str]) -> HookSettings:
     """Return the settings for an agent that check these files; without any, those of the skills."""
     hook = _HOOKS[agent]
     command = shlex.join(["accord", "hooks", "--run", *(["--", *files] if files else [])])
-    entry = {"name": "accord", "type": "command", "command": command, "timeout": _SECONDS * hook.units}
-    if agent != "gemini":
-        del entry["name"]
+    entry = {**hook.entry, "type": "command", "command": command, "timeout": _SECONDS * hook.seconds}
     return HookSettings(hook.file, {"hooks": {hook.event: [{"hooks": [entry]}]}}, hook.next_step)

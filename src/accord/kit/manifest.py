@@ -28,7 +28,7 @@ if TYPE_CHECKING:
 PLACE = f"{FOLDER}/accord/manifest.json"
 _SHA256 = r"^[0-9a-f]{64}$"
 _PATH = re.compile(
-    r"\.github(?:/\.?[A-Za-z0-9][A-Za-z0-9._-]*)+|\.(?:agents|claude)/skills/accord-[a-z-]+/SKILL\.md|AGENTS\.md"
+    r"\.github(?:/\.?[A-Za-z0-9][A-Za-z0-9._-]*)+|\.[a-z][a-z-]*/skills/accord-[a-z-]+/SKILL\.md|AGENTS\.md"
 )
 _MOST_BYTES = 4 * 2**20
 _GZIP = 16 + zlib.MAX_WBITS

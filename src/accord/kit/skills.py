@@ -10,12 +10,13 @@ from pathlib import Path
 from typing import NamedTuple
 
 import accord
+from accord.agents.registry import shipped_registry
 
 AGENTS_FILE = "AGENTS.md"
 """The file that most agents read first. It is the user's, apart from accord's block."""
 
-FOLDERS = (".agents/skills", ".claude/skills")
-"""The folders in which agents look for skills: Codex and Gemini CLI in the first, Claude Code in the second."""
+FOLDERS = tuple(dict.fromkeys(agent.skills for agent in shipped_registry().agents.values() if agent.skills))
+"""The folders in which agents look for skills."""
 
 _PROMPTS = Path(accord.__file__).parent / "runner/prompts"
 _BEGIN, _END = "<!-- accord -->", "<!-- /accord -->"

@@ -16,9 +16,9 @@ from pydantic import BaseModel, ConfigDict, Field
 
 import accord
 from accord import __version__
+from accord.agents.registry import REGISTRY_PATH, label_entries, shipped_registry
 from accord.core.errors import WrongUsage
 from accord.core.suggest import did_you_mean
-from accord.files.yaml import read_yaml
 from accord.kit.pins import SOURCE
 
 if TYPE_CHECKING:
@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 FOLDER = ".github"
 """The folder of all files of the kit but the skills, so that reading one folder is enough without them."""
 
-REGISTRY = f"{FOLDER}/agents/registry.yml"
+REGISTRY = REGISTRY_PATH.as_posix()
 LABELS = f"{FOLDER}/labels.yml"
 CONFIG = f"{FOLDER}/accord/config.yml"
 
@@ -74,15 +74,9 @@ class Kit:
 @cache
 def shipped_kit() -> Kit:
     """Return the kit of this version."""
-    agents = read_yaml(_registry().read_bytes()).value["agents"]
-    enabled = {name: agent for name, agent in agents.items() if agent.get("enabled", True)}
-    secrets = {name: tuple(agent.get("required_secrets", ())) for name, agent in enabled.items()}
+    agents = shipped_registry().agents
+    secrets = {name: tuple(agent.required_secrets) for name, agent in agents.items() if agent.enabled}
     return Kit(__version__, dict(sorted(_files())), secrets)
-
-
-def _registry() -> Path:
-    installed = Path(accord.__file__).parent / "runner/registry.yml"
-    return installed if installed.exists() else _CHECKOUT / REGISTRY
 
 
 def _files() -> Iterator[tuple[str, str]]:
@@ -92,7 +86,8 @@ def _files() -> Iterator[tuple[str, str]]:
         if path.is_file():
             yield path.relative_to(root).as_posix(), path.read_text(encoding="utf-8")
     for name, place in _ALSO.items():
-        yield place, (Path(accord.__file__).parent / name).read_text(encoding="utf-8")
+        text = (Path(accord.__file__).parent / name).read_text(encoding="utf-8")
+        yield place, text + label_entries() if place == LABELS else text
 
 
 def given_choices(

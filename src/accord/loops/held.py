@@ -56,12 +56,14 @@ def read_held(context: LoopContext, pull: Pull) -> tuple[HeldRun, ...] | None:
 
 def read_steering(context: LoopContext, pull: Pull) -> tuple[str, ...] | None:
     """Return the files of the head that steer agents or CI, or that only people change; None if too many changed."""
+    from accord.agents.registry import shipped_registry
     from accord.git.steering import audit_paths
 
     files = context.github.files_between(pull.base_sha, pull.head_sha)
     if len(files) >= COMPARED_FILES:
         return None
-    audit = audit_paths(path for file in files for path in (file.path, file.previous_path) if path)
+    paths = (path for file in files for path in (file.path, file.previous_path) if path)
+    audit = audit_paths(paths, agent_files=shipped_registry().steering_patterns)
     return (*audit.steering, *audit.protected)
 
 

@@ -122,8 +122,11 @@ def _checked(workspace: Workspace, result: dict[str, Any]) -> tuple[dict[str, An
     if workspace.role == "implementor" and workspace.base and result.get("outcome") == "completed":
         from accord.git.extraction import extract_patch
         from accord.results.run import with_patch
+        from accord.runner.trusted_registry import registry_at
 
-        result = with_patch(raw, extract_patch(workspace.root, workspace.base, without=workspace.result), "result")
+        own = registry_at(workspace.root).state_patterns
+        patch = extract_patch(workspace.root, workspace.base, without=workspace.result, state_files=own)
+        result = with_patch(raw, patch, "result")
         raw = json.dumps(result, ensure_ascii=False).encode("utf-8", "surrogatepass")
     _, findings = check_document(raw, workspace.kind)
     return result, findings

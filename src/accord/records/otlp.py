@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING
 from urllib.parse import urlsplit
 
 from accord import __version__
+from accord.agents.registry import shipped_registry
 from accord.core.environment import needs_extra
 from accord.core.errors import AccordError, Stopped, WrongUsage
 from accord.records.report import class_of, has_failed
@@ -27,13 +28,6 @@ if TYPE_CHECKING:
 
 TRACES = "/v1/traces"
 _BATCH = 500
-_PROVIDERS = {
-    "codex": "openai",
-    "gpt": "openai",
-    "claude": "anthropic",
-    "gemini": "gcp.gemini",
-}
-"""Names of providers in the conventions, by the beginning of a model's or an agent's name."""
 
 
 @dataclass(frozen=True)
@@ -104,7 +98,9 @@ def _nanoseconds(moment: datetime) -> int:
 
 def _provider(*names: str) -> str:
     """Return the provider of a model or an agent; an unknown one goes by its own name."""
-    found = (provider for name in names for start, provider in _PROVIDERS.items() if name.lower().startswith(start))
+    agents = [(one, agent) for one, agent in shipped_registry().agents.items() if agent.provider]
+    starts = {start: agent.provider for one, agent in agents for start in (one, *agent.model_names)}
+    found = (provider for name in names for start, provider in starts.items() if name.lower().startswith(start))
     return next(found, next(filter(None, reversed(names)), ""))
 
 

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, Field, RootModel, model_validator
 
+from accord.agents.registry import label_entries
 from accord.core.errors import AccordError, BrokenContract, Interrupted, Refused, Stopped, WrongUsage
 from accord.core.findings import DoctorCheck, Finding, pointer, warning, with_lines
 from accord.core.shapes import read_shape
@@ -78,7 +79,8 @@ class _LabelFile(RootModel[tuple[LabelEntry, ...]]):
 @cache
 def shipped_labels() -> tuple[LabelEntry, ...]:
     """Return the labels that accord ships: the contract's taxonomy and those of the loops."""
-    return parse_labels(resources.files("accord.results").joinpath("labels.yml").read_bytes())
+    shipped = resources.files("accord.results").joinpath("labels.yml").read_text("utf-8")
+    return parse_labels((shipped + label_entries()).encode())
 
 
 def parse_labels(raw: bytes) -> tuple[LabelEntry, ...]:

@@ -33,12 +33,12 @@ from accord.text.redacted_stream import RedactedStream
 from accord.text.redaction import redact_json
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterable, Iterator, Mapping
 
+    from accord.agents.registry import Agent
     from accord.runner.context import JobContext, Progress
     from accord.runner.models import RunRequest
     from accord.runner.process import ProgramEnd
-    from accord.runner.registry import Agent
     from accord.text.redaction import Redactor
 
 _TOOLS = "tools"
@@ -120,6 +120,14 @@ class AgentSession:
         return end
 
 
+def _named_paths(words: Iterable[str], environment: Mapping[str, str]) -> Iterator[Path]:
+    """Yield the paths that an agent's command and its variables name, such as the folders of its tool chains."""
+    values = (value for name, value in environment.items() if name != "PATH")
+    for entry in (*words, *(entry for value in values for entry in value.split(":"))):
+        if entry.startswith("/") and "\0" not in entry:
+            yield Path(entry)
+
+
 @contextmanager
 def agent_session(
     ready: ReadyAgent, request: RunRequest, job: JobContext, progress: Progress
@@ -147,7 +155,7 @@ def agent_session(
         writable = [snapshot.top, snapshot.objects.parent] if snapshot else [request.directory]
         readable = [request.run_dir / layout.PROMPT, request.run_dir / layout.SCHEMA]
         readable += [Path(ready.path.split(":")[0]).parents[1]] if agent.install else []
-        programs = programs_of_server() if ready.has_tools else ()
+        programs = [*(programs_of_server() if ready.has_tools else ()), *_named_paths(words, environment)]
         container = container_for(job.environment, private, writable, readable, programs, proxy=proxy)
         confinement, warning = confinement_of(agent, settings, job.environment, container)
         progress.warn(warning)

@@ -28,16 +28,17 @@ from accord.runner.prompt import assemble, prompt_for, read_data
 from accord.runner.record import Attempt, ResultFinding
 from accord.runner.tool_server import PROMPT as TOOLS_PROMPT
 from accord.runner.tool_server import offers_tools, without_enforced_schema
-from accord.runner.transcripts.read import SESSION_TOTALS, evidence_in
+from accord.runner.transcripts.formats import FORMATS
+from accord.runner.transcripts.read import evidence_in
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
+    from accord.agents.registry import Agent, Registry
     from accord.git.trusted_files import TrustedFiles
     from accord.runner.agent_session import AgentSession
     from accord.runner.context import JobContext, Progress
     from accord.runner.models import RunRequest
-    from accord.runner.registry import Agent, Registry
     from accord.runner.transcripts.events import Account, Usage
 
 _LEAST_REPAIR_SECONDS = 60.0
@@ -232,7 +233,7 @@ def _usage_of_turn(account: Account, progress: Progress) -> Usage:
     earlier = [attempt for attempt in progress.attempts if account.session and attempt.session == account.session]
     fields = {"input_tokens": "tokens_input", "output_tokens": "tokens_output", "cost_usd": "cost_usd"}
     own: dict[str, Any] = {}
-    for name in SESSION_TOTALS.get(account.codec, ()):
+    for name in FORMATS[account.codec].session_totals if account.codec in FORMATS else ():
         total = getattr(account.usage, name)
         before = sum(getattr(attempt, fields[name]) or 0 for attempt in earlier)
         own[name] = total - before if total is not None and total >= before else total

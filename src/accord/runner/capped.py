@@ -9,9 +9,6 @@ from typing import IO, TYPE_CHECKING
 if TYPE_CHECKING:
     from io import FileIO
 
-OUTPUT_MIB = 64
-"""Enough for every recorded run. An artifact of two such logs stays far below its limit."""
-
 _PIECE_BYTES = 64 * 1024
 _LINE_BYTES = 4 * 1024 * 1024
 """A longer line at the beginning of the end is not cut off."""

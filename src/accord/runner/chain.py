@@ -34,7 +34,6 @@ if TYPE_CHECKING:
     from accord.runner.agent_session import ReadyAgent
     from accord.runner.context import JobContext, Progress
     from accord.runner.models import RunRequest
-    from accord.runner.registry import Agent
 
 
 @dataclass
@@ -113,7 +112,7 @@ class AgentChain:
             if snapshot is None:
                 return
             try:
-                self.about_changes = _save_changes(request, job, ready.entry, snapshot, progress)
+                self.about_changes = _save_changes(request, job, snapshot, progress)
             except AgentNotStarted as unreadable:
                 if is_last or not progress.attempts or progress.attempts[-1].outcome != "failed":
                     raise
@@ -169,15 +168,13 @@ def _unfinished(changes: WorkTreeChanges) -> InternalError | None:
     return InternalError(kind="merge-unfinished", detail=detail)
 
 
-def _save_changes(
-    request: RunRequest, job: JobContext, agent: Agent, snapshot: Snapshot, progress: Progress
-) -> tuple[str, ...]:
+def _save_changes(request: RunRequest, job: JobContext, snapshot: Snapshot, progress: Progress) -> tuple[str, ...]:
     """Write the patch, unless it cannot be read or contains a secret; return warnings about it."""
     names = job.secret_names
     known = {name: value for name, value in job.environment.items() if name in names}
     secrets = redactor_for(known, certain=names).values
     try:
-        changes = changes_since(snapshot, state_files=agent.state_files, secrets=secrets)
+        changes = changes_since(snapshot, secrets=secrets)
     except AccordError as error:
         raise AgentNotStarted("changes-unreadable", error.message, hint=error.hint) from None
     path = request.run_dir / layout.PATCH

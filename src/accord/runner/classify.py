@@ -17,7 +17,6 @@ from accord.runner.error_rules import (
     CAUSES,
     COMMAND_FAILURES,
     EXITS,
-    GEMINI_STATUSES,
     GOOGLES_RATE_LIMIT,
     HARD_QUOTA,
     INTERNAL_ERRORS,
@@ -27,6 +26,7 @@ from accord.runner.error_rules import (
     status_cause,
 )
 from accord.runner.models import Classification, Evidence
+from accord.runner.transcripts.formats import FORMATS
 from accord.runner.transcripts.wording import cut, evidence_line
 from accord.text.hidden import as_seen
 
@@ -182,7 +182,8 @@ def _by_exit(evidence: RunEvidence) -> Iterator[_Hit]:
 
 
 def _exit_status(evidence: RunEvidence) -> int | None:
-    return GEMINI_STATUSES.get(evidence.exit_code or 0) if evidence.account.codec == "gemini" else None
+    form = FORMATS.get(evidence.account.codec)
+    return form.statuses.get(evidence.exit_code or 0) if form else None
 
 
 def _exit_line(evidence: RunEvidence) -> str:

@@ -121,11 +121,24 @@ def _build(plan: dict[str, Any]) -> None:
             tree = _clone(place)
             _make_read_only(tree, "")
             _put(tree, place)
+    _bring_back(plan, readable)
+    for tree, place in writable:
+        _put(tree, place)
+
+
+def _bring_back(plan: dict[str, Any], readable: list[tuple[int, str]]) -> None:
+    """Mount what can be read although its folder is hidden, apart from what is hidden in it."""
     for tree, place in readable:
         _make_read_only(tree, "")
         _put(tree, place)
-    for tree, place in writable:
-        _put(tree, place)
+    seen = tuple(f"{place}/" for _, place in readable)
+    for place in plan["discarded"]:
+        if f"{place}/".startswith(seen):
+            with suppress(OSError):  # it stays read-only
+                _discard(place, f"{plan['scratch']}/{place.replace('/', '+')}")
+    for place in plan["hidden"]:
+        if place.startswith(seen):
+            _hide(place)
 
 
 def _discard(place: str, layer: str) -> None:

@@ -13,7 +13,7 @@ from accord.runner.models import AgentNotStarted
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
 
-    from accord.runner.registry import Agent
+    from accord.agents.registry import Agent
 
 _SOON = timedelta(days=3)
 _RENEW = "Log in again and store the new file in the secret."

@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, TypeAlias
 
 from accord.runner.transcripts.claude import UNANSWERED
+from accord.runner.transcripts.formats import FORMATS
 from accord.runner.transcripts.gemini import INVALID_STREAM
 
 if TYPE_CHECKING:
@@ -231,13 +232,9 @@ WORDS: dict[str, re.Pattern[str]] = {cause: _pattern(cause) for cause in _TEXTS}
 EXITS: dict[str, dict[int, str]] = {
     "": {124: "time", 126: "start", 127: "start", 132: "memory", 134: "memory", 137: "killed",
          130: "interrupted", 143: "interrupted"},
-    "codex": {2: "settings"},
-    "gemini": {41: "credential", 42: "settings", 44: "settings", 52: "settings", 53: "turns", 55: "settings"},
+    **{name: dict(form.exits) for name, form in FORMATS.items() if form.exits},
 }  # fmt: skip
 """Exit codes: of any process (128 + signal, ``timeout``, the shell's own), and of some CLIs."""
-
-GEMINI_STATUSES = {status % 256: status for status in (400, 401, 402, 403, 404, 429, 500, 502, 503, 504)}
-"""Gemini CLI exits with the HTTP status of its error, modulo 256."""
 
 
 def status_cause(status: int) -> str:

@@ -14,6 +14,7 @@ from accord.runner.outputs import RunFacts
 from accord.runner.publish import Published, is_delivered, push_failure
 from accord.runner.stats import diff_stat, patch_stats, range_stats
 from accord.runner.transcripts.read import codec_of, read_evidence
+from accord.runner.trusted_registry import registry_at
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -68,7 +69,7 @@ def _changes_of(run: ExternalRun) -> list[FileStat]:
     if run.root is None:
         return []
     if not run.pushed:
-        return patch_stats(extract_patch(run.root, run.base))
+        return patch_stats(extract_patch(run.root, run.base, state_files=registry_at(run.root).state_patterns))
     try:
         return range_stats(Git(run.root), run.base, "HEAD")
     except GitFailed as failed:

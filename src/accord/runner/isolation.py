@@ -18,23 +18,15 @@ from accord.runner import confine
 from accord.runner.models import AgentNotStarted
 
 if TYPE_CHECKING:
-    from collections.abc import Collection, Iterable, Mapping, Sequence
+    from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence, Set
 
-    from accord.runner.registry import Agent, AgentSettings
+    from accord.agents.registry import Agent, AgentSettings
 
 _PROBE_SECONDS = 30
 _TRIALS = 3
 """Sockets come and go on a machine: one that another program replaces during a trial is hidden in the next."""
 
 _SUDO = ("sudo", "-n", "--")
-
-_CREDENTIALS = (
-    *(".ssh", ".docker", ".aws", ".azure", ".kube", ".gnupg", ".netrc", ".git-credentials", ".npmrc", ".pypirc"),
-    *(".gitconfig", ".config/gh", ".config/gcloud", ".config/git", ".cargo/credentials.toml", ".bash_history"),
-    *(".claude", ".claude.json", ".gemini", ".codex/auth.json", ".codex/config.toml", ".codex/sessions"),
-    *(".codex/history.jsonl", ".m2/settings.xml", ".gradle", ".vault-token", ".local/share/keyrings"),
-)
-"""Files and folders below HOME that a container hides."""
 
 _RUNNERS = (".credentials", ".credentials_rsaparams", ".runner", ".env")
 """Files beside a runner's program: its keys and settings."""
@@ -184,29 +176,63 @@ def container_for(
 ) -> Container:
     """Return the container for an agent: it writes to its work tree and its private folder.
 
-    Folders of ``programs`` can be read where they would be hidden; elsewhere, they are as for any agent.
+    Hidden are the runner's HOME, its temporary folder and its keys. Folders on the PATH and ``programs`` can be read
+    where they would be hidden; elsewhere, they are as for any agent.
     """
     scratch = private / "layers"
     scratch.mkdir()
     temporary = Path(job["RUNNER_TEMP"]).resolve() if job.get("RUNNER_TEMP") else None
-    hidden = [Path("/run/user"), *(Path(job["HOME"]) / name for name in _CREDENTIALS if job.get("HOME"))]
-    back = list(readable)
+    home = Path(job["HOME"]).resolve() if job.get("HOME") else Path("/")
+    hidden = [Path("/run/user"), *([home] if home != Path("/") else [])]
     if temporary:
         hidden += [temporary, *(temporary.parents[1] / name for name in _RUNNERS if len(temporary.parents) > 1)]
-    for folder in (Path(entry).resolve() for entry in job.get("PATH", "").split(":") if entry.startswith("/")):
-        places = [place.resolve() for place in hidden if place.resolve() in folder.parents]
-        is_prefix = folder.name in ("bin", "sbin") and folder.parent not in places
-        back += [folder.parent if is_prefix else folder] if places else []
-    back += [path for path in programs if any(place.resolve() in path.resolve().parents for place in hidden)]
+    places = {place.resolve() for place in hidden}
+    prefixes = [
+        prefix
+        for entry in job.get("PATH", "").split(":")
+        if entry.startswith("/")
+        for folder in _with_targets(Path(entry).resolve(), places)
+        for prefix in _prefixes(folder, places)
+    ]
+    back = [path for path in programs if not places.isdisjoint(path.resolve().parents)]
     caches = ["/tmp", "/var/tmp", "/usr/local", "/opt", *(job.get(name, "") for name in _CACHES)]  # noqa: S108
     return Container(
         scratch=str(scratch),
         writable=_existing([*writable, private]),
-        readable=_existing(back),
-        hidden=_existing(hidden),
+        readable=_existing([*readable, *prefixes, *back]),
+        hidden=_existing([*hidden, *(path for prefix in prefixes if home in prefix.parents for path in _own(prefix))]),
         discarded=_existing(Path(name) for name in caches if name),
         proxy=str(proxy or ""),
     )
+
+
+def _with_targets(folder: Path, hidden: Set[Path]) -> Iterator[Path]:
+    """Yield a folder of programs, and the folders that its links lead to, where it is hidden."""
+    yield folder
+    with suppress(OSError):
+        links = (
+            [path for path in folder.iterdir() if path.is_symlink()] if not hidden.isdisjoint(folder.parents) else []
+        )
+        yield from dict.fromkeys(link.resolve().parent for link in links)
+
+
+def _prefixes(folder: Path, hidden: Set[Path]) -> Iterator[Path]:
+    """Yield the folder to bring back for a folder of programs: of ``…/bin`` the one above it."""
+    if not hidden.isdisjoint(folder.parents):
+        yield folder.parent if folder.name in ("bin", "sbin") and folder.parent not in hidden else folder
+
+
+def _own(prefix: Path) -> Iterator[Path]:
+    """Yield what only its owner may read in the two upper levels of a folder, such as a login of its program.
+
+    A virtual environment of Python holds none, whatever its modes are.
+    """
+    if (prefix / "pyvenv.cfg").exists():
+        return
+    for path in (*prefix.glob("*"), *prefix.glob("*/*")):
+        with suppress(OSError):
+            if not path.is_symlink() and not path.stat().st_mode & 0o077:
+                yield path
 
 
 def _existing(paths: Iterable[Path]) -> tuple[str, ...]:

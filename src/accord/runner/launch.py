@@ -10,21 +10,21 @@ import shutil
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from accord.agents.registry import AgentSettings
+from accord.agents.registry_rules import PLACEHOLDER
 from accord.core.network import direct_loopback
 from accord.core.suggest import did_you_mean
 from accord.runner.models import AgentNotStarted
 from accord.runner.process import Program, run_program
 from accord.runner.prompt import check_argument
 from accord.runner.record import PROMPT, SCHEMA
-from accord.runner.registry import AgentSettings
-from accord.runner.registry_rules import PLACEHOLDER
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
+    from accord.agents.registry import Agent, AgentChoice, Install
     from accord.runner.models import RunRequest
     from accord.runner.process import LineWatcher, StopSignals
-    from accord.runner.registry import Agent, AgentChoice, Install
     from accord.text.redaction import Redactor
 
 _SESSION = re.compile(r"[0-9A-Za-z][0-9A-Za-z_-]{0,99}")

@@ -22,8 +22,8 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
     from pathlib import Path
 
+    from accord.agents.registry import AgentSettings
     from accord.runner.process import LineWatcher, Program, StopSignals
-    from accord.runner.registry import AgentSettings
     from accord.text.redaction import Redactor
 
 _PROBE_SECONDS = 60

@@ -20,8 +20,9 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, BinaryIO
 
+from accord.agents.registry import OUTPUT_MIB
 from accord.files.store import DISK_FULL
-from accord.runner.capped import OUTPUT_MIB, CappedLog
+from accord.runner.capped import CappedLog
 from accord.runner.confine import CANNOT_START, NOT_STARTED
 from accord.runner.guard import Termination, adopting_orphans, watchdog
 from accord.runner.isolation import WITHOUT_CONTAINER

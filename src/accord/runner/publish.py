@@ -12,6 +12,7 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from accord.agents.registry import shipped_registry
 from accord.core.clock import attempts
 from accord.core.errors import BrokenContract, Refused, Stopped
 from accord.git.branches import (
@@ -44,6 +45,7 @@ from accord.github.commits import deliver_commit, plan_upload, read_commit
 from accord.runner.models import InternalError
 from accord.runner.refs import branch_of
 from accord.runner.stats import FileStat, patch_stats, range_stats
+from accord.runner.trusted_registry import registry_at
 from accord.text.redaction import Redactor
 from accord.text.words import without_skips
 
@@ -307,7 +309,8 @@ def _checked_result(git: Git, before: str, commit: str, work: Publication) -> Pu
 def _result_of(
     git: Git, before: str, commit: str, changes: Sequence[Change], links: Mapping[str, str], work: Publication
 ) -> Published:
-    audit = audit_changes(changes, links, work.patch)
+    registry = registry_at(work.lender) if work.lender else shipped_registry()
+    audit = audit_changes(changes, links, work.patch, agent_files=registry.steering_patterns)
     return Published(
         commit,
         len(range_stats(git, before, commit)) if not _is_merge(git, commit) else len(changes),
@@ -378,7 +381,7 @@ def push_failure(error: str) -> InternalError:
 def audit_patch(patch: bytes, stats: Sequence[FileStat]) -> Published:
     """Sort the paths of a patch that is not pushed yet, as far as the patch alone tells."""
     moved = [name for key, name in header_names(patch) if key in (b"rename from", b"copy from")]
-    audit = audit_paths([*(change.path for change in stats), *moved])
+    audit = audit_paths([*(change.path for change in stats), *moved], agent_files=shipped_registry().steering_patterns)
     parts = [part for part in re.split(rb"^diff --git ", patch, flags=re.MULTILINE) if part.strip()]
     added = (b"\n".join(re.findall(rb"^\+(?!\+\+ )(.*)", part, re.MULTILINE)) for part in parts)
     shapes = Redactor()

@@ -12,6 +12,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from accord.agents.registry import declared_secrets
 from accord.core.clock import timestamp
 from accord.core.environment import is_in_actions
 from accord.core.errors import AccordError, WrongUsage
@@ -31,7 +32,7 @@ from accord.runner.credentials import expiry_warnings
 from accord.runner.fallback import agents_to_try
 from accord.runner.models import AgentNotStarted, InternalError
 from accord.runner.record import RunRecord
-from accord.runner.registry import declared_secrets, load_registry
+from accord.runner.trusted_registry import load_registry
 
 if TYPE_CHECKING:
     from datetime import datetime
@@ -140,7 +141,7 @@ def _run(request: RunRequest, job: JobContext, progress: Progress) -> None:
     if not is_in_actions(job.environment) and (left := left_by_killed_run(request.directory)):
         job.show(f"accord: {left}")
         progress.warn(left)
-    snapshot = progress.snapshot = take_snapshot(request.directory)
+    snapshot = progress.snapshot = take_snapshot(request.directory, registry.state_patterns)
     progress.base_sha = snapshot.commit if snapshot else ""
     schema = _write_schema(request, files)
     names = agents_to_try(progress.agent, registry.fallback_for(context.mode))

@@ -22,8 +22,8 @@ from accord.runner.models import AgentNotStarted
 from accord.runner.transcripts.lines import is_shallow, json_value
 
 if TYPE_CHECKING:
+    from accord.agents.registry import Agent
     from accord.runner.models import RunRequest
-    from accord.runner.registry import Agent
     from accord.text.redaction import Redactor
 
 KINDS_OF_TOOLS = ("planner-result", "implementor-result", "reviewer-result")
@@ -40,7 +40,7 @@ _SOURCES = Path(accord.__file__).parents[1]
 """The folder of accord's package, which need not be among Python's packages."""
 
 _START = "import runpy, sys; sys.path.insert(0, sys.argv.pop(1)); runpy.run_module('accord', run_name='__main__')"
-"""Gemini CLI refuses servers with PYTHONPATH among their variables."""
+"""Some agents refuse servers with PYTHONPATH among their variables."""
 
 _MOST_BYTES = 64 * 1024 * 1024
 """The change of the work tree is in the result that the server writes."""

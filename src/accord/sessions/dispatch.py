@@ -8,6 +8,7 @@ from __future__ import annotations
 import json
 from typing import TYPE_CHECKING, Any
 
+from accord.agents.registry import shipped_registry
 from accord.core.documents import read_object, short_name
 from accord.core.findings import Finding, finding_of, has_errors, pointer
 from accord.core.kinds import KINDS
@@ -171,7 +172,7 @@ def _path(session: Session, name: str) -> str:
 def changed_files(session: Session) -> list[dict[str, str]]:
     """Return the files that the session changed outside ``.agents-work``, uncommitted and new files included."""
     found = []
-    for letter, path, old in changed_paths(session.root, _start_of(session)):
+    for letter, path, old in changed_paths(session.root, _start_of(session), shipped_registry().state_patterns):
         if not path.startswith(f"{WORK}/"):
             entry = {"path": path, "change_type": _CHANGES[letter]}
             found.append({**entry, "old_path": old} if old else entry)

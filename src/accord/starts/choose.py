@@ -27,12 +27,6 @@ if TYPE_CHECKING:
     from accord.starts.status import StatusView
 
 
-_MORE_WORDS = (
-    "Words after `/accord implement` are not read, so nothing was started. Comment it alone, or add the label of an "
-    "agent, such as `agent:codex`, to start it with that agent."
-)
-
-
 @dataclass(frozen=True)
 class Begin:
     """Start this work with an agent, empty for the registry's default."""
@@ -106,6 +100,14 @@ def _is_start_label(event: StartEvent) -> bool:
     return label == PLAN_LABEL or (label.startswith(AGENT_PREFIX) and label not in NOT_AGENTS)
 
 
+def _more_words(facts: ItemFacts) -> str:
+    such_as = f", such as `{AGENT_PREFIX}{facts.agents[0]}`," if facts.agents else ""
+    return (
+        "Words after `/accord implement` are not read, so nothing was started. Comment it alone, or add the label of "
+        f"an agent{such_as} to start it with that agent."
+    )
+
+
 def choose(event: StartEvent, facts: ItemFacts) -> Choice:
     """Decide what an event of an issue or pull request asks for. Its sender may write."""
     if event.key in facts.view.status.answered:
@@ -121,7 +123,7 @@ def choose(event: StartEvent, facts: ItemFacts) -> Choice:
             return answer
         choice = _command(word, facts)
         if isinstance(choice, Begin) and word == "implement" and event.has_more_words:
-            choice = Answer(_MORE_WORDS)
+            choice = Answer(_more_words(facts))
     elif event.trigger is Trigger.DASHBOARD:
         choice = _command(word, facts)
     elif event.trigger is Trigger.LABEL:

@@ -7,12 +7,11 @@ from datetime import datetime, timedelta
 from functools import cached_property
 from typing import TYPE_CHECKING
 
+from accord.agents.registry import REGISTRY_PATH, registry_from
 from accord.core.clock import attempts, doubling, parse_timestamp
-from accord.git.trusted_files import REGISTRY_PATH
 from accord.github.models import NotThere
 from accord.results.bodies import split_body
 from accord.results.status import StatusFacts, is_work_item, open_blockers, status_if_clear
-from accord.runner.registry import registry_from
 from accord.starts.choose import ItemFacts
 from accord.starts.config import CONFIG_PATH, AccordConfig, read_config
 from accord.starts.dashboard import is_dashboard

@@ -10,12 +10,12 @@ import re
 from functools import cache
 from typing import TYPE_CHECKING
 
-from accord.runner.registry import shipped_registry
+from accord.agents.registry import shipped_registry
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
-    from accord.runner.registry import Registry
+    from accord.agents.registry import Registry
 
 _HARMLESS = frozenset({
     "agents", "auth", "completion", "config", "doctor", "extensions", "features", "help", "install", "login", "logout",
@@ -61,9 +61,10 @@ _DEEPEST = 8
 
 
 def agent_programs(registry: Registry) -> frozenset[str]:
-    """Return the programs of a registry's agents, and their packages as ``npx`` names them."""
-    named = {"opencode", "copilot", "agy", "cursor-agent"}
+    """Return the programs of a registry's agents, their packages as ``npx`` names them, and their actions."""
+    named = set[str]()
     for agent in registry.agents.values():
+        named.update(agent.programs, map(str.lower, agent.actions))
         words = [word for word in agent.command if not word.startswith("{")]
         command = next(_wrapped(words), None)
         if command and not _program(command[0]).startswith("-"):

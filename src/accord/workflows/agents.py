@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import re
+from functools import cache
 from typing import TYPE_CHECKING
 
+from accord.agents.registry import shipped_registry
 from accord.workflows.agent_commands import starts_agent
 
 if TYPE_CHECKING:
@@ -12,16 +14,11 @@ if TYPE_CHECKING:
 
     from accord.workflows.models import Job, Step, Workflow
 
-_AGENT_ACTIONS = re.compile(
-    r"\A(?:openai/codex-action|anthropics/claude-code(?:-base)?-action|google-github-actions/run-gemini-cli"
-    r"|(?:\.|\$|[\w.-]+/[\w.-]+)/actions/run-agent)",
-    re.IGNORECASE,
-)
+_RUN_AGENT = re.compile(r"(?:\.|\$|[\w.-]+/[\w.-]+)/actions/run-agent", re.IGNORECASE)
 _OF_RUN = frozenset(
-    {"exit-code", "execution_file", "conclusion", "session_id", "branch_name", "github_token", "commit-sha",
-     "changes-made", "files-changed", "error-category", "error-type", "error-recovery"}
-)  # fmt: skip
-"""Outputs of such actions that hold none of the agent's words."""
+    {"exit-code", "commit-sha", "changes-made", "files-changed", "error-category", "error-type", "error-recovery"}
+)
+"""Outputs of that action that hold none of the agent's words."""
 
 _WORDS = frozenset(
     {"final-message", "final-message-summary", "error-summary", "llm-completed-tasks", "result-json",
@@ -35,18 +32,33 @@ def runs_agent(step: Step, programs: frozenset[str]) -> bool:
     if step.uses:
         if str(step.given.get("skip")).lower() == "true":
             return False
-        return is_agent_action(step)
+        return is_agent_action(step) or _action_of(step) in programs
     return any(starts_agent(text, programs) for text in step.shell_texts)
 
 
 def gives_agent_text(step: Step | None, output: str) -> bool:
     """Return whether an output of a step, or of a job without one, holds words of an agent."""
-    return output in _WORDS or (step is not None and is_agent_action(step) and output not in _OF_RUN)
+    return output in _WORDS or (step is not None and is_agent_action(step) and output not in _outputs_of_run(step))
 
 
 def is_agent_action(step: Step) -> bool:
     """Return whether a step is an action that runs an agent."""
-    return _AGENT_ACTIONS.fullmatch(step.uses.partition("@")[0]) is not None
+    return _action_of(step) in shipped_actions() or _RUN_AGENT.fullmatch(_action_of(step)) is not None
+
+
+def _action_of(step: Step) -> str:
+    return step.uses.partition("@")[0].lower()
+
+
+@cache
+def shipped_actions() -> dict[str, frozenset[str]]:
+    """Return the actions of the agents that accord ships, each with its outputs that hold no words of the agent."""
+    agents = shipped_registry().agents.values()
+    return {name.lower(): frozenset(outputs) for agent in agents for name, outputs in agent.actions.items()}
+
+
+def _outputs_of_run(step: Step) -> frozenset[str]:
+    return _OF_RUN | shipped_actions().get(_action_of(step), frozenset())
 
 
 HARMLESS_SCOPES = frozenset({"id-token", "models", "copilot-requests"})

@@ -6,6 +6,7 @@ from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import TYPE_CHECKING
 
+from accord.agents.registry import REGISTRY_PATH, registry_from, shipped_registry
 from accord.core.errors import BrokenContract
 from accord.core.findings import has_errors, with_lines
 from accord.core.kinds import KINDS
@@ -13,8 +14,6 @@ from accord.core.shapes import read_shape
 from accord.files.store import LINK_OUT, is_inside, read_inside
 from accord.files.yaml import read_mapping
 from accord.git.origin import read_origin
-from accord.git.trusted_files import REGISTRY_PATH, WorkTreeFiles
-from accord.runner.registry import load_registry, shipped_registry
 from accord.workflows.agent_commands import agent_programs, shipped_programs
 from accord.workflows.called_files import read_called
 from accord.workflows.models import Workflow
@@ -23,8 +22,8 @@ if TYPE_CHECKING:
     from collections.abc import Collection, Iterator, Mapping, Sequence
     from pathlib import Path
 
+    from accord.agents.registry import Agent, Registry
     from accord.core.findings import Finding, PlacedFinding
-    from accord.runner.registry import Agent, Registry
     from accord.workflows.models import Job, Step
 
 WORKFLOWS = ".github/workflows"
@@ -120,13 +119,14 @@ def _read_registry(root: Path, files: RepositoryFiles) -> tuple[Registry | None,
         return None, []
     files.registry_note = REGISTRY
     try:
-        document = read_mapping(read_inside(root, REGISTRY))
+        raw = read_inside(root, REGISTRY)
+        document = read_mapping(raw)
         files.lines[REGISTRY] = document.lines
         findings = KINDS["agent-registry"].check(document)
         files.registry_findings = [(REGISTRY, finding) for finding in findings]
         if has_errors(findings):
             return None, []
-        registry = load_registry(WorkTreeFiles(root))
+        registry = registry_from(raw)
     except BrokenContract as broken:
         files.registry_findings = [(REGISTRY, finding) for finding in broken.findings]
         return None, []

@@ -15,8 +15,8 @@ from accord.workflows.expressions import all_reads
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping, Sequence
 
+    from accord.agents.registry import Agent
     from accord.core.refusals import SettingsPage
-    from accord.runner.registry import Agent
     from accord.workflows.models import Job, Workflow
 
 RequirementKind = Literal["setting", "secret", "variable", "labels"]

@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import re
+from contextlib import suppress
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
+from accord.agents.registry import REGISTRY_PATH, registry_from, shipped_registry
 from accord.core.errors import BrokenContract, Refused
 from accord.git.branches import (
     DEFAULT_AUTHOR,
@@ -206,7 +208,7 @@ def _with_branch(
             *secret_findings(git, changes, options.redact),
             *filtered_findings(git, before, changes),
         ),
-        audit=audit_changes(changes, links, patch),
+        audit=audit_changes(changes, links, patch, agent_files=_agent_files(git, found.base)),
         conflict=Conflict(onto, paths) if paths else None,
         item_runs=item_runs,
         made=_made(git, work, facts, options),
@@ -326,6 +328,14 @@ def commit_message(summary: str, facts: RevisionFacts, options: RunOptions, conf
     made_on = [f"{name}: {at}" for name, at in ((CONFLICT_TRAILER, conflict), (BASE_TRAILER, base)) if at]
     trailers = [f"{ITEM_TRAILER}: #{facts.issue.number}", *made_on, f"Accord-Run: {facts.token}", *co_authors]
     return "\n\n".join([subject, text, "\n".join(trailers)]) + "\n"
+
+
+def _agent_files(git: Git, base: str) -> Sequence[str]:
+    """Return the patterns of files that agents obey, by the base's registry; by the shipped one if that is invalid."""
+    found = git.attempt("cat-file", "blob", f"{base}:{REGISTRY_PATH.as_posix()}")
+    with suppress(BrokenContract):
+        return registry_from(None if found.returncode else found.stdout).steering_patterns
+    return shipped_registry().steering_patterns
 
 
 def _changed_paths(git: Git, found: BranchFacts, head: str) -> list[str]:

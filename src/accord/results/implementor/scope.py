@@ -10,7 +10,8 @@ import re
 from dataclasses import asdict, dataclass
 from typing import TYPE_CHECKING, Any
 
-from accord.git.paths import path_patterns
+from accord.agents.registry import shipped_registry
+from accord.files.patterns import path_patterns
 from accord.git.steering import audit_paths
 
 if TYPE_CHECKING:
@@ -46,7 +47,7 @@ def audit_scope(changed: Iterable[str], scope: Sequence[str], extra_protected: S
     tests = {path for path in paths if path not in inside and any(is_test_of(path, subject) for subject in scope)}
     groups = (inside, tests, {*paths} - inside - tests)
     in_scope, beside, outside = (tuple(path for path in paths if path in group) for group in groups)
-    audit = audit_paths(paths, extra_protected)
+    audit = audit_paths(paths, extra_protected, agent_files=shipped_registry().steering_patterns)
     protected = (*audit.steering, *audit.protected)
     return ScopeReport(in_scope, beside, outside, protected, audit.dependencies, audit.records)
 

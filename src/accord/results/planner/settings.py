@@ -26,7 +26,7 @@ class IssueStructure(BaseModel):
         None, min_length=1, max_length=255, description="Title of a milestone of the repository."
     )
     type: str | None = Field(None, min_length=1, max_length=100, description="The issue type of the organisation.")
-    assign: list[str] = Field([], max_length=10, description="Logins to assign; copilot is Copilot's cloud agent.")
+    assign: list[str] = Field([], max_length=10, description="Logins to assign, or names of agents with an account.")
 
 
 class PlanSettings(BaseModel):

@@ -7,8 +7,10 @@ that GitHub does not have, or does not allow, becomes a warning.
 from __future__ import annotations
 
 from dataclasses import dataclass, field, replace
+from functools import cache
 from typing import TYPE_CHECKING, ClassVar
 
+from accord.agents.registry import shipped_registry
 from accord.core.errors import Refused
 from accord.core.findings import Finding, warning
 from accord.github.models import IssueChange, NotThere
@@ -28,8 +30,11 @@ if TYPE_CHECKING:
 MOST_SUB_ISSUES = 100
 """Source: https://docs.github.com/issues/tracking-your-work-with-issues/using-issues/adding-sub-issues"""
 
-COPILOT = "copilot-swe-agent[bot]"
-_COPILOT_NAMES = frozenset(("copilot", COPILOT))
+
+@cache
+def _accounts() -> dict[str, str]:
+    """Return the accounts of agents that begin to work when they are assigned, by the agent's name."""
+    return {name: agent.assignee for name, agent in shipped_registry().agents.items() if agent.assignee}
 
 
 @dataclass(frozen=True)
@@ -159,7 +164,7 @@ def plan_structure(
 ) -> Iterator[StructureOperation]:
     """Yield the operations for items that are new, or open and not begun. Pure.
 
-    Copilot begins to work when it is assigned, so that it gets no item that is ``blocked``.
+    An agent with an account begins to work when it is assigned, so that it gets no item that is ``blocked``.
     """
     for name in names:
         issue = issues.get(name)
@@ -175,8 +180,9 @@ def plan_structure(
         if facts.wanted.type:
             found = _done(issue is not None and issue.type_name is not None)
             yield SetType(f"{name} is {facts.wanted.type}", found, name, facts.wanted.type)
-        logins = [COPILOT if login.lower() == "copilot" else login for login in facts.wanted.assign]
-        logins = [login for login in logins if login != COPILOT or name not in blocked]
+        accounts = _accounts()
+        logins = [accounts.get(login.lower(), login) for login in facts.wanted.assign]
+        logins = [login for login in logins if login not in accounts.values() or name not in blocked]
         if logins:
             found = _done(issue is not None and bool(issue.assignees))
             yield AssignItem(f"{name} to {', '.join(logins)}", found, name, tuple(logins))
@@ -250,7 +256,8 @@ def _assign(
         )
     if left := _unassigned(now, logins):
         message = f"GitHub did not assign {', '.join(left)}: not all accounts can be assigned with this token."
-        hint = "Give them access to the repository; Copilot needs a token of a user who has it."
+        agents = " or ".join(_accounts()).title()
+        hint = f"Give them access to the repository; {agents} needs a token of a user who has it."
         findings.append(warning("structure-unavailable", message, hint=hint))
         return None if now.assignees else OperationStatus.SKIPPED
     return None
@@ -258,7 +265,8 @@ def _assign(
 
 def _unassigned(issue: Issue, logins: Sequence[str]) -> list[str]:
     has = {login.lower() for login in issue.assignees}
-    has |= _COPILOT_NAMES if has & _COPILOT_NAMES else set()
+    for names in _accounts().items():
+        has |= {*names} if has & {*names} else set()
     return [login for login in logins if login.lower() not in has]
 
 

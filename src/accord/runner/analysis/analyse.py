@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any, Literal
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
+from accord.agents.providers import ALL, REGEX_FALLBACK
 from accord.core.documents import read_object
 from accord.core.errors import BrokenContract
 from accord.core.numbers import Integer
@@ -19,8 +20,6 @@ from accord.core.schemas import strict_schema
 from accord.runner.analysis.checkbox_evidence import completed_by_boxes
 from accord.runner.analysis.prompt import task_prompt
 from accord.runner.analysis.providers import (
-    ALL,
-    REGEX_FALLBACK,
     ProviderFailed,
     Unavailable,
     endpoint_of,
@@ -33,9 +32,10 @@ from accord.text.redaction import redactor_for
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
+    from accord.agents.providers import Provider
     from accord.core.clock import Clock
     from accord.runner.analysis.prompt import TaskPrompt
-    from accord.runner.analysis.providers import Endpoint, Provider
+    from accord.runner.analysis.providers import Endpoint
     from accord.runner.transcripts.events import Todo
     from accord.text.outline import ChecklistTask
 

@@ -1,8 +1,7 @@
-"""Providers of models: which ones exist, how to reach them, and one request to one of them.
+"""Providers of models: how to reach them, and one request to one of them.
 
 A request is bounded in time and size, never redirected, and never prints the key. It runs on its own thread, because
-name resolution and headers that arrive byte by byte ignore timeouts; a late thread is left to end by itself. Another
-endpoint that speaks one of the two formats is one more entry of ``PROVIDERS``.
+name resolution and headers that arrive byte by byte ignore timeouts; a late thread is left to end by itself.
 """
 
 from __future__ import annotations
@@ -14,8 +13,9 @@ from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from email.utils import parsedate_to_datetime
 from queue import Empty, SimpleQueue
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Any
 
+from accord.agents.providers import ALL, PROVIDERS
 from accord.core.documents import read_object
 from accord.core.errors import AccordError, BrokenContract, WrongUsage
 from accord.core.suggest import did_you_mean
@@ -26,10 +26,8 @@ if TYPE_CHECKING:
 
     import requests
 
+    from accord.agents.providers import Provider, Wire
     from accord.runner.analysis.prompt import TaskPrompt
-
-Wire = Literal["chat-completions", "anthropic-messages"]
-"""The format of a provider's requests and responses."""
 
 ANTHROPIC_VERSION = "2023-06-01"
 MOST_ANSWER_TOKENS = 4096
@@ -43,54 +41,6 @@ _PASSING = frozenset({408, 500, 502, 503, 504, 529})
 _CHUNK = 64 * 1024
 _MODEL = re.compile(r"[\w.:/@-]{1,100}")
 _CODE = re.compile(r"[A-Za-z][\w.-]{1,60}")
-
-
-@dataclass(frozen=True)
-class Provider:
-    """A provider, the variables for its URL and key, and its default model; ``ACCORD_<NAME>_MODEL`` names another.
-
-    The first of ``key_variables`` that is set counts. ``without_url`` is the reason to skip it without a URL.
-    """
-
-    name: str
-    wire: Wire
-    url_variable: str
-    key_variables: tuple[str, ...]
-    model: str
-    url: str = ""
-    without_url: str = ""
-
-
-PROVIDERS = (
-    Provider(
-        name="github-models",
-        wire="chat-completions",
-        url_variable="ACCORD_GITHUB_MODELS_URL",
-        key_variables=("GITHUB_TOKEN",),
-        model="gpt-4o",
-        without_url="GitHub Models was retired on 2026-07-30, and ACCORD_GITHUB_MODELS_URL is not set.",
-    ),
-    Provider(
-        name="openai",
-        wire="chat-completions",
-        url_variable="OPENAI_BASE_URL",
-        key_variables=("OPENAI_API_KEY",),
-        model="gpt-6-luna",
-        url="https://api.openai.com/v1",
-    ),
-    Provider(
-        name="anthropic",
-        wire="anthropic-messages",
-        url_variable="ANTHROPIC_BASE_URL",
-        key_variables=("CLAUDE_API_STRANSKE", "ANTHROPIC_API_KEY"),
-        model="claude-haiku-4-5",
-        url="https://api.anthropic.com",
-    ),
-)
-
-REGEX_FALLBACK = "regex-fallback"
-ALL = (*(provider.name for provider in PROVIDERS), REGEX_FALLBACK)
-"""All providers in their order (runner output contract, "Provider priority")."""
 
 
 class Unavailable(Exception):

@@ -6,12 +6,9 @@ from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING
 
 from accord.runner.transcripts import events
-from accord.runner.transcripts.claude import is_claude
-from accord.runner.transcripts.codex import is_codex
 from accord.runner.transcripts.events import Usage
-from accord.runner.transcripts.gemini import is_gemini
+from accord.runner.transcripts.formats import FORMATS
 from accord.runner.transcripts.lines import events_in
-from accord.runner.transcripts.read import CODECS
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
@@ -38,9 +35,9 @@ def with_line(run: LiveRun, line: str) -> LiveRun:
 
 
 def _events(line: bytes) -> Iterator[Event]:
-    kinds = (("codex", is_codex), ("claude", is_claude), ("gemini", is_gemini))
-    codec = next((name for value in events_in(line) for name, is_event in kinds if is_event(value)), "")
-    for event in CODECS[codec]([line]) if codec else ():
+    values = events_in(line)
+    form = next((form for value in values for form in FORMATS.values() if form.is_event(value)), None)
+    for event in form.events([line]) if form else ():
         if isinstance(event, events.DeferredEvent):
             yield from event.read()
         else:

@@ -12,21 +12,22 @@ from itertools import islice
 from pathlib import Path
 from typing import IO, TYPE_CHECKING, Any
 
+from accord.agents.registry import shipped_registry
 from accord.core.suggest import did_you_mean
 from accord.runner import record as layout
 from accord.runner.classify import RunEvidence
 from accord.runner.record import open_regular
-from accord.runner.registry import registries
 from accord.runner.transcripts import events
-from accord.runner.transcripts.claude import NO_STRUCTURED_RESULT, claude_events, is_claude
-from accord.runner.transcripts.codex import codex_events, is_codex
+from accord.runner.transcripts.claude import NO_STRUCTURED_RESULT
 from accord.runner.transcripts.events import Account, AgentCommand, FileChange, Usage
-from accord.runner.transcripts.gemini import gemini_events, is_document, is_gemini
+from accord.runner.transcripts.formats import FORMATS
+from accord.runner.transcripts.gemini import is_document
 from accord.runner.transcripts.lines import events_in, is_shallow, json_value_of, lines
 from accord.runner.transcripts.wording import cut
+from accord.runner.trusted_registry import registry_at
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Iterator
+    from collections.abc import Iterable, Iterator
 
     from accord.runner.models import InternalError
     from accord.runner.transcripts.events import AgentError, CommandFailure, Event, Todo, TranscriptEnding
@@ -238,16 +239,6 @@ def plain_account(stream: IO[bytes], agent: str, codec: str = "plain") -> Accoun
     )
 
 
-CODECS: dict[str, Callable[[Iterable[bytes]], Iterator[Event]]] = {
-    "codex": codex_events,
-    "claude": claude_events,
-    "gemini": gemini_events,
-}
-"""The structured formats; anything else is plain text."""
-
-SESSION_TOTALS = {"codex": ("input_tokens", "output_tokens"), "claude": ("cost_usd",)}
-"""The numbers that a CLI reports for the whole conversation after it was resumed; all others are of the turn."""
-
 TAIL_BYTES = 32 * 1024
 """How much of the end of stderr and of plain text counts as evidence."""
 
@@ -264,13 +255,13 @@ def read_account(
     Without any event, the output of an agent with a structured codec is plain text, too. ``final_message`` is a file
     with the CLI's last message; unless it is empty, it wins.
     """
-    account = _structured_account(codec, agent, stdout, stderr) if codec in CODECS else None
+    account = _structured_account(codec, agent, stdout, stderr) if codec in FORMATS else None
     if account is None:
         with _open_or_empty(stdout) as stream:
             account = plain_account(stream, agent, codec)
     if written := _text(final_message):
         account = replace(account, final_message=written)
-    if codec == "codex" and account.ending != "failure":
+    if codec in FORMATS and FORMATS[codec].ends_with_result and account.ending != "failure":
         value = json_value_of(account.final_message) if account.final_message.lstrip().startswith("{") else None
         account = replace(account, structured=value if isinstance(value, dict) and is_shallow(value) else None)
     return account
@@ -314,13 +305,13 @@ def codec_of(
     A name is known if it is in the registry of ``directory`` or of accord, or names a codec. Only accord's registry
     decides the codec: the agent may have changed the other one.
     """
-    shipped, *own = registries(directory or Path())
+    shipped = shipped_registry()
     if agent in shipped.agents:
         return shipped.agents[agent].codec, ()
-    if agent in CODECS or agent == "plain":
+    if agent in FORMATS or agent == "plain":
         return agent, ()
     codec = recognise(stdout, stderr)
-    known = {*CODECS, *shipped.agents, *(name for registry in own for name in registry.agents)}
+    known = {*FORMATS, *registry_at(directory or Path()).agents}
     if not agent or agent in known:
         return codec, ()
     form = "plain text" if codec == "plain" else f"a transcript of {codec}"
@@ -332,13 +323,11 @@ def recognise(stdout: Path, stderr: Path | None = None) -> str:
     with _open_or_empty(stdout) as stream:
         for line in islice(lines(stream), _LINES_TO_RECOGNISE):
             for event in events_in(line):
-                for codec, is_event in (("codex", is_codex), ("claude", is_claude), ("gemini", is_gemini)):
-                    if is_event(event):
+                for codec, form in FORMATS.items():
+                    if form.is_event(event):
                         return codec
-    for path in (stdout, stderr):
-        if _document_events(path):
-            return "gemini"
-    return "plain"
+    documents = (codec for codec in FORMATS for path in (stdout, stderr) if _document_events(codec, path))
+    return next(documents, "plain")
 
 
 def tail(path: Path | None, size: int = TAIL_BYTES) -> str:
@@ -355,10 +344,10 @@ def tail(path: Path | None, size: int = TAIL_BYTES) -> str:
 def _structured_account(codec: str, agent: str, stdout: Path, stderr: Path | None) -> Account | None:
     """Read a structured transcript; None if stdout has text that is neither an event nor the beginning of one."""
     with _open_or_empty(stdout) as stream:
-        account = account_of(CODECS[codec](lines(stream)), agent, codec)
+        account = account_of(FORMATS[codec].events(lines(stream)), agent, codec)
     if account.has_begun:
         return account
-    if codec == "gemini" and (found := _document_events(stdout) or _document_events(stderr)):
+    if found := _document_events(codec, stdout) or _document_events(codec, stderr):
         return account_of(found, agent, codec)
     with _open_or_empty(stdout) as stream:
         all_lines = lines(stream)
@@ -368,12 +357,14 @@ def _structured_account(codec: str, agent: str, stdout: Path, stderr: Path | Non
     return replace(account, has_begun=is_broken) if is_broken or not start else None
 
 
-def _document_events(path: Path | None) -> list[Event]:
-    """Return the events in the document that ends the output of Gemini CLI; none without it."""
+def _document_events(codec: str, path: Path | None) -> list[Event]:
+    """Return the events in the document that ends an output of this format; none without it."""
+    if not FORMATS[codec].may_be_document:
+        return []
     end = tail(path, _DOCUMENT_BYTES)
     start = end.rfind("\n{\n") + 1 or (0 if end.startswith("{\n") else -1)
     document = json_value_of(end[start:]) if start >= 0 else None
-    return list(gemini_events([end[start:].replace("\n", " ").encode()])) if is_document(document) else []
+    return list(FORMATS[codec].events([end[start:].replace("\n", " ").encode()])) if is_document(document) else []
 
 
 def _text(path: Path | None) -> str:

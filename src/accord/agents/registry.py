@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import math
-import os
-from contextlib import suppress
 from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Literal
@@ -12,20 +10,23 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal
 from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, StringConstraints
 from pydantic_core import PydanticCustomError
 
-from accord.core.errors import AccordError, BrokenContract, WrongUsage
+from accord.agents.codecs import Codec
+from accord.agents.registry_rules import registry_findings, unknown_keys
+from accord.core.errors import BrokenContract, WrongUsage
 from accord.core.findings import Finding, Severity, has_errors, pointer
 from accord.core.kinds import KINDS
 from accord.core.shapes import read_shape
 from accord.core.suggest import did_you_mean
 from accord.files.yaml import YamlDocument, read_yaml
-from accord.git.trusted_files import REGISTRY_PATH, trusted_files
-from accord.runner.capped import OUTPUT_MIB
-from accord.runner.registry_rules import registry_findings, unknown_keys
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
 
-    from accord.git.trusted_files import TrustedFiles
+REGISTRY_PATH = Path(".github/agents/registry.yml")
+"""Where a repository has its own registry."""
+
+OUTPUT_MIB = 64
+"""Enough for every recorded run. An artifact of two such logs stays far below its limit."""
 
 VariableName = Annotated[str, StringConstraints(pattern=r"^[A-Za-z_][A-Za-z0-9_]*$")]
 Host = Annotated[str, StringConstraints(pattern=r"^(\*\.)?[A-Za-z0-9-]+(\.[A-Za-z0-9-]+)*(:[0-9]{1,5})?$")]
@@ -102,6 +103,23 @@ class McpServer(_ClosedModel):
     options: dict[str, Any] = Field({}, description="More keys of the server's entry, such as `trust`.")
 
 
+class StopHook(_ClosedModel):
+    """The setting by which an agent in an editor runs a command before it ends; exit code 2 keeps it working."""
+
+    file: str = Field(description="The file of its settings.")
+    event: str = Field(description="The name of the event there.")
+    seconds: int = Field(1, ge=1, description="How its time limit says one second: 1, or 1000 for milliseconds.")
+    entry: dict[str, Any] = Field({}, description="More keys of the hook's entry.")
+    next_step: str = Field(description="The user's next step.")
+
+
+class Label(_ClosedModel):
+    """The label `agent:NAME`, which starts the agent."""
+
+    description: str = Field(max_length=100, description="The description on GitHub.")
+    color: str = Field(pattern=r"^[0-9a-fA-F]{6}$", description="Six hex digits.")
+
+
 class Mode(_ClosedModel):
     """Settings for runs of one mode, such as keepalive."""
 
@@ -124,7 +142,7 @@ class Agent(BaseModel):
     model_config = ConfigDict(frozen=True, extra="allow", defer_build=True)
 
     enabled: bool = Field(True, description="Whether it may be started.")
-    codec: Literal["codex", "claude", "gemini", "plain"] = Field("plain", description="The format of its output.")
+    codec: Codec = Field("plain", description="The format of its output.")
     install: Install | None = Field(
         None, description="A package to install first; without it the program is on the PATH."
     )
@@ -175,6 +193,17 @@ class Agent(BaseModel):
     )
     output_mib: int = Field(OUTPUT_MIB, ge=1, description="How much of each output stream is kept, in MiB.")
     state_files: list[str] = Field([], description="The agent's own files, as .gitignore patterns; never committed.")
+    steering_files: list[str] = Field([], description="Files that it obeys, as .gitignore patterns.")
+    skills: str | None = Field(None, description="The folder in which it looks for skills.")
+    stop_hook: StopHook | None = Field(None, description="How an agent in an editor checks its result before it ends.")
+    programs: list[Word] = Field([], description="More programs that start it, which checks of workflows look for.")
+    actions: dict[str, list[str]] = Field(
+        {}, description="Actions that start it, and those of their outputs that hold none of its words."
+    )
+    assignee: str | None = Field(None, description="The account that begins to work when it is assigned to an issue.")
+    label: Label | None = Field(None, description="The label that starts it.")
+    provider: str = Field("", description="The provider of its models, as OpenTelemetry names it.")
+    model_names: list[str] = Field([], description="How the names of these models begin, apart from the agent's name.")
     runner_workflow: str | None = Field(None, description="A workflow that runs it instead; kept for other tools.")
     branch_prefix: str | None = Field(None, description="Kept for other tools.")
     capacity: Capacity | None = Field(None, description="Kept for other tools.")
@@ -201,6 +230,7 @@ class Registry(BaseModel):
     review_bots: list[Word] = Field([], description="Logins of bots whose review threads an agent answers.")
     allowed_hosts: list[Word] = Field([], description="Hosts that images in posted texts may come from.")
     break_words: list[Word] = Field([], description="Commands of bots that posted texts break, such as bors r+.")
+    steering_files: list[str] = Field([], description="More files that agents obey, as .gitignore patterns.")
     fallback: list[str] = Field([], description="Agents to try, in order, where one is full, down or stalled.")
     max_cost_usd: Usd | None = Field(None, description="Budget of a run in US dollars, as agents report their cost.")
     max_item_cost_usd: Usd | None = Field(None, description="Budget of all runs of a loop on one pull request.")
@@ -215,6 +245,20 @@ class Registry(BaseModel):
         agents = document.get("agents")
         for name, entry in agents.items() if isinstance(agents, dict) else ():
             yield from unknown_keys(Agent, entry if isinstance(entry, dict) else (), f"/agents{pointer(name)}")
+
+    @property
+    def state_patterns(self) -> tuple[str, ...]:
+        """Return the patterns of all agents' own files. A registry adds to those that accord ships."""
+        agents = [*shipped_registry().agents.values(), *self.agents.values()]
+        return tuple(dict.fromkeys(pattern for agent in agents for pattern in agent.state_files))
+
+    @property
+    def steering_patterns(self) -> tuple[str, ...]:
+        """Return the patterns of all files that agents obey. A registry adds to those that accord ships."""
+        both = shipped_registry(), self
+        lists = [*(one.steering_files for one in both)]
+        lists += [agent.steering_files for one in both for agent in one.agents.values()]
+        return tuple(dict.fromkeys(pattern for patterns in lists for pattern in patterns))
 
     def agent(self, name: str) -> Agent:
         """Return an enabled agent with a command. Raises WrongUsage with the known names."""
@@ -252,27 +296,6 @@ class Registry(BaseModel):
         return tuple(sorted(names, key=lambda name: name != preferred))
 
 
-def load_registry(files: TrustedFiles, named: Path | None = None) -> Registry:
-    """Read the shipped registry, merged with the named one, or else with the repository's own if it has one.
-
-    An agent's keys replace those of the shipped one. Raises BrokenContract with findings if the file breaks a rule,
-    WrongUsage if it cannot be read.
-    """
-    path = named or files.top / REGISTRY_PATH
-    try:
-        raw = files.read(path, is_named=named is not None)
-    except OSError as error:
-        raise _unreadable(path, str(error.strerror)) from None
-    if raw is None and named:
-        raise _unreadable(path, "File not found")
-    return registry_from(raw, path)
-
-
-def _unreadable(path: Path, reason: str) -> WrongUsage:
-    hint = "Pass an existing file as `--registry`."
-    return WrongUsage(f"Cannot read the registry {path}: {reason}.", hint=hint)
-
-
 def registry_from(raw: bytes | None, path: Path = REGISTRY_PATH) -> Registry:
     """Merge a repository's registry, None without one, with the shipped one. Raises BrokenContract for a broken one."""
     if raw is None:
@@ -286,17 +309,19 @@ def registry_from(raw: bytes | None, path: Path = REGISTRY_PATH) -> Registry:
     return read_shape(Registry, _over_shipped(document.value))
 
 
+def label_entries() -> str:
+    """Return the entries of a label file for the agents that accord ships."""
+    labels = {name: agent.label for name, agent in shipped_registry().agents.items() if agent.label}
+    return "".join(
+        f'- {{name: "agent:{name}", description: "{label.description}", color: "{label.color}"}}\n'
+        for name, label in labels.items()
+    )
+
+
 def declared_secrets(*registries: Registry) -> frozenset[str]:
     """Name the variables that any agent of the registries declares as a secret."""
     agents = (agent for registry in registries for agent in registry.agents.values())
     return frozenset(name for agent in agents for name in agent.required_secrets)
-
-
-def registries(directory: Path) -> tuple[Registry, ...]:
-    """Return the shipped registry, and a repository's own if that can be read."""
-    with suppress(AccordError, OSError):
-        return shipped_registry(), load_registry(trusted_files(directory, os.environ))
-    return (shipped_registry(),)
 
 
 @cache
@@ -307,9 +332,7 @@ def shipped_registry() -> Registry:
 
 @cache
 def _shipped_document() -> YamlDocument:
-    installed = Path(__file__).parent / "registry.yml"
-    path = installed if installed.exists() else Path(__file__).parents[3] / REGISTRY_PATH
-    return read_yaml(path.read_bytes())
+    return read_yaml(Path(__file__).with_name("registry.yml").read_bytes())
 
 
 def _over_shipped(own: Mapping[str, Any]) -> dict[str, Any]:
@@ -330,6 +353,7 @@ def own_findings(own: Registry) -> list[Finding]:
         "/allowed_hosts",
         "/fallback",
         "/modes",
+        "/steering_files",
         *map(pointer, own.model_extra or {}),
         *(f"/agents{pointer(name)}/" for name in own.agents),
     ]

@@ -11,14 +11,14 @@ from accord.core.documents import short_name
 from accord.core.errors import WrongUsage
 from accord.core.findings import Finding, pointer, warning
 from accord.core.suggest import MISSPELLED, did_you_mean, nearest
-from accord.git.paths import path_patterns
+from accord.files.patterns import path_patterns
 from accord.text.posting import host_problem
 from accord.text.redaction import is_secret_name
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
 
-    from accord.runner.registry import Agent, AgentChoice, Registry
+    from accord.agents.registry import Agent, AgentChoice, Registry
 
 PLACEHOLDER = re.compile(r"\{([a-z_]+)\}")
 
@@ -52,6 +52,7 @@ def registry_findings(registry: Registry) -> list[Finding]:
         found.append(Finding("default-unknown", message, "/default_agent", hint=hint))
     found += unknown_keys(type(registry), registry.model_extra or ())
     found += _fallback_findings(registry)
+    found += _pattern_findings("steering_files", registry.steering_files)
     for i, host in enumerate(registry.allowed_hosts):
         if problem := host_problem(host):
             found.append(Finding("host-invalid", problem[0], pointer("allowed_hosts", i), hint=problem[1]))
@@ -91,11 +92,16 @@ def _agent_findings(agent: Agent) -> Iterator[Finding]:
     yield from _mcp_findings(agent)
     yield from _secret_findings(agent)
     yield from _path_findings(agent)
-    for i, pattern in enumerate(agent.state_files):
+    yield from _pattern_findings("state_files", agent.state_files)
+    yield from _pattern_findings("steering_files", agent.steering_files)
+
+
+def _pattern_findings(key: str, patterns: Iterable[str]) -> Iterator[Finding]:
+    for i, pattern in enumerate(patterns):
         try:
             path_patterns([pattern])
         except WrongUsage as error:
-            yield Finding("pattern-invalid", error.message, pointer("state_files", i), hint=error.hint)
+            yield Finding("pattern-invalid", error.message, pointer(key, i), hint=error.hint)
 
 
 def unknown_keys(model: type[Registry | Agent], keys: Iterable[object], place: str = "") -> Iterator[Finding]:

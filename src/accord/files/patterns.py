@@ -1,0 +1,32 @@
+"""Path patterns, as in ``.gitignore``."""
+
+from __future__ import annotations
+
+import re
+import warnings
+from typing import TYPE_CHECKING
+
+from accord.core.errors import WrongUsage
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+    from pathspec import GitIgnoreSpec
+
+
+def path_patterns(lines: Iterable[str]) -> GitIgnoreSpec:
+    """Return what matches the paths of these patterns, as git does. Raises WrongUsage for an invalid pattern."""
+    from pathspec import GitIgnoreSpec
+
+    patterns = list(lines)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", FutureWarning)  # of brackets in brackets, which mean what git takes them for
+        for line in patterns:
+            try:
+                GitIgnoreSpec.from_lines([line])
+            except (ValueError, re.error) as error:
+                message = f"`{line[:80]}` is not a path pattern: {error}."
+                raise WrongUsage(
+                    message, hint="Write it as in `.gitignore`; escape special characters with a backslash."
+                ) from None
+        return GitIgnoreSpec.from_lines(patterns)
