@@ -24,11 +24,11 @@ if TYPE_CHECKING:
     from accord.git.patches import Change
 
 STEERING = """
-.accord* .kittify **/.github/accord **/.github/agents **/.github/chatmodes **/.github/hooks **/.github/instructions
-**/.github/prompts **/.github/skills action.yml action.yaml .gitmodules .gitattributes .githooks .husky lefthook.y*ml
-lefthook.toml lefthook.json* lefthook-local.* .lefthook* .pre-commit-config.yaml .npmrc .yarnrc* .pnpmfile.cjs .envrc
-.vscode .devcontainer .devcontainer.json .gitpod* *.code-workspace .overcommit.yml mise.toml .mise* **/.config/mise*
-.exrc .nvimrc .nvim.lua
+.accord* .kittify .specify **/.github/accord **/.github/agents **/.github/chatmodes **/.github/hooks
+**/.github/instructions **/.github/prompts **/.github/skills action.yml action.yaml .gitmodules .gitattributes
+.githooks .husky lefthook.y*ml lefthook.toml lefthook.json* lefthook-local.* .lefthook* .pre-commit-config.yaml .npmrc
+.yarnrc* .pnpmfile.cjs .envrc .vscode .devcontainer .devcontainer.json .gitpod* *.code-workspace .overcommit.yml
+mise.toml .mise* **/.config/mise* .exrc .nvimrc .nvim.lua
 """
 """Files that tools start by themselves, as .gitignore patterns. Not pushed unless allowed.
 

@@ -11,7 +11,6 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, NamedTuple
 
 from accord.core.errors import sentence
-from accord.runner.error_lines import reported_errors
 from accord.runner.error_rules import (
     BROAD_KINDS,
     CAUSES,
@@ -26,6 +25,7 @@ from accord.runner.error_rules import (
     status_cause,
 )
 from accord.runner.models import Classification, Evidence
+from accord.runner.transcripts.error_lines import reported_errors
 from accord.runner.transcripts.formats import FORMATS
 from accord.runner.transcripts.wording import cut, evidence_line
 from accord.text.hidden import as_seen
