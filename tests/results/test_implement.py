@@ -197,6 +197,18 @@ def test_protected_paths_of_the_whole_branch_make_a_draft_and_an_older_result_un
 
 
 @pytest.mark.slow
+def test_the_bases_registry_adds_files_that_agents_obey(stage: Stage, tree: Path) -> None:
+    result = completed(patch_of(with_file(tree, ".duckrules", "quack\n")))
+    assert apply(stage, result, is_dry_run=True).outcome is Outcome.PLANNED
+    git(tree, "stash", "-qu")
+    registry = "agents: {duck: {command: [duck], steering_files: [.duckrules]}}\n"
+    with_file(tree, ".github/agents/registry.yml", registry)
+    git(tree, "add", "-A")
+    git(tree, "commit", "-qm", "Registry")
+    git(tree, "push", "-q", "origin", "HEAD:main")
+    assert codes(apply(stage, result, is_dry_run=True)) == {"steering-file"}
+
+
 def test_a_patch_of_steering_files_asks_a_person_and_is_pushed_only_when_allowed(stage: Stage, tree: Path) -> None:
     git(tree, "mv", "README.md", "CLAUDE.md")
     result = completed(patch_of(with_file(with_file(tree, ".mcp.json", "{}\n"), "uv.lock", "\n")))

@@ -563,3 +563,18 @@ def test_a_merge_that_drops_the_bases_protected_file_is_not_pushed(workshop: Wor
     (agent.tree / "new.txt").write_text("new\n")
     published = publish_patch(workshop.remote(), publication(agent, merged=(newer,)))
     assert (kind(published), "CODEOWNERS" in detail(published)) == ("steering-files", True)
+
+
+@pytest.mark.slow
+def test_files_that_an_agent_of_the_repositorys_own_registry_obeys_are_not_pushed(
+    workshop: Workshop, agent: Agent
+) -> None:
+    registry = "agents: {duck: {command: [duck], steering_files: [.duckrules]}}\n"
+    lender = workshop.clone("lender", "main")
+    assert kind(publish_new(workshop, agent, ".duckrules", dry_run=True, lender=lender)) == ""
+    (lender / ".github/agents").mkdir(parents=True)
+    (lender / ".github/agents/registry.yml").write_text(registry)
+    git(lender, "add", "-A")
+    git(lender, "commit", "-qm", "Registry")
+    git(lender, "push", "-q", "origin", "main")
+    assert kind(publish_new(workshop, agent, ".duckrules", dry_run=True, lender=lender)) == "steering-files"

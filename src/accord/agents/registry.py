@@ -14,7 +14,7 @@ from accord.agents.codecs import Codec
 from accord.agents.registry_rules import registry_findings, unknown_keys
 from accord.core.errors import BrokenContract, WrongUsage
 from accord.core.findings import Finding, Severity, has_errors, pointer
-from accord.core.kinds import KINDS
+from accord.core.kinds import Contents, Kind
 from accord.core.shapes import read_shape
 from accord.core.suggest import did_you_mean
 from accord.files.yaml import YamlDocument, read_yaml
@@ -301,7 +301,7 @@ def registry_from(raw: bytes | None, path: Path = REGISTRY_PATH) -> Registry:
     if raw is None:
         return shipped_registry()
     document = read_yaml(raw)
-    findings = KINDS["agent-registry"].check(document)
+    findings = Kind("agent-registry", lambda: Contents(Registry, own_findings), {}).check(document)
     if has_errors(findings):
         first = next(finding for finding in findings if finding.severity is Severity.ERROR)
         place = f"{path}:{first.line}" if first.line else str(path)

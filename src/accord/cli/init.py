@@ -16,6 +16,8 @@ from accord.cli.output import one_line, print_json
 from accord.core.errors import AccordError, BrokenContract, WrongUsage
 
 if TYPE_CHECKING:
+    from collections.abc import Iterator
+
     from accord.agents.registry import Agent
     from accord.git.origin import Origin
     from accord.kit.next_steps import Step
@@ -149,9 +151,25 @@ def _steps(root: Path, kit: Kit, plan: KitPlan, origin: Origin | None) -> list[S
             with suppress(BrokenContract):  # one that the user broke: `accord doctor` reports it
                 workflows[path] = read_shape(Workflow, read_mapping(present[path].encode()).value)
     agents = _default_agent(root, plan.manifest.choices)
-    needs = [step for need in required_settings(workflows, agents) if (step := _step(need, origin))]
+    required = required_settings(workflows, agents)
+    needs = [step for need in required if (step := _step(need, origin))]
+    if not any(need.kind == "secret" for need in required):  # an agent of the repository's own registry
+        needs += [
+            step for name, agent in agents.items() if agent.required_secrets for step in _own(name, agent, origin)
+        ]
     tops = sorted({path.partition("/")[0] for path in present})
     return next_steps(needs, Files(kit.version, present).workflows, origin, plan.manifest.pin, tops)
+
+
+def _own(name: str, agent: Agent, origin: Origin | None) -> Iterator[Step]:
+    """Yield the steps for the secrets of an agent that no workflow passes on."""
+    from accord.kit.next_steps import Step
+    from accord.workflows.requirements import secrets_of
+
+    if step := _step(secrets_of(name, agent), origin):
+        yield step
+    secrets = " and ".join(f"`{secret}`" for secret in agent.required_secrets)
+    yield Step(f"Pass {secrets} on in the workflows of `.github/workflows` that run the agent `{name}`.")
 
 
 def _step(need: Requirement, origin: Origin | None) -> Step | None:

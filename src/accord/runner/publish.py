@@ -309,7 +309,7 @@ def _checked_result(git: Git, before: str, commit: str, work: Publication) -> Pu
 def _result_of(
     git: Git, before: str, commit: str, changes: Sequence[Change], links: Mapping[str, str], work: Publication
 ) -> Published:
-    registry = registry_at(work.lender) if work.lender else shipped_registry()
+    registry = registry_at(work.lender or Path())
     audit = audit_changes(changes, links, work.patch, agent_files=registry.steering_patterns)
     return Published(
         commit,

@@ -91,14 +91,17 @@ def _settings(workflows: Mapping[str, Workflow]) -> Iterator[Requirement]:
 
 def _agent_secrets(workflows: Mapping[str, Workflow], agents: Mapping[str, Agent]) -> Iterator[Requirement]:
     for name, agent in agents.items():
-        secrets = tuple(agent.required_secrets)
-        wanted = {secret.lower() for secret in secrets}
+        wanted = {secret.lower() for secret in agent.required_secrets}
         paths = tuple(path for path, workflow in workflows.items() if wanted & named_secrets(workflow))
-        if secrets and paths:
-            needs_all = agent.required_secrets_mode == "all" and len(secrets) > 1
-            yield Requirement(
-                "secret", secrets, f"The agent `{name}` signs in with it.", SECRETS_PAGE, paths, needs_all
-            )
+        if paths:
+            yield secrets_of(name, agent, paths)
+
+
+def secrets_of(name: str, agent: Agent, paths: tuple[str, ...] = ()) -> Requirement:
+    """Return the secrets that an agent needs, with the workflows that read one of them."""
+    secrets = tuple(agent.required_secrets)
+    needs_all = agent.required_secrets_mode == "all" and len(secrets) > 1
+    return Requirement("secret", secrets, f"The agent `{name}` signs in with it.", SECRETS_PAGE, paths, needs_all)
 
 
 def _logins(workflows: Mapping[str, Workflow]) -> Iterator[Requirement]:
