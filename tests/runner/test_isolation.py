@@ -334,7 +334,7 @@ def test_the_runners_home_is_hidden_whole_apart_from_programs_without_their_logi
         "": [".store", ".tool", "sdk"],
         ".unknown-agent/auth": "No such file or directory",
         ".tool/lib/lib.txt": "text",
-        ".tool/login.json": "Not a directory",  # /dev/null lies there
+        ".tool/login.json": "Not a directory",  # it is /dev/null
         ".store/1.0/lib.txt": "text",
         "sdk/file.txt": "text",
     }
