@@ -12,7 +12,7 @@ from accord.git.patch_text import absolute_names
 from accord.git.patches import apply_patch, changes_between
 from accord.git.paths import links_of
 from accord.git.program import Git, GitFailed
-from accord.git.steering import audit_changes, audit_paths
+from accord.git.steering import audit_changes, audit_paths, unknown_dot_files
 
 AGENT_FILES = shipped_registry().steering_patterns
 STEERING = """
@@ -125,6 +125,28 @@ def test_every_kind_of_change_counts(tree: Path, script: str, found: tuple[str, 
     changes = changes_between(at_hand, "HEAD", at_hand.line("write-tree"))
     audit = audit_changes(changes, links_of(at_hand, "HEAD"), agent_files=AGENT_FILES)
     assert (audit.steering, audit.protected) == (found, ("docs/owners",) if "owners" in script else ())
+
+
+@pytest.mark.parametrize(
+    ("path", "is_unknown"),
+    [
+        (".agent-of-tomorrow/rules.md", True),
+        ("src/.agent-of-tomorrow.toml", True),
+        (".Claude/more.md", False),
+        ("docs/.claude/more.md", False),
+        (".gitignore", False),
+        ("src/.gitkeep", False),
+        ("src/new.py", False),
+    ],
+)
+def test_a_new_file_with_a_dot_name_that_the_tree_does_not_have_is_for_people(
+    tree: Path, path: str, is_unknown: bool
+) -> None:
+    at_hand = Git(tree)
+    blob = at_hand.line("rev-parse", "HEAD:src.py")
+    at_hand("update-index", "--add", "--cacheinfo", f"100644,{blob},{path}")
+    changes = changes_between(at_hand, "HEAD", at_hand.line("write-tree"))
+    assert unknown_dot_files(at_hand, "HEAD", changes) == ([path] if is_unknown else [])
 
 
 def test_the_source_of_a_copy_counts(tree: Path) -> None:

@@ -65,6 +65,11 @@ class Change:
     was_mode: str = _GONE
 
     @property
+    def is_new(self) -> bool:
+        """Whether nothing was there before."""
+        return self.was_mode == _GONE and not self.is_removal
+
+    @property
     def is_removal(self) -> bool:
         """Whether nothing is there afterwards."""
         return self.mode == _GONE

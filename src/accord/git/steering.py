@@ -15,6 +15,7 @@ from accord.files.patterns import path_patterns
 from accord.git.patch_text import header_names
 from accord.git.patches import SUBMODULE
 from accord.git.paths import names_on_way
+from accord.git.program import split_nul
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
@@ -22,6 +23,7 @@ if TYPE_CHECKING:
     from pathspec import GitIgnoreSpec
 
     from accord.git.patches import Change
+    from accord.git.program import Git
 
 STEERING = """
 .accord* .kittify .specify **/.github/accord **/.github/agents **/.github/chatmodes **/.github/hooks
@@ -79,11 +81,16 @@ class PathAudit:
 
 
 def audit_changes(
-    changes: Iterable[Change], links: Mapping[str, str], patch: bytes = b"", *, agent_files: Sequence[str]
+    changes: Iterable[Change],
+    links: Mapping[str, str],
+    patch: bytes = b"",
+    *,
+    agent_files: Sequence[str],
+    unknown: Iterable[str] = (),
 ) -> PathAudit:
     """Sort what a change touches: both names of a renamed or copied file, removed files too.
 
-    ``agent_files`` are the patterns of files that agents obey.
+    ``agent_files`` are the patterns of files that agents obey, ``unknown`` are paths that only people add.
 
     Submodules count as steering files. The target of a link counts by the name of the link; ``links`` are those of the
     tree before the change (see ``links_of``).
@@ -97,13 +104,33 @@ def audit_changes(
     steering, protected = (_targets(links, names) for names in (linked.steering, linked.protected))
     modules = [change.path for change in changes if change.mode == SUBMODULE]
     steers = [*audit.steering, *(path for path in paths if _is_beside(path, steering)), *modules]
-    stays = [*audit.protected, *(path for path in paths if _is_beside(path, protected))]
+    stays = [*audit.protected, *(path for path in paths if _is_beside(path, protected)), *unknown]
     return PathAudit(
         tuple(dict.fromkeys(steers)),
         tuple(path for path in dict.fromkeys(stays) if path not in steers),
         audit.dependencies,
         audit.records,
     )
+
+
+def unknown_dot_files(git: Git, tree: str, changes: Iterable[Change]) -> list[str]:
+    """Return the new files with a dot name, in any folder, that no path of the tree before has.
+
+    Tools and agents that accord does not know read their settings from such files. An ignore file only lists paths, and
+    a keep file nothing.
+    """
+    new = {change.path: _dot_names(change.path) for change in changes if change.is_new}
+    if not any(new.values()):
+        return []
+    known = set[str]().union(
+        *map(_dot_names, split_nul(git("ls-tree", "-r", "-z", "--name-only", "--full-tree", tree)))
+    )
+    return [path for path, names in new.items() if names - known]
+
+
+def _dot_names(path: str) -> set[str]:
+    names = _folded(path).split("/") if "." in path else []
+    return {name for name in names if name.startswith(".") and not name.endswith(("ignore", "keep"))}
 
 
 def _targets(links: Mapping[str, str], chosen: Iterable[str]) -> set[str]:

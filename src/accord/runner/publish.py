@@ -39,7 +39,7 @@ from accord.git.paths import escaping_links, links_of, some_of
 from accord.git.program import Git, is_ancestor
 from accord.git.secrets import paths_with_tokens
 from accord.git.sizes import DEFAULT_LIMITS, size_findings
-from accord.git.steering import audit_changes, audit_paths
+from accord.git.steering import audit_changes, audit_paths, unknown_dot_files
 from accord.git.unfinished import marker_findings
 from accord.github.commits import deliver_commit, plan_upload, read_commit
 from accord.runner.models import InternalError
@@ -310,7 +310,8 @@ def _result_of(
     git: Git, before: str, commit: str, changes: Sequence[Change], links: Mapping[str, str], work: Publication
 ) -> Published:
     registry = registry_at(work.lender or Path())
-    audit = audit_changes(changes, links, work.patch, agent_files=registry.steering_patterns)
+    unknown = unknown_dot_files(git, before, changes)
+    audit = audit_changes(changes, links, work.patch, agent_files=registry.steering_patterns, unknown=unknown)
     return Published(
         commit,
         len(range_stats(git, before, commit)) if not _is_merge(git, commit) else len(changes),

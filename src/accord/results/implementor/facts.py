@@ -39,7 +39,7 @@ from accord.git.program import is_ancestor
 from accord.git.replacing import BASE_TRAILER, ITEM_TRAILER, replacement, with_tree
 from accord.git.secrets import secret_findings
 from accord.git.sizes import size_findings
-from accord.git.steering import audit_changes
+from accord.git.steering import audit_changes, unknown_dot_files
 from accord.git.unfinished import marked_files
 from accord.github.commits import read_commit
 from accord.github.markers import REVISION, find_markers
@@ -208,7 +208,13 @@ def _with_branch(
             *secret_findings(git, changes, options.redact),
             *filtered_findings(git, before, changes),
         ),
-        audit=audit_changes(changes, links, patch, agent_files=_agent_files(git, found.base)),
+        audit=audit_changes(
+            changes,
+            links,
+            patch,
+            agent_files=_agent_files(git, found.base),
+            unknown=unknown_dot_files(git, before, changes),
+        ),
         conflict=Conflict(onto, paths) if paths else None,
         item_runs=item_runs,
         made=_made(git, work, facts, options),

@@ -180,7 +180,7 @@ def plan_structure(
         if facts.wanted.type:
             found = _done(issue is not None and issue.type_name is not None)
             yield SetType(f"{name} is {facts.wanted.type}", found, name, facts.wanted.type)
-        accounts = _accounts()
+        accounts = _accounts() if facts.wanted.assign else {}
         logins = [accounts.get(login.lower(), login) for login in facts.wanted.assign]
         logins = [login for login in logins if login not in accounts.values() or name not in blocked]
         if logins:
