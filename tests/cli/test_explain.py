@@ -9,7 +9,7 @@ from support.commands import Accord
 
 from accord.cli.explain import explanations
 from accord.loops.models import REASONS
-from accord.runner.error_rules import CAUSES
+from accord.runner.transcripts.error_rules import CAUSES
 
 ROOT = Path(__file__).parents[2]
 PAGE = "https://github.com/accord-ci/accord/blob/main/"

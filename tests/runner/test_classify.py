@@ -6,10 +6,10 @@ from typing import Any, get_args
 import pytest
 from support.runs import Reader, as_lines, words_of
 
-from accord.runner import error_rules
 from accord.runner.classify import classify, contract_exit_code
-from accord.runner.error_rules import CAUSES, INTERNAL_ERRORS
 from accord.runner.models import InternalError, InternalErrorKind
+from accord.runner.transcripts import error_rules
+from accord.runner.transcripts.error_rules import CAUSES, INTERNAL_ERRORS
 from accord.runner.transcripts.wording import cut, delay_in, status_in
 
 THREAD = {"type": "thread.started", "thread_id": "1"}

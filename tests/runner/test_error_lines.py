@@ -3,7 +3,7 @@
 import pytest
 from support.runs import Reader, as_lines, words_of
 
-from accord.runner import error_rules
+from accord.runner.transcripts import error_rules
 
 CODECS = ("codex", "claude", "gemini")
 SILENT = {

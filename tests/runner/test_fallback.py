@@ -8,9 +8,9 @@ from typing import Any
 import pytest
 from support.agent_bench import Bench, Left
 
-from accord.runner.error_rules import CAUSES
 from accord.runner.fallback import SETBACKS, NextAgent, agents_to_try, next_agent, usd_left
 from accord.runner.record import Attempt
+from accord.runner.transcripts.error_rules import CAUSES
 
 AGENT = r"""
 import json, pathlib, subprocess, sys, time

@@ -10,7 +10,7 @@ from support.growth import grows_too_fast, seconds_for
 from support.patterns import Use, misread, pumped, uses
 from support.rotation import NIGHTLY
 
-from accord.runner.error_rules import WORDS
+from accord.runner.transcripts.error_rules import WORDS
 from accord_sandbox import calls, pages, rulesets
 
 LOCAL_NAMES = {
@@ -18,7 +18,7 @@ LOCAL_NAMES = {
     "accord.results.implementor.scope._test_names": [{"family": (".ts", ".tsx")}],
     "accord.results.implementor.scope._pattern": [{"escaped": r"([#!\[\]])"}, {"escaped": r"([\\#!\[\]])"}],
     "accord.runner.analysis.checkbox_evidence._any_of": [{"longest_first": ["a b", "ab"]}],
-    "accord.runner.error_rules._pattern": [{"pattern": words.pattern} for words in WORDS.values()],
+    "accord.runner.transcripts.error_rules._pattern": [{"pattern": words.pattern} for words in WORDS.values()],
     "accord.text.markdown.longer_run": [{"char": "`"}],
     "accord.text.markdown._ended": [{"mark": "`"}, {"mark": "``"}],
     "accord.text.redaction._known": [{"value": "abab ab"}],

@@ -7,7 +7,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from accord.loops.models import ALL, REASONS
-from accord.runner import error_rules
+from accord.runner.transcripts import error_rules
 from accord.sessions.machine import SESSION
 from accord.text.markdown import table
 from accord_sandbox import app as _app  # noqa: F401 (registers the routes)

@@ -30,7 +30,7 @@ Result = TypeVar("Result", bound=BaseModel)
 _VARYING = re.compile(r"0x[0-9a-f]+|\b[0-9a-f]{7,64}\b|[0-9]+|\s+")
 _LONGEST_SECONDS = 10_000_000.0
 _BUDGET_RULES = ("budget", "error_max_budget_usd", "says-budget")
-"""Rules of ``accord.runner.error_rules`` by which a run has spent its money."""
+"""Rules of ``accord.runner.transcripts.error_rules`` by which a run has spent its money."""
 
 _NAMES = frozenset(RunOutputs().as_outputs())
 _LOST = {

@@ -20,10 +20,10 @@ from accord.git.refs import RefChanges, guard_refs
 from accord.git.snapshots import restorable
 from accord.runner import record as layout
 from accord.runner.attempts import RunBudget, last_turn, run_attempts
-from accord.runner.error_rules import INTERNAL_ERRORS
 from accord.runner.fallback import MEANINGS, SETBACKS, cost_of, is_spent, next_agent
 from accord.runner.models import AgentNotStarted, InternalError
 from accord.runner.record import Attempt
+from accord.runner.transcripts.error_rules import INTERNAL_ERRORS
 from accord.text.redaction import redactor_for
 
 if TYPE_CHECKING:

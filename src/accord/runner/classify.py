@@ -11,7 +11,9 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, NamedTuple
 
 from accord.core.errors import sentence
-from accord.runner.error_rules import (
+from accord.runner.models import Classification, Evidence
+from accord.runner.transcripts.error_lines import reported_errors
+from accord.runner.transcripts.error_rules import (
     BROAD_KINDS,
     CAUSES,
     COMMAND_FAILURES,
@@ -24,8 +26,6 @@ from accord.runner.error_rules import (
     WORDS,
     status_cause,
 )
-from accord.runner.models import Classification, Evidence
-from accord.runner.transcripts.error_lines import reported_errors
 from accord.runner.transcripts.formats import FORMATS
 from accord.runner.transcripts.wording import cut, evidence_line
 from accord.text.hidden import as_seen

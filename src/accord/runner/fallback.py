@@ -28,7 +28,7 @@ SETBACKS: dict[str, Setback] = {
     "stall": "stall",
     "install": "install",
 }
-"""The causes of ``accord.runner.error_rules`` that another agent would not share."""
+"""The causes of ``accord.runner.transcripts.error_rules`` that another agent would not share."""
 
 MEANINGS: dict[Setback, str] = {
     "quota": "its quota is used up",

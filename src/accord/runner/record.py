@@ -63,9 +63,9 @@ class Attempt(BaseModel):
 
     ``outcome`` is ``failed`` if the agent failed or was ended, ``broken`` if its result breaks its contract, ``budget``
     if its money was spent, ``skipped`` if it could not start, else ``done``. ``cause`` is why it failed, a key of
-    ``accord.runner.error_rules.CAUSES``, and ``reason`` says it for people. ``session`` is the conversation, as the CLI
-    names it. ``findings`` are those of its result, and ``fixes`` the small faults that accord corrected in it. Tokens
-    and cost are those of this turn.
+    ``accord.runner.transcripts.error_rules.CAUSES``, and ``reason`` says it for people. ``session`` is the
+    conversation, as the CLI names it. ``findings`` are those of its result, and ``fixes`` the small faults that accord
+    corrected in it. Tokens and cost are those of this turn.
     """
 
     model_config = ConfigDict(frozen=True, extra="forbid", defer_build=True)

@@ -11,7 +11,7 @@ import re
 from dataclasses import replace
 from typing import TYPE_CHECKING, Literal, TypeAlias
 
-from accord.runner.error_rules import WORDS
+from accord.runner.transcripts.error_rules import WORDS
 from accord.runner.transcripts.wording import delay_in, error_from
 from accord.text.hidden import as_seen
 
