@@ -29,6 +29,7 @@ if TYPE_CHECKING:
     from accord.workflows.models import Job
 
 
+UNPINNED = "unpinned-action"
 ZIZMOR = "zizmor"
 """The check that shows zizmor's findings; skipped where zizmor is missing or fails."""
 
@@ -47,7 +48,9 @@ def examine_workflows(root: Path, owner: str = "", is_private: bool | None = Non
         placed = _with_lines(check(facts), read)
         count, what = _looked_at(name, facts)
         checks.append(DoctorCheck(name, f"{count} {what}" if count else f"no {what}", placed, is_skipped=not count))
-    return [*checks, _zizmor_check(facts, report, read)]
+    known = {(path, finding.path) for check in checks for path, finding in check.findings if finding.code == UNPINNED}
+    audits = [each for each in report.audits if (each.path, each.place) not in known or each.name != "unpinned-uses"]
+    return [*checks, _zizmor_check(facts, replace(report, audits=audits), read)]
 
 
 def _with_lines(found: Iterable[PlacedFinding], read: RepositoryFiles) -> list[PlacedFinding]:
