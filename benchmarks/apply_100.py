@@ -24,9 +24,9 @@ from accord.github.client import GitHub
 from accord.github.models import Access
 from accord.results.label_sync import apply_labels, plan_labels, shipped_labels
 from accord.results.models import PlannerResult
-from accord.results.operations import RunOptions
 from accord.results.planner.rules import read_plan
 from accord.results.planner.run import apply_plan
+from accord.results.run_options import RunOptions
 from accord.text.posting import PostingPolicy
 from accord.text.redaction import Redactor
 from accord_sandbox.server import RunningSandbox, SandboxSettings, serving

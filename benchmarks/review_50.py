@@ -23,8 +23,8 @@ from accord.core.shapes import read_shape
 from accord.github.client import GitHub
 from accord.github.models import Access
 from accord.results.models import ReviewerResult
-from accord.results.operations import RunOptions
 from accord.results.reviewer.run import apply_review
+from accord.results.run_options import RunOptions
 from accord.text.posting import PostingPolicy
 from accord.text.redaction import Redactor
 from accord_sandbox.server import RunningSandbox, SandboxSettings, serving

@@ -17,11 +17,12 @@ from support.stage import Stage, staged
 from accord.board.dashboard import MOST_ROWS, START_WORKFLOW, TITLE, board_body, closed_boards, show_dashboard
 from accord.board.models import Entry, Overview, address_of
 from accord.core.clock import ManualClock
+from accord.engine.operations import ApplyOptions
+from accord.engine.receipts import Outcome, Receipt
 from accord.github.client import GitHub
 from accord.github.limits import BODY_CHARS
 from accord.github.markers import write_marker
 from accord.github.models import Access, Identity
-from accord.results.operations import Outcome, Receipt, RunOptions
 from accord.starts.config import CONFIG_PATH
 from accord.starts.dashboard import BOARD
 from accord.text.posting import PostingPolicy
@@ -52,7 +53,7 @@ def stage(tmp_path: Path) -> Iterator[Stage]:
 
 def show(stage: Stage, *, token: str = INSTALLATION_TOKEN, identity: str = "", **options: Any) -> Receipt:
     github = stage.adapter(token=token, identity=identity)
-    known = RunOptions(stage.repository, stage.clock, Redactor(("hunter2hunter2",)), PostingPolicy(), **options)
+    known = ApplyOptions(stage.repository, stage.clock, Redactor(("hunter2hunter2",)), PostingPolicy(), **options)
     return show_dashboard(github, address_of("octo/web", "https://github.com"), timedelta(days=7), known)[0]
 
 

@@ -17,8 +17,8 @@ from test_check import HOSTILE, assert_harmless
 
 from accord.cli.receipts import print_receipt
 from accord.core.findings import warning
+from accord.engine.receipts import Outcome, Receipt
 from accord.gha.step import escape_data
-from accord.results.operations import Outcome, Receipt
 from accord.text.markdown import cell, mermaid_text
 from accord_sandbox.faults import Fault
 from accord_sandbox.planting import STRANGER_TOKEN

@@ -9,6 +9,7 @@ from typing import Any
 import pytest
 from support.stage import START
 
+from accord.engine.receipts import Outcome, Receipt
 from accord.github.comments import Comment
 from accord.github.models import Identity
 from accord.loops.models import Iteration, LoopState
@@ -28,7 +29,6 @@ from accord.records.build import (
 from accord.records.documents import moves_of_task
 from accord.records.history import record_of_iteration, record_of_row, runs_in_comments
 from accord.records.models import RecordTrigger
-from accord.results.operations import Outcome, Receipt
 from accord.runner.models import RunOutputs
 from accord.runner.record import Attempt
 from accord.starts.models import ItemStatus, StatusRow

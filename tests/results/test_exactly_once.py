@@ -30,8 +30,8 @@ from support.reviews import (
 from support.stage import staged
 from support.trees import difference_of
 
+from accord.engine.receipts import Outcome, Receipt
 from accord.github.limits import BODY_CHARS
-from accord.results.operations import Outcome, Receipt
 from accord.results.planner.settings import read_settings
 from accord_sandbox.faults import KINDS, Fault
 from accord_sandbox.planting import INSTALLATION_TOKEN

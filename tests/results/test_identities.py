@@ -16,7 +16,7 @@ from support.implementations import (
 from support.reviews import approve, comment, needs_changes, post, reviews
 from support.stage import Stage, codes
 
-from accord.results.operations import Outcome
+from accord.engine.receipts import Outcome
 from accord_sandbox.planting import INSTALLATION_TOKEN
 
 STAGE = implement_stage

@@ -24,10 +24,10 @@ from support.renderer import complaints
 from support.stage import Stage, codes
 from support.trees import difference_of, git
 
+from accord.engine.receipts import Outcome
 from accord.git.program import Git
 from accord.git.sizes import ChangeLimits
 from accord.github.limits import BODY_CHARS
-from accord.results.operations import Outcome
 from accord.text.hidden import GUARD
 from accord.text.outline import tasks
 from accord_sandbox.faults import Fault

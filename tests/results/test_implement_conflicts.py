@@ -12,7 +12,7 @@ from support.implementations import WRITER, WRITER_TOKEN, apply, clone, complete
 from support.stage import Stage, codes
 from support.trees import commit, difference_of, git
 
-from accord.results.operations import Outcome, Receipt
+from accord.engine.receipts import Outcome, Receipt
 from accord_sandbox.faults import Fault
 from accord_sandbox.planting import INSTALLATION_TOKEN
 

@@ -8,7 +8,7 @@ from support.plans import TASK_LABELS, plan, task
 from support.stage import Stage, codes, staged
 
 from accord.core.errors import BrokenContract
-from accord.results.operations import Outcome
+from accord.engine.receipts import Outcome
 from accord.results.planner.settings import IssueStructure, read_settings
 
 PLAN = plan(task("a"), task("b", "a"))

@@ -7,7 +7,7 @@ import pytest
 from support.plans import TASK_LABELS, plan, refinement, task, task_body, update
 from support.stage import Stage, codes, staged
 
-from accord.results.operations import Outcome
+from accord.engine.receipts import Outcome
 
 CHANGED = task("a", title="Another title", objective="Something else.")
 

@@ -12,7 +12,6 @@ from accord.github.markers import run_token
 from accord.github.models import Identity, Issue
 from accord.results.bodies import BodyParts
 from accord.results.models import PlannerResult
-from accord.results.operations import RunOptions
 from accord.results.planner.changes import Comparison, PlanRun, compare, difference, merge_labels, reason_to_keep
 from accord.results.planner.duplicates import near_duplicates, similar_titles
 from accord.results.planner.facts import planned_items
@@ -20,6 +19,7 @@ from accord.results.planner.match import match_items
 from accord.results.planner.record import label_digests, record_for, record_of, with_record
 from accord.results.planner.rules import Plan, read_plan
 from accord.results.planner.scope import plan_run_key, run_key_of_request, run_key_of_spec
+from accord.results.run_options import RunOptions
 from accord.text.posting import PostingPolicy
 from accord.text.redaction import Redactor
 

@@ -15,11 +15,11 @@ from support.renderer import complaints
 from support.reviews import PULL, approve, comment, needs_changes, post, review_stage, reviews, snapshot, warn
 from support.stage import Stage, codes, staged
 
+from accord.engine.receipts import Outcome
 from accord.github.limits import BODY_CHARS, TITLE_CHARS
 from accord.github.markers import defuse, find_markers, take_markers
 from accord.results.bodies import read_body
 from accord.results.implementor.scope import audit_scope
-from accord.results.operations import Outcome
 from accord.results.texts import posted_body
 from accord.text.hidden import GUARD
 from accord.text.posting import PostingPolicy

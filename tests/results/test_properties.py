@@ -15,7 +15,7 @@ from support.stage import Stage, staged
 
 from accord.core.findings import has_errors
 from accord.core.kinds import check_document
-from accord.results.operations import Outcome
+from accord.engine.receipts import Outcome
 from accord_sandbox.faults import Fault
 
 EXISTING = 4

@@ -10,8 +10,8 @@ from support.reviews import approve, post, reviews
 from support.stage import Stage
 
 from accord.core.errors import Refused
+from accord.engine.receipts import Outcome
 from accord.github.models import Conflict
-from accord.results.operations import Outcome
 from accord_sandbox.planting import INSTALLATION_TOKEN
 
 SETTING = "Allow GitHub Actions to create and approve pull requests"

@@ -9,7 +9,7 @@ from support.plans import plan, task, update
 from support.reviews import FINDING, comment, needs_changes, post, review_stage
 from support.stage import Stage, insert_issues, staged
 
-from accord.results.operations import Outcome
+from accord.engine.receipts import Outcome
 
 
 @pytest.fixture(scope="module")

@@ -8,8 +8,8 @@ import pytest
 from support.plans import plan, task
 
 from accord.core.errors import BrokenContract, WrongUsage
-from accord.results.operations import RunOptions
 from accord.results.run import apply_result, read_result, with_patch
+from accord.results.run_options import RunOptions
 
 TWICE = plan(task("a"), task("a", in_scope="- src/b.py"))
 PATCH = b"diff --git a/a b/a\nnew file mode 100644\nindex 0000000..e69de29\n"

@@ -25,9 +25,10 @@ from support.reviews import (
 )
 from support.stage import Stage, codes
 
+from accord.engine.operations import LedgerEntry
+from accord.engine.receipts import Outcome, Receipt
 from accord.github.limits import BODY_CHARS
 from accord.github.models import PullFile
-from accord.results.operations import LedgerEntry, Outcome, Receipt
 from accord.results.reviewer import run as review_run
 from accord_sandbox.faults import Fault
 

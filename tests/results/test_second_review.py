@@ -24,7 +24,8 @@ from support.reviews import (
 )
 from support.stage import Stage, codes
 
-from accord.results.operations import LedgerEntry, Outcome, Receipt
+from accord.engine.operations import LedgerEntry
+from accord.engine.receipts import Outcome, Receipt
 from accord_sandbox import graphql
 from accord_sandbox.faults import Fault
 

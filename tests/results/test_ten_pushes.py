@@ -25,7 +25,7 @@ from support.reviews import (
 from support.rotation import NIGHTLY
 from support.stage import Stage
 
-from accord.results.operations import Outcome
+from accord.engine.receipts import Outcome
 
 pytestmark = pytest.mark.slow
 

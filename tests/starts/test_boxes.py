@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from support.starts import BOT, PENDING, PULL, READY, REQUEST, Starts
 
-from accord.results.operations import Outcome
+from accord.engine.receipts import Outcome
 from accord.starts.dashboard import hears_edits, ticks_between, write_box
 from accord.starts.events import has_more_words, named_item
 from accord.starts.models import Tick

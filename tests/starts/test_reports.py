@@ -9,9 +9,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 from support.starts import DRAFT, PULL, READY, REQUEST, Starts, starts_stage
 
+from accord.engine.receipts import Outcome
 from accord.github.comments import Comment
 from accord.github.models import Identity
-from accord.results.operations import Outcome
 from accord.runner.models import RunOutputs
 from accord.starts.models import ItemStatus, StatusRow
 from accord.starts.reports import Job, cost_of, read_needs, report_of

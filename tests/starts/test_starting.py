@@ -5,8 +5,9 @@ from pathlib import Path
 import pytest
 from support.starts import BOT, CONFIG, DRAFT, FILES, PAGE, PENDING, PULL, READY, REQUEST, Starts, starts_stage
 
+from accord.engine.operations import OperationStatus
+from accord.engine.receipts import Outcome
 from accord.github.models import Forbidden
-from accord.results.operations import OperationStatus, Outcome
 from accord.starts.reports import Job
 
 SPEC = "---\nstatus: approved\n---\n\n# Export\n"

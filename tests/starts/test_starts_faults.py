@@ -10,7 +10,7 @@ import pytest
 from support.exactly_once import FaultCase, Work, assert_survives_faults, assert_survives_kills
 from support.starts import PAGE, PENDING, PULL, READY, REQUEST, Starts, starts_stage
 
-from accord.results.operations import Receipt
+from accord.engine.receipts import Receipt
 from accord.starts.dashboard import write_box
 from accord.starts.models import Trigger
 from accord.starts.reports import Job

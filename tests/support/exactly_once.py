@@ -10,7 +10,7 @@ from support.killing import kill_at
 from support.rotation import NIGHTLY, firsts, rotate
 from support.stage import Stage
 
-from accord.results.operations import Outcome, Receipt
+from accord.engine.receipts import Outcome, Receipt
 from accord_sandbox.faults import Exchange, Fault
 
 

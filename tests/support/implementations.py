@@ -11,10 +11,11 @@ from support.stage import Stage, staged
 from support.trees import difference_of
 
 from accord.core.shapes import read_shape
+from accord.engine.receipts import Receipt
 from accord.git.branches import Remote
 from accord.results.implementor.run import apply_implementation
 from accord.results.models import ImplementorResult
-from accord.results.operations import Receipt, RunOptions
+from accord.results.run_options import RunOptions
 from accord.text.posting import PostingPolicy
 from accord.text.redaction import Redactor
 

@@ -8,11 +8,12 @@ from typing import Any
 from support.stage import Stage
 
 from accord.core.shapes import read_shape
+from accord.engine.receipts import Receipt
 from accord.github.client import GitHub
 from accord.github.models import Pull, PullFile
 from accord.results.models import ReviewerResult
-from accord.results.operations import Receipt, RunOptions
 from accord.results.reviewer.run import apply_review
+from accord.results.run_options import RunOptions
 from accord.text.posting import PostingPolicy
 from accord.text.redaction import Redactor
 

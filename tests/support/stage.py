@@ -18,12 +18,13 @@ from support.trees import restore_files
 
 from accord.core.clock import ManualClock
 from accord.core.shapes import read_shape
+from accord.engine.receipts import Receipt
 from accord.github.client import GitHub
 from accord.github.models import Access
 from accord.results.models import PlannerResult
-from accord.results.operations import Receipt, RunOptions
 from accord.results.planner.rules import read_plan
 from accord.results.planner.run import apply_plan
+from accord.results.run_options import RunOptions
 from accord.text.posting import PostingPolicy
 from accord.text.redaction import Redactor
 from accord_sandbox.issues import NewIssue, insert_issue

@@ -10,8 +10,8 @@ from typing import Any
 from support.plans import task_body
 from support.stage import Stage, staged
 
+from accord.engine.receipts import Receipt
 from accord.github.markers import write_marker
-from accord.results.operations import Receipt
 from accord.starts.dashboard import BOARD
 from accord.starts.ends import RunOfWork, begin, end
 from accord.starts.events import read_event

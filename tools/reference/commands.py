@@ -14,7 +14,7 @@ import click
 
 from accord.cli.main import accord
 from accord.core import errors
-from accord.results.operations import EXIT_CODES
+from accord.engine.receipts import EXIT_CODES
 from accord.text.markdown import table
 from reference.text import WRITTEN_BY, Problem, plain
 

@@ -12,20 +12,13 @@ from accord.board.models import HEADINGS, WITH_COMMAND, joined
 from accord.board.work import overview_of_work
 from accord.core.errors import BrokenContract, Refused
 from accord.core.findings import warning
+from accord.engine.operations import LedgerEntry, Operation, OperationStatus, apply_in_order, skipped_if
+from accord.engine.receipts import Receipt, reporting
 from accord.github.client import INSTALLATION_LOGIN
 from accord.github.limits import BODY_CHARS, SEARCH_LAG_SECONDS
 from accord.github.markers import run_token, write_marker
 from accord.github.models import Forbidden, IssueChange
 from accord.github.once import send_once
-from accord.results.operations import (
-    LedgerEntry,
-    Operation,
-    OperationStatus,
-    Receipt,
-    apply_in_order,
-    reporting,
-    skipped_if,
-)
 from accord.results.status import require_writable
 from accord.starts.config import CONFIG_PATH, read_config
 from accord.starts.dashboard import BOARD, hears_edits, is_dashboard, write_box
@@ -38,9 +31,9 @@ if TYPE_CHECKING:
 
     from accord.board.models import Address, Entry, Overview
     from accord.core.clock import Clock
+    from accord.engine.operations import ApplyOptions
     from accord.github.client import GitHub
     from accord.github.models import Identity, Issue
-    from accord.results.operations import RunOptions
 
 TITLE = "Status of the agents' work"
 MOST_ROWS = 50
@@ -86,7 +79,7 @@ BoardOperation = WriteBoard | WithdrawBoard
 
 
 def show_dashboard(
-    github: GitHub, address: Address, period: timedelta, options: RunOptions
+    github: GitHub, address: Address, period: timedelta, options: ApplyOptions
 ) -> tuple[Receipt, Overview | None]:
     """Write the overview into the dashboard's issue; also return it, None where it cannot be read.
 
@@ -229,7 +222,7 @@ def _cost(entry: Entry, shown: Callable[[str], str]) -> str:
     return f" ({shown(entry.cost)})" if entry.cost else ""
 
 
-def _write(github: GitHub, operation: WriteBoard, identity: Identity, receipt: Receipt, options: RunOptions) -> None:
+def _write(github: GitHub, operation: WriteBoard, identity: Identity, receipt: Receipt, options: ApplyOptions) -> None:
     """Write the dashboard, and take it back where another account than the named one wrote it; fill the receipt."""
     if operation.issue:
         receipt.details = _details(operation.issue)

@@ -31,10 +31,11 @@ from accord.cli.records import leave_apply_record
 from accord.cli.sources import github_for, read_bytes, read_trusted
 from accord.core.errors import WrongUsage
 from accord.core.findings import has_errors
+from accord.engine.receipts import Receipt, reporting
 from accord.files.store import can_be_written, write_whole
 from accord.git.sizes import ChangeLimits
-from accord.results.operations import MOST_COMMENTS, MOST_ITEMS, Receipt, RunOptions, reporting
 from accord.results.run import APPLICABLE, apply_result, read_result, with_patch
+from accord.results.run_options import MOST_COMMENTS, MOST_ITEMS, RunOptions
 from accord.text.redaction import redact_json, redactor_for
 
 if TYPE_CHECKING:

@@ -30,7 +30,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
     from accord.board.models import Overview, Snapshot
-    from accord.results.operations import Receipt
+    from accord.engine.receipts import Receipt
 
 _days_option = click.option(
     "--days", type=click.IntRange(1, 365), default=7, show_default=True, help="How far back ended work counts."
@@ -135,13 +135,13 @@ def issue_command(ctx: click.Context, /, days: int, dry_run: bool, output_format
     from accord.board.models import address_of
     from accord.cli.receipts import print_receipt
     from accord.core.clock import SystemClock
-    from accord.results.operations import RunOptions
+    from accord.engine.operations import ApplyOptions
     from accord.text.redaction import redactor_for
 
     with posting_to(**access) as (connection, policy):
         address = address_of(connection.repository, connection.server_url, access["sandbox"])
         redact = redactor_for(os.environ)
-        options = RunOptions(connection.repository, SystemClock(), redact, policy, is_dry_run=dry_run)
+        options = ApplyOptions(connection.repository, SystemClock(), redact, policy, is_dry_run=dry_run)
         receipt, overview = show_dashboard(connection.github, address, timedelta(days=days), options)
     _report(receipt, overview, f"{address.page}/issues")
     if output_format == "json":

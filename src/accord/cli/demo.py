@@ -26,10 +26,10 @@ from accord.results.examples import example_folder
 from accord.results.implementor.run import apply_implementation
 from accord.results.label_sync import apply_labels, plan_labels, shipped_labels
 from accord.results.models import ImplementorResult, PlannerResult, ReviewerResult
-from accord.results.operations import RunOptions
 from accord.results.planner.rules import read_plan
 from accord.results.planner.run import apply_plan
 from accord.results.reviewer.run import apply_review
+from accord.results.run_options import RunOptions
 from accord.results.status import current_status, move_work_item
 from accord.text.posting import PostingPolicy
 from accord.text.redaction import Redactor
@@ -39,7 +39,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
     from accord.core.shapes import Model
-    from accord.results.operations import Receipt
+    from accord.engine.receipts import Receipt
     from accord_sandbox.server import RunningSandbox
 
 

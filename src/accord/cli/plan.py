@@ -119,7 +119,7 @@ def plan_from(
 
 def _next(arguments: list[str], result: PlannerResult) -> str:
     """Return what the plan has, and the command that applies it."""
-    from accord.results.operations import MOST_ITEMS
+    from accord.results.run_options import MOST_ITEMS
 
     count = len(result.create)
     if not count:

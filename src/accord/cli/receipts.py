@@ -19,7 +19,7 @@ from accord.cli.step import (
     rest_line,
 )
 from accord.cli.step import redacted_cell as cell
-from accord.results.operations import Outcome
+from accord.engine.receipts import Outcome
 from accord.text.markdown import mermaid_text, table
 
 if TYPE_CHECKING:
@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from accord.core.findings import Finding
-    from accord.results.operations import Receipt
+    from accord.engine.receipts import Receipt
 
 _COLORS = {"done": "green", "adopted": "cyan", "skipped": "bright_black", "planned": "blue", "failed": "red"}
 _SIGNS = {"done": "✅", "adopted": "♻️", "skipped": "⏭️", "planned": "📝", "failed": "❌"}

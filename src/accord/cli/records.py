@@ -21,9 +21,9 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
     from accord.cli.sources import Connection
+    from accord.engine.receipts import Receipt
     from accord.records.build import AgentFacts, Ending, JobFacts
     from accord.records.models import AgentKind, PublicRecord
-    from accord.results.operations import Receipt
     from accord.runner.models import RunOutputs
     from accord.runner.record import RunRecord
 

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
 
     from accord.cli.sources import Connection
-    from accord.results.operations import Receipt
+    from accord.engine.receipts import Receipt
     from accord.runner.models import Disposition, RunOutputs
     from accord.starts.ends import RunOfWork
     from accord.starts.facts import StartContext
@@ -112,7 +112,7 @@ def end_command(
     After an implementation, the review of its pull request is started if the configuration has pull-requests: true,
     because GitHub holds workflow runs of the job's own token for approval.
     """
-    from accord.results.operations import Outcome, Receipt
+    from accord.engine.receipts import Outcome, Receipt
     from accord.starts.ends import end
     from accord.starts.reports import read_needs, report_of
 

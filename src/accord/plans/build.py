@@ -16,8 +16,8 @@ from accord.results.bodies import read_body
 from accord.results.body_rules import body_findings
 from accord.results.labels import STATUS_AT_CREATION, Category, ItemKind, category_of, kind_of
 from accord.results.models import PlannedWorkItem, PlannerResult
-from accord.results.operations import MOST_ITEMS
 from accord.results.planner.rules import limit_findings, numbered, result_findings
+from accord.results.run_options import MOST_ITEMS
 from accord.text.markdown import as_code, shorten
 
 if TYPE_CHECKING:

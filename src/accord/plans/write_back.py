@@ -16,10 +16,10 @@ from accord.github.markers import run_token
 from accord.github.models import IssueChange
 from accord.plans.entries import NUMBER
 from accord.plans.read import read_issue
-from accord.results.operations import RunOptions
 from accord.results.planner.facts import gather_facts
 from accord.results.planner.rules import read_plan, split_temp_id
 from accord.results.planner.scope import plan_run_key
+from accord.results.run_options import RunOptions
 from accord.text.posting import PostingPolicy
 from accord.text.redaction import Redactor
 

@@ -31,8 +31,8 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
     from pathlib import Path
 
+    from accord.engine.receipts import Receipt
     from accord.records.models import AgentKind, Cause
-    from accord.results.operations import Receipt
     from accord.runner.models import RunOutputs
     from accord.runner.record import Attempt
 

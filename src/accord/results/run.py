@@ -10,8 +10,8 @@ from accord.core.errors import BrokenContract, WrongUsage
 from accord.core.findings import with_lines
 from accord.core.kinds import kind_for
 from accord.core.shapes import read_shape
+from accord.engine.receipts import Receipt
 from accord.results.models import ImplementorResult, PlannerResult
-from accord.results.operations import Receipt
 from accord.results.planner.rules import read_plan
 
 if TYPE_CHECKING:
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
     from accord.core.findings import Finding
     from accord.github.client import GitHub
-    from accord.results.operations import RunOptions
+    from accord.results.run_options import RunOptions
 
 APPLICABLE = ("implementor-result", "planner-result", "reviewer-result")
 

@@ -5,11 +5,12 @@ from __future__ import annotations
 import heapq
 from dataclasses import dataclass
 from itertools import groupby, islice
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, ClassVar
 
 from accord.core.errors import BrokenContract, Refused
 from accord.core.findings import Finding, finding_of, warning
 from accord.core.machine import Edge, Machine
+from accord.engine.operations import Operation, skipped_if
 from accord.github.markers import take_markers
 from accord.github.models import IssueChange, NotThere
 from accord.github.pulls import closing_references
@@ -84,6 +85,19 @@ class StatusMove:
     def is_change(self) -> bool:
         """Whether there is anything to write."""
         return self.source != self.target
+
+
+@dataclass(frozen=True, slots=True)
+class MoveWorkItem(Operation):
+    """Move the work item to the status that a verdict or an outcome asks for."""
+
+    op: ClassVar[str] = "move-work-item"
+    move: StatusMove
+
+
+def move_operation(move: StatusMove) -> MoveWorkItem:
+    """Return the operation of a move; one that changes nothing is skipped."""
+    return MoveWorkItem(f"#{move.issue.number} to {move.target}", skipped_if(not move.is_change), move)
 
 
 def status_if_clear(issue: Issue) -> str | None:

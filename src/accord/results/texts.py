@@ -18,6 +18,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterable
 
     from accord.core.shapes import Model
+    from accord.engine.receipts import Receipt
     from accord.text.posting import PostingPolicy
     from accord.text.redaction import Redactor
 
@@ -98,3 +99,10 @@ def with_safe_texts(result: Model, sanitizer: TextSanitizer, path: str = "") -> 
 def errors_as_posted(findings: Iterable[Finding]) -> list[Finding]:
     """Return the errors that sanitising caused in a result that had none."""
     return [replace(found, message=f"As posted: {found.message}") for found in findings if has_errors([found])]
+
+
+def require_postable(receipt: Receipt, sanitizer: TextSanitizer, findings: Iterable[Finding]) -> None:
+    """Report what sanitising changed. Raises BrokenContract when it left nothing of a text whose content was hidden."""
+    receipt.sanitised = sanitizer.sanitised
+    empty = [found for found in findings if found.code in ("summary-empty", "comment-empty")]
+    receipt.require([*sanitizer.findings, *(errors_as_posted(empty) if sanitizer.sanitised else [])])

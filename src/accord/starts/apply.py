@@ -5,11 +5,11 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from accord.core.errors import Refused
+from accord.engine.operations import LedgerEntry, OperationStatus, apply_in_order
 from accord.github.comments import Comment, refuse_lost
 from accord.github.models import Conflict, NotThere
 from accord.github.once import send_once
-from accord.results.operations import LedgerEntry, MoveWorkItem, OperationStatus, apply_in_order
-from accord.results.status import apply_move
+from accord.results.status import MoveWorkItem, apply_move
 from accord.starts.facts import find_run
 from accord.starts.models import PAUSED_LABEL
 from accord.starts.plan import CancelRun, LinkRun, PauseLoops, React, ShowStatus, StartWorkflow
@@ -19,12 +19,12 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from accord.core.errors import AccordError
-    from accord.results.operations import Operation, RunOptions
+    from accord.engine.operations import ApplyOptions, Operation
     from accord.starts.facts import StartContext
 
 
 def apply_operations(
-    context: StartContext, operations: Sequence[Operation], options: RunOptions
+    context: StartContext, operations: Sequence[Operation], options: ApplyOptions
 ) -> tuple[list[LedgerEntry], AccordError | None]:
     """Apply operations in order; return an entry for each, and the error that ended it."""
     idle: list[Operation] = []

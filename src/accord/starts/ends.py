@@ -6,8 +6,9 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from accord.core.clock import timestamp
+from accord.engine.operations import skipped_if
+from accord.engine.receipts import Receipt, reporting
 from accord.github.models import NotThere
-from accord.results.operations import Receipt, reporting, skipped_if
 from accord.starts.events import pull_key
 from accord.starts.models import StartEvent, StatusRow, Trigger
 from accord.starts.plan import ShowStatus, StartWorkflow, show_row
@@ -16,7 +17,7 @@ from accord.starts.run import apply, correct, plan_item
 from accord.starts.status import write_body
 
 if TYPE_CHECKING:
-    from accord.results.operations import Operation
+    from accord.engine.operations import Operation
     from accord.starts.facts import StartContext
     from accord.starts.models import Work
     from accord.starts.status import StatusView

@@ -7,9 +7,9 @@ from typing import TYPE_CHECKING, ClassVar
 
 from accord.core.clock import timestamp
 from accord.core.errors import BrokenContract
-from accord.results.operations import Operation, adopted_if, move_operation, skipped_if
+from accord.engine.operations import Operation, adopted_if, skipped_if
 from accord.results.planner.scope import request_of_spec, run_key_of_spec
-from accord.results.status import plan_move
+from accord.results.status import move_operation, plan_move
 from accord.starts.choose import Answer, Begin, Choice, Halt
 from accord.starts.models import ACTIVE, ITEM_INPUT, PAUSED_LABEL, WORKFLOWS, ItemStatus, StatusRow, key_of
 from accord.text.markdown import as_code, cell

@@ -8,8 +8,9 @@ from typing import TYPE_CHECKING
 from accord.core.clock import parse_timestamp
 from accord.core.errors import BrokenContract, Refused
 from accord.core.findings import warning
-from accord.results.operations import OperationStatus, Receipt, RunOptions, move_operation, reporting
-from accord.results.status import find_work_item, gather_facts, plan_move
+from accord.engine.operations import ApplyOptions, OperationStatus
+from accord.engine.receipts import Receipt, reporting
+from accord.results.status import find_work_item, gather_facts, move_operation, plan_move
 from accord.starts.apply import apply_operations
 from accord.starts.choose import Answer, Begin, Halt, Ignore, check_event, choose
 from accord.starts.dashboard import is_dashboard
@@ -38,7 +39,7 @@ from accord.text.posting import PostingPolicy
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from accord.results.operations import Operation
+    from accord.engine.operations import Operation
     from accord.starts.facts import StartContext
     from accord.starts.models import StartEvent
 
@@ -61,7 +62,7 @@ def apply(context: StartContext, operations: Sequence[Operation], receipt: Recei
 
     The status comment that announced the workflow shows the refusal then.
     """
-    options = RunOptions(context.repository, context.clock, context.redact, PostingPolicy(), is_dry_run=is_dry_run)
+    options = ApplyOptions(context.repository, context.clock, context.redact, PostingPolicy(), is_dry_run=is_dry_run)
     entries, error = apply_operations(context, operations, options)
     receipt.end(entries, error, is_dry_run=is_dry_run)
     hint = "Nothing to do: only the reaction is left out."
@@ -80,7 +81,7 @@ def apply(context: StartContext, operations: Sequence[Operation], receipt: Recei
 
 def correct(context: StartContext, operations: Sequence[Operation], receipt: Receipt) -> None:
     """Apply what a refusal asks for, and add it to the receipt, whose outcome stays."""
-    options = RunOptions(context.repository, context.clock, context.redact, PostingPolicy())
+    options = ApplyOptions(context.repository, context.clock, context.redact, PostingPolicy())
     entries, _ = apply_operations(context, operations, options)
     receipt.operations = [*receipt.operations, *entries]
 

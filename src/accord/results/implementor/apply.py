@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from accord.core.errors import AccordError, Stopped
+from accord.engine.operations import LedgerEntry, OperationStatus, apply_in_order
 from accord.github.commits import deliver_commit
 from accord.github.models import PullsNotAllowed
 from accord.github.once import send_once
@@ -19,8 +20,7 @@ from accord.results.implementor.plan import (
     UpdateRevision,
     WriteComment,
 )
-from accord.results.operations import LedgerEntry, MoveWorkItem, OperationStatus, apply_in_order
-from accord.results.status import apply_move
+from accord.results.status import MoveWorkItem, apply_move
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -31,7 +31,7 @@ if TYPE_CHECKING:
     from accord.github.models import Pull
     from accord.results.implementor.facts import RevisionFacts
     from accord.results.implementor.plan import RevisionPlan
-    from accord.results.operations import RunOptions
+    from accord.results.run_options import RunOptions
 
 
 @dataclass(frozen=True)

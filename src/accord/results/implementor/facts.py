@@ -60,7 +60,7 @@ if TYPE_CHECKING:
     from accord.github.commits import CommitFacts
     from accord.github.models import Identity, Issue, Pull
     from accord.results.models import ImplementorResult
-    from accord.results.operations import RunOptions
+    from accord.results.run_options import RunOptions
     from accord.results.texts import TextSanitizer
 
 

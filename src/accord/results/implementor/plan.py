@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, ClassVar
 
 from accord.core.errors import BrokenContract, Refused
 from accord.core.findings import has_errors, warning
+from accord.engine.operations import Operation, adopted_if, skipped_if
 from accord.git.conflicts import conflict_notice, resolution
 from accord.github.commits import plan_upload
 from accord.github.criteria import checklist, criteria_in
@@ -15,8 +16,7 @@ from accord.github.markers import REVISION, find_markers, write_marker
 from accord.results.bodies import has_marker, read_body
 from accord.results.implementor.facts import OUTCOME, our_comment, our_pull, runs_before
 from accord.results.implementor.scope import audit_scope
-from accord.results.operations import MoveWorkItem, Operation, adopted_if, move_operation, skipped_if
-from accord.results.status import plan_move
+from accord.results.status import MoveWorkItem, move_operation, plan_move
 from accord.text.markdown import as_code
 from accord.text.sanitise import cut
 
@@ -30,7 +30,8 @@ if TYPE_CHECKING:
     from accord.results.implementor.facts import Branch, Conflict, RevisionFacts
     from accord.results.implementor.scope import ScopeReport
     from accord.results.models import ImplementorResult
-    from accord.results.operations import MoveWorkItem, RunOptions
+    from accord.results.run_options import RunOptions
+    from accord.results.status import MoveWorkItem
     from accord.results.texts import TextSanitizer
 
 

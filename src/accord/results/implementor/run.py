@@ -5,13 +5,13 @@ from __future__ import annotations
 from contextlib import ExitStack
 from typing import TYPE_CHECKING, Any
 
+from accord.engine.receipts import Receipt, default_run_key, reporting
 from accord.github.markers import run_token
 from accord.results.implementor.apply import apply_operations
 from accord.results.implementor.facts import gather_facts
 from accord.results.implementor.plan import PushBranch, plan_revision
 from accord.results.implementor.rules import implementor_findings
-from accord.results.operations import Receipt, default_run_key, reporting, require_postable
-from accord.results.texts import TextSanitizer, with_safe_texts
+from accord.results.texts import TextSanitizer, require_postable, with_safe_texts
 
 if TYPE_CHECKING:
     from accord.github.client import GitHub
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from accord.results.implementor.facts import RevisionFacts
     from accord.results.implementor.plan import RevisionPlan
     from accord.results.models import ImplementorResult
-    from accord.results.operations import RunOptions
+    from accord.results.run_options import RunOptions
 
 
 def apply_implementation(github: GitHub, result: ImplementorResult, options: RunOptions) -> Receipt:

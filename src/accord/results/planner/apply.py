@@ -7,11 +7,11 @@ from datetime import timedelta
 from typing import TYPE_CHECKING
 
 from accord.core.errors import AccordError, Refused
+from accord.engine.operations import LedgerEntry, OperationStatus, apply_in_order
 from accord.github.models import IssueChange, NotThere
 from accord.github.once import send_once
 from accord.results.bodies import CLOSED, BodyParts, closing_body, name_owners, split_body, updated_body
 from accord.results.labels import Category, category_of, labels_after_update
-from accord.results.operations import LedgerEntry, OperationStatus, apply_in_order
 from accord.results.planner.changes import PlanRun, compare, reason_to_keep, to_issue_change
 from accord.results.planner.facts import own_issues
 from accord.results.planner.plan import (
@@ -35,8 +35,8 @@ if TYPE_CHECKING:
     from accord.core.findings import Finding
     from accord.github.client import GitHub
     from accord.github.models import Issue
-    from accord.results.operations import RunOptions
     from accord.results.planner.facts import PlanFacts
+    from accord.results.run_options import RunOptions
 
 
 STALE_SECONDS = 30

@@ -6,9 +6,9 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, ClassVar
 
 from accord.core.machine import dependency_order
+from accord.engine.operations import Operation, adopted_if, skipped_if
 from accord.results.bodies import CLOSED, name_owners, owners_in, split_body
 from accord.results.labels import labels_after_update
-from accord.results.operations import Operation, adopted_if, skipped_if
 from accord.results.planner.changes import Comparison, PlannedItem, PlanRun, compare, reason_to_keep
 from accord.results.planner.checks import existing_issue, rewritable, updated_by_us
 from accord.results.planner.facts import planned_items

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from accord.engine.operations import planned_seconds
+from accord.engine.receipts import Item, Outcome, Receipt, reporting
 from accord.github.markers import run_token
-from accord.results.operations import Item, Outcome, Receipt, planned_seconds, reporting
 from accord.results.planner.apply import Ledger, apply_operations
 from accord.results.planner.checks import check_facts, check_names
 from accord.results.planner.facts import gather_facts
@@ -27,10 +28,10 @@ if TYPE_CHECKING:
 
     from accord.core.findings import Finding
     from accord.github.client import GitHub
-    from accord.results.operations import RunOptions
     from accord.results.planner.facts import PlanFacts
     from accord.results.planner.rules import Plan
     from accord.results.planner.structure import StructureOperation
+    from accord.results.run_options import RunOptions
 
 
 def apply_plan(github: GitHub, plan: Plan, options: RunOptions) -> Receipt:

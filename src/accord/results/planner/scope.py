@@ -11,14 +11,14 @@ import posixpath
 import re
 from typing import TYPE_CHECKING
 
+from accord.engine.receipts import default_run_key
 from accord.results.bodies import SPEC_REFERENCE
-from accord.results.operations import default_run_key
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
-    from accord.results.operations import RunOptions
     from accord.results.planner.rules import Plan
+    from accord.results.run_options import RunOptions
 
 _ISSUE = re.compile(r"#?([1-9][0-9]{0,17})")
 _NAMED = re.compile(r"(session|mission):\s*(\S.*)", re.DOTALL)

@@ -13,10 +13,10 @@ from typing import TYPE_CHECKING, ClassVar
 from accord.agents.registry import shipped_registry
 from accord.core.errors import Refused
 from accord.core.findings import Finding, warning
+from accord.engine.operations import Operation, OperationStatus
 from accord.github.models import IssueChange, NotThere
 from accord.github.once import send_once
 from accord.results.labels import status_of
-from accord.results.operations import Operation, OperationStatus
 from accord.results.planner.match import BEGUN
 
 if TYPE_CHECKING:

@@ -7,11 +7,11 @@ from typing import TYPE_CHECKING
 
 from accord.core.errors import AccordError, Refused
 from accord.core.findings import warning
+from accord.engine.operations import LedgerEntry, OperationStatus
 from accord.github.markers import REVIEW, REVIEW_GONE, find_markers
 from accord.github.models import AnchorRefused, NotThere, VerdictRefused
 from accord.github.once import send_once
 from accord.results.bodies import has_marker
-from accord.results.operations import LedgerEntry, MoveWorkItem, OperationStatus
 from accord.results.reviewer.facts import own_reviews, posted_numbers
 from accord.results.reviewer.placement import PART
 from accord.results.reviewer.plan import (
@@ -34,7 +34,7 @@ from accord.results.reviewer.plan import (
     without_verdict,
 )
 from accord.results.reviewer.threads import COMMENT
-from accord.results.status import apply_move
+from accord.results.status import MoveWorkItem, apply_move
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -42,8 +42,8 @@ if TYPE_CHECKING:
     from accord.core.clock import Clock
     from accord.github.client import GitHub
     from accord.github.models import Review
-    from accord.results.operations import RunOptions
     from accord.results.reviewer.facts import ReviewFacts
+    from accord.results.run_options import RunOptions
 
 
 def apply_operations(

@@ -12,7 +12,6 @@ from accord.github.markers import REVIEW, find_markers
 from accord.github.models import Forbidden, NotThere
 from accord.github.pulls import closing_references
 from accord.results.bodies import has_marker
-from accord.results.operations import MOST_COMMENTS
 from accord.results.reviewer.placement import (
     MOST_PLACED,
     PART,
@@ -33,6 +32,7 @@ from accord.results.reviewer.threads import (
     threads_of_ours,
     unlocated_commits,
 )
+from accord.results.run_options import MOST_COMMENTS
 from accord.results.status import StatusFacts, find_work_item, foreign_marker, require_unarchived
 from accord.results.status import gather_facts as gather_status_facts
 
@@ -43,8 +43,8 @@ if TYPE_CHECKING:
     from accord.github.comments import Comment
     from accord.github.models import Identity, Issue, Pull, PullFile, Repository, Review
     from accord.github.threads import ReviewThread
-    from accord.results.operations import RunOptions
     from accord.results.reviewer.threads import OwnThread
+    from accord.results.run_options import RunOptions
 
 TARGETS = {"approve": "approved", "needs-changes": "needs-refinement"}
 """The status that each verdict asks for (workflow contracts, "ReviewerResult")."""

@@ -7,9 +7,9 @@ from typing import TYPE_CHECKING, ClassVar
 
 from accord.core.errors import BrokenContract, Refused, sentence
 from accord.core.findings import Finding, pointer, warning
+from accord.engine.operations import Operation, OperationStatus, adopted_if, skipped_if
 from accord.github.markers import REVIEW, find_markers
 from accord.github.models import InlineComment, NewReview
-from accord.results.operations import MoveWorkItem, Operation, OperationStatus, adopted_if, move_operation, skipped_if
 from accord.results.reviewer.facts import TARGETS
 from accord.results.reviewer.placement import (
     COMMENT_ONLY,
@@ -23,7 +23,7 @@ from accord.results.reviewer.placement import (
     posted_earlier_list,
 )
 from accord.results.reviewer.threads import gone_reply
-from accord.results.status import StatusFacts, plan_move
+from accord.results.status import MoveWorkItem, StatusFacts, move_operation, plan_move
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

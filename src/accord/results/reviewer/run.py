@@ -4,23 +4,25 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
+from accord.engine.operations import planned_seconds
+from accord.engine.receipts import Receipt, default_run_key, reporting
 from accord.github.markers import run_token
-from accord.results.operations import Receipt, default_run_key, planned_seconds, reporting, require_postable
 from accord.results.reviewer.apply import apply_operations
 from accord.results.reviewer.facts import gather_facts
 from accord.results.reviewer.placement import Placement, draft_review, lay_out
 from accord.results.reviewer.plan import ResolveThread, initial_state, plan_findings, plan_operations, require_allowed
 from accord.results.reviewer.rules import reviewer_findings
-from accord.results.texts import TextSanitizer, with_safe_texts
+from accord.results.texts import TextSanitizer, require_postable, with_safe_texts
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
+    from accord.engine.operations import LedgerEntry
     from accord.github.client import GitHub
     from accord.results.models import ReviewerResult
-    from accord.results.operations import LedgerEntry, RunOptions
     from accord.results.reviewer.facts import ReviewFacts
     from accord.results.reviewer.plan import ReviewState
+    from accord.results.run_options import RunOptions
 
 
 def apply_review(github: GitHub, result: ReviewerResult, options: RunOptions) -> Receipt:

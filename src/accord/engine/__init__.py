@@ -1,0 +1,1 @@
+"""Operations, receipts, and applying in order: what every writing package shares."""
