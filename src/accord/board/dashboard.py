@@ -12,7 +12,7 @@ from accord.board.models import HEADINGS, WITH_COMMAND, joined
 from accord.board.work import overview_of_work
 from accord.core.errors import BrokenContract, Refused
 from accord.core.findings import warning
-from accord.engine.operations import LedgerEntry, Operation, OperationStatus, apply_in_order, skipped_if
+from accord.engine.operations import Operation, apply_in_order, skipped_if
 from accord.engine.receipts import Receipt, reporting
 from accord.github.client import INSTALLATION_LOGIN
 from accord.github.limits import BODY_CHARS, SEARCH_LAG_SECONDS
@@ -72,7 +72,6 @@ class WithdrawBoard(Operation):
     """Close a dashboard that was just created by an account that was not named."""
 
     op: ClassVar[str] = "withdraw-board"
-    issue: Issue
 
 
 BoardOperation = WriteBoard | WithdrawBoard
@@ -133,12 +132,14 @@ def plan_board(boards: Sequence[Issue], body: str) -> WriteBoard:
     """
     issue = min(boards, key=lambda issue: (not issue.is_open, issue.number), default=None)
     is_done = issue is not None and (_is_same(issue.body, body) or not issue.is_open)
-    return WriteBoard(f"#{issue.number}" if issue else "new", skipped_if(is_done), issue, body)
+    return WriteBoard(
+        f"#{issue.number}" if issue else "new", skipped_if(is_done), issue, body, number=issue.number if issue else 0
+    )
 
 
 def plan_withdrawal(made: Issue, identity: Identity) -> tuple[WithdrawBoard, ...]:
     """Return what takes back a new dashboard of another account than ours, which no run would find again. Pure."""
-    return () if identity.counts(made.author) else (WithdrawBoard(f"#{made.number}", None, made),)
+    return () if identity.counts(made.author) else (WithdrawBoard(f"#{made.number}", None, number=made.number),)
 
 
 def _is_same(before: str, body: str) -> bool:
@@ -234,11 +235,11 @@ def _write(github: GitHub, operation: WriteBoard, identity: Identity, receipt: R
     def apply(operation: BoardOperation) -> None:
         made.append(_apply(github, identity, operation, options.clock))
 
-    entries, error = apply_in_order([operation], apply, _entry, options)
+    entries, error = apply_in_order([operation], apply, options)
     if made and error is None:
         receipt.details = _details(made[0])
         if withdrawal := plan_withdrawal(made[0], identity):
-            more, error = apply_in_order(withdrawal, apply, _entry, options)
+            more, error = apply_in_order(withdrawal, apply, options)
             entries += more
             error = error or Refused(
                 f"The token writes as `{made[0].author}`, not as the given identity.",
@@ -254,16 +255,12 @@ def _details(issue: Issue) -> dict[str, dict[str, str]]:
 def _apply(github: GitHub, identity: Identity, operation: BoardOperation, clock: Clock) -> Issue:
     if isinstance(operation, WithdrawBoard):
         withdrawn = IssueChange(body=_WITHDRAWN, state="closed", state_reason="not_planned")
-        return github.change_issue(operation.issue.number, withdrawn)
+        return github.change_issue(operation.number, withdrawn)
     if operation.issue:
-        return github.change_issue(operation.issue.number, IssueChange(body=operation.body))
+        return github.change_issue(operation.number, IssueChange(body=operation.body))
     body = operation.body
 
     def find() -> Issue | None:
         return next((issue for issue in github.issues(state="open") if is_dashboard(issue, identity)), None)
 
     return send_once(lambda: github.create_issue(TITLE, body, []), find, clock)
-
-
-def _entry(operation: BoardOperation, status: OperationStatus) -> LedgerEntry:
-    return LedgerEntry(operation.op, operation.key, status, str(operation.issue.number) if operation.issue else None)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from enum import StrEnum
 from typing import TYPE_CHECKING, Any, ClassVar, TypeAlias, TypeVar
 
@@ -39,20 +39,23 @@ def adopted_if(exists: bool) -> OperationStatus | None:
 
 @dataclass(frozen=True, slots=True)
 class Operation:
-    """One write of the object ``key``; ``found`` is how it ended already, ``is_content`` what GitHub limits more."""
+    """One write of the object ``key``; ``found`` is how it ended already, ``is_content`` what GitHub limits more.
+
+    ``number`` is that of the issue or pull request that it changes, 0 where it changes none or the number is not known
+    yet. ``parts`` are what it changes of a planned item, such as its title.
+    """
 
     op: ClassVar[str]
     is_content: ClassVar[bool] = False
     key: str
     found: OperationStatus | None
+    number: int = field(default=0, kw_only=True)
+    parts: tuple[str, ...] = field(default=(), kw_only=True)
 
 
 @dataclass(frozen=True, slots=True)
 class LedgerEntry:
-    """The line of a receipt about one operation; ``target`` is a number of an issue or the id of a commit.
-
-    ``parts`` are what the operation changes of a planned item, such as its title.
-    """
+    """The line of a receipt about one operation; ``target`` is a number of an issue or the id of a commit."""
 
     op: str
     key: str
@@ -93,27 +96,47 @@ def planned_seconds(operations: Sequence[Operation]) -> float:
     return estimate_seconds(content, len(coming) - content)
 
 
+def target_of(operation: Operation) -> str | None:
+    """Return the number that an operation names."""
+    return str(operation.number) if operation.number else None
+
+
 def apply_in_order(
     operations: Sequence[Op],
     apply: Callable[[Op], OperationStatus | None],
-    entry: Callable[[Op, OperationStatus], LedgerEntry],
     options: ApplyOptions,
+    *,
+    target: Callable[[Op], str | None] = target_of,
+    plan_again: Callable[[Sequence[LedgerEntry]], Sequence[Op]] | None = None,
 ) -> tuple[list[LedgerEntry], AccordError | None]:
-    """Apply what is to do, unless it is a dry run; return an entry for each operation, and the error that ended it."""
+    """Apply what is to do, unless it is a dry run; return an entry for each operation, and the error that ended it.
+
+    ``apply`` returns how the operation ended: None for ``done``; ``failed`` where the rest goes on; ``planned`` where
+    GitHub refused it in this form. ``plan_again`` is asked after each with the entries so far: it returns all
+    operations as the same plan has them now, first those that ended. ``target`` names what an operation wrote.
+    """
+
+    def entry(operation: Op, status: OperationStatus) -> LedgerEntry:
+        return LedgerEntry(operation.op, operation.key, status, target(operation), operation.parts)
+
     if options.is_dry_run:
         return [entry(operation, operation.found or OperationStatus.PLANNED) for operation in operations], None
     entries: list[LedgerEntry] = []
     problem: AccordError | None = None
-    for operation in operations:
+    while len(entries) < len(operations):
+        operation = operations[len(entries)]
         status = operation.found or OperationStatus.PLANNED
         if status is OperationStatus.PLANNED and problem is None:
             try:
                 status = apply(operation) or OperationStatus.DONE
             except AccordError as error:
                 problem, status = error, OperationStatus.FAILED
-        entries.append(entry(operation, status))
-        try:
-            options.on_entry(entries[-1], len(entries), len(operations))
-        except AccordError as error:
-            problem = problem or error
+        if plan_again is None or status is not OperationStatus.PLANNED or problem is not None:
+            entries.append(entry(operation, status))
+            try:
+                options.on_entry(entries[-1], len(entries), len(operations))
+            except AccordError as error:
+                problem = problem or error
+        if plan_again is not None and problem is None:
+            operations = plan_again(entries)
     return entries, problem

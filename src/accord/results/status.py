@@ -97,7 +97,9 @@ class MoveWorkItem(Operation):
 
 def move_operation(move: StatusMove) -> MoveWorkItem:
     """Return the operation of a move; one that changes nothing is skipped."""
-    return MoveWorkItem(f"#{move.issue.number} to {move.target}", skipped_if(not move.is_change), move)
+    return MoveWorkItem(
+        f"#{move.issue.number} to {move.target}", skipped_if(not move.is_change), move, number=move.issue.number
+    )
 
 
 def status_if_clear(issue: Issue) -> str | None:

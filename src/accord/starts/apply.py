@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from accord.core.errors import Refused
-from accord.engine.operations import LedgerEntry, OperationStatus, apply_in_order
+from accord.engine.operations import apply_in_order, skipped_if
 from accord.github.comments import Comment, refuse_lost
 from accord.github.models import Conflict, NotThere
 from accord.github.once import send_once
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from accord.core.errors import AccordError
-    from accord.engine.operations import ApplyOptions, Operation
+    from accord.engine.operations import ApplyOptions, LedgerEntry, Operation
     from accord.starts.facts import StartContext
 
 
@@ -27,18 +27,7 @@ def apply_operations(
     context: StartContext, operations: Sequence[Operation], options: ApplyOptions
 ) -> tuple[list[LedgerEntry], AccordError | None]:
     """Apply operations in order; return an entry for each, and the error that ended it."""
-    idle: list[Operation] = []
-
-    def apply(operation: Operation) -> None:
-        if not _apply(context, operation):
-            idle.append(operation)
-
-    def entry(operation: Operation, status: OperationStatus) -> LedgerEntry:
-        number = getattr(operation, "number", None)
-        status = OperationStatus.SKIPPED if operation in idle else status
-        return LedgerEntry(operation.op, operation.key, status, str(number) if number else None)
-
-    return apply_in_order(operations, apply, entry, options)
+    return apply_in_order(operations, lambda operation: skipped_if(not _apply(context, operation)), options)
 
 
 def _apply(context: StartContext, operation: Operation) -> bool:
@@ -96,7 +85,7 @@ def _link_run(context: StartContext, operation: LinkRun) -> bool:
     if view is None or row is None or row.run:
         return False
     status = view.status.with_row(row.model_copy(update={"run": run_id}))
-    _show_status(context, ShowStatus(operation.key, None, operation.number, status, view.comments))
+    _show_status(context, ShowStatus(operation.key, None, status, view.comments, number=operation.number))
     return True
 
 

@@ -118,7 +118,7 @@ def _show(
     """Show the row, and apply what follows; return whether GitHub refused to start a workflow."""
     status = view.status.with_row(row)
     is_shown = [comment.body for comment in view.comments] == [write_body(status, run.number, context.page)]
-    shown = ShowStatus(f"#{run.number}", skipped_if(is_shown), run.number, status, view.comments)
+    shown = ShowStatus(f"#{run.number}", skipped_if(is_shown), status, view.comments, number=run.number)
     start = {"cause": row.cause, "by": row.by, "since": row.since}
     receipt.details = {"reason": "", "state": row.state, "start": start}
     return apply(context, [shown, *follow_up], receipt, is_dry_run=is_dry_run)

@@ -48,7 +48,6 @@ class ShowStatus(Operation):
 
     op: ClassVar[str] = "show-status"
     is_content: ClassVar[bool] = True
-    number: int
     status: ItemStatus
     comments: tuple[Comment, ...]
 
@@ -68,7 +67,6 @@ class LinkRun(Operation):
     """Link the run of a start in the status comment: ``run_id``, or else the one that GitHub names as it starts."""
 
     op: ClassVar[str] = "link-run"
-    number: int
     run_id: int
 
 
@@ -85,7 +83,6 @@ class PauseLoops(Operation):
     """Keep the loops away from a pull request."""
 
     op: ClassVar[str] = "pause-loops"
-    number: int
 
 
 @dataclass(frozen=True)
@@ -128,9 +125,9 @@ def _begin(event: StartEvent, choice: Begin, facts: ItemFacts, runs: RunFacts, n
     inputs = {ITEM_INPUT[choice.work]: str(number), "agent": choice.agent, "start": event.key}
     return (
         *(reaction if event.comment_id else ()),
-        ShowStatus(f"#{number}", skipped_if(is_shown), number, shown, facts.view.comments),
+        ShowStatus(f"#{number}", skipped_if(is_shown), shown, facts.view.comments, number=number),
         start_operation(choice.work, inputs, event.at, is_started=is_started),
-        LinkRun(event.key, skipped_if(row is not None and row.run > 0), number, runs.own.id if runs.own else 0),
+        LinkRun(event.key, skipped_if(row is not None and row.run > 0), runs.own.id if runs.own else 0, number=number),
     )
 
 
@@ -154,7 +151,7 @@ def plan_refusal(
 
 def show_row(number: int, view: StatusView, row: StatusRow) -> ShowStatus:
     """Return what shows one row of an item in the place of the same row before."""
-    return ShowStatus(f"#{number}", None, number, view.status.with_row(row), view.comments)
+    return ShowStatus(f"#{number}", None, view.status.with_row(row), view.comments, number=number)
 
 
 def _without_lost(status: ItemStatus, key: str) -> ItemStatus:
@@ -172,7 +169,7 @@ def _halt(event: StartEvent, facts: ItemFacts, runs: RunFacts) -> tuple[Operatio
         operations.append(React(f"comment {event.comment_id}", None, event.comment_id, EYES))
     if facts.issue.is_pull:
         is_paused = PAUSED_LABEL in (label.lower() for label in facts.issue.labels)
-        operations.append(PauseLoops(f"#{number}", skipped_if(is_paused), number))
+        operations.append(PauseLoops(f"#{number}", skipped_if(is_paused), number=number))
     if run is not None:
         operations.append(CancelRun(f"run {run.id}", skipped_if(run.has_ended), run.id))
     row = status.last
@@ -182,7 +179,7 @@ def _halt(event: StartEvent, facts: ItemFacts, runs: RunFacts) -> tuple[Operatio
         status = status.with_row(row.model_copy(update=update))
     paused = f"{said} Loops leave this pull request alone until the label `{PAUSED_LABEL}` is removed."
     status = status.with_answer(event.key, paused if facts.issue.is_pull else "")
-    operations.append(ShowStatus(f"#{number}", None, number, status, facts.view.comments))
+    operations.append(ShowStatus(f"#{number}", None, status, facts.view.comments, number=number))
     return tuple(operations)
 
 
@@ -191,7 +188,7 @@ def _answer(event: StartEvent, choice: Answer, facts: ItemFacts) -> Iterator[Ope
         yield React(f"comment {event.comment_id}", None, event.comment_id, CONFUSED)
     number = facts.issue.number
     status = facts.view.status.with_answer(event.key, choice.text)
-    yield ShowStatus(f"#{number}", None, number, status, facts.view.comments)
+    yield ShowStatus(f"#{number}", None, status, facts.view.comments, number=number)
 
 
 def spec_key(path: str, commit: str) -> str:

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from accord.core.errors import AccordError, Stopped
-from accord.engine.operations import LedgerEntry, OperationStatus, apply_in_order
+from accord.engine.operations import LedgerEntry, apply_in_order
 from accord.github.commits import deliver_commit
 from accord.github.models import PullsNotAllowed
 from accord.github.once import send_once
@@ -68,7 +68,7 @@ def apply_operations(github: GitHub, plan: RevisionPlan, facts: RevisionFacts, o
                 apply_move(github, operation.move)
 
     entries, problem = apply_in_order(
-        plan.operations, apply, lambda operation, status: _entry_of(operation, status, facts, pull, delivery), options
+        plan.operations, apply, options, target=lambda operation: _target(operation, facts, pull, delivery)
     )
     return AppliedRevision(pull, delivery, entries, problem)
 
@@ -115,18 +115,13 @@ def _write_comment(github: GitHub, operation: WriteComment, facts: RevisionFacts
     )
 
 
-def _entry_of(
-    operation: ImplementOperation,
-    status: OperationStatus,
-    facts: RevisionFacts,
-    pull: Pull | None,
-    delivery: Delivery | None,
-) -> LedgerEntry:
+def _target(
+    operation: ImplementOperation, facts: RevisionFacts, pull: Pull | None, delivery: Delivery | None
+) -> str | None:
     match operation:
         case PushBranch():
-            target = (delivery.commit if delivery else operation.commit) or None
+            return (delivery.commit if delivery else operation.commit) or None
         case CreateRevision() | UpdateRevision() | LabelRevision():
-            target = str(pull.number) if pull else None
+            return str(pull.number) if pull else None
         case WriteComment() | LabelWorkItem() | MoveWorkItem():
-            target = str(facts.issue.number)
-    return LedgerEntry(operation.op, operation.key, status, target)
+            return str(facts.issue.number)

@@ -92,7 +92,6 @@ class WriteComment(Operation):
     """Write our one comment on the work item, which reports why it is not done."""
 
     op: ClassVar[str] = "comment-work-item"
-    number: int
     comment: Comment | None
     body: str
 
@@ -219,7 +218,7 @@ def _plan_comment(facts: RevisionFacts, outcome: str, summary: str, runs: Sequen
     earlier = [*(runs_in(comment.body, OUTCOME) if comment else ()), *runs]
     is_written = comment is not None and has_marker(comment.body, OUTCOME, facts.token)
     body = outcome_comment(outcome, summary, facts, earlier)
-    write = WriteComment(f"#{number}", skipped_if(is_written), number, comment, body)
+    write = WriteComment(f"#{number}", skipped_if(is_written), comment, body, number=number)
     moves = _plan_move(facts, TARGETS[outcome], is_settled=is_written) if outcome in TARGETS else ()
     return RevisionPlan((write, *moves))
 

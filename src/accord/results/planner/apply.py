@@ -75,8 +75,8 @@ def apply_operations(
     return apply_in_order(
         operations,
         lambda operation: _apply(github, operation, ledger, options),
-        lambda operation, status: _entry_of(operation, status, ledger),
         options,
+        target=lambda operation: _target(operation, ledger),
     )
 
 
@@ -172,7 +172,7 @@ def _remove_dependency(github: GitHub, operation: RemoveDependency, ledger: Ledg
         return
     issue = github.issue(blocked.number) or blocked
     parts = split_body(issue.body)
-    left = tuple(number for number in parts.blocked_by if number != operation.number)
+    left = tuple(number for number in parts.blocked_by if number != operation.blocker)
     ledger.issues[operation.item] = _write_body(github, issue, replace(parts, blocked_by=left))
 
 
@@ -219,7 +219,7 @@ def _write_body(github: GitHub, issue: Issue, parts: BodyParts) -> Issue:
     return replace(issue, body=body)
 
 
-def _entry_of(operation: PlanOperation, status: OperationStatus, ledger: Ledger) -> LedgerEntry:
+def _target(operation: PlanOperation, ledger: Ledger) -> str | None:
     match operation:
         case CreateWorkItem() | NameOwners() | ChangePlannedItem():
             issue = ledger.issues.get(operation.key)
@@ -227,5 +227,4 @@ def _entry_of(operation: PlanOperation, status: OperationStatus, ledger: Ledger)
             issue = ledger.issues.get(operation.item)
         case CloseWorkItem() | UpdateWorkItem():
             issue = operation.issue
-    parts = operation.parts if isinstance(operation, ChangePlannedItem) else ()
-    return LedgerEntry(operation.op, operation.key, status, str(issue.number) if issue else None, parts)
+    return str(issue.number) if issue else None

@@ -40,7 +40,6 @@ class ChangePlannedItem(Operation):
     op: ClassVar[str] = "update-work-item"
     item: PlannedItem
     issue: Issue
-    parts: tuple[str, ...]
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,7 +58,7 @@ class RemoveDependency(Operation):
 
     op: ClassVar[str] = "remove-dependency"
     item: str
-    number: int
+    blocker: int
     blocker_id: int
 
 
@@ -172,7 +171,7 @@ def _changes(
     for item in items:
         issue, comparison = facts.items.get(item.temp_id), comparisons.get(item.temp_id)
         if issue and comparison and comparison.parts and not is_settled(issue, comparison):
-            yield ChangePlannedItem(item.temp_id, None, item, issue, comparison.parts)
+            yield ChangePlannedItem(item.temp_id, None, item, issue, parts=comparison.parts)
 
 
 def _dependencies(

@@ -5,9 +5,9 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
-from accord.core.errors import AccordError, Refused
+from accord.core.errors import Refused
 from accord.core.findings import warning
-from accord.engine.operations import LedgerEntry, OperationStatus
+from accord.engine.operations import OperationStatus, apply_in_order
 from accord.github.markers import REVIEW, REVIEW_GONE, find_markers
 from accord.github.models import AnchorRefused, NotThere, VerdictRefused
 from accord.github.once import send_once
@@ -37,48 +37,39 @@ from accord.results.reviewer.threads import COMMENT
 from accord.results.status import MoveWorkItem, apply_move
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Sequence
 
     from accord.core.clock import Clock
+    from accord.core.errors import AccordError
+    from accord.engine.operations import ApplyOptions, LedgerEntry
     from accord.github.client import GitHub
     from accord.github.models import Review
     from accord.results.reviewer.facts import ReviewFacts
-    from accord.results.run_options import RunOptions
 
 
 def apply_operations(
-    github: GitHub, facts: ReviewFacts, state: ReviewState, options: RunOptions
+    github: GitHub, facts: ReviewFacts, state: ReviewState, options: ApplyOptions
 ) -> tuple[ReviewState, list[LedgerEntry], AccordError | None]:
     """Apply what is to do, unless it is a dry run; return an entry for each operation, and the error that ended it."""
-    while True:
-        operations = plan_operations(facts, state)
-        position = next((i for i, operation in enumerate(operations) if operation.found is None), None)
-        if position is None or options.is_dry_run:
-            return state, _entries_of(operations, facts), None
-        operation = operations[position]
-        try:
-            state = _apply(github, operation, facts, state, options.clock)
-        except AccordError as error:
-            failed = replace(operation, found=OperationStatus.FAILED)
-            return state, _entries_of([*operations[:position], failed, *operations[position + 1 :]], facts), error
-        name = (operation.op, operation.key)
-        if name in state.done | state.failed:
-            status = OperationStatus.DONE if name in state.done else OperationStatus.FAILED
-            options.on_entry(_entry_of(replace(operation, found=status), facts), position + 1, len(operations))
+
+    def apply(operation: ReviewOperation) -> OperationStatus:
+        nonlocal state
+        state, status = _apply(github, operation, facts, state, options.clock)
+        return status
+
+    def plan(entries: Sequence[LedgerEntry]) -> list[ReviewOperation]:
+        return plan_operations(facts, state, entries)
+
+    entries, problem = apply_in_order(plan(()), apply, options, plan_again=plan)
+    return state, entries, problem
 
 
-def _entries_of(operations: list[ReviewOperation], facts: ReviewFacts) -> list[LedgerEntry]:
-    return [_entry_of(operation, facts) for operation in operations]
-
-
-def _entry_of(operation: ReviewOperation, facts: ReviewFacts) -> LedgerEntry:
-    number = operation.move.issue.number if isinstance(operation, MoveWorkItem) else facts.pull.number
-    return LedgerEntry(operation.op, operation.key, operation.found or OperationStatus.PLANNED, str(number))
+_Applied = tuple[ReviewState, OperationStatus]
 
 
 def _apply(
     github: GitHub, operation: ReviewOperation, facts: ReviewFacts, state: ReviewState, clock: Clock
-) -> ReviewState:
+) -> _Applied:
     number = facts.pull.number
     match operation:
         case DeletePending():
@@ -105,14 +96,10 @@ def _apply(
             return _reply(github, operation, facts, state, clock)
         case MoveWorkItem():
             apply_move(github, operation.move)
-    return _with_done(state, operation)
+    return state, OperationStatus.DONE
 
 
-def _with_done(state: ReviewState, operation: ReviewOperation) -> ReviewState:
-    return replace(state, done=state.done | {(operation.op, operation.key)})
-
-
-def _post(github: GitHub, operation: PostReview, facts: ReviewFacts, state: ReviewState, clock: Clock) -> ReviewState:
+def _post(github: GitHub, operation: PostReview, facts: ReviewFacts, state: ReviewState, clock: Clock) -> _Applied:
     number, token = facts.pull.number, facts.draft.token
 
     def find() -> Review | None:
@@ -124,12 +111,12 @@ def _post(github: GitHub, operation: PostReview, facts: ReviewFacts, state: Revi
     except VerdictRefused as refused:
         if operation.review.event == "COMMENT":
             raise
-        return without_verdict(state, refused)
+        return without_verdict(state, refused), OperationStatus.PLANNED
     except AnchorRefused as refused:
         if not operation.review.comments:
             raise
-        return without_anchors(state, refused.message)
-    return _with_done(replace(state, review=review), operation)
+        return without_anchors(state, refused.message), OperationStatus.PLANNED
+    return replace(state, review=review), OperationStatus.DONE
 
 
 def _post_comment(send: Callable[[], str], exists: Callable[[], bool], clock: Clock) -> None:
@@ -138,7 +125,7 @@ def _post_comment(send: Callable[[], str], exists: Callable[[], bool], clock: Cl
 
 def _comment_on_file(
     github: GitHub, operation: CommentOnFile, facts: ReviewFacts, state: ReviewState, clock: Clock
-) -> ReviewState:
+) -> _Applied:
     number, at = facts.pull.number, operation.note.at
     try:
         _post_comment(
@@ -147,23 +134,21 @@ def _comment_on_file(
             clock,
         )
     except AnchorRefused as refused:
-        return without_file(state, operation.note, refused.message)
-    return _with_done(state, operation)
+        return without_file(state, operation.note, refused.message), OperationStatus.PLANNED
+    return state, OperationStatus.DONE
 
 
-def _resolve(github: GitHub, operation: ResolveThread, state: ReviewState) -> ReviewState:
+def _resolve(github: GitHub, operation: ResolveThread, state: ReviewState) -> _Applied:
     try:
         github.resolve_thread(operation.thread.id)
     except NotThere:  # deleted meanwhile
         pass
     except Refused as refused:
-        return without_resolving(state, operation, refused)
-    return _with_done(state, operation)
+        return without_resolving(state, refused), OperationStatus.FAILED
+    return state, OperationStatus.DONE
 
 
-def _reply(
-    github: GitHub, operation: ReplyToThread, facts: ReviewFacts, state: ReviewState, clock: Clock
-) -> ReviewState:
+def _reply(github: GitHub, operation: ReplyToThread, facts: ReviewFacts, state: ReviewState, clock: Clock) -> _Applied:
     """Reply in a thread. A refusal is a warning: the review and the label matter more than an old thread."""
     number, comment_id = facts.pull.number, operation.thread.comment_id
     marker = {"run": facts.draft.token, "thread": str(comment_id)}
@@ -178,11 +163,11 @@ def _reply(
     except NotThere:  # the thread was deleted meanwhile
         pass
     except Refused as refused:
-        return without_reply(state, operation, refused)
-    return _with_done(state, operation)
+        return without_reply(state, operation, refused), OperationStatus.FAILED
+    return state, OperationStatus.DONE
 
 
-def _dismiss(github: GitHub, operation: DismissReview, facts: ReviewFacts, state: ReviewState) -> ReviewState:
+def _dismiss(github: GitHub, operation: DismissReview, facts: ReviewFacts, state: ReviewState) -> _Applied:
     """Dismiss a review. A refusal is a warning, as the label has the verdict, unless a lost request dismissed it."""
     url = state.review.url if state.review else ""
     try:
@@ -191,6 +176,5 @@ def _dismiss(github: GitHub, operation: DismissReview, facts: ReviewFacts, state
         reviews = github.reviews(facts.pull.number)
         if any(review.id == operation.review.id and review.state in OPPOSABLE for review in reviews):
             finding = warning("not-dismissed", f"An earlier review could not be dismissed. {refused.message}")
-            failed = state.failed | {(operation.op, operation.key)}
-            return replace(state, failed=failed, findings=(*state.findings, finding))
-    return _with_done(state, operation)
+            return replace(state, findings=(*state.findings, finding)), OperationStatus.FAILED
+    return state, OperationStatus.DONE

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, ClassVar
+from typing import TYPE_CHECKING, ClassVar, TypeAlias
 
 from accord.core.errors import BrokenContract, Refused, sentence
 from accord.core.findings import Finding, pointer, warning
@@ -26,8 +26,9 @@ from accord.results.reviewer.threads import gone_reply
 from accord.results.status import MoveWorkItem, StatusFacts, move_operation, plan_move
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterator, Mapping, Sequence
 
+    from accord.engine.operations import LedgerEntry
     from accord.github.models import NewReview, Review
     from accord.results.reviewer.facts import ReviewFacts
     from accord.results.reviewer.placement import Note
@@ -120,6 +121,9 @@ ReviewOperation = (
 )
 
 
+Ended: TypeAlias = "Mapping[tuple[str, str], OperationStatus]"
+"""How operations of this run ended, by kind and key."""
+
 OPPOSABLE = ("APPROVED", "CHANGES_REQUESTED")
 """The states of reviews that can be dismissed; GitHub refuses all others with 422."""
 
@@ -128,25 +132,15 @@ OPPOSABLE = ("APPROVED", "CHANGES_REQUESTED")
 class ReviewState:
     """How far a review is: the posted ``review``, None before, and whether its body is stale.
 
-    ``done`` has the operations of this run by kind and key; ``failed`` those that GitHub refused without an effect on
-    others. ``marks`` is None for a posted review whose marker is gone. ``may_resolve`` is False after GitHub refused to
-    resolve a thread.
+    ``marks`` is None for a posted review whose marker is gone. ``may_resolve`` is False after GitHub refused to resolve
+    a thread.
     """
 
     marks: ReviewMarks | None
     review: Review | None
     is_stale: bool = False
     may_resolve: bool = True
-    done: frozenset[tuple[str, str]] = frozenset()
-    failed: frozenset[tuple[str, str]] = frozenset()
     findings: tuple[Finding, ...] = ()
-
-    def status_of(self, operation: ReviewOperation) -> OperationStatus | None:
-        """Return how an operation ended, in this run or before it; None while it is to do."""
-        name = (operation.op, operation.key)
-        if name in self.done:
-            return OperationStatus.DONE
-        return OperationStatus.FAILED if name in self.failed else operation.found
 
 
 def initial_state(facts: ReviewFacts) -> ReviewState:
@@ -202,25 +196,19 @@ def without_file(state: ReviewState, note: Note, reason: str) -> ReviewState:
     return replace(state, marks=marks, is_stale=True, findings=(*state.findings, finding))
 
 
-def without_resolving(state: ReviewState, operation: ResolveThread, refused: Refused) -> ReviewState:
+def without_resolving(state: ReviewState, refused: Refused) -> ReviewState:
     """Leave all further threads open after GitHub refused to resolve one."""
-    failed = state.failed | {(operation.op, operation.key)}
-    return replace(
-        state,
-        may_resolve=False,
-        failed=failed,
-        findings=(*state.findings, _not_resolved(refused.message, refused.hint)),
-    )
+    findings = (*state.findings, _not_resolved(refused.message, refused.hint))
+    return replace(state, may_resolve=False, findings=findings)
 
 
 def without_reply(state: ReviewState, operation: ReplyToThread, refused: Refused) -> ReviewState:
     """Go on after GitHub refused a reply; the first refusal is a warning, the receipt has them all."""
-    failed = state.failed | {(operation.op, operation.key)}
     findings = state.findings
     if all(finding.code != "thread-not-answered" for finding in findings):
         message = f"A thread whose finding is gone has no reply: {operation.thread.url}. {refused.message}"
         findings = (*findings, warning("thread-not-answered", message, hint=refused.hint))
-    return replace(state, failed=failed, findings=findings)
+    return replace(state, findings=findings)
 
 
 def _not_resolved(reason: str, hint: str = "") -> Finding:
@@ -284,63 +272,69 @@ def require_allowed(facts: ReviewFacts) -> None:
         )
 
 
-def plan_operations(facts: ReviewFacts, state: ReviewState) -> list[ReviewOperation]:
-    """Return all operations in order, with how each ended so far."""
-    return [replace(operation, found=state.status_of(operation)) for operation in _planned(facts, state)]
+def plan_operations(
+    facts: ReviewFacts, state: ReviewState, entries: Sequence[LedgerEntry] = ()
+) -> list[ReviewOperation]:
+    """Return all operations in order, with how each ended so far; ``entries`` are those of this run."""
+    ended = {(entry.op, entry.key): entry.status for entry in entries}
+    return [
+        replace(operation, found=ended.get((operation.op, operation.key), operation.found))
+        for operation in _planned(facts, state, ended)
+    ]
 
 
-def _planned(facts: ReviewFacts, state: ReviewState) -> Iterator[ReviewOperation]:
+def _planned(facts: ReviewFacts, state: ReviewState, ended: Ended) -> Iterator[ReviewOperation]:
     """Plan all operations, each with how an earlier run ended it."""
+    number = facts.pull.number
     if facts.pending and not facts.mine:
-        yield DeletePending(f"review {facts.pending.id}", None, facts.pending)
-    yield PostReview("review", adopted_if(state.review is not None), _new_review(facts, state))
+        yield DeletePending(f"review {facts.pending.id}", None, facts.pending, number=number)
+    yield PostReview("review", adopted_if(state.review is not None), _new_review(facts, state), number=number)
     if not facts.is_superseded:
         if state.marks and not facts.repeated:
-            yield from _comments(facts, state)
+            yield from _comments(facts, state, ended)
         for review in facts.standing:
             if review.state in OPPOSABLE and facts.may_dismiss and review is not facts.repeated:
-                yield DismissReview(f"review {review.id}", None, review)
+                yield DismissReview(f"review {review.id}", None, review, number=number)
         for thread in facts.gone:
-            yield from _ended_thread(facts, state, thread)
+            yield from _ended_thread(facts, state, thread, ended)
     move, _ = planned_move(facts)
     if move:
         yield move_operation(move)
 
 
-def _comments(facts: ReviewFacts, state: ReviewState) -> Iterator[ReviewOperation]:
+def _comments(facts: ReviewFacts, state: ReviewState, ended: Ended) -> Iterator[ReviewOperation]:
     """Plan what follows the posted review: comments on files, an amended body, follow-ups."""
-    draft, marks = facts.draft, _marks(state)
+    draft, marks, number = facts.draft, _marks(state), facts.pull.number
     for note, place in zip(draft.notes, marks.places, strict=True):
         if place is Placement.FILE:
             anchor = facts.anchors.find(note.path, None) if facts.anchors else None
             path = anchor.path if anchor else note.path
             key, found = f"comment {note.at + 1} on {note.name}", adopted_if(note.at in facts.on_files)
-            yield CommentOnFile(key, found, note, path, file_comment(draft, note, path))
+            yield CommentOnFile(key, found, note, path, file_comment(draft, note, path), number=number)
     earlier = posted_earlier_list(facts.mine.body) if facts.mine else earlier_list(draft.notes, facts.matches)
     body, *rest = bodies(draft, marks, state.review.url if state.review else "", earlier)
-    amend = AmendReview("review", None, body)
-    if state.is_stale or state.status_of(amend):
-        yield amend
+    if state.is_stale or (AmendReview.op, "review") in ended:
+        yield AmendReview("review", None, body, number=number)
     for part, text in enumerate(rest, 1):
-        yield FollowUpComment(f"follow-up {part}", adopted_if(part in facts.parts), part, text)
+        yield FollowUpComment(f"follow-up {part}", adopted_if(part in facts.parts), part, text, number=number)
 
 
-def _ended_thread(facts: ReviewFacts, state: ReviewState, thread: OwnThread) -> Iterator[ReviewOperation]:
+def _ended_thread(facts: ReviewFacts, state: ReviewState, thread: OwnThread, ended: Ended) -> Iterator[ReviewOperation]:
     """Plan to resolve a thread whose finding is gone, and to say so in it once; people's threads stay open.
 
     The reply comes last: where it exists, an earlier run did all, and who opened the thread again wants it open.
     """
     said = thread.replies.get(facts.draft.token)
     is_resolved = thread.is_resolved or said == "resolved"
-    resolve = ResolveThread(thread.name, skipped_if(is_resolved), thread)
+    resolve = ResolveThread(thread.name, skipped_if(is_resolved), thread, number=facts.pull.number)
     may_resolve = thread.can_resolve and state.may_resolve and not thread.has_people and said is None
-    ended = state.status_of(resolve)
-    if ended or may_resolve:
+    status = ended.get((resolve.op, resolve.key), resolve.found)
+    if status or may_resolve:
         yield resolve
-    if said or not thread.replies or state.status_of(ReplyToThread(thread.name, None, thread, "")):
-        done: Done = "left" if ended is OperationStatus.FAILED or not (ended or may_resolve) else "resolved"
+    if said or not thread.replies or (ReplyToThread.op, thread.name) in ended:
+        done: Done = "left" if status is OperationStatus.FAILED or not (status or may_resolve) else "resolved"
         body = gone_reply(thread, facts.draft.token, facts.draft.commit, done)
-        yield ReplyToThread(thread.name, adopted_if(said is not None), thread, body)
+        yield ReplyToThread(thread.name, adopted_if(said is not None), thread, body, number=facts.pull.number)
 
 
 def _new_review(facts: ReviewFacts, state: ReviewState) -> NewReview:
