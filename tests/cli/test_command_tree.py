@@ -7,6 +7,7 @@ import click
 import pytest
 
 from accord.cli.main import COMMANDS, HEADINGS, accord
+from accord.cli.options import why_read_only, writes
 
 COLUMNS = 80
 OTHER_NAMES = {
@@ -20,14 +21,6 @@ OTHER_NAMES = {
     "--write": "--dry-run",
 }
 """Names that no option has, with the name that the concept has."""
-
-WRITING = (
-    "apply", "autofix run", "bot-comments run", "dispatch", "handoff dispatch", "handoff gate", "handoff move",
-    "handoff patch", "init", "items move", "keepalive run", "labels sync", "mission move", "session advance",
-    "session answer", "session ask", "session cancel", "session fix", "session reopen", "session skip",
-    "session task", "sync", "verify run",
-)  # fmt: skip
-"""Commands that change a repository, a session or GitHub."""
 
 
 def walk(command: click.Command, context: click.Context) -> Iterator[tuple[click.Command, click.Context]]:
@@ -87,9 +80,14 @@ def test_one_concept_has_one_name(name: str) -> None:
             assert option.make_metavar(tree()[name][1]) == "OWNER/NAME"
 
 
-@pytest.mark.parametrize("name", WRITING)
-def test_a_command_that_writes_has_a_dry_run(name: str) -> None:
-    assert any("--dry-run" in option.opts for option in options_of(name))
+def test_only_a_command_with_a_dry_run_may_write_to_github(name: str) -> None:
+    command, context = tree()[name]
+    has_dry_run = any("--dry-run" in option.opts for option in options_of(name))
+    for given in (False, True):
+        context.params["dry_run"] = given
+        with context.scope(cleanup=False):
+            assert bool(why_read_only()) is not (has_dry_run and not given)
+    assert writes(command) is has_dry_run
 
 
 def test_every_command_is_listed_once_under_a_heading() -> None:

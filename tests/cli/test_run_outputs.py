@@ -314,3 +314,17 @@ def test_a_time_limit_that_never_comes_is_wrong_usage(accord: Accord) -> None:
     run = ("run", "--agent", "command", "--command", "true", "--no-publish", "--max-runtime-minutes")
     for minutes in ("nan", "inf", "1e400", "0", "-1"):
         assert accord(*run, minutes).code == 2
+
+
+def test_a_dry_run_names_the_agent_and_the_branch_and_starts_nothing(accord: Accord) -> None:
+    accord.monkeypatch.setenv("GITHUB_REPOSITORY", "octo/tools")
+    accord.monkeypatch.setenv("GITHUB_TOKEN", "t" * 20)
+    accord.monkeypatch.chdir(accord.home)
+    before = sorted(accord.home.rglob("*"))
+    planned = accord.document("run", "--dry-run", "--agent", "claude", "--pr-ref", "accord/7")
+    assert planned["outcome"] == "planned"
+    assert [(one["op"], one["key"]) for one in planned["operations"]] == [
+        ("run-agent", "claude"),
+        ("push-branch", "accord/7"),
+    ]
+    assert sorted(accord.home.rglob("*")) == before

@@ -247,5 +247,14 @@ def test_an_api_url_that_is_not_a_url_is_reported(url: str) -> None:
         GitHub(Access("octo/tools", "token", url), None, print)  # type: ignore[arg-type]
 
 
+def test_a_connection_that_only_reads_refuses_to_write(stage: Stage) -> None:
+    access = Access(stage.repository, stage.server.token, stage.server.url, read_only="This is a dry run.")
+    github = GitHub(access, stage.clock, lambda *_: None)
+    assert github.repository().default_branch == "main"
+    with pytest.raises(RuntimeError, match=r"was not sent\. This is a dry run"):
+        github.create_issue("A title", "", [])
+    assert github.requests.write == 0
+
+
 def test_the_token_is_in_no_representation() -> None:
     assert "s3cret" not in repr(Access("octo/tools", "s3cret-token"))

@@ -120,6 +120,24 @@ findings_format_option = click.option(
     help="Text, one JSON document, or SARIF for code scanning.",
 )
 dry_run_option = click.option("--dry-run", is_flag=True, help="Show what would happen, and write nothing.")
+"""Declares a command that writes: the connection of any other command, and that of a dry run, only reads."""
+
+
+def writes(command: click.Command) -> bool:
+    """Return whether a command is declared as one that writes."""
+    return any(param.name == "dry_run" for param in command.params)
+
+
+def why_read_only() -> str:
+    """Return why the command that runs must not write to GitHub; empty where it may."""
+    context = click.get_current_context(silent=True)
+    if context is None:
+        return ""
+    if not writes(context.command):
+        return f"Declare `{context.command_path}` as a command that writes, with `dry_run_option`."
+    return "This is a dry run." if context.params["dry_run"] else ""
+
+
 root_option = click.option(
     "--root",
     type=EXISTING_FOLDER,

@@ -28,7 +28,7 @@ from accord.cli.options import (
     steering_option,
     together,
 )
-from accord.cli.output import one_line
+from accord.cli.output import one_line, print_json
 from accord.cli.posting import local_policy, posting_to
 from accord.cli.run_step import RunnerCommand
 from accord.cli.sources import github_for, read_bytes
@@ -37,9 +37,11 @@ from accord.core.errors import AccordError, BrokenContract, WrongUsage
 from accord.files.store import can_be_written, write_whole
 from accord.git.branches import DEFAULT_AUTHOR, check_author
 from accord.git.sizes import ChangeLimits
+from accord.git.trusted_files import trusted_files
 from accord.text.redaction import redactor_for
 
 if TYPE_CHECKING:
+    from accord.git.trusted_files import TrustedFiles
     from accord.runner.models import RunRequest
     from accord.runner.process import StopSignals
     from accord.runner.record import RunRecord
@@ -101,6 +103,7 @@ _agent_options = together(
 @steering_option
 @limit_options
 @click.option("--fail", is_flag=True, help="Exit with the run's exit code; 1 without a valid result.")
+@dry_run_option
 @format_option
 @click.pass_context
 def run(
@@ -110,11 +113,11 @@ def run(
 
     The agent works in the current directory, with its own secrets and nothing else of the job. Without a prompt file it
     gets .github/prompts/MODE.md, or the prompt that comes with accord for the modes plan, implement, review, keepalive,
-    autofix, verifier and bot-comments. Exits 0 whenever the outputs were written, however the run ended.
+    autofix, verifier and bot-comments. Exits 0 whenever the outputs were written, however the run ended. A dry run
+    starts no agent.
     """
     from accord.cli.records import leave_run_record
     from accord.cli.run_step import check_step, finish_run, report_run, require_result
-    from accord.git.trusted_files import trusted_files
     from accord.runner.process import counting_stop_signals
     from accord.runner.refs import check_ref
 
@@ -126,6 +129,9 @@ def run(
     files = None
     with suppress(AccordError, OSError):  # the run meets the same error, and records it
         files = trusted_files(Path.cwd(), os.environ, branch=options["pr_ref"], base=options["base_ref"])
+    if options.pop("dry_run"):
+        _print_plan(files, options, output_format, is_published=is_published)
+        return
     policy = local_policy(files, options["registry"])
     with counting_stop_signals() as stop:
         request = replace(_request(options), files=files)
@@ -140,6 +146,28 @@ def run(
     if fail and request.schema and not record.is_skipped:
         require_result(request.run_dir, outputs, record)
     ctx.exit(int(outputs.exit_code) if fail else 0)
+
+
+def _print_plan(files: TrustedFiles | None, options: dict[str, Any], output_format: str, *, is_published: bool) -> None:
+    """Print the operations of a run: the agent that it starts, and the branch to which it pushes the changes."""
+    from accord.cli.receipts import print_receipt
+    from accord.engine.operations import LedgerEntry, OperationStatus
+    from accord.engine.receipts import Receipt
+    from accord.runner.registry import load_registry
+
+    receipt = Receipt("run", os.environ.get("GITHUB_REPOSITORY", ""), "")
+    planned: list[tuple[str, str]] = []
+    if not options["skip"]:
+        registry = load_registry(files or trusted_files(Path.cwd(), os.environ), options["registry"])
+        name = options["agent"] or registry.default_agent or ""
+        registry.agent(name)
+        planned.append(("run-agent", name))
+    planned += [("push-branch", options["pr_ref"])] if is_published else []
+    receipt.end([LedgerEntry(*each, OperationStatus.PLANNED, None) for each in planned], is_dry_run=True)
+    if output_format == "json":
+        print_json(receipt.as_json())
+    else:
+        print_receipt(receipt, "")
 
 
 def _has_github_work(record: RunRecord) -> bool:

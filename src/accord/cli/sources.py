@@ -104,13 +104,15 @@ def github_for(
     A ``pacer`` is shared by the connections of one token. Outside of GitHub Actions, the remote of the checkout in
     ``root`` names the repository where nothing else does.
     """
+    from accord.cli.options import why_read_only
     from accord.cli.output import CountdownClock, tell_wait
     from accord.github.client import GitHub
     from accord.github.models import Access
 
+    read_only = why_read_only()
     if sandbox is not None:
         with sandbox_server()(Path(sandbox), repository=repo, creates=False) as server:
-            access = Access(server.repository, server.token, server.url, identity, max_wait)
+            access = Access(server.repository, server.token, server.url, identity, max_wait, read_only)
             yield Connection(
                 GitHub(access, CountdownClock(), tell_wait, pacer), server.repository, server.url, server.token
             )
@@ -120,7 +122,8 @@ def github_for(
     api_url, server_url = addresses(os.environ.get("GITHUB_API_URL", ""), os.environ.get("GITHUB_SERVER_URL", ""))
     repository = repo or os.environ.get("GITHUB_REPOSITORY", "") or _repository_of(root or Path(), server_url)
     token = find_token(server_url)
-    adapter = GitHub(Access(repository, token, api_url, identity, max_wait), CountdownClock(), tell_wait, pacer)
+    access = Access(repository, token, api_url, identity, max_wait, read_only)
+    adapter = GitHub(access, CountdownClock(), tell_wait, pacer)
     yield Connection(adapter, repository, server_url, token)
 
 

@@ -153,13 +153,17 @@ class EmptyRepository(Refused):
 
 @dataclass(frozen=True, slots=True)
 class Access:
-    """How to reach a repository. The token is never printed. ``identity`` lists logins, that of the token first."""
+    """How to reach a repository. The token is never printed. ``identity`` lists logins, that of the token first.
+
+    ``read_only`` says why the caller must not write, empty where it may: a request that writes is a bug then.
+    """
 
     repository: str
     token: str = field(repr=False)
     api_url: str = "https://api.github.com"
     identity: str = ""
     max_wait_seconds: float = 900.0
+    read_only: str = ""
 
     @property
     def server_url(self) -> str:

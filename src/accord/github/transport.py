@@ -128,6 +128,8 @@ class Transport:
 
         if weight == "GET":
             self.requests.read += 1
+        elif self._access.read_only:
+            raise RuntimeError(f"{method} {path} was not sent. {self._access.read_only}")
         else:
             self.requests.write += 1
         try:
