@@ -235,11 +235,11 @@ def _write(github: GitHub, operation: WriteBoard, identity: Identity, receipt: R
     def apply(operation: BoardOperation) -> None:
         made.append(_apply(github, identity, operation, options.clock))
 
-    entries, error = apply_in_order([operation], apply, options)
+    entries, error = apply_in_order([operation], apply, is_dry_run=options.is_dry_run)
     if made and error is None:
         receipt.details = _details(made[0])
         if withdrawal := plan_withdrawal(made[0], identity):
-            more, error = apply_in_order(withdrawal, apply, options)
+            more, error = apply_in_order(withdrawal, apply)
             entries += more
             error = error or Refused(
                 f"The token writes as `{made[0].author}`, not as the given identity.",

@@ -104,8 +104,9 @@ def target_of(operation: Operation) -> str | None:
 def apply_in_order(
     operations: Sequence[Op],
     apply: Callable[[Op], OperationStatus | None],
-    options: ApplyOptions,
     *,
+    is_dry_run: bool = False,
+    on_entry: OnEntry = lambda *_: None,
     target: Callable[[Op], str | None] = target_of,
     plan_again: Callable[[Sequence[LedgerEntry]], Sequence[Op]] | None = None,
 ) -> tuple[list[LedgerEntry], AccordError | None]:
@@ -119,7 +120,7 @@ def apply_in_order(
     def entry(operation: Op, status: OperationStatus) -> LedgerEntry:
         return LedgerEntry(operation.op, operation.key, status, target(operation), operation.parts)
 
-    if options.is_dry_run:
+    if is_dry_run:
         return [entry(operation, operation.found or OperationStatus.PLANNED) for operation in operations], None
     entries: list[LedgerEntry] = []
     problem: AccordError | None = None
@@ -134,7 +135,7 @@ def apply_in_order(
         if plan_again is None or status is not OperationStatus.PLANNED or problem is not None:
             entries.append(entry(operation, status))
             try:
-                options.on_entry(entries[-1], len(entries), len(operations))
+                on_entry(entries[-1], len(entries), len(operations))
             except AccordError as error:
                 problem = problem or error
         if plan_again is not None and problem is None:

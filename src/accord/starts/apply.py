@@ -27,7 +27,12 @@ def apply_operations(
     context: StartContext, operations: Sequence[Operation], options: ApplyOptions
 ) -> tuple[list[LedgerEntry], AccordError | None]:
     """Apply operations in order; return an entry for each, and the error that ended it."""
-    return apply_in_order(operations, lambda operation: skipped_if(not _apply(context, operation)), options)
+    return apply_in_order(
+        operations,
+        lambda operation: skipped_if(not _apply(context, operation)),
+        is_dry_run=options.is_dry_run,
+        on_entry=options.on_entry,
+    )
 
 
 def _apply(context: StartContext, operation: Operation) -> bool:

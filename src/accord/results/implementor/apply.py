@@ -68,7 +68,11 @@ def apply_operations(github: GitHub, plan: RevisionPlan, facts: RevisionFacts, o
                 apply_move(github, operation.move)
 
     entries, problem = apply_in_order(
-        plan.operations, apply, options, target=lambda operation: _target(operation, facts, pull, delivery)
+        plan.operations,
+        apply,
+        is_dry_run=options.is_dry_run,
+        on_entry=options.on_entry,
+        target=lambda operation: _target(operation, facts, pull, delivery),
     )
     return AppliedRevision(pull, delivery, entries, problem)
 

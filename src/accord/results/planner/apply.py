@@ -75,7 +75,8 @@ def apply_operations(
     return apply_in_order(
         operations,
         lambda operation: _apply(github, operation, ledger, options),
-        options,
+        is_dry_run=options.is_dry_run,
+        on_entry=options.on_entry,
         target=lambda operation: _target(operation, ledger),
     )
 

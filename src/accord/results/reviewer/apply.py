@@ -60,7 +60,9 @@ def apply_operations(
     def plan(entries: Sequence[LedgerEntry]) -> list[ReviewOperation]:
         return plan_operations(facts, state, entries)
 
-    entries, problem = apply_in_order(plan(()), apply, options, plan_again=plan)
+    entries, problem = apply_in_order(
+        plan(()), apply, is_dry_run=options.is_dry_run, on_entry=options.on_entry, plan_again=plan
+    )
     return state, entries, problem
 
 
