@@ -9,6 +9,7 @@ import click
 
 from accord.cli.options import Lines, dry_run_option, format_option, server_options
 from accord.cli.output import Progress, one_line, print_json
+from accord.cli.receipts import print_operations
 from accord.cli.sources import github_for, read_bytes
 from accord.core.errors import WrongUsage
 
@@ -108,6 +109,7 @@ def _show_sync(synced: SyncResult) -> None:
         click.echo(f"  {one_line(synced.error.message)}\n  {one_line(synced.error.hint)}")
     elif synced.plan:
         show_files([file for file in synced.plan.files if file.action.value != "up-to-date"], "  ")
+        print_operations(synced.operations, "  ")
 
 
 def report_step(

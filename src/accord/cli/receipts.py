@@ -27,6 +27,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from accord.core.findings import Finding
+    from accord.engine.operations import LedgerEntry
     from accord.engine.receipts import Receipt
 
 _COLORS = {"done": "green", "adopted": "cyan", "skipped": "bright_black", "planned": "blue", "failed": "red"}
@@ -40,17 +41,7 @@ _MOST_NODES = 100
 def print_receipt(receipt: Receipt, file: str, *, most: int | None = None) -> None:
     """Print findings, at most ``most`` operations of a kind in a row (None: all), and how the run ended."""
     _print_receipt_findings(receipt, file)
-    width = max((len(one_line(entry.key)) for entry in receipt.operations), default=0)
-    for (status, op), group in groupby(receipt.operations, key=lambda entry: (entry.status.value, entry.op)):
-        entries = list(group)
-        shown = entries if most is None or len(entries) <= most + 1 else entries[:most]
-        for entry in shown:
-            colored = click.style(f"{status:<8}", fg=_COLORS[status])
-            parts = f"  {', '.join(entry.parts)}" if entry.parts else ""
-            line = f"{colored} {op:<17} {one_line(entry.key):<{width}}  {_issue_or_commit(entry.target)}{parts}"
-            click.echo(line.rstrip())
-        if len(shown) < len(entries):
-            click.echo(f"{'':<8} … {len(entries) - len(shown)} more")
+    print_operations(receipt.operations, most=most)
     if receipt.outcome is Outcome.PLANNED:
         _print_differences(receipt.details.get("differences", ()))
     click.echo(click.style(_headline(receipt), bold=True))
@@ -64,6 +55,21 @@ def print_receipt(receipt: Receipt, file: str, *, most: int | None = None) -> No
         click.echo(f"GitHub's rate limits will make this take about {_duration(receipt.estimated_seconds)}.")
     if receipt.error:
         click.echo(f"{one_line(receipt.error.message)}\n  {one_line(receipt.error.hint)}", err=True)
+
+
+def print_operations(operations: Sequence[LedgerEntry], indent: str = "", *, most: int | None = None) -> None:
+    """Print how each operation ended, at most ``most`` of a kind in a row (None: all)."""
+    width = max((len(one_line(entry.key)) for entry in operations), default=0)
+    for (status, op), group in groupby(operations, key=lambda entry: (entry.status.value, entry.op)):
+        entries = list(group)
+        shown = entries if most is None or len(entries) <= most + 1 else entries[:most]
+        for entry in shown:
+            colored = click.style(f"{status:<8}", fg=_COLORS[status])
+            parts = f"  {', '.join(entry.parts)}" if entry.parts else ""
+            line = f"{colored} {op:<17} {one_line(entry.key):<{width}}  {_issue_or_commit(entry.target)}{parts}"
+            click.echo(f"{indent}{line}".rstrip())
+        if len(shown) < len(entries):
+            click.echo(f"{indent}{'':<8} … {len(entries) - len(shown)} more")
 
 
 def _print_receipt_findings(receipt: Receipt, file: str) -> None:
