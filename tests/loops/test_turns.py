@@ -9,7 +9,7 @@ from support.turns import WORKFLOW, Turns, did, failed, opened
 from accord.cli.loops_output import turn_summary
 from accord.loops.facts import gather
 from accord.loops.models import TokenFacts
-from accord.loops.run import LOOPS, pulls_due
+from accord.loops.run import LOOPS, Turn, pulls_due
 from accord_sandbox.rates import RateLimits
 
 
@@ -248,12 +248,19 @@ def test_a_token_that_may_push_and_not_comment_costs_no_run(turns: Turns, has_co
 
 
 @pytest.mark.slow
-def test_a_rehearsal_writes_nothing(turns: Turns) -> None:
-    assert turns.begin("1", is_dry_run=True).context.github.requests.write == 0
-    turns.begin("1")
+def test_a_rehearsal_writes_nothing_and_lists_the_operations_of_the_turn(turns: Turns) -> None:
+    rehearsed = turns.begin("1", is_dry_run=True)
+    assert rehearsed.context.github.requests.write == 0
+    assert operations_of(rehearsed) == operations_of(turns.begin("1")) == ["store-state"]
     ended = turns.end(did("Add tests"), "1", is_dry_run=True, workflow=WORKFLOW)
     assert (ended.outcome, ended.context.github.requests.write) == ("planned", 0)
     assert (ended.state.pending.is_due, turns.body.count("[x]")) == (True, 0)
+    written = operations_of(turns.end(did("Add tests"), "1", workflow=WORKFLOW))
+    assert operations_of(ended) == written == ["store-state", "tick-tasks", "start-workflow", "store-state"]
+
+
+def operations_of(turn: Turn) -> list[str]:
+    return [entry.op for entry in turn.context.log.entries]
 
 
 def test_a_sweep_finds_the_open_pull_requests_that_are_not_stopped(turns: Turns) -> None:

@@ -109,7 +109,8 @@ def _show_sync(synced: SyncResult) -> None:
         click.echo(f"  {one_line(synced.error.message)}\n  {one_line(synced.error.hint)}")
     elif synced.plan:
         show_files([file for file in synced.plan.files if file.action.value != "up-to-date"], "  ")
-        print_operations(synced.operations, "  ")
+        if synced.outcome.value == "planned":
+            print_operations(synced.operations, "  ")
 
 
 def report_step(

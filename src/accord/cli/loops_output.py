@@ -11,6 +11,7 @@ import click
 
 from accord.cli.options import FILE, Choice, dry_run_option, pull_option, together
 from accord.cli.output import one_line, print_json
+from accord.cli.receipts import print_operations
 from accord.cli.step import leave_outputs, leave_summary, redact
 from accord.core.environment import is_in_actions
 from accord.gha.step import command
@@ -20,6 +21,7 @@ from accord.text.markdown import cell
 from accord.text.redaction import redact_json
 
 if TYPE_CHECKING:
+    from accord.engine.operations import OperationLog
     from accord.loops.models import LoopDecision
     from accord.loops.run import Turn
 
@@ -124,6 +126,8 @@ def report_turn(turn: Turn, prompt_file: str, run_dir: Path | None, output_forma
     for line in result_lines(turn):
         click.echo(one_line(redact(line)))
     print_decision(turn.decision)
+    if turn.outcome == "planned":
+        print_operations(turn.context.log.entries, "  ")
     click.echo(f"  {turn.outcome}{f': {one_line(turn.note)}' if turn.note else ''}")
     if turn.started:
         page = f": {turn.context.github.run_page(turn.started_run)}" if turn.started_run else ""
@@ -133,20 +137,29 @@ def report_turn(turn: Turn, prompt_file: str, run_dir: Path | None, output_forma
 
 
 def report_sweep(
-    loop: str, started: dict[int, int], requests: dict[str, int], *, is_dry_run: bool, output_format: str
+    loop: str, started: dict[int, int], requests: dict[str, int], log: OperationLog, output_format: str
 ) -> None:
     """Leave outputs and a summary, and print the pull requests that a sweep started the workflow for.
 
     ``started`` has the workflow run of each, 0 where GitHub does not tell.
     """
     pulls = list(started)
-    line = f"{'due' if is_dry_run else 'started'}: {', '.join(f'#{number}' for number in pulls) or 'none'}"
+    line = f"{'due' if log.is_dry_run else 'started'}: {', '.join(f'#{number}' for number in pulls) or 'none'}"
     leave_outputs({"action": "sweep", "should-run": "false", "pulls": " ".join(map(str, pulls))})
     leave_summary(f"### accord {loop}: open pull requests\n\n{line.capitalize()}.")
     if output_format == "json":
-        outcome = "planned" if is_dry_run else "started"
+        outcome = "planned" if log.is_dry_run else "started"
         runs = {str(number): run_id for number, run_id in started.items() if run_id}
-        print_json({"loop": loop, "outcome": outcome, "pulls": pulls, "runs": runs, "requests": requests})
+        print_json(
+            {
+                "loop": loop,
+                "outcome": outcome,
+                "pulls": pulls,
+                "runs": runs,
+                "operations": log.as_json(),
+                "requests": requests,
+            }
+        )
     else:
         click.echo(line)
 
@@ -189,6 +202,7 @@ def turn_document(turn: Turn) -> dict[str, Any]:
         "started_run": turn.started_run,
         "note": turn.note,
         "problem": turn.state.notice.problem if turn.state and turn.state.notice else "",
+        "operations": turn.context.log.as_json(),
         "requests": {"read": requests.read, "write": requests.write},
     }
 

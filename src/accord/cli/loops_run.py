@@ -238,11 +238,12 @@ def _sweep(loop: Loop, context: LoopContext, options: LoopOptions, output_format
         hint = "Pass `--pull N` for one, or `--dispatch-workflow FILE` to start that workflow for each."
         raise WrongUsage("No workflow given for the turns of all open pull requests.", hint=hint)
     started: dict[int, int] = {}
+    context.log.is_dry_run = options.dry_run
     for number in pulls_due(loop, context):
         start = Start(options.dispatch_workflow, "pr_number", number, context.github.server_time())
-        started[number] = 0 if options.dry_run else dispatch(context, start)
+        started[number] = dispatch(context, start) if start.workflow else 0
     requests = {"read": context.github.requests.read, "write": context.github.requests.write}
-    report_sweep(loop.name, started, requests, is_dry_run=options.dry_run, output_format=output_format)
+    report_sweep(loop.name, started, requests, context.log, output_format)
 
 
 def _prepare(agent: str, registry: Registry, run_dir: Path) -> None:

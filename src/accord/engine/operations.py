@@ -70,6 +70,7 @@ class LedgerEntry:
 
 
 Op = TypeVar("Op", bound=Operation)
+Answer = TypeVar("Answer")
 
 
 OnEntry: TypeAlias = "Callable[[LedgerEntry, int, int], None]"
@@ -141,3 +142,29 @@ def apply_in_order(
         if plan_again is not None and problem is None:
             operations = plan_again(entries)
     return entries, problem
+
+
+@dataclass
+class OperationLog:
+    """The operations of a command that reads again between its writes, in order; a dry run only lists them."""
+
+    is_dry_run: bool = False
+    entries: list[LedgerEntry] = field(default_factory=list)
+
+    def write(
+        self, op: str, key: str, send: Callable[[], Answer], *, number: int = 0, found: OperationStatus | None = None
+    ) -> Answer | None:
+        """Call ``send`` where there is something to do, and return its answer; None where nothing was sent."""
+        status, answer = found or OperationStatus.PLANNED, None
+        try:
+            if found is None and not self.is_dry_run:
+                status = OperationStatus.FAILED
+                answer = send()
+                status = OperationStatus.DONE
+        finally:
+            self.entries.append(LedgerEntry(op, key, status, str(number) if number else None))
+        return answer
+
+    def as_json(self) -> list[dict[str, Any]]:
+        """Return the JSON array of a receipt."""
+        return [entry.as_json() for entry in self.entries]

@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import hashlib
 from datetime import datetime, timedelta
+from functools import partial
 from typing import TYPE_CHECKING, NamedTuple
 
+from accord.engine.operations import adopted_if
 from accord.github.markers import defuse, find_markers, write_marker
 from accord.github.models import Forbidden, NotThere
 from accord.github.once import send_once
@@ -78,25 +80,29 @@ def comment_once(context: LoopContext, text: str, marker: str, **fields: str) ->
         ours = (comment for comment in listed if context.identity.counts(comment.author))
         return next((comment for comment in ours if fields in find_markers(comment.body, marker)), None)
 
-    body = f"{text}\n\n{write_marker(marker, **fields)}"
-    if find() is None:
-        send_once(lambda: context.github.create_comment(context.number, body), find, context.clock)
+    def send() -> Comment:
+        body = f"{text}\n\n{write_marker(marker, **fields)}"
+        return send_once(lambda: context.github.create_comment(context.number, body), find, context.clock)
+
+    context.log.write("comment", marker, send, number=context.number, found=adopted_if(find() is not None))
 
 
 def relabel(context: LoopContext, current: Sequence[str], added: Sequence[str], removed: Sequence[str]) -> None:
     """Add and remove labels, where that changes anything."""
     names = {label.casefold() for label in current}
     wanted = {label.casefold() for label in added}
+    github, number = context.github, context.number
     if missing := [label for label in dict.fromkeys(added) if label.casefold() not in names]:
-        context.github.add_labels(context.number, missing)
+        context.log.write("add-labels", ", ".join(missing), lambda: github.add_labels(number, missing), number=number)
     for label in dict.fromkeys(removed):
         if label.casefold() in names - wanted:
-            context.github.remove_label(context.number, label)
+            context.log.write("remove-label", label, partial(github.remove_label, number, label), number=number)
 
 
 def rerun_held(context: LoopContext, runs: Sequence[int]) -> bool:
     """Start held workflow runs again, each once; return False if the token may not."""
-    return all(_rerun_once(context, run_id) for run_id in runs)
+    sent = (context.log.write("rerun-workflow", f"{run_id}", partial(_rerun_once, context, run_id)) for run_id in runs)
+    return all(may is not False for may in sent)
 
 
 def _rerun_once(context: LoopContext, run_id: int) -> bool:
@@ -141,12 +147,16 @@ def dispatch(context: LoopContext, start: Start) -> int:
     """
     branch = context.github.repository().default_branch
     inputs = {start.name: str(start.number)}
-    try:
+
+    def send() -> int:
         return send_once(
             lambda: context.github.dispatch_workflow(start.workflow, branch, inputs),
             lambda: next((run.id for run in runs_of(context, start)), None),
             context.clock,
         )
+
+    try:
+        return context.log.write("start-workflow", start.workflow, send, number=start.number) or 0
     except NotThere:
         raise NotThere(
             f"The workflow {start.workflow} cannot be started: it is not on the branch {branch} of "

@@ -256,7 +256,10 @@ def _reply_once(context: LoopContext, thread: ReviewThread, body: str) -> None:
         found = context.github.review_threads(context.number)
         return next((_our_reply(context, now) for now in found if now.id == thread.id), None)
 
-    send_once(lambda: context.github.reply(context.number, thread.comments[0].id, body), find, context.clock)
+    def send() -> Comment:
+        return send_once(lambda: context.github.reply(context.number, thread.comments[0].id, body), find, context.clock)
+
+    context.log.write("reply", thread.path, send, number=context.number)
 
 
 LOOP = Loop(

@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 
 from accord.core.errors import BrokenContract
 from accord.core.findings import Finding
+from accord.engine.operations import OperationLog
 from accord.github.markers import REVISION, find_markers
 from accord.github.models import Forbidden
 from accord.loops.ledger import state_before, without_future
@@ -51,7 +52,7 @@ class LoopContext:
     request; ``bots`` are the logins whose review threads are answered. ``review_workflow`` is the file of the workflow
     that reviews, empty without one. ``remote`` is the repository for git. ``is_asked``: a person requested a verdict,
     ``commenter`` by a comment. ``by_person``: a person's action started this job, so a person reads the result.
-    ``workflow`` is the path of the workflow file of this job.
+    ``workflow`` is the path of the workflow file of this job. ``log`` lists what the turn writes.
     """
 
     github: GitHub
@@ -72,6 +73,7 @@ class LoopContext:
     commenter: str = ""
     by_person: bool = False
     workflow: str = ""
+    log: OperationLog = field(default_factory=OperationLog)
     writers: dict[str, bool] = field(default_factory=dict, repr=False)
     stores: dict[str, StateStore] = field(default_factory=dict, repr=False)
 
@@ -83,7 +85,7 @@ class LoopContext:
     def store(self, loop: LoopName) -> StateStore:
         """Return the store of a loop's state."""
         if loop not in self.stores:
-            self.stores[loop] = StateStore(self.github, self.number, loop, self.identity.counts, self.clock)
+            self.stores[loop] = StateStore(self.github, self.number, loop, self.identity.counts, self.clock, self.log)
         return self.stores[loop]
 
     def pull(self) -> Pull:

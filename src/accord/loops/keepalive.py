@@ -225,21 +225,27 @@ def _tick_item(run: EndedRun, number: int) -> None:
     body = with_item_ticks(issue.body, _criteria_done(run), posted)
     if body != issue.body:
         with suppress(Forbidden):
-            context.github.change_issue(number, IssueChange(body=body))
+            change = partial(context.github.change_issue, number, IssueChange(body=body))
+            context.log.write("tick-tasks", f"#{number}", change, number=number)
 
 
 def _tick_body(run: EndedRun, effects: PendingEffects) -> None:
     """Tick completed tasks in the body as it is now, unless that is done. Raises Stopped when it keeps changing."""
-    pull = run.pull
-    for _ in range(TRIES):
-        body, _ = tick(pull.body, run.outputs)
-        if digest(pull.body) == effects.body or body == pull.body:
-            return
-        if run.context.github.change_body(pull.number, was=pull.body, body=body):
-            return
-        pull = run.context.pull()
-    message = f"The body of #{pull.number} changed {TRIES} times in a row."
-    raise Stopped(message, hint="Run the same command again.")
+
+    def write() -> None:
+        pull = run.pull
+        for _ in range(TRIES):
+            body, _ = tick(pull.body, run.outputs)
+            if digest(pull.body) == effects.body or body == pull.body:
+                return
+            if run.context.github.change_body(pull.number, was=pull.body, body=body):
+                return
+            pull = run.context.pull()
+        message = f"The body of #{pull.number} changed {TRIES} times in a row."
+        raise Stopped(message, hint="Run the same command again.")
+
+    number = run.pull.number
+    run.context.log.write("tick-tasks", f"#{number}", write, number=number)
 
 
 def _read_state(gathered: Gathered) -> Gathered:
@@ -250,7 +256,9 @@ def _read_state(gathered: Gathered) -> Gathered:
 
 def _act(gathered: Gathered, decision: LoopDecision) -> LoopDecision:
     if decision.action == "update":
-        return update_branch(gathered)
+        log, pull = gathered.context.log, gathered.pull
+        update = partial(update_branch, gathered)
+        return log.write("update-branch", pull.head_branch, update, number=pull.number) or decision
     if decision.action == "review":
         return start_review(gathered, decision)
     announce(gathered, decision)

@@ -81,15 +81,16 @@ def begin(
     is_dry_run: bool = False,
 ) -> Turn:
     """Decide, and record the run once. ``ready`` is called before, and raises where the run could not take place."""
+    context.log.is_dry_run = is_dry_run
     gathered, decision = gather(loop, context)
     if (decision.reason in PERSONS_STOP and context.by_person) or decision.reason in APPROVALS:
         gathered = read_state(gathered)
-    if is_dry_run:
-        return _turn(gathered, "planned", decision)
+    planned = _turn(gathered, "planned", decision)
     try:
         loop.settle(gathered)
         if decision.action in RUNS:
-            ready(decision)
+            if not is_dry_run:
+                ready(decision)
             turn = _record_run(gathered, decision)
         elif decision.action in ACTS:
             turn = _act(gathered, decision)
@@ -101,7 +102,7 @@ def begin(
     except Forbidden as refused:
         _undo_begin(loop, context)
         return Turn(loop, context, gathered.pull, "idle", decision_for("read-only-token", f"{refused}"))
-    return turn
+    return planned if is_dry_run else turn
 
 
 def _turn(
@@ -195,7 +196,9 @@ def _record_stop(gathered: Gathered, decision: LoopDecision) -> Turn:
     is_lost = facts.state.running is not None and settled.running is None
     if not (is_lost or needs_notice(settled) or decision.reason in APPROVALS):  # a killed turn may have shown nothing
         known = gathered.stored
-        if known and known.link and not known.is_shown:  # its writer was killed before it could show it
+        if (
+            known and known.link and not (known.is_shown or context.log.is_dry_run)
+        ):  # its writer was killed before it could show it
             gathered = replace(gathered, stored=context.store(gathered.loop.name).show(known))
         return _turn(gathered, "idle", decision)
     store = context.store(gathered.loop.name)
@@ -207,25 +210,23 @@ def _record_stop(gathered: Gathered, decision: LoopDecision) -> Turn:
 
 def end(loop: Loop, context: LoopContext, outputs: RunOutputs, *, workflow: str = "", is_dry_run: bool = False) -> Turn:
     """Record how the run ended and apply what follows; start ``workflow`` again where more is due at once."""
+    context.log.is_dry_run = is_dry_run
     store = context.store(loop.name)
     pull, stored = context.pull(), store.load()
     run = EndedRun(loop, context, pull, stored.value, outputs)
     is_repeated = True
     if stored.value.running and stored.value.running.run_id == context.run_id:
         is_repeated = False
-        step = plan_end(run, stored.value.running, workflow)
-        if is_dry_run:
-            return _end_turn(run, "planned", step(stored.value) or stored.value)
-        stored = store.update(stored, step)
+        stored = store.update(stored, plan_end(run, stored.value.running, workflow))
     effects = stored.value.pending
     if effects is None or effects.run_id != context.run_id:
         is_known = any(iteration.run_id == context.run_id for iteration in stored.value.history)
         return _end_turn(run, "unchanged", stored.value, _FINISHED if is_known else _NOT_RUNNING)
+    started_run = apply_effects(replace(run, state=stored.value), effects, workflow, is_repeated=is_repeated)
+    ended = store.update(stored, lambda state: without_effects(state, context.run_id, started_run))
     if is_dry_run:
         return _end_turn(run, "planned", stored.value)
-    started_run = apply_effects(replace(run, state=stored.value), effects, workflow, is_repeated=is_repeated)
-    stored = store.update(stored, lambda state: without_effects(state, context.run_id, started_run))
-    return _end_turn(run, "ended", stored.value, started=workflow if effects.is_due else "")
+    return _end_turn(run, "ended", ended.value, started=workflow if effects.is_due else "")
 
 
 def _end_turn(

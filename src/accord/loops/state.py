@@ -6,12 +6,15 @@ comment of our own login counts. Its marker names the pull request, so a copy on
 
 from __future__ import annotations
 
+from dataclasses import replace
+from functools import partial
 from typing import TYPE_CHECKING, NamedTuple
 
 from pydantic import ValidationError
 
 from accord.core.clock import attempts
 from accord.core.errors import Refused
+from accord.engine.operations import OperationLog
 from accord.github.comments import Comment, refuse_lost
 from accord.github.markers import find_markers, write_marker
 from accord.github.models import NotThere
@@ -74,9 +77,18 @@ class StateStore(StoredDocument[LoopState]):
     ``own_comments`` are all of ours there, as they were listed last.
     """
 
-    def __init__(self, github: GitHub, pull: int, loop: LoopName, is_ours: Callable[[str], bool], clock: Clock) -> None:
+    def __init__(
+        self,
+        github: GitHub,
+        pull: int,
+        loop: LoopName,
+        is_ours: Callable[[str], bool],
+        clock: Clock,
+        log: OperationLog | None = None,
+    ) -> None:
         super().__init__(github, f"refs/accord/loops/{pull}/{loop}", README, clock, f"the state of {loop} on #{pull}")
         self.github, self.pull, self.loop, self.is_ours = github, pull, loop, is_ours
+        self.log = log or OperationLog()
         self.comments: tuple[Comment, ...] | None = None
         self.own_comments: tuple[Comment, ...] = ()
 
@@ -111,7 +123,10 @@ class StateStore(StoredDocument[LoopState]):
         return Stored(last.state or LoopState(loop=self.loop), link, is_shown=True)
 
     def update(self, stored: Stored[LoopState], step: Callable[[LoopState], LoopState | None]) -> Stored[LoopState]:
-        """Write ``step(state)`` of the newest state as the next revision, unless it is None or the state itself."""
+        """Write ``step(state)`` of the newest state as the next revision, unless it is None or the state itself.
+
+        A dry run returns the state that it would write.
+        """
 
         def decide(state: LoopState) -> LoopState | None:
             wanted = step(state)
@@ -119,7 +134,12 @@ class StateStore(StoredDocument[LoopState]):
                 return None
             return wanted.model_copy(update={"revision": state.revision + 1})
 
-        return self.change(stored, decide)
+        wanted = decide(stored.value)
+        if wanted is None:
+            return stored if self.log.is_dry_run else self.change(stored, decide)
+        write = partial(self.change, stored, decide)
+        kept = self.log.write("store-state", self.loop, write, number=self.pull)
+        return kept or replace(stored, value=wanted)
 
     def render(self, stored: Stored[LoopState]) -> None:
         """Write the comment, and delete further ones of ours."""

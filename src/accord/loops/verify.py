@@ -8,11 +8,13 @@ the run.
 from __future__ import annotations
 
 from datetime import timedelta
+from functools import partial
 from typing import TYPE_CHECKING, Any, Literal
 
 from pydantic import Field
 
 from accord.core.findings import Finding
+from accord.engine.operations import adopted_if
 from accord.github.criteria import criteria_sections
 from accord.github.markers import find_markers, write_marker
 from accord.github.once import send_once
@@ -291,8 +293,8 @@ def _post_verdict(run: EndedRun, effects: PendingEffects) -> None:
     comment_once(run.context, text, VERDICT_MARKER, run=run.context.run_id)
 
 
-def _create_follow_up(run: EndedRun, verdict: Verdict, item: WorkItem) -> Issue:
-    """Return the follow-up of this run, created if it does not exist."""
+def _create_follow_up(run: EndedRun, verdict: Verdict, item: WorkItem) -> Issue | None:
+    """Return the follow-up of this run, created if it does not exist; None in a dry run."""
     context, github = run.context, run.context.github
     fields = {"pull": str(context.number), "run": context.run_id}
     title, body = follow_up_text(verdict, item, context.number, context.redact, context.policy)
@@ -308,8 +310,15 @@ def _create_follow_up(run: EndedRun, verdict: Verdict, item: WorkItem) -> Issue:
                 return issue
         return None
 
-    labels = follow_up_labels(item.labels)
-    return find() or send_once(lambda: github.create_issue(title, body, labels), find, context.clock)
+    labels, known = follow_up_labels(item.labels), find()
+    made = context.log.write(
+        "create-follow-up",
+        f"rest of #{item.number}",
+        lambda: send_once(lambda: github.create_issue(title, body, labels), find, context.clock),
+        number=known.number if known else 0,
+        found=adopted_if(known is not None),
+    )
+    return known or made
 
 
 def follow_up_text(
@@ -365,10 +374,12 @@ def verdict_comment(
 
 def _settle(gathered: Gathered) -> None:
     """Remove the status of work items that the merge closed: closed is a status of its own."""
+    context = gathered.context
     for item in gathered.facts.work_items or () if gathered.pull.is_merged else ():
         for label in item.labels if not item.is_open else ():
             if label.startswith("status:"):
-                gathered.context.github.remove_label(item.number, label)
+                remove = partial(context.github.remove_label, item.number, label)
+                context.log.write("remove-label", label, remove, number=item.number)
 
 
 LOOP = Loop(
