@@ -29,6 +29,7 @@ from accord.core.errors import BrokenContract, Stopped, WrongUsage
 from accord.core.findings import Severity, has_errors
 from accord.core.kinds import KINDS
 from accord.core.moves import moves_to_json
+from accord.engine.operations import OperationLog
 from accord.handoffs.models import OLD_STATUSES, normalised
 from accord.handoffs.next_moves import HandoffCommand, next_moves
 from accord.handoffs.plan import Author, HandoffDecision, as_reason, decide_move, decide_patch
@@ -45,18 +46,19 @@ if TYPE_CHECKING:
     from accord.handoffs.gate import SentAction
     from accord.plans.links import LinkedDocument
 
-    Decide = Callable[[dict[str, Any]], HandoffDecision]
-    Changer = Callable[[Decide, bool], HandoffDecision]
+    Changer = Callable[[Callable[[dict[str, Any]], HandoffDecision], bool], HandoffDecision]
 
 
-def _changer(path: str, number: int | None, github: GitHub | None, *, adopts: bool = False) -> Changer:
+def _changer(
+    path: str, number: int | None, github: GitHub | None, log: OperationLog | None = None, *, adopts: bool = False
+) -> Changer:
     """Return the function that decides about a handoff, in a file or of a work item, and writes it where asked to."""
     from accord.handoffs.store import HandoffStore, change_file
 
     if github is None or number is None:
         return lambda decide, writes: change_file(Path(path), decide, SystemClock(), writes=writes)
     store = HandoffStore(github, number, SystemClock(), redactor_for(os.environ), adopts=adopts)
-    return lambda decide, writes: store.decide(decide) if writes else decide(store.load().value)
+    return lambda decide, writes: store.decide(decide, log) if writes else decide(store.load().value)
 
 
 _issue_option = work_item_option("The handoff of work item N, instead of a file.", "issue")
@@ -96,7 +98,7 @@ def gate(
             raise BrokenContract.of(Finding("unknown-reference", message, hint=hint))
         numbers = [work_item] if work_item else closing_references(found.body, repository)
         judged = judge_pull(github, found, numbers, target, clock, is_independent=independent)
-        shown, is_new = (None, False) if dry_run else publish_check(github, found, judged, clock, redact, policy)
+        shown, is_new = publish_check(github, found, judged, clock, redact, policy, log := OperationLog(dry_run))
     outcome = "planned" if dry_run else "not-allowed" if shown is None else "applied" if is_new else "unchanged"
     document = {
         "ok": judged.is_open,
@@ -107,6 +109,7 @@ def gate(
         "status": judged.status or None,
         "blockingReasons": list(map(_as_json, judged.reasons)),
         "check": {"kind": shown.kind, "url": shown.url} if shown else None,
+        "operations": log.as_json(),
     }
     _report_step(document, judged.reasons)
     if output_format == "json":
@@ -125,27 +128,32 @@ def gate(
 @dry_run_option
 @repository_options
 @format_option
-@click.pass_context
-def dispatch(ctx: click.Context, /, file: str | None, issue: int | None, again: bool, **more: Any) -> None:
+def dispatch(file: str | None, issue: int | None, again: bool, **more: Any) -> None:
     """Send each open action as a repository_dispatch event.
 
     The event is accord-handoff. A transient error is tried again after 5, 15 and 30 seconds, then exits 3; a permanent
     error is recorded, not tried again, and exits 4.
     """
-    from accord.handoffs.gate import open_actions
+    from accord.handoffs.gate import open_actions, send_and_record
 
     if (file is None) == (issue is None):
         raise WrongUsage("No handoff given.", hint="Pass TASK.json, or `--work-item N`.")
     dry_run, output_format = more.pop("dry_run"), more.pop("output_format")
     with github_for(**more) as (github, *_):
         change = _changer(file or "", issue, github)
-        actions = open_actions(change(HandoffDecision, False).task, again=again)
-        sent = [_send(github, action, change, issue) for action in actions] if not dry_run else []
-    planned = [{**action, "status": "planned"} for action in actions]
-    entries = planned if dry_run else [_action_document(one) for one in sent]
+        actions, log = open_actions(change(HandoffDecision, False).task, again=again), OperationLog(dry_run)
+        sent = [*filter(None, (send_and_record(github, action, change, issue, log) for action in actions))]
+    entries = [{**each, "status": "planned"} for each in actions] if dry_run else [*map(_action_document, sent)]
     outcome = "unchanged" if not actions else "planned" if dry_run else "applied"
     if output_format == "json":
-        print_json({"ok": not any(one.error for one in sent), "outcome": outcome, "actions": entries})
+        print_json(
+            {
+                "ok": not any(one.error for one in sent),
+                "outcome": outcome,
+                "actions": entries,
+                "operations": log.as_json(),
+            }
+        )
     else:
         for entry in entries:
             click.echo(f"{entry['status']:<8} {one_line(entry['type']):<24} {one_line(entry['id'])}")
@@ -153,18 +161,6 @@ def dispatch(ctx: click.Context, /, file: str | None, issue: int | None, again: 
     for one in sent:
         if one.error:
             raise one.error
-    ctx.exit(0)
-
-
-def _send(github: GitHub, action: dict[str, Any], change: Changer, issue: int | None) -> SentAction:
-    """Send one action, and record the result."""
-    from accord.handoffs.gate import EVENT, payload_of, send_action, with_sent
-
-    clock = SystemClock()
-    payload = payload_of(change(HandoffDecision, False).task, action, issue)
-    sent = send_action(action, lambda: github.send_event(EVENT, payload), clock)
-    change(lambda task: with_sent(task, sent, timestamp(clock.now())), True)
-    return sent
 
 
 def _action_document(sent: SentAction) -> dict[str, Any]:
@@ -284,30 +280,31 @@ def _change(
     redact = redactor_for(os.environ)
     author = Author(role, timestamp(SystemClock().now()), redact(actor))
     name = f"#{issue}" if issue else path
-    before: list[dict[str, Any]] = []
+    before, log = list[dict[str, Any]](), OperationLog(dry_run)
 
     def decide_on(task: dict[str, Any]) -> HandoffDecision:
         before[:] = [task]
         return decide(author, given, task)
 
-    reading = patch_path or name
     try:
+        reading = patch_path or name
         given = redact_json(read_object(read_bytes(patch_path)).value, redact) if patch_path else {}
         reading = name
         if issue is None:
             decision = _changer(path, None, None)(decide_on, not dry_run)
         else:
             with github_for(**access) as (github, *_):
-                decision = _changer(path, issue, github, adopts=adopt)(decide_on, not dry_run)
+                decision = _changer(path, issue, github, log, adopts=adopt)(decide_on, True)
     except BrokenContract as broken:
         _print(None, broken.findings, "rejected", reading, output_format)
         ctx.exit(1)
-    is_change = decision.task not in before
-    done = ("planned" if dry_run else "applied") if is_change else "unchanged"
+    done = "unchanged" if decision.task in before else "planned" if dry_run else "applied"
     outcome = done if decision.is_ok else "rejected"
     command = _command(path, issue, access, role, actor)
     documents = _documents(issue, access)
-    _print(decision.task, decision.reasons, outcome, name, output_format, decision.is_redirected, command, documents)
+    _print(
+        decision.task, decision.reasons, outcome, name, output_format, decision.is_redirected, command, documents, log
+    )
     ctx.exit(0 if decision.is_ok else 1)
 
 
@@ -353,6 +350,7 @@ def _print(
     redirected: bool = False,
     command: HandoffCommand | None = None,
     documents: Sequence[LinkedDocument] = (),
+    log: OperationLog | None = None,
 ) -> None:
     moves = _moves(task, command)
     reasons = [finding for finding in found if finding.severity is Severity.ERROR]
@@ -362,6 +360,7 @@ def _print(
         document = {"ok": outcome != "rejected", "outcome": outcome, "status": status, "redirected": redirected}
         document |= {"blockingReasons": list(map(_as_json, reasons)), "warnings": list(map(_as_json, warnings))}
         document["documents"] = [each.as_json() for each in documents]
+        document |= {"operations": log.as_json()} if log else {}
         print_json({**document, "next_moves": moves_to_json(moves), "task": task})
         return
     print_findings(found, name)

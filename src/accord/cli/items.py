@@ -19,6 +19,7 @@ from accord.cli.output import document_lines, fitted, one_line, print_json, prin
 from accord.cli.sources import github_for
 from accord.cli.step import leave_outputs, redact
 from accord.core.errors import BrokenContract, WrongUsage
+from accord.engine.operations import OperationLog
 from accord.gha.step import inert
 from accord.results.planner.rules import item_number
 from accord.results.status import (
@@ -171,16 +172,17 @@ def show(ctx: click.Context, /, number: str, root: Path | None, output_format: s
 def move(ctx: click.Context, /, number: str, target: str, dry_run: bool, output_format: str, **access: Any) -> None:
     """Move a work item to another status, if that is legal."""
     document: dict[str, Any] = {"id": str(_number(number)), "to": target, "findings": []}
+    log = OperationLog(dry_run)
     with github_for(**access) as (github, *_):
         try:
-            moved = move_work_item(github, _number(number), target, is_dry_run=dry_run)
+            moved = move_work_item(github, _number(number), target, log)
             done = "planned" if dry_run else "applied"
             document |= {"outcome": done if moved.is_change else "unchanged", "from": moved.source}
             document["url"] = moved.issue.url
         except BrokenContract as broken:
             document |= {"outcome": "rejected", "findings": [finding.as_json() for finding in broken.findings]}
     if output_format == "json":
-        print_json(document)
+        print_json({**document, "operations": log.as_json()})
     elif document["outcome"] == "rejected":
         refused = document["findings"][0]
         click.echo(f"{one_line(refused['message'])}\n  {one_line(refused['hint'])}".rstrip(), err=True)

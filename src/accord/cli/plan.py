@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import contextlib
 import shlex
+import sys
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -10,9 +12,11 @@ import click
 
 from accord.cli.options import Choice, Number, dry_run_option, format_option, repository_options
 from accord.cli.output import one_line, print_findings, print_json
+from accord.cli.receipts import print_operations
 from accord.cli.sources import github_for
 from accord.core.errors import BrokenContract, WrongUsage
 from accord.core.findings import Finding, has_errors
+from accord.engine.operations import OperationLog
 
 if TYPE_CHECKING:
     from accord.cli.sources import Connection
@@ -99,7 +103,8 @@ def plan_from(
             result = _checked(ctx, source, defaults, output_format)
             if write_back:
                 numbers = _numbers(receipt, result, connection)
-                _report_lines(write_into_issue(connection.github, number, place, numbers, is_dry_run=dry_run), dry_run)
+                log = OperationLog(dry_run)
+                _report_lines(write_into_issue(connection.github, number, place, numbers, log), log)
                 if not dry_run:
                     source, _ = read_issue(connection.github, number, place)
                     result = _checked(ctx, source, defaults, output_format)
@@ -150,9 +155,6 @@ def _checked(ctx: click.Context, source: Source, defaults: Defaults, output_form
 
 
 def _report(found: PlacedFindings) -> None:
-    import contextlib
-    import sys
-
     by_file: dict[str, list[Finding]] = {}
     for file, finding in found:
         by_file.setdefault(file, []).append(finding)
@@ -172,7 +174,8 @@ def _write_back(
     else:
         with github_for(**access) as connection:
             numbers = _numbers(None, result, connection)
-    _report_lines(write_numbers(path, source, numbers, SystemClock(), is_dry_run=dry_run), dry_run)
+    log = OperationLog(dry_run)
+    _report_lines(write_numbers(path, source, numbers, SystemClock(), log), log)
 
 
 def _numbers(receipt: Path | None, result: PlannerResult, connection: Connection | None) -> dict[str, int]:
@@ -185,8 +188,11 @@ def _numbers(receipt: Path | None, result: PlannerResult, connection: Connection
     return numbers_on_github(connection.github, result, connection.repository, SystemClock())
 
 
-def _report_lines(changed: list[str], dry_run: bool) -> None:
+def _report_lines(changed: list[str], log: OperationLog) -> None:
     for line in changed:
         click.echo(one_line(line), err=True)
-    verb = "would change" if dry_run else "changed"
+    if log.is_dry_run:
+        with contextlib.redirect_stdout(sys.stderr):
+            print_operations(log.entries)
+    verb = "would change" if log.is_dry_run else "changed"
     click.echo(f"{len(changed)} {'line' if len(changed) == 1 else 'lines'} {verb}.", err=True)

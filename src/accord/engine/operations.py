@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from enum import StrEnum
 from typing import TYPE_CHECKING, Any, ClassVar, TypeAlias, TypeVar
 
@@ -13,6 +13,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
     from accord.core.clock import Clock
+    from accord.github.state import Stored, StoredDocument
     from accord.text.posting import PostingPolicy
     from accord.text.redaction import Redactor
 
@@ -164,6 +165,20 @@ class OperationLog:
         finally:
             self.entries.append(LedgerEntry(op, key, status, str(number) if number else None))
         return answer
+
+    def change(
+        self,
+        document: StoredDocument[Answer],
+        known: Stored[Answer],
+        decide: Callable[[Answer], Answer | None],
+        number: int,
+    ) -> Stored[Answer]:
+        """Change a document at a ref, if ``decide`` changes it; a dry run returns what it would write."""
+        wanted = decide(known.value)
+        if wanted is None:
+            return known if self.is_dry_run else document.change(known, decide)
+        kept = self.write("store-state", document.name, lambda: document.change(known, decide), number=number)
+        return kept or replace(known, value=wanted)
 
     def as_json(self) -> list[dict[str, Any]]:
         """Return the JSON array of a receipt."""

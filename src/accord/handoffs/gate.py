@@ -10,11 +10,13 @@ from __future__ import annotations
 import hashlib
 from contextlib import suppress
 from dataclasses import dataclass, replace
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
-from accord.core.clock import attempts
+from accord.core.clock import SystemClock, attempts, timestamp
 from accord.core.errors import AccordError, BrokenContract, Refused, Stopped
 from accord.core.findings import Finding, Severity
+from accord.engine.operations import OperationStatus, adopted_if
 from accord.github.checks import CommitVerdict, PublishedVerdict, status_line
 from accord.github.models import Forbidden
 from accord.github.once import send_once
@@ -30,6 +32,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping, Sequence
 
     from accord.core.clock import Clock
+    from accord.engine.operations import OperationLog
     from accord.github.client import GitHub
     from accord.github.models import Pull
     from accord.handoffs.models import Handoff
@@ -109,16 +112,24 @@ def judge(stored: LoadedHandoff, pull: Pull, number: int, target: str, *, is_ind
 
 
 def publish_check(
-    github: GitHub, pull: Pull, judged: GateVerdict, clock: Clock, redact: Redactor, policy: PostingPolicy
+    github: GitHub,
+    pull: Pull,
+    judged: GateVerdict,
+    clock: Clock,
+    redact: Redactor,
+    policy: PostingPolicy,
+    log: OperationLog,
 ) -> tuple[PublishedVerdict | None, bool]:
     """Set the check on the head; return it, or None where the token cannot, and whether it is new."""
     verdict, sha = verdict_of(judged, redact, policy), pull.head_sha
 
     def publish(
         send: Callable[[str, CommitVerdict], PublishedVerdict], find: Callable[[], PublishedVerdict | None]
-    ) -> tuple[PublishedVerdict, bool]:
+    ) -> tuple[PublishedVerdict | None, bool]:
         known = find()
-        return (known, False) if known else (send_once(lambda: send(sha, verdict), find, clock), True)
+        set_check = partial(send_once, lambda: send(sha, verdict), find, clock)
+        made = log.write("set-check", verdict.name, set_check, number=pull.number, found=adopted_if(known is not None))
+        return known or made, made is not None
 
     def find_run() -> PublishedVerdict | None:
         found = github.check_run(sha, verdict.name)
@@ -221,6 +232,28 @@ def send_action(action: Mapping[str, Any], send: Callable[[], None], clock: Cloc
         if not isinstance(error, Stopped):
             break
     return SentAction(action["id"], action["type"], error)
+
+
+def send_and_record(
+    github: GitHub,
+    action: Mapping[str, Any],
+    change: Callable[[Callable[[dict[str, Any]], HandoffDecision], bool], HandoffDecision],
+    issue: int | None,
+    log: OperationLog,
+) -> SentAction | None:
+    """Send one action, and record the result; None in a dry run. ``change`` decides about the task and writes it."""
+    clock = SystemClock()
+
+    def send() -> SentAction:
+        payload = payload_of(change(HandoffDecision, False).task, action, issue)
+        sent = send_action(action, lambda: github.send_event(EVENT, payload), clock)
+        change(lambda task: with_sent(task, sent, timestamp(clock.now())), True)
+        return sent
+
+    sent = log.write("send-event", f"{action['type']} {action['id']}", send, number=issue or 0)
+    if sent and sent.error:
+        log.entries[-1] = replace(log.entries[-1], status=OperationStatus.FAILED)
+    return sent
 
 
 def with_sent(task: dict[str, Any], sent: SentAction, at: str) -> HandoffDecision:

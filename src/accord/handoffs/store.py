@@ -18,6 +18,7 @@ from typing import TYPE_CHECKING, Any
 from accord.core.documents import MAX_BYTES, read_object
 from accord.core.errors import BrokenContract, Refused, WrongUsage
 from accord.core.findings import Finding, warning, with_lines
+from accord.engine.operations import OperationLog
 from accord.files.store import Storage, can_be_written, folder_lock, write_whole
 from accord.github.markers import take_copy, with_copy
 from accord.github.models import Issue, IssueChange
@@ -204,7 +205,7 @@ class HandoffStore(StoredDocument[Task]):
         read_handoff(task)
         return LoadedHandoff(with_task_id(task, task_id), is_adopted=True)
 
-    def decide(self, decide: Callable[[Task], HandoffDecision]) -> HandoffDecision:
+    def decide(self, decide: Callable[[Task], HandoffDecision], log: OperationLog | None = None) -> HandoffDecision:
         """Write the task that ``decide`` returns for the newest task. ``decide`` is pure and may be called again."""
         decisions: list[HandoffDecision] = []
         loaded = self.load()
@@ -215,7 +216,7 @@ class HandoffStore(StoredDocument[Task]):
             is_stored = not (loaded.is_adopted and task is loaded.value)
             return None if wanted == task and is_stored else wanted
 
-        self.change(loaded, step)
+        (log or OperationLog()).change(self, loaded, step, self.number)
         return decisions[-1]
 
     def render(self, stored: Stored[Task]) -> None:

@@ -6,8 +6,6 @@ comment of our own login counts. Its marker names the pull request, so a copy on
 
 from __future__ import annotations
 
-from dataclasses import replace
-from functools import partial
 from typing import TYPE_CHECKING, NamedTuple
 
 from pydantic import ValidationError
@@ -134,12 +132,7 @@ class StateStore(StoredDocument[LoopState]):
                 return None
             return wanted.model_copy(update={"revision": state.revision + 1})
 
-        wanted = decide(stored.value)
-        if wanted is None:
-            return stored if self.log.is_dry_run else self.change(stored, decide)
-        write = partial(self.change, stored, decide)
-        kept = self.log.write("store-state", self.loop, write, number=self.pull)
-        return kept or replace(stored, value=wanted)
+        return self.log.change(self, stored, decide, self.pull)
 
     def render(self, stored: Stored[LoopState]) -> None:
         """Write the comment, and delete further ones of ours."""

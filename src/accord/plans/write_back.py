@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -10,6 +11,7 @@ from accord.core.documents import read_object
 from accord.core.errors import BrokenContract, WrongUsage
 from accord.core.findings import Finding
 from accord.core.numbers import issue_number
+from accord.engine.operations import skipped_if
 from accord.files.store import Storage, change_file, folder_lock
 from accord.github.limits import BODY_CHARS
 from accord.github.markers import run_token
@@ -27,6 +29,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
 
     from accord.core.clock import Clock
+    from accord.engine.operations import OperationLog
     from accord.github.client import GitHub
     from accord.plans.models import Source, SourceTask
     from accord.results.models import PlannerResult
@@ -58,9 +61,7 @@ def numbers_on_github(github: GitHub, result: PlannerResult, repository: str, cl
     return {split_temp_id(name)[0]: issue.number for name, issue in facts.items.items()}
 
 
-def write_numbers(
-    path: Path, source: Source, numbers: Mapping[str, int], clock: Clock, *, is_dry_run: bool = False
-) -> list[str]:
+def write_numbers(path: Path, source: Source, numbers: Mapping[str, int], clock: Clock, log: OperationLog) -> list[str]:
     """Write the numbers of tasks into their files, each file at once; return the new lines.
 
     Raises WrongUsage where a task's line has no place for one. A line that has the number stays as it is.
@@ -81,15 +82,18 @@ def write_numbers(
             for line in _LINE.findall(after)
             if line not in old
         ]
-    if not is_dry_run:
-        for target, change in changes.items():
-            with folder_lock(target.parent, Storage(clock)):
-                change_file(target, change, Storage(clock))
+    for target, change in changes.items():
+        log.write("record-numbers", target.name, partial(_write, target, change, Storage(clock)))
     return changed
 
 
+def _write(target: Path, change: Callable[[bytes], bytes], storage: Storage) -> None:
+    with folder_lock(target.parent, storage):
+        change_file(target, change, storage)
+
+
 def write_into_issue(
-    github: GitHub, number: int, place: str, numbers: Mapping[str, int], *, is_dry_run: bool = False
+    github: GitHub, number: int, place: str, numbers: Mapping[str, int], log: OperationLog
 ) -> list[str]:
     """Write the numbers of tasks into the checklist of an issue, as it is now; return the new lines.
 
@@ -104,8 +108,8 @@ def write_into_issue(
     if len(text) > BODY_CHARS:
         message = f"The body of {place} has no space for the numbers: GitHub allows {BODY_CHARS} characters."
         raise BrokenContract.of(Finding("body-too-long", message, hint="Shorten it, or split the list."))
-    if changed and not is_dry_run:
-        github.change_issue(number, IssueChange(body=text))
+    change = partial(github.change_issue, number, IssueChange(body=text))
+    log.write("record-numbers", place, change, number=number, found=skipped_if(not changed))
     return [f"{place}: {line.decode('utf-8', 'replace').strip()}" for line in changed]
 
 

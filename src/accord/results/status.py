@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import heapq
 from dataclasses import dataclass
+from functools import partial
 from itertools import groupby, islice
 from typing import TYPE_CHECKING, Any, ClassVar
 
 from accord.core.errors import BrokenContract, Refused
 from accord.core.findings import Finding, finding_of, warning
 from accord.core.machine import Edge, Machine
-from accord.engine.operations import Operation, skipped_if
+from accord.engine.operations import Operation, OperationLog, skipped_if
 from accord.github.markers import take_markers
 from accord.github.models import IssueChange, NotThere
 from accord.github.pulls import closing_references
@@ -165,12 +166,13 @@ def newest_items(github: GitHub, *, status: str | None, state: str, limit: int) 
     return shown[:limit], total - limit if None not in counts and total > limit else None
 
 
-def move_work_item(github: GitHub, number: int, target: str, *, is_dry_run: bool = False) -> StatusMove:
-    """Move a work item in one request; a dry run only plans it. Raises BrokenContract for an illegal move."""
+def move_work_item(github: GitHub, number: int, target: str, log: OperationLog | None = None) -> StatusMove:
+    """Move a work item in one request. Raises BrokenContract for an illegal move."""
     issue = find_work_item(github, number)
     move = plan_move(issue, target, gather_facts(github, issue, target))
-    if not is_dry_run:
-        apply_move(github, move)
+    operation = move_operation(move)
+    write = partial(apply_move, github, move)
+    (log or OperationLog()).write(operation.op, operation.key, write, number=number, found=operation.found)
     return move
 
 
