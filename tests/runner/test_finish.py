@@ -17,6 +17,7 @@ from requests.adapters import HTTPAdapter
 from support.workshop import Agent, Workshop, git
 
 from accord.core.errors import BrokenContract
+from accord.engine.operations import OperationLog
 from accord.runner.finish import FinishOptions, finish, outputs_without_record
 from accord.runner.models import InternalError, RunContext
 from accord.runner.record import FINAL_MESSAGE, PATCH, RECORD, RESULT, SCHEMA, STDERR, STDOUT, RunRecord, read_record
@@ -310,7 +311,7 @@ def test_a_publication_that_is_killed_at_any_write_of_a_conflict_leaves_one_draf
     assert len(run.workshop.commits(branch)) == len(run.workshop.commits("feature")), "one commit instead of theirs"
     outputs = run.outputs(token, github=run.workshop.stage.adapter(token=token))
     assert (draft["html_url"] in outputs["run-warnings"], drafts(run)) == (True, state)
-    assert json.loads(run.outputs(dry_run=True)["run-warnings"])[0].startswith(
+    assert json.loads(run.outputs(log=OperationLog(is_dry_run=True))["run-warnings"])[0].startswith(
         f"Dry run: the changes are in the pull request {draft['number']}: "
     )
 
@@ -323,7 +324,7 @@ def test_without_the_right_to_open_a_draft_the_branch_and_its_comparison_are_nam
     (warning,) = json.loads(outputs["run-warnings"])
     assert re.search(r"/compare/feature\.\.\.accord/conflict-\w+ No pull request was opened", warning)
     assert drafts(run) == []
-    rehearsed = json.loads(run.outputs(dry_run=True)["run-warnings"])
+    rehearsed = json.loads(run.outputs(log=OperationLog(is_dry_run=True))["run-warnings"])
     assert rehearsed[0].startswith("Dry run: the changes would be pushed to accord/conflict-")
 
 
@@ -404,7 +405,7 @@ def test_changes_of_steering_files_are_not_pushed_unless_allowed(run: Run) -> No
     assert "--allow-steering-files" in refused["error-summary"]
     assert re.search(r"not pushed. \d files are in changes.patch of the run folder", refused["run-warnings"])
     assert (run.outputs(), run.workshop.tip()) == (refused, run.agent.base)
-    assert "AGENTS.md" in run.outputs(dry_run=True)["error-summary"]
+    assert "AGENTS.md" in run.outputs(log=OperationLog(is_dry_run=True))["error-summary"]
 
     outputs = run.outputs(allows_steering=True)
     steering, dependencies = json.loads(outputs["run-warnings"])

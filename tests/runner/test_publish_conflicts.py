@@ -8,6 +8,7 @@ from support.conflicts import KINDS, Prepared, add_files, edit, prepare, write
 from support.stage import Stage
 from support.workshop import Agent, Workshop, git
 
+from accord.engine.operations import OperationLog
 from accord.runner.publish import ConflictBranch, Publication, Published, publish_patch
 from accord_sandbox.faults import Fault
 
@@ -96,7 +97,7 @@ def test_a_conflict_whose_push_is_lost_is_pushed_once(workshop: Workshop, agent:
 def test_a_rehearsal_pushes_no_conflict(workshop: Workshop, agent: Agent) -> None:
     agents = conflicting(agent)
     before = branches(workshop.stage)
-    published = publish(workshop, agents, dry_run=True)
+    published = publish(workshop, agents, log=OperationLog(is_dry_run=True))
     assert published.conflict == ConflictBranch(BESIDE, "feature", ("k/long.txt",))
     assert branches(workshop.stage) == before
 

@@ -30,10 +30,12 @@ from accord.cli.options import (
 )
 from accord.cli.output import one_line, print_json
 from accord.cli.posting import local_policy, posting_to
+from accord.cli.receipts import print_receipt
 from accord.cli.run_step import RunnerCommand
 from accord.cli.sources import github_for, read_bytes
 from accord.core.environment import is_in_actions
 from accord.core.errors import AccordError, BrokenContract, WrongUsage
+from accord.engine.operations import LedgerEntry, OperationLog, OperationStatus
 from accord.files.store import can_be_written, write_whole
 from accord.git.branches import DEFAULT_AUTHOR, check_author
 from accord.git.sizes import ChangeLimits
@@ -150,8 +152,6 @@ def run(
 
 def _print_plan(files: TrustedFiles | None, options: dict[str, Any], output_format: str, *, is_published: bool) -> None:
     """Print the operations of a run: the agent that it starts, and the branch to which it pushes the changes."""
-    from accord.cli.receipts import print_receipt
-    from accord.engine.operations import LedgerEntry, OperationStatus
     from accord.engine.receipts import Receipt
     from accord.runner.registry import load_registry
 
@@ -280,6 +280,7 @@ def publish(ctx: click.Context, /, run_dir: Path, author: str, outputs: Path | N
 
     names = ("pr_ref", "pull", "base_ref", "pr_body", "checkout", "allow_steering_files", "fail", "output_format")
     given, dry_run = {name: options.pop(name) for name in names}, options.pop("dry_run")
+    log = OperationLog(dry_run)
     limits = ChangeLimits(options.pop("max_files"), options.pop("max_bytes"))
     check_author(author)
     is_step = is_in_actions(os.environ) or bool(os.environ.get("GITHUB_OUTPUT"))
@@ -304,13 +305,13 @@ def publish(ctx: click.Context, /, run_dir: Path, author: str, outputs: Path | N
                 click.echo(f"note: {one_line(left)}", err=True)
             context = {name: value for name, value in context.items() if value}
         record = record.model_copy(update={"context": record.context.model_copy(update=context)})
-        more = {"pr_body": _text(given["pr_body"]), "author": author, "lender": given["checkout"], "dry_run": dry_run}
+        more = {"pr_body": _text(given["pr_body"]), "author": author, "lender": given["checkout"], "log": log}
         more |= {"allows_steering": given["allow_steering_files"], "limits": limits}
         with posting_to(**options) as (way, policy):
             found = finish_run(run_dir, way, policy, record, **more)
             if not dry_run:
                 leave_run_record(run_dir, found, record, way, is_kept=True)
-    report_run(found, given["output_format"], run_dir, dry_run=dry_run)
+    report_run(found, given["output_format"], run_dir, log)
     if outputs and not dry_run:
         write_whole(outputs, json.dumps(found.as_outputs(), indent=2, ensure_ascii=True) + "\n")
     ctx.exit(int(found.exit_code) if given["fail"] else 0)

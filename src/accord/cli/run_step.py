@@ -13,6 +13,7 @@ import click
 
 from accord.cli.output import one_line, print_clean_json
 from accord.cli.posting import local_policy
+from accord.cli.receipts import print_operations
 from accord.cli.step import leave_outputs, leave_summary
 from accord.core.environment import is_in_actions
 from accord.core.errors import AccordError, BrokenContract, WrongUsage
@@ -27,6 +28,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
 
     from accord.cli.sources import Connection
+    from accord.engine.operations import OperationLog
     from accord.runner.models import Classification, InternalErrorKind, RunOutputs
     from accord.runner.record import RunRecord
     from accord.text.posting import PostingPolicy
@@ -124,18 +126,22 @@ def finish_run(
     return finish(run_dir, settings, record)
 
 
-def report_run(outputs: RunOutputs, output_format: str, run_dir: Path | None = None, *, dry_run: bool = False) -> None:
+def report_run(
+    outputs: RunOutputs, output_format: str, run_dir: Path | None = None, log: OperationLog | None = None
+) -> None:
     """Print a run's outputs, which are redacted already, and unless it is a dry run write them for later steps.
 
     ``run_dir`` is the folder of the run; in text, it is named with what is next for changes that were not pushed.
     """
     click.get_current_context().meta[_REPORTED] = True
-    if not dry_run:
+    planned = log.entries if log and log.is_dry_run else ()
+    if not (log and log.is_dry_run):
         leave_run(outputs)
     if output_format == "json":
         print_clean_json(outputs.as_outputs())
         return
     _print(outputs)
+    print_operations(planned)
     if run_dir:
         click.echo(f"Run folder: {one_line(str(run_dir))}")
     if run_dir and files_not_pushed(outputs):

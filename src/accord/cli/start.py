@@ -160,13 +160,15 @@ def _run(given: dict[str, Any]) -> RunOfWork:
 def _outputs(run_dir: Path | None, connection: Connection) -> RunOutputs | None:
     """Conclude the outputs of the agent's run; None where its folder holds no record."""
     from accord.core.clock import SystemClock
+    from accord.engine.operations import OperationLog
     from accord.runner.finish import FinishOptions, finish
     from accord.text.redaction import redactor_for
 
     if run_dir is None or not run_dir.is_dir():
         return None
     policy = policy_at(connection.github)
-    options = FinishOptions("", redactor_for(os.environ), policy, SystemClock(), os.environ, dry_run=True)
+    log = OperationLog(is_dry_run=True)
+    options = FinishOptions("", redactor_for(os.environ), policy, SystemClock(), os.environ, log=log)
     try:
         return finish(run_dir, options)
     except BrokenContract:

@@ -17,6 +17,7 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from accord.core.clock import Clock
+    from accord.engine.operations import OperationLog
     from accord.github.client import GitHub
     from accord.github.models import Pull
     from accord.runner.finish import FinishOptions
@@ -70,7 +71,7 @@ def plan_draft(
 
 
 def _apply(
-    github: GitHub, operations: Sequence[OpenDraft | LabelDraft], draft: Pull | None, clock: Clock
+    github: GitHub, operations: Sequence[OpenDraft | LabelDraft], draft: Pull | None, clock: Clock, log: OperationLog
 ) -> tuple[Pull | None, str]:
     """Apply the operations; return the draft, and why one of them failed, or nothing."""
 
@@ -81,7 +82,8 @@ def _apply(
         elif draft is not None:
             github.add_labels(draft.number, [operation.key])
 
-    _, error = apply_in_order(operations, apply)
+    entries, error = apply_in_order(operations, apply, is_dry_run=log.is_dry_run)
+    log.entries += entries
     failed = f"Its label {NEEDS_HUMAN} could not be added" if draft else "No pull request was opened for it"
     return draft, f"{failed}: {error.message}" if error else ""
 
@@ -111,11 +113,11 @@ def report_conflict(conflict: ConflictBranch, title: str, message: str, pull: st
     except AccordError as error:
         return f"{where}: {compare} Its pull requests could not be read: {error.message}"
     operations = plan_draft(conflict, title, body, found)
-    if options.dry_run:
-        return _rehearsal(conflict, operations, found)
     if options.github is None:
-        return f"{where}: {compare}"
-    draft, problem = _apply(options.github, operations, found, options.clock)
+        return _rehearsal(conflict, operations, found) if options.log.is_dry_run else f"{where}: {compare}"
+    draft, problem = _apply(options.github, operations, found, options.clock, options.log)
+    if options.log.is_dry_run:
+        return _rehearsal(conflict, operations, found)
     if draft is None:
         return f"{where}: {compare} {problem}"
     return f"{where} and in the {_state(draft)}pull request {draft.number}: {draft.url} {problem}".rstrip()

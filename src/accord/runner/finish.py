@@ -9,11 +9,12 @@ from __future__ import annotations
 import contextlib
 import hashlib
 import json
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING
 
 from accord.core.errors import BrokenContract, Refused, Stopped, WrongUsage
 from accord.core.findings import Finding
+from accord.engine.operations import OperationLog
 from accord.files.store import write_whole
 from accord.git.branches import DEFAULT_AUTHOR
 from accord.git.paths import some_of
@@ -77,7 +78,7 @@ class FinishOptions:
     pr_body: str | None = None
     author: str = DEFAULT_AUTHOR
     lender: Path | None = None
-    dry_run: bool = False
+    log: OperationLog = field(default_factory=OperationLog)
     allows_steering: bool = False
     limits: ChangeLimits = DEFAULT_LIMITS
 
@@ -102,7 +103,7 @@ def finish(run_dir: Path, options: FinishOptions, record: RunRecord | None = Non
     run = _FinishedRun(run_dir, record, evidence.account, options)
     published, analysis, warnings = run.publish_and_analyse() if is_success else (None, None, run.unpublished_changes())
     is_disk_full = record.error is not None and record.error.kind == "disk-full"
-    if not (is_disk_full or options.dry_run):  # on a full disk the outputs need the space
+    if not (is_disk_full or options.log.is_dry_run):  # on a full disk the outputs need the space
         run.save_message()
         run.save_result()
     facts = RunFacts(
@@ -197,11 +198,11 @@ class _FinishedRun:
                 else:
                     warnings = (*warnings, *self.unpublished_changes())
                 return published, None, warnings
-            warnings = (*warnings, *_publication_warnings(published, ref, dry_run=options.dry_run))
+            warnings = (*warnings, *_publication_warnings(published, ref, dry_run=options.log.is_dry_run))
         else:
             warnings = (*warnings, *self.unpublished_changes())
         body = options.pr_body if options.pr_body is not None else pull.body if pull else None
-        if body is None or options.dry_run or not is_delivered(published, has_changes=bool(stats)):
+        if body is None or options.log.is_dry_run or not is_delivered(published, has_changes=bool(stats)):
             return published, None, warnings
         analysis = completed_tasks(body, self.account, diff_stat(stats), options.environment, options.clock)
         return published, analysis, warnings
@@ -296,10 +297,10 @@ class _FinishedRun:
             context.base_ref or (pull.base_branch if pull else ""),
             options.author,
             options.lender,
-            options.dry_run,
             options.allows_steering,
             options.limits,
             record.merged,
+            options.log,
         )
 
 

@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING
 from accord.agents.registry import shipped_registry
 from accord.core.clock import attempts
 from accord.core.errors import BrokenContract, Refused, Stopped
+from accord.engine.operations import OperationLog
 from accord.git.branches import (
     DEFAULT_AUTHOR,
     MERGED_TRAILER,
@@ -84,10 +85,10 @@ class Publication:
     base_ref: str = ""
     author: str = DEFAULT_AUTHOR
     lender: Path | None = None
-    dry_run: bool = False
     allows_steering: bool = False
     limits: ChangeLimits = DEFAULT_LIMITS
     merged: tuple[str, ...] = ()
+    log: OperationLog = field(default_factory=OperationLog)
 
 
 class MergeUnfinished(Refused):
@@ -192,9 +193,9 @@ def _commit_and_push(git: Git, remote: Remote, branch: str, work: Publication, g
         left = () if merged else work.merged
         flattened = tuple(each for each in left if not is_ancestor(git, each, facts.tip or facts.base))
         published = replace(published, flattened=flattened)
-        if work.dry_run:
+        delivery = _push(git, remote, commit, branch, facts.tip, work, github)
+        if work.log.is_dry_run:
             return replace(published, commit_sha="")
-        delivery = _deliver(git, remote, commit, branch, facts.tip, work, github)
         if delivery:
             return replace(published, commit_sha=delivery.commit, delivery=delivery)
     message = f"The branch `{branch}` moved {len(_PAUSES_SECONDS) + 1} times during the push."
@@ -236,13 +237,17 @@ def _pushed_before(git: Git, facts: BranchFacts, work: Publication) -> Published
     return Published()
 
 
-def _deliver(
+def _push(
     git: Git, remote: Remote, commit: str, branch: str, expected: str, work: Publication, github: GitHub | None
 ) -> Delivery | None:
-    """Bring a commit to a branch that must still end at ``expected``; return None if it moved."""
-    is_bot = github is not None and not github.identity().is_person
-    made = read_commit(git, commit, is_bot=is_bot, has_author=work.author != DEFAULT_AUTHOR)
-    return deliver_commit(github, git, remote, plan_upload(made), branch, expected)
+    """Bring a commit to a branch that must still end at ``expected``; return None if it moved, or in a dry run."""
+
+    def send() -> Delivery | None:
+        is_bot = github is not None and not github.identity().is_person
+        made = read_commit(git, commit, is_bot=is_bot, has_author=work.author != DEFAULT_AUTHOR)
+        return deliver_commit(github, git, remote, plan_upload(made), branch, expected)
+
+    return work.log.write("push-branch", branch, send)
 
 
 def _publish_beside(
@@ -269,7 +274,7 @@ def _publish_beside(
         raise conflict
     published = _checked_result(git, f"{commit}^", commit, work)
     try:
-        is_there = bool(tip) or work.dry_run or _deliver(git, remote, commit, name, "", work, github) is not None
+        is_there = bool(tip) or bool(_push(git, remote, commit, name, "", work, github)) or work.log.is_dry_run
     except Refused as refused:
         hint = f"{conflict.hint} Git refused the branch `{name}` for it, too: {refused.message}"
         raise PatchConflict(conflict.message, hint=hint) from refused
