@@ -4,39 +4,43 @@ from __future__ import annotations
 
 import hashlib
 import json
-from dataclasses import dataclass
+import re
+from dataclasses import dataclass, field
 from enum import StrEnum
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import TYPE_CHECKING, Any
 
-from accord.core.errors import AccordError, Refused, Stopped, WrongUsage
+from accord.core.errors import AccordError, BrokenContract, Refused, Stopped, WrongUsage
 from accord.core.refusals import known_refusal
-from accord.engine.operations import Operation, apply_in_order, skipped_if
+from accord.engine.operations import OperationLog, skipped_if
 from accord.github.commits import CommitWay, Delivery
 from accord.github.git_data import create_ref_once
 from accord.github.limits import BODY_CHARS
 from accord.github.markers import find_markers, write_marker
 from accord.github.models import Conflict, Forbidden
 from accord.github.once import send_once, send_until_answered
-from accord.kit.facts import BRANCH, REF, SUBJECT, read_consumer, read_proposal
-from accord.kit.manifest import PLACE, digest_of, manifest_digest, manifest_text, read_manifest
+from accord.kit.manifest import PLACE, check_version, digest_of, manifest_digest, manifest_text, read_manifest
+from accord.kit.pins import with_pin
 from accord.kit.plan import Action, for_repository, plan_kit, unified_diff
+from accord.kit.templates import FOLDER
 from accord.text.markdown import cell, code_block, table
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
+    from collections.abc import Callable, Iterable, Mapping, Sequence
     from contextlib import AbstractContextManager
 
     from accord.core.clock import Clock
-    from accord.engine.operations import LedgerEntry
+    from accord.engine.operations import LedgerEntry, OperationStatus
     from accord.github.client import GitHub
-    from accord.github.git_data import TreeChange
+    from accord.github.git_data import Tree, TreeChange, TreeEntry
     from accord.github.models import Pull
-    from accord.kit.facts import Consumer, Proposal
     from accord.kit.manifest import Manifest
     from accord.kit.pins import Pin
     from accord.kit.plan import KitPlan
     from accord.kit.templates import Kit
 
+BRANCH = "accord/sync"
+REF = f"refs/heads/{BRANCH}"
+SUBJECT = "Update the accord kit"
 _MARKER = "sync"
 _PERMISSIONS = (
     "The token needs contents, pull requests and workflows to write in this repository. "
@@ -48,6 +52,36 @@ _CONFLICTS = (
 )
 
 
+@dataclass(frozen=True)
+class Consumer:
+    """The newest commit of the default branch: its tree, the manifest, and the kit's files with git's modes."""
+
+    branch: str
+    commit: str
+    tree: str
+    manifest: Manifest
+    files: Mapping[str, str]
+    modes: Mapping[str, str] = field(default_factory=dict)
+
+
+@dataclass(frozen=True)
+class Proposal:
+    """An existing proposal: the branch (``tip`` is empty without one) and its pull requests, newest first.
+
+    ``is_ours``: the branch has one commit of ours on top. ``is_wanted``: its files are those of the plan.
+    """
+
+    tip: str = ""
+    is_ours: bool = True
+    is_wanted: bool = False
+    pulls: tuple[Pull, ...] = ()
+
+    @property
+    def open_pull(self) -> Pull | None:
+        """The open pull request."""
+        return next((pull for pull in self.pulls if pull.state == "open"), None)
+
+
 class SyncOutcome(StrEnum):
     """How the sync of one repository ended."""
 
@@ -57,20 +91,6 @@ class SyncOutcome(StrEnum):
     DECLINED = "declined"
     STOPPED = "stopped"
     REFUSED = "refused"
-
-
-@dataclass(frozen=True, slots=True)
-class PushKit(Operation):
-    """Bring the commit with the kit's files to the branch, which is the key."""
-
-    op: ClassVar[str] = "push-branch"
-
-
-@dataclass(frozen=True, slots=True)
-class ProposeKit(Operation):
-    """Write the pull request of the branch, which is the key."""
-
-    op: ClassVar[str] = "propose-kit"
 
 
 @dataclass(frozen=True)
@@ -151,11 +171,18 @@ def sync_repository(
         plan = plan_kit(kit, pin, consumer.manifest, consumer.files)
         if not plan.is_change:
             return SyncResult(repository, SyncOutcome.UNCHANGED, plan)
-        proposal = read_proposal(github, repository, plan)
-        operations = plan_proposal(plan, proposal)
-        if operations is None:
-            return SyncResult(repository, SyncOutcome.DECLINED, plan, proposal.pulls[0])
-        return _apply(github, repository, operations, consumer, plan, proposal, clock, is_dry_run=is_dry_run)
+        proposal = _read_proposal(github, repository, plan)
+        decided = decide(plan, proposal)
+        pull, log, work = next(iter(proposal.pulls), None), OperationLog(is_dry_run), (github, consumer, plan, proposal)
+        if decided is None or all(decided):
+            return SyncResult(repository, SyncOutcome.UNCHANGED if decided else SyncOutcome.DECLINED, plan, pull)
+        pushed, written = decided
+        delivery = log.write("push-branch", BRANCH, lambda: _push(*work, clock), found=pushed)
+        number = proposal.open_pull.number if proposal.open_pull else 0
+        shown = log.write("propose-kit", BRANCH, lambda: _write_pull(*work, clock), number=number, found=written)
+        pull = shown or proposal.open_pull or pull
+        outcome = SyncOutcome.PLANNED if is_dry_run else SyncOutcome.APPLIED
+        return SyncResult(repository, outcome, plan, pull, delivery=delivery, operations=log.entries)
     except Forbidden as error:
         hint = error.hint if known_refusal(error.message) else _PERMISSIONS
         return SyncResult(repository, SyncOutcome.REFUSED, plan, error=Refused(error.message, hint=hint))
@@ -174,8 +201,100 @@ def is_installed(manifest: Manifest, kit: Kit, pin: Pin) -> bool:
     return manifest.pin == pin and is_same and not manifest.pending
 
 
-def plan_proposal(plan: KitPlan, proposal: Proposal) -> tuple[PushKit | ProposeKit, ...] | None:
-    """Return the operations of a plan that changes something; None where people closed its pull request. Pure.
+def read_consumer(github: GitHub, kit: Kit, pin: Pin) -> Consumer:
+    """Read a repository in five requests, two more if it has skills, and one more for each edited file.
+
+    A file whose blob is that of a template is not fetched. Raises Refused for an archived repository, an empty one,
+    and one without the kit.
+    """
+    repository = github.repository()
+    if repository.is_archived:
+        raise Refused("The repository is archived.", hint="Unarchive it, or remove it from the list.")
+    commit = github.ref(f"refs/heads/{repository.default_branch}")
+    if commit is None:
+        raise Refused("The repository is empty.", hint="Run `accord init` in a checkout of it, and commit the files.")
+    root = github.tree(commit)
+    entries = _entries(github, root, [PLACE])
+    if PLACE not in entries:
+        message = f"The repository has no {PLACE}, so it does not have the kit."
+        raise Refused(message, hint="Run `accord init` in a checkout of it, and commit the files.")
+    manifest = read_manifest(_text(github, PLACE, commit))
+    check_version(manifest, kit.version)
+    kit, pin = for_repository(kit, pin, manifest)
+    texts = [with_pin(text, manifest.pin) for text in manifest.files.values()]
+    known = {blob_of(text): text for text in [*texts, *(with_pin(text, pin) for text in kit.files.values())]}
+    files = {}
+    paths = sorted(kit.files.keys() | manifest.files.keys() | manifest.pending.keys())
+    entries |= _entries(github, root, [path for path in paths if not path.startswith(f"{FOLDER}/")])
+    for path in paths:
+        _check_folders(path, entries)
+        if entry := entries.get(path):
+            if entry.kind != "blob" or entry.mode == "120000":
+                message = f"{path} is not a plain file in this repository."
+                raise Refused(message, hint="Replace the link or folder by a file.")
+            files[path] = known.get(entry.sha) or _text(github, path, commit)
+    modes = {path: entries[path].mode for path in files}
+    return Consumer(repository.default_branch, commit, root.sha, manifest, files, modes)
+
+
+def _entries(github: GitHub, root: Tree, paths: Iterable[str]) -> dict[str, TreeEntry]:
+    """Return the entries of a commit's tree by path: those at the top, and all in the folders of these paths."""
+    folders = {path.partition("/")[0] for path in paths if "/" in path}
+    found = {}
+    for entry in root.entries:
+        found[entry.path] = entry
+        if entry.path in folders and entry.kind == "tree":
+            found |= {f"{entry.path}/{each.path}": each for each in github.tree(entry.sha, recursive=True).entries}
+    return found
+
+
+def _check_folders(path: str, entries: Mapping[str, TreeEntry]) -> None:
+    """Raise Refused if a link or a file is in the place of a folder of this path."""
+    for folder in (path[: found.start()] for found in re.finditer("/", path)):
+        if folder in entries and entries[folder].kind != "tree":
+            raise Refused(f"{folder} is not a folder in this repository.", hint="Replace it by a folder.")
+
+
+def blob_of(text: str) -> str:
+    """Return the id that git gives a file with this text."""
+    data = text.encode("utf-8", "surrogateescape")
+    return hashlib.sha1(b"blob %d\0%s" % (len(data), data), usedforsecurity=False).hexdigest()
+
+
+def _text(github: GitHub, path: str, commit: str) -> str:
+    return github.file(path, commit).decode("utf-8", "surrogateescape")
+
+
+def _read_proposal(github: GitHub, repository: str, plan: KitPlan) -> Proposal:
+    found = github.pulls_from(BRANCH)
+    pulls = tuple(pull for pull in found if pull.head_repository.lower() == repository.lower())
+    tip = github.ref(REF)
+    if tip is None:
+        return Proposal(pulls=pulls)
+    commit = github.commit_object(tip)
+    is_ours = bool(commit and len(commit.parents) == 1 and commit.message.startswith(SUBJECT))
+    entries = _entries(github, github.tree(tip), [PLACE, *(file.path for file in plan.files)])
+    is_wanted = all(
+        file.path not in entries
+        if file.after is None
+        else file.path in entries and entries[file.path].sha == blob_of(file.after)
+        for file in plan.files
+    ) and _is_manifest(github, entries.get(PLACE), tip, plan.manifest)
+    return Proposal(tip, is_ours, is_wanted, pulls)
+
+
+def _is_manifest(github: GitHub, entry: TreeEntry | None, commit: str, manifest: Manifest) -> bool:
+    """Return whether a commit has this manifest, which another version of zlib may have packed."""
+    if entry is None or entry.sha == blob_of(manifest_text(manifest)):
+        return entry is not None
+    try:
+        return read_manifest(_text(github, PLACE, commit)) == manifest
+    except BrokenContract:
+        return False
+
+
+def decide(plan: KitPlan, proposal: Proposal) -> tuple[OperationStatus | None, OperationStatus | None] | None:
+    """Return how the push and the pull request of a plan ended before; None where people closed the pull request.
 
     Raises Refused for other people's commits on the branch, which are never overwritten.
     """
@@ -187,36 +306,7 @@ def plan_proposal(plan: KitPlan, proposal: Proposal) -> tuple[PushKit | ProposeK
         message = f"The branch {BRANCH} has commits that accord did not make."
         raise Refused(message, hint=f"Merge or delete the branch {BRANCH}, and run this again.")
     is_written = current is not None and digest_in(current.body) == digest
-    number = current.number if current else 0
-    return PushKit(BRANCH, skipped_if(proposal.is_wanted)), ProposeKit(BRANCH, skipped_if(is_written), number=number)
-
-
-def _apply(
-    github: GitHub,
-    repository: str,
-    operations: Sequence[PushKit | ProposeKit],
-    consumer: Consumer,
-    plan: KitPlan,
-    proposal: Proposal,
-    clock: Clock,
-    *,
-    is_dry_run: bool,
-) -> SyncResult:
-    pull, delivery = proposal.open_pull or next(iter(proposal.pulls), None), None
-
-    def apply(operation: PushKit | ProposeKit) -> None:
-        nonlocal pull, delivery
-        if isinstance(operation, PushKit):
-            delivery = _push(github, consumer, plan, proposal, clock)
-        else:
-            pull = _write_pull(github, consumer, plan, proposal, clock)
-
-    entries, error = apply_in_order(operations, apply, is_dry_run=is_dry_run)
-    if error:
-        raise error
-    is_done = all(operation.found for operation in operations)
-    outcome = SyncOutcome.UNCHANGED if is_done else SyncOutcome.PLANNED if is_dry_run else SyncOutcome.APPLIED
-    return SyncResult(repository, outcome, plan, pull, delivery=delivery, operations=entries)
+    return skipped_if(proposal.is_wanted), skipped_if(is_written)
 
 
 def _push(github: GitHub, consumer: Consumer, plan: KitPlan, proposal: Proposal, clock: Clock) -> Delivery:

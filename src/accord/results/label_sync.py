@@ -5,18 +5,18 @@ from __future__ import annotations
 import json
 import re
 from dataclasses import dataclass, replace
-from functools import cache
+from functools import cache, partial
 from importlib import resources
-from typing import TYPE_CHECKING, Annotated, Any, ClassVar
+from typing import TYPE_CHECKING, Annotated, Any
 
 from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, Field, RootModel, model_validator
 
 from accord.agents.registry import label_entries
-from accord.core.errors import AccordError, BrokenContract, Interrupted, Stopped, WrongUsage
+from accord.core.errors import AccordError, BrokenContract, Interrupted, Refused, Stopped, WrongUsage
 from accord.core.findings import DoctorCheck, Finding, pointer, warning, with_lines
 from accord.core.shapes import read_shape
 from accord.core.suggest import did_you_mean
-from accord.engine.operations import Operation, OperationStatus, apply_in_order, skipped_if
+from accord.engine.operations import OperationLog
 from accord.files.store import read_inside, write_whole
 from accord.files.yaml import read_yaml
 from accord.github.limits import LABEL_DESCRIPTION_CHARS, LABEL_NAME_CHARS
@@ -28,7 +28,6 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from accord.core.clock import Clock
-    from accord.engine.operations import LedgerEntry
     from accord.github.client import GitHub
     from accord.github.models import Label
 
@@ -179,40 +178,30 @@ def _action(wanted: Label, found: Label | None) -> LabelAction:
     return LabelAction(wanted.name, UP_TO_DATE if found == wanted else UPDATED, wanted, found)
 
 
-@dataclass(frozen=True, slots=True)
-class SyncLabel(Operation):
-    """Bring one label in step; the key is its name."""
-
-    op: ClassVar[str] = "sync-label"
-    action: LabelAction
-
-
 def apply_labels(
-    github: GitHub, actions: Sequence[LabelAction], clock: Clock, on_action: Callable[[LabelAction], None]
+    github: GitHub,
+    actions: Sequence[LabelAction],
+    clock: Clock,
+    on_action: Callable[[LabelAction], None],
+    log: OperationLog | None = None,
 ) -> tuple[list[LabelAction], AccordError | None]:
     """Apply the actions until GitHub is unreachable or forbids all; return how they ended, and that error."""
-    operations = [SyncLabel(action.name, skipped_if(not action.is_change), action) for action in actions]
-    ended: list[LabelAction] = []
-    errors: dict[str, str] = {}
-
-    def apply(operation: SyncLabel) -> OperationStatus | None:
-        try:
-            _apply(github, operation.action, clock)
-        except AccordError as error:
-            errors[operation.key] = error.message
-            if isinstance(error, (Stopped, Forbidden, NotThere)):
-                raise
-            return OperationStatus.FAILED
-        return None
-
-    def on_entry(entry: LedgerEntry, count: int, _: int) -> None:
-        action = actions[count - 1]
-        if entry.status in (OperationStatus.FAILED, OperationStatus.PLANNED):
-            action = replace(action, action=FAILED, error=errors.get(entry.key) or [*errors.values()][-1])
-        ended.append(action)
-        on_action(action)
-
-    _, problem = apply_in_order(operations, apply, on_entry=on_entry)
+    ended, log = list[LabelAction](), log or OperationLog()
+    problem: AccordError | None = None
+    for action in actions:
+        result = action
+        if action.is_change and problem is None:
+            try:
+                log.write("sync-label", action.name, partial(_apply, github, action, clock))
+            except Stopped as stopped:
+                problem = stopped
+            except Refused as refused:
+                result = replace(action, action=FAILED, error=refused.message)
+                problem = refused if isinstance(refused, (Forbidden, NotThere)) else None
+        if problem is not None and action.is_change:
+            result = replace(action, action=FAILED, error=problem.message)
+        ended.append(result)
+        on_action(result)
     return ended, problem
 
 

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, ClassVar
+from functools import partial
+from typing import TYPE_CHECKING
 from urllib.parse import quote
 
 from accord.core.errors import AccordError
-from accord.engine.operations import Operation, adopted_if, apply_in_order, skipped_if
 from accord.git.conflicts import conflict_notice, resolution
 from accord.github.once import send_once
 from accord.runner.outputs import safe_line, summary_of
@@ -44,54 +44,54 @@ def draft_body(conflict: ConflictBranch, message: str, pull: str, redact: Redact
 
 
 @dataclass(frozen=True, slots=True)
-class OpenDraft(Operation):
-    """Open the draft pull request of the branch that is the key."""
+class OpenDraft:
+    """Open the draft pull request."""
 
-    op: ClassVar[str] = "open-draft"
     title: str
     body: str
+    branch: str
     base: str
 
 
 @dataclass(frozen=True, slots=True)
-class LabelDraft(Operation):
-    """Add a label, the key, to the draft."""
+class LabelDraft:
+    """Add a label to the draft."""
 
-    op: ClassVar[str] = "label-draft"
+    label: str
 
 
 def plan_draft(
     conflict: ConflictBranch, title: str, body: str, found: Pull | None
 ) -> tuple[OpenDraft | LabelDraft, ...]:
     """Plan the draft with its label; ``found`` is the one that an earlier try opened. Pure."""
-    is_done = found is not None and (found.state != "open" or NEEDS_HUMAN in found.labels)
-    number = found.number if found else 0
-    opened = OpenDraft(conflict.name, adopted_if(found is not None), title, body, conflict.onto, number=number)
-    return (opened, LabelDraft(NEEDS_HUMAN, skipped_if(is_done), number=number))
+    if found is not None and (found.state != "open" or NEEDS_HUMAN in found.labels):
+        return ()
+    opened = () if found else (OpenDraft(title, body, conflict.name, conflict.onto),)
+    return (*opened, LabelDraft(NEEDS_HUMAN))
 
 
 def _apply(
     github: GitHub, operations: Sequence[OpenDraft | LabelDraft], draft: Pull | None, clock: Clock, log: OperationLog
 ) -> tuple[Pull | None, str]:
     """Apply the operations; return the draft, and why one of them failed, or nothing."""
-
-    def apply(operation: OpenDraft | LabelDraft) -> None:
-        nonlocal draft
-        if isinstance(operation, OpenDraft):
-            draft = _open(github, operation, clock)
-        elif draft is not None:
-            github.add_labels(draft.number, [operation.key])
-
-    entries, error = apply_in_order(operations, apply, is_dry_run=log.is_dry_run)
-    log.entries += entries
-    failed = f"Its label {NEEDS_HUMAN} could not be added" if draft else "No pull request was opened for it"
-    return draft, f"{failed}: {error.message}" if error else ""
+    for operation in operations:
+        try:
+            if isinstance(operation, OpenDraft):
+                draft = log.write("open-draft", operation.branch, partial(_open, github, operation, clock)) or draft
+            else:
+                number = draft.number if draft else 0
+                add = partial(github.add_labels, number, [operation.label])
+                log.write("add-labels", operation.label, add, number=number)
+        except AccordError as error:
+            failed = f"Its label {NEEDS_HUMAN} could not be added" if draft else "No pull request was opened for it"
+            return draft, f"{failed}: {error.message}"
+    return draft, ""
 
 
 def _open(github: GitHub, draft: OpenDraft, clock: Clock) -> Pull:
     return send_once(
-        lambda: github.create_pull(draft.title, draft.body, draft.key, draft.base, draft=True),
-        lambda: _find_draft(github, draft.key),
+        lambda: github.create_pull(draft.title, draft.body, draft.branch, draft.base, draft=True),
+        lambda: _find_draft(github, draft.branch),
         clock,
     )
 
@@ -127,8 +127,7 @@ def _rehearsal(conflict: ConflictBranch, operations: Sequence[OpenDraft | LabelD
     """Return what a dry run says of the plan."""
     if found is None:
         return f"Dry run: the changes would be pushed to {conflict.name}, in a draft for {conflict.onto}."
-    is_labelled = all(operation.found for operation in operations)
-    labels = "" if is_labelled else f" It would get the label {NEEDS_HUMAN}."
+    labels = f" It would get the label {NEEDS_HUMAN}." if operations else ""
     return f"Dry run: the changes are in the {_state(found)}pull request {found.number}: {found.url}{labels}"
 
 
