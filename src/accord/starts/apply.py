@@ -19,20 +19,15 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from accord.core.errors import AccordError
-    from accord.engine.operations import ApplyOptions, LedgerEntry, Operation
+    from accord.engine.operations import LedgerEntry, Operation
     from accord.starts.facts import StartContext
 
 
 def apply_operations(
-    context: StartContext, operations: Sequence[Operation], options: ApplyOptions
+    context: StartContext, operations: Sequence[Operation], *, is_dry_run: bool = False
 ) -> tuple[list[LedgerEntry], AccordError | None]:
     """Apply operations in order; return an entry for each, and the error that ended it."""
-    return apply_in_order(
-        operations,
-        lambda operation: skipped_if(not _apply(context, operation)),
-        is_dry_run=options.is_dry_run,
-        on_entry=options.on_entry,
-    )
+    return apply_in_order(operations, lambda each: skipped_if(not _apply(context, each)), is_dry_run=is_dry_run)
 
 
 def _apply(context: StartContext, operation: Operation) -> bool:

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 from accord.core.clock import parse_timestamp
 from accord.core.errors import BrokenContract, Refused
 from accord.core.findings import warning
-from accord.engine.operations import ApplyOptions, OperationStatus
+from accord.engine.operations import OperationStatus
 from accord.engine.receipts import Receipt, reporting
 from accord.results.status import find_work_item, gather_facts, move_operation, plan_move
 from accord.starts.apply import apply_operations
@@ -34,7 +34,6 @@ from accord.starts.plan import (
     spec_key,
 )
 from accord.starts.specs import MOST_SPECS
-from accord.text.posting import PostingPolicy
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -62,8 +61,7 @@ def apply(context: StartContext, operations: Sequence[Operation], receipt: Recei
 
     The status comment that announced the workflow shows the refusal then.
     """
-    options = ApplyOptions(context.repository, context.clock, context.redact, PostingPolicy(), is_dry_run=is_dry_run)
-    entries, error = apply_operations(context, operations, options)
+    entries, error = apply_operations(context, operations, is_dry_run=is_dry_run)
     receipt.end(entries, error, is_dry_run=is_dry_run)
     hint = "Nothing to do: only the reaction is left out."
     receipt.findings += [
@@ -81,9 +79,7 @@ def apply(context: StartContext, operations: Sequence[Operation], receipt: Recei
 
 def correct(context: StartContext, operations: Sequence[Operation], receipt: Receipt) -> None:
     """Apply what a refusal asks for, and add it to the receipt, whose outcome stays."""
-    options = ApplyOptions(context.repository, context.clock, context.redact, PostingPolicy())
-    entries, _ = apply_operations(context, operations, options)
-    receipt.operations = [*receipt.operations, *entries]
+    receipt.operations = [*receipt.operations, *apply_operations(context, operations)[0]]
 
 
 def _plan(context: StartContext, event: StartEvent) -> Planned:
