@@ -6,6 +6,7 @@ known. A decision not to run the agent is final, and nothing more is read: a pau
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
@@ -19,6 +20,7 @@ from accord.github.markers import REVISION, find_markers
 from accord.github.models import Forbidden
 from accord.loops.ledger import state_before, without_future
 from accord.loops.models import ACTS, NEEDS_HUMAN, GoAhead, LoopName, PullFacts, RateFacts, TokenFacts
+from accord.loops.outputs import iteration_of
 from accord.loops.settings import NAME
 from accord.loops.state import StateStore
 
@@ -29,7 +31,7 @@ if TYPE_CHECKING:
     from accord.github.client import GitHub
     from accord.github.models import Identity, Pull, PullFile
     from accord.github.state import Stored
-    from accord.loops.models import ActiveRun, LoopDecision, LoopFacts, LoopState, PendingEffects
+    from accord.loops.models import ActiveRun, Budgets, Iteration, LoopDecision, LoopFacts, LoopState, PendingEffects
     from accord.runner.models import RunOutputs
     from accord.text.posting import PostingPolicy
     from accord.text.redaction import Redactor
@@ -38,6 +40,8 @@ if TYPE_CHECKING:
 DIFF_CHARACTERS = 60_000
 BOT = "[bot]"
 """How the logins of apps end; a person's login cannot."""
+
+_COMMIT = re.compile(r"[0-9a-f]{40}|[0-9a-f]{64}")
 
 PARDONABLE = ("failure-budget", "transient-budget", "same-error", "no-progress", "manual-failure")
 """Reasons that a person's go-ahead overrules; only then is the go-ahead read."""
@@ -177,6 +181,15 @@ class CompletedWork:
 
 
 @dataclass(frozen=True)
+class EndFacts:
+    """The facts of a run that ended: its work, its iteration, and the budgets of the pull request."""
+
+    work: CompletedWork
+    iteration: Iteration
+    budgets: Budgets
+
+
+@dataclass(frozen=True)
 class Gathered:
     """The facts read so far. ``stored`` is the state as read, None before; ``checks`` are those that count."""
 
@@ -260,6 +273,32 @@ def gather(
         gathered = stage(gathered)
         decision = gathered.decide()
     return gathered, decision
+
+
+def read_end(run: EndedRun, running: ActiveRun) -> EndFacts:
+    """Read what a run did. Files are compared by their tree, so that a revert is recognised."""
+    from accord.loops.questions import settings_of
+
+    work, outputs, notice = run.loop.complete(run), run.outputs, run.state.notice
+    before = _tree(run, running.head_sha)
+    iteration = iteration_of(
+        outputs,
+        running,
+        number=run.state.iterations,
+        now=run.context.github.server_time(),
+        kind="fix" if notice is not None and notice.action == "fix" else "run",
+        trees=(
+            before,
+            _tree(run, outputs.commit_sha) if outputs.changes_made == "true" and outputs.commit_sha else before,
+        ),
+        tasks_done=work.tasks_done,
+    )
+    return EndFacts(work, iteration, settings_of(run.loop.facts_of(run.context, run.pull)).budgets)
+
+
+def _tree(run: EndedRun, sha: str) -> str:
+    commit = run.context.github.commit_object(sha) if _COMMIT.fullmatch(sha) else None
+    return commit.tree if commit else ""
 
 
 def read_state(gathered: Gathered) -> Gathered:

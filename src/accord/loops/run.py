@@ -14,10 +14,11 @@ from typing import TYPE_CHECKING, Literal
 from accord.git.branches import fetch_ref
 from accord.git.program import Git, token_config
 from accord.github.models import Forbidden
+from accord.github.state import Stored
 from accord.loops import autofix, bot_comments, keepalive, verify
 from accord.loops.apply import apply_effects, ask_once, relabel, rerun_held, without_effects
-from accord.loops.facts import EndedRun, gather, read_state
-from accord.loops.ledger import settled_state, state_before
+from accord.loops.facts import EndedRun, gather, read_end, read_state
+from accord.loops.ledger import end_run, settled_state, state_before
 from accord.loops.models import (
     ACTS,
     APPROVALS,
@@ -28,7 +29,7 @@ from accord.loops.models import (
     LoopDecision,
     decision_for,
 )
-from accord.loops.plan import plan_end
+from accord.loops.plan import aftermath, plan_end, pull_after
 from accord.loops.questions import start_run, with_state
 from accord.loops.state import promises_more, waits_for_approval, with_notice
 
@@ -217,16 +218,21 @@ def end(loop: Loop, context: LoopContext, outputs: RunOutputs, *, workflow: str 
     is_repeated = True
     if stored.value.running and stored.value.running.run_id == context.run_id:
         is_repeated = False
-        stored = store.update(stored, plan_end(run, stored.value.running, workflow))
+        ended = read_end(run, stored.value.running)
+        recorded = end_run(stored.value, ended.iteration)
+        after = aftermath(recorded, ended.budgets, outputs.error_summary)
+        pull, more = pull_after(run, ended, after), ended.work.facts
+        gathered, _ = gather(loop, context, pull, Stored(recorded), for_prompt=False, more=more)
+        stored = store.update(stored, plan_end(run, ended, after, gathered, workflow))
     effects = stored.value.pending
     if effects is None or effects.run_id != context.run_id:
         is_known = any(iteration.run_id == context.run_id for iteration in stored.value.history)
         return _end_turn(run, "unchanged", stored.value, _FINISHED if is_known else _NOT_RUNNING)
     started_run = apply_effects(replace(run, state=stored.value), effects, workflow, is_repeated=is_repeated)
-    ended = store.update(stored, lambda state: without_effects(state, context.run_id, started_run))
+    kept = store.update(stored, lambda state: without_effects(state, context.run_id, started_run))
     if is_dry_run:
         return _end_turn(run, "planned", stored.value)
-    return _end_turn(run, "ended", ended.value, started=workflow if effects.is_due else "")
+    return _end_turn(run, "ended", kept.value, started=workflow if effects.is_due else "")
 
 
 def _end_turn(
