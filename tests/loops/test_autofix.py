@@ -5,11 +5,11 @@ from typing import Any
 import pytest
 from support.loops import HEAD, NOW, check_reasons, checks, common_rows, held_rows, pull, state_of, well
 
-from accord.loops.apply import APPENDIX_CHARACTERS
 from accord.loops.autofix import AutofixFacts, decide
 from accord.loops.checks import CheckLog
 from accord.loops.questions import KEEPALIVE
 from accord.loops.reviews import Opinion
+from accord.loops.texts import APPENDIX_CHARACTERS
 from accord.text.redaction import Redactor
 
 CODEX = "agent:codex"

@@ -5,7 +5,6 @@ from typing import Any
 import pytest
 from support.loops import HEAD, NOW, check_reasons, common_rows, pull
 
-from accord.loops.apply import APPENDIX_CHARACTERS
 from accord.loops.bot_comments import (
     BotCommentFacts,
     Thread,
@@ -16,6 +15,7 @@ from accord.loops.bot_comments import (
     replies_to,
     waiting_threads,
 )  # fmt: skip
+from accord.loops.texts import APPENDIX_CHARACTERS
 from accord.text.posting import PostingPolicy
 from accord.text.redaction import Redactor
 

@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from accord.loops.apply import line_to_post, text_to_post
+from accord.loops.texts import line_to_post, text_to_post
 from accord.loops.verify import Verdict, verdict_comment
 from accord.text.posting import PostingPolicy
 from accord.text.redaction import Redactor

@@ -2,38 +2,29 @@
 
 from __future__ import annotations
 
-import hashlib
 from datetime import datetime, timedelta
 from functools import partial
 from typing import TYPE_CHECKING, NamedTuple
 
 from accord.engine.operations import adopted_if
-from accord.github.markers import defuse, find_markers, write_marker
+from accord.github.markers import find_markers, write_marker
 from accord.github.models import Forbidden, NotThere
 from accord.github.once import send_once
 from accord.loops.models import NEEDS_HUMAN
 from accord.text.markdown import cell
-from accord.text.untrusted import DATA as UNTRUSTED
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Sequence
+    from collections.abc import Iterator, Sequence
 
     from accord.github.comments import Comment
     from accord.github.workflows import WorkflowRun
     from accord.loops.facts import EndedRun, LoopContext
     from accord.loops.models import LoopName, LoopState, PendingEffects
-    from accord.text.posting import PostingPolicy
-    from accord.text.redaction import Redactor
 
 
 ASKS = "loop-asks"
 _CLOCKS_DIFFER_SECONDS = 5
 """GitHub's servers among themselves; both times are theirs."""
-
-
-def digest(body: str) -> str:
-    """Return a digest that identifies a body."""
-    return hashlib.sha256(body.encode("utf-8", "replace")).hexdigest()[:20]
 
 
 def apply_effects(run: EndedRun, effects: PendingEffects, workflow: str, *, is_repeated: bool) -> int:
@@ -163,53 +154,3 @@ def dispatch(context: LoopContext, start: Start) -> int:
             f"{context.repository}, or the token has no access.",
             hint=f"Pass a file of .github/workflows with `{start.option}`, and grant the token actions: write.",
         ) from None
-
-
-__all__ = ["APPENDIX_CHARACTERS", "UNTRUSTED", "join_parts", "line_to_post", "text_to_post"]
-
-APPENDIX_CHARACTERS = 30_000
-"""Below 128 KiB in any script: one environment value or argument holds no more (Linux, MAX_ARG_STRLEN)."""
-
-_CUT = "\n\n[…]"
-
-
-def join_parts(parts: list[str], rest: str) -> str:
-    """Join as many parts of a prompt as fit; ``rest`` with ``{n}`` says how many did not."""
-    shown: list[str] = []
-    size = 0
-    for part in parts:
-        size += len(part) + 2
-        if size > APPENDIX_CHARACTERS:
-            break
-        shown.append(part)
-    missing = len(parts) - len(shown)
-    return "\n\n".join([*shown, rest.format(n=missing)] if missing else shown)
-
-
-def text_to_post(text: str, secrets: Redactor, policy: PostingPolicy, characters: int) -> str:
-    """Return Markdown that is safe to post, at most twice ``characters`` long; redacted before it is cut."""
-    from accord.text.sanitise import sanitise
-
-    def make_safe(cut: str) -> str:
-        return defuse(sanitise(cut, secrets=secrets, policy=policy).text)[0].strip()
-
-    return _shorten(secrets(text.replace("\r\n", "\n")), make_safe, characters, 2 * characters, _CUT)
-
-
-def line_to_post(text: str, secrets: Redactor, policy: PostingPolicy, characters: int) -> str:
-    """Return a title that is safe to post, never longer than ``characters``."""
-    from accord.text.sanitise import sanitise_line
-
-    def make_safe(cut: str) -> str:
-        return defuse(sanitise_line(cut, secrets=secrets, policy=policy).text)[0].strip()
-
-    return _shorten(secrets(text), make_safe, characters, characters, "…")
-
-
-def _shorten(text: str, make_safe: Callable[[str], str], characters: int, most: int, end: str) -> str:
-    """Cut before the text is made safe, since a cut afterwards could undo that; cut more where that made it longer."""
-    safe = make_safe(text if len(text) <= characters else text[: characters - len(end)] + end)
-    while len(safe) > most:
-        characters //= 2
-        safe = make_safe(text[:characters] + end)
-    return safe

@@ -7,10 +7,11 @@ from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from accord.core.errors import Refused
-from accord.loops.apply import UNTRUSTED, join_parts
 from accord.loops.held import check_held, may_be_held, read_held, read_steering
 from accord.loops.models import CheckFacts, Closed, decision_for
+from accord.loops.texts import join_parts
 from accord.text.hidden import as_seen, strip_hidden
+from accord.text.untrusted import DATA as UNTRUSTED
 from accord.text.untrusted import fenced_data
 
 if TYPE_CHECKING:

@@ -16,7 +16,6 @@ from accord.github.criteria import criteria_boxes, posted_text, with_item_ticks
 from accord.github.models import Forbidden, IssueChange
 from accord.github.pulls import closing_references
 from accord.loops import questions
-from accord.loops.apply import UNTRUSTED, digest, join_parts
 from accord.loops.bot_comments import Thread
 from accord.loops.checks import CheckLog, check_settled, names_of, read_checks, read_logs
 from accord.loops.checks import appendix as checks_appendix
@@ -25,8 +24,10 @@ from accord.loops.facts import CompletedWork, Loop, read_state
 from accord.loops.models import CheckFacts, LoopDecision, LoopFacts, decision_for
 from accord.loops.reviews import Opinion, is_complete, read_reviews, read_threads, requested_changes
 from accord.loops.reviews import appendix as reviews_appendix
+from accord.loops.texts import digest, join_parts
 from accord.loops.upkeep import update_branch
 from accord.text.outline import tasks, with_ticks
+from accord.text.untrusted import DATA as UNTRUSTED
 from accord.text.untrusted import fenced_data
 
 if TYPE_CHECKING:

@@ -8,11 +8,11 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
-from accord.loops.apply import digest
 from accord.loops.ledger import end_run
 from accord.loops.models import ACTS, NEEDS_HUMAN, Closed, PendingEffects
 from accord.loops.questions import RETRY
 from accord.loops.state import with_notice
+from accord.loops.texts import digest
 
 if TYPE_CHECKING:
     from collections.abc import Callable

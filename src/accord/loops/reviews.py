@@ -11,11 +11,11 @@ from typing import TYPE_CHECKING, Literal
 from pydantic import Field
 
 from accord.github.markers import REVIEW, REVIEW_GONE, find_markers, take_markers
-from accord.loops.apply import UNTRUSTED
 from accord.loops.bot_comments import Thread, thread_facts, thread_part
 from accord.loops.models import Closed, Word
 from accord.loops.questions import KEEPALIVE, has_label
 from accord.text.outline import tasks
+from accord.text.untrusted import DATA as UNTRUSTED
 from accord.text.untrusted import fenced_data
 
 if TYPE_CHECKING:

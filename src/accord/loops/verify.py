@@ -20,11 +20,13 @@ from accord.github.markers import find_markers, write_marker
 from accord.github.once import send_once
 from accord.github.pulls import closing_references
 from accord.loops import questions
-from accord.loops.apply import UNTRUSTED, comment_once, digest, join_parts, line_to_post, text_to_post
+from accord.loops.apply import comment_once
 from accord.loops.facts import CompletedWork, Loop, diff_of, read_state
 from accord.loops.models import Closed, LoopDecision, LoopFacts, LoopState, decision_for
 from accord.loops.outputs import result_of
+from accord.loops.texts import digest, join_parts, line_to_post, text_to_post
 from accord.text.markdown import cell, table
+from accord.text.untrusted import DATA as UNTRUSTED
 from accord.text.untrusted import fenced_data
 
 if TYPE_CHECKING:

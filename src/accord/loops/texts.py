@@ -1,0 +1,66 @@
+"""Texts of the loops: parts of a prompt, texts that are safe to post, and digests. Pure."""
+
+from __future__ import annotations
+
+import hashlib
+from typing import TYPE_CHECKING
+
+from accord.github.markers import defuse
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from accord.text.posting import PostingPolicy
+    from accord.text.redaction import Redactor
+
+APPENDIX_CHARACTERS = 30_000
+"""Below 128 KiB in any script: one environment value or argument holds no more (Linux, MAX_ARG_STRLEN)."""
+
+_CUT = "\n\n[…]"
+
+
+def join_parts(parts: list[str], rest: str) -> str:
+    """Join as many parts of a prompt as fit; ``rest`` with ``{n}`` says how many did not."""
+    shown: list[str] = []
+    size = 0
+    for part in parts:
+        size += len(part) + 2
+        if size > APPENDIX_CHARACTERS:
+            break
+        shown.append(part)
+    missing = len(parts) - len(shown)
+    return "\n\n".join([*shown, rest.format(n=missing)] if missing else shown)
+
+
+def text_to_post(text: str, secrets: Redactor, policy: PostingPolicy, characters: int) -> str:
+    """Return Markdown that is safe to post, at most twice ``characters`` long; redacted before it is cut."""
+    from accord.text.sanitise import sanitise
+
+    def make_safe(cut: str) -> str:
+        return defuse(sanitise(cut, secrets=secrets, policy=policy).text)[0].strip()
+
+    return _shorten(secrets(text.replace("\r\n", "\n")), make_safe, characters, 2 * characters, _CUT)
+
+
+def line_to_post(text: str, secrets: Redactor, policy: PostingPolicy, characters: int) -> str:
+    """Return a title that is safe to post, never longer than ``characters``."""
+    from accord.text.sanitise import sanitise_line
+
+    def make_safe(cut: str) -> str:
+        return defuse(sanitise_line(cut, secrets=secrets, policy=policy).text)[0].strip()
+
+    return _shorten(secrets(text), make_safe, characters, characters, "…")
+
+
+def _shorten(text: str, make_safe: Callable[[str], str], characters: int, most: int, end: str) -> str:
+    """Cut before the text is made safe, since a cut afterwards could undo that; cut more where that made it longer."""
+    safe = make_safe(text if len(text) <= characters else text[: characters - len(end)] + end)
+    while len(safe) > most:
+        characters //= 2
+        safe = make_safe(text[:characters] + end)
+    return safe
+
+
+def digest(body: str) -> str:
+    """Return a digest that identifies a body."""
+    return hashlib.sha256(body.encode("utf-8", "replace")).hexdigest()[:20]
