@@ -14,7 +14,8 @@ from accord.github.criteria import checklist, criteria_in
 from accord.github.limits import BODY_CHARS, TITLE_CHARS
 from accord.github.markers import REVISION, find_markers, write_marker
 from accord.results.bodies import has_marker, read_body
-from accord.results.implementor.facts import OUTCOME, our_comment, our_pull, runs_before
+from accord.results.implementor.commit import runs_before
+from accord.results.implementor.facts import OUTCOME, our_comment, our_pull
 from accord.results.implementor.scope import audit_scope
 from accord.results.status import MoveWorkItem, move_operation, plan_move
 from accord.text.markdown import as_code

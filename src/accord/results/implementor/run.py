@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 from accord.engine.receipts import Receipt, default_run_key, reporting
 from accord.github.markers import run_token
 from accord.results.implementor.apply import apply_operations
-from accord.results.implementor.facts import gather_facts
+from accord.results.implementor.facts import gather_facts, with_comments, with_commit
 from accord.results.implementor.plan import PushBranch, plan_revision
 from accord.results.implementor.rules import implementor_findings
 from accord.results.texts import TextSanitizer, require_postable, with_safe_texts
@@ -32,7 +32,8 @@ def apply_implementation(github: GitHub, result: ImplementorResult, options: Run
         result = with_safe_texts(result, sanitizer)
         require_postable(receipt, sanitizer, implementor_findings(result))
         token = run_token(options.repository, run_key)
-        facts = gather_facts(github, result, token, sanitizer, options, stack)
+        facts = with_commit(gather_facts(github, result, token, sanitizer, options, stack), result, options)
+        facts = with_comments(github, facts)
         plan = plan_revision(facts, result, sanitizer, options)
         receipt.findings += plan.findings
         receipt.sanitised = sanitizer.sanitised

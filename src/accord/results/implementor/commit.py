@@ -1,0 +1,220 @@
+"""The commit of an implementor result: read its branch, choose where the commit goes, and make it."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Literal
+
+from accord.core.errors import BrokenContract, Refused
+from accord.git.branches import BranchFacts, branch_facts, commit_of_run, commit_tree, fetch_branch, runs_of
+from accord.git.conflicts import conflict_branch
+from accord.git.patches import PatchConflict, apply_patch, changes_between, own_base
+from accord.git.program import is_ancestor
+from accord.git.replacing import replacement, with_tree
+from accord.github.markers import REVISION, find_markers
+from accord.results.bodies import has_marker
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Sequence
+    from datetime import datetime
+
+    from accord.git.branches import Remote
+    from accord.git.patches import Change
+    from accord.git.program import Git
+    from accord.github.client import GitHub
+    from accord.github.models import Identity, Pull
+
+
+@dataclass(frozen=True)
+class Place:
+    """A branch for the commit, what is on it, its pull requests, and the branch that these are for."""
+
+    name: str
+    base: str
+    found: BranchFacts
+    pulls: tuple[Pull, ...]
+
+
+@dataclass(frozen=True)
+class PatchTrial:
+    """How a patch applies. Nothing is committed.
+
+    ``tree`` is what it makes of the branch; with ``start``, in the place of earlier results, as it was made there. With
+    a ``problem`` it does not apply, but to ``own_base``, empty where it applies nowhere.
+    """
+
+    tree: str = ""
+    start: str = ""
+    own_base: str = ""
+    problem: PatchConflict | BrokenContract | None = None
+
+
+@dataclass(frozen=True)
+class BranchState:
+    """The work item's branch as a run finds it; what is None was not read.
+
+    ``has_later_run``: a later run committed on top. ``is_resolved``: this run's commit came in by a merge, so a person
+    resolved its conflict. ``beside`` is for a commit that conflicts with the branch.
+    """
+
+    git: Git
+    remote: Remote
+    identity: Identity
+    token: str
+    place: Place
+    has_later_run: bool
+    is_resolved: bool
+    beside: Place | None = None
+    trial: PatchTrial | None = None
+
+
+@dataclass(frozen=True)
+class CommitChoice:
+    """Where the commit goes; ``pushed`` is there already, in ``place.found.applied``.
+
+    ``onto`` is the branch with which a commit ``beside`` conflicts.
+    """
+
+    kind: Literal["superseded", "pushed", "fresh", "replace", "beside"]
+    place: Place
+    trial: PatchTrial = PatchTrial()
+    onto: str = ""
+
+
+@dataclass(frozen=True)
+class MadeCommit:
+    """A commit that is not pushed yet, and its changes.
+
+    ``parent`` is set for a commit whose patch was made elsewhere than on the branch: there. ``made`` is what the patch
+    makes of that, set for a commit that replaces those of earlier results.
+    """
+
+    commit: str
+    changes: Sequence[Change]
+    parent: str = ""
+    made: str = ""
+
+
+def read_branch(
+    github: GitHub, git: Git, remote: Remote, patch: bytes, item: int, identity: Identity, token: str, base: str
+) -> BranchState:
+    """Read the branch as far as the choice of a commit needs it."""
+    found, name = branch_facts(git, token, patch), work_branch(item)
+    line = ("rev-list", "--first-parent", f"{found.base}..{found.tip}")
+    state = BranchState(
+        git,
+        remote,
+        identity,
+        token,
+        Place(name, base, found, tuple(github.pulls_from(name))),
+        has_later_run=bool(found.applied and runs_of(git, f"{found.applied}..{found.tip}")),
+        is_resolved=bool(found.applied) and found.applied not in git.line(*line).split(),
+    )
+    if choose_commit(state) is None and found.tip:
+        state = replace(state, beside=_read_beside(github, patch, state))
+    if choose_commit(state) is None:
+        state = replace(state, trial=_try_patch(git, patch, found, item))
+    return state
+
+
+def _read_beside(github: GitHub, patch: bytes, state: BranchState) -> Place:
+    place, git = state.place, state.git
+    name = conflict_branch(f"{place.name}-conflict", state.token)
+    has_pull = any(pull.state == "open" for pull in place.pulls)
+    base, start = (place.name, place.found.tip) if has_pull else (place.base, place.found.base)
+    tip = fetch_branch(git, state.remote, name, "beside")
+    applied = commit_of_run(git, state.token, f"{start}..{tip}", patch) if tip else ""
+    return Place(name, base, BranchFacts(start, tip, applied), tuple(github.pulls_from(name)))
+
+
+def _try_patch(git: Git, patch: bytes, found: BranchFacts, item: int) -> PatchTrial:
+    if found.tip:
+        start, tree = replacement(git, patch, found.base, found.tip, f"#{item}")
+        if start and tree != git.line("rev-parse", f"{found.tip}^{{tree}}"):
+            return PatchTrial(tree, start)
+    try:
+        return PatchTrial(apply_patch(git, patch, found.tip or found.base, found.base))
+    except (PatchConflict, BrokenContract) as problem:
+        base, _ = own_base(git, patch, found.base, *filter(None, [found.tip]))
+        return PatchTrial(own_base=base, problem=problem)
+
+
+def choose_commit(state: BranchState) -> CommitChoice | None:
+    """Choose where the commit of a run goes; None where more must be read. Pure.
+
+    Raises PatchConflict or BrokenContract for a patch that applies nowhere, and Refused if the branch for it has other
+    commits.
+    """
+    place, beside, trial = state.place, state.beside, state.trial
+    if state.has_later_run or state.is_resolved or _is_superseded(state):
+        return CommitChoice("superseded", place)
+    if place.found.applied:
+        return CommitChoice("pushed", place)
+    if beside and any(pull.is_merged or not beside.found.applied for pull in _own(state, beside.pulls)):
+        return CommitChoice("superseded", place)  # a person merged the conflicting commit, or replaced or deleted it
+    if beside and beside.found.applied:
+        return CommitChoice("pushed", beside)
+    if trial is None:
+        return None
+    if trial.problem is None:
+        return CommitChoice("replace" if trial.start else "fresh", place, trial)
+    if place.found.tip and _own(state, place.pulls):
+        return CommitChoice("superseded", place)
+    if not trial.own_base:
+        raise trial.problem
+    onto, place = place.name if place.found.tip else place.base, beside or place
+    if place.found.tip:
+        message = f"The patch conflicts with `{onto}`, and `{place.name}` has other commits."
+        raise Refused(message, hint="Delete or rename that branch, and apply the result again.")
+    return CommitChoice("beside", place, trial, onto)
+
+
+def make_commit(
+    git: Git, choice: CommitChoice, patch: bytes, message: Callable[[str, str], str], author: str, now: datetime
+) -> MadeCommit | None:
+    """Make the commit that was chosen; None for one that is pushed.
+
+    ``message`` returns its message, from the branch with which it conflicts and the commit that it was made on.
+    """
+    found, trial, made = choice.place.found, choice.trial, ""
+    if choice.kind == "pushed":
+        return None
+    parent = trial.own_base or found.tip or found.base
+    tree = trial.tree or apply_patch(git, patch, parent, parent)
+    is_behind = bool(trial.start) and not is_ancestor(git, trial.start, found.tip)
+    parents = [parent, trial.start] if is_behind else [parent]
+    text = with_tree(message(choice.onto, trial.start), tree)
+    commit = commit_tree(git, tree, parents, author, text, now)
+    if trial.start:
+        made = apply_patch(git, patch, trial.start)
+        return MadeCommit(commit, changes_between(git, trial.start, made), made=made)
+    return MadeCommit(commit, changes_between(git, parent, tree), trial.own_base)
+
+
+def work_branch(item: int) -> str:
+    """Return the branch of a work item."""
+    return f"accord/{item}"
+
+
+def _is_superseded(state: BranchState) -> bool:
+    """Return whether a later run wrote the open pull request, or this run's was merged and is gone or replaced."""
+    pulls = state.place.pulls
+    still_open = [pull for pull in pulls if pull.state == "open"]
+    is_merged = any(pull.is_merged for pull in _own(state, pulls))
+    ours = (pull for pull in still_open if state.identity.counts(pull.author))
+    is_rewritten = any(state.token in runs_before(pull.body, REVISION) for pull in ours)
+    return is_rewritten or (is_merged and (not state.place.found.tip or bool(still_open)))
+
+
+def _own(state: BranchState, pulls: Sequence[Pull]) -> list[Pull]:
+    return [pull for pull in pulls if is_of_run(pull, state.identity, state.token)]
+
+
+def is_of_run(pull: Pull, identity: Identity, token: str) -> bool:
+    """Return whether a run wrote a pull request."""
+    return identity.counts(pull.author) and has_marker(pull.body, REVISION, token)
+
+
+def runs_before(body: str, name: str) -> list[str]:
+    """Return the runs after which a text of ours was written, by its marker."""
+    return [run for fields in find_markers(body, name) for run in fields.get("after", "").split(".") if run]
