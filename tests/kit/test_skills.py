@@ -15,9 +15,9 @@ from accord.core.schemas import json_schema
 from accord.git.steering import PathAudit, audit_paths
 from accord.kit.install import install_kit, plan_folder
 from accord.kit.manifest import manifest_text, read_manifest
+from accord.kit.many import ManyOutcome
 from accord.kit.plan import BROKEN, DELETED, plan_kit
 from accord.kit.skills import AGENTS_FILE, RESULT_FILES, block_in, skill_files
-from accord.kit.sync import SyncOutcome
 from accord.kit.templates import Choices
 from accord.runner.prompt import shipped_prompt
 
@@ -141,14 +141,14 @@ def test_sync_updates_the_skills_and_only_the_block(tmp_path: Path) -> None:
     files[".github/accord/manifest.json"] = manifest_text(manifest)
     with consumer_stage(tmp_path, files) as stage:
         synced = sync(stage)
-        assert (synced.outcome, synced.error) == (SyncOutcome.APPLIED, None)
+        assert (synced.outcome, synced.error) == (ManyOutcome.APPLIED, None)
         before, after = files_at(stage, "main"), files_at(stage, "accord/sync")
         assert before.keys() == after.keys()
         changed = {path for path in before if before[path] != after[path]}
         assert {path for path in changed if not path.startswith(".github/")} == {AGENTS_FILE, SKILL}
         assert synced.plan
         assert {file.after for file in synced.plan.changes if file.path == AGENTS_FILE} == {f"{OWN}\n{BLOCK}"}
-        assert sync(stage).outcome is SyncOutcome.UNCHANGED
+        assert sync(stage).outcome is ManyOutcome.UNCHANGED
 
 
 def test_sync_refuses_a_file_in_the_place_of_a_folder(tmp_path: Path) -> None:
@@ -156,7 +156,7 @@ def test_sync_refuses_a_file_in_the_place_of_a_folder(tmp_path: Path) -> None:
     files = {path: text for path, text in files.items() if not path.startswith(".claude/")}
     with consumer_stage(tmp_path, {**files, ".claude": "mine\n"}) as stage:
         synced = sync(stage)
-        assert synced.outcome is SyncOutcome.REFUSED
+        assert synced.outcome is ManyOutcome.REFUSED
         assert synced.error
         assert ".claude is not a folder" in synced.error.message
         assert "accord/sync" not in {branch["name"] for branch in stage.get("/repos/octo/consumer/branches")}

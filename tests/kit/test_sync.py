@@ -29,8 +29,9 @@ from support.rotation import in_turns, killed
 from support.stage import Stage
 
 from accord.kit.manifest import PLACE
+from accord.kit.many import ManyOutcome
 from accord.kit.pins import Pin
-from accord.kit.sync import SyncOutcome, sync_repository
+from accord.kit.sync import sync_repository
 from accord.kit.templates import Choices, Kit
 from accord_sandbox.faults import Fault
 
@@ -64,7 +65,7 @@ def test_a_sync_proposes_the_new_kit_in_one_commit_and_one_pull_request(stage: S
     before = files_at(stage, "main")
     synced = sync(stage)
 
-    assert synced.outcome is SyncOutcome.APPLIED, synced.error
+    assert synced.outcome is ManyOutcome.APPLIED, synced.error
     (pull,) = stage.get(f"/repos/{CONSUMER}/pulls")
     assert (pull["head"]["ref"], pull["base"]["ref"]) == ("accord/sync", "main")
     assert len(stage.get(f"/repos/{CONSUMER}/pulls/{pull['number']}/commits")) == 1
@@ -99,7 +100,7 @@ def test_a_second_sync_writes_nothing(stage: Stage) -> None:
     first, after = sync(stage), seen(stage)
     before = writes(stage)
     second = sync(stage)
-    assert (second.outcome, writes(stage), seen(stage)) == (SyncOutcome.UNCHANGED, before, after)
+    assert (second.outcome, writes(stage), seen(stage)) == (ManyOutcome.UNCHANGED, before, after)
     assert first.pull
     assert second.pull
     assert second.pull.number == first.pull.number
@@ -109,7 +110,7 @@ def test_a_second_sync_writes_nothing(stage: Stage) -> None:
 def test_a_dry_run_writes_nothing_and_tells_the_same(stage: Stage) -> None:
     before = seen(stage)
     planned = sync(stage, is_dry_run=True)
-    assert (planned.outcome, writes(stage), seen(stage)) == (SyncOutcome.PLANNED, 0, before)
+    assert (planned.outcome, writes(stage), seen(stage)) == (ManyOutcome.PLANNED, 0, before)
     assert planned.plan == sync(stage).plan
 
 
@@ -122,15 +123,15 @@ def test_a_token_without_the_workflows_permission_is_refused_with_its_name(tmp_p
     with consumer_stage(tmp_path, files, [token]) as stage:
         before = seen(stage)
         synced = sync_repository(stage.adapter(repo=CONSUMER, token="jobs"), CONSUMER, SHIPPED, NEW, stage.clock)
-        assert (synced.outcome, seen(stage)) == (SyncOutcome.REFUSED, before)
+        assert (synced.outcome, seen(stage)) == (ManyOutcome.REFUSED, before)
         assert "workflows to write" in str(synced.error)
-        assert sync(stage).outcome is SyncOutcome.APPLIED
+        assert sync(stage).outcome is ManyOutcome.APPLIED
 
 
 def test_a_repository_in_step_costs_one_request_and_gets_nothing_written(tmp_path: Path) -> None:
     with consumer_stage(tmp_path, installed(tmp_path / "kit", SHIPPED, NEW)) as stage:
         synced = sync(stage)
-        assert (synced.outcome, synced.pull) == (SyncOutcome.UNCHANGED, None)
+        assert (synced.outcome, synced.pull) == (ManyOutcome.UNCHANGED, None)
         assert [method for method, *_ in stage.server.requests] == ["GET"]
 
 
@@ -140,9 +141,9 @@ CHOICES = Choices(only=("plan", "review"), agent="claude", source="octo/accord")
 @pytest.mark.slow
 def test_a_sync_keeps_what_a_repository_chose(tmp_path: Path) -> None:
     with consumer_stage(tmp_path, installed(tmp_path / "kit", SHIPPED, NEW, CHOICES)) as stage:
-        assert sync(stage).outcome is SyncOutcome.UNCHANGED
+        assert sync(stage).outcome is ManyOutcome.UNCHANGED
         assert [method for method, *_ in stage.server.requests] == ["GET"]
-        assert sync(stage, pin=Pin("c" * 40, "0.2.0")).outcome is SyncOutcome.APPLIED
+        assert sync(stage, pin=Pin("c" * 40, "0.2.0")).outcome is ManyOutcome.APPLIED
         proposed = files_at(stage, "accord/sync")
         assert proposed.keys() == files_at(stage, "main").keys()
         assert f"uses: octo/accord/actions/check@{'c' * 40} # v0.2.0" in text_at(stage, PLAN, "accord/sync")
@@ -168,14 +169,14 @@ def test_a_manifest_that_another_zlib_packed_is_not_pushed_again(stage: Stage) -
     )
     stage.send("PATCH", f"/repos/{CONSUMER}/git/refs/heads/accord/sync", sha=commit["sha"], force=True)
     before = writes(stage)
-    assert (sync(stage).outcome, writes(stage), tip(stage)) == (SyncOutcome.UNCHANGED, before, commit["sha"])
+    assert (sync(stage).outcome, writes(stage), tip(stage)) == (ManyOutcome.UNCHANGED, before, commit["sha"])
 
 
 @pytest.mark.slow
 def test_newer_templates_update_the_same_pull_request(stage: Stage) -> None:
     sync(stage)
     newer = Kit("0.2.0", {**SHIPPED.files, LABELS: SHIPPED.files[LABELS] + "# more\n"})
-    assert sync(stage, kit=newer, pin=Pin("c" * 40, "0.2.0")).outcome is SyncOutcome.APPLIED
+    assert sync(stage, kit=newer, pin=Pin("c" * 40, "0.2.0")).outcome is ManyOutcome.APPLIED
     (pull,) = stage.get(f"/repos/{CONSUMER}/pulls", state="all")
     assert pull["title"] == "Update the accord kit to v0.2.0"
     assert len(stage.get(f"/repos/{CONSUMER}/pulls/{pull['number']}/commits")) == 1
@@ -189,7 +190,7 @@ def test_once_merged_there_is_nothing_to_do(stage: Stage) -> None:
     assert pull
     stage.send("PUT", f"/repos/{CONSUMER}/pulls/{pull.number}/merge", merge_method="squash")
     before = writes(stage)
-    assert (sync(stage).outcome, writes(stage)) == (SyncOutcome.UNCHANGED, before)
+    assert (sync(stage).outcome, writes(stage)) == (ManyOutcome.UNCHANGED, before)
 
 
 @pytest.mark.slow
@@ -198,9 +199,9 @@ def test_a_pull_request_that_people_closed_does_not_come_back_until_the_template
     assert pull
     stage.send("PATCH", f"/repos/{CONSUMER}/pulls/{pull.number}", state="closed")
     before = writes(stage)
-    assert (sync(stage).outcome, writes(stage)) == (SyncOutcome.DECLINED, before)
+    assert (sync(stage).outcome, writes(stage)) == (ManyOutcome.DECLINED, before)
     again = sync(stage, pin=Pin("c" * 40, "0.2.0"))
-    assert again.outcome is SyncOutcome.APPLIED
+    assert again.outcome is ManyOutcome.APPLIED
     assert again.pull
     assert again.pull.number != pull.number
 
@@ -211,7 +212,7 @@ def test_text_that_people_write_into_the_pull_request_stays(stage: Stage) -> Non
     assert pull
     own = pull.body.replace("## Conflicts", "We take the 90 minutes.\n\n## Conflicts")
     stage.send("PATCH", f"/repos/{CONSUMER}/pulls/{pull.number}", body=own)
-    assert sync(stage).outcome is SyncOutcome.UNCHANGED
+    assert sync(stage).outcome is ManyOutcome.UNCHANGED
     assert stage.get(f"/repos/{CONSUMER}/pulls/{pull.number}")["body"] == own
 
 
@@ -221,7 +222,7 @@ def test_a_commit_of_a_person_on_the_branch_is_not_overwritten(stage: Stage) -> 
     commit(stage, "accord/sync", REVIEW, "name: Solved by hand\n")
     after = seen(stage)
     refused = sync(stage)
-    assert (refused.outcome, seen(stage)) == (SyncOutcome.REFUSED, after)
+    assert (refused.outcome, seen(stage)) == (ManyOutcome.REFUSED, after)
     assert "accord did not make" in str(refused.error)
 
 
@@ -230,7 +231,7 @@ def test_an_edit_on_the_default_branch_is_taken_into_the_pull_request(stage: Sta
     sync(stage)
     commit(stage, "main", LABELS, "name: Ours by now\n")
     commit(stage, "main", ".github/labels.yml", "[]\n")
-    assert sync(stage).outcome is SyncOutcome.APPLIED
+    assert sync(stage).outcome is ManyOutcome.APPLIED
     assert text_at(stage, ".github/labels.yml", "accord/sync") == "[]\n"
     assert text_at(stage, LABELS, "accord/sync") == "name: Ours by now\n"
     assert len(stage.get(f"/repos/{CONSUMER}/pulls")) == 1
@@ -249,7 +250,7 @@ def test_the_error_of_a_repository_that_cannot_be_synced_names_the_reason(
 ) -> None:
     with consumer_stage(tmp_path, files, **more) as stage:
         synced = sync(stage)
-        assert (synced.outcome, writes(stage)) == (SyncOutcome.REFUSED, 0)
+        assert (synced.outcome, writes(stage)) == (ManyOutcome.REFUSED, 0)
         assert said in str(synced.error)
 
 
@@ -257,8 +258,8 @@ def test_the_error_of_a_repository_that_cannot_be_synced_names_the_reason(
 def test_two_syncs_at_once_make_one_pull_request(stage: Stage) -> None:
     with ThreadPoolExecutor() as pool:
         ended = [running.result() for running in [pool.submit(sync, stage) for _ in range(3)]]
-    assert {synced.outcome for synced in ended} <= {SyncOutcome.APPLIED, SyncOutcome.UNCHANGED, SyncOutcome.STOPPED}
-    assert sync(stage).outcome in (SyncOutcome.APPLIED, SyncOutcome.UNCHANGED)
+    assert {synced.outcome for synced in ended} <= {ManyOutcome.APPLIED, ManyOutcome.UNCHANGED, ManyOutcome.STOPPED}
+    assert sync(stage).outcome in (ManyOutcome.APPLIED, ManyOutcome.UNCHANGED)
     (pull,) = stage.get(f"/repos/{CONSUMER}/pulls")
     assert len(stage.get(f"/repos/{CONSUMER}/pulls/{pull['number']}/commits")) == 1
 
@@ -269,7 +270,7 @@ FAULTS = ("lost-before", "lost-after", "error-500-after", "secondary-403", "trun
 @pytest.mark.slow
 def test_an_accident_at_any_request_ends_like_a_clean_run(stage: Stage) -> None:
     put_back = stage.keep()
-    assert sync(stage).outcome is SyncOutcome.APPLIED
+    assert sync(stage).outcome is ManyOutcome.APPLIED
     count, clean = len(stage.server.requests), seen(stage)
     assert {fault for nth in range(1, count + 1) for fault in in_turns(nth, FAULTS)} == set(FAULTS)
     for nth in range(1, count + 1):
@@ -277,7 +278,7 @@ def test_an_accident_at_any_request_ends_like_a_clean_run(stage: Stage) -> None:
             put_back()
             stage.server.faults.add(Fault(fault, nth=nth))
             synced = sync(stage)
-            assert synced.outcome is SyncOutcome.APPLIED, (nth, synced.error)
+            assert synced.outcome is ManyOutcome.APPLIED, (nth, synced.error)
             stage.server.faults.clear()
             assert seen(stage) == clean, nth
 
@@ -289,10 +290,10 @@ def test_a_killed_sync_is_finished_by_the_next_one(stage: Stage, begin: str) -> 
         sync(stage, pin=OLD)
     put_back = stage.keep()
     put_back()
-    assert sync(stage).outcome is SyncOutcome.APPLIED
+    assert sync(stage).outcome is ManyOutcome.APPLIED
     count, clean = len(stage.server.requests), seen(stage)
     for nth in killed(range(1, count + 1)):
         put_back()
         kill_at(nth, ["sync", "--repo", CONSUMER, "--ref", NEW.commit], stage)
-        assert sync(stage).outcome in (SyncOutcome.APPLIED, SyncOutcome.UNCHANGED), nth
+        assert sync(stage).outcome in (ManyOutcome.APPLIED, ManyOutcome.UNCHANGED), nth
         assert seen(stage) == clean, nth

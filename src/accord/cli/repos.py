@@ -154,7 +154,7 @@ def _task(command: str, options: dict[str, Any]) -> Callable[[str], ManyResult]:
 
 def _sync_task(options: dict[str, Any]) -> Callable[[Connection], ManyResult]:
     from accord.core.clock import SystemClock
-    from accord.kit.many import ManyOutcome, ManyResult, failed
+    from accord.kit.many import ManyResult, failed
     from accord.kit.pins import pin_for
     from accord.kit.sync import sync_repository
     from accord.kit.templates import shipped_kit
@@ -170,7 +170,7 @@ def _sync_task(options: dict[str, Any]) -> Callable[[Connection], ManyResult]:
         note = f"{changed} files" if changed else ""
         url = synced.pull.url if synced.pull else ""
         count = github.requests
-        return ManyResult(repository, ManyOutcome(synced.outcome), note, url, count.read, count.write)
+        return ManyResult(repository, synced.outcome, note, url, count.read, count.write)
 
     return sync
 

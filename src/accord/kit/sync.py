@@ -6,7 +6,6 @@ import hashlib
 import json
 import re
 from dataclasses import dataclass, field
-from enum import StrEnum
 from typing import TYPE_CHECKING, Any
 
 from accord.core.errors import AccordError, BrokenContract, Refused, Stopped, WrongUsage
@@ -19,6 +18,7 @@ from accord.github.markers import find_markers, write_marker
 from accord.github.models import Conflict, Forbidden
 from accord.github.once import send_once, send_until_answered
 from accord.kit.manifest import PLACE, check_version, digest_of, manifest_digest, manifest_text, read_manifest
+from accord.kit.many import ManyOutcome
 from accord.kit.pins import with_pin
 from accord.kit.plan import Action, for_repository, plan_kit, unified_diff
 from accord.kit.templates import FOLDER
@@ -82,17 +82,6 @@ class Proposal:
         return next((pull for pull in self.pulls if pull.state == "open"), None)
 
 
-class SyncOutcome(StrEnum):
-    """How the sync of one repository ended."""
-
-    APPLIED = "applied"
-    UNCHANGED = "unchanged"
-    PLANNED = "planned"
-    DECLINED = "declined"
-    STOPPED = "stopped"
-    REFUSED = "refused"
-
-
 @dataclass(frozen=True)
 class SyncResult:
     """The result for one repository; ``plan`` is None where the repository could not be read.
@@ -101,7 +90,7 @@ class SyncResult:
     """
 
     repository: str
-    outcome: SyncOutcome
+    outcome: ManyOutcome
     plan: KitPlan | None = None
     pull: Pull | None = None
     error: AccordError | None = None
@@ -166,32 +155,32 @@ def sync_repository(
         if installed is not None and is_installed(
             read_manifest(installed.decode("utf-8", "surrogateescape")), kit, pin
         ):
-            return SyncResult(repository, SyncOutcome.UNCHANGED)
+            return SyncResult(repository, ManyOutcome.UNCHANGED)
         consumer = read_consumer(github, kit, pin)
         plan = plan_kit(kit, pin, consumer.manifest, consumer.files)
         if not plan.is_change:
-            return SyncResult(repository, SyncOutcome.UNCHANGED, plan)
+            return SyncResult(repository, ManyOutcome.UNCHANGED, plan)
         proposal = _read_proposal(github, repository, plan)
         decided = decide(plan, proposal)
         pull, log, work = next(iter(proposal.pulls), None), OperationLog(is_dry_run), (github, consumer, plan, proposal)
         if decided is None or all(decided):
-            return SyncResult(repository, SyncOutcome.UNCHANGED if decided else SyncOutcome.DECLINED, plan, pull)
+            return SyncResult(repository, ManyOutcome.UNCHANGED if decided else ManyOutcome.DECLINED, plan, pull)
         pushed, written = decided
         delivery = log.write("push-branch", BRANCH, lambda: _push(*work, clock), found=pushed)
         number = proposal.open_pull.number if proposal.open_pull else 0
         shown = log.write("propose-kit", BRANCH, lambda: _write_pull(*work, clock), number=number, found=written)
         pull = shown or proposal.open_pull or pull
-        outcome = SyncOutcome.PLANNED if is_dry_run else SyncOutcome.APPLIED
+        outcome = ManyOutcome.PLANNED if is_dry_run else ManyOutcome.APPLIED
         return SyncResult(repository, outcome, plan, pull, delivery=delivery, operations=log.entries)
     except Forbidden as error:
         hint = error.hint if known_refusal(error.message) else _PERMISSIONS
-        return SyncResult(repository, SyncOutcome.REFUSED, plan, error=Refused(error.message, hint=hint))
+        return SyncResult(repository, ManyOutcome.REFUSED, plan, error=Refused(error.message, hint=hint))
     except AccordError as error:
         return SyncResult(repository, _failure(error), plan, error=error)
 
 
-def _failure(error: AccordError) -> SyncOutcome:
-    return SyncOutcome.STOPPED if isinstance(error, Stopped) else SyncOutcome.REFUSED
+def _failure(error: AccordError) -> ManyOutcome:
+    return ManyOutcome.STOPPED if isinstance(error, Stopped) else ManyOutcome.REFUSED
 
 
 def is_installed(manifest: Manifest, kit: Kit, pin: Pin) -> bool:

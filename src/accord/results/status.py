@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, ClassVar
 from accord.core.errors import BrokenContract, Refused
 from accord.core.findings import Finding, finding_of, warning
 from accord.core.machine import Edge, Machine
-from accord.engine.operations import Operation, OperationLog, skipped_if
+from accord.engine.operations import Operation, OperationLog, OperationStatus
 from accord.github.markers import take_markers
 from accord.github.models import IssueChange, NotThere
 from accord.github.pulls import closing_references
@@ -73,10 +73,11 @@ WORK_ITEM: Machine[StatusFacts] = Machine(
 )
 
 
-@dataclass(frozen=True)
-class StatusMove:
-    """A legal move, ready to be applied. ``labels`` is the whole new list."""
+@dataclass(frozen=True, slots=True)
+class MoveWorkItem(Operation):
+    """Make a legal move of a work item. ``labels`` is the whole new list."""
 
+    op: ClassVar[str] = "move-work-item"
     issue: Issue
     source: str
     target: str
@@ -86,21 +87,6 @@ class StatusMove:
     def is_change(self) -> bool:
         """Whether there is anything to write."""
         return self.source != self.target
-
-
-@dataclass(frozen=True, slots=True)
-class MoveWorkItem(Operation):
-    """Move the work item to the status that a verdict or an outcome asks for."""
-
-    op: ClassVar[str] = "move-work-item"
-    move: StatusMove
-
-
-def move_operation(move: StatusMove) -> MoveWorkItem:
-    """Return the operation of a move; one that changes nothing is skipped."""
-    return MoveWorkItem(
-        f"#{move.issue.number} to {move.target}", skipped_if(not move.is_change), move, number=move.issue.number
-    )
 
 
 def status_if_clear(issue: Issue) -> str | None:
@@ -123,16 +109,17 @@ def current_status(issue: Issue) -> str:
     return status
 
 
-def plan_move(issue: Issue, target: str, facts: StatusFacts = _NOT_READ) -> StatusMove:
+def plan_move(issue: Issue, target: str, facts: StatusFacts = _NOT_READ) -> MoveWorkItem:
     """Plan a move; without ``facts`` the labels decide. Raises BrokenContract, naming the legal moves."""
     source = current_status(issue)
+    key, number = f"#{issue.number} to {target}", issue.number
     if source == target:
-        return StatusMove(issue, source, target, issue.labels)
+        return MoveWorkItem(key, OperationStatus.SKIPPED, issue, source, target, issue.labels, number=number)
     if reason := WORK_ITEM.refusal(source, target, facts):
         raise BrokenContract.of(finding_of("illegal-move", f"#{issue.number} cannot move: {reason}"))
     kept = tuple(label for label in issue.labels if category_of(label) is not Category.STATUS)
     labels = kept if target == CLOSED else (*kept, f"{Category.STATUS}:{target}")
-    return StatusMove(issue, source, target, labels)
+    return MoveWorkItem(key, None, issue, source, target, labels, number=number)
 
 
 def legal_moves(issue: Issue, facts: StatusFacts) -> list[str]:
@@ -166,13 +153,12 @@ def newest_items(github: GitHub, *, status: str | None, state: str, limit: int) 
     return shown[:limit], total - limit if None not in counts and total > limit else None
 
 
-def move_work_item(github: GitHub, number: int, target: str, log: OperationLog | None = None) -> StatusMove:
+def move_work_item(github: GitHub, number: int, target: str, log: OperationLog | None = None) -> MoveWorkItem:
     """Move a work item in one request. Raises BrokenContract for an illegal move."""
     issue = find_work_item(github, number)
     move = plan_move(issue, target, gather_facts(github, issue, target))
-    operation = move_operation(move)
     write = partial(apply_move, github, move)
-    (log or OperationLog()).write(operation.op, operation.key, write, number=number, found=operation.found)
+    (log or OperationLog()).write(move.op, move.key, write, number=number, found=move.found)
     return move
 
 
@@ -197,7 +183,7 @@ def find_work_item(github: GitHub, number: int) -> Issue:
     return issue
 
 
-def apply_move(github: GitHub, move: StatusMove) -> None:
+def apply_move(github: GitHub, move: MoveWorkItem) -> None:
     """Write a move in one request; nothing when the item has the status already."""
     if not move.is_change:
         return

@@ -51,7 +51,7 @@ def _apply(context: StartContext, operation: Operation) -> bool:
         case PauseLoops():
             github.add_labels(operation.number, [PAUSED_LABEL])
         case MoveWorkItem():
-            apply_move(github, operation.move)
+            apply_move(github, operation)
     return True
 
 

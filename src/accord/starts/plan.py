@@ -9,7 +9,7 @@ from accord.core.clock import timestamp
 from accord.core.errors import BrokenContract
 from accord.engine.operations import Operation, adopted_if, skipped_if
 from accord.results.planner.scope import request_of_spec, run_key_of_spec
-from accord.results.status import move_operation, plan_move
+from accord.results.status import plan_move
 from accord.starts.choose import Answer, Begin, Choice, Halt
 from accord.starts.models import ACTIVE, ITEM_INPUT, PAUSED_LABEL, WORKFLOWS, ItemStatus, StatusRow, key_of
 from accord.text.markdown import as_code, cell
@@ -219,6 +219,6 @@ def plan_ready(blocked: Iterable[tuple[Issue, StatusFacts]]) -> Iterator[Operati
     """Yield the moves of pending items whose blockers are all closed now."""
     for issue, facts in blocked:
         try:
-            yield move_operation(plan_move(issue, "ready", facts))
+            yield plan_move(issue, "ready", facts)
         except BrokenContract:  # another blocker is open, or the status is not clear
             continue

@@ -10,7 +10,7 @@ from accord.core.errors import BrokenContract, Refused
 from accord.core.findings import warning
 from accord.engine.operations import OperationStatus
 from accord.engine.receipts import Receipt, reporting
-from accord.results.status import find_work_item, gather_facts, move_operation, plan_move
+from accord.results.status import find_work_item, gather_facts, plan_move
 from accord.starts.apply import apply_operations
 from accord.starts.choose import Answer, Begin, Halt, Ignore, check_event, choose
 from accord.starts.dashboard import is_dashboard
@@ -140,7 +140,7 @@ def _plan_ticks(context: StartContext, event: StartEvent) -> Planned:
 def _plan_ready(context: StartContext, number: int) -> Planned:
     try:
         issue = find_work_item(context.github, number)
-        return (move_operation(plan_move(issue, "ready", gather_facts(context.github, issue, "ready"))),), ""
+        return (plan_move(issue, "ready", gather_facts(context.github, issue, "ready")),), ""
     except BrokenContract as broken:
         return (), broken.message
 

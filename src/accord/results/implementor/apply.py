@@ -65,7 +65,7 @@ def apply_operations(github: GitHub, plan: RevisionPlan, facts: RevisionFacts, o
             case WriteComment():
                 _write_comment(github, operation, facts, options.clock)
             case MoveWorkItem():
-                apply_move(github, operation.move)
+                apply_move(github, operation)
 
     entries, problem = apply_in_order(
         plan.operations,

@@ -17,7 +17,7 @@ from accord.results.bodies import has_marker, read_body
 from accord.results.implementor.commit import runs_before
 from accord.results.implementor.facts import OUTCOME, our_comment, our_pull
 from accord.results.implementor.scope import audit_scope
-from accord.results.status import MoveWorkItem, move_operation, plan_move
+from accord.results.status import MoveWorkItem, plan_move
 from accord.text.markdown import as_code
 from accord.text.sanitise import cut
 
@@ -32,7 +32,6 @@ if TYPE_CHECKING:
     from accord.results.implementor.scope import ScopeReport
     from accord.results.models import ImplementorResult
     from accord.results.run_options import RunOptions
-    from accord.results.status import MoveWorkItem
     from accord.results.texts import TextSanitizer
 
 
@@ -184,7 +183,7 @@ def _plan_pull(
         operations += _plan_comment(facts, "conflict", report, branch.item_runs).operations
     moves = _plan_move(facts, TARGETS["completed"], is_settled=branch.is_pushed and is_written)
     if options.keepalive and isinstance(revision, CreateRevision):
-        is_over = not any(move.move.is_change for move in moves)  # a person may have removed the label since
+        is_over = not any(move.is_change for move in moves)  # a person may have removed the label since
         found = skipped_if(is_over or (pull is not None and KEEPALIVE in pull.labels))
         operations.append(LabelRevision(KEEPALIVE, found, KEEPALIVE))
     operations += moves
@@ -239,7 +238,7 @@ def _superseded() -> RevisionPlan:
 def _plan_move(facts: RevisionFacts, target: str, *, is_settled: bool) -> list[MoveWorkItem]:
     """Plan the status. When an earlier run did all else, a person may have moved the item since; then it stays."""
     try:
-        return [move_operation(plan_move(facts.issue, target))]
+        return [plan_move(facts.issue, target)]
     except BrokenContract:
         if is_settled:
             return []

@@ -97,7 +97,7 @@ def _apply(
         case ReplyToThread():
             return _reply(github, operation, facts, state, clock)
         case MoveWorkItem():
-            apply_move(github, operation.move)
+            apply_move(github, operation)
     return state, OperationStatus.DONE
 
 

@@ -23,7 +23,7 @@ from accord.results.reviewer.placement import (
     posted_earlier_list,
 )
 from accord.results.reviewer.threads import gone_reply
-from accord.results.status import MoveWorkItem, StatusFacts, move_operation, plan_move
+from accord.results.status import MoveWorkItem, StatusFacts, plan_move
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
@@ -33,7 +33,6 @@ if TYPE_CHECKING:
     from accord.results.reviewer.facts import ReviewFacts
     from accord.results.reviewer.placement import Note
     from accord.results.reviewer.threads import Done, OwnThread
-    from accord.results.status import StatusMove
 
 
 @dataclass(frozen=True, slots=True)
@@ -236,7 +235,7 @@ def plan_findings(facts: ReviewFacts) -> Iterator[Finding]:
         yield finding
 
 
-def planned_move(facts: ReviewFacts) -> tuple[StatusMove | None, Finding | None]:
+def planned_move(facts: ReviewFacts) -> tuple[MoveWorkItem | None, Finding | None]:
     """Plan the move of the work item. One in another status than review stays, and a finding says so."""
     if facts.item is None:
         return None, None
@@ -299,7 +298,7 @@ def _planned(facts: ReviewFacts, state: ReviewState, ended: Ended) -> Iterator[R
             yield from _ended_thread(facts, state, thread, ended)
     move, _ = planned_move(facts)
     if move:
-        yield move_operation(move)
+        yield move
 
 
 def _comments(facts: ReviewFacts, state: ReviewState, ended: Ended) -> Iterator[ReviewOperation]:
