@@ -4,9 +4,11 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field, replace
 from enum import StrEnum
+from functools import partial
 from typing import TYPE_CHECKING, Any, ClassVar, TypeAlias, TypeVar
 
 from accord.core.errors import AccordError
+from accord.github.once import send_once
 from accord.github.pacing import estimate_seconds
 
 if TYPE_CHECKING:
@@ -165,6 +167,21 @@ class OperationLog:
         finally:
             self.entries.append(LedgerEntry(op, key, status, str(number) if number else None))
         return answer
+
+    def write_once(
+        self,
+        op: str,
+        key: str,
+        send: Callable[[], Answer],
+        find: Callable[[], Answer | None],
+        clock: Clock,
+        number: int = 0,
+    ) -> Answer | None:
+        """Adopt what ``find`` finds, or send it once: after a lost answer, ``find`` looks again."""
+        known = find()
+        write = partial(send_once, send, find, clock)
+        made = self.write(op, key, write, number=number, found=adopted_if(known is not None))
+        return made if known is None else known
 
     def change(
         self,

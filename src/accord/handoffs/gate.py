@@ -16,10 +16,9 @@ from typing import TYPE_CHECKING, Any
 from accord.core.clock import SystemClock, attempts, timestamp
 from accord.core.errors import AccordError, BrokenContract, Refused, Stopped
 from accord.core.findings import Finding, Severity
-from accord.engine.operations import OperationStatus, adopted_if
+from accord.engine.operations import OperationStatus
 from accord.github.checks import CommitVerdict, PublishedVerdict, status_line
 from accord.github.models import Forbidden
-from accord.github.once import send_once
 from accord.handoffs.models import TaskWorkflow
 from accord.handoffs.plan import HandoffDecision, runtime_of, with_runtime
 from accord.handoffs.rules import handoff_findings, read_handoff
@@ -126,10 +125,8 @@ def publish_check(
     def publish(
         send: Callable[[str, CommitVerdict], PublishedVerdict], find: Callable[[], PublishedVerdict | None]
     ) -> tuple[PublishedVerdict | None, bool]:
-        known = find()
-        set_check = partial(send_once, lambda: send(sha, verdict), find, clock)
-        made = log.write("set-check", verdict.name, set_check, number=pull.number, found=adopted_if(known is not None))
-        return known or made, made is not None
+        shown = log.write_once("set-check", verdict.name, partial(send, sha, verdict), find, clock, pull.number)
+        return shown, log.entries[-1].status is OperationStatus.DONE
 
     def find_run() -> PublishedVerdict | None:
         found = github.check_run(sha, verdict.name)

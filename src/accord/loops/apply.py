@@ -6,7 +6,6 @@ from datetime import datetime, timedelta
 from functools import partial
 from typing import TYPE_CHECKING, NamedTuple
 
-from accord.engine.operations import adopted_if
 from accord.github.markers import find_markers, write_marker
 from accord.github.models import Forbidden, NotThere
 from accord.github.once import send_once
@@ -71,11 +70,8 @@ def comment_once(context: LoopContext, text: str, marker: str, **fields: str) ->
         ours = (comment for comment in listed if context.identity.counts(comment.author))
         return next((comment for comment in ours if fields in find_markers(comment.body, marker)), None)
 
-    def send() -> Comment:
-        body = f"{text}\n\n{write_marker(marker, **fields)}"
-        return send_once(lambda: context.github.create_comment(context.number, body), find, context.clock)
-
-    context.log.write("comment", marker, send, number=context.number, found=adopted_if(find() is not None))
+    send = partial(context.github.create_comment, context.number, f"{text}\n\n{write_marker(marker, **fields)}")
+    context.log.write_once("comment", marker, send, find, context.clock, context.number)
 
 
 def relabel(context: LoopContext, current: Sequence[str], added: Sequence[str], removed: Sequence[str]) -> None:

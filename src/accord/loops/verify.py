@@ -14,10 +14,8 @@ from typing import TYPE_CHECKING, Any, Literal
 from pydantic import Field
 
 from accord.core.findings import Finding
-from accord.engine.operations import adopted_if
 from accord.github.criteria import criteria_sections
 from accord.github.markers import find_markers, write_marker
-from accord.github.once import send_once
 from accord.github.pulls import closing_references
 from accord.loops import questions
 from accord.loops.apply import comment_once
@@ -312,15 +310,8 @@ def _create_follow_up(run: EndedRun, verdict: Verdict, item: WorkItem) -> Issue 
                 return issue
         return None
 
-    labels, known = follow_up_labels(item.labels), find()
-    made = context.log.write(
-        "create-follow-up",
-        f"rest of #{item.number}",
-        lambda: send_once(lambda: github.create_issue(title, body, labels), find, context.clock),
-        number=known.number if known else 0,
-        found=adopted_if(known is not None),
-    )
-    return known or made
+    send = partial(github.create_issue, title, body, follow_up_labels(item.labels))
+    return context.log.write_once("create-follow-up", f"rest of #{item.number}", send, find, context.clock)
 
 
 def follow_up_text(
