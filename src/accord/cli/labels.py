@@ -13,6 +13,7 @@ from accord.cli.options import FILE, Lines, dry_run_option, format_option, repos
 from accord.cli.output import Progress, fitted, one_line, print_findings, print_json, print_lines, screen_columns
 from accord.cli.sources import github_for, read_bytes, read_trusted
 from accord.core.errors import AccordError, BrokenContract, WrongUsage
+from accord.engine.operations import OperationLog
 from accord.files.store import can_be_written
 from accord.results.label_sync import (
     FAILED,
@@ -106,18 +107,16 @@ def sync(
         if not can_be_written(record):
             raise WrongUsage(f"Cannot write the record {record}.", hint="Pass a writable file with `--record`.")
         planned, findings = plan_labels(entries, github.labels(), ours if prune else (), remove)
-        progress = Progress(len(planned))
-        if dry_run:
-            _report("planned", planned, findings, file, output_format)
-            return
+        progress, log = Progress(len(planned)), OperationLog(dry_run)
 
         def record_action(action: LabelAction) -> None:
             nonlocal ours
             ours = extend_record(record, ours, action)
             progress(action)
 
-        ended, problem = apply_labels(github, planned, SystemClock(), record_action)
-    _report(_outcome(ended, problem), ended, findings, file, output_format, problem)
+        ended, problem = apply_labels(github, planned, SystemClock(), progress if dry_run else record_action, log)
+    outcome = "planned" if dry_run else _outcome(ended, problem)
+    _report(outcome, ended, findings, file, output_format, problem, log)
     if problem or any(action.action == FAILED for action in ended):
         ctx.exit(problem.exit_code if problem else 4)
 
@@ -158,10 +157,12 @@ def _report(
     file: str | None,
     output_format: str,
     problem: AccordError | None = None,
+    log: OperationLog | None = None,
 ) -> None:
     if output_format == "json":
         document: dict[str, Any] = {"outcome": outcome, "labels": [_as_json(action) for action in actions]}
         document["findings"] = [finding.as_json() for finding in findings]
+        document |= {"operations": log.as_json()} if log else {}
         if problem:
             document["error"] = {"message": problem.message, "hint": problem.hint}
         print_json(document)
