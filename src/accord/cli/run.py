@@ -153,7 +153,7 @@ def run(
 def _print_plan(files: TrustedFiles | None, options: dict[str, Any], output_format: str, *, is_published: bool) -> None:
     """Print the operations of a run: the agent that it starts, and the branch to which it pushes the changes."""
     from accord.engine.receipts import Receipt
-    from accord.runner.registry import load_registry
+    from accord.runner.trusted_registry import load_registry
 
     receipt = Receipt("run", os.environ.get("GITHUB_REPOSITORY", ""), "")
     planned: list[tuple[str, str]] = []
