@@ -241,13 +241,9 @@ def _push(
     git: Git, remote: Remote, commit: str, branch: str, expected: str, work: Publication, github: GitHub | None
 ) -> Delivery | None:
     """Bring a commit to a branch that must still end at ``expected``; return None if it moved, or in a dry run."""
-
-    def send() -> Delivery | None:
-        is_bot = github is not None and not github.identity().is_person
-        made = read_commit(git, commit, is_bot=is_bot, has_author=work.author != DEFAULT_AUTHOR)
-        return deliver_commit(github, git, remote, plan_upload(made), branch, expected)
-
-    return work.log.write("push-branch", branch, send)
+    is_bot = github is not None and not github.identity().is_person
+    upload = plan_upload(read_commit(git, commit, is_bot=is_bot, has_author=work.author != DEFAULT_AUTHOR))
+    return work.log.write("push-branch", branch, lambda: deliver_commit(github, git, remote, upload, branch, expected))
 
 
 def _publish_beside(
