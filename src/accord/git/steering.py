@@ -122,7 +122,7 @@ def unknown_dot_files(git: Git, tree: str, changes: Iterable[Change]) -> list[st
     new = {change.path: _dot_names(change.path) for change in changes if change.is_new}
     if not any(new.values()):
         return []
-    known = set[str]().union(
+    known = set(RECORDS.split()).union(
         *map(_dot_names, split_nul(git("ls-tree", "-r", "-z", "--name-only", "--full-tree", tree)))
     )
     return [path for path, names in new.items() if names - known]
