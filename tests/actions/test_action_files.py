@@ -12,6 +12,7 @@ import pytest
 from support.act import ROOT, STAND_INS, TEMPLATES, action_files, others_used, read_yaml, steps_of, workflow_files
 
 from accord.cli.main import accord
+from accord.cli.options import FlagOption
 
 PINS = re.compile(r"uses: (?!accord-ci/)[\w.-]+/[\w./-]+@[0-9a-f]{40} # v\d+\.\d+\.\d+\n")
 COMMANDS = {
@@ -30,7 +31,7 @@ NEEDED = {"actions/patch/action.yml": {"into"}, "actions/sync/action.yml": {"ref
 """Inputs that an action needs although its command does not: what it would print else is not for a log; an action does
 not know its own commit."""
 
-FIXED = {"actions/run-agent/action.yml": {"no-publish", "allow-steering-files", "max-files", "max-bytes"}}
+FIXED = {"actions/run-agent/action.yml": {"no-publish", "dry-run", "allow-steering-files", "max-files", "max-bytes"}}
 """Options that an action always sets, or that have no effect with those, so that it has no inputs for them."""
 
 FACTS = {"ACCORD_TOKEN_IS_JOBS"}
@@ -83,7 +84,8 @@ def parameters(command: str) -> Iterator[tuple[str, str, click.Parameter]]:
         else:
             name = max(parameter.opts, key=len).removeprefix("--")
             if name not in NOT_INPUTS:
-                yield name, f"{context.auto_envvar_prefix}_{(parameter.name or '').upper()}", parameter
+                assert isinstance(parameter, FlagOption)
+                yield name, parameter.variables(context)[0], parameter
 
 
 def given_inputs(document: dict[str, Any]) -> dict[str, dict[str, Any]]:

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 from support.commands import Accord
 
-from accord.cli import doctor_bundle
+from accord.doctor import bundle
 
 TOKEN = "ghp_" + "a1B2" * 9
 VALUE = "correct-horse-battery-staple"
@@ -87,8 +87,8 @@ def test_links_and_binary_files_stay_out_and_are_named(accord: Accord, tmp_path:
 
 @pytest.mark.slow
 def test_long_files_are_cut_and_many_are_left_out(accord: Accord, tmp_path: Path) -> None:
-    accord.monkeypatch.setattr(doctor_bundle, "FILE_BYTES", 1000)
-    accord.monkeypatch.setattr(doctor_bundle, "ALL_BYTES", 20_000)
+    accord.monkeypatch.setattr(bundle, "FILE_BYTES", 1000)
+    accord.monkeypatch.setattr(bundle, "ALL_BYTES", 20_000)
     run = tmp_path / "run"
     run.mkdir()
     (run / "0.log").write_text("first\n" + "x" * 5000 + "\nlast")

@@ -13,21 +13,22 @@ from test_check import HOSTILE, assert_harmless
 from accord.cli.main import COMMANDS
 
 TOKEN = "ghp_" + "aB3" * 12
-FAILING = f"""import click
-from accord.cli.options import format_option
+FAILING = f"""from __future__ import annotations
+
+from accord.cli.options import FormatArguments, command, option
 from accord.cli.output import print_json
 
-@click.command()
-@click.option("--late", is_flag=True)
-@format_option
-def fails(late, output_format):
-    if late:
+class FailingArguments(FormatArguments):
+    late: bool = option("--late", "Fail late.")
+
+@command(FailingArguments)
+def fails(given):
+    if given.late:
         print_json({{"ok": True}})
     raise OSError(28, "No space left on device", "summary.md")
 
-@click.command()
-@format_option
-def broken(output_format):
+@command(FormatArguments)
+def broken(given):
     raise KeyError({HOSTILE!r} + "\\n::error::forged " + "x" * 260 + " " + {TOKEN!r})
 """
 
@@ -55,8 +56,9 @@ def test_wrong_usage_is_one_document(accord: Accord, words: str, spelling: tuple
     assert set(ended.document["error"]) == {"message", "hint"}
 
 
-def test_the_environment_can_ask_for_json_after_wrong_usage(accord: Accord) -> None:
-    accord.monkeypatch.setenv("ACCORD_DOCTOR_OUTPUT_FORMAT", "json")
+@pytest.mark.parametrize("variable", ["ACCORD_DOCTOR_FORMAT", "ACCORD_DOCTOR_OUTPUT_FORMAT"])
+def test_the_environment_can_ask_for_json_after_wrong_usage(accord: Accord, variable: str) -> None:
+    accord.monkeypatch.setenv(variable, "json")
     assert accord("doctor", "--bogus").document["outcome"] == "usage"
     (accord.home / ".github").mkdir()
     assert accord("doctor", "--root", str(accord.home)).document["ok"] is True
@@ -83,7 +85,7 @@ def test_an_internal_error_is_reported_as_one(failing: Accord) -> None:
     said, hint = ended.err.splitlines()
     assert "Internal error in accord: KeyError" in said
     assert "Something may have been written already." in said
-    assert " at cli/main.py:" in said  # where accord went into what is broken
+    assert " at cli/options.py:" in said  # where accord went into what is broken
     assert "Run the same command again" in hint
     assert "https://github.com/accord-ci/accord/issues" in hint
     assert "Traceback" not in ended.err

@@ -19,7 +19,7 @@ from accord.results.planner.match import match_items
 from accord.results.planner.record import label_digests, record_for, record_of, with_record
 from accord.results.planner.rules import Plan, read_plan
 from accord.results.planner.scope import plan_run_key, run_key_of_request, run_key_of_spec
-from accord.results.run_options import RunOptions
+from accord.results.run_options import PlanOptions
 from accord.text.posting import PostingPolicy
 from accord.text.redaction import Redactor
 
@@ -95,7 +95,7 @@ SCOPES = {
 
 
 def key_of(items: list[dict[str, Any]], **options: str) -> str:
-    run = RunOptions("o/r", ManualClock(NOW), Redactor(), PostingPolicy(), **options)  # type: ignore[arg-type]
+    run = PlanOptions("o/r", ManualClock(NOW), Redactor(), PostingPolicy(), **options)  # type: ignore[arg-type]
     return plan_run_key(read(*items), run)
 
 

@@ -8,8 +8,8 @@ import pytest
 from support.plans import plan, task
 
 from accord.core.errors import BrokenContract, WrongUsage
+from accord.engine.operations import ApplyOptions
 from accord.results.run import apply_result, read_result, with_patch
-from accord.results.run_options import RunOptions
 
 TWICE = plan(task("a"), task("a", in_scope="- src/b.py"))
 PATCH = b"diff --git a/a b/a\nnew file mode 100644\nindex 0000000..e69de29\n"
@@ -36,7 +36,7 @@ def test_a_result_is_read_with_its_kind_and_its_findings_on_their_lines(
 def test_a_document_that_is_not_a_result_cannot_be_applied() -> None:
     result = SimpleNamespace(kind="agent-input")
     with pytest.raises(WrongUsage, match="agent-input"):
-        apply_result(cast("Any", None), cast("Any", result), cast("RunOptions", None))
+        apply_result(cast("Any", None), cast("Any", result), cast("ApplyOptions", None))
 
 
 @pytest.mark.parametrize(

@@ -15,7 +15,7 @@ from accord.engine.receipts import Receipt
 from accord.git.branches import Remote
 from accord.results.implementor.run import apply_implementation
 from accord.results.models import ImplementorResult
-from accord.results.run_options import RunOptions
+from accord.results.run_options import RevisionOptions
 from accord.text.posting import PostingPolicy
 from accord.text.redaction import Redactor
 
@@ -92,7 +92,7 @@ def apply(
 ) -> Receipt:
     """Apply an implementor's result to the work item; git pushes with the token of the API."""
     remote, redact = remote_of(stage, token), Redactor(secrets)
-    run = RunOptions(stage.repository, stage.clock, redact, PostingPolicy(), work_item=1, remote=remote, **options)
+    run = RevisionOptions(stage.repository, stage.clock, redact, PostingPolicy(), work_item=1, remote=remote, **options)
     adapter = stage.adapter(token=token, identity=identity)
     return apply_implementation(adapter, read_shape(ImplementorResult, result), run)
 

@@ -13,7 +13,7 @@ from accord.github.client import GitHub
 from accord.github.models import Pull, PullFile
 from accord.results.models import ReviewerResult
 from accord.results.reviewer.run import apply_review
-from accord.results.run_options import RunOptions
+from accord.results.run_options import ReviewOptions
 from accord.text.posting import PostingPolicy
 from accord.text.redaction import Redactor
 
@@ -93,7 +93,7 @@ def post(
 ) -> Receipt:
     """Apply a reviewer's result, by default to the pull request of another author."""
     model = read_shape(ReviewerResult, result)
-    options = RunOptions(
+    options = ReviewOptions(
         stage.repository,
         stage.clock,
         Redactor(),

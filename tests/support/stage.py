@@ -24,7 +24,7 @@ from accord.github.models import Access
 from accord.results.models import PlannerResult
 from accord.results.planner.rules import read_plan
 from accord.results.planner.run import apply_plan
-from accord.results.run_options import RunOptions
+from accord.results.run_options import PlanOptions
 from accord.text.posting import PostingPolicy
 from accord.text.redaction import Redactor
 from accord_sandbox.issues import NewIssue, insert_issue
@@ -92,7 +92,9 @@ class Stage:
     def apply(self, result: dict[str, Any], *, adapter: GitHub | None = None, **setting: Any) -> Receipt:
         github = adapter or self.adapter()
         plan = read_plan(read_shape(PlannerResult, result))
-        return apply_plan(github, plan, RunOptions(self.repository, self.clock, Redactor(), PostingPolicy(), **setting))
+        return apply_plan(
+            github, plan, PlanOptions(self.repository, self.clock, Redactor(), PostingPolicy(), **setting)
+        )
 
     def get(self, path: str, **params: Any) -> Any:
         headers = {"Authorization": f"Bearer {self.server.token}"}

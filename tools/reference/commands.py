@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING
 import click
 
 from accord.cli.main import accord
+from accord.cli.variables import VARIABLES
 from accord.core import errors
 from accord.engine.receipts import EXIT_CODES
 from accord.text.markdown import table
@@ -22,12 +23,18 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
 
 
+DEBUGGING = (
+    "Every command takes `--debug`: it logs requests, git commands and decisions on stderr, one redacted "
+    "line for each. So does a runner that debugs (`RUNNER_DEBUG=1`)."
+)
+
+
 @cache
 def cli_reference() -> str:
     """Describe every command and option from click's own objects."""
     context = click.Context(accord, info_name="accord", terminal_width=100)
     with context:
-        pieces = ["# Command line", WRITTEN_BY, *help_of(accord), "## Exit codes", exit_codes(), variables(context)]
+        pieces = ["# Command line", WRITTEN_BY, *help_of(accord), "## Exit codes", exit_codes(), variables()]
         pieces += common_options(context)
         for name in accord.list_commands(context):
             command = accord.get_command(context, name)
@@ -53,26 +60,22 @@ def without_repetition(pieces: list[str]) -> Iterator[str]:
             yield f"As [{first[piece]}](#{first[piece].replace(' ', '-')})."
 
 
-def variables(context: click.Context) -> str:
-    """Explain how the environment sets options, and list those with another name there."""
-    renamed = {}
-    for option in options_of(accord, context):
-        spelled = option.opts[-1].removeprefix("--").replace("-", "_").upper()
-        if option.name and option.name.upper() != spelled:
-            renamed[option.opts[-1]] = option.name.upper()
-    exceptions = ", ".join(f"`{option}` is `{name}`" for option, name in sorted(renamed.items()))
+def variables() -> str:
+    """Explain how the environment sets options, and list the other variables that accord reads."""
+    others = table(["Variable", "Meaning"], [[f"`{name}`", text] for name, text in VARIABLES.items()])
     return (
         "## Options from the environment\n\n"
-        "Every option can be set by a variable: `ACCORD_`, the command, and the option, in capitals with underscores. "
-        f"`ACCORD_APPLY_MAX_WAIT=60` is `accord apply --max-wait 60`. Some have another name: {exceptions}. The "
-        "command line wins. The repository, the token and the server come from `GITHUB_REPOSITORY`, "
-        "`GITHUB_TOKEN` and `GITHUB_API_URL`, as a runner sets them."
+        "Every option can be set by a variable: `ACCORD_`, the command, and the longest spelling of the option, in "
+        "capitals with underscores. `ACCORD_APPLY_MAX_WAIT=60` is `accord apply --max-wait 60`. The command line wins. "
+        "The repository, the token and the server come from `GITHUB_REPOSITORY`, `GITHUB_TOKEN` and `GITHUB_API_URL`, "
+        "as a runner sets them. accord warns of other variables whose names begin with `ACCORD_`. These belong to no "
+        f"option:\n\n{others}"
     )
 
 
 def common_options(context: click.Context) -> list[str]:
     """Describe once the options that at least three commands share word for word."""
-    return ["## Common options", "Each command names those that it takes.", "\n".join(common_lines(context))]
+    return ["## Common options", DEBUGGING, "Each command names those that it takes.", "\n".join(common_lines(context))]
 
 
 @cache

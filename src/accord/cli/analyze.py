@@ -13,7 +13,7 @@ import click
 
 from accord.agents.codecs import STRUCTURED
 from accord.agents.providers import ALL
-from accord.cli.options import format_option
+from accord.cli.options import FormatArguments, argument, command, option
 from accord.cli.output import one_line, print_json
 from accord.cli.posting import local_policy
 from accord.cli.sources import read_bytes, standard_input, unreadable
@@ -29,16 +29,18 @@ if TYPE_CHECKING:
 _SIGNS = {"answered": "✓", "failed": "✗", "skipped": "-"}
 
 
-@click.command(short_help="Find the tasks that an agent completed.")
-@click.option("--pr-body", required=True, metavar="FILE", help="The pull request's body with its tasks.")
-@click.option("--message", required=True, metavar="FILE", help="The agent's final message.")
-@click.option(
-    "--providers", default=",".join(ALL), show_default=True, metavar="NAMES", help="Providers to ask, in this order."
-)
-@click.option("--commands", default="", metavar="FILE", help="Commands that the agent ran, one per line.")
-@click.option("--diff-stat", default="", metavar="FILE", help="The run's changes, as printed by `git diff --stat`.")
-@format_option
-def analyze(pr_body: str, message: str, providers: str, commands: str, diff_stat: str, output_format: str) -> None:
+class _AnalyzeArguments(FormatArguments):
+    pr_body: str = option("--pr-body", "The pull request's body with its tasks.", metavar="FILE")
+    message: str = option("--message", "The agent's final message.", metavar="FILE")
+    providers: str = option("--providers", "Providers to ask, in this order.", default=",".join(ALL), metavar="NAMES")
+    commands: str = option("--commands", "Commands that the agent ran, one per line.", default="", metavar="FILE")
+    diff_stat: str = option(
+        "--diff-stat", "The run's changes, as printed by `git diff --stat`.", default="", metavar="FILE"
+    )
+
+
+@command(_AnalyzeArguments, short_help="Find the tasks that an agent completed.")
+def analyze(given: _AnalyzeArguments) -> None:
     """Find the open tasks of a pull request that an agent completed. Use - for stdin.
 
     Asks the providers that have a key, one after the other until one answers, and reads the agent's own words last.
@@ -49,14 +51,14 @@ def analyze(pr_body: str, message: str, providers: str, commands: str, diff_stat
     from accord.runner.analysis.analyse import TaskEvidence, analyse
     from accord.runner.outputs import analysis_outputs
 
-    body = _text(pr_body)
-    ran = tuple(line for line in _text(commands).splitlines() if line.strip())
-    evidence = TaskEvidence(body, _text(message), ran, _text(diff_stat))
-    names = [name for name in providers.replace(",", " ").split() if name]
+    body = _text(given.pr_body)
+    ran = tuple(line for line in _text(given.commands).splitlines() if line.strip())
+    evidence = TaskEvidence(body, _text(given.message), ran, _text(given.diff_stat))
+    names = [name for name in given.providers.replace(",", " ").split() if name]
     found = analyse(evidence, environment=os.environ, providers=names, clock=SystemClock())
     warnings: list[str] = []
     outputs = analysis_outputs(found, redactor_for(os.environ), local_policy(), warnings)
-    if output_format == "json":
+    if given.is_json:
         print_json(outputs)
     else:
         _print_analysis(found, _open_tasks(body))
@@ -100,13 +102,15 @@ NO_ERROR: dict[str, Any] = dict.fromkeys(("category", "type", "recovery", "summa
 _AGENT_HELP = f"Agent: {', '.join(STRUCTURED[:-1])} or {STRUCTURED[-1]}. Default: detected."
 
 
-@click.command(short_help="Explain why an agent's run failed.")
-@click.argument("log", metavar="LOG", envvar="ACCORD_CLASSIFY_LOG")
-@click.option("--agent", default="", metavar="NAME", help=_AGENT_HELP)
-@click.option("--exit-code", type=click.IntRange(0, 255), help="Exit code of the agent, if known.")
-@click.option("--stderr", metavar="FILE", help="The agent's standard error.")
-@format_option
-def classify(log: str, agent: str, exit_code: int | None, stderr: str | None, output_format: str) -> None:
+class _ClassifyArguments(FormatArguments):
+    log: str = argument("LOG", envvar="ACCORD_CLASSIFY_LOG")
+    agent: str = option("--agent", _AGENT_HELP, default="", metavar="NAME")
+    exit_code: int | None = option("--exit-code", "Exit code of the agent, if known.", type=click.IntRange(0, 255))
+    stderr: str | None = option("--stderr", "The agent's standard error.", metavar="FILE")
+
+
+@command(_ClassifyArguments, short_help="Explain why an agent's run failed.")
+def classify(given: _ClassifyArguments) -> None:
     """Explain why an agent's run failed: category, origin, recovery, and the line that decided.
 
     LOG is the agent's standard output, as events or as plain text; use - for stdin. A run without an error has an empty
@@ -116,11 +120,12 @@ def classify(log: str, agent: str, exit_code: int | None, stderr: str | None, ou
     from accord.runner.classify import classify as classify_run
     from accord.runner.transcripts.read import codec_of, read_evidence
 
-    with _file(log) as stdout:
-        beside = _existing(stderr) if stderr else None
+    agent = given.agent
+    with _file(given.log) as stdout:
+        beside = _existing(given.stderr) if given.stderr else None
         codec, warnings = codec_of(agent, stdout, beside)
-        found = classify_run(read_evidence(codec, agent or codec, exit_code, stdout, stderr=beside))
-    if output_format == "json":
+        found = classify_run(read_evidence(codec, agent or codec, given.exit_code, stdout, stderr=beside))
+    if given.is_json:
         print_json(found.model_dump() if found else NO_ERROR)
     else:
         _print_classification(found)

@@ -7,128 +7,93 @@ import os
 import re
 import sys
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import click
 
 from accord.cli.options import (
+    FILE,
+    ChangeArguments,
     Choice,
+    FormatArguments,
     Lines,
-    dry_run_option,
-    format_option,
-    limit_options,
-    posting_options,
-    pull_option,
-    root_option,
-    steering_option,
-    together,
-    work_item_option,
+    Number,
+    PostingArguments,
+    RootArguments,
+    WritingArguments,
+    argument,
+    command,
+    option,
 )
-from accord.cli.output import Progress, one_line, print_json
+from accord.cli.output import Progress, one_line
 from accord.cli.posting import policy_at
-from accord.cli.receipts import print_receipt, report_receipt
+from accord.cli.receipts import report_receipt, show_receipt
 from accord.cli.records import leave_apply_record
 from accord.cli.sources import github_for, read_bytes, read_trusted
+from accord.core.clock import SystemClock
 from accord.core.errors import WrongUsage
 from accord.core.findings import has_errors
+from accord.engine.operations import ApplyOptions
 from accord.engine.receipts import Receipt, reporting
 from accord.files.store import can_be_written, write_whole
-from accord.git.sizes import ChangeLimits
 from accord.results.run import APPLICABLE, apply_result, read_result, with_patch
-from accord.results.run_options import MOST_COMMENTS, MOST_ITEMS, RunOptions
+from accord.results.run_options import MOST_COMMENTS, MOST_ITEMS, PlanOptions, ReviewOptions, RevisionOptions
 from accord.text.redaction import redact_json, redactor_for
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from accord.core.findings import Finding
+    from accord.engine.operations import LedgerEntry
+    from accord.github.connection import Connection
+    from accord.results.planner.settings import IssueStructure
     from accord.results.run import CheckedResult
+    from accord.text.posting import PostingPolicy
 
 
 _COMMIT = re.compile(r"[0-9a-f]{40}|[0-9a-f]{64}")
 _RUN_KEY = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,99}")
 
-plan_options = together(
-    click.option(
-        "--request",
-        default="",
-        metavar="REQUEST",
-        help="Request of a plan: a spec's path, #12, session:NAME, mission:NAME.",
-    ),
-    click.option(
-        "--plan-settings",
-        type=click.Path(path_type=Path),
-        metavar="FILE",
-        help="Parent, milestone, type and assignees of a plan's items (plan.yml).",
-    ),
-    click.option("--close-vanished", is_flag=True, help="Close items that the plan no longer has."),
-    click.option(
-        "--max-items",
-        type=click.IntRange(1),
-        default=MOST_ITEMS,
-        show_default=True,
-        help="Refuse a plan with more items.",
-    ),
-)
-"""The options of ``accord apply`` for planner results; plans of one request are versions of one another."""
 
-kind_options = together(
-    work_item_option("The work item of an implementor result."),
-    pull_option("The pull request of a reviewer result."),
-    click.option("--commit", default="", metavar="SHA", help="The commit that a reviewer read. Default: the head."),
-    click.option(
+class _ApplyArguments(WritingArguments, ChangeArguments, PostingArguments, FormatArguments):
+    result: str = argument("RESULT", envvar="ACCORD_APPLY_RESULT")
+    kind: str | None = option("--kind", "The only accepted kind. Default: any.", type=Choice(sorted(APPLICABLE)))
+    run_key: str = option("--run-key", "Scope of exactly-once. Default: the request, else a digest.", default="")
+    receipt: Path | None = option("--receipt", "Also write the JSON receipt to this file, in a new folder if need be.")
+    request: str = option(
+        "--request", "Request of a plan: a spec's path, #12, session:NAME, mission:NAME.", default="", metavar="REQUEST"
+    )
+    plan_settings: Path | None = option(
+        "--plan-settings", "Parent, milestone, type and assignees of a plan's items (plan.yml).", metavar="FILE"
+    )
+    close_vanished: bool = option("--close-vanished", "Close items that the plan no longer has.")
+    max_items: int = option("--max-items", "Refuse a plan with more items.", type=click.IntRange(1), default=MOST_ITEMS)
+    work_item: int | None = option("--work-item", "The work item of an implementor result.", type=Number(), metavar="N")
+    pull: int | None = option("--pull", "The pull request of a reviewer result.", type=Number(), metavar="N")
+    commit: str = option("--commit", "The commit that a reviewer read. Default: the head.", default="", metavar="SHA")
+    max_comments: int = option(
         "--max-comments",
+        "New comments of a review on lines and files; the rest is in its body.",
         type=click.IntRange(0, 1000),
         default=MOST_COMMENTS,
-        show_default=True,
-        help="New comments of a review on lines and files; the rest is in its body.",
-    ),
-    click.option("--base", default="", metavar="BRANCH", help="The base branch of a new pull request."),
-    click.option(
-        "--checkout",
-        type=click.Path(path_type=Path),
-        default=Path(),
-        help="Checkout to read git objects from; it stays unchanged.",
-    ),
-    click.option("--author", default="", metavar="'NAME <MAIL>'", help="Author of the commit."),
-    click.option("--co-author", multiple=True, type=Lines(), metavar="'NAME <MAIL>'", help="Co-author of the commit."),
-    click.option("--commit-type", default="feat", show_default=True, help="Prefix of the commit's subject."),
-    click.option(
-        "--protect", multiple=True, type=Lines(), metavar="PATTERN", help="Another protected path, as in .gitignore."
-    ),
-    steering_option,
-    limit_options,
-    click.option("--keepalive", is_flag=True, help="Let keepalive work on a new pull request."),
-)
-"""The options of ``accord apply`` that only some kinds of results need."""
+    )
+    base: str = option("--base", "The base branch of a new pull request.", default="", metavar="BRANCH")
+    checkout: Path = option(
+        "--checkout", "Checkout to read git objects from; it stays unchanged.", type=FILE, default=Path()
+    )
+    author: str = option("--author", "Author of the commit.", default="", metavar="'NAME <MAIL>'")
+    co_author: tuple[str, ...] = option(
+        "--co-author", "Co-author of the commit.", type=Lines(), metavar="'NAME <MAIL>'"
+    )
+    commit_type: str = option("--commit-type", "Prefix of the commit's subject.", default="feat")
+    protect: tuple[str, ...] = option(
+        "--protect", "Another protected path, as in .gitignore.", type=Lines(), metavar="PATTERN"
+    )
+    keepalive: bool = option("--keepalive", "Let keepalive work on a new pull request.")
 
 
-@click.command()
-@click.argument("result", metavar="RESULT", envvar="ACCORD_APPLY_RESULT")
-@click.option("--kind", type=Choice(sorted(APPLICABLE)), help="The only accepted kind. Default: any.")
-@click.option("--run-key", default="", help="Scope of exactly-once. Default: the request, else a digest.")
-@dry_run_option
-@click.option(
-    "--receipt",
-    type=click.Path(path_type=Path),
-    help="Also write the JSON receipt to this file, in a new folder if need be.",
-)
-@plan_options
-@kind_options
-@posting_options
-@format_option
-@click.pass_context
-def apply(
-    ctx: click.Context,
-    /,
-    result: str,
-    kind: str | None,
-    run_key: str,
-    dry_run: bool,
-    receipt: Path | None,
-    output_format: str,
-    **options: Any,
-) -> None:
+@command(_ApplyArguments)
+def apply(given: _ApplyArguments) -> int:
     """Apply an agent's result to GitHub, exactly once.
 
     RESULT is a file, or - for stdin.
@@ -136,102 +101,102 @@ def apply(
     Everything is checked before the first write. A second run writes only what is missing. A changed plan of the same
     request updates its items.
     """
-    if run_key and not _RUN_KEY.fullmatch(run_key):
-        message = f"`{run_key[:80]}` is not a run key."
-        raise WrongUsage(message, hint="Use up to 100 letters, digits, dots, dashes and underscores.")
-    if receipt and receipt.resolve() == Path(result).resolve():
-        raise WrongUsage(f"The receipt would overwrite {result}.", hint="Use another file for `--receipt`.")
-    if receipt and not can_be_written(receipt):
-        raise WrongUsage(f"Cannot write the receipt {receipt}.", hint="Use a file that you may write.")
-    raw = read_bytes(result)
-    checked = read_result(raw, kind)
+    _check_arguments(given)
+    raw = read_bytes(given.result)
+    checked = read_result(raw, given.kind)
     if has_errors(checked.findings):
-        repository = options["repo"] or os.environ.get("GITHUB_REPOSITORY", "")
-        report = Receipt(checked.kind, repository, run_key, findings=list(checked.findings))
+        repository = given.repo or os.environ.get("GITHUB_REPOSITORY", "")
+        report = Receipt(checked.kind, repository, given.run_key, findings=list(checked.findings))
     else:
-        report = _apply(checked, run_key, dry_run, options, raw)
-    if receipt:
-        write_whole(receipt, json.dumps(redact_json(report.as_json(), redactor_for(os.environ)), indent=2) + "\n")
-    report_receipt(report, result, receipt)
-    if output_format == "json":
-        print_json(report.as_json())
-    else:
-        print_receipt(report, result)
-    ctx.exit(report.exit_code)
+        report = _apply(checked, given, raw)
+    if given.receipt:
+        document = redact_json(report.as_json(), redactor_for(os.environ))
+        write_whole(given.receipt, json.dumps(document, indent=2) + "\n")
+    report_receipt(report, given.result, given.receipt)
+    return show_receipt(report, given.result, given)
 
 
-def _apply(
-    checked: CheckedResult,
-    run_key: str,
-    dry_run: bool,
-    options: dict[str, Any],
-    raw: bytes,
-) -> Receipt:
+def _check_arguments(given: _ApplyArguments) -> None:
+    """Raise WrongUsage for arguments that cannot be right for any result."""
+    if given.run_key and not _RUN_KEY.fullmatch(given.run_key):
+        message = f"`{given.run_key[:80]}` is not a run key."
+        raise WrongUsage(message, hint="Use up to 100 letters, digits, dots, dashes and underscores.")
+    if given.receipt and given.receipt.resolve() == Path(given.result).resolve():
+        raise WrongUsage(f"The receipt would overwrite {given.result}.", hint="Use another file for `--receipt`.")
+    if given.receipt and not can_be_written(given.receipt):
+        raise WrongUsage(f"Cannot write the receipt {given.receipt}.", hint="Use a file that you may write.")
+
+
+def _apply(checked: CheckedResult, given: _ApplyArguments, raw: bytes) -> Receipt:
     """Apply a checked result, and keep its record."""
-    from accord.core.clock import SystemClock
     from accord.results.planner.settings import read_settings
 
-    allows_steering, keepalive = options.pop("allow_steering_files"), options.pop("keepalive")
-    limits = ChangeLimits(options.pop("max_files"), options.pop("max_bytes"))
-    max_comments = options.pop("max_comments")
-    work_item, pull, commit = options.pop("work_item"), options.pop("pull"), options.pop("commit").strip().lower()
-    needed = {"implementor-result": ("--work-item", work_item), "reviewer-result": ("--pull", pull)}
-    option, number = needed.get(checked.kind, ("", 0))
-    if number is None:
-        raise WrongUsage(f"This result needs `{option}`.", hint=f"Pass `{option} 42`.")
-    if commit and not _COMMIT.fullmatch(commit):
-        message = f"`{commit[:80]}` is not the full SHA of a commit."
-        raise WrongUsage(message, hint="Pass `--commit` with all 40 or 64 digits.")
-    is_implementor = checked.kind == "implementor-result"
-    git = {name: options.pop(name) for name in ("base", "checkout", "author", "co_author", "commit_type", "protect")}
-    if is_implementor:
-        _check_git_options((git["author"], *git["co_author"]), git["protect"])
-    posting = (options.pop("allowed_hosts"), options.pop("break_words"))
-    settings = options.pop("plan_settings")
-    plan = {
-        "structure": read_settings(read_trusted(str(settings)), str(settings)) if settings else None,
-        "request": options.pop("request"),
-        "closes_vanished": options.pop("close_vanished"),
-        "most_items": options.pop("max_items"),
-    }
-    progress = Progress()
-    with github_for(**options) as connection:
-        clock = SystemClock()
-        unread = Receipt(checked.kind, connection.repository, run_key)
+    _check_kind(checked.kind, given)
+    settings = given.plan_settings
+    structure = read_settings(read_trusted(str(settings)), str(settings)) if settings else None
+    with github_for(given) as connection:
+        unread = Receipt(checked.kind, connection.repository, given.run_key)
         with reporting(connection.github, unread):
-            policy = policy_at(connection.github, *posting)
+            policy = policy_at(connection.github, given.allowed_hosts, given.break_words)
         if unread.error or unread.findings:
             return unread
-        run_options = RunOptions(
-            connection.repository,
-            clock,
-            redactor_for(os.environ),
-            policy,
-            run_key,
-            dry_run,
-            lambda entry, ended, total: progress.show(f"{entry.op} {entry.key}", ended, total),
-            **plan,
-            on_warnings=_name_duplicates,
-            work_item=work_item,
-            pull=pull,
-            commit=commit,
-            max_comments=max_comments,
-            remote=connection.remote(clock) if is_implementor else None,
-            base=git["base"],
-            checkout=git["checkout"],
-            author=git["author"],
-            co_authors=git["co_author"],
-            commit_prefix=git["commit_type"],
-            protected=git["protect"],
-            allows_steering=allows_steering,
-            limits=limits,
-            keepalive=keepalive,
+        began = SystemClock().now()
+        receipt = apply_result(
+            connection.github, checked, _options_of(checked.kind, given, structure, connection, policy)
         )
-        began = clock.now()
-        receipt = apply_result(connection.github, checked, run_options)
-        if not dry_run:
-            leave_apply_record(receipt, raw, began, connection, work_item=work_item, pull=pull)
+        if not given.dry_run:
+            leave_apply_record(receipt, raw, began, connection, work_item=given.work_item, pull=given.pull)
         return receipt
+
+
+def _options_of(
+    kind: str,
+    given: _ApplyArguments,
+    structure: IssueStructure | None,
+    connection: Connection,
+    policy: PostingPolicy,
+) -> ApplyOptions:
+    """Return the options for a kind of results."""
+    progress = Progress()
+
+    def show(entry: LedgerEntry, ended: int, total: int) -> None:
+        progress.show(f"{entry.op} {entry.key}", ended, total)
+
+    clock = SystemClock()
+    shared = (connection.repository, clock, redactor_for(os.environ), policy, given.run_key, given.dry_run, show)
+    if kind == "planner-result":
+        return PlanOptions(
+            *shared,
+            request=given.request,
+            closes_vanished=given.close_vanished,
+            most_items=given.max_items,
+            structure=structure,
+            on_warnings=_name_duplicates,
+        )
+    if kind == "implementor-result":
+        return RevisionOptions(
+            *shared,
+            work_item=given.work_item or 0,
+            remote=connection.remote(clock),
+            base=given.base,
+            checkout=given.checkout,
+            author=given.author,
+            co_authors=given.co_author,
+            commit_prefix=given.commit_type,
+            protected=given.protect,
+            allows_steering=given.allow_steering_files,
+            limits=given.limits,
+            keepalive=given.keepalive,
+        )
+    if kind == "reviewer-result":
+        return ReviewOptions(
+            *shared,
+            pull=given.pull or 0,
+            work_item=given.work_item,
+            commit=given.commit.strip().lower(),
+            max_comments=given.max_comments,
+        )
+    return ApplyOptions(*shared)
 
 
 def _name_duplicates(findings: Sequence[Finding]) -> None:
@@ -241,20 +206,32 @@ def _name_duplicates(findings: Sequence[Finding]) -> None:
             click.echo(f"warning: {one_line(finding.message)}", err=True)
 
 
-def _check_git_options(authors: Sequence[str], protected: Sequence[str]) -> None:
+def _check_kind(kind: str, given: _ApplyArguments) -> None:
+    """Raise WrongUsage where an argument that this kind of results needs is missing or wrong."""
     from accord.files.patterns import path_patterns
     from accord.git.branches import check_author
 
-    for name in filter(None, authors):
-        check_author(name)
-    path_patterns(protected)
+    needed = {"implementor-result": ("--work-item", given.work_item), "reviewer-result": ("--pull", given.pull)}
+    flag, number = needed.get(kind, ("", 0))
+    if number is None:
+        raise WrongUsage(f"This result needs `{flag}`.", hint=f"Pass `{flag} 42`.")
+    commit = given.commit.strip().lower()
+    if commit and not _COMMIT.fullmatch(commit):
+        message = f"`{commit[:80]}` is not the full SHA of a commit."
+        raise WrongUsage(message, hint="Pass `--commit` with all 40 or 64 digits.")
+    if kind == "implementor-result":
+        for name in filter(None, (given.author, *given.co_author)):
+            check_author(name)
+        path_patterns(given.protect)
 
 
-@click.command()
-@click.option("--base", required=True, metavar="REF", help="The branch or commit from which the agent started.")
-@root_option
-@click.option("--into", type=click.Path(path_type=Path), metavar="RESULT", help="Write the patch into this result.")
-def patch(base: str, root: Path, into: Path | None) -> None:
+class _PatchArguments(RootArguments):
+    base: str = option("--base", "The branch or commit from which the agent started.", metavar="REF")
+    into: Path | None = option("--into", "Write the patch into this result.", metavar="RESULT")
+
+
+@command(_PatchArguments)
+def patch(given: _PatchArguments) -> None:
     """Print the patch from a base to the work tree.
 
     The patch has the commits since the merge base with REF, uncommitted changes and untracked files. Ignored files and
@@ -264,7 +241,8 @@ def patch(base: str, root: Path, into: Path | None) -> None:
     from accord.git.extraction import extract
     from accord.runner.trusted_registry import registry_at
 
-    extracted = extract(root, base, without=into, state_files=registry_at(root).state_patterns)
+    into, agents_own = given.into, registry_at(given.root).state_patterns
+    extracted = extract(given.root, given.base, without=into, state_files=agents_own)
     for remark in extracted.remarks:
         click.echo(f"accord: {remark}", err=True)
     if into is None:

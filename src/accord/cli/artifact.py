@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import os
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import click
 
-from accord.cli.options import format_option, reading_options
+from accord.cli.options import FormatArguments, ReadingArguments, argument, command, option
 from accord.cli.output import one_line, print_json
 from accord.cli.sources import github_for
 from accord.core.errors import WrongUsage
@@ -19,14 +19,19 @@ if TYPE_CHECKING:
     from accord.github.artifacts import Fetched
 
 
-@click.command(short_help="Download an artifact of a workflow run.")
-@click.argument("name", metavar="NAME", envvar="ACCORD_ARTIFACT_NAME")
-@click.option("--into", type=click.Path(path_type=Path), required=True, help="The folder to create.")
-@click.option("--file", "wanted", default="", metavar="PATH", help="A file that it must have. Default: its only one.")
-@click.option("--run-id", type=click.IntRange(min=1), metavar="N", help="The workflow run. Default: `GITHUB_RUN_ID`.")
-@reading_options
-@format_option
-def artifact(name: str, into: Path, wanted: str, run_id: int | None, output_format: str, **access: Any) -> None:
+class _ArtifactArguments(ReadingArguments, FormatArguments):
+    name: str = argument("NAME", envvar="ACCORD_ARTIFACT_NAME")
+    into: Path = option("--into", "The folder to create.")
+    file: str = option(
+        "--file", "A file that it must have. Default: its only one.", was="WANTED", default="", metavar="PATH"
+    )
+    run_id: int | None = option(
+        "--run-id", "The workflow run. Default: `GITHUB_RUN_ID`.", type=click.IntRange(min=1), metavar="N"
+    )
+
+
+@command(_ArtifactArguments, short_help="Download an artifact of a workflow run.")
+def artifact(given: _ArtifactArguments) -> None:
     """Download the newest artifact NAME of a workflow run and unpack it into a new folder.
 
     The folder appears complete or not at all. A NAME that ends with `*` downloads all artifacts that begin so, each
@@ -35,17 +40,17 @@ def artifact(name: str, into: Path, wanted: str, run_id: int | None, output_form
     """
     from accord.github.artifacts import fetch_artifact, fetch_matching
 
-    run = run_id or _current_run()
+    name, into, run = given.name, given.into, given.run_id or _current_run()
     if name.endswith("*"):
-        with github_for(**access) as connection:
+        with github_for(given) as connection:
             several = fetch_matching(connection.github, name[:-1], run, into)
-        _report_several(several, into, output_format)
+        _report_several(several, given)
         return
-    with github_for(**access) as way:
-        fetched = fetch_artifact(way.github, name, run, into, wanted)
+    with github_for(given) as way:
+        fetched = fetch_artifact(way.github, name, run, into, given.file)
     file = str(into / fetched.file) if fetched.file else ""
     _report_step(fetched, into, file)
-    if output_format == "json":
+    if given.is_json:
         files = [{"path": member.path, "bytes": member.size} for member in fetched.members]
         ids = {"artifact": fetched.artifact.name, "id": str(fetched.artifact.id), "run_id": str(run)}
         print_json({**ids, "path": str(into), "file": file, "files": files})
@@ -55,12 +60,13 @@ def artifact(name: str, into: Path, wanted: str, run_id: int | None, output_form
     click.echo(click.style(f"{one_line(name)} of run {run} is in {one_line(str(into))}", bold=True))
 
 
-def _report_several(fetched: Sequence[Fetched], into: Path, output_format: str) -> None:
+def _report_several(fetched: Sequence[Fetched], given: _ArtifactArguments) -> None:
     """Report the artifacts that a pattern matched."""
     from accord.cli.step import leave_redacted
 
+    into = given.into
     leave_redacted({"path": str(into), "file": ""})
-    if output_format == "json":
+    if given.is_json:
         found = [{"artifact": each.artifact.name, "path": str(into / each.artifact.name)} for each in fetched]
         print_json({"path": str(into), "artifacts": found})
         return

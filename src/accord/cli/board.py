@@ -7,22 +7,24 @@ from contextlib import suppress
 from datetime import timedelta
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import click
 from click.core import ParameterSource
 
 from accord.cli.options import (
     FOLDER,
-    dry_run_option,
-    format_option,
-    posting_options,
-    repositories_options,
-    root_option,
+    FormatArguments,
+    PostingArguments,
+    RepositoriesArguments,
+    WritingArguments,
+    command,
+    group,
+    option,
 )
-from accord.cli.output import one_line, print_json
+from accord.cli.output import one_line
 from accord.cli.posting import posting_to
-from accord.cli.status import reading_snapshots
+from accord.cli.status import PeriodArguments, reading_snapshots
 from accord.core.environment import needs_extra
 from accord.core.errors import WrongUsage
 
@@ -32,35 +34,21 @@ if TYPE_CHECKING:
     from accord.board.models import Overview, Snapshot
     from accord.engine.receipts import Receipt
 
-_days_option = click.option(
-    "--days", type=click.IntRange(1, 365), default=7, show_default=True, help="How far back ended work counts."
-)
+
+class _BoardArguments(PeriodArguments, RepositoriesArguments):
+    port: int = option("--port", "Port on 127.0.0.1; 0 is a free one.", type=click.IntRange(0, 65_535), default=0)
+    open: bool = option("--open", "Open the board in the browser.", was="OPENS")
+    static: Path | None = option("--static", "Write the pages into this folder, and end.", type=FOLDER, metavar="DIR")
+    write: bool = option("--write", "Take answers to questions of sessions in the browser.", was="WRITES")
 
 
-@click.group(invoke_without_command=True)
-@click.option("--port", type=click.IntRange(0, 65_535), default=0, help="Port on 127.0.0.1; 0 is a free one.")
-@click.option("--open", "opens", is_flag=True, help="Open the board in the browser.")
-@click.option("--static", type=FOLDER, metavar="DIR", help="Write the pages into this folder, and end.")
-@click.option("--write", "writes", is_flag=True, help="Take answers to questions of sessions in the browser.")
-@_days_option
-@root_option
-@repositories_options
-@click.pass_context
-def board(
-    ctx: click.Context,
-    /,
-    port: int,
-    opens: bool,
-    static: Path | None,
-    writes: bool,
-    days: int,
-    root: Path,
-    **access: Any,
-) -> None:
+@group(_BoardArguments, invoke_without_command=True)
+def board(given: _BoardArguments) -> None:
     """Show the status of repositories in the browser.
 
     Serves pages to this machine until Ctrl-C, and updates them by itself. Writes nothing on GitHub.
     """
+    ctx = click.get_current_context()
     if ctx.invoked_subcommand:
         if any(ctx.get_parameter_source(name) is ParameterSource.COMMANDLINE for name in ctx.params):
             raise WrongUsage(
@@ -71,16 +59,16 @@ def board(
     with needs_extra("web", "The board"):
         from accord.board.server import check_target, write_board
 
-    if static is not None:
-        if writes:
+    if given.static is not None:
+        if given.write:
             raise WrongUsage("`--write` has no effect on files.", hint="Pass `--write` without `--static`.")
-        check_target(static)
-    with reading_snapshots(root, timedelta(days=days), access, has_history=True) as (read, pause):
-        if static is not None:
-            count = write_board(static, read(), one_line)
-            click.echo(f"Wrote {count} pages. Open {one_line(str(static / 'index.html'))}.")
+        check_target(given.static)
+    with reading_snapshots(given, timedelta(days=given.days), has_history=True) as (read, pause):
+        if given.static is not None:
+            count = write_board(given.static, read(), one_line)
+            click.echo(f"Wrote {count} pages. Open {one_line(str(given.static / 'index.html'))}.")
         else:
-            _serve(read, pause, port, opens=opens, root=root if writes else None)
+            _serve(read, pause, given.port, opens=given.open, root=given.root if given.write else None)
 
 
 def _serve(
@@ -120,35 +108,30 @@ def _serve(
             live.stop()
 
 
-@board.command("issue")
-@_days_option
-@dry_run_option
-@posting_options
-@format_option
-@click.pass_context
-def issue_command(ctx: click.Context, /, days: int, dry_run: bool, output_format: str, **access: Any) -> None:
+class BoardIssueArguments(PeriodArguments, WritingArguments, PostingArguments, FormatArguments):
+    """The arguments of ``accord board issue``."""
+
+
+@command(BoardIssueArguments, "issue", of=board)
+def board_issue(given: BoardIssueArguments) -> int:
     """Write the status into one issue, edited in place.
 
     A step also gets it as its summary. A dashboard that a person closed is left alone.
     """
     from accord.board.dashboard import show_dashboard
     from accord.board.models import address_of
-    from accord.cli.receipts import print_receipt
+    from accord.cli.receipts import show_receipt
     from accord.core.clock import SystemClock
     from accord.engine.operations import ApplyOptions
     from accord.text.redaction import redactor_for
 
-    with posting_to(**access) as (connection, policy):
-        address = address_of(connection.repository, connection.server_url, access["sandbox"])
+    with posting_to(given) as (connection, policy):
+        address = address_of(connection.repository, connection.server_url, given.sandbox)
         redact = redactor_for(os.environ)
-        options = ApplyOptions(connection.repository, SystemClock(), redact, policy, is_dry_run=dry_run)
-        receipt, overview = show_dashboard(connection.github, address, timedelta(days=days), options)
+        options = ApplyOptions(connection.repository, SystemClock(), redact, policy, is_dry_run=given.dry_run)
+        receipt, overview = show_dashboard(connection.github, address, timedelta(days=given.days), options)
     _report(receipt, overview, f"{address.page}/issues")
-    if output_format == "json":
-        print_json(receipt.as_json())
-    else:
-        print_receipt(receipt, "-")
-    ctx.exit(receipt.exit_code)
+    return show_receipt(receipt, "-", given)
 
 
 def _report(receipt: Receipt, overview: Overview | None, issues: str) -> None:

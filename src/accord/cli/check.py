@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from accord.cli.options import Choice, dry_run_option, findings_format_option
+from accord.cli.options import Choice, FindingsArguments, WritingArguments, argument, command, option
 from accord.cli.output import one_line, print_findings, print_json
 from accord.cli.sources import read_bytes
 from accord.core.errors import AccordError, WrongUsage
@@ -49,26 +49,22 @@ class SessionRole(Choice):
         return ROLES
 
 
-@click.command()
-@click.argument("paths", nargs=-1, required=True, metavar="PATH…", envvar="ACCORD_CHECK_PATHS")
-@click.option("--kind", type=Choice(sorted([*KINDS, *FOLDERS])), help="Kind of the documents. Default: recognised.")
-@click.option("--role", type=SessionRole(), help="For sessions: the role of the agent that wrote the document.")
-@click.option("--fix", is_flag=True, help="Correct small faults of JSON files, and write them.")
-@click.option("--max", "most", type=click.IntRange(min=1), help="Print at most this many findings as text.")
-@dry_run_option
-@findings_format_option
-@click.pass_context
-def check(
-    ctx: click.Context,
-    /,
-    paths: Sequence[str],
-    kind: str | None,
-    role: str | None,
-    fix: bool,
-    most: int | None,
-    dry_run: bool,
-    output_format: str,
-) -> None:
+class _CheckArguments(WritingArguments, FindingsArguments):
+    paths: tuple[str, ...] = argument("PATH…", required=True, envvar="ACCORD_CHECK_PATHS")
+    kind: str | None = option(
+        "--kind", "Kind of the documents. Default: recognised.", type=Choice(sorted([*KINDS, *FOLDERS]))
+    )
+    role: str | None = option(
+        "--role", "For sessions: the role of the agent that wrote the document.", type=SessionRole()
+    )
+    fix: bool = option("--fix", "Correct small faults of JSON files, and write them.")
+    most: int | None = option(
+        "--max", "Print at most this many findings as text.", was="MOST", type=click.IntRange(min=1)
+    )
+
+
+@command(_CheckArguments)
+def check(given: _CheckArguments) -> int:
     """Check documents against their contracts.
 
     A PATH is a document, a folder of documents, or - for stdin. Prints every finding with its line. Exits 1 when one of
@@ -78,24 +74,25 @@ def check(
     commas before a closing bracket, misspelled keys, numbers in place of strings, a missing status:pending, counts of a
     patch's hunks. Folders and YAML stay as they are.
     """
-    if fix and "-" in paths and not dry_run:
+    paths, kind = given.paths, given.kind
+    if given.fix and "-" in paths and not given.dry_run:
         raise WrongUsage("`--fix` cannot write to stdin.", hint="Pass a file, or add `--dry-run`.")
     contents, unreadable = _contents([path for path in paths if not _is_folder(path, kind)])
     if len(unreadable) == len({*paths}):
         raise next(iter(unreadable.values()))
-    fixes = _fix(contents, kind, is_written=not dry_run) if fix else {}
+    fixes = _fix(contents, kind, is_written=not given.dry_run) if given.fix else {}
     documents: list[Checked] = []
     for path in paths:
         if error := unreadable.get(path):
             documents.append((path, None, [Finding("file-unreadable", error.message, hint=error.hint)]))
         elif path in contents:
-            documents.append((path, *check_document(contents[path], kind, path, role or "")))
+            documents.append((path, *check_document(contents[path], kind, path, given.role or "")))
         else:
             documents += _checked(path, kind)
     is_ok = not any(has_errors(findings) for _, _, findings in documents)
-    can_fix = not (fix or is_ok) and _can_fix(contents, kind)
-    print_checks(documents, output_format, fixes, dry_run=dry_run, most=most)
-    if can_fix and output_format == "text":
+    can_fix = not (given.fix or is_ok) and _can_fix(contents, kind)
+    print_checks(documents, given.output_format, fixes, dry_run=given.dry_run, most=given.most)
+    if can_fix and given.output_format == "text":
         click.echo("`accord check --fix --dry-run` shows the faults that accord can correct.")
     if any(name in os.environ for name in _STEP_VARIABLES):
         from accord.cli.step import report_checks
@@ -103,7 +100,7 @@ def check(
         is_one = is_ok and len(paths) == len(contents) == 1
         handed_on = KINDS[documents[0][1] or ""].read(contents[paths[0]]).value if is_one else None
         report_checks(documents, handed_on)
-    ctx.exit(0 if is_ok else 1)
+    return 0 if is_ok else 1
 
 
 def _contents(paths: Sequence[str]) -> tuple[dict[str, bytes], dict[str, WrongUsage]]:

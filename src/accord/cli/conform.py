@@ -7,10 +7,8 @@ import re
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-import click
-
 from accord.cli.check import print_checks
-from accord.cli.options import findings_format_option
+from accord.cli.options import FindingsArguments, argument, command, option
 from accord.cli.sources import read_bytes
 from accord.cli.step import report_checks
 from accord.core.errors import BrokenContract, WrongUsage
@@ -24,7 +22,7 @@ from accord.workflows.models import Workflow
 from accord.workflows.rules import breaking_findings, resembles_runner, runner_findings
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping, Sequence
+    from collections.abc import Iterator, Mapping
 
     from accord.cli.check import Checked
 
@@ -33,29 +31,30 @@ _LOCAL_WORKFLOW = re.compile(r"(?:\./|\$/)(?P<path>\.github/workflows/[^/]+\.ya?
 _KIND = "runner-workflow"
 
 
-@click.command()
-@click.argument("paths", nargs=-1, required=True, metavar="PATH…", envvar="ACCORD_CONFORM_PATHS")
-@click.option("--against", metavar="OLD", help="Find changes since the version OLD that break callers.")
-@findings_format_option
-@click.pass_context
-def conform(ctx: click.Context, /, paths: Sequence[str], against: str | None, output_format: str) -> None:
+class _ConformArguments(FindingsArguments):
+    paths: tuple[str, ...] = argument("PATH…", required=True, envvar="ACCORD_CONFORM_PATHS")
+    against: str | None = option("--against", "Find changes since the version OLD that break callers.", metavar="OLD")
+
+
+@command(_ConformArguments)
+def conform(given: _ConformArguments) -> int:
     """Check agent-runner workflows.
 
     Checks inputs, outputs and their sources, scripts and pins, and the inputs that a workflow passes to another one of
     its repository. A PATH is a workflow, or a folder whose runners are found. Exits 1 when there is an error, or when
     nothing is a runner.
     """
-    if against is None:
-        documents = [document for path in paths for document in _check(path)]
-    elif len(paths) == 1:
-        documents = _compare(against, paths[0])
+    if given.against is None:
+        documents = [document for path in given.paths for document in _check(path)]
+    elif len(given.paths) == 1:
+        documents = _compare(given.against, given.paths[0])
     else:
         raise WrongUsage("--against compares two versions of one workflow.", hint="Name one workflow besides.")
     is_ok = not any(has_errors(findings) for _, _, findings in documents)
     is_ok = is_ok and any(kind for _, kind, _ in documents)
-    print_checks(documents, output_format)
+    print_checks(documents, given.output_format)
     report_checks(documents, name="conform")
-    ctx.exit(0 if is_ok else 1)
+    return 0 if is_ok else 1
 
 
 def _check(path: str) -> Iterator[Checked]:

@@ -6,12 +6,12 @@ import sys
 import tempfile
 import threading
 from contextlib import nullcontext, suppress
-from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 import click
 
+from accord.cli.options import Arguments, Choice, command, option
 from accord.cli.output import Progress, tell_wait
 from accord.cli.receipts import print_receipt
 from accord.cli.sources import sandbox_server
@@ -29,7 +29,7 @@ from accord.results.models import ImplementorResult, PlannerResult, ReviewerResu
 from accord.results.planner.rules import read_plan
 from accord.results.planner.run import apply_plan
 from accord.results.reviewer.run import apply_review
-from accord.results.run_options import RunOptions
+from accord.results.run_options import PlanOptions, ReviewOptions, RevisionOptions
 from accord.results.status import current_status, move_work_item
 from accord.text.posting import PostingPolicy
 from accord.text.redaction import Redactor
@@ -52,25 +52,29 @@ ITEMS = {
 """The examples, each with the item of its plan that its other results implement and review."""
 
 
-@click.command()
-@click.option("--dir", "directory", type=click.Path(path_type=Path), help="Keep the sandbox here; default: delete it.")
-@click.option("--no-stay", is_flag=True, help="End at once, also on a terminal.")
-@click.option("--example", "name", type=click.Choice(list(ITEMS)), default="contacts", help="The repository.")
-def demo(directory: Path | None, no_stay: bool, name: str) -> None:
+class _DemoArguments(Arguments):
+    directory: Path | None = option("--dir", "Keep the sandbox here; default: delete it.", was="DIRECTORY")
+    no_stay: bool = option("--no-stay", "End at once, also on a terminal.")
+    example: str = option("--example", "The repository.", was="NAME", type=Choice(ITEMS), default="contacts")
+
+
+@command(_DemoArguments)
+def demo(given: _DemoArguments) -> None:
     """Try accord on the embedded sandbox.
 
     Starts a local GitHub with an example repository and applies its results, each twice: a plan, a patch for one of its
     work items, and a review of the patch.
     """
+    name = given.example
     serving, seed = sandbox_server(), example_folder(name) / "sandbox-seed.yml"
-    kept = nullcontext(directory) if directory else tempfile.TemporaryDirectory(prefix="accord-demo-")
+    kept = nullcontext(given.directory) if given.directory else tempfile.TemporaryDirectory(prefix="accord-demo-")
     with kept as home, serving(Path(home), seed=seed) as server:
         pull_url = show_all(server, name)
         home_url = f"{server.url}/{server.repository}"
         click.echo(f"Pull request:  {pull_url}")
         click.echo(f"Work items:    {home_url}/issues")
         click.echo(f"Dependencies:  {home_url}/dependencies")
-        if not no_stay and sys.stdout.isatty() and sys.stdin.isatty():
+        if not given.no_stay and sys.stdout.isatty() and sys.stdin.isatty():
             click.echo("\nServing until Ctrl-C.")
             with suppress(KeyboardInterrupt, Stopped):
                 threading.Event().wait()
@@ -80,22 +84,22 @@ def demo(directory: Path | None, no_stay: bool, name: str) -> None:
 def show_all(server: RunningSandbox, name: str) -> str:
     """Run all steps and return the address of the pull request. Exits with an error if a result is not applied."""
     app, person = _signed_in(server, INSTALLATION_TOKEN), _signed_in(server, server.token)
-    setting = RunOptions(server.repository, SystemClock(), Redactor(), PostingPolicy())
+    setting = (server.repository, SystemClock(), Redactor(), PostingPolicy())
     _say(f"1. Synchronise the labels: {_sync(person)}\n")
 
     plan = read_plan(_read(PlannerResult, name, "planner"))
-    planned = _apply_twice("2", "planner", lambda: apply_plan(app, plan, setting))
+    planned = _apply_twice("2", "planner", lambda: apply_plan(app, plan, PlanOptions(*setting)))
 
     number = int(planned.items[ITEMS[name]].id)
     _say(f"3. Take up #{number}: {_take_up(person, number)}\n")
 
     work = _read(ImplementorResult, name, "implementor")
-    remote = Remote(f"{server.url}/{server.repository}.git", server.url, INSTALLATION_TOKEN, setting.clock)
-    implement = replace(setting, work_item=number, remote=remote)
+    remote = Remote(f"{server.url}/{server.repository}.git", server.url, INSTALLATION_TOKEN, SystemClock())
+    implement = RevisionOptions(*setting, work_item=number, remote=remote)
     made = _apply_twice("4", "implementor", lambda: apply_implementation(app, work, implement))
 
     review = _read(ReviewerResult, name, "reviewer")
-    pull = replace(setting, pull=int(made.details["revision"]["id"]))
+    pull = ReviewOptions(*setting, pull=int(made.details["revision"]["id"]))
     _apply_twice("5", "reviewer", lambda: apply_review(person, review, pull))
     return str(made.details["revision"]["url"])
 

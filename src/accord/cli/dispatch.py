@@ -8,14 +8,12 @@ from typing import TYPE_CHECKING, Any, get_args
 
 import click
 
-from accord.cli.options import FOLDER, Choice
+from accord.cli.options import FOLDER, Choice, argument, command, option
 from accord.cli.output import one_line, print_findings, print_json
 from accord.cli.session_output import (
     CLOCK,
-    ChangeOptions,
-    change_options,
+    ChangeSessionArguments,
     dry_run_keys,
-    folder_argument,
     moves_in,
     next_lines,
     print_change,
@@ -40,27 +38,26 @@ if TYPE_CHECKING:
     from accord.sessions.models import AgentOutput
 
 
-@click.command()
-@folder_argument
-@click.argument("task", metavar="T-XXX|meta")
-@click.option("--role", required=True, type=Choice(ROLES), help="Agent that gets the task.")
-@click.option("--goal", default="", help="Goal, where the task and the criteria have none.")
-@click.option("--project-type", type=Choice(get_args(ProjectType)), help="Default: the session's, or mixed.")
-@click.option("--into", type=FOLDER, help="Write prompt.md, schema.json and input.json there, for `accord run`.")
-@click.option("--take", "output", metavar="OUTPUT.json", help="Apply this output of the agent; - is stdin.")
-@click.option("--failed", "failure", metavar="REASON", help="Block the session: the agent failed after its retries.")
-@change_options
-def dispatch(
-    options: ChangeOptions,
-    /,
-    folder: Path,
-    task: str,
-    role: str,
-    into: Path | None,
-    output: str | None,
-    failure: str | None,
-    **facts: Any,
-) -> None:
+class _DispatchArguments(ChangeSessionArguments):
+    task: str = argument("T-XXX|meta")
+    role: str = option("--role", "Agent that gets the task.", type=Choice(ROLES))
+    goal: str = option("--goal", "Goal, where the task and the criteria have none.", default="")
+    project_type: ProjectType | None = option(
+        "--project-type", "Default: the session's, or mixed.", type=Choice(get_args(ProjectType))
+    )
+    into: Path | None = option(
+        "--into", "Write prompt.md, schema.json and input.json there, for `accord run`.", type=FOLDER
+    )
+    take: str | None = option(
+        "--take", "Apply this output of the agent; - is stdin.", was="OUTPUT", metavar="OUTPUT.json"
+    )
+    failed: str | None = option(
+        "--failed", "Block the session: the agent failed after its retries.", was="FAILURE", metavar="REASON"
+    )
+
+
+@command(_DispatchArguments)
+def dispatch(given: _DispatchArguments) -> int:
     """Print an agent's input, or apply the agent's output.
 
     The Coder's task is in progress then. Exits with 1 where the agent cannot start, or where its output breaks the
@@ -68,57 +65,53 @@ def dispatch(
     """
     from accord.sessions.run import fail_agent, start_agent
 
-    if output is not None and failure is not None:
+    if given.take is not None and given.failed is not None:
         raise WrongUsage("`--take` excludes `--failed`.", hint="Use one or the other.")
-    source = output or str(folder)
-    writer = SessionWriter(folder, CLOCK, is_dry_run=options.is_dry_run)
+    folder, task, role = given.folder, given.task, given.role
+    source = given.take or str(folder)
+    writer = SessionWriter(folder, CLOCK, is_dry_run=given.dry_run)
     try:
-        if output is not None:
-            read = _read_output(output, role)
+        if given.take is not None:
+            output, found = _read_output(given.take, role)
             source = str(folder)
-            _take(options, writer, task, role, *read, output)
-        elif failure is not None:
-            fail_agent(writer, task, role, failure)
-            print_change(options, writer)
+            _take(given, writer, output, found, given.take)
+        elif given.failed is not None:
+            fail_agent(writer, task, role, given.failed)
+            print_change(given, writer)
         else:
-            document = start_agent(writer, task, role, **facts)
-            if into is not None and not options.is_dry_run:
-                _write_run_files(document, writer.read(), into)
+            document = start_agent(writer, task, role, goal=given.goal, project_type=given.project_type)
+            if given.into is not None and not given.dry_run:
+                _write_run_files(document, writer.read(), given.into)
             print_json(document)
-            if not options.is_json:
+            if not given.is_json:
                 commands = following(writer.read(), task, role)
-                click.echo("\n".join(["Next:", *(f"    {one_line(command)}" for command in commands)]), err=True)
+                click.echo("\n".join(["Next:", *(f"    {one_line(each)}" for each in commands)]), err=True)
     except BrokenContract as broken:
-        if options.is_json:
+        if given.is_json:
             findings = [finding.as_json() for finding in broken.findings]
             print_json({"ok": False, "findings": findings, "next_moves": moves_to_json(moves_in(folder, task))})
         else:
             print_findings(broken.findings, source)
             print_moves(folder, task)
-        options.ctx.exit(BrokenContract.exit_code)
+        return BrokenContract.exit_code
+    return 0
 
 
 def _take(
-    options: ChangeOptions,
-    writer: SessionWriter,
-    task: str,
-    role: str,
-    output: AgentOutput,
-    found: Sequence[Finding],
-    source: str,
+    given: _DispatchArguments, writer: SessionWriter, output: AgentOutput, found: Sequence[Finding], source: str
 ) -> None:
     """Apply an agent's output, and print its effects and the next moves."""
     from accord.sessions.outputs import apply_output
 
-    effects = apply_output(writer, task, role, output)
+    effects = apply_output(writer, given.task, given.role, output)
     warnings = [*found, *effects.findings]
-    if options.is_json:
+    if given.is_json:
         document = {"ok": True, "changed": effects.summary, "findings": [finding.as_json() for finding in warnings]}
         moves = moves_to_json(next_moves(writer.read()))
-        print_json({**document, "next_moves": moves, **dry_run_keys(options, writer)})
+        print_json({**document, "next_moves": moves, **dry_run_keys(given, writer)})
         return
     print_findings(warnings, source)
-    if options.is_dry_run:
+    if given.dry_run:
         print_operations(writer)
     lines = [one_line("; ".join(effects.summary) or "recorded in outputs.jsonl, no other change")]
     click.echo("\n".join([*lines, *next_lines(writer.read())]))

@@ -4,38 +4,40 @@ from __future__ import annotations
 
 import os
 from contextlib import ExitStack
-from functools import cache, partial
+from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
 
 from accord.cli.doctor_fixes import fix_workflows, print_fixes, template_for
-from accord.cli.live_facts import gather_settings
-from accord.cli.options import dry_run_option, findings_format_option, repository_options, root_option
+from accord.cli.options import (
+    FindingsArguments,
+    RepositoryArguments,
+    RootArguments,
+    WritingArguments,
+    command,
+    option,
+)
 from accord.cli.output import one_line, print_findings, print_json, redactor
 from accord.cli.sarif import sarif_log
 from accord.cli.sources import find_token, github_for
 from accord.core.environment import install_command
-from accord.core.errors import AccordError, Interrupted, Stopped, WrongUsage
+from accord.core.errors import WrongUsage
 from accord.core.findings import Severity, with_lines
-from accord.kit.install import kit_check
-from accord.results.label_sync import LABELS_ON_GITHUB, label_checks
-from accord.starts.config import config_check
-from accord.workflows.doctor import ZIZMOR, examine_workflows
+from accord.doctor.checks import doctor_checks
+from accord.results.label_sync import LABELS_ON_GITHUB
+from accord.workflows.doctor import ZIZMOR
 from accord.workflows.facts import read_repository
-from accord.workflows.requirements import required_settings
-from accord.workflows.settings import NAMES, setting_checks
+from accord.workflows.settings import NAMES
 from accord.workflows.zizmor import MISSING
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
 
-    from accord.cli.sources import Connection
     from accord.core.findings import DoctorCheck, Finding
-    from accord.github.models import Label
+    from accord.github.connection import Connection
     from accord.workflows.fixes import Fixed
-    from accord.workflows.settings import LiveFacts
 
 NEW_FILE = click.Path(path_type=Path, dir_okay=False, writable=True)
 READABLE = click.Path(path_type=Path, exists=True)
@@ -45,28 +47,19 @@ _OFFLINE, _NO_TOKEN = "--offline", "no GITHUB_TOKEN"
 """Notes of checks for which GitHub is not asked."""
 
 
-@click.command()
-@root_option
-@click.option("--fix", is_flag=True, help="Correct workflow files: pins, permissions, tokens.")
-@dry_run_option
-@click.option("--bundle", type=NEW_FILE, metavar="FILE.zip", help="Write a file for a bug report, without secrets.")
-@click.option("--include", type=READABLE, multiple=True, help="File or folder for the bundle, such as a run folder.")
-@click.option("--offline", is_flag=True, help="Check files only, without asking GitHub.")
-@repository_options
-@findings_format_option
-@click.pass_context
-def doctor(
-    ctx: click.Context,
-    /,
-    root: Path,
-    fix: bool,
-    dry_run: bool,
-    bundle: Path | None,
-    include: Sequence[Path],
-    offline: bool,
-    output_format: str,
-    **access: Any,
-) -> None:
+class _DoctorArguments(RootArguments, WritingArguments, RepositoryArguments, FindingsArguments):
+    fix: bool = option("--fix", "Correct workflow files: pins, permissions, tokens.")
+    bundle: Path | None = option(
+        "--bundle", "Write a file for a bug report, without secrets.", type=NEW_FILE, metavar="FILE.zip"
+    )
+    include: tuple[Path, ...] = option(
+        "--include", "File or folder for the bundle, such as a run folder.", type=READABLE
+    )
+    offline: bool = option("--offline", "Check files only, without asking GitHub.")
+
+
+@command(_DoctorArguments)
+def doctor(given: _DoctorArguments) -> int:
     """Find what is wrong in a repository for agents.
 
     Checks labels, agents, secrets, names and agent-runner workflows, and writes nothing. With a token and a repository,
@@ -77,44 +70,45 @@ def doctor(
 
     General risks of workflows are found by zizmor, which the extra `doctor` installs.
     """
-    if include and bundle is None:
+    root = given.root
+    if given.include and given.bundle is None:
         raise WrongUsage("`--include` is for a bundle.", hint="Add `--bundle FILE.zip`.")
     if not any((root / name).exists() for name in (".git", ".github")):
         hint = "Run it in a repository, or pass `--root DIR`."
         raise WrongUsage(f"`{root}` is not a repository: it has neither `.git` nor `.github`.", hint=hint)
-    owner = str(access["repo"] or os.environ.get("GITHUB_REPOSITORY", "")).partition("/")[0]
-    reason = _reason_not_to_ask(access["sandbox"], is_offline=offline)
+    owner = (given.repo or os.environ.get("GITHUB_REPOSITORY", "")).partition("/")[0]
+    reason = _reason_not_to_ask(given.sandbox, is_offline=given.offline)
     with ExitStack() as stack:
-        connect = cache(lambda: stack.enter_context(github_for(**access, root=root)))
-        fixed = _fix(root, None if reason else connect, is_written=not dry_run) if fix else {}
+        connect = cache(lambda: stack.enter_context(github_for(given, root=root)))
+        fixed = _fix(root, None if reason else connect, is_written=not given.dry_run) if given.fix else {}
         checks = doctor_checks(root, owner, reason or connect)
     documents = _by_file(checks)
     is_ok = all(check.status != "error" for check in checks)
     found = _as_json(checks, documents)
     bundled = None
-    if bundle is not None and not dry_run:
-        from accord.cli.doctor_bundle import write_bundle
+    if given.bundle is not None and not given.dry_run:
+        from accord.doctor.bundle import write_bundle
 
-        bundled = write_bundle(bundle, root, include, found, redactor())
-    if output_format == "json":
-        more: dict[str, Any] = {"fixes": _fixes_as_json(fixed)} if fix else {}
+        bundled = write_bundle(given.bundle, root, given.include, found, redactor())
+    if given.output_format == "json":
+        more: dict[str, Any] = {"fixes": _fixes_as_json(fixed)} if given.fix else {}
         if template := template_for(fixed):
             more["template"] = template
         if bundled:
-            more["bundle"] = {"path": str(bundle), "files": sorted(bundled.texts), "left_out": bundled.left_out}
+            more["bundle"] = {"path": str(given.bundle), "files": sorted(bundled.texts), "left_out": bundled.left_out}
         print_json({"ok": is_ok, **found, **more})
-    elif output_format == "sarif":
+    elif given.output_format == "sarif":
         print_json(sarif_log("doctor", [*documents.items()]))
     else:
-        print_fixes(fixed, is_written=not dry_run)
+        print_fixes(fixed, is_written=not given.dry_run)
         _print(checks, documents)
         if bundled:
-            click.echo(f"\nWrote {one_line(str(bundle))}:\n{bundled.manifest()}")
+            click.echo(f"\nWrote {one_line(str(given.bundle))}:\n{bundled.manifest()}")
             click.echo(
                 "Next: read it, then attach it to an issue: https://github.com/accord-ci/accord/issues/new/choose"
             )
     _report_step(is_ok, checks, documents)
-    ctx.exit(0 if is_ok else 1)
+    return 0 if is_ok else 1
 
 
 def _as_json(checks: Sequence[DoctorCheck], documents: Mapping[str, Sequence[Finding]]) -> dict[str, Any]:
@@ -140,50 +134,6 @@ def _fixes_as_json(fixed: Mapping[str, tuple[str, Fixed]]) -> list[dict[str, Any
         {"path": path, "fixed": [fix.as_json() for fix in each.fixes], "left": [fix.as_json() for fix in each.left]}
         for path, (_, each) in fixed.items()
     ]
-
-
-def doctor_checks(root: Path, owner: str, connect: Callable[[], Connection] | str) -> list[DoctorCheck]:
-    """Run all checks of a repository. ``connect`` gives access to it on GitHub, or says why GitHub is not asked.
-
-    GitHub is asked for nothing else after it did not answer once: that takes 15 seconds.
-    """
-    facts, _ = read_repository(root, owner)
-    live: LiveFacts | str
-    try:
-        live = _live_facts(connect)
-    except Interrupted:
-        raise
-    except Stopped as stopped:
-        live = connect = _without_full_stop(stopped)
-    is_private = None if isinstance(live, str) else live.is_private
-    return [
-        *label_checks(root, connect if isinstance(connect, str) else partial(_read_labels, connect)),
-        *setting_checks(live, required_settings(facts.workflows, facts.default_agent), facts.workflows),
-        *examine_workflows(root, owner, is_private),
-        config_check(root),
-        kit_check(root),
-    ]
-
-
-def _read_labels(connect: Callable[[], Connection]) -> tuple[str, Sequence[Label]]:
-    connection = connect()
-    return connection.repository, connection.github.labels()
-
-
-def _live_facts(connect: Callable[[], Connection] | str) -> LiveFacts | str:
-    """Read the settings on GitHub, or return why they cannot be read. Raises Stopped where GitHub does not answer."""
-    if isinstance(connect, str):
-        return connect
-    try:
-        return gather_settings(connect())
-    except Stopped:
-        raise
-    except AccordError as error:
-        return _without_full_stop(error)
-
-
-def _without_full_stop(error: AccordError) -> str:
-    return error.message.removesuffix(".")
 
 
 def _by_file(checks: Sequence[DoctorCheck]) -> dict[str, list[Finding]]:

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping
     from pathlib import Path
 
-    from accord.cli.sources import Connection
+    from accord.github.connection import Connection
 
 
 def fix_workflows(

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 import click
 
-from accord.cli.options import format_option
+from accord.cli.options import FormatArguments, argument, command
 from accord.cli.output import print_json
 from accord.core.errors import WrongUsage
 from accord.core.findings import page_of
@@ -68,21 +68,23 @@ def _complete(ctx: click.Context, param: click.Parameter, incomplete: str) -> li
     return [CompletionItem(code) for code in explanations() if code.startswith(incomplete)]
 
 
-@click.command()
-@click.argument("code", required=False, metavar="[CODE]", shell_complete=_complete)
-@format_option
-def explain(code: str | None, output_format: str) -> None:
+class _ExplainArguments(FormatArguments):
+    code: str | None = argument("[CODE]", shell_complete=_complete)
+
+
+@command(_ExplainArguments)
+def explain(given: _ExplainArguments) -> None:
     """Explain a code that accord printed.
 
     CODE is that of a finding, of the cause of a failed run, or the reason of a loop. Without it, lists all codes.
     """
-    known = explanations()
+    known, code = explanations(), given.code
     code = code if code is None or code in known else code.lower().replace("_", "-")  # as JSON has those of handoffs
     if code is not None and code not in known:
         message = f"Unknown code `{code}`. {did_you_mean(code, known)}".rstrip()
         raise WrongUsage(message, hint="`accord explain` lists all codes.")
     chosen = known[code] if code is not None else tuple(one for found in known.values() for one in found)
-    if output_format == "json":
+    if given.is_json:
         print_json({"codes": [asdict(explanation) for explanation in chosen]})
     elif code is None:
         _print_all(chosen)

@@ -11,14 +11,16 @@ import click
 
 from accord.cli.options import (
     Choice,
-    dry_run_option,
-    format_option,
-    posting_options,
-    pull_option,
-    reading_options,
-    repository_options,
-    together,
-    work_item_option,
+    FormatArguments,
+    Group,
+    Number,
+    PostingArguments,
+    ReadingArguments,
+    RepositoryArguments,
+    WritingArguments,
+    argument,
+    command,
+    option,
 )
 from accord.cli.output import document_lines, one_line, print_findings, print_json, print_moves
 from accord.cli.posting import posting_to
@@ -61,28 +63,31 @@ def _changer(
     return lambda decide, writes: store.decide(decide, log) if writes else decide(store.load().value)
 
 
-_issue_option = work_item_option("The handoff of work item N, instead of a file.", "issue")
+class IssueArguments(RepositoryArguments):
+    """Where a handoff is, if it is not in a file."""
+
+    issue: int | None = option(
+        "--work-item", "The handoff of work item N, instead of a file.", was="ISSUE", type=Number(), metavar="N"
+    )
 
 
-@click.command()
-@pull_option("Pull request to judge.", required=True)
-@work_item_option("Its work item; by default the one that it closes.")
-@click.option(
-    "--to",
-    "target",
-    type=Choice(["review", "verification", "done"]),
-    default="review",
-    show_default=True,
-    help="Stage whose artifacts the handoff must have.",
-)
-@click.option("--independent", is_flag=True, help="Block if one actor wrote work, review and verification.")
-@dry_run_option
-@posting_options
-@format_option
-@click.pass_context
-def gate(
-    ctx: click.Context, /, pull: int, work_item: int | None, target: str, independent: bool, dry_run: bool, **more: Any
-) -> None:
+class _GateArguments(WritingArguments, PostingArguments, FormatArguments):
+    pull: int = option("--pull", "Pull request to judge.", type=Number(), metavar="N")
+    work_item: int | None = option(
+        "--work-item", "Its work item; by default the one that it closes.", type=Number(), metavar="N"
+    )
+    to: str = option(
+        "--to",
+        "Stage whose artifacts the handoff must have.",
+        was="TARGET",
+        type=Choice(["review", "verification", "done"]),
+        default="review",
+    )
+    independent: bool = option("--independent", "Block if one actor wrote work, review and verification.")
+
+
+@command(_GateArguments)
+def gate(given: _GateArguments) -> int:
     """Set the check accord/handoff on a pull request.
 
     Judges the handoff of its work item. Exits 1 when a reason blocks it.
@@ -90,16 +95,17 @@ def gate(
     from accord.github.pulls import closing_references
     from accord.handoffs.gate import judge_pull, publish_check
 
-    output_format, clock, redact = more.pop("output_format"), SystemClock(), redactor_for(os.environ)
-    with posting_to(**more) as ((github, repository, *_), policy):
+    pull, target, clock, redact = given.pull, given.to, SystemClock(), redactor_for(os.environ)
+    with posting_to(given) as ((github, repository, *_), policy):
         found = github.pull(pull)
         if found is None:
             message, hint = f"{repository} has no pull request #{pull}.", "Pass an existing one with `--pull`."
             raise BrokenContract.of(Finding("unknown-reference", message, hint=hint))
-        numbers = [work_item] if work_item else closing_references(found.body, repository)
-        judged = judge_pull(github, found, numbers, target, clock, is_independent=independent)
-        shown, is_new = publish_check(github, found, judged, clock, redact, policy, log := OperationLog(dry_run))
-    outcome = "planned" if dry_run else "not-allowed" if shown is None else "applied" if is_new else "unchanged"
+        numbers = [given.work_item] if given.work_item else closing_references(found.body, repository)
+        judged = judge_pull(github, found, numbers, target, clock, is_independent=given.independent)
+        log = OperationLog(given.dry_run)
+        shown, is_new = publish_check(github, found, judged, clock, redact, policy, log)
+    outcome = "planned" if given.dry_run else "not-allowed" if shown is None else "applied" if is_new else "unchanged"
     document = {
         "ok": judged.is_open,
         "outcome": outcome,
@@ -112,23 +118,22 @@ def gate(
         "operations": log.as_json(),
     }
     _report_step(document, judged.reasons)
-    if output_format == "json":
+    if given.is_json:
         print_json(document)
     else:
         print_findings(judged.reasons, f"#{pull}")
         color, word = ("green", "open") if judged.is_open else ("red", "blocked")
         click.echo(f"#{pull}: {click.style(word, fg=color)} for {target}; check {outcome}")
-    ctx.exit(0 if judged.is_open else 1)
+    return 0 if judged.is_open else 1
 
 
-@click.command()
-@click.argument("file", required=False, metavar="[TASK.json]")
-@_issue_option
-@click.option("--again", is_flag=True, help="Send again what GitHub refused before.")
-@dry_run_option
-@repository_options
-@format_option
-def dispatch(file: str | None, issue: int | None, again: bool, **more: Any) -> None:
+class _SendArguments(WritingArguments, IssueArguments, FormatArguments):
+    file: str | None = argument("[TASK.json]")
+    again: bool = option("--again", "Send again what GitHub refused before.")
+
+
+@command(_SendArguments)
+def dispatch(given: _SendArguments) -> None:
     """Send each open action as a repository_dispatch event.
 
     The event is accord-handoff. A transient error is tried again after 5, 15 and 30 seconds, then exits 3; a permanent
@@ -136,24 +141,18 @@ def dispatch(file: str | None, issue: int | None, again: bool, **more: Any) -> N
     """
     from accord.handoffs.gate import open_actions, send_and_record
 
+    file, issue, dry_run = given.file, given.issue, given.dry_run
     if (file is None) == (issue is None):
         raise WrongUsage("No handoff given.", hint="Pass TASK.json, or `--work-item N`.")
-    dry_run, output_format = more.pop("dry_run"), more.pop("output_format")
-    with github_for(**more) as (github, *_):
+    with github_for(given) as (github, *_):
         change = _changer(file or "", issue, github)
-        actions, log = open_actions(change(HandoffDecision, False).task, again=again), OperationLog(dry_run)
+        actions, log = open_actions(change(HandoffDecision, False).task, again=given.again), OperationLog(dry_run)
         sent = [*filter(None, (send_and_record(github, action, change, issue, log) for action in actions))]
     entries = [{**each, "status": "planned"} for each in actions] if dry_run else [*map(_action_document, sent)]
     outcome = "unchanged" if not actions else "planned" if dry_run else "applied"
-    if output_format == "json":
-        print_json(
-            {
-                "ok": not any(one.error for one in sent),
-                "outcome": outcome,
-                "actions": entries,
-                "operations": log.as_json(),
-            }
-        )
+    if given.is_json:
+        is_ok = not any(one.error for one in sent)
+        print_json({"ok": is_ok, "outcome": outcome, "actions": entries, "operations": log.as_json()})
     else:
         for entry in entries:
             click.echo(f"{entry['status']:<8} {one_line(entry['type']):<24} {one_line(entry['id'])}")
@@ -168,31 +167,27 @@ def _action_document(sent: SentAction) -> dict[str, Any]:
     return {"id": sent.id, "type": sent.type, "status": status, **({"error": sent.error.message} if sent.error else {})}
 
 
-_writing_options = together(
-    click.option("--role", required=True, type=Choice(list(ROLES)), help="Role of the author."),
-    click.option("--actor", default="", metavar="ID", help="Author's id; the role by default."),
-    _issue_option,
-    click.option("--adopt", is_flag=True, help="Trust the block in the issue's body where it has no ref."),
-    dry_run_option,
-    repository_options,
-    format_option,
-)
+class _ChangeHandoffArguments(WritingArguments, IssueArguments, FormatArguments):
+    files: tuple[str, ...] = argument("[TASK.json]")
+    role: str = option("--role", "Role of the author.", type=Choice(list(ROLES)))
+    actor: str = option("--actor", "Author's id; the role by default.", default="", metavar="ID")
+    adopt: bool = option("--adopt", "Trust the block in the issue's body where it has no ref.")
 
 
-@click.group()
+@click.group(cls=Group)
 def handoff() -> None:
     """Check, change and move a task's handoff."""
 
 
-@handoff.command()
-@click.argument("files", nargs=-1, metavar="[TASK.json]")
-@_issue_option
-@reading_options
-@format_option
-@click.pass_context
-def check(ctx: click.Context, /, files: Sequence[str], issue: int | None, output_format: str, **access: Any) -> None:
+class _CheckHandoffArguments(ReadingArguments, IssueArguments, FormatArguments):
+    files: tuple[str, ...] = argument("[TASK.json]")
+
+
+@command(_CheckHandoffArguments, of=handoff)
+def check(given: _CheckHandoffArguments) -> int:
     """Check the shape of a handoff and its status's artifacts."""
-    (path,) = _named(files, issue, 0, "TASK.json")
+    issue = given.issue
+    (path,) = _named(given.files, issue, 0, "TASK.json")
     task: dict[str, Any] | None = None
     try:
         if issue is None:
@@ -201,111 +196,95 @@ def check(ctx: click.Context, /, files: Sequence[str], issue: int | None, output
         else:
             from accord.handoffs.store import HandoffStore
 
-            with github_for(**access) as (github, *_):
+            with github_for(given) as (github, *_):
                 stored = HandoffStore(github, issue, SystemClock()).load()
             task, findings = stored.value, [*handoff_findings(read_handoff(stored.value)), *stored.warnings]
     except BrokenContract as broken:
         findings = list(broken.findings)
     outcome, name = "rejected" if has_errors(findings) else "ok", f"#{issue}" if issue else path
-    documents = _documents(issue, access)
-    _print(task, findings, outcome, name, output_format, command=_command(path, issue, access), documents=documents)
-    ctx.exit(1 if has_errors(findings) else 0)
+    named = _command(path, given)
+    _print(task, findings, outcome, name, given, command=named, documents=_documents(given))
+    return 1 if has_errors(findings) else 0
 
 
-@handoff.command()
-@click.argument("files", nargs=-1, required=True, metavar="[TASK.json] PATCH.json")
-@_writing_options
-@click.pass_context
-def patch(ctx: click.Context, /, files: Sequence[str], issue: int | None, **more: Any) -> None:
+class _PatchHandoffArguments(_ChangeHandoffArguments):
+    files: tuple[str, ...] = argument("[TASK.json] PATCH.json", required=True)
+
+
+@command(_PatchHandoffArguments, of=handoff)
+def patch(given: _PatchHandoffArguments) -> int:
     """Merge a patch into a handoff, in a role."""
-    path, patch_path = _named(files, issue, 1, "TASK.json and PATCH.json")
+    path, patch_path = _named(given.files, given.issue, 1, "TASK.json and PATCH.json")
 
-    def decide(author: Author, given: dict[str, Any], task: dict[str, Any]) -> HandoffDecision:
-        return decide_patch(task, given, author)
+    def decide(author: Author, merged: dict[str, Any], task: dict[str, Any]) -> HandoffDecision:
+        return decide_patch(task, merged, author)
 
-    _change(ctx, decide, path, issue, patch_path, **more)
+    return _change(given, decide, path, patch_path)
 
 
-@handoff.command()
-@click.argument("files", nargs=-1, metavar="[TASK.json]")
-@click.option(
-    "--to",
-    "target",
-    required=True,
-    type=Choice([*HANDOFF.states, *OLD_STATUSES]),
-    metavar="STATUS",
-    help="The status to move to.",
-)
-@click.option("--patch", "patch_path", metavar="PATCH.json", help="Patch to merge first; both are done, or neither.")
-@click.option(
-    "--on-missing",
-    type=Choice(["refuse", "redirect"]),
-    default="refuse",
-    show_default=True,
-    help="Where an artifact is missing: refuse, or ask a person.",
-)
-@_writing_options
-@click.pass_context
-def move(
-    ctx: click.Context, /, files: Sequence[str], target: str, on_missing: str, issue: int | None, **more: Any
-) -> None:
+class _MoveHandoffArguments(_ChangeHandoffArguments):
+    to: str = option(
+        "--to", "The status to move to.", was="TARGET", type=Choice([*HANDOFF.states, *OLD_STATUSES]), metavar="STATUS"
+    )
+    patch: str | None = option(
+        "--patch", "Patch to merge first; both are done, or neither.", was="PATCH_PATH", metavar="PATCH.json"
+    )
+    on_missing: str = option(
+        "--on-missing",
+        "Where an artifact is missing: refuse, or ask a person.",
+        type=Choice(["refuse", "redirect"]),
+        default="refuse",
+    )
+
+
+@command(_MoveHandoffArguments, of=handoff)
+def move(given: _MoveHandoffArguments) -> int:
     """Move a task to another status.
 
     The status requires artifacts. A refused move only records the reasons in metadata.workflowRuntime, and exits 1.
     """
-    (path,) = _named(files, issue, 0, "TASK.json")
+    (path,) = _named(given.files, given.issue, 0, "TASK.json")
 
-    def decide(author: Author, given: dict[str, Any], task: dict[str, Any]) -> HandoffDecision:
-        to = OLD_STATUSES.get(target, target)
-        return decide_move(task, to, author, given, redirects=on_missing == "redirect")
+    def decide(author: Author, merged: dict[str, Any], task: dict[str, Any]) -> HandoffDecision:
+        to = OLD_STATUSES.get(given.to, given.to)
+        return decide_move(task, to, author, merged, redirects=given.on_missing == "redirect")
 
-    _change(ctx, decide, path, issue, **more)
+    return _change(given, decide, path, given.patch)
 
 
 def _change(
-    ctx: click.Context,
+    given: _ChangeHandoffArguments,
     decide: Callable[[Author, dict[str, Any], dict[str, Any]], HandoffDecision],
     path: str,
-    issue: int | None,
     patch_path: str | None,
-    *,
-    role: str,
-    actor: str,
-    adopt: bool,
-    dry_run: bool,
-    output_format: str,
-    **access: Any,
-) -> None:
-    """Decide, write unless it is a dry run, print, and exit with the code of the decision."""
+) -> int:
+    """Decide, write unless it is a dry run, print, and return the exit code of the decision."""
     redact = redactor_for(os.environ)
-    author = Author(role, timestamp(SystemClock().now()), redact(actor))
+    author, issue = Author(given.role, timestamp(SystemClock().now()), redact(given.actor)), given.issue
     name = f"#{issue}" if issue else path
-    before, log = list[dict[str, Any]](), OperationLog(dry_run)
+    before, log = list[dict[str, Any]](), OperationLog(given.dry_run)
 
     def decide_on(task: dict[str, Any]) -> HandoffDecision:
         before[:] = [task]
-        return decide(author, given, task)
+        return decide(author, merged, task)
 
+    reading = patch_path or name
     try:
-        reading = patch_path or name
-        given = redact_json(read_object(read_bytes(patch_path)).value, redact) if patch_path else {}
+        merged = redact_json(read_object(read_bytes(patch_path)).value, redact) if patch_path else {}
         reading = name
         if issue is None:
-            decision = _changer(path, None, None)(decide_on, not dry_run)
+            decision = _changer(path, None, None)(decide_on, not given.dry_run)
         else:
-            with github_for(**access) as (github, *_):
-                decision = _changer(path, issue, github, log, adopts=adopt)(decide_on, True)
+            with github_for(given) as (github, *_):
+                decision = _changer(path, issue, github, log, adopts=given.adopt)(decide_on, True)
     except BrokenContract as broken:
-        _print(None, broken.findings, "rejected", reading, output_format)
-        ctx.exit(1)
-    done = "unchanged" if decision.task in before else "planned" if dry_run else "applied"
+        _print(None, broken.findings, "rejected", reading, given)
+        return 1
+    done = "unchanged" if decision.task in before else "planned" if given.dry_run else "applied"
     outcome = done if decision.is_ok else "rejected"
-    command = _command(path, issue, access, role, actor)
-    documents = _documents(issue, access)
-    _print(
-        decision.task, decision.reasons, outcome, name, output_format, decision.is_redirected, command, documents, log
-    )
-    ctx.exit(0 if decision.is_ok else 1)
+    named, documents = _command(path, given, given.role, given.actor), _documents(given)
+    _print(decision.task, decision.reasons, outcome, name, given, decision.is_redirected, named, documents, log)
+    return 0 if decision.is_ok else 1
 
 
 def _named(files: Sequence[str], issue: int | None, more: int, what: str) -> Sequence[str]:
@@ -317,20 +296,18 @@ def _named(files: Sequence[str], issue: int | None, more: int, what: str) -> Seq
     raise WrongUsage(f"Expected {what}.", hint="Pass it, or `--work-item N` instead of TASK.json.")
 
 
-def _command(
-    path: str, issue: int | None, access: Mapping[str, Any], role: str = "", actor: str = ""
-) -> HandoffCommand:
+def _command(path: str, given: IssueArguments, role: str = "", actor: str = "") -> HandoffCommand:
     """Return how to name this handoff in the next command."""
-    repository = f" --repo {shlex.quote(access['repo'])}" if access.get("repo") else ""
-    place = f"--work-item {issue}{repository}" if issue else shlex.quote(path)
+    repository = f" --repo {shlex.quote(given.repo)}" if given.repo else ""
+    place = f"--work-item {given.issue}{repository}" if given.issue else shlex.quote(path)
     return HandoffCommand(place, role, actor)
 
 
-def _documents(issue: int | None, access: Mapping[str, Any]) -> list[LinkedDocument]:
+def _documents(given: IssueArguments) -> list[LinkedDocument]:
     """Return the sessions' tasks and work packages of this checkout that name the work item of a handoff."""
     from accord.plans.links import documents_of
 
-    return documents_of(Path(), issue) if issue and not access.get("repo") else []
+    return documents_of(Path(), given.issue) if given.issue and not given.repo else []
 
 
 def _moves(task: dict[str, Any] | None, command: HandoffCommand | None) -> list[NextMove]:
@@ -346,7 +323,7 @@ def _print(
     found: Sequence[Finding],
     outcome: str,
     name: str,
-    form: str,
+    given: FormatArguments,
     redirected: bool = False,
     command: HandoffCommand | None = None,
     documents: Sequence[LinkedDocument] = (),
@@ -356,7 +333,7 @@ def _print(
     reasons = [finding for finding in found if finding.severity is Severity.ERROR]
     warnings = [finding for finding in found if finding.severity is Severity.WARNING]
     status = task.get("status") if task else None
-    if form == "json":
+    if given.is_json:
         document = {"ok": outcome != "rejected", "outcome": outcome, "status": status, "redirected": redirected}
         document |= {"blockingReasons": list(map(_as_json, reasons)), "warnings": list(map(_as_json, warnings))}
         document["documents"] = [each.as_json() for each in documents]

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from accord.cli.options import Choice
+from accord.cli.options import Arguments, Choice, argument, command, option
 from accord.cli.output import one_line, print_json
 from accord.core.errors import WrongUsage
 from accord.files.store import write_whole
@@ -26,24 +26,27 @@ _REFUSED = 2
 """The exit code by which all three agents are kept from ending."""
 
 
-@click.command()
-@click.argument("paths", nargs=-1, metavar="[PATH]…")
-@click.option("--agent", type=Choice(AGENTS), help="Print the settings for this agent.")
-@click.option("--run", "runs", is_flag=True, help="Be the hook: exit 2 while a result breaks its contract.")
-@click.pass_context
-def hooks(ctx: click.Context, /, paths: Sequence[str], agent: str | None, runs: bool) -> None:
+class _HooksArguments(Arguments):
+    paths: tuple[str, ...] = argument("[PATH]…")
+    agent: str | None = option("--agent", "Print the settings for this agent.", type=Choice(AGENTS))
+    run: bool = option("--run", "Be the hook: exit 2 while a result breaks its contract.", was="RUNS")
+
+
+@command(_HooksArguments)
+def hooks(given: _HooksArguments) -> int:
     """Let an agent in an editor end with a valid result.
 
     Prints settings with which the agent runs `accord hooks --run` before it ends. That checks each PATH that exists, by
     default the result files of the skills, like `accord check`. An agent is refused three times in a row at most.
     """
-    if runs:
-        ctx.exit(_run_hook(paths))
-    if agent is None:
+    if given.run:
+        return _run_hook(given.paths)
+    if given.agent is None:
         raise WrongUsage("No agent given.", hint=f"Pass `--agent` with one of {', '.join(AGENTS)}.")
-    found = hook_settings(agent, paths)
+    found = hook_settings(given.agent, given.paths)
     print_json(found.settings)
     click.echo(f"Next: add this to {found.file}. {found.next_step}", err=True)
+    return 0
 
 
 def _run_hook(paths: Sequence[str]) -> int:

@@ -5,13 +5,14 @@ from __future__ import annotations
 import os
 import sys
 from contextlib import suppress
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
 
 from accord.cli.kit import report_step, show_files
-from accord.cli.options import dry_run_option, format_option, root_option
+from accord.cli.options import FormatArguments, RootArguments, WritingArguments, command, option
 from accord.cli.output import one_line, print_json
 from accord.core.errors import AccordError, BrokenContract, WrongUsage
 
@@ -28,27 +29,22 @@ if TYPE_CHECKING:
 _DIFF_COLORS = {"+": "green", "-": "red", "@": "cyan"}
 
 
-@click.command()
-@root_option
-@click.option("--only", default="", metavar="NAMES", help="Install these workflows: `plan,implement`, or `all`.")
-@click.option("--agent", default="", metavar="NAME", help="The default agent; the workflows pass only its secrets.")
-@click.option("--source", default="", metavar="OWNER/REPO", help="Use this fork or mirror of accord.")
-@click.option("--ref", metavar="SHA", help="The commit of accord to use. Default: that of this version.")
-@click.option("--skills/--no-skills", default=None, help="Add skills for agents in an editor, or remove them.")
-@click.option("--diff", is_flag=True, help="Show the differences, too.")
-@click.option("--yes", is_flag=True, help="Write without asking.")
-@dry_run_option
-@format_option
-def init(
-    root: Path,
-    ref: str | None,
-    skills: bool | None,
-    diff: bool,
-    yes: bool,
-    dry_run: bool,
-    output_format: str,
-    **given: str,
-) -> None:
+class _InitArguments(RootArguments, WritingArguments, FormatArguments):
+    only: str = option("--only", "Install these workflows: `plan,implement`, or `all`.", default="", metavar="NAMES")
+    agent: str = option(
+        "--agent", "The default agent; the workflows pass only its secrets.", default="", metavar="NAME"
+    )
+    source: str = option("--source", "Use this fork or mirror of accord.", default="", metavar="OWNER/REPO")
+    ref: str | None = option("--ref", "The commit of accord to use. Default: that of this version.", metavar="SHA")
+    skills: bool | None = option(
+        "--skills/--no-skills", "Add skills for agents in an editor, or remove them.", default=None
+    )
+    diff: bool = option("--diff", "Show the differences, too.")
+    yes: bool = option("--yes", "Write without asking.")
+
+
+@command(_InitArguments)
+def init(given: _InitArguments) -> None:
     """Install or update the consumer kit in a repository.
 
     Lists what happens to each file, and asks. The choices of workflows, agent, source and skills are remembered.
@@ -59,23 +55,25 @@ def init(
     from accord.kit.pins import pin_for
     from accord.kit.templates import Choices, given_choices, shipped_kit
 
-    kit, pin, origin = shipped_kit(), pin_for(ref), read_origin(root)
+    root, kit = given.root, shipped_kit()
+    pin, origin = pin_for(given.ref), read_origin(root)
     installed = read_installed(root)
-    asks = not (yes or dry_run or output_format == "json") and _has_terminal()
+    asks = not (given.yes or given.dry_run or given.is_json) and _has_terminal()
     if asks and installed is None:
         given = _ask_choices(kit, given)
-    choices = given_choices(kit, installed.latest_choices if installed else Choices(), skills=skills, **given)
+    before = installed.latest_choices if installed else Choices()
+    choices = given_choices(kit, before, only=given.only, agent=given.agent, source=given.source, skills=given.skills)
     plan = plan_folder(root, kit, pin, choices)
     is_published = _is_published(plan, origin)
-    if output_format == "text":
-        _show(plan, is_published, shows_diff=diff)
-    if plan.is_change and not dry_run:
-        if not yes:
+    if not given.is_json:
+        _show(plan, is_published, shows_diff=given.diff)
+    if plan.is_change and not given.dry_run:
+        if not given.yes:
             _require_consent(plan, asks=asks)
         install_kit(root, plan)
-    outcome = ("planned" if dry_run else "applied") if plan.is_change else "unchanged"
+    outcome = ("planned" if given.dry_run else "applied") if plan.is_change else "unchanged"
     steps = _steps(root, kit, plan, origin) if outcome != "unchanged" and _is_new_choice(plan) else []
-    if output_format == "json":
+    if given.is_json:
         print_json(_document(plan, outcome, is_published, steps))
     else:
         click.echo(outcome)
@@ -88,11 +86,11 @@ def _has_terminal() -> bool:
     return bool(sys.stdin) and sys.stdin.isatty()
 
 
-def _ask_choices(kit: Kit, given: dict[str, str]) -> dict[str, str]:
+def _ask_choices(kit: Kit, given: _InitArguments) -> _InitArguments:
     """Ask for the workflows and the agent of a first install, unless they are given."""
     from accord.kit.templates import Choices, given_choices
 
-    def ask(name: str, question: str, default: str) -> str:
+    def ask(name: str, answer: str, question: str, default: str) -> str:
         def checked(answer: str) -> str:
             try:
                 given_choices(
@@ -102,11 +100,12 @@ def _ask_choices(kit: Kit, given: dict[str, str]) -> dict[str, str]:
                 raise click.BadParameter(f"{error.message} {error.hint}") from None
             return answer
 
-        return given[name] or str(click.prompt(question, default=default, value_proc=checked))
+        return answer or str(click.prompt(question, default=default, value_proc=checked))
 
     agents = [name for name, secrets in kit.agents.items() if secrets]
-    only = ask("only", f"Workflows ({', '.join(kit.workflows)})", "all")
-    return {**given, "only": only, "agent": ask("agent", f"Agent ({', '.join(agents)})", agents[0])}
+    only = ask("only", given.only, f"Workflows ({', '.join(kit.workflows)})", "all")
+    agent = ask("agent", given.agent, f"Agent ({', '.join(agents)})", agents[0])
+    return replace(given, only=only, agent=agent)
 
 
 def _require_consent(plan: KitPlan, *, asks: bool) -> None:

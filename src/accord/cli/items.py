@@ -10,10 +10,15 @@ import click
 from accord.cli.options import (
     EXISTING_FOLDER,
     Choice,
-    dry_run_option,
+    FormatArguments,
+    Group,
+    ReadingArguments,
+    RepositoryArguments,
+    WritingArguments,
+    argument,
+    command,
     format_option,
-    reading_options,
-    repository_options,
+    option,
 )
 from accord.cli.output import document_lines, fitted, one_line, print_json, print_lines, redactor, screen_columns
 from accord.cli.sources import github_for
@@ -42,27 +47,29 @@ _WIDE_COLUMNS = 60
 """A narrower terminal gets no priority and no aligned columns."""
 
 
-@click.group()
+@click.group(cls=Group)
 def items() -> None:
     """List, show and move work items."""
 
 
-@items.command("list")
-@click.option("--status", type=Choice(WORK_ITEM.states), help="Only items in this status.")
-@click.option("--all", "show_all", is_flag=True, help="Include closed items.")
-@click.option("--limit", type=click.IntRange(min=1), default=100, show_default=True, help="List at most this many.")
-@repository_options
-@format_option
-def list_items(status: str | None, show_all: bool, limit: int, output_format: str, **access: Any) -> None:
+class _ListItemsArguments(RepositoryArguments, FormatArguments):
+    status: str | None = option("--status", "Only items in this status.", type=Choice(WORK_ITEM.states))
+    all: bool = option("--all", "Include closed items.", was="SHOW_ALL")
+    limit: int = option("--limit", "List at most this many.", type=click.IntRange(min=1), default=100)
+
+
+@command(_ListItemsArguments, "list", of=items)
+def list_items(given: _ListItemsArguments) -> None:
     """List work items, newest first.
 
     A work item is an issue with a type label. Says how many items are left out.
     """
-    with github_for(**access) as (github, *_):
-        state = "closed" if status == "closed" else "all" if show_all else "open"
+    status, limit = given.status, given.limit
+    with github_for(given) as (github, *_):
+        state = "closed" if status == "closed" else "all" if given.all else "open"
         issues, left_out = newest_items(github, status=status, state=state, limit=limit)
     found = [item_of(issue) for issue in issues]
-    if output_format == "json":
+    if given.is_json:
         print_json({"items": found, "left_out": left_out})
         return
     columns = screen_columns()
@@ -84,44 +91,41 @@ def _item_line(item: Mapping[str, Any], columns: int | None) -> str:
     return f"{before}{fitted(one_line(item['title']), room)}"
 
 
-@items.command()
-@click.option(
-    "--format",
-    "output_format",
-    type=Choice(["checklist", "tasks", "json"]),
-    default="checklist",
-    show_default=True,
-    help="Markdown checklist, Spec Kit tasks.md, or planner result.",
-)
-@reading_options
-def export(output_format: str, **access: Any) -> None:
+class _ExportArguments(ReadingArguments):
+    output_format: str = format_option(
+        "Markdown checklist, Spec Kit tasks.md, or planner result.", "checklist", "tasks", "json"
+    )
+
+
+@command(_ExportArguments, of=items)
+def export(given: _ExportArguments) -> None:
     """Print the open work items as a task list.
 
     `accord plan from` reads each form again, and knows every item by its issue.
     """
     from accord.plans.export import export_list, export_plan
 
-    with github_for(**access) as connection:
+    with github_for(given) as connection:
         found = [issue for issue in connection.github.issues(state="open") if is_work_item(issue)]
         repository = connection.repository
-    if output_format == "json":
+    if given.output_format == "json":
         print_json(export_plan(found))
         return
-    text = export_list(found, repository, is_tasks=output_format == "tasks")
+    text = export_list(found, repository, is_tasks=given.output_format == "tasks")
     for line in redactor()(text).splitlines():
         words = line.lstrip(" ")
         click.echo(" " * (len(line) - len(words)) + inert(words))
 
 
-@items.command()
-@click.argument("number", metavar="N")
-@click.option(
-    "--root", type=EXISTING_FOLDER, help="Checkout with sessions and missions. Default: here, without --repo."
-)
-@repository_options
-@format_option
-@click.pass_context
-def show(ctx: click.Context, /, number: str, root: Path | None, output_format: str, **access: Any) -> None:
+class _ShowItemArguments(RepositoryArguments, FormatArguments):
+    number: str = argument("N")
+    root: Path | None = option(
+        "--root", "Checkout with sessions and missions. Default: here, without --repo.", type=EXISTING_FOLDER
+    )
+
+
+@command(_ShowItemArguments, of=items)
+def show(given: _ShowItemArguments) -> int:
     """Show a work item, its blockers, moves and documents.
 
     For the number of a pull request, show the work item that it closes. A step also gets the output base: the branch
@@ -130,29 +134,30 @@ def show(ctx: click.Context, /, number: str, root: Path | None, output_format: s
     from accord.core.clock import SystemClock
     from accord.plans.links import documents_of, handoff_of
 
-    with github_for(**access) as way:
-        named = way.github.issue(_number(number))
+    number = _number(given.number)
+    with github_for(given) as way:
+        named = way.github.issue(number)
         pull = way.github.pull(named.number) if named and named.is_pull else None
         more = {"pull": {"id": str(pull.number), "base": pull.base_branch, "url": pull.url}} if pull else {}
         if pull:
             leave_outputs({"base": redact(pull.base_branch)})
         try:
-            wanted = item_closed_by(pull, way.repository) if pull else _number(number)
+            wanted = item_closed_by(pull, way.repository) if pull else number
             issue = find_work_item(way.github, wanted)
             item = detail_of(issue, gather_facts(way.github, issue)) | more
             handoff = handoff_of(way.github, issue, SystemClock())
         except BrokenContract as broken:
-            if output_format != "json":
+            if not given.is_json:
                 raise
             findings = [finding.as_json() for finding in broken.findings]
-            print_json({"id": str(_number(number)), "outcome": "rejected", "findings": findings, **more})
-            ctx.exit(1)
-    folder = root or (None if access["repo"] else Path())
+            print_json({"id": str(number), "outcome": "rejected", "findings": findings, **more})
+            return 1
+    folder = given.root or (None if given.repo else Path())
     documents = [*filter(None, [handoff]), *(documents_of(folder, issue.number) if folder else [])]
     item["documents"] = [document.as_json() for document in documents]
-    if output_format == "json":
+    if given.is_json:
         print_json(item)
-        return
+        return 0
     click.echo(click.style(f"#{item['id']} {one_line(item['title'])}", bold=True))
     click.echo(f"{one_line(item['status'] or 'status unclear')} · {one_line(', '.join(item['labels']))}")
     if item["waits_for"]:
@@ -160,35 +165,36 @@ def show(ctx: click.Context, /, number: str, root: Path | None, output_format: s
     click.echo(f"may move to {', '.join(item['moves']) or 'nothing'}\n{item['url']}")
     for line in document_lines(documents):
         click.echo(line)
+    return 0
 
 
-@items.command()
-@click.argument("number", metavar="N")
-@click.option("--to", "target", required=True, type=Choice(WORK_ITEM.states), help="The new status.")
-@dry_run_option
-@repository_options
-@format_option
-@click.pass_context
-def move(ctx: click.Context, /, number: str, target: str, dry_run: bool, output_format: str, **access: Any) -> None:
+class _MoveItemArguments(WritingArguments, RepositoryArguments, FormatArguments):
+    number: str = argument("N")
+    to: str = option("--to", "The new status.", was="TARGET", type=Choice(WORK_ITEM.states))
+
+
+@command(_MoveItemArguments, of=items)
+def move(given: _MoveItemArguments) -> int:
     """Move a work item to another status, if that is legal."""
-    document: dict[str, Any] = {"id": str(_number(number)), "to": target, "findings": []}
-    log = OperationLog(dry_run)
-    with github_for(**access) as (github, *_):
+    number, target = _number(given.number), given.to
+    document: dict[str, Any] = {"id": str(number), "to": target, "findings": []}
+    log = OperationLog(given.dry_run)
+    with github_for(given) as (github, *_):
         try:
-            moved = move_work_item(github, _number(number), target, log)
-            done = "planned" if dry_run else "applied"
+            moved = move_work_item(github, number, target, log)
+            done = "planned" if given.dry_run else "applied"
             document |= {"outcome": done if moved.is_change else "unchanged", "from": moved.source}
             document["url"] = moved.issue.url
         except BrokenContract as broken:
             document |= {"outcome": "rejected", "findings": [finding.as_json() for finding in broken.findings]}
-    if output_format == "json":
+    if given.is_json:
         print_json({**document, "operations": log.as_json()})
     elif document["outcome"] == "rejected":
         refused = document["findings"][0]
         click.echo(f"{one_line(refused['message'])}\n  {one_line(refused['hint'])}".rstrip(), err=True)
     else:
         click.echo(f"#{document['id']} {one_line(document['from'])} → {one_line(target)}: {document['outcome']}")
-    ctx.exit(1 if document["outcome"] == "rejected" else 0)
+    return 1 if document["outcome"] == "rejected" else 0
 
 
 def _number(text: str) -> int:

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from contextlib import contextmanager
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 import click
 
-from accord.cli.options import Lines, dry_run_option, format_option, server_options
+from accord.cli.options import FormatArguments, Lines, ServerArguments, WritingArguments, command, option
 from accord.cli.output import Progress, one_line, print_json
 from accord.cli.receipts import print_operations
 from accord.cli.sources import github_for, read_bytes
@@ -44,17 +45,14 @@ def show_files(files: Sequence[FilePlan], indent: str = "") -> None:
 _COLORS = {"applied": "green", "planned": "cyan", "stopped": "red", "refused": "red", "declined": "yellow"}
 
 
-@click.command()
-@click.option("--repo", multiple=True, type=Lines(), metavar="OWNER/NAME", help="A consumer's repository.")
-@click.option("--file", metavar="REPOS.yml", help="A list of consumers' repositories, in YAML or JSON.")
-@click.option("--ref", metavar="SHA", help="The commit of accord to use. Default: that of this version.")
-@dry_run_option
-@server_options
-@format_option
-@click.pass_context
-def sync(
-    ctx: click.Context, /, repo: Sequence[str], file: str | None, ref: str | None, output_format: str, **more: Any
-) -> None:
+class _SyncArguments(WritingArguments, ServerArguments, FormatArguments):
+    repos: tuple[str, ...] = option("--repo", "A consumer's repository.", type=Lines(), metavar="OWNER/NAME")
+    file: str | None = option("--file", "A list of consumers' repositories, in YAML or JSON.", metavar="REPOS.yml")
+    ref: str | None = option("--ref", "The commit of accord to use. Default: that of this version.", metavar="SHA")
+
+
+@command(_SyncArguments)
+def sync(given: _SyncArguments) -> int:
     """Update the kit of many repositories by pull requests.
 
     Each repository whose kit is not of this version gets one pull request, which keeps its edits. A repository without
@@ -66,20 +64,20 @@ def sync(
     from accord.kit.sync import overall_outcome, sync_repositories, sync_repository
     from accord.kit.templates import shipped_kit
 
-    repositories = _repositories(repo, file)
-    pin = pin_for(ref)
+    repositories = _repositories(given.repos, given.file)
+    pin = pin_for(given.ref)
 
     @contextmanager
     def connect(repository: str) -> Iterator[tuple[GitHub, str]]:
-        with github_for(repository, more["sandbox"], more["max_wait"]) as connection:
+        with github_for(replace(given, repo=repository)) as connection:
             yield connection.github, connection.repository
 
     def sync_one(github: GitHub, repository: str) -> SyncResult:
-        return sync_repository(github, repository, shipped_kit(), pin, SystemClock(), is_dry_run=more["dry_run"])
+        return sync_repository(github, repository, shipped_kit(), pin, SystemClock(), is_dry_run=given.dry_run)
 
     ended = sync_repositories(repositories, connect, sync_one, Progress(len(repositories)))
     outcome = overall_outcome(ended)
-    if output_format == "json":
+    if given.is_json:
         found = [synced.as_json() for synced in ended]
         print_json({"outcome": outcome, "version": pin.version, "commit": pin.commit, "repositories": found})
     else:
@@ -88,7 +86,7 @@ def sync(
         click.echo(outcome)
     parts = [(f"{synced.repository}: {synced.outcome}", synced.plan.files if synced.plan else ()) for synced in ended]
     report_step("sync", outcome, parts, ended)
-    ctx.exit({"stopped": 3, "refused": 4}.get(outcome, 0))
+    return {"stopped": 3, "refused": 4}.get(outcome, 0)
 
 
 def _repositories(repos: Sequence[str], file: str | None) -> list[str]:

@@ -9,7 +9,7 @@ from urllib.parse import urlsplit
 
 import click
 
-from accord.cli.options import FILE, Lines, dry_run_option, format_option, repository_options
+from accord.cli.options import FormatArguments, Group, Lines, RepositoryArguments, WritingArguments, command, option
 from accord.cli.output import Progress, fitted, one_line, print_findings, print_json, print_lines, screen_columns
 from accord.cli.sources import github_for, read_bytes, read_trusted
 from accord.core.errors import AccordError, BrokenContract, WrongUsage
@@ -34,21 +34,30 @@ _COLORS = {"created": "green", "renamed": "cyan", "updated": "cyan", "deleted": 
 _LISTED = "listed"
 
 
-_file_option = click.option("--file", metavar="F", help="A label file. Default: the labels that accord ships.")
+class _LabelFileArguments(FormatArguments):
+    file: str | None = option("--file", "A label file. Default: the labels that accord ships.", metavar="F")
 
 
-@click.group()
+class CheckLabelsArguments(_LabelFileArguments, RepositoryArguments):
+    """The arguments of ``accord labels check``."""
+
+
+class _SyncLabelsArguments(WritingArguments, CheckLabelsArguments):
+    prune: bool = option("--prune", "Delete labels that an earlier sync created, but the file lacks.")
+    remove: tuple[str, ...] = option("--remove", "Also delete this label, if unlisted.", type=Lines(), metavar="NAME")
+    record: Path | None = option("--record", "The file that records which labels a sync created.")
+
+
+@click.group(cls=Group)
 def labels() -> None:
     """List, check and sync labels."""
 
 
-@labels.command("list")
-@_file_option
-@format_option
-def list_labels(file: str | None, output_format: str) -> None:
+@command(_LabelFileArguments, "list", of=labels)
+def list_labels(given: _LabelFileArguments) -> None:
     """List the labels of the file."""
-    entries = label_entries(file)
-    if output_format == "json":
+    entries = label_entries(given.file)
+    if given.is_json:
         print_json({"outcome": _LISTED, "labels": [_listed(entry) for entry in entries]})
         return
     width, columns = max((len(one_line(entry.name)) for entry in entries), default=0), screen_columns()
@@ -62,36 +71,22 @@ def _listed(entry: LabelEntry) -> dict[str, Any]:
     return {"name": entry.name, "action": _LISTED, **fields}
 
 
-@labels.command()
-@_file_option
-@repository_options
-@format_option
-@click.pass_context
-def check(ctx: click.Context, /, file: str | None, output_format: str, **access: Any) -> None:
+@command(CheckLabelsArguments, of=labels)
+def check(given: CheckLabelsArguments) -> int:
     """Compare the repository with the file.
 
     Exits 1 when they differ.
     """
-    entries = label_entries(file, is_trusted=True)
-    with github_for(**access) as (github, *_):
+    entries = label_entries(given.file, is_trusted=True)
+    with github_for(given) as (github, *_):
         actions, findings = plan_labels(entries, github.labels(), ())
     in_step = not any(action.is_change for action in actions)
-    _report("unchanged" if in_step else "drift", actions, findings, file, output_format)
-    ctx.exit(0 if in_step else 1)
+    _report("unchanged" if in_step else "drift", actions, findings, given)
+    return 0 if in_step else 1
 
 
-@labels.command()
-@_file_option
-@click.option("--prune", is_flag=True, help="Delete labels that an earlier sync created, but the file lacks.")
-@click.option("--remove", multiple=True, type=Lines(), metavar="NAME", help="Also delete this label, if unlisted.")
-@click.option("--record", type=FILE, help="The file that records which labels a sync created.")
-@dry_run_option
-@repository_options
-@format_option
-@click.pass_context
-def sync(
-    ctx: click.Context, /, file: str | None, prune: bool, remove: Sequence[str], record: Path | None, **more: Any
-) -> None:
+@command(_SyncLabelsArguments, of=labels)
+def sync(given: _SyncLabelsArguments) -> int:
     """Create, update and rename labels as the file says.
 
     Other labels stay.
@@ -99,26 +94,26 @@ def sync(
     from accord.core.clock import SystemClock
     from accord.results.label_sync import extend_record, read_record
 
-    dry_run, output_format = more.pop("dry_run"), more.pop("output_format")
-    entries = label_entries(file, is_trusted=True)
-    with github_for(**more) as (github, repository, *_):
-        record = record or _record_path(repository, more["sandbox"])
+    entries = label_entries(given.file, is_trusted=True)
+    with github_for(given) as (github, repository, *_):
+        record = given.record or _record_path(repository, given.sandbox)
         ours = read_record(record)
         if not can_be_written(record):
             raise WrongUsage(f"Cannot write the record {record}.", hint="Pass a writable file with `--record`.")
-        planned, findings = plan_labels(entries, github.labels(), ours if prune else (), remove)
-        progress, log = Progress(len(planned)), OperationLog(dry_run)
+        planned, findings = plan_labels(entries, github.labels(), ours if given.prune else (), given.remove)
+        progress, log = Progress(len(planned)), OperationLog(given.dry_run)
 
         def record_action(action: LabelAction) -> None:
             nonlocal ours
             ours = extend_record(record, ours, action)
             progress(action)
 
-        ended, problem = apply_labels(github, planned, SystemClock(), progress if dry_run else record_action, log)
-    outcome = "planned" if dry_run else _outcome(ended, problem)
-    _report(outcome, ended, findings, file, output_format, problem, log)
-    if problem or any(action.action == FAILED for action in ended):
-        ctx.exit(problem.exit_code if problem else 4)
+        ended, problem = apply_labels(github, planned, SystemClock(), progress if given.dry_run else record_action, log)
+    outcome = "planned" if given.dry_run else _outcome(ended, problem)
+    _report(outcome, ended, findings, given, problem, log)
+    if problem:
+        return problem.exit_code
+    return 4 if any(action.action == FAILED for action in ended) else 0
 
 
 def label_entries(file: str | None, *, is_trusted: bool = False) -> Sequence[LabelEntry]:
@@ -154,12 +149,11 @@ def _report(
     outcome: str,
     actions: Sequence[LabelAction],
     findings: Sequence[Finding],
-    file: str | None,
-    output_format: str,
+    given: _LabelFileArguments,
     problem: AccordError | None = None,
     log: OperationLog | None = None,
 ) -> None:
-    if output_format == "json":
+    if given.is_json:
         document: dict[str, Any] = {"outcome": outcome, "labels": [_as_json(action) for action in actions]}
         document["findings"] = [finding.as_json() for finding in findings]
         document |= {"operations": log.as_json()} if log else {}
@@ -174,7 +168,7 @@ def _report(
             words = action.description(outcome)
             styled = click.style(words, fg=_COLORS.get(action.action)) + " " * (16 - len(words))
             click.echo(f"{one_line(action.name):<{width}}  {styled}{note}".rstrip())
-        print_findings(findings, file or "labels")
+        print_findings(findings, given.file or "labels")
         changes = sum(action.is_change for action in actions)
         click.echo(f"{outcome}: {changes} of {len(actions)} labels differ" if outcome == "drift" else outcome)
         if problem:

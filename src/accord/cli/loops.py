@@ -6,9 +6,15 @@ import os
 
 import click
 
-from accord.cli.loops_output import print_decision
+from accord.cli.loops_output import (
+    AutofixArguments,
+    ChangingArguments,
+    KeepaliveArguments,
+    TurnArguments,
+    print_decision,
+)
 from accord.cli.loops_run import add_run
-from accord.cli.options import format_option
+from accord.cli.options import FormatArguments, Group, argument, command
 from accord.cli.output import print_findings, print_json
 from accord.cli.sources import read_bytes
 from accord.core.documents import read_object
@@ -17,54 +23,56 @@ from accord.core.kinds import KINDS
 from accord.text.redaction import redactor_for
 
 
-def _loop_group(
-    name: str, summary: str, subject: str, *, changes_code: bool = True, reads_checks: bool = False
-) -> click.Group:
-    """Return the group of a loop with its commands ``run`` and ``decide``."""
-    group = click.Group(name, help=summary)
-    add_run(group, name, changes_code=changes_code, reads_checks=reads_checks)
+class _DecideArguments(FormatArguments):
+    facts: str = argument("FACTS.json")
 
-    def decide(ctx: click.Context, /, facts: str, output_format: str) -> None:
+
+def _loop_group(name: str, summary: str, subject: str, arguments: type[TurnArguments]) -> click.Group:
+    """Return the group of a loop with its commands ``run`` and ``decide``."""
+    found = Group(name, help=summary)
+    add_run(found, name, arguments)
+
+    def decide(given: _DecideArguments) -> int:
         from accord.loops.run import LOOPS
 
         try:
-            read, findings = KINDS[f"{name}-facts"].read_model(read_object(read_bytes(facts)))
+            read, findings = KINDS[f"{name}-facts"].read_model(read_object(read_bytes(given.facts)))
         except BrokenContract as broken:
             read, findings = None, list(broken.findings)
         if read is None:
-            if output_format == "json":
+            if given.is_json:
                 print_json({"ok": False, "findings": [finding.as_json() for finding in findings]})
             else:
-                print_findings(findings, facts)
-            ctx.exit(BrokenContract.exit_code)
+                print_findings(findings, given.facts)
+            return BrokenContract.exit_code
         decision = LOOPS[name].decide(read, redactor_for(os.environ))
-        if output_format == "json":
+        if given.is_json:
             print_json(decision.model_dump(mode="json"))
         else:
             print_decision(decision)
+        return 0
 
     decide.__doc__ = f"""Decide from facts {subject}.
 
     FACTS.json has the kind {name}-facts; - is stdin. Nothing else is read, nothing is written. Exits 0 with the
     decision, 1 when the facts do not have the shape of their kind.
     """
-    argument = click.argument("facts", metavar="FACTS.json")
-    group.command("decide")(argument(format_option(click.pass_context(decide))))
-    return group
+    command(_DecideArguments, of=found)(decide)
+    return found
 
 
 keepalive = _loop_group(
     "keepalive",
     "Rerun the agent while tasks of a pull request are open.",
     "whether the agent runs again",
-    reads_checks=True,
+    KeepaliveArguments,
 )
 autofix = _loop_group(
-    "autofix", "Let the agent fix failing checks.", "whether the agent fixes checks", reads_checks=True
+    "autofix", "Let the agent fix failing checks.", "whether the agent fixes checks", AutofixArguments
 )
 verify = _loop_group(
-    "verify", "Judge a change by its work item's acceptance criteria.", "whether to verify", changes_code=False
+    "verify", "Judge a change by its work item's acceptance criteria.", "whether to verify", TurnArguments
 )
 bot_comments = _loop_group(
-    "bot-comments", "Let the agent answer bots' review threads.", "whether the agent answers bots"
+    "bot-comments", "Let the agent answer bots' review threads.", "whether the agent answers bots", ChangingArguments
 )

@@ -3,13 +3,20 @@
 from __future__ import annotations
 
 import os
-from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
 
-from accord.cli.options import FILE, Choice, dry_run_option, pull_option, together
+from accord.cli.options import (
+    Choice,
+    FormatArguments,
+    Number,
+    PostingArguments,
+    SteeringArguments,
+    WritingArguments,
+    option,
+)
 from accord.cli.output import one_line, print_json
 from accord.cli.receipts import print_operations
 from accord.cli.step import leave_outputs, leave_summary, redact
@@ -57,62 +64,61 @@ def print_decision(decision: LoopDecision) -> None:
 
 
 HISTORY = "loop-history.ndjson"
-turn_options = together(
-    pull_option("Pull request; all open ones by default."),
-    click.option(
+
+
+class TurnArguments(WritingArguments, PostingArguments, FormatArguments):
+    """The arguments of a turn of any loop."""
+
+    pull: int | None = option("--pull", "Pull request; all open ones by default.", type=Number(), metavar="N")
+    phase: str = option(
         "--phase",
+        "Begin a turn, end it, or do both and run the agent here.",
         type=Choice(["all", "begin", "end"]),
         default="all",
-        show_default=True,
-        help="Begin a turn, end it, or do both and run the agent here.",
-    ),
-    click.option("--agent", default="", metavar="NAME", help="Agent to use where no label names one."),
-    click.option(
-        "--registry", type=FILE, metavar="FILE", help="Registry file; .github/agents/registry.yml if present."
-    ),
-    click.option("--outputs", metavar="FILE", help="Outputs of the run as JSON; else ACCORD_RUN_OUTPUTS."),
-    click.option("--run-dir", type=FILE, metavar="DIR", help="Directory for the run and the loop's history."),
-    click.option("--dispatch-workflow", default="", metavar="FILE", help="Workflow that runs this loop."),
-    click.option(
+    )
+    agent: str = option("--agent", "Agent to use where no label names one.", default="", metavar="NAME")
+    registry: Path | None = option(
+        "--registry", "Registry file; .github/agents/registry.yml if present.", metavar="FILE"
+    )
+    outputs: str | None = option("--outputs", "Outputs of the run as JSON; else ACCORD_RUN_OUTPUTS.", metavar="FILE")
+    run_dir: Path | None = option("--run-dir", "Directory for the run and the loop's history.", metavar="DIR")
+    dispatch_workflow: str = option("--dispatch-workflow", "Workflow that runs this loop.", default="", metavar="FILE")
+    max_runtime_minutes: int = option(
         "--max-runtime-minutes",
+        "Time limit of the agent.",
         type=click.IntRange(min=1, max=360),
         default=45,
-        show_default=True,
         metavar="N",
-        help="Time limit of the agent.",
-    ),
-    click.option("--prompt-file", default="", metavar="F", help="Prompt for the agent; the shipped one by default."),
-    dry_run_option,
-)
-"""The options of a turn, besides the repository."""
-
-review_option = click.option(
-    "--review-workflow", default="", metavar="FILE", help="Workflow that reviews a pull request whose tasks are done."
-)
-
-
-@dataclass(frozen=True)
-class LoopOptions:
-    """The options of a turn as given on the command line."""
-
-    pull: int | None
-    phase: str
-    agent: str
-    registry: Path | None
-    outputs: str | None
-    run_dir: Path | None
-    dispatch_workflow: str
-    max_runtime_minutes: int
-    prompt_file: str
-    dry_run: bool
+    )
+    prompt_file: str = option(
+        "--prompt-file", "Prompt for the agent; the shipped one by default.", default="", metavar="F"
+    )
     allow_steering_files: bool = False
     rerun_held_runs: bool = False
     review_workflow: str = ""
 
 
-def report_turn(turn: Turn, prompt_file: str, run_dir: Path | None, output_format: str) -> None:
+class ChangingArguments(SteeringArguments, TurnArguments):
+    """The arguments of a turn whose agent changes code."""
+
+
+class AutofixArguments(ChangingArguments):
+    """The arguments of a turn that reads checks."""
+
+    rerun_held_runs: bool = option("--rerun-held-runs", "Start held workflow runs again, with an app's token.")
+
+
+class KeepaliveArguments(AutofixArguments):
+    """The arguments of a turn of keepalive."""
+
+    review_workflow: str = option(
+        "--review-workflow", "Workflow that reviews a pull request whose tasks are done.", default="", metavar="FILE"
+    )
+
+
+def report_turn(turn: Turn, given: TurnArguments, run_dir: Path | None) -> None:
     """Leave outputs and a summary for the next steps, and print the turn."""
-    leave_outputs({name: redact(value) for name, value in step_outputs(turn, prompt_file).items()})
+    leave_outputs({name: redact(value) for name, value in step_outputs(turn, given.prompt_file).items()})
     leave_summary(turn_summary(turn))
     if is_in_actions(os.environ):
         warnings = [*turn.decision.warnings]
@@ -120,7 +126,7 @@ def report_turn(turn: Turn, prompt_file: str, run_dir: Path | None, output_forma
             warnings.append(turn.decision.message)
         for text in warnings:
             click.echo(command("warning", redact(text), title=f"accord {turn.loop.name}"), err=True)
-    if output_format == "json":
+    if given.is_json:
         print_json(redact_json({**turn_document(turn), "run_dir": str(run_dir or "")}, redact))
         return
     for line in result_lines(turn):
@@ -137,18 +143,18 @@ def report_turn(turn: Turn, prompt_file: str, run_dir: Path | None, output_forma
 
 
 def report_sweep(
-    loop: str, started: dict[int, int], requests: dict[str, int], log: OperationLog, output_format: str
+    loop: str, started: dict[int, int], requests: dict[str, int], log: OperationLog, given: TurnArguments
 ) -> None:
     """Leave outputs and a summary, and print the pull requests that a sweep started the workflow for.
 
     ``started`` has the workflow run of each, 0 where GitHub does not tell.
     """
     pulls = list(started)
-    line = f"{'due' if log.is_dry_run else 'started'}: {', '.join(f'#{number}' for number in pulls) or 'none'}"
+    line = f"{'due' if given.dry_run else 'started'}: {', '.join(f'#{number}' for number in pulls) or 'none'}"
     leave_outputs({"action": "sweep", "should-run": "false", "pulls": " ".join(map(str, pulls))})
     leave_summary(f"### accord {loop}: open pull requests\n\n{line.capitalize()}.")
-    if output_format == "json":
-        outcome = "planned" if log.is_dry_run else "started"
+    if given.is_json:
+        outcome = "planned" if given.dry_run else "started"
         runs = {str(number): run_id for number, run_id in started.items() if run_id}
         print_json(
             {

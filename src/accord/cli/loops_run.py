@@ -7,14 +7,15 @@ import os
 import secrets
 import shutil
 import tempfile
+from dataclasses import replace
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 import click
 
-from accord.cli.loops_output import HISTORY, LoopOptions, report_sweep, report_turn, review_option, turn_options
-from accord.cli.options import format_option, posting_options, rerun_option, steering_option
+from accord.cli.loops_output import HISTORY, TurnArguments, report_sweep, report_turn
+from accord.cli.options import command
 from accord.cli.posting import posting_to
 from accord.cli.sources import read_bytes
 from accord.cli.step import warn
@@ -28,8 +29,8 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
 
     from accord.agents.registry import Registry
-    from accord.cli.sources import Connection
     from accord.git.trusted_files import TrustedFiles
+    from accord.github.connection import Connection
     from accord.loops.facts import Loop, LoopContext
     from accord.loops.models import TokenFacts
     from accord.loops.run import Turn
@@ -48,47 +49,40 @@ _MARKER_FILE = ".accord-loop"
 """Marks the directory of a loop's run: what an earlier attempt left in it may be removed."""
 
 
-def add_run(group: click.Group, name: str, *, changes_code: bool, reads_checks: bool) -> None:
-    """Add the command ``run`` to a loop's group, with the options that fit what it does."""
+def add_run(group: click.Group, name: str, arguments: type[TurnArguments]) -> None:
+    """Add the command ``run`` to a loop's group, with the arguments that fit what it does."""
 
-    def run(output_format: str, **given: Any) -> None:
-        keys = [key for key in LoopOptions.__dataclass_fields__ if key in given]
-        options = LoopOptions(**{key: given.pop(key) for key in keys})
-        own = _own_files(options)
-        with posting_to(registry=own.registry, **given) as (connection, policy):
-            _run(name, options, connection, own, policy, output_format)
+    def run(given: TurnArguments) -> None:
+        own = _own_files(given)
+        with posting_to(given, own.registry) as (connection, policy):
+            _run(name, given, connection, own, policy)
 
     run.__doc__ = f"""Take a turn of {name} on GitHub.
 
     Without --pull, start --dispatch-workflow for each open pull request that the loop is on for. The same command
     continues after an interruption, and changes nothing after a success. Exits 0 when there is nothing to do, too.
     """
-    offered = format_option(posting_options(run))
-    offered = rerun_option(offered) if reads_checks else offered
-    offered = review_option(offered) if name == "keepalive" else offered
-    group.command("run")(turn_options(steering_option(offered) if changes_code else offered))
+    command(arguments, of=group)(run)
 
 
-def _run(
-    name: str, options: LoopOptions, connection: Connection, own: _OwnFiles, policy: PostingPolicy, output_format: str
-) -> None:
+def _run(name: str, given: TurnArguments, connection: Connection, own: _OwnFiles, policy: PostingPolicy) -> None:
     from accord.loops.run import LOOPS
     from accord.loops.state import write_history
 
     loop = LOOPS[name]
-    run_dir = options.run_dir or _new_run_dir()
-    context = _context(options, connection, run_dir, own.registry, policy)
-    if options.pull is None:
-        _sweep(loop, context, options, output_format)
+    run_dir = given.run_dir or _new_run_dir()
+    context = _context(given, connection, run_dir, own.registry, policy)
+    if given.pull is None:
+        _sweep(loop, context, given)
         return
-    turn, outputs = _take_turn(loop, context, options, connection, run_dir, own)
-    is_kept = options.run_dir is not None or run_dir.is_dir()
+    turn, outputs = _take_turn(loop, context, given, connection, run_dir, own)
+    is_kept = given.run_dir is not None or run_dir.is_dir()
     if is_kept and turn.state is not None and turn.outcome != "planned":
         run_dir.mkdir(parents=True, exist_ok=True)
         write_whole(run_dir / HISTORY, write_history(turn.pull.number, loop.name, turn.state.history))
-    if not options.dry_run:
+    if not given.dry_run:
         _leave_record(turn, outputs, connection, run_dir)
-    report_turn(turn, options.prompt_file, run_dir if run_dir.is_dir() else None, output_format)
+    report_turn(turn, given, run_dir if run_dir.is_dir() else None)
 
 
 def _leave_record(turn: Turn, outputs: RunOutputs | None, connection: Connection, run_dir: Path) -> None:
@@ -116,13 +110,13 @@ class _OwnFiles(NamedTuple):
     registry: Registry
 
 
-def _own_files(options: LoopOptions) -> _OwnFiles:
+def _own_files(given: TurnArguments) -> _OwnFiles:
     """Read the registry, and warn if the checked-out branch has another one."""
     from accord.git.trusted_files import trusted_files
     from accord.runner.trusted_registry import load_registry
 
     files = trusted_files(Path.cwd(), os.environ)
-    registry = load_registry(files, options.registry)
+    registry = load_registry(files, given.registry)
     if files.warning:
         warn(files.warning)
     return _OwnFiles(files, registry)
@@ -135,7 +129,7 @@ def _new_run_dir() -> Path:
 
 
 def _context(
-    options: LoopOptions, connection: Connection, run_dir: Path, registry: Registry, policy: PostingPolicy
+    given: TurnArguments, connection: Connection, run_dir: Path, registry: Registry, policy: PostingPolicy
 ) -> LoopContext:
     """Return the context of the turn. At a terminal, the directory names the run."""
     from accord.loops.facts import LoopContext
@@ -145,17 +139,17 @@ def _context(
     return LoopContext(
         github=connection.github,
         repository=connection.repository,
-        number=options.pull or 0,
+        number=given.pull or 0,
         run_id=os.environ.get("GITHUB_RUN_ID") or local_id,
-        agents=registry.enabled_agents(options.agent),
+        agents=registry.enabled_agents(given.agent),
         clock=SystemClock(),
         redact=redactor_for(os.environ),
         policy=policy,
-        token=token_facts(os.environ).model_copy(update={"reruns_held": options.rerun_held_runs}),
-        minutes=options.max_runtime_minutes,
+        token=token_facts(os.environ).model_copy(update={"reruns_held": given.rerun_held_runs}),
+        minutes=given.max_runtime_minutes,
         max_cost_usd=registry.max_item_cost_usd,
         bots=tuple(registry.review_bots),
-        review_workflow=options.review_workflow,
+        review_workflow=given.review_workflow,
         remote=connection.remote(SystemClock()),
         is_asked=event in _REQUESTS,
         commenter=os.environ.get("GITHUB_ACTOR", "") if event == "issue_comment" else "",
@@ -181,34 +175,34 @@ def token_facts(environment: Mapping[str, str]) -> TokenFacts:
 
 
 def _take_turn(
-    loop: Loop, context: LoopContext, options: LoopOptions, connection: Connection, run_dir: Path, own: _OwnFiles
+    loop: Loop, context: LoopContext, given: TurnArguments, connection: Connection, run_dir: Path, own: _OwnFiles
 ) -> tuple[Turn, RunOutputs | None]:
     """Take the turn; also return the outputs of the agent's run, None where this phase has none."""
     from accord.loops.run import begin, end
 
-    if options.phase == "end":
-        outputs = _read_outputs(options.outputs)
-        if not options.dry_run:
-            _check_run_is_named(options)
-        turn = end(loop, context, outputs, workflow=options.dispatch_workflow, is_dry_run=options.dry_run)
+    if given.phase == "end":
+        outputs = _read_outputs(given.outputs)
+        if not given.dry_run:
+            _check_run_is_named(given)
+        turn = end(loop, context, outputs, workflow=given.dispatch_workflow, is_dry_run=given.dry_run)
         return turn, outputs
-    if options.phase == "begin" or options.dry_run:
-        return begin(loop, context, ready=lambda _: _check_run_is_named(options), is_dry_run=options.dry_run), None
+    if given.phase == "begin" or given.dry_run:
+        return begin(loop, context, ready=lambda _: _check_run_is_named(given), is_dry_run=given.dry_run), None
 
     turn = begin(loop, context, ready=lambda decision: _prepare(decision.agent, own.registry, run_dir))
     if not turn.should_run:
-        if options.run_dir is None:
+        if given.run_dir is None:
             shutil.rmtree(run_dir, ignore_errors=True)  # another process was faster
         return turn, None
-    if options.run_dir is None:
+    if given.run_dir is None:
         click.echo(f"Files of the run: {run_dir}. To continue it, pass `--run-dir {run_dir}`.", err=True)
-    outputs = _run_agent(turn, options, connection, run_dir, own.files, context.policy)
-    return end(loop, context, outputs, workflow=options.dispatch_workflow), outputs
+    outputs = _run_agent(turn, given, connection, run_dir, own.files, context.policy)
+    return end(loop, context, outputs, workflow=given.dispatch_workflow), outputs
 
 
-def _check_run_is_named(options: LoopOptions) -> None:
+def _check_run_is_named(given: TurnArguments) -> None:
     """Raise WrongUsage where ``begin`` and ``end`` could not recognise the same run."""
-    if options.run_dir is None and not os.environ.get("GITHUB_RUN_ID"):
+    if given.run_dir is None and not os.environ.get("GITHUB_RUN_ID"):
         hint = "Pass the same `--run-dir DIR` to both phases, or set GITHUB_RUN_ID."
         raise WrongUsage("The run has no name, so its end could not find its beginning.", hint=hint)
 
@@ -227,23 +221,23 @@ def _read_outputs(path: str | None) -> RunOutputs:
     return read_outputs(text)
 
 
-def _sweep(loop: Loop, context: LoopContext, options: LoopOptions, output_format: str) -> None:
+def _sweep(loop: Loop, context: LoopContext, given: TurnArguments) -> None:
     """Start the workflow for each pull request that may have something to do."""
     from accord.loops.apply import Start, dispatch
     from accord.loops.run import pulls_due
 
     if not loop.is_swept:
         raise WrongUsage(f"No pull request given for {loop.name}.", hint="Pass `--pull N`.")
-    if not options.dispatch_workflow and not options.dry_run:
+    if not given.dispatch_workflow and not given.dry_run:
         hint = "Pass `--pull N` for one, or `--dispatch-workflow FILE` to start that workflow for each."
         raise WrongUsage("No workflow given for the turns of all open pull requests.", hint=hint)
     started: dict[int, int] = {}
-    context.log.is_dry_run = options.dry_run
+    context.log.is_dry_run = given.dry_run
     for number in pulls_due(loop, context):
-        start = Start(options.dispatch_workflow, "pr_number", number, context.github.server_time())
+        start = Start(given.dispatch_workflow, "pr_number", number, context.github.server_time())
         started[number] = dispatch(context, start) if start.workflow else 0
     requests = {"read": context.github.requests.read, "write": context.github.requests.write}
-    report_sweep(loop.name, started, requests, context.log, output_format)
+    report_sweep(loop.name, started, requests, context.log, given)
 
 
 def _prepare(agent: str, registry: Registry, run_dir: Path) -> None:
@@ -280,7 +274,7 @@ def _claim(run_dir: Path) -> None:
 
 def _run_agent(
     turn: Turn,
-    options: LoopOptions,
+    given: TurnArguments,
     connection: Connection,
     run_dir: Path,
     files: TrustedFiles,
@@ -288,8 +282,9 @@ def _run_agent(
 ) -> RunOutputs:
     """Run the agent in a clone below ``run_dir`` and publish its changes; a finished run is only published."""
     from accord.cli.run import kind_of, run_with_output, schema_of
-    from accord.cli.run_step import finish_run
+    from accord.cli.run_step import finish_options
     from accord.loops.run import check_out
+    from accord.runner.finish import finish
     from accord.runner.models import RunContext, RunRequest
     from accord.runner.process import counting_stop_signals
     from accord.runner.record import RECORD
@@ -302,7 +297,7 @@ def _run_agent(
             agent=turn.decision.agent,
             run_dir=folder,
             directory=check_out(turn.pull, connection.remote(SystemClock()), run_dir.resolve() / "tree"),
-            prompt_file=Path(options.prompt_file) if options.prompt_file else None,
+            prompt_file=Path(given.prompt_file) if given.prompt_file else None,
             appendix=turn.decision.appendix,
             context=RunContext(
                 mode=turn.loop.mode,
@@ -311,12 +306,13 @@ def _run_agent(
                 pr_ref=turn.pull.head_branch if turn.loop.changes_code else "",
                 base_ref=turn.pull.base_branch,
             ),
-            max_runtime_minutes=options.max_runtime_minutes,
-            registry=options.registry,
+            max_runtime_minutes=given.max_runtime_minutes,
+            registry=given.registry,
             files=files,
             schema=schema_of(turn.loop.schema),
             kind=kind_of(turn.loop.schema),
         )
         with counting_stop_signals() as stop:
             record = run_with_output(request, stop)
-    return finish_run(folder, connection, policy, record, allows_steering=options.allow_steering_files)
+    finishing = replace(finish_options(connection, policy), allows_steering=given.allow_steering_files)
+    return finish(folder, finishing, record)

@@ -13,7 +13,9 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from accord import __version__, kinds  # noqa: F401 (fills the table)
+from accord.cli.options import Group
 from accord.cli.output import Printed, one_line, print_moves
+from accord.cli.variables import VARIABLES, unknown_variables
 from accord.core.environment import is_in_actions, wants_color
 from accord.core.errors import AccordError, BrokenContract, Interrupted, Stopped, WrongUsage
 
@@ -75,7 +77,7 @@ HEADINGS: dict[str, dict[str, tuple[str, str]]] = {
 COMMANDS = {name: command for commands in HEADINGS.values() for name, command in commands.items()}
 
 
-class LazyGroup(click.Group):
+class LazyGroup(Group):
     """A group that imports the module of a command when the command is needed."""
 
     def invoke(self, ctx: click.Context) -> Any:
@@ -129,6 +131,16 @@ Exit codes:
 @click.version_option(__version__, prog_name="accord")
 def accord() -> None:
     """Check what coding agents wrote for GitHub, and apply it exactly once."""
+    context = click.get_current_context()
+    if os.environ.get("RUNNER_DEBUG") == "1":
+        from accord.cli.debug import start_log
+
+        start_log()
+    if any(name.startswith("ACCORD_") and name not in VARIABLES for name in os.environ):
+        from accord.cli.step import warn
+
+        for name, suggestion in unknown_variables(os.environ, context):
+            warn(f"accord has no option for the variable `{name}`. {suggestion}".rstrip())
 
 
 def main(args: list[str] | None = None) -> None:
@@ -155,6 +167,9 @@ def main(args: list[str] | None = None) -> None:
         sys.exit(Stopped.exit_code)
     except Exception as error:
         sys.exit(_report_error(_to_accord_error(error), sys.argv[1:] if args is None else args, printed))
+    finally:
+        if debug := sys.modules.get("accord.cli.debug"):
+            debug.stop_log()
 
 
 def _stop(signal_number: int, frame: FrameType | None) -> Any:
@@ -205,7 +220,11 @@ def _wants_json(args: list[str]) -> bool:
         return "json" in formats
     commands = takewhile(lambda word: not word.startswith("-"), options)
     names = accumulate(commands, lambda name, word: f"{name}_{word}", initial="ACCORD")
-    return any(os.environ.get(f"{name}_OUTPUT_FORMAT".replace("-", "_").upper()) == "json" for name in names)
+    return any(
+        os.environ.get(f"{name}_{option}".replace("-", "_").upper()) == "json"
+        for name in names
+        for option in ("FORMAT", "OUTPUT_FORMAT")
+    )
 
 
 REPORT_TO = "https://github.com/accord-ci/accord/issues"
@@ -214,8 +233,9 @@ _PACKAGE = Path(__file__).parents[1]
 
 
 def to_internal_error(error: Exception) -> Stopped:
-    """Return a redacted, cut error that reports a bug in accord. Prints the traceback where RUNNER_DEBUG is 1."""
-    if os.environ.get("RUNNER_DEBUG") == "1":
+    """Return a redacted, cut error that reports a bug in accord. Prints the traceback with ``--debug``."""
+    debug = sys.modules.get("accord.cli.debug")
+    if debug and debug.is_started():
         import traceback
 
         for line in "".join(traceback.format_exception(error)).splitlines():
@@ -226,7 +246,7 @@ def to_internal_error(error: Exception) -> Stopped:
         f"Internal error in accord: {type(error).__name__}{f' ({message})' if message else ''} at {_origin(error)}. "
         "Something may have been written already.",
         hint="Run the same command again: finished operations are found, not repeated. If the error comes back, "
-        f"report it at {REPORT_TO} with the output of `RUNNER_DEBUG=1`.",
+        f"report it at {REPORT_TO} with the output of `--debug`.",
     )
 
 

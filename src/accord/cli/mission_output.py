@@ -6,7 +6,16 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from accord.cli.output import document_lines, fitted, one_line, print_json, print_lines, print_moves, screen_columns
+from accord.cli.output import (
+    document_lines,
+    fitted,
+    one_line,
+    print_findings,
+    print_json,
+    print_lines,
+    print_moves,
+    screen_columns,
+)
 from accord.cli.step import as_output, leave_outputs, leave_summary, report_checks
 from accord.cli.step import redacted_cell as cell
 from accord.core.moves import moves_to_json
@@ -16,8 +25,9 @@ from accord.text.markdown import table
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
 
-    from accord.core.findings import Finding
+    from accord.cli.options import FormatArguments
     from accord.core.moves import NextMove
+    from accord.missions.check import MissionCheck
     from accord.missions.models import NextQueryResponse
     from accord.missions.move import MoveResult
     from accord.missions.start import StartResult
@@ -167,12 +177,21 @@ _ROWS = 200
 _HEAD = ["Work package", "Status", "Where it runs", "Commits", "Problem"]
 
 
-def report_missions(files: Mapping[str, list[Finding]], standings: Sequence[dict[str, Any]]) -> None:
-    """Report a check of missions: outputs ``ok`` and ``missions``, verdicts on files, where each mission stands."""
-    report_checks([(path, "mission", found) for path, found in files.items()], name="mission check")
-    progress = {standing["mission_slug"]: standing["progress"] for standing in standings}
-    leave_outputs({"missions": as_output(progress)})
-    for standing in standings:
+def show_check(found: MissionCheck, given: FormatArguments) -> None:
+    """Print a check of missions, and report it: outputs ``ok`` and ``missions``, verdicts on files, each mission."""
+    if given.is_json:
+        print_json(found.as_json())
+    else:
+        for standing in found.standings:
+            show_status(standing)
+        for path, findings in found.files.items():
+            print_findings(findings, path)
+        count = len(found.standings)
+        verdict = click.style("ok", fg="green") if found.is_ok else click.style("rejected", fg="red")
+        click.echo(f"{count} mission{'s' * (count != 1)}, {len(found.files)} files: {verdict}")
+    report_checks([(path, "mission", [*findings]) for path, findings in found.files.items()], name="mission check")
+    leave_outputs({"missions": as_output({one["mission_slug"]: one["progress"] for one in found.standings})})
+    for standing in found.standings:
         leave_summary(_page(standing))
 
 

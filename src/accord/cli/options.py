@@ -1,17 +1,24 @@
-"""Options and types that several commands share, so that one concept has one name everywhere."""
+"""The arguments of commands as typed data: dataclasses whose fields declare what the command line takes.
+
+Options that commands share are classes to inherit from, so that one concept has one name everywhere.
+"""
 
 from __future__ import annotations
 
+import inspect
+import os
 import re
 from collections.abc import Callable, Iterable
+from dataclasses import Field, FrozenInstanceError, dataclass, field, fields
+from functools import update_wrapper
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar, dataclass_transform
 
 import click
 
 from accord.core.errors import WrongUsage
 from accord.core.suggest import did_you_mean
-from accord.git.sizes import DEFAULT_LIMITS
+from accord.git.sizes import DEFAULT_LIMITS, ChangeLimits
 from accord.text.posting import split_hosts, split_words
 
 SANDBOX_DIRECTORY = ".accord/sandbox"
@@ -19,8 +26,9 @@ FILE = click.Path(path_type=Path)
 FOLDER = click.Path(path_type=Path, file_okay=False)
 EXISTING_FOLDER = click.Path(path_type=Path, file_okay=False, exists=True)
 
-Decorator = Callable[[Callable[..., Any]], Callable[..., Any]]
-
+Given = TypeVar("Given")
+Work = Callable[[Given], int | None]
+"""A command: takes its arguments, and returns the exit code; None is 0."""
 
 _LONGEST_METAVAR = 44
 
@@ -65,67 +73,176 @@ class Lines(click.types.StringParamType):
     envvar_list_splitter = "\n"
 
 
-def together(*options: Decorator) -> Decorator:
-    """Combine the options of a command into one decorator; help shows them in this order."""
+def option(*words: str, was: str = "", **settings: Any) -> Any:
+    """Declare a field as an option: its spellings, its help, and click's ``settings``.
 
-    def decorate(command: Callable[..., Any]) -> Callable[..., Any]:
-        for option in reversed(options):
-            command = option(command)
-        return command
+    Its longest spelling names its variable; ``was`` is an old name. The type of the field says the rest: a bool is a
+    flag, a tuple is given several times, and what has no default and cannot be None is required.
+    """
+    *flags, text = words
+    return field(metadata={"flags": flags, "was": was, "settings": {"help": text, **settings}})
+
+
+def argument(metavar: str | None = None, **settings: Any) -> Any:
+    """Declare a field as an argument: a tuple takes all that are given, and one that can be None may be left out."""
+    return field(metadata={"flags": (), "settings": {"metavar": metavar, **settings}})
+
+
+@dataclass_transform(kw_only_default=True, field_specifiers=(option, argument))
+@dataclass(init=False, repr=False, eq=False, kw_only=True)
+class Arguments:
+    """The arguments of a command. Each class below it is a frozen dataclass, without methods that Python generates.
+
+    Generating those of all classes takes longer than a quick command.
+    """
+
+    def __init__(self, **values: Any) -> None:
+        self.__dict__.update(values)
+
+    def __init_subclass__(cls) -> None:
+        cls.__doc__ = cls.__doc__ or cls.__name__
+        dataclass(init=False, repr=False, eq=False, kw_only=True)(cls)
+
+    def __setattr__(self, name: str, value: object) -> None:
+        raise FrozenInstanceError(name)
+
+
+class FlagOption(click.Option):
+    """An option that a variable sets: the name of the command and that of the option, whatever its field is called."""
+
+    def __init__(self, declarations: Iterable[str], was: str = "", **settings: Any) -> None:
+        super().__init__(list(declarations), **settings)
+        self.was = was
+
+    def variables(self, ctx: click.Context) -> list[str]:
+        """Return the names of its variables, the documented one first."""
+        flag = max(self.opts, key=len).lstrip("-").replace("-", "_").upper()
+        prefix = f"{ctx.auto_envvar_prefix}_"
+        explicit = [self.envvar] if isinstance(self.envvar, str) else []
+        return [prefix + flag, *([prefix + self.was] if self.was else []), *explicit]
+
+    def resolve_envvar_value(self, ctx: click.Context) -> str | None:
+        """Return the text of the first variable that is set and not empty."""
+        return next(filter(None, map(os.environ.get, self.variables(ctx))), None)
+
+
+def _start_log(_ctx: click.Context, _param: click.Parameter, value: bool) -> None:
+    if value:
+        from accord.cli.debug import start_log
+
+        start_log()
+
+
+DEBUG = FlagOption(
+    ["--debug"],
+    is_flag=True,
+    is_eager=True,
+    expose_value=False,
+    callback=_start_log,
+    help="Log requests, git commands and decisions on stderr.",
+)
+
+
+class Command(click.Command):
+    """A command of accord: each has ``--debug``."""
+
+    def get_params(self, ctx: click.Context) -> list[click.Parameter]:
+        """Return its parameters, with those that every command has."""
+        return [DEBUG, *super().get_params(ctx)]
+
+
+class Group(Command, click.Group):
+    """A group of commands of accord."""
+
+    command_class = Command
+    group_class = type
+
+
+def command(
+    arguments: type[Given],
+    name: str | None = None,
+    *,
+    of: click.Group | None = None,
+    cls: type[click.Command] = Command,
+    **settings: Any,
+) -> Callable[[Work[Given]], click.Command]:
+    """Make a function that takes these arguments a command, in the group ``of``."""
+
+    def decorate(work: Work[Given]) -> click.Command:
+        made = click.command(name, cls, params=parameters(arguments), **settings)(_callback(arguments, work))
+        if of is not None:
+            of.add_command(made)
+        return made
 
     return decorate
 
 
-steering_option = click.option(
-    "--allow-steering-files", is_flag=True, help="Push changes to files that steer agents or CI, too."
-)
-
-limit_options = together(
-    click.option(
-        "--max-files",
-        type=click.IntRange(min=1),
-        default=DEFAULT_LIMITS.files,
-        show_default=True,
-        metavar="N",
-        help="Most files that a change may have.",
-    ),
-    click.option(
-        "--max-bytes",
-        type=click.IntRange(min=1),
-        default=DEFAULT_LIMITS.bytes,
-        show_default=True,
-        metavar="N",
-        help="Most bytes of new contents that a change may have.",
-    ),
-)
-
-rerun_option = click.option(
-    "--rerun-held-runs", is_flag=True, help="Start held workflow runs again, with an app's token."
-)
-
-format_option = click.option(
-    "--format",
-    "output_format",
-    type=Choice(["text", "json"]),
-    default="text",
-    show_default=True,
-    help="Text for people, or one JSON document on stdout.",
-)
-findings_format_option = click.option(
-    "--format",
-    "output_format",
-    type=Choice(["text", "json", "sarif"]),
-    default="text",
-    show_default=True,
-    help="Text, one JSON document, or SARIF for code scanning.",
-)
-dry_run_option = click.option("--dry-run", is_flag=True, help="Show what would happen, and write nothing.")
-"""Declares a command that writes: the connection of any other command, and that of a dry run, only reads."""
+def group(arguments: type[Given], **settings: Any) -> Callable[[Work[Given]], Group]:
+    """Make a function that takes these arguments a group of commands."""
+    return lambda work: click.group(cls=Group, params=parameters(arguments), **settings)(_callback(arguments, work))
 
 
-def writes(command: click.Command) -> bool:
-    """Return whether a command is declared as one that writes."""
-    return any(param.name == "dry_run" for param in command.params)
+def _callback(arguments: type[Given], work: Work[Given]) -> Callable[..., None]:
+    def callback(**values: Any) -> None:
+        if code := work(arguments(**values)):
+            raise click.exceptions.Exit(code)
+
+    return update_wrapper(callback, work)
+
+
+def parameters(arguments: type[Any]) -> list[click.Parameter]:
+    """Return what a class declares for click: arguments, those of its bases first, then options, its own first."""
+    known = {each.name: each for each in fields(arguments) if "flags" in each.metadata}
+    own_first = dict.fromkeys(name for base in arguments.__mro__ for name in inspect.get_annotations(base))
+    positional = [each for each in known.values() if not each.metadata["flags"]]
+    options = [known[name] for name in own_first if name in known and known[name].metadata["flags"]]
+    return [_parameter(each) for each in (*positional, *options)]
+
+
+def _parameter(declared: Field[Any]) -> click.Parameter:
+    """Return a field as a parameter of click, with what its type says."""
+    flags, annotation = declared.metadata["flags"], str(declared.type)
+    settings = dict(declared.metadata["settings"])
+    is_several, can_be_left_out = annotation.startswith("tuple["), annotation == "bool" or "None" in annotation
+    if not (is_several or can_be_left_out or "default" in settings):
+        settings["required"] = True
+    if "Path" in annotation:
+        settings.setdefault("type", FILE)
+    if not flags:
+        return click.Argument([declared.name], **{"nargs": -1 if is_several else 1, "required": False, **settings})
+    if annotation == "bool":
+        settings["is_flag"] = True
+    settings = {"multiple": is_several, "show_default": bool(settings.get("default")), **settings}
+    return FlagOption((*flags, declared.name), declared.metadata["was"], **settings)
+
+
+def format_option(text: str, *choices: str, **settings: Any) -> Any:
+    """Declare ``--format``; the first choice is the default."""
+    settings = {"type": Choice(choices), "default": choices[0], **settings}
+    return option("--format", text, was="OUTPUT_FORMAT", **settings)
+
+
+class FormatArguments(Arguments):
+    """How a command prints."""
+
+    output_format: str = format_option("Text for people, or one JSON document on stdout.", "text", "json")
+
+    @property
+    def is_json(self) -> bool:
+        """Whether it prints one JSON document."""
+        return self.output_format == "json"
+
+
+class FindingsArguments(FormatArguments):
+    """How a command prints findings."""
+
+    output_format: str = format_option("Text, one JSON document, or SARIF for code scanning.", "text", "json", "sarif")
+
+
+class WritingArguments(Arguments):
+    """Arguments of a command that writes: the connection of any other one, and that of a dry run, only reads."""
+
+    dry_run: bool = option("--dry-run", "Show what would happen, and write nothing.")
 
 
 def why_read_only() -> str:
@@ -134,50 +251,98 @@ def why_read_only() -> str:
     if context is None:
         return ""
     if not writes(context.command):
-        return f"Declare `{context.command_path}` as a command that writes, with `dry_run_option`."
+        return f"Declare `{context.command_path}` as a command that writes, below `WritingArguments`."
     return "This is a dry run." if context.params["dry_run"] else ""
 
 
-root_option = click.option(
-    "--root",
-    type=EXISTING_FOLDER,
-    default=".",
-    show_default=True,
-    help="The repository's directory.",
-)
+def writes(command: click.Command) -> bool:
+    """Return whether a command is declared as one that writes."""
+    return any(param.name == "dry_run" for param in command.params)
 
 
-def pull_option(meaning: str, *, required: bool = False) -> Decorator:
-    """Return the option ``--pull`` with its meaning for a command."""
-    return click.option("--pull", type=Number(), required=required, metavar="N", help=meaning)
+class RootArguments(Arguments):
+    """The checkout that a command reads."""
+
+    root: Path = option("--root", "The repository's directory.", type=EXISTING_FOLDER, default=".")
 
 
-def work_item_option(meaning: str, name: str = "work_item") -> Decorator:
-    """Return the option ``--work-item`` with its meaning for a command."""
-    return click.option("--work-item", name, type=Number(), metavar="N", help=meaning)
+class SteeringArguments(Arguments):
+    """Whether a command pushes changes that steer the next agent."""
+
+    allow_steering_files: bool = option("--allow-steering-files", "Push changes to files that steer agents or CI, too.")
 
 
-_repo = click.option("--repo", metavar="OWNER/NAME", help="The repository. Default: `GITHUB_REPOSITORY`, or `origin`.")
-_repos = click.option(
-    "--repo",
-    "repos",
-    multiple=True,
-    metavar="OWNER/NAME",
-    help="A repository (repeatable). Default: `GITHUB_REPOSITORY`, or `origin`.",
-)
-_sandbox = click.option(
-    "--sandbox",
-    is_flag=False,
-    flag_value=SANDBOX_DIRECTORY,
-    metavar="[DIR]",
-    help=f"Use the embedded local GitHub in DIR ({SANDBOX_DIRECTORY}).",
-)
-_identity = click.option(
-    "--identity",
-    default="",
-    metavar="LOGIN,…",
-    help="The app of the token, and other accounts that accord writes as.",
-)
+class ChangeArguments(SteeringArguments):
+    """Which changes a command pushes."""
+
+    max_files: int = option(
+        "--max-files",
+        "Most files that a change may have.",
+        type=click.IntRange(min=1),
+        default=DEFAULT_LIMITS.files,
+        metavar="N",
+    )
+    max_bytes: int = option(
+        "--max-bytes",
+        "Most bytes of new contents that a change may have.",
+        type=click.IntRange(min=1),
+        default=DEFAULT_LIMITS.bytes,
+        metavar="N",
+    )
+
+    @property
+    def limits(self) -> ChangeLimits:
+        """The size that a change may have."""
+        return ChangeLimits(self.max_files, self.max_bytes)
+
+
+class RepositoryArguments(Arguments):
+    """The repository on GitHub that a command works on; ``github_for`` connects to it."""
+
+    repo: str | None = option(
+        "--repo", "The repository. Default: `GITHUB_REPOSITORY`, or `origin`.", metavar="OWNER/NAME"
+    )
+    sandbox: str | None = option(
+        "--sandbox",
+        f"Use the embedded local GitHub in DIR ({SANDBOX_DIRECTORY}).",
+        is_flag=False,
+        flag_value=SANDBOX_DIRECTORY,
+        metavar="[DIR]",
+    )
+    identity: str = option(
+        "--identity", "The app of the token, and other accounts that accord writes as.", default="", metavar="LOGIN,…"
+    )
+    max_wait: int = option(
+        "--max-wait",
+        "Longest total wait for rate limits; then exit with 3.",
+        type=click.IntRange(min=0),
+        default=900,
+        metavar="SECONDS",
+    )
+
+
+class ReadingArguments(RepositoryArguments):
+    """The repository that a command only reads."""
+
+    identity: str = ""
+
+
+class ServerArguments(ReadingArguments):
+    """The GitHub of a command that works on many repositories."""
+
+    repo: str | None = None
+
+
+class RepositoriesArguments(RootArguments, RepositoryArguments):
+    """The repositories and the checkout that a command reads; ``connect_all`` connects to them."""
+
+    repo: str | None = None
+    repos: tuple[str, ...] = option(
+        "--repo",
+        "A repository (repeatable). Default: `GITHUB_REPOSITORY`, or `origin`.",
+        was="REPOS",
+        metavar="OWNER/NAME",
+    )
 
 
 def _hosts(_ctx: click.Context, _param: click.Parameter, value: str) -> tuple[str, ...]:
@@ -187,40 +352,22 @@ def _hosts(_ctx: click.Context, _param: click.Parameter, value: str) -> tuple[st
         raise click.BadParameter(f"{wrong.message} {wrong.hint}") from None
 
 
-_allowed_hosts = click.option(
-    "--allowed-hosts",
-    default="",
-    metavar="HOSTS",
-    callback=_hosts,
-    help="Hosts that images in posted texts may come from.",
-)
-_broken_words = click.option(
-    "--break-words",
-    default="",
-    metavar="WORDS",
-    callback=lambda _ctx, _param, value: tuple(split_words(value)),
-    help="Bots' commands to break in posted texts, such as `bors r+`.",
-)
-_max_wait = click.option(
-    "--max-wait",
-    type=click.IntRange(min=0),
-    default=900,
-    show_default=True,
-    metavar="SECONDS",
-    help="Longest total wait for rate limits; then exit with 3.",
-)
+class PostingArguments(RepositoryArguments):
+    """The repository in which a command posts texts; ``posting_to`` connects to it."""
 
-repository_options = together(_repo, _sandbox, _identity, _max_wait)
-"""Options of a command that writes to one repository."""
-
-repositories_options = together(_repos, _sandbox, _identity, _max_wait)
-"""Options of a command that reads one or more repositories; ``reading_snapshots`` takes them."""
-
-posting_options = together(_repo, _sandbox, _identity, _allowed_hosts, _broken_words, _max_wait)
-"""Options of a command that posts texts in one repository; ``posting_to`` takes them."""
-
-reading_options = together(_repo, _sandbox, _max_wait)
-"""Options of a command that only reads one repository."""
-
-server_options = together(_sandbox, _max_wait)
-"""Options of a command that works on many repositories."""
+    allowed_hosts: tuple[str, ...] = option(
+        "--allowed-hosts",
+        "Hosts that images in posted texts may come from.",
+        multiple=False,
+        default="",
+        metavar="HOSTS",
+        callback=_hosts,
+    )
+    break_words: tuple[str, ...] = option(
+        "--break-words",
+        "Bots' commands to break in posted texts, such as `bors r+`.",
+        multiple=False,
+        default="",
+        metavar="WORDS",
+        callback=lambda _ctx, _param, value: tuple(split_words(value)),
+    )

@@ -5,12 +5,24 @@ from __future__ import annotations
 import contextlib
 import shlex
 import sys
+from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import click
 
-from accord.cli.options import Choice, Number, dry_run_option, format_option, repository_options
+from accord.cli.options import (
+    EXISTING_FOLDER,
+    Choice,
+    FormatArguments,
+    Group,
+    Number,
+    RepositoryArguments,
+    WritingArguments,
+    argument,
+    command,
+    option,
+)
 from accord.cli.output import one_line, print_findings, print_json
 from accord.cli.receipts import print_operations
 from accord.cli.sources import github_for
@@ -19,63 +31,37 @@ from accord.core.findings import Finding, has_errors
 from accord.engine.operations import OperationLog
 
 if TYPE_CHECKING:
-    from accord.cli.sources import Connection
-    from accord.plans.build import Defaults, PlacedFindings
+    from accord.github.connection import Connection
+    from accord.plans.build import PlacedFindings
     from accord.plans.models import Source
     from accord.results.models import PlannerResult
 
 
-@click.group()
+@click.group(cls=Group)
 def plan() -> None:
     """Make plans from task lists that exist already."""
 
 
-@plan.command("from")
-@click.argument("path", required=False, metavar="[PATH]")
-@click.option("--issue", type=Number(), metavar="N", help="Read the checklist of this issue.")
-@click.option(
-    "--root",
-    type=click.Path(exists=True, file_okay=False, path_type=Path),
-    help="The repository's directory. Default: found above PATH.",
-)
-@click.option(
-    "--priority",
-    type=Choice(["high", "medium", "low"]),
-    default="medium",
-    show_default=True,
-    help="Priority of tasks that state none.",
-)
-@click.option(
-    "--complexity",
-    type=Choice(["trivial", "low", "medium", "high"]),
-    default="medium",
-    show_default=True,
-    help="Complexity of the tasks.",
-)
-@click.option("--write-back", is_flag=True, help="Write the issue numbers of the applied plan into the source.")
-@click.option(
-    "--receipt",
-    type=click.Path(exists=True, dir_okay=False, path_type=Path),
-    help="Take the numbers from this receipt, not from GitHub.",
-)
-@dry_run_option
-@repository_options
-@format_option
-@click.pass_context
-def plan_from(
-    ctx: click.Context,
-    /,
-    path: str | None,
-    issue: int | None,
-    root: Path | None,
-    priority: str,
-    complexity: str,
-    write_back: bool,
-    receipt: Path | None,
-    dry_run: bool,
-    output_format: str,
-    **access: Any,
-) -> None:
+class _PlanFromArguments(WritingArguments, RepositoryArguments, FormatArguments):
+    path: str | None = argument("[PATH]")
+    issue: int | None = option("--issue", "Read the checklist of this issue.", type=Number(), metavar="N")
+    root: Path | None = option("--root", "The repository's directory. Default: found above PATH.", type=EXISTING_FOLDER)
+    priority: str = option(
+        "--priority", "Priority of tasks that state none.", type=Choice(["high", "medium", "low"]), default="medium"
+    )
+    complexity: str = option(
+        "--complexity", "Complexity of the tasks.", type=Choice(["trivial", "low", "medium", "high"]), default="medium"
+    )
+    write_back: bool = option("--write-back", "Write the issue numbers of the applied plan into the source.")
+    receipt: Path | None = option(
+        "--receipt",
+        "Take the numbers from this receipt, not from GitHub.",
+        type=click.Path(exists=True, dir_okay=False, path_type=Path),
+    )
+
+
+@command(_PlanFromArguments, "from", of=plan)
+def plan_from(given: _PlanFromArguments) -> None:
     """Print a planner result of a task list.
 
     PATH is a Spec Kit tasks.md, a mission below kitty-specs, a session below .agents-work, a Markdown checklist, or an
@@ -83,43 +69,38 @@ def plan_from(
 
     With --write-back, the issues of the plan are also written into the source, so that later plans know them.
     """
-    from accord.plans.build import Defaults
     from accord.plans.read import issue_in, read_issue, read_source
     from accord.plans.write_back import write_into_issue
 
+    path, issue = given.path, given.issue
     named = issue_in(path) if path and not Path(path).exists() else None
     if (path is None) == (issue is None):
         raise WrongUsage("Name one source.", hint="Pass a PATH or `--issue 12`.")
-    if (receipt or dry_run) and not write_back:
+    if (given.receipt or given.dry_run) and not given.write_back:
         raise WrongUsage("`--receipt` and `--dry-run` are for `--write-back`.", hint="Add `--write-back`.")
-    defaults = Defaults(priority, complexity)
     if named or issue:
-        if named:
-            access["repo"] = named[0]
         number = named[1] if named else issue or 0
         place = f"{(path and named and named[0]) or ''}#{number}"
-        with github_for(**access) as connection:
+        with github_for(replace(given, repo=named[0]) if named else given) as connection:
             source, _ = read_issue(connection.github, number, place)
-            result = _checked(ctx, source, defaults, output_format)
-            if write_back:
-                numbers = _numbers(receipt, result, connection)
-                log = OperationLog(dry_run)
+            result = _checked(source, given)
+            if given.write_back:
+                numbers = _numbers(given.receipt, result, connection)
+                log = OperationLog(given.dry_run)
                 _report_lines(write_into_issue(connection.github, number, place, numbers, log), log)
-                if not dry_run:
+                if not given.dry_run:
                     source, _ = read_issue(connection.github, number, place)
-                    result = _checked(ctx, source, defaults, output_format)
+                    result = _checked(source, given)
     else:
-        source = read_source(Path(path or ""), root)
-        result = _checked(ctx, source, defaults, output_format)
-        if write_back:
-            _write_back(Path(path or ""), source, result, receipt, dry_run, access)
-            if not dry_run:
-                result = _checked(ctx, read_source(Path(path or ""), root), defaults, output_format)
+        source = read_source(Path(path or ""), given.root)
+        result = _checked(source, given)
+        if given.write_back:
+            _write_back(Path(path or ""), source, result, given)
+            if not given.dry_run:
+                result = _checked(read_source(Path(path or ""), given.root), given)
     print_json(result.model_dump(by_alias=True))
-    click.echo(
-        _next([*([path] if path else ["--issue", str(issue)]), *(["--root", str(root)] if root else [])], result),
-        err=True,
-    )
+    named_root = ["--root", str(given.root)] if given.root else []
+    click.echo(_next([*([path] if path else ["--issue", str(issue)]), *named_root], result), err=True)
 
 
 def _next(arguments: list[str], result: PlannerResult) -> str:
@@ -134,15 +115,15 @@ def _next(arguments: list[str], result: PlannerResult) -> str:
     return f"{count} {'item' if count == 1 else 'items'}. Apply: {one_line(command)} | accord apply -{more}"
 
 
-def _checked(ctx: click.Context, source: Source, defaults: Defaults, output_format: str) -> PlannerResult:
+def _checked(source: Source, given: _PlanFromArguments) -> PlannerResult:
     """Return the plan of a source; report its findings, and end where one is an error."""
-    from accord.plans.build import build_plan
+    from accord.plans.build import Defaults, build_plan
 
-    result, found = build_plan(source, defaults)
+    result, found = build_plan(source, Defaults(given.priority, given.complexity))
     _report(found)
     errors = [each for _, each in found if has_errors([each])]
     if errors:
-        if output_format == "json":
+        if given.is_json:
             rows = [{**finding.as_json(), "file": file} for file, finding in found]
             print_json({"outcome": "rejected", "findings": rows})
         count = len(errors)
@@ -150,7 +131,7 @@ def _checked(ctx: click.Context, source: Source, defaults: Defaults, output_form
             f"{count} {'error' if count == 1 else 'errors'}. Correct the source, and run the same command again.",
             err=True,
         )
-        ctx.exit(BrokenContract.exit_code)
+        raise click.exceptions.Exit(BrokenContract.exit_code)
     return result
 
 
@@ -163,18 +144,16 @@ def _report(found: PlacedFindings) -> None:
             print_findings(sorted(findings, key=lambda each: each.line or 0), file or "plan")
 
 
-def _write_back(
-    path: Path, source: Source, result: PlannerResult, receipt: Path | None, dry_run: bool, access: dict[str, Any]
-) -> None:
+def _write_back(path: Path, source: Source, result: PlannerResult, given: _PlanFromArguments) -> None:
     from accord.core.clock import SystemClock
     from accord.plans.write_back import write_numbers
 
-    if receipt:
-        numbers = _numbers(receipt, result, None)
+    if given.receipt:
+        numbers = _numbers(given.receipt, result, None)
     else:
-        with github_for(**access) as connection:
+        with github_for(given) as connection:
             numbers = _numbers(None, result, connection)
-    log = OperationLog(dry_run)
+    log = OperationLog(given.dry_run)
     _report_lines(write_numbers(path, source, numbers, SystemClock(), log), log)
 
 

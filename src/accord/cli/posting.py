@@ -6,7 +6,7 @@ import os
 from contextlib import contextmanager, suppress
 from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from accord.cli.sources import github_for
 from accord.cli.step import warn
@@ -18,9 +18,10 @@ if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
     from accord.agents.registry import Registry
-    from accord.cli.sources import Connection
+    from accord.cli.options import PostingArguments
     from accord.git.trusted_files import TrustedFiles
     from accord.github.client import GitHub
+    from accord.github.connection import Connection
     from accord.text.posting import PostingPolicy
 
 _UNREADABLE = (
@@ -30,19 +31,13 @@ _UNREADABLE = (
 
 
 @contextmanager
-def posting_to(
-    *,
-    allowed_hosts: Sequence[str] = (),
-    break_words: Sequence[str] = (),
-    registry: Registry | None = None,
-    **access: Any,
-) -> Iterator[tuple[Connection, PostingPolicy]]:
+def posting_to(given: PostingArguments, registry: Registry | None = None) -> Iterator[tuple[Connection, PostingPolicy]]:
     """Connect to a repository, and yield the policy for texts that are posted there.
 
     The policy comes from the registry (the given one, or else the repository's own), options and the environment.
     """
-    with github_for(**access) as connection:
-        yield connection, policy_at(connection.github, allowed_hosts, break_words, registry)
+    with github_for(given) as connection:
+        yield connection, policy_at(connection.github, given.allowed_hosts, given.break_words, registry)
 
 
 def policy_at(

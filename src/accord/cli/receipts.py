@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from accord.cli.output import one_line, print_findings
+from accord.cli.output import one_line, print_findings, print_json
 from accord.cli.step import (
     MOST_ROWS,
     annotate_file,
@@ -26,6 +26,7 @@ if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
     from pathlib import Path
 
+    from accord.cli.options import FormatArguments
     from accord.core.findings import Finding
     from accord.engine.operations import LedgerEntry
     from accord.engine.receipts import Receipt
@@ -36,6 +37,15 @@ _DETAILS = ("revision", "review")
 """Details of some kinds of results, which become outputs of the same names."""
 
 _MOST_NODES = 100
+
+
+def show_receipt(receipt: Receipt, file: str, given: FormatArguments) -> int:
+    """Print a receipt as text or JSON, and return the exit code of its run."""
+    if given.is_json:
+        print_json(receipt.as_json())
+    else:
+        print_receipt(receipt, file)
+    return receipt.exit_code
 
 
 def print_receipt(receipt: Receipt, file: str, *, most: int | None = None) -> None:

@@ -20,8 +20,8 @@ from accord.core.errors import AccordError, BrokenContract, Interrupted
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from accord.cli.sources import Connection
     from accord.engine.receipts import Receipt
+    from accord.github.connection import Connection
     from accord.records.build import AgentFacts, Ending, JobFacts
     from accord.records.models import AgentKind, PublicRecord
     from accord.runner.models import RunOutputs

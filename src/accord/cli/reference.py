@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from accord.cli.options import Choice
+from accord.cli.options import Arguments, Choice, Group, argument, command, option
 from accord.cli.output import print_json
 from accord.core.kinds import KINDS
 
@@ -29,22 +29,28 @@ def machine_named(name: str) -> Machine[Any]:
     return dict(zip(MACHINES, machines, strict=True))[name]
 
 
-@click.group()
+@click.group(cls=Group)
 def machine() -> None:
     """Print state machines as Mermaid diagrams."""
 
 
-@machine.command()
-@click.argument("name", type=Choice(sorted(MACHINES)))
-def show(name: str) -> None:
+class _MachineArguments(Arguments):
+    name: str = argument(type=Choice(sorted(MACHINES)))
+
+
+@command(_MachineArguments, of=machine)
+def show(given: _MachineArguments) -> None:
     """Print one machine as a Mermaid state diagram."""
-    click.echo(machine_named(name).mermaid())
+    click.echo(machine_named(given.name).mermaid())
 
 
-@click.command()
-@click.argument("kind", required=False, metavar="[KIND]", type=Choice(sorted(KINDS)))
-@click.option("--strict", is_flag=True, help="The stricter form that agent CLIs need for enforced output.")
-def schema(kind: str | None, strict: bool) -> None:
+class _SchemaArguments(Arguments):
+    kind: str | None = argument("[KIND]", type=Choice(sorted(KINDS)))
+    strict: bool = option("--strict", "The stricter form that agent CLIs need for enforced output.")
+
+
+@command(_SchemaArguments)
+def schema(given: _SchemaArguments) -> None:
     """Print the JSON Schema of a document kind.
 
     Without KIND, lists the kinds. The schemas are JSON Schema 2020-12.
@@ -54,11 +60,12 @@ def schema(kind: str | None, strict: bool) -> None:
     """
     from accord.core.schemas import json_schema, strict_form
 
+    kind = given.kind
     if kind is None:
         click.echo("\n".join(sorted(KINDS)))
         return
     model = KINDS[kind].model
-    if not strict:
+    if not given.strict:
         print_json(json_schema(model, kind))
         return
     form = strict_form(model)

@@ -10,14 +10,13 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from accord.cli.options import Choice, repositories_options, root_option
+from accord.cli.options import RepositoriesArguments, command, format_option, option
 from accord.cli.output import one_line, print_json
-from accord.cli.sources import github_for
+from accord.cli.sources import connect_all
 from accord.core.clock import parse_timestamp
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
-    from pathlib import Path
 
     from accord.records.history import RunHistory
 
@@ -61,27 +60,21 @@ def since_of(text: str, now: datetime) -> datetime:
     return max(moment, now - _LONGEST)
 
 
-@click.command()
-@click.option("--since", type=Since(), default="30d", show_default=True, metavar="D", help="Begin: 30d, 2w, or a date.")
-@click.option(
-    "--otlp",
-    is_flag=False,
-    flag_value="",
-    default=None,
-    metavar="[URL]",
-    help="Also send the runs to an OpenTelemetry collector.",
-)
-@root_option
-@repositories_options
-@click.option(
-    "--format",
-    "output_format",
-    type=Choice(["text", "json", "markdown"]),
-    default="text",
-    show_default=True,
-    help="Text, one JSON document, or Markdown.",
-)
-def report(since: datetime, otlp: str | None, root: Path, output_format: str, **access: Any) -> None:
+class _ReportArguments(RepositoriesArguments):
+    since: datetime = option("--since", "Begin: 30d, 2w, or a date.", type=Since(), default="30d", metavar="D")
+    otlp: str | None = option(
+        "--otlp",
+        "Also send the runs to an OpenTelemetry collector.",
+        is_flag=False,
+        flag_value="",
+        default=None,
+        metavar="[URL]",
+    )
+    output_format: str = format_option("Text, one JSON document, or Markdown.", "text", "json", "markdown")
+
+
+@command(_ReportArguments)
+def report(given: _ReportArguments) -> None:
     """Report runs, cost, results and failures of agents.
 
     Reads the records of runs, comments and pull requests on GitHub, and the logs of sessions, missions and handoffs
@@ -94,34 +87,32 @@ def report(since: datetime, otlp: str | None, root: Path, output_format: str, **
     from accord.records.report import report_of
 
     endpoint = ""
-    if otlp is not None:
-        endpoint = endpoint_of(otlp, os.environ)
+    if given.otlp is not None:
+        endpoint = endpoint_of(given.otlp, os.environ)
         check_installed()
-    histories = _read(since, access, root)
-    moves, notes = read_moves(root, since)
+    histories = _read(given)
+    moves, notes = read_moves(given.root, given.since)
     found = report_of(histories, moves, notes)
     page = report_page(found)
     leave_summary(page)
-    if output_format == "json":
+    if given.output_format == "json":
         print_json(found.as_json())
     else:
-        click.echo(page if output_format == "markdown" else "\n".join(report_lines(found)))
+        click.echo(page if given.output_format == "markdown" else "\n".join(report_lines(found)))
     if endpoint:
         sent = _send(histories, endpoint)
         click.echo(f"Sent {sent} span{'' if sent == 1 else 's'} to {one_line(endpoint)}.", err=True)
 
 
-def _read(since: datetime, access: dict[str, Any], root: Path) -> list[RunHistory]:
+def _read(given: _ReportArguments) -> list[RunHistory]:
     from accord.board.models import address_of
     from accord.records.history import read_history
 
-    repos, sandbox = list(dict.fromkeys(access.pop("repos"))) or [None], access["sandbox"]
     histories = []
     with ExitStack() as stack:
-        for repo in repos:
-            connection = stack.enter_context(github_for(repo, **access, root=root))
-            options = address_of(connection.repository, connection.server_url, sandbox).options
-            histories.append(read_history(connection.github, connection.repository, options, since))
+        for connection in connect_all(given, stack):
+            options = address_of(connection.repository, connection.server_url, given.sandbox).options
+            histories.append(read_history(connection.github, connection.repository, options, given.since))
     return histories
 
 

@@ -3,21 +3,31 @@
 from __future__ import annotations
 
 import json
-from contextlib import contextmanager
+from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import click
 
-from accord.cli.options import FILE, Choice, Lines, dry_run_option, format_option, server_options
+from accord.cli.options import (
+    Choice,
+    FormatArguments,
+    Group,
+    Lines,
+    ServerArguments,
+    WritingArguments,
+    argument,
+    command,
+    option,
+)
 from accord.cli.output import Progress, one_line, print_json, print_lines
 from accord.cli.sources import github_for, lists_for, read_bytes
 from accord.core.errors import Refused, WrongUsage
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Sequence
+    from collections.abc import Callable, Sequence
 
-    from accord.cli.sources import Connection
+    from accord.github.connection import Connection
     from accord.github.listing import ListedRepository
     from accord.kit.many import ManyResult
 
@@ -25,29 +35,39 @@ _COLORS = {"stopped": "red", "refused": "red", "findings": "yellow", "applied": 
 MOST_SHOWN = 1_000
 """Rows of a summary: GitHub shows none that is larger than 1 MiB."""
 
-_file_option = click.option("--file", required=True, metavar="REPOS.json", help="The list of repositories.")
+
+class _ListRepositoriesArguments(ServerArguments, FormatArguments):
+    org: tuple[str, ...] = option("--org", "All repositories of an organisation.", type=Lines(), metavar="NAME")
+    search: tuple[str, ...] = option("--search", "Those that a search of GitHub finds.", type=Lines(), metavar="QUERY")
+    file: str | None = option("--file", "A list of repositories, in YAML or JSON.", metavar="REPOS.yml")
+    repos: tuple[str, ...] = option("--repo", "One repository.", type=Lines(), metavar="OWNER/NAME")
+    size: int = option("--size", "Repositories of a shard.", type=click.IntRange(1), default=50, metavar="N")
+    out: Path | None = option("--out", "Write the list to this file.", metavar="REPOS.json")
 
 
-@click.group()
+class _SummaryArguments(FormatArguments):
+    results: tuple[Path, ...] = argument(required=True)
+    file: str = option("--file", "The list of repositories.", metavar="REPOS.json")
+
+
+class _RunRepositoriesArguments(WritingArguments, ServerArguments, FormatArguments):
+    command: str = argument(type=Choice(["sync", "labels", "doctor", "status"]))
+    file: str = option("--file", "The list of repositories.", metavar="REPOS.json")
+    shard: str = option("--shard", "Every N-th repository, from the I-th.", default="1/1", metavar="I/N")
+    results: Path | None = option("--results", "Write each result into this file, for `accord repos summary`.")
+    ref: str | None = option("--ref", "The commit of accord for sync. Default: that of this version.", metavar="SHA")
+    processes: int = option(
+        "--processes", "Jobs that share the token's limits.", type=click.IntRange(1, 256), default=1
+    )
+
+
+@click.group(cls=Group)
 def repos() -> None:
     """Work on many repositories at once."""
 
 
-@repos.command("list")
-@click.option("--org", multiple=True, type=Lines(), metavar="NAME", help="All repositories of an organisation.")
-@click.option("--search", multiple=True, type=Lines(), metavar="QUERY", help="Those that a search of GitHub finds.")
-@click.option("--file", metavar="REPOS.yml", help="A list of repositories, in YAML or JSON.")
-@click.option("--repo", multiple=True, type=Lines(), metavar="OWNER/NAME", help="One repository.")
-@click.option(
-    "--size", type=click.IntRange(1), default=50, show_default=True, metavar="N", help="Repositories of a shard."
-)
-@click.option("--out", type=FILE, metavar="REPOS.json", help="Write the list to this file.")
-@server_options
-@format_option
-def list_repositories(
-    org: Sequence[str], search: Sequence[str], file: str | None, repo: Sequence[str], size: int, out: Path | None,
-    output_format: str, **access: Any,
-) -> None:  # fmt: skip
+@command(_ListRepositoriesArguments, "list", of=repos)
+def list_repositories(given: _ListRepositoriesArguments) -> None:
     """List repositories, and name shards for a matrix.
 
     Archived and disabled repositories are left out. The shards are the output `shards`, a JSON list.
@@ -57,27 +77,29 @@ def list_repositories(
     from accord.kit.many import is_repository, read_repositories, shards
 
     found: list[ListedRepository] = []
-    if org or search:
-        with lists_for(**access) as lists:
-            for name in filter(None, org):
+    if given.org or given.search:
+        with lists_for(given) as lists:
+            for name in filter(None, given.org):
                 found += lists.of_organisation(name)
-            for query in filter(None, search):
+            for query in filter(None, given.search):
                 found += lists.found_by(query)
     left_out = [each.full_name for each in found if each.is_archived or each.is_disabled]
-    wrong = next((name for name in repo if name and not is_repository(name)), None)
+    wrong = next((name for name in given.repos if name and not is_repository(name)), None)
     if wrong is not None:
         raise WrongUsage(f"`{wrong:.100}` is not a repository.", hint="Pass `--repo OWNER/NAME`.")
-    listed = [*repo, *(read_repositories(read_bytes(file)) if file else [])]
+    listed = [*given.repos, *(read_repositories(read_bytes(given.file)) if given.file else [])]
     names = [*filter(None, listed), *(each.full_name for each in found if each.full_name not in left_out)]
     names = sorted({name.lower(): name for name in names}.values(), key=str.lower)
     if not names:
         hint = "Pass `--org NAME`, `--search QUERY`, `--file REPOS.yml` or `--repo OWNER/NAME`."
-        raise WrongUsage("No repositories found." if found or org or search else "No repositories given.", hint=hint)
-    named = shards(len(names), size)
-    if out:
-        write_whole(out, json.dumps(names, indent=0) + "\n")
+        raise WrongUsage(
+            "No repositories found." if found or given.org or given.search else "No repositories given.", hint=hint
+        )
+    named = shards(len(names), given.size)
+    if given.out:
+        write_whole(given.out, json.dumps(names, indent=0) + "\n")
     leave_outputs({"shards": as_output(named), "count": str(len(names))})
-    if output_format == "json":
+    if given.is_json:
         print_json({"repositories": names, "left_out": left_out, "shards": named})
         return
     print_lines([one_line(name) for name in names])
@@ -85,26 +107,12 @@ def list_repositories(
     repositories = "1 repository" if len(names) == 1 else f"{len(names)} repositories"
     parts = "1 shard" if len(named) == 1 else f"{len(named)} shards"
     click.echo(f"{repositories} in {parts}{rest}", err=True)
-    if out:
-        click.echo(f"Next: `accord repos run sync --file {one_line(str(out))}`", err=True)
+    if given.out:
+        click.echo(f"Next: `accord repos run sync --file {one_line(str(given.out))}`", err=True)
 
 
-@repos.command("run")
-@click.argument("command", type=Choice(["sync", "labels", "doctor", "status"]))
-@_file_option
-@click.option("--shard", default="1/1", show_default=True, metavar="I/N", help="Every N-th repository, from the I-th.")
-@click.option("--results", type=FILE, help="Write each result into this file, for `accord repos summary`.")
-@click.option("--ref", metavar="SHA", help="The commit of accord for sync. Default: that of this version.")
-@click.option(
-    "--processes", type=click.IntRange(1, 256), default=1, show_default=True, help="Jobs that share the token's limits."
-)
-@dry_run_option
-@server_options
-@format_option
-@click.pass_context
-def run_command(
-    ctx: click.Context, /, command: str, file: str, shard: str, results: Path | None, output_format: str, **more: Any
-) -> None:
+@command(_RunRepositoriesArguments, "run", of=repos)
+def run_command(given: _RunRepositoriesArguments) -> int:
     """Run sync, labels, doctor or status over a list.
 
     Each result is recorded at once. Running it again changes only what is not up to date.
@@ -112,58 +120,52 @@ def run_command(
     from accord.files.store import write_whole
     from accord.kit.many import append_result, exit_code, read_repositories, run_shard, shard_of, with_pending
 
-    names = shard_of(read_repositories(read_bytes(file)), shard)
-    task, progress = _task(command, more), Progress(len(names))
-    if results:
-        write_whole(results, "")
+    names = shard_of(read_repositories(read_bytes(given.file)), given.shard)
+    task, progress = _task(given), Progress(len(names))
+    if given.results:
+        write_whole(given.results, "")
 
     def record(result: ManyResult) -> None:
-        if results:
-            append_result(results, result)
+        if given.results:
+            append_result(given.results, result)
         progress(result)
 
     ended = run_shard(names, task, record)
     found = with_pending(names, {result.repository.lower(): result for result in ended})
-    _report(f"{command}, shard {shard}", found, output_format)
+    _report(f"{given.command}, shard {given.shard}", found, given)
     code = exit_code(found)
     if code == 3:
         click.echo("Some repositories are left. Run the same command again.", err=True)
-    ctx.exit(code)
+    return code
 
 
-def _task(command: str, options: dict[str, Any]) -> Callable[[str], ManyResult]:
+def _task(given: _RunRepositoriesArguments) -> Callable[[str], ManyResult]:
     """Return the function that works on one repository."""
     from accord.github.pacing import Pacer
 
-    pacer = Pacer(options["processes"])
-
-    @contextmanager
-    def connect(repository: str) -> Iterator[Connection]:
-        with github_for(repository, options["sandbox"], options["max_wait"], pacer=pacer) as connection:
-            yield connection
-
+    pacer = Pacer(given.processes)
     tasks = {"sync": _sync_task, "labels": _labels_task, "doctor": _doctor_task, "status": _status_task}
-    work = tasks[command](options)
+    work = tasks[given.command](given)
 
     def task(repository: str) -> ManyResult:
-        with connect(repository) as connection:
+        with github_for(replace(given, repo=repository), pacer=pacer) as connection:
             return work(connection)
 
     return task
 
 
-def _sync_task(options: dict[str, Any]) -> Callable[[Connection], ManyResult]:
+def _sync_task(given: _RunRepositoriesArguments) -> Callable[[Connection], ManyResult]:
     from accord.core.clock import SystemClock
     from accord.kit.many import ManyResult, failed
     from accord.kit.pins import pin_for
     from accord.kit.sync import sync_repository
     from accord.kit.templates import shipped_kit
 
-    kit, pin = shipped_kit(), pin_for(options["ref"])
+    kit, pin = shipped_kit(), pin_for(given.ref)
 
     def sync(connection: Connection) -> ManyResult:
         github, repository = connection.github, connection.repository
-        synced = sync_repository(github, repository, kit, pin, SystemClock(), is_dry_run=options["dry_run"])
+        synced = sync_repository(github, repository, kit, pin, SystemClock(), is_dry_run=given.dry_run)
         if synced.error:
             return failed(repository, synced.error)
         changed = len(synced.plan.changes) if synced.plan else 0
@@ -175,7 +177,7 @@ def _sync_task(options: dict[str, Any]) -> Callable[[Connection], ManyResult]:
     return sync
 
 
-def _labels_task(options: dict[str, Any]) -> Callable[[Connection], ManyResult]:
+def _labels_task(given: _RunRepositoriesArguments) -> Callable[[Connection], ManyResult]:
     from accord.core.clock import SystemClock
     from accord.kit.many import ManyOutcome, ManyResult, failed
     from accord.results.label_sync import FAILED, apply_labels, plan_labels, shipped_labels
@@ -187,7 +189,7 @@ def _labels_task(options: dict[str, Any]) -> Callable[[Connection], ManyResult]:
         planned, _ = plan_labels(entries, github.labels(), ())
         changes = [action for action in planned if action.is_change]
         outcome = ManyOutcome.PLANNED if changes else ManyOutcome.UNCHANGED
-        if changes and not options["dry_run"]:
+        if changes and not given.dry_run:
             ended, problem = apply_labels(github, changes, SystemClock(), lambda _: None)
             refused = [f"{action.name}: {action.error}" for action in ended if action.action == FAILED]
             if problem or refused:
@@ -200,10 +202,11 @@ def _labels_task(options: dict[str, Any]) -> Callable[[Connection], ManyResult]:
     return sync
 
 
-def _doctor_task(_options: dict[str, Any]) -> Callable[[Connection], ManyResult]:
-    from accord.cli.doctor import counted, doctor_checks
+def _doctor_task(_given: _RunRepositoriesArguments) -> Callable[[Connection], ManyResult]:
+    from accord.cli.doctor import counted
     from accord.core.clock import SystemClock
     from accord.core.findings import Severity
+    from accord.doctor.checks import doctor_checks
     from accord.git.branches import folder_at_head
     from accord.kit.many import ManyOutcome, ManyResult
 
@@ -221,7 +224,7 @@ def _doctor_task(_options: dict[str, Any]) -> Callable[[Connection], ManyResult]
     return examine
 
 
-def _status_task(options: dict[str, Any]) -> Callable[[Connection], ManyResult]:
+def _status_task(given: _RunRepositoriesArguments) -> Callable[[Connection], ManyResult]:
     from datetime import timedelta
 
     from accord.board.facts import read_repository
@@ -231,7 +234,7 @@ def _status_task(options: dict[str, Any]) -> Callable[[Connection], ManyResult]:
 
     def look(connection: Connection) -> ManyResult:
         github, repository = connection.github, connection.repository
-        address = address_of(repository, connection.server_url, options["sandbox"])
+        address = address_of(repository, connection.server_url, given.sandbox)
         facts = read_repository(github, address, timedelta(days=7))
         sections = overview_of_work(facts).sections()
         found = [f"{len(entries)} {name.replace('_', ' ')}" for name, entries in sections.items() if entries]
@@ -242,7 +245,7 @@ def _status_task(options: dict[str, Any]) -> Callable[[Connection], ManyResult]:
     return look
 
 
-def _report(title: str, results: Sequence[ManyResult], output_format: str) -> None:
+def _report(title: str, results: Sequence[ManyResult], given: FormatArguments) -> None:
     from accord.cli.step import as_output, leave_outputs, leave_summary, redacted_cell, rest_line
     from accord.kit.many import ManyOutcome, counts
     from accord.text.markdown import table
@@ -252,7 +255,7 @@ def _report(title: str, results: Sequence[ManyResult], output_format: str) -> No
     order = list(ManyOutcome)
     listed = sorted(results, key=lambda result: order.index(result.outcome))
     shown = [result for result in listed if result.outcome is not ManyOutcome.UNCHANGED]
-    if output_format == "json":
+    if given.is_json:
         entries = [result.as_json() for result in listed]
         print_json(
             {"counts": found, "requests": dict(zip(("read", "write"), requests, strict=True)), "results": entries}
@@ -284,12 +287,8 @@ def _report(title: str, results: Sequence[ManyResult], output_format: str) -> No
     leave_summary("\n\n".join(parts))
 
 
-@repos.command()
-@_file_option
-@click.argument("results", nargs=-1, required=True, type=FILE)
-@format_option
-@click.pass_context
-def summary(ctx: click.Context, /, file: str, results: Sequence[Path], output_format: str) -> None:
+@command(_SummaryArguments, of=repos)
+def summary(given: _SummaryArguments) -> int:
     """Merge the results of all shards into one summary.
 
     RESULTS are the files of `accord repos run`, or folders with them.
@@ -297,9 +296,9 @@ def summary(ctx: click.Context, /, file: str, results: Sequence[Path], output_fo
     from accord.kit.many import exit_code, read_repositories, read_results, with_pending
 
     known: dict[str, ManyResult] = {}
-    for path in results:
+    for path in given.results:
         for each in sorted(path.rglob("*.jsonl")) if path.is_dir() else [path]:
             known |= read_results(each)
-    found = with_pending(read_repositories(read_bytes(file)), known)
-    _report("repositories", found, output_format)
-    ctx.exit(exit_code(found))
+    found = with_pending(read_repositories(read_bytes(given.file)), known)
+    _report("repositories", found, given)
+    return exit_code(found)

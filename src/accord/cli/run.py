@@ -18,19 +18,20 @@ import click
 
 from accord.cli.options import (
     EXISTING_FOLDER,
-    FILE,
+    ChangeArguments,
     Choice,
+    FormatArguments,
     Lines,
-    dry_run_option,
-    format_option,
-    limit_options,
-    posting_options,
-    steering_option,
-    together,
+    PostingArguments,
+    RepositoryArguments,
+    WritingArguments,
+    argument,
+    command,
+    option,
 )
-from accord.cli.output import one_line, print_json
+from accord.cli.output import one_line
 from accord.cli.posting import local_policy, posting_to
-from accord.cli.receipts import print_receipt
+from accord.cli.receipts import show_receipt
 from accord.cli.run_step import RunnerCommand
 from accord.cli.sources import github_for, read_bytes
 from accord.core.environment import is_in_actions
@@ -38,7 +39,6 @@ from accord.core.errors import AccordError, BrokenContract, WrongUsage
 from accord.engine.operations import LedgerEntry, OperationLog, OperationStatus
 from accord.files.store import can_be_written, write_whole
 from accord.git.branches import DEFAULT_AUTHOR, check_author
-from accord.git.sizes import ChangeLimits
 from accord.git.trusted_files import trusted_files
 from accord.text.redaction import redactor_for
 
@@ -49,7 +49,8 @@ if TYPE_CHECKING:
     from accord.runner.record import RunRecord
 
 _EXISTING_FILE = click.Path(path_type=Path, exists=True, dir_okay=False, resolve_path=True)
-_MAX_WAIT_SECONDS = 900
+_OWN_REPOSITORY = RepositoryArguments(repo=None, sandbox=None, identity="", max_wait=900)
+"""The repository that the environment names."""
 
 
 def _check_finite(_context: click.Context, _option: click.Parameter, minutes: float) -> float:
@@ -59,58 +60,47 @@ def _check_finite(_context: click.Context, _option: click.Parameter, minutes: fl
     return minutes
 
 
-_context_options = together(
-    click.option("--mode", default="", help="Purpose of the run, such as keepalive; in the prompt."),
-    click.option("--iteration", default="", metavar="N", help="Iteration of the loop; in the prompt."),
-    click.option("--pull", default="", metavar="N", help="The pull request; in the prompt."),
-    click.option("--pr-ref", default="", metavar="BRANCH", help="The branch to push to."),
-    click.option("--base-ref", default="", metavar="BRANCH", help="The base branch; in the prompt."),
-)
-_agent_options = together(
-    click.option("--sandbox-mode", default="", help="A sandbox mode of the agent's registry entry."),
-    click.option("--safety-strategy", default="", help="A safety strategy of the registry entry."),
-    click.option("--model", default="", help="The model, by the agent's name for it."),
-    click.option("--schema", default="", metavar="KIND|FILE", help="Schema of the result: a document kind or a file."),
-    click.option(
+class _RunArguments(WritingArguments, ChangeArguments, FormatArguments):
+    agent: str = option("--agent", "Agent in the registry. Default: the registry's.", default="", metavar="NAME")
+    prompt_file: Path | None = option("--prompt-file", "Prompt in the workspace. Default: the mode's prompt.")
+    appendix: str = option("--appendix", "Text to add to the prompt; may be untrusted.", default="", metavar="TEXT")
+    data: tuple[str, ...] = option("--data", "File with untrusted text, quoted as data.", type=Lines(), metavar="FILE")
+    mode: str = option("--mode", "Purpose of the run, such as keepalive; in the prompt.", default="")
+    iteration: str = option("--iteration", "Iteration of the loop; in the prompt.", default="", metavar="N")
+    pull: str = option("--pull", "The pull request; in the prompt.", default="", metavar="N")
+    pr_ref: str = option("--pr-ref", "The branch to push to.", default="", metavar="BRANCH")
+    base_ref: str = option("--base-ref", "The base branch; in the prompt.", default="", metavar="BRANCH")
+    sandbox_mode: str = option("--sandbox-mode", "A sandbox mode of the agent's registry entry.", default="")
+    safety_strategy: str = option("--safety-strategy", "A safety strategy of the registry entry.", default="")
+    model: str = option("--model", "The model, by the agent's name for it.", default="")
+    schema: str = option(
+        "--schema", "Schema of the result: a document kind or a file.", default="", metavar="KIND|FILE"
+    )
+    repair_turns: int | None = option(
         "--repair-turns",
+        "Times to ask again for a broken result. Default: the registry's, 2.",
         type=click.IntRange(min=0, max=10),
         metavar="N",
-        help="Times to ask again for a broken result. Default: the registry's, 2.",
-    ),
-    click.option("--command", default="", help="Command for the agent `command`; run without a shell."),
-    click.option(
+    )
+    command: str = option("--command", "Command for the agent `command`; run without a shell.", default="")
+    max_runtime_minutes: float = option(
         "--max-runtime-minutes",
+        "Time limit of the agent.",
         type=click.FloatRange(min=0, min_open=True, max=360),
         callback=_check_finite,
         default=45,
-        show_default=True,
         metavar="N",
-        help="Time limit of the agent.",
-    ),
-    click.option("--registry", type=FILE, help="Agent registry. Default: .github/agents/registry.yml."),
-)
+    )
+    registry: Path | None = option("--registry", "Agent registry. Default: .github/agents/registry.yml.")
+    run_dir: Path | None = option("--run-dir", "Folder of the run. Default: a new one in RUNNER_TEMP.")
+    install_dir: Path | None = option("--install-dir", "Folder for installed agents. Default: in RUNNER_TEMP.")
+    skip: bool = option("--skip", "Run nothing and succeed.")
+    no_publish: bool = option("--no-publish", "Leave the push to `accord publish` in another job.")
+    fail: bool = option("--fail", "Exit with the run's exit code; 1 without a valid result.")
 
 
-@click.command(cls=RunnerCommand, short_help="Run an agent and write its outputs.")
-@click.option("--agent", default="", metavar="NAME", help="Agent in the registry. Default: the registry's.")
-@click.option("--prompt-file", type=FILE, help="Prompt in the workspace. Default: the mode's prompt.")
-@click.option("--appendix", default="", metavar="TEXT", help="Text to add to the prompt; may be untrusted.")
-@click.option("--data", type=Lines(), multiple=True, metavar="FILE", help="File with untrusted text, quoted as data.")
-@_context_options
-@_agent_options
-@click.option("--run-dir", type=FILE, help="Folder of the run. Default: a new one in RUNNER_TEMP.")
-@click.option("--install-dir", type=FILE, help="Folder for installed agents. Default: in RUNNER_TEMP.")
-@click.option("--skip", is_flag=True, help="Run nothing and succeed.")
-@click.option("--no-publish", is_flag=True, help="Leave the push to `accord publish` in another job.")
-@steering_option
-@limit_options
-@click.option("--fail", is_flag=True, help="Exit with the run's exit code; 1 without a valid result.")
-@dry_run_option
-@format_option
-@click.pass_context
-def run(
-    ctx: click.Context, /, no_publish: bool, allow_steering_files: bool, fail: bool, output_format: str, **options: Any
-) -> None:
+@command(_RunArguments, cls=RunnerCommand, short_help="Run an agent and write its outputs.")
+def run(given: _RunArguments) -> int:
     """Run an agent of the registry and write the outputs of the runner contract.
 
     The agent works in the current directory, with its own secrets and nothing else of the job. Without a prompt file it
@@ -119,55 +109,52 @@ def run(
     starts no agent.
     """
     from accord.cli.records import leave_run_record
-    from accord.cli.run_step import check_step, finish_run, report_run, require_result
+    from accord.cli.run_step import check_step, finish_options, report_run, require_result
+    from accord.runner.finish import finish
     from accord.runner.process import counting_stop_signals
     from accord.runner.refs import check_ref
 
-    limits = ChangeLimits(options.pop("max_files"), options.pop("max_bytes"))
-    is_published = bool(options["pr_ref"]) and not (no_publish or options["skip"])
+    is_published = bool(given.pr_ref) and not (given.no_publish or given.skip)
     check_step(is_published=is_published)
-    if not options["skip"]:
-        check_ref(options["pr_ref"], is_pushed=is_published)
+    if not given.skip:
+        check_ref(given.pr_ref, is_pushed=is_published)
     files = None
     with suppress(AccordError, OSError):  # the run meets the same error, and records it
-        files = trusted_files(Path.cwd(), os.environ, branch=options["pr_ref"], base=options["base_ref"])
-    if options.pop("dry_run"):
-        _print_plan(files, options, output_format, is_published=is_published)
-        return
-    policy = local_policy(files, options["registry"])
+        files = trusted_files(Path.cwd(), os.environ, branch=given.pr_ref, base=given.base_ref)
+    if given.dry_run:
+        return _print_plan(files, given, is_published=is_published)
+    policy = local_policy(files, given.registry)
     with counting_stop_signals() as stop:
-        request = replace(_request(options), files=files)
+        request = replace(_request(given), files=files)
         record = run_with_output(request, stop)
-        is_connected = _has_github_work(record) and not no_publish
-        with github_for(None, None, _MAX_WAIT_SECONDS) if is_connected else nullcontext() as way:
-            outputs = finish_run(
-                request.run_dir, way, policy, record, allows_steering=allow_steering_files, limits=limits
+        is_connected = _has_github_work(record) and not given.no_publish
+        with github_for(_OWN_REPOSITORY) if is_connected else nullcontext() as way:
+            finishing = replace(
+                finish_options(way, policy), allows_steering=given.allow_steering_files, limits=given.limits
             )
+            outputs = finish(request.run_dir, finishing, record)
             leave_run_record(request.run_dir, outputs, record, way, is_kept=is_published)
-    report_run(outputs, output_format, request.run_dir)
-    if fail and request.schema and not record.is_skipped:
+    report_run(outputs, given, request.run_dir)
+    if given.fail and request.schema and not record.is_skipped:
         require_result(request.run_dir, outputs, record)
-    ctx.exit(int(outputs.exit_code) if fail else 0)
+    return int(outputs.exit_code) if given.fail else 0
 
 
-def _print_plan(files: TrustedFiles | None, options: dict[str, Any], output_format: str, *, is_published: bool) -> None:
+def _print_plan(files: TrustedFiles | None, given: _RunArguments, *, is_published: bool) -> int:
     """Print the operations of a run: the agent that it starts, and the branch to which it pushes the changes."""
     from accord.engine.receipts import Receipt
     from accord.runner.trusted_registry import load_registry
 
     receipt = Receipt("run", os.environ.get("GITHUB_REPOSITORY", ""), "")
     planned: list[tuple[str, str]] = []
-    if not options["skip"]:
-        registry = load_registry(files or trusted_files(Path.cwd(), os.environ), options["registry"])
-        name = options["agent"] or registry.default_agent or ""
+    if not given.skip:
+        registry = load_registry(files or trusted_files(Path.cwd(), os.environ), given.registry)
+        name = given.agent or registry.default_agent or ""
         registry.agent(name)
         planned.append(("run-agent", name))
-    planned += [("push-branch", options["pr_ref"])] if is_published else []
+    planned += [("push-branch", given.pr_ref)] if is_published else []
     receipt.end([LedgerEntry(*each, OperationStatus.PLANNED, None) for each in planned], is_dry_run=True)
-    if output_format == "json":
-        print_json(receipt.as_json())
-    else:
-        print_receipt(receipt, "")
+    return show_receipt(receipt, "", given)
 
 
 def _has_github_work(record: RunRecord) -> bool:
@@ -176,26 +163,43 @@ def _has_github_work(record: RunRecord) -> bool:
     return bool(os.environ.get("GITHUB_REPOSITORY")) and not record.is_skipped and has_target
 
 
-def _request(options: dict[str, Any]) -> RunRequest:
-    """Build the request; the options are named like the fields of RunRequest and RunContext."""
+def _request(given: _RunArguments) -> RunRequest:
+    """Build the request of a run. Raises WrongUsage."""
     from accord.runner.models import RunContext, RunRequest
 
     try:
-        command = shlex.split(options["command"])
+        words = shlex.split(given.command)
     except ValueError as error:
         raise WrongUsage(f"Cannot split `--command` into words: {error}.", hint="Close its quotes.") from None
-    schema = schema_of(options["schema"])
+    schema = schema_of(given.schema)
     temporary = os.environ.get("RUNNER_TEMP") or None
-    run_dir = options["run_dir"] or tempfile.mkdtemp(prefix="accord-run-", dir=temporary)
-    context = RunContext(**{name: options.pop(name) for name in RunContext.model_fields})
-    changed = {
-        "run_dir": Path(run_dir).resolve(),
-        "command": command,
-        "schema": schema,
-        "kind": kind_of(options["schema"]),
-        "data": [Path(name.strip()) for name in options["data"] if name.strip()],
-    }
-    return RunRequest(directory=Path.cwd(), context=context, **{**options, **changed})
+    run_dir = given.run_dir or tempfile.mkdtemp(prefix="accord-run-", dir=temporary)
+    return RunRequest(
+        agent=given.agent,
+        run_dir=Path(run_dir).resolve(),
+        directory=Path.cwd(),
+        context=RunContext(
+            mode=given.mode,
+            iteration=given.iteration,
+            pull=given.pull,
+            pr_ref=given.pr_ref,
+            base_ref=given.base_ref,
+        ),
+        prompt_file=given.prompt_file,
+        appendix=given.appendix,
+        data=[Path(name.strip()) for name in given.data if name.strip()],
+        sandbox_mode=given.sandbox_mode,
+        safety_strategy=given.safety_strategy,
+        model=given.model,
+        schema=schema,
+        command=words,
+        kind=kind_of(given.schema),
+        repair_turns=given.repair_turns,
+        max_runtime_minutes=given.max_runtime_minutes,
+        registry=given.registry,
+        install_dir=given.install_dir,
+        skip=given.skip,
+    )
 
 
 def kind_of(name: str) -> str:
@@ -246,25 +250,20 @@ def run_with_output(request: RunRequest, stop: StopSignals) -> RunRecord:
             click.echo(command("endgroup", ""), err=True)
 
 
-@click.command(cls=RunnerCommand, short_help="Push a run's changes and write its final outputs.")
-@click.argument("run_dir", metavar="RUN_DIR", type=FILE, envvar="ACCORD_PUBLISH_RUN_DIR")
-@click.option("--pr-ref", default="", metavar="BRANCH", help="The branch to push to.")
-@click.option("--pull", default="", metavar="N", help="The pull request with the tasks.")
-@click.option("--base-ref", default="", metavar="BRANCH", help="Where a new branch begins.")
-@click.option("--pr-body", metavar="FILE", help="Body with the tasks. Default: the pull request's.")
-@click.option("--checkout", type=FILE, help="Trusted checkout with objects to reuse; only read.")
-@click.option(
-    "--author", default=DEFAULT_AUTHOR, show_default=True, metavar="'NAME <MAIL>'", help="Author of the commit."
-)
-@click.option("--outputs", type=FILE, help="File to write the outputs to as well, as JSON.")
-@steering_option
-@limit_options
-@click.option("--fail", is_flag=True, help="Exit with the run's exit code instead of 0.")
-@dry_run_option
-@posting_options
-@format_option
-@click.pass_context
-def publish(ctx: click.Context, /, run_dir: Path, author: str, outputs: Path | None, **options: Any) -> None:
+class _PublishArguments(WritingArguments, ChangeArguments, PostingArguments, FormatArguments):
+    run_dir: Path = argument("RUN_DIR", envvar="ACCORD_PUBLISH_RUN_DIR")
+    pr_ref: str = option("--pr-ref", "The branch to push to.", default="", metavar="BRANCH")
+    pull: str = option("--pull", "The pull request with the tasks.", default="", metavar="N")
+    base_ref: str = option("--base-ref", "Where a new branch begins.", default="", metavar="BRANCH")
+    pr_body: str | None = option("--pr-body", "Body with the tasks. Default: the pull request's.", metavar="FILE")
+    checkout: Path | None = option("--checkout", "Trusted checkout with objects to reuse; only read.")
+    author: str = option("--author", "Author of the commit.", default=DEFAULT_AUTHOR, metavar="'NAME <MAIL>'")
+    outputs: Path | None = option("--outputs", "File to write the outputs to as well, as JSON.")
+    fail: bool = option("--fail", "Exit with the run's exit code instead of 0.")
+
+
+@command(_PublishArguments, cls=RunnerCommand, short_help="Push a run's changes and write its final outputs.")
+def publish(given: _PublishArguments) -> int:
     """Commit and push the changes of the run in RUN_DIR and write its final outputs.
 
     Run it again at any time: pushed changes are recognized. It exits 0 whenever the outputs were written, whatever they
@@ -272,87 +271,94 @@ def publish(ctx: click.Context, /, run_dir: Path, author: str, outputs: Path | N
     request that no option names. In a workflow it never does, as the agent could have written them itself.
     """
     from accord.cli.records import leave_run_record
-    from accord.cli.run_step import finish_run, report_run
+    from accord.cli.run_step import finish_options, report_run
     from accord.git.refs import left_by_killed_run
-    from accord.runner.finish import outputs_without_record
+    from accord.runner.finish import finish, outputs_without_record
     from accord.runner.record import RECORD, read_record
     from accord.runner.refs import check_ref, is_special_ref
 
-    names = ("pr_ref", "pull", "base_ref", "pr_body", "checkout", "allow_steering_files", "fail", "output_format")
-    given, dry_run = {name: options.pop(name) for name in names}, options.pop("dry_run")
-    log = OperationLog(dry_run)
-    limits = ChangeLimits(options.pop("max_files"), options.pop("max_bytes"))
-    check_author(author)
+    run_dir = given.run_dir
+    log = OperationLog(given.dry_run)
+    check_author(given.author)
     is_step = is_in_actions(os.environ) or bool(os.environ.get("GITHUB_OUTPUT"))
-    if is_special_ref(given["pr_ref"]) or (given["pr_ref"] and not is_step):
-        check_ref(given["pr_ref"], is_pushed=True)
+    if is_special_ref(given.pr_ref) or (given.pr_ref and not is_step):
+        check_ref(given.pr_ref, is_pushed=True)
     if not is_step and not (run_dir / RECORD).exists():
         missing = f": it has no {RECORD}" if run_dir.is_dir() else ""
         raise WrongUsage(
             f"No run folder found at `{run_dir}`{missing}.", hint="Pass the folder that `accord run` wrote."
         )
-    if outputs and not can_be_written(outputs):
-        raise WrongUsage(f"The file {outputs} cannot be written.", hint="Pass a writable file as `--outputs`.")
+    if given.outputs and not can_be_written(given.outputs):
+        raise WrongUsage(f"The file {given.outputs} cannot be written.", hint="Pass a writable file as `--outputs`.")
     try:
         record = read_record(run_dir)
     except BrokenContract as broken:
-        missing = _missing_branch(given["pr_ref"], options)
+        missing = _missing_branch(given)
         found = outputs_without_record(broken.message, redactor_for(os.environ), local_policy(), missing)
     else:
-        context = {name: given[name] for name in ("pr_ref", "pull", "base_ref")}
+        context = {"pr_ref": given.pr_ref, "pull": given.pull, "base_ref": given.base_ref}
         if not is_in_actions(os.environ):
             if left := left_by_killed_run(Path.cwd()):
                 click.echo(f"note: {one_line(left)}", err=True)
             context = {name: value for name, value in context.items() if value}
         record = record.model_copy(update={"context": record.context.model_copy(update=context)})
-        more = {"pr_body": _text(given["pr_body"]), "author": author, "lender": given["checkout"], "log": log}
-        more |= {"allows_steering": given["allow_steering_files"], "limits": limits}
-        with posting_to(**options) as (way, policy):
-            found = finish_run(run_dir, way, policy, record, **more)
-            if not dry_run:
+        with posting_to(given) as (way, policy):
+            finishing = replace(
+                finish_options(way, policy),
+                pr_body=_text(given.pr_body),
+                author=given.author,
+                lender=given.checkout,
+                log=log,
+                allows_steering=given.allow_steering_files,
+                limits=given.limits,
+            )
+            found = finish(run_dir, finishing, record)
+            if not given.dry_run:
                 leave_run_record(run_dir, found, record, way, is_kept=True)
-    report_run(found, given["output_format"], run_dir, log)
-    if outputs and not dry_run:
-        write_whole(outputs, json.dumps(found.as_outputs(), indent=2, ensure_ascii=True) + "\n")
-    ctx.exit(int(found.exit_code) if given["fail"] else 0)
+    report_run(found, given, run_dir, log)
+    if given.outputs and not given.dry_run:
+        write_whole(given.outputs, json.dumps(found.as_outputs(), indent=2, ensure_ascii=True) + "\n")
+    return int(found.exit_code) if given.fail else 0
 
 
-def _text(path: str | None) -> str | None:
-    return None if path is None else read_bytes(path).decode("utf-8", "replace")
+def _text(path: str | Path | None) -> str | None:
+    return None if path is None else read_bytes(str(path)).decode("utf-8", "replace")
 
 
-def _missing_branch(pr_ref: str, options: dict[str, Any]) -> str:
+def _missing_branch(given: _PublishArguments) -> str:
     """Say so if the branch does not exist: then the agent's job ended at its checkout and left nothing."""
     from accord.core.clock import SystemClock
     from accord.runner.refs import check_exists
 
     try:
-        access = {name: value for name, value in options.items() if name not in ("allowed_hosts", "break_words")}
-        with github_for(**access) as way:
-            return (check_exists(way.remote(SystemClock()), pr_ref) or "") if pr_ref else ""
+        with github_for(given) as way:
+            return (check_exists(way.remote(SystemClock()), given.pr_ref) or "") if given.pr_ref else ""
     except (AccordError, subprocess.TimeoutExpired):
         return ""
 
 
-@click.command(cls=RunnerCommand, short_help="Compute the outputs of a finished run.")
-@click.option("--agent", required=True, metavar="NAME", help="Agent in the registry.")
-@click.option(
-    "--exit-code", type=click.IntRange(0, 255), required=True, metavar="N", help="Exit code of the agent's process."
-)
-@click.option("--stdout", type=_EXISTING_FILE, required=True, help="The agent's standard output.")
-@click.option("--stderr", type=_EXISTING_FILE, help="The agent's standard error.")
-@click.option("--final-message", type=_EXISTING_FILE, help="Final message that the agent wrote to a file.")
-@click.option("--pr-body", metavar="FILE", help="The pull request's body with its tasks.")
-@click.option("--root", type=EXISTING_FOLDER, help="The repository's directory.")
-@click.option("--base", metavar="SHA", help="Commit that the agent started from.")
-@click.option("--pushed", type=Choice(["true", "false"]), help="Whether the push succeeded, if one was tried.")
-@click.option("--push-error", type=_EXISTING_FILE, help="Output of git when the push failed.")
-@click.option("--fail", is_flag=True, help="Exit with the run's exit code instead of 0.")
-@format_option
-@click.pass_context
-def outputs(
-    ctx: click.Context, /, root: Path | None, base: str | None, pushed: str | None, fail: bool, **more: Any
-) -> None:
+class _OutputsArguments(FormatArguments):
+    agent: str = option("--agent", "Agent in the registry.", metavar="NAME")
+    exit_code: int = option(
+        "--exit-code", "Exit code of the agent's process.", type=click.IntRange(0, 255), metavar="N"
+    )
+    stdout: Path = option("--stdout", "The agent's standard output.", type=_EXISTING_FILE)
+    stderr: Path | None = option("--stderr", "The agent's standard error.", type=_EXISTING_FILE)
+    final_message: Path | None = option(
+        "--final-message", "Final message that the agent wrote to a file.", type=_EXISTING_FILE
+    )
+    pr_body: str | None = option("--pr-body", "The pull request's body with its tasks.", metavar="FILE")
+    root: Path | None = option("--root", "The repository's directory.", type=EXISTING_FOLDER)
+    base: str | None = option("--base", "Commit that the agent started from.", metavar="SHA")
+    pushed: str | None = option(
+        "--pushed", "Whether the push succeeded, if one was tried.", type=Choice(["true", "false"])
+    )
+    push_error: Path | None = option("--push-error", "Output of git when the push failed.", type=_EXISTING_FILE)
+    fail: bool = option("--fail", "Exit with the run's exit code instead of 0.")
+
+
+@command(_OutputsArguments, cls=RunnerCommand, short_help="Compute the outputs of a finished run.")
+def outputs(given: _OutputsArguments) -> int:
     """Compute the outputs of an agent's run from what it printed, and write them where a runner reads them.
 
     It runs nothing and pushes nothing. It exits 0 whenever the outputs were written, even if the agent failed.
@@ -363,17 +369,23 @@ def outputs(
     from accord.runner.external import ExternalRun, outputs_of_external_run
     from accord.runner.trusted_registry import registry_at
 
-    if (root is None) != (base is None) or (pushed == "true" and root is None):
+    root, pushed = given.root, given.pushed
+    if (root is None) != (given.base is None) or (pushed == "true" and root is None):
         message = "`--root` and `--base` belong together, and `--pushed true` needs both."
         raise WrongUsage(message, hint="Pass `--root DIR --base SHA`.")
-    output_format = more.pop("output_format")
     external = ExternalRun(
-        **{**more, "pr_body": _text(more["pr_body"]), "push_error": _text(more["push_error"]) or ""},
+        agent=given.agent,
+        exit_code=given.exit_code,
+        stdout=given.stdout,
+        stderr=given.stderr,
+        final_message=given.final_message,
+        pr_body=_text(given.pr_body),
         root=root,
-        base=base or "",
+        base=given.base or "",
         pushed=None if pushed is None else pushed == "true",
+        push_error=_text(given.push_error) or "",
     )
     redact = redactor_for(os.environ, certain=declared_secrets(shipped_registry(), registry_at(root or Path())))
     found = outputs_of_external_run(external, redact, local_policy(), os.environ, SystemClock())
-    report_run(found, output_format)
-    ctx.exit(int(found.exit_code) if fail else 0)
+    report_run(found, given)
+    return int(found.exit_code) if given.fail else 0

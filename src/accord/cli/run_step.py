@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from accord.cli.options import Command, FormatArguments
 from accord.cli.output import one_line, print_clean_json
 from accord.cli.posting import local_policy
 from accord.cli.receipts import print_operations
@@ -27,8 +28,10 @@ from accord.text.redaction import redactor_for
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
 
-    from accord.cli.sources import Connection
+    from accord.cli.options import FormatArguments
     from accord.engine.operations import OperationLog
+    from accord.github.connection import Connection
+    from accord.runner.finish import FinishOptions
     from accord.runner.models import Classification, InternalErrorKind, RunOutputs
     from accord.runner.record import RunRecord
     from accord.text.posting import PostingPolicy
@@ -42,7 +45,7 @@ _RECOVERY = {
 }
 
 
-class RunnerCommand(click.Command):
+class RunnerCommand(Command):
     """A command that leaves all outputs of the runner contract for later steps, also where it is refused."""
 
     def make_context(self, *args: Any, **options: Any) -> click.Context:
@@ -112,22 +115,19 @@ def _is_appendable(path: Path) -> bool:
     return os.access(path, os.W_OK) and not path.is_dir() if path.exists() else can_be_written(path)
 
 
-def finish_run(
-    run_dir: Path, way: Connection | None, policy: PostingPolicy, record: RunRecord | None = None, **options: Any
-) -> RunOutputs:
-    """Finish the run in a folder. With a connection its changes are pushed and its tasks analyzed."""
+def finish_options(way: Connection | None, policy: PostingPolicy) -> FinishOptions:
+    """Return the options of finishing a run. With a connection its changes are pushed and its tasks analyzed."""
     from accord.core.clock import SystemClock
-    from accord.runner.finish import FinishOptions, finish
+    from accord.runner.finish import FinishOptions
 
     common = (redactor_for(os.environ), policy, clock := SystemClock(), os.environ)
     if way is None:
-        return finish(run_dir, FinishOptions("", *common), record)
-    settings = FinishOptions(way.repository, *common, way.remote(clock), way.github, **options)
-    return finish(run_dir, settings, record)
+        return FinishOptions("", *common)
+    return FinishOptions(way.repository, *common, way.remote(clock), way.github)
 
 
 def report_run(
-    outputs: RunOutputs, output_format: str, run_dir: Path | None = None, log: OperationLog | None = None
+    outputs: RunOutputs, given: FormatArguments, run_dir: Path | None = None, log: OperationLog | None = None
 ) -> None:
     """Print a run's outputs, which are redacted already, and unless it is a dry run write them for later steps.
 
@@ -137,7 +137,7 @@ def report_run(
     planned = log.entries if log and log.is_dry_run else ()
     if not (log and log.is_dry_run):
         leave_run(outputs)
-    if output_format == "json":
+    if given.is_json:
         print_clean_json(outputs.as_outputs())
         return
     _print(outputs)

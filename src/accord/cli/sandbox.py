@@ -9,46 +9,44 @@ from pathlib import Path
 
 import click
 
-from accord.cli.options import FOLDER, SANDBOX_DIRECTORY
+from accord.cli.options import FOLDER, SANDBOX_DIRECTORY, Arguments, Group, command, option
 from accord.cli.output import print_json
 from accord.cli.sources import sandbox_server
 from accord.core.errors import WrongUsage
 
-_directory = click.option(
-    "--dir",
-    "directory",
-    type=FOLDER,
-    default=SANDBOX_DIRECTORY,
-    show_default=True,
-    help="Directory of the sandbox.",
-)
-_repo = click.option("--repo", metavar="OWNER/NAME", help="Repository; default: the home repository.")
+
+class _SandboxArguments(Arguments):
+    directory: Path = option(
+        "--dir", "Directory of the sandbox.", was="DIRECTORY", type=FOLDER, default=SANDBOX_DIRECTORY
+    )
+    repo: str | None = option("--repo", "Repository; default: the home repository.", metavar="OWNER/NAME")
 
 
-@click.group()
+class _ServeArguments(_SandboxArguments):
+    port: int = option("--port", "Port on 127.0.0.1; 0 is a free one.", type=click.IntRange(0, 65535), default=0)
+    seed: Path | None = option(
+        "--seed",
+        "Content of a new sandbox, as YAML or JSON.",
+        type=click.Path(path_type=Path, exists=True, dir_okay=False),
+    )
+    no_rate_limits: bool = option("--no-rate-limits", "Turn off the rate limits.")
+    latency_ms: int = option(
+        "--latency-ms", "Delay each answer by N ms.", type=click.IntRange(0), default=0, metavar="N"
+    )
+
+
+@click.group(cls=Group)
 def sandbox() -> None:
     """Serve and show a local GitHub."""
 
 
-@sandbox.command()
-@_directory
-@_repo
-@click.option("--port", type=click.IntRange(0, 65535), default=0, help="Port on 127.0.0.1; 0 is a free one.")
-@click.option(
-    "--seed",
-    type=click.Path(path_type=Path, exists=True, dir_okay=False),
-    help="Content of a new sandbox, as YAML or JSON.",
-)
-@click.option("--no-rate-limits", is_flag=True, help="Turn off the rate limits.")
-@click.option("--latency-ms", type=click.IntRange(0), default=0, metavar="N", help="Delay each answer by N ms.")
-def serve(
-    directory: Path, repo: str | None, port: int, seed: Path | None, no_rate_limits: bool, latency_ms: int
-) -> None:
+@command(_ServeArguments, of=sandbox)
+def serve(given: _ServeArguments) -> None:
     """Serve a local GitHub until interrupted.
 
     Prints one JSON line with url, token and repository when it is ready. The url is also a web page.
     """
-    serving = sandbox_server()
+    serving, directory, seed = sandbox_server(), given.directory, given.seed
     from accord_sandbox.calls import SandboxSettings
     from accord_sandbox.database import has_home
     from accord_sandbox.rates import RateLimits
@@ -61,25 +59,23 @@ def serve(
     signaled, note = os.pipe()
     for number in (signal.SIGINT, signal.SIGTERM):  # an Event that its waiter itself sets can lock up
         signal.signal(number, lambda _number, _frame: os.write(note, b"x"))
-    limits = None if no_rate_limits else RateLimits()
-    settings = SandboxSettings(rate_limits=limits, latency_seconds=latency_ms / 1000)
-    with serving(directory, port=port, repository=repo, seed=seed, settings=settings) as running:
+    limits = None if given.no_rate_limits else RateLimits()
+    settings = SandboxSettings(rate_limits=limits, latency_seconds=given.latency_ms / 1000)
+    with serving(directory, port=given.port, repository=given.repo, seed=seed, settings=settings) as running:
         ready = {"url": running.url, "token": running.token, "repository": running.repository}
         click.echo(json.dumps(ready))  # not through print_json: the token must not be redacted
         os.read(signaled, 1)
 
 
-@sandbox.command()
-@_directory
-@_repo
-def show(directory: Path, repo: str | None) -> None:
+@command(_SandboxArguments, of=sandbox)
+def show(given: _SandboxArguments) -> None:
     """Print the content of a sandbox as one JSON document.
 
     Shows issues, labels, pull requests and reviews. Needs no server.
     """
     from accord_sandbox.show import document
 
-    print_json(document(directory, repo))
+    print_json(document(given.directory, given.repo))
 
 
 @sandbox.command()

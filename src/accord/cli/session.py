@@ -10,15 +10,15 @@ from typing import TYPE_CHECKING
 
 import click
 
-from accord.cli.options import Choice, format_option, root_option
+from accord.cli.options import Choice, FormatArguments, Group, RootArguments, argument, command, option
 from accord.cli.output import one_line, print_json
 from accord.cli.session_output import (
     CLOCK,
-    ChangeOptions,
+    ChangeSessionArguments,
+    FolderArguments,
+    SessionArguments,
     as_document,
-    change_options,
     dry_run_keys,
-    folder_argument,
     item_lines,
     next_lines,
     print_change,
@@ -45,28 +45,29 @@ if TYPE_CHECKING:
     from accord.cli.check import Checked
 
 
-@click.command("check")
-@click.argument("folders", metavar="[DIR]…", nargs=-1, envvar="ACCORD_SESSION_CHECK_FOLDERS")
-@click.option("--base", default="", metavar="REF", help="Check the sessions changed since HEAD left this branch.")
-@format_option
-@click.pass_context
-def check_folders(ctx: click.Context, /, folders: Sequence[str], base: str, output_format: str) -> None:
+class _CheckSessionsArguments(FormatArguments):
+    folders: tuple[Path, ...] = argument("[DIR]…", envvar="ACCORD_SESSION_CHECK_FOLDERS")
+    base: str = option("--base", "Check the sessions changed since HEAD left this branch.", default="", metavar="REF")
+
+
+@command(_CheckSessionsArguments, "check")
+def check_folders(given: _CheckSessionsArguments) -> int:
     """Check session documents, alone and together.
 
     With --base, also check what the change did to the sessions. Exits with 1 on an error.
     """
     from accord.cli.check import print_checks
 
-    if not folders and not base:
+    if not given.folders and not given.base:
         raise WrongUsage("No session given.", hint="Name folders below .agents-work, or pass `--base REF`.")
     root = Path.cwd()
-    start = merge_base(Git(root), base) if base else ""
-    paths = [Path(folder) for folder in folders] or [path.relative_to(root) for path in changed_sessions(root, start)]
+    start = merge_base(Git(root), given.base) if given.base else ""
+    paths = [*given.folders] or [path.relative_to(root) for path in changed_sessions(root, start)]
     sessions = [read_session(path) for path in paths if path.is_dir()]
     documents = [document for path in paths for document in _checked(path, root, start)]
-    print_checks(documents, output_format)
+    print_checks(documents, given.output_format)
     _report(documents, sessions)
-    ctx.exit(1 if any(has_errors(found) for _, _, found in documents) else 0)
+    return 1 if any(has_errors(found) for _, _, found in documents) else 0
 
 
 def _checked(path: Path, root: Path, start: str) -> list[Checked]:
@@ -89,10 +90,11 @@ def _report(documents: Sequence[Checked], sessions: Sequence[Session]) -> None:
         leave_summary(summary_page(session, redact))
 
 
-_role = click.option("--role", required=True, type=Choice(ROLES), help="Role that makes the change.")
+class _RoleArguments(ChangeSessionArguments):
+    role: str = option("--role", "Role that makes the change.", type=Choice(ROLES))
 
 
-@click.group()
+@click.group(cls=Group)
 def session() -> None:
     """Manage agent sessions: state, tasks and questions."""
 
@@ -101,20 +103,23 @@ for _command in (check_folders, ask_question, answer_questions, cancel_question,
     session.add_command(_command)
 
 
-@session.command("new")
-@click.argument("slug", metavar="SLUG")
-@click.option("--lean", is_flag=True, help="Create a lean session, without design and plan.")
-@root_option
-@change_options
-def new_session(options: ChangeOptions, /, slug: str, lean: bool, root: Path) -> None:
+class _NewSessionArguments(RootArguments, SessionArguments):
+    slug: str = argument("SLUG")
+    lean: bool = option("--lean", "Create a lean session, without design and plan.")
+
+
+@command(_NewSessionArguments, "new", of=session)
+def new_session(given: _NewSessionArguments) -> None:
     """Create a session in .agents-work/YYYY-MM-DD_SLUG."""
     from accord.sessions.run import create_session
 
-    with refusals(options, root):
-        writer = create_session(root, _slug(slug), is_lean=lean, clock=CLOCK, is_dry_run=options.is_dry_run)
-    if not options.is_json and not options.is_dry_run:
+    with refusals(given, given.root):
+        writer = create_session(
+            given.root, _slug(given.slug), is_lean=given.lean, clock=CLOCK, is_dry_run=given.dry_run
+        )
+    if not given.is_json and not given.dry_run:
         click.echo(f"Created {one_line(str(writer.folder))}")
-    print_change(options, writer)
+    print_change(given, writer)
 
 
 def _slug(text: str) -> str:
@@ -125,52 +130,51 @@ def _slug(text: str) -> str:
     return found
 
 
-@session.command("show")
-@folder_argument
-@format_option
-@click.pass_context
-def show_session(ctx: click.Context, /, folder: Path, output_format: str) -> None:
+class ShowSessionArguments(FolderArguments, FormatArguments):
+    """The arguments of ``accord session show``."""
+
+
+@command(ShowSessionArguments, "show", of=session)
+def show_session(given: ShowSessionArguments) -> int:
     """Show state, tasks, questions and next step of a session.
 
     Exits with 1 where status.json cannot be read.
     """
-    found = read_session(folder)
-    if output_format == "json":
+    found = read_session(given.folder)
+    if given.is_json:
         print_json(as_document(found))
     else:
         click.echo("\n".join([*screen(found), *item_lines(found), *next_lines(found)]))
-    ctx.exit(0 if found.status else BrokenContract.exit_code)
+    return 0 if found.status else BrokenContract.exit_code
 
 
-@session.command("watch")
-@folder_argument
-def watch_session(folder: Path) -> None:
+@command(FolderArguments, "watch", of=session)
+def watch_session(given: FolderArguments) -> None:
     """Show a session live in the terminal."""
-    watch(folder)
+    watch(given.folder)
 
 
-@session.command("resume")
-@folder_argument
-@click.option(
-    "--role", type=Choice(CORRECTORS), default="Architect", show_default=True, help="The role that corrects the design."
-)
-@click.option("--apply", "is_applied", is_flag=True, help="Record what must precede the next step.")
-@change_options
-def resume_session(options: ChangeOptions, /, folder: Path, role: str, *, is_applied: bool) -> None:
+class _ResumeArguments(ChangeSessionArguments):
+    role: str = option("--role", "The role that corrects the design.", type=Choice(CORRECTORS), default="Architect")
+    apply: bool = option("--apply", "Record what must precede the next step.", was="IS_APPLIED")
+
+
+@command(_ResumeArguments, "resume", of=session)
+def resume_session(given: _ResumeArguments) -> None:
     """Print the next step; record what precedes it with --apply."""
     from accord.sessions.run import resume
 
-    options = replace(options, is_dry_run=options.is_dry_run or not is_applied)
-    writer = SessionWriter(folder, CLOCK, is_dry_run=options.is_dry_run)
-    with refusals(options, folder):
-        found = resume(writer, agent=role)
+    given = replace(given, dry_run=given.dry_run or not given.apply)
+    writer = SessionWriter(given.folder, CLOCK, is_dry_run=given.dry_run)
+    with refusals(given, given.folder):
+        found = resume(writer, agent=given.role)
     pending = [decision.model_dump(mode="json", by_alias=True) for decision in found.pending]
-    if options.is_json:
+    if given.is_json:
         document = {"state": found.state, "next": found.next, "pending": pending, "reason": found.reason}
         document["next_moves"] = moves_to_json(next_moves(writer.read()))
-        print_json({**document, **dry_run_keys(options, writer)})
+        print_json({**document, **dry_run_keys(given, writer)})
         return
-    if options.is_dry_run and writer.operations:
+    if given.dry_run and writer.operations:
         print_operations(writer)
         click.echo("  To record them, run the command again with `--apply`.")
     if found.state == "DONE":
@@ -184,37 +188,37 @@ def resume_session(options: ChangeOptions, /, folder: Path, role: str, *, is_app
         click.echo(line)
 
 
-@session.command("advance")
-@folder_argument
-@click.option("--to", "target", required=True, type=Choice(STATES), help="New state.")
-@click.option("--blocker", default="", help="Reason for BLOCKED.")
-@_role
-@change_options
-def advance_session(options: ChangeOptions, /, folder: Path, target: str, blocker: str, role: str) -> None:
+class _AdvanceArguments(_RoleArguments):
+    to: str = option("--to", "New state.", was="TARGET", type=Choice(STATES))
+    blocker: str = option("--blocker", "Reason for BLOCKED.", default="")
+
+
+@command(_AdvanceArguments, "advance", of=session)
+def advance_session(given: _AdvanceArguments) -> None:
     """Move a session to a state that its guards allow."""
     from accord.sessions.run import advance
 
-    run_change(options, folder, lambda writer: advance(writer, target, role=role, blocker=blocker))
+    run_change(given, lambda writer: advance(writer, given.to, role=given.role, blocker=given.blocker))
 
 
-@session.command("reopen")
-@folder_argument
-@change_options
-def reopen_session(options: ChangeOptions, /, folder: Path) -> None:
+@command(ChangeSessionArguments, "reopen", of=session)
+def reopen_session(given: ChangeSessionArguments) -> None:
     """Reopen a session that is done, in IMPLEMENT_LOOP."""
     from accord.sessions.run import reopen
 
-    run_change(options, folder, reopen)
+    run_change(given, reopen)
 
 
-@session.command("task")
-@folder_argument
-@click.argument("task", metavar="T-XXX")
-@click.option("--to", "target", required=True, help="Status of the task, such as in-progress or completed.")
-@click.option("--waive-reviews", "waiver", metavar="REASON", help="Complete it without its reviews.")
-@_role
-@change_options
-def set_task(options: ChangeOptions, /, folder: Path, task: str, target: str, waiver: str | None, role: str) -> None:
+class _TaskArguments(_RoleArguments):
+    task: str = argument("T-XXX")
+    to: str = option("--to", "Status of the task, such as in-progress or completed.", was="TARGET")
+    waive_reviews: str | None = option(
+        "--waive-reviews", "Complete it without its reviews.", was="WAIVER", metavar="REASON"
+    )
+
+
+@command(_TaskArguments, "task", of=session)
+def set_task(given: _TaskArguments) -> None:
     """Set the status of a task, as its lifecycle allows.
 
     With --waive-reviews, the Orchestrator completes it without its reviews, and the reason is recorded. For `meta`,
@@ -222,18 +226,19 @@ def set_task(options: ChangeOptions, /, folder: Path, task: str, target: str, wa
     """
     from accord.sessions.run import move_task
 
+    waiver, task, target = given.waive_reviews, given.task, given.to
     reason = (waiver or "").strip()
     if waiver is not None and (target != "completed" or not reason):
         raise WrongUsage("`--waive-reviews` completes a task, with a reason.", hint="Pass `--to completed` with it.")
-    run_change(options, folder, lambda writer: move_task(writer, task, target, role=role, waiver=reason), task=task)
+    run_change(given, lambda writer: move_task(writer, task, target, role=given.role, waiver=reason), task=task)
 
 
-@session.command("set")
-@folder_argument
-@click.argument("settings", metavar="KEY=VALUE…", nargs=-1, required=True)
-@_role
-@change_options
-def set_values(options: ChangeOptions, /, folder: Path, settings: Sequence[str], role: str) -> None:
+class _SetArguments(_RoleArguments):
+    settings: tuple[str, ...] = argument("KEY=VALUE…", required=True)
+
+
+@command(_SetArguments, "set", of=session)
+def set_values(given: _SetArguments) -> None:
     """Set values of status.json that no other command sets.
 
     KEY is assumptions, known_issues (KEY+=VALUE adds an entry), last_ci_result, project_type, runtime_flags.NAME, or
@@ -242,18 +247,18 @@ def set_values(options: ChangeOptions, /, folder: Path, settings: Sequence[str],
     from accord.sessions.run import set_values
     from accord.sessions.settings import parse_setting
 
-    parsed = [parse_setting(text) for text in settings]
-    run_change(options, folder, lambda writer: set_values(writer, parsed, role=role))
+    parsed = [parse_setting(text) for text in given.settings]
+    run_change(given, lambda writer: set_values(writer, parsed, role=given.role))
 
 
-@session.command("fix")
-@folder_argument
-@click.argument("task", metavar="T-XXX")
-@click.argument("loop", type=Choice(LOOPS))
-@_role
-@change_options
-def enter_fix(options: ChangeOptions, /, folder: Path, task: str, loop: str, role: str) -> None:
+class _FixArguments(_RoleArguments):
+    task: str = argument("T-XXX")
+    loop: str = argument(type=Choice(LOOPS))
+
+
+@command(_FixArguments, "fix", of=session)
+def enter_fix(given: _FixArguments) -> None:
     """Enter a fix loop for a task, at most three times each."""
     from accord.sessions.run import start_fix
 
-    run_change(options, folder, lambda writer: start_fix(writer, task, loop, role=role))
+    run_change(given, lambda writer: start_fix(writer, given.task, given.loop, role=given.role))

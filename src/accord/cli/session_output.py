@@ -4,14 +4,12 @@ from __future__ import annotations
 
 import os
 from contextlib import contextmanager
-from dataclasses import dataclass
-from functools import wraps
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
 
-from accord.cli.options import dry_run_option, format_option
+from accord.cli.options import Arguments, FormatArguments, WritingArguments, argument
 from accord.cli.output import document_lines, one_line, print_findings, print_json
 from accord.cli.session_watch import screen
 from accord.core.clock import SystemClock
@@ -32,39 +30,24 @@ if TYPE_CHECKING:
     from accord.sessions.folder import Session
 
 CLOCK = SystemClock()
-folder_argument = click.argument("folder", metavar="DIR", type=click.Path(path_type=Path))
 
 
-@dataclass(frozen=True)
-class ChangeOptions:
+class FolderArguments(Arguments):
+    """The session of a command."""
+
+    folder: Path = argument("DIR")
+
+
+class SessionArguments(WritingArguments, FormatArguments):
     """How a change of a session is printed, and whether it is only planned."""
 
-    ctx: click.Context
-    output_format: str
-    is_dry_run: bool
 
-    @property
-    def is_json(self) -> bool:
-        """Whether one JSON document is printed."""
-        return self.output_format == "json"
-
-
-def change_options(command: Callable[..., None]) -> Callable[..., None]:
-    """Add ``--dry-run`` and ``--format``; the command gets ``ChangeOptions`` as its first argument."""
-
-    @dry_run_option
-    @format_option
-    @click.pass_context
-    @wraps(command)
-    def wrapped(ctx: click.Context, /, *arguments: Any, dry_run: bool, output_format: str, **more: Any) -> None:
-        command(ChangeOptions(ctx, output_format, dry_run), *arguments, **more)
-
-    return wrapped
+class ChangeSessionArguments(FolderArguments, SessionArguments):
+    """The arguments of a command that changes a session."""
 
 
 def run_change(
-    options: ChangeOptions,
-    folder: Path,
+    given: ChangeSessionArguments,
     change: Callable[[SessionWriter], object],
     more: Mapping[str, Any] | None = None,
     *,
@@ -74,19 +57,19 @@ def run_change(
 
     ``task`` is the one that moves: a refusal names its moves.
     """
-    writer = SessionWriter(folder, CLOCK, is_dry_run=options.is_dry_run)
-    with refusals(options, folder, task):
+    writer = SessionWriter(given.folder, CLOCK, is_dry_run=given.dry_run)
+    with refusals(given, given.folder, task):
         change(writer)
-        print_change(options, writer, more)
+        print_change(given, writer, more)
 
 
-def print_change(options: ChangeOptions, writer: SessionWriter, more: Mapping[str, Any] | None = None) -> None:
+def print_change(given: SessionArguments, writer: SessionWriter, more: Mapping[str, Any] | None = None) -> None:
     """Print the session after a change; after a dry run as it would be, with the planned operations."""
     session = writer.read()
-    if options.is_json:
-        print_json({**as_document(session), **dry_run_keys(options, writer), **(more or {})})
+    if given.is_json:
+        print_json({**as_document(session), **dry_run_keys(given, writer), **(more or {})})
         return
-    if options.is_dry_run:
+    if given.dry_run:
         print_operations(writer)
         click.echo(click.style("The session would be:", dim=True))
     click.echo("\n".join([*screen(session), *next_lines(session)]))
@@ -103,10 +86,10 @@ def _indented(line: str) -> str:
     return " " * (len(line) - len(line.lstrip())) + one_line(line)
 
 
-def dry_run_keys(options: ChangeOptions, writer: SessionWriter) -> dict[str, Any]:
+def dry_run_keys(given: SessionArguments, writer: SessionWriter) -> dict[str, Any]:
     """Return the keys that a dry run adds to the JSON document of a command."""
     operations = [operation.as_json() for operation in writer.operations]
-    return {"dry_run": True, "operations": operations} if options.is_dry_run else {}
+    return {"dry_run": True, "operations": operations} if given.dry_run else {}
 
 
 def print_operations(writer: SessionWriter) -> None:
@@ -122,12 +105,12 @@ def print_operations(writer: SessionWriter) -> None:
 
 
 @contextmanager
-def refusals(options: ChangeOptions, folder: Path, task: str = "") -> Iterator[None]:
+def refusals(given: SessionArguments, folder: Path, task: str = "") -> Iterator[None]:
     """Print the rules that forbid a change, and the legal moves of the session or ``task``; exit with 1."""
     try:
         yield
     except BrokenContract as broken:
-        if options.is_json:
+        if given.is_json:
             findings = [found.as_json() for found in broken.findings]
             document = {"ok": False, "session": folder.name, "path": str(folder), "findings": findings}
             print_json({**document, "next_moves": moves_to_json(moves_in(folder, task))})
@@ -135,7 +118,7 @@ def refusals(options: ChangeOptions, folder: Path, task: str = "") -> Iterator[N
             click.echo(click.style(one_line(broken.message), fg="red"))
             print_findings(broken.findings, str(folder))
             print_moves(folder, task)
-        options.ctx.exit(BrokenContract.exit_code)
+        raise click.exceptions.Exit(BrokenContract.exit_code) from None
 
 
 def print_moves(folder: Path, task: str = "") -> None:

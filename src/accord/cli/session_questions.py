@@ -8,17 +8,16 @@ from typing import TYPE_CHECKING, Any, Literal
 
 import click
 
-from accord.cli.options import Choice, posting_options
+from accord.cli.options import Choice, PostingArguments, argument, command, option
 from accord.cli.output import one_line
 from accord.cli.posting import posting_to
-from accord.cli.session_output import ChangeOptions, change_options, folder_argument, run_change
+from accord.cli.session_output import ChangeSessionArguments, run_change
 from accord.cli.sources import standard_input
 from accord.core.errors import WrongUsage
 from accord.sessions.models import APPROVE_DESIGN, REVIEW_STRATEGY
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
-    from pathlib import Path
 
     from accord.sessions.answers import AnswerCommand, SelectedAnswers
     from accord.sessions.apply import SessionWriter
@@ -31,18 +30,22 @@ _HINTS = {
 }
 
 
-@click.command("ask")
-@folder_argument
-@click.option("--question", "questions", required=True, multiple=True, help="Text of a question (repeatable).")
-@click.option("--id", "decision_id", default="", help="UD-APPROVE-DESIGN, UD-REVIEW-STRATEGY or the next UD-<N>.")
-@click.option("--category", type=Choice(["security"], False), help="Mark a security question, for the user alone.")
-@click.option("--options", "choices", multiple=True, help="Possible answer (repeatable).")
-@click.option("--issue", type=click.IntRange(min=1), metavar="N", help="Ask in a comment on this issue.")
-@posting_options
-@change_options
-def ask_question(
-    options: ChangeOptions, /, folder: Path, questions: Sequence[str], decision_id: str, issue: int | None, **more: Any
-) -> None:
+class _AskArguments(ChangeSessionArguments, PostingArguments):
+    questions: tuple[str, ...] = option(
+        "--question", "Text of a question (repeatable).", was="QUESTIONS", required=True
+    )
+    decision_id: str = option(
+        "--id", "UD-APPROVE-DESIGN, UD-REVIEW-STRATEGY or the next UD-<N>.", was="DECISION_ID", default=""
+    )
+    category: str | None = option(
+        "--category", "Mark a security question, for the user alone.", type=Choice(["security"], False)
+    )
+    choices: tuple[str, ...] = option("--options", "Possible answer (repeatable).", was="CHOICES")
+    issue: int | None = option("--issue", "Ask in a comment on this issue.", type=click.IntRange(min=1), metavar="N")
+
+
+@command(_AskArguments, "ask")
+def ask_question(given: _AskArguments) -> None:
     """Record questions as pending, before the user sees them.
 
     The question of the gate that comes next leads the session into that gate.
@@ -50,34 +53,34 @@ def ask_question(
     from accord.sessions.questions import UserQuestion
     from accord.sessions.run import ask
 
-    if decision_id and len(questions) > 1:
+    if given.decision_id and len(given.questions) > 1:
         raise WrongUsage("`--id` names one question, but several are given.", hint="Omit `--id`, or ask one by one.")
-    category, choices = more.pop("category") or "", tuple(more.pop("choices"))
-    wanted = [UserQuestion(text, decision_id, category, choices) for text in questions]
+    wanted = [UserQuestion(text, given.decision_id, given.category or "", given.choices) for text in given.questions]
+    issue = given.issue
     if issue is None:
-        run_change(options, folder, lambda writer: ask(writer, wanted))
+        run_change(given, lambda writer: ask(writer, wanted))
         return
     from accord.sessions.issue import ask_on
 
     document: dict[str, Any] = {}
 
     def change(writer: SessionWriter) -> None:
-        with _issue(writer, issue, more) as session_issue:
+        with _issue(writer, issue, given) as session_issue:
             document["issue"] = _comment_document(issue, ask_on(session_issue, wanted))
 
-    run_change(options, folder, change, document)
+    run_change(given, change, document)
 
 
-@click.command("answer")
-@folder_argument
-@click.argument("answers", metavar="[ID=TEXT]…", nargs=-1)
-@click.option("--final", is_flag=True, help="Cancel the questions left open, except gates and security.")
-@click.option("--from-issue", "issue", type=click.IntRange(min=1), metavar="N", help="Read answers from comments.")
-@posting_options
-@change_options
-def answer_questions(
-    options: ChangeOptions, /, folder: Path, answers: Sequence[str], final: bool, issue: int | None, **access: Any
-) -> None:
+class _AnswerArguments(ChangeSessionArguments, PostingArguments):
+    answers: tuple[str, ...] = argument("[ID=TEXT]…")
+    final: bool = option("--final", "Cancel the questions left open, except gates and security.")
+    from_issue: int | None = option(
+        "--from-issue", "Read answers from comments.", was="ISSUE", type=click.IntRange(min=1), metavar="N"
+    )
+
+
+@command(_AnswerArguments, "answer")
+def answer_questions(given: _AnswerArguments) -> None:
     """Record answers of the user. Other questions stay pending.
 
     Without ID=TEXT, every pending question is asked on the terminal, and each line of stdin answers one. `/defer
@@ -85,15 +88,15 @@ def answer_questions(
     """
     from accord.sessions.run import answer
 
-    if issue is not None:
-        if answers or final:
+    if given.from_issue is not None:
+        if given.answers or given.final:
             raise WrongUsage("`--from-issue` excludes ID=TEXT and `--final`.", hint="Use one or the other.")
-        _answer_from_issue(options, folder, issue, access)
-    elif answers or final:
-        texts = _texts(answers)
-        run_change(options, folder, lambda writer: answer(writer, texts, is_final=final))
+        _answer_from_issue(given, given.from_issue)
+    elif given.answers or given.final:
+        texts = _texts(given.answers)
+        run_change(given, lambda writer: answer(writer, texts, is_final=given.final))
     else:
-        run_change(options, folder, _interview)
+        run_change(given, _interview)
 
 
 def _texts(answers: Sequence[str]) -> dict[str, str]:
@@ -129,7 +132,7 @@ def _prompt(decision: UserDecision, problem: str) -> str | None:
         raise WrongUsage("The answer is not valid UTF-8.", hint=hint) from None
 
 
-def _answer_from_issue(options: ChangeOptions, folder: Path, issue: int, access: dict[str, Any]) -> None:
+def _answer_from_issue(given: _AnswerArguments, issue: int) -> None:
     from accord.cli.step import leave_outputs
     from accord.sessions.issue import answer_from
     from accord.sessions.questions import next_step
@@ -137,7 +140,7 @@ def _answer_from_issue(options: ChangeOptions, folder: Path, issue: int, access:
     more: dict[str, Any] = {}
 
     def change(writer: SessionWriter) -> None:
-        with _issue(writer, issue, access) as session_issue:
+        with _issue(writer, issue, given) as session_issue:
             selected, comment = answer_from(session_issue)
         more["issue"] = {**_comment_document(issue, comment), **_answers_document(selected)}
         found = next_step(writer.read())
@@ -146,16 +149,16 @@ def _answer_from_issue(options: ChangeOptions, folder: Path, issue: int, access:
             text = f"{one['by']}, {one['id'] or 'no question'}: {one['message']} ({one['reason']}) {one['url']}"
             click.echo(one_line(f"ignored: {text}"), err=True)
 
-    run_change(options, folder, change, more)
+    run_change(given, change, more)
 
 
 @contextmanager
-def _issue(writer: SessionWriter, number: int, access: dict[str, Any]) -> Iterator[SessionIssue]:
+def _issue(writer: SessionWriter, number: int, given: PostingArguments) -> Iterator[SessionIssue]:
     """Open the issue on which the session asks."""
     from accord.sessions.issue import SessionIssue
     from accord.text.redaction import redactor_for
 
-    with posting_to(**access) as (connection, policy):
+    with posting_to(given) as (connection, policy):
         yield SessionIssue(writer, connection.github, number, redactor_for(os.environ), policy)
 
 
@@ -164,26 +167,26 @@ def _comment_document(issue: int, comment: PostedComment) -> dict[str, Any]:
 
 
 def _answers_document(selected: SelectedAnswers) -> dict[str, Any]:
-    def document(command: AnswerCommand, **more: str) -> dict[str, str]:
-        return {"id": command.decision_id, **more, "by": command.comment.author, "url": command.comment.url}
+    def document(given: AnswerCommand, **more: str) -> dict[str, str]:
+        return {"id": given.decision_id, **more, "by": given.comment.author, "url": given.comment.url}
 
     accepted = [document(command, how=command.how) for command in selected.accepted.values()]
     ignored = [document(one.command, reason=one.reason, message=one.message) for one in selected.ignored]
     return {"taken": accepted, "ignored": ignored}
 
 
+class _CloseArguments(ChangeSessionArguments):
+    decision_id: str = argument("ID")
+    reason: str = option("--reason", "Reason, recorded with the question.")
+
+
 def _closing_command(name: str, how: Literal["cancelled", "skipped"], help_: str) -> click.Command:
-    @click.command(name, help=help_)
-    @folder_argument
-    @click.argument("decision_id", metavar="ID")
-    @click.option("--reason", required=True, help="Reason, recorded with the question.")
-    @change_options
-    def command(options: ChangeOptions, /, folder: Path, decision_id: str, reason: str) -> None:
+    def close(given: _CloseArguments) -> None:
         from accord.sessions.run import close_question
 
-        run_change(options, folder, lambda writer: close_question(writer, decision_id, how, reason))
+        run_change(given, lambda writer: close_question(writer, given.decision_id, how, given.reason))
 
-    return command
+    return command(_CloseArguments, name, help=help_)(close)
 
 
 cancel_question = _closing_command(

@@ -8,8 +8,9 @@ import subprocess
 import sys
 from collections.abc import Callable
 from contextlib import contextmanager
+from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING, BinaryIO, NamedTuple
+from typing import TYPE_CHECKING, BinaryIO
 from urllib.parse import urlsplit
 
 from accord.core.documents import MAX_BYTES
@@ -18,11 +19,10 @@ from accord.core.errors import WrongUsage
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
-    from contextlib import AbstractContextManager
+    from contextlib import AbstractContextManager, ExitStack
 
-    from accord.core.clock import Clock
-    from accord.git.branches import Remote
-    from accord.github.client import GitHub
+    from accord.cli.options import RepositoriesArguments, RepositoryArguments, ServerArguments
+    from accord.github.connection import Connection
     from accord.github.listing import RepositoryLists
     from accord.github.pacing import Pacer
     from accord_sandbox.server import RunningSandbox
@@ -74,30 +74,9 @@ def sandbox_server() -> Callable[..., AbstractContextManager[RunningSandbox]]:
     return serving
 
 
-class Connection(NamedTuple):
-    """Access to a repository: its GitHub client, its name, and the server and token that git uses."""
-
-    github: GitHub
-    repository: str
-    server_url: str
-    token: str
-
-    def remote(self, clock: Clock) -> Remote:
-        """Return the repository as a remote of git."""
-        from accord.git.branches import Remote
-
-        return Remote(f"{self.server_url.rstrip('/')}/{self.repository}.git", self.server_url, self.token, clock)
-
-
 @contextmanager
 def github_for(
-    repo: str | None,
-    sandbox: str | None,
-    max_wait: int,
-    identity: str = "",
-    *,
-    pacer: Pacer | None = None,
-    root: Path | None = None,
+    given: RepositoryArguments, *, pacer: Pacer | None = None, root: Path | None = None
 ) -> Iterator[Connection]:
     """Connect to a repository. A sandbox runs as long as the context; an existing one gets no new repository.
 
@@ -107,40 +86,46 @@ def github_for(
     from accord.cli.options import why_read_only
     from accord.cli.output import CountdownClock, tell_wait
     from accord.github.client import GitHub
+    from accord.github.connection import Connection
     from accord.github.models import Access
 
     read_only = why_read_only()
-    if sandbox is not None:
-        with sandbox_server()(Path(sandbox), repository=repo, creates=False) as server:
-            access = Access(server.repository, server.token, server.url, identity, max_wait, read_only)
+    if given.sandbox is not None:
+        with sandbox_server()(Path(given.sandbox), repository=given.repo, creates=False) as server:
+            access = Access(server.repository, server.token, server.url, given.identity, given.max_wait, read_only)
             yield Connection(
                 GitHub(access, CountdownClock(), tell_wait, pacer), server.repository, server.url, server.token
             )
         if sys.stderr.isatty():
-            sys.stderr.write(f"To look at the pages: accord sandbox serve --dir {sandbox}\n")
+            sys.stderr.write(f"To look at the pages: accord sandbox serve --dir {given.sandbox}\n")
         return
     api_url, server_url = addresses(os.environ.get("GITHUB_API_URL", ""), os.environ.get("GITHUB_SERVER_URL", ""))
-    repository = repo or os.environ.get("GITHUB_REPOSITORY", "") or _repository_of(root or Path(), server_url)
+    repository = given.repo or os.environ.get("GITHUB_REPOSITORY", "") or _repository_of(root or Path(), server_url)
     token = find_token(server_url)
-    access = Access(repository, token, api_url, identity, max_wait, read_only)
-    adapter = GitHub(access, CountdownClock(), tell_wait, pacer)
-    yield Connection(adapter, repository, server_url, token)
+    access = Access(repository, token, api_url, given.identity, given.max_wait, read_only)
+    yield Connection(GitHub(access, CountdownClock(), tell_wait, pacer), repository, server_url, token)
+
+
+def connect_all(given: RepositoriesArguments, stack: ExitStack) -> list[Connection]:
+    """Connect to each repository once, as long as the stack is open."""
+    repos: list[str | None] = [*dict.fromkeys(given.repos)] or [None]
+    return [stack.enter_context(github_for(replace(given, repo=repo), root=given.root)) for repo in repos]
 
 
 @contextmanager
-def lists_for(sandbox: str | None, max_wait: int) -> Iterator[RepositoryLists]:
+def lists_for(given: ServerArguments) -> Iterator[RepositoryLists]:
     """Connect to a server for its lists of repositories."""
     from accord.cli.output import CountdownClock, tell_wait
     from accord.github.listing import RepositoryLists
     from accord.github.models import Access
 
-    if sandbox is not None:
-        with sandbox_server()(Path(sandbox), creates=False) as server:
-            access = Access("", server.token, server.url, max_wait_seconds=max_wait)
+    if given.sandbox is not None:
+        with sandbox_server()(Path(given.sandbox), creates=False) as server:
+            access = Access("", server.token, server.url, max_wait_seconds=given.max_wait)
             yield RepositoryLists(access, CountdownClock(), tell_wait)
         return
     api_url, server_url = addresses(os.environ.get("GITHUB_API_URL", ""), os.environ.get("GITHUB_SERVER_URL", ""))
-    access = Access("", find_token(server_url), api_url, max_wait_seconds=max_wait)
+    access = Access("", find_token(server_url), api_url, max_wait_seconds=given.max_wait)
     yield RepositoryLists(access, CountdownClock(), tell_wait)
 
 

@@ -9,8 +9,17 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from accord.cli.options import FILE, Choice, Number, dry_run_option, format_option, repository_options, together
-from accord.cli.output import one_line, print_json
+from accord.cli.options import (
+    Choice,
+    FormatArguments,
+    Group,
+    Number,
+    RepositoryArguments,
+    WritingArguments,
+    command,
+    option,
+)
+from accord.cli.output import one_line
 from accord.cli.posting import policy_at
 from accord.cli.sources import github_for, read_bytes
 from accord.core.documents import read_object
@@ -19,11 +28,12 @@ from accord.core.errors import BrokenContract, WrongUsage
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from accord.cli.sources import Connection
     from accord.engine.receipts import Receipt
+    from accord.github.connection import Connection
     from accord.runner.models import Disposition, RunOutputs
     from accord.starts.ends import RunOfWork
     from accord.starts.facts import StartContext
+    from accord.starts.models import Work
     from accord.starts.reports import WorkReport
 
 
@@ -35,21 +45,18 @@ class OptionalNumber(Number):
         return None if value == "" else super().convert(value, param, ctx)
 
 
-@click.group()
+@click.group(cls=Group)
 def start() -> None:
     """Start agents on events, and report their runs."""
 
 
-@start.command("run")
-@click.option("--event", envvar="GITHUB_EVENT_NAME", default="", metavar="NAME", help="Name of the event.")
-@click.option("--payload", envvar="GITHUB_EVENT_PATH", default="", metavar="FILE", help="File with the event.")
-@dry_run_option
-@repository_options
-@format_option
-@click.pass_context
-def run_command(
-    ctx: click.Context, /, event: str, payload: str, dry_run: bool, output_format: str, **access: Any
-) -> None:
+class _StartArguments(WritingArguments, RepositoryArguments, FormatArguments):
+    event: str = option("--event", "Name of the event.", envvar="GITHUB_EVENT_NAME", default="", metavar="NAME")
+    payload: str = option("--payload", "File with the event.", envvar="GITHUB_EVENT_PATH", default="", metavar="FILE")
+
+
+@command(_StartArguments, "run", of=start)
+def run_command(given: _StartArguments) -> int:
     """Start what an event asks for, exactly once.
 
     The event is that of the workflow, unless --event and --payload name another. The file
@@ -58,55 +65,51 @@ def run_command(
     from accord.starts.events import check_repository, read_event
     from accord.starts.run import start as start_work
 
-    if not (event and payload):
+    if not (given.event and given.payload):
         raise WrongUsage("No event given.", hint="Pass `--event NAME --payload FILE`, or run this in a workflow.")
-    document = read_object(read_bytes(payload)).value
-    happened = read_event(event, document)
-    with github_for(**access) as connection:
+    document = read_object(read_bytes(given.payload)).value
+    happened = read_event(given.event, document)
+    with github_for(given) as connection:
         if happened is not None:
             check_repository(document, connection.repository)
-        receipt = start_work(_context(connection), happened, is_dry_run=dry_run)
-    _report(ctx, receipt, output_format)
+        receipt = start_work(_context(connection), happened, is_dry_run=given.dry_run)
+    return _report(receipt, given)
 
 
-run_options = together(
-    click.option("--work", type=Choice(["plan", "implement", "review"]), required=True, help="The kind of work."),
-    click.option("--key", default="", metavar="KEY", help="The workflow's input `start`."),
-    click.option("--agent", default="", metavar="NAME", help="The workflow's input `agent`."),
-)
+class WorkArguments(WritingArguments, RepositoryArguments, FormatArguments):
+    """The run that a command reports."""
+
+    item: int | None
+    work: Work = option("--work", "The kind of work.", type=Choice(["plan", "implement", "review"]))
+    key: str = option("--key", "The workflow's input `start`.", default="", metavar="KEY")
+    agent: str = option("--agent", "The workflow's input `agent`.", default="", metavar="NAME")
 
 
-@start.command("begin")
-@click.option("--item", type=Number(), required=True, metavar="N", help="Its issue or pull request.")
-@run_options
-@dry_run_option
-@repository_options
-@format_option
-@click.pass_context
-def begin_command(ctx: click.Context, /, dry_run: bool, output_format: str, **given: Any) -> None:
+class _BeginArguments(WorkArguments):
+    item: int | None = option("--item", "Its issue or pull request.", type=Number(), required=True, metavar="N")
+
+
+class _EndArguments(WorkArguments):
+    item: int | None = option("--item", "Its issue or pull request, if it has one.", type=OptionalNumber(), metavar="N")
+    needs: str = option("--needs", "The expression toJSON(needs) of the job.", default="", metavar="JSON")
+    run_dir: Path | None = option(
+        "--run-dir", "The agent's folder, for the cause of a failure and its cost.", metavar="DIR"
+    )
+
+
+@command(_BeginArguments, "begin", of=start)
+def begin_command(given: _BeginArguments) -> int:
     """Show in the status comment that a run began."""
     from accord.starts.ends import begin
 
     run = _run(given)
-    with github_for(**given) as connection:
-        receipt = begin(_context(connection), run, is_dry_run=dry_run)
-    _report(ctx, receipt, output_format)
+    with github_for(given) as connection:
+        receipt = begin(_context(connection), run, is_dry_run=given.dry_run)
+    return _report(receipt, given)
 
 
-@start.command("end")
-@click.option("--item", type=OptionalNumber(), metavar="N", help="Its issue or pull request, if it has one.")
-@run_options
-@click.option("--needs", default="", metavar="JSON", help="The expression toJSON(needs) of the job.")
-@click.option(
-    "--run-dir", type=FILE, metavar="DIR", help="The agent's folder, for the cause of a failure and its cost."
-)
-@dry_run_option
-@repository_options
-@format_option
-@click.pass_context
-def end_command(
-    ctx: click.Context, /, needs: str, run_dir: Path | None, dry_run: bool, output_format: str, **given: Any
-) -> None:
+@command(_EndArguments, "end", of=start)
+def end_command(given: _EndArguments) -> int:
     """Show how a run ended, and keep its record.
 
     After an implementation, the review of its pull request is started if the configuration has pull-requests: true,
@@ -118,23 +121,23 @@ def end_command(
 
     run = _run(given)
     try:
-        jobs = read_needs(needs)
+        jobs = read_needs(given.needs)
     except (ValueError, AttributeError):
         raise WrongUsage("`--needs` is not the JSON of a job's needs.", hint="Pass `${{ toJSON(needs) }}`.") from None
     revision = jobs["apply"].document("revision") if run.work == "implement" and "apply" in jobs else None
     opened = None
     if isinstance(revision, dict) and str(revision.get("id")).isdecimal() and not revision.get("draft"):
         opened = (int(revision["id"]), str(revision.get("head_sha") or ""))
-    with github_for(**given) as connection:
-        outputs = _outputs(run_dir, connection)
+    with github_for(given) as connection:
+        outputs = _outputs(given.run_dir, connection)
         report = report_of(run.work, jobs, outputs)
         if run.number:
-            receipt = end(_context(connection), run, report, revision=opened, is_dry_run=dry_run)
+            receipt = end(_context(connection), run, report, revision=opened, is_dry_run=given.dry_run)
         else:
             receipt = Receipt("start", connection.repository, run.row_key, Outcome.UNCHANGED)
-        if not dry_run:
-            _leave_record(connection, run, report, receipt, outputs, run_dir, revision)
-    _report(ctx, receipt, output_format)
+        if not given.dry_run:
+            _leave_record(connection, run, report, receipt, outputs, given.run_dir, revision)
+    return _report(receipt, given)
 
 
 def _context(connection: Connection) -> StartContext:
@@ -142,19 +145,19 @@ def _context(connection: Connection) -> StartContext:
     from accord.starts.facts import StartContext
     from accord.text.redaction import redactor_for
 
-    page = f"{connection.server_url.rstrip('/')}/{connection.repository}"
+    page = connection.page
     return StartContext(connection.github, connection.repository, page, SystemClock(), redactor_for(os.environ))
 
 
-def _run(given: dict[str, Any]) -> RunOfWork:
-    """Take the options of a run out of all options. Raises WrongUsage outside of a workflow."""
+def _run(given: WorkArguments) -> RunOfWork:
+    """Return the run that is reported. Raises WrongUsage outside of a workflow."""
     from accord.starts.ends import RunOfWork
 
     run_id, actor = os.environ.get("GITHUB_RUN_ID", ""), os.environ.get("GITHUB_ACTOR", "")
     if not run_id.isdecimal():
         raise WrongUsage("`GITHUB_RUN_ID` is not set.", hint="Run this in a workflow, or set it to the run's number.")
-    work, item, key, agent = (given.pop(name) for name in ("work", "item", "key", "agent"))
-    return RunOfWork(work, item or 0, int(run_id), key, "" if actor.endswith("[bot]") else actor, agent)
+    person = "" if actor.endswith("[bot]") else actor
+    return RunOfWork(given.work, given.item or 0, int(run_id), given.key, person, given.agent)
 
 
 def _outputs(run_dir: Path | None, connection: Connection) -> RunOutputs | None:
@@ -219,9 +222,9 @@ def _leave_record(
     )
 
 
-def _report(ctx: click.Context, receipt: Receipt, output_format: str) -> None:
-    """Leave the outputs and the summary of the step, print the receipt, and exit."""
-    from accord.cli.receipts import print_receipt
+def _report(receipt: Receipt, given: FormatArguments) -> int:
+    """Leave the outputs and the summary of the step, print the receipt, and return the exit code."""
+    from accord.cli.receipts import show_receipt
     from accord.cli.step import findings_table, leave_redacted, leave_summary, redact, redacted_cell
 
     reason = str(receipt.details.get("reason", ""))
@@ -232,10 +235,6 @@ def _report(ctx: click.Context, receipt: Receipt, output_format: str) -> None:
     found = findings_table(receipt.findings) if receipt.findings else ""
     parts = [f"### accord start: {receipt.outcome.value}", redact(reason), problem, found, "\n".join(lines)]
     leave_summary("\n\n".join(filter(None, parts)))
-    if output_format == "json":
-        print_json(receipt.as_json())
-    else:
-        if reason:
-            click.echo(one_line(redact(reason)))
-        print_receipt(receipt, "-")
-    ctx.exit(receipt.exit_code)
+    if reason and not given.is_json:
+        click.echo(one_line(redact(reason)))
+    return show_receipt(receipt, "-", given)

@@ -7,14 +7,13 @@ import sys
 import time
 from contextlib import ExitStack, contextmanager
 from datetime import UTC, datetime, timedelta
-from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import click
 
-from accord.cli.options import format_option, repositories_options, root_option
+from accord.cli.options import Arguments, FormatArguments, RepositoriesArguments, command, option
 from accord.cli.output import fitted, is_screen, one_line, print_json, print_lines, screen_columns
-from accord.cli.sources import github_for
+from accord.cli.sources import connect_all
 from accord.core.errors import AccordError
 
 if TYPE_CHECKING:
@@ -34,35 +33,38 @@ _MARGIN = 15
 """Columns before the text of an entry."""
 
 
-@click.command()
-@click.option(
-    "--days", type=click.IntRange(1, 365), default=7, show_default=True, help="How far back ended work counts."
-)
-@click.option("--limit", type=click.IntRange(min=0), default=10, show_default=True, help="Rows of a section; 0 is all.")
-@click.option("--watch", is_flag=True, help="On a terminal, show it again and again.")
-@root_option
-@repositories_options
-@format_option
-def status(days: int, limit: int, watch: bool, root: Path, output_format: str, **access: Any) -> None:
+class PeriodArguments(Arguments):
+    """The period that a page shows."""
+
+    days: int = option("--days", "How far back ended work counts.", type=click.IntRange(1, 365), default=7)
+
+
+class _StatusArguments(PeriodArguments, RepositoriesArguments, FormatArguments):
+    limit: int = option("--limit", "Rows of a section; 0 is all.", type=click.IntRange(min=0), default=10)
+    watch: bool = option("--watch", "On a terminal, show it again and again.")
+
+
+@command(_StatusArguments)
+def status(given: _StatusArguments) -> None:
     """Show what needs you, what runs, and what can start.
 
     Also shows what waits and what ended. Reads GitHub, and the sessions and missions below --root. Writes nothing.
     """
-    watches = watch and output_format == "text" and is_screen(sys.stdout)
-    if watch and not watches:
+    watches = given.watch and not given.is_json and is_screen(sys.stdout)
+    if given.watch and not watches:
         click.echo("`--watch` needs text on a terminal. The status is shown once.", err=True)
-    with reading_snapshots(root, timedelta(days=days), access) as (read, pause):
-        if output_format == "json":
+    with reading_snapshots(given, timedelta(days=given.days)) as (read, pause):
+        if given.is_json:
             print_json(read().overview.as_json())
         elif watches:
-            _watch(read, pause, limit)
+            _watch(read, pause, given.limit)
         else:
-            print_lines(status_lines(read().overview, limit, datetime.now(UTC), screen_columns()))
+            print_lines(status_lines(read().overview, given.limit, datetime.now(UTC), screen_columns()))
 
 
 @contextmanager
 def reading_snapshots(
-    root: Path, period: timedelta, access: dict[str, Any], *, has_history: bool = False
+    given: RepositoriesArguments, period: timedelta, *, has_history: bool = False
 ) -> Iterator[tuple[Callable[[], Snapshot], Callable[[], float]]]:
     """Connect once to each repository; yield what reads a snapshot, and what returns the seconds until the next read.
 
@@ -71,20 +73,20 @@ def reading_snapshots(
     from accord.board.models import address_of
     from accord.board.snapshot import read_snapshot
 
-    repos, sandbox = list(dict.fromkeys(access.pop("repos"))) or [None], access["sandbox"]
     with ExitStack() as stack:
-        connections = [stack.enter_context(github_for(repo, **access, root=root)) for repo in repos]
-        sources = [(one.github, address_of(one.repository, one.server_url, sandbox)) for one in connections]
+        sources = [
+            (one.github, address_of(one.repository, one.server_url, given.sandbox)) for one in connect_all(given, stack)
+        ]
         known: KnownPulls | None = {} if has_history else None
         counted = [0, 0]
 
         def read() -> Snapshot:
-            found = read_snapshot(sources, root, period, known)
+            found = read_snapshot(sources, given.root, period, known)
             counted[:] = [counted[1], sum(github.requests.read for github, _ in sources)]
             return found
 
         def pause() -> float:
-            if sandbox is not None:
+            if given.sandbox is not None:
                 return _SANDBOX_SECONDS
             return max(_POLL_SECONDS, (counted[1] - counted[0]) / _REQUESTS_PER_SECOND)
 

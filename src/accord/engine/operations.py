@@ -8,6 +8,7 @@ from functools import partial
 from typing import TYPE_CHECKING, Any, ClassVar, TypeAlias, TypeVar
 
 from accord.core.errors import AccordError
+from accord.core.log import log
 from accord.github.once import send_once
 from accord.github.pacing import estimate_seconds
 
@@ -138,6 +139,7 @@ def apply_in_order(
                 problem, status = error, OperationStatus.FAILED
         if plan_again is None or status is not OperationStatus.PLANNED or problem is not None:
             entries.append(entry(operation, status))
+            log("operation", "%s %s: %s", operation.op, operation.key, status)
             try:
                 on_entry(entries[-1], len(entries), len(operations))
             except AccordError as error:
@@ -165,6 +167,7 @@ class OperationLog:
                 answer = send()
                 status = OperationStatus.DONE
         finally:
+            log("operation", "%s %s: %s", op, key, status)
             self.entries.append(LedgerEntry(op, key, status, str(number) if number else None))
         return answer
 

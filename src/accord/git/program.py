@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import base64
 import os
+import shlex
 import subprocess
 import tempfile
 from contextlib import contextmanager
@@ -12,6 +13,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from accord.core.errors import Refused
+from accord.core.log import cut, log
 from accord.core.network import certificate_files, direct_loopback
 
 if TYPE_CHECKING:
@@ -78,7 +80,7 @@ class Git:
         self, *arguments: str, data: bytes | None = None, timeout: float = 600
     ) -> subprocess.CompletedProcess[bytes]:
         """Run git where failing is an answer, too."""
-        return subprocess.run(
+        done = subprocess.run(
             ["git", *arguments],
             cwd=self.directory,
             env=self._variables(),
@@ -88,6 +90,8 @@ class Git:
             timeout=timeout,
             pass_fds=self.inherited,
         )
+        log("git", "%s: exit %d", cut(shlex.join(["git", *arguments])), done.returncode)
+        return done
 
     def contents(self, blobs: Sequence[str]) -> Iterator[bytes | None]:
         """Yield the contents of blobs by one process, one content at a time; None for an id that is not a blob here."""
@@ -96,6 +100,7 @@ class Git:
         with tempfile.TemporaryFile() as names:
             names.write("".join(f"{blob}\n" for blob in blobs).encode())
             names.seek(0)
+            log("git", "git cat-file --batch: %d objects", len(blobs))
             with subprocess.Popen(
                 ["git", "cat-file", "--batch"],
                 cwd=self.directory,

@@ -16,6 +16,7 @@ from urllib.parse import urlsplit
 
 from accord.core.clock import Clock, attempts, doubling
 from accord.core.errors import BrokenContract, Refused, Stopped
+from accord.core.log import log
 from accord.github.models import NotThere
 from accord.github.pacing import FIRST_BACKOFF_SECONDS, TRIES
 from accord.github.pygithub import TIMEOUT_SECONDS
@@ -70,6 +71,7 @@ def _fetch_once(stored: StoredFile, take: Callable[[int, Iterator[bytes]], str])
             session_for(place) as session,
             session.get(place, stream=True, timeout=TIMEOUT_SECONDS, allow_redirects=False) as answer,
         ):
+            log("github", "GET %s of %s: %d", stored.name, urlsplit(place).netloc, answer.status_code)
             return take(answer.status_code, answer.iter_content(_CHUNK_BYTES)), ""
     except RequestException as error:
         return describe(error)

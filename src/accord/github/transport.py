@@ -8,10 +8,11 @@ from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from email.utils import parsedate_to_datetime
 from typing import Any, TypeVar
-from urllib.parse import parse_qs, urlsplit
+from urllib.parse import parse_qs, urlencode, urlsplit
 
 from accord.core.clock import Clock, timestamp
 from accord.core.errors import Stopped
+from accord.core.log import log
 from accord.github.models import Access, AnswerLost, RequestCount
 from accord.github.pacing import NextStep, Pacer, RequestAttempt, judge
 from accord.github.pygithub import LOCATION, connection_for, requester_for
@@ -91,6 +92,7 @@ class Transport:
             data, is_whole = _parse(text, status)
             message = problem or _message(data, text)
             now = self._clock.now().timestamp()
+            log("github", "%s %s: %s %s", method, _shown(path, params), status, "" if status == 200 else message)
             ruling = judge(RequestAttempt(weight, tries, status, headers, message, is_whole and not problem, now))
             match ruling.step:
                 case NextStep.TAKE:
@@ -163,6 +165,10 @@ class Transport:
         if seconds > 1:
             self._tell_wait(seconds, reason)
         self._clock.sleep(seconds)
+
+
+def _shown(path: str, params: Mapping[str, Any] | None) -> str:
+    return f"{path}?{urlencode(params)}" if params else path
 
 
 def _unanswered(step: NextStep, request: str, tries: int, reason: str, hint: str) -> Stopped:

@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 
 from accord.core.errors import BrokenContract
 from accord.core.findings import Finding
+from accord.core.log import log
 from accord.engine.operations import OperationLog
 from accord.github.markers import REVISION, find_markers
 from accord.github.models import Forbidden
@@ -209,7 +210,10 @@ class Gathered:
         from accord.loops.questions import with_state
 
         facts = self.facts if state is None else with_state(self.facts, state)
-        return self.loop.decide(facts, self.context.redact)
+        decision = self.loop.decide(facts, self.context.redact)
+        found = (self.loop.name, self.context.number, decision.action, decision.reason, decision.message)
+        log("loop", "%s of #%d: %s (%s) %s", *found)
+        return decision
 
 
 Stage: TypeAlias = "Callable[[Gathered], Gathered]"

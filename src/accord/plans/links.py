@@ -67,6 +67,18 @@ def documents_by_number(root: Path) -> dict[int, list[LinkedDocument]]:
     return found
 
 
+def packages_with_links(packages: list[dict[str, Any]], mission: Mission, root: Path) -> list[dict[str, Any]]:
+    """Add to the work packages of a status the issue that each names, and what else in the checkout names it."""
+    numbers = package_numbers(mission)
+    linked = documents_by_number(root) if numbers else {}
+    found = []
+    for entry in packages:
+        number = numbers.get(entry["wp_id"], 0)
+        others = [each.as_json() for each in linked.get(number, ()) if each.name != mission.slug]
+        found.append({**entry, "work_item": str(number) if number else None, "documents": others})
+    return found
+
+
 def handoff_of(github: GitHub, issue: Issue, clock: Clock) -> LinkedDocument | None:
     """Return the handoff of an issue; None without a block in its body, or where it cannot be read."""
     from accord.handoffs.store import HandoffStore, read_block

@@ -21,7 +21,7 @@ from accord.plans.read import read_issue
 from accord.results.planner.facts import gather_facts
 from accord.results.planner.rules import read_plan, split_temp_id
 from accord.results.planner.scope import plan_run_key
-from accord.results.run_options import RunOptions
+from accord.results.run_options import PlanOptions
 from accord.text.posting import PostingPolicy
 from accord.text.redaction import Redactor
 
@@ -56,7 +56,7 @@ def numbers_of_receipt(raw: bytes, path: str) -> dict[str, int]:
 def numbers_on_github(github: GitHub, result: PlannerResult, repository: str, clock: Clock) -> dict[str, int]:
     """Return the issues that earlier runs of a plan made, by the ids of their tasks."""
     plan = read_plan(result)
-    key = plan_run_key(plan, RunOptions(repository, clock, Redactor(), PostingPolicy()))
+    key = plan_run_key(plan, PlanOptions(repository, clock, Redactor(), PostingPolicy()))
     facts = gather_facts(github, plan, run_token(repository, key), clock)
     return {split_temp_id(name)[0]: issue.number for name, issue in facts.items.items()}
 

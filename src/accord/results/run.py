@@ -9,17 +9,20 @@ from accord.core.documents import read_object
 from accord.core.errors import BrokenContract, WrongUsage
 from accord.core.findings import with_lines
 from accord.core.kinds import kind_for
+from accord.core.log import log
 from accord.core.shapes import read_shape
 from accord.engine.receipts import Receipt
 from accord.results.models import ImplementorResult, PlannerResult
 from accord.results.planner.rules import read_plan
+from accord.results.run_options import PlanOptions, ReviewOptions, RevisionOptions
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping, Sequence
+    from collections.abc import Mapping, Sequence
 
     from accord.core.findings import Finding
+    from accord.engine.operations import ApplyOptions
+    from accord.engine.receipts import Receipt
     from accord.github.client import GitHub
-    from accord.results.run_options import RunOptions
 
 APPLICABLE = ("implementor-result", "planner-result", "reviewer-result")
 
@@ -53,20 +56,27 @@ def read_result(raw: bytes, only: str | None = None) -> CheckedResult:
     return CheckedResult(kind, model, with_lines(findings, lines) if lines else findings, lines)
 
 
-def apply_result(github: GitHub, result: CheckedResult, options: RunOptions) -> Receipt:
-    """Apply a checked result. Raises WrongUsage for a kind that cannot be applied."""
-    run: Callable[[GitHub, Any, RunOptions], Receipt]
-    if result.kind == "implementor-result":
-        from accord.results.implementor.run import apply_implementation as run
-    elif result.kind == "planner-result":
-        from accord.results.planner.run import apply_plan as run
-    elif result.kind == "reviewer-result":
-        from accord.results.reviewer.run import apply_review as run
-    else:
-        message = f"A document of the kind {result.kind} can be checked, but not applied."
-        raise WrongUsage(message, hint=f"Apply one of {', '.join(APPLICABLE)}.")
-    receipt = run(github, result.model, options)
+def apply_result(github: GitHub, result: CheckedResult, options: ApplyOptions) -> Receipt:
+    """Apply a checked result with the options of its kind. Raises WrongUsage for a kind that has none."""
+    match options:
+        case PlanOptions():
+            from accord.results.planner.run import apply_plan
+
+            receipt = apply_plan(github, result.model, options)
+        case RevisionOptions():
+            from accord.results.implementor.run import apply_implementation
+
+            receipt = apply_implementation(github, result.model, options)
+        case ReviewOptions():
+            from accord.results.reviewer.run import apply_review
+
+            receipt = apply_review(github, result.model, options)
+        case _:
+            message = f"A document of the kind {result.kind} can be checked, but not applied."
+            raise WrongUsage(message, hint=f"Apply one of {', '.join(APPLICABLE)}.")
     receipt.findings = with_lines(receipt.findings, result.lines)
+    codes = [finding.code for finding in receipt.findings]
+    log("result", "%s %s: %s, findings %s", receipt.kind, receipt.run_key, receipt.outcome, codes)
     return receipt
 
 

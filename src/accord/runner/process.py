@@ -8,6 +8,7 @@ from __future__ import annotations
 import math
 import os
 import selectors
+import shlex
 import shutil
 import signal
 import subprocess
@@ -21,6 +22,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, BinaryIO
 
 from accord.agents.registry import OUTPUT_MIB
+from accord.core.log import cut, log
 from accord.files.store import DISK_FULL
 from accord.runner.capped import CappedLog
 from accord.runner.confine import CANNOT_START, NOT_STARTED
@@ -166,6 +168,7 @@ def _start(program: Program) -> subprocess.Popen[bytes]:
             with program.stdin.open("rb") as source:
                 shutil.copyfileobj(source, given)
         given.seek(0)
+        log("runner", "%s in %s", cut(shlex.join(words)), program.directory)
         return subprocess.Popen(  # noqa: S603 - a list of words, and the program is one of the registry
             words,
             cwd=program.directory,

@@ -17,6 +17,7 @@ from accord.core.clock import timestamp
 from accord.core.environment import is_in_actions
 from accord.core.errors import AccordError, WrongUsage
 from accord.core.kinds import KINDS
+from accord.core.log import log
 from accord.core.suggest import did_you_mean
 from accord.files.store import DISK_FULL, write_whole
 from accord.git.refs import left_by_killed_run
@@ -71,6 +72,8 @@ def run_agent(request: RunRequest, job: JobContext) -> RunRecord:
         raise
     finally:
         record = _write_record(_record(request, job, progress, began), request.run_dir, progress)
+        outcomes = [f"{attempt.agent} {attempt.outcome}" for attempt in record.attempts]
+        log("runner", "attempts %s, error %s", outcomes, record.error)
     return record
 
 

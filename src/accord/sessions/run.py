@@ -112,9 +112,11 @@ def move_task(writer: SessionWriter, task: str, target: str, *, role: str, waive
     return writer.change_tasks({task: target}, role=role, waiver=waiver)
 
 
-def start_agent(writer: SessionWriter, task: str, role: str, **facts: Any) -> dict[str, Any]:
+def start_agent(
+    writer: SessionWriter, task: str, role: str, *, goal: str = "", project_type: str | None = None
+) -> dict[str, Any]:
     """Return the input of an agent, once its start is recorded: its task in progress, or its correction of a design."""
-    document = agent_input(writer.read(), task, role, **facts)
+    document = agent_input(writer.read(), task, role, goal=goal, project_type=project_type)
     writer.change(lambda session: plan_start(session, task, role, now=writer.clock.now()))
     return document
 

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 from accord.core.clock import parse_timestamp
 from accord.core.errors import BrokenContract, Refused
 from accord.core.findings import warning
+from accord.core.log import log
 from accord.engine.operations import OperationStatus
 from accord.engine.receipts import Receipt, reporting
 from accord.results.status import find_work_item, gather_facts, plan_move
@@ -52,6 +53,7 @@ def start(context: StartContext, event: StartEvent | None, *, is_dry_run: bool =
     with reporting(context.github, receipt):
         operations, reason = _plan(context, event) if event else ((), "This event starts nothing.")
         receipt.details = {"reason": reason}
+        log("start", "%s: %s %s", receipt.run_key, [operation.key for operation in operations], reason)
         apply(context, operations, receipt, is_dry_run=is_dry_run)
     return receipt
 

@@ -31,7 +31,7 @@ if TYPE_CHECKING:
     from accord.github.models import Pull
     from accord.results.implementor.facts import RevisionFacts
     from accord.results.implementor.plan import RevisionPlan
-    from accord.results.run_options import RunOptions
+    from accord.results.run_options import RevisionOptions
 
 
 @dataclass(frozen=True)
@@ -44,7 +44,9 @@ class AppliedRevision:
     problem: AccordError | None
 
 
-def apply_operations(github: GitHub, plan: RevisionPlan, facts: RevisionFacts, options: RunOptions) -> AppliedRevision:
+def apply_operations(
+    github: GitHub, plan: RevisionPlan, facts: RevisionFacts, options: RevisionOptions
+) -> AppliedRevision:
     """Apply the operations; return the results, with an entry for each operation."""
     pull, delivery = plan.pull, None
 

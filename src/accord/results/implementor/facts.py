@@ -51,7 +51,7 @@ if TYPE_CHECKING:
     from accord.github.models import Identity, Issue, Pull
     from accord.results.implementor.commit import BranchState, CommitChoice, MadeCommit
     from accord.results.models import ImplementorResult
-    from accord.results.run_options import RunOptions
+    from accord.results.run_options import RevisionOptions
     from accord.results.texts import TextSanitizer
 
 
@@ -133,13 +133,13 @@ def gather_facts(
     result: ImplementorResult,
     token: str,
     sanitizer: TextSanitizer,
-    options: RunOptions,
+    options: RevisionOptions,
     stack: ExitStack,
 ) -> RevisionFacts:
     """Read what the plan depends on. The repository lives as long as ``stack``. Raises BrokenContract and Refused."""
     identity = github.identity()
     repository = require_writable(github, identity)
-    issue = find_work_item(github, options.work_item or 0)
+    issue = find_work_item(github, options.work_item)
     base = options.base or repository.default_branch
     facts = RevisionFacts(identity, token, issue, sanitizer.title(issue.title), base, work_branch(issue.number))
     if result.outcome != "completed":
@@ -151,7 +151,7 @@ def gather_facts(
     return replace(facts, state=read_branch(github, git, options.remote, patch, issue.number, identity, token, base))
 
 
-def with_commit(facts: RevisionFacts, result: ImplementorResult, options: RunOptions) -> RevisionFacts:
+def with_commit(facts: RevisionFacts, result: ImplementorResult, options: RevisionOptions) -> RevisionFacts:
     """Make the commit of the result in the clone, and describe the branch with it; a superseded result gets none."""
     state = facts.state
     choice = choose_commit(state) if state else None
@@ -174,7 +174,7 @@ def with_comments(github: GitHub, facts: RevisionFacts) -> RevisionFacts:
 
 
 def _describe(
-    state: BranchState, choice: CommitChoice, made: MadeCommit | None, patch: bytes, options: RunOptions
+    state: BranchState, choice: CommitChoice, made: MadeCommit | None, patch: bytes, options: RevisionOptions
 ) -> Branch:
     """Describe the branch with the commit: what it changes, and what must not be pushed."""
     git, found, work = state.git, choice.place.found, state.place
@@ -226,7 +226,9 @@ def _runs_on(git: Git, found: BranchFacts) -> tuple[str, ...]:
     return tuple(runs_of(git, f"{found.base}..{found.tip}")) if found.tip else ()
 
 
-def commit_message(summary: str, facts: RevisionFacts, options: RunOptions, conflict: str = "", base: str = "") -> str:
+def commit_message(
+    summary: str, facts: RevisionFacts, options: RevisionOptions, conflict: str = "", base: str = ""
+) -> str:
     """Return a message with a conventional subject and trailers, which come last so that no text can pass for one."""
     subject = " ".join(facts.title.split())
     if not _CONVENTIONAL.match(subject):

@@ -31,7 +31,7 @@ if TYPE_CHECKING:
     from accord.results.implementor.facts import Branch, Conflict, RevisionFacts
     from accord.results.implementor.scope import ScopeReport
     from accord.results.models import ImplementorResult
-    from accord.results.run_options import RunOptions
+    from accord.results.run_options import RevisionOptions
     from accord.results.texts import TextSanitizer
 
 
@@ -134,7 +134,7 @@ class RevisionPlan:
 
 
 def plan_revision(
-    facts: RevisionFacts, result: ImplementorResult, sanitizer: TextSanitizer, options: RunOptions
+    facts: RevisionFacts, result: ImplementorResult, sanitizer: TextSanitizer, options: RevisionOptions
 ) -> RevisionPlan:
     """Plan a result. Raises BrokenContract for content that must not be pushed, and for an illegal move."""
     branch = facts.branch
@@ -155,7 +155,7 @@ def plan_revision(
 
 
 def _plan_pull(
-    facts: RevisionFacts, branch: Branch, summary: str, sanitizer: TextSanitizer, options: RunOptions
+    facts: RevisionFacts, branch: Branch, summary: str, sanitizer: TextSanitizer, options: RevisionOptions
 ) -> RevisionPlan:
     name = facts.branch_name
     scope = audit_scope(branch.paths, read_body(facts.issue.body).in_scope, options.protected)
@@ -192,7 +192,7 @@ def _plan_pull(
 
 
 def _plan_refusal(
-    facts: RevisionFacts, paths: Sequence[str], sanitizer: TextSanitizer, options: RunOptions
+    facts: RevisionFacts, paths: Sequence[str], sanitizer: TextSanitizer, options: RevisionOptions
 ) -> RevisionPlan:
     """Plan to ask a person on the work item. Its status stays, so that the result can be applied once allowed."""
     _plan_move(facts, TARGETS["completed"], is_settled=False)  # rejects an illegal move

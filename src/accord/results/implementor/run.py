@@ -19,10 +19,10 @@ if TYPE_CHECKING:
     from accord.results.implementor.facts import RevisionFacts
     from accord.results.implementor.plan import RevisionPlan
     from accord.results.models import ImplementorResult
-    from accord.results.run_options import RunOptions
+    from accord.results.run_options import RevisionOptions
 
 
-def apply_implementation(github: GitHub, result: ImplementorResult, options: RunOptions) -> Receipt:
+def apply_implementation(github: GitHub, result: ImplementorResult, options: RevisionOptions) -> Receipt:
     """Check an implementor result, apply it exactly once, and report it. Raises no AccordError: the receipt has it."""
     run_key = options.run_key or default_run_key(result, options.repository, options.work_item)
     receipt = Receipt("implementor-result", options.repository, run_key)

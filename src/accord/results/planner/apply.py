@@ -36,7 +36,7 @@ if TYPE_CHECKING:
     from accord.github.client import GitHub
     from accord.github.models import Issue
     from accord.results.planner.facts import PlanFacts
-    from accord.results.run_options import RunOptions
+    from accord.results.run_options import PlanOptions
 
 
 STALE_SECONDS = 30
@@ -69,7 +69,7 @@ class Ledger:
 
 
 def apply_operations(
-    github: GitHub, operations: Sequence[PlanOperation], ledger: Ledger, options: RunOptions
+    github: GitHub, operations: Sequence[PlanOperation], ledger: Ledger, options: PlanOptions
 ) -> tuple[list[LedgerEntry], AccordError | None]:
     """Apply the operations; return an entry for each, and the error that ended the run."""
     return apply_in_order(
@@ -81,7 +81,7 @@ def apply_operations(
     )
 
 
-def _apply(github: GitHub, operation: PlanOperation, ledger: Ledger, options: RunOptions) -> OperationStatus | None:
+def _apply(github: GitHub, operation: PlanOperation, ledger: Ledger, options: PlanOptions) -> OperationStatus | None:
     match operation:
         case AddSubIssue() | SetMilestone() | SetType() | AssignItem():
             issue = ledger.issues[operation.item]
@@ -106,7 +106,7 @@ def _apply(github: GitHub, operation: PlanOperation, ledger: Ledger, options: Ru
     return None
 
 
-def _create(github: GitHub, operation: CreateWorkItem, ledger: Ledger, options: RunOptions) -> Issue:
+def _create(github: GitHub, operation: CreateWorkItem, ledger: Ledger, options: PlanOptions) -> Issue:
     token, identity, item = ledger.facts.token, ledger.facts.identity, operation.item
     content = name_owners(item.content, ledger.numbers(), ledger.run.names)
     record = record_for(item.temp_id, item.title, content, item.labels, item.blocker_numbers(ledger.issues))
@@ -134,7 +134,7 @@ def _create(github: GitHub, operation: CreateWorkItem, ledger: Ledger, options: 
     return made
 
 
-def _add_dependency(github: GitHub, operation: AddDependency, ledger: Ledger, options: RunOptions) -> None:
+def _add_dependency(github: GitHub, operation: AddDependency, ledger: Ledger, options: PlanOptions) -> None:
     blocked = ledger.issues[operation.item]
     blocker = operation.existing or ledger.issues[operation.blocker]
     if ledger.has_dependencies:
@@ -207,7 +207,7 @@ def _update(github: GitHub, operation: UpdateWorkItem, issue: Issue, ledger: Led
     github.change_issue(issue.number, IssueChange(body, labels))
 
 
-def _current(github: GitHub, issue: Issue, ledger: Ledger, options: RunOptions) -> Issue:
+def _current(github: GitHub, issue: Issue, ledger: Ledger, options: PlanOptions) -> Issue:
     """Read an issue again when the facts are old, so that a long run keeps what people wrote meanwhile."""
     if options.clock.now() - ledger.facts.read_at < timedelta(seconds=STALE_SECONDS):
         return issue

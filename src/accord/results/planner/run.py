@@ -31,10 +31,10 @@ if TYPE_CHECKING:
     from accord.results.planner.facts import PlanFacts
     from accord.results.planner.rules import Plan
     from accord.results.planner.structure import StructureOperation
-    from accord.results.run_options import RunOptions
+    from accord.results.run_options import PlanOptions
 
 
-def apply_plan(github: GitHub, plan: Plan, options: RunOptions) -> Receipt:
+def apply_plan(github: GitHub, plan: Plan, options: PlanOptions) -> Receipt:
     """Apply a plan exactly once, and report it. Raises no AccordError: the receipt has it."""
     run_key = plan_run_key(plan, options)
     closes = options.closes_vanished
@@ -72,7 +72,7 @@ def apply_plan(github: GitHub, plan: Plan, options: RunOptions) -> Receipt:
 
 
 def _structured(
-    github: GitHub, plan: Plan, facts: PlanFacts, receipt: Receipt, options: RunOptions
+    github: GitHub, plan: Plan, facts: PlanFacts, receipt: Receipt, options: PlanOptions
 ) -> list[StructureOperation]:
     """Plan the structure that the settings ask for; nothing without settings or new items."""
     if options.structure is None or not plan.result.create:
@@ -93,7 +93,7 @@ def _structured(
     return operations
 
 
-def _sanitised(plan: Plan, receipt: Receipt, options: RunOptions) -> Plan:
+def _sanitised(plan: Plan, receipt: Receipt, options: PlanOptions) -> Plan:
     """Sanitise the texts, and check the result again: above all, lengths change."""
     sanitizer = TextSanitizer(options.redact, options.policy)
     names = check_names(plan, options.redact)

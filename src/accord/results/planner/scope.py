@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterable
 
     from accord.results.planner.rules import Plan
-    from accord.results.run_options import RunOptions
+    from accord.results.run_options import PlanOptions
 
 _ISSUE = re.compile(r"#?([1-9][0-9]{0,17})")
 _NAMED = re.compile(r"(session|mission):\s*(\S.*)", re.DOTALL)
@@ -30,7 +30,7 @@ _SPEC_REQUEST = re.compile(r"Plan the specification (\S.*\.(?i:md|markdown))\.")
 _SPEC_LINE = re.compile(r"^[^\w\n]*spec(?:ification)?s?[^\w\n:]*:(.*)$", re.IGNORECASE | re.MULTILINE)
 
 
-def plan_run_key(plan: Plan, options: RunOptions) -> str:
+def plan_run_key(plan: Plan, options: PlanOptions) -> str:
     """Return the run key of a plan: the given one, that of the request, else a digest of result and repository."""
     if options.run_key:
         return options.run_key
@@ -47,7 +47,7 @@ def plan_run_key(plan: Plan, options: RunOptions) -> str:
     return default_run_key(plan.result, options.repository)
 
 
-def requested_issue(options: RunOptions) -> int:
+def requested_issue(options: PlanOptions) -> int:
     """Return the number of the issue that is the request of a plan; 0 for any other request."""
     issue = None if options.run_key else _ISSUE.fullmatch(options.request.strip())
     return int(issue[1]) if issue else 0

@@ -44,7 +44,7 @@ if TYPE_CHECKING:
     from accord.github.models import Identity, Issue, Pull, PullFile, Repository, Review
     from accord.github.threads import ReviewThread
     from accord.results.reviewer.threads import OwnThread
-    from accord.results.run_options import RunOptions
+    from accord.results.run_options import ReviewOptions
 
 TARGETS = {"approve": "approved", "needs-changes": "needs-refinement"}
 """The status that each verdict asks for (workflow contracts, "ReviewerResult")."""
@@ -92,11 +92,11 @@ class ReviewFacts:
         return self.mine is not None and any(review.id > self.mine.id for review in self.standing)
 
 
-def gather_facts(github: GitHub, draft: DraftReview, options: RunOptions) -> ReviewFacts:
+def gather_facts(github: GitHub, draft: DraftReview, options: ReviewOptions) -> ReviewFacts:
     """Read what the plan depends on. Raises BrokenContract for what does not exist, Refused where we may not write."""
     identity = github.identity()
     repository = github.repository()
-    pull = github.pull(options.pull or 0)
+    pull = github.pull(options.pull)
     if pull is None:
         message = f"The repository has no pull request #{options.pull}."
         hint = "Use the number of an existing pull request."
@@ -161,7 +161,7 @@ def _require_access(repository: Repository, identity: Identity, pull: Pull) -> N
         )
 
 
-def _pull_findings(pull: Pull, commit: str, mine: Review | None, options: RunOptions) -> list[Finding]:
+def _pull_findings(pull: Pull, commit: str, mine: Review | None, options: ReviewOptions) -> list[Finding]:
     found = []
     if pull.state != "open" and mine is None:
         state = "merged" if pull.is_merged else "closed"
@@ -272,7 +272,7 @@ def _with_anchors(github: GitHub, facts: ReviewFacts) -> ReviewFacts:
     return replace(facts, findings=(*facts.findings, warning("files-unknown", message)))
 
 
-def _with_work_item(github: GitHub, facts: ReviewFacts, options: RunOptions) -> ReviewFacts:
+def _with_work_item(github: GitHub, facts: ReviewFacts, options: ReviewOptions) -> ReviewFacts:
     """Read the work item and the facts of its move. Raises BrokenContract when the user named one that is missing."""
     number, finding = _work_item(facts.pull, options)
     item = item_facts = None
@@ -288,7 +288,7 @@ def _with_work_item(github: GitHub, facts: ReviewFacts, options: RunOptions) -> 
     return replace(facts, item=item, item_facts=item_facts, findings=findings)
 
 
-def _work_item(pull: Pull, options: RunOptions) -> tuple[int | None, Finding | None]:
+def _work_item(pull: Pull, options: ReviewOptions) -> tuple[int | None, Finding | None]:
     if options.work_item is not None:
         return options.work_item, None
     numbers = closing_references(pull.body, options.repository)

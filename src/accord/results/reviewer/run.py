@@ -22,10 +22,10 @@ if TYPE_CHECKING:
     from accord.results.models import ReviewerResult
     from accord.results.reviewer.facts import ReviewFacts
     from accord.results.reviewer.plan import ReviewState
-    from accord.results.run_options import RunOptions
+    from accord.results.run_options import ReviewOptions
 
 
-def apply_review(github: GitHub, result: ReviewerResult, options: RunOptions) -> Receipt:
+def apply_review(github: GitHub, result: ReviewerResult, options: ReviewOptions) -> Receipt:
     """Check a reviewer result, post it exactly once, and report it. Raises no AccordError: the receipt has it.
 
     Reviews are the same when result, pull request, run key and, where given, commit are. Without a commit one at any

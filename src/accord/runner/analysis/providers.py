@@ -18,6 +18,7 @@ from typing import TYPE_CHECKING, Any
 from accord.agents.providers import ALL, PROVIDERS
 from accord.core.documents import read_object
 from accord.core.errors import AccordError, BrokenContract, WrongUsage
+from accord.core.log import log
 from accord.core.suggest import did_you_mean
 from accord.text.addresses import is_web_address
 
@@ -131,6 +132,7 @@ def _post(endpoint: Endpoint, prompt: TaskPrompt, schema: dict[str, Any], second
         ) as response,
     ):
         status = response.status_code
+        log("analysis", "POST %s: %d", endpoint.url, status)
         if 300 <= status < 400:
             raise ProviderFailed(f"The provider redirects (HTTP {status}). Redirects are not followed with a key.")
         document = _document(_body(response), status)

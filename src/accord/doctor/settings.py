@@ -12,7 +12,7 @@ from accord.workflows.settings import WORK_BRANCH, LiveFacts
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from accord.cli.sources import Connection
+    from accord.github.connection import Connection
 
 Read = TypeVar("Read")
 _NEEDS = {
@@ -54,7 +54,7 @@ def gather_settings(connection: Connection) -> LiveFacts:
         "protected": read("protected", github.protected_branches),
     }
     return LiveFacts(
-        repository_url=f"{connection.server_url.rstrip('/')}/{connection.repository}",
+        repository_url=connection.page,
         default_branch=default,
         login=identity.login if identity else "",
         is_person=bool(identity and identity.is_person),
@@ -82,7 +82,7 @@ def ask_before_run(connection: Connection, *, asks: bool) -> LiveFacts:
     except Refused:  # an old server
         rules = None
     return LiveFacts(
-        repository_url=f"{connection.server_url.rstrip('/')}/{connection.repository}",
+        repository_url=connection.page,
         default_branch=repository.default_branch,
         login=identity.login,
         is_person=identity.is_person,

@@ -1,0 +1,69 @@
+"""Variables of the environment named ``ACCORD_…``, and a warning for those that accord does not know."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import click
+
+from accord.cli.options import FlagOption
+from accord.core.suggest import did_you_mean, nearest
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Mapping
+
+VARIABLES = {
+    "ACCORD_ALLOWED_HOSTS": "Hosts that images in posted texts may come from, in addition to `--allowed-hosts`.",
+    "ACCORD_ANTHROPIC_MODEL": "Model of the provider `anthropic`.",
+    "ACCORD_BREAK_WORDS": "Bots' commands to break in posted texts, in addition to `--break-words`.",
+    "ACCORD_GITHUB_MODELS_MODEL": "Model of the provider `github-models`.",
+    "ACCORD_GITHUB_MODELS_URL": "Address of the provider `github-models`.",
+    "ACCORD_HOME": "Folder in which `actions/setup` keeps accord on a self-hosted runner.",
+    "ACCORD_KEEPALIVE": "Variable of a repository: `true` lets keepalive work on new pull requests.",
+    "ACCORD_LOGIN": "Variable of a repository: login of the app of `ACCORD_TOKEN`.",
+    "ACCORD_OPENAI_MODEL": "Model of the provider `openai`.",
+    "ACCORD_REVIEW_LOGIN": "Variable of a repository: login of the app of `ACCORD_REVIEW_TOKEN`.",
+    "ACCORD_REVIEW_TOKEN": "Secret of a repository: token of the reviewer.",
+    "ACCORD_RUN_OUTPUTS": "Outputs of an agent's run as JSON, for the phase `end` of a loop.",
+    "ACCORD_SYNC_TOKEN": "Secret of a repository: token of `accord sync`.",
+    "ACCORD_TOKEN": "Secret of a repository: token that writes.",
+    "ACCORD_TOKEN_IS_JOBS": "`true` where the token of a loop is that of the job.",
+}
+"""The variables that belong to no option, with their meaning."""
+
+
+def unknown_variables(environment: Mapping[str, str], context: click.Context) -> Iterator[tuple[str, str]]:
+    """Yield each unknown name with a suggestion; ``context`` is that of the whole command line.
+
+    Only the commands that the names begin with are imported.
+    """
+    for name in sorted(environment):
+        if name.startswith("ACCORD_") and name not in VARIABLES:
+            known = {found for each in _path(context, name) for found in variables_of(each)}
+            if name not in known:
+                yield name, did_you_mean(name, [*VARIABLES, *known])
+
+
+def variables_of(context: click.Context) -> Iterator[str]:
+    """Yield the variables of one command's options and arguments."""
+    for each in context.command.get_params(context):
+        if isinstance(each, FlagOption):
+            yield from each.variables(context)
+        elif isinstance(each.envvar, str):
+            yield each.envvar
+
+
+def _path(context: click.Context, name: str) -> Iterator[click.Context]:
+    """Yield the contexts of the commands that a variable's name begins with, or that are spelled like its beginning."""
+    while True:
+        yield context
+        if not isinstance(context.command, click.Group):
+            return
+        rest = name.removeprefix(f"{context.auto_envvar_prefix}_")
+        words = {each.upper().replace("-", "_"): each for each in context.command.list_commands(context)}
+        begun = [word for word in words if rest.startswith(f"{word}_")]
+        word = max(begun, key=len) if begun else nearest(rest.partition("_")[0], words)
+        command = context.command.get_command(context, words[word]) if word else None
+        if word is None or command is None:
+            return
+        context = click.Context(command, context, words[word])

@@ -1,0 +1,69 @@
+"""All checks of a repository for agents: its files, and what GitHub knows of it."""
+
+from __future__ import annotations
+
+from functools import partial
+from typing import TYPE_CHECKING
+
+from accord.core.errors import AccordError, Interrupted, Stopped
+from accord.doctor.settings import gather_settings
+from accord.kit.install import kit_check
+from accord.results.label_sync import label_checks
+from accord.starts.config import config_check
+from accord.workflows.doctor import examine_workflows
+from accord.workflows.facts import read_repository
+from accord.workflows.requirements import required_settings
+from accord.workflows.settings import setting_checks
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Sequence
+    from pathlib import Path
+
+    from accord.core.findings import DoctorCheck
+    from accord.github.connection import Connection
+    from accord.github.models import Label
+    from accord.workflows.settings import LiveFacts
+
+
+def doctor_checks(root: Path, owner: str, connect: Callable[[], Connection] | str) -> list[DoctorCheck]:
+    """Run all checks of a repository. ``connect`` gives access to it on GitHub, or says why GitHub is not asked.
+
+    GitHub is asked for nothing else after it did not answer once: that takes 15 seconds.
+    """
+    facts, _ = read_repository(root, owner)
+    live: LiveFacts | str
+    try:
+        live = _live_facts(connect)
+    except Interrupted:
+        raise
+    except Stopped as stopped:
+        live = connect = _without_full_stop(stopped)
+    is_private = None if isinstance(live, str) else live.is_private
+    return [
+        *label_checks(root, connect if isinstance(connect, str) else partial(_read_labels, connect)),
+        *setting_checks(live, required_settings(facts.workflows, facts.default_agent), facts.workflows),
+        *examine_workflows(root, owner, is_private),
+        config_check(root),
+        kit_check(root),
+    ]
+
+
+def _read_labels(connect: Callable[[], Connection]) -> tuple[str, Sequence[Label]]:
+    connection = connect()
+    return connection.repository, connection.github.labels()
+
+
+def _live_facts(connect: Callable[[], Connection] | str) -> LiveFacts | str:
+    """Read the settings on GitHub, or return why they cannot be read. Raises Stopped where GitHub does not answer."""
+    if isinstance(connect, str):
+        return connect
+    try:
+        return gather_settings(connect())
+    except Stopped:
+        raise
+    except AccordError as error:
+        return _without_full_stop(error)
+
+
+def _without_full_stop(error: AccordError) -> str:
+    return error.message.removesuffix(".")

@@ -1,0 +1,58 @@
+"""``--debug``: a maintainer with a user's report sees what ran, and no secret."""
+
+import re
+
+import click
+import pytest
+from support.commands import Accord
+from test_variables import CONTEXT, contexts
+
+from accord.cli.options import DEBUG
+from accord.results.examples import example_folder
+
+LINE = re.compile(r"\d\d:\d\d:\d\d\.\d{3} (?:main|github|git|operation|result|loop|start|runner|analysis): \S.*")
+TOKEN = "ghp_" + "aB3" * 12
+
+
+def test_every_command_has_it() -> None:
+    lacking = [
+        context.command_path for context in contexts(CONTEXT) if DEBUG not in context.command.get_params(context)
+    ]
+    assert lacking == []
+
+
+@pytest.mark.parametrize("how", ["option", "runner", "variable"])
+def test_each_request_is_a_line_on_stderr(accord: Accord, how: str) -> None:
+    accord.monkeypatch.setenv("RUNNER_DEBUG" if how == "runner" else "ACCORD_DEBUG", "" if how == "option" else "1")
+    arguments = ["labels", "sync", "--sandbox", "--format", "json", *(["--debug"] if how == "option" else [])]
+    ended = accord(*arguments)
+    assert ended.document["outcome"] == "applied"
+    lines = ended.err.splitlines()
+    assert [line for line in lines if not LINE.fullmatch(line)] == []
+    assert re.fullmatch(r".* main: accord \S+, Python \S+: .*", lines[0])
+    assert any(line.endswith("github: GET /repos/accord/sandbox/labels?per_page=100: 200") for line in lines)
+    assert sum(": POST /repos/accord/sandbox/labels: 201" in line for line in lines) > 5
+    accord.monkeypatch.delenv("RUNNER_DEBUG", raising=False)
+    accord.monkeypatch.delenv("ACCORD_DEBUG", raising=False)
+    assert accord("labels", "list").err == ""
+
+
+def test_git_commands_are_lines_and_secrets_are_not(accord: Accord) -> None:
+    accord.monkeypatch.setenv("DEPLOY_TOKEN", TOKEN)
+    ended = accord("patch", "--base", TOKEN, "--debug")
+    assert " git: git " in ended.err
+    assert "aB3aB3" not in ended.err
+
+
+def test_operations_and_outcomes_are_lines(accord: Accord) -> None:
+    assert accord("labels", "sync", "--sandbox").code == 0
+    ended = accord("apply", example_folder("contacts") / "planner-result.json", "--sandbox", "--debug")
+    assert ended.code == 0, ended.err
+    found = re.findall(r" (operation|result): (.*)", ended.err)
+    assert ("operation", "create-work-item csv-writer: done") in found
+    assert re.fullmatch(r"planner-result [\w-]+: applied, findings \[.*\]", found[-1][1])
+
+
+def test_the_name_of_the_variable_is_known() -> None:
+    assert isinstance(DEBUG, click.Option)
+    assert DEBUG.variables(CONTEXT) == ["ACCORD_DEBUG"]
