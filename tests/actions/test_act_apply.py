@@ -163,7 +163,7 @@ def test_the_reusable_workflow_rejects_an_invalid_result_with_a_receipt(apply: A
 
 
 def listing(folder: Path) -> list[Path]:
-    return sorted(path.relative_to(folder) for path in folder.rglob("*"))
+    return sorted(path.relative_to(folder) for path in folder.rglob("*") if "__pycache__" not in path.parts)
 
 
 @pytest.mark.matrix
