@@ -1,4 +1,4 @@
-"""Tables of actions and workflows: inputs, outputs, secrets and permissions."""
+"""Lists of actions and workflows: inputs, outputs, secrets and permissions."""
 
 from __future__ import annotations
 
@@ -11,50 +11,49 @@ from accord.workflows import rules as contract
 from accord.workflows.facts import WORKFLOWS
 from accord.workflows.models import Workflow
 from accord.workflows.permissions import needed_permissions
-from reference.text import default, plain, yaml_value
+from reference.text import default, entry, yaml_value
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Iterator, Mapping
     from pathlib import Path
 
 
 def contract_inputs() -> str:
     """List the inputs that every runner takes."""
-    rows = [[f"`{i.name}`", i.type, "yes" if i.is_required else "no", plain(i.description)] for i in contract.INPUTS]
-    return table(["Input", "Type", "Required", "Meaning"], rows)
+    found = (entry(i.name, i.description, i.type, "required" if i.is_required else "") for i in contract.INPUTS)
+    return "\n".join(found)
 
 
-def shared_table(kind: str, workflows: Mapping[str, Mapping[str, Any]]) -> str:
-    """List the inputs, secrets or outputs of several workflows in one table; ``Only`` names those that differ."""
-    users: dict[tuple[str, ...], list[str]] = {}
+def shared_list(kind: str, workflows: Mapping[str, Mapping[str, Any]]) -> str:
+    """List the inputs, secrets or outputs of several workflows: those of all, then those of some, by their names."""
+    users: dict[str, list[str]] = {}
     for name, call in workflows.items():
-        for key, given in (call.get(kind) or {}).items():
-            cells = [f"`{key}`", plain(given["description"])]
-            if kind != "outputs":
-                cells.insert(1, "yes" if is_true(given.get("required")) else "no")
-            if kind == "inputs":
-                cells.insert(2, default(given.get("default")))
-            users.setdefault(tuple(cells), []).append(name)
-    order = list(dict.fromkeys(cells[0] for cells in users))
-    rows = [
-        [*cells, "" if len(names) == len(workflows) else ", ".join(names)]
-        for cells, names in sorted(users.items(), key=lambda row: order.index(row[0][0]))
-    ]
-    heads = {"inputs": ["Input", "Required", "Default"], "secrets": ["Secret", "Required"], "outputs": ["Output"]}[kind]
-    table_heads = [*heads, "Meaning", "Only"]
-    if not any(row[-1] for row in rows):
-        return table(table_heads[:-1], [row[:-1] for row in rows])
-    return table(table_heads, rows)
+        for line in entries(call.get(kind) or {}):
+            users.setdefault(line, []).append(name)
+    groups: dict[tuple[str, ...], list[str]] = {tuple(workflows): []}
+    for line, names in users.items():
+        groups.setdefault(tuple(names), []).append(line)
+    pieces = []
+    for names, lines in groups.items():
+        if lines:
+            title = "" if len(users) == len(lines) else "All of them:\n\n"
+            title = title if len(names) == len(workflows) else f"{', '.join(f'`{name}`' for name in names)}:\n\n"
+            pieces.append(title + "\n".join(lines))
+    return "\n\n".join(pieces)
 
 
 def shared_permissions(workflows: Mapping[str, Mapping[str, Any]]) -> str:
-    """List what each job of several workflows may do; the calling job must grant as much."""
-    rows = [
-        [f"`{name}`", f"`{job}`", ", ".join(f"`{a}: {level}`" for a, level in given["permissions"].items()) or "none"]
-        for name, jobs in workflows.items()
-        for job, given in jobs.items()
-    ]
-    return table(["Workflow", "Job", "Permissions"], rows)
+    """List what the jobs of several workflows may do, by their rights; the calling job must grant as much."""
+    jobs_of: dict[tuple[str, str], list[str]] = {}
+    for name, jobs in workflows.items():
+        for job, given in jobs.items():
+            rights = given["permissions"]
+            read, write = (
+                ", ".join(f"`{key}`" for key in rights if rights[key] == level) for level in ("read", "write")
+            )
+            jobs_of.setdefault((read if read or write else "none", write), []).append(f"`{name}` {job}")
+    rows = [[", ".join(names), *cells] for cells, names in jobs_of.items()]
+    return table(["Jobs", "Read", "Write"], rows)
 
 
 def needed_permissions_file(root: Path) -> str:
@@ -65,23 +64,23 @@ def needed_permissions_file(root: Path) -> str:
     return json.dumps(needed, indent=2) + "\n"
 
 
-def inputs_table(inputs: Mapping[str, Mapping[str, Any]]) -> str:
-    """List inputs: name, whether it must be given, default, description."""
-    rows = [
-        [
-            f"`{name}`",
-            "yes" if is_true(given.get("required")) else "no",
-            default(given.get("default")),
-            plain(given["description"]),
-        ]
-        for name, given in inputs.items()
-    ]
-    return table(["Input", "Required", "Default", "Meaning"], rows)
+def entries(given: Mapping[str, Mapping[str, Any]]) -> Iterator[str]:
+    """Describe inputs, secrets or outputs: name, whether it must be given or its default, and description."""
+    for name, one in given.items():
+        yield entry(name, one["description"], default_of(one))
 
 
-def outputs_table(outputs: Mapping[str, Mapping[str, Any]]) -> str:
-    """List outputs: name, description."""
-    return table(["Output", "Meaning"], [[f"`{name}`", plain(given["description"])] for name, given in outputs.items()])
+def entry_list(given: Mapping[str, Mapping[str, Any]]) -> str:
+    """List the inputs or outputs of an action."""
+    return "\n".join(entries(given))
+
+
+def default_of(given: Mapping[str, Any]) -> str:
+    """Write an input's default, or that it has none because callers must give it."""
+    if is_true(given.get("required")):
+        return "required"
+    shown = default(given.get("default"))
+    return shown and f"default {shown}"
 
 
 def is_true(value: Any) -> bool:

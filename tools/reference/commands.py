@@ -34,7 +34,8 @@ def cli_reference() -> str:
     """Describe every command and option from click's own objects."""
     context = click.Context(accord, info_name="accord", terminal_width=100)
     with context:
-        pieces = ["# Command line", WRITTEN_BY, *help_of(accord), "## Exit codes", exit_codes(), variables()]
+        pieces = ["# Command line", WRITTEN_BY, *help_of(accord)]
+        pieces += ["The [exit code](applying.md#exit-codes) says how a command ended.", variables(context)]
         pieces += common_options(context)
         for name in accord.list_commands(context):
             command = accord.get_command(context, name)
@@ -44,20 +45,21 @@ def cli_reference() -> str:
 
 
 def without_repetition(pieces: list[str]) -> Iterator[str]:
-    """Yield the pieces; a paragraph of 20 words and more that an earlier command has becomes a link to that command."""
+    """Yield the pieces; one of 15 words and more that an earlier command has becomes a link to that command.
+
+    A paragraph about the facts of a loop is the same as one about those of another loop.
+    """
     first: dict[str, str] = {}
     heading = ""
     for piece in pieces:
         if piece.startswith("#"):
             heading = piece.strip("# ")
-        if (
-            len(piece.split()) < 20
-            or piece.startswith(("-", "[", "`", "|"))
-            or first.setdefault(piece, heading) == heading
-        ):
+        key = re.sub(r"\b[a-z-]+-facts\b", "FACTS", piece)
+        if len(piece.split()) < 15 or piece.startswith(("-", "`", "|")) or first.setdefault(key, heading) == heading:
             yield piece
         else:
-            yield f"As [{first[piece]}](#{first[piece].replace(' ', '-')})."
+            words = "[Common](#common-options): as" if piece.startswith("[") else "As"
+            yield f"{words} [{first[key]}](#{first[key].replace(' ', '-')})."
 
 
 def variables() -> str:
@@ -117,13 +119,13 @@ def command_reference(command: click.Command, context: click.Context) -> Iterato
         return
     with context.scope(cleanup=False):
         if arguments := [piece for piece in command.collect_usage_pieces(context) if piece != "[OPTIONS]"]:
-            yield f"```text\n{context.command_path} {' '.join(arguments)}\n```"
+            yield f"`{context.command_path} {' '.join(arguments)}`"
         lines = [option_line(option, context) for option in command.params if isinstance(option, click.Option)]
     common = [line for line in lines if line in common_lines(context.find_root())]
     if own := [line for line in lines if line not in common]:
         yield "\n".join(own)
     if common:
-        yield f"[Common options](#common-options): {', '.join(f'`{name_in(line)}`' for line in common)}."
+        yield f"[Common](#common-options): {', '.join(f'`{name_in(line)}`' for line in common)}."
 
 
 def help_of(command: click.Command) -> list[str]:

@@ -1,4 +1,4 @@
-"""Tables of the contracts: the fields of results and outputs, protected paths and labels."""
+"""Lists of the contracts: the fields of results and outputs, protected paths and labels."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from accord.results.label_sync import shipped_labels
 from accord.runner.models import RunOutputs
 from accord.text.markdown import table
 from accord.workflows.rules import OUTPUTS
-from reference.text import as_json, default, plain
+from reference.text import as_json, default, entry, plain
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -48,32 +48,26 @@ def catalog() -> str:
 
 
 @cache
-def fields_tables(model: type[BaseModel]) -> str:
+def fields_lists(model: type[BaseModel]) -> str:
     """Describe the fields of a result, and of the objects in it, from the model's schema."""
     schema = json_schema(model)
     objects = {model.__name__: schema, **schema.get("$defs", {})}
     pieces = []
     for name, found in objects.items():
-        rows = [
-            [f"`{key}`", type_of(field), plain(field.get("description", ""))]
-            for key, field in found["properties"].items()
-        ]
-        pieces += [f"**{name}**", table(["Field", "Type", "Meaning"], rows)]
+        fields = found["properties"].items()
+        lines = [entry(key, field.get("description", ""), type_of(field)) for key, field in fields]
+        pieces += [f"**{name}**", "\n".join(lines)]
     return "\n\n".join(pieces)
 
 
-def runner_outputs_table() -> str:
-    """List the outputs of a runner, with their value when nothing is known; an asterisk marks what accord adds."""
-    fields = RunOutputs.model_fields.values()
-    rows = [
-        [
-            f"`{field.alias}`" + ("" if field.alias in OUTPUTS else " *"),
-            default(field.default),
-            plain(field.description or ""),
-        ]
-        for field in fields
-    ]
-    return table(["Output", "When unknown", "Meaning"], rows)
+def runner_outputs_list() -> str:
+    """List the outputs of a runner, with their value when nothing is known: the contract's, then those accord adds."""
+    contract, own = [], []
+    for field in RunOutputs.model_fields.values():
+        name, unknown = field.alias or "", default(field.default)
+        line = entry(name, field.description or "", unknown and f"else {unknown}")
+        (contract if name in OUTPUTS else own).append(line)
+    return "\n".join(contract) + "\n\naccord adds:\n\n" + "\n".join(own)
 
 
 def type_of(field: Mapping[str, Any]) -> str:

@@ -17,22 +17,21 @@ from accord.workflows.permissions import NEEDED_FILE
 from accord_sandbox.seed import Seed
 from reference.actions import (
     contract_inputs,
-    inputs_table,
+    entry_list,
     needed_permissions_file,
-    outputs_table,
+    shared_list,
     shared_permissions,
-    shared_table,
 )
 from reference.commands import cli_reference, demo_output, exit_codes
 from reference.install import gh_extension, install_in_readme, install_to_start, install_with_tools
-from reference.models import catalog, fields_tables, labels_table, protected_paths, runner_outputs_table, schema_file
+from reference.models import catalog, fields_lists, labels_table, protected_paths, runner_outputs_list, schema_file
 from reference.rules import (
-    causes_table,
+    causes_list,
     diagram,
     fault_table,
-    reasons_table,
+    reasons_list,
     routes_table,
-    rules_table,
+    rules_list,
     runs_table,
     session_diagram,
 )
@@ -59,7 +58,7 @@ GROUPS: dict[str, tuple[str, ...]] = {
     "docs/workflows.md loops": ("keepalive", "autofix", "verifier", "bot-comments"),
     "docs/runner-workflows.md runners": ("codex-run", "claude-run", "gemini-run", "agent-run"),
 }
-"""Reusable workflows that share their tables: page and mark, then the names without ``reusable-``."""
+"""Reusable workflows that share their lists: page and mark, then the names without ``reusable-``."""
 
 
 @dataclass(frozen=True)
@@ -105,17 +104,17 @@ def parts_of_pages(root: Path) -> Iterator[Part]:
     yield Part("docs/getting-started.md", partial(install_to_start, root), "install")
     yield Part("docs/mcp.md", partial(install_with_tools, root), "install")
     yield Part("gh-accord/gh-accord", partial(gh_extension, root))
-    yield Part("docs/agent-registry.md", partial(fields_tables, Registry), "fields")
+    yield Part("docs/agent-registry.md", partial(fields_lists, Registry), "fields")
     yield Part("docs/applying.md", exit_codes, "exit-codes")
-    yield Part("docs/errors.md", causes_table, "causes")
-    yield Part("docs/error-rules.md", rules_table, "rules")
+    yield Part("docs/errors.md", causes_list, "causes")
+    yield Part("docs/error-rules.md", rules_list, "rules")
     yield Part("tests/data/README.md", lambda: runs_table(root), "runs")
     yield Part("docs/handoffs.md", partial(diagram, HANDOFF, hidden={"cancelled"}), "machine")
     yield Part("docs/implementor-results.md", protected_paths, "protected")
-    yield Part("docs/loops.md", reasons_table, "reasons")
+    yield Part("docs/loops.md", reasons_list, "reasons")
     yield Part("docs/labels.md", labels_table, "labels")
     yield Part("docs/missions.md", partial(diagram, WORK_PACKAGE, hidden={"blocked", "canceled"}), "machine")
-    yield Part("docs/runner-outputs.md", runner_outputs_table, "runner-outputs")
+    yield Part("docs/runner-outputs.md", runner_outputs_list, "runner-outputs")
     yield Part("docs/runner-workflows.md", contract_inputs, "contract inputs")
     yield Part("docs/sandbox.md", fault_table, "faults")
     yield Part("docs/sandbox.md", routes_table, "routes")
@@ -123,27 +122,27 @@ def parts_of_pages(root: Path) -> Iterator[Part]:
     yield Part("docs/sessions.md", session_diagram, "machine-session")
     yield Part("docs/work-items.md", partial(diagram, WORK_ITEM), "machine")
     for page, result in RESULTS.items():
-        yield Part(page, partial(fields_tables, result), "fields")
+        yield Part(page, partial(fields_lists, result), "fields")
 
 
 def action_parts(action: Path, page: str) -> Iterator[Part]:
-    """Name the tables of an action's inputs and outputs, as far as it has any."""
+    """Name the lists of an action's inputs and outputs, as far as it has any."""
     document = yaml_value(action.read_bytes())
     if document.get("inputs"):
-        yield Part(page, lambda: inputs_table(document["inputs"]), "inputs")
+        yield Part(page, lambda: entry_list(document["inputs"]), "inputs")
     if document.get("outputs"):
-        yield Part(page, lambda: outputs_table(document["outputs"]), "outputs")
+        yield Part(page, lambda: entry_list(document["outputs"]), "outputs")
 
 
 def workflow_parts(root: Path) -> Iterator[Part]:
-    """Name the tables of the reusable workflows, one set for each group of them."""
+    """Name the lists of the reusable workflows, one set for each group of them."""
     for place, names in GROUPS.items():
         page, mark = place.split(" ")
         files = {name: yaml_value((root / f".github/workflows/reusable-{name}.yml").read_bytes()) for name in names}
         calls = {name: document["on"]["workflow_call"] for name, document in files.items()}
-        yield Part(page, partial(shared_table, "inputs", calls), f"{mark} inputs")
-        yield Part(page, partial(shared_table, "secrets", calls), f"{mark} secrets")
+        yield Part(page, partial(shared_list, "inputs", calls), f"{mark} inputs")
+        yield Part(page, partial(shared_list, "secrets", calls), f"{mark} secrets")
         if mark in {"apply", "loops"}:  # runners have the outputs of docs/runner-outputs.md, and syncs have none
-            yield Part(page, partial(shared_table, "outputs", calls), f"{mark} outputs")
+            yield Part(page, partial(shared_list, "outputs", calls), f"{mark} outputs")
         jobs = {name: document["jobs"] for name, document in files.items()}
         yield Part(page, partial(shared_permissions, jobs), f"{mark} permissions")

@@ -1,4 +1,4 @@
-"""Tables of rules: errors of runs, reasons of loops, faults and routes of the sandbox."""
+"""Lists of rules: errors of runs, reasons of loops, faults and routes of the sandbox."""
 
 from __future__ import annotations
 
@@ -24,22 +24,16 @@ if TYPE_CHECKING:
 REPOSITORY = "/repos/{owner}/{repo}"
 
 
-def causes_table() -> str:
-    """List the causes of failed runs: the words of the contract, the meaning and the fix."""
-    rows = [
-        [
-            with_anchor(name),
-            f"`{cause.category}`",
-            f"`{cause.type}`",
-            f"`{cause.recovery}`",
-            plain(f"{cause.means}. {cause.hint}"),
-        ]
-        for name, cause in error_rules.CAUSES.items()
-    ]
-    return table(["Cause", "Category", "Type", "Recovery", "Meaning and fix"], rows)
+def causes_list() -> str:
+    """List the causes of failed runs by the words of the contract: the meaning and the fix of each."""
+    groups: dict[str, list[str]] = {}
+    for name, cause in error_rules.CAUSES.items():
+        words = f"Category `{cause.category}`, type `{cause.type}`, recovery `{cause.recovery}`:"
+        groups.setdefault(words, []).append(f"- {with_anchor(name)}: {cause.means}. {cause.hint}")
+    return "\n\n".join(f"{words}\n\n" + "\n".join(lines) for words, lines in groups.items())
 
 
-def rules_table() -> str:
+def rules_list() -> str:
     """List the rules of classification by their evidence, in the order in which they are checked."""
     statuses = {f"http-{status}": cause for status, cause in error_rules.STATUSES.items()}
     exits = {
@@ -60,14 +54,14 @@ def rules_table() -> str:
         ("a transcript that breaks off", {"no-terminal-event": "interrupted"}),
         ("none of these", {"unknown-error": "unknown", "no-evidence": "unknown"}),
     ]
-    rows = []
-    for evidence, rules in groups:
+    pieces = []
+    for number, (evidence, rules) in enumerate(groups, 1):
         by_cause: dict[str, list[str]] = {}
         for rule, cause in rules.items():
             by_cause.setdefault(cause, []).append(f"`{rule}`")
-        firsts = [evidence, *[""] * len(by_cause)]
-        rows += [[firsts[i], f"`{cause}`", ", ".join(names)] for i, (cause, names) in enumerate(by_cause.items())]
-    return table(["Evidence", "Cause", "Rules"], rows)
+        pieces.append(f"{number}. {evidence[0].upper()}{evidence[1:]}:")
+        pieces += [f"    - `{cause}`: {', '.join(names)}" for cause, names in by_cause.items()]
+    return "\n".join(pieces)
 
 
 def runs_table(root: Path) -> str:
@@ -89,18 +83,18 @@ def fault_table() -> str:
     return "\n".join(lines)
 
 
-def reasons_table() -> str:
+def reasons_list() -> str:
     """List the reasons of all loops, in the order in which each loop checks them; those of the verifier alone apart."""
-    rows, verifier = [], []
+    shared, verifier = [], []
     for code, reason in REASONS.items():
-        row = [with_anchor(code) + (" *" if reason.asks else ""), reason.action, plain(reason.meaning)]
-        if reason.loops == ("verify",):
-            verifier.append(row)
+        name = with_anchor(code) + (" *" if reason.asks else "")
+        loops = [] if set(reason.loops) == set(ALL) else [loop for loop in ALL if loop in reason.loops]
+        if loops == ["verify"]:
+            verifier.append(f"- {name}, {reason.action}: {reason.meaning}")
         else:
-            loops = "all" if set(reason.loops) == set(ALL) else ", ".join(loop for loop in ALL if loop in reason.loops)
-            rows.append([*row[:2], loops, row[2]])
-    shown = table(["Reason", "Action", "Loops", "Meaning"], rows)
-    return f"{shown}\n\nThe verifier alone:\n\n{table(['Reason', 'Action', 'Meaning'], verifier)}"
+            users = f" ({', '.join(loops)})" if loops else ""
+            shared.append(f"- {name}, {reason.action}{users}: {reason.meaning}")
+    return "\n".join(shared) + "\n\nThe verifier alone:\n\n" + "\n".join(verifier)
 
 
 def routes_table() -> str:

@@ -8,13 +8,19 @@ from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from accord.text.markdown import table
-from reference.text import WRITTEN_BY, Problem, plain, with_anchor, yaml_value
+from reference.text import WRITTEN_BY, Problem, with_anchor, yaml_value
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
 FINDINGS = "src/accord/cli/findings.yml"
+
+SEVERITIES = {
+    frozenset({"error"}): "",
+    frozenset({"warning"}): ", warning",
+    frozenset({"error", "warning"}): ", error or warning",
+}
+"""How the page names the severities of a code, after the code."""
 
 _MAKES_FINDINGS = re.compile(r"\b(?:Finding|finding_of|warning)\(")
 
@@ -30,22 +36,18 @@ def findings_page(root: Path) -> str:
         raise Problem(f"{FINDINGS} describes codes that the source does not have: {', '.join(stale)}.")
     pieces = ["# Finding codes", WRITTEN_BY]
     pieces.append(
-        "A finding names what breaks a contract, where, and how to fix it. One error means that nothing is written, "
-        "and a warning stops nothing. `accord explain CODE` says how to fix it. Codes are stable; programs can rely on "
-        "them."
+        "A finding names what breaks a contract, and where; `accord explain CODE` says how to fix it. A code without a "
+        "severity is an error: nothing is written then. A warning stops nothing. Programs can rely on the codes."
     )
     seen: set[str] = set()
     for group in groups:
-        rows = [
-            [
-                f"`{code}`" if code in seen else with_anchor(code),
-                " or ".join(sorted(codes[code])),
-                plain(text["means"]),
-            ]
+        lines = [
+            f"- {f'`{code}`' if code in seen else with_anchor(code)}{SEVERITIES[frozenset(codes[code])]}: "
+            f"{' '.join(text['means'].split())}"
             for code, text in group["codes"].items()
         ]
         seen |= group["codes"].keys()
-        pieces += [f"## {group['title']}", group["intro"], table(["Code", "Severity", "Meaning"], rows)]
+        pieces += [f"## {group['title']}", group["intro"], "\n".join(lines)]
     return "\n\n".join(pieces) + "\n"
 
 

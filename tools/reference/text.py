@@ -21,8 +21,14 @@ def plain(text: str) -> str:
     return " ".join(text.split()).replace("|", "\\|")
 
 
+def entry(name: str, meaning: str, *notes: str) -> str:
+    """Write an entry of a list: a name in code, notes in brackets as far as there are any, and the meaning."""
+    found = ", ".join(filter(None, notes))
+    return f"- `{name}`{f' ({found})' if found else ''}: {' '.join(meaning.split())}".removesuffix(": ")
+
+
 def with_anchor(code: str) -> str:
-    """Write a code as a cell that links can lead to, in the documentation and on GitHub."""
+    """Write a code that links can lead to, in the documentation and on GitHub."""
     return f'<a id="{code}"></a>`{code}`'
 
 
