@@ -58,7 +58,6 @@ DIFFERENCES = {
     "docs/findings.md": ("`not-json`", "`no-json`"),
     "docs/applying.md": ("| 3 |", "| 5 |"),
     "docs/work-items.md": ("stateDiagram-v2", "stateDiagram"),
-    "docs/actions.md": ("`max-wait`", "`patience`"),
     "docs/workflows.md": ("`result-json`", "`json`"),
     "docs/examples.md": ("```text\nthe demo", "```text\na demo"),
     "actions/check/README.md": ("`paths`", "`path`"),
@@ -82,8 +81,8 @@ def test_a_difference_is_shown_with_the_command_that_fixes_it(
         for name, (old, new) in DIFFERENCES.items():
             replace(copy / name, old, new)
     else:
-        wanted = {"docs/actions.md"}
-        replace(copy / "action.yml", "run-key:", "run-name:")
+        wanted = {"actions/apply/README.md"}
+        replace(copy / "actions/apply/action.yml", "run-key:", "run-name:")
     capsys.readouterr()
     assert generate.main(["--check"], copy) == 1
     shown = capsys.readouterr().out

@@ -19,9 +19,11 @@ if TYPE_CHECKING:
 
 
 def contract_inputs() -> str:
-    """List the inputs that every runner takes."""
-    found = (entry(i.name, i.description, i.type, "required" if i.is_required else "") for i in contract.INPUTS)
-    return "\n".join(found)
+    """Name the inputs that every runner takes, by their type."""
+    by_type: dict[str, list[str]] = {}
+    for one in contract.INPUTS:
+        by_type.setdefault(one.type, []).append(f"`{one.name}`" + " (required)" * one.is_required)
+    return "\n".join(f"- {kind}: {', '.join(names)}" for kind, names in by_type.items())
 
 
 def shared_list(kind: str, workflows: Mapping[str, Mapping[str, Any]]) -> str:

@@ -55,23 +55,27 @@ def without_repetition(pieces: list[str]) -> Iterator[str]:
         if piece.startswith("#"):
             heading = piece.strip("# ")
         key = re.sub(r"\b[a-z-]+-facts\b", "FACTS", piece)
-        if len(piece.split()) < 15 or piece.startswith(("-", "`", "|")) or first.setdefault(key, heading) == heading:
+        if len(piece.split()) < 15 or piece.startswith(("-", "|")) or first.setdefault(key, heading) == heading:
             yield piece
         else:
             words = "[Common](#common-options): as" if piece.startswith("[") else "As"
             yield f"{words} [{first[key]}](#{first[key].replace(' ', '-')})."
 
 
-def variables() -> str:
-    """Explain how the environment sets options, and list the other variables that accord reads."""
-    others = table(["Variable", "Meaning"], [[f"`{name}`", text] for name, text in VARIABLES.items()])
+def variables(context: click.Context) -> str:
+    """Explain how the environment sets options, and list those with another name there."""
+    renamed = {}
+    for option in options_of(accord, context):
+        spelled = option.opts[-1].removeprefix("--").replace("-", "_").upper()
+        if option.name and option.name.upper() != spelled:
+            renamed[option.opts[-1]] = option.name.upper()
+    exceptions = ", ".join(f"`{option}`: `{name}`" for option, name in sorted(renamed.items()))
     return (
         "## Options from the environment\n\n"
-        "Every option can be set by a variable: `ACCORD_`, the command, and the longest spelling of the option, in "
-        "capitals with underscores. `ACCORD_APPLY_MAX_WAIT=60` is `accord apply --max-wait 60`. The command line wins. "
-        "The repository, the token and the server come from `GITHUB_REPOSITORY`, `GITHUB_TOKEN` and `GITHUB_API_URL`, "
-        "as a runner sets them. accord warns of other variables whose names begin with `ACCORD_`. These belong to no "
-        f"option:\n\n{others}"
+        "Every option can be set by a variable: `ACCORD_`, the command, and the option, in capitals with underscores. "
+        f"`ACCORD_APPLY_MAX_WAIT=60` is `accord apply --max-wait 60`. Some have another name "
+        f"({exceptions}). The command line wins. The repository, the token and the server come from `GITHUB_REPOSITORY`, "
+        "`GITHUB_TOKEN` and `GITHUB_API_URL`, as a runner sets them."
     )
 
 
@@ -119,7 +123,7 @@ def command_reference(command: click.Command, context: click.Context) -> Iterato
         return
     with context.scope(cleanup=False):
         if arguments := [piece for piece in command.collect_usage_pieces(context) if piece != "[OPTIONS]"]:
-            yield f"`{context.command_path} {' '.join(arguments)}`"
+            yield f"Arguments: `{' '.join(arguments)}`"
         lines = [option_line(option, context) for option in command.params if isinstance(option, click.Option)]
     common = [line for line in lines if line in common_lines(context.find_root())]
     if own := [line for line in lines if line not in common]:

@@ -11,9 +11,8 @@ from accord.core.schemas import ADDRESS, json_schema, strict_schema
 from accord.git.steering import DEPENDENCIES, PROTECTED, RECORDS, STEERING
 from accord.results.label_sync import shipped_labels
 from accord.runner.models import RunOutputs
-from accord.text.markdown import table
 from accord.workflows.rules import OUTPUTS
-from reference.text import as_json, default, entry, plain
+from reference.text import as_json, default, entry
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -97,7 +96,6 @@ def protected_paths() -> str:
     return "\n\n".join(parts)
 
 
-def labels_table() -> str:
-    """List the labels that accord ships."""
-    rows = [[f"`{label.name}`", plain(label.description), f"`{label.color}`"] for label in shipped_labels()]
-    return table(["Label", "Description", "Color"], rows)
+def labels_list() -> str:
+    """List the labels that accord ships, with their colors."""
+    return "\n".join(entry(label.name, label.description, f"`{label.color}`") for label in shipped_labels())

@@ -60,7 +60,10 @@ def rules_list() -> str:
         for rule, cause in rules.items():
             by_cause.setdefault(cause, []).append(f"`{rule}`")
         pieces.append(f"{number}. {evidence[0].upper()}{evidence[1:]}:")
-        pieces += [f"    - `{cause}`: {', '.join(names)}" for cause, names in by_cause.items()]
+        if all(names == [f"`says-{cause}`"] for cause, names in by_cause.items()):
+            pieces.append(f"    - `says-CAUSE`, for {', '.join(f'`{cause}`' for cause in by_cause)}")
+        else:
+            pieces += [f"    - `{cause}`: {', '.join(names)}" for cause, names in by_cause.items()]
     return "\n".join(pieces)
 
 

@@ -43,8 +43,8 @@ class _AnalyzeArguments(FormatArguments):
 def analyze(given: _AnalyzeArguments) -> None:
     """Find the open tasks of a pull request that an agent completed. Use - for stdin.
 
-    Asks the providers that have a key, one after the other until one answers, and reads the agent's own words last.
-    Exits 0 even if no provider answered; the outputs name the one that did.
+    Asks the providers that have a key until one answers, and reads the agent's own words last. Exits 0 even if none
+    answered.
     """
     from accord.cli.run_step import report_analysis
     from accord.core.clock import SystemClock
@@ -113,8 +113,8 @@ class _ClassifyArguments(FormatArguments):
 def classify(given: _ClassifyArguments) -> None:
     """Explain why an agent's run failed: category, origin, recovery, and the line that decided.
 
-    LOG is the agent's standard output, as events or as plain text; use - for stdin. A run without an error has an empty
-    category. Without --exit-code, plain text has an error only if a line of it reports one.
+    LOG is the agent's standard output; use - for stdin. A run without an error has an empty category. Without
+    --exit-code, plain text has an error only if a line of it reports one.
     """
     from accord.cli.run_step import report_classification
     from accord.runner.classify import classify as classify_run

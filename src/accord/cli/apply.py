@@ -234,9 +234,9 @@ class _PatchArguments(RootArguments):
 def patch(given: _PatchArguments) -> None:
     """Print the patch from a base to the work tree.
 
-    The patch has the commits since the merge base with REF, uncommitted changes and untracked files. Ignored files and
-    agent artifacts are left out. With --into, the patch replaces the one in an implementor result, and a completed
-    result without a change becomes a validation failure. That file is never part of the patch.
+    The patch has the commits since the merge base with REF, uncommitted changes and untracked files. Ignored files
+    and agent artifacts are left out. With --into, the patch replaces the one in an implementor result, and a
+    completed result without a change becomes a validation failure.
     """
     from accord.git.extraction import extract
     from accord.runner.trusted_registry import registry_at

@@ -67,8 +67,8 @@ class _CheckArguments(WritingArguments, FindingsArguments):
 def check(given: _CheckArguments) -> int:
     """Check documents against their contracts.
 
-    A PATH is a document, a folder of documents, or - for stdin. Prints every finding with its line. Exits 1 when one of
-    them is an error; warnings alone exit 0. Among several, a PATH that cannot be read is an error, too.
+    A PATH is a document, a folder of documents, or - for stdin. Exits 1 when a finding is an error. Among several,
+    a PATH that cannot be read is an error, too.
 
     With --fix, faults that have one possible correction are corrected first: text or an object around a document,
     commas before a closing bracket, misspelled keys, numbers in place of strings, a missing status:pending, counts of a

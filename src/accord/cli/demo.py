@@ -62,8 +62,7 @@ class _DemoArguments(Arguments):
 def demo(given: _DemoArguments) -> None:
     """Try accord on the embedded sandbox.
 
-    Starts a local GitHub with an example repository and applies its results, each twice: a plan, a patch for one of its
-    work items, and a review of the patch.
+    Starts a local GitHub with an example repository, and applies a plan, a patch and a review, each twice.
     """
     name = given.example
     serving, seed = sandbox_server(), example_folder(name) / "sandbox-seed.yml"

@@ -62,8 +62,8 @@ class _DoctorArguments(RootArguments, WritingArguments, RepositoryArguments, Fin
 def doctor(given: _DoctorArguments) -> int:
     """Find what is wrong in a repository for agents.
 
-    Checks labels, agents, secrets, names and agent-runner workflows, and writes nothing. With a token and a repository,
-    compares labels and settings with GitHub, as far as the token may read them. Exits 1 when there is an error.
+    Checks labels, agents, secrets, names and workflows, and writes nothing. With a token and a repository, compares
+    labels and settings with GitHub, as far as the token may read them. Exits 1 when there is an error.
 
     With --fix, workflow files are corrected first where they do the same afterwards: actions are pinned, read
     permissions declared, and tokens kept out of checkouts. For agents that may write, a template is printed.

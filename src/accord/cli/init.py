@@ -47,8 +47,8 @@ class _InitArguments(RootArguments, WritingArguments, FormatArguments):
 def init(given: _InitArguments) -> None:
     """Install or update the consumer kit in a repository.
 
-    Lists what happens to each file, and asks. The choices of workflows, agent, source and skills are remembered.
-    Edited files are merged or stay, and other files of the repository never change. A second run changes nothing.
+    Lists what happens to each file, and asks. The choices are remembered. Edited files are merged or stay, and
+    other files never change.
     """
     from accord.git.origin import read_origin
     from accord.kit.install import install_kit, plan_folder, read_installed

@@ -55,9 +55,9 @@ class _SyncArguments(WritingArguments, ServerArguments, FormatArguments):
 def sync(given: _SyncArguments) -> int:
     """Update the kit of many repositories by pull requests.
 
-    Each repository whose kit is not of this version gets one pull request, which keeps its edits. A repository without
-    the kit needs `accord init` first. The token needs contents, pull requests and workflows to write; the token of a
-    workflow's job cannot write workflows.
+    Each repository whose kit is not of this version gets one pull request, which keeps its edits. A repository
+    without the kit needs `accord init` first. The token must write contents, pull requests and workflows, which a
+    job's own cannot.
     """
     from accord.core.clock import SystemClock
     from accord.kit.pins import pin_for

@@ -54,8 +54,8 @@ def _loop_group(name: str, summary: str, subject: str, arguments: type[TurnArgum
 
     decide.__doc__ = f"""Decide from facts {subject}.
 
-    FACTS.json has the kind {name}-facts; - is stdin. Nothing else is read, nothing is written. Exits 0 with the
-    decision, 1 when the facts do not have the shape of their kind.
+    FACTS.json has the kind {name}-facts; - is stdin. Nothing else is read, nothing is written. Exits 1 when the
+    facts do not have the shape of their kind.
     """
     command(_DecideArguments, of=found)(decide)
     return found

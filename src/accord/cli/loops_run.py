@@ -60,7 +60,7 @@ def add_run(group: click.Group, name: str, arguments: type[TurnArguments]) -> No
     run.__doc__ = f"""Take a turn of {name} on GitHub.
 
     Without --pull, start --dispatch-workflow for each open pull request that the loop is on for. The same command
-    continues after an interruption, and changes nothing after a success. Exits 0 when there is nothing to do, too.
+    continues after an interruption, and changes nothing after a success.
     """
     command(arguments, of=group)(run)
 

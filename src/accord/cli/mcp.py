@@ -25,8 +25,7 @@ class _McpArguments(RootArguments):
 def mcp(given: _McpArguments) -> None:
     """Offer an agent tools that check its result while it works.
 
-    Serves the Model Context Protocol on stdin and stdout, offline and without a token. Agents start it themselves; see
-    docs/mcp.md for their settings.
+    Serves the Model Context Protocol on stdin and stdout. Agents start it; see docs/mcp.md for their settings.
     """
     if given.session and given.no_session:
         raise WrongUsage("`--session` and `--no-session` exclude each other.", hint="Remove one of them.")

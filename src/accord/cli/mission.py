@@ -147,8 +147,8 @@ def mission(given: _MissionArguments) -> None:
 def next_(given: _NextArguments) -> int:
     """Print the state of a mission, and its next step.
 
-    Issues no step and starts no run. Prints exactly the contract's next-query-response; for a mission that cannot be
-    read, prints {"error": …} and exits with 1. It also exits with 1 if the status of a work package is unknown.
+    Prints the contract's next-query-response; for a mission that cannot be read, prints {"error": …} and exits with
+    1, as it does if the status of a work package is unknown.
     """
     from accord.core.clock import SystemClock
     from accord.missions.load import load_mission
@@ -234,8 +234,7 @@ def stale(given: _StaleArguments) -> None:
 def status(given: _MissionStatusArguments) -> int:
     """Show the work packages of a mission.
 
-    For each: status, mode, workspace, what blocks it, and what is broken. Ends with the commands that bring the mission
-    forward. Exits with 1 if a status is unknown.
+    Shows status, mode, workspace, blockers and faults, and the next commands. Exits with 1 if a status is unknown.
     """
     from accord.core.clock import SystemClock
     from accord.missions.dependencies import blockers

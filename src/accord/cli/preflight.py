@@ -28,8 +28,8 @@ class PreflightArguments(WritingArguments, ReadingArguments, FormatArguments):
 def preflight(given: PreflightArguments) -> int:
     """Ask GitHub whether a pull request would be refused.
 
-    Run it with the token that opens the pull request, before an agent runs. It asks for a pull request that GitHub
-    never creates, from a branch into itself, and reads the rules of accord's branches. Exits 4 where GitHub refuses.
+    Run it with the token that opens the pull request, before an agent runs. Asks for a pull request that GitHub
+    never creates, and reads the rules of accord's branches. Exits 4 where GitHub refuses.
     """
     with github_for(given) as connection:
         facts = ask_before_run(connection, asks=not given.dry_run)

@@ -77,8 +77,8 @@ class _ReportArguments(RepositoriesArguments):
 def report(given: _ReportArguments) -> None:
     """Report runs, cost, results and failures of agents.
 
-    Reads the records of runs, comments and pull requests on GitHub, and the logs of sessions, missions and handoffs
-    below --root. In a step of a workflow, the summary gets the report, too. Writes nothing else.
+    Reads GitHub, and the logs of sessions, missions and handoffs below --root. A step also gets the report as its
+    summary.
     """
     from accord.cli.report_output import report_lines, report_page
     from accord.cli.step import leave_summary

@@ -103,10 +103,9 @@ class _RunArguments(WritingArguments, ChangeArguments, FormatArguments):
 def run(given: _RunArguments) -> int:
     """Run an agent of the registry and write the outputs of the runner contract.
 
-    The agent works in the current directory, with its own secrets and nothing else of the job. Without a prompt file it
-    gets .github/prompts/MODE.md, or the prompt that comes with accord for the modes plan, implement, review, keepalive,
-    autofix, verifier and bot-comments. Exits 0 whenever the outputs were written, however the run ended. A dry run
-    starts no agent.
+    The agent works in the current directory, with its own secrets and nothing else of the job. Without a prompt
+    file it gets .github/prompts/MODE.md, or accord's own for plan, implement, review and the loops. Exits 0
+    whenever the outputs were written, however the run ended.
     """
     from accord.cli.records import leave_run_record
     from accord.cli.run_step import check_step, finish_options, report_run, require_result
@@ -266,9 +265,9 @@ class _PublishArguments(WritingArguments, ChangeArguments, PostingArguments, For
 def publish(given: _PublishArguments) -> int:
     """Commit and push the changes of the run in RUN_DIR and write its final outputs.
 
-    Run it again at any time: pushed changes are recognized. It exits 0 whenever the outputs were written, whatever they
-    say; in a terminal, a missing RUN_DIR or an invalid branch exits 2. There, RUN_DIR supplies the branch and the pull
-    request that no option names. In a workflow it never does, as the agent could have written them itself.
+    Run it again at any time: pushed changes are recognized. Exits 0 whenever the outputs were written; in a
+    terminal, a missing RUN_DIR or an invalid branch exits 2. There, and never in a workflow, RUN_DIR supplies the
+    branch and the pull request that no option names.
     """
     from accord.cli.records import leave_run_record
     from accord.cli.run_step import finish_options, report_run
@@ -361,7 +360,7 @@ class _OutputsArguments(FormatArguments):
 def outputs(given: _OutputsArguments) -> int:
     """Compute the outputs of an agent's run from what it printed, and write them where a runner reads them.
 
-    It runs nothing and pushes nothing. It exits 0 whenever the outputs were written, even if the agent failed.
+    Runs and pushes nothing. Exits 0 whenever the outputs were written, even if the agent failed.
     """
     from accord.agents.registry import declared_secrets, shipped_registry
     from accord.cli.run_step import report_run

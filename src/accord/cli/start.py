@@ -112,8 +112,7 @@ def begin_command(given: _BeginArguments) -> int:
 def end_command(given: _EndArguments) -> int:
     """Show how a run ended, and keep its record.
 
-    After an implementation, the review of its pull request is started if the configuration has pull-requests: true,
-    because GitHub holds workflow runs of the job's own token for approval.
+    After an implementation, starts the review of its pull request if the configuration has pull-requests: true.
     """
     from accord.engine.receipts import Outcome, Receipt
     from accord.starts.ends import end
