@@ -74,8 +74,8 @@ def variables(context: click.Context) -> str:
         "## Options from the environment\n\n"
         "Every option can be set by a variable: `ACCORD_`, the command, and the option, in capitals with underscores. "
         f"`ACCORD_APPLY_MAX_WAIT=60` is `accord apply --max-wait 60`. Some have another name "
-        f"({exceptions}). The command line wins. The repository, the token and the server come from `GITHUB_REPOSITORY`, "
-        "`GITHUB_TOKEN` and `GITHUB_API_URL`, as a runner sets them."
+        f"({exceptions}). The command line wins. Repository, token and server come from `GITHUB_REPOSITORY`, "
+        "`GITHUB_TOKEN` and `GITHUB_API_URL`."
     )
 
 
