@@ -1,4 +1,4 @@
-"""The requests of a turn, as the pages of the loops list them."""
+"""The requests of a turn, as ``rules/requests.md`` lists them."""
 
 from collections.abc import Callable
 from functools import partial
@@ -13,7 +13,7 @@ from support.turns import REVIEW, WORKFLOW, Turns, did, failed
 from accord.loops.run import Turn
 from accord_sandbox.planting import INSTALLATION_TOKEN
 
-DOCS = Path(__file__).parents[2] / "docs"
+PAGE = Path(__file__).parents[1] / "rules/requests.md"
 IDLE_REQUESTS = 6
 STAGE = partial(reviews.reviewed, is_short=True)
 Step = Callable[[Any], Any]
@@ -87,8 +87,8 @@ TURNS: dict[str, list[Step]] = {
 
 
 def told(page: str) -> dict[str, tuple[int, int]]:
-    """The table of requests on a page."""
-    text = (DOCS / f"{page}.md").read_text().partition("<!-- requests -->")[2].partition("<!-- /requests -->")[0]
+    """The table of requests of a loop."""
+    text = PAGE.read_text().partition(f"<!-- {page} -->")[2].partition(f"<!-- /{page} -->")[0]
     rows = [[cell.strip() for cell in line.strip("| ").split("|")] for line in text.splitlines() if "|" in line]
     return {row[0]: (int(row[1]), int(row[2])) for row in rows if row[1].isdecimal()}
 

@@ -106,7 +106,7 @@ def parts_of_pages(root: Path) -> Iterator[Part]:
     yield Part("docs/agent-registry.md", partial(fields_lists, Registry), "fields")
     yield Part("docs/applying.md", exit_codes, "exit-codes")
     yield Part("docs/errors.md", causes_list, "causes")
-    yield Part("docs/error-rules.md", rules_list, "rules")
+    yield Part("tests/rules/errors.md", rules_list, "rules")
     yield Part("tests/data/README.md", lambda: runs_table(root), "runs")
     yield Part("docs/handoffs.md", partial(diagram, HANDOFF, hidden={"cancelled"}), "machine")
     yield Part("docs/implementor-results.md", protected_paths, "protected")
