@@ -82,8 +82,11 @@ def type_of(field: Mapping[str, Any]) -> str:
     if "type" not in field:
         return "anything"
     if isinstance(field.get("additionalProperties"), dict):
-        return f"mapping to {type_of(field['additionalProperties'])}"
-    return f"list of {type_of(field['items'])}" if field["type"] == "array" else str(field["type"])
+        return f"mapping to {type_of(field['additionalProperties']).replace('strings', 'lists of strings')}"
+    if field["type"] != "array":
+        return str(field["type"])
+    kind = type_of(field["items"])
+    return f"{kind}s" if kind == "string" else f"list of {kind}"
 
 
 def protected_paths() -> str:

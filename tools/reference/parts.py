@@ -116,7 +116,7 @@ def parts_of_pages(root: Path) -> Iterator[Part]:
     yield Part("docs/runner-outputs.md", runner_outputs_list, "runner-outputs")
     yield Part("docs/runner-workflows.md", contract_inputs, "contract inputs")
     yield Part("docs/sandbox.md", fault_table, "faults")
-    yield Part("docs/sandbox.md", routes_table, "routes")
+    yield Part("tests/rules/routes.md", routes_table, "routes")
     yield Part("docs/sessions.md", partial(diagram, TASK), "machine-task")
     yield Part("docs/sessions.md", session_diagram, "machine-session")
     yield Part("docs/work-items.md", partial(diagram, WORK_ITEM), "machine")
