@@ -36,11 +36,10 @@ def shared_list(kind: str, workflows: Mapping[str, Mapping[str, Any]]) -> str:
     for line, names in users.items():
         groups.setdefault(tuple(names), []).append(line)
     pieces = []
-    for names, lines in groups.items():
+    for group, lines in groups.items():
+        title = "All of them" if len(group) == len(workflows) else ", ".join(f"`{name}`" for name in group)
         if lines:
-            title = "" if len(users) == len(lines) else "All of them:\n\n"
-            title = title if len(names) == len(workflows) else f"{', '.join(f'`{name}`' for name in names)}:\n\n"
-            pieces.append(title + "\n".join(lines))
+            pieces.append(f"{title}:\n\n" + "\n".join(lines))
     return "\n\n".join(pieces)
 
 

@@ -61,7 +61,8 @@ def fields_lists(model: type[BaseModel]) -> str:
 
 def runner_outputs_list() -> str:
     """List the outputs of a runner, with their value when nothing is known: the contract's, then those accord adds."""
-    contract, own = [], []
+    contract: list[str] = []
+    own: list[str] = []
     for field in RunOutputs.model_fields.values():
         name, unknown = field.alias or "", default(field.default)
         line = entry(name, field.description or "", unknown and f"else {unknown}")
