@@ -6,7 +6,6 @@ import json
 from typing import TYPE_CHECKING, Any
 
 from accord.core.shapes import read_shape
-from accord.text.markdown import table
 from accord.workflows import rules as contract
 from accord.workflows.facts import WORKFLOWS
 from accord.workflows.models import Workflow
@@ -45,16 +44,14 @@ def shared_list(kind: str, workflows: Mapping[str, Mapping[str, Any]]) -> str:
 
 def shared_permissions(workflows: Mapping[str, Mapping[str, Any]]) -> str:
     """List what the jobs of several workflows may do, by their rights; the calling job must grant as much."""
-    jobs_of: dict[tuple[str, str], list[str]] = {}
+    jobs_of: dict[str, list[str]] = {}
     for name, jobs in workflows.items():
         for job, given in jobs.items():
             rights = given["permissions"]
-            read, write = (
-                ", ".join(f"`{key}`" for key in rights if rights[key] == level) for level in ("read", "write")
-            )
-            jobs_of.setdefault((read if read or write else "none", write), []).append(f"`{name}` {job}")
-    rows = [[", ".join(names), *cells] for cells, names in jobs_of.items()]
-    return table(["Jobs", "Read", "Write"], rows)
+            levels = ((level, [f"`{key}`" for key in rights if rights[key] == level]) for level in ("read", "write"))
+            words = "; ".join(f"{level} {', '.join(keys)}" for level, keys in levels if keys)
+            jobs_of.setdefault(words or "none", []).append(f"`{name}` {job}")
+    return "\n".join(f"- {', '.join(names)}: {words}" for words, names in jobs_of.items())
 
 
 def needed_permissions_file(root: Path) -> str:
