@@ -246,5 +246,5 @@ def test_the_readme_of_an_action_shows_how_to_use_it(path: Path) -> None:
     pin = (ROOT / "tools/pin.txt").read_text(encoding="utf-8").strip()
     assert f"uses: accord-ci/accord/actions/{path.parent.name}@{pin}" in readme
     for part in ("inputs", "outputs"):
-        table = readme.partition(f"<!-- {part} -->")[2].partition(f"<!-- /{part} -->")[0]
-        assert re.findall(r"^\| `([\w-]+)`", table, re.MULTILINE) == list(read_yaml(path).get(part, {}))
+        entries = readme.partition(f"<!-- {part} -->")[2].partition(f"<!-- /{part} -->")[0]
+        assert re.findall(r"^- `([\w-]+)`", entries, re.MULTILINE) == list(read_yaml(path).get(part, {}))
