@@ -1,4 +1,4 @@
-"""The requests of a turn, as ``rules/requests.md`` lists them."""
+"""The requests of a turn, as ``reference/requests.md`` lists them."""
 
 from collections.abc import Callable
 from functools import partial
@@ -13,7 +13,7 @@ from support.turns import REVIEW, WORKFLOW, Turns, did, failed
 from accord.loops.run import Turn
 from accord_sandbox.planting import INSTALLATION_TOKEN
 
-PAGE = Path(__file__).parents[1] / "rules/requests.md"
+PAGE = Path(__file__).parents[1] / "reference/requests.md"
 IDLE_REQUESTS = 6
 STAGE = partial(reviews.reviewed, is_short=True)
 Step = Callable[[Any], Any]

@@ -176,7 +176,7 @@ def test_the_readme_stays_short() -> None:
 
 
 def test_each_defence_of_the_threat_model_names_tests_that_exist() -> None:
-    rows = re.findall(r"^\| [^*\n]+ \| .+ \| (.+) \|$", (ROOT / "tests/rules/attacks.md").read_text(), re.MULTILINE)
+    rows = re.findall(r"^\| [^*\n]+ \| .+ \| (.+) \|$", (ROOT / "tests/reference/attacks.md").read_text(), re.MULTILINE)
     named = [name for cell in rows[rows.index("Test") + 2 :] for name in cell.split(", ")]
     sources = [path.read_text(encoding="utf-8") for path in (ROOT / "tests").rglob("test_*.py")]
     defined = {f"`{name}`" for text in sources for name in re.findall(r"^def (test_\w+)", text, re.MULTILINE)}

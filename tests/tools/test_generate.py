@@ -12,7 +12,7 @@ from reference.text import Problem, plain
 
 ROOT = Path(__file__).parents[2]
 SOURCES = ["examples", "templates", "README.md", "action.yml", "actions", "docs", "schemas", ".github", "src", "tools"]
-SOURCES += ["tests/data/README.md", "tests/rules"]
+SOURCES += ["tests/data/README.md", "tests/reference"]
 DEMO = "```text\nthe demo\n```"
 
 
