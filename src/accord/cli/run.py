@@ -105,7 +105,7 @@ def run(given: _RunArguments) -> int:
 
     The agent works in the current directory, with its own secrets and nothing else of the job. Without a prompt
     file it gets .github/prompts/MODE.md, or accord's own for plan, implement, review and the loops. Exits 0
-    whenever the outputs were written, however the run ended.
+    whenever the outputs were written, however the run ended. A dry run starts no agent.
     """
     from accord.cli.records import leave_run_record
     from accord.cli.run_step import check_step, finish_options, report_run, require_result
