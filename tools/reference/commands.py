@@ -17,7 +17,7 @@ from accord.cli.variables import VARIABLES
 from accord.core import errors
 from accord.engine.receipts import EXIT_CODES
 from accord.text.markdown import table
-from reference.text import WRITTEN_BY, Problem, plain
+from reference.text import WRITTEN_BY, Problem, entry, plain
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -35,7 +35,7 @@ def cli_reference() -> str:
     context = click.Context(accord, info_name="accord", terminal_width=100)
     with context:
         pieces = ["# Command line", WRITTEN_BY, *help_of(accord)]
-        pieces += ["The [exit code](applying.md#exit-codes) says how a command ended.", variables(context)]
+        pieces += ["The [exit code](applying.md#exit-codes) says how a command ended.", variables()]
         pieces += common_options(context)
         for name in accord.list_commands(context):
             command = accord.get_command(context, name)
@@ -62,20 +62,15 @@ def without_repetition(pieces: list[str]) -> Iterator[str]:
             yield f"{words} [{first[key]}](#{first[key].replace(' ', '-')})."
 
 
-def variables(context: click.Context) -> str:
-    """Explain how the environment sets options, and list those with another name there."""
-    renamed = {}
-    for option in options_of(accord, context):
-        spelled = option.opts[-1].removeprefix("--").replace("-", "_").upper()
-        if option.name and option.name.upper() != spelled:
-            renamed[option.opts[-1]] = option.name.upper()
-    exceptions = ", ".join(f"`{option}`: `{name}`" for option, name in sorted(renamed.items()))
+def variables() -> str:
+    """Explain how the environment sets options, and list the other variables that accord reads."""
+    others = "\n".join(entry(name, text) for name, text in VARIABLES.items())
     return (
         "## Options from the environment\n\n"
-        "Every option can be set by a variable: `ACCORD_`, the command, and the option, in capitals with underscores. "
-        f"`ACCORD_APPLY_MAX_WAIT=60` is `accord apply --max-wait 60`. Some have another name "
-        f"({exceptions}). The command line wins. Repository, token and server come from `GITHUB_REPOSITORY`, "
-        "`GITHUB_TOKEN` and `GITHUB_API_URL`."
+        "Every option can be set by a variable: `ACCORD_`, the command, and the longest spelling of the option, in "
+        "capitals with underscores. `ACCORD_APPLY_MAX_WAIT=60` is `accord apply --max-wait 60`. The command line wins. "
+        "Repository, token and server come from `GITHUB_REPOSITORY`, `GITHUB_TOKEN` and `GITHUB_API_URL`. accord warns "
+        f"of other variables whose names begin with `ACCORD_`. These belong to no option:\n\n{others}"
     )
 
 
