@@ -23,6 +23,12 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
 
 
+SETS = {
+    "posting": ("--repo", "--sandbox", "--identity", "--max-wait", "--allowed-hosts", "--break-words"),
+    "GitHub": ("--repo", "--sandbox", "--identity", "--max-wait"),
+}
+"""Options that commands share, by the name of the set: the longer set first."""
+
 DEBUGGING = (
     "Every command takes `--debug`: it logs requests, git commands and decisions on stderr, one redacted "
     "line for each. So does a runner that debugs (`RUNNER_DEBUG=1`)."
@@ -45,7 +51,7 @@ def cli_reference() -> str:
 
 
 def without_repetition(pieces: list[str]) -> Iterator[str]:
-    """Yield the pieces; one of 15 words and more that an earlier command has becomes a link to that command.
+    """Yield the pieces; one of 12 words and more that an earlier command has becomes a link to that command.
 
     A paragraph about the facts of a loop is the same as one about those of another loop.
     """
@@ -55,7 +61,7 @@ def without_repetition(pieces: list[str]) -> Iterator[str]:
         if piece.startswith("#"):
             heading = piece.strip("# ")
         key = re.sub(r"\b[a-z-]+-facts\b", "FACTS", piece)
-        if len(piece.split()) < 15 or piece.startswith(("-", "|")) or first.setdefault(key, heading) == heading:
+        if len(piece.split()) < 12 or piece.startswith(("-", "|")) or first.setdefault(key, heading) == heading:
             yield piece
         else:
             words = "[Common](#common-options): as" if piece.startswith("[") else "As"
@@ -76,7 +82,22 @@ def variables() -> str:
 
 def common_options(context: click.Context) -> list[str]:
     """Describe once the options that at least three commands share word for word."""
-    return ["## Common options", DEBUGGING, "Each command names those that it takes.", "\n".join(common_lines(context))]
+    sets = " ".join(f"*{name}* is {', '.join(f'`{one}`' for one in names)}." for name, names in SETS.items())
+    return [
+        "## Common options",
+        DEBUGGING,
+        f"Each command names those that it takes. {sets}",
+        "\n".join(common_lines(context)),
+    ]
+
+
+def names_of(lines: list[str]) -> str:
+    """Name the options that lines describe, those of a set by its name."""
+    names = [name_in(line) for line in lines]
+    for title, members in SETS.items():
+        if set(members) <= set(names):
+            names = [f"*{title}*", *(name for name in names if name not in members)]
+    return ", ".join(name if name.startswith("*") else f"`{name}`" for name in names)
 
 
 @cache
@@ -124,7 +145,7 @@ def command_reference(command: click.Command, context: click.Context) -> Iterato
     if own := [line for line in lines if line not in common]:
         yield "\n".join(own)
     if common:
-        yield f"[Common](#common-options): {', '.join(f'`{name_in(line)}`' for line in common)}."
+        yield f"[Common](#common-options): {names_of(common)}."
 
 
 def help_of(command: click.Command) -> list[str]:

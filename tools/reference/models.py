@@ -12,7 +12,7 @@ from accord.git.steering import DEPENDENCIES, PROTECTED, RECORDS, STEERING
 from accord.results.label_sync import shipped_labels
 from accord.runner.models import RunOutputs
 from accord.workflows.rules import OUTPUTS
-from reference.text import as_json, default, entry
+from reference.text import as_json, default, entry, plain
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -53,8 +53,10 @@ def fields_lists(model: type[BaseModel]) -> str:
     objects = {model.__name__: schema, **schema.get("$defs", {})}
     pieces = []
     for name, found in objects.items():
-        fields = found["properties"].items()
-        lines = [entry(key, field.get("description", ""), type_of(field)) for key, field in fields]
+        by_meaning: dict[str, list[str]] = {}
+        for key, field in found["properties"].items():
+            by_meaning.setdefault(plain(field.get("description", "")), []).append(f"`{key}` ({type_of(field)})")
+        lines = (f"- {', '.join(names)}{meaning and f': {meaning}'}" for meaning, names in by_meaning.items())
         pieces += [f"**{name}**", "\n".join(lines)]
     return "\n\n".join(pieces)
 
