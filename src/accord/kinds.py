@@ -44,7 +44,7 @@ def _is_session(folder: Path) -> bool:
 
 
 def _check_session(folder: Path) -> list[tuple[Path, str, list[Finding]]]:
-    from accord.sessions.folder import check_session
+    from accord.sessions.folder_rules import check_session
 
     return check_session(folder)
 
@@ -123,7 +123,7 @@ def _loop_history() -> Contents:
 
 
 def _keepalive_facts() -> Contents:
-    from accord.loops.keepalive import KeepaliveFacts
+    from accord.loops.complete import KeepaliveFacts
 
     return Contents(KeepaliveFacts)
 

@@ -36,23 +36,20 @@ from accord_sandbox import (  # noqa: F401 (handlers register themselves)
     rulesets,
     workflow_runs,
 )
-from accord_sandbox.calls import Call, Route, SandboxSettings, authenticate, match_route
-from accord_sandbox.database import Database
+from accord_sandbox.calls import Call, Route, authenticate, match_route
 from accord_sandbox.faults import (
     AFTER,
     Exchange,
     Fault,
-    Faults,
-    Observer,
     drop,
     fault_refusal,
     send_answer,
     wait_until_closed,
 )
-from accord_sandbox.git_storage import GitStorage
-from accord_sandbox.rates import READ_POINTS, WRITE_POINTS, Load, Meter
+from accord_sandbox.rates import READ_POINTS, WRITE_POINTS, Load
 from accord_sandbox.responses import ApiResponse, Refusal, not_found
 from accord_sandbox.run_approval import approve_pull
+from accord_sandbox.server_state import ServerState
 
 ENTERPRISE_PREFIX = "/api/v3"
 ENTERPRISE_GRAPHQL = "/api/graphql"
@@ -64,17 +61,8 @@ _APPROVAL_CONTROL = re.compile(r"/_sandbox/approvals/(?P<name>[^/]+/[^/]+)/(?P<n
 API_ROOTS = frozenset({"repos", "user", "users", "orgs", "search", "rate_limit", "graphql"})
 
 
-class Application:
-    """One local GitHub. ``requests`` is the log of (method, path, status); a dropped connection has status 0."""
-
-    def __init__(self, database: Database, settings: SandboxSettings) -> None:
-        self.database = database
-        self.settings = settings
-        self.faults = Faults()
-        self.meter = Meter(settings.rate_limits)
-        self.storage = GitStorage(database.path.parent / "git")
-        self.observers: list[Observer] = []
-        self.requests: list[tuple[str, str, int]] = []
+class Application(ServerState):
+    """One local GitHub."""
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Serve one request: API, git, storage, test controls, or a page.
@@ -212,15 +200,6 @@ class Application:
             "x-github-request-id": f"ACC0:{len(self.requests):X}",
         }
         return replace(response, headers=headers | response.headers)
-
-    def observe(self, exchange: Exchange) -> None:
-        """Call the observers."""
-        for observer in tuple(self.observers):
-            try:
-                observer(exchange)
-            except Exception:  # the client gets a 500; stderr gets the reason
-                traceback.print_exc(file=sys.stderr)
-                raise
 
     async def _serve_storage(self, request: Request, path: str, send: Send) -> None:
         """Serve downloads from the storage, a service of its own with other refusals and without limits."""

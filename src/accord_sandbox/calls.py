@@ -15,12 +15,12 @@ from functools import cached_property
 from typing import Any, Literal, get_args
 
 from accord.core.clock import Clock, SystemClock
+from accord_sandbox.accounts import TokenOwner
 from accord_sandbox.database import Connection, Row, fetch
 from accord_sandbox.git_storage import BareRepository, GitStorage
 from accord_sandbox.rates import READ_POINTS, WRITE_POINTS, Load, RateLimits
 from accord_sandbox.responses import DOCS, ApiResponse, Fields, PageRequest, Refusal, not_found, token_of
 
-TokenKind = Literal["user", "fine-grained", "installation"]
 PublicArea = Literal["issues", "pull_requests", "contents", "metadata", "checks", "statuses", "actions", "workflows"]
 HiddenArea = Literal["administration", "secrets", "actions_variables", "environments"]
 """Areas that a token without the permission cannot read even in a public repository."""
@@ -29,9 +29,6 @@ Area = PublicArea | HiddenArea
 
 _PARAMETER = re.compile(r"{(\w+)(?::(\w+))?}")
 _KINDS = {"": "[^/]+", "int": "[0-9]+", "path": ".*"}
-BOT = "github-actions[bot]"
-"""The account of GITHUB_TOKEN."""
-
 MOST_DIGITS = 18
 """Digits that SQLite's integers can hold."""
 
@@ -74,32 +71,10 @@ class AccessLevel(IntEnum):
 
 
 @dataclass(frozen=True)
-class Actor:
-    """The owner of a token. ``repositories`` is None when the token reaches all that the owner reaches."""
-
-    user_id: int
-    login: str
-    token: str = field(repr=False)
-    kind: TokenKind
-    permissions: Mapping[str, str]
-    repositories: frozenset[str] | None
-
-    @property
-    def is_actions(self) -> bool:
-        """Whether the token is a job's GITHUB_TOKEN, to which the Actions settings of the repository apply."""
-        return self.kind == "installation" and self.login == BOT
-
-    @property
-    def may_write_workflows(self) -> bool:
-        """Whether the token may write workflow files; GITHUB_TOKEN never has the permission."""
-        return self.kind == "user" or self.permissions.get("workflows") in ("write", "admin")
-
-
-@dataclass(frozen=True)
 class Grant:
     """The rights of an actor (None: anonymous) in one repository."""
 
-    actor: Actor | None
+    actor: TokenOwner | None
     role: AccessLevel
     private: bool
     in_reach: bool
@@ -139,7 +114,7 @@ class Grant:
         return self.actor.kind == "user" or (self.in_reach and granted)
 
 
-def denial(actor: Actor | None) -> Refusal:
+def denial(actor: TokenOwner | None) -> Refusal:
     """Return GitHub's refusal of an action on something that the actor can see."""
     if actor is None:
         return Refusal(401, "Requires authentication")
@@ -151,7 +126,7 @@ def denial(actor: Actor | None) -> Refusal:
     return Refusal(403, messages[actor.kind])
 
 
-def authenticate(connection: Connection, header: str | None) -> Actor | None:
+def authenticate(connection: Connection, header: str | None) -> TokenOwner | None:
     """Return the sender of a request, None without a header; an unknown token is a 401."""
     if not header:
         return None
@@ -163,10 +138,10 @@ def authenticate(connection: Connection, header: str | None) -> Actor | None:
     if row is None:
         raise Refusal(401, "Bad credentials", docs=DOCS.rstrip("/"))
     reach = None if row["repositories"] is None else frozenset(json.loads(row["repositories"]))
-    return Actor(row["user_id"], row["login"], row["token"], row["kind"], json.loads(row["permissions"]), reach)
+    return TokenOwner(row["user_id"], row["login"], row["token"], row["kind"], json.loads(row["permissions"]), reach)
 
 
-def grant_of(connection: Connection, actor: Actor | None, repository: Row) -> Grant:
+def grant_of(connection: Connection, actor: TokenOwner | None, repository: Row) -> Grant:
     """Return the rights of the actor in the repository."""
     reach = None if actor is None else actor.repositories
     in_reach = actor is not None and (reach is None or repository["full_name"].lower() in reach)
@@ -205,7 +180,7 @@ class Call:
     query: Mapping[str, str]
     storage: GitStorage
     document: Any = None
-    actor: Actor | None = None
+    actor: TokenOwner | None = None
     params: Mapping[str, str] = field(default_factory=dict)
 
     @cached_property
@@ -252,7 +227,7 @@ class Call:
         return row
 
     @property
-    def user(self) -> Actor:
+    def user(self) -> TokenOwner:
         """The caller; a 401 for an anonymous one."""
         if self.actor is None:
             raise denial(None)

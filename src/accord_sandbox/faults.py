@@ -29,7 +29,7 @@ from starlette.requests import Request
 from starlette.types import Send
 
 from accord.core.suggest import did_you_mean
-from accord_sandbox.calls import Actor
+from accord_sandbox.accounts import TokenOwner
 from accord_sandbox.rates import primary_refusal, secondary_refusal
 from accord_sandbox.responses import Refusal
 
@@ -117,7 +117,7 @@ class Faults:
             return met
 
 
-def fault_refusal(fault: Fault, actor: Actor | None, now: float) -> Refusal | None:
+def fault_refusal(fault: Fault, actor: TokenOwner | None, now: float) -> Refusal | None:
     """Return the refusal that a fault sends, None for a fault of the connection."""
     if fault.kind in _ERRORS:
         return Refusal(int(fault.kind.removeprefix("error-")), _ERRORS[fault.kind])

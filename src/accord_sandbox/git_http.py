@@ -22,7 +22,8 @@ from urllib.parse import parse_qs
 from starlette.requests import Request
 from starlette.types import Send
 
-from accord_sandbox.calls import AccessLevel, Actor, Grant, authenticate, grant_of
+from accord_sandbox.accounts import TokenOwner
+from accord_sandbox.calls import AccessLevel, Grant, authenticate, grant_of
 from accord_sandbox.database import Row
 from accord_sandbox.faults import AFTER, Exchange, Fault, drop, fault_refusal, raw_headers, send_answer
 from accord_sandbox.git_storage import BareRepository, git_environment, http_backend
@@ -30,10 +31,9 @@ from accord_sandbox.pull_state import RefUpdate, follow_branches
 from accord_sandbox.repositories import find_repository, hook_variables, protections
 from accord_sandbox.responses import Refusal
 from accord_sandbox.rulesets import rule_variables
+from accord_sandbox.server_state import ServerState
 
 if TYPE_CHECKING:
-    from accord_sandbox.app import Application
-
     Process: TypeAlias = asyncio.subprocess.Process
 
 PATTERN = re.compile(
@@ -62,7 +62,7 @@ class _Access(NamedTuple):
 class GitEndpoint:
     """Serves one request of git."""
 
-    server: Application
+    server: ServerState
     request: Request
     send: Send
     service: str
@@ -213,7 +213,7 @@ class GitEndpoint:
         return variables | {name: value for name, value in found.items() if value is not None}
 
 
-def _check_push(actor: Actor | None, grant: Grant, repository: Row) -> None:
+def _check_push(actor: TokenOwner | None, grant: Grant, repository: Row) -> None:
     name = repository["full_name"]
     if actor is None:
         raise _unauthorized("Authentication required.")
@@ -223,7 +223,7 @@ def _check_push(actor: Actor | None, grant: Grant, repository: Row) -> None:
         raise Refusal(403, "This repository was archived so it is read-only.")
 
 
-def _refused_workflows(actor: Actor | None) -> str:
+def _refused_workflows(actor: TokenOwner | None) -> str:
     """Return the kind of token and the permission it lacks to push workflow files, "" when it may."""
     if actor is None or actor.may_write_workflows:
         return ""

@@ -9,6 +9,7 @@ import json
 import re
 from collections import Counter, defaultdict
 from collections.abc import Mapping
+from dataclasses import dataclass, field
 from functools import cache
 from html import escape
 from itertools import groupby
@@ -19,16 +20,14 @@ from markdown_it import MarkdownIt
 from markdown_it.token import Token
 
 from accord_sandbox import checks, diffs
-from accord_sandbox.database import Row
+from accord_sandbox.database import Connection, Row
 from accord_sandbox.diffs import FileDiff, Hunk, Line
-from accord_sandbox.git_storage import BareRepository
+from accord_sandbox.git_storage import BareRepository, GitStorage
 from accord_sandbox.pull_state import CLOSING
 from accord_sandbox.run_approval import held_runs
 
 if TYPE_CHECKING:
     from markdown_it.rules_core import StateCore
-
-    from accord_sandbox.pages import Look
 
 
 MOST_ROWS = 3000
@@ -42,6 +41,29 @@ _VERDICTS = {
     "PENDING": "has not submitted this review yet",
 }
 _STANDING = {"APPROVED": "approved", "CHANGES_REQUESTED": "changes requested"}
+
+
+@dataclass
+class Look:
+    """One page in the making: the data, the query, and the label colours for its style sheet."""
+
+    db: Connection
+    storage: GitStorage
+    query: Mapping[str, str]
+    colors: set[str] = field(default_factory=set)
+
+    def all(self, statement: str, *values: Any) -> list[Row]:
+        """Return all rows."""
+        return self.db.execute(statement, values).fetchall()
+
+    def labels(self, issue_id: int) -> list[Row]:
+        """Return an issue's labels."""
+        rows = self.all(
+            "SELECT labels.* FROM issue_labels JOIN labels ON labels.id = label_id WHERE issue_id = ? ORDER BY folded",
+            issue_id,
+        )
+        self.colors.update(row["color"] for row in rows)
+        return rows
 
 
 def list_context(look: Look, repository: Row, state: str) -> dict[str, Any]:

@@ -8,7 +8,6 @@ import textwrap
 from collections import Counter
 from collections.abc import Callable, Mapping
 from contextlib import suppress
-from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from functools import cache
 from importlib.resources import files
@@ -24,6 +23,7 @@ from accord.core import graphs
 from accord_sandbox import page_parts
 from accord_sandbox.database import Connection, Row
 from accord_sandbox.git_storage import GitStorage
+from accord_sandbox.page_parts import Look
 from accord_sandbox.repositories import find_repository
 
 PER_PAGE = 50
@@ -32,29 +32,6 @@ _STATIC = {"style.css": "text/css; charset=utf-8", "avatar.svg": "image/svg+xml"
 _HEX = re.compile(r"[0-9a-f]{6}")
 _TEXT_LINE = 27
 """Characters of a title in one line of a node of the graph."""
-
-
-@dataclass
-class Look:
-    """One page in the making: the data, the query, and the label colours for its style sheet."""
-
-    db: Connection
-    storage: GitStorage
-    query: Mapping[str, str]
-    colors: set[str] = field(default_factory=set)
-
-    def all(self, statement: str, *values: Any) -> list[Row]:
-        """Return all rows."""
-        return self.db.execute(statement, values).fetchall()
-
-    def labels(self, issue_id: int) -> list[Row]:
-        """Return an issue's labels."""
-        rows = self.all(
-            "SELECT labels.* FROM issue_labels JOIN labels ON labels.id = label_id WHERE issue_id = ? ORDER BY folded",
-            issue_id,
-        )
-        self.colors.update(row["color"] for row in rows)
-        return rows
 
 
 def respond(db: Connection, storage: GitStorage, path: str, query: Mapping[str, str]) -> Response:

@@ -10,8 +10,9 @@ from accord.core.clock import parse_timestamp
 from accord.core.errors import WrongUsage
 from accord.git.program import GitFailed
 from accord_sandbox import labels
+from accord_sandbox.accounts import BOT, MAINTAINER, TokenOwner
 from accord_sandbox.actions_settings import AS_CREATED, ActionsSettings, save_settings, save_values
-from accord_sandbox.calls import BOT, Actor, Call, SandboxSettings
+from accord_sandbox.calls import Call, SandboxSettings
 from accord_sandbox.comments import insert_comment, insert_event
 from accord_sandbox.commits import noreply_signature
 from accord_sandbox.database import Connection, Row, insert, set_meta
@@ -32,7 +33,6 @@ if TYPE_CHECKING:
     from accord_sandbox.seed import Seed, SeedCheck, SeedComment, SeedIssue, SeedRepository, SeedSettings, SeedThread
 
 HOME = "accord/sandbox"
-MAINTAINER = "maintainer"
 STRANGER = "stranger"
 TOKEN = "accord-sandbox-token"  # noqa: S105 (it is valid only here)
 INSTALLATION_TOKEN = "accord-sandbox-installation-token"  # noqa: S105
@@ -275,7 +275,7 @@ class _Planter:
     def _call(self, comment: SeedComment) -> Call:
         """Return the request with which the author of a comment would have created it."""
         owner, _, name = self.seed.name.partition("/")
-        actor = Actor(self._account(comment.author), comment.author, "", "user", {}, None)
+        actor = TokenOwner(self._account(comment.author), comment.author, "", "user", {}, None)
         params = {"owner": owner, "repo": name}
         at = self._time(comment)
         return Call(self.db, SandboxSettings(), at, "", "", "", {}, self.storage, actor=actor, params=params)

@@ -8,12 +8,9 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
 
+from accord_sandbox.accounts import TokenOwner
 from accord_sandbox.responses import Refusal
-
-if TYPE_CHECKING:
-    from accord_sandbox.calls import Actor
 
 READ_POINTS = 1
 WRITE_POINTS = 5
@@ -78,7 +75,7 @@ class Meter:
         """Reset all counters."""
         self._windows.clear()
 
-    def check(self, actor: Actor | None, load: Load, now: float) -> None:
+    def check(self, actor: TokenOwner | None, load: Load, now: float) -> None:
         """Refuse a request over a limit before it is carried out."""
         if self._limits is None:
             return
@@ -90,7 +87,7 @@ class Meter:
             if window.used + cost > window.limit:
                 raise secondary_refusal(403, max(1, math.ceil(window.reset - now)))
 
-    def count(self, actor: Actor | None, load: Load, now: float) -> None:
+    def count(self, actor: TokenOwner | None, load: Load, now: float) -> None:
         """Count a request that was let through."""
         if self._limits is None:
             return
@@ -98,14 +95,14 @@ class Meter:
         for name, cost in _secondary_costs(load):
             self._window(self._limits, actor, name, now).used += cost
 
-    def headers(self, actor: Actor | None, resource: str, now: float) -> dict[str, str]:
+    def headers(self, actor: TokenOwner | None, resource: str, now: float) -> dict[str, str]:
         """Return the current x-ratelimit-* headers for the resource."""
         if self._limits is None:
             return {}
         window = self._window(self._limits, actor, resource, now)
         return _rate_headers(resource, window.limit, min(window.used, window.limit), math.ceil(window.reset))
 
-    def _window(self, limits: RateLimits, actor: Actor | None, name: str, now: float) -> _UsageWindow:
+    def _window(self, limits: RateLimits, actor: TokenOwner | None, name: str, now: float) -> _UsageWindow:
         key = (actor.token if actor else "", name)
         window = self._windows.get(key)
         if window is None or now >= window.reset:
@@ -118,7 +115,7 @@ def _secondary_costs(load: Load) -> list[tuple[str, int]]:
     return [*costs, ("content-minute", 1), ("content-hour", 1)] if load.creates else costs
 
 
-def _window_size(limits: RateLimits, actor: Actor | None, name: str) -> tuple[int, float]:
+def _window_size(limits: RateLimits, actor: TokenOwner | None, name: str) -> tuple[int, float]:
     kind = "anonymous" if actor is None else actor.kind
     hourly = {"anonymous": limits.anonymous_per_hour, "installation": limits.installation_per_hour}
     per_hour = (hourly.get(kind, limits.user_per_hour), HOUR)
@@ -133,7 +130,7 @@ def _window_size(limits: RateLimits, actor: Actor | None, name: str) -> tuple[in
     return sizes[name]
 
 
-def primary_refusal(actor: Actor | None, reset: int, resource: str, limit: int) -> Refusal:
+def primary_refusal(actor: TokenOwner | None, reset: int, resource: str, limit: int) -> Refusal:
     """Return the 403 of a used-up budget; ``reset`` is in seconds since the epoch."""
     owner = f"user ID {actor.user_id}" if actor else "127.0.0.1"
     headers = _rate_headers(resource, limit, limit, reset)

@@ -10,7 +10,8 @@ held like the first.
 
 from __future__ import annotations
 
-from accord_sandbox.calls import BOT, AccessLevel, Call, route
+from accord_sandbox.accounts import BOT
+from accord_sandbox.calls import AccessLevel, Call, route
 from accord_sandbox.database import Connection, Row, fetch
 from accord_sandbox.git_storage import BareRepository, GitStorage
 from accord_sandbox.responses import ApiResponse, Refusal, not_found

@@ -17,7 +17,7 @@ from typing import Any, Literal
 
 from accord.core.errors import BrokenContract
 from accord.files.yaml import read_yaml
-from accord_sandbox.calls import BOT
+from accord_sandbox.accounts import BOT
 from accord_sandbox.database import Connection, Row, fetch, get_meta, insert
 from accord_sandbox.git_objects import tree_entries
 from accord_sandbox.git_storage import WORKFLOWS, BareRepository

@@ -17,7 +17,7 @@ from support.rotation import NIGHTLY
 from support.stage import seed_file
 
 from accord.loops.state import HistoryLine
-from accord_sandbox.calls import BOT
+from accord_sandbox.accounts import BOT
 from accord_sandbox.server import serving
 
 pytestmark = pytest.mark.slow

@@ -9,9 +9,9 @@ from support.missions import NOW, Project
 from accord.core.errors import BrokenContract
 from accord.core.findings import Severity
 from accord.missions import load
+from accord.missions.modes import ModeFacts, is_planning_path, settle_mode
 from accord.missions.query import mission_status
 from accord.missions.rules import mission_findings
-from accord.missions.workspace import ModeFacts, is_planning_path, settle_mode
 
 CODE, PLANNING = "code_change", "planning_artifact"
 

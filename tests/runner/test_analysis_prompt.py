@@ -9,8 +9,7 @@ from hypothesis import strategies as st
 from support.hostile import HOSTILE
 
 from accord.runner.analysis import prompt as analysis_prompt
-from accord.runner.analysis.analyse import TaskEvidence
-from accord.runner.analysis.prompt import TaskPrompt, task_prompt
+from accord.runner.analysis.prompt import TaskEvidence, TaskPrompt, task_prompt
 from accord.runner.transcripts.events import Todo
 from accord.text.outline import tasks
 from accord.text.redaction import Redactor

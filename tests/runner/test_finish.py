@@ -18,8 +18,9 @@ from support.workshop import Agent, Workshop, git
 
 from accord.core.errors import BrokenContract
 from accord.engine.operations import OperationLog
-from accord.runner.finish import FinishOptions, finish, outputs_without_record
+from accord.runner.finish import finish, outputs_without_record
 from accord.runner.models import InternalError, RunContext
+from accord.runner.outputs import FinishOptions
 from accord.runner.record import FINAL_MESSAGE, PATCH, RECORD, RESULT, SCHEMA, STDERR, STDOUT, RunRecord, read_record
 from accord.text.posting import PostingPolicy
 from accord.text.redaction import redactor_for

@@ -9,7 +9,8 @@ from support.sessions import GATES, NAME, SINGLE, TASKS, agent_output, clock, de
 
 from accord.core.errors import BrokenContract
 from accord.core.findings import has_errors
-from accord.sessions.folder import Session, check_session, read_session, status_of
+from accord.sessions.folder import Session, read_session, status_of
+from accord.sessions.folder_rules import check_session
 from accord.sessions.models import AgentOutput
 from accord.sessions.outputs import apply_output, plan_output
 from accord.sessions.run import advance, answer, fail_agent, move_task, resume, start_agent, start_fix

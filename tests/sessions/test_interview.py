@@ -13,7 +13,8 @@ from support.sessions import make_session, writer
 
 from accord.core.errors import BrokenContract, Stopped
 from accord.sessions.answers import interview
-from accord.sessions.folder import check_session, read_session, status_of
+from accord.sessions.folder import read_session, status_of
+from accord.sessions.folder_rules import check_session
 from accord.sessions.models import UserDecision
 from accord.sessions.questions import UserQuestion
 from accord.sessions.run import ask

@@ -12,7 +12,8 @@ from support.sessions import make_session, writer
 from support.stage import Stage
 
 from accord.core.errors import BrokenContract, Refused, Stopped
-from accord.sessions.folder import check_session, read_session, status_of
+from accord.sessions.folder import read_session, status_of
+from accord.sessions.folder_rules import check_session
 from accord.sessions.issue import SessionIssue, answer_from, ask_on
 from accord.sessions.questions import UserQuestion
 from accord.sessions.run import ask, complete_correction, resume

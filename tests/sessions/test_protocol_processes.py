@@ -9,7 +9,8 @@ from support.session_processes import HISTORY, STEPS, act, asker, copied, crashe
 from support.sessions import GATES, decision, make_session
 
 from accord.core.findings import has_errors
-from accord.sessions.folder import FILES, Part, check_session, read_session
+from accord.sessions.folder import FILES, Part, read_session
+from accord.sessions.folder_rules import check_session
 
 GATE = str(HISTORY["decision_id"])
 BEFORE = {"changes": ["again"], "cancel": ["again"], "resume": ["again", "changes"]}

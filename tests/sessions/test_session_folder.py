@@ -10,7 +10,8 @@ from support.sessions import ARCHITECTURE, AT, GATES, NAME, REPORT, SPEC, TASKS,
 
 from accord.core.errors import WrongUsage
 from accord.core.findings import Severity
-from accord.sessions.folder import check_session, missing_files, read_session
+from accord.sessions.folder import read_session
+from accord.sessions.folder_rules import check_session, missing_files
 
 WILD = Path(__file__).parents[1] / "data/sessions/wild/.agents-work/2026-02-10_order-filter"
 

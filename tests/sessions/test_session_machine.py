@@ -13,14 +13,15 @@ from support.sessions import GATES, SINGLE, TASKS, decision, done, make_session,
 
 from accord.core.errors import BrokenContract
 from accord.core.findings import has_errors
-from accord.sessions.folder import check_session, read_session
-from accord.sessions.folder_rules import read_outputs
+from accord.sessions.folder import read_session
+from accord.sessions.folder_rules import check_session
 from accord.sessions.machine import LEAN, LOOP_BASE, ORDER, SESSION, SessionFacts, return_state
 from accord.sessions.models import LOOPS, ROLES, STATES, SessionStatus, SessionTask
 from accord.sessions.moves import facts_of, status_in
 from accord.sessions.reviews import has_final_review, open_gates
 from accord.sessions.run import advance, move_task, reopen, start_fix
 from accord.sessions.task_machine import TASK, TaskFacts
+from accord.sessions.texts import read_outputs
 
 READY = SessionFacts(task="meta", blocker="no disk")
 """Every file is valid, every gate passed, nothing waits."""

@@ -17,7 +17,8 @@ from support.sessions import AT, GATES, NAME, TASKS, agent_output, make_session,
 from accord.core.errors import BrokenContract, Stopped, WrongUsage
 from accord.files.store import NotWritten
 from accord.sessions.apply import SessionWriter
-from accord.sessions.folder import FILES, Part, Session, check_session, read_session, status_value
+from accord.sessions.folder import FILES, Part, Session, read_session, status_value
+from accord.sessions.folder_rules import check_session
 from accord.sessions.models import AgentOutput
 from accord.sessions.outputs import apply_output
 from accord.sessions.questions import UserQuestion

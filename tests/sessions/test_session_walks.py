@@ -19,7 +19,8 @@ from accord.core.errors import BrokenContract, WrongUsage
 from accord.core.findings import Severity
 from accord.sessions import run
 from accord.sessions.apply import SessionWriter
-from accord.sessions.folder import Session, check_documents, read_session, status_of
+from accord.sessions.folder import Session, read_session, status_of
+from accord.sessions.folder_rules import check_documents
 from accord.sessions.models import GATES, LOOPS, ROLES, STATES, AgentOutput
 from accord.sessions.next_moves import next_moves, task_moves
 from accord.sessions.outputs import apply_output

@@ -4,7 +4,7 @@ from collections.abc import Callable
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
-from accord.loops.keepalive import KeepaliveFacts
+from accord.loops.complete import KeepaliveFacts
 from accord.loops.ledger import begin_run, end_run
 from accord.loops.models import (
     NEEDS_HUMAN,

@@ -11,7 +11,8 @@ from accord.board.models import Entry, SessionQuestion, overview_from
 from accord.core.clock import time_of
 from accord.core.errors import AccordError
 from accord.core.findings import has_errors
-from accord.sessions.folder import check_session, is_session, read_session
+from accord.sessions.folder import is_session, read_session
+from accord.sessions.folder_rules import check_session
 from accord.sessions.next_moves import main_moves
 from accord.sessions.policy import WORK
 

@@ -31,8 +31,8 @@ if TYPE_CHECKING:
     from accord.cli.options import FormatArguments
     from accord.engine.operations import OperationLog
     from accord.github.connection import Connection
-    from accord.runner.finish import FinishOptions
     from accord.runner.models import Classification, InternalErrorKind, RunOutputs
+    from accord.runner.outputs import FinishOptions
     from accord.runner.record import RunRecord
     from accord.text.posting import PostingPolicy
 
@@ -118,7 +118,7 @@ def _is_appendable(path: Path) -> bool:
 def finish_options(way: Connection | None, policy: PostingPolicy) -> FinishOptions:
     """Return the options of finishing a run. With a connection its changes are pushed and its tasks analyzed."""
     from accord.core.clock import SystemClock
-    from accord.runner.finish import FinishOptions
+    from accord.runner.outputs import FinishOptions
 
     common = (redactor_for(os.environ), policy, clock := SystemClock(), os.environ)
     if way is None:

@@ -35,7 +35,8 @@ from accord.core.moves import moves_to_json
 from accord.git.extraction import merge_base
 from accord.git.program import Git
 from accord.sessions.apply import SessionWriter
-from accord.sessions.folder import Session, change_findings, changed_sessions, check_session, read_session
+from accord.sessions.folder import Session, change_findings, changed_sessions, read_session
+from accord.sessions.folder_rules import check_session
 from accord.sessions.models import CORRECTORS, LOOPS, ROLES, STATES
 from accord.sessions.next_moves import next_moves
 

@@ -163,7 +163,8 @@ def _outputs(run_dir: Path | None, connection: Connection) -> RunOutputs | None:
     """Conclude the outputs of the agent's run; None where its folder holds no record."""
     from accord.core.clock import SystemClock
     from accord.engine.operations import OperationLog
-    from accord.runner.finish import FinishOptions, finish
+    from accord.runner.finish import finish
+    from accord.runner.outputs import FinishOptions
     from accord.text.redaction import redactor_for
 
     if run_dir is None or not run_dir.is_dir():

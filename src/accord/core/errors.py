@@ -11,16 +11,13 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, ClassVar
 
+from accord.core.findings import sentence
+
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from accord.core.findings import Finding
     from accord.core.moves import NextMove
-
-
-def sentence(text: str) -> str:
-    """End untrusted text as a sentence, so that another sentence can follow."""
-    return text if not text or text.endswith((".", "!", "?", "…")) else f"{text}."
 
 
 class AccordError(Exception):

@@ -6,10 +6,13 @@ from dataclasses import asdict, dataclass, replace
 from enum import StrEnum
 from typing import TYPE_CHECKING, Any
 
-from accord.core.errors import sentence
-
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
+
+
+def sentence(text: str) -> str:
+    """End untrusted text as a sentence, so that another sentence can follow."""
+    return text if not text or text.endswith((".", "!", "?", "…")) else f"{text}."
 
 
 class Severity(StrEnum):

@@ -12,8 +12,8 @@ from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
-from accord.core.errors import AccordError, BrokenContract, Refused, sentence
-from accord.core.findings import Finding
+from accord.core.errors import AccordError, BrokenContract, Refused
+from accord.core.findings import Finding, sentence
 from accord.git.filters import filtered_content, filters_of
 from accord.git.patch_text import REBUILD_HINT, absolute_names, header_names
 from accord.git.program import Git, own_repository, split_nul

@@ -4,27 +4,43 @@ from __future__ import annotations
 
 import re
 from datetime import timedelta
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Literal
 
 from accord.github.markers import find_markers
 from accord.github.pulls import closing_references
 from accord.loops.apply import Start, comment_once, dispatch, runs_of
-from accord.loops.checks import check_settled, names_of
-from accord.loops.models import decision_for
+from accord.loops.bot_comments import Thread
+from accord.loops.checks import CheckLog, check_settled, names_of
+from accord.loops.models import CheckFacts, LoopFacts, decision_for
 from accord.loops.questions import KEEPALIVE
-from accord.loops.reviews import is_approved
+from accord.loops.reviews import Opinion, is_approved
 from accord.text.outline import tasks
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from accord.loops.facts import Gathered, LoopContext
-    from accord.loops.keepalive import KeepaliveFacts
     from accord.loops.models import LoopDecision
     from accord.loops.questions import Situation
 
 ANNOUNCED = "announced"
 _LOGIN = re.compile(r"[A-Za-z0-9](?:[A-Za-z0-9-]{0,38}[A-Za-z0-9])?(?:_[A-Za-z0-9]{1,10})?")
+
+
+class KeepaliveFacts(LoopFacts):
+    """The facts of keepalive. ``logs`` are those of failing checks of ``checks.head_sha``.
+
+    ``reviews`` are read once every task is ticked, ``threads`` where a review requests changes. ``is_announced``: a
+    person was notified that this head can be merged. ``review_workflow`` is the workflow that can be started to review.
+    """
+
+    kind: Literal["keepalive-facts"] = "keepalive-facts"
+    checks: CheckFacts | None
+    logs: tuple[CheckLog, ...] = ()
+    reviews: tuple[Opinion, ...] | None = ()
+    threads: tuple[Thread, ...] = ()
+    is_announced: bool = False
+    review_workflow: str = ""
 
 
 def decide_complete(facts: KeepaliveFacts, situation: Situation) -> LoopDecision:

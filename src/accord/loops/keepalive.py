@@ -9,19 +9,18 @@ import json
 from collections import Counter
 from contextlib import suppress
 from functools import partial
-from typing import TYPE_CHECKING, Literal
+from typing import TYPE_CHECKING
 
 from accord.core.errors import Stopped
 from accord.github.criteria import criteria_boxes, posted_text, with_item_ticks
 from accord.github.models import Forbidden, IssueChange
 from accord.github.pulls import closing_references
 from accord.loops import questions
-from accord.loops.bot_comments import Thread
-from accord.loops.checks import CheckLog, check_settled, names_of, read_checks, read_logs
 from accord.loops.checks import appendix as checks_appendix
-from accord.loops.complete import announce, decide_complete, start_review, was_announced
+from accord.loops.checks import check_settled, names_of, read_checks, read_logs
+from accord.loops.complete import KeepaliveFacts, announce, decide_complete, start_review, was_announced
 from accord.loops.facts import CompletedWork, Loop, read_state
-from accord.loops.models import CheckFacts, LoopDecision, LoopFacts, decision_for
+from accord.loops.models import LoopDecision, decision_for
 from accord.loops.reviews import Opinion, is_complete, read_reviews, read_threads, requested_changes
 from accord.loops.reviews import appendix as reviews_appendix
 from accord.loops.texts import digest, join_parts
@@ -45,22 +44,6 @@ LEAST_CONFIDENCE = 0.5
 
 TRIES = 5
 _LEFT_OUT = "{n} more parts were left out for their length."
-
-
-class KeepaliveFacts(LoopFacts):
-    """The facts of keepalive. ``logs`` are those of failing checks of ``checks.head_sha``.
-
-    ``reviews`` are read once every task is ticked, ``threads`` where a review requests changes. ``is_announced``: a
-    person was notified that this head can be merged. ``review_workflow`` is the workflow that can be started to review.
-    """
-
-    kind: Literal["keepalive-facts"] = "keepalive-facts"
-    checks: CheckFacts | None
-    logs: tuple[CheckLog, ...] = ()
-    reviews: tuple[Opinion, ...] | None = ()
-    threads: tuple[Thread, ...] = ()
-    is_announced: bool = False
-    review_workflow: str = ""
 
 
 def decide(facts: KeepaliveFacts, redact: Callable[[str], str] = str) -> LoopDecision:

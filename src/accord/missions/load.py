@@ -21,7 +21,7 @@ from accord.core.suggest import did_you_mean
 from accord.files.yaml import read_mapping
 from accord.missions.log import Log, current_status, log_path, read_log
 from accord.missions.models import Frontmatter, Lanes, Meta, WorkspaceContext
-from accord.missions.workspace import ModeFacts, settle_mode
+from accord.missions.modes import ModeFacts, settle_mode
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
@@ -30,7 +30,7 @@ if TYPE_CHECKING:
 
     from accord.files.yaml import YamlDocument
     from accord.missions.models import ExecutionMode, WorkPackageStatus
-    from accord.missions.workspace import Mode
+    from accord.missions.modes import ResolvedMode
 
 SPECS = "kitty-specs"
 _SLUG = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,199}")
@@ -50,7 +50,7 @@ class WorkPackage:
     path: Path
     head: Frontmatter
     body: str
-    mode: Mode
+    mode: ResolvedMode
     has_dependencies: bool
 
     @property

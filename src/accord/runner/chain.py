@@ -12,7 +12,8 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from accord.core.environment import is_in_actions
-from accord.core.errors import AccordError, sentence
+from accord.core.errors import AccordError
+from accord.core.findings import sentence
 from accord.gha.step import guard_git_settings, guard_step_files
 from accord.git.comparison import changes_since, keep_work_beside
 from accord.git.paths import some_of

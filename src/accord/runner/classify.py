@@ -10,7 +10,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, NamedTuple
 
-from accord.core.errors import sentence
+from accord.core.findings import sentence
 from accord.runner.models import Classification, Evidence
 from accord.runner.transcripts.error_lines import reported_errors
 from accord.runner.transcripts.error_rules import (

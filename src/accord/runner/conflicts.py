@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from accord.engine.operations import OperationLog
     from accord.github.client import GitHub
     from accord.github.models import Pull
-    from accord.runner.finish import FinishOptions
+    from accord.runner.outputs import FinishOptions
     from accord.runner.publish import ConflictBranch
     from accord.text.posting import PostingPolicy
     from accord.text.redaction import Redactor

@@ -9,19 +9,17 @@ from __future__ import annotations
 import contextlib
 import hashlib
 import json
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 from accord.core.errors import BrokenContract, Refused, Stopped, WrongUsage
 from accord.core.findings import Finding
-from accord.engine.operations import OperationLog
 from accord.files.store import write_whole
-from accord.git.branches import DEFAULT_AUTHOR
 from accord.git.paths import some_of
-from accord.git.sizes import DEFAULT_LIMITS
 from accord.github.markers import run_token
 from accord.runner import record as layout
-from accord.runner.analysis.analyse import Analysis, TaskEvidence, analyse
+from accord.runner.analysis.analyse import Analysis, analyse
+from accord.runner.analysis.prompt import TaskEvidence
 from accord.runner.classify import RunEvidence, classify, contract_exit_code, is_ended_well
 from accord.runner.conflicts import report_conflict
 from accord.runner.contract import ResultContract, check_result
@@ -41,11 +39,9 @@ if TYPE_CHECKING:
 
     from accord.core.clock import Clock
     from accord.core.errors import AccordError
-    from accord.git.branches import Remote
-    from accord.git.sizes import ChangeLimits
-    from accord.github.client import GitHub
     from accord.github.models import Pull
     from accord.runner.models import InternalErrorKind, RunOutputs
+    from accord.runner.outputs import FinishOptions
     from accord.text.posting import PostingPolicy
     from accord.text.redaction import Redactor
 
@@ -57,30 +53,6 @@ _STEERING = "The run changed files that steer agents or CI. Review them"
 _DEPENDENCIES = "The run changed dependency files. Check what they install"
 _RECORDS = "The run changed sessions or missions, which later agents read. Check who wrote what"
 _TOKENS = "The run changed files with texts that look like tokens. Revoke the real ones"
-
-
-@dataclass(frozen=True)
-class FinishOptions:
-    """Options of finishing a run. Without a ``remote`` nothing is pushed.
-
-    Tasks are read from ``pr_body``, or from the pull request if there is a ``github``. ``environment`` holds the
-    endpoints and keys of the analysis. ``lender`` is a checkout that no agent could write to. Changes to steering
-    files are pushed only with ``allows_steering``, and changes beyond the ``limits`` never.
-    """
-
-    repository: str
-    redact: Redactor
-    policy: PostingPolicy
-    clock: Clock
-    environment: Mapping[str, str]
-    remote: Remote | None = None
-    github: GitHub | None = None
-    pr_body: str | None = None
-    author: str = DEFAULT_AUTHOR
-    lender: Path | None = None
-    log: OperationLog = field(default_factory=OperationLog)
-    allows_steering: bool = False
-    limits: ChangeLimits = DEFAULT_LIMITS
 
 
 def finish(run_dir: Path, options: FinishOptions, record: RunRecord | None = None) -> RunOutputs:

@@ -10,18 +10,26 @@ import base64
 import json
 import math
 import re
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
+from accord.engine.operations import OperationLog
 from accord.gha.step import COMMAND, inert, utf16_size
+from accord.git.branches import DEFAULT_AUTHOR
+from accord.git.sizes import DEFAULT_LIMITS
 from accord.runner.models import Classification, Disposition, Evidence, RunOutputs
 from accord.text.hidden import GUARD, as_seen
 from accord.text.redaction import redact_json
 from accord.text.sanitise import sanitise, sanitise_line
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Sequence
+    from collections.abc import Iterable, Mapping, Sequence
+    from pathlib import Path
 
+    from accord.core.clock import Clock
+    from accord.git.branches import Remote
+    from accord.git.sizes import ChangeLimits
+    from accord.github.client import GitHub
     from accord.runner.analysis.analyse import Analysis
     from accord.runner.publish import Published
     from accord.runner.record import Attempt
@@ -75,6 +83,30 @@ def files_not_pushed(outputs: RunOutputs) -> int:
     """Return how many changed files are only in the run's folder, by the warning that says so."""
     found = (_NOT_PUSHED.search(text) for text in json.loads(outputs.run_warnings or "[]"))
     return next((int(hit[1]) for hit in found if hit), 0)
+
+
+@dataclass(frozen=True)
+class FinishOptions:
+    """Options of finishing a run. Without a ``remote`` nothing is pushed.
+
+    Tasks are read from ``pr_body``, or from the pull request if there is a ``github``. ``environment`` holds the
+    endpoints and keys of the analysis. ``lender`` is a checkout that no agent could write to. Changes to steering
+    files are pushed only with ``allows_steering``, and changes beyond the ``limits`` never.
+    """
+
+    repository: str
+    redact: Redactor
+    policy: PostingPolicy
+    clock: Clock
+    environment: Mapping[str, str]
+    remote: Remote | None = None
+    github: GitHub | None = None
+    pr_body: str | None = None
+    author: str = DEFAULT_AUTHOR
+    lender: Path | None = None
+    log: OperationLog = field(default_factory=OperationLog)
+    allows_steering: bool = False
+    limits: ChangeLimits = DEFAULT_LIMITS
 
 
 @dataclass(frozen=True)

@@ -14,7 +14,8 @@ from accord.core.findings import Finding, finding_of, has_errors, pointer
 from accord.core.kinds import KINDS
 from accord.git.extraction import changed_paths
 from accord.git.program import Git
-from accord.sessions.folder import HISTORY_FILE, STATUS_FILE, Session, missing_files, status_of
+from accord.sessions.folder import HISTORY_FILE, STATUS_FILE, Session, status_of
+from accord.sessions.folder_rules import missing_files
 from accord.sessions.machine import files_needed, working_state
 from accord.sessions.moves import check_work
 from accord.sessions.policy import OWNERS, WORK, refuse, task_unknown
@@ -122,7 +123,7 @@ def _task(session: Session, task_id: str) -> dict[str, Any]:
         }
     task = session.task(task_id)
     if task is None:
-        raise refuse("The task is unknown.", task_unknown(session, task_id))
+        raise refuse("The task is unknown.", task_unknown(session.tasks, task_id))
     return {
         "id": task.id,
         "title": task.title or task.goal,

@@ -17,19 +17,12 @@ from accord.core.errors import BrokenContract, WrongUsage
 from accord.core.findings import Finding, Severity, finding_of
 from accord.core.kinds import KINDS
 from accord.git.program import Git, split_nul
-from accord.sessions.folder_rules import (
-    TEXTS,
-    folder_findings,
-    read_history,
-    read_outputs,
-    text_findings,
-)
 from accord.sessions.machine import working_state
 from accord.sessions.policy import WORK, refuse
-from accord.sessions.rules import is_inside
+from accord.sessions.texts import TEXTS, read_history, read_outputs, text_findings
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Mapping, Sequence
+    from collections.abc import Iterator, Mapping, Sequence
     from pathlib import Path
 
     from accord.sessions.models import (
@@ -217,35 +210,9 @@ def _read_part(folder: Path, name: str) -> Part:
     return Part(name, unreadable=f"The file cannot be read: {reason}. Put a regular file there.")
 
 
-def missing_files(session: Session, paths: Iterable[str]) -> frozenset[str]:
-    """Return the context files that no agent can read, or that are outside the repository, also by a link."""
-    root = session.root.resolve()
-
-    def exists(path: str) -> bool:
-        file = (root / path.replace("<session>", session.name).split("#", 1)[0]).resolve()
-        return file.exists() and file.is_relative_to(root)
-
-    return frozenset(path for path in paths if not is_inside(path) or not exists(path))
-
-
 def is_session(folder: Path) -> bool:
     """Return whether a directory looks like a session."""
     return (folder / STATUS_FILE).is_file() or folder.absolute().parent.name == WORK
-
-
-def check_session(folder: Path) -> list[tuple[Path, str, list[Finding]]]:
-    """Check a session's folder: the rules across files first, then every file in it."""
-    return check_documents(read_session(folder))
-
-
-def check_documents(session: Session) -> list[tuple[Path, str, list[Finding]]]:
-    """Check the documents of a session, written or only planned, like ``check_session``."""
-    context = [path for task in session.tasks.tasks for path in task.context_files] if session.tasks else []
-    parts = [part for part in session.parts.values() if not part.is_missing]
-    return [
-        (session.folder, "session", folder_findings(session, missing_files(session, context))),
-        *((session.folder / part.name, part.kind, list(part.findings)) for part in parts),
-    ]
 
 
 def changed_sessions(root: Path, start: str) -> list[Path]:

@@ -1,34 +1,52 @@
-"""Rules across the documents of a session, and of its texts and line files. Pure over a session that was read.
+"""Rules across the documents of a session. Pure over a session that was read.
 
-Source: global agent contract, "Required repository artifacts", "ASK_USER protocol" and "Artifact content validation".
+Source: global agent contract, "Required repository artifacts" and "ASK_USER protocol".
 """
 
 from __future__ import annotations
 
-import itertools
-import json
-import re
-from dataclasses import replace
-from typing import TYPE_CHECKING, TypeVar
+from typing import TYPE_CHECKING
 
 from accord.core.documents import short_name
-from accord.core.errors import BrokenContract
-from accord.core.findings import Finding, has_errors, pointer, warning
-from accord.core.shapes import read_shape
+from accord.core.findings import Finding, pointer, warning
 from accord.sessions.decision_rules import check_gate, is_change_request
+from accord.sessions.folder import Session, read_session
 from accord.sessions.machine import files_needed, gates_before, is_at_least, working_state
-from accord.sessions.models import APPROVE_DESIGN, GATES, DecisionHistoryEntry, OutputEntry
+from accord.sessions.models import APPROVE_DESIGN, GATES
 from accord.sessions.reviews import has_final_review, strategy_of, unreviewed_tasks
 from accord.sessions.rules import is_inside, session_name_findings
-from accord.sessions.times import timestamp_findings
-from accord.text.outline import sections
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
+    from collections.abc import Collection, Iterable, Iterator
+    from pathlib import Path
 
-    from accord.sessions.folder import Session
     from accord.sessions.models import SessionStatus, SessionTasks
-    from accord.text.outline import Section
+
+
+def check_session(folder: Path) -> list[tuple[Path, str, list[Finding]]]:
+    """Check a session's folder: the rules across files first, then every file in it."""
+    return check_documents(read_session(folder))
+
+
+def check_documents(session: Session) -> list[tuple[Path, str, list[Finding]]]:
+    """Check the documents of a session, written or only planned, like ``check_session``."""
+    context = [path for task in session.tasks.tasks for path in task.context_files] if session.tasks else []
+    parts = [part for part in session.parts.values() if not part.is_missing]
+    return [
+        (session.folder, "session", folder_findings(session, missing_files(session, context))),
+        *((session.folder / part.name, part.kind, list(part.findings)) for part in parts),
+    ]
+
+
+def missing_files(session: Session, paths: Iterable[str]) -> frozenset[str]:
+    """Return the context files that no agent can read, or that are outside the repository, also by a link."""
+    root = session.root.resolve()
+
+    def exists(path: str) -> bool:
+        file = (root / path.replace("<session>", session.name).split("#", 1)[0]).resolve()
+        return file.exists() and file.is_relative_to(root)
+
+    return frozenset(path for path in paths if not is_inside(path) or not exists(path))
 
 
 def folder_findings(session: Session, missing: Collection[str]) -> list[Finding]:
@@ -141,99 +159,3 @@ def _context_files(tasks: SessionTasks, missing: Collection[str]) -> Iterator[Fi
                 yield warning(
                     "context-file-missing", message, pointer("tasks.yaml", "tasks", i, "context_files", j), hint=hint
                 )
-
-
-TEXTS = {
-    "spec.md": {
-        "Goals": re.compile(r"\A(?!non\b)(\w+ )?goals?\b"),
-        "Acceptance Criteria": re.compile(r"\Aacceptance criteria\b"),
-        "Definition of Done": re.compile(r"\A(?:definition of done|dod)\b"),
-    },
-    "architecture.md": {
-        "Overview": re.compile(r"\A(\w+ )?overview\b"),
-        "Modules": re.compile(r"\b(modules?|components?)\b"),
-    },
-    "report.md": {
-        "What was done": re.compile(r"\b(done|summary|changes|implemented|delivered)\b"),
-        "How to run": re.compile(r"\b(run|usage|use)\b"),
-        "How to test": re.compile(r"\b(test|tests|testing|verify|verification)\b"),
-        "Known issues": re.compile(r"\b(issues|limitations)\b"),
-    },
-}
-"""Required sections of each text, with the headings that count, in lower case and without numbering."""
-
-Line = TypeVar("Line", DecisionHistoryEntry, OutputEntry)
-
-_NUMBERING = re.compile(r"^[\W\d_]+")
-
-
-def text_findings(raw: bytes, wanted: Mapping[str, re.Pattern[str]]) -> list[Finding]:
-    """Check that a Markdown text has these sections, and text in each."""
-    try:
-        text = raw.decode("utf-8-sig")
-    except UnicodeDecodeError:
-        return [Finding("not-text", "The file is not valid UTF-8.", hint="Save it as UTF-8.")]
-    return list(_section_findings(sections(text), wanted))
-
-
-def _section_findings(found: list[Section], wanted: Mapping[str, re.Pattern[str]]) -> Iterator[Finding]:
-    for name, heading in wanted.items():
-        positions = [i for i, section in enumerate(found) if heading.search(_plain(section.title))]
-        if not positions:
-            yield Finding("section-missing", f"The section `{name}` is missing.", hint=f"Add the heading `## {name}`.")
-        elif not any(_has_text(found, i) for i in positions):
-            message = f"The section `{name}` is empty."
-            hint = "Write its text."
-            yield Finding("section-empty", message, line=found[positions[0]].line, hint=hint)
-
-
-def _plain(title: str) -> str:
-    return _NUMBERING.sub("", title.lower()).replace("*", "").replace("`", "")
-
-
-def _has_text(found: list[Section], position: int) -> bool:
-    """Return whether a section, or one below it, has text."""
-    level, below = found[position].level, found[position + 1 :]
-    parts = itertools.takewhile(lambda section: section.level > level, below)
-    return any(section.text for section in (found[position], *parts))
-
-
-def read_history(raw: bytes) -> tuple[list[DecisionHistoryEntry], list[Finding]]:
-    """Read ``approve-design-history.jsonl``; a line with an error is a finding, and does not count as an answer."""
-    entries, found = _read_lines(raw, DecisionHistoryEntry, _history_findings)
-    return [entry for entry in entries if not has_errors(_history_findings(entry))], found
-
-
-def read_outputs(raw: bytes) -> tuple[list[OutputEntry], list[Finding]]:
-    """Read ``outputs.jsonl``; a line that cannot be read is a finding with its number."""
-    return _read_lines(raw, OutputEntry, lambda entry: timestamp_findings(entry.at, ""))
-
-
-def _read_lines(
-    raw: bytes, shape: type[Line], check: Callable[[Line], Iterable[Finding]]
-) -> tuple[list[Line], list[Finding]]:
-    entries: list[Line] = []
-    found: list[Finding] = []
-    for number, line in enumerate(raw.split(b"\n"), start=1):
-        if not line.strip():
-            continue
-        try:
-            entry = read_shape(shape, json.loads(line))
-            entries.append(entry)
-        except BrokenContract as broken:
-            problems = "; ".join(f"{finding.path} {finding.text}".strip() for finding in broken.findings)
-            found.append(Finding("history-line", f"The line is not an entry of this file: {problems}", line=number))
-        except (ValueError, RecursionError):
-            message = "The line is not a JSON object and is not read. A crash may have cut it short."
-            found.append(replace(warning("history-torn", message), line=number))
-        else:
-            found += [replace(finding, line=number) for finding in check(entry)]
-    return entries, found
-
-
-def _history_findings(entry: DecisionHistoryEntry) -> Iterator[Finding]:
-    yield from timestamp_findings(entry.at, "")
-    if entry.decision_id != APPROVE_DESIGN or not is_change_request(entry.answer):
-        message = "The entry is not an answer to UD-APPROVE-DESIGN that requests changes."
-        hint = "Remove it."
-        yield Finding("history-line", message, hint=hint)

@@ -124,7 +124,7 @@ def status_in(
         hint = did_you_mean(target, STATES) or "Use one of " + ", ".join(STATES) + "."
         raise refuse("The state is unknown.", Finding("illegal-move", message, hint=hint))
     if target in LOOPS and task not in ("", "meta") and session.task(task) is None:
-        raise refuse("The task is unknown.", task_unknown(session, task))
+        raise refuse("The task is unknown.", task_unknown(session.tasks, task))
     facts = facts_of(session, task=task, blocker=blocker, reopens=reopens)
     if reason := MACHINES[session.mode].refusal(source, target, facts):
         raise refuse(f"The session stays in {source}.", finding_of("illegal-move", reason, "/current_state"))
@@ -169,7 +169,7 @@ def refused_tasks(session: Session, wanted: Mapping[str, str], role: str, *, wai
     for name, target in wanted.items():
         task = session.task(name)
         if task is None:
-            yield task_unknown(session, name)
+            yield task_unknown(session.tasks, name)
         elif target not in TASK.states:
             hint = did_you_mean(target, TASK.states) or f"Use one of {', '.join(TASK.states)}."
             yield Finding("illegal-move", f"{name}: Unknown status `{short_name(target)}`.", hint=hint)

@@ -76,7 +76,7 @@ def plan_output(
     A record that is there already means that an earlier try was stopped, or succeeded: only what is missing is planned.
     """
     if session.task(task_id) is None and task_id != "meta":
-        raise refuse("The task is unknown.", task_unknown(session, task_id))
+        raise refuse("The task is unknown.", task_unknown(session.tasks, task_id))
     entry = _entry(task_id, role, output, now)
     forbidden = check_work(session, role, task_id)
     if forbidden and is_recorded(session, entry):

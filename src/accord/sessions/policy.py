@@ -19,7 +19,7 @@ from accord.sessions.models import ROLES
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
-    from accord.sessions.folder import Session
+    from accord.sessions.models import SessionTasks
 
 WORK = ".agents-work"
 
@@ -125,9 +125,9 @@ def role_unknown(role: str) -> Finding:
     return Finding("role-unknown", f"Unknown role `{short_name(role)}`.", hint=_hint(role, ROLES))
 
 
-def task_unknown(session: Session, task_id: str) -> Finding:
+def task_unknown(tasks: SessionTasks | None, task_id: str) -> Finding:
     """Return the finding for a task id that the session does not have."""
-    known = [task.id for task in session.tasks.tasks] if session.tasks else []
+    known = [task.id for task in tasks.tasks] if tasks else []
     return Finding("task-unknown", f"Unknown task `{short_name(task_id)}`.", hint=_hint(task_id, known))
 
 

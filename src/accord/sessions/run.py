@@ -151,7 +151,7 @@ def fail_agent(writer: SessionWriter, task: str, role: str, reason: str) -> Sess
         finding = Finding("reason-missing", "No reason given.", hint="Say with `--failed` why the agent failed.")
         raise refuse("The session cannot be blocked.", finding)
     if task != "meta" and writer.read().task(task) is None:
-        raise refuse("The task is unknown.", task_unknown(writer.read(), task))
+        raise refuse("The task is unknown.", task_unknown(writer.read().tasks, task))
     blocker = f"{SUBAGENT_FAILURE}: {role} on {task}: {reason.strip()}"
     return advance(writer, "BLOCKED", role=ROLE, blocker=blocker)
 

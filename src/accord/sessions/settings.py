@@ -105,7 +105,7 @@ def _choice(setting: Setting) -> str:
 
 def _set_count(session: Session, value: dict[str, Any], task: str, loop: str, text: str) -> None:
     if task != "meta" and session.task(task) is None:
-        raise refuse("The task is unknown.", task_unknown(session, task))
+        raise refuse("The task is unknown.", task_unknown(session.tasks, task))
     if loop not in LOOPS:
         hint = did_you_mean(loop, LOOPS) or f"Use one of {', '.join(LOOPS)}."
         raise WrongUsage(f"Unknown fix loop `{short_name(loop)}`.", hint=hint)

@@ -18,7 +18,7 @@ from accord.core.findings import pointer
 from accord.github.limits import BODY_CHARS
 from accord.github.markers import REVIEW, find_markers, write_marker, write_twice
 from accord.results.reviewer.rules import is_warning
-from accord.results.reviewer.threads import COMMENT, read_ids, write_ids
+from accord.results.reviewer.threads import COMMENT, Note, read_ids, write_ids
 from accord.text.markdown import as_code
 from accord.text.sanitise import cut
 
@@ -71,18 +71,6 @@ class Placement(StrEnum):
     BODY = "body"
     KEPT = "kept"
     SETTLED = "settled"
-
-
-@dataclass(frozen=True, slots=True)
-class Note:
-    """A comment at position ``at`` of the result; ``path`` looks the file up, ``name`` shows it, sanitised."""
-
-    at: int
-    path: str
-    name: str
-    line: int | None
-    text: str
-    is_warning: bool = False
 
 
 @dataclass(frozen=True, slots=True)

@@ -5,8 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, ClassVar, TypeAlias
 
-from accord.core.errors import BrokenContract, Refused, sentence
-from accord.core.findings import Finding, pointer, warning
+from accord.core.errors import BrokenContract, Refused
+from accord.core.findings import Finding, pointer, sentence, warning
 from accord.engine.operations import Operation, OperationStatus, adopted_if, skipped_if
 from accord.github.markers import REVIEW, find_markers
 from accord.github.models import InlineComment, NewReview
@@ -31,8 +31,7 @@ if TYPE_CHECKING:
     from accord.engine.operations import LedgerEntry
     from accord.github.models import NewReview, Review
     from accord.results.reviewer.facts import ReviewFacts
-    from accord.results.reviewer.placement import Note
-    from accord.results.reviewer.threads import Done, OwnThread
+    from accord.results.reviewer.threads import Done, Note, OwnThread
 
 
 @dataclass(frozen=True, slots=True)

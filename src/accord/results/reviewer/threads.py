@@ -21,7 +21,6 @@ if TYPE_CHECKING:
 
     from accord.github.models import Identity, PullFile, Review
     from accord.github.threads import ReviewThread
-    from accord.results.reviewer.placement import Note
 
 COMMENT = "review-comment"
 Done = Literal["resolved", "left"]
@@ -46,6 +45,18 @@ class Location(NamedTuple):
 
     path: str
     lines: range | None
+
+
+@dataclass(frozen=True, slots=True)
+class Note:
+    """A comment at position ``at`` of the result; ``path`` looks the file up, ``name`` shows it, sanitised."""
+
+    at: int
+    path: str
+    name: str
+    line: int | None
+    text: str
+    is_warning: bool = False
 
 
 @dataclass(frozen=True, slots=True)

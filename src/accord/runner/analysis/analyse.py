@@ -34,9 +34,8 @@ if TYPE_CHECKING:
 
     from accord.agents.providers import Provider
     from accord.core.clock import Clock
-    from accord.runner.analysis.prompt import TaskPrompt
+    from accord.runner.analysis.prompt import TaskEvidence, TaskPrompt
     from accord.runner.analysis.providers import Endpoint
-    from accord.runner.transcripts.events import Todo
     from accord.text.outline import ChecklistTask
 
 DEADLINE_SECONDS = 60
@@ -49,17 +48,6 @@ LONGEST_WAIT_SECONDS = 15.0
 Outcome = Literal["answered", "failed", "skipped"]
 _ATTEMPTS = 2
 _SHORTEST_REQUEST_SECONDS = 0.5
-
-
-@dataclass(frozen=True)
-class TaskEvidence:
-    """The pull request's body with its tasks, and the agent's message, commands, changes and to-dos. All untrusted."""
-
-    pr_body: str
-    message: str
-    commands: tuple[str, ...] = ()
-    diff_stat: str = ""
-    todos: tuple[Todo, ...] = ()
 
 
 @dataclass(frozen=True)

@@ -23,7 +23,7 @@ from accord.text.outline import tasks as boxes_of
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from accord.runner.analysis.analyse import TaskEvidence
+    from accord.runner.analysis.prompt import TaskEvidence
     from accord.text.outline import ChecklistTask
 
 EXACT, LOOSE, NOTHING = 0.7, 0.5, 0.0

@@ -20,7 +20,7 @@ from accord.text.untrusted import visible_text
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
-    from accord.runner.analysis.analyse import TaskEvidence
+    from accord.runner.transcripts.events import Todo
     from accord.text.outline import ChecklistTask
     from accord.text.redaction import Redactor
 
@@ -51,6 +51,17 @@ Answer with one JSON object: {{"completed_tasks": [1, 3], "confidence": 0.9}}. c
 completed tasks in the list of tasks; it is empty if no task is completed. confidence is how sure you are of the whole
 list: 1.0 if the evidence states it, 0.8 to 0.9 if you inferred it, below 0.5 if the evidence is weak.
 """
+
+
+@dataclass(frozen=True)
+class TaskEvidence:
+    """The pull request's body with its tasks, and the agent's message, commands, changes and to-dos. All untrusted."""
+
+    pr_body: str
+    message: str
+    commands: tuple[str, ...] = ()
+    diff_stat: str = ""
+    todos: tuple[Todo, ...] = ()
 
 
 @dataclass(frozen=True)
