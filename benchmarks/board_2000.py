@@ -19,7 +19,7 @@ import uvicorn
 from playwright.sync_api import Page, sync_playwright
 
 from accord.board.live import LiveBoard
-from accord.board.models import ItemFacts, Overview, RepositoryFacts, Snapshot, address_of
+from accord.board.models import BoardItem, BoardRepository, BoardSnapshot, Overview, address_of
 from accord.board.server import board_app
 from accord.board.work import overview_of_work
 from accord.cli.output import one_line
@@ -44,7 +44,7 @@ KEY = """text => new Promise((resolve) => {
 })"""
 
 
-def item(number: int) -> ItemFacts:
+def item(number: int) -> BoardItem:
     labels = ("task:implement", "priority:high", "complexity:low", f"status:{STATUSES[number % len(STATUSES)]}")
     issue = Issue(
         id=number, number=number, url=f"https://github.com/octo/web/issues/{number}", title=f"Write part {number}",
@@ -52,20 +52,20 @@ def item(number: int) -> ItemFacts:
         is_pull=False, created_at=NOW, blocker_count=0,
     )  # fmt: skip
     blockers = (number - 1,) if number % 10 != 1 else ()  # chains of ten
-    return ItemFacts(issue, (), len(blockers), blockers)
+    return BoardItem(issue, (), len(blockers), blockers)
 
 
-def snapshot_of(count: int) -> Snapshot:
+def snapshot_of(count: int) -> BoardSnapshot:
     items = tuple(item(number) for number in range(1, count + 1))
-    facts = RepositoryFacts(address_of("octo/web", "https://github.com"), NOW, Identity("bot", False), items)
-    return Snapshot((facts,), overview_of_work(facts), Overview(), NOW)
+    facts = BoardRepository(address_of("octo/web", "https://github.com"), NOW, Identity("bot", False), items)
+    return BoardSnapshot((facts,), overview_of_work(facts), Overview(), NOW)
 
 
 @contextmanager
 def served(count: int) -> Iterator[str]:
     made = snapshot_of(count)
 
-    def read() -> Snapshot:
+    def read() -> BoardSnapshot:
         return replace(made, overview=replace(made.overview, notes=(f"Note {NOTES[-1]}",)))
 
     board = LiveBoard(read, one_line, lambda: 0.1)

@@ -52,7 +52,7 @@ class GitObject:
     content: bytes
 
 
-class TreeEntry(NamedTuple):
+class SizedTreeEntry(NamedTuple):
     """An entry of a tree; ``size`` is the bytes of a blob, 0 of anything else."""
 
     mode: str
@@ -168,7 +168,7 @@ def ancestors(repository: Path, commit: str) -> set[str]:
     return found
 
 
-def entries_of(repository: Path, tree: str, *, is_deep: bool, below: str = "") -> Iterator[TreeEntry]:
+def entries_of(repository: Path, tree: str, *, is_deep: bool, below: str = "") -> Iterator[SizedTreeEntry]:
     """Yield the entries of a tree and, if it ``is_deep``, of those below, in git's order. Raises OnlyGit."""
     found = read_object(repository, tree)
     if found is None or found.kind != "tree":
@@ -177,7 +177,7 @@ def entries_of(repository: Path, tree: str, *, is_deep: bool, below: str = "") -
         path = f"{below}{name.decode(errors='replace')}"
         kind = _KINDS.get(mode, "blob")
         size = _size(repository, sha) if kind == "blob" else 0
-        yield TreeEntry(mode.decode().zfill(6), kind, sha, size, path)
+        yield SizedTreeEntry(mode.decode().zfill(6), kind, sha, size, path)
         if kind == "tree" and is_deep:
             yield from entries_of(repository, sha, is_deep=True, below=f"{path}/")
 

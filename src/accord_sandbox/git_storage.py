@@ -22,7 +22,7 @@ from pathlib import Path
 from accord.core.errors import WrongUsage
 from accord.git.program import GitFailed
 from accord_sandbox import git_objects
-from accord_sandbox.git_objects import TREE, GitObject, TreeEntry, is_valid_ref, tree_entries
+from accord_sandbox.git_objects import TREE, GitObject, SizedTreeEntry, is_valid_ref, tree_entries
 
 DEFAULT_BRANCH = "main"
 HEADS = "refs/heads/"
@@ -160,7 +160,7 @@ class BareRepository:
         except git_objects.OnlyGit:
             return int(self.text("rev-list", "--count", f"{start}..{end}"))
 
-    def entries(self, tree: str, *, is_deep: bool = False) -> list[TreeEntry]:
+    def entries(self, tree: str, *, is_deep: bool = False) -> list[SizedTreeEntry]:
         """Return the entries of a tree and, if it ``is_deep``, of those below. Raises GitFailed."""
         with suppress(git_objects.OnlyGit):
             return list(git_objects.entries_of(self.path, tree, is_deep=is_deep))
@@ -169,7 +169,7 @@ class BareRepository:
         found = []
         for head, _, path in (entry.partition("\t") for entry in listed.split("\0") if entry):
             mode, kind, sha, size = head.split()
-            found.append(TreeEntry(mode, kind, sha, 0 if size == "-" else int(size), path))
+            found.append(SizedTreeEntry(mode, kind, sha, 0 if size == "-" else int(size), path))
         return found
 
     def merge_base(self, first: str, second: str) -> str | None:

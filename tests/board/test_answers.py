@@ -15,7 +15,7 @@ from test_work import ADDRESS, NOW
 
 from accord.board.documents import read_documents
 from accord.board.live import LiveBoard
-from accord.board.models import Overview, RepositoryFacts, Snapshot
+from accord.board.models import BoardRepository, BoardSnapshot, Overview
 from accord.board.snapshot import answer_question, with_documents
 from accord.core.clock import ManualClock
 from accord.github.models import Identity
@@ -55,8 +55,8 @@ def asking(tmp_path: Path) -> Iterator[Asking]:
     clock = ManualClock(NOW)
     writer = create_session(tmp_path, "login", is_lean=True, clock=clock)
     ask(writer, [UserQuestion("Which provider?")])
-    facts = RepositoryFacts(ADDRESS, NOW, Identity("bot", False))
-    empty = Snapshot((facts,), Overview(), Overview(), NOW)
+    facts = BoardRepository(ADDRESS, NOW, Identity("bot", False))
+    empty = BoardSnapshot((facts,), Overview(), Overview(), NOW)
     record = partial(answer_question, root=tmp_path, clock=clock)
     board = LiveBoard(lambda: with_documents(empty, read_documents(tmp_path, NOW)), str, lambda: 0.05, record)
     with served(board) as url:

@@ -10,7 +10,7 @@ from test_pages import FOUR, served, snapshot
 from test_work import GREEN, NOW, RED, TASK, item, pull
 
 from accord.board.live import LiveBoard
-from accord.board.models import Snapshot
+from accord.board.models import BoardSnapshot
 from accord.loops.models import Iteration, LoopState
 
 ITERATION = Iteration(run_id="7", number=1, seconds=240, cost_usd=0.5, ended_at=NOW)
@@ -21,7 +21,7 @@ PAGES = ("index.html", "items.html", "graph.html", "documents.html", "charts.htm
 class Shown:
     """A served board, and the snapshot that its next read finds."""
 
-    def __init__(self, found: Snapshot) -> None:
+    def __init__(self, found: BoardSnapshot) -> None:
         self.now = found
         self.board = LiveBoard(lambda: self.now, str, lambda: 0.05)
 

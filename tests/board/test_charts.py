@@ -10,12 +10,12 @@ from test_timeline import ended
 from test_work import ADDRESS, BOT, FAILED, NOW, RUNNING, TASK, item, pull
 
 from accord.board.charts import HEIGHT, MOST_DAYS, WIDTH, Chart, Run, charts_of, runs_of
-from accord.board.models import RepositoryFacts
+from accord.board.models import BoardRepository
 from accord.loops.models import Iteration, LoopState
 
 
-def facts(*items: Any, **more: Any) -> RepositoryFacts:
-    return RepositoryFacts(ADDRESS, NOW, BOT, items, **more)
+def facts(*items: Any, **more: Any) -> BoardRepository:
+    return BoardRepository(ADDRESS, NOW, BOT, items, **more)
 
 
 def iteration(days: int, seconds: float, dollars: float | None) -> Iteration:
@@ -27,7 +27,7 @@ def looped(*iterations: Iteration) -> Any:
     return replace(one, pull=replace(one.pull, created_at=NOW - timedelta(days=2)))
 
 
-def values(found: RepositoryFacts, title: str) -> dict[str, dict[date, float]]:
+def values(found: BoardRepository, title: str) -> dict[str, dict[date, float]]:
     (chart,) = [one for one in charts_of([found]) if one.title == title]
     return {
         name: {start: value for start, value in zip(chart.starts, series, strict=True) if value}

@@ -17,7 +17,7 @@ from support.growth import grows_too_fast
 from test_work import ADDRESS, BOT, GREEN, NOW, PAGE, RUNNING, TASK, item, pull
 
 from accord.board.live import LiveBoard
-from accord.board.models import Entry, Overview, RepositoryFacts, Snapshot, address_of, joined
+from accord.board.models import BoardRepository, BoardSnapshot, Entry, Overview, address_of, joined
 from accord.board.pages import GENERATOR, TABS, columns_of, graph_of, items_of, page_names, render_page, safe_url
 from accord.board.server import board_app, check_target, write_board
 from accord.board.snapshot import with_documents
@@ -30,15 +30,15 @@ from accord.loops.models import LoopState
 HOSTILE = '<script>alert(1)</script> "><img src=x onerror=alert(1)> {{ 7 * 7 }} ghp_secret'
 
 
-def snapshot(*items: Any, pulls: tuple[Any, ...] = (), title: str = "", **more: Any) -> Snapshot:
+def snapshot(*items: Any, pulls: tuple[Any, ...] = (), title: str = "", **more: Any) -> BoardSnapshot:
     items = tuple(replace(one, issue=replace(one.issue, title=title)) if title else one for one in items)
-    facts = RepositoryFacts(ADDRESS, NOW, Identity("bot", False), items, pulls, **more)
+    facts = BoardRepository(ADDRESS, NOW, Identity("bot", False), items, pulls, **more)
     session = Entry("session", "2026-11-02_login", "DESIGN", "No tasks.", NOW)
     documents = Overview(running=(session,))
-    return Snapshot((facts,), joined(overview_of_work(facts), documents), documents, NOW)
+    return BoardSnapshot((facts,), joined(overview_of_work(facts), documents), documents, NOW)
 
 
-def page(name: str, found: Snapshot) -> str:
+def page(name: str, found: BoardSnapshot) -> str:
     shown = render_page(name, found, lambda text: text.replace("ghp_secret", "***"))
     assert shown is not None
     return shown
@@ -79,13 +79,13 @@ def test_every_link_of_a_written_board_leads_to_a_file(tmp_path: Path) -> None:
         assert "data-live" not in path.read_text(encoding="utf-8")
 
 
-def two_repositories() -> Snapshot:
+def two_repositories() -> BoardSnapshot:
     other = address_of("octo/my.api", "https://github.com")
     facts = (
-        RepositoryFacts(ADDRESS, NOW, BOT, FOUR),
-        RepositoryFacts(other, NOW, BOT, (item(*TASK, "status:ready", number=1), *FOUR[3:]), (pull(),)),
+        BoardRepository(ADDRESS, NOW, BOT, FOUR),
+        BoardRepository(other, NOW, BOT, (item(*TASK, "status:ready", number=1), *FOUR[3:]), (pull(),)),
     )
-    return with_documents(Snapshot(facts, Overview(), Overview(), NOW), Overview())
+    return with_documents(BoardSnapshot(facts, Overview(), Overview(), NOW), Overview())
 
 
 def test_items_of_several_repositories_have_pages_of_their_own() -> None:
@@ -314,7 +314,7 @@ def test_only_this_machine_is_answered_and_only_with_reads() -> None:
 def test_a_failed_read_keeps_the_last_pages_and_says_why_at_once(problem: Exception, shown: str) -> None:
     answers = iter([snapshot(*FOUR)])
 
-    def read() -> Snapshot:
+    def read() -> BoardSnapshot:
         try:
             return next(answers)
         except StopIteration:

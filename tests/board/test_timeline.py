@@ -7,8 +7,8 @@ from typing import Any
 from support.records import record
 from test_work import ADDRESS, BOT, FAILED, NOW, RUNNING, TASK, item, loop, pull
 
-from accord.board.models import EndedPull, RepositoryFacts
-from accord.board.timeline import Event, timeline_of
+from accord.board.models import BoardRepository, EndedPull
+from accord.board.timeline import TimelineEvent, timeline_of
 from accord.github.markers import REVIEW, write_marker
 from accord.github.models import Review
 from accord.loops.models import ActiveRun, Iteration
@@ -27,8 +27,8 @@ def ended(*, merged: bool, minutes: int = 60) -> EndedPull:
     return EndedPull(replace(issue, merged_at=at(minutes) if merged else None), (3,))
 
 
-def events(one: Any, **facts: Any) -> list[Event]:
-    return timeline_of(RepositoryFacts(ADDRESS, NOW, BOT, (one,), **facts), one)
+def events(one: Any, **facts: Any) -> list[TimelineEvent]:
+    return timeline_of(BoardRepository(ADDRESS, NOW, BOT, (one,), **facts), one)
 
 
 def test_the_timeline_is_in_the_order_of_time_whatever_its_source() -> None:

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from accord.board.models import ItemFacts, PullFacts, RepositoryFacts, address_of, overview_from
+from accord.board.models import BoardItem, BoardPull, BoardRepository, address_of, overview_from
 from accord.board.work import overview_of_work
 from accord.github.checks import Check
 from accord.github.models import Identity, Issue, Pull
@@ -24,7 +24,7 @@ FAILED = RUNNING.model_copy(update={"state": "failed", "result": "auth: the key 
 HELD = WorkflowRun(9, "CI", "ci.yml", "pull_request", "completed", "action_required", "h" * 40, "b", (), NOW)
 
 
-def item(*labels: str, rows: tuple[StatusRow, ...] = (), number: int = 3, **more: Any) -> ItemFacts:
+def item(*labels: str, rows: tuple[StatusRow, ...] = (), number: int = 3, **more: Any) -> BoardItem:
     blockers = more.pop("blockers", ())
     counted = more.pop("open_blockers", len(blockers))
     issue = Issue(
@@ -32,11 +32,11 @@ def item(*labels: str, rows: tuple[StatusRow, ...] = (), number: int = 3, **more
         state_reason=None, author="bot", author_is_bot=True, closed_by=None, is_pull=False, created_at=NOW,
         blocker_count=0, **more,
     )  # fmt: skip
-    return ItemFacts(issue, rows, counted, blockers)
+    return BoardItem(issue, rows, counted, blockers)
 
 
-def pull(*labels: str, **more: Any) -> PullFacts:
-    facts = {name: more.pop(name) for name in PullFacts.__dataclass_fields__ if name in more}
+def pull(*labels: str, **more: Any) -> BoardPull:
+    facts = {name: more.pop(name) for name in BoardPull.__dataclass_fields__ if name in more}
     one = Pull(
         number=5, url=f"{PAGE}/pull/5", title="Change", body="Closes #3", state="open", is_merged=False,
         is_draft=more.pop("is_draft", False), is_locked=False, author="bot", labels=labels, head_branch="accord/3",
@@ -44,15 +44,15 @@ def pull(*labels: str, **more: Any) -> PullFacts:
         updated_at=NOW, is_mergeable=more.pop("is_mergeable", True),
     )  # fmt: skip
     assert not more
-    return PullFacts(one, (3,), **facts)
+    return BoardPull(one, (3,), **facts)
 
 
 def loop(reason: str, action: Any = "stop", **more: Any) -> LoopState:
     return LoopState(notice=Notice(action=action, reason=reason, message="It says why."), **more)
 
 
-def placed(*items: ItemFacts, pulls: tuple[PullFacts, ...] = ()) -> list[tuple[str, str, str, str, str]]:
-    facts = RepositoryFacts(ADDRESS, NOW, BOT, items, pulls)
+def placed(*items: BoardItem, pulls: tuple[BoardPull, ...] = ()) -> list[tuple[str, str, str, str, str]]:
+    facts = BoardRepository(ADDRESS, NOW, BOT, items, pulls)
     sections = overview_of_work(facts).sections()
     return [(name, one.kind, one.id, one.why, one.command) for name, entries in sections.items() for one in entries]
 
@@ -86,7 +86,7 @@ def placed(*items: ItemFacts, pulls: tuple[PullFacts, ...] = ()) -> list[tuple[s
     ],
 )
 def test_an_item_is_where_the_next_step_is_someones(
-    facts: ItemFacts, section: str, kind: str, why: str, command: str
+    facts: BoardItem, section: str, kind: str, why: str, command: str
 ) -> None:
     ((found_section, found_kind, _, found_why, found_command),) = placed(facts)
     assert (found_section, found_kind) == (section, kind)
@@ -137,7 +137,7 @@ ACTIVE = LoopState(iterations=2, running=ActiveRun(run_id="8", head_sha="h", sta
     ],
 )
 def test_a_pull_request_is_where_the_next_step_is_someones(
-    facts: PullFacts, section: str, kind: str, why: str, command: str
+    facts: BoardPull, section: str, kind: str, why: str, command: str
 ) -> None:
     ((found_section, found_kind, name, found_why, found_command),) = placed(pulls=(facts,))
     assert (found_section, found_kind, name) == (section, kind, "#5")
@@ -155,7 +155,7 @@ def test_closed_items_tell_how_they_ended_and_what_they_cost() -> None:
     row = RUNNING.model_copy(update={"state": "done", "cost": "0.12 US dollars"})
     done = item(*TASK, rows=(row,), closed_at=NOW)
     dropped = replace(done, issue=replace(done.issue, state_reason="not_planned"), rows=())
-    facts = RepositoryFacts(ADDRESS, NOW, BOT, closed=(done, dropped))
+    facts = BoardRepository(ADDRESS, NOW, BOT, closed=(done, dropped))
     assert [(entry.why, entry.cost) for entry in overview_of_work(facts).done] == [
         ("Completed.", "0.12 US dollars"),
         ("Closed as not planned.", ""),

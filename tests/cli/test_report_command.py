@@ -16,7 +16,7 @@ from accord.cli.report_output import duration
 from accord.core.clock import SystemClock
 from accord.records.chain import append_record, read_records
 from accord.records.models import PublicRecord
-from accord.starts.reports import Job
+from accord.starts.reports import JobResult
 from accord.text.redaction import Redactor
 from accord_sandbox.faults import Fault
 
@@ -117,7 +117,7 @@ def test_a_report_only_reads(accord: Accord, starts: Starts) -> None:
 def test_runs_from_before_records_are_found_in_status_comments(accord: Accord, starts: Starts) -> None:
     starts.deliver(starts.comment(READY, "/accord implement"))
     starts.begin("implement", READY, agent="codex", by="wanda")
-    starts.end("implement", READY, {"implement": Job("failure", {})})
+    starts.end("implement", READY, {"implement": JobResult("failure", {})})
     found = accord.document("report", "--since", "2026-10-01")
     assert (found["runs"], found["failed"], found["failures"]) == (1, 1, {"job": 1})
     assert found["not_known"][0].startswith("1 run without a record, read from status comments.")

@@ -19,7 +19,7 @@ from accord.board.snapshot import read_snapshot
 from accord.board.timeline import timeline_of
 from accord.cli.status import age, status_lines
 from accord.records.chain import append_record
-from accord.starts.reports import Job
+from accord.starts.reports import JobResult
 from accord.text.redaction import Redactor
 
 NOW = datetime(2026, 11, 2, 9, tzinfo=UTC)
@@ -47,7 +47,7 @@ def test_a_start_goes_from_ready_to_running_to_what_needs_you(accord: Accord, st
     (running,) = accord.document("status")["running"]
     assert (running["id"], running["kind"]) == (f"#{READY}", "run")
     assert running["why"] == "implementation by codex, asked for by wanda"
-    starts.end("implement", READY, {"implement": Job("failure", {})})
+    starts.end("implement", READY, {"implement": JobResult("failure", {})})
     (need,) = accord.document("status")["needs_you"]
     assert (need["kind"], need["id"]) == ("failure", f"#{READY}")
     host = starts.stage.server.url.removeprefix("http://")

@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 from support.trees import git
 
-from accord.git.origin import Origin, has_commit, parse_origin, read_origin
+from accord.git.origin import RemoteRepository, has_commit, parse_origin, read_origin
 
 
 @pytest.mark.parametrize(
@@ -39,7 +39,7 @@ def test_the_origin_of_a_checkout_is_read(tmp_path: Path) -> None:
     git(tmp_path, "init", "-q")
     assert read_origin(tmp_path) is None
     git(tmp_path, "remote", "add", "origin", "git@github.com:octo/web.git")
-    assert read_origin(tmp_path) == Origin("https://github.com", "octo/web")
+    assert read_origin(tmp_path) == RemoteRepository("https://github.com", "octo/web")
 
 
 def test_a_repository_is_asked_for_a_commit_that_no_ref_names(tmp_path: Path) -> None:

@@ -14,7 +14,7 @@ from accord.core.errors import Refused
 from accord.git.branches import fetch_ref, scratch_repository
 from accord.git.patches import Change
 from accord.git.program import Git
-from accord.github.commits import CommitFacts, CommitWay, Delivery, deliver_commit, plan_upload, read_commit
+from accord.github.commits import CommitFacts, CommitWay, DeliveredCommit, deliver_commit, plan_upload, read_commit
 from accord.github.git_data import StoredObject
 from accord.github.limits import BLOB_BYTES, COMMIT_REQUESTS, TREE_TEXT_BYTES
 from accord_sandbox.faults import Fault
@@ -129,7 +129,7 @@ def committed(tree: Path) -> str:
 
 def deliver(
     stage: Stage, tree: Path, commit: str, branch: str, *, token: str = INSTALLATION_TOKEN, **known: object
-) -> Delivery | None:
+) -> DeliveredCommit | None:
     """Bring a commit of a clone to a branch as its next one; ``expected`` is where the branch should end."""
     github, remote = stage.adapter(token=token), remote_of(stage, token)
     expected = str(known.get("expected", github.ref(f"refs/heads/{branch}") or ""))
@@ -257,7 +257,7 @@ def test_a_commit_that_the_api_does_not_make_is_pushed_and_the_reason_is_kept(
         monkeypatch.setattr("accord_sandbox.git_data.MOST_TREE_ENTRIES", 0)
         facts = read_commit(Git(tree), local, is_bot=True)
         refused = deliver_commit(github, scratch, remote, plan_upload(facts), "refused", "")
-    assert made == Delivery(local, CommitWay.PUSH, reason="GitHub made other files of the changes.")
+    assert made == DeliveredCommit(local, CommitWay.PUSH, reason="GitHub made other files of the changes.")
     assert refused
     assert (refused.commit, refused.way) == (local, CommitWay.PUSH)
     assert "too large to process" in refused.reason

@@ -5,22 +5,22 @@ import re
 import pytest
 import yaml
 
-from accord.git.origin import Origin
-from accord.kit.next_steps import FIRST_COMMANDS, Step, next_steps
+from accord.git.origin import RemoteRepository
+from accord.kit.next_steps import FIRST_COMMANDS, SetupStep, next_steps
 from accord.kit.pins import Pin
 from accord.kit.templates import shipped_kit
 
 PIN = Pin("a" * 40, "0.1.0", "octo/accord")
-ORIGIN = Origin("https://ghe.example.com", "octo/web")
-NEED = Step("Add a secret.", url="https://ghe.example.com/octo/web/settings/secrets/actions")
+ORIGIN = RemoteRepository("https://ghe.example.com", "octo/web")
+NEED = SetupStep("Add a secret.", url="https://ghe.example.com/octo/web/settings/secrets/actions")
 PAGE = "https://ghe.example.com/octo/web"
 
 
-def steps(*workflows: str, origin: Origin | None = ORIGIN) -> list[Step]:
+def steps(*workflows: str, origin: RemoteRepository | None = ORIGIN) -> list[SetupStep]:
     return next_steps([NEED], workflows, origin, PIN)
 
 
-def urls(found: list[Step]) -> list[str]:
+def urls(found: list[SetupStep]) -> list[str]:
     return [step.url for step in found if step.url and step is not NEED]
 
 

@@ -11,7 +11,7 @@ from accord.git.branches import BranchFacts
 from accord.git.patches import PatchConflict
 from accord.github.markers import REVISION, write_marker
 from accord.github.models import Identity
-from accord.results.implementor.commit import BranchState, PatchTrial, Place, choose_commit
+from accord.results.implementor.commit import BranchState, CommitBranch, PatchTrial, choose_commit
 
 TOKEN = "run-1"
 BROKEN = BrokenContract("The patch is broken.")
@@ -21,15 +21,15 @@ MERGED = replace(OWN, state="closed", is_merged=True)
 LATER = replace(OWN, body=write_marker(REVISION, run="run-2", after=TOKEN))
 
 
-def place(name: str = "accord/7", tip: str = "t", applied: str = "", *pulls: Any) -> Place:
-    return Place(name, "main", BranchFacts("b", tip, applied), pulls)
+def place(name: str = "accord/7", tip: str = "t", applied: str = "", *pulls: Any) -> CommitBranch:
+    return CommitBranch(name, "main", BranchFacts("b", tip, applied), pulls)
 
 
-def beside(tip: str = "", applied: str = "", *pulls: Any) -> Place:
+def beside(tip: str = "", applied: str = "", *pulls: Any) -> CommitBranch:
     return place("accord/7-conflict-1", tip, applied, *pulls)
 
 
-def choice(at: Place, **known: Any) -> Any:
+def choice(at: CommitBranch, **known: Any) -> Any:
     facts = {"has_later_run": False, "is_resolved": False, **known}
     return choose_commit(BranchState(None, None, Identity("accord[bot]", False), TOKEN, at, **facts))  # type: ignore[arg-type]
 
@@ -52,7 +52,7 @@ def choice(at: Place, **known: Any) -> Any:
         (place("accord/7", "t", "", OWN), {"beside": beside(), "trial": CONFLICT}, "superseded"),
     ],
 )
-def test_a_commit_goes_where_its_work_fits(at: Place, known: dict[str, Any], kind: str | None) -> None:
+def test_a_commit_goes_where_its_work_fits(at: CommitBranch, known: dict[str, Any], kind: str | None) -> None:
     chosen = choice(at, **known)
     assert (chosen and chosen.kind) == kind
 

@@ -8,7 +8,7 @@ from support.implementations import BLOCKED, ended
 from support.sessions import agent_output
 
 from accord.core.errors import WrongUsage
-from accord.runner.contract import CheckedResult, ResultContract, check_result, validator
+from accord.runner.contract import ContractResult, ResultContract, check_result, validator
 
 SCHEMA = {"type": "object", "properties": {"n": {"type": "integer"}}, "required": ["n"], "additionalProperties": False}
 
@@ -21,7 +21,7 @@ SCHEMA = {"type": "object", "properties": {"n": {"type": "integer"}}, "required"
     ],
 )  # fmt: skip
 def test_the_result_of_the_cli_counts_before_the_final_message(value: Any, message: str, text: str) -> None:
-    assert check_result(ResultContract(SCHEMA), value, message) == CheckedResult(json.loads(text), [])
+    assert check_result(ResultContract(SCHEMA), value, message) == ContractResult(json.loads(text), [])
 
 
 @pytest.mark.parametrize(

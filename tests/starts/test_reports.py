@@ -14,15 +14,19 @@ from accord.github.comments import Comment
 from accord.github.models import Identity
 from accord.runner.models import RunOutputs
 from accord.starts.models import ItemStatus, StatusRow
-from accord.starts.reports import Job, cost_of, read_needs, report_of
+from accord.starts.reports import JobResult, cost_of, read_needs, report_of
 from accord.starts.status import read_body, view_of, write_body
 
-DONE = {"plan": Job("success", {}), "review": Job("success", {}), "implement": Job("success", {})}
+DONE = {
+    "plan": JobResult("success", {}),
+    "review": JobResult("success", {}),
+    "implement": JobResult("success", {}),
+}
 
 
-def applied(**outputs: Any) -> dict[str, Job]:
+def applied(**outputs: Any) -> dict[str, JobResult]:
     texts = {name: value if isinstance(value, str) else json.dumps(value) for name, value in outputs.items()}
-    return {"apply": Job("success", texts)}
+    return {"apply": JobResult("success", texts)}
 
 
 REVIEW = {"verdict_requested": "approve", "inline": 0, "file_level": 0, "in_body": 0}
@@ -41,14 +45,14 @@ REVIEW = {"verdict_requested": "approve", "inline": 0, "file_level": 0, "in_body
         ("review", applied(review=REVIEW), "nothing", "found nothing to change"),
         ("review", applied(review={**REVIEW, "inline": 1}), "done", "Verdict approve, 1 comment."),
         ("review", applied(review={**REVIEW, "verdict_requested": "x", "in_body": 2}), "done", "2 comments"),
-        ("review", {"review": Job("cancelled", {}), "apply": Job("skipped", {})}, "cancelled", "cancelled"),
-        ("plan", {"apply": Job("failure", {"outcome": "rejected"})}, "failed", "contract: "),
-        ("plan", {"apply": Job("failure", {"outcome": "stopped"})}, "failed", "stopped: "),
-        ("plan", {"apply": Job("failure", {"outcome": "refused"})}, "failed", "refused: "),
-        ("implement", {"start": Job("failure", {})}, "failed", "job: The job `start` failed"),
+        ("review", {"review": JobResult("cancelled", {}), "apply": JobResult("skipped", {})}, "cancelled", "cancelled"),
+        ("plan", {"apply": JobResult("failure", {"outcome": "rejected"})}, "failed", "contract: "),
+        ("plan", {"apply": JobResult("failure", {"outcome": "stopped"})}, "failed", "stopped: "),
+        ("plan", {"apply": JobResult("failure", {"outcome": "refused"})}, "failed", "refused: "),
+        ("implement", {"start": JobResult("failure", {})}, "failed", "job: The job `start` failed"),
     ],
 )  # fmt: skip
-def test_the_jobs_tell_the_result(work: Any, jobs: dict[str, Job], state: str, words: str) -> None:
+def test_the_jobs_tell_the_result(work: Any, jobs: dict[str, JobResult], state: str, words: str) -> None:
     report = report_of(work, {**DONE, **jobs}, None)
     assert (report.state, words in report.result) == (state, True), report.result
     assert bool(report.next_step) or state in ("nothing", "done")
@@ -71,7 +75,7 @@ def test_the_jobs_tell_the_result(work: Any, jobs: dict[str, Job], state: str, w
     ],
 )  # fmt: skip
 def test_a_failure_has_its_class_and_the_next_step(outputs: RunOutputs | None, result: str, next_step: str) -> None:
-    report = report_of("plan", {"plan": Job("failure", {}), "apply": Job("skipped", {})}, outputs)
+    report = report_of("plan", {"plan": JobResult("failure", {}), "apply": JobResult("skipped", {})}, outputs)
     assert (report.state, result in report.result, next_step in report.next_step) == ("failed", True, True), report
 
 
@@ -136,7 +140,7 @@ def test_one_comment_shows_a_run_from_its_start_to_its_end_and_the_runs_before(s
     first = starts.runs[-1]["id"]
     starts.begin("plan", REQUEST, key=key(starts))
     assert f"is running** ([run](https://github.example/octo/code/actions/runs/{first}))" in starts.status(REQUEST)
-    failed = {"plan": Job("failure", {}), "apply": Job("skipped", {})}
+    failed = {"plan": JobResult("failure", {}), "apply": JobResult("skipped", {})}
     assert starts.end("plan", REQUEST, failed, key=key(starts)).writes == 1
     assert starts.end("plan", REQUEST, failed, key=key(starts)).writes == 0
     assert "❌ **accord: the plan failed**" in starts.status(REQUEST)
@@ -156,7 +160,7 @@ def test_a_job_that_is_run_again_edits_the_same_row(starts: Starts) -> None:
     for _ in range(2):
         starts.begin("plan", REQUEST, key=key(starts))
         assert "is running" in starts.status(REQUEST)
-        starts.end("plan", REQUEST, {"plan": Job("failure", {})}, key=key(starts))
+        starts.end("plan", REQUEST, {"plan": JobResult("failure", {})}, key=key(starts))
     assert "Earlier" not in starts.status(REQUEST)
 
 
@@ -171,7 +175,7 @@ def test_a_run_that_a_person_started_by_hand_is_shown_too(starts: Starts) -> Non
 def test_a_stopped_run_stays_stopped_by_its_person(starts: Starts) -> None:
     starts.deliver(starts.comment(REQUEST, "/accord plan"))
     starts.deliver(starts.comment(REQUEST, "/accord stop"))
-    starts.end("plan", REQUEST, {"plan": Job("cancelled", {})}, key=key(starts))
+    starts.end("plan", REQUEST, {"plan": JobResult("cancelled", {})}, key=key(starts))
     assert "Stopped by `wanda`." in starts.status(REQUEST)
 
 

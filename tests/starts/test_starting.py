@@ -8,7 +8,7 @@ from support.starts import BOT, CONFIG, DRAFT, FILES, PAGE, PENDING, PULL, READY
 from accord.engine.operations import OperationStatus
 from accord.engine.receipts import Outcome
 from accord.github.models import Forbidden
-from accord.starts.reports import Job
+from accord.starts.reports import JobResult
 
 SPEC = "---\nstatus: approved\n---\n\n# Export\n"
 
@@ -161,7 +161,7 @@ def test_a_failed_implementation_is_retried_while_its_item_is_in_progress(starts
     starts.deliver(starts.comment(READY, "/accord implement"))
     context = starts.context()
     context.github.replace_labels(READY, ["task:implement", "status:in-progress"])
-    starts.end("implement", READY, {"start": Job("success", {}), "implement": Job("failure", {})})
+    starts.end("implement", READY, {"start": JobResult("success", {}), "implement": JobResult("failure", {})})
     assert "If its run failed, comment `/accord retry`" not in starts.status(READY)
     starts.deliver(starts.comment(READY, "/accord implement"))
     assert "If its run failed, comment `/accord retry`" in starts.status(READY)

@@ -13,13 +13,15 @@ from support.starts import PAGE, PENDING, PULL, READY, REQUEST, Starts, starts_s
 from accord.engine.receipts import Receipt
 from accord.starts.dashboard import write_box
 from accord.starts.models import Trigger
-from accord.starts.reports import Job
+from accord.starts.reports import JobResult
 from accord.starts.status import read_body
 
 pytestmark = pytest.mark.slow
 
 TIMES = re.compile(r"\d{4}-\d\d-\d\d \d\d:\d\d")
-OPENED = {"apply": Job("success", {"outcome": "applied", "revision": json.dumps({"id": str(PULL), "draft": False})})}
+OPENED = {
+    "apply": JobResult("success", {"outcome": "applied", "revision": json.dumps({"id": str(PULL), "draft": False})})
+}
 
 
 def state(starts: Starts) -> Any:

@@ -16,7 +16,7 @@ from accord.starts.dashboard import BOARD
 from accord.starts.ends import RunOfWork, begin, end
 from accord.starts.events import read_event
 from accord.starts.facts import StartContext
-from accord.starts.reports import Job, report_of
+from accord.starts.reports import JobResult, report_of
 from accord.starts.run import start
 from accord.text.redaction import Redactor
 from accord_sandbox.planting import INSTALLATION_TOKEN
@@ -180,7 +180,7 @@ class Starts:
     def begin(self, work: Any, number: int, *, run_id: int = 0, **more: Any) -> Receipt:
         return begin(self.context(), RunOfWork(work, number, run_id or self.runs[-1]["id"], **more))
 
-    def end(self, work: Any, number: int, jobs: Mapping[str, Job], *, run_id: int = 0, **more: Any) -> Receipt:
+    def end(self, work: Any, number: int, jobs: Mapping[str, JobResult], *, run_id: int = 0, **more: Any) -> Receipt:
         revision = more.pop("revision", None)
         run = RunOfWork(work, number, run_id or self.runs[-1]["id"], **more)
         report = report_of(work, jobs, None)

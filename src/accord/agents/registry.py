@@ -113,7 +113,7 @@ class StopHook(_ClosedModel):
     next_step: str = Field(description="The user's next step.")
 
 
-class Label(_ClosedModel):
+class AgentLabel(_ClosedModel):
     """The label `agent:NAME`, which starts the agent."""
 
     description: str = Field(max_length=100, description="The description on GitHub.")
@@ -201,7 +201,7 @@ class Agent(BaseModel):
         {}, description="Actions that start it, and those of their outputs that hold none of its words."
     )
     assignee: str | None = Field(None, description="The account that begins to work when it is assigned to an issue.")
-    label: Label | None = Field(None, description="The label that starts it.")
+    label: AgentLabel | None = Field(None, description="The label that starts it.")
     provider: str = Field("", description="The provider of its models, as OpenTelemetry names it.")
     model_names: list[str] = Field([], description="How the names of these models begin, apart from the agent's name.")
     runner_workflow: str | None = Field(None, description="A workflow that runs it instead; kept for other tools.")

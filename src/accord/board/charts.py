@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
     from datetime import datetime
 
-    from accord.board.models import RepositoryFacts
+    from accord.board.models import BoardRepository
     from accord.starts.models import StatusRow
 
 WIDTH, HEIGHT = 720, 200
@@ -92,7 +92,7 @@ class Chart:
                     yield Bar((i + _GAP / 2) * wide, base, (1 - _GAP) * wide, high, name, text)
 
 
-def charts_of(repositories: Sequence[RepositoryFacts]) -> list[Chart]:
+def charts_of(repositories: Sequence[BoardRepository]) -> list[Chart]:
     """Return the charts of what is known about some repositories."""
     runs = [run for facts in repositories for run in runs_of(facts)]
     merged = [one.issue.merged_at for facts in repositories for one in facts.ended if one.issue.merged_at]
@@ -131,7 +131,7 @@ def charts_of(repositories: Sequence[RepositoryFacts]) -> list[Chart]:
     ]
 
 
-def runs_of(facts: RepositoryFacts) -> Iterator[Run]:
+def runs_of(facts: BoardRepository) -> Iterator[Run]:
     """Yield the finished runs of a repository: its records, and what only status comments and loops know."""
     yield from (Run(one.ended_at, one.seconds, one.cost_usd) for one in facts.records if one.is_agent_run)
     recorded = {one.links.workflow_run for one in facts.records if one.links.workflow_run}

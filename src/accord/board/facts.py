@@ -8,7 +8,7 @@ from datetime import timedelta
 from itertools import islice
 from typing import TYPE_CHECKING
 
-from accord.board.models import EndedPull, ItemFacts, ItemHandoff, PullFacts, RepositoryFacts
+from accord.board.models import BoardItem, BoardPull, BoardRepository, EndedPull, ItemHandoff
 from accord.core.clock import SystemClock, time_of
 from accord.core.errors import Refused
 from accord.github.client import INSTALLATION_LOGIN
@@ -83,7 +83,7 @@ def reader_of(github: GitHub, repository: str, identity: Identity) -> Reader:
 
 def read_repository(
     github: GitHub, address: Address, period: timedelta, own: Identity | None = None
-) -> RepositoryFacts:
+) -> BoardRepository:
     """Read what the overview of a repository shows; ``period`` is how far back ended work counts.
 
     ``own`` is the identity of the token where it is known. Takes one request for each 100 issues and comments, and
@@ -100,13 +100,13 @@ def read_repository(
     handoffs = list(_handoffs(reader, issues, notes))
     closed = (one for one in changed if is_work_item(one))
     ended = (one for one in changed if one.is_pull and _has_work(one, reader))
-    return RepositoryFacts(
+    return BoardRepository(
         address,
         now,
         own,
         tuple(_items(reader, [issue for issue in issues if _is_ours(issue, rows)], rows, numbers)),
         tuple(pulls),
-        tuple(ItemFacts(issue, rows.get(issue.number, ())) for issue in islice(closed, MOST_CLOSED)),
+        tuple(BoardItem(issue, rows.get(issue.number, ())) for issue in islice(closed, MOST_CLOSED)),
         tuple(EndedPull(one, closing_references(one.body, reader.repository)) for one in islice(ended, MOST_CLOSED)),
         tuple(issue for issue in issues if is_dashboard(issue, own)),
         handoffs=tuple(handoffs),
@@ -165,7 +165,7 @@ def _has_ended(reader: Reader, row: StatusRow, now: datetime) -> bool:
 
 def _items(
     reader: Reader, issues: Iterable[Issue], rows: Mapping[int, tuple[StatusRow, ...]], numbers: Set[int]
-) -> Iterator[ItemFacts]:
+) -> Iterator[BoardItem]:
     """Yield the facts of open issues. Blockers that neither a plan of accord nor the body names are asked for."""
     left = MOST_LOOKUPS
     for issue in issues:
@@ -175,10 +175,10 @@ def _items(
         if len(blockers) != count and left:
             left -= 1
             blockers = {*visible, *(one.number for one in reader.github.blockers(issue.number) if one.is_open)}
-        yield ItemFacts(issue, rows.get(issue.number, ()), count, tuple(sorted(blockers)))
+        yield BoardItem(issue, rows.get(issue.number, ()), count, tuple(sorted(blockers)))
 
 
-def _pulls(reader: Reader, now: datetime) -> tuple[list[PullFacts], list[str]]:
+def _pulls(reader: Reader, now: datetime) -> tuple[list[BoardPull], list[str]]:
     """Read the open pull requests that accord works on, and what could not be read."""
     ours = [pull for pull in reader.github.open_pulls() if _has_work(pull, reader)]
     notes = []
@@ -205,13 +205,13 @@ def _held(reader: Reader, notes: list[str]) -> Sequence[WorkflowRun]:
         return ()
 
 
-def _pull(reader: Reader, listed: Pull, held: Iterable[WorkflowRun], now: datetime) -> PullFacts:
+def _pull(reader: Reader, listed: Pull, held: Iterable[WorkflowRun], now: datetime) -> BoardPull:
     github, number = reader.github, listed.number
     pull = github.pull(number) or listed
     comments = list(github.comments(number))
     reviews = github.reviews(number)
     opinions = opinions_of(reviews, lambda: reader.identity, reader.is_trusted)
-    return PullFacts(
+    return BoardPull(
         pull,
         closing_references(pull.body, reader.repository),
         rows_in(reader, comments, number, now),

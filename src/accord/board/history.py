@@ -12,7 +12,7 @@ from accord.records.chain import read_records
 
 if TYPE_CHECKING:
     from accord.board.facts import Reader
-    from accord.board.models import EndedPull, RepositoryFacts
+    from accord.board.models import BoardRepository, EndedPull
     from accord.github.client import GitHub
 
 MOST_ENDED = 20
@@ -22,7 +22,7 @@ KnownPulls = dict[tuple[str, int, datetime | None], "EndedPull"]
 """Ended pull requests by repository, number and last change."""
 
 
-def with_history(facts: RepositoryFacts, github: GitHub, period: timedelta, known: KnownPulls) -> RepositoryFacts:
+def with_history(facts: BoardRepository, github: GitHub, period: timedelta, known: KnownPulls) -> BoardRepository:
     """Read the history of a repository.
 
     Takes one request for each hundred records and one more, and two for each ended pull request that is not ``known``.
@@ -46,7 +46,7 @@ def _read_ended(ended: EndedPull, reader: Reader, now: datetime, known: KnownPul
     return known[key]
 
 
-def _with_records(facts: RepositoryFacts, github: GitHub, period: timedelta) -> RepositoryFacts:
+def _with_records(facts: BoardRepository, github: GitHub, period: timedelta) -> BoardRepository:
     try:
         return replace(facts, records=read_records(github, facts.now - period))
     except EmptyRepository:

@@ -16,7 +16,7 @@ from accord.core.findings import Finding
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from accord.board.models import Overview, SessionQuestion, Snapshot
+    from accord.board.models import BoardSnapshot, Overview, SessionQuestion
 
     RecordAnswer = Callable[[SessionQuestion, str], Overview]
     """Records the answer of a question, and returns the documents after it."""
@@ -29,7 +29,7 @@ _MOST_TEXTS = 50_000
 class _Shown(NamedTuple):
     """A snapshot, how often its content changed before, and its pages by name as far as they were rendered."""
 
-    snapshot: Snapshot
+    snapshot: BoardSnapshot
     version: int
     pages: dict[str, str]
 
@@ -43,7 +43,7 @@ class LiveBoard:
 
     def __init__(
         self,
-        read: Callable[[], Snapshot],
+        read: Callable[[], BoardSnapshot],
         clean: Callable[[str], str],
         pause: Callable[[], float],
         record: RecordAnswer | None = None,
@@ -59,7 +59,7 @@ class LiveBoard:
         self._stopped = threading.Event()
 
     @property
-    def snapshot(self) -> Snapshot:
+    def snapshot(self) -> BoardSnapshot:
         """The newest snapshot, as it was read when its content changed."""
         return self._shown.snapshot
 
@@ -114,7 +114,7 @@ class LiveBoard:
             except Exception as error:  # a folder may vanish while it is read; the next read may succeed
                 self._fail(f"The board could not be read: {type(error).__name__}.")
 
-    def _show(self, found: Snapshot) -> None:
+    def _show(self, found: BoardSnapshot) -> None:
         last = self._shown
         if _content(found) != _content(last.snapshot):
             self._shown = _Shown(found, last.version + 1, {})
@@ -139,7 +139,7 @@ class LiveBoard:
         return self._stopped.is_set()
 
 
-def _content(snapshot: Snapshot) -> Snapshot:
+def _content(snapshot: BoardSnapshot) -> BoardSnapshot:
     """Return a snapshot without the times at which it was read."""
     fixed = snapshot.repositories[0].now.min
     facts = tuple(replace(facts, now=fixed) for facts in snapshot.repositories)

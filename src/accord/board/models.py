@@ -150,7 +150,7 @@ def joined(*overviews: Overview) -> Overview:
 
 
 @dataclass(frozen=True)
-class ItemFacts:
+class BoardItem:
     """An open issue: its starts, oldest first, and its open blockers; ``blockers`` are those known by number."""
 
     issue: Issue
@@ -160,7 +160,7 @@ class ItemFacts:
 
 
 @dataclass(frozen=True)
-class PullFacts:
+class BoardPull:
     """An open pull request that accord works on, with the work items that it closes.
 
     ``pull`` was read by itself, so it says whether it can be merged. ``held`` are the workflow runs of its head that
@@ -235,7 +235,7 @@ class ItemHandoff:
 
 
 @dataclass(frozen=True)
-class RepositoryFacts:
+class BoardRepository:
     """The facts of a repository on GitHub. ``now`` is GitHub's time.
 
     ``closed`` are work items that were closed lately, ``ended`` pull requests. ``identity`` is that of
@@ -245,9 +245,9 @@ class RepositoryFacts:
     address: Address
     now: datetime
     identity: Identity
-    items: tuple[ItemFacts, ...] = ()
-    pulls: tuple[PullFacts, ...] = ()
-    closed: tuple[ItemFacts, ...] = ()
+    items: tuple[BoardItem, ...] = ()
+    pulls: tuple[BoardPull, ...] = ()
+    closed: tuple[BoardItem, ...] = ()
     ended: tuple[EndedPull, ...] = ()
     boards: tuple[Issue, ...] = ()
     records: tuple[PublicRecord, ...] = ()
@@ -266,20 +266,20 @@ class RepositoryFacts:
         return tuple(loop for pull in self.all_pulls for loop in pull.loops)
 
     @property
-    def all_pulls(self) -> tuple[PullFacts | EndedPull, ...]:
+    def all_pulls(self) -> tuple[BoardPull | EndedPull, ...]:
         """The open and the ended pull requests."""
         return (*self.pulls, *self.ended)
 
 
 @dataclass(frozen=True)
-class Snapshot:
+class BoardSnapshot:
     """All that a board shows of one or more repositories, as it was read ``at`` this time.
 
     ``documents`` are the entries of sessions, missions and handoffs, which ``overview`` has too. ``problem``
     says why a later read failed; the rest is then that of the last one.
     """
 
-    repositories: tuple[RepositoryFacts, ...]
+    repositories: tuple[BoardRepository, ...]
     overview: Overview
     documents: Overview
     at: datetime

@@ -23,7 +23,7 @@ from accord.results.status import WORK_ITEM, status_if_clear
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 
-    from accord.board.models import Entry, ItemFacts, PullFacts, RepositoryFacts, Snapshot
+    from accord.board.models import BoardItem, BoardPull, BoardRepository, BoardSnapshot, Entry
     from accord.core.errors import AccordError
 
 HERE = Path(__file__).parent
@@ -52,8 +52,8 @@ MOST_EDGES = 2000
 class PlacedItem(NamedTuple):
     """A work item, its repository, and the name of its page."""
 
-    facts: RepositoryFacts
-    item: ItemFacts
+    facts: BoardRepository
+    item: BoardItem
     page: str
 
     @property
@@ -62,7 +62,7 @@ class PlacedItem(NamedTuple):
         return self.item.issue.number
 
 
-def items_of(snapshot: Snapshot) -> list[PlacedItem]:
+def items_of(snapshot: BoardSnapshot) -> list[PlacedItem]:
     """Return the open and closed items of all repositories.
 
     The page of an item is named by its number, and by its repository too if that is not the first.
@@ -74,12 +74,12 @@ def items_of(snapshot: Snapshot) -> list[PlacedItem]:
     ]
 
 
-def _page_of(facts: RepositoryFacts, number: int, *, has_name: bool) -> str:
+def _page_of(facts: BoardRepository, number: int, *, has_name: bool) -> str:
     name = f"{facts.address.repository.replace('/', '~')}-" if has_name else ""
     return f"item-{name}{number}.html"
 
 
-def page_names(snapshot: Snapshot) -> Iterator[str]:
+def page_names(snapshot: BoardSnapshot) -> Iterator[str]:
     """Yield the names of all pages."""
     items = items_of(snapshot)
     yield from TABS
@@ -89,7 +89,7 @@ def page_names(snapshot: Snapshot) -> Iterator[str]:
 
 
 def render_page(
-    name: str, snapshot: Snapshot, clean: Callable[[str], str], mark: str | None = None, token: str = ""
+    name: str, snapshot: BoardSnapshot, clean: Callable[[str], str], mark: str | None = None, token: str = ""
 ) -> str | None:
     """Return the HTML of a page; None for an unknown name.
 
@@ -102,7 +102,7 @@ def render_page(
     return _render(found[0], found[1], name, snapshot, clean, items, mark, token)
 
 
-def render_refusal(error: AccordError, snapshot: Snapshot, clean: Callable[[str], str]) -> str:
+def render_refusal(error: AccordError, snapshot: BoardSnapshot, clean: Callable[[str], str]) -> str:
     """Return the page that says why an answer was not recorded."""
     findings = getattr(error, "findings", ())
     return _render("refusal.html", {"error": error, "findings": findings}, "", snapshot, clean, items_of(snapshot))
@@ -112,7 +112,7 @@ def _render(
     template: str,
     context: dict[str, Any],
     name: str,
-    snapshot: Snapshot,
+    snapshot: BoardSnapshot,
     clean: Callable[[str], str],
     items: Iterable[PlacedItem],
     mark: str | None = None,
@@ -136,7 +136,7 @@ def _render(
     return _environment().get_template(template).render(common | context)
 
 
-def _context(name: str, snapshot: Snapshot, items: Sequence[PlacedItem]) -> tuple[str, dict[str, Any]] | None:
+def _context(name: str, snapshot: BoardSnapshot, items: Sequence[PlacedItem]) -> tuple[str, dict[str, Any]] | None:
     if name == "index.html":
         return "overview.html", {"sections": snapshot.overview.sections()}
     if name == "documents.html":
@@ -156,7 +156,7 @@ def _context(name: str, snapshot: Snapshot, items: Sequence[PlacedItem]) -> tupl
     return None
 
 
-def item_status(item: ItemFacts) -> str:
+def item_status(item: BoardItem) -> str:
     """Return the status of an item, or that it is unclear."""
     return status_if_clear(item.issue) or UNCLEAR
 
@@ -200,14 +200,14 @@ def graph_of(items: Iterable[PlacedItem]) -> dict[str, Any]:
     }
 
 
-def _is_ready(item: ItemFacts) -> bool:
+def _is_ready(item: BoardItem) -> bool:
     return not item.open_blockers and item_status(item) == "ready"
 
 
-def story_of(placed: PlacedItem, snapshot: Snapshot) -> dict[str, Any]:
+def story_of(placed: PlacedItem, snapshot: BoardSnapshot) -> dict[str, Any]:
     """Return all that is known of one item: its starts, its pull requests with loops and checks, and its neighbours."""
     facts, number = placed.facts, placed.number
-    pulls: list[PullFacts] = [pull for pull in facts.pulls if number in pull.items]
+    pulls: list[BoardPull] = [pull for pull in facts.pulls if number in pull.items]
     ids = {f"#{number}", *(f"#{pull.pull.number}" for pull in pulls)}
     entries: list[Entry] = [
         entry

@@ -31,7 +31,7 @@ if TYPE_CHECKING:
     from starlette.requests import Request
 
     from accord.board.live import LiveBoard
-    from accord.board.models import Snapshot
+    from accord.board.models import BoardSnapshot
 
 HOST = "127.0.0.1"
 _ASSETS = {"board.css": "text/css", "board.js": "text/javascript"}
@@ -129,7 +129,7 @@ def check_target(folder: Path) -> None:
         raise WrongUsage(message, hint="Pass a new folder, an empty one, or one that `accord board --static` wrote.")
 
 
-def write_board(folder: Path, snapshot: Snapshot, clean: Callable[[str], str]) -> int:
+def write_board(folder: Path, snapshot: BoardSnapshot, clean: Callable[[str], str]) -> int:
     """Write all pages into a folder, and remove those of items that are gone; return how many there are."""
     folder.mkdir(parents=True, exist_ok=True)
     for name in _ASSETS:

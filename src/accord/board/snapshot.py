@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 from accord.board.documents import read_documents
 from accord.board.facts import read_repository
 from accord.board.history import with_history
-from accord.board.models import Overview, Snapshot, joined
+from accord.board.models import BoardSnapshot, Overview, joined
 from accord.board.work import overview_of_work
 from accord.sessions.apply import SessionWriter
 from accord.sessions.run import answer
@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 
 def read_snapshot(
     sources: Sequence[tuple[GitHub, Address]], root: Path, period: timedelta, known: KnownPulls | None = None
-) -> Snapshot:
+) -> BoardSnapshot:
     """Read repositories on GitHub and the documents in a folder; with ``known`` also the history that a board shows.
 
     ``known`` are the ended pull requests of earlier reads, to which those of this one are added.
@@ -36,11 +36,11 @@ def read_snapshot(
         facts if known is None else with_history(facts, github, period, known) for github, facts in found
     )
     now = repositories[0].now
-    empty = Snapshot(repositories, Overview(), Overview(), now)
+    empty = BoardSnapshot(repositories, Overview(), Overview(), now)
     return with_documents(empty, read_documents(root, now))
 
 
-def with_documents(snapshot: Snapshot, documents: Overview) -> Snapshot:
+def with_documents(snapshot: BoardSnapshot, documents: Overview) -> BoardSnapshot:
     """Return a snapshot with other documents. Pure."""
     work = [overview_of_work(facts) for facts in snapshot.repositories]
     return replace(snapshot, documents=documents, overview=joined(*work, documents))

@@ -13,7 +13,7 @@ from accord.starts.models import ACTIVE
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
-    from accord.board.models import EndedPull, ItemFacts, PullFacts, RepositoryFacts
+    from accord.board.models import BoardItem, BoardPull, BoardRepository, EndedPull
     from accord.github.models import Review
     from accord.loops.models import Iteration, LoopState
     from accord.records.models import PublicRecord
@@ -27,7 +27,7 @@ _OWN_VERDICTS = {"approve": "approves", "needs-changes": "requests changes"}
 
 
 @dataclass(frozen=True, slots=True)
-class Event:
+class TimelineEvent:
     """One line of a timeline; ``is_good`` is None where an event is neither good nor bad.
 
     ``text`` and ``detail`` may hold untrusted text. ``seconds`` is how long it took, ``cost`` is in words.
@@ -43,10 +43,10 @@ class Event:
     seconds: float = 0
 
 
-def timeline_of(facts: RepositoryFacts, item: ItemFacts) -> list[Event]:
+def timeline_of(facts: BoardRepository, item: BoardItem) -> list[TimelineEvent]:
     """Return the events of an item, the oldest first; those without a time come last."""
     number = item.issue.number
-    found = [Event(item.issue.created_at, "item", f"Created by {item.issue.author}"), *_runs(facts, item.rows)]
+    found = [TimelineEvent(item.issue.created_at, "item", f"Created by {item.issue.author}"), *_runs(facts, item.rows)]
     for pull in facts.pulls:
         if number in pull.items:
             found += _of_pull(facts, pull)
@@ -56,13 +56,13 @@ def timeline_of(facts: RepositoryFacts, item: ItemFacts) -> list[Event]:
     if item.issue.closed_at:
         is_dropped = item.issue.state_reason == "not_planned"
         text = "Closed as not planned" if is_dropped else "Completed"
-        found.append(Event(item.issue.closed_at, "item", text, is_good=not is_dropped))
+        found.append(TimelineEvent(item.issue.closed_at, "item", text, is_good=not is_dropped))
     found += _recorded(facts, number)
     latest = datetime.max.replace(tzinfo=UTC)
     return sorted(found, key=lambda event: event.at or latest)
 
 
-def _runs(facts: RepositoryFacts, rows: Sequence[StatusRow], where: str = "") -> Iterator[Event]:
+def _runs(facts: BoardRepository, rows: Sequence[StatusRow], where: str = "") -> Iterator[TimelineEvent]:
     recorded = {one.links.workflow_run: one for one in facts.records if one.links.workflow_run and one.is_agent_run}
     for row in rows:
         record = recorded.get(row.run)
@@ -72,10 +72,10 @@ def _runs(facts: RepositoryFacts, rows: Sequence[StatusRow], where: str = "") ->
         url = f"{facts.address.page}/actions/runs/{row.run}" if row.run else ""
         text = f"{_NOUNS[row.work]}{where}{agent}{asker}: {row.state}"
         cost, seconds = (row.cost or _cost(record), record.seconds or 0) if record else (row.cost, 0)
-        yield Event(time_of(row.since), "run", text, row.result, is_good, url, cost, seconds)
+        yield TimelineEvent(time_of(row.since), "run", text, row.result, is_good, url, cost, seconds)
 
 
-def _recorded(facts: RepositoryFacts, number: int) -> Iterator[Event]:
+def _recorded(facts: BoardRepository, number: int) -> Iterator[TimelineEvent]:
     """Yield the runs on an item that only their records know: status comments keep the newest ones only."""
     shown = {str(row.run) for row in facts.rows} | {run.run_id for run in _iterations(facts)}
     pulls = {pull.pull.number for pull in facts.pulls if number in pull.items}
@@ -89,10 +89,10 @@ def _recorded(facts: RepositoryFacts, number: int) -> Iterator[Event]:
             url = _run_url(facts, str(links.workflow_run))
             is_good = record.result.disposition == "success"
             detail = record.result.error_category or record.result.error
-            yield Event(record.ended_at, "run", text, detail, is_good, url, _cost(record), record.seconds or 0)
+            yield TimelineEvent(record.ended_at, "run", text, detail, is_good, url, _cost(record), record.seconds or 0)
 
 
-def _iterations(facts: RepositoryFacts) -> Iterator[Iteration]:
+def _iterations(facts: BoardRepository) -> Iterator[Iteration]:
     return (run for loop in facts.loops for run in loop.history)
 
 
@@ -100,27 +100,29 @@ def _cost(record: PublicRecord) -> str:
     return f"{record.cost_usd:.2f} US dollars" if record.cost_usd is not None else ""
 
 
-def _of_pull(facts: RepositoryFacts, pull: PullFacts) -> Iterator[Event]:
+def _of_pull(facts: BoardRepository, pull: BoardPull) -> Iterator[TimelineEvent]:
     one, name = pull.pull, f"#{pull.pull.number}"
     draft = " as a draft" if one.is_draft else ""
-    yield Event(one.created_at, "pull", f"Pull request {name} opened{draft}", one.title, url=one.url)
+    yield TimelineEvent(one.created_at, "pull", f"Pull request {name} opened{draft}", one.title, url=one.url)
     yield from _of_work(facts, pull, name)
 
 
-def _of_work(facts: RepositoryFacts, pull: PullFacts | EndedPull, name: str) -> Iterator[Event]:
+def _of_work(facts: BoardRepository, pull: BoardPull | EndedPull, name: str) -> Iterator[TimelineEvent]:
     yield from _runs(facts, pull.rows, f" of {name}")
     yield from (event for review in pull.reviews if (event := _of_review(review, name)))
     for loop in pull.loops:
         yield from (_of_iteration(facts, loop, run) for run in loop.history)
         if loop.running:
             at, run_id = loop.running.started_at, loop.running.run_id
-            yield Event(at, "loop", f"{_title(loop)}, run {loop.iterations}: running", url=_run_url(facts, run_id))
+            yield TimelineEvent(
+                at, "loop", f"{_title(loop)}, run {loop.iterations}: running", url=_run_url(facts, run_id)
+            )
         if loop.notice:
             after = loop.last.ended_at if loop.last else None
-            yield Event(after, "loop", f"{_title(loop)}: {loop.notice.action}", loop.notice.message)
+            yield TimelineEvent(after, "loop", f"{_title(loop)}: {loop.notice.action}", loop.notice.message)
 
 
-def _of_review(review: Review, name: str) -> Event | None:
+def _of_review(review: Review, name: str) -> TimelineEvent | None:
     """Return the event of a review with a verdict; the marker of accord's own has its verdict."""
     asks = [fields.get("asks", "") for fields in find_markers(review.body, REVIEW)]
     word = _VERDICTS.get(review.state) or (_OWN_VERDICTS.get(asks[0]) if asks else None)
@@ -128,10 +130,10 @@ def _of_review(review: Review, name: str) -> Event | None:
         return None
     author = "accord" if asks else review.author
     is_good = {"approves": True, "requests changes": False}.get(word)
-    return Event(review.submitted_at, "review", f"{author} {word} ({name})", is_good=is_good, url=review.url)
+    return TimelineEvent(review.submitted_at, "review", f"{author} {word} ({name})", is_good=is_good, url=review.url)
 
 
-def _of_iteration(facts: RepositoryFacts, loop: LoopState, run: Iteration) -> Event:
+def _of_iteration(facts: BoardRepository, loop: LoopState, run: Iteration) -> TimelineEvent:
     is_good = run.exit_code == "0"
     detail = [
         f"{run.tasks_done} {'task' if run.tasks_done == 1 else 'tasks'} done",
@@ -141,21 +143,21 @@ def _of_iteration(facts: RepositoryFacts, loop: LoopState, run: Iteration) -> Ev
     text = f"{_title(loop)}, run {run.number}: {'succeeded' if is_good else 'failed'}"
     cost = f"{run.cost_usd:.2f} US dollars" if run.cost_usd is not None else ""
     url = _run_url(facts, run.run_id)
-    return Event(run.ended_at, "loop", text, ", ".join(detail), is_good, url, cost, run.seconds)
+    return TimelineEvent(run.ended_at, "loop", text, ", ".join(detail), is_good, url, cost, run.seconds)
 
 
-def _of_ended(facts: RepositoryFacts, ended: EndedPull) -> Iterator[Event]:
+def _of_ended(facts: BoardRepository, ended: EndedPull) -> Iterator[TimelineEvent]:
     issue = ended.issue
-    yield Event(issue.created_at, "pull", f"Pull request #{issue.number} opened", issue.title, url=issue.url)
+    yield TimelineEvent(issue.created_at, "pull", f"Pull request #{issue.number} opened", issue.title, url=issue.url)
     yield from _of_work(facts, ended, f"#{issue.number}")
     is_merged = issue.merged_at is not None
     text = f"Pull request #{issue.number} {'merged' if is_merged else 'closed without merging'}"
-    yield Event(issue.merged_at or issue.closed_at, "pull", text, is_good=is_merged, url=issue.url)
+    yield TimelineEvent(issue.merged_at or issue.closed_at, "pull", text, is_good=is_merged, url=issue.url)
 
 
 def _title(loop: LoopState) -> str:
     return loop.loop.capitalize().replace("-", " ")
 
 
-def _run_url(facts: RepositoryFacts, run_id: str) -> str:
+def _run_url(facts: BoardRepository, run_id: str) -> str:
     return f"{facts.address.page}/actions/runs/{run_id}" if run_id.isdecimal() else ""

@@ -17,7 +17,7 @@ from accord.starts.models import ACTIVE, PLAN_LABEL
 if TYPE_CHECKING:
     from datetime import datetime
 
-    from accord.board.models import EntryKind, ItemFacts, NeedKind, Overview, Placed, PullFacts, RepositoryFacts
+    from accord.board.models import BoardItem, BoardPull, BoardRepository, EntryKind, NeedKind, Overview, Placed
     from accord.github.checks import CheckState
     from accord.github.models import Issue
     from accord.loops.models import LoopState
@@ -39,7 +39,7 @@ _KINDS: dict[str, NeedKind] = {
 _NAMED = 5
 
 
-def overview_of_work(facts: RepositoryFacts) -> Overview:
+def overview_of_work(facts: BoardRepository) -> Overview:
     """Return the overview of all items and pull requests."""
     by_item = {number: pull for pull in facts.pulls for number in pull.items}
     items = sorted(facts.items, key=_rank)
@@ -54,12 +54,12 @@ def overview_of_work(facts: RepositoryFacts) -> Overview:
     return replace(overview, repositories=(repository,))
 
 
-def _rank(item: ItemFacts) -> tuple[int, int]:
+def _rank(item: BoardItem) -> tuple[int, int]:
     priority = next((i for i, label in enumerate(_PRIORITIES) if label in item.issue.labels), len(_PRIORITIES))
     return priority, item.issue.number
 
 
-def _place_item(facts: RepositoryFacts, item: ItemFacts, pull: PullFacts | None) -> Placed | None:
+def _place_item(facts: BoardRepository, item: BoardItem, pull: BoardPull | None) -> Placed | None:
     """Return the entry of an open issue; None for a request of which nothing runs, failed or is asked for."""
     issue, last = item.issue, item.rows[-1] if item.rows else None
     retry = _comment(facts, "issue", issue.number, "/accord retry")
@@ -78,7 +78,7 @@ def _place_item(facts: RepositoryFacts, item: ItemFacts, pull: PullFacts | None)
     return ("waiting", _entry(item, "item", "A plan was asked for.")) if PLAN_LABEL in issue.labels else None
 
 
-def _place_idle(facts: RepositoryFacts, item: ItemFacts, status: str | None, pull: PullFacts | None) -> Placed:
+def _place_idle(facts: BoardRepository, item: BoardItem, status: str | None, pull: BoardPull | None) -> Placed:
     """Return the entry of a work item on which nothing runs and nothing failed."""
     issue = item.issue
     if status is None:
@@ -107,7 +107,7 @@ def _place_idle(facts: RepositoryFacts, item: ItemFacts, status: str | None, pul
     return "waiting", _entry(item, "item", f"Its status is {status}: no open pull request closes it.")
 
 
-def _place_pull(facts: RepositoryFacts, pull: PullFacts) -> Placed:
+def _place_pull(facts: BoardRepository, pull: BoardPull) -> Placed:
     """Return the entry of an open pull request: what runs there, else what it needs before it can be merged."""
     number, last = pull.pull.number, pull.rows[-1] if pull.rows else None
     active = next((loop for loop in pull.loops if loop.running), None)
@@ -121,7 +121,7 @@ def _place_pull(facts: RepositoryFacts, pull: PullFacts) -> Placed:
     return _held(facts, pull) or _asks(facts, pull) or _unfinished(facts, pull, last) or _open(facts, pull)
 
 
-def _held(facts: RepositoryFacts, pull: PullFacts) -> Placed | None:
+def _held(facts: BoardRepository, pull: BoardPull) -> Placed | None:
     if not pull.held:
         return None
     names = _list([run.name or run.path for run in pull.held])
@@ -131,7 +131,7 @@ def _held(facts: RepositoryFacts, pull: PullFacts) -> Placed | None:
     return "needs_you", _pull_entry(pull, "approval", why, since=since, command=command)
 
 
-def _asks(facts: RepositoryFacts, pull: PullFacts) -> Placed | None:
+def _asks(facts: BoardRepository, pull: BoardPull) -> Placed | None:
     """Return what a loop or the label ``needs-human`` asks for."""
     number = pull.pull.number
     if NEEDS_HUMAN not in pull.pull.labels:
@@ -152,7 +152,7 @@ def _asks(facts: RepositoryFacts, pull: PullFacts) -> Placed | None:
     return "needs_you", _pull_entry(pull, "needs-human", f"It carries the label `{NEEDS_HUMAN}`.", command=unlabel)
 
 
-def _unfinished(facts: RepositoryFacts, pull: PullFacts, last: StatusRow | None) -> Placed | None:
+def _unfinished(facts: BoardRepository, pull: BoardPull, last: StatusRow | None) -> Placed | None:
     """Return what keeps a pull request from being reviewed: a failed run, its checks, a conflict, requested changes."""
     number, has_loop = pull.pull.number, KEEPALIVE in pull.pull.labels
     if last and last.state == "failed":
@@ -175,7 +175,7 @@ def _unfinished(facts: RepositoryFacts, pull: PullFacts, last: StatusRow | None)
     return None
 
 
-def _open(facts: RepositoryFacts, pull: PullFacts) -> Placed:
+def _open(facts: BoardRepository, pull: BoardPull) -> Placed:
     number = pull.pull.number
     if pull.pull.is_draft:
         return "waiting", _pull_entry(pull, "pull", "It is a draft.")
@@ -191,14 +191,14 @@ def _open(facts: RepositoryFacts, pull: PullFacts) -> Placed:
     return "ready", _pull_entry(pull, "pull", "No review approves its head.", command=command, start="review")
 
 
-def _done(item: ItemFacts) -> Entry:
+def _done(item: BoardItem) -> Entry:
     issue = item.issue
     why = "Closed as not planned." if issue.state_reason == "not_planned" else "Completed."
     costs = "; ".join(row.cost for row in item.rows if row.cost)
     return Entry("item", f"#{issue.number}", issue.title, why, issue.closed_at, issue.url, cost=costs)
 
 
-def _running(facts: RepositoryFacts, name: str, title: str, row: StatusRow) -> Entry:
+def _running(facts: BoardRepository, name: str, title: str, row: StatusRow) -> Entry:
     agent = f" by {row.agent}" if row.agent else ""
     why = f"{_NOUNS[row.work]}{agent}" + (f", asked for by {row.by}" if row.by else "")
     url = (
@@ -208,7 +208,7 @@ def _running(facts: RepositoryFacts, name: str, title: str, row: StatusRow) -> E
 
 
 def _entry(
-    item: ItemFacts,
+    item: BoardItem,
     kind: EntryKind,
     why: str,
     *,
@@ -221,7 +221,7 @@ def _entry(
 
 
 def _pull_entry(
-    pull: PullFacts,
+    pull: BoardPull,
     kind: EntryKind,
     why: str,
     *,
@@ -238,13 +238,13 @@ def _cost(loop: LoopState) -> str:
     return f"{loop.cost_usd:.2f} US dollars" if loop.cost_usd else ""
 
 
-def _blocked_by(item: ItemFacts) -> str:
+def _blocked_by(item: BoardItem) -> str:
     if len(item.blockers) != item.open_blockers:
         return f"Blocked by {item.open_blockers} open {'issue' if item.open_blockers == 1 else 'issues'}."
     return f"Blocked by {_list([f'#{number}' for number in item.blockers])}."
 
 
-def _checks(pull: PullFacts, state: CheckState) -> list[str]:
+def _checks(pull: BoardPull, state: CheckState) -> list[str]:
     return [check.name for check in pull.checks if check.state == state]
 
 
@@ -253,16 +253,16 @@ def _list(names: list[str]) -> str:
     return ", ".join(names[:_NAMED]) + more
 
 
-def _one_status(facts: RepositoryFacts, issue: Issue) -> str:
+def _one_status(facts: BoardRepository, issue: Issue) -> str:
     """Return the command that leaves an item exactly one status label."""
     _, *spare = in_category(issue.labels, Category.STATUS) or ["", ""]
     words = [word for label in spare if label for word in ("--remove-label", label)]
     return facts.address.gh_command("issue", "edit", issue.number, *(words or ("--add-label", "status:pending")))
 
 
-def _comment(facts: RepositoryFacts, kind: str, number: int, text: str) -> str:
+def _comment(facts: BoardRepository, kind: str, number: int, text: str) -> str:
     return facts.address.gh_command(kind, "comment", number, "--body", text)
 
 
-def _unlabel(facts: RepositoryFacts, kind: str, number: int) -> str:
+def _unlabel(facts: BoardRepository, kind: str, number: int) -> str:
     return facts.address.gh_command(kind, "edit", number, "--remove-label", NEEDS_HUMAN)

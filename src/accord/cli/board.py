@@ -31,7 +31,7 @@ from accord.core.errors import WrongUsage
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from accord.board.models import Overview, Snapshot
+    from accord.board.models import BoardSnapshot, Overview
     from accord.engine.receipts import Receipt
 
 
@@ -72,7 +72,7 @@ def board(given: _BoardArguments) -> None:
 
 
 def _serve(
-    read: Callable[[], Snapshot], pause: Callable[[], float], port: int, *, opens: bool, root: Path | None
+    read: Callable[[], BoardSnapshot], pause: Callable[[], float], port: int, *, opens: bool, root: Path | None
 ) -> None:
     """Serve the board; with a ``root``, answers to questions of its sessions are recorded."""
     import socket

@@ -20,8 +20,8 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from accord.agents.registry import Agent
-    from accord.git.origin import Origin
-    from accord.kit.next_steps import Step
+    from accord.git.origin import RemoteRepository
+    from accord.kit.next_steps import SetupStep
     from accord.kit.plan import KitPlan
     from accord.kit.templates import Choices, Kit
     from accord.workflows.requirements import Requirement
@@ -118,7 +118,7 @@ def _require_consent(plan: KitPlan, *, asks: bool) -> None:
         raise click.Abort
 
 
-def _is_published(plan: KitPlan, origin: Origin | None) -> bool | None:
+def _is_published(plan: KitPlan, origin: RemoteRepository | None) -> bool | None:
     """Ask whether the commit of a changed pin can be fetched from its repository; None where no answer came."""
     from accord.git.origin import has_commit
     from accord.kit.pins import SOURCE
@@ -135,7 +135,7 @@ def _is_new_choice(plan: KitPlan) -> bool:
     return plan.before is None or plan.before.choices != plan.manifest.choices
 
 
-def _steps(root: Path, kit: Kit, plan: KitPlan, origin: Origin | None) -> list[Step]:
+def _steps(root: Path, kit: Kit, plan: KitPlan, origin: RemoteRepository | None) -> list[SetupStep]:
     from accord.core.shapes import read_shape
     from accord.files.yaml import read_mapping
     from accord.kit.next_steps import next_steps
@@ -160,20 +160,20 @@ def _steps(root: Path, kit: Kit, plan: KitPlan, origin: Origin | None) -> list[S
     return next_steps(needs, Files(kit.version, present).workflows, origin, plan.manifest.pin, tops)
 
 
-def _own(name: str, agent: Agent, origin: Origin | None) -> Iterator[Step]:
+def _own(name: str, agent: Agent, origin: RemoteRepository | None) -> Iterator[SetupStep]:
     """Yield the steps for the secrets of an agent that no workflow passes on."""
-    from accord.kit.next_steps import Step
+    from accord.kit.next_steps import SetupStep
     from accord.workflows.requirements import secrets_of
 
     if step := _step(secrets_of(name, agent), origin):
         yield step
     secrets = " and ".join(f"`{secret}`" for secret in agent.required_secrets)
-    yield Step(f"Pass {secrets} on in the workflows of `.github/workflows` that run the agent `{name}`.")
+    yield SetupStep(f"Pass {secrets} on in the workflows of `.github/workflows` that run the agent `{name}`.")
 
 
-def _step(need: Requirement, origin: Origin | None) -> Step | None:
+def _step(need: Requirement, origin: RemoteRepository | None) -> SetupStep | None:
     """Return the step for a secret or a setting; None for a need that another step covers."""
-    from accord.kit.next_steps import REPOSITORY, Step
+    from accord.kit.next_steps import REPOSITORY, SetupStep
 
     if need.kind == "secret":
         usual = next((name for name in need.names if name.endswith("_API_KEY")), need.names[0])
@@ -183,7 +183,7 @@ def _step(need: Requirement, origin: Origin | None) -> Step | None:
         commands = (f"gh api -X PUT {place} -F can_approve_pull_request_reviews=true",)
     else:
         return None
-    return Step(need.step(), commands, f"{origin.url}/{need.page.path}" if origin else "")
+    return SetupStep(need.step(), commands, f"{origin.url}/{need.page.path}" if origin else "")
 
 
 def _default_agent(root: Path, choices: Choices) -> dict[str, Agent]:
@@ -199,7 +199,7 @@ def _default_agent(root: Path, choices: Choices) -> dict[str, Agent]:
     return {name: registry.agents[name]} if name in registry.agents else {}
 
 
-def _document(plan: KitPlan, outcome: str, is_published: bool | None, steps: list[Step]) -> dict[str, Any]:
+def _document(plan: KitPlan, outcome: str, is_published: bool | None, steps: list[SetupStep]) -> dict[str, Any]:
     from accord.kit.plan import diffs
 
     pin, choices = plan.manifest.pin, plan.manifest.choices
@@ -251,7 +251,7 @@ def _show_diff(diff: str) -> None:
         click.echo(click.style(one_line(line), fg=_DIFF_COLORS.get(line[:1])))
 
 
-def _show_steps(steps: list[Step]) -> None:
+def _show_steps(steps: list[SetupStep]) -> None:
     if steps:
         click.echo("\nNext:")
     for number, step in enumerate(steps, 1):

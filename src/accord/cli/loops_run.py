@@ -223,7 +223,7 @@ def _read_outputs(path: str | None) -> RunOutputs:
 
 def _sweep(loop: Loop, context: LoopContext, given: TurnArguments) -> None:
     """Start the workflow for each pull request that may have something to do."""
-    from accord.loops.apply import Start, dispatch
+    from accord.loops.apply import WorkflowStart, dispatch
     from accord.loops.run import pulls_due
 
     if not loop.is_swept:
@@ -234,7 +234,7 @@ def _sweep(loop: Loop, context: LoopContext, given: TurnArguments) -> None:
     started: dict[int, int] = {}
     context.log.is_dry_run = given.dry_run
     for number in pulls_due(loop, context):
-        start = Start(given.dispatch_workflow, "pr_number", number, context.github.server_time())
+        start = WorkflowStart(given.dispatch_workflow, "pr_number", number, context.github.server_time())
         started[number] = dispatch(context, start) if start.workflow else 0
     requests = {"read": context.github.requests.read, "write": context.github.requests.write}
     report_sweep(loop.name, started, requests, context.log, given)

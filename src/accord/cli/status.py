@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
 
     from accord.board.history import KnownPulls
-    from accord.board.models import Entry, Overview, Snapshot
+    from accord.board.models import BoardSnapshot, Entry, Overview
 
 _COLORS = {"needs_you": "red", "running": "green", "waiting": "yellow", "ready": "cyan", "done": "white"}
 _WITH_COMMAND = ("needs_you", "ready")
@@ -65,7 +65,7 @@ def status(given: _StatusArguments) -> None:
 @contextmanager
 def reading_snapshots(
     given: RepositoriesArguments, period: timedelta, *, has_history: bool = False
-) -> Iterator[tuple[Callable[[], Snapshot], Callable[[], float]]]:
+) -> Iterator[tuple[Callable[[], BoardSnapshot], Callable[[], float]]]:
     """Connect once to each repository; yield what reads a snapshot, and what returns the seconds until the next read.
 
     The pause grows with the requests of a read, so that watching takes at most a quarter of the token's hourly limit.
@@ -80,7 +80,7 @@ def reading_snapshots(
         known: KnownPulls | None = {} if has_history else None
         counted = [0, 0]
 
-        def read() -> Snapshot:
+        def read() -> BoardSnapshot:
             found = read_snapshot(sources, given.root, period, known)
             counted[:] = [counted[1], sum(github.requests.read for github, _ in sources)]
             return found
@@ -94,7 +94,10 @@ def reading_snapshots(
 
 
 def _watch(
-    read: Callable[[], Snapshot], pause: Callable[[], float], limit: int, sleep: Callable[[float], None] = time.sleep
+    read: Callable[[], BoardSnapshot],
+    pause: Callable[[], float],
+    limit: int,
+    sleep: Callable[[float], None] = time.sleep,
 ) -> None:
     """Show the status again and again until Ctrl-C; a failed read says why, and the next one may succeed."""
     lines: list[str] = []

@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING
 from accord.core.errors import AccordError
 from accord.git.beside import Search, keep_beside
 from accord.git.filters import LFS, blob_id, filters_of, is_pointer_file, is_stored_form, pointer_to
-from accord.git.index import Entry, add_files, entries_of, ignored_paths, is_only_here, untracked_files
+from accord.git.index import IndexEntry, add_files, entries_of, ignored_paths, is_only_here, untracked_files
 from accord.git.leaving_out import BY_FILTER, UNREADABLE, ChangedPath, by_reason, left_out
 from accord.git.patches import SUBMODULE, changes_between, difference, paths_with_new_markers
 from accord.git.paths import some_of
@@ -139,9 +139,9 @@ class _Comparison:
 
     before: Snapshot
     ours: Git
-    commit: Mapping[str, Entry]
+    commit: Mapping[str, IndexEntry]
     seen: Mapping[str, Seen]
-    staged: Mapping[str, Entry]
+    staged: Mapping[str, IndexEntry]
     nested: Sequence[str]
     unfinished: str
     uncommitted: Collection[str]
@@ -155,11 +155,11 @@ class _Comparison:
         return ignored_paths(self.ours, gone)
 
     @cached_property
-    def merged_entries(self) -> Mapping[str, Entry]:
+    def merged_entries(self) -> Mapping[str, IndexEntry]:
         """The entries of the commit that was merged last; none where git cannot read it."""
         listed = self.ours.attempt("ls-tree", "-r", "-z", self.merged[-1]).stdout if self.merged else b""
         split = (entry.partition("\t") for entry in split_nul(listed))
-        return {path: Entry("", facts.split()[0], facts.split()[2]) for facts, _, path in split}
+        return {path: IndexEntry("", facts.split()[0], facts.split()[2]) for facts, _, path in split}
 
     @cached_property
     def hidden_places(self) -> Collection[str]:
@@ -324,7 +324,7 @@ def _unlisted_paths(comparison: _Comparison) -> list[str]:
     return [path for path in found if path not in ignored]
 
 
-def _of_merge(comparison: _Comparison, left: Mapping[str, str]) -> dict[str, Entry]:
+def _of_merge(comparison: _Comparison, left: Mapping[str, str]) -> dict[str, IndexEntry]:
     """Return the filtered paths that were merged as they are elsewhere: without them, a merge would undo that.
 
     Clear text of a filter that is known is never among them.
@@ -361,7 +361,7 @@ def _known_pointers(comparison: _Comparison, changed: Sequence[str]) -> dict[str
 
 
 def _store(
-    comparison: _Comparison, paths: Sequence[str], pointers: Mapping[str, str], merged: Mapping[str, Entry]
+    comparison: _Comparison, paths: Sequence[str], pointers: Mapping[str, str], merged: Mapping[str, IndexEntry]
 ) -> list[str]:
     """Bring changed paths into our index, with their modes, and merged entries; return what git cannot store."""
     ours, modes = comparison.ours, {path: comparison.mode_of(path) for path in paths}

@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
 
-class Entry(NamedTuple):
+class IndexEntry(NamedTuple):
     """An entry of an index; ``flag`` is git's letter: ``S`` for skip-worktree, in lower case for assume-unchanged."""
 
     flag: str
@@ -22,13 +22,13 @@ class Entry(NamedTuple):
     blob: str
 
 
-def entries_of(git: Git) -> dict[str, Entry]:
+def entries_of(git: Git) -> dict[str, IndexEntry]:
     """Return the entries of git's index by path; of an unmerged one, its last version."""
     found = {}
     for line in split_nul(git("ls-files", "-s", "-v", "-z", "--full-name", ":/")):
         facts, _, path = line.partition("\t")
         flag, mode, blob, _stage = facts.split(" ")
-        found[path] = Entry(flag, mode, blob)
+        found[path] = IndexEntry(flag, mode, blob)
     return found
 
 

@@ -19,7 +19,7 @@ _NOT_THERE = re.compile(r"not our ref|unadvertised object|no such remote ref", r
 
 
 @dataclass(frozen=True)
-class Origin:
+class RemoteRepository:
     """A repository on a server, such as `https://github.com` and `octo/web`."""
 
     server_url: str
@@ -36,7 +36,7 @@ class Origin:
         return self.repository.partition("/")[0]
 
 
-def parse_origin(url: str) -> Origin | None:
+def parse_origin(url: str) -> RemoteRepository | None:
     """Read the URL of a remote, without its user and password; None for folders and for aliases of ssh."""
     found = _ORIGIN.fullmatch(url.strip())
     if not found or "." not in found["host"].strip("."):
@@ -44,10 +44,10 @@ def parse_origin(url: str) -> Origin | None:
     is_web = (found["scheme"] or "").startswith("http")
     host = "github.com" if found["host"] == "ssh.github.com" else found["host"]  # ssh over the port of HTTPS
     server_url = f"{found['scheme']}://{host}{found['port'] or ''}" if is_web else f"https://{host}"
-    return Origin(server_url, f"{found['owner']}/{found['name']}")
+    return RemoteRepository(server_url, f"{found['owner']}/{found['name']}")
 
 
-def read_origin(root: Path) -> Origin | None:
+def read_origin(root: Path) -> RemoteRepository | None:
     """Read the remote `origin` of a checkout; None without one."""
     done = Git(root).attempt("remote", "get-url", "origin")
     return parse_origin(done.stdout.decode("utf-8", "replace"))

@@ -21,7 +21,7 @@ from typing import TYPE_CHECKING, NamedTuple
 from accord.core.errors import Refused
 from accord.git.beside import Beside, look_beside, write_new
 from accord.git.filters import LFS, filters_of, stays_as_stored
-from accord.git.index import Entry, blobs_of, entries_of, files_below, ignored_paths, stage_all, untracked_files
+from accord.git.index import IndexEntry, blobs_of, entries_of, files_below, ignored_paths, stage_all, untracked_files
 from accord.git.patches import SUBMODULE
 from accord.git.program import Git, joined, make_repository, split_nul
 from accord.git.settings import Settings, read_settings
@@ -71,7 +71,7 @@ class Snapshot:
     objects: Path
     object_format: str = "sha1"
     settings: Settings = field(default_factory=lambda: Settings({}))
-    index: Mapping[str, Entry] = field(default_factory=dict)
+    index: Mapping[str, IndexEntry] = field(default_factory=dict)
     seen: Mapping[str, Seen] = field(default_factory=dict)
     ignored: tuple[str, ...] = ()
     digests: Mapping[str, bytes] = field(default_factory=dict)
@@ -162,7 +162,9 @@ def _first_files(top: Path, places: Sequence[str]) -> list[str]:
     return found[:_MOST_NOTED]
 
 
-def _stored_paths(git: Git, index: Mapping[str, Entry], seen: Mapping[str, Seen], paths: Sequence[str]) -> set[str]:
+def _stored_paths(
+    git: Git, index: Mapping[str, IndexEntry], seen: Mapping[str, Seen], paths: Sequence[str]
+) -> set[str]:
     """Return the files that are what the index has of them, with its line ends or those of the work tree."""
     files = [path for path in paths if path in index and path in seen and stat.S_ISREG(seen[path].mode)]
     made = [blobs_of(git, files), blobs_of(git, files, "--no-filters")]

@@ -94,7 +94,7 @@ class Upload:
 
 
 @dataclass(frozen=True, slots=True)
-class Delivery:
+class DeliveredCommit:
     """A commit on its branch: its id there, the way it took, and why it was pushed."""
 
     commit: str
@@ -213,7 +213,7 @@ def _trees(facts: CommitFacts) -> Iterator[dict[str, TreeChange]]:
 
 def deliver_commit(
     github: GitHub | None, git: Git, remote: Remote, upload: Upload, branch: str, expected: str
-) -> Delivery | None:
+) -> DeliveredCommit | None:
     """Bring a commit to a branch that must still end at ``expected`` (empty: must not exist); None if it moved.
 
     A commit that the API cannot make is pushed. A lost answer is looked up. Raises Refused, Unreachable and Stopped.
@@ -229,15 +229,15 @@ def deliver_commit(
         return _pushed_instead(git, remote, other, branch, expected)
     if not _move_branch(github, f"refs/heads/{branch}", expected, commit.sha, remote.clock):
         return None
-    return Delivery(commit.sha, CommitWay.API, commit.is_verified, upload.requests)
+    return DeliveredCommit(commit.sha, CommitWay.API, commit.is_verified, upload.requests)
 
 
-def _pushed(git: Git, remote: Remote, upload: Upload, branch: str, expected: str) -> Delivery | None:
+def _pushed(git: Git, remote: Remote, upload: Upload, branch: str, expected: str) -> DeliveredCommit | None:
     is_pushed = push(git, remote, upload.commit, branch, expected)
-    return Delivery(upload.commit, CommitWay.PUSH, reason=upload.reason) if is_pushed else None
+    return DeliveredCommit(upload.commit, CommitWay.PUSH, reason=upload.reason) if is_pushed else None
 
 
-def _pushed_instead(git: Git, remote: Remote, upload: Upload, branch: str, expected: str) -> Delivery | None:
+def _pushed_instead(git: Git, remote: Remote, upload: Upload, branch: str, expected: str) -> DeliveredCommit | None:
     """Push a commit that the API did not make. Raises Refused with both reasons."""
     try:
         return _pushed(git, remote, upload, branch, expected)

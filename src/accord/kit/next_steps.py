@@ -10,7 +10,7 @@ from accord.kit.templates import FOLDER, LABELS
 if TYPE_CHECKING:
     from collections.abc import Collection, Sequence
 
-    from accord.git.origin import Origin
+    from accord.git.origin import RemoteRepository
     from accord.kit.pins import Pin
 
 FIRST_COMMANDS = {
@@ -32,7 +32,7 @@ _CHECKS = {"implement", "review", "keepalive", "autofix", "bot-comments"}
 
 
 @dataclass(frozen=True)
-class Step:
+class SetupStep:
     """One step: its text, the commands that take it, and the page on which people take it."""
 
     text: str
@@ -45,8 +45,12 @@ class Step:
 
 
 def next_steps(
-    needs: Sequence[Step], workflows: Collection[str], origin: Origin | None, pin: Pin, tops: Sequence[str] = (FOLDER,)
-) -> list[Step]:
+    needs: Sequence[SetupStep],
+    workflows: Collection[str],
+    origin: RemoteRepository | None,
+    pin: Pin,
+    tops: Sequence[str] = (FOLDER,),
+) -> list[SetupStep]:
     """Return the steps for the installed workflows, in order: ``needs`` are those for secrets and settings.
 
     ``tops`` are the folders and files to commit. Without ``origin``, commands have a placeholder for the repository.
@@ -58,12 +62,12 @@ def next_steps(
         server_url = origin.server_url if origin else "https://github.com"
         page = f"{server_url}/{pin.source}/blob/{pin.commit}/docs/consumer-kit.md#two-accounts"
         reviewer = "gh variable set ACCORD_REVIEW_LOGIN --body 'github-actions[bot]'"
-        steps.append(Step(text, ("gh secret set ACCORD_TOKEN", "gh variable set ACCORD_LOGIN", reviewer), page))
-    steps.append(Step(f"Check the repository, then commit and push {', '.join(tops)}.", ("accord doctor",)))
+        steps.append(SetupStep(text, ("gh secret set ACCORD_TOKEN", "gh variable set ACCORD_LOGIN", reviewer), page))
+    steps.append(SetupStep(f"Check the repository, then commit and push {', '.join(tops)}.", ("accord doctor",)))
     if "labels" in workflows:
-        steps.append(Step(f"Labels are created when {LABELS} reaches the default branch."))
+        steps.append(SetupStep(f"Labels are created when {LABELS} reaches the default branch."))
     else:
-        steps.append(Step("Create the labels.", (f"accord labels sync --repo {repository}",)))
+        steps.append(SetupStep("Create the labels.", (f"accord labels sync --repo {repository}",)))
     if first := next((command for name, command in FIRST_COMMANDS.items() if name in workflows), ""):
-        steps.append(Step("Start the first run.", (first,), f"{origin.url}/actions" if origin else ""))
+        steps.append(SetupStep("Start the first run.", (first,), f"{origin.url}/actions" if origin else ""))
     return steps

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 from accord.core.errors import AccordError, BrokenContract, Refused, Stopped, WrongUsage
 from accord.core.refusals import known_refusal
 from accord.engine.operations import OperationLog, skipped_if
-from accord.github.commits import CommitWay, Delivery
+from accord.github.commits import CommitWay, DeliveredCommit
 from accord.github.git_data import create_ref_once
 from accord.github.limits import BODY_CHARS
 from accord.github.markers import find_markers, write_marker
@@ -94,7 +94,7 @@ class SyncResult:
     plan: KitPlan | None = None
     pull: Pull | None = None
     error: AccordError | None = None
-    delivery: Delivery | None = None
+    delivery: DeliveredCommit | None = None
     operations: Sequence[LedgerEntry] = ()
 
     @property
@@ -298,7 +298,7 @@ def decide(plan: KitPlan, proposal: Proposal) -> tuple[OperationStatus | None, O
     return skipped_if(proposal.is_wanted), skipped_if(is_written)
 
 
-def _push(github: GitHub, consumer: Consumer, plan: KitPlan, proposal: Proposal, clock: Clock) -> Delivery:
+def _push(github: GitHub, consumer: Consumer, plan: KitPlan, proposal: Proposal, clock: Clock) -> DeliveredCommit:
     """Make the one commit on top of the default branch, and point the branch to it."""
     changes: dict[str, TreeChange] = {
         file.path: None if file.after is None else (consumer.modes.get(file.path, "100644"), file.after)
@@ -310,13 +310,13 @@ def _push(github: GitHub, consumer: Consumer, plan: KitPlan, proposal: Proposal,
     commit = send_until_answered(lambda: github.create_commit(message, tree, [consumer.commit]), clock)
     if proposal.tip:
         github.replace_ref(REF, commit.sha)
-        return Delivery(commit.sha, CommitWay.API, commit.is_verified, requests=3)
+        return DeliveredCommit(commit.sha, CommitWay.API, commit.is_verified, requests=3)
     try:
         create_ref_once(github, REF, commit.sha, clock)
     except Conflict as conflict:
         message = f"Another process created the branch {BRANCH} meanwhile."
         raise Stopped(message, hint="Run the same command again.") from conflict
-    return Delivery(commit.sha, CommitWay.API, commit.is_verified, requests=3)
+    return DeliveredCommit(commit.sha, CommitWay.API, commit.is_verified, requests=3)
 
 
 def _write_pull(github: GitHub, consumer: Consumer, plan: KitPlan, proposal: Proposal, clock: Clock) -> Pull:

@@ -40,7 +40,7 @@ def apply_effects(run: EndedRun, effects: PendingEffects, workflow: str, *, is_r
     if not (effects.is_due and workflow):
         return 0
     since = run.state.last.ended_at if run.state.last else context.github.server_time()
-    start = Start(workflow, "pr_number", context.number, since)
+    start = WorkflowStart(workflow, "pr_number", context.number, since)
     known = next(runs_of(context, start), None) if is_repeated else None
     return known.id if known else dispatch(context, start)
 
@@ -106,7 +106,7 @@ def _rerun_once(context: LoopContext, run_id: int) -> bool:
     return True
 
 
-class Start(NamedTuple):
+class WorkflowStart(NamedTuple):
     """A workflow of the default branch to start for a pull request, whose number is the input ``name``.
 
     A run since ``since`` whose title has the number is one of this start. ``option`` names the file.
@@ -119,14 +119,14 @@ class Start(NamedTuple):
     option: str = "--dispatch-workflow"
 
 
-def runs_of(context: LoopContext, start: Start) -> Iterator[WorkflowRun]:
+def runs_of(context: LoopContext, start: WorkflowStart) -> Iterator[WorkflowRun]:
     """Yield the runs that the start may have caused, newest first, without the one of this job."""
     since = start.since - timedelta(seconds=_CLOCKS_DIFFER_SECONDS)
     runs = context.github.dispatched_runs(start.workflow, str(start.number), since)
     return (run for run in runs if str(run.id) != context.run_id)
 
 
-def dispatch(context: LoopContext, start: Start) -> int:
+def dispatch(context: LoopContext, start: WorkflowStart) -> int:
     """Start a workflow and return its run, 0 where GitHub does not tell. Raises NotThere where it does not exist.
 
     After a lost answer, the run is looked for by its title. A workflow whose ``run-name`` has not the number is started

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Literal
 
 from accord.github.markers import find_markers
 from accord.github.pulls import closing_references
-from accord.loops.apply import Start, comment_once, dispatch, runs_of
+from accord.loops.apply import WorkflowStart, comment_once, dispatch, runs_of
 from accord.loops.bot_comments import Thread
 from accord.loops.checks import CheckLog, check_settled, names_of
 from accord.loops.models import CheckFacts, LoopFacts, decision_for
@@ -92,7 +92,7 @@ def start_review(gathered: Gathered, decision: LoopDecision) -> LoopDecision:
     """Start the review's workflow, which takes the number as ``pull``, unless a review of this head is in progress."""
     context, checks = gathered.context, gathered.facts.checks
     pushed_at = gathered.facts.now - timedelta(seconds=checks.seconds_since_push if checks else 0)
-    start = Start(context.review_workflow, "pull", context.number, pushed_at, "--review-workflow")
+    start = WorkflowStart(context.review_workflow, "pull", context.number, pushed_at, "--review-workflow")
     under_way = (run.id for run in runs_of(context, start) if not run.has_ended)
     return decision.model_copy(update={"started_run": next(under_way, 0) or dispatch(context, start)})
 

@@ -13,7 +13,7 @@ from accord.plans.spec_kit import priorities_in
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from accord.plans.entries import Entry
+    from accord.plans.entries import ListEntry
     from accord.plans.models import Priority
 
 _ID = re.compile(r"[*_`]*([A-Z]{1,10}-?[0-9]{1,6}[a-z]?)[*_`]*[:.)\]]?\s+")
@@ -38,7 +38,7 @@ def read_checklist(text: str, place: str) -> Source:
     return Source(spec[1] if spec else place, tasks)
 
 
-def _names(entries: Sequence[Entry]) -> list[str]:
+def _names(entries: Sequence[ListEntry]) -> list[str]:
     """Return the id of each entry: the one that it states, else one made of its first words."""
     names: list[str] = []
     for entry in entries:
@@ -52,7 +52,7 @@ def _names(entries: Sequence[Entry]) -> list[str]:
     return names
 
 
-def _task(entry: Entry, name: str, names: Sequence[str], place: str) -> SourceTask:
+def _task(entry: ListEntry, name: str, names: Sequence[str], place: str) -> SourceTask:
     text = " ".join(_DEPENDS.sub("", entry.text).split())
     waits = [*_DEPENDS.findall(entry.text), *entry.fields.get("blockers", ())]
     blockers = (each for wait in waits for part in wait.split(",") for each in _references(part, names))

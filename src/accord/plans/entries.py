@@ -43,7 +43,7 @@ _TEMPLATE = re.compile(r"^##[ \t]+(?:Objective|Ambiguity)[ \t]*$", re.MULTILINE)
 
 
 @dataclass(frozen=True)
-class Entry:
+class ListEntry:
     """A box: its text on one line, where it is, and the fields, criteria, notes or the whole body nested below it."""
 
     text: str
@@ -61,13 +61,13 @@ class Entry:
         return tuple(dict.fromkeys(path for text in self.fields.get(name, ()) for path in paths_in(text)))
 
 
-def entries_of(markdown: str) -> list[Entry]:
+def entries_of(markdown: str) -> list[ListEntry]:
     """Return the outermost boxes of a text in its order. Code, comments and quotes hold none."""
     blocks = read_blocks(markdown)
     lines = [markdown[start:end] for start, end in blocks.lines]
     headings = sections(markdown)
     paragraphs = {block.inside: block for block in reversed(blocks.leaves) if block.kind == "paragraph"}
-    found: list[Entry] = []
+    found: list[ListEntry] = []
     inside = 0
     for item in blocks.items:
         paragraph = paragraphs.get(item) if item.box and item.first >= inside else None
@@ -83,7 +83,7 @@ def entries_of(markdown: str) -> list[Entry]:
         above = bisect_right(headings, item.first, key=attrgetter("line"))
         section = headings[above - 1].title if above else ""
         below = textwrap.dedent("\n".join(lines[paragraph.first + len(paragraph.lines) : item.last]))
-        entry = Entry(text, item.first + 1, item.box != " ", section, int(number[1]) if number else 0)
+        entry = ListEntry(text, item.first + 1, item.box != " ", section, int(number[1]) if number else 0)
         found.append(_with_nested(entry, below, stated))
     return found
 
@@ -103,7 +103,7 @@ def _without_fields(line: str) -> tuple[str, list[str]]:
     return ". ".join(parts[:first]), parts[first:]
 
 
-def _with_nested(entry: Entry, below: str, stated: Sequence[str]) -> Entry:
+def _with_nested(entry: ListEntry, below: str, stated: Sequence[str]) -> ListEntry:
     """Read what is nested below an entry: fields, boxes as criteria, other text as notes; or a whole body.
 
     ``stated`` are fields that the entry itself states.

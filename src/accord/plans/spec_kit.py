@@ -23,7 +23,7 @@ from accord.text.outline import code_of, sections, shown_text
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping, Sequence
 
-    from accord.plans.entries import Entry
+    from accord.plans.entries import ListEntry
     from accord.text.outline import Section
 
 _TASK = re.compile(r"[*_`]*(T[0-9X]{3,6}[a-z]?)[*_`]*[:.]?\s+(.*)", re.DOTALL)
@@ -107,7 +107,7 @@ def read_spec_kit(text: str, file: str, beside: Mapping[str, str]) -> Source:
     return Source(spec, tasks, tuple(findings))
 
 
-def _is_note(entry: Entry, phase: _Phase, *, has_tasks: bool) -> bool:
+def _is_note(entry: ListEntry, phase: _Phase, *, has_tasks: bool) -> bool:
     """Return whether a box is not a task, such as those of a checklist before or after the phases."""
     return not phase.number and not has_tasks and bool(entry.text)
 
@@ -129,7 +129,7 @@ def _phases(text: str) -> list[tuple[int, _Phase]]:
 
 
 def _task(
-    entry: Entry, match: re.Match[str], phase: _Phase, folder: str, tree: tuple[str, ...], file: str
+    entry: ListEntry, match: re.Match[str], phase: _Phase, folder: str, tree: tuple[str, ...], file: str
 ) -> tuple[SourceTask, bool]:
     words, tags = match[2], []
     while tag := _TAG.match(f" {words}"):

@@ -63,13 +63,13 @@ def _in_whole_seconds(moment: AwareDatetime) -> AwareDatetime:
 Moment = Annotated[AwareDatetime, AfterValidator(_in_whole_seconds)]
 
 
-class _Part(BaseModel):
+class _RecordPart(BaseModel):
     """An immutable part of a record. Keys that a later version adds are ignored."""
 
     model_config = ConfigDict(frozen=True, extra="ignore", defer_build=True)
 
 
-class RecordTrigger(_Part):
+class RecordTrigger(_RecordPart):
     """The login that started a run (empty if unknown), the reason, and GitHub's name of the event."""
 
     cause: Cause = "unknown"
@@ -77,14 +77,14 @@ class RecordTrigger(_Part):
     event: Name = ""
 
 
-class RecordInput(_Part):
+class RecordInput(_RecordPart):
     """A file that went into a run, by its digest."""
 
     name: Name
     sha256: Sha256
 
 
-class RecordAttempt(_Part):
+class RecordAttempt(_RecordPart):
     """One turn of one agent, as in the runner's own record; ``cause`` is why it failed, a stable code."""
 
     agent: Name = ""
@@ -99,7 +99,7 @@ class RecordAttempt(_Part):
     findings: Count = 0
 
 
-class RecordResult(_Part):
+class RecordResult(_RecordPart):
     """How the run itself ended; what became of its pull request is read from GitHub.
 
     ``outcome`` is the command's own word (``applied``, ``done``, ``ended``), ``error_category`` that of the runner
@@ -113,7 +113,7 @@ class RecordResult(_Part):
     findings: Count | None = None
 
 
-class RecordLinks(_Part):
+class RecordLinks(_RecordPart):
     """The issue and the pull request (numbers), the workflow run with its attempt, and a pushed commit."""
 
     issue: Count | None = None
@@ -124,7 +124,7 @@ class RecordLinks(_Part):
     document: Name = ""
 
 
-class PublicRecord(_Part):
+class PublicRecord(_RecordPart):
     """The record of one run, apply, loop turn or move. ``seconds`` is how long the agent worked, where one did.
 
     The same run has the same ``id``: a later version of a record replaces the one before.

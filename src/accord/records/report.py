@@ -77,7 +77,7 @@ class Results:
 
 
 @dataclass(frozen=True)
-class NextStep:
+class Suggestion:
     """A sentence about what to do, and a command for it; empty where there is nothing to type."""
 
     text: str
@@ -106,7 +106,7 @@ class Report:
     turns: int = 0
     moves: dict[str, int] = field(default_factory=dict)
     notes: tuple[str, ...] = ()
-    next_steps: tuple[NextStep, ...] = ()
+    next_steps: tuple[Suggestion, ...] = ()
 
     def as_json(self) -> dict[str, Any]:
         """Return the JSON document of ``accord report``."""
@@ -278,16 +278,16 @@ _ADVICE = {
 }
 
 
-def next_steps_of(report: Report, histories: Sequence[RunHistory]) -> tuple[NextStep, ...]:
+def next_steps_of(report: Report, histories: Sequence[RunHistory]) -> tuple[Suggestion, ...]:
     """Return what to do next, the most pressing first; there is always a step."""
     options = " ".join(dict.fromkeys(shlex.join(history.options) for history in histories))
     steps = []
     if not report.total.runs:
         text = "No agent ran in this period. Comment `/accord implement` on a work item to start one."
-        steps.append(NextStep(text, f"accord status {options}"))
-    steps += [NextStep(*_ADVICE[name]) for name in report.failures if name in _ADVICE]
+        steps.append(Suggestion(text, f"accord status {options}"))
+    steps += [Suggestion(*_ADVICE[name]) for name in report.failures if name in _ADVICE]
     if report.results.pending:
         count = report.results.pending
         text = f"{_counted(count, 'pull request')} of agents wait{'s' if count == 1 else ''} for a decision."
-        steps.append(NextStep(text, f"accord status {options}"))
-    return tuple(steps) or (NextStep("Nothing is left to decide. See what can start.", f"accord status {options}"),)
+        steps.append(Suggestion(text, f"accord status {options}"))
+    return tuple(steps) or (Suggestion("Nothing is left to decide. See what can start.", f"accord status {options}"),)

@@ -36,7 +36,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping
 
     from accord.agents.registry import Agent
-    from accord.runner.context import JobContext, Progress
+    from accord.runner.context import JobContext, RunProgress
     from accord.runner.models import RunRequest
     from accord.runner.process import ProgramEnd
     from accord.text.redaction import Redactor
@@ -130,7 +130,7 @@ def _named_paths(words: Iterable[str], environment: Mapping[str, str]) -> Iterat
 
 @contextmanager
 def agent_session(
-    ready: ReadyAgent, request: RunRequest, job: JobContext, progress: Progress
+    ready: ReadyAgent, request: RunRequest, job: JobContext, progress: RunProgress
 ) -> Iterator[AgentSession]:
     """Make an agent's HOME, rights and network, and check that its sandbox can start. Raises AgentNotStarted."""
     agent = ready.entry

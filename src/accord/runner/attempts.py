@@ -18,7 +18,7 @@ from accord.core.errors import AccordError
 from accord.runner import record as layout
 from accord.runner.agent_session import ReadyAgent, agent_session, turn_warnings
 from accord.runner.classify import cause_of, classify, contract_exit_code, is_ended_well
-from accord.runner.contract import CheckedResult, ResultContract, check_result, repair_prompt, second_prompt
+from accord.runner.contract import ContractResult, ResultContract, check_result, repair_prompt, second_prompt
 from accord.runner.credentials import check_credentials
 from accord.runner.fallback import cost_of, is_spent, usd_left
 from accord.runner.launch import can_resume, command_line, install_program
@@ -37,7 +37,7 @@ if TYPE_CHECKING:
     from accord.agents.registry import Agent, Registry
     from accord.git.trusted_files import TrustedFiles
     from accord.runner.agent_session import AgentSession
-    from accord.runner.context import JobContext, Progress
+    from accord.runner.context import JobContext, RunProgress
     from accord.runner.models import RunRequest
     from accord.runner.transcripts.events import Account, Usage
 
@@ -99,7 +99,7 @@ def run_attempts(
     ready: ReadyAgent,
     request: RunRequest,
     job: JobContext,
-    progress: Progress,
+    progress: RunProgress,
     budget: RunBudget,
     save_changes: Callable[[], None],
 ) -> None:
@@ -108,7 +108,9 @@ def run_attempts(
         take_turns(session, budget, progress, save_changes)
 
 
-def take_turns(session: AgentSession, budget: RunBudget, progress: Progress, save_changes: Callable[[], None]) -> None:
+def take_turns(
+    session: AgentSession, budget: RunBudget, progress: RunProgress, save_changes: Callable[[], None]
+) -> None:
     """Let an agent work on the task, and ask it again as long as its result breaks its contract."""
     ready, request = session.ready, session.request
     try:
@@ -142,8 +144,8 @@ def take_turns(session: AgentSession, budget: RunBudget, progress: Progress, sav
 
 
 def _take_repair_turn(
-    session: AgentSession, prompt: str, budget: RunBudget, progress: Progress, resume: str
-) -> tuple[Account, CheckedResult] | None:
+    session: AgentSession, prompt: str, budget: RunBudget, progress: RunProgress, resume: str
+) -> tuple[Account, ContractResult] | None:
     """Let the agent correct its result. If that fails, warn, go back to the attempt before, and return None.
 
     A cancelled turn ends the run as cancelled.
@@ -169,8 +171,8 @@ def _take_repair_turn(
 
 
 def take_attempt(
-    session: AgentSession, prompt: str, budget: RunBudget, progress: Progress, *, resume: str = ""
-) -> tuple[Account, CheckedResult]:
+    session: AgentSession, prompt: str, budget: RunBudget, progress: RunProgress, *, resume: str = ""
+) -> tuple[Account, ContractResult]:
     """Let the agent take one turn, and record it; return what it did and its checked result.
 
     ``resume`` is the conversation to go on with. A failed turn has no result.
@@ -190,7 +192,7 @@ def take_attempt(
         progress.error = end.error.model_copy(update={"detail": detail})
     progress.warn(*turn_warnings(end, ready.entry))
     evidence = evidence_in(run_dir, ready.entry.codec, ready.name, end.exit_code, progress.error)
-    checked = CheckedResult(None)
+    checked = ContractResult(None)
     if is_ended_well(evidence) and ready.schema:
         contract = ResultContract(json.loads(ready.schema), session.request.kind)
         checked = check_result(contract, evidence.account.structured, evidence.account.final_message)
@@ -228,7 +230,7 @@ def _outcome(exit_code: int, cause: str) -> Literal["done", "failed", "budget"]:
     return "done" if not exit_code else "budget" if cause == "budget" else "failed"
 
 
-def _usage_of_turn(account: Account, progress: Progress) -> Usage:
+def _usage_of_turn(account: Account, progress: RunProgress) -> Usage:
     """Take the earlier turns out of what a CLI counts over its whole conversation."""
     earlier = [attempt for attempt in progress.attempts if account.session and attempt.session == account.session]
     fields = {"input_tokens": "tokens_input", "output_tokens": "tokens_output", "cost_usd": "cost_usd"}

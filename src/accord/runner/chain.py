@@ -33,7 +33,7 @@ if TYPE_CHECKING:
     from accord.git.comparison import WorkTreeChanges
     from accord.git.snapshots import Snapshot
     from accord.runner.agent_session import ReadyAgent
-    from accord.runner.context import JobContext, Progress
+    from accord.runner.context import JobContext, RunProgress
     from accord.runner.models import RunRequest
 
 
@@ -43,7 +43,7 @@ class AgentChain:
 
     request: RunRequest
     job: JobContext
-    progress: Progress
+    progress: RunProgress
     prepare: Callable[[str], ReadyAgent]
     max_cost_usd: float | None = None
     about_changes: tuple[str, ...] = ()
@@ -169,7 +169,7 @@ def _unfinished(changes: WorkTreeChanges) -> InternalError | None:
     return InternalError(kind="merge-unfinished", detail=detail)
 
 
-def _save_changes(request: RunRequest, job: JobContext, snapshot: Snapshot, progress: Progress) -> tuple[str, ...]:
+def _save_changes(request: RunRequest, job: JobContext, snapshot: Snapshot, progress: RunProgress) -> tuple[str, ...]:
     """Write the patch, unless it cannot be read or contains a secret; return warnings about it."""
     names = job.secret_names
     known = {name: value for name, value in job.environment.items() if name in names}

@@ -45,7 +45,7 @@ class JobContext:
 
 
 @dataclass
-class Progress:
+class RunProgress:
     """The facts known so far; the record is made of them, however the run ends.
 
     ``agent``, ``codec``, ``exit_code`` and ``error`` are those of the attempt that counts.

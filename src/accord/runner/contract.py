@@ -46,7 +46,7 @@ class ResultContract:
 
 
 @dataclass(frozen=True)
-class CheckedResult:
+class ContractResult:
     """A result, None if it breaks its contract, with the findings and the small faults that were corrected."""
 
     value: Any
@@ -72,7 +72,7 @@ def placed(finding: Finding) -> str:
     return f"at {finding.path}, {finding.text}" if finding.path else finding.text
 
 
-def check_result(contract: ResultContract, value: Any, message: str) -> CheckedResult:
+def check_result(contract: ResultContract, value: Any, message: str) -> ContractResult:
     """Check the CLI's structured value, or without one the JSON in its final message.
 
     Small faults of a document are corrected first. Raises WrongUsage for an unknown kind or an invalid schema.
@@ -83,13 +83,13 @@ def check_result(contract: ResultContract, value: Any, message: str) -> CheckedR
     try:
         checked = (_check_kind if contract.kind else _check_schema)(contract, value, message)
     except BrokenContract as broken:
-        return CheckedResult(None, broken.findings[:MOST_FINDINGS])
+        return ContractResult(None, broken.findings[:MOST_FINDINGS])
     return replace(
         checked, value=None if checked.is_broken else checked.value, findings=checked.findings[:MOST_FINDINGS]
     )
 
 
-def _check_kind(contract: ResultContract, value: Any, message: str) -> CheckedResult:
+def _check_kind(contract: ResultContract, value: Any, message: str) -> ContractResult:
     raw = (message if value is None else json.dumps(value)).encode("utf-8", "replace")
     document, first = read_corrected(raw, contract.kind)
     kind = kind_for(contract.kind, document.value)
@@ -100,10 +100,10 @@ def _check_kind(contract: ResultContract, value: Any, message: str) -> CheckedRe
     shown = {**fixed, **dict.fromkeys(kind.own_keys)}
     findings = kind.check(Document(shown, ""))
     own = tuple(pointer(key) for key in kind.own_keys)
-    return CheckedResult(fixed, [finding for finding in findings if finding.path not in own], [*first, *fixes])
+    return ContractResult(fixed, [finding for finding in findings if finding.path not in own], [*first, *fixes])
 
 
-def _check_schema(contract: ResultContract, value: Any, message: str) -> CheckedResult:
+def _check_schema(contract: ResultContract, value: Any, message: str) -> ContractResult:
     value = _any_json(message) if value is None else value
     found = []
     try:
@@ -116,7 +116,7 @@ def _check_schema(contract: ResultContract, value: Any, message: str) -> Checked
         text = f"The result cannot be checked: {problem}."[:_PROBLEM_CHARS]
         hint = "Nest it less deeply, and write no half of a surrogate pair (such as \\ud83d alone)."
         found.append(Finding("schema", text, hint=hint))
-    return CheckedResult(value, found)
+    return ContractResult(value, found)
 
 
 def _any_json(message: str) -> Any:

@@ -56,7 +56,7 @@ if TYPE_CHECKING:
     from accord.git.patches import Change
     from accord.git.sizes import ChangeLimits
     from accord.github.client import GitHub
-    from accord.github.commits import Delivery
+    from accord.github.commits import DeliveredCommit
     from accord.runner.models import InternalErrorKind
 
 _PAUSES_SECONDS = (1.0, 2.0, 3.0, 4.0, 5.0)
@@ -133,7 +133,7 @@ class Published:
     steering: tuple[str, ...] = ()
     dependencies: tuple[str, ...] = ()
     records: tuple[str, ...] = ()
-    delivery: Delivery | None = field(default=None, compare=False)
+    delivery: DeliveredCommit | None = field(default=None, compare=False)
     was_there: bool = False
     flattened: tuple[str, ...] = ()
 
@@ -239,7 +239,7 @@ def _pushed_before(git: Git, facts: BranchFacts, work: Publication) -> Published
 
 def _push(
     git: Git, remote: Remote, commit: str, branch: str, expected: str, work: Publication, github: GitHub | None
-) -> Delivery | None:
+) -> DeliveredCommit | None:
     """Bring a commit to a branch that must still end at ``expected``; return None if it moved, or in a dry run."""
     is_bot = github is not None and not github.identity().is_person
     upload = plan_upload(read_commit(git, commit, is_bot=is_bot, has_author=work.author != DEFAULT_AUTHOR))

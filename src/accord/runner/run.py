@@ -27,7 +27,7 @@ from accord.runner import record as layout
 from accord.runner.attempts import prepare_agent
 from accord.runner.chain import AgentChain
 from accord.runner.confine import forbid_reading
-from accord.runner.context import Progress
+from accord.runner.context import RunProgress
 from accord.runner.contract import validator
 from accord.runner.credentials import expiry_warnings
 from accord.runner.fallback import agents_to_try
@@ -55,7 +55,7 @@ def run_agent(request: RunRequest, job: JobContext) -> RunRecord:
     """
     forbid_reading()
     _prepare_folder(request)
-    progress = Progress(request.agent)
+    progress = RunProgress(request.agent)
     began = job.clock.now()
     try:
         if not request.skip:
@@ -77,7 +77,7 @@ def run_agent(request: RunRequest, job: JobContext) -> RunRecord:
     return record
 
 
-def _file_error(error: OSError, progress: Progress) -> InternalError:
+def _file_error(error: OSError, progress: RunProgress) -> InternalError:
     """Say that a file cannot be used: before the agent ran, or in what it left."""
     detail = f"{error.filename or 'A file'} cannot be used: {error.strerror or error}."
     if error.errno in DISK_FULL:
@@ -86,7 +86,7 @@ def _file_error(error: OSError, progress: Progress) -> InternalError:
     return InternalError(kind=kind, detail=detail, has_hint=not progress.has_run)
 
 
-def _write_record(record: RunRecord, folder: Path, progress: Progress) -> RunRecord:
+def _write_record(record: RunRecord, folder: Path, progress: RunProgress) -> RunRecord:
     """Write the record, whatever the agent did to the folder."""
     path = folder / layout.RECORD
     try:
@@ -98,7 +98,7 @@ def _write_record(record: RunRecord, folder: Path, progress: Progress) -> RunRec
     return record
 
 
-def _record(request: RunRequest, job: JobContext, progress: Progress, began: datetime) -> RunRecord:
+def _record(request: RunRequest, job: JobContext, progress: RunProgress, began: datetime) -> RunRecord:
     redact = replace(job, declared=progress.declared).redactor
     error = progress.error and progress.error.model_copy(update={"detail": redact(progress.error.detail)})
     return RunRecord(
@@ -131,7 +131,7 @@ def _prepare_folder(request: RunRequest) -> None:
     (folder / _RESERVE).write_bytes(os.urandom(_RESERVED_BYTES))
 
 
-def _run(request: RunRequest, job: JobContext, progress: Progress) -> None:
+def _run(request: RunRequest, job: JobContext, progress: RunProgress) -> None:
     context = request.context
     files = request.files or trusted_files(
         request.directory, job.environment, branch=context.pr_ref, base=context.base_ref

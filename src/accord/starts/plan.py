@@ -86,7 +86,7 @@ class PauseLoops(Operation):
 
 
 @dataclass(frozen=True)
-class RunFacts:
+class EarlierRuns:
     """``own`` is the run that this event started already, ``last`` that of the item's newest start."""
 
     own: WorkflowRun | None = None
@@ -94,7 +94,7 @@ class RunFacts:
 
 
 def plan_choice(
-    event: StartEvent, choice: Choice, facts: ItemFacts, runs: RunFacts, now: datetime
+    event: StartEvent, choice: Choice, facts: ItemFacts, runs: EarlierRuns, now: datetime
 ) -> tuple[Operation, ...]:
     """Return the operations of a choice, also those that an earlier delivery did."""
     if isinstance(choice, Begin):
@@ -106,7 +106,9 @@ def plan_choice(
     return ()
 
 
-def _begin(event: StartEvent, choice: Begin, facts: ItemFacts, runs: RunFacts, now: datetime) -> tuple[Operation, ...]:
+def _begin(
+    event: StartEvent, choice: Begin, facts: ItemFacts, runs: EarlierRuns, now: datetime
+) -> tuple[Operation, ...]:
     status, number = facts.view.status, facts.issue.number
     row = status.row(event.key)
     is_started = runs.own is not None or (row is not None and row.run > 0)
@@ -162,7 +164,7 @@ def _without_lost(status: ItemStatus, key: str) -> ItemStatus:
     return status
 
 
-def _halt(event: StartEvent, facts: ItemFacts, runs: RunFacts) -> tuple[Operation, ...]:
+def _halt(event: StartEvent, facts: ItemFacts, runs: EarlierRuns) -> tuple[Operation, ...]:
     status, number, run = facts.view.status, facts.issue.number, runs.last
     operations: list[Operation] = []
     if event.comment_id:

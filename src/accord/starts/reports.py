@@ -19,7 +19,7 @@ _MOST_ITEMS = 20
 
 
 @dataclass(frozen=True)
-class Job:
+class JobResult:
     """A job of the workflow: GitHub's word for its result, and its outputs."""
 
     result: str
@@ -43,15 +43,15 @@ class WorkReport:
     cost: str = ""
 
 
-def read_needs(text: str) -> dict[str, Job]:
+def read_needs(text: str) -> dict[str, JobResult]:
     """Read ``toJSON(needs)`` of a job. Raises ValueError for anything else."""
     document = json.loads(text or "{}")
     if not isinstance(document, dict):
         raise ValueError("not an object")
-    return {name: Job(str(job.get("result")), job.get("outputs") or {}) for name, job in document.items()}
+    return {name: JobResult(str(job.get("result")), job.get("outputs") or {}) for name, job in document.items()}
 
 
-def report_of(work: Work, jobs: Mapping[str, Job], outputs: RunOutputs | None) -> WorkReport:
+def report_of(work: Work, jobs: Mapping[str, JobResult], outputs: RunOutputs | None) -> WorkReport:
     """Conclude a run. ``outputs`` are those of the agent, None where it left no record."""
     jobs = {name: job for name, job in jobs.items() if name != "begin"}  # it only wrote the status comment
     cost = cost_of(outputs)
@@ -60,7 +60,7 @@ def report_of(work: Work, jobs: Mapping[str, Job], outputs: RunOutputs | None) -
         return WorkReport("failed", *_failure(jobs, outputs), cost)
     if "cancelled" in results:
         return WorkReport("cancelled", "The run was cancelled.", _RECOVERY["retry"], cost)
-    return WorkReport(*_RESULTS[work](jobs.get("apply") or Job("skipped", {})), cost)
+    return WorkReport(*_RESULTS[work](jobs.get("apply") or JobResult("skipped", {})), cost)
 
 
 def cost_of(outputs: RunOutputs | None) -> str:
@@ -85,7 +85,7 @@ _OUTCOMES = {
 }
 
 
-def _failure(jobs: Mapping[str, Job], outputs: RunOutputs | None) -> tuple[str, str]:
+def _failure(jobs: Mapping[str, JobResult], outputs: RunOutputs | None) -> tuple[str, str]:
     """Return the class and the cause of a failure, and the next step."""
     name = next(name for name, job in jobs.items() if job.result == "failure")
     if name in _AGENT_JOBS and outputs is not None and outputs.error_category:
@@ -103,7 +103,7 @@ def _failure(jobs: Mapping[str, Job], outputs: RunOutputs | None) -> tuple[str, 
     return f"job: The job `{cell(name)}` failed; the run shows why.", _RECOVERY["manual"]
 
 
-def _plan_result(apply: Job) -> tuple[RowState, str, str]:
+def _plan_result(apply: JobResult) -> tuple[RowState, str, str]:
     if apply.outputs.get("outcome") == "planned":
         return "done", "A dry run: nothing was created.", ""
     items = apply.document("items") or {}
@@ -117,7 +117,7 @@ def _plan_result(apply: Job) -> tuple[RowState, str, str]:
     return "nothing", "The agent found nothing to plan.", ""
 
 
-def _implement_result(apply: Job) -> tuple[RowState, str, str]:
+def _implement_result(apply: JobResult) -> tuple[RowState, str, str]:
     revision = apply.document("revision") or {}
     number = str(revision.get("id") or "")
     if not number.isdecimal():
@@ -127,7 +127,7 @@ def _implement_result(apply: Job) -> tuple[RowState, str, str]:
     return "done", f"Opened #{number}.", f"Review #{number}: comment `/accord review` there."
 
 
-def _review_result(apply: Job) -> tuple[RowState, str, str]:
+def _review_result(apply: JobResult) -> tuple[RowState, str, str]:
     review = apply.document("review") or {}
     counts = [review.get(name) for name in ("inline", "file_level", "in_body")]
     count = sum(number for number in counts if isinstance(number, int))

@@ -25,7 +25,7 @@ from accord.starts.facts import (
 )
 from accord.starts.models import ACTIVE, WORKFLOWS, Trigger, key_of
 from accord.starts.plan import (
-    RunFacts,
+    EarlierRuns,
     ShowStatus,
     StartWorkflow,
     plan_choice,
@@ -109,17 +109,17 @@ def plan_item(context: StartContext, event: StartEvent) -> Planned:
         found = item_facts(context, named)
         event, facts = (named, found) if found else (event, facts)
     choice = choose(event, facts)
-    runs = RunFacts()
+    runs = EarlierRuns()
     if isinstance(choice, Begin):
         row = facts.view.status.row(event.key)
         if row is not None:  # another event with this key may have started it before
             event = replace(event, at=min(event.at, parse_timestamp(row.since)))
         if row is None or not row.run:
             file, is_known = WORKFLOWS[choice.work], row is not None
-            runs = RunFacts(own=find_begun(context, file, event.key, event.at, is_known=is_known))
+            runs = EarlierRuns(own=find_begun(context, file, event.key, event.at, is_known=is_known))
     last = facts.view.status.last
     if isinstance(choice, Halt) and last is not None and last.state in ACTIVE:
-        runs = RunFacts(last=run_of(context, last))
+        runs = EarlierRuns(last=run_of(context, last))
     reason = choice.reason if isinstance(choice, Ignore) else choice.text if isinstance(choice, Answer) else ""
     return plan_choice(event, choice, facts, runs, context.now()), reason
 

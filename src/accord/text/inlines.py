@@ -97,7 +97,7 @@ def references_of(definitions: Iterable[Definition]) -> dict[str, str]:
 
 def read_inlines(content: str, references: Mapping[str, str]) -> list[InlineSpan]:
     """Return what is inside a paragraph, in order of its start."""
-    reader = _Reader(content, references)
+    reader = _InlineReader(content, references)
     while found := _SIGN.search(content, reader.position):
         reader.position = found.start()
         reader.read(found[0])
@@ -113,7 +113,7 @@ class _Bracket:
     has_later: bool = False
 
 
-class _Reader:
+class _InlineReader:
     """The state of ``read_inlines``."""
 
     def __init__(self, content: str, references: Mapping[str, str]) -> None:

@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 
     from accord.core.clock import Clock
     from accord.github.client import GitHub
-    from accord.github.commits import Delivery
+    from accord.github.commits import DeliveredCommit
     from accord.github.models import Pull
     from accord.results.implementor.facts import RevisionFacts
     from accord.results.implementor.plan import RevisionPlan
@@ -39,7 +39,7 @@ class AppliedRevision:
     """The pull request, the commit that was brought to its branch now, and how the operations ended."""
 
     pull: Pull | None
-    delivery: Delivery | None
+    delivery: DeliveredCommit | None
     entries: Sequence[LedgerEntry]
     problem: AccordError | None
 
@@ -79,7 +79,7 @@ def apply_operations(
     return AppliedRevision(pull, delivery, entries, problem)
 
 
-def _push(github: GitHub, operation: PushBranch, facts: RevisionFacts) -> Delivery:
+def _push(github: GitHub, operation: PushBranch, facts: RevisionFacts) -> DeliveredCommit:
     if facts.branch is None or operation.upload is None:
         raise ValueError("a push needs a commit")
     git, remote = facts.branch.git, facts.branch.remote
@@ -122,7 +122,7 @@ def _write_comment(github: GitHub, operation: WriteComment, facts: RevisionFacts
 
 
 def _target(
-    operation: ImplementOperation, facts: RevisionFacts, pull: Pull | None, delivery: Delivery | None
+    operation: ImplementOperation, facts: RevisionFacts, pull: Pull | None, delivery: DeliveredCommit | None
 ) -> str | None:
     match operation:
         case PushBranch():

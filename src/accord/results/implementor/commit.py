@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 
 
 @dataclass(frozen=True)
-class Place:
+class CommitBranch:
     """A branch for the commit, what is on it, its pull requests, and the branch that these are for."""
 
     name: str
@@ -61,10 +61,10 @@ class BranchState:
     remote: Remote
     identity: Identity
     token: str
-    place: Place
+    place: CommitBranch
     has_later_run: bool
     is_resolved: bool
-    beside: Place | None = None
+    beside: CommitBranch | None = None
     trial: PatchTrial | None = None
 
 
@@ -76,7 +76,7 @@ class CommitChoice:
     """
 
     kind: Literal["superseded", "pushed", "fresh", "replace", "beside"]
-    place: Place
+    place: CommitBranch
     trial: PatchTrial = PatchTrial()
     onto: str = ""
 
@@ -106,7 +106,7 @@ def read_branch(
         remote,
         identity,
         token,
-        Place(name, base, found, tuple(github.pulls_from(name))),
+        CommitBranch(name, base, found, tuple(github.pulls_from(name))),
         has_later_run=bool(found.applied and runs_of(git, f"{found.applied}..{found.tip}")),
         is_resolved=bool(found.applied) and found.applied not in git.line(*line).split(),
     )
@@ -117,14 +117,14 @@ def read_branch(
     return state
 
 
-def _read_beside(github: GitHub, patch: bytes, state: BranchState) -> Place:
+def _read_beside(github: GitHub, patch: bytes, state: BranchState) -> CommitBranch:
     place, git = state.place, state.git
     name = conflict_branch(f"{place.name}-conflict", state.token)
     has_pull = any(pull.state == "open" for pull in place.pulls)
     base, start = (place.name, place.found.tip) if has_pull else (place.base, place.found.base)
     tip = fetch_branch(git, state.remote, name, "beside")
     applied = commit_of_run(git, state.token, f"{start}..{tip}", patch) if tip else ""
-    return Place(name, base, BranchFacts(start, tip, applied), tuple(github.pulls_from(name)))
+    return CommitBranch(name, base, BranchFacts(start, tip, applied), tuple(github.pulls_from(name)))
 
 
 def _try_patch(git: Git, patch: bytes, found: BranchFacts, item: int) -> PatchTrial:

@@ -63,7 +63,7 @@ _SUBJECT_CHARS = 72
 
 
 @dataclass(frozen=True)
-class Conflict:
+class MergeConflict:
     """The branch with which this run's commit conflicts, and the conflicting paths."""
 
     onto: str
@@ -94,7 +94,7 @@ class Branch:
     runs: tuple[str, ...]
     findings: tuple[Finding, ...]
     audit: PathAudit
-    conflict: Conflict | None = None
+    conflict: MergeConflict | None = None
     item_runs: tuple[str, ...] = ()
     made: CommitFacts | None = None
     is_replacement: bool = False
@@ -214,7 +214,7 @@ def _describe(
             agent_files=_agent_files(git, found.base),
             unknown=unknown_dot_files(git, before, changes),
         ),
-        conflict=Conflict(onto, paths) if paths else None,
+        conflict=MergeConflict(onto, paths) if paths else None,
         item_runs=_runs_on(git, work.found),
         made=read_commit(git, commit, is_bot=is_bot, has_author=has_author) if changes else None,
         is_replacement=bool(made and made.made),

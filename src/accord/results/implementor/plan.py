@@ -28,7 +28,7 @@ if TYPE_CHECKING:
     from accord.github.comments import Comment
     from accord.github.commits import Upload
     from accord.github.models import Pull
-    from accord.results.implementor.facts import Branch, Conflict, RevisionFacts
+    from accord.results.implementor.facts import Branch, MergeConflict, RevisionFacts
     from accord.results.implementor.scope import ScopeReport
     from accord.results.models import ImplementorResult
     from accord.results.run_options import RevisionOptions
@@ -308,7 +308,7 @@ def _notice_of(branch: Branch, sanitizer: TextSanitizer) -> str:
     return sanitizer.message(conflict_notice(onto, shown)) if shown else ""
 
 
-def conflict_report(conflict: Conflict, facts: RevisionFacts, sanitizer: TextSanitizer) -> str:
+def conflict_report(conflict: MergeConflict, facts: RevisionFacts, sanitizer: TextSanitizer) -> str:
     """Return what a person reads on the work item: the conflicting paths, and how to resolve the conflict."""
     shown = "\n".join(f"- {_path_as_code(path, sanitizer)}" for path in conflict.paths[:_PATHS_SHOWN])
     more = len(conflict.paths) - _PATHS_SHOWN
