@@ -17,7 +17,7 @@ from support.growth import grows_too_fast
 from test_work import ADDRESS, BOT, GREEN, NOW, PAGE, RUNNING, TASK, item, pull
 
 from accord.board.live import LiveBoard
-from accord.board.models import BoardRepository, BoardSnapshot, Entry, Overview, address_of, joined
+from accord.board.models import BoardRepository, BoardSnapshot, Entry, Overview, address_of, join_overviews
 from accord.board.pages import GENERATOR, TABS, columns_of, graph_of, items_of, page_names, render_page, safe_url
 from accord.board.server import board_app, check_target, write_board
 from accord.board.snapshot import with_documents
@@ -35,7 +35,7 @@ def snapshot(*items: Any, pulls: tuple[Any, ...] = (), title: str = "", **more: 
     facts = BoardRepository(ADDRESS, NOW, Identity("bot", False), items, pulls, **more)
     session = Entry("session", "2026-11-02_login", "DESIGN", "No tasks.", NOW)
     documents = Overview(running=(session,))
-    return BoardSnapshot((facts,), joined(overview_of_work(facts), documents), documents, NOW)
+    return BoardSnapshot((facts,), join_overviews(overview_of_work(facts), documents), documents, NOW)
 
 
 def page(name: str, found: BoardSnapshot) -> str:

@@ -163,14 +163,14 @@ def test_closed_items_tell_how_they_ended_and_what_they_cost() -> None:
 
 
 def test_needs_are_sorted_by_kind_and_the_oldest_first() -> None:
-    from accord.board.models import Entry, joined
+    from accord.board.models import Entry, join_overviews
 
     def need(kind: Any, days: int) -> tuple[str, Entry]:
         return "needs_you", Entry(kind, f"#{days}", "", "", NOW - timedelta(days=days))
 
     one = overview_from([need("broken", 9), need("merge", 1)])
     other = overview_from([need("merge", 2), need("question", 0)])
-    assert [entry.id for entry in joined(one, other).needs_you] == ["#0", "#2", "#1", "#9"]
+    assert [entry.id for entry in join_overviews(one, other).needs_you] == ["#0", "#2", "#1", "#9"]
 
 
 @pytest.mark.parametrize(

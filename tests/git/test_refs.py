@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 from support.trees import commit, git
 
-from accord.git.refs import guard_refs, left_by_killed_run
+from accord.git.refs import find_killed_run_ref, guard_refs
 
 KILLED = """
 import os, signal, subprocess, sys
@@ -39,29 +39,29 @@ def kill(tree: Path, *agent: str) -> None:
 def test_a_branch_that_the_agent_of_a_killed_run_switched_to_is_named_once(tree: Path) -> None:
     kill(tree, "git", "switch", "-q", "-c", "agents-own")
     start = git(tree, "rev-parse", "HEAD")[:7]
-    said = left_by_killed_run(tree)
+    said = find_killed_run_ref(tree)
     assert f"It was on main at {start}, and is on agents-own at {start} now. To go back, run `git switch main`." in said
-    assert left_by_killed_run(tree) == ""
+    assert find_killed_run_ref(tree) == ""
 
 
 def test_commits_that_the_agent_of_a_killed_run_left_are_named(tree: Path) -> None:
     start = git(tree, "rev-parse", "HEAD")
     kill(tree, *COMMIT)
-    assert f"run `git reset --keep {start}`" in left_by_killed_run(tree)
+    assert f"run `git reset --keep {start}`" in find_killed_run_ref(tree)
 
 
 @pytest.mark.parametrize("note", ["", "1 refs/heads/$(x) " + "a" * 40, "x", "999999999 main " + "a" * 39])
 def test_a_note_that_an_agent_wrote_says_nothing(tree: Path, note: str) -> None:
     (tree / ".git" / "accord-run").write_text(note)
-    assert left_by_killed_run(tree) == ""
+    assert find_killed_run_ref(tree) == ""
 
 
 def test_a_run_that_ended_or_goes_on_leaves_nothing_to_say(tree: Path) -> None:
     with guard_refs(tree):
         git(tree, "switch", "-q", "-c", "agents-own")
-        assert left_by_killed_run(tree) == "", "it goes on"
-    assert left_by_killed_run(tree) == ""
+        assert find_killed_run_ref(tree) == "", "it goes on"
+    assert find_killed_run_ref(tree) == ""
     assert git(tree, "branch", "--show-current") == "main"
     kill(tree, "true")
-    assert left_by_killed_run(tree) == "", "HEAD is where it was"
-    assert left_by_killed_run(tree.parent) == ""
+    assert find_killed_run_ref(tree) == "", "HEAD is where it was"
+    assert find_killed_run_ref(tree.parent) == ""

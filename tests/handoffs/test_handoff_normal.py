@@ -11,7 +11,7 @@ from accord.core.documents import Document
 from accord.core.errors import BrokenContract
 from accord.core.kinds import KINDS
 from accord.core.shapes import read_shape
-from accord.handoffs.models import Handoff, next_task_id, normalised
+from accord.handoffs.models import Handoff, next_task_id, normalise
 from accord.handoffs.plan import decide_patch
 
 BOTH_NAMES = {"status": "backlog", "metadata": {"planningArtifact": {"implementationSteps": ["Old"], "steps": ["New"]}}}
@@ -31,7 +31,7 @@ UNKNOWN_KEYS = {**handoff(planningArtifact={"x-mood": {"colour": ["blue"]}}, pro
 )
 def test_a_task_is_read_in_todays_form_and_unknown_keys_stay_untouched(given: Any, expected: Any) -> None:
     before = copy.deepcopy(given)
-    assert normalised(given) == normalised(normalised(given)) == expected
+    assert normalise(given) == normalise(normalise(given)) == expected
     assert given == before
 
 
@@ -40,7 +40,7 @@ def test_old_names_of_keys_are_read_and_written_as_new_ones() -> None:
         "planningArtifact": {"implementationSteps": ["One"]},
         "awaitingHumanArtifact": {"recommendedDefault": "A", "options": ["A", {"label": "B", "description": "b"}]},
     }
-    assert normalised({"metadata": metadata})["metadata"] == {
+    assert normalise({"metadata": metadata})["metadata"] == {
         "planningArtifact": {"steps": ["One"]},
         "awaitingHumanArtifact": {
             "recommendedOption": "A",
@@ -51,7 +51,7 @@ def test_old_names_of_keys_are_read_and_written_as_new_ones() -> None:
 
 def test_missing_parts_of_the_tests_are_filled() -> None:
     given = {"schemaVersion": None, "planned": {"unitTestIntent": None}}
-    found = normalised({"metadata": {"testingArtifacts": given}})
+    found = normalise({"metadata": {"testingArtifacts": given}})
     assert found["metadata"]["testingArtifacts"] == {
         "schemaVersion": "1.0",
         "planned": {"gherkinScenarios": [], "unitTestIntent": [], "integrationTestIntent": [], "notes": None},
@@ -82,7 +82,7 @@ def test_text_where_a_list_belongs_is_refused_with_its_place_and_never_dropped(g
 )
 def test_an_object_that_is_not_a_task_is_not_a_handoff(given: Any) -> None:
     with pytest.raises(BrokenContract) as broken:
-        normalised(given)
+        normalise(given)
     assert [item.code for item in broken.value.findings] == ["not-a-handoff"]
     found = KINDS["handoff"].check(Document(given, json.dumps(given)))
     assert [item.code for item in found] == ["not-a-handoff"]

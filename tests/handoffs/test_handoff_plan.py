@@ -19,7 +19,7 @@ from support.handoffs import (
 )
 
 from accord.core.documents import MAX_DEPTH
-from accord.handoffs.models import normalised
+from accord.handoffs.models import normalise
 from accord.handoffs.plan import Author, decide_move, decide_patch, with_task_id
 
 BOTH = {"reviewArtifact": REVIEW, "verificationArtifact": VERIFICATION}
@@ -287,5 +287,5 @@ def test_a_key_names_task_status_action_and_artifacts() -> None:
     ("given", "expected"), [(None, "T-00042"), ("12", "T-00042"), ("T-1234", "T-00042"), ("T-00007", "T-00007")]
 )
 def test_a_task_gets_an_id_where_it_has_none_that_is_one(given: str | None, expected: str) -> None:
-    task = normalised({"metadata": {"canonicalTaskId": given}})
+    task = normalise({"metadata": {"canonicalTaskId": given}})
     assert with_task_id(task, "T-00042")["metadata"]["canonicalTaskId"] == expected

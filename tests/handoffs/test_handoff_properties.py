@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from support.handoffs import DONE, PLAN, PLANNED, QUESTION, REVIEW, VERIFICATION, by, checked, handoff
 
 from accord.core.findings import has_errors
-from accord.handoffs.models import normalised
+from accord.handoffs.models import normalise
 from accord.handoffs.next_moves import HandoffCommand, next_moves
 from accord.handoffs.plan import HandoffDecision, decide_move, decide_patch
 from accord.handoffs.rules import APPEND_ONLY, IMMUTABLE, ROLES, field_changes, merge_patch, value_at
@@ -131,6 +131,6 @@ def test_a_merge_changes_only_what_the_patch_names_and_twice_is_once(task: Any, 
 def test_reading_never_crashes_and_what_is_read_twice_stays(task: Any) -> None:
     if "tasks" in task and "status" not in task:
         return
-    once = normalised(task)
-    assert normalised(once) == once
+    once = normalise(task)
+    assert normalise(once) == once
     checked(task)

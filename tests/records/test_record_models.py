@@ -10,7 +10,7 @@ from support.records import record
 
 from accord.core.kinds import check_document
 from accord.records.chain import parse_record
-from accord.records.models import PublicRecord, is_weaker, joined_runs, merged, name_of, record_id
+from accord.records.models import PublicRecord, is_weaker, joined_runs, merge_records, name_of, record_id
 
 
 @pytest.mark.parametrize(
@@ -64,13 +64,13 @@ def test_timestamps_have_whole_seconds() -> None:
 
 def test_the_same_version_adds_nothing_though_it_was_made_later() -> None:
     first, again = record(), record(hours=1)
-    assert merged(first, again) is first
+    assert merge_records(first, again) is first
 
 
 def test_a_later_version_fills_in_what_the_earlier_one_left_open() -> None:
     first = record(model="", cost_usd=None, inputs=({"name": "prompt.md", "sha256": "0" * 64},))
     later = record(result={"disposition": "failure"}, links={"pull": 7})
-    version = merged(first, later)
+    version = merge_records(first, later)
     assert version.inputs == first.inputs
     assert (version.model, version.cost_usd) == ("gpt-5", 0.5)
     assert version.result.disposition == "failure"
@@ -82,7 +82,7 @@ PLAIN = {"kind": "run", "result": {"disposition": "no-change"}}
 
 @pytest.mark.parametrize(("first", "second"), [({}, PLAIN), (PLAIN, {})])
 def test_a_plain_run_does_not_hide_what_a_loop_or_a_start_says(first: dict[str, Any], second: dict[str, Any]) -> None:
-    version = merged(record(**first), record(**second))
+    version = merge_records(record(**first), record(**second))
     assert (version.kind, version.result.disposition) == ("implement", "success")
 
 

@@ -7,7 +7,7 @@ from typing import Any
 from accord.core.documents import Document
 from accord.core.findings import Finding
 from accord.core.kinds import KINDS
-from accord.handoffs.models import normalised
+from accord.handoffs.models import normalise
 from accord.handoffs.plan import Author
 
 AT = "2026-11-02T09:00:00Z"
@@ -39,7 +39,7 @@ EVERYTHING = {
 def handoff(status: str = "implementing", **metadata: Any) -> dict[str, Any]:
     """A task in a status, with these artifacts."""
     given = {"canonicalTaskId": "T-00123", **copy.deepcopy(metadata)}
-    return normalised({"title": "Export tables", "status": status, "metadata": given})
+    return normalise({"title": "Export tables", "status": status, "metadata": given})
 
 
 def patch(**metadata: Any) -> dict[str, Any]:
@@ -58,4 +58,4 @@ def codes(reasons: Any) -> list[tuple[str, str]]:
 
 def checked(task: Any) -> tuple[dict[str, Any], list[Finding]]:
     """Return a task in today's form, and what the check of its document finds."""
-    return normalised(task), KINDS["handoff"].check(Document(task, json.dumps(task)))
+    return normalise(task), KINDS["handoff"].check(Document(task, json.dumps(task)))

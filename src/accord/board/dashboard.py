@@ -8,7 +8,7 @@ from datetime import timedelta
 from typing import TYPE_CHECKING, ClassVar
 
 from accord.board.facts import read_repository
-from accord.board.models import HEADINGS, WITH_COMMAND, joined
+from accord.board.models import HEADINGS, WITH_COMMAND, join_overviews
 from accord.board.work import overview_of_work
 from accord.core.errors import BrokenContract, Refused
 from accord.core.findings import warning
@@ -90,7 +90,7 @@ def show_dashboard(
         identity = github.identity()
         require_writable(github, identity)
         facts = read_repository(github, address, period, identity)
-        overview = joined(overview_of_work(facts))
+        overview = join_overviews(overview_of_work(facts))
         boards = facts.boards or closed_boards(github, options.repository, facts.identity)
 
         def clean(text: str) -> str:

@@ -184,7 +184,7 @@ def _pulls(reader: Reader, now: datetime) -> tuple[list[BoardPull], list[str]]:
     notes = []
     if len(ours) > MOST_PULLS:
         notes.append(f"Only the first {MOST_PULLS} of {len(ours)} open pull requests were read.")
-    held = _held(reader, notes)
+    held = _held_runs(reader, notes)
     return [_pull(reader, pull, held, now) for pull in ours[:MOST_PULLS]], notes
 
 
@@ -197,7 +197,7 @@ def _has_work(pull: Pull | Issue, reader: Reader) -> bool:
     return reader.identity.counts(pull.author) or reader.is_trusted(pull.author)
 
 
-def _held(reader: Reader, notes: list[str]) -> Sequence[WorkflowRun]:
+def _held_runs(reader: Reader, notes: list[str]) -> Sequence[WorkflowRun]:
     try:
         return [run for run in reader.github.runs_in("action_required") if run.is_held]
     except (Forbidden, NotThere):

@@ -13,7 +13,7 @@ from accord.core.clock import time_of
 from accord.core.documents import MAX_BYTES, read_object
 from accord.core.errors import BrokenContract
 from accord.git.program import Git, split_nul
-from accord.handoffs.models import has_task_id, normalised
+from accord.handoffs.models import has_task_id, normalise
 from accord.handoffs.next_moves import HandoffCommand, next_moves
 from accord.handoffs.rules import read_handoff
 from accord.handoffs.stages import AWAITING
@@ -49,7 +49,7 @@ def read_handoffs(root: Path) -> Iterator[Placed]:
         path = root / name
         with suppress(OSError, BrokenContract):  # other documents may hold the word, too
             with path.open("rb") as file:
-                task = normalised(read_object(file.read(MAX_BYTES + 1)).value)
+                task = normalise(read_object(file.read(MAX_BYTES + 1)).value)
             if has_task_id(task):
                 name, title = str(task["metadata"]["canonicalTaskId"]), str(task.get("title") or path.name)
                 yield from place_handoff(task, name, title, shlex.quote(str(path)))

@@ -133,7 +133,7 @@ def overview_from(placed: Iterable[Placed], notes: tuple[str, ...] = ()) -> Over
     return Overview(needs, running, waiting, ready, done, notes)
 
 
-def joined(*overviews: Overview) -> Overview:
+def join_overviews(*overviews: Overview) -> Overview:
     """Return one overview of several sources; what needs a person comes by kind, the oldest first."""
 
     def all_of(name: str) -> list[Entry]:

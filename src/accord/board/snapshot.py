@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 from accord.board.documents import read_documents
 from accord.board.facts import read_repository
 from accord.board.history import with_history
-from accord.board.models import BoardSnapshot, Overview, joined
+from accord.board.models import BoardSnapshot, Overview, join_overviews
 from accord.board.work import overview_of_work
 from accord.sessions.apply import SessionWriter
 from accord.sessions.run import answer
@@ -43,7 +43,7 @@ def read_snapshot(
 def with_documents(snapshot: BoardSnapshot, documents: Overview) -> BoardSnapshot:
     """Return a snapshot with other documents. Pure."""
     work = [overview_of_work(facts) for facts in snapshot.repositories]
-    return replace(snapshot, documents=documents, overview=joined(*work, documents))
+    return replace(snapshot, documents=documents, overview=join_overviews(*work, documents))
 
 
 def answer_question(question: SessionQuestion, text: str, root: Path, clock: Clock) -> Overview:

@@ -57,7 +57,7 @@ def timeline_of(facts: BoardRepository, item: BoardItem) -> list[TimelineEvent]:
         is_dropped = item.issue.state_reason == "not_planned"
         text = "Closed as not planned" if is_dropped else "Completed"
         found.append(TimelineEvent(item.issue.closed_at, "item", text, is_good=not is_dropped))
-    found += _recorded(facts, number)
+    found += _record_events(facts, number)
     latest = datetime.max.replace(tzinfo=UTC)
     return sorted(found, key=lambda event: event.at or latest)
 
@@ -75,7 +75,7 @@ def _runs(facts: BoardRepository, rows: Sequence[StatusRow], where: str = "") ->
         yield TimelineEvent(time_of(row.since), "run", text, row.result, is_good, url, cost, seconds)
 
 
-def _recorded(facts: BoardRepository, number: int) -> Iterator[TimelineEvent]:
+def _record_events(facts: BoardRepository, number: int) -> Iterator[TimelineEvent]:
     """Yield the runs on an item that only their records know: status comments keep the newest ones only."""
     shown = {str(row.run) for row in facts.rows} | {run.run_id for run in _iterations(facts)}
     pulls = {pull.pull.number for pull in facts.pulls if number in pull.items}

@@ -46,7 +46,7 @@ def overview_of_work(facts: BoardRepository) -> Overview:
     placed = [found for item in items if (found := _place_item(facts, item, by_item.get(item.issue.number)))]
     placed += [_place_pull(facts, pull) for pull in facts.pulls]
     placed += [found for handoff in facts.handoffs for found in place_item_handoff(handoff, facts.address)]
-    placed += [("done", _done(item)) for item in facts.closed]
+    placed += [("done", _done_entry(item)) for item in facts.closed]
     repository = facts.address.repository
     overview = overview_from(
         ((section, replace(entry, repository=repository)) for section, entry in placed), facts.notes
@@ -96,7 +96,7 @@ def _place_idle(facts: BoardRepository, item: BoardItem, status: str | None, pul
             item, "question", "It asks about the specification.", since=issue.created_at, command=command
         )
     if item.open_blockers and status in ("pending", "ready"):
-        return "waiting", _entry(item, "item", _blocked_by(item))
+        return "waiting", _entry(item, "item", _blockers_text(item))
     if status == "ready":
         command = _comment(facts, "issue", issue.number, "/accord implement")
         return "ready", _entry(item, "item", "Nothing blocks it.", command=command, start="implement")
@@ -118,10 +118,10 @@ def _place_pull(facts: BoardRepository, pull: BoardPull) -> Placed:
         return "running", Entry("loop", f"#{number}", pull.pull.title, why, run.started_at, url, cost=_cost(active))
     if last and last.state in ACTIVE:
         return "running", _running(facts, f"#{number}", pull.pull.title, last)
-    return _held(facts, pull) or _asks(facts, pull) or _unfinished(facts, pull, last) or _open(facts, pull)
+    return _place_held(facts, pull) or _asks(facts, pull) or _place_unfinished(facts, pull, last) or _open(facts, pull)
 
 
-def _held(facts: BoardRepository, pull: BoardPull) -> Placed | None:
+def _place_held(facts: BoardRepository, pull: BoardPull) -> Placed | None:
     if not pull.held:
         return None
     names = _list([run.name or run.path for run in pull.held])
@@ -152,7 +152,7 @@ def _asks(facts: BoardRepository, pull: BoardPull) -> Placed | None:
     return "needs_you", _pull_entry(pull, "needs-human", f"It carries the label `{NEEDS_HUMAN}`.", command=unlabel)
 
 
-def _unfinished(facts: BoardRepository, pull: BoardPull, last: StatusRow | None) -> Placed | None:
+def _place_unfinished(facts: BoardRepository, pull: BoardPull, last: StatusRow | None) -> Placed | None:
     """Return what keeps a pull request from being reviewed: a failed run, its checks, a conflict, requested changes."""
     number, has_loop = pull.pull.number, KEEPALIVE in pull.pull.labels
     if last and last.state == "failed":
@@ -191,7 +191,7 @@ def _open(facts: BoardRepository, pull: BoardPull) -> Placed:
     return "ready", _pull_entry(pull, "pull", "No review approves its head.", command=command, start="review")
 
 
-def _done(item: BoardItem) -> Entry:
+def _done_entry(item: BoardItem) -> Entry:
     issue = item.issue
     why = "Closed as not planned." if issue.state_reason == "not_planned" else "Completed."
     costs = "; ".join(row.cost for row in item.rows if row.cost)
@@ -238,7 +238,7 @@ def _cost(loop: LoopState) -> str:
     return f"{loop.cost_usd:.2f} US dollars" if loop.cost_usd else ""
 
 
-def _blocked_by(item: BoardItem) -> str:
+def _blockers_text(item: BoardItem) -> str:
     if len(item.blockers) != item.open_blockers:
         return f"Blocked by {item.open_blockers} open {'issue' if item.open_blockers == 1 else 'issues'}."
     return f"Blocked by {_list([f'#{number}' for number in item.blockers])}."

@@ -32,7 +32,7 @@ from accord.core.findings import Severity, has_errors
 from accord.core.kinds import KINDS
 from accord.core.moves import moves_to_json
 from accord.engine.operations import OperationLog
-from accord.handoffs.models import OLD_STATUSES, normalised
+from accord.handoffs.models import OLD_STATUSES, normalise
 from accord.handoffs.next_moves import HandoffCommand, next_moves
 from accord.handoffs.plan import Author, HandoffDecision, as_reason, decide_move, decide_patch
 from accord.handoffs.rules import ROLES, handoff_findings, read_handoff
@@ -192,7 +192,7 @@ def check(given: _CheckHandoffArguments) -> int:
     try:
         if issue is None:
             document = read_object(read_bytes(path))
-            task, findings = normalised(document.value), KINDS["handoff"].check(document)
+            task, findings = normalise(document.value), KINDS["handoff"].check(document)
         else:
             from accord.handoffs.store import HandoffStore
 

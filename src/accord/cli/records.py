@@ -54,14 +54,14 @@ def leave_record(build: Callable[[], PublicRecord], connection: Connection | Non
     """
     from accord.core.clock import SystemClock
     from accord.github.models import EmptyRepository, Forbidden, NotThere
-    from accord.records.chain import append_record, redacted
+    from accord.records.chain import append_record, redact_record
     from accord.text.redaction import redactor_for
 
     try:
         redactor = redactor_for(os.environ)
         record = build()
         if folder is not None:
-            _write(folder, redacted(record, redactor))
+            _write(folder, redact_record(record, redactor))
         if connection is not None:
             append_record(connection.github, record, redactor, SystemClock())
     except EmptyRepository:  # which has no commit yet, and so no refs

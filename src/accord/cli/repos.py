@@ -82,7 +82,7 @@ def list_repositories(given: _ListRepositoriesArguments) -> None:
             for name in filter(None, given.org):
                 found += lists.of_organisation(name)
             for query in filter(None, given.search):
-                found += lists.found_by(query)
+                found += lists.search_repositories(query)
     left_out = [each.full_name for each in found if each.is_archived or each.is_disabled]
     wrong = next((name for name in given.repos if name and not is_repository(name)), None)
     if wrong is not None:

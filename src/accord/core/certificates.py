@@ -68,9 +68,9 @@ def certificate_refusal(
         said = "has expired" if code == _EXPIRED else "is not valid yet"
         return Refused(f"The certificate of {host} {said}.", hint="Renew it there, or correct this machine's clock.")
     if code in _HOSTS:
-        message = f"The certificate of {host} is for another host{_names(_presented(url, proxy))}."
+        message = f"The certificate of {host} is for another host{_names(_presented_certificate(url, proxy))}."
         return Refused(message, hint=f"Use the name of the certificate, or issue one for {host}.")
-    issuer = _name_of(_presented(url, proxy).get("issuer", ()))
+    issuer = _name_of(_presented_certificate(url, proxy).get("issuer", ()))
     unknown = f": its issuer `{issuer}` is unknown" if issuer else ""
     whose = f"`{issuer}`" if issuer else "its issuer"
     files = " and ".join(f"`{name}`" for name in certificate_files(environment))
@@ -89,7 +89,7 @@ def _verification_error(url: str, proxy: str, context: SSLContext) -> ssl.SSLCer
     return None
 
 
-def _presented(url: str, proxy: str) -> dict[str, Any]:
+def _presented_certificate(url: str, proxy: str) -> dict[str, Any]:
     """Return the certificate that the host presents, unverified; empty where it cannot be read in time.
 
     Python parses only certificates that it has verified, so a second connection trusts exactly this one.

@@ -99,7 +99,7 @@ class _Adapter(HTTPAdapter):
         try:
             response = super().send(request, *args, **kwargs)
         except (SSLError, ProxyError, InvalidProxyURL, InvalidSchema) as error:
-            self.failure = _explained(error, url, proxy)
+            self.failure = _explain_failure(error, url, proxy)
             if self.failure is None:
                 raise
             raise self.failure from error
@@ -108,7 +108,7 @@ class _Adapter(HTTPAdapter):
         return response
 
 
-def _explained(error: RequestException, url: str, proxy: str) -> AccordError | ProxyDown | None:
+def _explain_failure(error: RequestException, url: str, proxy: str) -> AccordError | ProxyDown | None:
     """Return why a request did not reach its host, as an error that says what to do about it, if that is known."""
     certificate = _certificate_error(error)
     if isinstance(error, SSLError):

@@ -61,14 +61,14 @@ def read_object(raw: bytes) -> Document:
         missing = json.JSONDecodeError("no JSON value", text, 0)
         (value, repeated, start), is_alone = _object_in_prose(text, missing), False
     if not isinstance(value, dict):
-        raise _broken(
+        raise _broken_contract(
             "not-json", f"Found {_name(value)} where one JSON object is expected.", "Write one object.", line=1
         )
     document = Document(value, text, start, is_alone)
     if repeated:
         raise BrokenContract("A key is repeated.", findings=_duplicates(document, repeated))
     if _LONE_SURROGATE.search(json.dumps(value, ensure_ascii=False)):
-        raise _broken(
+        raise _broken_contract(
             "not-json",
             "The text holds half of a surrogate pair (such as \\ud83d alone), which is not a character.",
             "Write the whole character, or its complete pair of escapes.",
@@ -76,20 +76,20 @@ def read_object(raw: bytes) -> Document:
     return document
 
 
-def _broken(code: str, message: str, hint: str, *, line: int | None = None) -> BrokenContract:
+def _broken_contract(code: str, message: str, hint: str, *, line: int | None = None) -> BrokenContract:
     return BrokenContract.of(Finding(code, message, line=line, hint=hint))
 
 
 def _decode(raw: bytes) -> str:
     if len(raw) > MAX_BYTES:
         message = f"The document is larger than {MAX_BYTES // 1_048_576} MiB."
-        raise _broken("too-large", message, "Split it.")
+        raise _broken_contract("too-large", message, "Split it.")
     try:
         return raw.decode("utf-8-sig")
     except UnicodeDecodeError as problem:
         line = raw.count(b"\n", 0, problem.start) + 1
         message = f"Byte {problem.start} is not UTF-8."
-        raise _broken("not-json", message, "Save the document as UTF-8.", line=line) from None
+        raise _broken_contract("not-json", message, "Save the document as UTF-8.", line=line) from None
 
 
 def _parse(text: str, start: int | None = None) -> tuple[Any, list[str], int]:
@@ -110,13 +110,13 @@ def _parse(text: str, start: int | None = None) -> tuple[Any, list[str], int]:
             raise RecursionError
     except RecursionError:
         message = f"The document nests deeper than {MAX_DEPTH} levels."
-        raise _broken("too-large", message, "Flatten it.") from None
+        raise _broken_contract("too-large", message, "Flatten it.") from None
     except json.JSONDecodeError:
         raise
     except ValueError as problem:
         said = "A number has too many digits." if "digits" in str(problem) else str(problem)
         line = _line_of_odd_number(text, start or 0)
-        raise _broken("not-json", said, "Write it as a string, or leave it out.", line=line) from None
+        raise _broken_contract("not-json", said, "Write it as a string, or leave it out.", line=line) from None
     return value, repeated, end
 
 
@@ -166,15 +166,15 @@ def _object_in_prose(text: str, problem: json.JSONDecodeError) -> tuple[dict[str
         return found[0]
     if len(found) == 1:
         message = f"Line {cut_at} begins a second, incomplete JSON object."
-        raise _broken("several-objects", message, "Write one object, to its end.", line=cut_at)
+        raise _broken_contract("several-objects", message, "Write one object, to its end.", line=cut_at)
     if found:
         places = ", ".join(str(text.count("\n", 0, start) + 1) for _, _, start in found)
         message = f"Found {len(found)} JSON objects (at lines {places}) where exactly one is expected."
-        raise _broken("several-objects", message, "Keep one.", line=text.count("\n", 0, found[1][2]) + 1)
+        raise _broken_contract("several-objects", message, "Keep one.", line=text.count("\n", 0, found[1][2]) + 1)
     if not text.strip():
-        raise _broken("not-json", "The document is empty.", "Write one JSON object.", line=1)
+        raise _broken_contract("not-json", "The document is empty.", "Write one JSON object.", line=1)
     problem = broken[0] if broken else problem
-    raise _broken(
+    raise _broken_contract(
         "not-json",
         f"No complete JSON object found. Line {problem.lineno}, column {problem.colno}: {_reason(problem)[0]}.",
         _reason(problem)[1],

@@ -56,7 +56,7 @@ def install_command(
     if package.parent.name == "src" and (clone / "uv.lock").is_file():
         uv = ".uv/bin/uv" if (clone / ".uv/bin/uv").exists() else "uv"
         return f"cd {shlex.quote(str(clone))} && {uv} sync --frozen --inexact --extra {extra}"
-    address = installed_from() if origin is None else origin
+    address = installation_source() if origin is None else origin
     wanted = shlex.quote(f"accord[{extra}] @ {address}" if address else f"accord[{extra}]")
     if "/pipx/" in places:
         return f"pipx install --force {wanted}"
@@ -67,7 +67,7 @@ def install_command(
     return f"{shlex.quote(str(Path(prefix, 'bin', 'python')))} -m pip install {wanted}"
 
 
-def installed_from() -> str:
+def installation_source() -> str:
     """Return the address that accord was installed from, such as ``git+https://…@COMMIT``; empty for the index.
 
     Source: https://packaging.python.org/en/latest/specifications/direct-url/

@@ -64,7 +64,7 @@ def shape_findings(error: ValidationError, model: type[BaseModel]) -> list[Findi
 def _finding(detail: ErrorDetails, model: type[BaseModel]) -> Finding:
     steps, given, kind = detail["loc"], detail["input"], detail["type"]
     key = str(steps[-1]) if steps else "document"
-    found = f"found {_described(given)}"
+    found = f"found {_description_of(given)}"
     if kind == "missing":
         names = {name for name in given if isinstance(name, str)} if isinstance(given, dict) else set()
         near = nearest(key, names.difference(keys_at(model, steps[:-1])))
@@ -75,27 +75,27 @@ def _finding(detail: ErrorDetails, model: type[BaseModel]) -> Finding:
         hint = did_you_mean(key, keys_at(model, steps[:-1])) or "Remove it."
     elif kind in ("literal_error", "enum"):
         expected = detail["ctx"]["expected"]
-        message = f"{_named(steps)} must be {expected}; {found}."
+        message = f"{_name_of(steps)} must be {expected}; {found}."
         hint = did_you_mean(str(given), _QUOTED.findall(expected)) or f"Write {expected}."
     else:
         context = detail.get("ctx", {})
         wanted = _WANTED.get(kind, "").format(**context)
         reason = detail["msg"].removeprefix("Value error, ")
-        message = f"{_named(steps)} must be {wanted}; {found}." if wanted else f"{reason}; {found}."
+        message = f"{_name_of(steps)} must be {wanted}; {found}." if wanted else f"{reason}; {found}."
         hint = "Shorten it." if kind == "string_too_long" else f"Write {wanted}." if wanted else "Correct it."
         hint = context.get("hint", hint)
     return Finding("schema", message, pointer(*steps), hint=hint)
 
 
-def _named(steps: Sequence[str | int]) -> str:
+def _name_of(steps: Sequence[str | int]) -> str:
     """Name a place for people: its key, or its number in the nearest key above."""
     if not steps:
         return "The value"
     *above, last = steps
-    return f"`{short_name(last)}`" if isinstance(last, str) else f"Entry {last + 1} of {_named(above)}"
+    return f"`{short_name(last)}`" if isinstance(last, str) else f"Entry {last + 1} of {_name_of(above)}"
 
 
-def _described(value: Any) -> str:
+def _description_of(value: Any) -> str:
     if isinstance(value, dict):
         return "an object"
     if isinstance(value, list):

@@ -48,7 +48,7 @@ class Member:
 
 def read_members(archive: IO[bytes]) -> list[Member]:
     """List the files of a zip archive in its order. Raises BrokenContract for one that must not be unpacked."""
-    with _opened(archive) as opened:
+    with _open_zip(archive) as opened:
         infos = opened.infolist()
     if len(infos) > MOST_FILES:
         raise _unfit(f"it holds {len(infos)} files, and {MOST_FILES} are the most")
@@ -66,7 +66,7 @@ def unpack(archive: IO[bytes], members: Iterable[Member], into: Path) -> None:
     beside = into.with_name(f".{into.name[:100]}.{secrets.token_hex(8)}")
     beside.mkdir(parents=True)
     try:
-        with _opened(archive) as opened:
+        with _open_zip(archive) as opened:
             for member in members:
                 path = beside / member.path
                 path.parent.mkdir(parents=True, exist_ok=True)
@@ -98,7 +98,7 @@ class _ReadInBits:
 
 
 @contextmanager
-def _opened(archive: IO[bytes]) -> Iterator[zipfile.ZipFile]:
+def _open_zip(archive: IO[bytes]) -> Iterator[zipfile.ZipFile]:
     archive.seek(0)
     try:
         with zipfile.ZipFile(_ReadInBits(archive)) as opened:

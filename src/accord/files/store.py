@@ -182,7 +182,7 @@ def folder_lock(folder: Path, storage: Storage) -> Iterator[tuple[int, ...]]:
     try:
         start = storage.clock.monotonic()
         is_told = False
-        while not _taken(fcntl.flock, handle, fcntl.LOCK_EX | fcntl.LOCK_NB):
+        while not _is_taken(fcntl.flock, handle, fcntl.LOCK_EX | fcntl.LOCK_NB):
             waited = storage.clock.monotonic() - start
             if waited >= _PATIENCE_SECONDS:
                 raise Stopped(
@@ -218,7 +218,7 @@ def _holder(handle: int) -> str:
     return "Another process"
 
 
-def _taken(flock: Callable[[int, int], None], handle: int, operation: int) -> bool:
+def _is_taken(flock: Callable[[int, int], None], handle: int, operation: int) -> bool:
     try:
         flock(handle, operation)
     except BlockingIOError:

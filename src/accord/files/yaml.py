@@ -109,12 +109,12 @@ def _read(raw: bytes) -> tuple[YamlDocument, yaml.Node | None]:
     except yaml.MarkedYAMLError as problem:
         mark = problem.problem_mark
         line = mark.line + 1 if mark else None
-        raise _broken("not-yaml", f"YAML cannot be read: {problem.problem}.", "Fix the line.", line) from None
+        raise _broken_yaml("not-yaml", f"YAML cannot be read: {problem.problem}.", "Fix the line.", line) from None
     except (yaml.YAMLError, ValueError, LookupError, AttributeError) as problem:
         # the last three are how PyYAML fails on a tag that does not fit its text, such as "!!bool maybe"
-        raise _broken("not-yaml", f"YAML cannot be read: {problem}", "Write valid YAML.") from None
+        raise _broken_yaml("not-yaml", f"YAML cannot be read: {problem}", "Write valid YAML.") from None
     except RecursionError:
-        raise _broken("too-large", "The YAML nests too deeply.", "Flatten it.") from None
+        raise _broken_yaml("too-large", "The YAML nests too deeply.", "Flatten it.") from None
     return YamlDocument(value, lines), node
 
 
@@ -140,14 +140,14 @@ def read_mapping(raw: bytes) -> YamlDocument:
     """Read one YAML document that is a mapping. Raises BrokenContract as ``read_yaml`` does, and with ``schema``."""
     if len(raw) > _MOST_BYTES:
         message = f"The YAML is larger than {_MOST_BYTES // 1024} KiB."
-        raise _broken("too-large", message, "Split it.")
+        raise _broken_yaml("too-large", message, "Split it.")
     document = read_yaml(raw)
     if not isinstance(document.value, dict):
-        raise _broken("schema", "The document is not a mapping.", "Write keys and values.", 1)
+        raise _broken_yaml("schema", "The document is not a mapping.", "Write keys and values.", 1)
     return document
 
 
-def _broken(code: str, message: str, hint: str, line: int | None = None) -> BrokenContract:
+def _broken_yaml(code: str, message: str, hint: str, line: int | None = None) -> BrokenContract:
     return BrokenContract.of(Finding(code, message, line=line, hint=hint))
 
 
@@ -156,9 +156,11 @@ def _visit(node: yaml.Node, path: str, lines: dict[str, int], above: set[int]) -
     from yaml.nodes import MappingNode, SequenceNode
 
     if id(node) in above:
-        raise _broken("not-yaml", "An alias refers to what contains it.", "Write it out.", node.start_mark.line + 1)
+        raise _broken_yaml(
+            "not-yaml", "An alias refers to what contains it.", "Write it out.", node.start_mark.line + 1
+        )
     if len(lines) > _MOST_NODES:
-        raise _broken("too-large", f"The YAML unfolds to more than {_MOST_NODES} nodes.", "Split it.")
+        raise _broken_yaml("too-large", f"The YAML unfolds to more than {_MOST_NODES} nodes.", "Split it.")
     lines.setdefault(path, node.start_mark.line + 1)
     above.add(id(node))
     if isinstance(node, SequenceNode):
@@ -170,7 +172,7 @@ def _visit(node: yaml.Node, path: str, lines: dict[str, int], above: set[int]) -
             name = str(key.value)
             line = key.start_mark.line + 1
             if name in seen:
-                raise _broken("duplicate-key", f'The key "{name}" is written twice.', "Keep one.", line)
+                raise _broken_yaml("duplicate-key", f'The key "{name}" is written twice.', "Keep one.", line)
             seen.add(name)
             below = path + pointer(name)
             lines[below] = line
@@ -190,7 +192,7 @@ def with_scalars(raw: bytes, changes: Mapping[str, str]) -> bytes:
     spans = _spans(top, changes)
     for path, (start, end) in sorted(spans.items(), key=lambda item: item[1], reverse=True):
         if "\n" in text[start:end]:
-            raise _broken("not-yaml", _NOT_PLAIN, _WRITE_OUT, before.lines[path])
+            raise _broken_yaml("not-yaml", _NOT_PLAIN, _WRITE_OUT, before.lines[path])
         quote = text[start] if text[start] in "\"'" else ""
         text = text[:start] + quote + changes[path] + quote + text[end:]
     try:
@@ -199,7 +201,7 @@ def with_scalars(raw: bytes, changes: Mapping[str, str]) -> bytes:
         after = None
     if _with_values(before, changes) != after:
         path = min(changes)  # what a merge key brings has no line of its own
-        raise _broken(
+        raise _broken_yaml(
             "not-yaml", _NOT_PLAIN, _WRITE_OUT, before.lines.get(path, before.lines.get(path.rpartition("/")[0]))
         )
     return mark + text.encode("utf-8")
@@ -280,7 +282,7 @@ def places_in(text: str) -> dict[str, Place]:
 
 def _with_values(document: YamlDocument, changes: Mapping[str, str]) -> Any:
     """Return the value that a document has after these changes."""
-    value = _unshared(document.value)
+    value = _without_sharing(document.value)
     for path, wanted in changes.items():
         *way, last = [step.replace("~1", "/").replace("~0", "~") for step in path.split("/")[1:]]
         parent = value
@@ -290,8 +292,8 @@ def _with_values(document: YamlDocument, changes: Mapping[str, str]) -> Any:
     return value
 
 
-def _unshared(value: Any) -> Any:
+def _without_sharing(value: Any) -> Any:
     """Copy a value so that what an alias made one becomes two."""
     if isinstance(value, dict):
-        return {key: _unshared(child) for key, child in value.items()}
-    return [_unshared(child) for child in value] if isinstance(value, list) else value
+        return {key: _without_sharing(child) for key, child in value.items()}
+    return [_without_sharing(child) for child in value] if isinstance(value, list) else value

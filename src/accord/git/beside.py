@@ -67,7 +67,7 @@ def look_beside(git: Git, submodules: Mapping[str, str], state_files: Sequence[s
     """Find the work beside the work tree of ``git``, whose directory is its top. Raises GitFailed."""
     shared = Path(git.line("rev-parse", "--path-format=absolute", "--git-common-dir"))
     commits = {f"the stash ({entry[:_SHORT]})": entry for entry, _ in _log_of(git, "refs/stash")}
-    commits |= {f"a detached HEAD ({entry[:_SHORT]})": entry for entry in _switched_from(git)}
+    commits |= {f"a detached HEAD ({entry[:_SHORT]})": entry for entry in _branches_switched_from(git)}
     fetched = set()
     for line in git("for-each-ref", "--format=%(objectname) %(refname)").decode("utf-8", "replace").split("\n"):
         commit, _, name = line.partition(" ")
@@ -80,7 +80,7 @@ def look_beside(git: Git, submodules: Mapping[str, str], state_files: Sequence[s
         kind, _, value = entry.partition(" ")
         place = value if kind == "worktree" else place
         if kind == "HEAD" and Path(place).resolve() != git.directory.resolve():
-            commits.setdefault(f"the work tree {_shown(place)}", value)
+            commits.setdefault(f"the work tree {_safe_name(place)}", value)
             if _is_linked(Path(place), shared):
                 edits[place] = _edits(Path(place), "HEAD", state_files)
     for path, start in submodules.items():
@@ -89,7 +89,7 @@ def look_beside(git: Git, submodules: Mapping[str, str], state_files: Sequence[s
     return Beside(commits, frozenset(fetched), edits, dict(submodules), state_files)
 
 
-def _shown(text: str) -> str:
+def _safe_name(text: str) -> str:
     return text.encode("utf-8", "surrogateescape").decode("utf-8", "replace")
 
 
@@ -131,7 +131,7 @@ def _log_of(git: Git, ref: str) -> list[tuple[str, str]]:
     return [(entry[1], entry[2]) for entry in entries if entry]
 
 
-def _switched_from(git: Git) -> list[str]:
+def _branches_switched_from(git: Git) -> list[str]:
     """Return the commits from which HEAD was switched away."""
     log = _log_of(git, "HEAD")
     return [older for (_, said), (older, _) in pairwise(log) if said.startswith(_AWAY)]
@@ -187,7 +187,7 @@ def _new_places(own: Git, known: set[str], now: Beside) -> dict[str, str]:
 
 def _keep_commits(own: Git, start: str, places: Mapping[str, str], folder: Path, search: Search) -> Iterator[str]:
     """Keep the commits of these places in a bundle, unless they hold what must not leave."""
-    if reason := _not_to_keep(own, start, places, search):
+    if reason := _reason_not_to_keep(own, start, places, search):
         yield f"Work on {', '.join(places)} is not in the changes. It {reason}, so it is not kept."
         return
     for number, commit in enumerate(places.values(), 1):
@@ -207,7 +207,7 @@ def _keep_commits(own: Git, start: str, places: Mapping[str, str], folder: Path,
         yield f"Work on {name} is not in the changes. Commit {commit[:_SHORT]} is in {BUNDLE}: `{command}`."
 
 
-def _not_to_keep(own: Git, start: str, places: Mapping[str, str], search: Search) -> str:
+def _reason_not_to_keep(own: Git, start: str, places: Mapping[str, str], search: Search) -> str:
     """Return why these commits must stay where they are; empty if they may be kept."""
     ends = [*places.values(), f"^{start}"]
     if int(own.line("rev-list", "--objects", "--disk-usage", *ends)) > _MOST_BYTES:
@@ -230,7 +230,7 @@ def _not_to_keep(own: Git, start: str, places: Mapping[str, str], search: Search
 
 def _keep_edits(place: str, patch: bytes, path: Path, search: Search) -> str:
     """Keep the edits of another work tree or a submodule; return what to say."""
-    said = f"Changes in {_shown(place)} are not in the patch."
+    said = f"Changes in {_safe_name(place)} are not in the patch."
     added = b"\n".join(line[1:] for line in patch.split(b"\n") if line.startswith(b"+"))
     is_told = has_new_secret(b"", patch, search.secrets) or has_new_secret(b"", added, search.secrets)
     if is_told or (search.secrets and b"\nGIT binary patch\n" in patch):
@@ -239,7 +239,7 @@ def _keep_edits(place: str, patch: bytes, path: Path, search: Search) -> str:
         write_new(path, patch)
     except OSError as problem:
         return f"{said} They could not be kept: {problem.strerror}."
-    return f"{said} They are in {path.name}: `git -C {shlex.quote(_shown(place))} apply PATH/{path.name}`."
+    return f"{said} They are in {path.name}: `git -C {shlex.quote(_safe_name(place))} apply PATH/{path.name}`."
 
 
 def write_new(path: Path, content: bytes) -> None:

@@ -18,12 +18,12 @@ from accord.core.errors import AccordError
 from accord.git.beside import Search, keep_beside
 from accord.git.filters import LFS, blob_id, filters_of, is_pointer_file, is_stored_form, pointer_to
 from accord.git.index import IndexEntry, add_files, entries_of, ignored_paths, is_only_here, untracked_files
-from accord.git.leaving_out import BY_FILTER, UNREADABLE, ChangedPath, by_reason, left_out
+from accord.git.leaving_out import BY_FILTER, UNREADABLE, ChangedPath, by_reason, reasons_to_leave_out
 from accord.git.patches import SUBMODULE, changes_between, difference, paths_with_new_markers
 from accord.git.paths import some_of
-from accord.git.program import UNTRUSTED, Git, GitFailed, is_ancestor, joined, split_nul
+from accord.git.program import UNTRUSTED, Git, GitFailed, is_ancestor, join_nul, split_nul
 from accord.git.secrets import refuse_secrets
-from accord.git.snapshots import BY_TREE, content_digest, head_of, is_executable, is_folder, laid_over, look
+from accord.git.snapshots import BY_TREE, content_digest, head_of, is_executable, is_folder, lay_over, look
 from accord.git.unfinished import stopped_merge, unmerged_paths
 
 if TYPE_CHECKING:
@@ -62,11 +62,11 @@ def changes_since(snapshot: Snapshot, *, secrets: Sequence[str] = ()) -> WorkTre
 
     A path that causes trouble is left out by its name, and no other.
     """
-    with laid_over(snapshot) as ours:
+    with lay_over(snapshot) as ours:
         comparison = _Comparison.of(snapshot, ours)
         changed, untouched = comparison.changed_paths()
         pointers = _known_pointers(comparison, changed)
-        left = left_out(_facts_of(comparison, changed, pointers), snapshot.state_files)
+        left = reasons_to_leave_out(_facts_of(comparison, changed, pointers), snapshot.state_files)
         left |= _half_moved(comparison, changed, left)
         failed = _store(
             comparison, [path for path in changed if path not in left], pointers, _of_merge(comparison, left)
@@ -87,7 +87,7 @@ def changes_since(snapshot: Snapshot, *, secrets: Sequence[str] = ()) -> WorkTre
         )
 
 
-def _merged(real: Git, start: str) -> tuple[str, ...]:
+def _merged_commits(real: Git, start: str) -> tuple[str, ...]:
     """Return the commits of elsewhere that HEAD has since the start, oldest first; none where HEAD went elsewhere.
 
     They are the agent's word: its history, and its refs of remotes.
@@ -172,10 +172,10 @@ class _Comparison:
         uncommitted, descends, merged = list[str](), True, tuple[str, ...]()
         with suppress(GitFailed, subprocess.TimeoutExpired):
             staged = entries_of(real) or before.index  # without an index, nothing was staged
-            unfinished = _unfinished(real, before)
+            unfinished = _check_unfinished_commit(real, before)
             uncommitted = split_nul(real("diff-index", "--cached", "--name-only", "--no-renames", "-z", "HEAD"))
             descends = is_ancestor(real, before.commit, "HEAD")
-            merged = _merged(real, before.commit)
+            merged = _merged_commits(real, before.commit)
         untracked, nested = untracked_files(ours, real, BY_TREE)
         commit = entries_of(ours)
         seen = look(before.top, dict.fromkeys([*commit, *before.seen, *untracked, *staged]))
@@ -185,7 +185,7 @@ class _Comparison:
         """Return the paths that differ, and those that were uncommitted before and do not."""
         changed, untouched = [], []
         paths = dict.fromkeys([*self.commit, *self.before.seen, *self.seen, *self.staged])
-        forced = self._forced()
+        forced = self._forcibly_added()
         for path in paths:
             if self._differs(path) or path in forced or self._is_staged_anew(path):
                 changed.append(path)
@@ -225,7 +225,7 @@ class _Comparison:
         was_hidden = first is not None and first.flag in "Ss" and path in self.before.seen
         return staged is not None and staged.flag in "Ss" and not was_hidden
 
-    def _forced(self) -> set[str]:
+    def _forcibly_added(self) -> set[str]:
         """Return the ignored files that were added to the index by force."""
         new = [path for path in self.staged if path not in self.before.index and path in self.seen]
         return {
@@ -279,7 +279,7 @@ class _Comparison:
         return _EXECUTABLE if is_executable(now) else _PLAIN
 
 
-def _unfinished(real: Git, before: Snapshot) -> str:
+def _check_unfinished_commit(real: Git, before: Snapshot) -> str:
     """Say which merge has not come to its end, with its paths; empty without one, or for one from before."""
     if paths := [path for path in unmerged_paths(real) if path not in before.unmerged]:
         return f"{stopped_merge(real) or 'a merge'} left conflicts in {some_of(paths)}"
@@ -369,7 +369,7 @@ def _store(
     from_index = [path for path, mode in modes.items() if mode and path not in comparison.seen]
     present = [path for path, mode in modes.items() if mode and path in comparison.seen and path not in pointers]
     if gone:
-        ours("update-index", "--force-remove", "-z", "--stdin", data=joined(gone))
+        ours("update-index", "--force-remove", "-z", "--stdin", data=join_nul(gone))
     failed = add_files(ours, present)
     stored = entries_of(ours)
     plain = [path for path in present if path in stored and stored[path].mode != SUBMODULE]
@@ -379,5 +379,5 @@ def _store(
     infos += [(path, entry.mode, entry.blob) for path, entry in merged.items()]
     if infos:
         lines = [f"{mode} {blob}\t{path}" for path, mode, blob in infos]
-        ours("update-index", "--replace", "-z", "--index-info", data=joined(lines))
+        ours("update-index", "--replace", "-z", "--index-info", data=join_nul(lines))
     return failed

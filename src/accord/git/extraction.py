@@ -14,10 +14,10 @@ from typing import TYPE_CHECKING
 from accord.core.errors import Refused, WrongUsage
 from accord.git.filters import LFS, filtered_content, is_pointer_file, stays_as_stored
 from accord.git.index import add_files, blobs_of, entries_of, is_only_here, submodules, untracked_files
-from accord.git.leaving_out import BY_FILTER, UNREADABLE, ChangedPath, by_reason, left_out
+from accord.git.leaving_out import BY_FILTER, UNREADABLE, ChangedPath, by_reason, reasons_to_leave_out
 from accord.git.patches import SUBMODULE, changes_between, contents_of, difference, filters_at, paths_with_new_markers
 from accord.git.paths import some_of
-from accord.git.program import UNTRUSTED, Git, joined, split_nul
+from accord.git.program import UNTRUSTED, Git, join_nul, split_nul
 from accord.git.settings import read_settings
 from accord.git.unfinished import marker_findings, stopped_merge, unmerged_paths
 
@@ -55,7 +55,7 @@ def extract(
     file ``without``. Raises WrongUsage for an unknown base, and Refused for a merge that has not come to its end. From
     a repository that is not trusted, git fetches nothing.
     """
-    with _staged(work_tree, base, without, state_files, is_trusted=is_trusted) as (scratch, start, remarks):
+    with _stage_changes(work_tree, base, without, state_files, is_trusted=is_trusted) as (scratch, start, remarks):
         tree = scratch.line("write-tree")
         patch = difference(scratch, start, tree)
         paths = paths_with_new_markers(scratch, changes_between(scratch, f"{start}^{{tree}}", tree))
@@ -65,7 +65,7 @@ def extract(
 
 def changed_paths(work_tree: Path, base: str, state_files: Sequence[str]) -> list[tuple[str, str, str]]:
     """List changes of the work tree since the merge base with ``base``: git's letter (A, M, D, R, T), path, old one."""
-    with _staged(work_tree, base, None, state_files) as (scratch, start, _):
+    with _stage_changes(work_tree, base, None, state_files) as (scratch, start, _):
         fields = iter(split_nul(scratch("diff-index", "--cached", "--name-status", "-z", "-M", start)))
         found = []
         for letter in fields:
@@ -75,7 +75,7 @@ def changed_paths(work_tree: Path, base: str, state_files: Sequence[str]) -> lis
 
 
 @contextmanager
-def _staged(
+def _stage_changes(
     work_tree: Path, base: str, without: Path | None, state_files: Sequence[str], *, is_trusted: bool = True
 ) -> Iterator[tuple[Git, str, list[str]]]:
     """Put all that the work tree has since its merge base into an index; yield git with that index, base and remarks.
@@ -94,19 +94,19 @@ def _staged(
         _forget_new_repositories(scratch, start)
         place = without.resolve() if without else None
         top = scratch.directory.resolve()
-        excluded = {*_taken_out(scratch)}
+        excluded = {*_take_out(scratch)}
         if place and place.is_relative_to(top):
             excluded.add(str(place.relative_to(top)))
         untracked, _ = untracked_files(scratch, git, "--exclude-standard")
         changed = [*untracked, *split_nul(scratch("ls-files", "--modified", "-z"))]
         changed = [path for path in dict.fromkeys(changed) if path not in excluded]
-        as_stored, kept_back = _not_added(scratch, start, changed, untracked, state_files)
+        as_stored, kept_back = _find_not_added(scratch, start, changed, untracked, state_files)
         failed = add_files(scratch, [path for path in changed if path not in kept_back and path not in as_stored])
         kept_back |= dict.fromkeys(failed, UNREADABLE) | dict.fromkeys(_filtered_commits(scratch, start), BY_FILTER)
         yield scratch, start, [f"{reason}: {some_of(paths)}." for reason, paths in by_reason(kept_back).items()]
 
 
-def _taken_out(scratch: Git) -> list[str]:
+def _take_out(scratch: Git) -> list[str]:
     """Return the paths that were taken out of the index and are as HEAD has them: a new file there is another one."""
     fields = split_nul(scratch("diff-index", "--cached", "--diff-filter=D", "--no-renames", "-z", "HEAD"))
     gone = {path: meta.split()[2] for meta, path in zip(fields[::2], fields[1::2], strict=True)}
@@ -125,7 +125,7 @@ def _refuse_unfinished(git: Git) -> None:
         )
 
 
-def _not_added(
+def _find_not_added(
     scratch: Git, start: str, changed: Sequence[str], untracked: Sequence[str], state_files: Sequence[str]
 ) -> tuple[set[str], dict[str, str]]:
     """Return the changed paths that are as the index has them already, and those that are left out, with the reason."""
@@ -141,7 +141,7 @@ def _not_added(
             only_here = stat.S_ISDIR(status.st_mode) and is_only_here(scratch.directory / path)
             mode, size = status.st_mode, status.st_size
             facts.append(ChangedPath(path, mode, size, path in new, is_filtered=is_filtered, is_only_here=only_here))
-    return as_stored, left_out(facts, state_files)
+    return as_stored, reasons_to_leave_out(facts, state_files)
 
 
 def _status_of(path: Path) -> os.stat_result | None:
@@ -156,7 +156,7 @@ def _filtered_commits(scratch: Git, start: str) -> list[str]:
     filtered = filters_at(scratch, start, [change.path for change in changes if change.leaves_file])
     contents = contents_of(scratch, [each for each in changes if each.path in filtered])
     found = [each for each, new, old in contents if filtered_content(each.path, new or b"", old, filtered[each.path])]
-    entries = joined(f"{change.was_mode} {change.was}\t{change.path}" for change in found)
+    entries = join_nul(f"{change.was_mode} {change.was}\t{change.path}" for change in found)
     scratch("update-index", "-z", "--index-info", data=entries)
     return [change.path for change in found]
 
@@ -165,7 +165,7 @@ def _forget_new_repositories(scratch: Git, start: str) -> None:
     """Take the repositories that the agent committed by their id alone out of the index, except submodules."""
     known = submodules(scratch)
     made = [c.path for c in changes_between(scratch, start, "HEAD") if c.mode == SUBMODULE and not c.was.strip("0")]
-    left = joined(path for path in made if path not in known)
+    left = join_nul(path for path in made if path not in known)
     scratch("update-index", "--force-remove", "-z", "--stdin", data=left)
 
 

@@ -10,7 +10,7 @@ from contextlib import suppress
 from typing import TYPE_CHECKING
 
 from accord.core.findings import Finding
-from accord.git.program import joined
+from accord.git.program import join_nul
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence
@@ -62,7 +62,7 @@ def blob_id(content: bytes, object_format: str) -> str:
 
 def filters_of(git: Git, paths: Iterable[str]) -> dict[str, str]:
     """Return the paths for which the attributes in git's index name a filter, with its name."""
-    asked = joined(paths)
+    asked = join_nul(paths)
     if not asked:
         return {}
     fields = os.fsdecode(git("check-attr", "--cached", "-z", "--stdin", "filter", data=asked)).split("\0")[:-1]

@@ -8,7 +8,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
 
-from accord.git.program import UNTRUSTED, Git, joined, split_nul
+from accord.git.program import UNTRUSTED, Git, join_nul, split_nul
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -41,35 +41,35 @@ def stage_all(git: Git) -> list[str]:
 
 def add_files(git: Git, paths: Sequence[str]) -> list[str]:
     """Bring paths of the work tree into the index as they are there; return those that git cannot store."""
-    refused = {*_refused(git, paths)}
+    refused = {*_refused_paths(git, paths)}
     stored = entries_of(git) if paths else {}
     ignored = (path for path in paths if path not in stored and os.path.lexists(git.directory / path))  # such as .GIT/x
     return [*refused, *(path for path in ignored if path not in refused)]
 
 
-def _refused(git: Git, paths: Sequence[str]) -> list[str]:
+def _refused_paths(git: Git, paths: Sequence[str]) -> list[str]:
     """Add files; return those at which git ends."""
     if not paths:
         return []
-    done = git.attempt("update-index", "--add", "--remove", "--replace", "-z", "--stdin", data=joined(paths))
+    done = git.attempt("update-index", "--add", "--remove", "--replace", "-z", "--stdin", data=join_nul(paths))
     if not done.returncode:
         return []
     if len(paths) == 1:
         return list(paths)
     middle = len(paths) // 2
-    return [*_refused(git, paths[:middle]), *_refused(git, paths[middle:])]
+    return [*_refused_paths(git, paths[:middle]), *_refused_paths(git, paths[middle:])]
 
 
 def blobs_of(git: Git, files: Sequence[str], *options: str) -> dict[str, str]:
     """Return the blobs that git would store for files, up to the first one that it cannot store."""
     if not files:
         return {}
-    asked = b"".join(_quoted(path) + b"\n" for path in files)
+    asked = b"".join(_quote_path(path) + b"\n" for path in files)
     made = git.attempt("hash-object", *options, "--stdin-paths", data=asked).stdout.decode().split()
     return dict(zip(files, made, strict=False))
 
 
-def _quoted(path: str) -> bytes:
+def _quote_path(path: str) -> bytes:
     escaped = b"".join(b"\\%03o" % byte if byte < 32 or byte in b'"\\' else bytes([byte]) for byte in os.fsencode(path))
     return b'"' + escaped + b'"'
 
@@ -130,7 +130,7 @@ def ignored_paths(git: Git, paths: Sequence[str], *patterns: bytes) -> set[str]:
         file.write(b"\n".join(patterns) + b"\n")
         file.flush()
         own = replace(git, config={**dict(git.config), "core.excludesFile": file.name}) if patterns else git
-        asked = joined(f"./{path}" for path in paths)
+        asked = join_nul(f"./{path}" for path in paths)
         done = own.attempt("check-ignore", "--no-index", "-z", "--stdin", data=asked)
     return {path.removeprefix("./") for path in split_nul(done.stdout)}
 

@@ -44,7 +44,7 @@ class ChangedPath:
     is_only_here: bool = False
 
 
-def left_out(changes: Iterable[ChangedPath], state_files: Sequence[str]) -> dict[str, str]:
+def reasons_to_leave_out(changes: Iterable[ChangedPath], state_files: Sequence[str]) -> dict[str, str]:
     """Return the changes that are left out, each with the reason.
 
     ``state_files`` are the patterns of the files that agents make for themselves.

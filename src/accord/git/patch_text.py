@@ -65,7 +65,7 @@ def escaping_names(patch: bytes) -> list[str]:
     found = []
     for key, name in header_names(patch):
         shown = (
-            _unescaped(name.encode("utf-8", "surrogateescape")).decode("utf-8", "replace") if key == _PAIR_KEY else name
+            _unescape(name.encode("utf-8", "surrogateescape")).decode("utf-8", "replace") if key == _PAIR_KEY else name
         )
         if _OUT_OF_TREE.search(shown):
             found.append(shown)
@@ -95,7 +95,7 @@ def header_names(patch: bytes) -> Iterator[tuple[bytes, str]]:
         elif hunk := _HUNK.match(line):
             old, new = (int(hunk[side] or 1) for side in (2, 4))
         elif header := _HEADER.match(line):
-            name = header[2] if header[1] == _PAIR_KEY else _unquoted(header[2])
+            name = header[2] if header[1] == _PAIR_KEY else _unquote_path(header[2])
             yield header[1], name.decode("utf-8", "surrogateescape")
 
 
@@ -124,7 +124,7 @@ def lines_of_files(patch: bytes) -> dict[str, list[int]]:
                 if name := _name_of(names):
                     found[name] = sides[b"-" if names.get(b"+++") == b"/dev/null" else b"+"]
                 names, sides = {}, {b"-": [], b"+": []}
-            names[header[1]] = header[2] if header[1] == _PAIR_KEY else _unquoted(header[2])
+            names[header[1]] = header[2] if header[1] == _PAIR_KEY else _unquote_path(header[2])
     return found
 
 
@@ -134,17 +134,17 @@ def _name_of(names: dict[bytes, bytes]) -> str:
     if new:
         path = (names.get(b"---", b"") if new == b"/dev/null" else new)[2:]
     else:  # the two names are equal unless it is a rename
-        path = names.get(b"rename to") or names.get(b"copy to") or _unquoted(pair[len(pair) // 2 + 1 :])[2:]
+        path = names.get(b"rename to") or names.get(b"copy to") or _unquote_path(pair[len(pair) // 2 + 1 :])[2:]
     return path.decode("utf-8", "replace")
 
 
-def _unquoted(name: bytes) -> bytes:
+def _unquote_path(name: bytes) -> bytes:
     """Read a name as git quotes it: in double quotes, with escapes and octal numbers."""
     if not name.startswith(b'"'):
         return name
     text = name[1:].rpartition(b'"')[0]
-    return _unescaped(text)
+    return _unescape(text)
 
 
-def _unescaped(text: bytes) -> bytes:
+def _unescape(text: bytes) -> bytes:
     return _ESCAPE.sub(lambda hit: bytes([int(hit[1], 8) & 255]) if len(hit[1]) == 3 else hit[1], text)

@@ -166,7 +166,7 @@ def apply_patch(git: Git, patch: bytes, onto: str, base: str = "") -> str:
         applied = inside.attempt("apply", "--cached", "--3way", "--whitespace=nowarn", "-", data=patch)
         if applied.returncode:
             conflicts = [entry.partition("\t")[2] for entry in split_nul(inside("ls-files", "--unmerged", "-z"))]
-            merged = "" if conflicts or not base else _merged(inside, patch, onto, base)
+            merged = "" if conflicts or not base else _merge_patch(inside, patch, onto, base)
             if merged:
                 return merged
             raise _unfit(conflicts, applied.stderr.decode("utf-8", "replace"))
@@ -180,7 +180,7 @@ def _own_index(git: Git) -> Iterator[Git]:
         yield replace(git, environment={**dict(git.environment), "GIT_INDEX_FILE": f"{scratch}/index"})
 
 
-def _merged(inside: Git, patch: bytes, onto: str, base: str) -> str:
+def _merge_patch(inside: Git, patch: bytes, onto: str, base: str) -> str:
     """Merge what the patch makes of its own base, in its paths alone, into a commit; empty for an unknown base."""
     start, theirs = own_base(inside, patch, base)
     if not start:

@@ -181,6 +181,6 @@ def split_nul(output: bytes) -> list[str]:
     return [part.decode("utf-8", "surrogateescape") for part in output.split(b"\0") if part]
 
 
-def joined(paths: Iterable[str]) -> bytes:
+def join_nul(paths: Iterable[str]) -> bytes:
     """Write paths for git's options ``-z``."""
     return b"\0".join(map(os.fsencode, paths))

@@ -69,7 +69,7 @@ def guard_refs(directory: Path) -> Iterator[RefChanges]:
         changes.moved = {name: old for name, old in (gone | new).items() if name != branch}
 
 
-def left_by_killed_run(directory: Path) -> str:
+def find_killed_run_ref(directory: Path) -> str:
     """Say where HEAD was before a run that was killed, if it is elsewhere now; once, and empty for any other case."""
     git = Git(directory)
     found = git.attempt("rev-parse", "--absolute-git-dir")

@@ -23,7 +23,7 @@ from accord.git.beside import Beside, look_beside, write_new
 from accord.git.filters import LFS, filters_of, stays_as_stored
 from accord.git.index import IndexEntry, blobs_of, entries_of, files_below, ignored_paths, stage_all, untracked_files
 from accord.git.patches import SUBMODULE
-from accord.git.program import Git, joined, make_repository, split_nul
+from accord.git.program import Git, join_nul, make_repository, split_nul
 from accord.git.settings import Settings, read_settings
 from accord.git.sizes import MOST_FILE_BYTES
 from accord.git.unfinished import stopped_merge, unmerged_paths
@@ -242,9 +242,9 @@ def restorable(snapshot: Snapshot) -> Iterator[Callable[[], None]]:
     """
     index = Path(Git(snapshot.top).line("rev-parse", "--path-format=absolute", "--git-path", "index"))
     staged = index.read_bytes() if index.is_file() else b""
-    with laid_over(snapshot) as ours:
+    with lay_over(snapshot) as ours:
         if snapshot.absent:
-            ours("update-index", "-z", "--skip-worktree", "--stdin", data=joined(snapshot.absent))
+            ours("update-index", "-z", "--skip-worktree", "--stdin", data=join_nul(snapshot.absent))
         nested = set(stage_all(ours))
         tree, ignored = ours.line("write-tree"), set(_hidden_files(ours))
 
@@ -276,7 +276,7 @@ def _remove(top: Path, path: Path) -> None:
 
 
 @contextmanager
-def laid_over(snapshot: Snapshot) -> Iterator[Git]:
+def lay_over(snapshot: Snapshot) -> Iterator[Git]:
     """Lay an index of our own, which has the commit, over the work tree; yield git with it."""
     with tempfile.TemporaryDirectory(prefix="accord-changes-") as scratch:
         folder, settings = Path(scratch), snapshot.settings

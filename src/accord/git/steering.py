@@ -129,7 +129,7 @@ def unknown_dot_files(git: Git, tree: str, changes: Iterable[Change]) -> list[st
 
 
 def _dot_names(path: str) -> set[str]:
-    names = _folded(path).split("/") if "." in path else []
+    names = _folded_path(path).split("/") if "." in path else []
     return {name for name in names if name.startswith(".") and not name.endswith(("ignore", "keep"))}
 
 
@@ -143,12 +143,12 @@ def _targets(links: Mapping[str, str], chosen: Iterable[str]) -> set[str]:
         found.update(way)
         left.difference_update(below)
         todo += below
-    return {_folded(name) for name in found}
+    return {_folded_path(name) for name in found}
 
 
 def _is_beside(path: str, names: set[str]) -> bool:
     """Return whether a path is one of these names, in one of these folders, or in the place of their folder."""
-    name = _folded(path)
+    name = _folded_path(path)
     return any(f"{name}/".startswith(f"{known}/") or known.startswith(f"{name}/") for known in names)
 
 
@@ -159,10 +159,10 @@ def audit_paths(paths: Iterable[str], extra: Sequence[str] = (), *, agent_files:
     """
     protected, dependencies, records = (_spec_of(*table.split()) for table in (PROTECTED, DEPENDENCIES, RECORDS))
     steering = _spec_of(*STEERING.split(), *agent_files)
-    more, folded = path_patterns(extra), path_patterns(map(_compared, extra))
+    more, folded = path_patterns(extra), path_patterns(map(_comparable_path, extra))
     found: dict[str, list[str]] = {"steering": [], "protected": [], "dependencies": [], "records": []}
     for path in dict.fromkeys(paths):
-        name = _folded(path)
+        name = _folded_path(path)
         if steering.match_file(name) or _SHORT_NAME.search(name):
             found["steering"].append(path)
         elif protected.match_file(name) or more.match_file(path) or folded.match_file(name):
@@ -176,19 +176,19 @@ def audit_paths(paths: Iterable[str], extra: Sequence[str] = (), *, agent_files:
 
 @cache
 def _spec_of(*patterns: str) -> GitIgnoreSpec:
-    return path_patterns(map(_compared, patterns))
+    return path_patterns(map(_comparable_path, patterns))
 
 
-def _folded(path: str) -> str:
+def _folded_path(path: str) -> str:
     """Write a path as file systems compare it: case, ignored code points, and ends of names do not count.
 
     A line end becomes a blank, because no pattern matches one.
     """
-    parts = _compared(path.replace("\\", "/").replace("\n", " ")).split("/")
+    parts = _comparable_path(path.replace("\\", "/").replace("\n", " ")).split("/")
     return "/".join(part.partition(":")[0].rstrip(". ") or part for part in parts)
 
 
-def _compared(text: str) -> str:
+def _comparable_path(text: str) -> str:
     """Fold a text as HFS+, APFS and case-insensitive ext4 do. Other letters, such as those with accents, differ."""
     visible = _IGNORED.sub("", unicodedata.normalize("NFD", text))
     return unicodedata.normalize("NFC", visible.casefold())

@@ -76,7 +76,7 @@ class CommittedFiles:
         name = self._name_of(path)
         if name is None or (is_named and not self.in_job):
             return path.read_bytes() if path.is_file() else None
-        content = self._committed(name)
+        content = self._committed_content(name)
         is_on_branch = content is None and self._is_on_branch(name)
         if is_named and content is None and not is_on_branch:  # an earlier step made it
             return path.read_bytes() if path.is_file() else None
@@ -96,7 +96,7 @@ class CommittedFiles:
                 return str(place.relative_to(self.top))
         return None
 
-    def _committed(self, name: str) -> bytes | None:
+    def _committed_content(self, name: str) -> bytes | None:
         if not self.commit or "\n" in name:
             return None
         asked = os.fsencode(f"{self.commit}:{name}\n")

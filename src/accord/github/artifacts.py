@@ -128,7 +128,7 @@ class ArtifactMethods(Rest):
         """GET …/actions/runs/{run_id}/artifacts, all pages; those of one name when it is given."""
         params = {"name": name} if name else {}
         path = f"{self._root}/actions/runs/{run_id}/artifacts"
-        return list(self._listed(path, _artifact, key="artifacts", **params))
+        return list(self._list_items(path, _artifact, key="artifacts", **params))
 
     def download(self, artifact: Artifact, file: IO[bytes]) -> None:
         """Write the archive into a file that is open for writing, from its beginning.
@@ -142,13 +142,13 @@ class ArtifactMethods(Rest):
             try:
                 return str(self._transport.call("GET", path, takes_location=True).data)
             except NotThere as gone:
-                raise _expired(artifact) from gone
+                raise _expired_error(artifact) from gone
 
         stored = StoredFile(f'The artifact "{artifact.name}"', place, self._access.api_url)
-        fetch(stored, lambda status, content: _copied(status, content, artifact, file), self._clock)
+        fetch(stored, lambda status, content: _copy_archive(status, content, artifact, file), self._clock)
 
 
-def _copied(status: int, content: Iterator[bytes], artifact: Artifact, file: IO[bytes]) -> str:
+def _copy_archive(status: int, content: Iterator[bytes], artifact: Artifact, file: IO[bytes]) -> str:
     """Copy an archive from the storage; return what went wrong, if anything did."""
     file.seek(0)
     file.truncate()
@@ -179,7 +179,7 @@ def fetch_artifact(github: ArtifactMethods, name: str, run_id: int, into: Path, 
     with tempfile.TemporaryFile() as archive:
         github.download(artifact, archive)
         members = read_members(archive)
-        file = _wanted(artifact, members, wanted)
+        file = _selector_text(artifact, members, wanted)
         unpack(archive, members, into)
     return Fetched(artifact, members, file)
 
@@ -194,7 +194,7 @@ def fetch_matching(github: ArtifactMethods, prefix: str, run_id: int, into: Path
     if not names:
         others = sorted({artifact.name for artifact in every})
         raise Refused(
-            f"Workflow run {run_id} has no artifact whose name begins with `{prefix}`{_listed(others)}.",
+            f"Workflow run {run_id} has no artifact whose name begins with `{prefix}`{_names_text(others)}.",
             hint="Upload them in jobs that this one needs.",
         )
     return [fetch_artifact(github, name, run_id, into / name) for name in names]
@@ -205,31 +205,31 @@ def _newest(github: ArtifactMethods, name: str, run_id: int) -> Artifact:
     if not found:
         others = sorted({artifact.name for artifact in github.artifacts(run_id)})
         raise Refused(
-            f"Workflow run {run_id} has no artifact `{name}`{_listed(others)}.",
+            f"Workflow run {run_id} has no artifact `{name}`{_names_text(others)}.",
             hint="Upload it under the same name in a job that this one needs, with `if-no-files-found: error`.",
         )
     newest = max(found, key=lambda artifact: (artifact.created_at, artifact.id))
     if newest.is_expired:
-        raise _expired(newest)
+        raise _expired_error(newest)
     return newest
 
 
-def _wanted(artifact: Artifact, members: Sequence[Member], wanted: str) -> str:
+def _selector_text(artifact: Artifact, members: Sequence[Member], wanted: str) -> str:
     paths = [member.path for member in members]
     if wanted and wanted not in paths:
         raise Refused(
-            f'The artifact "{artifact.name}" has no file {wanted}{_listed(paths)}.',
+            f'The artifact "{artifact.name}" has no file {wanted}{_names_text(paths)}.',
             hint="Name a file by its path in the artifact, which begins at what all uploaded files have in common.",
         )
     return wanted or (paths[0] if len(paths) == 1 else "")
 
 
-def _listed(names: Sequence[str]) -> str:
+def _names_text(names: Sequence[str]) -> str:
     more = f" and {len(names) - _NAMED} more" if len(names) > _NAMED else ""
     return f"; it has {', '.join(names[:_NAMED])}{more}" if names else "; it has no artifacts"
 
 
-def _expired(artifact: Artifact) -> Refused:
+def _expired_error(artifact: Artifact) -> Refused:
     return Refused(
         f'The artifact "{artifact.name}" has expired or was deleted.',
         hint="Run the job that made it again; retention-days of its upload says how long it is kept.",

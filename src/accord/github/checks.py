@@ -71,17 +71,19 @@ class CheckMethods(Rest):
     def check_runs(self, sha: str) -> tuple[Check, ...]:
         """List the newest check run of each name and app. GET …/commits/{sha}/check-runs, all pages."""
         path = f"{self._root}/commits/{quote(sha, safe='')}/check-runs"
-        return tuple(self._listed(path, _check_run, key="check_runs", filter="latest"))
+        return tuple(self._list_items(path, _check_run, key="check_runs", filter="latest"))
 
     def statuses(self, sha: str) -> tuple[Check, ...]:
         """List the newest commit status of each context. GET …/commits/{sha}/status, all pages."""
         path = f"{self._root}/commits/{quote(sha, safe='')}/status"
-        return tuple(self._listed(path, _status, key="statuses"))
+        return tuple(self._list_items(path, _status, key="statuses"))
 
     def check_run(self, sha: str, name: str) -> PublishedVerdict | None:
         """Read the newest check run of this name; None without one. GET …/commits/{ref}/check-runs."""
         path = f"{self._root}/commits/{quote(sha, safe='')}/check-runs"
-        return next(self._listed(path, _check_run_verdicts, key="check_runs", check_name=name, filter="latest"), None)
+        return next(
+            self._list_items(path, _check_run_verdicts, key="check_runs", check_name=name, filter="latest"), None
+        )
 
     def create_check_run(self, sha: str, verdict: CommitVerdict) -> PublishedVerdict:
         """Create a check run.
@@ -101,7 +103,7 @@ class CheckMethods(Rest):
     def commit_status(self, sha: str, name: str) -> PublishedVerdict | None:
         """Read the newest commit status of this name; None without one. GET …/commits/{ref}/status, all pages."""
         path = f"{self._root}/commits/{quote(sha, safe='')}/status"
-        named = self._listed(path, lambda data: (data["context"], _status_verdicts(data)), key="statuses")
+        named = self._list_items(path, lambda data: (data["context"], _status_verdicts(data)), key="statuses")
         return next((status for context, status in named if context == name), None)
 
     def create_commit_status(self, sha: str, verdict: CommitVerdict) -> PublishedVerdict:

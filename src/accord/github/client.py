@@ -102,17 +102,17 @@ class GitHub(
 
     def issue(self, number: int) -> Issue | None:
         """Read one issue or pull request; None without one of this number, or after a transfer. GET …/issues/{n}."""
-        return self._found(f"{self._root}/issues/{number}", _issue)
+        return self._find(f"{self._root}/issues/{number}", _issue)
 
     def issues(self, *, state: str = "all", label: str = "") -> Iterator[Issue]:
         """List issues and pull requests, newest first, page by page as they are consumed. GET …/issues."""
         order = {"sort": "created", "direction": "desc", **({"labels": label} if label else {})}
-        return self._listed(f"{self._root}/issues", _issue, state=state, **order)
+        return self._list_items(f"{self._root}/issues", _issue, state=state, **order)
 
     def closed_issues(self, since: datetime) -> Iterator[Issue]:
         """List closed issues and pull requests that changed since then, the last changed first. GET …/issues."""
         params = {"state": "closed", "sort": "updated", "direction": "desc", "since": timestamp(since)}
-        return self._listed(f"{self._root}/issues", _issue, **params)
+        return self._list_items(f"{self._root}/issues", _issue, **params)
 
     def search(self, word: str) -> Found:
         """Search. It proves nothing where GitHub will not answer it, nor on Enterprise Server.
@@ -173,14 +173,14 @@ class GitHub(
 
         GET …/issues/{n}/dependencies/blocked_by, all pages. Raises NotThere where the server has no dependencies.
         """
-        return list(self._listed(f"{self._root}/issues/{number}/dependencies/blocked_by", _issue))
+        return list(self._list_items(f"{self._root}/issues/{number}/dependencies/blocked_by", _issue))
 
     def blocking(self, number: int) -> list[Issue]:
         """List the issues that an issue blocks.
 
         GET …/issues/{n}/dependencies/blocking, all pages. Raises NotThere where the server has no dependencies.
         """
-        return list(self._listed(f"{self._root}/issues/{number}/dependencies/blocking", _issue))
+        return list(self._list_items(f"{self._root}/issues/{number}/dependencies/blocking", _issue))
 
     def add_blocker(self, number: int, blocker_id: int) -> Issue:
         """Add a dependency by the blocker's database id; an existing one counts as added.
@@ -210,7 +210,7 @@ class GitHub(
 
         GET …/issues/{n}/sub_issues, all pages. Raises NotThere where the server has no sub-issues.
         """
-        return list(self._listed(f"{self._root}/issues/{number}/sub_issues", _issue))
+        return list(self._list_items(f"{self._root}/issues/{number}/sub_issues", _issue))
 
     def add_sub_issue(self, number: int, child_id: int) -> Issue:
         """Add a sub-issue by its database id, and return the parent.
@@ -227,12 +227,12 @@ class GitHub(
 
     def milestones(self) -> list[Milestone]:
         """List the milestones, open ones first. GET …/milestones, all pages."""
-        found = self._listed(f"{self._root}/milestones", _milestone, state="all")
+        found = self._list_items(f"{self._root}/milestones", _milestone, state="all")
         return sorted(found, key=lambda milestone: not milestone.is_open)
 
     def labels(self) -> list[Label]:
         """List all labels. GET …/labels, all pages."""
-        return list(self._listed(f"{self._root}/labels", _label))
+        return list(self._list_items(f"{self._root}/labels", _label))
 
     def create_label(self, label: Label) -> Label:
         """Create a label. POST …/labels. Raises AnswerLost when it is unknown whether it was created."""
@@ -250,7 +250,7 @@ class GitHub(
 
     def label(self, name: str) -> Label | None:
         """Read one label by its name, ignoring case; None without one. GET …/labels/{name}."""
-        return self._found(self._label_path(name), _label)
+        return self._find(self._label_path(name), _label)
 
     def _label_path(self, name: str) -> str:
         return f"{self._root}/labels/{quote(name, safe='')}"
@@ -260,7 +260,7 @@ class GitHub(
 
         GET …/issues/{n}/timeline, all pages, which hold comments too.
         """
-        found = self._listed(f"{self._root}/issues/{number}/timeline", _label_event)
+        found = self._list_items(f"{self._root}/issues/{number}/timeline", _label_event)
         return tuple(event for event in found if event is not None)
 
     def removed_parts(self, number: int) -> frozenset[str]:
@@ -268,7 +268,7 @@ class GitHub(
 
         GET …/issues/{n}/timeline, all pages.
         """
-        found = self._listed(f"{self._root}/issues/{number}/timeline", lambda data: str(data.get("event", "")))
+        found = self._list_items(f"{self._root}/issues/{number}/timeline", lambda data: str(data.get("event", "")))
         last = dict(_STRUCTURE_EVENTS[event] for event in found if event in _STRUCTURE_EVENTS)
         return frozenset(part for part, is_removed in last.items() if is_removed)
 
@@ -282,7 +282,7 @@ class GitHub(
         GET …/collaborators/{login}/permission, which reports the role maintain as "write".
         """
         path = f"{self._root}/collaborators/{quote(login, safe='')}/permission"
-        return self._found(path, lambda data: data["permission"]) in ("admin", "write")
+        return self._find(path, lambda data: data["permission"]) in ("admin", "write")
 
 
 def _repository(data: dict[str, Any]) -> Repository:

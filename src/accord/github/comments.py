@@ -34,7 +34,7 @@ class CommentMethods(Rest):
 
     def comments(self, number: int) -> Iterator[Comment]:
         """List the comments of an issue or pull request, oldest first. GET …/issues/{n}/comments, all pages."""
-        return self._listed(f"{self._root}/issues/{number}/comments", read_comment)
+        return self._list_items(f"{self._root}/issues/{number}/comments", read_comment)
 
     def recent_comments(self, since: datetime) -> Iterator[tuple[int, Comment]]:
         """List the comments of the repository that changed since then with their issue's number, last changed first.
@@ -42,7 +42,7 @@ class CommentMethods(Rest):
         GET …/issues/comments, page by page as they are consumed.
         """
         params = {"sort": "updated", "direction": "desc", "since": timestamp(since)}
-        return self._listed(f"{self._root}/issues/comments", _numbered, **params)
+        return self._list_items(f"{self._root}/issues/comments", _numbered_comment, **params)
 
     def create_comment(self, number: int, body: str) -> Comment:
         """Create a comment. POST …/issues/{n}/comments. Raises AnswerLost when it is unknown whether it was created."""
@@ -81,7 +81,7 @@ def refuse_lost(github: CommentMethods, made: Comment, *, is_ours: bool) -> None
     )
 
 
-def _numbered(data: dict[str, Any]) -> tuple[int, Comment]:
+def _numbered_comment(data: dict[str, Any]) -> tuple[int, Comment]:
     return int(data["issue_url"].rpartition("/")[2]), read_comment(data)
 
 

@@ -219,7 +219,7 @@ def deliver_commit(
     A commit that the API cannot make is pushed. A lost answer is looked up. Raises Refused, Unreachable and Stopped.
     """
     if upload.way is CommitWay.PUSH or github is None:
-        return _pushed(git, remote, upload, branch, expected)
+        return _push(git, remote, upload, branch, expected)
     try:
         commit = _create_commit(github, git, upload, remote.clock)
     except Refused as refused:
@@ -232,7 +232,7 @@ def deliver_commit(
     return DeliveredCommit(commit.sha, CommitWay.API, commit.is_verified, upload.requests)
 
 
-def _pushed(git: Git, remote: Remote, upload: Upload, branch: str, expected: str) -> DeliveredCommit | None:
+def _push(git: Git, remote: Remote, upload: Upload, branch: str, expected: str) -> DeliveredCommit | None:
     is_pushed = push(git, remote, upload.commit, branch, expected)
     return DeliveredCommit(upload.commit, CommitWay.PUSH, reason=upload.reason) if is_pushed else None
 
@@ -240,7 +240,7 @@ def _pushed(git: Git, remote: Remote, upload: Upload, branch: str, expected: str
 def _pushed_instead(git: Git, remote: Remote, upload: Upload, branch: str, expected: str) -> DeliveredCommit | None:
     """Push a commit that the API did not make. Raises Refused with both reasons."""
     try:
-        return _pushed(git, remote, upload, branch, expected)
+        return _push(git, remote, upload, branch, expected)
     except Refused as refused:
         raise Refused(f"{refused.message} Over the API: {upload.reason}", hint=refused.hint) from refused
 

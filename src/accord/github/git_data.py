@@ -113,11 +113,11 @@ class GitDataMethods(Rest):
 
     def commit_object(self, sha: str) -> Commit | None:
         """Read a commit; None without such a commit. GET …/git/commits/{sha}."""
-        return self._found(f"{self._root}/git/commits/{quote(sha, safe='')}", _commit)
+        return self._find(f"{self._root}/git/commits/{quote(sha, safe='')}", _commit)
 
     def history(self, sha: str) -> Iterator[Commit]:
         """List a commit and those before it, newest first, page by page as they are consumed. GET …/commits."""
-        return self._listed(f"{self._root}/commits", _listed_commit, sha=sha)
+        return self._list_items(f"{self._root}/commits", _listed_commit, sha=sha)
 
     def commit_named(self, repository: str, ref: str) -> str | None:
         """Return the commit of a tag or branch of any repository; None without one. GET /repos/{name}/commits."""

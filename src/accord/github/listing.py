@@ -30,12 +30,12 @@ class RepositoryLists(Server):
         Raises NotThere for a name that is not one of an organisation.
         """
         try:
-            return list(self._listed(f"/orgs/{quote(name, safe='')}/repos", _listed_repository))
+            return list(self._list_items(f"/orgs/{quote(name, safe='')}/repos", _listed_repository))
         except NotThere as refused:
             hint = f"Check that the organisation `{name}` exists and that the token may see it."
             raise NotThere(refused.message, hint=f"{hint} For a person, pass `--search user:{name}`.") from None
 
-    def found_by(self, query: str) -> list[ListedRepository]:
+    def search_repositories(self, query: str) -> list[ListedRepository]:
         """Search for repositories. GET /search/repositories, all pages.
 
         Raises Refused where the search finds more than GitHub lists, and Stopped where it did not end.

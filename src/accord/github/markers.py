@@ -32,15 +32,15 @@ _TOKEN_CHARS = 20
 
 def write_marker(name: str, **fields: str) -> str:
     """Write a marker; values may hold anything, they cannot end the comment."""
-    return f"<!-- {' '.join([f'accord:{name}', *_encoded(fields)])} -->"
+    return f"<!-- {' '.join([f'accord:{name}', *_encode_fields(fields)])} -->"
 
 
 def write_twice(name: str, **fields: str) -> str:
     """Write a marker in both forms, for bodies that may lose one of them."""
-    return f'{write_marker(name, **fields)}\n[accord:{name}]: # "{" ".join(_encoded(fields))}"'
+    return f'{write_marker(name, **fields)}\n[accord:{name}]: # "{" ".join(_encode_fields(fields))}"'
 
 
-def _encoded(fields: Mapping[str, str]) -> list[str]:
+def _encode_fields(fields: Mapping[str, str]) -> list[str]:
     return [f"{key}={quote(value, safe='')}" for key, value in fields.items()]
 
 

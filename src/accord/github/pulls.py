@@ -22,22 +22,22 @@ class PullMethods(Rest):
 
     def pull(self, number: int) -> Pull | None:
         """Read one pull request; None without one of this number. GET …/pulls/{n}."""
-        return self._found(f"{self._root}/pulls/{number}", read_pull)
+        return self._find(f"{self._root}/pulls/{number}", read_pull)
 
     def pulls_from(self, branch: str, *, state: str = "all") -> list[Pull]:
         """List the pull requests whose head is this branch of this repository, newest first. GET …/pulls."""
         owner = self._access.repository.partition("/")[0]
         params = {"head": f"{owner}:{branch}", "state": state, "sort": "created", "direction": "desc"}
-        found = self._listed(f"{self._root}/pulls", read_pull, **params)
+        found = self._list_items(f"{self._root}/pulls", read_pull, **params)
         return [pull for pull in found if pull.head_branch == branch]
 
     def open_pulls(self) -> Iterator[Pull]:
         """List the open pull requests, oldest first, page by page as they are consumed. GET …/pulls."""
-        return self._listed(f"{self._root}/pulls", read_pull, state="open", sort="created", direction="asc")
+        return self._list_items(f"{self._root}/pulls", read_pull, state="open", sort="created", direction="asc")
 
     def pulls_changed_since(self, since: datetime) -> Iterator[Pull]:
         """Yield the pull requests that changed since then, in any state, the last changed first. GET …/pulls."""
-        found = self._listed(f"{self._root}/pulls", read_pull, state="all", sort="updated", direction="desc")
+        found = self._list_items(f"{self._root}/pulls", read_pull, state="all", sort="updated", direction="desc")
         return takewhile(lambda pull: pull.updated_at is None or pull.updated_at >= since, found)
 
     def create_pull(self, title: str, body: str, head: str, base: str, *, draft: bool) -> Pull:
@@ -110,7 +110,7 @@ class ReviewMethods(Rest):
 
     def files(self, number: int) -> list[PullFile]:
         """List the files of a pull request at its head; see ``limits.PULL_FILES``. GET …/pulls/{n}/files, all pages."""
-        return list(self._listed(f"{self._root}/pulls/{number}/files", _file))
+        return list(self._list_items(f"{self._root}/pulls/{number}/files", _file))
 
     def files_between(self, base: str, commit: str) -> list[PullFile]:
         """List the files that changed since ``commit`` left ``base``; see ``limits.COMPARED_FILES``.
@@ -136,7 +136,7 @@ class ReviewMethods(Rest):
 
         GET …/pulls/{n}/reviews, all pages.
         """
-        return list(self._listed(f"{self._root}/pulls/{number}/reviews", _review))
+        return list(self._list_items(f"{self._root}/pulls/{number}/reviews", _review))
 
     def create_review(self, number: int, review: NewReview) -> Review:
         """Post a review with its inline comments, all or nothing.
@@ -178,7 +178,7 @@ class ReviewMethods(Rest):
 
     def review_comments(self, number: int) -> Iterator[Comment]:
         """List the comments on lines and files, oldest first. GET …/pulls/{n}/comments, page by page."""
-        return self._listed(f"{self._root}/pulls/{number}/comments", read_comment)
+        return self._list_items(f"{self._root}/pulls/{number}/comments", read_comment)
 
     def _post(self, path: str, content: dict[str, Any]) -> Response:
         try:

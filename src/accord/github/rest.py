@@ -49,14 +49,14 @@ class Server:
         """Return what the last response said is left of the hourly limit; None where GitHub sets no limit."""
         return self._transport.rate_left
 
-    def _listed(
+    def _list_items(
         self, path: str, parse: Callable[[dict[str, Any]], Parsed], *, key: str = "", **params: Any
     ) -> Iterator[Parsed]:
         """Yield the entries of a listing, page by page; ``key`` names them where a page is an object."""
         for page in self._transport.pages(path, {**params, "per_page": PAGE_SIZE}):
             yield from page.read(lambda data: [parse(entry) for entry in (data[key] if key else data)])
 
-    def _found(self, path: str, parse: Callable[[dict[str, Any]], Parsed]) -> Parsed | None:
+    def _find(self, path: str, parse: Callable[[dict[str, Any]], Parsed]) -> Parsed | None:
         """Read one object; None where GitHub answers 404."""
         try:
             return self._transport.call("GET", path).read(parse)

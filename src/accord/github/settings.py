@@ -46,7 +46,7 @@ class SettingsMethods(Rest):
         """
         path = f"{self._root}/environments/{quote(environment, safe='')}/secrets"
         try:
-            return frozenset(self._listed(path, _name, key="secrets"))
+            return frozenset(self._list_items(path, _name, key="secrets"))
         except NotThere:
             return frozenset()
 
@@ -62,12 +62,14 @@ class SettingsMethods(Rest):
 
         GET …/rules/branches/{branch}, with metadata: read.
         """
-        found = self._listed(f"{self._root}/rules/branches/{quote(branch, safe='/')}", lambda data: str(data["type"]))
+        found = self._list_items(
+            f"{self._root}/rules/branches/{quote(branch, safe='/')}", lambda data: str(data["type"])
+        )
         return tuple(dict.fromkeys(found))
 
     def protected_branches(self) -> tuple[str, ...]:
         """List the branches that protection rules cover. GET …/branches, with contents: read."""
-        return tuple(self._listed(f"{self._root}/branches", _name, protected="true"))
+        return tuple(self._list_items(f"{self._root}/branches", _name, protected="true"))
 
     def refuses_pulls(self, branch: str) -> bool | None:
         """Return whether GitHub refuses pull requests of this token because of the setting; None for another reason.
@@ -87,9 +89,9 @@ class SettingsMethods(Rest):
         return False
 
     def _names(self, kind: str) -> frozenset[str]:
-        names = set(self._listed(f"{self._root}/actions/{kind}", _name, key=kind))
+        names = set(self._list_items(f"{self._root}/actions/{kind}", _name, key=kind))
         with suppress(NotThere):  # the owner is a person
-            names |= set(self._listed(f"{self._root}/actions/organization-{kind}", _name, key=kind))
+            names |= set(self._list_items(f"{self._root}/actions/organization-{kind}", _name, key=kind))
         return frozenset(names)
 
 

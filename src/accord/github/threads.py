@@ -97,7 +97,7 @@ class ThreadMethods(GraphQL):
         GET …/pulls/{n}/comments, all pages.
         """
         found: dict[int, list[dict[str, Any]]] = {}
-        for data in self._listed(f"{self._root}/pulls/{number}/comments", dict):
+        for data in self._list_items(f"{self._root}/pulls/{number}/comments", dict):
             found.setdefault(data.get("in_reply_to_id") or data["id"], []).append(data)
         return tuple(map(_thread_without_state, found.values()))
 

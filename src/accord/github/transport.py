@@ -92,7 +92,14 @@ class Transport:
             data, is_whole = _parse(text, status)
             message = problem or _message(data, text)
             now = self._clock.now().timestamp()
-            log("github", "%s %s: %s %s", method, _shown(path, params), status, "" if status == 200 else message)
+            log(
+                "github",
+                "%s %s: %s %s",
+                method,
+                _path_with_params(path, params),
+                status,
+                "" if status == 200 else message,
+            )
             ruling = judge(RequestAttempt(weight, tries, status, headers, message, is_whole and not problem, now))
             match ruling.step:
                 case NextStep.TAKE:
@@ -103,7 +110,7 @@ class Transport:
                     self._wait(ruling.seconds, f"GitHub's rate limit ({status}: {message})")
                 case NextStep.LOST | NextStep.GIVE_UP:
                     reason = f"status {status}: {message}" if status else message
-                    raise _unanswered(ruling.step, f"{method} {path}", tries, reason, hint)
+                    raise _unanswered_error(ruling.step, f"{method} {path}", tries, reason, hint)
                 case NextStep.REFUSED if takes_location and status == 302 and LOCATION in headers:
                     return Response(status, headers, headers[LOCATION], f"{method} {path}")
                 case NextStep.REFUSED:
@@ -167,11 +174,11 @@ class Transport:
         self._clock.sleep(seconds)
 
 
-def _shown(path: str, params: Mapping[str, Any] | None) -> str:
+def _path_with_params(path: str, params: Mapping[str, Any] | None) -> str:
     return f"{path}?{urlencode(params)}" if params else path
 
 
-def _unanswered(step: NextStep, request: str, tries: int, reason: str, hint: str) -> Stopped:
+def _unanswered_error(step: NextStep, request: str, tries: int, reason: str, hint: str) -> Stopped:
     """Say of a request that it may have been carried out, or that GitHub cannot be reached."""
     if step is NextStep.LOST:
         again = "Run the same command again; it looks first whether the request was carried out."

@@ -62,7 +62,7 @@ class WorkflowMethods(Rest):
 
     def workflow_run(self, run_id: int) -> WorkflowRun | None:
         """Read a run; None without one, or after it was deleted. GET …/actions/runs/{run_id}."""
-        return self._found(f"{self._root}/actions/runs/{run_id}", _run)
+        return self._find(f"{self._root}/actions/runs/{run_id}", _run)
 
     def workflow_runs(self, file: str, *, event: str, since: datetime) -> Iterator[WorkflowRun]:
         """List the runs of a workflow that an event started since then, newest first.
@@ -70,7 +70,7 @@ class WorkflowMethods(Rest):
         GET …/actions/workflows/{file}/runs, all pages. Raises NotThere where the workflow does not exist.
         """
         path = f"{self._root}/actions/workflows/{quote(file, safe='')}/runs"
-        return self._listed(path, _run, key="workflow_runs", event=event, created=f">={timestamp(since)}")
+        return self._list_items(path, _run, key="workflow_runs", event=event, created=f">={timestamp(since)}")
 
     def dispatched_runs(self, file: str, word: str, since: datetime) -> Iterator[WorkflowRun]:
         """Yield runs that were started by ``workflow_dispatch`` since then, newest first, if their title has the word.
@@ -101,7 +101,7 @@ class WorkflowMethods(Rest):
         GET …/actions/runs, all pages: one request as a rule. Raises Forbidden without ``actions: read``.
         """
         params = {"head_sha": sha, "event": "pull_request", "status": "action_required"}
-        listed = self._listed(f"{self._root}/actions/runs", _run, key="workflow_runs", **params)
+        listed = self._list_items(f"{self._root}/actions/runs", _run, key="workflow_runs", **params)
         return tuple(run for run in listed if run.is_held)
 
     def runs_in(self, status: str) -> Iterator[WorkflowRun]:
@@ -109,7 +109,7 @@ class WorkflowMethods(Rest):
 
         GET …/actions/runs. Raises Forbidden without ``actions: read``.
         """
-        return self._listed(f"{self._root}/actions/runs", _run, key="workflow_runs", status=status)
+        return self._list_items(f"{self._root}/actions/runs", _run, key="workflow_runs", status=status)
 
     def rerun(self, run_id: int) -> None:
         """Start a run again; by an app's token it needs no approval then.

@@ -37,7 +37,7 @@ _LISTS = {
 }
 
 
-def normalised(task: Mapping[str, Any]) -> dict[str, Any]:
+def normalise(task: Mapping[str, Any]) -> dict[str, Any]:
     """Return the task in today's form; the argument stays as it is. Normalising twice changes nothing.
 
     Only missing parts are filled in, so that no text is lost. Raises BrokenContract ``not-a-handoff``.
@@ -314,4 +314,4 @@ class Handoff(_HandoffModel):
     @model_validator(mode="before")
     @classmethod
     def _read_old_names(cls, value: Any) -> Any:
-        return normalised(value) if isinstance(value, dict) else value
+        return normalise(value) if isinstance(value, dict) else value

@@ -50,7 +50,7 @@ class HandoffCommand:
     role: str = ""
     actor: str = ""
 
-    def typed(self, verb: str, role: str, *, patch: str = "", to: str = "") -> str:
+    def text(self, verb: str, role: str, *, patch: str = "", to: str = "") -> str:
         """Return a command for this handoff; the actor stays where the role does."""
         actor = ["--actor", shlex.quote(self.actor)] if self.actor and role == self.role else []
         words = [f"accord handoff {verb}", self.place, patch, *(["--to", to] if to else []), "--role", role, *actor]
@@ -64,9 +64,9 @@ def next_moves(task: Mapping[str, Any], command: HandoffCommand) -> list[NextMov
     for target in HANDOFF.targets(status):
         missing = gate_findings(status, target, metadata)
         if missing:
-            typed = command.typed("patch", _author_of(missing[0]), patch=PATCH)
+            typed = command.text("patch", _author_of(missing[0]), patch=PATCH)
         else:
-            typed = command.typed("move", _MOVERS[status], to=target)
+            typed = command.text("move", _MOVERS[status], to=target)
         found.append(NextMove(target, tuple(dict.fromkeys(map(_name_of, missing))), typed))
     return found
 

@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any
 from accord.core.documents import read_object, short_name
 from accord.core.errors import BrokenContract
 from accord.core.findings import Finding, finding_of, pointer
-from accord.handoffs.models import Handoff, Metadata, as_patch, has_task_id, normalised
+from accord.handoffs.models import Handoff, Metadata, as_patch, has_task_id, normalise
 from accord.handoffs.rules import (
     DONE,
     METADATA_KEYS,
@@ -121,7 +121,7 @@ def decide_patch(
     if reasons:
         return HandoffDecision(dict(task), tuple(reasons))
     wanted.pop("status", None)
-    merged = normalised(merge_patch(task, wanted))
+    merged = normalise(merge_patch(task, wanted))
     _keep_task_id(task, merged)
     try:
         read_handoff(merged)

@@ -23,7 +23,7 @@ from accord.files.store import Storage, can_be_written, folder_lock, write_whole
 from accord.github.markers import take_copy, with_copy
 from accord.github.models import Issue, IssueChange
 from accord.github.state import Stored, StoredDocument
-from accord.handoffs.models import has_task_id, next_task_id, normalised
+from accord.handoffs.models import has_task_id, next_task_id, normalise
 from accord.handoffs.plan import with_task_id
 from accord.handoffs.rules import read_handoff
 from accord.text.hidden import strip_hidden
@@ -71,7 +71,7 @@ def change_file(
         raise WrongUsage(f"{path} cannot be written.", hint="Pass a file in a writable directory.")
     with folder_lock(path.parent, Storage(clock)) if writes and path.parent.is_dir() else nullcontext():
         document = _read_document(path)
-        found, task = document.value, normalised(document.value)
+        found, task = document.value, normalise(document.value)
         try:
             read_handoff(task)
         except BrokenContract as broken:
@@ -162,7 +162,7 @@ class HandoffStore(StoredDocument[Task]):
     def decode(self, text: str) -> Task:
         """Parse a version."""
         try:
-            task = normalised(read_object(text.encode()).value)
+            task = normalise(read_object(text.encode()).value)
             read_handoff(task)
         except BrokenContract as broken:
             raise Refused(
@@ -201,7 +201,7 @@ class HandoffStore(StoredDocument[Task]):
             message = f"The block in the body of #{self.number} cannot be read."
             hint = "Delete it to start again."
             raise BrokenContract.of(Finding("handoff-unreadable", message, hint=hint))
-        task = normalised(found)
+        task = normalise(found)
         read_handoff(task)
         return LoadedHandoff(with_task_id(task, task_id), is_adopted=True)
 

@@ -76,12 +76,12 @@ def _check_mergeable(situation: Situation) -> LoopDecision | None:
 def _check_complete(situation: Situation) -> LoopDecision | None:
     """Decide what follows when every task is ticked, unless a review requests changes that no run worked in."""
     facts = situation.facts
-    if not isinstance(facts, KeepaliveFacts) or not is_complete(facts) or _requested(facts):
+    if not isinstance(facts, KeepaliveFacts) or not is_complete(facts) or _reviews_to_work_in(facts):
         return None
     return questions.check_running(situation) or decide_complete(facts, situation)
 
 
-def _requested(facts: KeepaliveFacts) -> tuple[Opinion, ...]:
+def _reviews_to_work_in(facts: KeepaliveFacts) -> tuple[Opinion, ...]:
     """Return the reviews that the next run works in; none while tasks are open."""
     reviews = facts.reviews or () if is_complete(facts) else ()
     return requested_changes(reviews, facts.pull.head_sha, facts.state.worked_in)
@@ -113,7 +113,7 @@ QUESTIONS: tuple[questions.Question, ...] = (
 
 
 def _run(facts: KeepaliveFacts, situation: Situation, redact: Callable[[str], str]) -> LoopDecision:
-    requested = _requested(facts)
+    requested = _reviews_to_work_in(facts)
     parts = reviews_appendix(requested, facts.threads, redact) if requested else []
     if facts.checks is not None and facts.checks.failing:
         parts = [checks_appendix(facts.checks, facts.logs, redact), *parts]
@@ -260,5 +260,5 @@ LOOP = Loop(
     has_upkeep=True,
     complete=_complete,
     apply=_tick,
-    subjects=lambda facts: tuple(str(opinion.id) for opinion in _requested(facts)),
+    subjects=lambda facts: tuple(str(opinion.id) for opinion in _reviews_to_work_in(facts)),
 )

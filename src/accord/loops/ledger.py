@@ -80,7 +80,7 @@ def settled_state(facts: LoopFacts) -> LoopState:
             category="infrastructure",
             recovery="retry",
             error="lost",
-            ended_at=min(facts.now, lost_at(running)),
+            ended_at=min(facts.now, time_of_loss(running)),
         )
         state = end_run(state, lost)
     return with_go_ahead(state, facts.go_ahead) if facts.go_ahead else state
@@ -98,10 +98,10 @@ def without_future(state: LoopState, now: datetime) -> LoopState:
 
 def is_lost(running: ActiveRun, now: datetime) -> bool:
     """Tell whether a run can no longer report back: its time is over, or it starts in the future."""
-    return now >= lost_at(running) or running.started_at > now + CLOCKS_DIFFER
+    return now >= time_of_loss(running) or running.started_at > now + CLOCKS_DIFFER
 
 
-def lost_at(running: ActiveRun) -> datetime:
+def time_of_loss(running: ActiveRun) -> datetime:
     """Return when a silent run counts as lost."""
     return running.started_at + timedelta(minutes=running.minutes) + GRACE
 

@@ -11,10 +11,10 @@ from typing import TYPE_CHECKING, NamedTuple, TypeAlias, TypeVar
 from accord.core.suggest import did_you_mean
 from accord.loops.ledger import (
     begin_run,
-    lost_at,
     repetition_of,
     seconds_until_retry,
     settled_state,
+    time_of_loss,
     waits_for_go_ahead,
 )
 from accord.loops.models import NEEDS_HUMAN, PERSONS_STOP, RUNS, LoopDecision, LoopFacts, LoopState, decision_for
@@ -156,7 +156,7 @@ def check_running(situation: Situation) -> LoopDecision | None:
     running = situation.state.running
     if running is None:
         return None
-    left = min(lost_at(running) - situation.facts.now, lost_at(running) - running.started_at)
+    left = min(time_of_loss(running) - situation.facts.now, time_of_loss(running) - running.started_at)
     message = f"Run {running.run_id} is in progress."
     return decision_for("running", message, wait_seconds=int(left.total_seconds()) + 1)
 

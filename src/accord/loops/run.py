@@ -184,14 +184,14 @@ def _record_stop(gathered: Gathered, decision: LoopDecision) -> Turn:
         if asks or decision.reason in PERSONS_STOP:
             return asks or promises_more(settled)
         is_about_approval = decision.reason in APPROVALS or waits_for_approval(settled)
-        return is_about_approval and noticed(settled) != settled
+        return is_about_approval and with_own_notice(settled) != settled
 
-    def noticed(settled: LoopState) -> LoopState:
+    def with_own_notice(settled: LoopState) -> LoopState:
         return with_notice(settled, decision, secrets=context.redact, policy=context.policy)
 
     def step(state: LoopState) -> LoopState | None:
         settled = settled_state(with_state(facts, state))
-        return noticed(settled) if needs_notice(settled) or settled != state else None
+        return with_own_notice(settled) if needs_notice(settled) or settled != state else None
 
     settled = settled_state(facts)
     is_lost = facts.state.running is not None and settled.running is None

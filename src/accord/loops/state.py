@@ -213,16 +213,16 @@ def with_notice(
     """Put a decision and a problem into the notice, safe to post and of bounded length."""
     from accord.text.sanitise import sanitise_line
 
-    def bounded(text: str) -> str:
+    def to_line(text: str) -> str:
         text = sanitise_line(secrets(text)[: 4 * LONGEST_SENTENCE], secrets=secrets, policy=policy).text
         return text if len(text) <= LONGEST_SENTENCE else text[: LONGEST_SENTENCE - 1] + "…"
 
     notice = Notice(
         action=decision.action,
         reason=decision.reason,
-        message=bounded(decision.message),
-        warnings=tuple(map(bounded, decision.warnings[:5])),
-        problem=bounded(problem),
+        message=to_line(decision.message),
+        warnings=tuple(map(to_line, decision.warnings[:5])),
+        problem=to_line(problem),
     )
     return state.model_copy(update={"notice": notice, "started_run": decision.started_run})
 

@@ -39,7 +39,7 @@ def update_branch(gathered: Gathered) -> LoopDecision:
         except Refused as refused:
             reason = refused.message
         else:
-            reason = f"{pull.base_branch} conflicts with {pull.head_branch} in {_named(merge.conflicts)}."
+            reason = f"{pull.base_branch} conflicts with {pull.head_branch} in {_names_of(merge.conflicts)}."
     what = f"Merge {pull.base_branch} into it by hand, push, and remove the label {NEEDS_HUMAN}."
     return decision_for("conflict", f"{reason[:400]} {what}", about=f"{tip[:20]}.{base[:20]}")
 
@@ -57,6 +57,6 @@ def _push(gathered: Gathered, git: Git, merge: Merge, tip: str) -> LoopDecision:
     return decision_for("unmergeable", message)
 
 
-def _named(paths: tuple[str, ...]) -> str:
+def _names_of(paths: tuple[str, ...]) -> str:
     more = f" and {len(paths) - _SHOWN} more" if len(paths) > _SHOWN else ""
     return ", ".join(path[:60] for path in paths[:_SHOWN]) + more

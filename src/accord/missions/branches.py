@@ -171,10 +171,10 @@ class StalenessResult:
 def judge(own: OwnCommits, now: datetime, threshold_minutes: float, started: datetime | None = None) -> StalenessResult:
     """Return whether work in progress is stale: its newest commit, else its start, is older than the threshold."""
     if own.error:
-        return _untimed(UNAVAILABLE, own.error)
+        return _result_without_commit(UNAVAILABLE, own.error)
     if own.newest is None:
         is_old = started is not None and (now - started).total_seconds() / 60 > threshold_minutes
-        return _untimed("no_own_commits", status="stale" if is_old else "fresh")
+        return _result_without_commit("no_own_commits", status="stale" if is_old else "fresh")
     committed = datetime.fromtimestamp(own.newest, UTC)
     minutes = max(0.0, (now - committed).total_seconds()) / 60
     status = StaleStatus(
@@ -186,7 +186,7 @@ def judge(own: OwnCommits, now: datetime, threshold_minutes: float, started: dat
     return StalenessResult(status)
 
 
-def _untimed(
+def _result_without_commit(
     reason: str, error: str = "", status: Literal["fresh", "stale", "not_applicable"] = "fresh"
 ) -> StalenessResult:
     """Return the result for work that no commit judges."""
@@ -202,12 +202,12 @@ def stale_of(
         mission.work_package(wp_id)  # raises
     try:
         if mission.work_package(wp_id).mode.value == "planning_artifact":
-            return _untimed(SHARED_WORKSPACE, status="not_applicable")
+            return _result_without_commit(SHARED_WORKSPACE, status="not_applicable")
         if mission.status_of(wp_id) != "in_progress":
-            return _untimed("not_in_progress")
+            return _result_without_commit("not_in_progress")
         branch = resolve_workspace(mission, wp_id).branch_name or ""
     except BrokenContract as broken:
-        return _untimed(UNAVAILABLE, broken.message)
+        return _result_without_commit(UNAVAILABLE, broken.message)
     latest = mission.log.latest.get(wp_id)
     return judge(git.own_commits(branch), now, threshold_minutes, latest.at if latest else None)
 

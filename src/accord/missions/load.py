@@ -197,11 +197,11 @@ def _read_json(path: Path, model: type[Model], broken: dict[str, BrokenContract]
     try:
         return read_shape(model, read_object(path.read_bytes()).value)
     except BrokenContract as error:
-        broken[path.name] = _named(path.name, error)
+        broken[path.name] = _with_file_name(path.name, error)
         return None
 
 
-def _named(file: str, error: BrokenContract) -> BrokenContract:
+def _with_file_name(file: str, error: BrokenContract) -> BrokenContract:
     """Put the name of the file and the first finding into the message, the only part that some outputs show."""
     first = error.findings[0] if error.findings else Finding("schema", error.message)
     where = f" at {first.path}" if first.path else ""
@@ -256,7 +256,7 @@ def _work_packages(
             facts = ModeFacts(wp_id, head.execution_mode, wp_id in planning, its_lanes, head.owned_files, text)
             read[wp_id] = WorkPackage(wp_id, path, head, body, settle_mode(facts, legacy_default), has_dependencies)
         except BrokenContract as error:
-            broken[wp_id] = error if error is broken.get("lanes.json") else _named(path.name, error)
+            broken[wp_id] = error if error is broken.get("lanes.json") else _with_file_name(path.name, error)
             read.pop(wp_id, None)
     return read, files
 

@@ -149,7 +149,7 @@ class MissionFileModel(BaseModel):
     model_config = ConfigDict(frozen=True, extra="ignore", defer_build=True)
 
 
-def _listed(value: Any) -> Any:
+def _to_list(value: Any) -> Any:
     """Return a list; old files have texts such as ``"[]"`` or ``"WP01, WP02"``, and null is an empty list."""
     if value is None:
         return []
@@ -158,7 +158,7 @@ def _listed(value: Any) -> Any:
     return value
 
 
-Listed = Annotated[list[str], BeforeValidator(_listed)]
+Listed = Annotated[list[str], BeforeValidator(_to_list)]
 
 
 LenientText = Annotated[str, BeforeValidator(lambda value: "" if value is None else value)]

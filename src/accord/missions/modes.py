@@ -64,7 +64,7 @@ def settle_mode(facts: ModeFacts, legacy_default: ExecutionMode | None = None) -
         signals.append(("planning_artifact", "lanes.json lists it under planning_artifact_wps"))
     if facts.lane_ids:
         signals.append(("code_change", f"lanes.json lists it in {facts.lane_ids[0]}"))
-    value, signal = signals[0] if signals else _inferred(facts, legacy_default)
+    value, signal = signals[0] if signals else _infer_mode(facts, legacy_default)
     if value == "code_change" and len(facts.lane_ids) > 1:
         lanes = " and ".join(facts.lane_ids)
         raise _broken_mode("mode-contradiction", f"lanes.json lists {facts.wp_id} in {lanes}.", "Keep it in one lane.")
@@ -76,7 +76,7 @@ def settle_mode(facts: ModeFacts, legacy_default: ExecutionMode | None = None) -
     return ResolvedMode(value, "inferred_legacy", (said, conflict) if conflict else (said,), conflict)
 
 
-def _inferred(facts: ModeFacts, legacy_default: ExecutionMode | None) -> tuple[ExecutionMode, str]:
+def _infer_mode(facts: ModeFacts, legacy_default: ExecutionMode | None) -> tuple[ExecutionMode, str]:
     if facts.owned_files and all(map(is_planning_path, facts.owned_files)):
         return "planning_artifact", "all its owned_files are below kitty-specs/"
     text = "\n".join([*facts.owned_files, facts.text])

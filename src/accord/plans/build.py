@@ -49,7 +49,7 @@ def build_plan(source: Source, defaults: Defaults) -> tuple[PlannerResult, Place
 
     More items than ``accord apply`` takes are a warning: it takes more where the caller says how many.
     """
-    found: PlacedFindings = [*source.findings, *_repeated(source.tasks)]
+    found: PlacedFindings = [*source.findings, *_repeated_ids(source.tasks)]
     open_tasks = [task for task in source.tasks if not task.is_done]
     by_id = {task.id: task for task in source.tasks}
     found += _unknown(source.tasks, by_id)
@@ -68,7 +68,7 @@ def build_plan(source: Source, defaults: Defaults) -> tuple[PlannerResult, Place
     ]
     result = PlannerResult(role="planner", create=create, close=[], update=[])
     if not any(has_errors([each]) for _, each in found):
-        found += _placed(result, open_tasks)
+        found += _source_findings(result, open_tasks)
         found += (("", replace(each, severity=Severity.WARNING)) for each in limit_findings(result, MOST_ITEMS))
     return result, found
 
@@ -135,7 +135,7 @@ def _blockers(task: SourceTask, by_id: dict[str, SourceTask], items: dict[str, P
     return list(found)
 
 
-def _repeated(tasks: Sequence[SourceTask]) -> Iterator[tuple[str, Finding]]:
+def _repeated_ids(tasks: Sequence[SourceTask]) -> Iterator[tuple[str, Finding]]:
     first: dict[str, SourceTask] = {}
     for task in tasks:
         known = first.setdefault(task.id, task)
@@ -168,7 +168,7 @@ def _lacking(task: SourceTask, item: PlannedWorkItem) -> Iterator[Finding]:
             yield replace(each, message=f"`{task.id}`: {each.message}", line=task.line)
 
 
-def _placed(result: PlannerResult, tasks: Sequence[SourceTask]) -> Iterator[tuple[str, Finding]]:
+def _source_findings(result: PlannerResult, tasks: Sequence[SourceTask]) -> Iterator[tuple[str, Finding]]:
     """Check the result as ``accord check`` does, with the places of the source."""
     for each in result_findings(result):
         steps = each.path.split("/")

@@ -97,7 +97,7 @@ def read_spec_kit(text: str, file: str, beside: Mapping[str, str]) -> Source:
     used = [phase for _, phase in by_line if phase.tasks]
     _add_stories(used, beside.get("spec.md", ""))
     waits = _order(used)
-    for later, earlier in _stated(text, used):
+    for later, earlier in _stated_edges(text, used):
         waits.setdefault(later, []).extend(earlier)
     tasks = tuple(
         replace(task, blockers=tuple(dict.fromkeys((*waits.get(task.id, ()), *task.blockers))))
@@ -252,17 +252,17 @@ def _groups(phase: _Phase) -> Iterator[list[str]]:
         yield group
 
 
-def _stated(text: str, phases: Sequence[_Phase]) -> Iterator[tuple[str, list[str]]]:
+def _stated_edges(text: str, phases: Sequence[_Phase]) -> Iterator[tuple[str, list[str]]]:
     """Yield what the Dependencies section states: a task and those that it waits for."""
     lines = [line for section in _below(text, "dependenc") for line in _lines_of(section)]
     for line in lines:
-        chain = [_named(part, phases) for part in _ARROWS.split(line)] if _ARROWS.search(line) else []
+        chain = [_group_of(part, phases) for part in _ARROWS.split(line)] if _ARROWS.search(line) else []
         for before, after in pairwise(chain):
             yield from _edges(before, after)
         if chain:
             continue
         if stated := _STATED.match(line):
-            own, others = _named(stated["own"], phases), _named(stated["others"], phases)
+            own, others = _group_of(stated["own"], phases), _group_of(stated["others"], phases)
             yield from _edges(others, own) if stated["waits"] else _edges(own, others)
 
 
@@ -291,7 +291,7 @@ class _Group:
     last: tuple[str, ...] = ()
 
 
-def _named(text: str, phases: Sequence[_Phase]) -> _Group:
+def _group_of(text: str, phases: Sequence[_Phase]) -> _Group:
     """Find the tasks, stories and phases that a text names."""
     known = {task.id for phase in phases for task in phase.tasks}
     if names := tuple(name for name in references_in([text]) if name in known):

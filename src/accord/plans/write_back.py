@@ -102,7 +102,7 @@ def write_into_issue(
     source, body = read_issue(github, number, place)
     tasks = [task for task in source.tasks if task.id in numbers and task.number != numbers[task.id]]
     before = body.encode("utf-8", "surrogateescape")
-    after = _numbered(before, tasks, numbers)
+    after = _with_numbers(before, tasks, numbers)
     changed = [line for line in _LINE.findall(after) if line not in set(_LINE.findall(before))]
     text = after.decode("utf-8", "surrogateescape")
     if len(text) > BODY_CHARS:
@@ -113,7 +113,7 @@ def write_into_issue(
     return [f"{place}: {line.decode('utf-8', 'replace').strip()}" for line in changed]
 
 
-def _numbered(raw: bytes, tasks: list[SourceTask], numbers: Mapping[str, int]) -> bytes:
+def _with_numbers(raw: bytes, tasks: list[SourceTask], numbers: Mapping[str, int]) -> bytes:
     """Return a list with the numbers at the end of the tasks' lines."""
     lines: list[bytes] = _LINE.findall(raw)
     for task in tasks:
@@ -127,7 +127,7 @@ def _change(target: Path, tasks: list[SourceTask], numbers: Mapping[str, int]) -
 
     def change(raw: bytes) -> bytes:
         if is_list:
-            return _numbered(raw, tasks, numbers)
+            return _with_numbers(raw, tasks, numbers)
         lines: list[bytes] = _LINE.findall(raw)
         for task in sorted(tasks, key=lambda task: -task.line):
             _put_key(lines, task, numbers[task.id], target)

@@ -206,8 +206,8 @@ def _record_attempts(facts: AgentFacts) -> tuple[RecordAttempt, ...]:
                 turn=max(one.turn, 0),
                 outcome=one.outcome,
                 cause=name_of(one.cause),
-                tokens_input=_bounded(one.tokens_input),
-                tokens_output=_bounded(one.tokens_output),
+                tokens_input=_to_count(one.tokens_input),
+                tokens_output=_to_count(one.tokens_output),
                 cost_usd=_number(one.cost_usd),
                 seconds=_number(one.duration_seconds),
                 findings=len(one.findings),
@@ -217,7 +217,7 @@ def _record_attempts(facts: AgentFacts) -> tuple[RecordAttempt, ...]:
     return tuple(
         RecordAttempt(
             agent=name_of(str(entry["agent"])),
-            turn=_bounded(entry["turn"]) or 0,
+            turn=_to_count(entry["turn"]) or 0,
             outcome=entry["outcome"],
             cost_usd=_number(entry["cost_usd"]),
             seconds=_number(entry["seconds"]),
@@ -250,7 +250,7 @@ def _count(text: str) -> int | None:
     return int(text) if text.isascii() and text.isdecimal() and len(text) < 19 else None
 
 
-def _bounded(value: object) -> int | None:
+def _to_count(value: object) -> int | None:
     return value if isinstance(value, int) and 0 <= value < 10**18 else None
 
 

@@ -17,7 +17,7 @@ from accord.core.clock import attempts
 from accord.core.errors import Stopped
 from accord.github.limits import PAGE_SIZE
 from accord.github.state import CommitChain, Link, text_of
-from accord.records.models import PublicRecord, joined_runs, merged
+from accord.records.models import PublicRecord, joined_runs, merge_records
 from accord.text.redaction import redact_json
 
 if TYPE_CHECKING:
@@ -49,7 +49,7 @@ def parse_record(text: str) -> PublicRecord | None:
         return None
 
 
-def redacted(record: PublicRecord, redact: Redactor) -> PublicRecord:
+def redact_record(record: PublicRecord, redact: Redactor) -> PublicRecord:
     """Return a record without secrets."""
     return PublicRecord.model_validate(redact_json(record.model_dump(mode="json", exclude_defaults=True), redact))
 
@@ -59,13 +59,13 @@ def append_record(github: GitDataMethods, record: PublicRecord, redact: Redactor
 
     Four requests. Raises Stopped when other writers were faster every time, and what GitHub refuses.
     """
-    record = redacted(record, redact)
+    record = redact_record(record, redact)
     chain = CommitChain(github, REF, README, clock)
     for _ in attempts(clock, [PAUSE_SECONDS] * (TRIES - 1)):
         tip = github.ref(REF)
         newest = list(islice(github.history(tip), PAGE_SIZE)) if tip else []
         old = next((found for found in _records(newest) if found.id == record.id), None)
-        version = merged(old, record) if old else record
+        version = merge_records(old, record) if old else record
         if version == old:
             return False
         link = Link(newest[0].sha, newest[0].tree) if newest else None

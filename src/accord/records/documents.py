@@ -9,7 +9,7 @@ from accord.core.clock import time_of
 from accord.core.documents import MAX_BYTES, read_object
 from accord.core.errors import AccordError, BrokenContract
 from accord.git.program import Git, split_nul
-from accord.handoffs.models import has_task_id, normalised
+from accord.handoffs.models import has_task_id, normalise
 from accord.records.models import PublicRecord, RecordLinks, RecordResult, RecordTrigger, name_of, record_id
 from accord.sessions.folder import is_session, read_session
 from accord.sessions.policy import WORK
@@ -87,7 +87,7 @@ def _of_handoffs(root: Path) -> Iterator[PublicRecord]:
     found = Git(root).attempt("grep", "-l", "-z", "-I", "--untracked", "-F", '"actionHistory"', "--", "*.json")
     for name in split_nul(found.stdout)[:MOST_HANDOFFS]:
         with suppress(OSError, BrokenContract), (root / name).open("rb") as file:
-            task = normalised(read_object(file.read(MAX_BYTES + 1)).value)
+            task = normalise(read_object(file.read(MAX_BYTES + 1)).value)
             if has_task_id(task):
                 yield from moves_of_task(task)
 

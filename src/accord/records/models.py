@@ -169,7 +169,7 @@ def record_id(repository: str, *parts: object) -> str:
 _TIMES = {"started_at", "ended_at", "seconds"}
 
 
-def merged(old: PublicRecord, new: PublicRecord) -> PublicRecord:
+def merge_records(old: PublicRecord, new: PublicRecord) -> PublicRecord:
     """Return the next version of a record; it is ``old`` where ``new`` says nothing that ``old`` does not.
 
     A later version fills in what an earlier one left open. A plain run never hides what a loop or a start said about
@@ -203,7 +203,7 @@ def joined_runs(records: Iterable[PublicRecord]) -> list[PublicRecord]:
     for at, record in enumerate(found):
         owner = owners.get(record.links.workflow_run)
         if record.kind == "run" and owner is not None and record.links.pull in (None, found[owner].links.pull):
-            found[owner] = merged(record, found[owner]).model_copy(update={"id": found[owner].id})
+            found[owner] = merge_records(record, found[owner]).model_copy(update={"id": found[owner].id})
             parts.add(at)
     return [record for at, record in enumerate(found) if at not in parts]
 

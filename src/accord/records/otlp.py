@@ -126,11 +126,11 @@ def _attributes(record: PublicRecord) -> dict[str, str | int | float]:
         "accord.pull_request": links.pull,
         "accord.workflow_run": links.workflow_run,
     }
-    return _known(attributes)
+    return _known_attributes(attributes)
 
 
 def _attributes_of_attempt(attempt: RecordAttempt) -> dict[str, str | int | float]:
-    return _known(
+    return _known_attributes(
         {
             "gen_ai.operation.name": "invoke_agent",
             "gen_ai.provider.name": _provider(attempt.model, attempt.agent),
@@ -142,7 +142,7 @@ def _attributes_of_attempt(attempt: RecordAttempt) -> dict[str, str | int | floa
     )
 
 
-def _known(attributes: Mapping[str, str | int | float | None]) -> dict[str, str | int | float]:
+def _known_attributes(attributes: Mapping[str, str | int | float | None]) -> dict[str, str | int | float]:
     return {name: value for name, value in attributes.items() if value is not None and value != ""}
 
 
@@ -217,10 +217,10 @@ def send_spans(spans: Sequence[RunSpan], endpoint: str) -> None:
         stack.callback(exporter.shutdown)
         for first in range(0, len(spans), _BATCH):
             if exporter.export([readable(span) for span in spans[first : first + _BATCH]]) != SpanExportResult.SUCCESS:
-                raise _not_taken(endpoint, failure_of(session, endpoint))
+                raise _refused_export(endpoint, failure_of(session, endpoint))
 
 
-def _not_taken(endpoint: str, failure: AccordError | ProxyDown | None) -> AccordError:
+def _refused_export(endpoint: str, failure: AccordError | ProxyDown | None) -> AccordError:
     if isinstance(failure, AccordError):
         return failure
     reason, hint = (f" ({failure})", failure.hint) if failure else ("", "")

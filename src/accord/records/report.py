@@ -144,7 +144,7 @@ def report_of(histories: Sequence[RunHistory], moves: Iterable[PublicRecord] = (
         since,
         max(history.until for history in histories),
         figures_of(runs),
-        {name: _grouped(runs, name) for name in GROUPINGS},
+        {name: _figures_by(runs, name) for name in GROUPINGS},
         results,
         dict(failed.most_common()),
         sum(max(len(record.attempts) - 1, 0) for record in runs),
@@ -195,7 +195,7 @@ _NAME_OF: dict[str, Callable[[PublicRecord], str]] = {
 }
 
 
-def _grouped(runs: Iterable[PublicRecord], grouping: str) -> dict[str, Figures]:
+def _figures_by(runs: Iterable[PublicRecord], grouping: str) -> dict[str, Figures]:
     """Return the figures by a property of the runs, that with the most runs first."""
     groups: dict[str, list[PublicRecord]] = defaultdict(list)
     for run in runs:
@@ -249,7 +249,7 @@ def unknowns_of(runs: Sequence[PublicRecord]) -> list[str]:
         places = {"status-comment": "status comments", "loop-comment": "comments of loops"}
         named = " and ".join(sorted({places[run.source] for run in older if run.source in places}))
         notes.append(
-            f"{_counted(len(older), 'run')} without a record, read from {named}. These name no model and no attempts, "
+            f"{_count_of(len(older), 'run')} without a record, read from {named}. These name no model and no attempts, "
             "those of a status comment no duration either, and an item shows only its last runs."
         )
     questions = {
@@ -259,11 +259,11 @@ def unknowns_of(runs: Sequence[PublicRecord]) -> list[str]:
     }
     for name, is_open in questions.items():
         if count := sum(map(is_open, runs)):
-            notes.append(f"The {name} of {_counted(count, 'run')} is not known: the agent did not report it.")
+            notes.append(f"The {name} of {_count_of(count, 'run')} is not known: the agent did not report it.")
     return notes
 
 
-def _counted(count: int, noun: str) -> str:
+def _count_of(count: int, noun: str) -> str:
     return f"{count} {noun}" if count == 1 else f"{count} {noun}s"
 
 
@@ -288,6 +288,6 @@ def next_steps_of(report: Report, histories: Sequence[RunHistory]) -> tuple[Sugg
     steps += [Suggestion(*_ADVICE[name]) for name in report.failures if name in _ADVICE]
     if report.results.pending:
         count = report.results.pending
-        text = f"{_counted(count, 'pull request')} of agents wait{'s' if count == 1 else ''} for a decision."
+        text = f"{_count_of(count, 'pull request')} of agents wait{'s' if count == 1 else ''} for a decision."
         steps.append(Suggestion(text, f"accord status {options}"))
     return tuple(steps) or (Suggestion("Nothing is left to decide. See what can start.", f"accord status {options}"),)

@@ -160,7 +160,7 @@ def _moved_refs(moved: Mapping[str, str]) -> InternalError:
     return InternalError(kind="refs-moved", detail=detail, has_hint=True)
 
 
-def _unfinished(changes: WorkTreeChanges) -> InternalError | None:
+def _merge_error(changes: WorkTreeChanges) -> InternalError | None:
     """Return the error of a run that ended in the middle of a merge, or left the markers of a conflict."""
     if not (changes.unfinished or changes.marked):
         return None
@@ -186,7 +186,7 @@ def _save_changes(request: RunRequest, job: JobContext, snapshot: Snapshot, prog
     progress.patch_sha256 = hashlib.sha256(changes.patch).hexdigest()
     warnings = [f"{reason}: {some_of(paths)}." for reason, paths in changes.reasons.items()]
     warnings += keep_work_beside(snapshot, request.run_dir, secrets)
-    if (trouble := _unfinished(changes)) and progress.error is None:
+    if (trouble := _merge_error(changes)) and progress.error is None:
         progress.error = trouble
     inputs = {(request.directory / path).resolve() for path in (request.prompt_file, *request.data) if path}
     if untouched := [path for path in changes.untouched if (snapshot.top / path).resolve() not in inputs]:

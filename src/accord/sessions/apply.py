@@ -52,14 +52,14 @@ class SessionWriter:
         """Plan a change for the session as it is, apply it in order, and return the session after it."""
         if self.is_dry_run:
             session = self.read()
-            operations = _checked(plan, session)
+            operations = _checked_plan(plan, session)
             self.operations += operations
             self._planned = with_operations(session, operations)
             return self._planned
-        with self._locked():
+        with self._lock():
             for _ in attempts(self.clock, PAUSES):
                 session = read_session(self.folder)
-                operations = _checked(plan, session)
+                operations = _checked_plan(plan, session)
                 if self._is_unchanged(session, operations):
                     for operation in operations:
                         self._apply(operation)
@@ -107,7 +107,7 @@ class SessionWriter:
             self._planned = with_operations(Session(self.folder, {name: Part(name) for name in FILES}), [operation])
         else:
             self.folder.mkdir(parents=True, exist_ok=True)
-            with self._locked():
+            with self._lock():
                 self._check_is_new(path)
                 write_checked(path, operation.content, self._storage)
         self.operations.append(operation)
@@ -121,7 +121,7 @@ class SessionWriter:
             raise refuse("The session already exists.", Finding("session-exists", message, hint=hint))
 
     @contextmanager
-    def _locked(self) -> Iterator[None]:
+    def _lock(self) -> Iterator[None]:
         if not self.folder.is_dir():
             raise WrongUsage(f"`{self.folder}` is not a directory.", hint="Name a session below .agents-work.")
         with folder_lock(self.folder, self._storage):
@@ -129,7 +129,7 @@ class SessionWriter:
             yield
 
 
-def _checked(plan: Plan, session: Session) -> Sequence[FileOperation]:
+def _checked_plan(plan: Plan, session: Session) -> Sequence[FileOperation]:
     """Plan a change, and hold the session after it against every rule."""
     operations = plan(session)
     check_operations(session, operations)

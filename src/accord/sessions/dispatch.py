@@ -138,11 +138,11 @@ def _check_dispatch(session: Session, task_id: str, role: str) -> None:
     """Raise BrokenContract where the state, a gate, a dependency or a document keeps the agent from starting."""
     if forbidden := check_work(session, role, task_id):
         raise refuse(f"{role} cannot be dispatched.", forbidden)
-    if problems := [problem for name in _relied_on(session, role) if (problem := session.parts[name].problem)]:
+    if problems := [problem for name in _required_documents(session, role) if (problem := session.parts[name].problem)]:
         raise refuse(f"{role} cannot be dispatched.", [finding_of("context-file-missing", text) for text in problems])
 
 
-def _relied_on(session: Session, role: str) -> list[str]:
+def _required_documents(session: Session, role: str) -> list[str]:
     """Return the documents that an agent needs, by role and state; one that it writes itself may be broken."""
     of_state = files_needed(working_state(status_of(session)), session.mode)
     optional = [name for name in OPTIONAL.get(role, ()) if name in of_state and role not in OWNERS[name]]

@@ -100,11 +100,11 @@ class Part:
     def _read(self) -> tuple[Any, Any, Sequence[Finding]]:
         if self.raw is None:
             return None, None, [finding_of("file-unreadable", self.unreadable)] if self.unreadable else []
-        return _parsed(self.name, self.raw)
+        return _parse(self.name, self.raw)
 
 
 @lru_cache(maxsize=2 * len(FILES))
-def _parsed(name: str, raw: bytes) -> tuple[Any, Any, Sequence[Finding]]:
+def _parse(name: str, raw: bytes) -> tuple[Any, Any, Sequence[Finding]]:
     """Return value, model and findings of a file; one change parses the same bytes many times."""
     if name in TEXTS:
         return None, None, text_findings(raw, TEXTS[name])

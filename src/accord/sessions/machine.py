@@ -162,7 +162,7 @@ def _files(target: str, mode: Mode) -> Guard:
     return guard
 
 
-def _resolved(facts: SessionFacts) -> Iterator[Need]:
+def _check_answers(facts: SessionFacts) -> Iterator[Need]:
     if facts.pending:
         yield Need(
             f"Questions wait for the user: {', '.join(facts.pending)}. Resolve them first.",
@@ -171,7 +171,7 @@ def _resolved(facts: SessionFacts) -> Iterator[Need]:
         )
 
 
-def _passed_gates(target: str, mode: Mode) -> Guard:
+def _check_gates(target: str, mode: Mode) -> Guard:
     names = gates_before(target, mode)
 
     def guard(facts: SessionFacts) -> Iterator[Need]:
@@ -185,18 +185,18 @@ def _passed_gates(target: str, mode: Mode) -> Guard:
 _NAMED = 10
 
 
-def _listed(names: Sequence[str], between: str) -> str:
+def _first_names(names: Sequence[str], between: str) -> str:
     """Name the first tasks, and say how many more there are."""
     more = f" and {len(names) - _NAMED} more" if len(names) > _NAMED else ""
     return f"{between.join(names[:_NAMED])}{more}"
 
 
-def _all_completed(facts: SessionFacts) -> Iterator[Need]:
+def _check_tasks(facts: SessionFacts) -> Iterator[Need]:
     if facts.unfinished:
-        names = _listed(facts.unfinished, ", ")
+        names = _first_names(facts.unfinished, ", ")
         yield Need(f"These tasks are not completed: {names}.", f"completed tasks: {names}", "tasks")
     if facts.unreviewed:
-        names = _listed(facts.unreviewed, "; ")
+        names = _first_names(facts.unreviewed, "; ")
         yield Need(f"These tasks are completed without their reviews: {names}.", f"reviews: {names}", "tasks")
 
 
@@ -206,12 +206,12 @@ def _final_review(facts: SessionFacts) -> Iterator[Need]:
         yield Need(text, "final review of meta", "agent Reviewer")
 
 
-def _not_red(facts: SessionFacts) -> Iterator[Need]:
+def _check_ci(facts: SessionFacts) -> Iterator[Need]:
     if facts.ci_result == "red":
         yield Need("CI is red. Fix the build in FIX_BUILD first.", "CI that is not red", "ci")
 
 
-def _not_held(source: str) -> Guard:
+def _check_agents(source: str) -> Guard:
     def guard(facts: SessionFacts) -> Iterator[Need]:
         for role in AGENTS_OF.get(source, ()):
             if role in facts.held:
@@ -221,7 +221,7 @@ def _not_held(source: str) -> Guard:
     return guard
 
 
-def _reopened(facts: SessionFacts) -> Iterator[Need]:
+def _check_reopened(facts: SessionFacts) -> Iterator[Need]:
     if not facts.reopens:
         text = "The session is done and read-only. Reopen it with `accord session reopen`."
         yield Need(text, "a reopened session", "reopen")
@@ -246,7 +246,7 @@ def _check_question(source: str) -> Guard:
     return guard
 
 
-def _came_from(target: str) -> Guard:
+def _check_return(target: str) -> Guard:
     def guard(facts: SessionFacts) -> Iterator[Need]:
         if facts.returns_to != target:
             state = facts.returns_to or "no state"
@@ -256,7 +256,7 @@ def _came_from(target: str) -> Guard:
     return guard
 
 
-def _blocked_in(target: str) -> Guard:
+def _check_block(target: str) -> Guard:
     def guard(facts: SessionFacts) -> Iterator[Need]:
         if not facts.blocked_from:
             yield Need("The state before the block is not recorded. Set `blocked_from` in status.json.", "blocked_from")
@@ -272,7 +272,7 @@ def _has_blocker(facts: SessionFacts) -> Iterator[Need]:
         yield Need("BLOCKED needs what blocks the session. Say it with `--blocker`.", "a blocker")
 
 
-def _unfinished(facts: SessionFacts) -> Iterator[Need]:
+def _check_unfinished(facts: SessionFacts) -> Iterator[Need]:
     if not facts.unfinished:
         yield Need("All tasks are completed. Only a failed review leads back to them.", "a failed review", NEVER)
 
@@ -306,10 +306,10 @@ def _either(first: Guard, second: Guard) -> Guard:
 _LABELS: dict[tuple[str, str], tuple[str, Guard]] = {
     (APPROVAL, "PLAN"): ("design approved", _all()),
     (STRATEGY, "IMPLEMENT_LOOP"): ("strategy chosen", _all()),
-    ("IMPLEMENT_LOOP", "INTEGRATE"): ("all tasks completed and reviewed", _all(_all_completed, _final_review)),
-    ("INTEGRATE", "RELEASE"): ("all tasks completed, CI not red", _all(_all_completed, _not_red)),
-    ("INTEGRATE", "DONE"): ("all tasks completed, CI not red, report", _all(_all_completed, _not_red)),
-    ("RELEASE", "DONE"): ("all tasks completed, CI not red, report", _all(_all_completed, _not_red)),
+    ("IMPLEMENT_LOOP", "INTEGRATE"): ("all tasks completed and reviewed", _all(_check_tasks, _final_review)),
+    ("INTEGRATE", "RELEASE"): ("all tasks completed, CI not red", _all(_check_tasks, _check_ci)),
+    ("INTEGRATE", "DONE"): ("all tasks completed, CI not red, report", _all(_check_tasks, _check_ci)),
+    ("RELEASE", "DONE"): ("all tasks completed, CI not red, report", _all(_check_tasks, _check_ci)),
 }
 """Requirements of single moves besides valid files, passed gates and no pending question."""
 
@@ -320,7 +320,7 @@ def _edges(mode: Mode) -> _Edges:
     """Return every move of a mode with its label and its guard."""
     edges: _Edges = {}
     for source, target, label, guard in (*_path(mode), *_detours(mode), *_ways_back(mode)):
-        entry = () if target in ("ASK_USER", "BLOCKED") else (_files(target, mode), _passed_gates(target, mode))
+        entry = () if target in ("ASK_USER", "BLOCKED") else (_files(target, mode), _check_gates(target, mode))
         edges[source, target] = (label, _all(guard, *entry))
     return edges
 
@@ -332,35 +332,35 @@ def _working(mode: Mode) -> list[str]:
 def _path(mode: Mode) -> Iterator[tuple[str, str, str, Guard]]:
     for source, target in pairwise(ORDER[mode]):
         label, guard = _LABELS.get((source, target), ("files are valid", _all()))
-        yield source, target, label, _all(_resolved, guard, _not_held(source))
+        yield source, target, label, _all(_check_answers, guard, _check_agents(source))
     for loop, base in LOOP_BASE.items():
-        yield base, loop, f"at most {MOST_RETRIES} times a task", _all(_resolved, _fixable(loop))
-        yield loop, base, "", _resolved
+        yield base, loop, f"at most {MOST_RETRIES} times a task", _all(_check_answers, _fixable(loop))
+        yield loop, base, "", _check_answers
 
 
 def _detours(mode: Mode) -> Iterator[tuple[str, str, str, Guard]]:
     for state in _working(mode):
         yield state, "ASK_USER", "a question waits", _check_question(state)
-        yield "ASK_USER", state, "state_context", _all(_resolved, _came_from(state))
+        yield "ASK_USER", state, "state_context", _all(_check_answers, _check_return(state))
     for state in (*_working(mode), "ASK_USER"):
         yield state, "BLOCKED", "", _has_blocker
-        yield "BLOCKED", state, "blocked_from", _blocked_in(state)
+        yield "BLOCKED", state, "blocked_from", _check_block(state)
 
 
 def _ways_back(mode: Mode) -> Iterator[tuple[str, str, str, Guard]]:
     """Yield the moves back: to tasks that a review opened again, and to gates that were passed without an answer."""
-    yield "DONE", "IMPLEMENT_LOOP", "reopened", _reopened
+    yield "DONE", "IMPLEMENT_LOOP", "reopened", _check_reopened
     for state in INTEGRATION:
         if state in _working(mode):
-            yield state, "IMPLEMENT_LOOP", "a review failed", _all(_resolved, _unfinished)
+            yield state, "IMPLEMENT_LOOP", "a review failed", _all(_check_answers, _check_unfinished)
     for decision_id, gate in GATES.items() if mode == "full" else ():
         is_open = _open_gate(decision_id, mode)
         for state in _working(mode):
             if decision_id in gates_before(state, mode):
-                yield state, gate, "not answered", _all(_resolved, is_open)
-        yield "ASK_USER", gate, "state_context", _all(_resolved, _either(_came_from(gate), is_open))
-        yield "BLOCKED", gate, "blocked_from", _either(_blocked_in(gate), is_open)
-        yield "DONE", gate, "not answered", _all(_reopened, is_open)
+                yield state, gate, "not answered", _all(_check_answers, is_open)
+        yield "ASK_USER", gate, "state_context", _all(_check_answers, _either(_check_return(gate), is_open))
+        yield "BLOCKED", gate, "blocked_from", _either(_check_block(gate), is_open)
+        yield "DONE", gate, "not answered", _all(_check_reopened, is_open)
 
 
 def _text(guard: Guard) -> Callable[[SessionFacts], str]:

@@ -111,7 +111,7 @@ def plan_status(
 def plan_creation(value: Value, *, role: str, now: datetime) -> FileOperation:
     """Plan the first ``status.json`` of a session."""
     if role not in CREATORS:
-        raise refuse("The role may not create a session.", _not_by(role, STATUS_FILE, CREATORS))
+        raise refuse("The role may not create a session.", _role_finding(role, STATUS_FILE, CREATORS))
     data = _encode_like({**value, "last_update": timestamp(now)}, b"")
     _check_document(STATUS_FILE, data)
     return FileOperation("write", STATUS_FILE, data, tuple(value))
@@ -200,7 +200,7 @@ def _without_time(entry: OutputEntry) -> dict[str, Any]:
 
 def plan_line(session: Session, name: str, entry: Value) -> FileOperation:
     """Plan one more line of a file that only grows."""
-    line = _encoded(json.dumps(dict(entry), ensure_ascii=False, allow_nan=False))
+    line = _encode(json.dumps(dict(entry), ensure_ascii=False, allow_nan=False))
     _check_document(name, line + b"\n")
     if session.parts[name].unreadable:
         raise refuse(f"{name} cannot be written.", finding_of("file-unreadable", session.parts[name].unreadable))
@@ -269,10 +269,10 @@ def _encode_like(value: Value, before: bytes) -> bytes:
         hint = "Write it as a string."
         raise refuse("The document cannot be written.", Finding("not-json", message, hint=hint)) from None
     text = text + "\n" if old.endswith("\n") or not old else text
-    return _encoded(text.replace("\n", "\r\n") if "\r\n" in old else text)
+    return _encode(text.replace("\n", "\r\n") if "\r\n" in old else text)
 
 
-def _encoded(text: str) -> bytes:
+def _encode(text: str) -> bytes:
     try:
         return text.encode("utf-8")
     except UnicodeEncodeError:
@@ -281,7 +281,7 @@ def _encoded(text: str) -> bytes:
         raise refuse("The document cannot be written.", Finding("not-text", message, hint=hint)) from None
 
 
-def _not_by(role: str, name: str, owners: frozenset[str]) -> Finding:
+def _role_finding(role: str, name: str, owners: frozenset[str]) -> Finding:
     if role not in ROLES:
         return role_unknown(role)
     names = sorted(owners)

@@ -121,8 +121,8 @@ def prompt_of(document: Mapping[str, Any], session: Session) -> str:
         role=role,
         writes=_writes(role, session),
         folder=f"{WORK}/{session.name}",
-        blocks=_listed(_BLOCKS),
-        rules=_listed(_rules(role, str(document["project_type"]))),
+        blocks=_bullets(_BLOCKS),
+        rules=_bullets(_rules(role, str(document["project_type"]))),
         document=code_block(text, "json"),
     )
 
@@ -134,7 +134,7 @@ def _rules(role: str, project_type: str) -> list[str]:
     return [*own, _GATES]
 
 
-def _listed(lines: Sequence[str]) -> str:
+def _bullets(lines: Sequence[str]) -> str:
     return "\n".join(f"   - {line}" for line in lines)
 
 
@@ -144,7 +144,7 @@ def _writes(role: str, session: Session) -> str:
         names = (*names, "tasks.yaml")
     lines = [f"`{WORK}/{session.name}/{name}`: {FORMS[name]}" for name in names]
     lines += [_OUTSIDE[role]] if role in _OUTSIDE else []
-    return _listed(lines or ["no file: your findings go into your output"])
+    return _bullets(lines or ["no file: your findings go into your output"])
 
 
 _PROMPT = """\

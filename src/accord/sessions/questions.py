@@ -85,7 +85,7 @@ def with_questions(session: Session, questions: Sequence[UserQuestion], *, now: 
     value = _at_gate(session, questions)
     state = status.current_state
     if state in ("BLOCKED", "DONE"):
-        raise _refused("ask-state", f"Questions cannot be asked in {state}.", "Return to a working state first.")
+        raise _refusal("ask-state", f"Questions cannot be asked in {state}.", "Return to a working state first.")
     context = working_state(status)
     for question in questions:
         wanted = question.decision_id or _number_of_same(value, question) or _next_number(value)
@@ -95,9 +95,9 @@ def with_questions(session: Session, questions: Sequence[UserQuestion], *, now: 
         if known := _record(value, wanted):
             if known["status"] == "pending" and known["question"] == question.full_text:
                 continue
-            raise _refused("decision-repeated", f"{wanted} was asked already.", "Omit the id to get a new one.")
+            raise _refusal("decision-repeated", f"{wanted} was asked already.", "Omit the id to get a new one.")
         if wanted != _next_number(value):
-            raise _refused("decision-order", f"The next id is {_next_number(value)}.", "Omit the id to get it.")
+            raise _refusal("decision-order", f"The next id is {_next_number(value)}.", "Omit the id to get it.")
         category = question.category.strip().lower()
         value["user_decisions"].append(_pending_record(wanted, question.full_text, context, now, category=category))
     if value["current_state"] in GATE_OF or state == "ASK_USER":
@@ -117,7 +117,7 @@ def _ask_gate(session: Session, value: Record, gate_id: str, question: UserQuest
     """Ask a gate's question in its one record, again where the last answer does not let the session pass."""
     gate = GATES[gate_id]
     if value["current_state"] != gate:
-        raise _refused("decision-context", f"{gate_id} is asked in {gate}, not in {value['current_state']}.")
+        raise _refusal("decision-context", f"{gate_id} is asked in {gate}, not in {value['current_state']}.")
     entry = _record(value, gate_id)
     if entry is None:
         value["user_decisions"].append(_pending_record(gate_id, question.full_text, gate, now))
@@ -126,12 +126,12 @@ def _ask_gate(session: Session, value: Record, gate_id: str, question: UserQuest
         return
     if gate_id == APPROVE_DESIGN and is_change_request(entry.get("answer") or ""):
         if status_of(session).correction_status != "completed":
-            raise _refused("correction-open", "The design is not corrected yet.", "Run `accord session resume` first.")
+            raise _refusal("correction-open", "The design is not corrected yet.", "Run `accord session resume` first.")
         if entry["answer"] not in [line.answer for line in session.history]:
             message = "The answer is not in approve-design-history.jsonl."
-            raise _refused("history-missing", message, "Add it before you ask again.")
+            raise _refusal("history-missing", message, "Add it before you ask again.")
     elif passes_gate(gate_id, entry.get("answer") or ""):
-        raise _refused("gate-decided", f"{gate_id} is already answered: {entry['answer']}.", "Continue the session.")
+        raise _refusal("gate-decided", f"{gate_id} is already answered: {entry['answer']}.", "Continue the session.")
     _ask_again(session, entry, question.full_text, now=now)
 
 
@@ -171,13 +171,13 @@ def with_answers(session: Session, answers: Mapping[str, str], *, now: datetime,
         entry = _open_record(value, decision_id, text)
         if entry["status"] == "pending":
             said = normalize_answer(decision_id, text)
-            entry.update(status="answered", answer=said, resolved_at=_resolved_at(entry, now))
+            entry.update(status="answered", answer=said, resolved_at=_time_of_resolution(entry, now))
             if decision_id == APPROVE_DESIGN:
                 _set_correction(value, "queued" if is_change_request(entry["answer"]) else "none")
     return _cancel_open(value, [entry["decision_id"] for entry in value["user_decisions"]], now) if is_final else value
 
 
-def _resolved_at(entry: Record, now: datetime) -> str:
+def _time_of_resolution(entry: Record, now: datetime) -> str:
     """Return the time of a resolution, never before the question: its time may be ahead of a slow clock."""
     at = timestamp(now)
     return entry["asked_at"] if is_before(at, entry["asked_at"]) else at
@@ -205,7 +205,7 @@ def _cancel_open(value: Record, decision_ids: Collection[str], now: datetime) ->
     for entry in value["user_decisions"]:
         is_open = entry["status"] == "pending" and entry["decision_id"] in decision_ids
         if is_open and not needs_answer(entry["decision_id"], entry.get("category")):
-            entry.update(status="cancelled", resolved_at=_resolved_at(entry, now), resolution_reason=NO_RESPONSE)
+            entry.update(status="cancelled", resolved_at=_time_of_resolution(entry, now), resolution_reason=NO_RESPONSE)
     return value
 
 
@@ -213,7 +213,7 @@ def normalize_answer(decision_id: str, text: str) -> str:
     """Return an answer as it is recorded. Raises BrokenContract when it does not answer this question."""
     text = text.strip()
     if not text:
-        raise _refused("answer-empty", f"The answer to {decision_id} is empty.", "Ask again.")
+        raise _refusal("answer-empty", f"The answer to {decision_id} is empty.", "Ask again.")
     if decision_id == REVIEW_STRATEGY:
         for name, words in (("per-batch", _PER_BATCH), ("single-final", _SINGLE_FINAL)):
             if words.fullmatch(re.sub(r"[\s_-]+", " ", text.lower()).rstrip(".! ")):
@@ -221,7 +221,7 @@ def normalize_answer(decision_id: str, text: str) -> str:
     if decision_id == APPROVE_DESIGN:
         text = canonical_approval(text)
     if problem := gate_answer_problem(decision_id, text):
-        raise _refused("gate-answer", f"The answer to {decision_id} must {problem}.", "Ask again.")
+        raise _refusal("gate-answer", f"The answer to {decision_id} must {problem}.", "Ask again.")
     return text
 
 
@@ -230,18 +230,18 @@ def with_closed_question(
 ) -> Record:
     """Return the status with a cancelled or skipped question; a cancelled gate blocks the session."""
     if not reason.strip():
-        raise _refused("reason-missing", "No reason given.", f"Say with `--reason` why the question is {how}.")
+        raise _refusal("reason-missing", "No reason given.", f"Say with `--reason` why the question is {how}.")
     value = status_value(session)
     entry = _known_record(value, decision_id)
     if entry["status"] == how and entry.get("resolution_reason") == reason.strip():
         return value
     _check_pending(entry)
     if how == "skipped" and needs_answer(decision_id, entry.get("category")):
-        raise _refused("decision-mandatory", f"{decision_id} cannot be skipped.", "The user answers or cancels it.")
+        raise _refusal("decision-mandatory", f"{decision_id} cannot be skipped.", "The user answers or cancels it.")
     if how == "cancelled" and is_about_security(entry.get("category")) and is_silence(reason):
         message = "A question about security cannot be cancelled for lack of an answer."
-        raise _refused("security-cancelled", message, "Ask it again.")
-    entry.update(status=how, resolved_at=_resolved_at(entry, now), resolution_reason=reason.strip())
+        raise _refusal("security-cancelled", message, "Ask it again.")
+    entry.update(status=how, resolved_at=_time_of_resolution(entry, now), resolution_reason=reason.strip())
     if decision_id in GATES:
         is_blocked = value["current_state"] == "BLOCKED"
         came_from = (value.get("blocked_from") or GATES[decision_id]) if is_blocked else value["current_state"]
@@ -287,7 +287,7 @@ def with_completed_correction(session: Session) -> Record:
     """Return the status with a completed correction of the design, after which the user may be asked again."""
     value, correction = status_value(session), status_of(session).correction_status
     if correction not in ("dispatched", "completed"):
-        raise _refused("correction-open", f"No correction was dispatched: its status is {correction}.")
+        raise _refusal("correction-open", f"No correction was dispatched: its status is {correction}.")
     _set_correction(value, "completed")
     return value
 
@@ -348,7 +348,7 @@ def _known_record(value: Mapping[str, Any], decision_id: str) -> Record:
     if entry is None:
         known = [entry["decision_id"] for entry in value["user_decisions"]]
         hint = did_you_mean(decision_id, known) or f"The questions are: {', '.join(known) or 'none'}."
-        raise _refused("decision-unknown", f"Unknown question `{decision_id}`.", hint)
+        raise _refusal("decision-unknown", f"Unknown question `{decision_id}`.", hint)
     return entry
 
 
@@ -363,7 +363,7 @@ def _open_record(value: Mapping[str, Any], decision_id: str, text: str) -> Recor
 
 def _check_pending(entry: Record) -> None:
     if entry["status"] != "pending":
-        raise _refused("decision-resolved", f"{entry['decision_id']} is already {entry['status']} and cannot change.")
+        raise _refusal("decision-resolved", f"{entry['decision_id']} is already {entry['status']} and cannot change.")
 
 
 def _number_of_same(value: Mapping[str, Any], question: UserQuestion) -> str:
@@ -379,5 +379,5 @@ def _next_number(value: Mapping[str, Any]) -> str:
     return f"UD-{max((int(match.group(1)) for match in found if match), default=0) + 1}"
 
 
-def _refused(code: str, message: str, hint: str = "") -> Exception:
+def _refusal(code: str, message: str, hint: str = "") -> Exception:
     return refuse("The question cannot be changed.", Finding(code, message, hint=hint))

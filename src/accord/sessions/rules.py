@@ -145,12 +145,12 @@ def _timestamps(status: SessionStatus) -> Iterator[Finding]:
 
 
 def _decisions(decisions: Sequence[UserDecision]) -> Iterator[Finding]:
-    yield from _repeated("decision-repeated", [decision.decision_id for decision in decisions], "user_decisions")
+    yield from _repeated_ids("decision-repeated", [decision.decision_id for decision in decisions], "user_decisions")
     for i, decision in enumerate(decisions):
         yield from decision_findings(decision, pointer("user_decisions", i))
 
 
-def _repeated(code: str, ids: Sequence[str], *place: str) -> Iterator[Finding]:
+def _repeated_ids(code: str, ids: Sequence[str], *place: str) -> Iterator[Finding]:
     """Find ids that occur again; ``place`` is the key of the list, and that of the id in an entry."""
     for i, name in enumerate(ids):
         if name in ids[:i]:
@@ -220,7 +220,7 @@ def _duplicated_task_status(status: SessionStatus) -> Iterator[Finding]:
 
 def tasks_findings(tasks: SessionTasks) -> list[Finding]:
     """Check ``tasks.yaml``: ids, dependencies, checks."""
-    found = [*_repeated("task-repeated", [task.id for task in tasks.tasks], "tasks", "id"), *_dependencies(tasks)]
+    found = [*_repeated_ids("task-repeated", [task.id for task in tasks.tasks], "tasks", "id"), *_dependencies(tasks)]
     for i, task in enumerate(tasks.tasks):
         found += _checks(task.acceptance_checks, pointer("tasks", i, "acceptance_checks"))
         found += _relative(task.context_files, pointer("tasks", i, "context_files"))
@@ -247,7 +247,7 @@ def _dependencies(tasks: SessionTasks) -> Iterator[Finding]:
 def acceptance_findings(acceptance: Acceptance) -> list[Finding]:
     """Check ``acceptance.json``: every criterion has its own id."""
     criteria = acceptance.acceptance_criteria
-    found = [*_repeated("criterion-repeated", [one.id for one in criteria], "acceptance_criteria", "id")]
+    found = [*_repeated_ids("criterion-repeated", [one.id for one in criteria], "acceptance_criteria", "id")]
     for i, criterion in enumerate(criteria):
         if not _CRITERION.fullmatch(criterion.id):
             message = f"`{short_name(criterion.id)}` is not an id like AC-001."

@@ -32,13 +32,13 @@ def _by(*roles: str) -> Callable[[TaskFacts], str]:
     return guard
 
 
-def _started(facts: TaskFacts) -> str:
+def _check_start(facts: TaskFacts) -> str:
     if refusal := _by("Coder")(facts):
         return refusal
     return f"It depends on {', '.join(facts.waits_for)}. Implement that first." if facts.waits_for else ""
 
 
-def _passed(facts: TaskFacts) -> str:
+def _check_completion(facts: TaskFacts) -> str:
     if facts.role != "Orchestrator":
         hint = " Set it to `implemented`." if facts.role == "Coder" else ""
         return f"Only the Orchestrator completes a task, after all its gates have passed, not {facts.role}.{hint}"
@@ -47,7 +47,7 @@ def _passed(facts: TaskFacts) -> str:
     return f"These gates have not passed: {names}. {how}" if names else ""
 
 
-def _lost(facts: TaskFacts) -> str:
+def _check_reopening(facts: TaskFacts) -> str:
     if refusal := _by("Orchestrator", *REVIEWS)(facts):
         return refusal
     return "" if facts.open_gates else "Its reviews have passed. Only a failed review reopens it."
@@ -58,13 +58,13 @@ TASK: Machine[TaskFacts] = Machine(
     "not-started",
     frozenset({"completed"}),
     (
-        Edge("not-started", "in-progress", "Coder, dependencies implemented", _started),
+        Edge("not-started", "in-progress", "Coder, dependencies implemented", _check_start),
         Edge("in-progress", "implemented", "Coder", _by("Coder")),
-        Edge("implemented", "completed", "Orchestrator, all reviews passed or waived", _passed),
+        Edge("implemented", "completed", "Orchestrator, all reviews passed or waived", _check_completion),
         Edge("implemented", "in-progress", "Coder, to fix", _by("Coder")),
-        Edge("completed", "implemented", "a review failed", _lost),
+        Edge("completed", "implemented", "a review failed", _check_reopening),
         *(Edge(source, "blocked") for source in ("not-started", "in-progress", "implemented")),
-        Edge("blocked", "in-progress", "Coder, dependencies implemented", _started),
+        Edge("blocked", "in-progress", "Coder, dependencies implemented", _check_start),
         Edge("blocked", "not-started", "Orchestrator or Planner", _by("Orchestrator", "Planner")),
     ),
 )

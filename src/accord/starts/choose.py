@@ -119,7 +119,7 @@ def choose(event: StartEvent, facts: ItemFacts) -> Choice:
     if event.trigger is Trigger.COMMENT:
         if word not in COMMANDS:
             return Answer(_unknown_command(word))
-        if answer := _misplaced(event, facts):
+        if answer := _answer_misplaced(event, facts):
             return answer
         choice = _command(word, facts)
         if isinstance(choice, Begin) and word == "implement" and event.has_more_words:
@@ -136,7 +136,7 @@ def choose(event: StartEvent, facts: ItemFacts) -> Choice:
     return Ignore(choice.text) if isinstance(choice, Answer) and is_automatic else choice
 
 
-def _misplaced(event: StartEvent, facts: ItemFacts) -> Answer | None:
+def _answer_misplaced(event: StartEvent, facts: ItemFacts) -> Answer | None:
     """Answer a command that does not say what to start: on the dashboard it names an item, elsewhere no other one."""
     word = event.word.lower()
     if facts.is_dashboard:
@@ -200,16 +200,16 @@ def _plan(facts: ItemFacts) -> Choice:
         return Answer("A pull request cannot be planned. Comment `/accord review` to review it.")
     if is_work_item(issue):
         return Answer(f"#{issue.number} is a work item already. Comment `/accord implement` to start on it.")
-    return Begin("plan") if issue.is_open else _closed(issue)
+    return Begin("plan") if issue.is_open else _answer_closed(issue)
 
 
 def _review(facts: ItemFacts) -> Choice:
     if not facts.issue.is_pull:
         return Answer("Only a pull request can be reviewed. Comment `/accord review` there.")
-    return Begin("review") if facts.issue.is_open else _closed(facts.issue)
+    return Begin("review") if facts.issue.is_open else _answer_closed(facts.issue)
 
 
-def _closed(issue: Issue) -> Answer:
+def _answer_closed(issue: Issue) -> Answer:
     return Answer(f"#{issue.number} is closed. Reopen it first.")
 
 
@@ -220,7 +220,7 @@ def _implement(facts: ItemFacts, agent: str, *, is_retry: bool = False) -> Choic
     if not is_work_item(issue):
         return Answer(f"#{issue.number} is not a work item. Comment `/accord plan` to turn it into work items.")
     if not issue.is_open:
-        return _closed(issue)
+        return _answer_closed(issue)
     status = status_if_clear(issue)
     if status != "ready" and not (is_retry and status == "in-progress"):
         return Answer(_unready(issue, status))

@@ -67,11 +67,11 @@ def _value(payload: Mapping[str, Any], place: str, *types: type) -> Any:
     for key in place.split("/")[1:]:
         value = value.get(key) if isinstance(value, dict) else None
     if type(value) not in types:
-        raise _broken(place)
+        raise _broken_event(place)
     return value
 
 
-def _broken(place: str) -> BrokenContract:
+def _broken_event(place: str) -> BrokenContract:
     message = f"The payload is not as GitHub documents it at `{place}`."
     hint = "Set `GITHUB_EVENT_PATH` to the file of the runner."
     return BrokenContract.of(Finding("schema", message, place, hint=hint))
@@ -80,7 +80,7 @@ def _broken(place: str) -> BrokenContract:
 def _number(payload: Mapping[str, Any], place: str) -> int:
     number: int = _value(payload, place, int)
     if not 0 < number < 2**53:
-        raise _broken(place)
+        raise _broken_event(place)
     return number
 
 
@@ -94,9 +94,9 @@ def _time(payload: Mapping[str, Any], place: str) -> datetime:
     try:
         at = datetime.fromtimestamp(value, UTC) if isinstance(value, int) else parse_timestamp(value)
     except (ValueError, OverflowError, OSError):
-        raise _broken(place) from None
+        raise _broken_event(place) from None
     if not _FIRST_YEAR <= at.year < _LAST_YEAR:
-        raise _broken(place)
+        raise _broken_event(place)
     return at
 
 
@@ -141,7 +141,7 @@ def _issue_label(payload: Mapping[str, Any]) -> StartEvent:
     return StartEvent(Trigger.LABEL, key, at, **_sender(payload), number=number, word=label)
 
 
-def _edited(payload: Mapping[str, Any]) -> StartEvent | None:
+def _edit_event(payload: Mapping[str, Any]) -> StartEvent | None:
     before, after = (_value(payload, place, str, type(None)) or "" for place in ("/changes/body/from", "/issue/body"))
     ticks = ticks_between(before, after)
     if not ticks:
@@ -151,7 +151,7 @@ def _edited(payload: Mapping[str, Any]) -> StartEvent | None:
     return StartEvent(Trigger.DASHBOARD, key, at, **_sender(payload), number=number, ticks=ticks)
 
 
-def _closed(payload: Mapping[str, Any]) -> StartEvent:
+def _closing_event(payload: Mapping[str, Any]) -> StartEvent:
     number, at = _number(payload, "/issue/number"), _time(payload, "/issue/updated_at")
     key = key_of("closed", number, payload["issue"]["updated_at"])
     return StartEvent(Trigger.CLOSED, key, at, **_sender(payload), number=number)
@@ -200,8 +200,8 @@ def _push(payload: Mapping[str, Any]) -> StartEvent | None:
 _READERS: Mapping[tuple[str, str], Callable[[Mapping[str, Any]], StartEvent | None]] = {
     ("issue_comment", "created"): _comment,
     ("issues", "labeled"): _issue_label,
-    ("issues", "edited"): _edited,
-    ("issues", "closed"): _closed,
+    ("issues", "edited"): _edit_event,
+    ("issues", "closed"): _closing_event,
     ("push", ""): _push,
     ("pull_request", "labeled"): _pull(Trigger.LABEL),
     ("pull_request", "opened"): _pull(Trigger.PULL),
