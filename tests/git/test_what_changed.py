@@ -10,7 +10,8 @@ import pytest
 from support.trees import commit, git
 
 from accord.core.errors import Refused
-from accord.git.comparison import WorkTreeChanges, changes_since, keep_work_beside
+from accord.git.beside import Search, keep_work_beside
+from accord.git.comparison import WorkTreeChanges, changes_since
 from accord.git.extraction import extract
 from accord.git.leaving_out import BY_FILTER, HIDDEN, ONLY_HERE, UNREADABLE
 from accord.git.patch_text import header_names
@@ -309,7 +310,8 @@ def beside(work: Path, folder: Path, agent: Callable[[], object], secrets: list[
     assert before
     agent()
     folder.mkdir()
-    return keep_work_beside(before, folder, secrets or [])
+    search = Search([secret.encode() for secret in secrets or []], before.is_private)
+    return keep_work_beside(before.agents_git(), before.commit, before.beside, folder, search)
 
 
 def on_branch(work: Path) -> None:

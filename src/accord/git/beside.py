@@ -147,12 +147,18 @@ def _edits(folder: Path, base: str, state_files: Sequence[str]) -> bytes:
     return b""
 
 
-def keep_beside(git: Git, start: str, before: Beside, folder: Path, search: Search) -> Iterator[str]:
-    """Write the new work beside a tree into a folder; yield each place, with the command that brings it back.
+def keep_work_beside(git: Git, start: str, before: Beside, folder: Path, search: Search) -> list[str]:
+    """Write the new work beside a tree into a folder; return each place, with the command that brings it back.
 
-    Commits count that no earlier place, no remote and not HEAD has; those that descend from the start are kept. Raises
-    GitFailed.
+    Commits count that no earlier place, no remote and not HEAD has; those that descend from the start are kept.
     """
+    try:
+        return list(_keep(git, start, before, folder, search))
+    except (AccordError, OSError, ValueError, subprocess.TimeoutExpired) as problem:
+        return [f"Work beside the checked-out tree could not be looked for: {problem}"]
+
+
+def _keep(git: Git, start: str, before: Beside, folder: Path, search: Search) -> Iterator[str]:
     for old in folder.glob("beside*"):
         with suppress(OSError):
             old.unlink()

@@ -14,21 +14,18 @@ from dataclasses import dataclass, field
 from functools import cached_property
 from typing import TYPE_CHECKING
 
-from accord.core.errors import AccordError
-from accord.git.beside import Search, keep_beside
 from accord.git.filters import LFS, blob_id, filters_of, is_pointer_file, is_stored_form, pointer_to
 from accord.git.index import IndexEntry, add_files, entries_of, ignored_paths, is_only_here, untracked_files
 from accord.git.leaving_out import BY_FILTER, UNREADABLE, ChangedPath, by_reason, reasons_to_leave_out
 from accord.git.patches import SUBMODULE, changes_between, difference, paths_with_new_markers
 from accord.git.paths import some_of
-from accord.git.program import UNTRUSTED, Git, GitFailed, is_ancestor, join_nul, split_nul
+from accord.git.program import Git, GitFailed, is_ancestor, join_nul, split_nul
 from accord.git.secrets import refuse_secrets
-from accord.git.snapshots import BY_TREE, content_digest, head_of, is_executable, is_folder, lay_over, look
+from accord.git.snapshots import BY_TREE, content_digest, head_of, is_below, is_executable, is_folder, lay_over, look
 from accord.git.unfinished import stopped_merge, unmerged_paths
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterator, Mapping, Sequence
-    from pathlib import Path
 
     from accord.git.snapshots import Seen, Snapshot
 
@@ -103,33 +100,6 @@ def _merged_commits(real: Git, start: str) -> tuple[str, ...]:
     return tuple(dict.fromkeys([*remote, *outside]))
 
 
-def keep_work_beside(snapshot: Snapshot, folder: Path, secrets: Sequence[str]) -> list[str]:
-    """Write the work that was left beside the tree since the snapshot into a folder; return warnings."""
-    hidden = frozenset(snapshot.ignored)
-
-    def is_private(path: str) -> bool:
-        return path in snapshot.hidden or _is_below(path, hidden)
-
-    search = Search([secret.encode("utf-8", "surrogateescape") for secret in secrets], is_private)
-    try:
-        return list(keep_beside(_agents_git(snapshot), snapshot.commit, snapshot.beside, folder, search))
-    except (AccordError, OSError, ValueError, subprocess.TimeoutExpired) as problem:
-        return [f"Work beside the checked-out tree could not be looked for: {problem}"]
-
-
-def _agents_git(snapshot: Snapshot) -> Git:
-    """Return git in the repository to which the agent could write: it runs no filter, and fetches nothing."""
-    return Git(snapshot.top, UNTRUSTED, snapshot.settings.without_filters)
-
-
-def _is_below(path: str, places: Collection[str]) -> bool:
-    """Return whether a path is one of these places, or in one of these folders, which end with a slash."""
-    if path in places:
-        return True
-    ends = (position + 1 for position, character in enumerate(path) if character == "/")
-    return any(path[:end] in places for end in ends)
-
-
 @dataclass(frozen=True)
 class _Comparison:
     """A snapshot and the same work tree now; ``staged`` is the repository's own index now, if it can be read, and
@@ -161,18 +131,13 @@ class _Comparison:
         split = (entry.partition("\t") for entry in split_nul(listed))
         return {path: IndexEntry("", facts.split()[0], facts.split()[2]) for facts, _, path in split}
 
-    @cached_property
-    def hidden_places(self) -> Collection[str]:
-        """The files and folders that a ``.gitignore`` hid before."""
-        return frozenset(self.before.ignored)
-
     @classmethod
     def of(cls, before: Snapshot, ours: Git) -> _Comparison:
-        real, staged, unfinished = _agents_git(before), before.index, ""
+        real, staged, unfinished = before.agents_git(), before.index, ""
         uncommitted, descends, merged = list[str](), True, tuple[str, ...]()
         with suppress(GitFailed, subprocess.TimeoutExpired):
             staged = entries_of(real) or before.index  # without an index, nothing was staged
-            unfinished = _check_unfinished_commit(real, before)
+            unfinished = _unfinished_merge(real, before)
             uncommitted = split_nul(real("diff-index", "--cached", "--name-only", "--no-renames", "-z", "HEAD"))
             descends = is_ancestor(real, before.commit, "HEAD")
             merged = _merged_commits(real, before.commit)
@@ -203,7 +168,7 @@ class _Comparison:
         if before is None and now is not None:
             digest = self.before.digests.get(path)
             is_old = now.changed <= self.before.taken_at or digest == content_digest(self.before.top / path, now)
-            return not (is_old and _is_below(path, self.hidden_places))
+            return not (is_old and is_below(path, self.before.hidden_places))
         if now is None and self._is_put_aside(path):
             return False
         if before is None or now is None:
@@ -279,7 +244,7 @@ class _Comparison:
         return _EXECUTABLE if is_executable(now) else _PLAIN
 
 
-def _check_unfinished_commit(real: Git, before: Snapshot) -> str:
+def _unfinished_merge(real: Git, before: Snapshot) -> str:
     """Say which merge has not come to its end, with its paths; empty without one, or for one from before."""
     if paths := [path for path in unmerged_paths(real) if path not in before.unmerged]:
         return f"{stopped_merge(real) or 'a merge'} left conflicts in {some_of(paths)}"
@@ -317,7 +282,7 @@ def _unlisted_paths(comparison: _Comparison) -> list[str]:
                 if path in comparison.seen or entry.name == ".git":
                     continue
                 if entry.is_dir(follow_symlinks=False):
-                    folders += [f"{path}/"] if f"{path}/" not in comparison.hidden_places else []
+                    folders += [f"{path}/"] if f"{path}/" not in before.hidden_places else []
                 elif entry.stat(follow_symlinks=False).st_ctime_ns > before.taken_at:
                     found.append(path)
     ignored = ignored_paths(comparison.ours, found)

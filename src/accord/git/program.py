@@ -43,6 +43,7 @@ _STEADY = {
 
 
 _QUIET = {"GIT_TERMINAL_PROMPT": "0", "GIT_CONFIG_NOSYSTEM": "1", "GIT_CONFIG_GLOBAL": os.devnull}
+_CALLERS = ("GIT_CONFIG_GLOBAL", "GIT_CONFIG_SYSTEM", "GIT_CONFIG_NOSYSTEM")
 _QUIET |= {"GIT_OPTIONAL_LOCKS": "0", "LC_ALL": "C", "GIT_NO_REPLACE_OBJECTS": "1"}
 
 
@@ -132,6 +133,14 @@ class Git:
 
 UNTRUSTED = {"GIT_ALLOW_PROTOCOL": "none", "GIT_NO_LAZY_FETCH": "1"}
 """For a repository to which an agent could write: what is missing there would be fetched by a program of its choice."""
+
+
+def ask_as_caller(directory: Path, *arguments: str) -> bytes:
+    """Return the output of git with the configuration of the caller, which every other call leaves out."""
+    kept = {name: value for name, value in os.environ.items() if not name.startswith("GIT_") or name in _CALLERS}
+    safe = {"GIT_CONFIG_COUNT": "1", "GIT_CONFIG_KEY_0": "safe.directory", "GIT_CONFIG_VALUE_0": "*"}
+    own, words = {**kept, **safe}, ["git", *arguments]
+    return subprocess.run(words, cwd=directory, env=own, capture_output=True, check=False, timeout=60).stdout
 
 
 @contextmanager

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 from accord.core.errors import Refused
 from accord.core.findings import Finding, warning
 from accord.git.patches import contents_of
-from accord.text.redaction import Redactor
+from accord.text.redaction import BREAK, Redactor
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence
@@ -16,8 +16,7 @@ if TYPE_CHECKING:
     from accord.git.patches import Change
     from accord.git.program import Git
 
-_BREAK = re.compile(rb"(?<![ \t])[ \t]*[\r\n]\s*")
-"""Where a line is wrapped, as ``accord.text.redaction`` sees it."""
+_BREAK = re.compile(BREAK.encode())
 
 
 def has_new_secret(old: bytes, new: bytes, secrets: Sequence[bytes]) -> bool:

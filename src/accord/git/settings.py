@@ -3,18 +3,16 @@
 from __future__ import annotations
 
 import os
-import subprocess
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from accord.git.program import split_nul
+from accord.git.program import ask_as_caller, split_nul
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
 _STORING = ("core.autocrlf", "core.eol", "core.ignorecase", "core.precomposeunicode", "core.checkroundtripencoding")
-_CALLERS = ("GIT_CONFIG_GLOBAL", "GIT_CONFIG_SYSTEM", "GIT_CONFIG_NOSYSTEM")
 _FALSE = ("false", "no", "off", "0")
 
 
@@ -44,10 +42,10 @@ class Settings:
 def read_settings(directory: Path) -> Settings:
     """Read the settings that git has in a repository, those of the user and the system included."""
     values: dict[str, str] = {}
-    for entry in split_nul(_of_caller(directory, "config", "--null", "--list")):
+    for entry in split_nul(ask_as_caller(directory, "config", "--null", "--list")):
         name, separator, value = entry.partition("\n")
         values[name] = value if separator else "true"
-    places = _of_caller(directory, "rev-parse", "--path-format=absolute", "--git-path", "info", "--show-toplevel")
+    places = ask_as_caller(directory, "rev-parse", "--path-format=absolute", "--git-path", "info", "--show-toplevel")
     info, top = (Path(os.fsdecode(line)) for line in [*places.split(b"\n"), b".", b"."][:2])
     home = Path(os.environ.get("XDG_CONFIG_HOME") or os.path.expanduser("~/.config")) / "git"
 
@@ -64,15 +62,6 @@ def read_settings(directory: Path) -> Settings:
         texts("attributes", "core.attributesfile", "attributes"),
         texts("exclude", "core.excludesfile", "ignore"),
     )
-
-
-def _of_caller(directory: Path, *arguments: str) -> bytes:
-    """Run git with the configuration of the caller, which accord leaves out everywhere else."""
-    kept = {name: value for name, value in os.environ.items() if not name.startswith("GIT_") or name in _CALLERS}
-    safe = {"GIT_CONFIG_COUNT": "1", "GIT_CONFIG_KEY_0": "safe.directory", "GIT_CONFIG_VALUE_0": "*"}
-    words = ["git", *arguments]
-    own = {**kept, **safe}
-    return subprocess.run(words, cwd=directory, env=own, capture_output=True, check=False, timeout=60).stdout  # noqa: S603
 
 
 def _read(path: Path) -> bytes:

@@ -14,6 +14,7 @@ import tempfile
 import time
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
+from functools import cached_property
 from itertools import islice
 from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
@@ -23,13 +24,13 @@ from accord.git.beside import Beside, look_beside, write_new
 from accord.git.filters import LFS, filters_of, stays_as_stored
 from accord.git.index import IndexEntry, blobs_of, entries_of, files_below, ignored_paths, stage_all, untracked_files
 from accord.git.patches import SUBMODULE
-from accord.git.program import Git, join_nul, make_repository, split_nul
+from accord.git.program import UNTRUSTED, Git, join_nul, make_repository, split_nul
 from accord.git.settings import Settings, read_settings
 from accord.git.sizes import MOST_FILE_BYTES
 from accord.git.unfinished import stopped_merge, unmerged_paths
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+    from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 
 _TICK = 20_000_000
 """Nanoseconds within which a file system may give two changes the same time."""
@@ -84,6 +85,19 @@ class Snapshot:
     beside: Beside = field(default_factory=Beside)
     taken_at: int = 0
     state_files: Sequence[str] = ()
+
+    @cached_property
+    def hidden_places(self) -> Collection[str]:
+        """The files and folders that a ``.gitignore`` hid."""
+        return frozenset(self.ignored)
+
+    def is_private(self, path: str) -> bool:
+        """Return whether a path was hidden from git."""
+        return path in self.hidden or is_below(path, self.hidden_places)
+
+    def agents_git(self) -> Git:
+        """Return git in the repository to which the agent could write: it runs no filter, and fetches nothing."""
+        return Git(self.top, UNTRUSTED, self.settings.without_filters)
 
     @property
     def absent(self) -> list[str]:
@@ -227,6 +241,14 @@ def content_digest(path: Path, seen: Seen | None) -> bytes:
             with open(path, "rb", opener=lambda name, flags: os.open(name, flags | os.O_NOFOLLOW)) as file:
                 return hashlib.file_digest(file, "sha256").digest()
     return b""
+
+
+def is_below(path: str, places: Collection[str]) -> bool:
+    """Return whether a path is one of these places, or in one of these folders, which end with a slash."""
+    if path in places:
+        return True
+    ends = (position + 1 for position, character in enumerate(path) if character == "/")
+    return any(path[:end] in places for end in ends)
 
 
 def is_executable(seen: Seen) -> bool:

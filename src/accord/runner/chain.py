@@ -15,7 +15,8 @@ from accord.core.environment import is_in_actions
 from accord.core.errors import AccordError
 from accord.core.findings import sentence
 from accord.gha.step import guard_git_settings, guard_step_files
-from accord.git.comparison import changes_since, keep_work_beside
+from accord.git.beside import Search, keep_work_beside
+from accord.git.comparison import changes_since
 from accord.git.paths import some_of
 from accord.git.refs import RefChanges, guard_refs
 from accord.git.snapshots import restorable
@@ -185,7 +186,9 @@ def _save_changes(request: RunRequest, job: JobContext, snapshot: Snapshot, prog
     progress.merged = changes.merged
     progress.patch_sha256 = hashlib.sha256(changes.patch).hexdigest()
     warnings = [f"{reason}: {some_of(paths)}." for reason, paths in changes.reasons.items()]
-    warnings += keep_work_beside(snapshot, request.run_dir, secrets)
+    search = Search([secret.encode("utf-8", "surrogateescape") for secret in secrets], snapshot.is_private)
+    git, start = snapshot.agents_git(), snapshot.commit
+    warnings += keep_work_beside(git, start, snapshot.beside, request.run_dir, search)
     if (trouble := _merge_error(changes)) and progress.error is None:
         progress.error = trouble
     inputs = {(request.directory / path).resolve() for path in (request.prompt_file, *request.data) if path}

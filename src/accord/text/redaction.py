@@ -105,10 +105,12 @@ _WRAPPED = ("\n", "\r", "\\n", "\\r")
 _ESCAPED = ("\\x", "\\u", "\\0", "\\1", "\\2", "\\3", "%", "&")
 _CODE = re.compile(r"[0-9A-Fa-f]{2,6}|(?<=\{)[0-9A-Fa-f]")
 _OCTAL = re.compile("[0-3][0-7]{2}")
-_BREAK = re.compile(rf"(?<![ \t]){_WRAP}")
+BREAK = rf"(?<![ \t]){_WRAP}"
 """Where a text is wrapped, or says so as a text of JSON does, also of JSON in JSON; quotes have ``>`` in each line. A
 known secret is found across it, while a shape would run on into the next line.
 """
+
+_BREAK = re.compile(BREAK)
 
 _ESCAPES = re.compile(
     r"(?<!\\)(?:\\+x[0-9A-Fa-f]{2})+|(?<!\\)(?:\\+u(?:[0-9A-Fa-f]{4}|\{[0-9A-Fa-f]{1,6}\}))+"

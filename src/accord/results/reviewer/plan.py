@@ -277,11 +277,11 @@ def plan_operations(
     ended = {(entry.op, entry.key): entry.status for entry in entries}
     return [
         replace(operation, found=ended.get((operation.op, operation.key), operation.found))
-        for operation in _planned(facts, state, ended)
+        for operation in _plan_operations(facts, state, ended)
     ]
 
 
-def _planned(facts: ReviewFacts, state: ReviewState, ended: Ended) -> Iterator[ReviewOperation]:
+def _plan_operations(facts: ReviewFacts, state: ReviewState, ended: Ended) -> Iterator[ReviewOperation]:
     """Plan all operations, each with how an earlier run ended it."""
     number = facts.pull.number
     if facts.pending and not facts.mine:
