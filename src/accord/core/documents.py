@@ -82,8 +82,7 @@ def _broken_contract(code: str, message: str, hint: str, *, line: int | None = N
 
 def _decode(raw: bytes) -> str:
     if len(raw) > MAX_BYTES:
-        message = f"The document is larger than {MAX_BYTES // 1_048_576} MiB."
-        raise _broken_contract("too-large", message, "Split it.")
+        raise _broken_contract("too-large", f"The document is larger than {MAX_BYTES // 1_048_576} MiB.", "Split it.")
     try:
         return raw.decode("utf-8-sig")
     except UnicodeDecodeError as problem:

@@ -156,8 +156,7 @@ def recognised_kind(value: Mapping[str, Any], form: Format) -> Kind:
     if form == "yaml":
         names = ", ".join(kind.name for kind in candidates)
         message = "The document shows no known kind."
-        hint = f"Pass `--kind` with one of: {names}."
-        raise BrokenContract.of(Finding("schema", message, hint=hint))
+        raise BrokenContract.of(Finding("schema", message, hint=f"Pass `--kind` with one of: {names}."))
     role, roles = value.get("role"), role_names()
     if role is None and (key := misspelled_role(value)):
         message = f"The key `{key}` is not `role`, so the document's kind is unknown."

@@ -139,8 +139,7 @@ def _composing(raw: bytes) -> yaml.SafeLoader:
 def read_mapping(raw: bytes) -> YamlDocument:
     """Read one YAML document that is a mapping. Raises BrokenContract as ``read_yaml`` does, and with ``schema``."""
     if len(raw) > _MOST_BYTES:
-        message = f"The YAML is larger than {_MOST_BYTES // 1024} KiB."
-        raise _broken_yaml("too-large", message, "Split it.")
+        raise _broken_yaml("too-large", f"The YAML is larger than {_MOST_BYTES // 1024} KiB.", "Split it.")
     document = read_yaml(raw)
     if not isinstance(document.value, dict):
         raise _broken_yaml("schema", "The document is not a mapping.", "Write keys and values.", 1)

@@ -80,8 +80,7 @@ def filtered_content(path: str, new: bytes, old: bytes | None, driver: str) -> F
     if was_encrypted or driver == "git-crypt":
         return _finding(f"`{path}` is stored encrypted, and the change has clear text.", HINT_OTHER)
     if driver and (old is None or old != new):
-        message = f"`{path}` is stored through the filter `{driver}`, which accord does not run."
-        return _finding(message, HINT_OTHER)
+        return _finding(f"`{path}` is stored through the filter `{driver}`, which accord does not run.", HINT_OTHER)
     return None
 
 

@@ -142,8 +142,7 @@ def _unquote_path(name: bytes) -> bytes:
     """Read a name as git quotes it: in double quotes, with escapes and octal numbers."""
     if not name.startswith(b'"'):
         return name
-    text = name[1:].rpartition(b'"')[0]
-    return _unescape(text)
+    return _unescape(name[1:].rpartition(b'"')[0])
 
 
 def _unescape(text: bytes) -> bytes:

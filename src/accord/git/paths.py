@@ -31,8 +31,7 @@ def escaping_links(old: Mapping[str, str], new: Mapping[str, str]) -> list[Findi
         is_old = old.get(path) == target
         if not stays_inside(path, new) and not (is_old and not stays_inside(path, old)):
             message = f"`{path}` is a link to `{target}`, which points outside the repository or to itself."
-            hint = "Remove it."
-            found.append(Finding("link-outside", message, "/patch", hint=hint))
+            found.append(Finding("link-outside", message, "/patch", hint="Remove it."))
     return found
 
 

@@ -53,8 +53,7 @@ def secret_findings(git: Git, changes: Iterable[Change], redactor: Redactor) -> 
             yield Finding("secret-in-patch", message, "/patch", hint="Revoke the secret, because an agent saw it.")
         elif _tokens(redactor, new) - _tokens(redactor, old):
             message = f"`{shown}` gets a text that looks like a token."
-            hint = "Revoke it, if it is a real one."
-            yield warning("token-in-patch", message, "/patch", hint=hint)
+            yield warning("token-in-patch", message, "/patch", hint="Revoke it, if it is a real one.")
 
 
 def paths_with_tokens(git: Git, changes: Iterable[Change]) -> Iterator[str]:

@@ -26,8 +26,7 @@ _FETCH_HINT = "Check out with `fetch-depth: 0`, or run it on the default branch.
 
 
 def _unknown_origin(name: str) -> WrongUsage:
-    message = f"`{name}` is read from the default branch, which this checkout does not have."
-    return WrongUsage(message, hint=_FETCH_HINT)
+    return WrongUsage(f"`{name}` is read from the default branch, which this checkout does not have.", hint=_FETCH_HINT)
 
 
 @dataclass(frozen=True)

@@ -88,8 +88,7 @@ def check_work_item(pull: Pull, numbers: Sequence[int]) -> Finding | None:
     names = ", ".join(f"#{number}" for number in numbers[:5])
     says = f"several work items ({names})" if numbers else "no work item"
     message = f"#{pull.number} names {says}."
-    hint = "Add `Closes #N` for one to its body, or pass `--work-item N`."
-    return Finding("work-item-unclear", message, hint=hint)
+    return Finding("work-item-unclear", message, hint="Add `Closes #N` for one to its body, or pass `--work-item N`.")
 
 
 def judge(stored: LoadedHandoff, pull: Pull, number: int, target: str, *, is_independent: bool = False) -> GateVerdict:
@@ -170,8 +169,7 @@ def _ownership_findings(handoff: Handoff, pull: Pull) -> Iterator[Finding]:
     is_from_here = f"/{pull.head_repository}/pull/".lower() in pull.url.lower()
     if handoff.status == "cancelled":
         message = "The task was cancelled."
-        hint = "Close the pull request, or reopen the task."
-        yield Finding("handoff-cancelled", message, "/status", hint=hint)
+        yield Finding("handoff-cancelled", message, "/status", hint="Close the pull request, or reopen the task.")
     if branch and (branch != pull.head_branch or not is_from_here):
         where = pull.head_branch if is_from_here else f"{pull.head_repository}:{pull.head_branch}"
         message = f"The handoff belongs to the branch {branch} of this repository, not to {where}."

@@ -218,8 +218,7 @@ def _patch_findings(patch: Mapping[str, Any], task: Mapping[str, Any], target: s
         yield Finding("key-misspelled", found.message, found.path, hint=found.hint)
     if "status" in patch and patch["status"] not in (task["status"], target):
         message = "A patch cannot change the status of a task."
-        hint = "Use `accord handoff move` with `--to STATUS`."
-        yield Finding("status-in-patch", message, "/status", hint=hint)
+        yield Finding("status-in-patch", message, "/status", hint="Use `accord handoff move` with `--to STATUS`.")
 
 
 def _removal_findings(task: Mapping[str, Any], merged: Mapping[str, Any]) -> list[Finding]:

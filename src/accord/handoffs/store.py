@@ -156,8 +156,7 @@ class HandoffStore(StoredDocument[Task]):
 
     def encode(self, value: Task) -> str:
         """Return a version's text, in which GitHub finds nothing to act on."""
-        text = json.dumps(value, ensure_ascii=False, indent=1)
-        return _ACTED_ON.sub(lambda hit: f"\\u{ord(hit.group()):04x}", text)
+        return _ACTED_ON.sub(lambda hit: f"\\u{ord(hit.group()):04x}", json.dumps(value, ensure_ascii=False, indent=1))
 
     def decode(self, text: str) -> Task:
         """Parse a version."""
@@ -199,8 +198,7 @@ class HandoffStore(StoredDocument[Task]):
         _, found = block
         if found is None:
             message = f"The block in the body of #{self.number} cannot be read."
-            hint = "Delete it to start again."
-            raise BrokenContract.of(Finding("handoff-unreadable", message, hint=hint))
+            raise BrokenContract.of(Finding("handoff-unreadable", message, hint="Delete it to start again."))
         task = normalise(found)
         read_handoff(task)
         return LoadedHandoff(with_task_id(task, task_id), is_adopted=True)
@@ -231,6 +229,5 @@ class HandoffStore(StoredDocument[Task]):
         issue = self.github.issue(self.number)
         if issue is None or issue.is_pull:
             message = f"This repository has no work item #{self.number}."
-            hint = "Pass the number of an existing issue."
-            raise BrokenContract.of(Finding("unknown-reference", message, hint=hint))
+            raise BrokenContract.of(Finding("unknown-reference", message, hint="Pass the number of an existing issue."))
         return issue

@@ -43,8 +43,7 @@ def _check_keepalive(situation: Situation) -> LoopDecision | None:
     is_open = any(not task.is_checked for task in tasks(facts.pull.body))
     reviews = facts.reviews or () if isinstance(facts, AutofixFacts) and is_complete(facts) else ()
     if is_on and (is_open or any(opinion.verdict == "needs-changes" for opinion in _of_head(reviews, facts))):
-        message = "Keepalive works on this pull request and fixes its checks itself."
-        return decision_for("keepalive-in-charge", message)
+        return decision_for("keepalive-in-charge", "Keepalive works on this pull request and fixes its checks itself.")
     return None
 
 

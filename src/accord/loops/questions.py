@@ -157,8 +157,7 @@ def check_running(situation: Situation) -> LoopDecision | None:
     if running is None:
         return None
     left = min(time_of_loss(running) - situation.facts.now, time_of_loss(running) - running.started_at)
-    message = f"Run {running.run_id} is in progress."
-    return decision_for("running", message, wait_seconds=int(left.total_seconds()) + 1)
+    return decision_for("running", f"Run {running.run_id} is in progress.", wait_seconds=int(left.total_seconds()) + 1)
 
 
 def check_budgets(situation: Situation) -> LoopDecision | None:

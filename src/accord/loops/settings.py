@@ -55,8 +55,7 @@ def read_settings(body: str, defaults: Budgets, *, is_trusted: bool = True) -> L
     findings = []
     if len(texts) > 1:
         message = f"The body has {len(texts)} settings comments; the first counts."
-        hint = "Remove the others."
-        findings.append(warning("settings-repeated", message, hint=hint))
+        findings.append(warning("settings-repeated", message, hint="Remove the others."))
     problem = 'The settings are not an object and were ignored. Write them as {"max_iterations": 8}.'
     try:
         value = read_yaml(texts[0].encode("utf-8", "replace")).value

@@ -159,8 +159,7 @@ def plan_move(source: WorkPackageStatus, facts: MoveFacts) -> tuple[Step, ...]:
     """Return the steps of a move, none if it is done. Raises ``illegal-move``; force does not replace a merge."""
     target = facts.request.target
     if reason := _refusal(source, facts):
-        message = f"The move from {source} to {target} is refused: {reason}"
-        raise BrokenContract.of(finding_of("illegal-move", message))
+        raise BrokenContract.of(finding_of("illegal-move", f"The move from {source} to {target} is refused: {reason}"))
     if source == target or facts.request.is_forced:
         return ((source, target),) if source != target else ()
     return steps_between(source, target)

@@ -164,8 +164,7 @@ def load_mission(root: Path, slug: str, legacy_default: ExecutionMode | None = N
         folder = root / SPECS / slug
     if not _SLUG.fullmatch(slug) or not folder.is_dir() or folder.is_symlink():
         message = f"Unknown mission `{short_name(slug)}` in {root / SPECS}."
-        hint = _hint(slug, mission_slugs(root))
-        raise BrokenContract.of(Finding("unknown-mission", message, hint=hint))
+        raise BrokenContract.of(Finding("unknown-mission", message, hint=_hint(slug, mission_slugs(root))))
     broken: dict[str, BrokenContract] = {}
     meta = _read_json(folder / "meta.json", Meta, broken)
     lanes = _read_json(folder / "lanes.json", Lanes, broken)
@@ -244,8 +243,7 @@ def _work_packages(
         try:
             if wp_id in files:
                 message = f"{wp_id} has two files, {files[wp_id].name} and {path.name}."
-                hint = "Remove one."
-                raise BrokenContract.of(Finding("work-package-repeated", message, hint=hint))
+                raise BrokenContract.of(Finding("work-package-repeated", message, hint="Remove one."))
             files[wp_id] = path
             head, body, has_dependencies = read_work_package(path.read_bytes(), wp_id)
             written[wp_id] = head.lane

@@ -99,8 +99,7 @@ def position_of(steps: Sequence[MissionStep], state: RunState, mission_type: str
         )
     if not done:
         message = f"The mission type `{mission_type}` has no issuable first step."
-        hint = "Fix the steps in its template."
-        raise BrokenContract.of(Finding("no-first-step", message, hint=hint))
+        raise BrokenContract.of(Finding("no-first-step", message, hint="Fix the steps in its template."))
     if all(step.id in done for step in steps):
         return RunPosition("done")
     return RunPosition("blocked", reason="No step can be issued: each depends on a step that cannot be completed.")
@@ -199,8 +198,7 @@ def _with_type(mission: Mission, index: Path, entry: _RunEntry, path: Path, stat
         if other != kind:
             here, counted = short_name(other), short_name(kind)
             message = f"The type is `{here}` here, but `{counted}` in {file.name} counts."
-            hint = "Correct one of them."
-            findings.setdefault(where, []).append(warning("run-type-differs", message, at, hint=hint))
+            findings.setdefault(where, []).append(warning("run-type-differs", message, at, hint="Correct one of them."))
     return StoredRun(state, entry.run_id, kind, file, key_path, findings)
 
 

@@ -83,8 +83,7 @@ def _lane_of(mission: Mission, work_package: WorkPackage) -> _Lane:
     if len(recorded) > 1:
         files = " and ".join(path.name for path, _ in recorded)
         message = f"{work_package.id} is in two context files: {files}."
-        hint = "Remove the older one."
-        raise BrokenContract.of(Finding("lane-unclear", message, hint=hint))
+        raise BrokenContract.of(Finding("lane-unclear", message, hint="Remove the older one."))
     if recorded:
         path, context = recorded[0]
         notes = []

@@ -158,8 +158,7 @@ def _lacking(task: SourceTask, item: PlannedWorkItem) -> Iterator[Finding]:
     if task.body:
         return
     if not task.scope:
-        message = f"`{task.id}` {TASKS_LACK['scope-empty']}."
-        yield Finding("scope-empty", message, line=task.line, hint=task.hint)
+        yield Finding("scope-empty", f"`{task.id}` {TASKS_LACK['scope-empty']}.", line=task.line, hint=task.hint)
     if not task.criteria:
         hint = f"Add what must hold when `{task.id}` is done, each as `- [ ] …`."
         yield Finding("criteria-missing", f"`{task.id}` {TASKS_LACK['criteria-missing']}.", line=task.line, hint=hint)

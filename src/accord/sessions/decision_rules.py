@@ -59,8 +59,7 @@ def _record(decision: UserDecision, place: str) -> Iterator[Finding]:
     is_security = decision.status == "cancelled" and is_about_security(decision.category)
     if is_security and is_silence(decision.resolution_reason or ""):
         message = "A question about security cannot be cancelled for lack of an answer."
-        hint = "Ask it again."
-        yield Finding("security-cancelled", message, f"{place}/resolution_reason", hint=hint)
+        yield Finding("security-cancelled", message, f"{place}/resolution_reason", hint="Ask it again.")
 
 
 def _category(decision: UserDecision, place: str) -> Iterator[Finding]:
@@ -85,8 +84,7 @@ def _context(decision: UserDecision, place: str) -> Iterator[Finding]:
     gate, context = GATES.get(decision.decision_id), decision.state_context
     if gate and context != gate:
         message = f"{decision.decision_id} belongs to the gate {gate}."
-        hint = f"Set `state_context` to {gate}."
-        yield Finding("decision-context", message, f"{place}/state_context", hint=hint)
+        yield Finding("decision-context", message, f"{place}/state_context", hint=f"Set `state_context` to {gate}.")
     elif context in ("ASK_USER", "BLOCKED", "DONE"):
         message = f"A session cannot return to {context}."
         hint = "Set `state_context` to the state before it."

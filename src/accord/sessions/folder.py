@@ -237,14 +237,12 @@ def change_findings(root: Path, name: str, start: str) -> Iterator[Finding]:
     status = Part(STATUS_FILE, before).model if before is not None else None
     if status and status.current_state == "DONE" and not _is_reopened(status, folder):
         message = f"{name} was done before this change and is read-only."
-        hint = "Create a new session, or reopen this one."
-        yield Finding("session-done", message, hint=hint)
+        yield Finding("session-done", message, hint="Create a new session, or reopen this one.")
     for file in (HISTORY_FILE, OUTPUTS_FILE):
         lines = content(file)
         if lines is not None and not (_read_part(folder, file).raw or b"").startswith(lines):
             message = f"This change removes or alters lines of {file}, which may only grow."
-            hint = "Restore them."
-            yield Finding("history-shortened", message, hint=hint)
+            yield Finding("history-shortened", message, hint="Restore them.")
 
 
 def _is_reopened(before: SessionStatus, folder: Path) -> bool:

@@ -94,8 +94,7 @@ def _gates(session: Session, status: SessionStatus) -> Iterator[Finding]:
         decision = status.decision(decision_id)
         if decision and decision.status == "cancelled" and status.current_state == gate:
             message = f"{decision_id} is cancelled, so the session cannot continue."
-            hint = "Move it to BLOCKED."
-            yield Finding("gate-cancelled", message, "/status.json/current_state", hint=hint)
+            yield Finding("gate-cancelled", message, "/status.json/current_state", hint="Move it to BLOCKED.")
 
 
 def _history(session: Session, status: SessionStatus) -> Iterator[Finding]:
@@ -103,8 +102,7 @@ def _history(session: Session, status: SessionStatus) -> Iterator[Finding]:
     answer = decision.answer if decision and decision.status == "answered" else None
     if answer and is_change_request(answer) and answer not in [entry.answer for entry in session.history]:
         message = "The user requested changes of the design, but approve-design-history.jsonl lacks them."
-        hint = "Add the line."
-        yield Finding("history-missing", message, "/status.json/user_decisions", hint=hint)
+        yield Finding("history-missing", message, "/status.json/user_decisions", hint="Add the line.")
     if session.history and decision is None:
         message = f"The history has requested changes of the design, but {APPROVE_DESIGN} was never asked."
         yield warning("history-without-question", message, "/status.json/user_decisions")
@@ -116,8 +114,7 @@ def _tasks_by_state(session: Session, status: SessionStatus, tasks: SessionTasks
     begun = [task.id for task in tasks.tasks if task.status in ("in-progress", "implemented", "completed")]
     if state and begun and not is_at_least(state, "IMPLEMENT_LOOP", session.mode):
         message = f"The session is in {state}, but work has started on {', '.join(begun)}."
-        hint = "Pass the gates first."
-        yield warning("tasks-early", message, "/status.json/current_state", hint=hint)
+        yield warning("tasks-early", message, "/status.json/current_state", hint="Pass the gates first.")
     if state in ("INTEGRATE", "RELEASE", "DONE", "FIX_BUILD") and unfinished:
         message = f"The session is in {state}, but these tasks are not completed: {', '.join(unfinished)}."
         hint = "Complete them, or move the session back to IMPLEMENT_LOOP."
@@ -128,8 +125,7 @@ def _counted_tasks(status: SessionStatus, tasks: SessionTasks) -> Iterator[Findi
     for name in status.retry_counts:
         if name != "meta" and tasks.task(name) is None:
             message = f"`retry_counts` has the unknown task `{short_name(name)}`."
-            hint = "Correct the id."
-            yield warning("task-unknown", message, pointer("status.json", "retry_counts", name), hint=hint)
+            yield warning("task-unknown", message, pointer("status.json", "retry_counts", name), hint="Correct the id.")
 
 
 def _reviews(session: Session, tasks: SessionTasks) -> Iterator[Finding]:
@@ -145,8 +141,7 @@ def _final_review(session: Session, status: SessionStatus) -> Iterator[Finding]:
     is_past = session.mode == "full" and is_at_least(working_state(status), "INTEGRATE", session.mode)
     if is_past and session.outputs and strategy_of(status) == "per-batch" and not has_final_review(session.outputs):
         message = "The session passed IMPLEMENT_LOOP without the final review of `meta`, which per-batch asks for."
-        hint = "Have the Reviewer review `meta`."
-        yield Finding("review-open", message, "/status.json/current_state", hint=hint)
+        yield Finding("review-open", message, "/status.json/current_state", hint="Have the Reviewer review `meta`.")
 
 
 def _context_files(tasks: SessionTasks, missing: Collection[str]) -> Iterator[Finding]:

@@ -73,13 +73,11 @@ def output_findings(output: AgentOutput, role: str = "") -> list[Finding]:
     only = STATUS_OF_ONE_ROLE.get(output.status)
     if only and not role:
         message = f"Only {only} returns {output.status}, and the output names no agent."
-        hint = "Check it with `--role`."
-        found.append(warning("status-role-unknown", message, "/status", hint=hint))
+        found.append(warning("status-role-unknown", message, "/status", hint="Check it with `--role`."))
     elif only and role != only:
         own = "".join(f"{status}, " for status, other in STATUS_OF_ONE_ROLE.items() if other == role)
         message = f"Only {only} returns {output.status}, not {role}."
-        hint = f"Return OK, {own}BLOCKED or FAIL."
-        found.append(Finding("status-of-other-role", message, "/status", hint=hint))
+        found.append(Finding("status-of-other-role", message, "/status", hint=f"Return OK, {own}BLOCKED or FAIL."))
     found += _grave_findings(output, role)
     if len(_SENTENCE_END.findall(output.summary)) > 3:
         found.append(

@@ -115,8 +115,7 @@ def forbidden_status(role: str, before: Mapping[str, Any], after: Mapping[str, A
             found.append(Finding("role-forbidden", message, pointer(key), hint=hint))
         elif key == "session":
             message = "A session keeps the name that it was created with."
-            hint = "Restore it."
-            found.append(Finding("role-forbidden", message, pointer(key), hint=hint))
+            found.append(Finding("role-forbidden", message, pointer(key), hint="Restore it."))
     return found
 
 
@@ -138,5 +137,4 @@ def _hint(word: str, known: Sequence[str]) -> str:
 def refuse(message: str, finding: Finding | list[Finding]) -> BrokenContract:
     """Return the error for a write that a rule forbids; nothing was written."""
     findings = finding if isinstance(finding, list) else [finding]
-    hint = " ".join(found.text for found in findings)
-    return BrokenContract(message, findings=findings, hint=hint)
+    return BrokenContract(message, findings=findings, hint=" ".join(found.text for found in findings))

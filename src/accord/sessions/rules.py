@@ -59,17 +59,14 @@ def _changed_files(given: AgentInput, role: str) -> Iterator[Finding]:
     place, files = "/task/session_changed_files", given.task.session_changed_files
     if role == "Reviewer" and not files:
         message = "The Reviewer needs the files that the session changed."
-        hint = "List them."
-        yield Finding("changed-files-missing", message, place, hint=hint)
+        yield Finding("changed-files-missing", message, place, hint="List them.")
     if files and role not in ("", "Reviewer"):
         message = f"Only the Reviewer gets the list of changed files, not {role}."
-        hint = "Remove the list."
-        yield warning("changed-files-unexpected", message, place, hint=hint)
+        yield warning("changed-files-unexpected", message, place, hint="Remove the list.")
     for i, file in enumerate(files):
         if file.change_type == "renamed" and not (file.old_path or "").strip():
             message = "A renamed file needs its previous path."
-            hint = "Add `old_path`."
-            yield Finding("old-path-missing", message, place + pointer(i, "old_path"), hint=hint)
+            yield Finding("old-path-missing", message, place + pointer(i, "old_path"), hint="Add `old_path`.")
 
 
 def _relative(paths: Sequence[str], place: str) -> Iterator[Finding]:
@@ -91,15 +88,13 @@ def _checks(checks: Sequence[str], place: str) -> Iterator[Finding]:
     for i, check in enumerate(checks):
         if not _CHECK.match(check):
             message = "The check begins with neither `cmd:` nor `manual:`."
-            hint = "Begin it with one of them."
-            yield warning("check-form", message, place + pointer(i), hint=hint)
+            yield warning("check-form", message, place + pointer(i), hint="Begin it with one of them.")
 
 
 def _risk_flags(flags: Sequence[str], place: str) -> Iterator[Finding]:
     if "none" in flags and len(set(flags)) > 1:
         message = "`none` cannot be combined with other flags."
-        hint = "Keep one or the other."
-        yield warning("risk-flags-contradict", message, place, hint=hint)
+        yield warning("risk-flags-contradict", message, place, hint="Keep one or the other.")
     known: tuple[str, ...] = get_args(RiskFlag)
     for i, flag in enumerate(flags):
         if flag not in known:
@@ -127,8 +122,7 @@ def session_name_findings(name: str, path: str = "") -> Iterator[Finding]:
     match = _SESSION_NAME.match(name)
     if not match or parse_lenient_timestamp(match[1]) is None:
         message = f"The session is named `{short_name(name)}`."
-        hint = "Rename it to YYYY-MM-DD_short-slug."
-        yield Finding("session-name", message, path, hint=hint)
+        yield Finding("session-name", message, path, hint="Rename it to YYYY-MM-DD_short-slug.")
 
 
 def _timestamps(status: SessionStatus) -> Iterator[Finding]:
@@ -155,8 +149,7 @@ def _repeated_ids(code: str, ids: Sequence[str], *place: str) -> Iterator[Findin
     for i, name in enumerate(ids):
         if name in ids[:i]:
             message = f"{short_name(name)} occurs twice."
-            hint = "Give one of them another id."
-            yield Finding(code, message, pointer(place[0], i, *place[1:]), hint=hint)
+            yield Finding(code, message, pointer(place[0], i, *place[1:]), hint="Give one of them another id.")
 
 
 def _retries(status: SessionStatus) -> Iterator[Finding]:
@@ -176,29 +169,25 @@ def _state(status: SessionStatus) -> Iterator[Finding]:
     state = status.current_state
     if status.mode and state in _OTHER_MODE[status.mode]:
         message = f"A {status.mode} session has no state {state}."
-        hint = "Correct `mode` or `current_state`."
-        yield Finding("mode-state", message, "/current_state", hint=hint)
+        yield Finding("mode-state", message, "/current_state", hint="Correct `mode` or `current_state`.")
     if state == "BLOCKED" and not (status.blocker or "").strip():
         message = "The session is blocked, but not by what."
         yield warning("blocker-missing", message, "/blocker", hint="Set `blocker` to what blocks it.")
     if state == "BLOCKED" and status.blocked_from is None:
         message = "The state before the block is not recorded."
-        hint = "Set `blocked_from` to it."
-        yield warning("blocked-from", message, "/current_state", hint=hint)
+        yield warning("blocked-from", message, "/current_state", hint="Set `blocked_from` to it.")
     if status.blocked_from in ("BLOCKED", "DONE"):
         message = f"A session cannot return to {status.blocked_from}."
         hint = "Set `blocked_from` to the state before the block."
         yield Finding("blocked-from-invalid", message, "/blocked_from", hint=hint)
     if state == "ASK_USER" and not status.user_decisions:
         message = "The session asks the user, but has no question."
-        hint = "Write one with `accord session ask`."
-        yield Finding("question-missing", message, "/user_decisions", hint=hint)
+        yield Finding("question-missing", message, "/user_decisions", hint="Write one with `accord session ask`.")
     asks = {"ASK_USER", "BLOCKED", *GATES.values()}
     for i, decision in enumerate(status.user_decisions if state not in asks else ()):
         if decision.status == "pending":
             message = f"{decision.decision_id} is pending, but the session moved to {state}."
-            hint = "Resolve it first."
-            yield Finding("decision-left", message, pointer("user_decisions", i, "status"), hint=hint)
+            yield Finding("decision-left", message, pointer("user_decisions", i, "status"), hint="Resolve it first.")
 
 
 def _correction(status: SessionStatus) -> Iterator[Finding]:
@@ -214,8 +203,7 @@ def _correction(status: SessionStatus) -> Iterator[Finding]:
 def _duplicated_task_status(status: SessionStatus) -> Iterator[Finding]:
     for key in sorted(_STATUS_KEYS & set(status.model_extra or {})):
         message = "Only tasks.yaml records the status of tasks."
-        hint = "Remove the key."
-        yield Finding("task-status-duplicated", message, pointer(key), hint=hint)
+        yield Finding("task-status-duplicated", message, pointer(key), hint="Remove the key.")
 
 
 def tasks_findings(tasks: SessionTasks) -> list[Finding]:
@@ -240,8 +228,7 @@ def _dependencies(tasks: SessionTasks) -> Iterator[Finding]:
     if cycle := find_cycle(waits):
         names = " → ".join(tasks.tasks[i].id for i in [*cycle, cycle[0]])
         message = f"The tasks depend on each other in a cycle: {names}."
-        hint = "Remove one of these dependencies."
-        yield Finding("dependency-cycle", message, pointer("tasks", cycle[0]), hint=hint)
+        yield Finding("dependency-cycle", message, pointer("tasks", cycle[0]), hint="Remove one of these dependencies.")
 
 
 def acceptance_findings(acceptance: Acceptance) -> list[Finding]:

@@ -64,8 +64,7 @@ def _section_findings(found: list[Section], wanted: Mapping[str, re.Pattern[str]
             yield Finding("section-missing", f"The section `{name}` is missing.", hint=f"Add the heading `## {name}`.")
         elif not any(_has_text(found, i) for i in positions):
             message = f"The section `{name}` is empty."
-            hint = "Write its text."
-            yield Finding("section-empty", message, line=found[positions[0]].line, hint=hint)
+            yield Finding("section-empty", message, line=found[positions[0]].line, hint="Write its text.")
 
 
 def _plain(title: str) -> str:
@@ -116,5 +115,4 @@ def _history_findings(entry: DecisionHistoryEntry) -> Iterator[Finding]:
     yield from timestamp_findings(entry.at, "")
     if entry.decision_id != APPROVE_DESIGN or not is_change_request(entry.answer):
         message = "The entry is not an answer to UD-APPROVE-DESIGN that requests changes."
-        hint = "Remove it."
-        yield Finding("history-line", message, hint=hint)
+        yield Finding("history-line", message, hint="Remove it.")

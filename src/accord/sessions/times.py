@@ -47,9 +47,7 @@ def timestamp_findings(text: str | None, path: str) -> Iterator[Finding]:
         return
     if parse_lenient_timestamp(text) is None:
         message = "The value is not an ISO-8601 timestamp."
-        hint = "Write it like `2026-01-31T09:30:00Z`."
-        yield Finding("timestamp-invalid", message, path, hint=hint)
+        yield Finding("timestamp-invalid", message, path, hint="Write it like `2026-01-31T09:30:00Z`.")
     elif not _ZONE.search(text) or _DAY.match(text):
         message = "The timestamp lacks a time or an offset, so its order is unknown."
-        hint = "Write it like `2026-01-31T09:30:00Z`."
-        yield warning("timestamp-vague", message, path, hint=hint)
+        yield warning("timestamp-vague", message, path, hint="Write it like `2026-01-31T09:30:00Z`.")
