@@ -81,17 +81,6 @@ def test_agent_artifacts_and_ignored_files_are_left_out(repository: Path) -> Non
     assert not any(name in patch for name in (b"a.tmp", b"agent.log", b".mine-state"))
 
 
-def test_nothing_that_an_agent_put_into_the_configuration_is_run(repository: Path, tmp_path: Path) -> None:
-    before = snapshot(repository)
-    trace = tmp_path / "trace"
-    for key in ("filter.x.clean", "core.fsmonitor", "diff.x.textconv", "diff.external"):
-        git(repository, "config", key, f"touch {trace}; cat")
-    (repository / ".gitattributes").write_text("* filter=x diff=x\n")
-    (repository / "kept.txt").write_text("changed\n")
-    assert b"+changed" in changes_since(before).patch
-    assert not trace.exists()
-
-
 def test_a_repository_that_lost_its_git_directory_still_tells_its_changes_or_fails_clearly(repository: Path) -> None:
     before = snapshot(repository)
     (repository / ".git/HEAD").unlink()

@@ -148,15 +148,6 @@ def test_requests_are_counted_with_their_repetitions(stage: Stage) -> None:
     assert (github.requests.read, github.requests.write) == (3, 1)
 
 
-def test_the_identity_is_known_for_persons_and_for_installations(stage: Stage) -> None:
-    assert stage.adapter().identity().login == "maintainer"
-    assert stage.adapter().identity().is_person
-    installation = stage.adapter(token=INSTALLATION_TOKEN).identity()
-    assert (installation.login, installation.is_person) == ("github-actions[bot]", False)
-    named = stage.adapter(token=INSTALLATION_TOKEN, identity="my-app[bot]").identity()
-    assert (named.login, named.is_person) == ("my-app[bot]", False)
-
-
 def test_a_given_login_makes_no_one_a_person_or_a_bot(stage: Stage) -> None:
     person = stage.adapter(identity="my-app[bot]").identity()
     assert (person.login, person.is_person) == ("maintainer", True)
@@ -187,7 +178,7 @@ def test_the_first_given_login_is_the_tokens_and_the_others_count_too(
     logins = ["", "github-actions[bot]", "my-app[bot]", "reviewer[bot]", "a[bot]", "b[bot]"]
     assert {name for name in logins if app.counts(name)} == {login, *counted}
     person = stage.adapter(identity=given).identity()
-    assert person.login == "maintainer"
+    assert (person.login, person.is_person, app.is_person) == ("maintainer", True, False)
     assert {name for name in logins if person.counts(name)} == {*counted, *([login] if given.split(",")[0] else [])}
 
 
