@@ -176,7 +176,7 @@ class ThreadFacts:
     ours: tuple[tuple[Comment, dict[str, AskedAt]], ...]
 
     @property
-    def asked(self) -> dict[str, AskedAt]:
+    def questions(self) -> dict[str, AskedAt]:
         """The questions of our comment, by their ids."""
         return self.ours[0][1] if self.ours else {}
 
@@ -218,8 +218,8 @@ def _select(issue: SessionIssue, thread: ThreadFacts) -> SelectedAnswers:
     our_ids = {comment.id for comment, _ in thread.ours}
     found = [one for comment in thread.comments if comment.id not in our_ids for one in parse_commands(comment)]
     status = status_of(issue.writer.read())
-    logins = sorted(authors_to_check(status, thread.asked, found))
-    return select_answers(status, thread.asked, found, [login for login in logins if issue.github.may_write(login)])
+    logins = sorted(authors_to_check(status, thread.questions, found))
+    return select_answers(status, thread.questions, found, [login for login in logins if issue.github.may_write(login)])
 
 
 def plan_comment(
@@ -228,7 +228,7 @@ def plan_comment(
     """Plan what brings the comment in step with the session; none where it is."""
     if not thread.ours and not status.pending:
         return []
-    asked = questions_on_issue(status, thread.asked, thread.comments)
+    asked = questions_on_issue(status, thread.questions, thread.comments)
     name = issue.writer.folder.absolute().name
     body = render_questions(name, status, asked, ignored, secrets=issue.secrets, policy=issue.policy)
     if not thread.ours:
