@@ -40,7 +40,7 @@ PINS = {
 
 
 @dataclass(frozen=True)
-class Edit:
+class FileEdit:
     """A new text for a part of a text."""
 
     start: int
@@ -48,7 +48,7 @@ class Edit:
     text: str
 
 
-_Found = tuple[Edit | None, Fix]
+_Found = tuple[FileEdit | None, Fix]
 """An edit with what it corrects, or none with the reason."""
 
 Resolve = Callable[[str, str], str | None]
@@ -133,7 +133,7 @@ def _pins(text: str, workflow: Workflow, places: Mapping[str, Place], resolve: R
         rest = text[place.end : line_end if line_end >= 0 else len(text)]
         comment = "" if rest.strip() else f" # {version}"
         new = written.replace(f"@{named['ref']}", f"@{commit}") + comment
-        yield Edit(place.start, place.end, new), Fix(f"Pinned `{uses}` to its commit.", path)
+        yield FileEdit(place.start, place.end, new), Fix(f"Pinned `{uses}` to its commit.", path)
 
 
 def _known_commit(repository: str, ref: str) -> tuple[str, str | None]:
@@ -181,7 +181,7 @@ def _permissions(workflow: Workflow, places: Mapping[str, Place]) -> Iterator[_F
         yield None, Fix(message, "/jobs")
         return
     at = places["/jobs"].key
-    yield Edit(at, at, "permissions:\n  contents: read\n\n"), Fix("Declared `contents: read`.", "/permissions")
+    yield FileEdit(at, at, "permissions:\n  contents: read\n\n"), Fix("Declared `contents: read`.", "/permissions")
 
 
 def _may_write(job: Job) -> bool:
@@ -192,7 +192,7 @@ def _may_write(job: Job) -> bool:
     return not is_known or any(_WRITES.search(text) for text in texts)
 
 
-def _with_edits(text: str, edits: Iterable[Edit]) -> str:
+def _with_edits(text: str, edits: Iterable[FileEdit]) -> str:
     """Return a text with all edits, in the line ends that it has."""
     has_returns = "\r\n" in text
     for edit in sorted(edits, key=lambda edit: edit.start, reverse=True):
@@ -206,7 +206,7 @@ def _column(text: str, index: int) -> int:
     return index - text.rfind("\n", 0, index) - 1
 
 
-def _add_setting(text: str, path: str, places: Mapping[str, Place], setting: str) -> Edit | None:
+def _add_setting(text: str, path: str, places: Mapping[str, Place], setting: str) -> FileEdit | None:
     """Add an entry to the ``with`` of the step at a pointer; None where its form leaves no sure place."""
     step, given, uses = places.get(path), places.get(path + "/with"), places.get(path + "/uses")
     if step is None or uses is None or step.is_shared or (given and (given.is_shared or given.kind != "mapping")):
@@ -218,10 +218,10 @@ def _add_setting(text: str, path: str, places: Mapping[str, Place], setting: str
         )
         if first < 0:
             return None
-        return Edit(first, first, f"{plain}, " if given.is_flow else f"{setting}\n{' ' * _column(text, first)}")
+        return FileEdit(first, first, f"{plain}, " if given.is_flow else f"{setting}\n{' ' * _column(text, first)}")
     if step.is_flow:
-        return Edit(uses.end, uses.end, f", with: {{{plain}}}")
+        return FileEdit(uses.end, uses.end, f", with: {{{plain}}}")
     end = text.find("\n", uses.end)
     end = len(text) if end < 0 else end - (text[end - 1] == "\r")
     indent = _column(text, uses.key)
-    return Edit(end, end, f"\n{' ' * indent}with:\n{' ' * (indent + 2)}{setting}")
+    return FileEdit(end, end, f"\n{' ' * indent}with:\n{' ' * (indent + 2)}{setting}")
