@@ -81,7 +81,9 @@ Options:
 2. Drop the feature, which users will notice
 Recommendation: replace it, because the feature was promised.
 Impact: the release waits."""
-FAILED = "The test step failed. I tried twice; the cause is outside of the task's scope."
+FAILED = (
+    "Step: the tests fail.\nTried: twice, with and without a cache.\nOutside: the cause is beyond the task's scope."
+)
 FINDING = "What: off by one.\nWhy: the spec says n.\nFix: use range(n)."
 
 
