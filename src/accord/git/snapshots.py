@@ -57,34 +57,27 @@ _REPOSITORY = Seen(stat.S_IFDIR, 0, 0, 0, 0)
 
 @dataclass(frozen=True)
 class Snapshot:
-    """A work tree at one time: its top, its commit, where its objects are, its settings, its index, and its files.
-
-    ``seen`` has all files but those that a ``.gitignore`` hides, which are below ``ignored``. ``digests`` are of those
-    that git cannot tell apart from a change by itself: untracked, uncommitted, hidden, and filtered ones. ``hidden``
-    are untracked files that only settings outside of the tree ignore, and files with a hidden edit. ``private`` are the
-    digests of those, of ignored and of filtered files. ``heads`` are the
-    commits of the submodules; ``was_stopped``: a merge waited to be continued already. ``beside`` is the work
-    beside the tree, and ``state_files`` are the patterns of the files that agents make for themselves.
-    """
+    """A work tree at one time."""
 
     top: Path
     commit: str
-    objects: Path
+    objects: Path  # where the repository keeps them
     object_format: str = "sha1"
     settings: Settings = field(default_factory=lambda: Settings({}))
     index: Mapping[str, IndexEntry] = field(default_factory=dict)
-    seen: Mapping[str, Seen] = field(default_factory=dict)
-    ignored: tuple[str, ...] = ()
+    seen: Mapping[str, Seen] = field(default_factory=dict)  # all files but the ignored ones
+    ignored: tuple[str, ...] = ()  # the files and folders that a .gitignore hides
+    # of files that git cannot tell apart from a change by itself: untracked, uncommitted, hidden, and filtered ones
     digests: Mapping[str, bytes] = field(default_factory=dict)
     uncommitted: frozenset[str] = frozenset()
-    hidden: frozenset[str] = frozenset()
-    private: frozenset[bytes] = frozenset()
-    heads: Mapping[str, str] = field(default_factory=dict)
-    was_stopped: str = ""
+    hidden: frozenset[str] = frozenset()  # untracked files that only settings outside of the tree ignore; hidden edits
+    private: frozenset[bytes] = frozenset()  # the digests of hidden, ignored and filtered files
+    heads: Mapping[str, str] = field(default_factory=dict)  # the commits of the submodules
+    was_stopped: str = ""  # the merge that waited to be continued already
     unmerged: frozenset[str] = frozenset()
     beside: Beside = field(default_factory=Beside)
     taken_at: int = 0
-    state_files: Sequence[str] = ()
+    state_files: Sequence[str] = ()  # the patterns of the files that agents make for themselves
 
     @cached_property
     def hidden_places(self) -> Collection[str]:

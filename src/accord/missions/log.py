@@ -30,19 +30,14 @@ FILE = "status.events.jsonl"
 
 @dataclass(frozen=True)
 class Log:
-    """The events of a mission. ``latest`` is the event that counts for each work package.
-
-    ``problems`` are lines that cannot be read, by work package, or by an empty key where they name none. They only
-    stop commands about that work package. ``torn_at`` is the line that a crash cut off. ``others`` are lines about
-    something else than a status, by their kind: other tools log the mission itself, notes and runtime state there.
-    They stay in the file and count for no status.
-    """
+    """The events of a mission, and the lines that are not events."""
 
     events: tuple[StatusEvent, ...] = ()
-    latest: dict[str, StatusEvent] = field(default_factory=dict)
+    latest: dict[str, StatusEvent] = field(default_factory=dict)  # the event that counts for each work package
+    # lines that cannot be read, by work package, which only stop commands about it; by an empty key if they name none
     problems: dict[str, list[Finding]] = field(default_factory=dict)
-    torn_at: int | None = None
-    others: dict[str, list[int]] = field(default_factory=dict)
+    torn_at: int | None = None  # the line that a crash cut off
+    others: dict[str, list[int]] = field(default_factory=dict)  # lines of other tools by their kind
 
     @cached_property
     def by_work_package(self) -> dict[str, list[StatusEvent]]:

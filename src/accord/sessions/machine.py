@@ -125,29 +125,23 @@ Guard = Callable[["SessionFacts"], Iterator[Need]]
 
 @dataclass(frozen=True)
 class SessionFacts:
-    """The facts that the guards of a session read.
+    """The facts that the guards of a session read."""
 
-    ``problems`` maps files to their problems, ``gates`` decisions to why they do not let the session pass,
-    ``pending`` open decisions to the states in which they came up. ``state`` is the one that work is in.
-    ``unreviewed`` are completed tasks with reviews that have not passed, ``held`` are agents with an output that is
-    not OK. ``retries`` counts the fix loops of ``task``, which has ``task_status``.
-    """
-
-    state: str = ""
-    problems: Mapping[str, str] = field(default_factory=dict)
-    gates: Mapping[str, str] = field(default_factory=dict)
-    pending: Mapping[str, str] = field(default_factory=dict)
+    state: str = ""  # the one that work is in
+    problems: Mapping[str, str] = field(default_factory=dict)  # by file
+    gates: Mapping[str, str] = field(default_factory=dict)  # why decisions do not let the session pass
+    pending: Mapping[str, str] = field(default_factory=dict)  # open decisions, with the states in which they came up
     unfinished: tuple[str, ...] = ()
-    unreviewed: tuple[str, ...] = ()
+    unreviewed: tuple[str, ...] = ()  # completed tasks with reviews that have not passed
     lacks_final_review: bool = False
-    held: Mapping[str, str] = field(default_factory=dict)
+    held: Mapping[str, str] = field(default_factory=dict)  # agents with an output that is not OK
     ci_result: str = "unknown"
     returns_to: str = ""
     blocked_from: str = ""
     blocker: str = ""
     task: str = ""
     task_status: str = ""
-    retries: Mapping[str, int] = field(default_factory=dict)
+    retries: Mapping[str, int] = field(default_factory=dict)  # the fix loops of the task
     reopens: bool = False
 
 
