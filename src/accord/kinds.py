@@ -81,7 +81,8 @@ def _runner_workflow() -> Contents:
 
 
 def _agent_registry() -> Contents:
-    from accord.agents.registry import Registry, own_findings
+    from accord.agents.registry import Registry
+    from accord.agents.registry_rules import own_findings
 
     return Contents(Registry, own_findings)
 

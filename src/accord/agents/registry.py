@@ -11,16 +11,14 @@ from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, StringConstr
 from pydantic_core import PydanticCustomError
 
 from accord.agents.codecs import Codec
-from accord.agents.registry_rules import registry_findings, unknown_keys
-from accord.core.errors import BrokenContract, WrongUsage
-from accord.core.findings import Finding, Severity, has_errors, pointer
-from accord.core.kinds import Contents, Kind
-from accord.core.shapes import read_shape
-from accord.core.suggest import did_you_mean
+from accord.core.documents import short_name
+from accord.core.errors import WrongUsage
+from accord.core.findings import Finding, pointer, warning
+from accord.core.suggest import MISSPELLED, did_you_mean, nearest
 from accord.files.yaml import YamlDocument, read_yaml
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping
+    from collections.abc import Iterable, Iterator, Mapping
 
 REGISTRY_PATH = Path(".github/agents/registry.yml")
 """Where a repository has its own registry."""
@@ -44,6 +42,18 @@ def _refuse_user(isolation: object) -> object:
         message = "`isolation` cannot be another user, who would still see the machine's files and processes"
         raise PydanticCustomError("isolation", message, {"hint": "Write `isolation: container`."})
     return isolation
+
+
+def unknown_keys(model: type[BaseModel], keys: Iterable[object], place: str = "") -> Iterator[Finding]:
+    """Report the keys that a model does not know: those near a known one as errors, as it would have no effect."""
+    for key in (key for key in keys if isinstance(key, str) and key not in model.model_fields):
+        path = place + pointer(key)
+        if near := nearest(key, model.model_fields, cutoff=MISSPELLED):
+            yield Finding(
+                "agent-key-misspelled", f"Unknown key `{short_name(key)}`.", path, hint=f"Did you mean `{near}`?"
+            )
+        else:
+            yield warning("agent-key-unknown", f"Unknown key `{short_name(key)}`; accord ignores it.", path)
 
 
 class _ClosedModel(BaseModel):
@@ -296,19 +306,6 @@ class Registry(BaseModel):
         return tuple(sorted(names, key=lambda name: name != preferred))
 
 
-def registry_from(raw: bytes | None, path: Path = REGISTRY_PATH) -> Registry:
-    """Merge a repository's registry, None without one, with the shipped one. Raises BrokenContract for a broken one."""
-    if raw is None:
-        return shipped_registry()
-    document = read_yaml(raw)
-    findings = Kind("agent-registry", lambda: Contents(Registry, own_findings), {}).check(document)
-    if has_errors(findings):
-        first = next(finding for finding in findings if finding.severity is Severity.ERROR)
-        place = f"{path}:{first.line}" if first.line else str(path)
-        raise BrokenContract(f"{place}: {first.text}", findings=findings)
-    return read_shape(Registry, _over_shipped(document.value))
-
-
 def label_entries() -> str:
     """Return the entries of a label file for the agents that accord ships."""
     labels = {name: agent.label for name, agent in shipped_registry().agents.items() if agent.label}
@@ -335,26 +332,10 @@ def _shipped_document() -> YamlDocument:
     return read_yaml(Path(__file__).with_name("registry.yml").read_bytes())
 
 
-def _over_shipped(own: Mapping[str, Any]) -> dict[str, Any]:
+def over_shipped(own: Mapping[str, Any]) -> dict[str, Any]:
     """Merge a repository's registry with the shipped one; each key of an agent is replaced as a whole."""
     shipped = _shipped_document().value
     agents = dict(shipped["agents"])
     for name, entry in own["agents"].items():
         agents[name] = {**agents.get(name, {}), **entry}
     return {**shipped, **own, "agents": agents}
-
-
-def own_findings(own: Registry) -> list[Finding]:
-    """Check a file merged with the shipped registry; return the findings about the file's own entries."""
-    value = own.model_dump(exclude_unset=True)
-    merged = read_shape(Registry, _over_shipped(value))
-    ours = [
-        "/default_agent",
-        "/allowed_hosts",
-        "/fallback",
-        "/modes",
-        "/steering_files",
-        *map(pointer, own.model_extra or {}),
-        *(f"/agents{pointer(name)}/" for name in own.agents),
-    ]
-    return [finding for finding in registry_findings(merged) if finding.path.startswith(tuple(ours))]

@@ -1,24 +1,28 @@
-"""The rules of agent registries: every entry can be started, gets only its own secrets, and stays in its HOME."""
+"""Read registries of agents: every entry can be started, gets only its own secrets, and stays in its HOME."""
 
 from __future__ import annotations
 
 import re
 from dataclasses import replace
-from pathlib import PurePosixPath
+from pathlib import Path, PurePosixPath
 from typing import TYPE_CHECKING
 
+from accord.agents.registry import REGISTRY_PATH, Registry, over_shipped, shipped_registry, unknown_keys
 from accord.core.documents import short_name
-from accord.core.errors import WrongUsage
-from accord.core.findings import Finding, pointer, warning
-from accord.core.suggest import MISSPELLED, did_you_mean, nearest
+from accord.core.errors import BrokenContract, WrongUsage
+from accord.core.findings import Finding, Severity, has_errors, pointer, warning
+from accord.core.kinds import Contents, Kind
+from accord.core.shapes import read_shape
+from accord.core.suggest import did_you_mean
 from accord.files.patterns import path_patterns
+from accord.files.yaml import read_yaml
 from accord.text.posting import host_problem
 from accord.text.redaction import is_secret_name
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
 
-    from accord.agents.registry import Agent, AgentChoice, Registry
+    from accord.agents.registry import Agent, AgentChoice
 
 PLACEHOLDER = re.compile(r"\{([a-z_]+)\}")
 
@@ -41,6 +45,19 @@ _FORBIDDEN = re.compile(
     r"ACTIONS_.*|(GITHUB|GH|GH_ENTERPRISE|GITHUB_ENTERPRISE)_TOKEN|GITHUB_(OUTPUT|ENV|PATH|STATE|STEP_SUMMARY)|LD_PRELOAD"
 )
 """Variables with which an agent could act as the job or steer later steps. No entry may name them."""
+
+
+def registry_from(raw: bytes | None, path: Path = REGISTRY_PATH) -> Registry:
+    """Merge a repository's registry, None without one, with the shipped one. Raises BrokenContract for a broken one."""
+    if raw is None:
+        return shipped_registry()
+    document = read_yaml(raw)
+    findings = Kind("agent-registry", lambda: Contents(Registry, own_findings), {}).check(document)
+    if has_errors(findings):
+        first = next(finding for finding in findings if finding.severity is Severity.ERROR)
+        place = f"{path}:{first.line}" if first.line else str(path)
+        raise BrokenContract(f"{place}: {first.text}", findings=findings)
+    return read_shape(Registry, over_shipped(document.value))
 
 
 def registry_findings(registry: Registry) -> list[Finding]:
@@ -102,18 +119,6 @@ def _pattern_findings(key: str, patterns: Iterable[str]) -> Iterator[Finding]:
             path_patterns([pattern])
         except WrongUsage as error:
             yield Finding("pattern-invalid", error.message, pointer(key, i), hint=error.hint)
-
-
-def unknown_keys(model: type[Registry | Agent], keys: Iterable[object], place: str = "") -> Iterator[Finding]:
-    """Report the keys that a model does not know: those near a known one as errors, as it would have no effect."""
-    for key in (key for key in keys if isinstance(key, str) and key not in model.model_fields):
-        path = place + pointer(key)
-        if near := nearest(key, model.model_fields, cutoff=MISSPELLED):
-            yield Finding(
-                "agent-key-misspelled", f"Unknown key `{short_name(key)}`.", path, hint=f"Did you mean `{near}`?"
-            )
-        else:
-            yield warning("agent-key-unknown", f"Unknown key `{short_name(key)}`; accord ignores it.", path)
 
 
 def _command_findings(agent: Agent) -> Iterator[Finding]:
@@ -205,3 +210,19 @@ def _path_findings(agent: Agent) -> Iterator[Finding]:
             message = f"`{short_name(path)}` is outside the agent's HOME."
             hint = "Use a path below it."
             yield Finding("path-outside", message, place, hint=hint)
+
+
+def own_findings(own: Registry) -> list[Finding]:
+    """Check a file merged with the shipped registry; return the findings about the file's own entries."""
+    value = own.model_dump(exclude_unset=True)
+    merged = read_shape(Registry, over_shipped(value))
+    ours = [
+        "/default_agent",
+        "/allowed_hosts",
+        "/fallback",
+        "/modes",
+        "/steering_files",
+        *map(pointer, own.model_extra or {}),
+        *(f"/agents{pointer(name)}/" for name in own.agents),
+    ]
+    return [finding for finding in registry_findings(merged) if finding.path.startswith(tuple(ours))]

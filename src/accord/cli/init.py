@@ -188,7 +188,8 @@ def _step(need: Requirement, origin: RemoteRepository | None) -> SetupStep | Non
 
 def _default_agent(root: Path, choices: Choices) -> dict[str, Agent]:
     """Return the agent that runs by default; that of the choices if the registry is not there yet."""
-    from accord.agents.registry import REGISTRY_PATH, registry_from
+    from accord.agents.registry import REGISTRY_PATH
+    from accord.agents.registry_rules import registry_from
 
     own = root / REGISTRY_PATH
     try:

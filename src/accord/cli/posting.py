@@ -101,6 +101,6 @@ def _own_registry(github: GitHub) -> Registry | None:
 def _registry_in(raw: bytes | None, path: Path) -> Registry | None:
     if raw is None:
         return None
-    from accord.agents.registry import registry_from
+    from accord.agents.registry_rules import registry_from
 
     return registry_from(raw, path)

@@ -6,7 +6,8 @@ import os
 from contextlib import suppress
 from typing import TYPE_CHECKING
 
-from accord.agents.registry import REGISTRY_PATH, registry_from, shipped_registry
+from accord.agents.registry import REGISTRY_PATH, shipped_registry
+from accord.agents.registry_rules import registry_from
 from accord.core.errors import AccordError, WrongUsage
 from accord.git.trusted_files import trusted_files
 

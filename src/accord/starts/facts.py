@@ -7,7 +7,8 @@ from datetime import datetime, timedelta
 from functools import cached_property
 from typing import TYPE_CHECKING
 
-from accord.agents.registry import REGISTRY_PATH, registry_from
+from accord.agents.registry import REGISTRY_PATH
+from accord.agents.registry_rules import registry_from
 from accord.core.clock import attempts, doubling, parse_timestamp
 from accord.github.models import NotThere
 from accord.results.bodies import split_body

@@ -6,7 +6,8 @@ from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import TYPE_CHECKING
 
-from accord.agents.registry import REGISTRY_PATH, registry_from, shipped_registry
+from accord.agents.registry import REGISTRY_PATH, shipped_registry
+from accord.agents.registry_rules import registry_from
 from accord.core.errors import BrokenContract
 from accord.core.findings import has_errors, with_lines
 from accord.core.kinds import KINDS

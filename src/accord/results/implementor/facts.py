@@ -8,7 +8,8 @@ from dataclasses import dataclass, replace
 from functools import partial
 from typing import TYPE_CHECKING
 
-from accord.agents.registry import REGISTRY_PATH, registry_from, shipped_registry
+from accord.agents.registry import REGISTRY_PATH, shipped_registry
+from accord.agents.registry_rules import registry_from
 from accord.core.errors import BrokenContract
 from accord.git.branches import (
     DEFAULT_AUTHOR,
