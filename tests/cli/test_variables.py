@@ -44,6 +44,17 @@ def test_the_variable_of_every_option_is_read(monkeypatch: pytest.MonkeyPatch) -
     assert unread == []
 
 
+def test_the_variable_of_an_argument_that_takes_several_has_one_on_each_line() -> None:
+    arguments = [
+        argument
+        for context in contexts(CONTEXT)
+        for argument in context.command.params
+        if isinstance(argument, click.Argument) and argument.envvar and argument.nargs == -1
+    ]
+    assert arguments
+    assert [each.name for each in arguments if each.type.split_envvar_value("a/b\nc:d") != ["a/b", "c:d"]] == []
+
+
 def test_every_option_is_declared_with_its_variable_and_no_variable_means_two() -> None:
     known = {name: option for name, option, _ in options()}
     plain = [

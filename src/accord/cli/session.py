@@ -47,7 +47,7 @@ if TYPE_CHECKING:
 
 
 class _CheckSessionsArguments(FormatArguments):
-    folders: tuple[Path, ...] = argument("[DIR]…", envvar="ACCORD_SESSION_CHECK_FOLDERS")
+    folders: tuple[str, ...] = argument("[DIR]…", envvar="ACCORD_SESSION_CHECK_FOLDERS")
     base: str = option("--base", "Check the sessions changed since HEAD left this branch.", default="", metavar="REF")
 
 
@@ -63,7 +63,9 @@ def check_folders(given: _CheckSessionsArguments) -> int:
         raise WrongUsage("No session given.", hint="Name folders below .agents-work, or pass `--base REF`.")
     root = Path.cwd()
     start = merge_base(Git(root), given.base) if given.base else ""
-    paths = [*given.folders] or [path.relative_to(root) for path in changed_sessions(root, start)]
+    paths = [Path(folder) for folder in given.folders] or [
+        path.relative_to(root) for path in changed_sessions(root, start)
+    ]
     sessions = [read_session(path) for path in paths if path.is_dir()]
     documents = [document for path in paths for document in _checked(path, root, start)]
     print_checks(documents, given.output_format)
