@@ -15,6 +15,7 @@ from support.stage import START
 from support.workshop import Agent, Workshop, git
 
 from accord.core.clock import ManualClock
+from accord.engine.operations import OperationLog
 from accord.git.branches import Remote
 from accord.git.sizes import ChangeLimits
 from accord.github.commits import CommitWay
@@ -569,12 +570,12 @@ def test_a_merge_that_drops_the_bases_protected_file_is_not_pushed(workshop: Wor
 def test_files_that_an_agent_of_the_repositorys_own_registry_obeys_are_not_pushed(
     workshop: Workshop, agent: Agent
 ) -> None:
-    registry = "agents: {duck: {command: [duck], steering_files: [.duckrules]}}\n"
-    lender = workshop.clone("lender", "main")
-    assert kind(publish_new(workshop, agent, ".duckrules", dry_run=True, lender=lender)) == ""
+    registry = "agents: {duck: {command: [duck], steering_files: [duck.rules]}}\n"
+    lender, log = workshop.clone("lender", "main"), OperationLog(is_dry_run=True)
+    assert kind(publish_new(workshop, agent, "duck.rules", log=log, lender=lender)) == ""
     (lender / ".github/agents").mkdir(parents=True)
     (lender / ".github/agents/registry.yml").write_text(registry)
     git(lender, "add", "-A")
     git(lender, "commit", "-qm", "Registry")
     git(lender, "push", "-q", "origin", "main")
-    assert kind(publish_new(workshop, agent, ".duckrules", dry_run=True, lender=lender)) == "steering-files"
+    assert kind(publish_new(workshop, agent, "duck.rules", log=log, lender=lender)) == "steering-files"

@@ -47,7 +47,7 @@ VERDICT = {"role": "verifier", "verdict": "fail", "summary": "No.", "criteria": 
 RESULTS: dict[str, tuple[Any, Any, str]] = {
     "planner-result": (plan(task("a", body="## Objective\n\nDo it.\n")), plan(task("a")), "section-missing"),
     "implementor-result": (
-        ended("blocked", "It does not work."),
+        ended("blocked", "Type: technical-constraint\nDescription: It does not work."),
         {"role": "implementor", "outcome": "completed", "summary": "Did it."},
         "blocker-options",
     ),
