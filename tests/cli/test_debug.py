@@ -7,7 +7,9 @@ import pytest
 from support.commands import Accord
 from test_variables import CONTEXT, contexts
 
+from accord.cli.debug import start_log, stop_log
 from accord.cli.options import DEBUG
+from accord.core.log import log
 from accord.results.examples import example_folder
 
 LINE = re.compile(r"\d\d:\d\d:\d\d\.\d{3} (?:main|github|git|operation|result|loop|start|runner|analysis): \S.*")
@@ -42,6 +44,21 @@ def test_git_commands_are_lines_and_secrets_are_not(accord: Accord) -> None:
     ended = accord("patch", "--base", TOKEN, "--debug")
     assert " git: git " in ended.err
     assert "aB3aB3" not in ended.err
+
+
+@pytest.mark.parametrize("before", ["", "x" * 985])
+def test_a_secret_that_is_quoted_or_cut_is_not_shown(
+    before: str, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setenv("DEPLOY_TOKEN", "we're a long 'secret' with quotes")
+    start_log()
+    try:
+        log("git", "%s: exit %d", ("git", before + "we're a long 'secret' with quotes"), 0)
+    finally:
+        stop_log()
+    shown = capsys.readouterr().err.splitlines()[-1]
+    assert shown.count(before) == 1 or not before
+    assert "we" not in shown
 
 
 def test_operations_and_outcomes_are_lines(accord: Accord) -> None:

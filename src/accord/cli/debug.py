@@ -10,10 +10,11 @@ from datetime import UTC, datetime
 import click
 
 from accord import __version__
-from accord.cli.output import one_line
-from accord.core.log import cut, log
+from accord.cli.output import one_line, redactor
+from accord.core.log import log
 
 _LOGGER = logging.getLogger("accord")
+_MOST_CHARS = 1_000
 
 
 class _StderrHandler(logging.Handler):
@@ -23,7 +24,14 @@ class _StderrHandler(logging.Handler):
         """Print one line: time, subject and text."""
         at = datetime.fromtimestamp(record.created, UTC).strftime("%H:%M:%S.%f")[:-3]
         subject = record.name.removeprefix("accord.")
-        click.echo(f"{at} {subject}: {one_line(record.getMessage())}", err=True)
+        text = one_line(str(record.msg) % tuple(_shown(value) for value in record.args or ()))
+        shown = text if len(text) <= _MOST_CHARS else f"{text[:_MOST_CHARS]}…"
+        click.echo(f"{at} {subject}: {shown}", err=True)
+
+
+def _shown(value: object) -> object:
+    """Return a command as text, each word redacted before it is quoted; other values as they are."""
+    return shlex.join(redactor()(str(word)) for word in value) if isinstance(value, tuple) else value
 
 
 def start_log() -> None:
@@ -31,7 +39,7 @@ def start_log() -> None:
     if not is_started():
         _LOGGER.addHandler(_StderrHandler())
         _LOGGER.setLevel(logging.DEBUG)
-        log("main", "accord %s, Python %s: %s", __version__, sys.version.split()[0], cut(shlex.join(sys.argv)))
+        log("main", "accord %s, Python %s: %s", __version__, sys.version.split()[0], tuple(sys.argv))
 
 
 def stop_log() -> None:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import base64
 import os
-import shlex
 import subprocess
 import tempfile
 from contextlib import contextmanager
@@ -13,7 +12,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from accord.core.errors import Refused
-from accord.core.log import cut, log
+from accord.core.log import log
 from accord.core.network import certificate_files, direct_loopback
 
 if TYPE_CHECKING:
@@ -91,7 +90,7 @@ class Git:
             timeout=timeout,
             pass_fds=self.inherited,
         )
-        log("git", "%s: exit %d", cut(shlex.join(["git", *arguments])), done.returncode)
+        log("git", "%s: exit %d", ("git", *arguments), done.returncode)
         return done
 
     def contents(self, blobs: Sequence[str]) -> Iterator[bytes | None]:

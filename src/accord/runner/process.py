@@ -8,7 +8,6 @@ from __future__ import annotations
 import math
 import os
 import selectors
-import shlex
 import shutil
 import signal
 import subprocess
@@ -22,7 +21,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, BinaryIO
 
 from accord.agents.registry import OUTPUT_MIB
-from accord.core.log import cut, log
+from accord.core.log import log
 from accord.files.store import DISK_FULL
 from accord.runner.capped import CappedLog
 from accord.runner.confine import CANNOT_START, NOT_STARTED
@@ -168,7 +167,7 @@ def _start(program: Program) -> subprocess.Popen[bytes]:
             with program.stdin.open("rb") as source:
                 shutil.copyfileobj(source, given)
         given.seek(0)
-        log("runner", "%s in %s", cut(shlex.join(words)), program.directory)
+        log("runner", "%s in %s", tuple(words), program.directory)
         return subprocess.Popen(  # noqa: S603 - a list of words, and the program is one of the registry
             words,
             cwd=program.directory,
