@@ -306,7 +306,8 @@ def look(path):
         return path.read_text() if path.is_file() else sorted(each.name for each in path.iterdir())
     except OSError as error:
         return error.strerror
-names = ("", ".unknown-agent/auth", ".tool/lib/lib.txt", ".tool/login.json", ".store/1.0/lib.txt", "sdk/file.txt")
+names = ("", ".unknown-agent/auth", ".tool/lib/lib.txt", ".tool/login.json", ".tool/share/x/auth.json",
+         ".store/1.0/lib.txt", "sdk/file.txt")
 pathlib.Path("seen.json").write_text(json.dumps({name: look(home / name) for name in names}))
 """
 
@@ -314,10 +315,12 @@ pathlib.Path("seen.json").write_text(json.dumps({name: look(home / name) for nam
 @pytest.mark.slow
 def test_the_runners_home_is_hidden_whole_apart_from_programs_without_their_logins(bench: Bench) -> None:
     home = bench.top / "home"
-    for name in (".unknown-agent/auth", ".tool/lib/lib.txt", ".tool/login.json", ".store/1.0/lib.txt", "sdk/file.txt"):
+    logins = (".tool/login.json", ".tool/share/x/auth.json")
+    for name in (*logins, ".unknown-agent/auth", ".tool/lib/lib.txt", ".store/1.0/lib.txt", "sdk/file.txt"):
         (home / name).parent.mkdir(parents=True, exist_ok=True)
         (home / name).write_text("text")
-    (home / ".tool/login.json").chmod(0o600)
+    for name in logins:
+        (home / name).chmod(0o600)
     for folder in (".tool/bin", ".store/1.0/bin"):
         (home / folder).mkdir()
     (home / ".store/1.0/bin/other").touch()
@@ -334,7 +337,7 @@ def test_the_runners_home_is_hidden_whole_apart_from_programs_without_their_logi
         "": [".store", ".tool", "sdk"],
         ".unknown-agent/auth": "No such file or directory",
         ".tool/lib/lib.txt": "text",
-        ".tool/login.json": "Not a directory",  # it is /dev/null
+        **dict.fromkeys(logins, "Not a directory"),  # they are /dev/null
         ".store/1.0/lib.txt": "text",
         "sdk/file.txt": "text",
     }

@@ -223,16 +223,26 @@ def _prefixes(folder: Path, hidden: Set[Path]) -> Iterator[Path]:
 
 
 def _own(prefix: Path) -> Iterator[Path]:
-    """Yield what only its owner may read in the two upper levels of a folder, such as a login of its program.
+    """Yield what only its owner may read in a folder, such as a login of its program; programs stay.
 
     A virtual environment of Python holds none, whatever its modes are.
     """
-    if (prefix / "pyvenv.cfg").exists():
-        return
-    for path in (*prefix.glob("*"), *prefix.glob("*/*")):
-        with suppress(OSError):
-            if not path.is_symlink() and not path.stat().st_mode & 0o077:
-                yield path
+    for place, folders, names in os.walk(prefix):
+        if "pyvenv.cfg" in names:
+            folders.clear()
+            continue
+        kept = ("bin", "sbin") if Path(place) == prefix else ()
+        own = [name for name in folders if name not in kept and _is_own(Path(place, name))]
+        folders[:] = [name for name in folders if name not in own]
+        yield from (Path(place, name) for name in (*own, *(name for name in names if _is_own(Path(place, name)))))
+
+
+def _is_own(path: Path) -> bool:
+    """Return whether only its owner may use a folder, or a file that is not a program."""
+    with suppress(OSError):
+        mode = path.lstat().st_mode
+        return not mode & 0o077 and (stat.S_ISDIR(mode) or (stat.S_ISREG(mode) and not mode & stat.S_IXUSR))
+    return False
 
 
 def _existing(paths: Iterable[Path]) -> tuple[str, ...]:
