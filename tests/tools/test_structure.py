@@ -38,7 +38,9 @@ def test_a_class_name_has_one_meaning() -> None:
 
 
 def test_no_module_is_in_an_import_circle() -> None:
+    circle: list[str] = []
     try:
         TopologicalSorter({name: imports_of(name) for name in TREES}).prepare()
     except CycleError as error:
-        raise AssertionError(" imports ".join(reversed(error.args[1]))) from None
+        circle = error.args[1]
+    assert not circle
