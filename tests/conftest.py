@@ -18,8 +18,6 @@ from coverage import Coverage  # noqa: E402
 from hypothesis import settings  # noqa: E402
 from support.progress import Progress  # noqa: E402
 
-import accord.kinds  # noqa: E402, F401 (fills the table of kinds)
-
 if TYPE_CHECKING:
     from collections.abc import Generator, Iterator
 

@@ -20,8 +20,6 @@ sys.path.insert(0, str(Path(__file__).parent))  # -P leaves it out
 from reference.parts import parts
 from reference.text import COMMAND, Problem
 
-import accord.kinds  # noqa: F401 (fills the table of kinds)
-
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
 

@@ -5,3 +5,5 @@ smallest list of operations, carries them out exactly once, and reports.
 """
 
 __version__ = "0.1.0"
+
+from accord import kinds as kinds

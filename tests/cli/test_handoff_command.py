@@ -217,11 +217,20 @@ def test_the_gate_is_closed_until_the_handoff_opens_it_and_sets_each_verdict_onc
     assert "handoff-missing" in first["output"]["summary"]
 
 
+def test_a_gate_of_no_pull_request_is_an_error_of_the_input(accord: Accord, stage: Stage) -> None:
+    accord.on(stage, GITHUB_TOKEN=JOB)
+    ended = accord("handoff", "gate", "--pull", 99)
+    assert ended.code == 1
+    assert "octo/code has no pull request #99." in ended.err
+
+
 @pytest.mark.slow
 def test_a_persons_token_sets_a_commit_status_instead(ready: Accord, stage: Stage) -> None:
-    for outcome in ("applied", "unchanged"):
+    for outcome, status in (("applied", "done"), ("unchanged", "adopted")):
         judged = ready.document(*GATE)
         assert (judged["outcome"], judged["check"]["kind"]) == (outcome, "commit-status")
+        assert [entry["status"] for entry in judged["operations"]] == [status]
+    assert [entry["status"] for entry in ready.document(*GATE, "--dry-run")["operations"]] == ["adopted"]
     sha = stage.get("/repos/octo/code/pulls/2")["head"]["sha"]
     (status,) = stage.get(f"/repos/octo/code/commits/{sha}/status")["statuses"]
     assert (status["context"], status["state"]) == ("accord/handoff", "success")

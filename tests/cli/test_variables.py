@@ -55,6 +55,19 @@ def test_the_variable_of_an_argument_that_takes_several_has_one_on_each_line() -
     assert [each.name for each in arguments if each.type.split_envvar_value("a/b\nc:d") != ["a/b", "c:d"]] == []
 
 
+def test_an_option_that_is_given_several_times_has_one_on_each_line_that_is_not_blank(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setenv("ACCORD_APPLY_PROTECT", "a\n\nb\n")
+    (found,) = [(option, context) for name, option, context in options() if name == "ACCORD_APPLY_PROTECT"]
+    assert list(found[0].value_from_envvar(found[1])) == ["a", "b"]
+
+
+@pytest.mark.parametrize("name", ["BOGUS", "DEMO_STAY", "DISPATCH_BASE", "COMPLETION_INSTALL"])
+def test_a_variable_that_is_like_no_other_has_no_suggestion(name: str) -> None:
+    assert list(unknown_variables({f"ACCORD_{name}": "1"}, CONTEXT)) == [(f"ACCORD_{name}", "")]
+
+
 def test_every_option_is_declared_with_its_variable_and_no_variable_means_two() -> None:
     known = {name: option for name, option, _ in options()}
     plain = [

@@ -136,6 +136,7 @@ def test_every_kind_of_change_counts(tree: Path, script: str, found: tuple[str, 
         ("docs/.claude/more.md", False),
         (".gitignore", False),
         ("src/.gitkeep", False),
+        (".toolkeep/rc.toml", True),
         ("src/new.py", False),
     ],
 )

@@ -13,6 +13,7 @@ from support.stage import Stage, codes
 from support.trees import commit, difference_of, git
 
 from accord.engine.receipts import Outcome, Receipt
+from accord.git.sizes import ChangeLimits
 from accord_sandbox.faults import Fault
 from accord_sandbox.planting import INSTALLATION_TOKEN
 
@@ -336,6 +337,16 @@ def test_a_second_try_on_the_default_branch_replaces_the_first_in_its_pull_reque
     third = apply(stage, made_on_main(tree, "Third.", {"src/new.py": "three = 3\n"}), token=token)
     assert "result-replaced" in codes(third)
     assert files(tree) == {"src/new.py": "three = 3"}
+
+
+@pytest.mark.slow
+def test_a_second_try_is_judged_by_the_commit_that_it_was_made_on(stage: Stage, tree: Path) -> None:
+    new = {f"src/{name}.py": f"{name} = 1\n" for name in "cd"}
+    assert apply(stage, made_on_main(tree, "First.", new)).outcome is Outcome.APPLIED
+    set_status(stage)
+    second = made_on_main(tree, "Second.", {**new, "src/e.py": "e = 1\n", ".newtool/settings": "x\n"})
+    assert codes(apply(stage, second, limits=ChangeLimits(files=3))) == {"change-too-large"}
+    assert {"result-replaced", "protected-path"} <= codes(apply(stage, second))
 
 
 @pytest.mark.slow

@@ -176,6 +176,26 @@ def test_an_option_that_is_only_a_name_lacks_its_trade_off(options: str) -> None
     assert report_findings(f"{HEAD}Options:\n{options}\n{TAIL}") == [("blocker-options", "error")] * 2
 
 
+@pytest.mark.parametrize(
+    "text",
+    ["Step: a\nTried: b\nOut of scope: c", "Step: a\nTried: b\nWhy the cause is outside the task: c"],
+)
+def test_a_part_behind_an_unusual_label_is_a_warning(text: str) -> None:
+    assert report_findings(text, outcome="validation-failure") == [("validation-step-missing", "warning")]
+
+
+def test_an_indented_list_of_options_is_one() -> None:
+    assert (
+        report_findings(f"{HEAD}Options:\n    - wait, which costs a day\n    - mock it, which hides faults\n{TAIL}")
+        == []
+    )
+
+
+def test_options_with_remarks_in_one_line_are_a_warning() -> None:
+    options = "Options: wait (costs a day) or mock it (hides faults)."
+    assert report_findings(HEAD + options + TAIL) == [("blocker-options", "warning")]
+
+
 def test_options_that_only_a_reader_tells_apart_are_a_warning() -> None:
     options = "Options: either retry, which is more code, or buffer, which needs memory."
     assert report_findings(HEAD + options + TAIL) == [("blocker-options", "warning")]

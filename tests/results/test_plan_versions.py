@@ -1,5 +1,6 @@
 """Rules for versions of a plan: which request it has, which issue an item is, and which of two edits wins."""
 
+import hashlib
 from datetime import UTC, datetime
 from typing import Any
 
@@ -16,7 +17,7 @@ from accord.results.planner.changes import Comparison, PlanRun, compare, differe
 from accord.results.planner.duplicates import near_duplicates, similar_titles
 from accord.results.planner.facts import planned_items
 from accord.results.planner.match import match_items
-from accord.results.planner.record import label_digests, record_for, record_of, with_record
+from accord.results.planner.record import body_digest, label_digests, record_for, record_of, with_record
 from accord.results.planner.rules import Plan, read_plan
 from accord.results.planner.scope import plan_run_key, run_key_of_request, run_key_of_spec
 from accord.results.run_options import PlanOptions
@@ -335,3 +336,9 @@ def test_a_thousand_titles_that_differ_in_a_number_are_compared_with_a_thousand(
     title = "Let the importer of module {} parse quoted paths"
     found = list(similar_titles([title.format(i) for i in range(1000)], [title.format(i + 999) for i in range(1000)]))
     assert [i for i, positions in enumerate(found) if positions] == [999]
+
+
+@pytest.mark.parametrize("box", ["- [x] a", "> - [x] a", "```\n- [x] a\n```", "text\n1. [X] a"])
+def test_digests_of_bodies_stay_as_they_are_in_issues(box: str) -> None:
+    opened = box.replace("[x]", "[ ]").replace("[X]", "[ ]")
+    assert body_digest(box) == hashlib.sha256(opened.encode()).hexdigest()[:12]

@@ -343,6 +343,16 @@ def test_the_runners_home_is_hidden_whole_apart_from_programs_without_their_logi
     }
 
 
+@pytest.mark.parametrize(("mode", "back"), [(0o755, ".tool"), (0o700, ".tool/bin")])
+def test_of_a_private_folder_only_its_programs_come_back(tmp_path: Path, mode: int, back: str) -> None:
+    for name in ("private", "home/.tool/bin"):
+        (tmp_path / name).mkdir(parents=True)
+    (tmp_path / "home/.tool").chmod(mode)
+    job = {"HOME": str(tmp_path / "home"), "PATH": str(tmp_path / "home/.tool/bin")}
+    container = container_for(job, tmp_path / "private", [], [], proxy=None)
+    assert container.readable == (str(tmp_path / "home" / back),)
+
+
 def test_programs_come_back_only_where_they_would_be_hidden(tmp_path: Path) -> None:
     for name in ("private", "temp/accord/env", "tools/python"):
         (tmp_path / name).mkdir(parents=True)

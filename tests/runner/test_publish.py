@@ -19,7 +19,8 @@ from accord.engine.operations import OperationLog
 from accord.git.branches import Remote
 from accord.git.sizes import ChangeLimits
 from accord.github.commits import CommitWay
-from accord.runner.publish import Publication, Published, publish_patch, push_failure
+from accord.runner.external import push_failure
+from accord.runner.publish import Publication, Published, publish_patch
 from accord.runner.refs import branch_of
 from accord_sandbox.faults import Fault
 
@@ -570,12 +571,13 @@ def test_a_merge_that_drops_the_bases_protected_file_is_not_pushed(workshop: Wor
 def test_files_that_an_agent_of_the_repositorys_own_registry_obeys_are_not_pushed(
     workshop: Workshop, agent: Agent
 ) -> None:
+    log = OperationLog(is_dry_run=True)
+    assert kind(publish_new(workshop, agent, "duck.rules", log=log)) == ""
     registry = "agents: {duck: {command: [duck], steering_files: [duck.rules]}}\n"
-    lender, log = workshop.clone("lender", "main"), OperationLog(is_dry_run=True)
-    assert kind(publish_new(workshop, agent, "duck.rules", log=log, lender=lender)) == ""
-    (lender / ".github/agents").mkdir(parents=True)
-    (lender / ".github/agents/registry.yml").write_text(registry)
-    git(lender, "add", "-A")
-    git(lender, "commit", "-qm", "Registry")
-    git(lender, "push", "-q", "origin", "main")
-    assert kind(publish_new(workshop, agent, "duck.rules", log=log, lender=lender)) == "steering-files"
+    maintainers = workshop.clone("maintainers", "main")
+    (maintainers / ".github/agents").mkdir(parents=True)
+    (maintainers / ".github/agents/registry.yml").write_text(registry)
+    git(maintainers, "add", "-A")
+    git(maintainers, "commit", "-qm", "Registry")
+    git(maintainers, "push", "-q", "origin", "main")
+    assert kind(publish_new(workshop, agent, "duck.rules", log=log)) == "steering-files"

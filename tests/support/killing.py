@@ -22,7 +22,7 @@ _PRELOADED = """
 accord.cli.apply accord.cli.kit accord.cli.labels accord.cli.loops accord.cli.session accord.cli.start
 accord.github.client accord.kit.sync accord.loops.run accord.results.implementor.run accord.results.planner.run
 accord.results.reviewer.run accord.agents.registry accord.sessions.issue accord.starts.ends
-accord.kinds github support.session_models
+github support.session_models
 """
 _FORKS.set_forkserver_preload(_PRELOADED.split())
 

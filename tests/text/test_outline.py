@@ -85,6 +85,11 @@ def test_a_box_counts_only_where_github_shows_one(body: str, expected: list[tupl
     assert [(item.text, item.checked, item.depth) for item in items(body)] == expected
 
 
+@pytest.mark.parametrize(("before", "count"), [("", 0), ("See[^1].\n\n", 1)])
+def test_a_box_in_a_footnote_counts_if_a_text_refers_to_it(before: str, count: int) -> None:
+    assert len(tasks(f"{before}[^1]: Later:\n\n    - [ ] Do it\n")) == count
+
+
 def test_an_item_is_found_on_its_line() -> None:
     assert [item.line for item in items("- a\n\n- b\n  - c")] == [3, 5, 6]
 

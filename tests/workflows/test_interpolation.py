@@ -84,6 +84,8 @@ TITLE = "{T: '${{ github.event.issue.title }}'}"
     [
         ('echo "text=$T" >> "$GITHUB_OUTPUT"', ["error"]), ('t=$T; echo "text=$t" >> $GITHUB_OUTPUT', ["error"]),
         ('echo "text=$(gh issue view 1 --json title --jq .title)" >> $GITHUB_OUTPUT', ["error"]),
+        ('read -r y x <<< "$T"; echo "text=$x" >> $GITHUB_OUTPUT', ["error"]),
+        ('$x = $env:T; "text=$x" >> $env:GITHUB_OUTPUT', ["error"]),
         ('echo "text=done" >> $GITHUB_OUTPUT', []), ('echo "other=$T" >> $GITHUB_OUTPUT', []),
         ('echo "text=$(echo "$T" | wc -c)" >> $GITHUB_OUTPUT', []),
         ('if [ "$T" = x ]; then echo "text=yes" >> $GITHUB_OUTPUT; fi', []),

@@ -190,3 +190,14 @@ def test_zizmor_is_looked_for_beside_python_and_then_on_the_path(
 def test_without_files_zizmor_is_not_started(tmp_path: Path) -> None:
     assert audit_files("/nonexistent", tmp_path, []).failure == ""
     assert "cannot be read" in audit_files("/nonexistent", tmp_path, ["a.yml"]).failure
+
+
+CONTAINER = """      - uses: docker://alpine:3
+        with:
+          args: -c "echo ${{ github.event.comment.body }}"
+"""
+
+
+def test_places_that_zizmor_does_not_see_are_looked_at(tmp_path: Path) -> None:
+    root = repository(tmp_path, a=HEAD.format(on="issue_comment") + CONTAINER)
+    assert (W, "unsafe-interpolation", "error") in examine(root)[0]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from contextlib import suppress
 from dataclasses import replace
 from pathlib import Path, PurePosixPath
 from typing import TYPE_CHECKING
@@ -20,7 +21,7 @@ from accord.text.posting import host_problem
 from accord.text.redaction import is_secret_name
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator
+    from collections.abc import Iterable, Iterator, Sequence
 
     from accord.agents.registry import Agent, AgentChoice
 
@@ -58,6 +59,13 @@ def registry_from(raw: bytes | None, path: Path = REGISTRY_PATH) -> Registry:
         place = f"{path}:{first.line}" if first.line else str(path)
         raise BrokenContract(f"{place}: {first.text}", findings=findings)
     return read_shape(Registry, over_shipped(document.value))
+
+
+def steering_patterns_in(raw: bytes | None) -> Sequence[str]:
+    """Return the patterns of files that agents obey, by a repository's registry; by the shipped one if it is broken."""
+    with suppress(BrokenContract):
+        return registry_from(raw).steering_patterns
+    return shipped_registry().steering_patterns
 
 
 def registry_findings(registry: Registry) -> list[Finding]:

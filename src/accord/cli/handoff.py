@@ -28,7 +28,7 @@ from accord.cli.sources import github_for, read_bytes
 from accord.core.clock import SystemClock, timestamp
 from accord.core.documents import read_object
 from accord.core.errors import BrokenContract, Stopped, WrongUsage
-from accord.core.findings import Severity, has_errors
+from accord.core.findings import Finding, Severity, has_errors
 from accord.core.kinds import KINDS
 from accord.core.moves import moves_to_json
 from accord.engine.operations import OperationLog
@@ -42,7 +42,6 @@ from accord.text.redaction import redact_json, redactor_for
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
 
-    from accord.core.findings import Finding
     from accord.core.moves import NextMove
     from accord.github.client import GitHub
     from accord.handoffs.gate import SentAction

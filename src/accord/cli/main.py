@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from accord import __version__, kinds  # noqa: F401 (fills the table)
+from accord import __version__
 from accord.cli.options import Group
 from accord.cli.output import Printed, one_line, print_moves
 from accord.cli.variables import VARIABLES, unknown_variables

@@ -121,6 +121,11 @@ class FlagOption(click.Option):
         explicit = [self.envvar] if isinstance(self.envvar, str) else []
         return [prefix + flag, *([prefix + self.was] if self.was else []), *explicit]
 
+    def value_from_envvar(self, ctx: click.Context) -> Any:
+        """Return its value; an option that is given several times has one on each line that is not blank."""
+        value = super().value_from_envvar(ctx)
+        return [each for each in value if str(each).strip()] if self.multiple and value else value
+
     def resolve_envvar_value(self, ctx: click.Context) -> str | None:
         """Return the text of the first variable that is set and not empty."""
         return next(filter(None, map(os.environ.get, self.variables(ctx))), None)

@@ -10,7 +10,7 @@ from accord.cli.options import FlagOption
 from accord.core.suggest import did_you_mean, nearest
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping
+    from collections.abc import Iterable, Iterator, Mapping
 
 VARIABLES = {
     "ACCORD_ALLOWED_HOSTS": "Hosts that images in posted texts may come from, in addition to `--allowed-hosts`.",
@@ -39,9 +39,19 @@ def unknown_variables(environment: Mapping[str, str], context: click.Context) ->
     """
     for name in sorted(environment):
         if name.startswith("ACCORD_") and name not in VARIABLES:
-            known = {found for each in _path(context, name) for found in variables_of(each)}
+            contexts = [*_path(context, name)]
+            known = {found for each in contexts for found in variables_of(each)}
             if name not in known:
-                yield name, did_you_mean(name, [*VARIABLES, *known])
+                yield name, _suggestion(name, f"{contexts[-1].auto_envvar_prefix}_", [*VARIABLES, *known])
+
+
+def _suggestion(name: str, prefix: str, known: Iterable[str]) -> str:
+    """Suggest a name for a misspelt one: what the names of one command share says nothing about its options."""
+    if not name.startswith(prefix):
+        return did_you_mean(name, known)
+    rest = name.removeprefix(prefix)
+    near = nearest(rest, [each.removeprefix(prefix) for each in known if each.startswith(prefix)], cutoff=0.75)
+    return f"Did you mean `{prefix}{near}`?" if near and near != f"NO_{rest}" else ""
 
 
 def variables_of(context: click.Context) -> Iterator[str]:

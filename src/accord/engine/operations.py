@@ -36,6 +36,11 @@ def skipped_if(is_done: bool) -> OperationStatus | None:
     return OperationStatus.SKIPPED if is_done else None
 
 
+def failed_unless(is_done: bool) -> OperationStatus:
+    """Return the status of an operation that may have been refused without an error."""
+    return OperationStatus.DONE if is_done else OperationStatus.FAILED
+
+
 def adopted_if(exists: bool) -> OperationStatus | None:
     """Return the status of an operation whose object an earlier run may have created."""
     return OperationStatus.ADOPTED if exists else None
@@ -157,15 +162,25 @@ class OperationLog:
     entries: list[LedgerEntry] = field(default_factory=list)
 
     def write(
-        self, op: str, key: str, send: Callable[[], Answer], *, number: int = 0, found: OperationStatus | None = None
+        self,
+        op: str,
+        key: str,
+        send: Callable[[], Answer],
+        *,
+        number: int = 0,
+        found: OperationStatus | None = None,
+        status_of: Callable[[Answer], OperationStatus] = lambda _: OperationStatus.DONE,
     ) -> Answer | None:
-        """Call ``send`` where there is something to do, and return its answer; None where nothing was sent."""
+        """Call ``send`` where there is something to do, and return its answer; None where nothing was sent.
+
+        ``status_of`` says by the answer how the operation ended.
+        """
         status, answer = found or OperationStatus.PLANNED, None
         try:
             if found is None and not self.is_dry_run:
                 status = OperationStatus.FAILED
                 answer = send()
-                status = OperationStatus.DONE
+                status = status_of(answer)
         finally:
             log("operation", "%s %s: %s", op, key, status)
             self.entries.append(LedgerEntry(op, key, status, str(number) if number else None))

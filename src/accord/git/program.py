@@ -172,6 +172,12 @@ def is_ancestor(git: Git, older: str, newer: str) -> bool:
     return git.attempt("merge-base", "--is-ancestor", older, newer).returncode == 0
 
 
+def file_at(git: Git, commit: str, path: str) -> bytes | None:
+    """Return a file of a commit, None where it has none."""
+    found = git.attempt("cat-file", "blob", f"{commit}:{path}")
+    return None if found.returncode else found.stdout
+
+
 def trusted_certificates(environment: Mapping[str, str]) -> dict[str, str]:
     """Return the variable by which git trusts the file, or folder, of certificates that the environment names first."""
     given = environment.get("GIT_SSL_CAINFO") or next(iter(certificate_files(environment).values()), "")

@@ -130,7 +130,8 @@ def unknown_dot_files(git: Git, tree: str, changes: Iterable[Change]) -> list[st
 
 def _dot_names(path: str) -> set[str]:
     names = _folded_path(path).split("/") if "." in path else []
-    return {name for name in names if name.startswith(".") and not name.endswith(("ignore", "keep"))}
+    is_list = bool(names) and names[-1].endswith(("ignore", "keep"))
+    return {name for name in (names[:-1] if is_list else names) if name.startswith(".")}
 
 
 def _targets(links: Mapping[str, str], chosen: Iterable[str]) -> set[str]:

@@ -10,7 +10,6 @@ from __future__ import annotations
 import hashlib
 from contextlib import suppress
 from dataclasses import dataclass, replace
-from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from accord.core.clock import SystemClock, attempts, timestamp
@@ -121,12 +120,6 @@ def publish_check(
     """Set the check on the head; return it, or None where the token cannot, and whether it is new."""
     verdict, sha = verdict_of(judged, redact, policy), pull.head_sha
 
-    def publish(
-        send: Callable[[str, CommitVerdict], PublishedVerdict], find: Callable[[], PublishedVerdict | None]
-    ) -> tuple[PublishedVerdict | None, bool]:
-        shown = log.write_once("set-check", verdict.name, partial(send, sha, verdict), find, clock, pull.number)
-        return shown, log.entries[-1].status is OperationStatus.DONE
-
     def find_run() -> PublishedVerdict | None:
         found = github.check_run(sha, verdict.name)
         return found if found and found.mark == verdict.mark else None
@@ -135,10 +128,22 @@ def publish_check(
         found = github.commit_status(sha, verdict.name)
         return found if found and (found.is_passed, found.mark) == (verdict.is_passed, verdict.title) else None
 
-    with suppress(Forbidden):  # a person's token cannot create check runs
-        return publish(github.create_check_run, find_run)
+    def find() -> PublishedVerdict | None:
+        for look in (find_run, find_status):
+            with suppress(Forbidden):
+                if found := look():
+                    return found
+        return None
+
+    def send() -> PublishedVerdict:
+        try:
+            return github.create_check_run(sha, verdict)
+        except Forbidden:  # a person's token cannot create check runs
+            return github.create_commit_status(sha, verdict)
+
     with suppress(Forbidden):
-        return publish(github.create_commit_status, find_status)
+        shown = log.write_once("set-check", verdict.name, send, find, clock, pull.number)
+        return shown, log.entries[-1].status is OperationStatus.DONE
     return None, False
 
 

@@ -149,7 +149,7 @@ def sync_repository(
     github: GitHub, repository: str, kit: Kit, pin: Pin, clock: Clock, *, is_dry_run: bool = False
 ) -> SyncResult:
     """Sync one repository's kit by a pull request. Raises no AccordError: the result has it."""
-    plan = None
+    plan, log = None, OperationLog(is_dry_run)
     try:
         installed = github.find_file(PLACE, "HEAD")
         if installed is not None and is_installed(
@@ -162,7 +162,7 @@ def sync_repository(
             return SyncResult(repository, ManyOutcome.UNCHANGED, plan)
         proposal = _read_proposal(github, repository, plan)
         decided = decide(plan, proposal)
-        pull, log, work = next(iter(proposal.pulls), None), OperationLog(is_dry_run), (github, consumer, plan, proposal)
+        pull, work = next(iter(proposal.pulls), None), (github, consumer, plan, proposal)
         if decided is None or all(decided):
             return SyncResult(repository, ManyOutcome.UNCHANGED if decided else ManyOutcome.DECLINED, plan, pull)
         pushed, written = decided
@@ -174,9 +174,11 @@ def sync_repository(
         return SyncResult(repository, outcome, plan, pull, delivery=delivery, operations=log.entries)
     except Forbidden as error:
         hint = error.hint if known_refusal(error.message) else _PERMISSIONS
-        return SyncResult(repository, ManyOutcome.REFUSED, plan, error=Refused(error.message, hint=hint))
+        return SyncResult(
+            repository, ManyOutcome.REFUSED, plan, error=Refused(error.message, hint=hint), operations=log.entries
+        )
     except AccordError as error:
-        return SyncResult(repository, _failure(error), plan, error=error)
+        return SyncResult(repository, _failure(error), plan, error=error, operations=log.entries)
 
 
 def _failure(error: AccordError) -> ManyOutcome:

@@ -6,6 +6,7 @@ from datetime import datetime, timedelta
 from functools import partial
 from typing import TYPE_CHECKING, NamedTuple
 
+from accord.engine.operations import failed_unless
 from accord.github.markers import find_markers, write_marker
 from accord.github.models import Forbidden, NotThere
 from accord.github.once import send_once
@@ -88,7 +89,8 @@ def relabel(context: LoopContext, current: Sequence[str], added: Sequence[str], 
 
 def rerun_held(context: LoopContext, runs: Sequence[int]) -> bool:
     """Start held workflow runs again, each once; return False if the token may not."""
-    sent = (context.log.write("rerun-workflow", f"{run_id}", partial(_rerun_once, context, run_id)) for run_id in runs)
+    write, rerun = partial(context.log.write, status_of=failed_unless), partial(_rerun_once, context)
+    sent = (write("rerun-workflow", f"{run_id}", partial(rerun, run_id)) for run_id in runs)
     return all(may is not False for may in sent)
 
 

@@ -12,6 +12,7 @@ from functools import partial
 from typing import TYPE_CHECKING
 
 from accord.core.errors import Stopped
+from accord.engine.operations import failed_unless, skipped_if
 from accord.github.criteria import criteria_boxes, posted_text, with_item_ticks
 from accord.github.models import Forbidden, IssueChange
 from accord.github.pulls import closing_references
@@ -32,6 +33,8 @@ from accord.text.untrusted import fenced_data
 if TYPE_CHECKING:
     from collections.abc import Callable
 
+    from accord.engine.operations import OperationStatus
+    from accord.github.models import Pull
     from accord.loops.facts import EndedRun, Gathered
     from accord.loops.models import PendingEffects
     from accord.loops.questions import Situation
@@ -216,20 +219,23 @@ def _tick_item(run: EndedRun, number: int) -> None:
 def _tick_body(run: EndedRun, effects: PendingEffects) -> None:
     """Tick completed tasks in the body as it is now, unless that is done. Raises Stopped when it keeps changing."""
 
+    def body_for(pull: Pull) -> str | None:
+        body, _ = tick(pull.body, run.outputs)
+        return None if digest(pull.body) == effects.body or body == pull.body else body
+
     def write() -> None:
         pull = run.pull
         for _ in range(TRIES):
-            body, _ = tick(pull.body, run.outputs)
-            if digest(pull.body) == effects.body or body == pull.body:
-                return
-            if run.context.github.change_body(pull.number, was=pull.body, body=body):
+            body = body_for(pull)
+            if body is None or run.context.github.change_body(pull.number, was=pull.body, body=body):
                 return
             pull = run.context.pull()
         message = f"The body of #{pull.number} changed {TRIES} times in a row."
         raise Stopped(message, hint="Run the same command again.")
 
     number = run.pull.number
-    run.context.log.write("tick-tasks", f"#{number}", write, number=number)
+    found = skipped_if(body_for(run.pull) is None)
+    run.context.log.write("tick-tasks", f"#{number}", write, number=number, found=found)
 
 
 def _read_state(gathered: Gathered) -> Gathered:
@@ -238,11 +244,16 @@ def _read_state(gathered: Gathered) -> Gathered:
     return gathered.with_facts(is_announced=was_announced(gathered))
 
 
+def _status_of_update(ended: LoopDecision) -> OperationStatus:
+    return failed_unless(ended.reason == "unmergeable")
+
+
 def _act(gathered: Gathered, decision: LoopDecision) -> LoopDecision:
     if decision.action == "update":
         log, pull = gathered.context.log, gathered.pull
         update = partial(update_branch, gathered)
-        return log.write("update-branch", pull.head_branch, update, number=pull.number) or decision
+        ended = log.write("update-branch", pull.head_branch, update, number=pull.number, status_of=_status_of_update)
+        return ended or decision
     if decision.action == "review":
         return start_review(gathered, decision)
     announce(gathered, decision)

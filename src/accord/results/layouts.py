@@ -35,6 +35,7 @@ _SEPARATED = (
 )
 _AT_START = re.compile(_SEPARATED)
 _IN_LINE = re.compile(rf"(?<=[.!?;|)\]\u3002])[ \t]+{_SEPARATED}")
+_BEFORE_COLON = re.compile(r"(?<![^\n;|])([^\n:\uff1a;|]{1,80})[:\uff1a]")
 _BRACKETED = re.compile(r"\([^()\n]{0,80}\)")
 _WORD = re.compile(r"\w[\w'-]*")
 _JOINT = re.compile(r"[/&+]|(?i:\band\b)")
@@ -75,6 +76,8 @@ class Reading:
 
     parts: Mapping[str, str]
     free: str
+    hinted: frozenset[str] = frozenset()
+    """The parts that a phrase before a colon mentions without being a label: their text may be there."""
 
     @property
     def is_labelled(self) -> bool:
@@ -102,6 +105,7 @@ def read_parts(text: str, vocabulary: Vocabulary, *, whole: str = "") -> Reading
     labels = list(_line_labels(outside, vocabulary))
     if len({part for label in labels for part in label.parts}) < _LABELS_IN_LINES:
         labels += _labels_in_lines(outside, vocabulary)
+    known = {label.start for label in labels}
     labels = _without_nested(sorted(labels, key=lambda label: label.start), whole, outside)
     parts = dict[str, str]()
     free = [outside[: labels[0].start] if labels else outside]
@@ -111,7 +115,10 @@ def read_parts(text: str, vocabulary: Vocabulary, *, whole: str = "") -> Reading
         for part in label.parts:
             parts[part] = f"{parts.get(part, '')}\n{text[label.text : end]}".strip("\n").rstrip()
         free.append(outside[end:following])
-    return Reading(parts, "\n\n".join(part for part in free if part.strip()))
+    phrases = (hit for hit in _BEFORE_COLON.finditer(outside) if hit.start() not in known)
+    before_colons = [{*_WORD.findall(hit[1].casefold())} for hit in phrases]
+    hinted = (name for name, words in vocabulary.items() if any(not words.isdisjoint(found) for found in before_colons))
+    return Reading(parts, "\n\n".join(part for part in free if part.strip()), frozenset(hinted))
 
 
 def _parts_of(phrase: str, vocabulary: Vocabulary, *, is_marked: bool = True) -> tuple[str, ...]:

@@ -37,6 +37,9 @@ _BREAK = re.compile(
 """The end of an option's name, and the beginning of the text about it."""
 
 _CLAUSE = re.compile(r"[,;.!?\uff0c\u3001\u3002]\s*\w")
+_ALTERNATIVE = re.compile(r"[)\uff09]\s+\w")
+"""A remark in brackets with more behind it, as in "wait (a day) or mock it (hides faults)"."""
+
 _UNSPACED = re.compile(r"[\u0e00-\u0eff\u1000-\u109f\u1780-\u17ff\u3040-\u30ff\u3400-\u9fff\uf900-\ufaff]{2}")
 """Two letters of a script without spaces between words: about one word."""
 
@@ -71,7 +74,8 @@ def labelled_options(text: str) -> Options:
             return Options(found)
     if rows or marked:
         return Options((rows or marked)[:1])
-    return Options((text.strip(),) if _LETTER.search(text) else (), is_clear=not _CLAUSE.search(text))
+    is_clear = not (_CLAUSE.search(text) or _ALTERNATIVE.search(text))
+    return Options((text.strip(),) if _LETTER.search(text) else (), is_clear=is_clear)
 
 
 def options_among(text: str) -> Options:

@@ -6,12 +6,14 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 from accord.core.errors import WrongUsage
+from accord.git.branches import in_short, push_refusal, push_trouble
 from accord.git.extraction import extract_patch
 from accord.git.program import Git, GitFailed
 from accord.runner.classify import contract_exit_code
 from accord.runner.finish import completed_tasks, conclude
+from accord.runner.models import InternalError
 from accord.runner.outputs import RunFacts
-from accord.runner.publish import Published, is_delivered, push_failure
+from accord.runner.publish import Published, is_delivered
 from accord.runner.stats import diff_stat, patch_stats, range_stats
 from accord.runner.transcripts.read import codec_of, read_evidence
 from accord.runner.trusted_registry import registry_at
@@ -86,3 +88,12 @@ def _publication_of(run: ExternalRun, stats: list[FileStat]) -> Published | None
     if run.push_error.strip() or (run.pushed is False and (stats or run.root is None)):
         return Published(failure=push_failure(run.push_error))
     return None
+
+
+def push_failure(error: str) -> InternalError:
+    """Return why another program's push failed, from git's message; without one the push may be tried again."""
+    trouble = push_trouble(error)
+    if trouble == "refused":
+        return InternalError.of("push-refused", push_refusal(error))
+    detail = f"The push failed: {in_short(error)}" if error.strip() else "The push failed without an error message."
+    return InternalError(kind="push-conflict" if trouble == "conflict" else "push-unreachable", detail=detail)

@@ -217,9 +217,14 @@ def _with_targets(folder: Path, hidden: Set[Path]) -> Iterator[Path]:
 
 
 def _prefixes(folder: Path, hidden: Set[Path]) -> Iterator[Path]:
-    """Yield the folder to bring back for a folder of programs: of ``…/bin`` the one above it."""
+    """Yield the folder to bring back for a folder of programs: of ``…/bin`` the one above, unless that is private."""
     if not hidden.isdisjoint(folder.parents):
-        yield folder.parent if folder.name in ("bin", "sbin") and folder.parent not in hidden else folder
+        is_bin, above = folder.name in ("bin", "sbin"), folder.parent
+        is_private = above not in hidden and _is_own(above) and not (above / "pyvenv.cfg").exists()
+        if is_bin and above not in hidden and not is_private:
+            yield above
+        elif is_bin or not (_is_own(folder) or is_private):
+            yield folder
 
 
 def _own(prefix: Path) -> Iterator[Path]:

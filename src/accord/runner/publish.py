@@ -12,10 +12,11 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from accord.agents.registry import shipped_registry
+from accord.agents.registry import REGISTRY_PATH, shipped_registry
+from accord.agents.registry_rules import steering_patterns_in
 from accord.core.clock import attempts
 from accord.core.errors import BrokenContract, Refused, Stopped
-from accord.engine.operations import OperationLog
+from accord.engine.operations import OperationLog, failed_unless
 from accord.git.branches import (
     DEFAULT_AUTHOR,
     MERGED_TRAILER,
@@ -26,10 +27,7 @@ from accord.git.branches import (
     commit_patch,
     fetch_branch,
     fetch_ref,
-    in_short,
     own_changes,
-    push_refusal,
-    push_trouble,
     runs_of,
     scratch_repository,
 )
@@ -37,7 +35,7 @@ from accord.git.conflicts import commit_on_own_base, conflict_branch
 from accord.git.patch_text import header_names
 from accord.git.patches import PatchConflict, changes_between, filtered_findings, paths_with_new_markers
 from accord.git.paths import escaping_links, links_of, some_of
-from accord.git.program import Git, is_ancestor
+from accord.git.program import Git, file_at, is_ancestor
 from accord.git.secrets import paths_with_tokens
 from accord.git.sizes import DEFAULT_LIMITS, size_findings
 from accord.git.steering import audit_changes, audit_paths, unknown_dot_files
@@ -46,7 +44,6 @@ from accord.github.commits import deliver_commit, plan_upload, read_commit
 from accord.runner.models import InternalError
 from accord.runner.refs import branch_of
 from accord.runner.stats import FileStat, patch_stats, range_stats
-from accord.runner.trusted_registry import registry_at
 from accord.text.redaction import Redactor
 from accord.text.words import without_skips
 
@@ -58,6 +55,9 @@ if TYPE_CHECKING:
     from accord.github.client import GitHub
     from accord.github.commits import DeliveredCommit
     from accord.runner.models import InternalErrorKind
+
+_DEFAULT = "default"
+"""The name of the fetched default branch, whose registry counts."""
 
 _PAUSES_SECONDS = (1.0, 2.0, 3.0, 4.0, 5.0)
 """Waits before the push is tried again on a branch that has moved."""
@@ -153,6 +153,7 @@ def publish_patch(remote: Remote, work: Publication, github: GitHub | None = Non
         branch = branch_of(work.pr_ref)
         patch_stats(work.patch)
         with scratch_repository(remote, work.lender) as git:
+            fetch_ref(git, remote, "HEAD", _DEFAULT)
             return _commit_and_push(git, remote, branch, work, github)
     except subprocess.TimeoutExpired as error:
         return Published(failure=InternalError(kind="push-unreachable", detail=str(error)))
@@ -243,7 +244,12 @@ def _push(
     """Bring a commit to a branch that must still end at ``expected``; return None if it moved, or in a dry run."""
     is_bot = github is not None and not github.identity().is_person
     upload = plan_upload(read_commit(git, commit, is_bot=is_bot, has_author=work.author != DEFAULT_AUTHOR))
-    return work.log.write("push-branch", branch, lambda: deliver_commit(github, git, remote, upload, branch, expected))
+    return work.log.write(
+        "push-branch",
+        branch,
+        lambda: deliver_commit(github, git, remote, upload, branch, expected),
+        status_of=lambda made: failed_unless(made is not None),
+    )
 
 
 def _publish_beside(
@@ -310,9 +316,9 @@ def _checked_result(git: Git, before: str, commit: str, work: Publication) -> Pu
 def _result_of(
     git: Git, before: str, commit: str, changes: Sequence[Change], links: Mapping[str, str], work: Publication
 ) -> Published:
-    registry = registry_at(work.lender or Path())
+    obeyed = steering_patterns_in(file_at(git, f"refs/heads/{_DEFAULT}", REGISTRY_PATH.as_posix()))
     unknown = unknown_dot_files(git, before, changes)
-    audit = audit_changes(changes, links, work.patch, agent_files=registry.steering_patterns, unknown=unknown)
+    audit = audit_changes(changes, links, work.patch, agent_files=obeyed, unknown=unknown)
     return Published(
         commit,
         len(range_stats(git, before, commit)) if not _is_merge(git, commit) else len(changes),
@@ -369,15 +375,6 @@ def _message(work: Publication, merged: str = "") -> str:
     trailers = [f"{RUN_TRAILER}: {work.token}", *([f"{MERGED_TRAILER}: {merged}"] if merged else [])]
     paragraphs = [" ".join(subject.split()), body.strip(), "\n".join(trailers)]
     return "\n\n".join(filter(None, paragraphs)) + "\n"
-
-
-def push_failure(error: str) -> InternalError:
-    """Return why another program's push failed, from git's message; without one the push may be tried again."""
-    trouble = push_trouble(error)
-    if trouble == "refused":
-        return InternalError.of("push-refused", push_refusal(error))
-    detail = f"The push failed: {in_short(error)}" if error.strip() else "The push failed without an error message."
-    return InternalError(kind="push-conflict" if trouble == "conflict" else "push-unreachable", detail=detail)
 
 
 def audit_patch(patch: bytes, stats: Sequence[FileStat]) -> Published:

@@ -6,6 +6,7 @@ Headings and boxes inside code, block quotes and comments are text about structu
 from __future__ import annotations
 
 import re
+from collections import Counter
 from dataclasses import dataclass
 from functools import cached_property
 from itertools import pairwise
@@ -99,6 +100,9 @@ def list_items(blocks: Iterable[Block]) -> list[ListItem]:
     return list(found.values())
 
 
+_NOTE = re.compile(r"\[\^([^\]\s]+)\]")
+
+
 def tasks(markdown: str) -> tuple[ChecklistTask, ...]:
     """Return the boxes of a text in its order.
 
@@ -107,10 +111,19 @@ def tasks(markdown: str) -> tuple[ChecklistTask, ...]:
     """
     blocks = read_blocks(markdown)
     texts = {block.inside: block.texts for block in reversed(blocks.leaves)}
+    uses = Counter(_NOTE.findall(markdown.casefold())) if blocks.footnotes else Counter()
+
+    def is_shown(item: Block) -> bool:  # GitHub leaves out a footnote that nothing refers to
+        notes = [block for block in item.around if block.kind == "footnote"]
+        return all(uses[name] > 1 for note in notes for name in _NOTE.findall(line_of(note))[:1])
+
+    def line_of(block: Block) -> str:
+        return markdown[slice(*blocks.lines[block.first])].casefold()
+
     return tuple(
         ChecklistTask(shown_text(" ".join(texts.get(item, ()))), item.box != " ", item.first + 1, item.mark)
         for item in blocks.items
-        if item.box
+        if item.box and is_shown(item)
     )
 
 

@@ -67,9 +67,10 @@ def _scripts(step: Step, path: str, flagged: Collection[str] | None) -> Iterator
         where, name = f"{path}/{key}", key.removeprefix("with/")
         read = "process.env.{}" if is_github_script else '"${}"'
         is_code = name == key or (is_github_script and name == "script")
-        is_code |= step.uses.startswith("docker:") and name in {"args", "entrypoint"}
+        is_unseen = key == "shell" or (step.uses.startswith("docker:") and name in {"args", "entrypoint"})  # by zizmor
+        is_code |= is_unseen
         is_likely = not is_code and name.lower() in _SCRIPTS and not step.uses.startswith(("./", "$/"))
-        is_code = is_code if flagged is None else where in flagged
+        is_code = is_code if flagged is None or is_unseen else where in flagged
         if "${{" in text and (is_code or is_likely):
             yield _Script(text, where, read, is_code)
 

@@ -26,7 +26,7 @@ class Statement(NamedTuple):
 _SETS = re.compile(
     r"""(?:set-output\sname=|(?:setOutput|exportVariable)\(\s*['"`])(?P<output>[\w.-]+)(?:::|['"`]\s*,)
     |^[ \t]*(?P<result>return)\b
-    |\bread[ ](?:-\w+[ ])*(?P<read>[A-Za-z_]\w*)
+    |\bread[ ](?:-\w+[ ])*(?P<read>[A-Za-z_]\w*(?:[ \t]+[A-Za-z_]\w*)*)
     |(?<![\w.$?&-])(?:
         (?P<names>\{[^}={]*\}|\[[^\]=[]*\]|[A-Za-z_$][\w$.-]*)[ \t]*
             (?:\+?=(?![=>~])|\.(?:push|unshift|append)\(|(?P<until><<-?))
@@ -51,17 +51,14 @@ def _statements(script: str) -> Sequence[Statement]:
     for at in _SETS.finditer(plain):
         if at["read"]:
             line = plain[plain.rfind("\n", 0, at.start()) + 1 :].partition("\n")[0]
-            found.append(Statement(at["read"], line))
+            found += [Statement(name, line) for name in at["read"].split()]
             continue
         value = _until_end(plain[at.end() :]) if at["until"] else _value_at(plain, at.end())
         names = at["output"] or at["key"] or (at["result"] and "result") or at["names"]
         for name in names.strip("{}[]").split(","):
             whole = name.split(":")[-1].strip()
-            found += [
-                Statement(each, value)
-                for each in dict.fromkeys((whole, *whole.split(".")[:: max(1, whole.count("."))]))
-                if each
-            ]
+            names_of = (whole, whole.removeprefix("$"), *whole.split(".")[:: max(1, whole.count("."))])
+            found += [Statement(each, value) for each in dict.fromkeys(names_of) if each]
     return found
 
 

@@ -187,7 +187,7 @@ def make_commit(
     commit = commit_tree(git, tree, parents, author, text, now)
     if trial.start:
         made = apply_patch(git, patch, trial.start)
-        return MadeCommit(commit, changes_between(git, trial.start, made), made=made)
+        return MadeCommit(commit, changes_between(git, trial.start, made), trial.start, made)
     return MadeCommit(commit, changes_between(git, parent, tree), trial.own_base)
 
 

@@ -3,14 +3,12 @@
 from __future__ import annotations
 
 import re
-from contextlib import suppress
 from dataclasses import dataclass, replace
 from functools import partial
 from typing import TYPE_CHECKING
 
-from accord.agents.registry import REGISTRY_PATH, shipped_registry
-from accord.agents.registry_rules import registry_from
-from accord.core.errors import BrokenContract
+from accord.agents.registry import REGISTRY_PATH
+from accord.agents.registry_rules import steering_patterns_in
 from accord.git.branches import (
     DEFAULT_AUTHOR,
     BranchFacts,
@@ -27,6 +25,7 @@ from accord.git.patches import (
     filtered_findings,
 )
 from accord.git.paths import escaping_links, links_of
+from accord.git.program import file_at
 from accord.git.replacing import BASE_TRAILER, ITEM_TRAILER
 from accord.git.secrets import secret_findings
 from accord.git.sizes import size_findings
@@ -212,7 +211,7 @@ def _describe(
             changes,
             links,
             patch,
-            agent_files=_agent_files(git, found.base),
+            agent_files=steering_patterns_in(file_at(git, found.base, REGISTRY_PATH.as_posix())),
             unknown=unknown_dot_files(git, before, changes),
         ),
         conflict=MergeConflict(onto, paths) if paths else None,
@@ -242,14 +241,6 @@ def commit_message(
     made_on = [f"{name}: {at}" for name, at in ((CONFLICT_TRAILER, conflict), (BASE_TRAILER, base)) if at]
     trailers = [f"{ITEM_TRAILER}: #{facts.issue.number}", *made_on, f"Accord-Run: {facts.token}", *co_authors]
     return "\n\n".join([subject, text, "\n".join(trailers)]) + "\n"
-
-
-def _agent_files(git: Git, base: str) -> Sequence[str]:
-    """Return the patterns of files that agents obey, by the base's registry; by the shipped one if that is invalid."""
-    found = git.attempt("cat-file", "blob", f"{base}:{REGISTRY_PATH.as_posix()}")
-    with suppress(BrokenContract):
-        return registry_from(None if found.returncode else found.stdout).steering_patterns
-    return shipped_registry().steering_patterns
 
 
 def _changed_paths(git: Git, found: BranchFacts, head: str) -> list[str]:

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import re
+from textwrap import dedent
 from typing import TYPE_CHECKING
 
-from accord.core.findings import Finding, warning
+from accord.core.findings import Finding, Severity, warning
 from accord.core.suggest import did_you_mean
 from accord.git.filters import pointers_replaced
 from accord.git.patch_text import patch_findings
@@ -105,7 +106,7 @@ def _check_patch_text(patch: str) -> Iterator[Finding]:
 
 def _check_blocked(summary: str) -> Iterator[Finding]:
     """Check the parts of a blocker's summary; one without labels gets the template, and is not lost."""
-    summary = unfenced(summary.replace("\r\n", "\n").strip())
+    summary = unfenced(dedent(summary.replace("\r\n", "\n")).strip())
     reading = read_parts(summary, _PARTS, whole="options")
     if not reading.is_labelled:
         message = "The summary has no labels, so accord cannot tell whether it is complete."
@@ -121,12 +122,18 @@ def _check_blocked(summary: str) -> Iterator[Finding]:
     yield from _check_options(_options(reading))
     if not reading.has("recommendation") and not _RECOMMENDED.search(reading.parts.get("options", "")):
         hint = "Add `Recommendation: …` with the best option and the reason."
-        yield Finding("blocker-recommendation", "The summary has no recommendation.", "/summary", hint=hint)
+        yield _missing("blocker-recommendation", "The summary has no recommendation.", hint, reading, "recommendation")
     if not reading.has("impact"):
         hint = "Add `Impact: …` with what happens if the blocker stays."
-        yield Finding("blocker-impact", "The summary names no impact.", "/summary", hint=hint)
+        yield _missing("blocker-impact", "The summary names no impact.", hint, reading, "impact")
     if blocker in SPEC_BLOCKERS:
         yield from _check_spec(reading)
+
+
+def _missing(code: str, message: str, hint: str, reading: Reading, *parts: str) -> Finding:
+    """Return an error for missing parts; a warning where other labels may name each of them."""
+    is_hinted = reading.hinted.issuperset(parts) and not reading.parts.keys() & set(parts)
+    return Finding(code, message, "/summary", Severity.WARNING if is_hinted else Severity.ERROR, hint=hint)
 
 
 def _check_type(blocker: str | None) -> Iterator[Finding]:
@@ -158,7 +165,9 @@ def _is_described(reading: Reading) -> bool:
 def _options(reading: Reading) -> Options:
     """Return the options below their label, else those in the text of the parts before them."""
     if reading.has("options"):
-        return labelled_options(blank_code(reading.parts["options"]))
+        text = reading.parts["options"]
+        first, rest = ("", text) if text.startswith("    ") else text.partition("\n")[::2]
+        return labelled_options(blank_code(f"{first}\n{dedent(rest)}"))
     others = (reading.parts.get(name, "") for name in ("type", "description", "spec", "section", "quote"))
     return options_among(blank_code("\n\n".join((*others, reading.free))))
 
@@ -214,4 +223,4 @@ def _check_validation(summary: str) -> Iterator[Finding]:
         lines = " and ".join(f"`{part.title()}:`" for part in missing)
         message = f"The summary does not name {' nor '.join(needed[part] for part in missing)}."
         hint = f"Add the line{'s' if len(missing) > 1 else ''} {lines}."
-        yield Finding("validation-step-missing", message, "/summary", hint=hint)
+        yield _missing("validation-step-missing", message, hint, reading, *missing)

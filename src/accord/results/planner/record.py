@@ -6,6 +6,7 @@ A part of the issue that still has its digest was edited by no one since. Ticked
 from __future__ import annotations
 
 import hashlib
+import re
 from dataclasses import dataclass, replace
 from functools import cache
 from typing import TYPE_CHECKING
@@ -14,7 +15,6 @@ from accord.github.limits import BODY_CHARS
 from accord.github.markers import COPY_ROOM, find_markers, write_marker
 from accord.results.bodies import CLOSED, LONGEST_NUMBER, LONGEST_TOKEN, UPDATED, BodyParts, split_body
 from accord.results.labels import Category, category_of
-from accord.text.outline import without_ticks
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
@@ -26,6 +26,7 @@ ITEM = "item"
 VANISHED = "vanished"
 """The marker of an item that accord closed because the plan has it no longer."""
 
+_TICK = re.compile(r"^([ \t>]*(?:[-*+]|[0-9]{1,9}[.)])[ \t]+)\[[xX]\](?=[ \t])", re.MULTILINE)
 _DIGEST_CHARS = 12
 _LABEL_CHARS = 6
 _KEPT = frozenset({Category.TYPE, Category.STATUS})
@@ -98,8 +99,11 @@ def text_digest(text: str) -> str:
 
 
 def body_digest(content: str) -> str:
-    """Return the digest of a body's content; ticks do not count."""
-    return text_digest(without_ticks(content))
+    """Return the digest of a body's content; ticks do not count.
+
+    Digests are stored in issues, so the pattern of a tick stays as it is, whatever reads boxes elsewhere.
+    """
+    return text_digest(_TICK.sub(r"\1[ ]", content))
 
 
 def update_digest(update: PlannedWorkItemUpdate) -> str:
