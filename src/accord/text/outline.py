@@ -100,7 +100,7 @@ def list_items(blocks: Iterable[Block]) -> list[ListItem]:
     return list(found.values())
 
 
-_NOTE = re.compile(r"\[\^([^\]\s]+)\]")
+_NOTE = re.compile(r"\[\^([^\[\]\s]+)\]")
 
 
 def tasks(markdown: str) -> tuple[ChecklistTask, ...]:
