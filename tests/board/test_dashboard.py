@@ -21,10 +21,10 @@ from accord.engine.operations import ApplyOptions
 from accord.engine.receipts import Outcome, Receipt
 from accord.github.client import GitHub
 from accord.github.limits import BODY_CHARS
-from accord.github.markers import write_marker
 from accord.github.models import Access, Identity
 from accord.starts.config import CONFIG_PATH
 from accord.starts.dashboard import BOARD
+from accord.text.markers import write_marker
 from accord.text.posting import PostingPolicy
 from accord.text.redaction import Redactor
 from accord.text.sanitise import sanitise_cell

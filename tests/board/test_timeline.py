@@ -9,9 +9,9 @@ from test_work import ADDRESS, BOT, FAILED, NOW, RUNNING, TASK, item, loop, pull
 
 from accord.board.models import BoardRepository, EndedPull
 from accord.board.timeline import TimelineEvent, timeline_of
-from accord.github.markers import REVIEW, write_marker
 from accord.github.models import Review
 from accord.loops.models import ActiveRun, Iteration
+from accord.text.markers import REVIEW, write_marker
 
 
 def at(minutes: int) -> Any:

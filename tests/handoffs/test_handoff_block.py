@@ -12,9 +12,9 @@ from support.handoffs import EVERYTHING, by, handoff
 
 from accord.core.documents import MAX_BYTES
 from accord.github.limits import BODY_CHARS
-from accord.github.markers import take_copy
 from accord.handoffs.plan import decide_move
 from accord.handoffs.store import read_block, with_block
+from accord.text.markers import take_copy
 from accord.text.untrusted import visible_text
 
 SHA = "0123456789abcdef0123456789abcdef01234567"

@@ -19,10 +19,10 @@ from support.stage import Stage, staged
 from accord.core.errors import BrokenContract, Refused, Stopped
 from accord.engine.receipts import Outcome
 from accord.github.limits import BODY_CHARS
-from accord.github.markers import take_copy
 from accord.github.models import IssueChange
 from accord.handoffs.plan import HandoffDecision, decide_move, decide_patch
 from accord.handoffs.store import HandoffStore, read_block, with_block
+from accord.text.markers import take_copy
 from accord.text.redaction import Redactor
 from accord_sandbox.server import Fault
 

@@ -6,10 +6,10 @@ from pathlib import Path
 import pytest
 from support.turns import LOGIN, WORKFLOW, Turns, did, failed, opened
 
-from accord.github.markers import write_marker
 from accord.loops.models import LoopState
 from accord.loops.run import LOOPS, pulls_due
 from accord.loops.state import write_comment
+from accord.text.markers import write_marker
 
 FORGED = write_comment(LoopState(iterations=99), 1)
 LONG = "- [ ] Add tests\n\n" + "word " * 11_000

@@ -20,7 +20,7 @@ from support.reviewing_turns import (
 )  # fmt: skip
 from support.stage import Stage
 
-from accord.github.markers import write_marker
+from accord.text.markers import write_marker
 
 STAGE = reviewed
 

@@ -9,9 +9,9 @@ from support.reviews import CLOSING_PULL
 from accord.core.errors import BrokenContract, Refused
 from accord.git.branches import BranchFacts
 from accord.git.patches import PatchConflict
-from accord.github.markers import REVISION, write_marker
 from accord.github.models import Identity
 from accord.results.implementor.commit import BranchState, CommitBranch, PatchTrial, choose_commit
+from accord.text.markers import REVISION, write_marker
 
 TOKEN = "run-1"
 BROKEN = BrokenContract("The patch is broken.")

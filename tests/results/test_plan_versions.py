@@ -9,7 +9,6 @@ from support.plans import TASK_LABELS, plan, refinement, task, task_body
 
 from accord.core.clock import ManualClock
 from accord.core.shapes import read_shape
-from accord.github.markers import run_token
 from accord.github.models import Identity, Issue
 from accord.results.bodies import BodyParts
 from accord.results.models import PlannerResult
@@ -21,6 +20,7 @@ from accord.results.planner.record import body_digest, label_digests, record_for
 from accord.results.planner.rules import Plan, read_plan
 from accord.results.planner.scope import plan_run_key, run_key_of_request, run_key_of_spec
 from accord.results.run_options import PlanOptions
+from accord.text.markers import run_token
 from accord.text.posting import PostingPolicy
 from accord.text.redaction import Redactor
 

@@ -11,7 +11,6 @@ from support.reviews import CLOSING_PULL, FINDING, approve, changed, comment, ne
 
 from accord.core.shapes import read_shape
 from accord.github.limits import BODY_CHARS
-from accord.github.markers import find_markers, take_markers
 from accord.github.models import Identity
 from accord.results.models import ReviewerResult
 from accord.results.reviewer import placement as review_layout
@@ -42,6 +41,7 @@ from accord.results.reviewer.plan import (
 )
 from accord.results.texts import TextSanitizer, posted_body, with_safe_texts
 from accord.text.markdown import unfenced
+from accord.text.markers import find_markers, take_markers
 from accord.text.posting import PostingPolicy
 from accord.text.redaction import Redactor
 

@@ -9,7 +9,6 @@ from hypothesis import strategies as st
 from support.reviews import FINDING, changed
 
 from accord.github.comments import Comment
-from accord.github.markers import REVIEW, write_twice
 from accord.github.models import Identity, PullFile, Review
 from accord.github.threads import ReviewThread
 from accord.results.reviewer.placement import (
@@ -38,6 +37,7 @@ from accord.results.reviewer.threads import (
     unlocated_commits,
     write_ids,
 )
+from accord.text.markers import REVIEW, write_twice
 
 OLD, NEW = "a" * 40, "b" * 40
 BOT = Identity("accord[bot]", False)

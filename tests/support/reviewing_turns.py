@@ -9,10 +9,10 @@ from typing import Any
 
 from support.stage import Stage, staged
 
-from accord.github.markers import write_marker
 from accord.loops.facts import LoopContext
 from accord.loops.run import LOOPS, Turn, begin, end
 from accord.runner.models import RunOutputs
+from accord.text.markers import write_marker
 from accord.text.posting import PostingPolicy
 from accord.text.redaction import Redactor
 

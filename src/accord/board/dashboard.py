@@ -16,7 +16,6 @@ from accord.engine.operations import Operation, apply_in_order, skipped_if
 from accord.engine.receipts import Receipt, reporting
 from accord.github.client import INSTALLATION_LOGIN
 from accord.github.limits import BODY_CHARS, SEARCH_LAG_SECONDS
-from accord.github.markers import run_token, write_marker
 from accord.github.models import Forbidden, IssueChange
 from accord.github.once import send_once
 from accord.results.status import require_writable
@@ -24,6 +23,7 @@ from accord.starts.config import CONFIG_PATH, read_config
 from accord.starts.dashboard import BOARD, hears_edits, is_dashboard, write_box
 from accord.text.hidden import GUARD
 from accord.text.markdown import as_code, table
+from accord.text.markers import run_token, write_marker
 from accord.text.sanitise import sanitise_cell
 
 if TYPE_CHECKING:

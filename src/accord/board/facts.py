@@ -12,7 +12,6 @@ from accord.board.models import BoardItem, BoardPull, BoardRepository, EndedPull
 from accord.core.clock import SystemClock, time_of
 from accord.core.errors import Refused
 from accord.github.client import INSTALLATION_LOGIN
-from accord.github.markers import REVISION, find_markers
 from accord.github.models import Forbidden, NotThere
 from accord.github.pulls import closing_references
 from accord.handoffs.store import HandoffStore, read_block
@@ -28,6 +27,7 @@ from accord.starts.facts import APPEARS_WITHIN
 from accord.starts.models import ACTIVE, PLAN_LABEL
 from accord.starts.plan import LOST
 from accord.starts.status import view_of
+from accord.text.markers import REVISION, find_markers
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping, Sequence, Set

@@ -7,8 +7,8 @@ from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Literal
 
 from accord.core.clock import time_of
-from accord.github.markers import REVIEW, find_markers
 from accord.starts.models import ACTIVE
+from accord.text.markers import REVIEW, find_markers
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence

@@ -20,13 +20,14 @@ from accord.core.errors import BrokenContract, Refused, WrongUsage
 from accord.core.findings import Finding, warning, with_lines
 from accord.engine.operations import OperationLog
 from accord.files.store import Storage, can_be_written, folder_lock, write_whole
-from accord.github.markers import take_copy, with_copy
+from accord.github.limits import BODY_CHARS
 from accord.github.models import Issue, IssueChange
 from accord.github.state import Stored, StoredDocument
 from accord.handoffs.models import has_task_id, next_task_id, normalise
 from accord.handoffs.plan import with_task_id
 from accord.handoffs.rules import read_handoff
 from accord.text.hidden import strip_hidden
+from accord.text.markers import take_copy, with_copy
 from accord.text.redaction import Redactor, redact_json
 
 if TYPE_CHECKING:
@@ -114,7 +115,7 @@ def with_block(body: str, task: Mapping[str, Any], commit: str) -> str:
     """Put the block into a body, replacing others: with the task, with its commit only, or none, as it fits."""
     text = json.dumps(task, ensure_ascii=False, separators=(",", ":"))
     packed = base64.b64encode(zlib.compress(text.encode(), 9)).decode()
-    return with_copy({"commit": commit, "data": packed}, take_copy(body)[1])
+    return with_copy({"commit": commit, "data": packed}, take_copy(body)[1], BODY_CHARS)
 
 
 def _is_in_step(body: str, task: Task, commit: str) -> bool:

@@ -14,7 +14,6 @@ from accord.engine.operations import OperationLog, skipped_if
 from accord.github.commits import CommitWay, DeliveredCommit
 from accord.github.git_data import create_ref_once
 from accord.github.limits import BODY_CHARS
-from accord.github.markers import find_markers, write_marker
 from accord.github.models import Conflict, Forbidden
 from accord.github.once import send_once, send_until_answered
 from accord.kit.manifest import PLACE, check_version, digest_of, manifest_digest, manifest_text, read_manifest
@@ -23,6 +22,7 @@ from accord.kit.pins import with_pin
 from accord.kit.plan import Action, for_repository, plan_kit, unified_diff
 from accord.kit.templates import FOLDER
 from accord.text.markdown import cell, code_block, table
+from accord.text.markers import find_markers, write_marker
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping, Sequence

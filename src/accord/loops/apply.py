@@ -7,11 +7,11 @@ from functools import partial
 from typing import TYPE_CHECKING, NamedTuple
 
 from accord.engine.operations import failed_unless
-from accord.github.markers import find_markers, write_marker
 from accord.github.models import Forbidden, NotThere
 from accord.github.once import send_once
 from accord.loops.models import NEEDS_HUMAN
 from accord.text.markdown import cell
+from accord.text.markers import find_markers, write_marker
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence

@@ -11,13 +11,13 @@ from typing import TYPE_CHECKING, Literal
 from pydantic import Field
 
 from accord.core.findings import Finding
-from accord.github.markers import find_markers, write_marker
 from accord.github.once import send_once
 from accord.loops import questions
 from accord.loops.facts import CompletedWork, Loop, read_state
 from accord.loops.models import Budgets, Closed, LoopDecision, LoopFacts, LoopState, decision_for
 from accord.loops.outputs import result_of
 from accord.loops.texts import join_parts, text_to_post
+from accord.text.markers import find_markers, write_marker
 from accord.text.untrusted import DATA as UNTRUSTED
 from accord.text.untrusted import fenced_data
 

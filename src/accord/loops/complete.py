@@ -6,7 +6,6 @@ import re
 from datetime import timedelta
 from typing import TYPE_CHECKING, Literal
 
-from accord.github.markers import find_markers
 from accord.github.pulls import closing_references
 from accord.loops.apply import WorkflowStart, comment_once, dispatch, runs_of
 from accord.loops.bot_comments import Thread
@@ -14,6 +13,7 @@ from accord.loops.checks import CheckLog, check_settled, names_of
 from accord.loops.models import CheckFacts, LoopFacts, decision_for
 from accord.loops.questions import KEEPALIVE
 from accord.loops.reviews import Opinion, is_approved
+from accord.text.markers import find_markers
 from accord.text.outline import tasks
 
 if TYPE_CHECKING:

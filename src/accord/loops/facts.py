@@ -17,13 +17,13 @@ from accord.core.errors import BrokenContract
 from accord.core.findings import Finding
 from accord.core.log import log
 from accord.engine.operations import OperationLog
-from accord.github.markers import REVISION, find_markers
 from accord.github.models import Forbidden
 from accord.loops.ledger import state_before, without_future
 from accord.loops.models import ACTS, NEEDS_HUMAN, GoAhead, LoopName, PullFacts, RateFacts, TokenFacts
 from accord.loops.outputs import iteration_of
 from accord.loops.settings import NAME
 from accord.loops.state import StateStore
+from accord.text.markers import REVISION, find_markers
 
 if TYPE_CHECKING:
     from accord.core.clock import Clock

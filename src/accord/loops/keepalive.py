@@ -13,7 +13,6 @@ from typing import TYPE_CHECKING
 
 from accord.core.errors import Stopped
 from accord.engine.operations import failed_unless, skipped_if
-from accord.github.criteria import criteria_boxes, posted_text, with_item_ticks
 from accord.github.models import Forbidden, IssueChange
 from accord.github.pulls import closing_references
 from accord.loops import questions
@@ -26,6 +25,7 @@ from accord.loops.reviews import Opinion, is_complete, read_reviews, read_thread
 from accord.loops.reviews import appendix as reviews_appendix
 from accord.loops.texts import digest, join_parts
 from accord.loops.upkeep import update_branch
+from accord.text.criteria import criteria_boxes, posted_text, with_item_ticks
 from accord.text.outline import tasks, with_ticks
 from accord.text.untrusted import DATA as UNTRUSTED
 from accord.text.untrusted import fenced_data

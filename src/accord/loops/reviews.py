@@ -10,10 +10,10 @@ from typing import TYPE_CHECKING, Literal
 
 from pydantic import Field
 
-from accord.github.markers import REVIEW, REVIEW_GONE, find_markers, take_markers
 from accord.loops.bot_comments import Thread, thread_facts, thread_part
 from accord.loops.models import Closed, Word
 from accord.loops.questions import KEEPALIVE, has_label
+from accord.text.markers import REVIEW, REVIEW_GONE, find_markers, take_markers
 from accord.text.outline import tasks
 from accord.text.untrusted import DATA as UNTRUSTED
 from accord.text.untrusted import fenced_data

@@ -14,12 +14,12 @@ from accord.core.clock import attempts
 from accord.core.errors import Refused
 from accord.engine.operations import OperationLog
 from accord.github.comments import Comment, refuse_lost
-from accord.github.markers import find_markers, write_marker
 from accord.github.models import NotThere
 from accord.github.once import send_once
 from accord.github.state import PAUSE_SECONDS, Link, Stored, StoredDocument
 from accord.loops.models import Closed, Iteration, LoopName, LoopState, Notice
 from accord.text.markdown import cell, table
+from accord.text.markers import find_markers, write_marker
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable

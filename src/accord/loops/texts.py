@@ -5,7 +5,7 @@ from __future__ import annotations
 import hashlib
 from typing import TYPE_CHECKING
 
-from accord.github.markers import defuse
+from accord.text.markers import defuse
 
 if TYPE_CHECKING:
     from collections.abc import Callable

@@ -14,8 +14,6 @@ from typing import TYPE_CHECKING, Any, Literal
 from pydantic import Field
 
 from accord.core.findings import Finding
-from accord.github.criteria import criteria_sections
-from accord.github.markers import find_markers, write_marker
 from accord.github.pulls import closing_references
 from accord.loops import questions
 from accord.loops.apply import comment_once
@@ -23,7 +21,9 @@ from accord.loops.facts import CompletedWork, Loop, diff_of, read_state
 from accord.loops.models import Closed, LoopDecision, LoopFacts, LoopState, decision_for
 from accord.loops.outputs import result_of
 from accord.loops.texts import digest, join_parts, line_to_post, text_to_post
+from accord.text.criteria import criteria_sections
 from accord.text.markdown import cell, table
+from accord.text.markers import find_markers, write_marker
 from accord.text.untrusted import DATA as UNTRUSTED
 from accord.text.untrusted import fenced_data
 

@@ -14,7 +14,6 @@ from accord.core.numbers import issue_number
 from accord.engine.operations import skipped_if
 from accord.files.store import Storage, change_file, folder_lock
 from accord.github.limits import BODY_CHARS
-from accord.github.markers import run_token
 from accord.github.models import IssueChange
 from accord.plans.entries import NUMBER
 from accord.plans.read import read_issue
@@ -22,6 +21,7 @@ from accord.results.planner.facts import gather_facts
 from accord.results.planner.rules import read_plan, split_temp_id
 from accord.results.planner.scope import plan_run_key
 from accord.results.run_options import PlanOptions
+from accord.text.markers import run_token
 from accord.text.posting import PostingPolicy
 from accord.text.redaction import Redactor
 

@@ -14,7 +14,6 @@ from typing import TYPE_CHECKING
 
 from accord.core.clock import time_of
 from accord.github.client import INSTALLATION_LOGIN
-from accord.github.markers import REVISION, find_markers
 from accord.loops.models import ALL
 from accord.loops.state import read_view
 from accord.records.build import failure_class
@@ -22,6 +21,7 @@ from accord.records.chain import read_records
 from accord.records.models import PublicRecord, RecordLinks, RecordResult, RecordTrigger, name_of, record_id
 from accord.starts.models import ACTIVE
 from accord.starts.status import read_body
+from accord.text.markers import REVISION, find_markers
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator

@@ -13,9 +13,9 @@ from functools import cached_property, lru_cache
 from typing import TYPE_CHECKING
 
 from accord.github.limits import BODY_CHARS
-from accord.github.markers import COPY_ROOM, find_markers, take_copy, take_markers, with_copy, write_marker
 from accord.results.labels import ItemKind
 from accord.text.hidden import GUARD
+from accord.text.markers import COPY_ROOM, find_markers, take_copy, take_markers, with_copy, write_marker
 from accord.text.outline import Section, code_free_lines, sections
 
 if TYPE_CHECKING:
@@ -162,7 +162,7 @@ class BodyParts:
             pieces.append(f"{_SECTION_START}\n{lines}\n{_SECTION_END}")
         if self.markers:
             pieces.append("\n".join(self.markers))
-        return with_copy(self.copy, "\n\n".join(pieces))
+        return with_copy(self.copy, "\n\n".join(pieces), BODY_CHARS)
 
     def with_marker(self, name: str, **fields: str) -> BodyParts:
         """Add a marker, unless it is there already."""

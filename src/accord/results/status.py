@@ -12,11 +12,11 @@ from accord.core.errors import BrokenContract, Refused
 from accord.core.findings import Finding, finding_of, warning
 from accord.core.machine import Edge, Machine
 from accord.engine.operations import Operation, OperationLog, OperationStatus
-from accord.github.markers import take_markers
 from accord.github.models import IssueChange, NotThere
 from accord.github.pulls import closing_references
 from accord.results.bodies import split_body
 from accord.results.labels import KNOWN_NAMES, Category, ItemKind, category_of, in_category, status_of
+from accord.text.markers import take_markers
 from accord.text.untrusted import visible_text
 
 if TYPE_CHECKING:

@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING, Any
 from pydantic import BaseModel
 
 from accord.core.findings import Finding, has_errors, pointer, warning
-from accord.github.markers import defuse
 from accord.text.hidden import hidden_runs, strip_hidden
+from accord.text.markers import defuse
 from accord.text.sanitise import KINDS, Sanitised, sanitise, sanitise_line, sanitise_plain
 from accord.text.words import as_message, message_edits
 

@@ -16,7 +16,6 @@ from accord.core.errors import BrokenContract, Refused, Stopped, WrongUsage
 from accord.core.findings import Finding
 from accord.files.store import write_whole
 from accord.git.paths import some_of
-from accord.github.markers import run_token
 from accord.runner import record as layout
 from accord.runner.analysis.analyse import Analysis, analyse
 from accord.runner.analysis.prompt import TaskEvidence
@@ -30,6 +29,7 @@ from accord.runner.record import RunRecord, make_writable, open_regular, read_re
 from accord.runner.stats import diff_stat, patch_stats
 from accord.runner.transcripts.events import Account
 from accord.runner.transcripts.read import evidence_in
+from accord.text.markers import run_token
 from accord.text.redaction import redact_json, redactor_for
 from accord.text.sanitise import sanitise_plain
 

@@ -11,7 +11,6 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Literal
 
 from accord.github.comments import refuse_lost
-from accord.github.markers import defuse, find_markers, write_marker
 from accord.github.once import send_once
 from accord.sessions.answers import AskedAt, authors_to_check, parse_commands, select_answers
 from accord.sessions.decision_rules import is_about_security
@@ -20,6 +19,7 @@ from accord.sessions.models import APPROVE_DESIGN, GATES, REVIEW_STRATEGY
 from accord.sessions.plan import SessionOperation
 from accord.sessions.run import answer, ask, close_question
 from accord.text.markdown import code_block
+from accord.text.markers import defuse, find_markers, write_marker
 from accord.text.sanitise import cut, sanitise, sanitise_cell
 
 if TYPE_CHECKING:

@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING, Any, Literal, get_args
 
 from accord.core.errors import BrokenContract
 from accord.files.yaml import read_mapping
-from accord.github.markers import find_markers, write_marker
 from accord.starts.models import Tick
+from accord.text.markers import find_markers, write_marker
 
 if TYPE_CHECKING:
     from accord.github.models import Identity, Issue

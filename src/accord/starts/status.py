@@ -11,9 +11,9 @@ from typing import TYPE_CHECKING
 from pydantic import ValidationError
 
 from accord.core.clock import parse_timestamp
-from accord.github.markers import find_markers, write_marker
 from accord.starts.models import ItemStatus
 from accord.text.markdown import as_code, table
+from accord.text.markers import find_markers, write_marker
 
 if TYPE_CHECKING:
     from collections.abc import Iterable

@@ -11,8 +11,8 @@ from accord.git.conflicts import conflict_branch
 from accord.git.patches import PatchConflict, apply_patch, changes_between, own_base
 from accord.git.program import is_ancestor
 from accord.git.replacing import replacement, with_tree
-from accord.github.markers import REVISION, find_markers
 from accord.results.bodies import has_marker
+from accord.text.markers import REVISION, find_markers
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence

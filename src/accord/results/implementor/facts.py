@@ -32,10 +32,10 @@ from accord.git.sizes import size_findings
 from accord.git.steering import audit_changes, unknown_dot_files
 from accord.git.unfinished import marked_files
 from accord.github.commits import read_commit
-from accord.github.markers import find_markers
 from accord.results.implementor.commit import choose_commit, is_of_run, make_commit, read_branch, work_branch
 from accord.results.status import find_work_item, require_writable
 from accord.results.texts import posted_message
+from accord.text.markers import find_markers
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Sequence

@@ -10,15 +10,15 @@ from accord.core.findings import has_errors, warning
 from accord.engine.operations import Operation, adopted_if, skipped_if
 from accord.git.conflicts import conflict_notice, resolution
 from accord.github.commits import plan_upload
-from accord.github.criteria import checklist, criteria_in
 from accord.github.limits import BODY_CHARS, TITLE_CHARS
-from accord.github.markers import REVISION, find_markers, write_marker
 from accord.results.bodies import has_marker, read_body
 from accord.results.implementor.commit import runs_before
 from accord.results.implementor.facts import OUTCOME, our_comment, our_pull
 from accord.results.implementor.scope import audit_scope
 from accord.results.status import MoveWorkItem, plan_move
+from accord.text.criteria import checklist, criteria_in
 from accord.text.markdown import as_code
+from accord.text.markers import REVISION, find_markers, write_marker
 from accord.text.sanitise import cut
 
 if TYPE_CHECKING:

@@ -6,12 +6,12 @@ from contextlib import ExitStack
 from typing import TYPE_CHECKING, Any
 
 from accord.engine.receipts import Receipt, default_run_key, reporting
-from accord.github.markers import run_token
 from accord.results.implementor.apply import apply_operations
 from accord.results.implementor.facts import gather_facts, with_comments, with_commit
 from accord.results.implementor.plan import PushBranch, plan_revision
 from accord.results.implementor.rules import implementor_findings
 from accord.results.texts import TextSanitizer, require_postable, with_safe_texts
+from accord.text.markers import run_token
 
 if TYPE_CHECKING:
     from accord.github.client import GitHub

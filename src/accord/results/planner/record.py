@@ -12,9 +12,9 @@ from functools import cache
 from typing import TYPE_CHECKING
 
 from accord.github.limits import BODY_CHARS
-from accord.github.markers import COPY_ROOM, find_markers, write_marker
 from accord.results.bodies import CLOSED, LONGEST_NUMBER, LONGEST_TOKEN, UPDATED, BodyParts, split_body
 from accord.results.labels import Category, category_of
+from accord.text.markers import COPY_ROOM, find_markers, write_marker
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping

@@ -6,7 +6,6 @@ from typing import TYPE_CHECKING
 
 from accord.engine.operations import planned_seconds
 from accord.engine.receipts import Item, Outcome, Receipt, reporting
-from accord.github.markers import run_token
 from accord.results.planner.apply import Ledger, apply_operations
 from accord.results.planner.checks import check_facts, check_names
 from accord.results.planner.facts import gather_facts
@@ -22,6 +21,7 @@ from accord.results.planner.structure import (
     without_removed_parts,
 )
 from accord.results.texts import TextSanitizer, errors_as_posted, with_safe_texts
+from accord.text.markers import run_token
 
 if TYPE_CHECKING:
     from collections.abc import Iterable

@@ -8,7 +8,6 @@ from typing import TYPE_CHECKING
 from accord.core.errors import Refused
 from accord.core.findings import warning
 from accord.engine.operations import OperationStatus, apply_in_order
-from accord.github.markers import REVIEW, REVIEW_GONE, find_markers
 from accord.github.models import AnchorRefused, NotThere, VerdictRefused
 from accord.github.once import send_once
 from accord.results.bodies import has_marker
@@ -35,6 +34,7 @@ from accord.results.reviewer.plan import (
 )
 from accord.results.reviewer.threads import COMMENT
 from accord.results.status import MoveWorkItem, apply_move
+from accord.text.markers import REVIEW, REVIEW_GONE, find_markers
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence

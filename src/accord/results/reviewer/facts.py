@@ -8,7 +8,6 @@ from typing import TYPE_CHECKING
 from accord.core.errors import BrokenContract, Refused
 from accord.core.findings import Finding, warning
 from accord.github.limits import COMPARED_FILES, PULL_FILES
-from accord.github.markers import REVIEW, find_markers
 from accord.github.models import Forbidden, NotThere
 from accord.github.pulls import closing_references
 from accord.results.bodies import has_marker
@@ -35,6 +34,7 @@ from accord.results.reviewer.threads import (
 from accord.results.run_options import MOST_COMMENTS
 from accord.results.status import StatusFacts, find_work_item, foreign_marker, require_unarchived
 from accord.results.status import gather_facts as gather_status_facts
+from accord.text.markers import REVIEW, find_markers
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence

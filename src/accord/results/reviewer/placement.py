@@ -16,10 +16,10 @@ from urllib.parse import quote
 
 from accord.core.findings import pointer
 from accord.github.limits import BODY_CHARS
-from accord.github.markers import REVIEW, find_markers, write_marker, write_twice
 from accord.results.reviewer.rules import is_warning
 from accord.results.reviewer.threads import COMMENT, Note, read_ids, write_ids
 from accord.text.markdown import as_code
+from accord.text.markers import REVIEW, find_markers, write_marker, write_twice
 from accord.text.sanitise import cut
 
 if TYPE_CHECKING:

@@ -8,7 +8,6 @@ from typing import TYPE_CHECKING, ClassVar, TypeAlias
 from accord.core.errors import BrokenContract, Refused
 from accord.core.findings import Finding, pointer, sentence, warning
 from accord.engine.operations import Operation, OperationStatus, adopted_if, skipped_if
-from accord.github.markers import REVIEW, find_markers
 from accord.github.models import InlineComment, NewReview
 from accord.results.reviewer.facts import TARGETS
 from accord.results.reviewer.placement import (
@@ -24,6 +23,7 @@ from accord.results.reviewer.placement import (
 )
 from accord.results.reviewer.threads import gone_reply
 from accord.results.status import MoveWorkItem, StatusFacts, plan_move
+from accord.text.markers import REVIEW, find_markers
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence

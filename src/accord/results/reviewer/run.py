@@ -6,13 +6,13 @@ from typing import TYPE_CHECKING, Any
 
 from accord.engine.operations import planned_seconds
 from accord.engine.receipts import Receipt, default_run_key, reporting
-from accord.github.markers import run_token
 from accord.results.reviewer.apply import apply_operations
 from accord.results.reviewer.facts import gather_facts
 from accord.results.reviewer.placement import Placement, draft_review, lay_out
 from accord.results.reviewer.plan import ResolveThread, initial_state, plan_findings, plan_operations, require_allowed
 from accord.results.reviewer.rules import reviewer_findings
 from accord.results.texts import TextSanitizer, require_postable, with_safe_texts
+from accord.text.markers import run_token
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

@@ -13,7 +13,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 
 from accord.github.limits import COMPARED_FILES
-from accord.github.markers import REVIEW, REVIEW_GONE, find_markers, strip_markers, write_marker
+from accord.text.markers import REVIEW, REVIEW_GONE, find_markers, strip_markers, write_marker
 from accord.text.outline import plain_text
 
 if TYPE_CHECKING:

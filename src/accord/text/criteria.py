@@ -9,8 +9,8 @@ from __future__ import annotations
 from itertools import accumulate
 from typing import TYPE_CHECKING
 
-from accord.github.markers import defuse, write_marker
 from accord.text.markdown import as_code
+from accord.text.markers import defuse, write_marker
 from accord.text.outline import ChecklistTask, sections, tasks, with_ticks
 
 if TYPE_CHECKING:

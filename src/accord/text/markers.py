@@ -12,8 +12,6 @@ import re
 from collections.abc import Mapping
 from urllib.parse import quote, unquote
 
-from accord.github.limits import BODY_CHARS
-
 REVIEW = "review"
 """The marker of a review: ``asks`` is its verdict, also where GitHub accepts it as a comment only."""
 
@@ -99,12 +97,15 @@ def take_copy(body: str) -> tuple[dict[str, str] | None, str]:
     return fields, _COPY.sub("", body)
 
 
-def with_copy(fields: dict[str, str] | None, text: str) -> str:
-    """Put a copy before a text that holds none: all of it, without its data, or none of it, as the limit allows."""
+def with_copy(fields: dict[str, str] | None, text: str, limit: int) -> str:
+    """Put a copy before a text that holds none: all of it, without its data, or none of it, as the limit allows.
+
+    ``limit`` is the most characters of the body.
+    """
     if fields is None:
         return text
     for copy in (write_copy(**fields), write_copy(fields["commit"])):
-        if len(copy) + 1 + len(text) <= BODY_CHARS:
+        if len(copy) + 1 + len(text) <= limit:
             return f"{copy}\n{text}"
     return text
 

@@ -4,7 +4,17 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from accord.github.markers import defuse, find_markers, run_token, take_markers, write_marker
+from accord.text.markers import (
+    COPY_ROOM,
+    defuse,
+    find_markers,
+    run_token,
+    take_copy,
+    take_markers,
+    with_copy,
+    write_copy,
+    write_marker,
+)
 
 VALUES = st.text(alphabet=st.characters(exclude_categories=("Cs",)))
 
@@ -63,3 +73,31 @@ def test_the_word_of_a_run_is_one_word_for_search_and_differs_for_every_run() ->
 def test_a_strangers_comment_cannot_keep_the_reader_busy() -> None:
     hostile = f'[accord:plan]: # "{"a=" * 30_000}\n<!-- accord:plan{" a=b" * 20_000}{" " * 20_000}'
     assert find_markers(hostile, "plan") == []
+
+
+SHA = "0123456789abcdef0123456789abcdef01234567"
+COPY = {"commit": SHA, "data": "e" * 40_000}
+LIMIT = 65_536
+
+
+@pytest.mark.parametrize(
+    ("length", "kept"),
+    [
+        (0, COPY),
+        (LIMIT - len(write_copy(**COPY)) - 1, COPY),
+        (LIMIT - len(write_copy(**COPY)), {"commit": SHA}),
+        (LIMIT - COPY_ROOM, {"commit": SHA}),
+        (LIMIT - len(write_copy(SHA)), None),
+        (LIMIT, None),
+    ],
+)
+def test_a_text_keeps_every_character_and_the_copy_of_a_handoff_what_still_fits(length: int, kept: object) -> None:
+    text = "x" * length
+    body = with_copy(COPY, text, LIMIT)
+    assert len(body) <= LIMIT
+    assert take_copy(body) == (kept, text)
+
+
+def test_the_first_of_several_copies_counts_and_none_of_them_stays() -> None:
+    assert take_copy(f"a\n{write_copy(SHA)}\nb\n{write_copy('f' * 40)}") == ({"commit": SHA}, "a\nb\n")
+    assert with_copy(None, "text", LIMIT) == "text"

@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from accord.github.criteria import (
+from accord.text.criteria import (
     MOST_CHARACTERS,
     checklist,
     criteria_boxes,
