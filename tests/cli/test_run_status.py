@@ -6,8 +6,8 @@ from pathlib import Path
 import pytest
 
 from accord.cli.run_status import RunStatus, showing_status, span, status_text
-from accord.runner.transcripts.events import Usage
-from accord.runner.transcripts.live import LiveRun, with_line
+from accord.runner.transcripts.account import Usage
+from accord.runner.transcripts.formats import LiveRun
 
 LOGS = Path(__file__).parents[1] / "data/agent-logs"
 STARTED = '{"type":"thread.started","thread_id":"t1"}'
@@ -110,12 +110,9 @@ def test_a_span_has_two_units_at_most(seconds: float, text: str) -> None:
 
 
 def test_the_line_has_only_what_is_known() -> None:
-    assert status_text(5, 5, "", LiveRun()) == "5 s · quiet 5 s"
-    usage = Usage(1000, None, 0.5)
-    assert (
-        status_text(5, 2, "message", LiveRun("message", usage))
-        == "5 s · message, 2 s ago · 1,000 tokens · 0.50 US dollars"
-    )
+    assert status_text(5, 5, "", Usage()) == "5 s · quiet 5 s"
+    text = "5 s · message, 2 s ago · 1,000 tokens · 0.50 US dollars"
+    assert status_text(5, 2, "message", Usage(1000, None, 0.5)) == text
 
 
 @pytest.mark.parametrize(
@@ -133,7 +130,9 @@ def test_the_line_has_only_what_is_known() -> None:
     ],
 )
 def test_an_event_is_named_in_a_few_words(line: str, last: str) -> None:
-    assert with_line(LiveRun(), line).last == last
+    run = LiveRun()
+    run.add(line)
+    assert run.last == last
 
 
 def test_every_line_of_recorded_runs_is_read_and_the_usage_is_known_at_the_end() -> None:
@@ -141,6 +140,6 @@ def test_every_line_of_recorded_runs_is_read_and_the_usage_is_known_at_the_end()
     for path in sorted(LOGS.rglob("stdout")):
         run = LiveRun()
         for line in path.read_text(encoding="utf-8", errors="replace").splitlines():
-            run = with_line(run, line)
+            run.add(line)
         known += run.usage != Usage()
     assert known

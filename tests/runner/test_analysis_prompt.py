@@ -10,7 +10,7 @@ from support.hostile import HOSTILE
 
 from accord.runner.analysis import prompt as analysis_prompt
 from accord.runner.analysis.prompt import TaskEvidence, TaskPrompt, task_prompt
-from accord.runner.transcripts.events import Todo
+from accord.runner.transcripts.account import Todo
 from accord.text.outline import tasks
 from accord.text.redaction import Redactor
 

@@ -7,7 +7,7 @@ from support.growth import grows_too_fast
 
 from accord.runner.analysis.checkbox_evidence import completed_by_boxes
 from accord.runner.analysis.prompt import TaskEvidence
-from accord.runner.transcripts.events import Todo
+from accord.runner.transcripts.account import Todo
 from accord.text.outline import tasks
 
 BODY = "## Tasks\n\n- [ ] Add tests\n- [ ] Fix docs\n- [x] Old thing\n"

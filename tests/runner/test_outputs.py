@@ -18,7 +18,7 @@ from accord.runner.models import Category, Classification, Evidence, InternalErr
 from accord.runner.outputs import BUDGET, SUMMARY_CHARS, TRUNCATION_NOTICE, RunFacts, not_pushed_warning, outputs_of
 from accord.runner.publish import Published
 from accord.runner.record import Attempt, ResultFinding
-from accord.runner.transcripts.events import Account, Usage
+from accord.runner.transcripts.account import Account, Usage
 from accord.text.posting import PostingPolicy
 from accord.text.redaction import Redactor, redactor_for
 from accord.workflows.rules import CAPABILITY_OUTPUTS

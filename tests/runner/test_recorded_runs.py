@@ -9,7 +9,7 @@ from support.runs import CHOICES, EXPECTED, LOGS, Run, as_lines, words_of
 
 from accord.files.yaml import read_yaml
 from accord.runner.classify import classify, contract_exit_code
-from accord.runner.transcripts.events import Todo
+from accord.runner.transcripts.account import Todo
 from accord.runner.transcripts.read import read_evidence, recognise
 
 CHOSEN: dict[str, Any] = {run: row["error"] for row in read_yaml(CHOICES.read_bytes()).value for run in row["runs"]}

@@ -10,10 +10,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from accord.runner.classify import RunEvidence, classify, contract_exit_code
-from accord.runner.transcripts.events import Account
-from accord.runner.transcripts.formats import FORMATS
+from accord.runner.transcripts.account import Account
+from accord.runner.transcripts.formats import FORMATS, account_of
 from accord.runner.transcripts.lines import lines
-from accord.runner.transcripts.read import account_of, plain_account
+from accord.runner.transcripts.read import plain_account
 
 TYPES = [
     "thread.started", "turn.started", "turn.completed", "turn.failed", "item.started", "item.updated",
@@ -50,11 +50,7 @@ LINES = st.one_of(st.binary(max_size=200), EVENTS.map(lambda event: json.dumps(e
 
 
 def account_in(codec: str, stream: Any) -> Account:
-    return (
-        account_of(FORMATS[codec].events(lines(stream)), codec, codec)
-        if codec in FORMATS
-        else plain_account(stream, codec)
-    )
+    return account_of(codec, lines(stream), codec) if codec in FORMATS else plain_account(stream, codec)
 
 
 def check_reading(codec: str, raw: bytes, exit_code: int | None, stderr: str) -> None:
@@ -140,10 +136,10 @@ PIECES = {
 @pytest.mark.parametrize("is_one_line", [False, True])
 def test_memory_is_bounded_for_any_length(monkeypatch: pytest.MonkeyPatch, codec: str, is_one_line: bool) -> None:
     limit, size = 256 * 1024, 4_000_000 if is_one_line else 12_000_000
-    for module in ("lines", "gemini"):
-        monkeypatch.setattr(f"accord.runner.transcripts.{module}.MAX_LINE_BYTES", limit)
+    monkeypatch.setattr("accord.runner.transcripts.lines.MAX_LINE_BYTES", limit)
     monkeypatch.setattr("accord.runner.transcripts.gemini._MOST_CHARS", limit)
-    monkeypatch.setattr("accord.runner.transcripts.read.MAX_MESSAGE_CHARS", limit)
+    for module in ("account", "read"):
+        monkeypatch.setattr(f"accord.runner.transcripts.{module}.MAX_MESSAGE_CHARS", limit)
     piece = PIECES[codec].replace(b"\n", b" ") if is_one_line else PIECES[codec]
     stream = io.BufferedReader(Endless(piece, size // len(piece)))
     tracemalloc.start()
@@ -154,63 +150,3 @@ def test_memory_is_bounded_for_any_length(monkeypatch: pytest.MonkeyPatch, codec
         tracemalloc.stop()
     assert peak < size * 0.8
     assert len(account.final_message) <= limit
-
-
-def as_bytes(event: dict[str, Any]) -> bytes:
-    return json.dumps(event, separators=(",", ":")).encode()
-
-
-def item(kind: str, **fields: Any) -> bytes:
-    return as_bytes({"type": "item.completed", "item": {"id": "item_0", "type": kind, **fields}})
-
-
-def said(content: Any, **fields: Any) -> bytes:
-    return as_bytes({"type": "message", "role": "assistant", "content": content, **fields})
-
-
-TEXTS = st.sampled_from(["a", "Hello", "Hello, world", '"role":"assistant"', "é\ud800", ""])
-USUAL = {
-    "codex": st.one_of(
-        TEXTS.map(lambda text: item("agent_message", text=text)),
-        TEXTS.map(lambda text: item("command_execution", command=text, exit_code=0, status="completed")),
-        st.sampled_from(
-            [
-                item("reasoning", text="hm"),
-                item("command_execution", command="x", exit_code=1, status="failed"),
-                as_bytes({"type": "error", "message": "429 Too Many Requests"}),
-                as_bytes({"type": "turn.completed", "usage": {}}),
-                as_bytes({"type": "item.started", "item": {"type": "todo_list", "items": [{"text": "a"}]}}),
-                item("agent_message", text="cut")[:-9],
-            ]
-        ),
-    ),
-    "gemini": st.one_of(
-        TEXTS.map(lambda text: said(text, delta=True)),
-        TEXTS.map(lambda text: said(text)),
-        st.sampled_from(
-            [
-                said(["no text"], delta=True),
-                as_bytes({"type": "message", "role": "user", "content": "Go on", "delta": True}),
-                as_bytes({"type": "tool_use", "tool_name": "run_shell_command", "tool_id": "1", "parameters": {}}),
-                as_bytes({"type": "tool_result", "tool_id": "1", "status": "success", "output": ""}),
-                as_bytes({"type": "error", "severity": "error", "message": "blocked"}),
-                as_bytes({"type": "result", "status": "success", "stats": {}}),
-                b'{"type":"message","role":"assistant","content":"cu","delta":true}}',
-                b'{"type":"message","role":"assistant","content":"two"},{"a":1,"delta":true}',
-                b"{",
-                b"}",
-            ]
-        ),
-    ),
-}
-
-
-@pytest.mark.parametrize("codec", USUAL)
-@settings(max_examples=400)
-@given(data=st.data())
-@pytest.mark.slow
-def test_lines_that_are_recognised_without_parsing_mean_what_parsed_ones_do(codec: str, data: st.DataObject) -> None:
-    """A blank at the end of a line has it parsed at once."""
-    found = data.draw(st.lists(USUAL[codec], max_size=30))
-    quick, parsed = (account_in(codec, io.BytesIO(b"".join(line + end for line in found))) for end in (b"\n", b" \n"))
-    assert quick == parsed

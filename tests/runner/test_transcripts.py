@@ -4,12 +4,12 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from support.runs import EXPECTED, Reader, Run, as_lines
+from support.runs import Reader, Run, as_lines
 
 from accord.runner.classify import contract_exit_code
 from accord.runner.transcripts import lines
+from accord.runner.transcripts.account import MAX_COMMANDS
 from accord.runner.transcripts.gemini import without_repeats
-from accord.runner.transcripts.read import MAX_COMMANDS
 
 INIT = {"type": "system", "subtype": "init", "model": "m", "tools": ["Bash"]}
 THREAD = {"type": "thread.started", "thread_id": "1"}
@@ -176,21 +176,6 @@ def test_a_transcript_that_is_cut_anywhere_is_not_a_success(reader: Reader, name
     assert reader.evidence(Run(name).agent, raw[:end]).account.ending == "success"
 
 
-def slowly(raw: bytes) -> bytes:
-    """Write the same JSON so that no line begins the way CLIs write it."""
-    return b"".join(b" " + line for line in raw.splitlines(keepends=True))
-
-
-CODEX = [name for name in EXPECTED if name.startswith("codex/") and Run(name).account().is_structured]
-
-
-@pytest.mark.parametrize("name", CODEX)
-def test_a_line_that_is_judged_by_its_beginning_means_what_it_means_when_read(reader: Reader, name: str) -> None:
-    run = Run(name)
-    slow = reader.evidence(run.agent, slowly(run.stdout.read_bytes())).account
-    assert (slow.commands, slow.final_message) == (run.account().commands, run.account().final_message)
-
-
 @pytest.mark.parametrize("count", [1, MAX_COMMANDS, MAX_COMMANDS + 5])
 @pytest.mark.parametrize("codec", ["codex", "claude", "gemini"])
 def test_the_last_commands_are_kept_and_all_are_counted(reader: Reader, codec: str, count: int) -> None:
@@ -199,42 +184,29 @@ def test_the_last_commands_are_kept_and_all_are_counted(reader: Reader, codec: s
         "claude": [event for n in range(count) for event in (bash(n), bash_result(n, f"out {n}"))],
         "gemini": [event for n in range(count) for event in shell(n, f"out {n}")],
     }[codec]
-    raw = as_lines(*events)
-    account = reader.evidence(codec, raw).account
+    account = reader.account(codec, *events)
     assert (account.command_count, account.commands[-1].command) == (count, f"run {count - 1}")
     assert account.commands[-1].output.startswith(f"out {count - 1}")
     assert len(account.commands) == min(count, MAX_COMMANDS)
-    assert account == reader.evidence(codec, slowly(raw)).account
 
 
-@pytest.mark.parametrize("letter", ["x", '"', "\\", "ä", "\U0001f600", "\n"])
-def test_a_message_longer_than_any_line_is_cut_and_the_rest_of_its_event_is_read(
-    reader: Reader, letter: str, monkeypatch: pytest.MonkeyPatch
+def test_a_very_long_message_is_cut_at_its_end(reader: Reader) -> None:
+    result = {"type": "result", "subtype": "success", "is_error": False, "result": "ab" + "x" * 5_000_000}
+    account = reader.account("claude", INIT, {**result, "usage": {"input_tokens": 3}, "total_cost_usd": 0.5})
+    assert (account.ending, account.final_message) == ("success", "ab" + "x" * 999_998)
+    assert (account.usage.input_tokens, account.usage.cost_usd) == (3, 0.5)
+    assert account.warnings == ("The message is longer than 1,000,000 characters. The transcript has the rest.",)
+
+
+@pytest.mark.parametrize("size", [200_000, 100_000])
+def test_an_event_that_is_too_long_is_skipped_and_named(
+    reader: Reader, monkeypatch: pytest.MonkeyPatch, size: int
 ) -> None:
-    count = 5_000_000 if letter == "x" else 200_000
-    if letter != "x":
-        monkeypatch.setattr(lines, "MAX_LINE_BYTES", 190_000)
-    usage = {"input_tokens": 3, "output_tokens": 5}
-    result = {"type": "result", "subtype": "success", "is_error": False, "result": "ab" + letter * count}
-    account = reader.account("claude", INIT, {**result, "usage": usage, "total_cost_usd": 0.5})
-    assert account.ending == "success"
-    assert account.final_message.startswith("ab" + letter * 7_000)
-    assert set(account.final_message) <= {"a", "b", letter}
-    assert (account.usage.input_tokens, account.usage.output_tokens, account.usage.cost_usd) == (3, 5, 0.5)
-    assert any("longer than" in warning or "too long" in warning for warning in account.warnings)
-    assert not any("without a message" in warning for warning in account.warnings)
-
-
-def test_a_line_that_is_too_long_is_read_with_cut_texts(reader: Reader, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(lines, "MAX_LINE_BYTES", 100_000)
-    account = reader.account("codex", THREAD, ran(1, "x" * 200_000), item("agent_message", text="done"), TURN_DONE)
-    assert (account.ending, account.final_message) == ("success", "done")
-    assert [(c.command, c.exit_code) for c in account.commands] == [("run 1", 0)]
-    assert account.warnings[0] == "One event of the transcript was too long to be read completely."
-    result = {"type": "result", "subtype": "success", "is_error": False, "result": "x" * 200_000, "z": 1}
-    assert reader.account("claude", INIT, result).ending == "success"
-    cut = reader.evidence("claude", as_lines(INIT, result)[:-5000])
-    assert cut.account.ending == "cut"
+    noise = b"x" * size + b"\n"
+    account = reader.account("codex", THREAD, noise, ran(1, "x" * size), ran(2), item("agent_message", text="done"))
+    assert (account.final_message, [c.command for c in account.commands]) == ("done", ["run 2"])
+    assert account.warnings == ("One event of the transcript was too long to be read.",)
 
 
 def test_half_characters_and_invalid_json_values_are_replaced(reader: Reader) -> None:

@@ -7,7 +7,7 @@ from typing import Any
 
 from accord.runner.classify import RunEvidence, classify
 from accord.runner.models import Classification
-from accord.runner.transcripts.events import Account
+from accord.runner.transcripts.account import Account
 from accord.runner.transcripts.read import read_account, read_evidence
 
 LOGS = Path(__file__).parents[1] / "data" / "agent-logs"

@@ -11,11 +11,13 @@ from typing import TYPE_CHECKING, TextIO
 import click
 
 from accord.cli.output import CLEAR_LINE, is_screen, one_line
-from accord.runner.transcripts.live import LiveRun, with_line
+from accord.runner.transcripts.formats import LiveRun
 from accord.text.markdown import shorten
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
+
+    from accord.runner.transcripts.account import Usage
 
 _TICK_SECONDS = 1.0
 _QUIET_SECONDS = 2.0
@@ -41,7 +43,7 @@ class RunStatus:
     def show(self, line: str, shown: str) -> None:
         """Write a line of output as it is to be ``shown``."""
         if self._is_screen:
-            self._run = with_line(self._run, line)
+            self._run.add(line)
             self._last = one_line(self._run.last)
         with self._lock, suppress(OSError, ValueError):  # a closed stream must not end the agent
             self._heard = self._now()
@@ -54,7 +56,7 @@ class RunStatus:
             now = self._now()
             elapsed, quiet = now - self._began, now - self._heard
             if self._is_screen and quiet >= _QUIET_SECONDS:
-                text = status_text(elapsed, quiet, self._last, self._run)
+                text = status_text(elapsed, quiet, self._last, self._run.usage)
                 width = shutil.get_terminal_size().columns - 1
                 self._stream.write(f"{CLEAR_LINE}{shorten(text, max(width, 1))}")
                 self._stream.flush()
@@ -94,14 +96,14 @@ def showing_status(stream: TextIO) -> Iterator[RunStatus]:
         status.end()
 
 
-def status_text(elapsed: float, quiet: float, last: str, run: LiveRun) -> str:
+def status_text(elapsed: float, quiet: float, last: str, usage: Usage) -> str:
     """Return the line: the time so far, the last event and how long ago it was, and what the agent reported to cost."""
-    counts = [count for count in (run.usage.input_tokens, run.usage.output_tokens) if count is not None]
+    counts = [count for count in (usage.input_tokens, usage.output_tokens) if count is not None]
     parts = [
         f"{span(elapsed)}",
         f"{f'{last}, ' if last else 'quiet '}{span(quiet)}{' ago' if last else ''}",
         f"{sum(counts):,} tokens" if counts else "",
-        f"{run.usage.cost_usd:.2f} US dollars" if run.usage.cost_usd is not None else "",
+        f"{usage.cost_usd:.2f} US dollars" if usage.cost_usd is not None else "",
     ]
     return " · ".join(filter(None, parts))
 

@@ -39,7 +39,7 @@ if TYPE_CHECKING:
     from accord.runner.agent_session import AgentSession
     from accord.runner.context import JobContext, RunProgress
     from accord.runner.models import RunRequest
-    from accord.runner.transcripts.events import Account, Usage
+    from accord.runner.transcripts.account import Account, Usage
 
 _LEAST_REPAIR_SECONDS = 60.0
 """A repair turn with less time would probably be ended."""

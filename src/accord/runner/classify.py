@@ -3,16 +3,20 @@
 Evidence is asked in this order: accord's own error, the errors of the transcript (fields before words), stderr, the end
 of plain text, the exit code. The agent's words and the output of its commands never count, except for the message of
 its own sandbox when no command could start in it.
+
+How much a line must look like a report of an error depends on who may have written it. Plain text is mostly prose of
+the agent, so only lines that begin like a report count. While the agent has done nothing and its events name no error,
+stderr is the program's: every line counts whose words name a cause, unless it reads like prose or progress.
 """
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from typing import TYPE_CHECKING, NamedTuple
+import re
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Literal, NamedTuple, TypeAlias
 
 from accord.core.findings import sentence
 from accord.runner.models import Classification, Evidence
-from accord.runner.transcripts.error_lines import reported_errors
 from accord.runner.transcripts.error_rules import (
     BROAD_KINDS,
     CAUSES,
@@ -27,17 +31,68 @@ from accord.runner.transcripts.error_rules import (
     status_cause,
 )
 from accord.runner.transcripts.formats import FORMATS
-from accord.runner.transcripts.wording import cut, evidence_line
+from accord.runner.transcripts.lines import cut, evidence_line
+from accord.runner.transcripts.wording import delay_in, error_from
 from accord.text.hidden import as_seen
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from accord.runner.models import InternalError, Source
-    from accord.runner.transcripts.events import Account, AgentError, CommandFailure
+    from accord.runner.transcripts.account import Account, AgentError, CommandFailure
 
 SUMMARY_CHARS = 500
 _MESSAGE_CHARS = 300
+_LAST_LINES = 200
+
+_Scope: TypeAlias = Literal["reports", "beginnings", "all"]
+"""Lines that count: those that begin like reports, also those that begin with words of an error, or all with such."""
+
+_REPORT = re.compile(
+    r"^\s*(?:[^\x00-\x7f]{1,3}\s{1,3})?(?:\[?\d{4}-\d\d-\d\d[^\s\]]*\]?\s+)?(?:"
+    r"\[?(?:error|fatal|panic|critical)\]?(?::| \w+(?:::\w+)+:|!)|(?:npm )?ERR!|\[?API Error\b|"
+    r"(?:Error|Exception) [\w ]{0,40}(?::|Full report)|[\w.]*(?:Error|Exception)(?: \[\w+\])?:|"
+    r"[\w./-]{1,40}: (?:error|fatal):|"
+    r"curl: \(\d+\)|An unexpected (?:critical )?error)",
+    re.IGNORECASE,
+)
+"""Beginnings of lines in which programs report errors; prose about errors begins otherwise."""
+
+_VERBATIM = re.compile(
+    r"^(?:Invalid auth method selected\.|When using Gemini API, you must specify|Unknown arguments?: |"
+    r"No input provided via stdin|Not inside a trusted directory|Gemini CLI is not running in a trusted directory|"
+    r"Failed to read output schema|--dangerously-skip-permissions cannot be used|Reached max session turns|"
+    r"Invalid API key · |Not logged in · |Credit balance is too low$|Prompt is too long(?: ·|$)|"
+    r"Failed to authenticate\. |"
+    r"You've hit your [\w-]+ limit · |There's an issue with the selected model \(|Request too large \(|"
+    r"(?:stream error: )?unexpected status [45]\d\d [A-Z]|stream disconnected before completion: |"
+    r"No space left on device(?: \(os error 28\))?$|"
+    r"<--- Last few GCs|FATAL ERROR: )"
+)
+"""Error lines of the known CLIs that begin otherwise."""
+
+_STATUS_FIELD = re.compile(r"^\s+\"?(?:status|code)\"?: ([45]\d\d),?$")
+_TRYING = re.compile(r"^Attempt \d+ failed\b")
+_BACKGROUND = re.compile(
+    r"ERROR (?:codex_models_manager|rmcp|codex_core::tools|codex_api::endpoint)|^Error executing tool "
+)
+"""Lines that successful runs have, too: background work of the CLI, tools that the agent called wrongly."""
+
+_CONVERSATION = re.compile(r"^(?:OpenAI Codex v\d.*|user|codex|exec|thinking|tokens used)$", re.MULTILINE)
+"""Lines between which codex prints the whole conversation to stderr, unless it prints events."""
+
+_STATUS_WORDED = re.compile(
+    r"(?:^(?:[^\x00-\x7f]{1,3}\s+)?(?:HTTP\S* )?"
+    r"|\b(?i:error|failed|returned|responded|received|rejected|got)(?: with)?(?: an?)?(?: code)?(?: HTTP)?:? )"
+    r"([45]\d\d)(?=[:;,.)]|$| [A-Z]| from\b)"
+)
+"""Statuses in a program's line, where ``status_in`` knows only those that are called so."""
+
+_NOT_ERRORS = re.compile(
+    r"^\W{0,8}(?:\S{1,60} )?\[?(?:warn(?:ing)?|info|debug|trace|note|hint)\b|^[-*+>#•] |^\s{2,}|(?-i:\bI\b)",
+    re.IGNORECASE,
+)
+"""Lines of a lower level, entries of lists, lines that go on, and the words of a speaker."""
 
 
 @dataclass(frozen=True)
@@ -118,7 +173,7 @@ def _hits(evidence: RunEvidence) -> Iterator[_Hit]:
         yield from _by_error(error, "event", evidence)
     printed: dict[Source, str] = {"stderr": evidence.stderr, "text": evidence.text}
     for source, text in printed.items():
-        for error in reversed(reported_errors(text, source, evidence.account)):
+        for error in reversed(_reported_errors(text, source, evidence.account)):
             yield from _by_error(error, source, evidence)
     yield from _by_exit(evidence)
 
@@ -176,7 +231,7 @@ def _by_exit(evidence: RunEvidence) -> Iterator[_Hit]:
             yield _Hit(f"exit-{code}", EXITS[codec][code], "exit", line, line)
     if status := _exit_status(evidence):
         yield _Hit(f"http-{status}", status_cause(status), "exit", line, line)
-    has_crashed = bool(code and reported_errors(evidence.stderr, "stderr", account))
+    has_crashed = bool(code and _reported_errors(evidence.stderr, "stderr", account))
     if account.is_structured and account.ending == "cut" and (account.has_begun or not code) and not has_crashed:
         yield _Hit("no-terminal-event", "interrupted", "exit", line, "its transcript ends without a result")
 
@@ -194,7 +249,7 @@ def _unknown(evidence: RunEvidence) -> _Hit:
     """Report the last error or line that no rule recognizes."""
     if errors := evidence.account.errors:
         return _Hit("unknown-error", "unknown", "event", errors[-1].line, errors[-1].message)
-    if reported := reported_errors(evidence.stderr, "stderr", evidence.account):
+    if reported := _reported_errors(evidence.stderr, "stderr", evidence.account):
         return _Hit("unknown-error", "unknown", "stderr", reported[-1].line, reported[-1].message)
     return _Hit("no-evidence", "unknown", "exit", _exit_line(evidence), _last_words(evidence))
 
@@ -219,3 +274,53 @@ def _classification(hit: _Hit) -> Classification:
         retry_after_seconds=hit.delay if cause.recovery == "retry" else None,
         evidence=Evidence(rule=hit.rule, source=hit.source, line=hit.line),
     )
+
+
+def _reported_errors(text: str, source: Source, account: Account) -> list[AgentError]:
+    """Return the errors that lines report, in order, each with the status and the delay of the dump below it."""
+    found: list[AgentError] = []
+    is_counted = False
+    scope = _scope(text, source, account)
+    for line in (as_seen(line).rstrip() for line in text.splitlines()[-_LAST_LINES:]):
+        if _TRYING.match(line) or _is_report(line, scope):
+            is_counted = not (_TRYING.match(line) and account.has_worked)
+            if is_counted:
+                found.append(_error_in(line))
+        elif found and is_counted:
+            found[-1] = _with_dump(found[-1], line)
+    return found
+
+
+def _scope(text: str, source: Source, account: Account) -> _Scope:
+    if source == "text" or account.errors or _CONVERSATION.search(text):
+        return "reports"
+    return "beginnings" if account.has_worked else "all"
+
+
+def _is_report(line: str, scope: _Scope) -> bool:
+    if not line or _BACKGROUND.search(line):
+        return False
+    if _REPORT.match(line) or _VERBATIM.match(line):
+        return True
+    if scope == "reports" or _NOT_ERRORS.search(line):
+        return False
+    if scope == "beginnings":
+        return bool(_STATUS_WORDED.match(line)) or any(words.match(line) for words in WORDS.values())
+    error = _error_in(line)
+    return bool(error.status) or any(words.search(error.message) for words in WORDS.values())
+
+
+def _error_in(line: str) -> AgentError:
+    error = error_from(line.strip(), line)
+    if error.status is None and (worded := _STATUS_WORDED.search(line)):
+        return replace(error, status=int(worded[1]), is_status_worded=True)
+    return error
+
+
+def _with_dump(error: AgentError, line: str) -> AgentError:
+    field = _STATUS_FIELD.match(line)
+    if field and error.is_status_worded:
+        return replace(error, status=int(field[1]), is_status_worded=False)
+    if error.retry_after_seconds is None and (delay := delay_in(line)) is not None:
+        return replace(error, retry_after_seconds=delay)
+    return error

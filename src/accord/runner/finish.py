@@ -27,7 +27,7 @@ from accord.runner.outputs import RunFacts, not_pushed_warning, outputs_of, safe
 from accord.runner.publish import Publication, Published, audit_patch, is_delivered, publish_patch
 from accord.runner.record import RunRecord, make_writable, open_regular, read_record
 from accord.runner.stats import diff_stat, patch_stats
-from accord.runner.transcripts.events import Account
+from accord.runner.transcripts.account import Account
 from accord.runner.transcripts.read import evidence_in
 from accord.text.markers import run_token
 from accord.text.redaction import redact_json, redactor_for

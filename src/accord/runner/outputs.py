@@ -33,7 +33,7 @@ if TYPE_CHECKING:
     from accord.runner.analysis.analyse import Analysis
     from accord.runner.publish import Published
     from accord.runner.record import Attempt
-    from accord.runner.transcripts.events import Account
+    from accord.runner.transcripts.account import Account
     from accord.text.posting import PostingPolicy
     from accord.text.redaction import Redactor
 

@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING
 from accord.runner.launch import find_program
 from accord.runner.models import AgentNotStarted
 from accord.runner.process import run_program
-from accord.runner.transcripts.wording import cut
+from accord.runner.transcripts.lines import cut
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping

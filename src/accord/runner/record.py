@@ -26,7 +26,7 @@ from pydantic import BaseModel, ConfigDict, ValidationError
 from accord.core.errors import BrokenContract
 from accord.core.findings import Finding
 from accord.runner.models import InternalError, RunContext
-from accord.runner.transcripts.events import Usage
+from accord.runner.transcripts.account import Usage
 
 if TYPE_CHECKING:
     from collections.abc import Iterable

@@ -20,7 +20,7 @@ from accord.text.untrusted import visible_text
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
-    from accord.runner.transcripts.events import Todo
+    from accord.runner.transcripts.account import Todo
     from accord.text.outline import ChecklistTask
     from accord.text.redaction import Redactor
 

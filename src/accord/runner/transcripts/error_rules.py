@@ -16,7 +16,7 @@ from accord.runner.transcripts.gemini import INVALID_STREAM
 
 if TYPE_CHECKING:
     from accord.runner.models import Category, InternalErrorKind, Origin, Recovery
-    from accord.runner.transcripts.events import CommandFailure
+    from accord.runner.transcripts.account import CommandFailure
 
 
 @dataclass(frozen=True, slots=True)

@@ -5,14 +5,16 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
-from accord.runner.transcripts.claude import claude_events, is_claude
-from accord.runner.transcripts.codex import codex_events, is_codex
-from accord.runner.transcripts.gemini import gemini_events, is_gemini
+from accord.runner.transcripts.account import AccountBuilder, TranscriptReader, Usage
+from accord.runner.transcripts.claude import ClaudeReader, is_claude
+from accord.runner.transcripts.codex import CodexReader, is_codex
+from accord.runner.transcripts.gemini import GeminiReader, is_gemini
+from accord.runner.transcripts.lines import events_in
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Iterator, Mapping
+    from collections.abc import Callable, Iterable, Mapping
 
-    from accord.runner.transcripts.events import Event
+    from accord.runner.transcripts.account import Account
 
 
 @dataclass(frozen=True)
@@ -24,7 +26,7 @@ class Format:
     message is the structured result. ``may_be_document``: the output may also be one document over many lines.
     """
 
-    events: Callable[[Iterable[bytes]], Iterator[Event]]
+    reader: type[TranscriptReader]
     is_event: Callable[[dict[str, Any]], bool]
     exits: Mapping[int, str] = field(default_factory=dict)
     statuses: Mapping[int, int] = field(default_factory=dict)
@@ -35,15 +37,15 @@ class Format:
 
 FORMATS = {
     "codex": Format(
-        codex_events,
+        CodexReader,
         is_codex,
         exits={2: "settings"},
         session_totals=("input_tokens", "output_tokens"),
         ends_with_result=True,
     ),
-    "claude": Format(claude_events, is_claude, session_totals=("cost_usd",)),
+    "claude": Format(ClaudeReader, is_claude, session_totals=("cost_usd",)),
     "gemini": Format(
-        gemini_events,
+        GeminiReader,
         is_gemini,
         exits={41: "credential", 42: "settings", 44: "settings", 52: "settings", 53: "turns", 55: "settings"},
         statuses={status % 256: status for status in (400, 401, 402, 403, 404, 429, 500, 502, 503, 504)},
@@ -51,3 +53,51 @@ FORMATS = {
     ),
 }
 """The formats by the name that the registry gives them as ``codec``; anything else is plain text."""
+
+
+def account_of(codec: str, found: Iterable[bytes | None], agent: str) -> Account:
+    """Read the lines of a transcript into an account; None is one that is too long."""
+    form, account = FORMATS[codec], AccountBuilder()
+    reader = form.reader(account)
+    for line in found:
+        if line is None:
+            account.skip_event()
+            continue
+        for event in events_in(line):
+            if form.is_event(event):
+                account.has_begun = True
+                reader.take(event, line)
+    reader.finish()
+    return account.account(agent, codec)
+
+
+def format_of(event: dict[str, Any]) -> str:
+    """Return the codec of an event; empty for an object that is not one."""
+    return next((codec for codec, form in FORMATS.items() if form.is_event(event)), "")
+
+
+class LiveRun:
+    """A running agent as far as its output tells by now: its last event in a few words, and its usage."""
+
+    def __init__(self) -> None:
+        self._account = AccountBuilder()
+        self._readers: dict[str, TranscriptReader] = {}
+
+    @property
+    def last(self) -> str:
+        """The last event, empty before the first."""
+        return self._account.last
+
+    @property
+    def usage(self) -> Usage:
+        """The usage that was last reported."""
+        return self._account.usage
+
+    def add(self, line: str) -> None:
+        """Take one more line of output; one that is not an event changes nothing."""
+        raw = line.encode("utf-8", "replace")
+        for event in events_in(raw):
+            if codec := format_of(event):
+                if codec not in self._readers:
+                    self._readers[codec] = FORMATS[codec].reader(self._account)
+                self._readers[codec].take(event, raw)

@@ -9,24 +9,12 @@ from __future__ import annotations
 import re
 from typing import TYPE_CHECKING, Any
 
-from accord.runner.transcripts import events
-from accord.runner.transcripts.lines import (
-    MAX_LINE_BYTES,
-    LongLine,
-    events_in,
-    integer_of,
-    json_value,
-    object_of,
-    objects_of,
-    status_of,
-    text_of,
-)
-from accord.runner.transcripts.wording import cut, error_from
+from accord.runner.transcripts.account import FileChange, Todo, TranscriptReader, Usage
+from accord.runner.transcripts.lines import cut, integer_of, object_of, objects_of, status_of, text_of
+from accord.runner.transcripts.wording import error_from
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator
-
-    from accord.runner.transcripts.events import Event
+    from accord.runner.transcripts.account import AccountBuilder
 
 INVALID_STREAM = "invalid-stream"
 """accord's class for a failed result without an error: the answer was empty, invalid or blocked."""
@@ -44,21 +32,14 @@ _MOST_PENDING = 500
 _MOST_KEPT = 4_000
 _MOST_CHARS = 1_000_000
 _SHORTEST_REPEAT = 5
-_PIECE_BEGIN = b'{"type":"message"'
-_PIECE_END = b',"delta":true}\n'
-_ASSISTANT = b'"role":"assistant"'
-_LONGEST_PIECE = 4_096
-_PARSED_TOGETHER = 200
 _EXIT_CODE_WITHIN = 2_000
 _TRUNCATED = re.compile(r"\btruncated\b.{0,80}\btoken|MAX_TOKENS", re.IGNORECASE)
-_CUT = events.WarningReported("The message was cut at the limit of output tokens.")
-_WORKED = events.AgentWorked()
-_SILENT = events.MessageUpdated("")
+_CUT = "The message was cut at the limit of output tokens."
 
 
 def is_gemini(event: dict[str, Any]) -> bool:
-    """Return whether an object is an event of Gemini CLI."""
-    return _FIELDS.get(text_of(event, "type")) in event
+    """Return whether an object is an event of Gemini CLI, or the document of ``json`` mode."""
+    return _FIELDS.get(text_of(event, "type")) in event or is_document(event)
 
 
 def is_document(value: Any) -> bool:
@@ -69,173 +50,126 @@ def is_document(value: Any) -> bool:
     return has_answer or ("session_id" in value and isinstance(value.get("error"), dict))
 
 
-class _GeminiSession:
-    """State for later lines: an open document, pieces of the message, running tools, the last reported error.
+class GeminiReader(TranscriptReader):
+    """Adds events to an account; it keeps pieces of the message, running tools, and the last reported error."""
 
-    ``unparsed`` are lines with the next pieces: they are parsed together, and not at all if the message is replaced.
-    """
+    def __init__(self, account: AccountBuilder) -> None:
+        super().__init__(account)
+        self._pieces: list[str] = []
+        self._length = 0
+        self._pending: dict[str, tuple[str, dict[str, str]]] = {}
+        self._reported = ""
 
-    def __init__(self) -> None:
-        self.document = bytearray()
-        self.unparsed: list[bytes] = []
-        self.pieces: list[str] = []
-        self.length = 0
-        self.pending: dict[str, tuple[str, dict[str, str]]] = {}
-        self.reported = ""
+    def take(self, event: dict[str, Any], line: bytes) -> None:
+        """Take the next event, and its line."""
+        match event.get("type"):
+            case "message" if event.get("role") == "assistant":
+                self.account.work()
+                if event.get("delta") is not True:
+                    self._forget_message()
+                self._add_piece(text_of(event, "content"))
+            case "tool_use":
+                self._take_tool_use(text_of(event, "tool_name"), object_of(event, "parameters"), event)
+            case "tool_result":
+                self._take_tool_result(event)
+            case "error":
+                self._take_error(text_of(event, "message"), text_of(event, "severity"))
+            case "result":
+                self.finish()
+                self._take_result(event, line)
+            case "init":
+                self.account.start(text_of(event, "model"), text_of(event, "session_id"))
+            case None:
+                self._take_document(event)
 
+    def finish(self) -> None:
+        """Take the end of the transcript."""
+        if self._pieces:
+            self.account.set_message(without_repeats(self._pieces))
+            self._pieces, self._length = [], 0
 
-def gemini_events(lines: Iterable[bytes]) -> Iterator[Event]:
-    """Yield the events in the lines of a transcript."""
-    session = _GeminiSession()
-    is_streaming = False
-    for line in lines:
-        if is_streaming and _is_piece(line):
-            _add_unparsed(line, session)
-        else:
-            is_streaming = False
-            for event in _events_of(line, session):
-                yield event
-                is_streaming = event is _WORKED and _is_piece(line)
-    yield from _message_events(session)
+    def _add_piece(self, piece: str) -> None:
+        """Keep a piece of the message, up to a limit."""
+        self._reported = ""
+        if self._length <= _MOST_CHARS:
+            self._pieces.append(piece)
+            self._length += len(piece)
 
+    def _forget_message(self) -> None:
+        self._pieces, self._length, self._reported = [], 0, ""
 
-def _events_of(line: bytes, session: _GeminiSession) -> Iterator[Event]:
-    is_event = line.startswith(b'{"') and not session.document
-    if whole := b"" if is_event else _add_to_document(session.document, line):
-        if is_document(value := json_value(whole)):
-            yield from document_events(value)
-    elif not session.document:
-        for event in events_in(line):
-            if is_gemini(event):
-                if isinstance(line, LongLine):
-                    yield events.EventTruncated()
-                yield from _event(event, session, line)
-            elif is_document(event):
-                yield from document_events(event)
+    def _take_tool_use(self, name: str, given: dict[str, Any], event: dict[str, Any]) -> None:
+        self._forget_message()
+        self.account.set_message("")
+        if name == "write_todos":
+            todos = objects_of(given, "todos")
+            self.account.set_todos(
+                Todo(text_of(todo, "description"), todo.get("status") == "completed") for todo in todos
+            )
+        if name in _WAITED_FOR and len(self._pending) < _MOST_PENDING:
+            kept = {key: text_of(given, key)[:_MOST_KEPT] for key in ("command", "file_path")}
+            self._pending[text_of(event, "tool_id")] = (name, kept)
 
+    def _take_tool_result(self, event: dict[str, Any]) -> None:
+        self._forget_message()
+        self.account.work()
+        name, given = self._pending.pop(text_of(event, "tool_id"), ("", {}))
+        is_failed = event.get("status") != "success"
+        if is_failed and name and _NOT_ALLOWED.search(text_of(object_of(event, "error"), "type")):
+            self.account.deny(name)
+        elif name == "run_shell_command":
+            output = text_of(event, "output")
+            code = _EXIT_CODE.search(output[-_EXIT_CODE_WITHIN:])
+            exit_code = int(code[1]) if code else None if is_failed else 0
+            self.account.add_command(given["command"], exit_code, output, is_failed=is_failed or bool(exit_code))
+        elif name in _WRITERS:
+            self.account.add_files([FileChange(given["file_path"], _WRITERS[name])], is_failed=is_failed)
 
-def _command(command: str, event: dict[str, Any]) -> events.AgentCommand:
-    is_failed = event.get("status") != "success"
-    output = text_of(event, "output")
-    code = _EXIT_CODE.search(output[-_EXIT_CODE_WITHIN:])
-    exit_code = int(code[1]) if code else None if is_failed else 0
-    return events.AgentCommand(command, exit_code, is_failed or bool(exit_code), output)
-
-
-def _is_piece(line: bytes) -> bool:
-    """Return whether a line is a piece of a message, without parsing it: quotes in texts are escaped."""
-    is_whole = line.endswith(_PIECE_END) and len(line) <= _LONGEST_PIECE
-    return is_whole and line.startswith(_PIECE_BEGIN) and _ASSISTANT in line
-
-
-def _add_unparsed(line: bytes, session: _GeminiSession) -> None:
-    """Keep a line with a piece of the message, up to the limit of the message."""
-    session.reported = ""
-    if session.length <= _MOST_CHARS:
-        session.unparsed.append(line)
-        if len(session.unparsed) >= _PARSED_TOGETHER:
-            _parse_pieces(session)
-
-
-def _parse_pieces(session: _GeminiSession) -> None:
-    """Parse the lines that were kept, all at once or, if one of them is broken, one by one."""
-    kept, session.unparsed = session.unparsed, []
-    found = events_in(b"[" + b",".join(kept) + b"]") if kept else []
-    if len(found) != len(kept):
-        found = [event for line in kept for event in events_in(line)]
-    for event in found:
-        if event.get("role") == "assistant":
-            _add_piece(text_of(event, "content"), session)
-
-
-def _forget_message(session: _GeminiSession) -> None:
-    session.unparsed, session.pieces, session.length, session.reported = [], [], 0, ""
-
-
-def _add_to_document(document: bytearray, line: bytes) -> bytes:
-    """Add a line to a document, which is delimited by lines with one brace; return the document when it is complete."""
-    if document and (line.startswith(b"{") or len(document) + len(line) > MAX_LINE_BYTES):
-        document.clear()
-    if document or line.rstrip() == b"{":
-        document += line
-    if not document or line.rstrip() != b"}":
-        return b""
-    whole = bytes(document)
-    document.clear()
-    return whole
-
-
-def document_events(document: dict[str, Any]) -> Iterator[Event]:
-    """Yield the events in the document of ``json`` mode."""
-    yield events.RunStarted()
-    error = object_of(document, "error")
-    models = object_of(object_of(document, "stats"), "models")
-    tokens = [object_of(object_of(models, name), "tokens") for name in models]
-    if tokens:
-        spent = [sum(integer_of(entry, key) or 0 for entry in tokens) for key in ("prompt", "candidates")]
-        yield events.UsageReported(events.Usage(*spent), max(models, key=lambda name: _written(models, name)))
-    if error:
-        status = status_of(error, "code")
-        line = f'"code": {status}, "message": {text_of(error, "message")}'
-        yield events.RunFailed(error_from(text_of(error, "message"), line, status=status))
-    else:
-        yield from _cut_warning(document)
-        yield events.RunSucceeded(text_of(document, "response"))
-
-
-def _cut_warning(result: dict[str, Any]) -> Iterator[Event]:
-    """Yield a warning if a result, or its statistics, names the limit of output tokens as the reason for its end."""
-    holders = (result, object_of(result, "stats"))
-    reasons = {text_of(holder, key) for holder in holders for key in ("finish_reason", "finishReason", "stop_reason")}
-    if "MAX_TOKENS" in {reason.upper() for reason in reasons}:
-        yield _CUT
-
-
-def _written(models: dict[str, Any], name: str) -> int:
-    return integer_of(object_of(object_of(models, name), "tokens"), "candidates") or 0
-
-
-def _event(event: dict[str, Any], session: _GeminiSession, line: bytes) -> Iterator[Event]:
-    kind = event["type"]
-    if kind == "message":
-        if event.get("role") == "assistant":
-            yield _WORKED
-            if event.get("delta") is not True:
-                _forget_message(session)
-            _parse_pieces(session)
-            _add_piece(text_of(event, "content"), session)
-    elif kind == "tool_use":
-        yield from _tool_use_events(event, session)
-    elif kind == "tool_result":
-        yield from _tool_result_events(event, session)
-    elif kind == "error":
-        message = text_of(event, "message")
-        if event.get("severity") == "error":
-            session.reported = message
+    def _take_error(self, message: str, severity: str) -> None:
+        if severity == "error":
+            self._reported = message
         elif _TRUNCATED.search(message[:_MOST_KEPT]):
-            yield _CUT
+            self.account.warn(_CUT)
         else:
-            yield events.WarningReported(f"The agent's CLI warned: {cut(message, 300)}")
-    elif kind == "result":
-        yield from _message_events(session)
-        yield from _result(event, session, line)
-    else:
-        yield events.RunStarted(text_of(event, "model"), text_of(event, "session_id"))
+            self.account.warn(f"The agent's CLI warned: {cut(message, 300)}")
 
+    def _take_result(self, event: dict[str, Any], line: bytes) -> None:
+        stats = object_of(event, "stats")
+        models = object_of(stats, "models")
+        usage = Usage(integer_of(stats, "input_tokens"), integer_of(stats, "output_tokens"))
+        written = {name: integer_of(object_of(models, name), "output_tokens") or 0 for name in models}
+        self.account.set_usage(usage, max(written, key=lambda name: written[name], default=""))
+        if event.get("status") == "success":
+            self._succeed(event)
+        elif error := object_of(event, "error"):
+            kind, message = text_of(error, "type"), text_of(error, "message")
+            inner = _API_ERROR.fullmatch(message)
+            kind = "" if kind == "unknown" else kind
+            self.account.fail(error_from(inner[1] if inner else message, line, kind=kind))
+        else:
+            self.account.fail(error_from(self._reported, line, kind=INVALID_STREAM))
 
-def _add_piece(piece: str, session: _GeminiSession) -> None:
-    """Keep a piece of the message, up to a limit."""
-    session.reported = ""
-    if session.length <= _MOST_CHARS:
-        session.pieces.append(piece)
-        session.length += len(piece)
+    def _take_document(self, document: dict[str, Any]) -> None:
+        """Take the document of ``json`` mode."""
+        self.account.start()
+        error = object_of(document, "error")
+        models = object_of(object_of(document, "stats"), "models")
+        if tokens := {name: object_of(object_of(models, name), "tokens") for name in models}:
+            spent = (sum(integer_of(of, key) or 0 for of in tokens.values()) for key in ("prompt", "candidates"))
+            written = {name: integer_of(of, "candidates") or 0 for name, of in tokens.items()}
+            self.account.set_usage(Usage(*spent), max(written, key=lambda name: written[name]))
+        if error:
+            status, message = status_of(error, "code"), text_of(error, "message")
+            self.account.fail(error_from(message, f'"code": {status}, "message": {message}', status=status))
+        else:
+            self._succeed(document, text_of(document, "response"))
 
-
-def _message_events(session: _GeminiSession) -> Iterator[Event]:
-    _parse_pieces(session)
-    if session.pieces:
-        yield events.MessageUpdated(without_repeats(session.pieces))
-        session.pieces, session.length = [], 0
+    def _succeed(self, result: dict[str, Any], message: str | None = None) -> None:
+        """End with a success; a result or its statistics may name the limit of output tokens as the reason."""
+        holders, keys = (result, object_of(result, "stats")), ("finish_reason", "finishReason", "stop_reason")
+        if "MAX_TOKENS" in {text_of(holder, key).upper() for holder in holders for key in keys}:
+            self.account.warn(_CUT)
+        self.account.succeed(message)
 
 
 def without_repeats(pieces: list[str]) -> str:
@@ -249,49 +183,3 @@ def without_repeats(pieces: list[str]) -> str:
         if length >= _SHORTEST_REPEAT and begins and text.startswith(text[start:position], position):
             start = position
     return text[start:]
-
-
-def _tool_use_events(event: dict[str, Any], session: _GeminiSession) -> Iterator[Event]:
-    _forget_message(session)
-    yield _SILENT
-    name = text_of(event, "tool_name")
-    given = object_of(event, "parameters")
-    if name == "write_todos":
-        todos = objects_of(given, "todos")
-        yield events.TodosUpdated(
-            tuple(events.Todo(text_of(todo, "description"), todo.get("status") == "completed") for todo in todos)
-        )
-    if name in _WAITED_FOR and len(session.pending) < _MOST_PENDING:
-        kept = {key: text_of(given, key)[:_MOST_KEPT] for key in ("command", "file_path")}
-        session.pending[text_of(event, "tool_id")] = (name, kept)
-
-
-def _tool_result_events(event: dict[str, Any], session: _GeminiSession) -> Iterator[Event]:
-    _forget_message(session)
-    yield _WORKED
-    name, given = session.pending.pop(text_of(event, "tool_id"), ("", {}))
-    is_failed = event.get("status") != "success"
-    if is_failed and name and _NOT_ALLOWED.search(text_of(object_of(event, "error"), "type")):
-        yield events.ToolDenied(name)
-    elif name == "run_shell_command":
-        yield _command(given.get("command", ""), event)
-    elif name in _WRITERS:
-        yield events.FilesChanged((events.FileChange(given.get("file_path", ""), _WRITERS[name]),), is_failed=is_failed)
-
-
-def _result(event: dict[str, Any], session: _GeminiSession, line: bytes) -> Iterator[Event]:
-    stats = object_of(event, "stats")
-    usage = events.Usage(integer_of(stats, "input_tokens"), integer_of(stats, "output_tokens"))
-    models = object_of(stats, "models")
-    yield events.UsageReported(
-        usage, max(models, key=lambda name: integer_of(object_of(models, name), "output_tokens") or 0, default="")
-    )
-    if event.get("status") == "success":
-        yield from _cut_warning(event)
-        yield events.RunSucceeded()
-    elif error := object_of(event, "error"):
-        kind = text_of(error, "type")
-        inner = _API_ERROR.fullmatch(message := text_of(error, "message"))
-        yield events.RunFailed(error_from(inner[1] if inner else message, line, kind="" if kind == "unknown" else kind))
-    else:
-        yield events.RunFailed(error_from(session.reported, line, kind=INVALID_STREAM))

@@ -8,16 +8,11 @@ from __future__ import annotations
 import re
 from typing import Any
 
-from accord.runner.transcripts.events import AgentError
-from accord.runner.transcripts.lines import json_prefix, object_of, objects_of, status_of, text_of
-from accord.text.hidden import as_seen
+from accord.runner.transcripts.account import AgentError
+from accord.runner.transcripts.lines import cut, evidence_line, json_prefix, object_of, objects_of, status_of, text_of
 
-LINE_CHARS = 300
 MESSAGE_CHARS = 1_000
 _LONGEST_DELAY = 30 * 24 * 3600.0
-
-_NOISE = re.compile(r"[\x00-\x1f\x7f-\x9f\u2028\u2029\u202a-\u202e\u2066-\u2069\s]+")
-_WORD_END = re.compile(r"(?<![\w+/=.~-])[\w+/=.~-]+$")
 
 _REASONS = (
     "Bad Request|Unauthorized|Payment Required|Forbidden|Not Found|Request Timeout|Conflict|Payload Too Large|"
@@ -38,21 +33,6 @@ _DELAY = re.compile(
 )
 _DELAY_MS = re.compile(r"\bretry_?(?:after|delay)_?ms[\"']?[:=] ?(\d+(?:\.\d+)?)", re.IGNORECASE)
 _DELAY_PART = re.compile(r"(?<!\d)(\d+(?:\.\d+)?) ?(ms|mil|[smhd]|$)", re.IGNORECASE)
-
-
-def cut(text: str, limit: int) -> str:
-    """Return a text as one line of at most ``limit`` characters; no word is cut, as it could be half a secret."""
-    line = _NOISE.sub(" ", as_seen(text[: 4 * limit])).strip()
-    if len(line) <= limit and len(text) <= 4 * limit:
-        return line
-    start = line[: limit - 1]
-    return (_WORD_END.sub("", start).rstrip() or start[:20]) + "…"
-
-
-def evidence_line(line: bytes | str) -> str:
-    """Shorten a line of a transcript for use as evidence."""
-    text = line[: 8 * LINE_CHARS].decode("utf-8", "replace") if isinstance(line, bytes) else line
-    return cut(text, LINE_CHARS)
 
 
 def status_in(text: str) -> int | None:
