@@ -17,7 +17,6 @@ LOCAL_NAMES = {
     "accord.results.bodies._owner_pattern": [{"known": "a b|a c"}],
     "accord.results.implementor.scope._test_names": [{"family": (".ts", ".tsx")}],
     "accord.results.implementor.scope._pattern": [{"escaped": r"([#!\[\]])"}, {"escaped": r"([\\#!\[\]])"}],
-    "accord.runner.analysis.checkbox_evidence._any_of": [{"longest_first": ["a b", "ab"]}],
     "accord.runner.transcripts.error_rules._pattern": [{"pattern": words.pattern} for words in WORDS.values()],
     "accord.text.markdown.longer_run": [{"char": "`"}],
     "accord.text.markdown._ended": [{"mark": "`"}, {"mark": "``"}],

@@ -1,4 +1,4 @@
-"""Which tasks of a pull request a run completed: models are asked in turn, last the agent's own words count.
+"""Which tasks of a pull request a run completed: models are asked in turn, last the agent's own boxes count.
 
 Source: runner output contract, "LLM Analysis Requirements". A provider either gives an answer that fits the list of
 tasks, or its attempt failed and the next one is asked. Every attempt is reported.
@@ -6,7 +6,9 @@ tasks, or its attempt failed and the next one is asked. Every attempt is reporte
 
 from __future__ import annotations
 
+import re
 import secrets
+from collections import Counter, defaultdict
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, Literal
 
@@ -17,7 +19,6 @@ from accord.core.documents import read_object
 from accord.core.errors import BrokenContract
 from accord.core.numbers import Integer
 from accord.core.schemas import strict_schema
-from accord.runner.analysis.checkbox_evidence import completed_by_boxes
 from accord.runner.analysis.prompt import task_prompt
 from accord.runner.analysis.providers import (
     ProviderFailed,
@@ -26,6 +27,10 @@ from accord.runner.analysis.providers import (
     request_answer,
     select_providers,
 )
+from accord.text.block_syntax import Block
+from accord.text.blocks import read_blocks
+from accord.text.hidden import strip_hidden
+from accord.text.outline import shown_text
 from accord.text.outline import tasks as tasks_of
 from accord.text.redaction import redactor_for
 
@@ -35,19 +40,24 @@ if TYPE_CHECKING:
     from accord.agents.providers import Provider
     from accord.core.clock import Clock
     from accord.runner.analysis.prompt import TaskEvidence, TaskPrompt
-    from accord.runner.analysis.providers import Endpoint
     from accord.text.outline import ChecklistTask
 
 DEADLINE_SECONDS = 60
 REQUEST_SECONDS = 20.0
 """The time limit of one request, so that a provider that hangs leaves time for the others."""
 
-LONGEST_WAIT_SECONDS = 15.0
-"""With a longer wait before a second attempt, the next provider is faster."""
+_SHORTEST_REQUEST_SECONDS = 0.5
 
 Outcome = Literal["answered", "failed", "skipped"]
-_ATTEMPTS = 2
-_SHORTEST_REQUEST_SECONDS = 0.5
+
+EXACT, LOOSE, NOTHING = 0.7, 0.5, 0.0
+"""The confidences of the fallback (runner output contract, "Confidence scoring")."""
+
+LONGEST_MESSAGE = 65_536
+"""Characters read from the end of a message; GitHub accepts no longer body."""
+
+_MARKUP = re.compile(r"[*`~]+|(?<!\w)_+|_+(?!\w)|(?<=\])\([^()\s]*\)|[\[\]]")
+_NOT = re.compile(r"\bnot\b|n't\b")
 
 
 @dataclass(frozen=True)
@@ -97,19 +107,28 @@ def analyse(
     open_tasks = [task for task in tasks if task.text and not task.is_checked]
     needless = _why_needless(evidence, open_tasks)
     prompt = task_prompt(evidence, open_tasks, fence=secrets.token_hex(12), secrets=redact)
-    asking = _Asking(environment, prompt, clock, clock.monotonic() + deadline_seconds, [])
-    found = Analysis("", "", 0.0, (), ())
+    deadline = clock.monotonic() + deadline_seconds
+    found, attempts = Analysis("", "", 0.0, (), ()), list[ProviderAttempt]()
     for provider in select_providers(providers):
-        if provider is None:
-            found = asking.by_boxes(evidence, tasks)
-        elif needless:
-            asking.attempts.append(ProviderAttempt(provider.name, "skipped", needless))
-        else:
-            found = asking.by_model(provider) or found
+        began = clock.monotonic()
+        outcome: Outcome = "answered"
+        reason = ""
+        try:
+            if provider is None:
+                positions, confidence = completed_by_boxes(evidence, tasks)
+                found = Analysis(REGEX_FALLBACK, "", confidence, tuple(tasks[at].text for at in positions), ())
+            elif needless:
+                raise Unavailable(needless)
+            else:
+                found = _by_model(provider, environment, prompt, deadline - began)
+        except (Unavailable, ProviderFailed) as why:
+            outcome, reason = "skipped" if isinstance(why, Unavailable) else "failed", redact(str(why))
+        milliseconds = 0 if outcome == "skipped" else round((clock.monotonic() - began) * 1000)
+        name = provider.name if provider else REGEX_FALLBACK
+        attempts.append(ProviderAttempt(name, outcome, reason, milliseconds))
         if found.provider:
             break
-    attempts = tuple(replace(attempt, reason=redact(attempt.reason)) for attempt in asking.attempts)
-    return replace(found, attempts=attempts)
+    return replace(found, attempts=tuple(attempts))
 
 
 def _why_needless(evidence: TaskEvidence, open_tasks: Sequence[ChecklistTask]) -> str:
@@ -119,66 +138,15 @@ def _why_needless(evidence: TaskEvidence, open_tasks: Sequence[ChecklistTask]) -
     return "" if any(text.strip() for text in texts) else "The run left no evidence to judge by."
 
 
-@dataclass(frozen=True)
-class _Asking:
-    """One analysis under way: its prompt, its deadline by ``clock.monotonic()``, and the attempts so far."""
-
-    environment: Mapping[str, str]
-    prompt: TaskPrompt
-    clock: Clock
-    deadline: float
-    attempts: list[ProviderAttempt]
-
-    def by_boxes(self, evidence: TaskEvidence, tasks: Sequence[ChecklistTask]) -> Analysis:
-        began = self.clock.monotonic()
-        positions, confidence = completed_by_boxes(evidence, tasks)
-        self._add(REGEX_FALLBACK, "answered", "", began)
-        return Analysis(REGEX_FALLBACK, "", confidence, tuple(tasks[position].text for position in positions), ())
-
-    def by_model(self, provider: Provider) -> Analysis | None:
-        """Ask one provider, a second time after a temporary failure if there is time to wait."""
-        try:
-            endpoint = endpoint_of(provider, self.environment)
-        except Unavailable as why:
-            self._add(provider.name, "skipped", str(why))
-            return None
-        for number in range(1, _ATTEMPTS + 1):
-            if self._seconds_left() < _SHORTEST_REQUEST_SECONDS:
-                self._add(provider.name, "skipped", "The deadline of the analysis has passed.")
-                return None
-            began = self.clock.monotonic()
-            try:
-                answered = self._answer(provider, endpoint)
-            except ProviderFailed as failed:
-                wait = self._wait_after(failed) if number < _ATTEMPTS else None
-                again = "" if wait is None else f" Tried again after {wait:.3g} s."
-                self._add(provider.name, "failed", f"{failed}{again}", began)
-                if wait is None:
-                    return None
-                self.clock.sleep(wait)
-            else:
-                self._add(provider.name, "answered", "", began)
-                return answered
-        return None
-
-    def _answer(self, provider: Provider, endpoint: Endpoint) -> Analysis:
-        seconds = min(self._seconds_left(), REQUEST_SECONDS)
-        text, model = request_answer(endpoint, self.prompt, strict_schema(TaskAnswer), seconds)
-        answer = answer_in(text, self.prompt.tasks)
-        completed = tuple(self.prompt.tasks[number - 1] for number in sorted(set(answer.completed_tasks)))
-        return Analysis(provider.name, model or endpoint.model, answer.confidence, completed, ())
-
-    def _wait_after(self, failed: ProviderFailed) -> float | None:
-        wait = failed.retry_after
-        longest = min(LONGEST_WAIT_SECONDS, self._seconds_left() - _SHORTEST_REQUEST_SECONDS)
-        return wait if wait is not None and wait <= longest else None
-
-    def _seconds_left(self) -> float:
-        return self.deadline - self.clock.monotonic()
-
-    def _add(self, provider: str, outcome: Outcome, reason: str, began: float | None = None) -> None:
-        milliseconds = 0 if began is None else round((self.clock.monotonic() - began) * 1000)
-        self.attempts.append(ProviderAttempt(provider, outcome, reason, milliseconds))
+def _by_model(provider: Provider, environment: Mapping[str, str], prompt: TaskPrompt, seconds_left: float) -> Analysis:
+    """Ask one provider. Raises Unavailable or ProviderFailed."""
+    endpoint = endpoint_of(provider, environment)
+    if seconds_left < _SHORTEST_REQUEST_SECONDS:
+        raise Unavailable("The deadline of the analysis has passed.")
+    text, model = request_answer(endpoint, prompt, strict_schema(TaskAnswer), min(seconds_left, REQUEST_SECONDS))
+    answer = answer_in(text, prompt.tasks)
+    completed = tuple(prompt.tasks[number - 1] for number in sorted(set(answer.completed_tasks)))
+    return Analysis(provider.name, model or endpoint.model, answer.confidence, completed, ())
 
 
 def answer_in(text: str, tasks: Sequence[str]) -> TaskAnswer:
@@ -216,3 +184,61 @@ def _numbers(named: Sequence[Any], tasks: Sequence[str]) -> list[Any]:
             raise ProviderFailed("The answer names a task that is not in the list.")
         numbers.append(free[text].pop(0) if text is not None else entry)
     return numbers
+
+
+def completed_by_boxes(evidence: TaskEvidence, tasks: Sequence[ChecklistTask]) -> tuple[list[int], float]:
+    """Find completed tasks without a model, by the checked boxes of the agent's message.
+
+    Strong evidence is a checked box with exactly the task's text; weaker is one with the same words in other markup or
+    case, or a done entry of the agent's to-do list. A box counts only if its entry says nothing else, and no heading
+    above it and no other text about the task says "not", because a wrongly ticked task is never looked at again. The
+    last boxes of a text count, since agents print their plan first and its end state last. Returns the positions of the
+    newly completed tasks and the confidence.
+    """
+    message = strip_hidden(evidence.message[-LONGEST_MESSAGE:])
+    positions: defaultdict[str, list[int]] = defaultdict(list)
+    for position, task in enumerate(tasks):
+        if task.text:
+            positions[_name(task.text)].append(position)
+    boxes: defaultdict[str, list[str]] = defaultdict(list)
+    for todo in evidence.todos:
+        boxes[_name(todo.text)].append("\n" if todo.is_done else "")
+    lines, denials = _plain_entries(message)
+    for box in tasks_of(message):
+        boxes[_name(box.text)].append(box.text if box.is_checked and box.line in lines else "")
+    done: dict[int, bool] = {}
+    for name, of_name in positions.items():
+        if name in boxes and any(name in text and _NOT.search(text.replace(name, "")) for text in denials):
+            continue
+        for position, text in zip(of_name, boxes[name][-len(of_name) :], strict=False):
+            if text and not tasks[position].is_checked:
+                done[position] = text == tasks[position].text
+    confidence = EXACT if all(done.values()) else LOOSE
+    return sorted(done), confidence if done else NOTHING
+
+
+def _plain_entries(message: str) -> tuple[set[int], list[str]]:
+    """Return the lines of entries with one paragraph and no "not" in the heading above, and other texts with "not"."""
+    counts, denied, denials = Counter[Block](), set[Block](), list[str]()
+    is_denied = False
+    for block in read_blocks(message).leaves:
+        texts = [_plain(text) for text in block.texts]
+        if block.kind == "heading":
+            is_denied = any(map(_NOT.search, texts))
+        is_task = bool(block.inside and block.inside.box and not counts[block.inside])
+        denials += [text for text in texts if _NOT.search(text) and not is_task]
+        counts.update(dict.fromkeys(block.around, max(1, len(texts))))
+        denied |= set(block.around) if is_denied else set()
+    plain = (each for each, count in counts.items() if each.kind == "item" and count == 1 and each not in denied)
+    return {item.first + 1 for item in plain}, denials
+
+
+def _plain(text: str) -> str:
+    """Normalize a text for comparison: no markup, one case, one apostrophe, single blanks."""
+    return " ".join(
+        _MARKUP.sub("", shown_text(text).replace("\N{RIGHT SINGLE QUOTATION MARK}", "'")).casefold().split()
+    )
+
+
+def _name(text: str) -> str:
+    return _plain(text).rstrip(".;:,!") or _plain(text)

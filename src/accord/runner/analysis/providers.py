@@ -10,8 +10,6 @@ import json
 import re
 import threading
 from dataclasses import dataclass, field
-from datetime import UTC, datetime
-from email.utils import parsedate_to_datetime
 from queue import Empty, SimpleQueue
 from typing import TYPE_CHECKING, Any
 
@@ -35,10 +33,6 @@ MOST_ANSWER_TOKENS = 4096
 """The messages API requires a limit. The answer is one line; the rest is for models that think first."""
 
 LARGEST_RESPONSE = 1024 * 1024
-PAUSE_SECONDS = 1.0
-"""The wait before a second attempt if the provider names none."""
-
-_PASSING = frozenset({408, 500, 502, 503, 504, 529})
 _CHUNK = 64 * 1024
 _MODEL = re.compile(r"[\w.:/@-]{1,100}")
 _CODE = re.compile(r"[A-Za-z][\w.-]{1,60}")
@@ -49,11 +43,7 @@ class Unavailable(Exception):
 
 
 class ProviderFailed(Exception):
-    """An attempt without an answer. ``retry_after`` is the wait before a second attempt in seconds, None for none."""
-
-    def __init__(self, reason: str, *, retry_after: float | None = None) -> None:
-        super().__init__(reason)
-        self.retry_after = retry_after
+    """An attempt without an answer."""
 
 
 @dataclass(frozen=True)
@@ -139,10 +129,7 @@ def _post(endpoint: Endpoint, prompt: TaskPrompt, schema: dict[str, Any], second
         if status == 200:
             return document
         code = _error_code(document)
-        reason = f"HTTP {status}{f' ({code})' if code else ''}."
-        if status != 429 and status not in _PASSING:
-            raise ProviderFailed(reason)
-        raise ProviderFailed(reason, retry_after=_retry_after(response.headers.get("Retry-After", "")))
+        raise ProviderFailed(f"HTTP {status}{f' ({code})' if code else ''}.")
 
 
 def _body(response: requests.Response) -> bytes:
@@ -171,16 +158,6 @@ def _error_code(document: dict[str, Any]) -> str:
     return next((name for name in names if isinstance(name, str) and _CODE.fullmatch(name)), "")
 
 
-def _retry_after(value: str) -> float:
-    """Return the seconds of a Retry-After, which has seconds or a date (RFC 9110, 10.2.3)."""
-    if value.strip().isdecimal():
-        return float(value)
-    try:
-        return max((parsedate_to_datetime(value) - datetime.now(UTC)).total_seconds(), 0.0)
-    except (TypeError, ValueError):
-        return PAUSE_SECONDS
-
-
 def _failure_of(error: Exception, seconds: float) -> ProviderFailed:
     import requests
 
@@ -189,13 +166,13 @@ def _failure_of(error: Exception, seconds: float) -> ProviderFailed:
     if isinstance(error, AccordError):
         return ProviderFailed(str(error))
     if isinstance(error, ProxyDown):
-        return ProviderFailed(f"The request failed: {error}. {error.hint}", retry_after=PAUSE_SECONDS)
+        return ProviderFailed(f"The request failed: {error}. {error.hint}")
     if isinstance(error, requests.exceptions.Timeout):
         return _timeout(seconds)
     if isinstance(error, (requests.exceptions.ConnectionError, requests.exceptions.ChunkedEncodingError)):
         if "timed out" in str(error).lower():
             return _timeout(seconds)
-        return ProviderFailed("The connection failed or was lost.", retry_after=PAUSE_SECONDS)
+        return ProviderFailed("The connection failed or was lost.")
     return ProviderFailed(f"The request could not be sent ({type(error).__name__}).")
 
 
