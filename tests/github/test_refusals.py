@@ -4,7 +4,7 @@ import pytest
 
 from accord.core.errors import Refused
 from accord.github.models import Conflict, Forbidden, NotThere, PullsNotAllowed
-from accord.github.refusals import refusal
+from accord.github.transport import refusal
 
 PERMISSIONS = "x-accepted-github-permissions"
 

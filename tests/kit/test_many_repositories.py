@@ -9,9 +9,9 @@ from support.rotation import NIGHTLY
 from support.stage import Stage, staged
 
 from accord.github.client import GitHub
-from accord.github.listing import RepositoryLists
 from accord.github.models import Access
 from accord.github.pacing import Pacer
+from accord.github.rest import RepositoryLists
 from accord.kit.many import ManyOutcome, ManyResult, counts, failed, run_shard, shard_of, shards
 from accord.kit.sync import sync_repository
 

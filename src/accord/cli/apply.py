@@ -45,7 +45,7 @@ if TYPE_CHECKING:
 
     from accord.core.findings import Finding
     from accord.engine.operations import LedgerEntry
-    from accord.github.connection import Connection
+    from accord.github.client import Connection
     from accord.results.planner.settings import IssueStructure
     from accord.results.run import CheckedResult
     from accord.text.posting import PostingPolicy

@@ -36,7 +36,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
 
     from accord.core.findings import DoctorCheck, Finding
-    from accord.github.connection import Connection
+    from accord.github.client import Connection
     from accord.workflows.fixes import Fixed
 
 NEW_FILE = click.Path(path_type=Path, dir_okay=False, writable=True)

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping
     from pathlib import Path
 
-    from accord.github.connection import Connection
+    from accord.github.client import Connection
 
 
 def fix_workflows(

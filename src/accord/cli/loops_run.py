@@ -30,7 +30,7 @@ if TYPE_CHECKING:
 
     from accord.agents.registry import Registry
     from accord.git.trusted_files import TrustedFiles
-    from accord.github.connection import Connection
+    from accord.github.client import Connection
     from accord.loops.facts import Loop, LoopContext
     from accord.loops.models import TokenFacts
     from accord.loops.run import Turn

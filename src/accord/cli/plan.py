@@ -31,7 +31,7 @@ from accord.core.findings import Finding, has_errors
 from accord.engine.operations import OperationLog
 
 if TYPE_CHECKING:
-    from accord.github.connection import Connection
+    from accord.github.client import Connection
     from accord.plans.build import PlacedFindings
     from accord.plans.models import Source
     from accord.results.models import PlannerResult

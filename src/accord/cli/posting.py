@@ -20,8 +20,7 @@ if TYPE_CHECKING:
     from accord.agents.registry import Registry
     from accord.cli.options import PostingArguments
     from accord.git.trusted_files import TrustedFiles
-    from accord.github.client import GitHub
-    from accord.github.connection import Connection
+    from accord.github.client import Connection, GitHub
     from accord.text.posting import PostingPolicy
 
 _UNREADABLE = (

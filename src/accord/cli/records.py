@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
     from accord.engine.receipts import Receipt
-    from accord.github.connection import Connection
+    from accord.github.client import Connection
     from accord.records.build import AgentFacts, Ending, JobFacts
     from accord.records.models import AgentKind, PublicRecord
     from accord.runner.models import RunOutputs

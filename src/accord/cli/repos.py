@@ -27,8 +27,8 @@ from accord.core.errors import Refused, WrongUsage
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
-    from accord.github.connection import Connection
-    from accord.github.listing import ListedRepository
+    from accord.github.client import Connection
+    from accord.github.rest import ListedRepository
     from accord.kit.many import ManyResult
 
 _COLORS = {"stopped": "red", "refused": "red", "findings": "yellow", "applied": "green", "planned": "cyan"}

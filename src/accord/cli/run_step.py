@@ -30,7 +30,7 @@ if TYPE_CHECKING:
 
     from accord.cli.options import FormatArguments
     from accord.engine.operations import OperationLog
-    from accord.github.connection import Connection
+    from accord.github.client import Connection
     from accord.runner.models import Classification, InternalErrorKind, RunOutputs
     from accord.runner.outputs import FinishOptions
     from accord.runner.record import RunRecord

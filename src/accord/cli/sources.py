@@ -22,9 +22,9 @@ if TYPE_CHECKING:
     from contextlib import AbstractContextManager, ExitStack
 
     from accord.cli.options import RepositoriesArguments, RepositoryArguments, ServerArguments
-    from accord.github.connection import Connection
-    from accord.github.listing import RepositoryLists
+    from accord.github.client import Connection
     from accord.github.pacing import Pacer
+    from accord.github.rest import RepositoryLists
     from accord_sandbox.server import RunningSandbox
 
 
@@ -85,8 +85,7 @@ def github_for(
     """
     from accord.cli.options import why_read_only
     from accord.cli.output import CountdownClock, tell_wait
-    from accord.github.client import GitHub
-    from accord.github.connection import Connection
+    from accord.github.client import Connection, GitHub
     from accord.github.models import Access
 
     read_only = why_read_only()
@@ -116,8 +115,8 @@ def connect_all(given: RepositoriesArguments, stack: ExitStack) -> list[Connecti
 def lists_for(given: ServerArguments) -> Iterator[RepositoryLists]:
     """Connect to a server for its lists of repositories."""
     from accord.cli.output import CountdownClock, tell_wait
-    from accord.github.listing import RepositoryLists
     from accord.github.models import Access
+    from accord.github.rest import RepositoryLists
 
     if given.sandbox is not None:
         with sandbox_server()(Path(given.sandbox), creates=False) as server:

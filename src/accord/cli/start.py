@@ -29,7 +29,7 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
 
     from accord.engine.receipts import Receipt
-    from accord.github.connection import Connection
+    from accord.github.client import Connection
     from accord.runner.models import Disposition, RunOutputs
     from accord.starts.ends import RunOfWork
     from accord.starts.facts import StartContext

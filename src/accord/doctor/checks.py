@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from accord.core.findings import DoctorCheck
-    from accord.github.connection import Connection
+    from accord.github.client import Connection
     from accord.github.models import Label
     from accord.workflows.settings import LiveFacts
 

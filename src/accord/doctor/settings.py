@@ -12,7 +12,7 @@ from accord.workflows.settings import WORK_BRANCH, LiveFacts
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from accord.github.connection import Connection
+    from accord.github.client import Connection
 
 Read = TypeVar("Read")
 _NEEDS = {

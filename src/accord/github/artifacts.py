@@ -127,8 +127,7 @@ class ArtifactMethods(Rest):
     def artifacts(self, run_id: int, name: str = "") -> list[Artifact]:
         """GET …/actions/runs/{run_id}/artifacts, all pages; those of one name when it is given."""
         params = {"name": name} if name else {}
-        path = f"{self._root}/actions/runs/{run_id}/artifacts"
-        return list(self._list_items(path, _artifact, key="artifacts", **params))
+        return list(self._list_items(f"/actions/runs/{run_id}/artifacts", _artifact, key="artifacts", **params))
 
     def download(self, artifact: Artifact, file: IO[bytes]) -> None:
         """Write the archive into a file that is open for writing, from its beginning.
@@ -136,11 +135,10 @@ class ArtifactMethods(Rest):
         Raises Refused when the artifact has expired, Stopped when the storage does not answer, BrokenContract for more
         than ``MOST_ARCHIVE_BYTES``.
         """
-        path = f"{self._root}/actions/artifacts/{artifact.id}/zip"
 
         def place() -> str:
             try:
-                return str(self._transport.call("GET", path, takes_location=True).data)
+                return str(self._call("GET", f"/actions/artifacts/{artifact.id}/zip", takes_location=True).data)
             except NotThere as gone:
                 raise _expired_error(artifact) from gone
 

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from datetime import datetime
 from typing import Any, Literal
 from urllib.parse import quote
 
-from accord.github.rest import Rest, optional_timestamp
+from accord.github.rest import Parsed, Rest, optional_timestamp
 from accord.text.markdown import shorten
 
 CheckState = Literal["passing", "failing", "pending", "skipped"]
@@ -69,27 +69,23 @@ class CheckMethods(Rest):
     """Requests about checks and statuses of commits."""
 
     def check_runs(self, sha: str) -> tuple[Check, ...]:
-        """List the newest check run of each name and app. GET …/commits/{sha}/check-runs, all pages."""
-        path = f"{self._root}/commits/{quote(sha, safe='')}/check-runs"
-        return tuple(self._list_items(path, _check_run, key="check_runs", filter="latest"))
+        """List the newest check run of each name and app. GET …/commits/{sha}/check-runs."""
+        return tuple(self._check_runs(sha, _check_run))
 
     def statuses(self, sha: str) -> tuple[Check, ...]:
-        """List the newest commit status of each context. GET …/commits/{sha}/status, all pages."""
-        path = f"{self._root}/commits/{quote(sha, safe='')}/status"
-        return tuple(self._list_items(path, _status, key="statuses"))
+        """List the newest commit status of each context. GET …/commits/{sha}/status."""
+        return tuple(self._list_items(f"/commits/{quote(sha, safe='')}/status", _status, key="statuses"))
 
     def check_run(self, sha: str, name: str) -> PublishedVerdict | None:
         """Read the newest check run of this name; None without one. GET …/commits/{ref}/check-runs."""
-        path = f"{self._root}/commits/{quote(sha, safe='')}/check-runs"
-        return next(
-            self._list_items(path, _check_run_verdicts, key="check_runs", check_name=name, filter="latest"), None
-        )
+        return next(self._check_runs(sha, _check_run_verdicts, check_name=name), None)
+
+    def _check_runs(self, sha: str, parse: Callable[[dict[str, Any]], Parsed], **params: str) -> Iterator[Parsed]:
+        path = f"/commits/{quote(sha, safe='')}/check-runs"
+        return self._list_items(path, parse, key="check_runs", filter="latest", **params)
 
     def create_check_run(self, sha: str, verdict: CommitVerdict) -> PublishedVerdict:
-        """Create a check run.
-
-        POST …/check-runs. Raises Forbidden for a token that does not belong to an app, and AnswerLost.
-        """
+        """Create a check run. POST …/check-runs. Raises Forbidden for a token that does not belong to an app."""
         content = {
             "name": verdict.name,
             "head_sha": sha,
@@ -98,19 +94,19 @@ class CheckMethods(Rest):
             "external_id": verdict.mark,
             "output": {"title": verdict.title, "summary": verdict.summary},
         }
-        return self._transport.call("POST", f"{self._root}/check-runs", body=content).read(_check_run_verdicts)
+        return self._call("POST", "/check-runs", body=content).read(_check_run_verdicts)
 
     def commit_status(self, sha: str, name: str) -> PublishedVerdict | None:
-        """Read the newest commit status of this name; None without one. GET …/commits/{ref}/status, all pages."""
-        path = f"{self._root}/commits/{quote(sha, safe='')}/status"
+        """Read the newest commit status of this name; None without one. GET …/commits/{ref}/status."""
+        path = f"/commits/{quote(sha, safe='')}/status"
         named = self._list_items(path, lambda data: (data["context"], _status_verdicts(data)), key="statuses")
         return next((status for context, status in named if context == name), None)
 
     def create_commit_status(self, sha: str, verdict: CommitVerdict) -> PublishedVerdict:
-        """Set a commit status. POST …/statuses/{sha}. Raises Forbidden and AnswerLost."""
-        state, path = "success" if verdict.is_passed else "failure", f"{self._root}/statuses/{quote(sha, safe='')}"
+        """Set a commit status. POST …/statuses/{sha}. Raises Forbidden."""
+        state, path = "success" if verdict.is_passed else "failure", f"/statuses/{quote(sha, safe='')}"
         content = {"state": state, "context": verdict.name, "description": status_line(verdict.title)}
-        return self._transport.call("POST", path, body=content).read(_status_verdicts)
+        return self._call("POST", path, body=content).read(_status_verdicts)
 
 
 def _check_run(data: dict[str, Any]) -> Check:

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from datetime import datetime
-from typing import Any, Literal
+from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 from urllib.parse import quote
 
 from accord.core.clock import parse_timestamp, timestamp
@@ -21,6 +21,10 @@ from accord.github.rest import optional_timestamp
 from accord.github.settings import SettingsMethods
 from accord.github.threads import ThreadMethods
 from accord.github.workflows import WorkflowMethods
+
+if TYPE_CHECKING:
+    from accord.core.clock import Clock
+    from accord.git.branches import Remote
 
 LabelChange = Literal["added", "removed"]
 _CHANGES: Mapping[str, LabelChange] = {"labeled": "added", "unlabeled": "removed"}
@@ -76,10 +80,7 @@ class GitHub(
     """One repository over REST: every request that accord makes."""
 
     def identity(self) -> Identity:
-        """Read the login of the token. GET /user. An installation token is refused (403), which identifies it.
-
-        Of the given logins the first is that of an installation token, and the markers of all of them count.
-        """
+        """Read the login of the token. GET /user, which refuses an installation token: its login is the first given."""
         own, *others = (login.strip() for login in self._access.identity.split(","))
         try:
             answer = self._transport.call("GET", "/user")
@@ -92,7 +93,7 @@ class GitHub(
     def repository(self) -> Repository:
         """Read the repository. GET …. Raises Refused when this token cannot see it."""
         try:
-            return self._transport.call("GET", self._root).read(_repository)
+            return self._call("GET", "").read(_repository)
         except NotThere as absent:
             raise Refused(absent.message, hint=absent.hint) from absent
 
@@ -102,22 +103,22 @@ class GitHub(
 
     def issue(self, number: int) -> Issue | None:
         """Read one issue or pull request; None without one of this number, or after a transfer. GET …/issues/{n}."""
-        return self._find(f"{self._root}/issues/{number}", _issue)
+        return self._find(f"/issues/{number}", _issue)
 
     def issues(self, *, state: str = "all", label: str = "") -> Iterator[Issue]:
         """List issues and pull requests, newest first, page by page as they are consumed. GET …/issues."""
         order = {"sort": "created", "direction": "desc", **({"labels": label} if label else {})}
-        return self._list_items(f"{self._root}/issues", _issue, state=state, **order)
+        return self._list_items("/issues", _issue, state=state, **order)
 
     def closed_issues(self, since: datetime) -> Iterator[Issue]:
         """List closed issues and pull requests that changed since then, the last changed first. GET …/issues."""
         params = {"state": "closed", "sort": "updated", "direction": "desc", "since": timestamp(since)}
-        return self._list_items(f"{self._root}/issues", _issue, **params)
+        return self._list_items("/issues", _issue, **params)
 
     def search(self, word: str) -> Found:
-        """Search. It proves nothing where GitHub will not answer it, nor on Enterprise Server.
+        """Search. It proves nothing where GitHub will not answer it, nor on Enterprise Server, which names itself.
 
-        GHES leaves HTML comments, and so our markers, out of its index (reported); it names itself in a header.
+        GHES leaves HTML comments, and so our markers, out of its index (reported).
         """
         params = {"q": f"{word} in:body is:issue repo:{self._access.repository}", "per_page": PAGE_SIZE}
         issues: list[Issue] = []
@@ -132,10 +133,7 @@ class GitHub(
         return Found(tuple(issues), is_complete)
 
     def count_issues(self, *labels: str, state: str = "all") -> int | None:
-        """Count the issues with all of these labels by search, which lags behind; None where it does not tell.
-
-        GET /search/issues.
-        """
+        """Count the issues with all of these labels by search, which lags behind; None where it does not tell."""
         words = ["is:issue", f"repo:{self._access.repository}", *(f'label:"{label}"' for label in labels)]
         words += [] if state == "all" else [f"state:{state}"]
         try:
@@ -146,50 +144,33 @@ class GitHub(
         return None if is_part else count
 
     def create_issue(self, title: str, body: str, labels: Sequence[str]) -> Issue:
-        """Create an issue. POST …/issues. Raises AnswerLost when it is unknown whether it was created."""
+        """Create an issue. POST …/issues."""
         content = {"title": title, "body": body, "labels": list(labels)}
-        return self._transport.call("POST", f"{self._root}/issues", body=content, creates_content=True).read(_issue)
+        return self._call("POST", "/issues", body=content, creates_content=True).read(_issue)
 
     def change_issue(self, number: int, change: IssueChange) -> Issue:
-        """Change the given fields of an issue; safe to repeat. PATCH …/issues/{n}."""
-        fields: dict[str, Any] = {
-            "title": change.title,
-            "body": change.body,
-            "labels": None if change.labels is None else list(change.labels),
-            "state": change.state,
-            "state_reason": change.state_reason,
-            "type": change.type_name,
-            "milestone": change.milestone,
-        }
+        """Change the given fields of an issue. PATCH …/issues/{n}."""
+        fields = {"type" if key == "type_name" else key: value for key, value in asdict(change).items()}
         given = {key: value for key, value in fields.items() if value is not None}
-        return self._transport.call("PATCH", f"{self._root}/issues/{number}", body=given).read(_issue)
+        return self._call("PATCH", f"/issues/{number}", body=given).read(_issue)
 
     def replace_labels(self, number: int, labels: Sequence[str]) -> None:
-        """Replace all labels of an issue; safe to repeat. PUT …/issues/{n}/labels."""
-        self._transport.call("PUT", f"{self._root}/issues/{number}/labels", body={"labels": list(labels)})
+        """Replace all labels of an issue. PUT …/issues/{n}/labels."""
+        self._call("PUT", f"/issues/{number}/labels", body={"labels": list(labels)})
 
     def blockers(self, number: int) -> list[Issue]:
-        """List the issues that block an issue.
-
-        GET …/issues/{n}/dependencies/blocked_by, all pages. Raises NotThere where the server has no dependencies.
-        """
-        return list(self._list_items(f"{self._root}/issues/{number}/dependencies/blocked_by", _issue))
+        """List the issues that block an issue. GET …/dependencies/blocked_by. Raises NotThere where GitHub has none."""
+        return list(self._list_items(f"/issues/{number}/dependencies/blocked_by", _issue))
 
     def blocking(self, number: int) -> list[Issue]:
-        """List the issues that an issue blocks.
-
-        GET …/issues/{n}/dependencies/blocking, all pages. Raises NotThere where the server has no dependencies.
-        """
-        return list(self._list_items(f"{self._root}/issues/{number}/dependencies/blocking", _issue))
+        """List the issues that an issue blocks. GET …/dependencies/blocking. Raises NotThere where GitHub has none."""
+        return list(self._list_items(f"/issues/{number}/dependencies/blocking", _issue))
 
     def add_blocker(self, number: int, blocker_id: int) -> Issue:
-        """Add a dependency by the blocker's database id; an existing one counts as added.
-
-        POST …/issues/{n}/dependencies/blocked_by. Raises AnswerLost and NotThere.
-        """
-        path = f"{self._root}/issues/{number}/dependencies/blocked_by"
+        """Add a dependency by the blocker's database id; an existing one counts. POST …/dependencies/blocked_by."""
+        path = f"/issues/{number}/dependencies/blocked_by"
         try:
-            return self._transport.call("POST", path, body={"issue_id": blocker_id}).read(_issue)
+            return self._call("POST", path, body={"issue_id": blocker_id}).read(_issue)
         except NotThere:
             raise
         except Refused:
@@ -199,53 +180,42 @@ class GitHub(
             raise
 
     def remove_blocker(self, number: int, blocker_id: int) -> None:
-        """Remove a dependency by the blocker's database id; safe to repeat.
-
-        DELETE …/issues/{n}/dependencies/blocked_by/{id}; a 404 counts as removed.
-        """
-        self._delete(f"{self._root}/issues/{number}/dependencies/blocked_by/{blocker_id}")
+        """Remove a dependency by the blocker's database id. DELETE …/dependencies/blocked_by/{id}."""
+        self._delete(f"/issues/{number}/dependencies/blocked_by/{blocker_id}")
 
     def sub_issues(self, number: int) -> list[Issue]:
-        """List the sub-issues of an issue.
-
-        GET …/issues/{n}/sub_issues, all pages. Raises NotThere where the server has no sub-issues.
-        """
-        return list(self._list_items(f"{self._root}/issues/{number}/sub_issues", _issue))
+        """List the sub-issues of an issue. GET …/sub_issues. Raises NotThere where the server has none."""
+        return list(self._list_items(f"/issues/{number}/sub_issues", _issue))
 
     def add_sub_issue(self, number: int, child_id: int) -> Issue:
-        """Add a sub-issue by its database id, and return the parent.
-
-        POST …/issues/{n}/sub_issues. Raises AnswerLost.
-        """
-        path = f"{self._root}/issues/{number}/sub_issues"
-        return self._transport.call("POST", path, body={"sub_issue_id": child_id}).read(_issue)
+        """Add a sub-issue by its database id, and return the parent. POST …/sub_issues."""
+        return self._call("POST", f"/issues/{number}/sub_issues", body={"sub_issue_id": child_id}).read(_issue)
 
     def add_assignees(self, number: int, logins: Sequence[str]) -> Issue:
         """Assign accounts; GitHub leaves out those that cannot be assigned. POST …/issues/{n}/assignees."""
-        path = f"{self._root}/issues/{number}/assignees"
-        return self._transport.call("POST", path, body={"assignees": list(logins)}).read(_issue)
+        return self._call("POST", f"/issues/{number}/assignees", body={"assignees": list(logins)}).read(_issue)
 
     def milestones(self) -> list[Milestone]:
-        """List the milestones, open ones first. GET …/milestones, all pages."""
-        found = self._list_items(f"{self._root}/milestones", _milestone, state="all")
+        """List the milestones, open ones first. GET …/milestones."""
+        found = self._list_items("/milestones", _milestone, state="all")
         return sorted(found, key=lambda milestone: not milestone.is_open)
 
     def labels(self) -> list[Label]:
-        """List all labels. GET …/labels, all pages."""
-        return list(self._list_items(f"{self._root}/labels", _label))
+        """List all labels. GET …/labels."""
+        return list(self._list_items("/labels", _label))
 
     def create_label(self, label: Label) -> Label:
-        """Create a label. POST …/labels. Raises AnswerLost when it is unknown whether it was created."""
+        """Create a label. POST …/labels."""
         content = {"name": label.name, "description": label.description, "color": label.color}
-        return self._transport.call("POST", f"{self._root}/labels", body=content).read(_label)
+        return self._call("POST", "/labels", body=content).read(_label)
 
     def change_label(self, name: str, label: Label) -> None:
         """Change name, description and color of a label; issues keep it. PATCH …/labels/{name}."""
         content = {"new_name": label.name, "description": label.description, "color": label.color}
-        self._transport.call("PATCH", self._label_path(name), body=content)
+        self._call("PATCH", self._label_path(name), body=content)
 
     def delete_label(self, name: str) -> None:
-        """Delete a label; safe to repeat. DELETE …/labels/{name}; a 404 counts as deleted."""
+        """Delete a label. DELETE …/labels/{name}."""
         self._delete(self._label_path(name))
 
     def label(self, name: str) -> Label | None:
@@ -253,36 +223,47 @@ class GitHub(
         return self._find(self._label_path(name), _label)
 
     def _label_path(self, name: str) -> str:
-        return f"{self._root}/labels/{quote(name, safe='')}"
+        return f"/labels/{quote(name, safe='')}"
 
     def label_events(self, number: int) -> tuple[LabelEvent, ...]:
-        """List the changes of the labels of an issue or pull request, oldest first.
-
-        GET …/issues/{n}/timeline, all pages, which hold comments too.
-        """
-        found = self._list_items(f"{self._root}/issues/{number}/timeline", _label_event)
+        """List the changes of the labels of an issue or pull request, oldest first. GET …/issues/{n}/timeline."""
+        found = self._list_items(f"/issues/{number}/timeline", _label_event)
         return tuple(event for event in found if event is not None)
 
     def removed_parts(self, number: int) -> frozenset[str]:
-        """Return which of milestone, type and assignees an issue lost last; accord itself never takes one away.
-
-        GET …/issues/{n}/timeline, all pages.
-        """
-        found = self._list_items(f"{self._root}/issues/{number}/timeline", lambda data: str(data.get("event", "")))
+        """Return which of milestone, type and assignees an issue lost last; accord takes none. GET …/timeline."""
+        found = self._list_items(f"/issues/{number}/timeline", lambda data: str(data.get("event", "")))
         last = dict(_STRUCTURE_EVENTS[event] for event in found if event in _STRUCTURE_EVENTS)
         return frozenset(part for part, is_removed in last.items() if is_removed)
 
     def remove_label(self, number: int, label: str) -> None:
-        """Remove one label; safe to repeat. DELETE …/issues/{n}/labels/{name}; a 404 counts as removed."""
-        self._delete(f"{self._root}/issues/{number}/labels/{quote(label, safe='')}")
+        """Remove one label. DELETE …/issues/{n}/labels/{name}."""
+        self._delete(f"/issues/{number}/labels/{quote(label, safe='')}")
 
     def may_write(self, login: str) -> bool:
-        """Return whether an account may push to the repository.
-
-        GET …/collaborators/{login}/permission, which reports the role maintain as "write".
-        """
-        path = f"{self._root}/collaborators/{quote(login, safe='')}/permission"
+        """Return whether an account may push. GET …/collaborators/{login}/permission, where maintain is "write"."""
+        path = f"/collaborators/{quote(login, safe='')}/permission"
         return self._find(path, lambda data: data["permission"]) in ("admin", "write")
+
+
+class Connection(NamedTuple):
+    """Access to a repository: its GitHub client, its name, and the server and token that git uses."""
+
+    github: GitHub
+    repository: str
+    server_url: str
+    token: str
+
+    @property
+    def page(self) -> str:
+        """The address of the repository's page."""
+        return f"{self.server_url.rstrip('/')}/{self.repository}"
+
+    def remote(self, clock: Clock) -> Remote:
+        """Return the repository as a remote of git."""
+        from accord.git.branches import Remote
+
+        return Remote(f"{self.page}.git", self.server_url, self.token, clock)
 
 
 def _repository(data: dict[str, Any]) -> Repository:

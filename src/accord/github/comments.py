@@ -33,38 +33,31 @@ class CommentMethods(Rest):
     """Requests about comments of issues and pull requests."""
 
     def comments(self, number: int) -> Iterator[Comment]:
-        """List the comments of an issue or pull request, oldest first. GET …/issues/{n}/comments, all pages."""
-        return self._list_items(f"{self._root}/issues/{number}/comments", read_comment)
+        """List the comments of an issue or pull request, oldest first. GET …/issues/{n}/comments."""
+        return self._list_items(f"/issues/{number}/comments", read_comment)
 
     def recent_comments(self, since: datetime) -> Iterator[tuple[int, Comment]]:
-        """List the comments of the repository that changed since then with their issue's number, last changed first.
-
-        GET …/issues/comments, page by page as they are consumed.
-        """
+        """List the comments that changed since then with their issue's number, last first. GET …/issues/comments."""
         params = {"sort": "updated", "direction": "desc", "since": timestamp(since)}
-        return self._list_items(f"{self._root}/issues/comments", _numbered_comment, **params)
+        return self._list_items("/issues/comments", _numbered_comment, **params)
 
     def create_comment(self, number: int, body: str) -> Comment:
-        """Create a comment. POST …/issues/{n}/comments. Raises AnswerLost when it is unknown whether it was created."""
-        path = f"{self._root}/issues/{number}/comments"
-        return self._transport.call("POST", path, body={"body": body}, creates_content=True).read(read_comment)
+        """Create a comment. POST …/issues/{n}/comments."""
+        path = f"/issues/{number}/comments"
+        return self._call("POST", path, body={"body": body}, creates_content=True).read(read_comment)
 
     def change_comment(self, comment_id: int, body: str) -> Comment:
-        """Replace the body of a comment; safe to repeat. PATCH …/issues/comments/{id}."""
-        path = f"{self._root}/issues/comments/{comment_id}"
-        return self._transport.call("PATCH", path, body={"body": body}).read(read_comment)
+        """Replace the body of a comment. PATCH …/issues/comments/{id}."""
+        return self._call("PATCH", f"/issues/comments/{comment_id}", body={"body": body}).read(read_comment)
 
     def react(self, comment_id: int, reaction: str) -> None:
-        """React to a comment as our account, which GitHub counts once; safe to repeat.
-
-        POST …/issues/comments/{id}/reactions, sent again when its answer is lost.
-        """
-        path = f"{self._root}/issues/comments/{comment_id}/reactions"
-        send_until_answered(lambda: self._transport.call("POST", path, body={"content": reaction}), self._clock)
+        """React to a comment, which GitHub counts once. POST …/reactions, sent again when its answer is lost."""
+        path = f"/issues/comments/{comment_id}/reactions"
+        send_until_answered(lambda: self._call("POST", path, body={"content": reaction}), self._clock)
 
     def delete_comment(self, comment_id: int) -> None:
-        """Delete a comment; safe to repeat. DELETE …/issues/comments/{id}; a 404 counts as deleted."""
-        self._delete(f"{self._root}/issues/comments/{comment_id}")
+        """Delete a comment. DELETE …/issues/comments/{id}."""
+        self._delete(f"/issues/comments/{comment_id}")
 
 
 def refuse_lost(github: CommentMethods, made: Comment, *, is_ours: bool) -> None:

@@ -88,36 +88,30 @@ class GitDataMethods(Rest):
     def ref(self, name: str) -> str | None:
         """Return the commit that a ref points to; None without such a ref. GET …/git/ref/{ref}."""
         try:
-            answer = self._transport.call("GET", f"{self._root}/git/ref/{_path(name)}")
+            answer = self._call("GET", f"/git/ref/{_path(name)}")
         except (NotThere, EmptyRepository):
             return None
         return answer.read(lambda data: str(data["object"]["sha"]))
 
     def create_ref(self, name: str, sha: str) -> None:
-        """Create a ref. POST …/git/refs. Raises Conflict, as for an existing ref, and AnswerLost."""
-        self._transport.call("POST", f"{self._root}/git/refs", body={"ref": name, "sha": sha})
+        """Create a ref. POST …/git/refs. Raises Conflict, as for an existing ref."""
+        self._call("POST", "/git/refs", body={"ref": name, "sha": sha})
 
     def forward_ref(self, name: str, sha: str) -> None:
-        """Move a ref to a descendant; safe to repeat.
-
-        PATCH …/git/refs/{ref} without force. Raises Conflict, as for a ref that is elsewhere by now, or gone.
-        """
-        self._transport.call("PATCH", f"{self._root}/git/refs/{_path(name)}", body={"sha": sha, "force": False})
+        """Move a ref to a descendant. PATCH …/git/refs/{ref}. Raises Conflict, as for one that is elsewhere or gone."""
+        self._call("PATCH", f"/git/refs/{_path(name)}", body={"sha": sha, "force": False})
 
     def replace_ref(self, name: str, sha: str) -> None:
-        """Point a ref elsewhere by force, which suits only refs whose commits are all accord's; safe to repeat.
-
-        PATCH …/git/refs/{ref} with force. Raises Conflict.
-        """
-        self._transport.call("PATCH", f"{self._root}/git/refs/{_path(name)}", body={"sha": sha, "force": True})
+        """Point a ref whose commits are all accord's elsewhere by force. PATCH …/git/refs/{ref}. Raises Conflict."""
+        self._call("PATCH", f"/git/refs/{_path(name)}", body={"sha": sha, "force": True})
 
     def commit_object(self, sha: str) -> Commit | None:
         """Read a commit; None without such a commit. GET …/git/commits/{sha}."""
-        return self._find(f"{self._root}/git/commits/{quote(sha, safe='')}", _commit)
+        return self._find(f"/git/commits/{quote(sha, safe='')}", _commit)
 
     def history(self, sha: str) -> Iterator[Commit]:
-        """List a commit and those before it, newest first, page by page as they are consumed. GET …/commits."""
-        return self._list_items(f"{self._root}/commits", _listed_commit, sha=sha)
+        """List a commit and those before it, newest first. GET …/commits."""
+        return self._list_items("/commits", _listed_commit, sha=sha)
 
     def commit_named(self, repository: str, ref: str) -> str | None:
         """Return the commit of a tag or branch of any repository; None without one. GET /repos/{name}/commits."""
@@ -129,20 +123,17 @@ class GitDataMethods(Rest):
         return answer.read(lambda commits: str(commits[0]["sha"]) if commits else None)
 
     def create_commit(self, message: str, tree: str, parents: Sequence[str]) -> Commit:
-        """Create a commit that no ref names yet. GitHub writes author and committer, and signs commits of bots.
-
-        POST …/git/commits. Raises AnswerLost; repeating it does no harm.
-        """
+        """Create a commit that no ref names yet, so that repeating it does no harm. GitHub signs those of bots."""
         content = {"message": message, "tree": tree, "parents": list(parents)}
-        return self._transport.call("POST", f"{self._root}/git/commits", body=content).read(_commit)
+        return self._call("POST", "/git/commits", body=content).read(_commit)
 
     def tree(self, sha: str, *, recursive: bool = False) -> Tree:
         """Read the tree of a commit, or one by its own sha; ``recursive`` includes the content of folders.
 
         GET …/git/trees/{sha}. Raises Refused when GitHub leaves entries out.
         """
-        path = f"{self._root}/git/trees/{quote(sha, safe='')}"
-        answer = self._transport.call("GET", path, params={"recursive": "1"} if recursive else None)
+        path = f"/git/trees/{quote(sha, safe='')}"
+        answer = self._call("GET", path, params={"recursive": "1"} if recursive else None)
         if answer.read(lambda data: bool(data.get("truncated"))):
             raise Refused(f"The tree {sha} is too large: GitHub lists only a part of it.")
         return answer.read(_tree)
@@ -158,33 +149,30 @@ class GitDataMethods(Rest):
             raise Refused(absent.message, hint=absent.hint) from absent
 
     def find_file(self, path: str, branch: str = "") -> bytes | None:
-        """Read a file of a branch, by default the default one, like ``file``; None where GitHub shows no such file."""
+        """Read a file of a branch, by default the default one; None where GitHub shows no such file."""
         try:
             return self._file(path, branch)
         except (NotThere, EmptyRepository):
             return None
 
     def _file(self, path: str, ref: str) -> bytes:
-        address = f"{self._root}/contents/{quote(path, safe='/')}"
-        content = self._transport.call("GET", address, params={"ref": ref} if ref else None).read(_content)
+        address = f"/contents/{quote(path, safe='/')}"
+        content = self._call("GET", address, params={"ref": ref} if ref else None).read(_content)
         if content is None:
             raise Refused(f"GitHub does not return `{path}`: it is not a file, or it is larger than 1 MB.")
         return content
 
     def create_blob(self, content: bytes) -> str:
-        """Create a blob; return its id. POST …/git/blobs. Raises AnswerLost; repeating it does no harm."""
+        """Create a blob; return its id. POST …/git/blobs, which does no harm twice."""
         body = {"content": base64.b64encode(content).decode(), "encoding": "base64"}
-        answer = self._transport.call("POST", f"{self._root}/git/blobs", body=body)
+        answer = self._call("POST", "/git/blobs", body=body)
         return answer.read(lambda data: str(data["sha"]))
 
     def create_tree(self, changes: Mapping[str, TreeChange], base: str = "") -> str:
-        """Create a tree from changes over a base, in their order; return its id.
-
-        POST …/git/trees. Raises AnswerLost; the same changes make the same tree.
-        """
+        """Create a tree from changes over a base, in their order; return its id. POST …/git/trees, harmless twice."""
         entries = [_tree_entry(path, change) for path, change in changes.items()]
         content = {"tree": entries, **({"base_tree": base} if base else {})}
-        answer = self._transport.call("POST", f"{self._root}/git/trees", body=content)
+        answer = self._call("POST", "/git/trees", body=content)
         return answer.read(lambda data: str(data["sha"]))
 
 

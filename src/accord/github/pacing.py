@@ -7,9 +7,10 @@ them costs no wait at all; only the request that would break one waits until it 
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from enum import Enum, auto
+from typing import NamedTuple
 
 from accord.github.limits import (
     CONTENT_PER_HOUR,
@@ -59,36 +60,30 @@ class Pacer:
 
     def __init__(self, processes: int = 1) -> None:
         self.waited = 0.0
-        self._points = _Window(max(POINTS_PER_MINUTE // processes, WRITE_POINTS), MINUTE)
+        points = max(POINTS_PER_MINUTE // processes, WRITE_POINTS)
         per_minute, per_hour = (max(limit // processes, 1) for limit in (CONTENT_PER_MINUTE, CONTENT_PER_HOUR))
-        self._content = (_Window(per_minute, MINUTE), _Window(per_hour, HOUR))
+        self._windows = (_Window(points, MINUTE), _Window(per_minute, MINUTE), _Window(per_hour, HOUR))
+
+    def _costs(self, is_write: bool, creates_content: bool) -> Iterator[tuple[_Window, int]]:
+        content = 1 if creates_content else 0
+        return zip(self._windows, (WRITE_POINTS if is_write else READ_POINTS, content, content), strict=True)
 
     def wait(self, now: float, *, is_write: bool, creates_content: bool) -> float:
         """Seconds until such a request keeps all limits; ``now`` in seconds on any steady clock."""
-        waits = [self._points.wait(now, WRITE_POINTS if is_write else READ_POINTS)]
-        if creates_content:
-            waits += [window.wait(now, 1) for window in self._content]
-        return max(waits)
+        return max(window.wait(now, cost) if cost else 0.0 for window, cost in self._costs(is_write, creates_content))
 
     def spend(self, now: float, *, is_write: bool, creates_content: bool) -> None:
         """Count a request that is sent now."""
-        self._points.spend(now, WRITE_POINTS if is_write else READ_POINTS)
-        if creates_content:
-            for window in self._content:
-                window.spend(now, 1)
+        for window, cost in self._costs(is_write, creates_content):
+            window.spend(now, cost)
 
 
 def estimate_seconds(content: int, others: int, *, latency: float = 0.5) -> float:
-    """Rehearse so many content-creating requests and other writes on a clock of its own; return how long they take.
-
-    ``latency`` is what an answer takes, in seconds.
-    """
-    pacer = Pacer()
-    now = 0.0
+    """Return the seconds for so many requests that create content, and other writes, with answers after ``latency``."""
+    pacer, now = Pacer(), 0.0
     for i in range(content + others):
-        creates = i < content
-        now += pacer.wait(now, is_write=True, creates_content=creates)
-        pacer.spend(now, is_write=True, creates_content=creates)
+        now += pacer.wait(now, is_write=True, creates_content=i < content)
+        pacer.spend(now, is_write=True, creates_content=i < content)
         now += latency
     return now
 
@@ -98,8 +93,7 @@ FIRST_BACKOFF_SECONDS = 1.0
 LONGEST_BACKOFF_SECONDS = 30.0
 
 
-@dataclass(frozen=True, slots=True)
-class RequestAttempt:
+class RequestAttempt(NamedTuple):
     """One request as it ended. ``status`` 0: no answer at all; ``is_whole``: the answer could be read to its end."""
 
     method: str
@@ -122,8 +116,7 @@ class NextStep(Enum):
     REFUSED = auto()
 
 
-@dataclass(frozen=True, slots=True)
-class Ruling:
+class Ruling(NamedTuple):
     """The next step, and how many seconds to wait before it."""
 
     step: NextStep

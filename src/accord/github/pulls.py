@@ -22,36 +22,36 @@ class PullMethods(Rest):
 
     def pull(self, number: int) -> Pull | None:
         """Read one pull request; None without one of this number. GET …/pulls/{n}."""
-        return self._find(f"{self._root}/pulls/{number}", read_pull)
+        return self._find(f"/pulls/{number}", read_pull)
 
     def pulls_from(self, branch: str, *, state: str = "all") -> list[Pull]:
         """List the pull requests whose head is this branch of this repository, newest first. GET …/pulls."""
         owner = self._access.repository.partition("/")[0]
         params = {"head": f"{owner}:{branch}", "state": state, "sort": "created", "direction": "desc"}
-        found = self._list_items(f"{self._root}/pulls", read_pull, **params)
+        found = self._list_items("/pulls", read_pull, **params)
         return [pull for pull in found if pull.head_branch == branch]
 
     def open_pulls(self) -> Iterator[Pull]:
-        """List the open pull requests, oldest first, page by page as they are consumed. GET …/pulls."""
-        return self._list_items(f"{self._root}/pulls", read_pull, state="open", sort="created", direction="asc")
+        """List the open pull requests, oldest first. GET …/pulls."""
+        return self._list_items("/pulls", read_pull, state="open", sort="created", direction="asc")
 
     def pulls_changed_since(self, since: datetime) -> Iterator[Pull]:
         """Yield the pull requests that changed since then, in any state, the last changed first. GET …/pulls."""
-        found = self._list_items(f"{self._root}/pulls", read_pull, state="all", sort="updated", direction="desc")
+        found = self._list_items("/pulls", read_pull, state="all", sort="updated", direction="desc")
         return takewhile(lambda pull: pull.updated_at is None or pull.updated_at >= since, found)
 
     def create_pull(self, title: str, body: str, head: str, base: str, *, draft: bool) -> Pull:
-        """Open a pull request. POST …/pulls. Raises AnswerLost when it is unknown whether it was opened."""
+        """Open a pull request. POST …/pulls."""
         content = {"title": title, "body": body, "head": head, "base": base, "draft": draft}
-        return self._transport.call("POST", f"{self._root}/pulls", body=content, creates_content=True).read(read_pull)
+        return self._call("POST", "/pulls", body=content, creates_content=True).read(read_pull)
 
     def change_pull(self, number: int, *, title: str, body: str) -> Pull:
-        """Change title and body; safe to repeat. PATCH …/pulls/{n}."""
+        """Change title and body. PATCH …/pulls/{n}."""
         content = {"title": title, "body": body}
-        return self._transport.call("PATCH", f"{self._root}/pulls/{number}", body=content).read(read_pull)
+        return self._call("PATCH", f"/pulls/{number}", body=content).read(read_pull)
 
     def change_body(self, number: int, *, was: str, body: str) -> bool:
-        """Replace a body that is unchanged since it was read; False when it was changed. Safe to repeat.
+        """Replace a body that is unchanged since it was read; False when it was changed.
 
         GET and PATCH …/pulls/{n}. GitHub does not compare the old body, so a race between the two requests remains.
         """
@@ -59,17 +59,13 @@ class PullMethods(Rest):
         if pull is None or pull.body not in (was, body):
             return False
         if pull.body != body:
-            self._transport.call("PATCH", f"{self._root}/pulls/{number}", body={"body": body})
+            self._call("PATCH", f"/pulls/{number}", body={"body": body})
         return True
 
     def add_labels(self, number: int, labels: Sequence[str]) -> None:
-        """Add labels to an issue or pull request; safe to repeat.
-
-        POST …/issues/{n}/labels, sent again when its answer is lost.
-        """
-        path = f"{self._root}/issues/{number}/labels"
+        """Add labels to an issue or pull request. POST …/issues/{n}/labels, sent again when its answer is lost."""
         body = {"labels": list(labels)}
-        send_until_answered(lambda: self._transport.call("POST", path, body=body), self._clock)
+        send_until_answered(lambda: self._call("POST", f"/issues/{number}/labels", body=body), self._clock)
 
 
 def read_pull(data: dict[str, Any]) -> Pull:
@@ -109,80 +105,58 @@ class ReviewMethods(Rest):
     """Requests about reviews."""
 
     def files(self, number: int) -> list[PullFile]:
-        """List the files of a pull request at its head; see ``limits.PULL_FILES``. GET …/pulls/{n}/files, all pages."""
-        return list(self._list_items(f"{self._root}/pulls/{number}/files", _file))
+        """List the files of a pull request at its head; see ``limits.PULL_FILES``. GET …/pulls/{n}/files."""
+        return list(self._list_items(f"/pulls/{number}/files", _file))
 
     def files_between(self, base: str, commit: str) -> list[PullFile]:
-        """List the files that changed since ``commit`` left ``base``; see ``limits.COMPARED_FILES``.
-
-        GET …/compare/{base}...{commit}, whose first page has all files.
-        """
-        path = f"{self._root}/compare/{base}...{commit}"
-        answer = self._transport.call("GET", path, params={"per_page": 1})
-        return answer.read(lambda data: [_file(entry) for entry in data["files"]])
+        """List the files that changed since ``commit`` left ``base``; see ``limits.COMPARED_FILES``."""
+        return self._compare(base, commit)[1]
 
     def files_since(self, old: str, commit: str) -> list[PullFile] | None:
-        """List the files that changed from ``old`` to ``commit``; None where ``old`` is not before it.
+        """List the files that changed from ``old`` to ``commit``; None where ``old`` is not before it."""
+        status, files = self._compare(old, commit)
+        return files if status in ("ahead", "identical") else None
 
-        GET …/compare/{old}...{commit}, whose first page has all files; see ``limits.COMPARED_FILES``.
-        """
-        path = f"{self._root}/compare/{old}...{commit}"
-        answer = self._transport.call("GET", path, params={"per_page": 1})
-        is_before = answer.read(lambda data: data["status"] in ("ahead", "identical"))
-        return answer.read(lambda data: [_file(entry) for entry in data["files"]]) if is_before else None
+    def _compare(self, base: str, commit: str) -> tuple[str, list[PullFile]]:
+        """GET …/compare/{base}...{commit}, whose first page has all files."""
+        answer = self._call("GET", f"/compare/{base}...{commit}", params={"per_page": 1})
+        return answer.read(lambda data: (str(data["status"]), [_file(entry) for entry in data["files"]]))
 
     def reviews(self, number: int) -> list[Review]:
-        """List reviews, oldest first; pending ones only of the token's own login.
-
-        GET …/pulls/{n}/reviews, all pages.
-        """
-        return list(self._list_items(f"{self._root}/pulls/{number}/reviews", _review))
+        """List reviews, oldest first; pending ones only of the token's own login. GET …/pulls/{n}/reviews."""
+        return list(self._list_items(f"/pulls/{number}/reviews", _review))
 
     def create_review(self, number: int, review: NewReview) -> Review:
-        """Post a review with its inline comments, all or nothing.
-
-        POST …/pulls/{n}/reviews. Raises AnswerLost when it is unknown whether it was posted, AnchorRefused,
-        VerdictRefused.
-        """
+        """Post a review with its inline comments, all or nothing. Raises AnchorRefused, VerdictRefused."""
         comments = [{"path": c.path, "line": c.line, "side": c.side, "body": c.body} for c in review.comments]
         content = {"commit_id": review.commit, "event": review.event, "body": review.body, "comments": comments}
-        return self._post(f"{self._root}/pulls/{number}/reviews", content).read(_review)
+        return self._post(f"/pulls/{number}/reviews", content).read(_review)
 
     def change_review(self, number: int, review_id: int, body: str) -> Review:
-        """Replace the body of a review; safe to repeat. PUT …/pulls/{n}/reviews/{id}."""
-        path = f"{self._root}/pulls/{number}/reviews/{review_id}"
-        return self._transport.call("PUT", path, body={"body": body}).read(_review)
+        """Replace the body of a review. PUT …/pulls/{n}/reviews/{id}."""
+        return self._call("PUT", f"/pulls/{number}/reviews/{review_id}", body={"body": body}).read(_review)
 
     def dismiss_review(self, number: int, review_id: int, message: str) -> None:
-        """Dismiss a review that approves or requests changes.
-
-        PUT …/pulls/{n}/reviews/{id}/dismissals. Raises Refused when it was dismissed before.
-        """
-        path = f"{self._root}/pulls/{number}/reviews/{review_id}/dismissals"
-        self._transport.call("PUT", path, body={"message": message, "event": "DISMISS"})
+        """Dismiss a review that approves or requests changes. Raises Refused when it was dismissed before."""
+        path = f"/pulls/{number}/reviews/{review_id}/dismissals"
+        self._call("PUT", path, body={"message": message, "event": "DISMISS"})
 
     def delete_pending_review(self, number: int, review_id: int) -> None:
-        """Delete a review that was not submitted; safe to repeat.
-
-        DELETE …/pulls/{n}/reviews/{id}; a 404 counts as deleted.
-        """
-        self._delete(f"{self._root}/pulls/{number}/reviews/{review_id}")
+        """Delete a review that was not submitted. DELETE …/pulls/{n}/reviews/{id}."""
+        self._delete(f"/pulls/{number}/reviews/{review_id}")
 
     def comment_on_file(self, number: int, commit: str, path: str, body: str) -> str:
-        """Comment on a file as a whole; return the URL.
-
-        POST …/pulls/{n}/comments, as reviews cannot hold such comments. Raises AnswerLost and AnchorRefused.
-        """
+        """Comment on a file as a whole, which no review can hold; return the URL. Raises AnchorRefused."""
         content = {"commit_id": commit, "path": path, "subject_type": "file", "body": body}
-        return self._post(f"{self._root}/pulls/{number}/comments", content).read(lambda data: str(data["html_url"]))
+        return self._post(f"/pulls/{number}/comments", content).read(lambda data: str(data["html_url"]))
 
     def review_comments(self, number: int) -> Iterator[Comment]:
-        """List the comments on lines and files, oldest first. GET …/pulls/{n}/comments, page by page."""
-        return self._list_items(f"{self._root}/pulls/{number}/comments", read_comment)
+        """List the comments on lines and files, oldest first. GET …/pulls/{n}/comments."""
+        return self._list_items(f"/pulls/{number}/comments", read_comment)
 
     def _post(self, path: str, content: dict[str, Any]) -> Response:
         try:
-            return self._transport.call("POST", path, body=content, creates_content=True)
+            return self._call("POST", path, body=content, creates_content=True)
         except Refused as refused:
             if _VERDICT.search(refused.message):
                 hint = refused.hint if known_refusal(refused.message) else ""

@@ -1,18 +1,20 @@
-"""The base of the clients: one server, one transport, how responses are read, and one repository."""
+"""The base of the clients: one server, its lists of repositories, and one repository."""
 
 from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterator
+from dataclasses import dataclass
 from datetime import datetime
 from typing import Any, TypeVar
+from urllib.parse import quote
 
 from accord.core.clock import Clock, parse_timestamp
-from accord.core.errors import WrongUsage
-from accord.github.limits import PAGE_SIZE
+from accord.core.errors import Refused, Stopped, WrongUsage
+from accord.github.limits import PAGE_SIZE, SEARCH_RESULTS
 from accord.github.models import Access, NotThere, RequestCount
 from accord.github.pacing import Pacer
-from accord.github.transport import RateLeft, Transport
+from accord.github.transport import RateLeft, Response, Transport
 
 Parsed = TypeVar("Parsed")
 
@@ -27,6 +29,9 @@ def optional_timestamp(text: str | None) -> datetime | None:
 
 class Server:
     """A GitHub server over REST with one token. A ``pacer`` is shared by clients that use the token in turn."""
+
+    _root = ""
+    """What every path is below."""
 
     def __init__(
         self, access: Access, clock: Clock, tell_wait: Callable[[float, str], None], pacer: Pacer | None = None
@@ -49,30 +54,88 @@ class Server:
         """Return what the last response said is left of the hourly limit; None where GitHub sets no limit."""
         return self._transport.rate_left
 
+    def _call(self, method: str, path: str, **given: Any) -> Response:
+        """Send a request; ``given`` are the options of ``Transport.call``."""
+        return self._transport.call(method, self._root + path, **given)
+
     def _list_items(
         self, path: str, parse: Callable[[dict[str, Any]], Parsed], *, key: str = "", **params: Any
     ) -> Iterator[Parsed]:
         """Yield the entries of a listing, page by page; ``key`` names them where a page is an object."""
-        for page in self._transport.pages(path, {**params, "per_page": PAGE_SIZE}):
+        for page in self._transport.pages(self._root + path, {**params, "per_page": PAGE_SIZE}):
             yield from page.read(lambda data: [parse(entry) for entry in (data[key] if key else data)])
 
     def _find(self, path: str, parse: Callable[[dict[str, Any]], Parsed]) -> Parsed | None:
         """Read one object; None where GitHub answers 404."""
         try:
-            return self._transport.call("GET", path).read(parse)
+            return self._call("GET", path).read(parse)
         except NotThere:
             return None
 
     def _delete(self, path: str) -> None:
         """Delete one object; a 404 counts as deleted."""
         try:
-            self._transport.call("DELETE", path)
+            self._call("DELETE", path)
         except NotThere:
             return
 
 
+@dataclass(frozen=True, slots=True)
+class ListedRepository:
+    """A repository in a list, with what decides whether it can be worked on."""
+
+    full_name: str
+    is_archived: bool
+    is_disabled: bool
+
+
+class RepositoryLists(Server):
+    """The lists of one server that a token can read."""
+
+    def of_organisation(self, name: str) -> list[ListedRepository]:
+        """List the repositories of an organisation that the token can see. GET /orgs/{org}/repos, all pages.
+
+        Raises NotThere for a name that is not one of an organisation.
+        """
+        try:
+            return list(self._list_items(f"/orgs/{quote(name, safe='')}/repos", _listed_repository))
+        except NotThere as refused:
+            hint = f"Check that the organisation `{name}` exists and that the token may see it."
+            raise NotThere(refused.message, hint=f"{hint} For a person, pass `--search user:{name}`.") from None
+
+    def search_repositories(self, query: str) -> list[ListedRepository]:
+        """Search for repositories. GET /search/repositories, all pages.
+
+        Raises Refused where the search finds more than GitHub lists, and Stopped where it did not end.
+        """
+        found: list[ListedRepository] = []
+        for page in self._transport.pages("/search/repositories", {"q": query, "per_page": PAGE_SIZE}):
+            total, is_cut, repositories = page.read(_search_page)
+            if total > SEARCH_RESULTS:
+                message = f"The search finds {total} repositories, but GitHub lists only the first {SEARCH_RESULTS}."
+                raise Refused(message, hint="Narrow it, for example with `topic:`, or pass `--org NAME`.")
+            if is_cut:
+                message = "GitHub ended the search before it had seen all repositories."
+                raise Stopped(message, hint="Run the same command again, or pass `--org NAME`.")
+            found += repositories
+        return found
+
+
+def _search_page(data: dict[str, Any]) -> tuple[int, bool, list[ListedRepository]]:
+    return data["total_count"], data["incomplete_results"], [_listed_repository(entry) for entry in data["items"]]
+
+
+def _listed_repository(data: dict[str, Any]) -> ListedRepository:
+    """Read an entry (schemas "minimal-repository" and "repo-search-result-item")."""
+    return ListedRepository(data["full_name"], bool(data.get("archived")), bool(data.get("disabled")))
+
+
 class Rest(Server):
-    """One repository over REST."""
+    """One repository over REST. Lists are read to their last page, where they are iterators only as far as consumed.
+
+    PUT, PATCH and DELETE requests are safe to repeat; a 404 counts as deleted. A POST raises AnswerLost when it is
+    unknown whether it was carried out, unless its method says that it is sent again.
+    """
 
     def __init__(
         self, access: Access, clock: Clock, tell_wait: Callable[[float, str], None], pacer: Pacer | None = None

@@ -25,7 +25,7 @@ class SettingsMethods(Rest):
 
     def workflow_settings(self) -> WorkflowSettings:
         """Read the settings of GitHub Actions. GET …/actions/permissions/workflow, with administration: read."""
-        answer = self._transport.call("GET", f"{self._root}/actions/permissions/workflow")
+        answer = self._call("GET", "/actions/permissions/workflow")
         return answer.read(
             lambda data: WorkflowSettings(
                 bool(data["can_approve_pull_request_reviews"]), str(data["default_workflow_permissions"])
@@ -33,43 +33,29 @@ class SettingsMethods(Rest):
         )
 
     def secret_names(self) -> frozenset[str]:
-        """List the names of the repository's secrets, and those of its organisation that it may use.
-
-        GET …/actions/secrets and …/actions/organization-secrets, with secrets: read.
-        """
+        """List the names of the repository's secrets, and those of its organisation for it, with secrets: read."""
         return self._names("secrets")
 
     def environment_secret_names(self, environment: str) -> frozenset[str]:
-        """List the names of an environment's secrets; none without such an environment.
-
-        GET …/environments/{name}/secrets, with environments: read.
-        """
-        path = f"{self._root}/environments/{quote(environment, safe='')}/secrets"
+        """List the names of an environment's secrets, with environments: read; none without such an environment."""
+        path = f"/environments/{quote(environment, safe='')}/secrets"
         try:
             return frozenset(self._list_items(path, _name, key="secrets"))
         except NotThere:
             return frozenset()
 
     def variable_names(self) -> frozenset[str]:
-        """List the names of the repository's variables and of those of its organisation.
-
-        GET …/actions/variables and …/actions/organization-variables, with variables: read.
-        """
+        """List the names of the repository's variables, and those of its organisation, with variables: read."""
         return self._names("variables")
 
     def branch_rules(self, branch: str) -> tuple[str, ...]:
-        """List the types of the rules that rulesets have for a branch, which does not need to exist.
-
-        GET …/rules/branches/{branch}, with metadata: read.
-        """
-        found = self._list_items(
-            f"{self._root}/rules/branches/{quote(branch, safe='/')}", lambda data: str(data["type"])
-        )
+        """List the types of rules that rulesets have for a branch, which need not exist. GET …/rules/branches."""
+        found = self._list_items(f"/rules/branches/{quote(branch, safe='/')}", lambda data: str(data["type"]))
         return tuple(dict.fromkeys(found))
 
     def protected_branches(self) -> tuple[str, ...]:
         """List the branches that protection rules cover. GET …/branches, with contents: read."""
-        return tuple(self._list_items(f"{self._root}/branches", _name, protected="true"))
+        return tuple(self._list_items("/branches", _name, protected="true"))
 
     def refuses_pulls(self, branch: str) -> bool | None:
         """Return whether GitHub refuses pull requests of this token because of the setting; None for another reason.
@@ -79,7 +65,7 @@ class SettingsMethods(Rest):
         """
         content = {"title": "May GitHub Actions create pull requests?", "head": branch, "base": branch}
         try:
-            self._transport.call("POST", f"{self._root}/pulls", body=content, creates_content=True)
+            self._call("POST", "/pulls", body=content, creates_content=True)
         except PullsNotAllowed:
             return True
         except Conflict:
@@ -89,9 +75,9 @@ class SettingsMethods(Rest):
         return False
 
     def _names(self, kind: str) -> frozenset[str]:
-        names = set(self._list_items(f"{self._root}/actions/{kind}", _name, key=kind))
+        names = set(self._list_items(f"/actions/{kind}", _name, key=kind))
         with suppress(NotThere):  # the owner is a person
-            names |= set(self._list_items(f"{self._root}/actions/organization-{kind}", _name, key=kind))
+            names |= set(self._list_items(f"/actions/organization-{kind}", _name, key=kind))
         return frozenset(names)
 
 

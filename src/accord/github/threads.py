@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
+from accord.core.errors import Refused, Stopped
 from accord.github.comments import Comment, read_comment
-from accord.github.graphql import GraphQL, next_page
-from accord.github.models import NotThere
+from accord.github.models import Forbidden, NotThere
 from accord.github.once import send_until_answered
+from accord.github.rest import Parsed, Rest
+from accord.github.transport import WHY
 
 _COMMENTS = """
 fragment Comments on PullRequestReviewThread {
@@ -62,23 +64,11 @@ class ReviewThread:
     can_resolve: bool = False
 
 
-@dataclass(frozen=True, slots=True)
-class _ThreadData:
-    """A thread as one page shows it; ``more`` says where its further comments begin, empty when it has no more."""
-
-    thread: ReviewThread
-    more: str
-
-
-class ThreadMethods(GraphQL):
+class ThreadMethods(Rest):
     """Requests about review threads."""
 
     def review_threads(self, number: int) -> tuple[ReviewThread, ...]:
-        """List all threads of a pull request with all their comments, oldest first.
-
-        POST /graphql, which only reads: one request for every 100 threads, and one for every 100 more comments of a
-        thread.
-        """
+        """List all threads of a pull request with all their comments, oldest first. POST /graphql, which only reads."""
         owner, _, name = self._access.repository.partition("/")
         asked: dict[str, Any] = {"owner": owner, "name": name, "number": number, "threads": None, "comments": None}
         found: list[ReviewThread] = []
@@ -92,35 +82,26 @@ class ThreadMethods(GraphQL):
                 return tuple(found)
 
     def threads_without_state(self, number: int) -> tuple[ReviewThread, ...]:
-        """List all threads where the server's GraphQL lacks them, as if none were resolved, oldest first.
-
-        GET …/pulls/{n}/comments, all pages.
-        """
+        """List all threads where the server's GraphQL lacks them, as if none were resolved, oldest first."""
         found: dict[int, list[dict[str, Any]]] = {}
-        for data in self._list_items(f"{self._root}/pulls/{number}/comments", dict):
+        for data in self._list_items(f"/pulls/{number}/comments", dict):
             found.setdefault(data.get("in_reply_to_id") or data["id"], []).append(data)
         return tuple(map(_thread_without_state, found.values()))
 
     def resolve_thread(self, thread_id: str) -> None:
-        """Resolve a thread; safe to repeat.
-
-        POST /graphql. Raises Forbidden where the token may not: an app's needs ``contents: write`` besides
-        ``pull-requests: write`` (reported in github/gh-aw issue 35726).
-        """
+        """Resolve a thread; sent again when its answer is lost. Raises Forbidden where the token may not."""
+        # an app's token needs "contents: write", too (reported in github/gh-aw issue 35726)
         hint = 'Grant the job "contents: write" and "pull-requests: write".'
         send_until_answered(lambda: self._ask(_RESOLVE, {"thread": thread_id}, dict, hint, writes=True), self._clock)
 
     def reply(self, number: int, comment_id: int, body: str) -> Comment:
-        """Reply to the first comment of a thread.
+        """Reply to the first comment of a thread. POST …/pulls/{n}/comments/{id}/replies."""
+        path = f"/pulls/{number}/comments/{comment_id}/replies"
+        return self._call("POST", path, body={"body": body}, creates_content=True).read(read_comment)
 
-        POST …/pulls/{n}/comments/{id}/replies. Raises AnswerLost when it is unknown whether it was posted.
-        """
-        path = f"{self._root}/pulls/{number}/comments/{comment_id}/replies"
-        return self._transport.call("POST", path, body={"body": body}, creates_content=True).read(read_comment)
-
-    def _whole(self, begun: _ThreadData) -> ReviewThread:
-        """Add the comments of further pages."""
-        thread, more = begun.thread, begun.more
+    def _whole(self, node: dict[str, Any]) -> ReviewThread:
+        """Read a thread with the comments of further pages."""
+        thread, more = _thread(node), next_page(node["comments"])
         while more:
             page = self._ask(_MORE, {"thread": thread.id, "comments": more}, _more_comments, _READ_HINT)
             if page is None:  # deleted meanwhile
@@ -129,19 +110,38 @@ class ThreadMethods(GraphQL):
             thread = replace(thread, comments=thread.comments + comments)
         return thread
 
+    def _ask(
+        self,
+        query: str,
+        variables: Mapping[str, Any],
+        parse: Callable[[dict[str, Any]], Parsed],
+        forbidden_hint: str,
+        *,
+        writes: bool = False,
+    ) -> Parsed:
+        """Send a query, or a mutation, with the hint for a token that may not do it.
 
-def _threads(data: dict[str, Any]) -> tuple[list[_ThreadData], str] | None:
+        POST /graphql. It answers 200 also where it refuses, and says so in the document.
+        """
+        body = {"query": query, "variables": dict(variables)}
+        answer = self._transport.call("POST", graphql_path(self._access.api_url), body=body, only_reads=not writes)
+        if errors := answer.read(lambda data: data.get("errors")):
+            raise _refusal(errors, forbidden_hint)
+        return answer.read(lambda data: parse(data["data"]))
+
+
+def _threads(data: dict[str, Any]) -> tuple[list[dict[str, Any]], str] | None:
     """Read a page of threads, and where the next one begins; None where the pull request does not exist."""
     pull = (data.get("repository") or {}).get("pullRequest")
     if pull is None:
         return None
     page = pull["reviewThreads"]
-    return [_thread(node) for node in page["nodes"]], next_page(page)
+    return page["nodes"], next_page(page)
 
 
-def _thread(node: dict[str, Any]) -> _ThreadData:
+def _thread(node: dict[str, Any]) -> ReviewThread:
     first: dict[str, Any] = next(iter(node["comments"]["nodes"]), {})
-    thread = ReviewThread(
+    return ReviewThread(
         node["id"],
         node["path"],
         node["line"],
@@ -153,7 +153,6 @@ def _thread(node: dict[str, Any]) -> _ThreadData:
         resolved_by=(node["resolvedBy"] or {}).get("login", ""),
         can_resolve=node["viewerCanResolve"],
     )
-    return _ThreadData(thread, next_page(node["comments"]))
 
 
 def _thread_without_state(comments: Sequence[dict[str, Any]]) -> ReviewThread:
@@ -177,7 +176,7 @@ def _more_comments(data: dict[str, Any]) -> tuple[tuple[Comment, ...], str] | No
 
 
 def _comments(page: dict[str, Any]) -> tuple[Comment, ...]:
-    return tuple(_comment(node) for node in page["nodes"])
+    return tuple(map(_comment, page["nodes"]))
 
 
 def _comment(node: dict[str, Any]) -> Comment:
@@ -195,3 +194,26 @@ def _comment(node: dict[str, Any]) -> Comment:
         int(review["fullDatabaseId"]) if review else None,
         node["isMinimized"],
     )
+
+
+def graphql_path(api_url: str) -> str:
+    """Return where GraphQL is asked: beside the REST API, not below it, on Enterprise Server."""
+    base = api_url.rstrip("/")
+    return f"{base.removesuffix('/v3')}/graphql" if base.endswith("/api/v3") else "/graphql"
+
+
+def next_page(page: Mapping[str, Any]) -> str:
+    """Return where the next page of a connection begins; empty after the last."""
+    return str(page["pageInfo"]["endCursor"]) if page["pageInfo"]["hasNextPage"] else ""
+
+
+def _refusal(errors: list[dict[str, Any]], forbidden_hint: str) -> Refused | Stopped:
+    kinds = {str(error.get("type")) for error in errors}
+    said = f'GitHub refused a GraphQL query: "{"; ".join(str(error.get("message")) for error in errors)[:500]}".'
+    if "RATE_LIMITED" in kinds:
+        return Stopped(said, hint="Run the same command again after the limit resets, within the hour.")
+    if "NOT_FOUND" in kinds:
+        return NotThere(said, hint="Check that it exists and that the token may see it.")
+    if kinds & {"FORBIDDEN", "INSUFFICIENT_SCOPES"}:
+        return Forbidden(said, hint=forbidden_hint)
+    return Refused(said, hint=WHY)

@@ -1,30 +1,37 @@
-"""Requests to GitHub: when to wait, when to send again, and what each response means."""
+"""Requests to GitHub: when to wait, when to send again, what each response means, and the errors of refusals."""
 
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from datetime import UTC, datetime, timedelta
 from email.utils import parsedate_to_datetime
-from typing import Any, TypeVar
+from typing import Any, NamedTuple, TypeVar
 from urllib.parse import parse_qs, urlencode, urlsplit
 
 from accord.core.clock import Clock, timestamp
-from accord.core.errors import Stopped
+from accord.core.errors import AccordError, Refused, Stopped
 from accord.core.log import log
-from accord.github.models import Access, AnswerLost, RequestCount
+from accord.core.refusals import KnownRefusal, known_refusal
+from accord.github.models import (
+    Access,
+    AnswerLost,
+    Conflict,
+    EmptyRepository,
+    Forbidden,
+    NotThere,
+    PullsNotAllowed,
+    RequestCount,
+)
 from accord.github.pacing import NextStep, Pacer, RequestAttempt, judge
 from accord.github.pygithub import LOCATION, connection_for, requester_for
-from accord.github.refusals import refusal
 
 Parsed = TypeVar("Parsed")
 
 LONGEST_NAMED_WAIT_SECONDS = 366 * 86400
 
 
-@dataclass(frozen=True, slots=True)
-class Response:
+class Response(NamedTuple):
     """A successful answer: status, headers in lower case, and the JSON document (None without a body)."""
 
     status: int
@@ -38,15 +45,11 @@ class Response:
             return parse(self.data)
         except (KeyError, TypeError, ValueError, AttributeError) as error:
             said = f"{self.request} was answered with {self.status}, and not as GitHub documents it ({error!r:.80})."
-            kind = AnswerLost if self.request.startswith("POST ") else Stopped
-            raise kind(
-                said,
-                hint="Check the proxy or firewall between this machine and GitHub, and run the same command again.",
-            ) from error
+            hint = "Check the proxy or firewall between this machine and GitHub, and run the same command again."
+            raise (AnswerLost if self.request.startswith("POST ") else Stopped)(said, hint=hint) from error
 
 
-@dataclass(frozen=True, slots=True)
-class RateLeft:
+class RateLeft(NamedTuple):
     """The remaining hourly requests by the last response, and when they reset (seconds since 1970)."""
 
     remaining: int
@@ -60,10 +63,8 @@ class Transport:
         self.requests = RequestCount()
         self.server_time: datetime | None = None
         self.rate_left: RateLeft | None = None
-        self._access, self._clock, self._tell_wait = access, clock, tell_wait
-        self._pacer = pacer
-        self._requester = requester_for(access)
-        self._connection = connection_for(access)
+        self._access, self._clock, self._tell_wait, self._pacer = access, clock, tell_wait, pacer
+        self._requester, self._connection = requester_for(access), connection_for(access)
 
     def call(
         self,
@@ -83,8 +84,8 @@ class Transport:
         Raises AnswerLost for a POST that may have been carried out, Stopped when GitHub cannot be reached or asks to
         wait longer than is allowed, and Refused (NotThere for 404 and 410) for all other errors.
         """
+        weight, request = "GET" if only_reads else method, f"{method} {path}"
         tries = 0
-        weight = "GET" if only_reads else method
         while True:
             tries += 1
             self._keep_pace(weight, creates_content)
@@ -92,32 +93,26 @@ class Transport:
             data, is_whole = _parse(text, status)
             message = problem or _message(data, text)
             now = self._clock.now().timestamp()
-            log(
-                "github",
-                "%s %s: %s %s",
-                method,
-                _path_with_params(path, params),
-                status,
-                "" if status == 200 else message,
-            )
+            asked = f"?{urlencode(params)}" if params else ""
+            log("github", "%s%s: %s %s", request, asked, status, "" if status == 200 else message)
             ruling = judge(RequestAttempt(weight, tries, status, headers, message, is_whole and not problem, now))
             match ruling.step:
                 case NextStep.TAKE:
-                    return Response(status, headers, data, f"{method} {path}")
+                    return Response(status, headers, data, request)
                 case NextStep.REPEAT:
                     self._clock.sleep(ruling.seconds)
                 case NextStep.WAIT_FOR_LIMIT:
                     self._wait(ruling.seconds, f"GitHub's rate limit ({status}: {message})")
                 case NextStep.LOST | NextStep.GIVE_UP:
                     reason = f"status {status}: {message}" if status else message
-                    raise _unanswered_error(ruling.step, f"{method} {path}", tries, reason, hint)
+                    raise _unanswered_error(ruling.step, request, tries, reason, hint)
                 case NextStep.REFUSED if takes_location and status == 302 and LOCATION in headers:
-                    return Response(status, headers, headers[LOCATION], f"{method} {path}")
+                    return Response(status, headers, headers[LOCATION], request)
                 case NextStep.REFUSED:
                     errors = data.get("errors") if isinstance(data, dict) else None
                     listed = errors if isinstance(errors, list) else []
                     about = (self._access.repository, self._access.server_url)
-                    raise refusal(f"{method} {path}", status, message, listed, headers, *about)
+                    raise refusal(request, status, message, listed, headers, *about)
 
     def pages(self, path: str, params: Mapping[str, Any]) -> Iterator[Response]:
         """Follow a listing page by page, as far as the caller consumes it."""
@@ -153,12 +148,10 @@ class Transport:
         return status, headers, text, ("", "")
 
     def _keep_pace(self, method: str, creates_content: bool) -> None:
-        is_write = method != "GET"
-        now = self._clock.now().timestamp()
-        seconds = self._pacer.wait(now, is_write=is_write, creates_content=creates_content)
-        if seconds > 0:
+        weight = {"is_write": method != "GET", "creates_content": creates_content}
+        if (seconds := self._pacer.wait(self._clock.now().timestamp(), **weight)) > 0:
             self._wait(seconds, "staying inside GitHub's documented limits")
-        self._pacer.spend(self._clock.now().timestamp(), is_write=is_write, creates_content=creates_content)
+        self._pacer.spend(self._clock.now().timestamp(), **weight)
 
     def _wait(self, seconds: float, reason: str) -> None:
         self._pacer.waited += seconds
@@ -172,10 +165,6 @@ class Transport:
         if seconds > 1:
             self._tell_wait(seconds, reason)
         self._clock.sleep(seconds)
-
-
-def _path_with_params(path: str, params: Mapping[str, Any] | None) -> str:
-    return f"{path}?{urlencode(params)}" if params else path
 
 
 def _unanswered_error(step: NextStep, request: str, tries: int, reason: str, hint: str) -> Stopped:
@@ -229,3 +218,80 @@ def _next_page(link: str) -> dict[str, str] | None:
             query = parse_qs(urlsplit(url.strip().strip("<>")).query)
             return {key: values[0] for key, values in query.items()}
     return None
+
+
+WHY = "GitHub's sentence says why; running the same again will not help."
+"""The hint for a refusal that accord does not know."""
+
+_BY_RULE = {"push-protection", "unsigned-commits", "workflow-files", "ruleset", "protected-branch"}
+"""Refusals of a change that stay, whatever the status of the answer. Another writer did not cause them."""
+
+
+def refusal(
+    request: str,
+    status: int,
+    message: str,
+    errors: Sequence[object],
+    headers: Mapping[str, str],
+    repository: str,
+    server_url: str = "",
+) -> AccordError:
+    """Name a 3xx or 4xx answer. ``request`` is method and path; ``errors`` GitHub's list of field errors."""
+    details = f" ({'; '.join(map(_detail, errors))})" if errors else ""
+    said = f'GitHub refused {request} with {status}: "{" ".join(message.split()).rstrip(".")}"{details}.'
+    known = known_refusal(f"{message} {details}") if status in (403, 409, 422) else None
+    if known is not None:
+        return _kind(known, status)(said, hint=known.hint_for(f"{server_url}/{repository}" if server_url else ""))
+    if status < 400:
+        return NotThere(said, hint=f"It has moved: name {repository} as it is called now, with --repo.")
+    if status == 401:
+        return Refused(said, hint="The token is not valid: check that GITHUB_TOKEN is set to one that has not expired.")
+    if status == 403:
+        return Forbidden(said, hint=_forbidden(request, message, headers))
+    if status in (404, 410):
+        hint = f"Check that {repository} exists and that the token may see it (repository access, permissions)."
+        return NotThere(said, hint=hint)
+    if status == 422:
+        return Conflict(said, hint="The request was understood and found invalid; correct what GitHub names.")
+    if status == 409 and "repository is empty" in message.lower():
+        return EmptyRepository(said, hint=f"{repository} holds no commit yet: push one, and run the same again.")
+    return (Conflict if status == 409 else Refused)(said, hint=WHY)
+
+
+def _kind(known: KnownRefusal, status: int) -> type[Refused]:
+    if status == 403:
+        return PullsNotAllowed if known.code == "pull-requests-not-allowed" else Forbidden
+    return Refused if known.code in _BY_RULE else Conflict
+
+
+_CALLER = (
+    "A reusable workflow gets no more than the job that calls it grants, a run for a fork's pull request only reads."
+)
+
+
+def _forbidden(request: str, message: str, headers: Mapping[str, str]) -> str:
+    said, starts = message.lower(), request.endswith("/dispatches")
+    kind = "pull-requests" if "/pulls" in request else "issues"
+    needed = headers.get("x-accepted-github-permissions", "").replace("=", ": ").replace(";", " or ")
+    is_file = "/contents/" in request
+    hints = {
+        f"The token lacks a permission: it needs {needed}.": needed,
+        'The token may not send events: grant the job "contents: write".': starts and "/actions/" not in request,
+        'The token may not write git data: grant the job "contents: write". Workflow files need "workflows: write", '
+        "which `GITHUB_TOKEN` never has.": "/git/" in request or is_file,
+        'The token may not start workflows: grant the job "actions: write".': starts,
+        'The token may not read artifacts and logs: grant the job "actions: read".': "/actions/" in request,
+        f'The token lacks a permission: grant the job "{kind}: write" (and what else the command writes).': (
+            "resource not accessible" in said
+        ),
+        f"The token may not do this: give it write access to {kind.replace('-', ' ')} of this repository.": True,
+    }
+    hint = next(hint for hint, applies in hints.items() if applies)
+    return f"{hint} {_CALLER}" if "by integration" in said else hint
+
+
+def _detail(error: object) -> str:
+    if not isinstance(error, dict):
+        return str(error)
+    field = ".".join(str(error[key]) for key in ("resource", "field") if error.get(key))
+    return f"{field}: {error.get('message') or error.get('code') or 'invalid'}".strip(": ")

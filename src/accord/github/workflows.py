@@ -62,14 +62,11 @@ class WorkflowMethods(Rest):
 
     def workflow_run(self, run_id: int) -> WorkflowRun | None:
         """Read a run; None without one, or after it was deleted. GET …/actions/runs/{run_id}."""
-        return self._find(f"{self._root}/actions/runs/{run_id}", _run)
+        return self._find(f"/actions/runs/{run_id}", _run)
 
     def workflow_runs(self, file: str, *, event: str, since: datetime) -> Iterator[WorkflowRun]:
-        """List the runs of a workflow that an event started since then, newest first.
-
-        GET …/actions/workflows/{file}/runs, all pages. Raises NotThere where the workflow does not exist.
-        """
-        path = f"{self._root}/actions/workflows/{quote(file, safe='')}/runs"
+        """List the runs of a workflow that an event started since then, newest first. Raises NotThere without it."""
+        path = f"/actions/workflows/{quote(file, safe='')}/runs"
         return self._list_items(path, _run, key="workflow_runs", event=event, created=f">={timestamp(since)}")
 
     def dispatched_runs(self, file: str, word: str, since: datetime) -> Iterator[WorkflowRun]:
@@ -84,13 +81,9 @@ class WorkflowMethods(Rest):
             return
 
     def cancel_run(self, run_id: int) -> bool:
-        """Ask GitHub to cancel a run; False where it has ended already. Safe to repeat.
-
-        POST …/actions/runs/{run_id}/cancel, sent again when its answer is lost.
-        """
-        path = f"{self._root}/actions/runs/{run_id}/cancel"
+        """Ask GitHub to cancel a run; False where it has ended already. Sent again when its answer is lost."""
         try:
-            send_until_answered(lambda: self._transport.call("POST", path), self._clock)
+            send_until_answered(lambda: self._call("POST", f"/actions/runs/{run_id}/cancel"), self._clock)
         except Conflict:
             return False
         return True
@@ -98,35 +91,28 @@ class WorkflowMethods(Rest):
     def held_runs(self, sha: str) -> tuple[WorkflowRun, ...]:
         """List the runs for pull requests with this head that wait for a person's approval, newest first.
 
-        GET …/actions/runs, all pages: one request as a rule. Raises Forbidden without ``actions: read``.
+        GET …/actions/runs. Raises Forbidden without ``actions: read``.
         """
         params = {"head_sha": sha, "event": "pull_request", "status": "action_required"}
-        listed = self._list_items(f"{self._root}/actions/runs", _run, key="workflow_runs", **params)
+        listed = self._list_items("/actions/runs", _run, key="workflow_runs", **params)
         return tuple(run for run in listed if run.is_held)
 
     def runs_in(self, status: str) -> Iterator[WorkflowRun]:
-        """List the runs of the repository in a status or with a conclusion, newest first, page by page.
-
-        GET …/actions/runs. Raises Forbidden without ``actions: read``.
-        """
-        return self._list_items(f"{self._root}/actions/runs", _run, key="workflow_runs", status=status)
+        """List the runs in a status or with a conclusion, newest first. Raises Forbidden without ``actions: read``."""
+        return self._list_items("/actions/runs", _run, key="workflow_runs", status=status)
 
     def rerun(self, run_id: int) -> None:
-        """Start a run again; by an app's token it needs no approval then.
-
-        POST …/actions/runs/{run_id}/rerun. Raises Forbidden for a run in progress too, and AnswerLost.
-        """
-        self._transport.call("POST", f"{self._root}/actions/runs/{run_id}/rerun")
+        """Start a run again; by an app's token it needs no approval then. Raises Forbidden for one in progress too."""
+        self._call("POST", f"/actions/runs/{run_id}/rerun")
 
     def job_log(self, job_id: int) -> str:
         """Read the end of a job's log, ``MOST_LOG_BYTES`` at most; empty when GitHub has no log any more.
 
         GET …/actions/jobs/{job_id}/logs, which redirects to GitHub's storage; the token is not sent there.
         """
-        path = f"{self._root}/actions/jobs/{job_id}/logs"
 
         def place() -> str:
-            return str(self._transport.call("GET", path, takes_location=True).data)
+            return str(self._call("GET", f"/actions/jobs/{job_id}/logs", takes_location=True).data)
 
         log = StoredFile("The log", place, self._access.api_url)
         try:
@@ -141,28 +127,25 @@ class WorkflowMethods(Rest):
         for the run, so they get the request again without it. Raises AnswerLost when it is unknown whether it was
         started.
         """
-        path = f"{self._root}/actions/workflows/{quote(file, safe='')}/dispatches"
+        path = f"/actions/workflows/{quote(file, safe='')}/dispatches"
         body: dict[str, Any] = {"ref": ref, "inputs": dict(inputs)}
         if self._names_started_runs:
             try:
-                answer = self._transport.call("POST", path, body={**body, "return_run_details": True})
+                answer = self._call("POST", path, body={**body, "return_run_details": True})
                 return answer.read(lambda data: int(data["workflow_run_id"])) if answer.data else 0
             except (NotThere, Forbidden):
                 raise
             except Refused:  # for the field, or for another reason: then it is refused again
-                self._transport.call("POST", path, body=body)
+                self._call("POST", path, body=body)
                 self._names_started_runs = False
                 return 0
-        self._transport.call("POST", path, body=body)
+        self._call("POST", path, body=body)
         return 0
 
     def send_event(self, name: str, payload: Mapping[str, Any]) -> None:
-        """Start the workflows on ``repository_dispatch`` of this type.
-
-        POST …/dispatches. Raises AnswerLost when they may have started.
-        """
+        """Start the workflows on ``repository_dispatch`` of this type. POST …/dispatches."""
         content = {"event_type": name, "client_payload": dict(payload)}
-        self._transport.call("POST", f"{self._root}/dispatches", body=content)
+        self._call("POST", "/dispatches", body=content)
 
 
 def _run(data: dict[str, Any]) -> WorkflowRun:
