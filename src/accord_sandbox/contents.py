@@ -12,8 +12,7 @@ from accord_sandbox import payloads
 from accord_sandbox.calls import AccessLevel, Call, route
 from accord_sandbox.commits import readable_bare
 from accord_sandbox.git_data import BAD_PARTS, create_git_commit, decoded, write_blob, write_tree
-from accord_sandbox.git_objects import ZERO
-from accord_sandbox.git_storage import HEADS, WORKFLOWS
+from accord_sandbox.git_storage import HEADS, WORKFLOWS, ZERO
 from accord_sandbox.pull_state import follow_branches, ref_update
 from accord_sandbox.repositories import THROUGH_A_PULL, protections
 from accord_sandbox.responses import ApiResponse, Refusal, not_found, schema_violation

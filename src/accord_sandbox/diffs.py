@@ -14,8 +14,7 @@ from urllib.parse import quote
 
 from accord_sandbox.calls import Call
 from accord_sandbox.database import Connection, Row
-from accord_sandbox.git_objects import EMPTY_TREE
-from accord_sandbox.git_storage import BareRepository
+from accord_sandbox.git_storage import EMPTY_TREE, BareRepository
 from accord_sandbox.payloads import Payload
 
 MOST_LINES = 20_000

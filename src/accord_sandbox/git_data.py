@@ -23,8 +23,7 @@ from accord_sandbox.commits import (
     read_commit,
     readable_bare,
 )
-from accord_sandbox.git_objects import ZERO, is_valid_ref
-from accord_sandbox.git_storage import HEADS, WORKFLOWS, BareRepository, Signature
+from accord_sandbox.git_storage import HEADS, WORKFLOWS, ZERO, BareRepository, Signature, is_valid_ref
 from accord_sandbox.pull_state import follow_branches, ref_update
 from accord_sandbox.repositories import check_update
 from accord_sandbox.responses import ApiResponse, Refusal, created, not_found, unique_texts

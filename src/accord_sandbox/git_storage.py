@@ -7,7 +7,6 @@ without configuration of the user or the machine, and without ``GIT_*`` variable
 from __future__ import annotations
 
 import os
-import re
 import shutil
 import subprocess
 import tempfile
@@ -18,11 +17,10 @@ from dataclasses import dataclass
 from functools import cache
 from importlib.resources import files
 from pathlib import Path
+from typing import NamedTuple
 
 from accord.core.errors import WrongUsage
 from accord.git.program import GitFailed
-from accord_sandbox import git_objects
-from accord_sandbox.git_objects import TREE, GitObject, SizedTreeEntry, is_valid_ref, tree_entries
 
 DEFAULT_BRANCH = "main"
 HEADS = "refs/heads/"
@@ -30,14 +28,20 @@ WORKFLOWS = ".github/workflows/"
 GITHUB_SIGNATURE = "-----BEGIN PGP SIGNATURE-----\n\nsandbox\n-----END PGP SIGNATURE-----"
 """Stands for GitHub's signature; nothing checks it."""
 
+EMPTY_TREE = "4b825dc642cb6eb9a060e54bf8d69288fbee4904"
+"""git knows it without storing it."""
+
+ZERO = "0" * 40
+"""The target of a ref that does not exist."""
+
+_TREE = b"40000"
+"""The mode of a folder in a tree."""
+
 _TEMPLATE = ".template"
 """New repositories are copies of this one; no account can have this name."""
 
 _NO_OBJECT = ("missing", "ambiguous")
 """How a line of ``git cat-file --batch`` ends without an object."""
-
-_SHA = re.compile(r"[0-9a-f]{40}")
-_PLAIN = re.compile(r"[\w\[(](?:[^\x00-\x1f<>]*[\w\])])?")
 
 _SETTINGS = {
     "safe.directory": "*",
@@ -64,8 +68,27 @@ class Signature:
 
 
 @dataclass(frozen=True)
+class GitObject:
+    """A commit, tree, blob or tag."""
+
+    sha: str
+    kind: str
+    content: bytes
+
+
+class TreeEntry(NamedTuple):
+    """An entry of a tree; ``size`` is the bytes of a blob, 0 of anything else."""
+
+    mode: str
+    kind: str
+    sha: str
+    size: int
+    path: str
+
+
+@dataclass(frozen=True)
 class BareRepository:
-    """One bare repository. A method that ``git_objects`` cannot answer runs a process of git, 4 ms each."""
+    """One bare repository. Each method runs git, which takes 4 ms: pass several names at once."""
 
     path: Path
 
@@ -98,22 +121,13 @@ class BareRepository:
         """Return the commit of a branch, tag, full ref or (short) sha, tried in GitHub's order, or None."""
         if not name or name.startswith("-") or ".." in name or "@{" in name:
             return None
-        for full in (f"{HEADS}{name}", f"refs/tags/{name}", name):
-            (found,) = self.objects(f"{full}^{{commit}}")
-            if found is not None:
-                return found.sha
-        return None
+        found = self.objects(*(f"{start}{name}^{{commit}}" for start in (HEADS, "refs/tags/", "")))
+        return next((each.sha for each in found if each is not None), None)
 
     def objects(self, *names: str) -> list[GitObject | None]:
         """Return the objects of names that are not options of git, such as ``SHA:PATH``; None for each missing one."""
         if not names or any(character in name for name in names for character in "\0\n"):
             return [None for _ in names]
-        try:
-            return [git_objects.find_object(self.path, name) for name in names]
-        except git_objects.OnlyGit:
-            return self._objects_of_git(names)
-
-    def _objects_of_git(self, names: Sequence[str]) -> list[GitObject | None]:
         output = self.run("cat-file", "--batch", "-z", content="".join(f"{name}\0" for name in names).encode())
         found: list[GitObject | None] = []
         for _ in names:
@@ -126,11 +140,14 @@ class BareRepository:
 
     def branch(self, name: str) -> str | None:
         """Return the commit at the tip of a branch, or None."""
-        return git_objects.find_ref(self.path, f"{HEADS}{name}") if is_valid_ref(f"{HEADS}{name}") else None
+        return self.refs(HEADS + name).get(HEADS + name)
 
     def refs(self, prefix: str) -> dict[str, str]:
         """Return the refs equal to or below a prefix, with the objects they point to."""
-        return git_objects.find_refs(self.path, prefix)
+        if not is_valid_ref(f"{prefix.rstrip('/')}/any"):
+            return {}
+        listed = self.text("for-each-ref", "--format=%(refname) %(objectname)", prefix).split()
+        return dict(zip(listed[::2], listed[1::2], strict=True))
 
     def adds_workflows(self, commit: str) -> bool:
         """Tell whether a commit, or an ancestor that is not on any ref yet, changes a workflow file."""
@@ -139,8 +156,7 @@ class BareRepository:
 
     def set_ref(self, ref: str, new: str, old: str | None = None) -> None:
         """Point a ref to a commit; with ``old``, only if it is still there (``ZERO``: does not exist)."""
-        if not git_objects.move_ref(self.path, ref, new, old):
-            self.run("update-ref", ref, new, *([] if old is None else [old]))
+        self.run("update-ref", ref, new, *([] if old is None else [old]))
 
     def delete_ref(self, ref: str) -> None:
         """Delete a ref."""
@@ -148,28 +164,20 @@ class BareRepository:
 
     def is_ancestor(self, older: str, newer: str) -> bool:
         """Tell whether ``newer`` contains ``older``."""
-        try:
-            return older in git_objects.ancestors(self.path, newer)
-        except git_objects.OnlyGit:
-            return self.attempt("merge-base", "--is-ancestor", older, newer)[0] == 0
+        return self.attempt("merge-base", "--is-ancestor", older, newer)[0] == 0
 
     def count_between(self, start: str, end: str) -> int:
         """Count the commits that ``end`` has and ``start`` does not."""
-        try:
-            return len(git_objects.ancestors(self.path, end) - git_objects.ancestors(self.path, start))
-        except git_objects.OnlyGit:
-            return int(self.text("rev-list", "--count", f"{start}..{end}"))
+        return int(self.text("rev-list", "--count", f"{start}..{end}"))
 
-    def entries(self, tree: str, *, is_deep: bool = False) -> list[SizedTreeEntry]:
+    def entries(self, tree: str, *, is_deep: bool = False) -> list[TreeEntry]:
         """Return the entries of a tree and, if it ``is_deep``, of those below. Raises GitFailed."""
-        with suppress(git_objects.OnlyGit):
-            return list(git_objects.entries_of(self.path, tree, is_deep=is_deep))
         options = ["-r", "-t"] if is_deep else []
         listed = self.run("ls-tree", "-z", "--long", *options, tree).decode(errors="replace")
         found = []
         for head, _, path in (entry.partition("\t") for entry in listed.split("\0") if entry):
             mode, kind, sha, size = head.split()
-            found.append(SizedTreeEntry(mode, kind, sha, 0 if size == "-" else int(size), path))
+            found.append(TreeEntry(mode, kind, sha, 0 if size == "-" else int(size), path))
         return found
 
     def merge_base(self, first: str, second: str) -> str | None:
@@ -186,10 +194,6 @@ class BareRepository:
 
     def commit(self, tree: str, parents: Sequence[str], message: str, author: Signature, committer: Signature) -> str:
         """Write a commit and return its id."""
-        people = [_line("author", author), _line("committer", committer)]
-        if all(people) and all(map(_SHA.fullmatch, [tree, *parents])) and "\0" not in message:
-            lines = [f"tree {tree}", *(f"parent {parent}" for parent in dict.fromkeys(parents)), *people, "", message]
-            return self.write("commit", "\n".join(lines).encode())
         arguments = [part for parent in parents for part in ("-p", parent)]
         signed = {**_signed("AUTHOR", author), **_signed("COMMITTER", committer)}
         output = self.run("commit-tree", tree, *arguments, "-F", "-", content=message.encode(), env=signed)
@@ -221,19 +225,19 @@ class BareRepository:
                 entries.pop(path.encode(), None)
         for folder, inner in below.items():
             mode, sha = entries.pop(folder.encode(), (b"", ""))
-            made = self.changed_tree(sha if mode == TREE else None, inner)
-            if made != git_objects.EMPTY_TREE:
-                entries[folder.encode()] = TREE, made
-            elif mode not in (b"", TREE):
+            made = self.changed_tree(sha if mode == _TREE else None, inner)
+            if made != EMPTY_TREE:
+                entries[folder.encode()] = _TREE, made
+            elif mode not in (b"", _TREE):
                 entries[folder.encode()] = mode, sha  # a file, of which nothing could be removed
-        ordered = sorted(entries.items(), key=lambda entry: entry[0] + b"/" * (entry[1][0] == TREE))
+        ordered = sorted(entries.items(), key=lambda entry: entry[0] + b"/" * (entry[1][0] == _TREE))
         return self.write(
             "tree", b"".join(mode + b" " + name + b"\0" + bytes.fromhex(sha) for name, (mode, sha) in ordered)
         )
 
     def write(self, kind: str, content: bytes) -> str:
         """Store an object and return its id."""
-        return git_objects.write_object(self.path, kind, content)
+        return self.text("hash-object", "-w", "-t", kind, "--stdin", content=content)
 
 
 def signed_text(commit: GitObject) -> str:
@@ -324,15 +328,27 @@ def git_environment() -> dict[str, str]:
     }
 
 
-def _line(role: str, who: Signature) -> str:
-    """Return the line of a commit about a person; empty for a name or address that git would change."""
-    plain = _PLAIN.fullmatch(who.name) and _PLAIN.fullmatch(who.email)
-    return f"{role} {who.name} <{who.email}> {int(who.seconds)} +0000" if plain else ""
-
-
 def _signed(role: str, signature: Signature) -> dict[str, str]:
     return {
         f"GIT_{role}_NAME": signature.name,
         f"GIT_{role}_EMAIL": signature.email,
         f"GIT_{role}_DATE": f"@{int(signature.seconds)} +0000",
     }
+
+
+def is_valid_ref(ref: str) -> bool:
+    """Tell whether git accepts a full ref name. Source: git-check-ref-format(1), abridged."""
+    parts = ref.split("/")
+    bad = any(not part or part.startswith(".") or part.endswith(".lock") for part in parts)
+    odd = any(character in " ~^:?*[\\" or ord(character) < 32 or ord(character) == 127 for character in ref)
+    return not (bad or odd or ".." in ref or "@{" in ref or ref.endswith(".")) and ref.startswith("refs/")
+
+
+def tree_entries(content: bytes) -> Iterator[tuple[bytes, bytes, str]]:
+    """Yield mode, name and id of each entry of a tree."""
+    start = 0
+    while start < len(content):
+        end = content.index(b"\0", start)
+        mode, _, name = content[start:end].partition(b" ")
+        yield mode, name, content[end + 1 : end + 21].hex()
+        start = end + 21

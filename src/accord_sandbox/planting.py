@@ -17,8 +17,7 @@ from accord_sandbox.comments import insert_comment, insert_event
 from accord_sandbox.commits import noreply_signature
 from accord_sandbox.database import Connection, Row, insert, set_meta
 from accord_sandbox.diffs import NotInDiff
-from accord_sandbox.git_objects import is_valid_ref
-from accord_sandbox.git_storage import DEFAULT_BRANCH, HEADS, BareRepository, GitStorage, Signature
+from accord_sandbox.git_storage import DEFAULT_BRANCH, HEADS, BareRepository, GitStorage, Signature, is_valid_ref
 from accord_sandbox.issues import NewIssue, insert_issue
 from accord_sandbox.pull_state import pull_by_id
 from accord_sandbox.pulls import insert_pull

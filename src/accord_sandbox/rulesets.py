@@ -13,8 +13,7 @@ from typing import Any
 
 from accord_sandbox.calls import Call, route
 from accord_sandbox.database import Connection, Row, insert
-from accord_sandbox.git_objects import ZERO
-from accord_sandbox.git_storage import HEADS, BareRepository, signed_text
+from accord_sandbox.git_storage import HEADS, ZERO, BareRepository, signed_text
 from accord_sandbox.responses import ApiResponse, Refusal
 
 RULES = {

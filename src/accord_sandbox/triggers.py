@@ -19,8 +19,7 @@ from accord.core.errors import BrokenContract
 from accord.files.yaml import read_yaml
 from accord_sandbox.accounts import BOT
 from accord_sandbox.database import Connection, Row, fetch, get_meta, insert
-from accord_sandbox.git_objects import tree_entries
-from accord_sandbox.git_storage import WORKFLOWS, BareRepository
+from accord_sandbox.git_storage import WORKFLOWS, BareRepository, tree_entries
 
 Activity = Literal["opened", "synchronize", "reopened"]
 ACTIVITIES = ("opened", "synchronize", "reopened")
