@@ -76,7 +76,7 @@ class GitObject:
     content: bytes
 
 
-class TreeEntry(NamedTuple):
+class StoredEntry(NamedTuple):
     """An entry of a tree; ``size`` is the bytes of a blob, 0 of anything else."""
 
     mode: str
@@ -170,14 +170,14 @@ class BareRepository:
         """Count the commits that ``end`` has and ``start`` does not."""
         return int(self.text("rev-list", "--count", f"{start}..{end}"))
 
-    def entries(self, tree: str, *, is_deep: bool = False) -> list[TreeEntry]:
+    def entries(self, tree: str, *, is_deep: bool = False) -> list[StoredEntry]:
         """Return the entries of a tree and, if it ``is_deep``, of those below. Raises GitFailed."""
         options = ["-r", "-t"] if is_deep else []
         listed = self.run("ls-tree", "-z", "--long", *options, tree).decode(errors="replace")
         found = []
         for head, _, path in (entry.partition("\t") for entry in listed.split("\0") if entry):
             mode, kind, sha, size = head.split()
-            found.append(TreeEntry(mode, kind, sha, 0 if size == "-" else int(size), path))
+            found.append(StoredEntry(mode, kind, sha, 0 if size == "-" else int(size), path))
         return found
 
     def merge_base(self, first: str, second: str) -> str | None:
