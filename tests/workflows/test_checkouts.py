@@ -66,8 +66,6 @@ ATTACKS = {
     "a variable of the step": TARGET + job(run('git checkout "$SHA"', env=f'{{SHA: "{HEAD}"}}')),
     "a variable of the job": TARGET + job(run("git switch --detach $SHA"), head=f"    env:\n      SHA: {HEAD}\n"),
     "a variable of the workflow": f"{TARGET}env:\n  SHA: {HEAD}\n" + job(checkout("${{ env.SHA }}")),
-    "a variable of an earlier step": TARGET
-    + job(run('echo "REF=$SHA" >> "$GITHUB_ENV"', env=f'{{SHA: "{HEAD}"}}'), checkout("${{ env.REF }}")),
     "a variable of the script": TARGET + job(run(f"ref={HEAD}", 'git checkout "$ref"')),
     "a variable of the runner": TARGET + job(run('git checkout "$GITHUB_HEAD_REF"')),
     "a fetch of the pull request": TARGET
@@ -107,10 +105,6 @@ ATTACKS = {
     + job(output("sha=$SHA", 'echo "ref=$sha" >> "$GITHUB_OUTPUT"', env=f'{{SHA: "{HEAD}"}}'), checkout(OF_OUTPUT)),
     "an output in a group": TARGET
     + job(output("{", '  echo "a=1"', f'  echo "ref={HEAD}"', '} >> "$GITHUB_OUTPUT"'), checkout(OF_OUTPUT)),
-    "an output of several lines": TARGET
-    + job(
-        output("{", '  echo "ref<<END"', f"  echo {HEAD}", "  echo END", '} >> "$GITHUB_OUTPUT"'), checkout(OF_OUTPUT)
-    ),
     "an output of gh": COMMENT
     + job(
         output('ref=$(gh pr view "$N" --json headRefOid --jq .headRefOid)', 'echo "ref=$ref" >> $GITHUB_OUTPUT'),
@@ -125,8 +119,6 @@ ATTACKS = {
         + "    core.setOutput('ref', pull.head.sha);",
         checkout(OF_OUTPUT),
     ),
-    "the result of a script": COMMENT
-    + job(SCRIPT + "return context.payload.pull_request.head.ref;", checkout("${{ steps.pr.outputs.result }}")),
     "an output of an action": COMMENT
     + job("uses: some/pull-request-comment-branch@v2\nid: pr", checkout("${{ steps.pr.outputs.head_ref }}")),
     "a script that runs git": TARGET
@@ -135,12 +127,6 @@ ATTACKS = {
     "the branch of a run": AFTER + job(checkout("${{ github.event.workflow_run.head_branch }}")),
     "the fork of a run": AFTER
     + job(f"uses: {CHECKOUT}\nwith:\n  repository: ${{{{ github.event.workflow_run.head_repository.full_name }}}}"),
-    "a file of a run": AFTER
-    + job(
-        "uses: actions/download-artifact@v7\nwith:\n  run-id: ${{ github.event.workflow_run.id }}",
-        output('echo "ref=$(cat sha.txt)" >> $GITHUB_OUTPUT'),
-        checkout(OF_OUTPUT),
-    ),
     "a checkout that says so": TARGET
     + job(checkout("${{ steps.unknown.outputs.x }}", "\n  allow-unsafe-pr-checkout: true")),
     "steps at once": TARGET + job(f"parallel:\n    - uses: {CHECKOUT}\n      with: {{ref: '{HEAD}'}}"),

@@ -3,13 +3,13 @@
 import pytest
 from support.runner_workflows import SHA, workflow
 
-from accord.workflows.interpolation import interpolation_findings
+from accord.workflows.interpolation import script_findings
 
 
 def grade(text: str, *others: str) -> list[str]:
     """The severities of what the first of these workflows inserts into its scripts."""
     files = {f".github/workflows/{i}.yml": workflow(each) for i, each in enumerate((text, *others))}
-    findings = interpolation_findings(".github/workflows/0.yml", files)
+    findings = [finding for _, finding in script_findings(".github/workflows/0.yml", files)]
     assert {finding.code for finding in findings} <= {"unsafe-interpolation"}
     return [finding.severity.value for finding in findings]
 
@@ -72,44 +72,6 @@ def test_fixed_lists_numbers_and_own_values_are_accepted(events: str, expression
     assert grade(shown(events, expression)) == []
 
 
-def step(script: str, env: str = "{}", key: str = "run") -> str:
-    return f"      - id: made\n        env: {env}\n        run: |\n          {script}\n"
-
-
-TITLE = "{T: '${{ github.event.issue.title }}'}"
-
-
-@pytest.mark.parametrize(
-    ("script", "expected"),
-    [
-        ('echo "text=$T" >> "$GITHUB_OUTPUT"', ["error"]), ('t=$T; echo "text=$t" >> $GITHUB_OUTPUT', ["error"]),
-        ('echo "text=$(gh issue view 1 --json title --jq .title)" >> $GITHUB_OUTPUT', ["error"]),
-        ('read -r y x <<< "$T"; echo "text=$x" >> $GITHUB_OUTPUT', ["error"]),
-        ('$x = $env:T; "text=$x" >> $env:GITHUB_OUTPUT', ["error"]),
-        ('echo "text=done" >> $GITHUB_OUTPUT', []), ('echo "other=$T" >> $GITHUB_OUTPUT', []),
-        ('echo "text=$(echo "$T" | wc -c)" >> $GITHUB_OUTPUT', []),
-        ('if [ "$T" = x ]; then echo "text=yes" >> $GITHUB_OUTPUT; fi', []),
-    ],
-)  # fmt: skip
-def test_an_output_of_a_step_is_what_its_script_puts_into_it(script: str, expected: list[str]) -> None:
-    assert grade(shown("issues", "steps.made.outputs.text", before=step(script, TITLE))) == expected
-
-
-@pytest.mark.parametrize(
-    ("script", "expected"),
-    [
-        ("core.setOutput('text', context.payload.issue.title);", ["error"]),
-        ("const t = context.payload.issue.body;\n            core.setOutput('text', t);", ["error"]),
-        ("core.setOutput('text', context.payload.issue.number);", []), ("core.setOutput('text', 'done');", []),
-        ("const i = await github.rest.issues.get();\n            core.setOutput('text', i.data.number);", []),
-    ],
-)  # fmt: skip
-def test_an_output_of_a_javascript_is_what_it_sets(script: str, expected: list[str]) -> None:
-    before = f"      - id: made\n        uses: actions/github-script@{SHA}\n        with:\n          script: |\n"
-    before += f"            {script}\n"
-    assert grade(shown("issues", "steps.made.outputs.text", before=before)) == expected
-
-
 AGENT = f"      - id: made\n        uses: openai/codex-action@{SHA}\n"
 
 
@@ -138,5 +100,5 @@ def test_steps_at_once_and_in_the_background_are_read() -> None:
     bad = "run: echo '${{ github.event.issue.title }}'"
     groups = f"      - parallel:\n          - {bad}\n          - run: 'true'\n      - {bad}\n        background: true\n"
     files = {"a.yml": workflow(f"on: issues\njobs:\n  a:\n    steps:\n{groups}")}
-    findings = interpolation_findings("a.yml", files)
+    findings = [finding for _, finding in script_findings("a.yml", files)]
     assert [finding.path for finding in findings] == ["/jobs/a/steps/0/parallel/0/run", "/jobs/a/steps/1/run"]

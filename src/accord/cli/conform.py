@@ -15,16 +15,17 @@ from accord.core.errors import BrokenContract, WrongUsage
 from accord.core.findings import has_errors, with_lines
 from accord.core.shapes import read_shape
 from accord.files.yaml import YamlDocument, read_mapping
-from accord.workflows.called_files import CalledFiles, read_called
-from accord.workflows.facts import WORKFLOWS, RepositoryFacts
-from accord.workflows.interpolation import interpolation_findings
+from accord.workflows.called_files import CalledFiles
+from accord.workflows.facts import WORKFLOWS
+from accord.workflows.interpolation import script_findings
 from accord.workflows.models import Workflow
-from accord.workflows.rules import breaking_findings, resembles_runner, runner_findings
+from accord.workflows.rules import breaking_findings, contract_findings, resembles_runner
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
 
     from accord.cli.check import Checked
+    from accord.core.findings import PlacedFinding
 
 _LOCAL_WORKFLOW = re.compile(r"(?:\./|\$/)(?P<path>\.github/workflows/[^/]+\.ya?ml)")
 
@@ -80,18 +81,17 @@ def _check_file(path: str) -> Iterator[Checked]:
     if not resembles_runner(workflow):
         yield path, None, []
         return
-    lines: dict[str, Mapping[str, int]] = {}
+    lines: dict[str, Mapping[str, int]] = {path: document.lines}
     root = _root_of(Path(path))
-    files = read_called(root, {path: workflow}, lines) if root else CalledFiles({path: workflow})
-    facts = RepositoryFacts(files.workflows, actions=files.actions)
-    findings = runner_findings(facts.workflows[path], _called(workflow, path), files.actions)
-    findings += [finding for place, finding in files.missing if place == path]
-    yield path, _KIND, with_lines(findings, document.lines)
-    for action in files.actions:
-        inside = [facts.in_its_file(action, found) for found in interpolation_findings(action, facts.files)]
-        inside += [finding for place, finding in files.missing if place == action]
-        if inside:
-            yield str((root or Path()) / action), _KIND, with_lines(inside, lines.get(action, {}))
+    files = CalledFiles(root, lines) if root else None
+    if files:
+        workflow = files.filled(path, workflow)
+    found: list[PlacedFinding] = [(path, finding) for finding in contract_findings(workflow, _called(workflow, path))]
+    found += [*script_findings(path, {path: workflow}), *(files.missing if files else ())]
+    for place in dict.fromkeys([path, *(place for place, _ in found)]):
+        findings = [finding for where, finding in found if where == place]
+        shown = path if place == path else str((root or Path()) / place)
+        yield shown, _KIND, with_lines(findings, lines.get(place, {}))
 
 
 def _compare(old: str, new: str) -> list[Checked]:

@@ -11,9 +11,9 @@ from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from accord.core.findings import Finding, Severity, pointer
-from accord.workflows.origins import Origin, Scope
-from accord.workflows.scripts import lines_of
-from accord.workflows.starters import CALLED, OUTSIDERS, STRANGERS, Actor, reaches, runs_step, starts_of
+from accord.workflows.models import Step
+from accord.workflows.origins import Origin, lines_of, origin_of
+from accord.workflows.trust import CALLED, OUTSIDERS, STRANGERS, Actor, Place, starts_of
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
@@ -21,13 +21,12 @@ if TYPE_CHECKING:
     from accord.core.findings import PlacedFinding
     from accord.workflows.facts import RepositoryFacts
     from accord.workflows.models import Workflow
-    from accord.workflows.starters import Start
+    from accord.workflows.trust import Start
 
 _OTHERS = frozenset({"schedule", "repository_dispatch", "check_run", "check_suite", CALLED})
 """Events of the repository or of apps whose runs may meet pull requests of outsiders."""
 
 _CHECKOUT_ACTION = re.compile(r"checkout|git-clone|clone-repo", re.IGNORECASE)
-_PULL_REF = re.compile(r"\b(?:refs/)?pull/[^/\s]+/(?:head|merge)\b")
 _ALLOW = "allow-unsafe-pr-checkout"
 
 _GIT = re.compile(
@@ -36,111 +35,101 @@ _GIT = re.compile(
     r"\b(?!-)(?P<words>(?:\\\n|\"[^\"]*\"|'[^']*'|\$\{\{[^}]*\}\}|[^;&|\n])*)"
 )
 _NEW_BRANCH = re.compile(r"(?:^|\s)(?:-[bBcC]|--orphan)\s+(?:\"[^\"]*\"|\S+)")
-_OTHER = re.compile(
-    r"\b(?:gh\s+(?:-\S{1,40}\s+){0,6}(?P<verb>pr\s+checkout|repo\s+clone|api|pr\s+diff)|curl|wget|Invoke-WebRequest"
-    r"|pip3?\s+install|npm\s+(?:i|install)|npx|uvx|uv\s+pip\s+install|go\s+(?:install|run))\b(?P<words>[^;&\n]*)"
+_GH_CHECKOUT = re.compile(r"\bgh\s+(?:-\S{1,40}\s+){0,6}pr\s+checkout\b[^;&\n]*")
+_DOWNLOAD = re.compile(
+    r"\b(?:gh\s+(?:-\S{1,40}\s+){0,6}(?:repo\s+clone|api)|curl|wget|pip3?\s+install|npm\s+(?:i|install)|npx|uvx"
+    r"|uv\s+pip\s+install|go\s+(?:install|run))\b[^;&\n]*"
 )
-_ARCHIVE = re.compile(r"tarball|zipball|/archive/|codeload|git\+|github:|\.patch\b|\.diff\b")
+_ARCHIVE = re.compile(r"repo\s+clone|tarball|zipball|/archive/|codeload|git\+|github:|\.patch\b|\.diff\b")
+_PATCH = re.compile(r"\bgh\s+pr\s+diff\b[^;&\n]*\|\s*(?:git\s+(?:apply|am)|patch)\b[^;&\n]*")
 _PRINTS = re.compile(r"\s*(?:echo|printf|core\.\w+|console\.\w+)\b(?!.*(?:\$\(|\|))")
-_APPLIES = re.compile(r"\bgit\s+(?:apply|am)\b|\bpatch\s+-p")
 
 
 def check_checkouts(facts: RepositoryFacts) -> Iterator[PlacedFinding]:
     """Find steps that check out the code of a pull request in runs with secrets or a token that writes."""
-    files = facts.files
+    files, known = facts.workflows, set[tuple[str, str]]()
     for path, workflow in files.items():
         found = [start for start in dict.fromkeys(starts_of(path, files)) if start.event in STRANGERS | _OTHERS]
         starts = [start for start in found if _may_be_foreign(files, path, start)]
         for job_id, job in workflow.jobs.items() if starts else ():
-            memory: dict[object, object] = {}
-            for step in job.steps:
-                scopes = [Scope(files, path, start, job_id, step, memory) for start in starts]
-                graded = [(severity, scope) for scope in scopes if (severity := _severity(scope))]
-                for severity, scope in sorted(graded, key=lambda each: (each[0], each[1].start.event not in STRANGERS)):
-                    if named := _checked_out(scope):
-                        yield path, facts.in_its_file(path, _finding(scope, *named, severity))
+            for step, users in job.nested_steps():
+                places = [Place(files, path, start, job_id, step, users) for start in starts]
+                graded = [(severity, place) for place in places if (severity := _severity(place))]
+                for severity, place in sorted(graded, key=lambda each: (each[0], each[1].start.event not in STRANGERS)):
+                    if named := _checked_out(place):
+                        finding = _finding(place, *named, severity)
+                        if (step.file, finding.path) not in known:
+                            yield step.file or path, finding
+                        known |= {(step.file, finding.path)} if step.file else set()
                         break
 
 
-def _severity(scope: Scope) -> Severity | None:
+def _severity(place: Place) -> Severity | None:
     """Return an error if an outsider alone gets the step to run, and a warning if a writer has to help."""
-    event, step = scope.start.event, scope.step
-    if event == CALLED and not _may_write(scope):
+    event = place.start.event
+    if event == CALLED and not _may_write(place):
         return None  # callers cannot give the job more than it asks for
     graded = {Actor.ALONE: Severity.ERROR, Actor.HELPED: Severity.WARNING}
-    for actor, severity in graded.items() if event in STRANGERS else [(Actor.WRITER, Severity.WARNING)]:
-        is_reached = reaches(scope.files, scope.path, scope.job_id, scope.start, actor)
-        if is_reached and runs_step(scope.job, step, scope.start, actor):
-            return severity
-    return None
+    actors = graded if event in STRANGERS else {Actor.WRITER: Severity.WARNING}
+    return next((severity for actor, severity in actors.items() if place.is_reached_by(actor)), None)
 
 
-def _may_write(scope: Scope) -> bool:
+def _may_write(place: Place) -> bool:
     """Return whether a job's token may write, as far as its workflow tells."""
-    scope = scope.in_workflow
-    granted = scope.workflow.permissions if scope.job.permissions is None else scope.job.permissions
+    granted = place.workflow.permissions if place.job.permissions is None else place.job.permissions
     return "write" in granted.values() if isinstance(granted, dict) else granted not in {"read-all", ""}
 
 
 def _may_be_foreign(files: Mapping[str, Workflow], path: str, start: Start) -> bool:
     """Return whether pull requests can be behind an event: ``workflow_run`` may only follow workflows without them."""
-    if start.by:
-        return _may_be_foreign(files, start.caller[0], start.by)
     if start.event != "workflow_run":
         return True
-    named = files[path].filters("workflow_run").get("workflows")
+    named = files[start.calls[0][0] if start.calls else path].filters("workflow_run").get("workflows")
     names = [named] if isinstance(named, str) else named or []
     before = {workflow.name: set(workflow.events) for workflow in files.values()}
     return not names or any(name not in before or before[name] & (OUTSIDERS | {CALLED}) for name in map(str, names))
 
 
-def _checked_out(scope: Scope) -> tuple[str, str] | None:
+def _checked_out(place: Place) -> tuple[str, str] | None:
     """Return what foreign code a step checks out, and the pointer of the place that says so below the step."""
-    step = scope.step
+    step = place.step or Step.model_construct()
     if _CHECKOUT_ACTION.search(step.uses.partition("@")[0]):
         for name in ("ref", "repository"):
             value = str(step.given.get(name, ""))
-            if _is_foreign(scope, scope.of_text(value)) or _PULL_REF.search(value):
+            if _is_foreign(place, value):
                 return value, pointer("with", name)
         is_allowed = str(step.given.get(_ALLOW)).lower() == "true"
-        if is_allowed and scope.start.event in {"pull_request_target", "workflow_run"}:
+        if is_allowed and place.start.event in {"pull_request_target", "workflow_run"}:
             return f"{_ALLOW}: true", pointer("with", _ALLOW)
     for text in step.script_texts:
-        if command := _foreign_command(scope, text):
-            called = next((f"{each.path}: " for each in step.scripts if each.text == text), "")
+        if command := _foreign_command(place, text):
+            called = next((f"{path}: " for path, script in step.scripts.items() if script == text), "")
             return called + command, "/run" if step.run else pointer("with", "script")
     return None
 
 
-def _is_foreign(scope: Scope, origin: Origin) -> bool:
-    """Return whether a value names foreign code: a pull request, or what an outsider of a known event chose."""
-    wanted = Origin.CODE if scope.start.event == CALLED else Origin.CODE | Origin.OUTSIDERS
-    return bool(origin & wanted)
+def _is_foreign(place: Place, text: str, *, is_script: bool = False) -> bool:
+    """Return whether a text names foreign code: a pull request, or what an outsider of a known event chose."""
+    wanted = Origin.CODE if place.start.event == CALLED else Origin.CODE | Origin.OUTSIDERS
+    return bool(origin_of(place, text, is_script=is_script) & wanted)
 
 
-def _foreign_command(scope: Scope, script: str) -> str:
+def _foreign_command(place: Place, script: str) -> str:
     """Return the command of a script that brings foreign code into the work tree; empty without one."""
-    fetched = _fetched_before(scope)
+    fetched = set[str]()
+    for step, users in place.earlier:
+        for text in step.shell_texts:
+            fetched |= _fetched(replace(place, step=step, users=users), text, fetched)
+    fetched |= _fetched(place, script, fetched)
     for line in _commands(script):
         for at in _GIT.finditer(line):
             words = _NEW_BRANCH.sub(" ", at["words"]) if at["verb"] in {"checkout", "switch"} else at["words"]
-            if not _names_foreign(scope, words, fetched):
-                continue
-            if at["verb"] not in {"fetch", "remote"}:
+            if at["verb"] not in {"fetch", "remote"} and _names_foreign(place, script, words, fetched):
                 return at[0].strip()
-            fetched |= _names_of(at["verb"], at["words"], fetched)
-        for at in _OTHER.finditer(line):
-            origin = scope.of_script_text(at["words"])
-            match (at["verb"] or "download").split()[-1]:
-                case "checkout":
-                    is_found = True
-                case "diff":
-                    is_found = _APPLIES.search(script) is not None
-                case "download":
-                    is_found = _ARCHIVE.search(at["words"]) is not None and bool(origin & Origin.CODE)
-                case verb:
-                    is_found = _is_foreign(scope, origin) and (verb == "clone" or _ARCHIVE.search(line) is not None)
-            if is_found:
+        if brought := _GH_CHECKOUT.search(line) or _PATCH.search(line):
+            return brought[0].strip()
+        for at in _DOWNLOAD.finditer(line):
+            if _ARCHIVE.search(at[0]) and _is_foreign(place, at[0], is_script=True):
                 return at[0].strip()
     return ""
 
@@ -149,41 +138,35 @@ def _commands(script: str) -> Iterator[str]:
     return (line for line in lines_of(script) if not _PRINTS.match(line))
 
 
-def _names_foreign(scope: Scope, words: str, fetched: set[str]) -> bool:
-    origin = scope.of_script_text(words)
-    return _is_foreign(scope, origin) or _PULL_REF.search(words) is not None or bool(fetched & _split(words))
+def _names_foreign(place: Place, script: str, words: str, fetched: set[str]) -> bool:
+    """Return whether words of a command name foreign code, themselves or through a variable of the script."""
+    names = re.findall(r"\$\{?(\w+)", words)
+    assigned = [line for line in lines_of(script) if any(re.search(rf"\b{name}=", line) for name in names)]
+    return _is_foreign(place, "\n".join([words, *assigned]), is_script=True) or bool(fetched & _refs(words))
 
 
-def _fetched_before(scope: Scope) -> set[str]:
-    """Return the names under which earlier steps of the job fetched foreign commits."""
-    fetched = _fetched_before(scope.user) if scope.user else set()
-    for step in scope.earlier:
-        within = replace(scope, step=step)
-        for line in (line for text in step.shell_texts for line in _commands(text)):
-            for at in _GIT.finditer(line):
-                if at["verb"] in {"fetch", "remote"} and _names_foreign(within, at["words"], fetched):
-                    fetched |= _names_of(at["verb"], at["words"], fetched)
-    return fetched
+def _fetched(place: Place, script: str, known: set[str]) -> set[str]:
+    """Return the names that a script gives to foreign commits and remotes; ``known`` are those of earlier ones."""
+    found = set[str]()
+    for line in _commands(script):
+        for at in _GIT.finditer(line):
+            words = at["words"]
+            if at["verb"] not in {"fetch", "remote"} or not _names_foreign(place, script, words, known | found):
+                continue
+            if at["verb"] == "fetch":
+                found |= {"FETCH_HEAD", *re.findall(r":(?:refs/heads/|refs/remotes/)?([\w.${}-][\w./${}-]*)", words)}
+            elif added := re.search(r"\badd\s+(?:-\S+\s+)*(\S+)", words):
+                found.add(added[1])
+    return found
 
 
-def _names_of(verb: str, words: str, fetched: set[str]) -> set[str]:
-    """Return the names that a fetch or a new remote gives to commits."""
-    if verb == "remote":
-        added = re.search(r"\badd\s+(?:-\S+\s+)*(\S+)", words)
-        return {added[1]} if added else set()
-    names = {"FETCH_HEAD"} | {name for name in fetched if name in _split(words)}
-    return names | {
-        local for local in re.findall(r":(?:refs/heads/|refs/remotes/)?([\w./${}-]+)", words) if local[:1] != "/"
-    }
+def _refs(words: str) -> set[str]:
+    """Return the words of a command without quotes, and the remote or branch that each begins with."""
+    return {part for word in re.sub(r"[\"'`]", " ", words).split() for part in (word, *re.split(r"[/~]", word)[:1])}
 
 
-def _split(words: str) -> set[str]:
-    whole = set(re.sub(r"[\"'`]", " ", words).split())
-    return whole | {word.partition("/")[0] for word in whole} | {word.partition("~")[0] for word in whole}
-
-
-def _finding(scope: Scope, what: str, place: str, severity: Severity) -> Finding:
-    event = scope.start.event
+def _finding(place: Place, what: str, where: str, severity: Severity) -> Finding:
+    event = place.start.event
     shown = what if len(what) <= 100 else f"{what[:100]}…"
     if event == CALLED:
         why = "callers may start it with secrets"
@@ -193,13 +176,10 @@ def _finding(scope: Scope, what: str, place: str, severity: Severity) -> Finding
         why = f"a writer's approval starts it with `{event}`, and the code may have changed since"
     else:
         why = f"`{event}` starts it with secrets and the repository's own token"
-    job = f"job `{scope.job_id}`"
-    if scope.user:
-        job = f"action, used in the job `{scope.in_workflow.job_id}` of `{scope.in_workflow.path}`,"
+    job = f"action, used in the job `{place.job_id}` of `{place.path}`," if place.users else f"job `{place.job_id}`"
     message = f"The {job} checks out code of a pull request (`{shown}`), but {why}."
     hint = (
         "Run that code under `pull_request`, or check out `github.event.pull_request.base.sha` and read the change "
         "with `gh pr diff`."
     )
-    path = pointer("jobs", scope.job_id) + scope.step.place + place
-    return Finding("untrusted-checkout", message, path, severity, hint=hint)
+    return Finding("untrusted-checkout", message, place.pointer + where, severity, hint=hint)

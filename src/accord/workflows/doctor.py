@@ -9,15 +9,14 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
-from accord.core.findings import DoctorCheck, Finding, Severity, pointer, warning, with_lines
+from accord.core.findings import DoctorCheck, Finding, Severity, pointer, warning
 from accord.workflows.agents import runs_agent, written_scopes
 from accord.workflows.checkouts import check_checkouts
 from accord.workflows.expressions import all_reads
 from accord.workflows.facts import WORKFLOWS, read_repository
-from accord.workflows.interpolation import interpolation_findings
+from accord.workflows.interpolation import script_findings
 from accord.workflows.permissions import check_grants
 from accord.workflows.rules import contract_findings, is_runner
-from accord.workflows.starters import STRANGERS, Actor, reaches, runs_step, starts_of
 from accord.workflows.zizmor import MISSING, AuditReport, audit_files, audit_findings, find_zizmor, flagged_scripts
 
 if TYPE_CHECKING:
@@ -38,14 +37,15 @@ def examine_workflows(root: Path, owner: str = "", is_private: bool | None = Non
     """Read the workflows and the registry of a repository, and run every check on them."""
     facts, read = read_repository(root, owner)
     program = find_zizmor()
-    report = audit_files(program, root, facts.files) if program else AuditReport(failure=MISSING)
-    facts = replace(facts, is_private=is_private, flagged=flagged_scripts(report, facts.actions))
+    paths = facts.workflows.keys() | facts.actions
+    report = audit_files(program, root, paths) if program else AuditReport(failure=MISSING)
+    facts = replace(facts, is_private=is_private, flagged=flagged_scripts(report))
     checks = [
         DoctorCheck("registry", read.registry_note, read.registry_findings),
         DoctorCheck("workflows", f"{len(facts.workflows)} files", read.unreadable),
     ]
     for name, check in CHECKS.items():
-        placed = _with_lines(check(facts), read)
+        placed = read.with_lines(check(facts))
         count, what = _looked_at(name, facts)
         checks.append(DoctorCheck(name, f"{count} {what}" if count else f"no {what}", placed, is_skipped=not count))
     known = {(path, finding.path) for check in checks for path, finding in check.findings if finding.code == UNPINNED}
@@ -53,15 +53,11 @@ def examine_workflows(root: Path, owner: str = "", is_private: bool | None = Non
     return [*checks, _zizmor_check(facts, replace(report, audits=audits), read)]
 
 
-def _with_lines(found: Iterable[PlacedFinding], read: RepositoryFiles) -> list[PlacedFinding]:
-    return [(path, with_lines([finding], read.lines.get(path, {}))[0]) for path, finding in found]
-
-
 def _zizmor_check(facts: RepositoryFacts, report: AuditReport, read: RepositoryFiles) -> DoctorCheck:
-    if report.failure or not facts.files:
-        return DoctorCheck(ZIZMOR, report.failure if facts.files else "no workflows", is_skipped=True)
+    if report.failure or not facts.workflows:
+        return DoctorCheck(ZIZMOR, report.failure if facts.workflows else "no workflows", is_skipped=True)
     note = f"{len(report.read)} workflows and actions"
-    return DoctorCheck(ZIZMOR, note, _with_lines(audit_findings(report, facts.files), read))
+    return DoctorCheck(ZIZMOR, note, read.with_lines(audit_findings(report, facts.workflows, facts.actions)))
 
 
 def _looked_at(name: str, facts: RepositoryFacts) -> tuple[int, str]:
@@ -70,24 +66,22 @@ def _looked_at(name: str, facts: RepositoryFacts) -> tuple[int, str]:
     jobs = [job for workflow in workflows for job in workflow.jobs.values()]
     match name:
         case "agent jobs" | "caches":
-            return sum(
-                any(runs_agent(step, facts.programs) for step in facts.steps_of(job)) for job in jobs
-            ), "jobs with agents"
+            return sum(_has_agent(facts, job) for job in jobs), "jobs with agents"
         case "call permissions":
             return sum(bool(job.uses) for job in jobs), "calls of workflows"
         case "secrets":
             called = sum(bool(job.uses) for job in jobs)
             return called + len(facts.agents), "calls of workflows and agents of the registry"
         case "called files":
-            return len(facts.actions) + _scripts_in(facts), "actions and scripts"
+            scripts = {path for job in jobs for step, _ in job.nested_steps() for path in step.scripts}
+            return len(facts.actions) + len(scripts), "actions and scripts"
         case "runners":
             return sum(is_runner(workflow) for workflow in workflows), "runner workflows"
     return len(workflows), "workflows"
 
 
-def _scripts_in(facts: RepositoryFacts) -> int:
-    jobs = (job for workflow in facts.files.values() for job in workflow.jobs.values())
-    return len({script.path for job in jobs for step in job.steps for script in step.scripts})
+def _has_agent(facts: RepositoryFacts, job: Job) -> bool:
+    return any(runs_agent(step, facts.programs) for step, _ in job.nested_steps())
 
 
 _BLOCKED_EVENT = "pull_request_target"
@@ -97,10 +91,8 @@ def check_agents(facts: RepositoryFacts) -> Iterator[PlacedFinding]:
     """Find jobs that run an agent with a token that may write."""
     for path, workflow in facts.workflows.items():
         for job_id, job in workflow.jobs.items():
-            if not any(runs_agent(step, facts.programs) for step in facts.steps_of(job)):
-                continue
             scopes = written_scopes(workflow, job)
-            if scopes:
+            if scopes and _has_agent(facts, job):
                 message = (
                     f"The job `{job_id}` runs an agent with a token that may write {', '.join(scopes)}. Let the agent "
                     "leave a patch and publish it in a second job."
@@ -153,32 +145,9 @@ def _call_findings(facts: RepositoryFacts, job_id: str, job: Job) -> Iterator[Fi
             yield Finding("secret-missing", message, place, hint=f"secrets:\n  {name}: ${{{{ secrets.{name} }}}}")
 
 
-def check_called(facts: RepositoryFacts) -> Iterator[PlacedFinding]:
-    """Find calls of missing files, and, with one warning for each file, the unread files that outsiders start."""
-    yield from facts.missing
-    for path, workflow in facts.files.items():
-        starts = [start for start in dict.fromkeys(starts_of(path, facts.files)) if start.event in STRANGERS]
-        unread = [
-            (pointer("jobs", job_id) + step.place, name)
-            for job_id, job in workflow.jobs.items()
-            for step in job.steps
-            for name in step.unread
-            if any(
-                reaches(facts.files, path, job_id, start, Actor.HELPED) and runs_step(job, step, start, Actor.HELPED)
-                for start in starts
-            )
-        ]
-        if unread:
-            names = [*dict.fromkeys(name for _, name in unread)]
-            shown = ", ".join(f"`{name}`" for name in names[:_MOST_NAMES])
-            more = f" and {len(names) - _MOST_NAMES} more" if names[_MOST_NAMES:] else ""
-            message = f"Outsiders start {shown}{more} in runs with secrets. This code was not checked."
-            hint = "Check that it runs neither code of a pull request nor text of outsiders."
-            found = warning("called-file-unread", message, unread[0][0], hint=hint)
-            yield path, facts.in_its_file(path, found)
-
-
-_MOST_NAMES = 5
+def check_called(facts: RepositoryFacts) -> Iterable[PlacedFinding]:
+    """Return the calls of files that are missing or cannot be read."""
+    return facts.missing
 
 
 def check_names(facts: RepositoryFacts) -> Iterator[PlacedFinding]:
@@ -219,18 +188,22 @@ def check_runners(facts: RepositoryFacts) -> Iterator[PlacedFinding]:
 
 
 def check_scripts(facts: RepositoryFacts) -> Iterator[PlacedFinding]:
-    """Find text of outsiders in scripts, and, with one warning for each workflow, text of writers."""
-    for path in facts.files:
-        found = [
-            facts.in_its_file(path, each) for each in interpolation_findings(path, facts.files, facts.flagged.get(path))
-        ]
-        warnings = [finding for finding in found if finding.severity is Severity.WARNING]
-        yield from ((path, finding) for finding in found if finding not in warnings)
-        if warnings:
-            first, more = warnings[0], len(warnings) - 1
-            rest = f" So do {more} other expressions of this workflow." if more > 1 else ""
-            rest = " So does another expression of this workflow." if more == 1 else rest
-            yield path, replace(first, message=first.message + rest)
+    """Find text of outsiders in scripts, and, with one warning for each file, text of writers."""
+    worst: dict[tuple[str, str, str], Finding] = {}
+    for path in facts.workflows:
+        for file, finding in script_findings(path, facts.workflows, facts.flagged):
+            key = (file, finding.path, finding.hint)
+            worst[key] = min(worst.get(key, finding), finding, key=lambda each: each.severity)
+    warnings: dict[str, list[Finding]] = {}
+    for (file, _, _), finding in worst.items():
+        if finding.severity is Severity.WARNING:
+            warnings.setdefault(file, []).append(finding)
+        else:
+            yield file, finding
+    for file, (first, *more) in warnings.items():
+        rest = f" So do {len(more)} other expressions of this file." if more[1:] else ""
+        rest = " So does another expression of this file." if len(more) == 1 else rest
+        yield file, replace(first, message=first.message + rest)
 
 
 def check_events(facts: RepositoryFacts) -> Iterator[PlacedFinding]:
@@ -252,7 +225,7 @@ def check_caches(facts: RepositoryFacts) -> Iterator[PlacedFinding]:
             job_id
             for job_id, job in workflow.jobs.items()
             if str(workflow.cache_mode if job.cache_mode is None else job.cache_mode) not in {"none", "read"}
-            and any(runs_agent(step, facts.programs) for step in facts.steps_of(job))
+            and _has_agent(facts, job)
         ]
         if jobs:
             named = ", ".join(f"`{job_id}`" for job_id in jobs)
@@ -263,7 +236,7 @@ def check_caches(facts: RepositoryFacts) -> Iterator[PlacedFinding]:
             yield path, warning("cache-mode-missing", message, pointer("jobs", jobs[0]), hint="cache-mode: none")
 
 
-CHECKS: Mapping[str, Callable[[RepositoryFacts], Iterator[PlacedFinding]]] = {
+CHECKS: Mapping[str, Callable[[RepositoryFacts], Iterable[PlacedFinding]]] = {
     "agent jobs": check_agents, "call permissions": check_grants, "secrets": check_secrets, "events": check_events,
     "checkouts": check_checkouts, "scripts": check_scripts, "called files": check_called, "caches": check_caches,
     "names": check_names, "runners": check_runners,

@@ -55,6 +55,12 @@ class Node:
         return own.union(*(part.reads for part in self.parts))
 
     @cached_property
+    def calls(self) -> frozenset[str]:
+        """The names of the functions that are called."""
+        own = frozenset({self.name}) if self.kind == "call" else frozenset()
+        return own.union(*(part.calls for part in self.parts))
+
+    @cached_property
     def yields(self) -> frozenset[Reference]:
         """The references that can be in the value."""
         match self.kind:

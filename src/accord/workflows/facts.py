@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field, replace
-from functools import cached_property
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 from accord.agents.registry import REGISTRY_PATH, shipped_registry
@@ -16,16 +15,15 @@ from accord.files.store import LINK_OUT, is_inside, read_inside
 from accord.files.yaml import read_mapping
 from accord.git.origin import read_origin
 from accord.workflows.agent_commands import agent_programs, shipped_programs
-from accord.workflows.called_files import read_called
+from accord.workflows.called_files import CalledFiles
 from accord.workflows.models import Workflow
 
 if TYPE_CHECKING:
-    from collections.abc import Collection, Iterator, Mapping, Sequence
+    from collections.abc import Collection, Iterable, Mapping, Sequence
     from pathlib import Path
 
     from accord.agents.registry import Agent, Registry
-    from accord.core.findings import Finding, PlacedFinding
-    from accord.workflows.models import Job, Step
+    from accord.core.findings import PlacedFinding
 
 WORKFLOWS = ".github/workflows"
 REGISTRY = REGISTRY_PATH.as_posix()
@@ -44,29 +42,12 @@ class RepositoryFacts:
     """The agent that runs where a workflow names none, by its name."""
     is_private: bool | None = None
     """Whether the repository is private; None if that was not read."""
-    actions: Mapping[str, Workflow] = field(default_factory=dict)
-    """The composite actions of the repository that its workflows use, by path, read as workflows with one job."""
+    actions: frozenset[str] = frozenset()
+    """The paths of the repository's composite actions that its workflows use."""
     flagged: Mapping[str, Collection[str]] = field(default_factory=dict)
     """Pointers of the scripts that zizmor names, by the files that it read."""
     missing: Sequence[PlacedFinding] = ()
-    """Workflows and actions that are called and are not in the repository."""
-
-    @cached_property
-    def files(self) -> Mapping[str, Workflow]:
-        """The workflows, and the actions that they use."""
-        return {**self.workflows, **self.actions}
-
-    def steps_of(self, job: Job, seen: frozenset[str] = frozenset()) -> Iterator[Step]:
-        """Yield the steps of a job, each followed by those of the action that it uses."""
-        for step in job.steps:
-            yield step
-            if step.action in self.actions and step.action not in seen:
-                for inner in self.actions[step.action].jobs.values():
-                    yield from self.steps_of(inner, seen | {step.action})
-
-    def in_its_file(self, path: str, finding: Finding) -> Finding:
-        """Point a finding into the file of an action, which has no jobs."""
-        return replace(finding, path=finding.path.removeprefix("/jobs")) if path in self.actions else finding
+    """Workflows and actions that are called and are not in the repository, or cannot be read."""
 
 
 @dataclass
@@ -77,6 +58,10 @@ class RepositoryFiles:
     unreadable: list[PlacedFinding] = field(default_factory=list)
     registry_note: str = "none; the agents that accord ships apply"
     registry_findings: list[PlacedFinding] = field(default_factory=list)
+
+    def with_lines(self, found: Iterable[PlacedFinding]) -> list[PlacedFinding]:
+        """Return findings with their lines."""
+        return [(path, with_lines([finding], self.lines.get(path, {}))[0]) for path, finding in found]
 
 
 def read_repository(root: Path, owner: str = "") -> tuple[RepositoryFacts, RepositoryFiles]:
@@ -90,9 +75,10 @@ def read_repository(root: Path, owner: str = "") -> tuple[RepositoryFacts, Repos
     owner = origin.owner if origin else owner
     merged = registry or shipped_registry()
     default = {name: agent for name, agent in merged.agents.items() if name == merged.default_agent}
-    called = read_called(root, workflows, files.lines)
+    called = CalledFiles(root, files.lines)
+    workflows = {path: called.filled(path, workflow) for path, workflow in workflows.items()}
     return RepositoryFacts(
-        called.workflows, owner, agents, REGISTRY, programs, default, actions=called.actions, missing=called.missing
+        workflows, owner, agents, REGISTRY, programs, default, actions=called.paths, missing=called.missing
     ), files
 
 
@@ -109,8 +95,7 @@ def _read_workflows(root: Path, files: RepositoryFiles) -> dict[str, Workflow]:
             files.lines[path] = document.lines
             workflows[path] = read_shape(Workflow, document.value)
         except BrokenContract as broken:
-            findings = with_lines(broken.findings, files.lines.get(path, {}))
-            files.unreadable += [(path, finding) for finding in findings]
+            files.unreadable += files.with_lines((path, finding) for finding in broken.findings)
     return workflows
 
 

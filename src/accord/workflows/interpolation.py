@@ -7,17 +7,17 @@ GitHub documentation, "Script injections".
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 from accord.core.findings import Finding, Severity, pointer
 from accord.workflows.expressions import embedded, parse
-from accord.workflows.origins import Origin, Scope
-from accord.workflows.starters import Actor, reaches, runs_step, starts_of
+from accord.workflows.origins import Origin, origin_of
+from accord.workflows.trust import Actor, Place, starts_of
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterator, Mapping, Sequence
 
+    from accord.core.findings import PlacedFinding
     from accord.workflows.expressions import Reference
     from accord.workflows.models import Step, Workflow
 
@@ -25,85 +25,79 @@ _SCRIPTS = frozenset({"script", "command", "commands", "cmd", "run"})
 """Inputs of actions that usually are scripts."""
 
 
-@dataclass(frozen=True)
-class _Script:
-    """A script with its pointer and the way to read a variable in it."""
+class _Script(NamedTuple):
+    """A script with its pointer below the step and the way to read a variable in it."""
 
     text: str
     path: str
     read: str
-    is_surely_code: bool = True
+    is_surely_code: bool
 
 
-def interpolation_findings(
-    path: str, files: Mapping[str, Workflow], flagged: Collection[str] | None = None
-) -> list[Finding]:
+def script_findings(
+    path: str, files: Mapping[str, Workflow], flagged: Mapping[str, Collection[str]] | None = None
+) -> list[PlacedFinding]:
     """Find expressions in the scripts of a workflow that insert text of outsiders, or, as warnings, of writers.
 
-    Nothing is found for values that people cannot choose. ``flagged`` are the pointers of the scripts to look at, those
-    that zizmor names; None stands for all.
+    Nothing is found for values that people cannot choose. ``flagged`` are the pointers of the scripts to look at by
+    file, those that zizmor names; all scripts of other files are looked at.
     """
     starts = [*dict.fromkeys(starts_of(path, files))]
-    found, memory = [], dict[object, object]()
+    found: list[PlacedFinding] = []
     for job_id, job in files[path].jobs.items():
-        for step in job.steps:
-            scripts = [*_scripts(step, pointer("jobs", job_id) + step.place, flagged)]
-            scopes = [
-                Scope(files, path, start, job_id, step, memory)
-                for start in starts
-                if scripts and reaches(files, path, job_id, start, Actor.WRITER)
-                if runs_step(job, step, start, Actor.WRITER)
-            ]
-            found += [finding for script in scripts for finding in _findings(script, scopes)]
+        for step, users in job.nested_steps():
+            places = [Place(files, path, start, job_id, step, users) for start in starts]
+            named = (flagged or {}).get(step.file or path)
+            if scripts := [*_scripts(step, places[0].pointer, named)] if places else []:
+                places = [place for place in places if place.is_reached_by(Actor.WRITER)]
+                found += [(step.file or path, each) for script in scripts for each in _findings(script, places)]
     return found
 
 
 def _scripts(step: Step, path: str, flagged: Collection[str] | None) -> Iterator[_Script]:
     """Yield the scripts of a step that hold expressions."""
     is_github_script = step.uses.partition("@")[0].lower() == "actions/github-script"
-    named = [("run", step.run), ("shell", step.shell)]
-    named += [(f"with{pointer(name)}", str(value)) for name, value in step.given.items()]
-    for key, text in named:
-        where, name = f"{path}/{key}", key.removeprefix("with/")
-        read = "process.env.{}" if is_github_script else '"${}"'
-        is_code = name == key or (is_github_script and name == "script")
-        is_unseen = key == "shell" or (step.uses.startswith("docker:") and name in {"args", "entrypoint"})  # by zizmor
-        is_code |= is_unseen
-        is_likely = not is_code and name.lower() in _SCRIPTS and not step.uses.startswith(("./", "$/"))
-        is_code = is_code if flagged is None or is_unseen else where in flagged
-        if "${{" in text and (is_code or is_likely):
-            yield _Script(text, where, read, is_code)
+    read = "process.env.{}" if is_github_script else '"${}"'
+    if "${{" in step.run and (flagged is None or f"{path}/run" in flagged):
+        yield _Script(step.run, f"{path}/run", read, is_surely_code=True)
+    if "${{" in step.shell:  # which zizmor does not see
+        yield _Script(step.shell, f"{path}/shell", read, is_surely_code=True)
+    for name, value in step.given.items():
+        where = f"{path}/with{pointer(name)}"
+        is_unseen = step.uses.startswith("docker:") and name in {"args", "entrypoint"}  # by zizmor
+        is_code = is_github_script and name == "script" if flagged is None else where in flagged
+        is_likely = name.lower() in _SCRIPTS and not is_github_script and not step.uses.startswith(("./", "$/"))
+        if "${{" in str(value) and (is_unseen or is_code or is_likely):
+            yield _Script(str(value), where, read, is_unseen or is_code)
 
 
-def _findings(script: _Script, scopes: Sequence[Scope]) -> Iterator[Finding]:
+def _findings(script: _Script, places: Sequence[Place]) -> Iterator[Finding]:
     """Report each untrusted expression of a script once, with the variable to use instead."""
     for expression in dict.fromkeys(embedded(script.text)):
         parsed = parse(expression)
         references = sorted(parsed.yields) if parsed else [("an unreadable expression",)]
-        graded = [(severity, ref) for ref in references if (severity := _severity(ref, scopes))]
+        graded = [(*grade, ref) for ref in references if (grade := _grade(ref, places))]
         if not graded:
             continue
-        severity, ref = min(graded)
+        severity, place, ref = min(graded, key=lambda each: (each[0], each[2]))
         variable = _variable(ref)
         hint = f"env:\n  {variable}: ${{{{ {expression} }}}}\n# and in the script: {script.read.format(variable)}"
         whose = "outsiders choose" if severity is Severity.ERROR else "people with write access or callers choose"
         message = f"`{'.'.join(ref)}` is inserted into the script, so text that {whose} can run. Pass it as a variable."
-        chosen = Origin.OUTSIDERS if severity is Severity.ERROR else Origin.OUTSIDERS | Origin.WRITERS
-        user = next((scope.user for scope in scopes if scope.user and scope.of_reference(ref) & chosen), None)
-        if user:
-            place = user.in_workflow
+        if place.users:
             message += f" The action is used in the job `{place.job_id}` of `{place.path}`."
-        if not script.is_surely_code:
-            severity = Severity.WARNING
+        severity = severity if script.is_surely_code else Severity.WARNING
         yield Finding("unsafe-interpolation", message, script.path, severity, hint=hint)
 
 
-def _severity(ref: Reference, scopes: Sequence[Scope]) -> Severity | None:
-    """Return how much it weighs that a reference is inserted: by who chooses its text."""
-    origins = [scope.of_reference(ref) for scope in scopes]
-    if any(origin & Origin.OUTSIDERS for origin in origins):
-        return Severity.ERROR
-    return Severity.WARNING if any(origin & Origin.WRITERS for origin in origins) else None
+def _grade(ref: Reference, places: Sequence[Place]) -> tuple[Severity, Place] | None:
+    """Return how much it weighs that a reference is inserted, by who chooses its text, and where that is so."""
+    origins = [(origin_of(place, f"${{{{ {'.'.join(ref)} }}}}"), place) for place in places]
+    for wanted, severity in ((Origin.OUTSIDERS, Severity.ERROR), (Origin.WRITERS, Severity.WARNING)):
+        for origin, place in origins:
+            if origin & wanted:
+                return severity, place
+    return None
 
 
 def _variable(ref: Reference) -> str:

@@ -6,7 +6,9 @@ Source: GitHub documentation, "Workflow syntax for GitHub Actions". Where GitHub
 
 from __future__ import annotations
 
-from typing import Annotated, Any, NamedTuple
+import itertools
+from collections.abc import Iterable, Iterator
+from typing import Annotated, Any
 
 from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, StrictBool
 from pydantic.json_schema import SkipJsonSchema
@@ -86,25 +88,21 @@ Values = Annotated[dict[str, Any], BeforeValidator(_mapping)]
 ValuesOrText = Annotated[dict[str, Any] | str, BeforeValidator(_mapping)]
 
 
-class CalledScript(NamedTuple):
-    """A shell script of the repository that a step runs, with the step's arguments in place of ``$1``."""
-
-    path: str
-    text: str
-
-
 class Step(_Open):
     """One step of a job: ``uses`` or ``run``."""
 
     place: SkipJsonSchema[str] = Field("", exclude=True)
-    """Its JSON pointer below the job."""
+    """Its JSON pointer below the job or action."""
 
-    action: SkipJsonSchema[str] = Field("", exclude=True)
-    """The path of the composite action of the repository that it uses; empty if that was not read."""
+    file: SkipJsonSchema[str] = Field("", exclude=True)
+    """The path of the action that it is in; empty for a step of a workflow."""
 
-    scripts: SkipJsonSchema[tuple[CalledScript, ...]] = Field((), exclude=True)
-    unread: SkipJsonSchema[tuple[str, ...]] = Field((), exclude=True)
-    """Actions and scripts that it runs and that were not read."""
+    inner: SkipJsonSchema[tuple[Step, ...]] = Field((), exclude=True)
+    """The steps of the repository's composite action that it uses, and the defaults of that action's inputs."""
+
+    defaults: SkipJsonSchema[dict[str, Any]] = Field({}, exclude=True)
+    scripts: SkipJsonSchema[dict[str, str]] = Field({}, exclude=True)
+    """The shell scripts of the repository that it runs, by path."""
 
     id: str = ""
     condition: str | bool | float | None = Field(None, alias="if")
@@ -117,7 +115,7 @@ class Step(_Open):
     @property
     def shell_texts(self) -> tuple[str, ...]:
         """The step's own script, and those of the repository that it runs."""
-        return (self.run, *(script.text for script in self.scripts))
+        return (self.run, *self.scripts.values())
 
     @property
     def script_texts(self) -> tuple[str, ...]:
@@ -130,8 +128,10 @@ _GROUPS = ("parallel", "background")
 """Keys of a step whose value may be steps: GitHub starts those of ``parallel`` at once, others in the background."""
 
 
-_NOT_READ = {"action": "", "scripts": (), "unread": ()}
+_NOT_READ: dict[str, Any] = {"file": "", "inner": (), "defaults": {}, "scripts": {}}
 """Fields of a step that no file sets."""
+
+_MOST_STEPS = 5000
 
 
 def _flat_steps(value: Any, place: str = "/steps") -> Any:
@@ -157,6 +157,9 @@ def _flat_steps(value: Any, place: str = "/steps") -> Any:
     return steps
 
 
+Steps = Annotated[list[Step], BeforeValidator(_flat_steps)]
+
+
 class Job(_Open):
     """One job: its steps, those of groups among them, or the reusable workflow that it calls."""
 
@@ -170,7 +173,36 @@ class Job(_Open):
     strategy: Any = None
     condition: str | bool | float | None = Field(None, alias="if")
     cache_mode: str | None = Field(None, alias="cache-mode")
-    steps: Annotated[list[Step], BeforeValidator(_flat_steps)] = []
+    steps: Steps = []
+
+    def nested_steps(self) -> Iterator[tuple[Step, tuple[Step, ...]]]:
+        """Yield each step, followed by those of the action that it uses, with the steps that use the action."""
+        return itertools.islice(_nested(self.steps, ()), _MOST_STEPS)
+
+
+def _nested(steps: Iterable[Step], users: tuple[Step, ...]) -> Iterator[tuple[Step, tuple[Step, ...]]]:
+    for step in steps:
+        yield step, users
+        yield from _nested(step.inner, (*users, step))
+
+
+class ActionInput(_Open):
+    """An input of an action."""
+
+    default: Any = None
+
+
+class ActionRuns(_Open):
+    """What an action runs; only composite ones have steps."""
+
+    steps: Steps = []
+
+
+class Action(_Open):
+    """An ``action.yml``. Source: GitHub documentation, "Metadata syntax for GitHub Actions"."""
+
+    inputs: Annotated[dict[str, Annotated[ActionInput, BeforeValidator(_mapping)]], BeforeValidator(_mapping)] = {}
+    runs: ActionRuns
 
 
 class Workflow(_Open):

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any, Literal
 from accord.core.findings import Finding, pointer, warning
 from accord.runner.models import RunOutputs
 from accord.workflows.expressions import Wiring, all_reads, reads
-from accord.workflows.interpolation import interpolation_findings, pin_findings
+from accord.workflows.interpolation import pin_findings, script_findings
 from accord.workflows.permissions import LEVELS
 
 if TYPE_CHECKING:
@@ -94,15 +94,14 @@ def is_reusable(triggers: Any) -> bool:
     return triggers == "workflow_call" or (isinstance(triggers, (dict, list)) and "workflow_call" in triggers)
 
 
-def runner_findings(
-    workflow: Workflow, called: Mapping[str, Workflow] | None = None, actions: Mapping[str, Workflow] | None = None
-) -> list[Finding]:
+def runner_findings(workflow: Workflow, called: Mapping[str, Workflow] | None = None) -> list[Finding]:
     """Check a workflow against the runner contract.
 
     ``called`` maps each value of ``uses`` to the reusable workflow it names; workflows that are missing there are
-    not checked. ``actions`` are those of the repository that it uses, by path.
+    not checked.
     """
-    return [*contract_findings(workflow, called), *interpolation_findings("", {"": workflow, **(actions or {})})]
+    in_scripts = [finding for path, finding in script_findings("", {"": workflow}) if not path]
+    return [*contract_findings(workflow, called), *in_scripts]
 
 
 def resembles_runner(workflow: Workflow) -> bool:

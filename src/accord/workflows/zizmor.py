@@ -18,7 +18,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from accord.core.findings import Finding, Severity, pointer, warning
-from accord.workflows.starters import STRANGERS, Actor, reaches, starts_of
+from accord.workflows.trust import STRANGERS, Actor, Place, starts_of
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
@@ -118,16 +118,15 @@ def _audits(records: list[dict[str, Any]]) -> Iterator[Audit]:
         )  # fmt: skip
 
 
-def flagged_scripts(report: AuditReport, actions: Collection[str]) -> Mapping[str, frozenset[str]]:
+def flagged_scripts(report: AuditReport) -> Mapping[str, frozenset[str]]:
     """Return the pointers of the scripts, by file, into which zizmor saw text inserted; none for files not read."""
-    found = {path: set[str]() for path in report.read}
-    for audit in report.audits:
-        if audit.name == INJECTION and audit.path in found:
-            found[audit.path].add(f"/jobs{audit.place}" if audit.path in actions else audit.place)
-    return {path: frozenset(places) for path, places in found.items()}
+    flagged = [(audit.path, audit.place) for audit in report.audits if audit.name == INJECTION]
+    return {path: frozenset(place for file, place in flagged if file == path) for path in report.read}
 
 
-def audit_findings(report: AuditReport, files: Mapping[str, Workflow]) -> Iterator[PlacedFinding]:
+def audit_findings(
+    report: AuditReport, files: Mapping[str, Workflow], actions: Collection[str]
+) -> Iterator[PlacedFinding]:
     """Yield one finding for each audit in each file, graded by who can start the job, and the files not read."""
     found: dict[tuple[str, str, Severity], list[Audit]] = {}
     for audit in report.audits:
@@ -143,7 +142,7 @@ def audit_findings(report: AuditReport, files: Mapping[str, Workflow]) -> Iterat
         message = f"zizmor, `{name}`: {first.says}.{rest}"
         finding = Finding("workflow-risk", message, first.place, severity, first.line, hint=hint)
         yield path, replace(finding, code="unpinned-action") if name == "unpinned-uses" else finding
-    for path in sorted(files.keys() - report.read):
+    for path in sorted({*files, *actions} - report.read):
         message = "zizmor cannot read this file, so its permissions, pins and triggers were not checked."
         yield path, warning("workflow-unaudited", message, hint=f"Run `zizmor {path}` for the reason.")
 
@@ -154,8 +153,6 @@ def _severity(audit: Audit, files: Mapping[str, Workflow]) -> Severity:
     workflow = files.get(audit.path)
     if workflow is None or audit.name not in _OF_STARTERS or not job_id or job_id[0] not in workflow.jobs:
         return Severity.WARNING
-    starts = [*starts_of(audit.path, files)]
-    is_open = any(
-        start.event in STRANGERS and reaches(files, audit.path, job_id[0], start, Actor.ALONE) for start in starts
-    )
+    starts = [start for start in starts_of(audit.path, files) if start.event in STRANGERS]
+    is_open = any(Place(files, audit.path, start, job_id[0]).is_reached_by(Actor.ALONE) for start in starts)
     return Severity.ERROR if is_open else Severity.WARNING

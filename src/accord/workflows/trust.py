@@ -1,0 +1,270 @@
+"""Trust in a run: who can start a job or step, and who chooses the text of an expression there.
+
+A condition is read with the values that it has when an outsider acts: their pull request comes from a fork, and they
+are not a member. What only GitHub knows is unknown. A value is followed through variables, outputs of jobs, and inputs
+of actions and workflows of the repository; one that a script makes counts as the repository's own. Source: GitHub
+documentation, "Events that trigger workflows", "Webhook events and payloads" and "Contexts".
+"""
+
+from __future__ import annotations
+
+import itertools
+import json
+import re
+from dataclasses import dataclass
+from enum import Enum
+from typing import TYPE_CHECKING
+
+from accord.core.findings import pointer
+from accord.workflows.expressions import parse_condition
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Mapping
+
+    from accord.workflows.expressions import Node, Reference
+    from accord.workflows.models import Job, Step, Workflow
+
+PULLS = {"pull_request", "pull_request_target", "pull_request_review", "pull_request_review_comment"}
+_OF_OTHERS = {
+    "pull_request": PULLS, "number": PULLS, "review": {"pull_request_review"}, "issue": {"issues", "issue_comment"},
+    "comment": {"issue_comment", "pull_request_review_comment", "discussion_comment", "commit_comment"},
+    "discussion": {"discussion", "discussion_comment"}, "workflow_run": {"workflow_run"}, "pages": {"gollum"},
+    "forkee": {"fork"},
+}  # fmt: skip
+"""The parts of an event that outsiders fill, and the events that have them."""
+
+_PARTS = {
+    **_OF_OTHERS, "inputs": {"workflow_dispatch"}, "client_payload": {"repository_dispatch"}, "release": {"release"},
+    "head_commit": {"push"}, "commits": {"push"}, "check_run": {"check_run"}, "check_suite": {"check_suite"},
+}  # fmt: skip
+OUTSIDERS = frozenset[str]().union(*_OF_OTHERS.values())
+"""Events that people without write access cause."""
+
+STRANGERS = OUTSIDERS - {"pull_request", "pull_request_review", "pull_request_review_comment"}
+"""Those whose runs have secrets and the repository's own token, also when the pull request comes from a fork."""
+
+CALLED = "workflow_call"
+"""Stands for the unknown event of a caller in another repository."""
+
+
+class Actor(Enum):
+    """The person who acts: a writer, an outsider, or an outsider for whom no writer labels, comments or approves."""
+
+    WRITER = 0
+    HELPED = 1
+    ALONE = 2
+
+
+@dataclass(frozen=True)
+class Start:
+    """An event that starts a workflow, directly or through ``calls``: the calling jobs and the files that have them."""
+
+    event: str
+    calls: tuple[tuple[str, str], ...] = ()
+
+
+def starts_of(path: str, files: Mapping[str, Workflow], seen: frozenset[str] = frozenset()) -> Iterator[Start]:
+    """Yield every way to start a workflow; that of an unknown caller only if no workflow of the repository calls it."""
+    events = files[path].events
+    yield from (Start(event) for event in events if event != CALLED)
+    callers = [
+        (other, job_id)
+        for other, workflow in files.items()
+        for job_id, job in workflow.jobs.items()
+        if CALLED in events and other not in seen and job.uses in {f"./{path}", f"$/{path}"}
+    ]
+    for caller in callers:
+        for start in starts_of(caller[0], files, seen | {path}):
+            yield Start(start.event, (*start.calls, caller))
+    if CALLED in events and not callers:
+        yield Start(CALLED)
+
+
+@dataclass(frozen=True)
+class Place:
+    """A job or step in a workflow that started in one way; ``users`` are the steps whose actions the step is in."""
+
+    files: Mapping[str, Workflow]
+    path: str
+    start: Start
+    job_id: str
+    step: Step | None = None
+    users: tuple[Step, ...] = ()
+
+    @property
+    def workflow(self) -> Workflow:
+        """The workflow."""
+        return self.files[self.path]
+
+    @property
+    def job(self) -> Job:
+        """The job."""
+        return self.workflow.jobs[self.job_id]
+
+    @property
+    def pointer(self) -> str:
+        """The JSON pointer of the job or step in its file, which is that of the action for a step in one."""
+        if self.step is None:
+            return pointer("jobs", self.job_id)
+        return ("/runs" if self.step.file else pointer("jobs", self.job_id)) + self.step.place
+
+    @property
+    def earlier(self) -> Iterator[tuple[Step, tuple[Step, ...]]]:
+        """The steps of the job before this one, each with the steps that use its action."""
+        return itertools.takewhile(lambda each: each[0] is not self.step, self.job.nested_steps())
+
+    def is_reached_by(self, actor: Actor) -> bool:
+        """Return whether the event of this person may get to the job or step."""
+        event = self.start.event
+        jobs = (*self.start.calls, (self.path, self.job_id))
+        if not all(_runs(self.files[path], job_id, event, actor) for path, job_id in jobs):
+            return False
+        if self.step is None:
+            return True
+        if any(_is_off(each.condition, event, actor) for each in (*self.users, self.step)):
+            return False
+        return actor is not Actor.ALONE or not any(_checks_person(step) for step, _ in self.earlier)
+
+
+# Conditions
+
+
+class _Special(Enum):
+    """Values without a text: unknown ones, and names that differ from all that a workflow can be about to expect."""
+
+    UNKNOWN = 0
+    REPOSITORY = 1
+    FORK = 2
+    OUTSIDER = 3
+
+
+_Value = str | float | bool | tuple[str, ...] | _Special | None
+_U = _Special.UNKNOWN
+_STATUS = frozenset({"always", "failure", "cancelled"})
+_CHECKS_PERSON = re.compile(
+    r"getCollaboratorPermissionLevel|checkMembershipForUser|getMembershipFor|/collaborators/\S{1,200}?/permission"
+    r"|/memberships/|author_association|authorAssociation"
+)
+_CHECKS_PERSON_ACTION = re.compile(r"permission|team-member|org(?:anization)?-member|check-membership", re.IGNORECASE)
+
+
+def _runs(workflow: Workflow, job_id: str, event: str, actor: Actor, seen: frozenset[str] = frozenset()) -> bool:
+    """Return whether a job of a workflow may run, with the jobs that it needs."""
+    found = workflow.job(job_id)
+    if found is None or found[0] in seen:
+        return True
+    name, job = found
+    if _is_off(job.condition, event, actor):
+        return False
+    condition = parse_condition(job.condition)
+    if condition and condition.calls & _STATUS:
+        return True
+    needed = [each for need in job.needs if (each := workflow.job(need))]
+    if actor is Actor.ALONE and any(_checks_person(step) for _, each in needed for step in each.steps):
+        return False
+    return all(_runs(workflow, need, event, actor, seen | {name}) for need, _ in needed)
+
+
+def _checks_person(step: Step) -> bool:
+    """Return whether a step asks GitHub for the rights of a person."""
+    texts = (*step.shell_texts, *(str(value) for value in step.given.values()))
+    action = step.uses.partition("@")[0]
+    return _CHECKS_PERSON_ACTION.search(action) is not None or any(_CHECKS_PERSON.search(text) for text in texts)
+
+
+def _is_off(condition: object, event: str, actor: Actor) -> bool:
+    """Return whether a condition is surely false."""
+    parsed = parse_condition(condition)
+    return parsed is not None and not _value_of(parsed, event, actor)
+
+
+def _value_of(node: Node, event: str, actor: Actor) -> _Value:
+    """Return the value of an expression for the event of a person; of ``and`` and ``or`` only whether it is true."""
+    parts = [_value_of(part, event, actor) for part in node.parts]
+    match node.kind, parts:
+        case "literal", _:
+            return node.value
+        case "read", _:
+            return _read(node.reference, event, actor)
+        case "not", [value]:
+            return value if value is _U else not value
+        case (("and" | "or"), _):
+            decisive = node.kind == "or"
+            truths = {bool(part) for part in parts if part is not _U}
+            return decisive if decisive in truths else (_U if _U in parts else not decisive)
+        case (("==" | "!="), [first, second]) if not {part.kind for part in node.parts} & {"and", "or"}:
+            equal = _is_equal(first, second)
+            return _U if equal is None else equal == (node.kind == "==")
+        case "call", _:
+            return _called(node.name, parts)
+    return _U
+
+
+def _is_equal(first: _Value, second: _Value) -> bool | None:
+    pair = {first, second}
+    if _U in pair:
+        return None
+    if first == second:
+        return True
+    if pair & {_Special.FORK, _Special.OUTSIDER}:
+        return False
+    if isinstance(first, str) and isinstance(second, str):
+        return first.lower() == second.lower()
+    is_listed = isinstance(first, tuple) or isinstance(second, tuple)
+    return None if is_listed or _Special.REPOSITORY in pair else not first and not second
+
+
+def _called(name: str, values: list[_Value]) -> _Value:
+    match name, values:
+        case (("success" | "always"), []):
+            return True
+        case "fromjson", [str(text)]:
+            try:
+                listed = json.loads(text)
+            except (ValueError, RecursionError):
+                return _U
+            return tuple(str(item) for item in listed) if isinstance(listed, list) else _U
+        case "contains", [(str() | tuple()) as searched, needle] if needle is not _U:
+            lowered = searched.lower() if isinstance(searched, str) else [item.lower() for item in searched]
+            return isinstance(needle, str) and needle.lower() in lowered
+    return _U
+
+
+def _read(reference: Reference, event: str, actor: Actor) -> _Value:
+    match reference:
+        case ("github", "event_name"):
+            return _U if event == CALLED else event
+        case ("github", "repository" | "repository_owner") | ("github", "event", "repository", "full_name"):
+            return _Special.REPOSITORY
+        case ("github", "head_ref" | "base_ref"):
+            return _U if event in {"pull_request", "pull_request_target", CALLED} else ""
+        case ("github", "event", *_) if not has_part(reference, event):
+            return None
+        case ("github", "event", *part) if actor is not Actor.WRITER:
+            rules = _OF_OUTSIDER | (_OF_ALONE if actor is Actor.ALONE else {})
+            return next((value for pattern, value in rules.items() if re.fullmatch(pattern, ".".join(part))), _U)
+    return _U
+
+
+def has_part(reference: Reference, event: str) -> bool:
+    """Return whether ``github.event.NAME`` exists in an event, as far as the part is known."""
+    return not reference[2:] or event in {*_PARTS.get(reference[2], {event}), CALLED}
+
+
+_FORK = r"(?:pull_request\.head\.repo|workflow_run\.head_repository)"
+_OF_OUTSIDER: dict[str, _Value] = {
+    rf"{_FORK}\.fork": True,
+    rf"{_FORK}\.(?:owner\.)?(?:full_name|login|id|node_id|owner)": _Special.FORK,
+    r"(?:pull_request(?:\.head)?|issue|discussion)\.user\.login": _Special.OUTSIDER,
+    r"workflow_run\.event": "pull_request",
+    r"(?:pull_request|issue|discussion)\.author_association": "NONE",
+    r"pull_request\.merged": False,
+}
+"""Values in the event of an outsider, by the name below ``github.event``."""
+
+_OF_ALONE: dict[str, _Value] = {
+    r"(?:comment|review)\.author_association": "NONE",
+    r"sender\.login|(?:comment|review)\.user\.login|label\.name": _Special.OUTSIDER,
+    r"(?:pull_request|issue)\.labels\.\*\.name": (),
+}
+"""Values when no writer labels, comments or reviews."""
