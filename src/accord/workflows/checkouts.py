@@ -41,7 +41,7 @@ _DOWNLOAD = re.compile(
     r"|uv\s+pip\s+install|go\s+(?:install|run))\b[^;&\n]*"
 )
 _ARCHIVE = re.compile(r"repo\s+clone|tarball|zipball|/archive/|codeload|git\+|github:|\.patch\b|\.diff\b")
-_PATCH = re.compile(r"\bgh\s+pr\s+diff\b[^;&\n]*\|\s*(?:git\s+(?:apply|am)|patch)\b[^;&\n]*")
+_PATCH = re.compile(r"\bgh\s+pr\s+diff\b[^|;&\n]{0,200}\|\s*(?:git\s+(?:apply|am)|patch)\b[^;&\n]*")
 _PRINTS = re.compile(r"\s*(?:echo|printf|core\.\w+|console\.\w+)\b(?!.*(?:\$\(|\|))")
 
 
@@ -140,8 +140,8 @@ def _commands(script: str) -> Iterator[str]:
 
 def _names_foreign(place: Place, script: str, words: str, fetched: set[str]) -> bool:
     """Return whether words of a command name foreign code, themselves or through a variable of the script."""
-    names = re.findall(r"\$\{?(\w+)", words)
-    assigned = [line for line in lines_of(script) if any(re.search(rf"\b{name}=", line) for name in names)]
+    names = set(re.findall(r"\$\{?(\w+)", words))
+    assigned = [line for line in lines_of(script) if names & set(re.findall(r"\b(\w+)=", line))]
     return _is_foreign(place, "\n".join([words, *assigned]), is_script=True) or bool(fetched & _refs(words))
 
 

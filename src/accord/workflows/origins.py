@@ -50,7 +50,8 @@ _FIXED_TYPES = frozenset({"boolean", "number", "choice", "environment"})
 _OWN_CONTEXTS = frozenset({"steps", "needs", "runner", "job", "strategy", "vars", "secrets", "matrix", "github", "env"})
 """Contexts that the runner, the workflow or the repository's maintainers fill."""
 
-_PULL_REF = re.compile(r"\bpull/(?:\$\{\{.*?\}\}|[^/\s\"'])+/(?:head|merge)\b")
+_PULL_REF = re.compile(r"\bpull/(?:[^/\s\"'$]|\$\{\{[^}]{1,100}\}\}|\$(?!\{\{)){1,100}/(?:head|merge)\b")
+_WORD = re.compile(r"[\w-]+")
 _HEAD = re.compile(
     r"(?<!base\.)\bhead\??\.(?:sha|ref|repo|label)|\bhead_(?:sha|ref|branch|repository|commit)\b|\bheadRef(?:Name|Oid)\b"
     r"|\bheadRepository\w*|\bmerge_commit_sha\b|\bpotentialMergeCommit|\bGITHUB_HEAD_REF\b"
@@ -186,10 +187,7 @@ def _of_step(at: Place, name: str, output: str) -> Origin | list[_Source]:
     if not any(step.script_texts):
         return _CODE if _NAMED_HEAD.search(output.replace("-", "_")) else _OWN
     lines = [
-        line
-        for text in step.script_texts
-        for line in lines_of(text)
-        if re.search(rf"\b{re.escape(output)}\b", line, re.IGNORECASE)
+        line for text in step.script_texts for line in lines_of(text) if output in map(str.lower, _WORD.findall(line))
     ]
     return [_Source(replace(at, step=step, users=users), line, is_script=True, counts=_CODE) for line in lines]
 

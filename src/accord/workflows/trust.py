@@ -242,7 +242,7 @@ def _read(reference: Reference, event: str, actor: Actor) -> _Value:
             return None
         case ("github", "event", *part) if actor is not Actor.WRITER:
             rules = _OF_OUTSIDER | (_OF_ALONE if actor is Actor.ALONE else {})
-            return next((value for pattern, value in rules.items() if re.fullmatch(pattern, ".".join(part))), _U)
+            return next((value for pattern, value in rules.items() if pattern.fullmatch(".".join(part))), _U)
     return _U
 
 
@@ -252,19 +252,19 @@ def has_part(reference: Reference, event: str) -> bool:
 
 
 _FORK = r"(?:pull_request\.head\.repo|workflow_run\.head_repository)"
-_OF_OUTSIDER: dict[str, _Value] = {
-    rf"{_FORK}\.fork": True,
-    rf"{_FORK}\.(?:owner\.)?(?:full_name|login|id|node_id|owner)": _Special.FORK,
-    r"(?:pull_request(?:\.head)?|issue|discussion)\.user\.login": _Special.OUTSIDER,
-    r"workflow_run\.event": "pull_request",
-    r"(?:pull_request|issue|discussion)\.author_association": "NONE",
-    r"pull_request\.merged": False,
+_OF_OUTSIDER: dict[re.Pattern[str], _Value] = {
+    re.compile(rf"{_FORK}\.fork"): True,
+    re.compile(rf"{_FORK}\.(?:owner\.)?(?:full_name|login|id|node_id|owner)"): _Special.FORK,
+    re.compile(r"(?:pull_request(?:\.head)?|issue|discussion)\.user\.login"): _Special.OUTSIDER,
+    re.compile(r"workflow_run\.event"): "pull_request",
+    re.compile(r"(?:pull_request|issue|discussion)\.author_association"): "NONE",
+    re.compile(r"pull_request\.merged"): False,
 }
 """Values in the event of an outsider, by the name below ``github.event``."""
 
-_OF_ALONE: dict[str, _Value] = {
-    r"(?:comment|review)\.author_association": "NONE",
-    r"sender\.login|(?:comment|review)\.user\.login|label\.name": _Special.OUTSIDER,
-    r"(?:pull_request|issue)\.labels\.\*\.name": (),
+_OF_ALONE: dict[re.Pattern[str], _Value] = {
+    re.compile(r"(?:comment|review)\.author_association"): "NONE",
+    re.compile(r"sender\.login|(?:comment|review)\.user\.login|label\.name"): _Special.OUTSIDER,
+    re.compile(r"(?:pull_request|issue)\.labels\.\*\.name"): (),
 }
 """Values when no writer labels, comments or reviews."""
