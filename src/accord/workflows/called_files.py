@@ -17,7 +17,7 @@ from accord.core.shapes import read_shape
 from accord.files.store import is_inside, read_inside
 from accord.files.yaml import read_mapping
 from accord.workflows.agent_commands import commands_of
-from accord.workflows.models import Action, Step
+from accord.workflows.models import CompositeAction, Step
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
@@ -46,7 +46,7 @@ class CalledFiles:
     def __init__(self, root: Path, lines: dict[str, Mapping[str, int]]) -> None:
         self.missing: list[PlacedFinding] = []
         self._root, self._lines = root, lines
-        self._actions: dict[str, Action | None] = {}
+        self._actions: dict[str, CompositeAction | None] = {}
 
     @property
     def paths(self) -> frozenset[str]:
@@ -92,14 +92,14 @@ class CalledFiles:
     def _is_file(self, path: str) -> bool:
         return os.path.isfile(self._root / path) and is_inside(self._root, self._root / path)
 
-    def _read_action(self, path: str) -> Action | None:
+    def _read_action(self, path: str) -> CompositeAction | None:
         """Read an action; None for one that cannot be read, which is a finding."""
         if path not in self._actions:
             self._actions[path] = None
             try:
                 document = read_mapping(read_inside(self._root, path))
                 self._lines[path] = document.lines
-                self._actions[path] = read_shape(Action, document.value)
+                self._actions[path] = read_shape(CompositeAction, document.value)
             except BrokenContract as broken:
                 found = with_lines(broken.findings, self._lines.get(path, {}))
                 self.missing += [(path, finding) for finding in found]

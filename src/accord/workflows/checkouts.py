@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 from accord.core.findings import Finding, Severity, pointer
 from accord.workflows.models import Step
 from accord.workflows.origins import Origin, lines_of, origin_of
-from accord.workflows.trust import CALLED, OUTSIDERS, STRANGERS, Actor, Place, starts_of
+from accord.workflows.trust import CALLED, OUTSIDERS, STRANGERS, Actor, RunPlace, starts_of
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
@@ -53,7 +53,7 @@ def check_checkouts(facts: RepositoryFacts) -> Iterator[PlacedFinding]:
         starts = [start for start in found if _may_be_foreign(files, path, start)]
         for job_id, job in workflow.jobs.items() if starts else ():
             for step, users in job.nested_steps():
-                places = [Place(files, path, start, job_id, step, users) for start in starts]
+                places = [RunPlace(files, path, start, job_id, step, users) for start in starts]
                 graded = [(severity, place) for place in places if (severity := _severity(place))]
                 for severity, place in sorted(graded, key=lambda each: (each[0], each[1].start.event not in STRANGERS)):
                     if named := _checked_out(place):
@@ -64,7 +64,7 @@ def check_checkouts(facts: RepositoryFacts) -> Iterator[PlacedFinding]:
                         break
 
 
-def _severity(place: Place) -> Severity | None:
+def _severity(place: RunPlace) -> Severity | None:
     """Return an error if an outsider alone gets the step to run, and a warning if a writer has to help."""
     event = place.start.event
     if event == CALLED and not _may_write(place):
@@ -74,7 +74,7 @@ def _severity(place: Place) -> Severity | None:
     return next((severity for actor, severity in actors.items() if place.is_reached_by(actor)), None)
 
 
-def _may_write(place: Place) -> bool:
+def _may_write(place: RunPlace) -> bool:
     """Return whether a job's token may write, as far as its workflow tells."""
     granted = place.workflow.permissions if place.job.permissions is None else place.job.permissions
     return "write" in granted.values() if isinstance(granted, dict) else granted not in {"read-all", ""}
@@ -90,7 +90,7 @@ def _may_be_foreign(files: Mapping[str, Workflow], path: str, start: Start) -> b
     return not names or any(name not in before or before[name] & (OUTSIDERS | {CALLED}) for name in map(str, names))
 
 
-def _checked_out(place: Place) -> tuple[str, str] | None:
+def _checked_out(place: RunPlace) -> tuple[str, str] | None:
     """Return what foreign code a step checks out, and the pointer of the place that says so below the step."""
     step = place.step or Step.model_construct()
     if _CHECKOUT_ACTION.search(step.uses.partition("@")[0]):
@@ -108,13 +108,13 @@ def _checked_out(place: Place) -> tuple[str, str] | None:
     return None
 
 
-def _is_foreign(place: Place, text: str, *, is_script: bool = False) -> bool:
+def _is_foreign(place: RunPlace, text: str, *, is_script: bool = False) -> bool:
     """Return whether a text names foreign code: a pull request, or what an outsider of a known event chose."""
     wanted = Origin.CODE if place.start.event == CALLED else Origin.CODE | Origin.OUTSIDERS
     return bool(origin_of(place, text, is_script=is_script) & wanted)
 
 
-def _foreign_command(place: Place, script: str) -> str:
+def _foreign_command(place: RunPlace, script: str) -> str:
     """Return the command of a script that brings foreign code into the work tree; empty without one."""
     fetched = set[str]()
     for step, users in place.earlier:
@@ -138,14 +138,14 @@ def _commands(script: str) -> Iterator[str]:
     return (line for line in lines_of(script) if not _PRINTS.match(line))
 
 
-def _names_foreign(place: Place, script: str, words: str, fetched: set[str]) -> bool:
+def _names_foreign(place: RunPlace, script: str, words: str, fetched: set[str]) -> bool:
     """Return whether words of a command name foreign code, themselves or through a variable of the script."""
     names = set(re.findall(r"\$\{?(\w+)", words))
     assigned = [line for line in lines_of(script) if names & set(re.findall(r"\b(\w+)=", line))]
     return _is_foreign(place, "\n".join([words, *assigned]), is_script=True) or bool(fetched & _refs(words))
 
 
-def _fetched(place: Place, script: str, known: set[str]) -> set[str]:
+def _fetched(place: RunPlace, script: str, known: set[str]) -> set[str]:
     """Return the names that a script gives to foreign commits and remotes; ``known`` are those of earlier ones."""
     found = set[str]()
     for line in _commands(script):
@@ -165,7 +165,7 @@ def _refs(words: str) -> set[str]:
     return {part for word in re.sub(r"[\"'`]", " ", words).split() for part in (word, *re.split(r"[/~]", word)[:1])}
 
 
-def _finding(place: Place, what: str, where: str, severity: Severity) -> Finding:
+def _finding(place: RunPlace, what: str, where: str, severity: Severity) -> Finding:
     event = place.start.event
     shown = what if len(what) <= 100 else f"{what[:100]}…"
     if event == CALLED:

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, NamedTuple
 from accord.core.findings import Finding, Severity, pointer
 from accord.workflows.expressions import embedded, parse
 from accord.workflows.origins import Origin, origin_of
-from accord.workflows.trust import Actor, Place, starts_of
+from accord.workflows.trust import Actor, RunPlace, starts_of
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterator, Mapping, Sequence
@@ -46,7 +46,7 @@ def script_findings(
     found: list[PlacedFinding] = []
     for job_id, job in files[path].jobs.items():
         for step, users in job.nested_steps():
-            places = [Place(files, path, start, job_id, step, users) for start in starts]
+            places = [RunPlace(files, path, start, job_id, step, users) for start in starts]
             named = (flagged or {}).get(step.file or path)
             if scripts := [*_scripts(step, places[0].pointer, named)] if places else []:
                 places = [place for place in places if place.is_reached_by(Actor.WRITER)]
@@ -71,7 +71,7 @@ def _scripts(step: Step, path: str, flagged: Collection[str] | None) -> Iterator
             yield _Script(str(value), where, read, is_unseen or is_code)
 
 
-def _findings(script: _Script, places: Sequence[Place]) -> Iterator[Finding]:
+def _findings(script: _Script, places: Sequence[RunPlace]) -> Iterator[Finding]:
     """Report each untrusted expression of a script once, with the variable to use instead."""
     for expression in dict.fromkeys(embedded(script.text)):
         parsed = parse(expression)
@@ -90,7 +90,7 @@ def _findings(script: _Script, places: Sequence[Place]) -> Iterator[Finding]:
         yield Finding("unsafe-interpolation", message, script.path, severity, hint=hint)
 
 
-def _grade(ref: Reference, places: Sequence[Place]) -> tuple[Severity, Place] | None:
+def _grade(ref: Reference, places: Sequence[RunPlace]) -> tuple[Severity, RunPlace] | None:
     """Return how much it weighs that a reference is inserted, by who chooses its text, and where that is so."""
     origins = [(origin_of(place, f"${{{{ {'.'.join(ref)} }}}}"), place) for place in places]
     for wanted, severity in ((Origin.OUTSIDERS, Severity.ERROR), (Origin.WRITERS, Severity.WARNING)):

@@ -198,7 +198,7 @@ class ActionRuns(_Open):
     steps: Steps = []
 
 
-class Action(_Open):
+class CompositeAction(_Open):
     """An ``action.yml``. Source: GitHub documentation, "Metadata syntax for GitHub Actions"."""
 
     inputs: Annotated[dict[str, Annotated[ActionInput, BeforeValidator(_mapping)]], BeforeValidator(_mapping)] = {}

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from accord.workflows.agents import gives_agent_text
 from accord.workflows.expressions import embedded, parse
-from accord.workflows.trust import CALLED, OUTSIDERS, PULLS, Actor, Place, Start, has_part
+from accord.workflows.trust import CALLED, OUTSIDERS, PULLS, Actor, RunPlace, Start, has_part
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
@@ -73,13 +73,13 @@ _CARRIES_TEXT = frozenset({"pr_ref", "appendix"})
 class _Source(NamedTuple):
     """A text that a value is taken from, at its place; only what is in ``counts`` passes on."""
 
-    place: Place
+    place: RunPlace
     text: str
     is_script: bool = False
     counts: Origin = _ALL
 
 
-def origin_of(place: Place, text: object, *, is_script: bool = False) -> Origin:
+def origin_of(place: RunPlace, text: object, *, is_script: bool = False) -> Origin:
     """Return the origins of all expressions in a text, and of the variables that a part of a script names.
 
     An expression that cannot be read counts as the text of writers.
@@ -103,7 +103,7 @@ def origin_of(place: Place, text: object, *, is_script: bool = False) -> Origin:
     return found
 
 
-def _weighed(place: Place, origin: Origin) -> Origin:
+def _weighed(place: RunPlace, origin: Origin) -> Origin:
     """Return texts of outsiders as those of writers where no outsider gets."""
     is_open = place.start.event in {*OUTSIDERS, CALLED} and place.is_reached_by(Actor.HELPED)
     return origin if is_open or not origin & _OUTSIDERS else origin & ~_OUTSIDERS | _WRITERS
@@ -117,7 +117,7 @@ def _references(source: _Source) -> Iterator[Reference]:
         yield "env", at[at.lastindex or 0].lower()
 
 
-def _taken_from(at: Place, ref: Reference) -> Origin | list[_Source]:
+def _taken_from(at: RunPlace, ref: Reference) -> Origin | list[_Source]:
     """Return the origin of a reference, or the texts that its value is taken from."""
     event = at.start.event
     match ref:
@@ -140,7 +140,7 @@ def _taken_from(at: Place, ref: Reference) -> Origin | list[_Source]:
     return _OWN if ref[0] in _OWN_CONTEXTS else _WRITERS
 
 
-def _of_input(at: Place, name: str) -> Origin | list[_Source]:
+def _of_input(at: RunPlace, name: str) -> Origin | list[_Source]:
     if at.users:
         user = replace(at, step=at.users[-1], users=at.users[:-1])
         return [_Source(user, str(_lowered(at.users[-1].defaults | at.users[-1].given).get(name, "")))]
@@ -151,7 +151,7 @@ def _of_input(at: Place, name: str) -> Origin | list[_Source]:
         return _OWN
     if at.start.calls:
         *calls, (path, job_id) = at.start.calls
-        caller = Place(at.files, path, Start(at.start.event, tuple(calls)), job_id)
+        caller = RunPlace(at.files, path, Start(at.start.event, tuple(calls)), job_id)
         default = declared[name].default if name in declared else ""
         return [_Source(caller, str(_lowered(caller.job.given).get(name, default)))]
     if "prompt_file" in declared:
@@ -163,7 +163,7 @@ def _lowered(values: Mapping[str, Any]) -> dict[str, Any]:
     return {name.lower(): value for name, value in values.items()}
 
 
-def _of_variable(at: Place, name: str) -> list[_Source]:
+def _of_variable(at: RunPlace, name: str) -> list[_Source]:
     levels = [
         (replace(at, step=step, users=at.users[:i]), step.env) for i, step in enumerate((*at.users, at.step)) if step
     ]
@@ -174,7 +174,7 @@ def _of_variable(at: Place, name: str) -> list[_Source]:
     return []
 
 
-def _of_step(at: Place, name: str, output: str) -> Origin | list[_Source]:
+def _of_step(at: RunPlace, name: str, output: str) -> Origin | list[_Source]:
     """Return the origin of a step's output: an agent's words, or the lines of the script that name it."""
     file = at.step.file if at.step else ""
     beside = ((step, users) for step, users in at.job.nested_steps() if step.file == file)
@@ -192,14 +192,14 @@ def _of_step(at: Place, name: str, output: str) -> Origin | list[_Source]:
     return [_Source(replace(at, step=step, users=users), line, is_script=True, counts=_CODE) for line in lines]
 
 
-def _agent_text(at: Place) -> Origin:
+def _agent_text(at: RunPlace) -> Origin:
     """Return the origin of an agent's words: whether it may read here what outsiders wrote."""
     call = at.workflow.on.workflow_call
     is_runner = call is not None and "prompt_file" in call.inputs
     return _OUTSIDERS if is_runner or at.start.event in OUTSIDERS else _WRITERS
 
 
-def _of_job(at: Place, name: str, output: str) -> Origin | list[_Source]:
+def _of_job(at: RunPlace, name: str, output: str) -> Origin | list[_Source]:
     job_id, job = at.workflow.job(name) or ("", None)
     values = _lowered(job.outputs) if job else {}
     if output in values:

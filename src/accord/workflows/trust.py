@@ -81,7 +81,7 @@ def starts_of(path: str, files: Mapping[str, Workflow], seen: frozenset[str] = f
 
 
 @dataclass(frozen=True)
-class Place:
+class RunPlace:
     """A job or step in a workflow that started in one way; ``users`` are the steps whose actions the step is in."""
 
     files: Mapping[str, Workflow]

@@ -18,7 +18,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from accord.core.findings import Finding, Severity, pointer, warning
-from accord.workflows.trust import STRANGERS, Actor, Place, starts_of
+from accord.workflows.trust import STRANGERS, Actor, RunPlace, starts_of
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
@@ -154,5 +154,5 @@ def _severity(audit: Audit, files: Mapping[str, Workflow]) -> Severity:
     if workflow is None or audit.name not in _OF_STARTERS or not job_id or job_id[0] not in workflow.jobs:
         return Severity.WARNING
     starts = [start for start in starts_of(audit.path, files) if start.event in STRANGERS]
-    is_open = any(Place(files, audit.path, start, job_id[0]).is_reached_by(Actor.ALONE) for start in starts)
+    is_open = any(RunPlace(files, audit.path, start, job_id[0]).is_reached_by(Actor.ALONE) for start in starts)
     return Severity.ERROR if is_open else Severity.WARNING
