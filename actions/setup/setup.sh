@@ -18,19 +18,7 @@ if [ -e "$home/ready" ] && [ ! -x "$home/env/bin/python" ]; then
 fi
 [ ! -e "$done" ] || exit 0
 
-# The caller's settings for Python must not affect ours. Settings for a package index may stay, because the packages are
-# locked by hash.
-for name in $(compgen -e); do
-    case $name in
-        UV_*INDEX* | UV_*CERT* | UV_*TLS | UV_*HOST | UV_*MIRROR | UV_HTTP_* | UV_FIND_LINKS | UV_KEYRING_PROVIDER) ;;
-        PIP_*INDEX* | PIP_*CERT | PIP_*HOST | PIP_*TIMEOUT | PIP_PROXY | PIP_RETRIES | PIP_FIND_LINKS) ;;
-        PIP_CONFIG_FILE | PIP_KEYRING_PROVIDER) ;;
-        UV_* | PIP_* | PYTHON* | VIRTUAL_ENV | CONDA_PREFIX) unset "$name" ;;
-    esac
-done
-if [ -z "${UV_DEFAULT_INDEX:-}${UV_INDEX_URL:-}" ] && [ -n "${PIP_INDEX_URL:-}" ]; then
-    export UV_DEFAULT_INDEX=$PIP_INDEX_URL
-fi
+. "$here/environment.sh"
 
 mkdir -p -- "${home%/*}"
 waited=0

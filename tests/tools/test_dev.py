@@ -23,6 +23,7 @@ def checkout(tmp_path: Path) -> Path:
     script(place / "actions" / "setup" / "uv.sh", "echo /bin/true")
     script(place / ".venv" / "bin" / "accord", 'pwd; printf "%s\\n" "$@"')
     shutil.copy(ROOT / "dev", place / "dev")
+    shutil.copy(ROOT / "actions" / "setup" / "environment.sh", place / "actions" / "setup")
     return place
 
 
@@ -50,3 +51,43 @@ def test_dev_accord_reads_files_relative_to_the_callers_folder(checkout: Path, t
     command = [str(checkout / "dev"), "accord", "check", "my plan.json"]
     done = subprocess.run(command, cwd=mine, capture_output=True, text=True, check=True)
     assert done.stdout.splitlines() == [str(mine), "check", "my plan.json"]
+
+
+def test_dev_drops_what_the_caller_set_for_another_project(checkout: Path) -> None:
+    script(checkout / "uv", "env > told")
+    script(checkout / "actions" / "setup" / "uv.sh", 'env > "$PWD/asked"; echo "$PWD/uv"')
+    kept = {"PIP_INDEX_URL": "https://mirror.invalid/simple", "UV_PYTHON": "3.12", "GIT_SSL_CAINFO": "/company.pem"}
+    dropped = {
+        "PIP_TARGET": "/other",
+        "UV_PROJECT": "/other",
+        "UV_WORKING_DIRECTORY": "/",
+        "GIT_DIR": "/other/.git",
+        "PYTHONHOME": "/other",
+    }
+    subprocess.run(
+        [str(checkout / "dev"), "demo"],
+        env=os.environ | kept | dropped | {"PIP_USER": "1"},
+        capture_output=True,
+        check=True,
+    )
+    for name in ("asked", "told"):
+        found = dict(line.partition("=")[::2] for line in (checkout / name).read_text().splitlines())
+        assert {key: found.get(key) for key in (*kept, *dropped)} == kept | dict.fromkeys(dropped)
+        assert (found["PIP_USER"], found["PIP_REQUIRE_VIRTUALENV"]) == ("0", "0")
+
+
+def test_dev_starts_from_another_folder_with_a_search_path_for_cd(checkout: Path, tmp_path: Path) -> None:
+    (tmp_path / "other" / "accord").mkdir(parents=True)
+    environment = os.environ | {"CDPATH": f"{tmp_path}/other:."}
+    done = subprocess.run(
+        ["accord/dev", "accord"], cwd=tmp_path, env=environment, capture_output=True, text=True, check=True
+    )
+    assert done.stdout.splitlines()[0] == str(tmp_path)
+
+
+def test_dev_keeps_what_uv_downloads_where_a_home_cannot_be_written(checkout: Path) -> None:
+    script(checkout / "uv", 'echo "$UV_CACHE_DIR" > told')
+    script(checkout / "actions" / "setup" / "uv.sh", 'echo "$PWD/uv"')
+    own = {name: value for name, value in os.environ.items() if name not in ("UV_CACHE_DIR", "XDG_CACHE_HOME")}
+    subprocess.run([str(checkout / "dev"), "demo"], env=own | {"HOME": "/proc"}, capture_output=True, check=True)
+    assert (checkout / "told").read_text() == f"{checkout}/.uv/cache\n"
