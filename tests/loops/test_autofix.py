@@ -5,12 +5,15 @@ from typing import Any
 import pytest
 from support.loops import HEAD, NOW, check_reasons, checks, common_rows, held_rows, pull, state_of, well
 
-from accord.loops.autofix import AutofixFacts, decide
+from accord.loops.autofix import AutofixFacts
 from accord.loops.checks import CheckLog
 from accord.loops.questions import KEEPALIVE
 from accord.loops.reviews import Opinion
+from accord.loops.run import LOOPS
 from accord.loops.texts import APPENDIX_CHARACTERS
 from accord.text.redaction import Redactor
+
+decide = LOOPS["autofix"].decide
 
 CODEX = "agent:codex"
 

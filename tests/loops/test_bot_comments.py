@@ -5,19 +5,21 @@ from typing import Any
 import pytest
 from support.loops import HEAD, NOW, check_reasons, common_rows, pull
 
-from accord.loops.bot_comments import (
+from accord.loops.bot_comments import (  # fmt: skip
     BotCommentFacts,
     Thread,
     ThreadAnswers,
     ThreadComment,
     answer_findings,
-    decide,
     replies_to,
     waiting_threads,
-)  # fmt: skip
+)
+from accord.loops.run import LOOPS
 from accord.loops.texts import APPENDIX_CHARACTERS
 from accord.text.posting import PostingPolicy
 from accord.text.redaction import Redactor
+
+decide = LOOPS["bot-comments"].decide
 
 CODEX = "agent:codex"
 RABBIT = ThreadComment(author="coderabbitai[bot]", is_bot=True, body="Use a set.")

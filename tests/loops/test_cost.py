@@ -8,10 +8,12 @@ from support.loops import failed, keepalive, running, state_of, well
 from support.turns import Turns, did, opened
 from support.turns import failed as failed_run
 
-from accord.loops.keepalive import decide
 from accord.loops.ledger import KEPT
 from accord.loops.models import Iteration, LoopState
 from accord.loops.outputs import iteration_of, read_outputs
+from accord.loops.run import LOOPS
+
+decide = LOOPS["keepalive"].decide
 
 NO_SECRETS = str
 OVER = failed_run("manual", "resource", **{"error-evidence": '{"rule": "budget"}', "cost-usd": "1.5"})

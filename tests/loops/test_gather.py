@@ -10,11 +10,14 @@ from support.loops import NOW, keepalive, running, state_of, well
 from accord.core.errors import WrongUsage
 from accord.github.checks import Check
 from accord.loops.checks import OWN_JOB, check_facts, is_own
-from accord.loops.keepalive import appendix, decide
+from accord.loops.keepalive import appendix
 from accord.loops.ledger import begin_run, state_before
 from accord.loops.models import LoopState
 from accord.loops.outputs import read_outputs
-from accord.loops.questions import start_run
+from accord.loops.plan import start_run
+from accord.loops.run import LOOPS
+
+decide = LOOPS["keepalive"].decide
 
 WORKFLOWS = Path(__file__).parents[2] / ".github" / "workflows"
 NAMES = ("keepalive", "autofix", "verifier", "bot-comments")

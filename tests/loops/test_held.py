@@ -7,9 +7,11 @@ import pytest
 from support.loops import BODY, NOW, held, keepalive
 
 from accord.github.checks import Check, CheckState
-from accord.loops.held import may_be_held
-from accord.loops.keepalive import decide
+from accord.loops.checks import may_be_held
 from accord.loops.models import NEEDS_HUMAN, RUNS, LoopState, TokenFacts
+from accord.loops.run import LOOPS
+
+decide = LOOPS["keepalive"].decide
 
 APP = TokenFacts(reruns_held=True)
 """The token of an app, and a workflow that lets the loop start held runs."""

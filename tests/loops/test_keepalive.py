@@ -24,12 +24,15 @@ from support.loops import (
 
 from accord.loops.bot_comments import Thread, ThreadComment
 from accord.loops.complete import KeepaliveFacts
-from accord.loops.keepalive import decide
 from accord.loops.ledger import begin_run, end_run, settled_state
 from accord.loops.models import NEEDS_HUMAN, Budgets, GoAhead, Iteration, LoopState, TokenFacts
-from accord.loops.questions import ATTENTION, KEEPALIVE, PAUSED, RETRY, start_run
+from accord.loops.plan import start_run
+from accord.loops.questions import ATTENTION, KEEPALIVE, PAUSED, RETRY
 from accord.loops.reviews import Opinion
+from accord.loops.run import LOOPS
 from accord.text.redaction import Redactor
+
+decide = LOOPS["keepalive"].decide
 
 OLD = "b" * 40
 

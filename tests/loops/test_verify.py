@@ -5,9 +5,12 @@ from typing import Any
 import pytest
 from support.loops import HEAD, NOW, check_reasons, common_rows, pull, state_of, well
 
-from accord.loops.verify import Verdict, VerifyFacts, WorkItem, criteria_of, decide, follow_up_text
+from accord.loops.run import LOOPS
+from accord.loops.verify import Verdict, VerifyFacts, WorkItem, criteria_of, follow_up_text
 from accord.text.posting import PostingPolicy
 from accord.text.redaction import Redactor
+
+decide = LOOPS["verify"].decide
 
 ITEM = WorkItem(number=12, body="## Goal\n\n- not one\n\n## Acceptance Criteria\n\n- [ ] It works\n- [x] It is fast\n")
 MERGED = {"is_open": False, "is_merged": True, "labels": ()}

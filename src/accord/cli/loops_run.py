@@ -226,7 +226,7 @@ def _sweep(loop: Loop, context: LoopContext, given: TurnArguments) -> None:
     from accord.loops.apply import WorkflowStart, dispatch
     from accord.loops.run import pulls_due
 
-    if not loop.is_swept:
+    if not loop.changes_code:
         raise WrongUsage(f"No pull request given for {loop.name}.", hint="Pass `--pull N`.")
     if not given.dispatch_workflow and not given.dry_run:
         hint = "Pass `--pull N` for one, or `--dispatch-workflow FILE` to start that workflow for each."

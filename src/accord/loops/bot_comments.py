@@ -5,17 +5,16 @@ Threads with a comment of a person belong to people; threads of other bots are i
 
 from __future__ import annotations
 
-from functools import partial
-from typing import TYPE_CHECKING, Literal
+from typing import TYPE_CHECKING, Any, Literal
 
 from pydantic import Field
 
 from accord.core.findings import Finding
 from accord.github.once import send_once
-from accord.loops import questions
 from accord.loops.facts import CompletedWork, Loop, read_state
 from accord.loops.models import Budgets, Closed, LoopDecision, LoopFacts, LoopState, decision_for
 from accord.loops.outputs import result_of
+from accord.loops.questions import BEFORE_A_RUN, ON_A_PULL, run_decision
 from accord.loops.texts import join_parts, text_to_post
 from accord.text.markers import find_markers, write_marker
 from accord.text.untrusted import DATA as UNTRUSTED
@@ -106,33 +105,10 @@ def _login(name: str) -> str:
     return name.casefold().removesuffix("[bot]")
 
 
-def decide(facts: BotCommentFacts, redact: Callable[[str], str] = str) -> LoopDecision:
-    """Decide whether the agent answers bots now. Pure."""
-    return questions.first_decision(QUESTIONS, questions.situation_of(facts), lambda about: _run(facts, about, redact))
-
-
 def _check_threads(situation: Situation) -> LoopDecision | None:
-    facts = situation.facts
-    if not isinstance(facts, BotCommentFacts) or facts.threads is None or waiting_threads(facts):
+    if situation.facts.threads is None or waiting_threads(situation.facts):
         return None
     return decision_for("no-threads", "No thread of a listed bot waits for an answer.")
-
-
-QUESTIONS: tuple[questions.Question, ...] = (
-    questions.check_open,
-    questions.check_stop_labels,
-    partial(questions.check_enabled, loop="bot-comments"),
-    questions.check_writable,
-    questions.check_agent,
-    _check_threads,
-    *questions.BEFORE_A_RUN,
-)
-
-
-def _run(facts: BotCommentFacts, situation: Situation, redact: Callable[[str], str]) -> LoopDecision:
-    threads = waiting_threads(facts)
-    message = f"Bot threads that wait for an answer: {len(threads)}."
-    return questions.run_decision(situation, "threads-open", message, appendix(threads, redact))
 
 
 def appendix(threads: Sequence[Thread], redact: Callable[[str], str]) -> str:
@@ -216,25 +192,6 @@ def thread_facts(context: LoopContext, thread: ReviewThread) -> Thread:
     )
 
 
-def _complete(run: EndedRun) -> CompletedWork:
-    """Count the threads that the run answered; they no longer wait."""
-    running = run.state.running
-    answered = tuple(_replies(run, running.about)) if running is not None else ()
-    is_unread = run.outputs.exit_code == "0" and result_of(run.outputs, ThreadAnswers) is None
-    problem = "The agent's answers do not have the required shape, so no thread gets a reply." if is_unread else ""
-    return CompletedWork(tasks_done=len(answered), facts={"answered": answered}, problem=problem)
-
-
-def _post_replies(run: EndedRun, effects: PendingEffects) -> None:
-    """Reply to each answered thread, unless the reply exists or a person has commented meanwhile."""
-    context = run.context
-    replies = _replies(run, effects.about)
-    for thread in context.github.review_threads(context.number) if replies else ():
-        people = [one for one in thread.comments if not one.is_bot and not context.identity.counts(one.author)]
-        if thread.id in replies and not people and _our_reply(context, thread) is None:
-            _reply_once(context, thread, replies[thread.id])
-
-
 def _replies(run: EndedRun, threads: tuple[str, ...]) -> dict[str, str]:
     answers = result_of(run.outputs, ThreadAnswers)
     if answers is None:
@@ -263,14 +220,39 @@ def _reply_once(context: LoopContext, thread: ReviewThread, body: str) -> None:
     context.log.write("reply", thread.path, send, number=context.number)
 
 
-LOOP = Loop(
-    "bot-comments",
-    BotCommentFacts,
-    decide,
-    stages=(_read_threads, read_state),
-    first_facts=lambda *_: {"threads": None},
-    complete=_complete,
-    apply=_post_replies,
-    subjects=lambda facts: tuple(thread.id for thread in waiting_threads(facts)),
-    schema="thread-answers",
-)
+class BotComments(Loop):
+    """The loop that answers bots."""
+
+    name = "bot-comments"
+    model = BotCommentFacts
+    questions = (*ON_A_PULL, _check_threads, *BEFORE_A_RUN)
+    stages = (_read_threads, read_state)
+    unread = ("threads",)
+    schema = "thread-answers"
+
+    def run(self, about: Situation, redact: Callable[[str], str]) -> LoopDecision:
+        """Run the agent on all threads that wait."""
+        threads = waiting_threads(about.facts)
+        message = f"Bot threads that wait for an answer: {len(threads)}."
+        return run_decision(about, "threads-open", message, appendix(threads, redact))
+
+    def subjects(self, facts: Any) -> tuple[str, ...]:
+        """Return the ids of the threads."""
+        return tuple(thread.id for thread in waiting_threads(facts))
+
+    def complete(self, run: EndedRun) -> CompletedWork:
+        """Count the threads that the run answered; they no longer wait."""
+        running = run.state.running
+        answered = tuple(_replies(run, running.about)) if running is not None else ()
+        is_unread = run.outputs.exit_code == "0" and result_of(run.outputs, ThreadAnswers) is None
+        problem = "The agent's answers do not have the required shape, so no thread gets a reply." if is_unread else ""
+        return CompletedWork(tasks_done=len(answered), facts={"answered": answered}, problem=problem)
+
+    def apply(self, run: EndedRun, effects: PendingEffects) -> None:
+        """Reply to each answered thread, unless the reply exists or a person has commented meanwhile."""
+        context = run.context
+        replies = _replies(run, effects.about)
+        for thread in context.github.review_threads(context.number) if replies else ():
+            people = [one for one in thread.comments if not one.is_bot and not context.identity.counts(one.author)]
+            if thread.id in replies and not people and _our_reply(context, thread) is None:
+                _reply_once(context, thread, replies[thread.id])

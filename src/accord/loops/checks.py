@@ -1,14 +1,21 @@
-"""The checks of a pull request's head: read them and their logs, wait for them, and show failures to the agent."""
+"""The checks of a pull request's head: read them and their logs, wait for them, and show failures to the agent.
+
+GitHub holds workflow runs that GITHUB_TOKEN caused: such a run has no jobs until a person approves it, so the head
+looks like one without checks. Only a run that an app's token starts again needs no approval. That is off by default,
+and left to a person where the pull request changes files that steer agents or CI.
+"""
 
 from __future__ import annotations
 
 import re
 from dataclasses import replace
+from datetime import timedelta
 from typing import TYPE_CHECKING
 
 from accord.core.errors import Refused
-from accord.loops.held import check_held, may_be_held, read_held, read_steering
-from accord.loops.models import CheckFacts, Closed, decision_for
+from accord.github.limits import COMPARED_FILES
+from accord.github.models import Forbidden
+from accord.loops.models import CheckFacts, Closed, HeldRun, decision_for
 from accord.loops.texts import join_parts
 from accord.text.hidden import as_seen, strip_hidden
 from accord.text.untrusted import DATA as UNTRUSTED
@@ -18,12 +25,19 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
     from accord.github.checks import Check
+    from accord.github.models import Pull
     from accord.loops.facts import Gathered, LoopContext
     from accord.loops.models import LoopDecision
     from accord.loops.questions import Situation
 
 SETTLING_SECONDS = 120
 """How long a commit without any check may still get one; GitHub starts workflows within seconds."""
+
+ACTIONS = "github-actions"
+"""The app whose check runs are jobs of GitHub Actions."""
+
+STARTS = ".github/workflows/accord-start.yml"
+"""The kit's workflow that starts agents; it checks nothing, and a run of it for a bot has no job anyway."""
 
 OWN_JOB = "accord "
 """How the names of the loops' own jobs begin, after the caller's (``Keepalive / accord decides``)."""
@@ -75,10 +89,10 @@ def check_settled(situation: Situation, checks: CheckFacts) -> LoopDecision | No
     return None
 
 
-def names_of(checks: tuple[str, ...]) -> str:
-    """Return the names of the first ten checks as a list in a sentence."""
-    more = f" and {len(checks) - 10} more" if len(checks) > 10 else ""
-    return ", ".join(checks[:10]) + more
+def names_of(names: Sequence[str], most: int = 10) -> str:
+    """Return the first of some names as a list in a sentence."""
+    more = f" and {len(names) - most} more" if len(names) > most else ""
+    return ", ".join(names[:most]) + more
 
 
 def read_checks(gathered: Gathered) -> Gathered:
@@ -100,7 +114,7 @@ def read_checks(gathered: Gathered) -> Gathered:
 
 def is_own(check: Check, run_id: str) -> bool:
     """Tell whether a check is a loop's own job, for which a loop must not wait: of this run, or named like one."""
-    if check.app != "github-actions":
+    if check.app != ACTIONS:
         return False
     is_of_a_loop = check.name.rpartition(" / ")[2].startswith(OWN_JOB)
     return is_of_a_loop or (check.workflow_run_id is not None and str(check.workflow_run_id) == run_id)
@@ -117,6 +131,66 @@ def check_facts(checks: Sequence[Check], sha: str, quiet_seconds: int) -> CheckF
         passing=tuple(sorted(named["passing"] - failing - pending)),
         seconds_since_push=quiet_seconds,
     )
+
+
+def may_be_held(checks: Sequence[Check], *, reruns_held: bool) -> bool:
+    """Tell whether held runs decide: no check is pending, and no job of GitHub Actions has run.
+
+    Where jobs have run, people started them in another way, and what is still held does not count. The loop starts held
+    runs one by one, so it looks for the rest.
+    """
+    states = {check.state for check in checks if check.app == ACTIONS} - {"skipped"}
+    return all(check.state != "pending" for check in checks) and (reruns_held or not states)
+
+
+def read_held(context: LoopContext, pull: Pull) -> tuple[HeldRun, ...] | None:
+    """Read the held runs of the head, except this workflow's and starts of the kit; None if the token may not."""
+    try:
+        runs = context.github.held_runs(pull.head_sha)
+    except Forbidden:
+        return None
+    return tuple(
+        HeldRun(id=run.id, name=run.name or run.path, created_at=run.created_at, attempt=run.attempt)
+        for run in runs
+        if run.path not in (context.workflow, STARTS)
+    )
+
+
+def read_steering(context: LoopContext, pull: Pull) -> tuple[str, ...] | None:
+    """Return the files of the head that steer agents or CI, or that only people change; None if too many changed."""
+    from accord.agents.registry import shipped_registry
+    from accord.git.steering import audit_paths
+
+    files = context.github.files_between(pull.base_sha, pull.head_sha)
+    if len(files) >= COMPARED_FILES:
+        return None
+    paths = (path for file in files for path in (file.path, file.previous_path) if path)
+    audit = audit_paths(paths, agent_files=shipped_registry().steering_patterns)
+    return (*audit.steering, *audit.protected)
+
+
+def check_held(situation: Situation, checks: CheckFacts) -> LoopDecision | None:
+    """Wait for a person's approval of held runs, ask after a while, or start them again."""
+    facts, held = situation.facts, checks.held
+    if not held:
+        return None
+    names = names_of([run.name[:60] for run in held], 5)
+    may_rerun = facts.token.reruns_held and facts.token.triggers_workflows
+    if may_rerun and checks.steering == () and all(run.attempt == 1 for run in held):
+        message = f"GitHub held these workflow runs, and the loop starts them again: {names}."
+        return decision_for("checks-rerun", message, reruns=tuple(run.id for run in held))
+    where = facts.pull.url or "the page of the pull request"
+    message = f"GitHub holds workflow runs of this head. A person has to press Approve workflows to run on {where}."
+    if may_rerun and checks.steering:
+        paths = names_of([path[:60] for path in checks.steering], 5)
+        message = f"{message} The loop does not start them, since these files changed: {paths}."
+    allowed = timedelta(hours=situation.settings.budgets.approval_hours)
+    left = min(run.created_at for run in held) + allowed - facts.now
+    if left <= timedelta():
+        hours = situation.settings.budgets.approval_hours
+        message = f"{message} They have waited for {hours} hours: {names}."
+        return decision_for("checks-not-approved", message)
+    return decision_for("checks-held", f"{message} Held: {names}.", wait_seconds=int(left.total_seconds()) + 1)
 
 
 def read_logs(gathered: Gathered) -> Gathered:
@@ -148,7 +222,7 @@ def appendix(checks: CheckFacts, logs: Sequence[CheckLog], redact: Callable[[str
         parts.append(f"### {_one_line(log.check)}{where}\n\n{fenced_data(failing_part(log.log, redact))}")
     without = sorted(failing - {log.check for log in shown})
     if without:
-        parts.append(f"No log is available for: {_one_line(names_of(tuple(without)))}.")
+        parts.append(f"No log is available for: {_one_line(names_of(without))}.")
     return join_parts(parts, "The logs of {n} more checks were left out.")
 
 

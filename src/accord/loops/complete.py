@@ -1,4 +1,8 @@
-"""The end of a pull request whose tasks are all ticked: a review, and a word to who can merge. Each once a head."""
+"""What keepalive does without an agent: merge the base, and once every task is ticked, start a review or call a person.
+
+A merge of the base is a commit on top of the branch, so no commit is lost. A conflict asks a person, once for the two
+commits. A review is started, and a person called, once for each head.
+"""
 
 from __future__ import annotations
 
@@ -6,11 +10,15 @@ import re
 from datetime import timedelta
 from typing import TYPE_CHECKING, Literal
 
+from accord.core.errors import Refused, Stopped
+from accord.git.branches import branch_clone
+from accord.git.merges import merge_into
+from accord.github.commits import deliver_commit, plan_upload, read_commit
 from accord.github.pulls import closing_references
 from accord.loops.apply import WorkflowStart, comment_once, dispatch, runs_of
 from accord.loops.bot_comments import Thread
 from accord.loops.checks import CheckLog, check_settled, names_of
-from accord.loops.models import CheckFacts, LoopFacts, decision_for
+from accord.loops.models import NEEDS_HUMAN, CheckFacts, LoopFacts, decision_for
 from accord.loops.questions import KEEPALIVE
 from accord.loops.reviews import Opinion, is_approved
 from accord.text.markers import find_markers
@@ -19,6 +27,8 @@ from accord.text.outline import tasks
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
+    from accord.git.merges import Merge
+    from accord.git.program import Git
     from accord.loops.facts import Gathered, LoopContext
     from accord.loops.models import LoopDecision
     from accord.loops.questions import Situation
@@ -128,3 +138,39 @@ def _candidates(context: LoopContext, items: tuple[int, ...]) -> Iterator[str]:
     yield from (event.login for event in events)
     for number in items:
         yield from (event.login for event in reversed(context.github.label_events(number)) if not event.is_bot)
+
+
+def update_branch(gathered: Gathered) -> LoopDecision:
+    """Merge the base into the branch, unless the branch moved; return the outcome. Raises Unreachable."""
+    context, pull = gathered.context, gathered.pull
+    if context.remote is None:
+        raise ValueError("an update of a branch needs a remote")
+    with branch_clone(context.remote, pull.base_branch, pull.head_branch, None) as git:
+        tip, base = (git.line("rev-parse", f"refs/heads/{name}") for name in ("work", "base"))
+        message = f"Merge {pull.base_branch} into {pull.head_branch}\n"
+        try:
+            merge = merge_into(git, tip, base, message, context.clock.now())
+            if not merge.conflicts:
+                return _push(gathered, git, merge, tip)
+        except Stopped:
+            raise
+        except Refused as refused:
+            reason = refused.message
+        else:
+            paths = names_of([path[:60] for path in merge.conflicts], 8)
+            reason = f"{pull.base_branch} conflicts with {pull.head_branch} in {paths}."
+    what = f"Merge {pull.base_branch} into it by hand, push, and remove the label {NEEDS_HUMAN}."
+    return decision_for("conflict", f"{reason[:400]} {what}", about=f"{tip[:20]}.{base[:20]}")
+
+
+def _push(gathered: Gathered, git: Git, merge: Merge, tip: str) -> LoopDecision:
+    context, pull = gathered.context, gathered.pull
+    if context.remote is None or merge.commit == tip:
+        message = f"{pull.head_branch} contains {pull.base_branch} already. GitHub has yet to notice."
+        return decision_for("merge-unknown", message, wait_seconds=60)
+    upload = plan_upload(read_commit(git, merge.commit, is_bot=not context.identity.is_person))
+    delivery = deliver_commit(context.github, git, context.remote, upload, pull.head_branch, tip)
+    if delivery is None:
+        return decision_for("merge-unknown", f"{pull.head_branch} moved while it was updated.", wait_seconds=60)
+    message = f"{pull.base_branch} was merged into {pull.head_branch}: {delivery.commit[:12]}."
+    return decision_for("unmergeable", message)

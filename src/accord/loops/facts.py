@@ -11,7 +11,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
 from functools import cached_property
-from typing import TYPE_CHECKING, Any, TypeAlias
+from typing import TYPE_CHECKING, Any, ClassVar, TypeAlias
 
 from accord.core.errors import BrokenContract
 from accord.core.findings import Finding
@@ -21,8 +21,9 @@ from accord.github.models import Forbidden
 from accord.loops.ledger import state_before, without_future
 from accord.loops.models import ACTS, NEEDS_HUMAN, GoAhead, LoopName, PullFacts, RateFacts, TokenFacts
 from accord.loops.outputs import iteration_of
+from accord.loops.questions import first_decision, situation_of, with_state
 from accord.loops.settings import NAME
-from accord.loops.state import StateStore
+from accord.loops.state import StateStore, with_notice
 from accord.text.markers import REVISION, find_markers
 
 if TYPE_CHECKING:
@@ -32,7 +33,8 @@ if TYPE_CHECKING:
     from accord.github.client import GitHub
     from accord.github.models import Identity, Pull, PullFile
     from accord.github.state import Stored
-    from accord.loops.models import ActiveRun, Budgets, Iteration, LoopDecision, LoopFacts, LoopState, PendingEffects
+    from accord.loops.models import ActiveRun, Iteration, LoopDecision, LoopFacts, LoopState, PendingEffects
+    from accord.loops.questions import Question, Situation
     from accord.runner.models import RunOutputs
     from accord.text.posting import PostingPolicy
     from accord.text.redaction import Redactor
@@ -50,35 +52,27 @@ PARDONABLE = ("failure-budget", "transient-budget", "same-error", "no-progress",
 
 @dataclass(frozen=True)
 class LoopContext:
-    """A pull request, and the job that works on it.
-
-    ``run_id`` names the workflow run, or the run at a terminal; the same command has the same one. ``agents`` are the
-    enabled ones, the default first; ``minutes`` limits a run that begins, ``max_cost_usd`` all runs on the pull
-    request; ``bots`` are the logins whose review threads are answered. ``review_workflow`` is the file of the workflow
-    that reviews, empty without one. ``remote`` is the repository for git. ``is_asked``: a person requested a verdict,
-    ``commenter`` by a comment. ``by_person``: a person's action started this job, so a person reads the result.
-    ``workflow`` is the path of the workflow file of this job. ``log`` lists what the turn writes.
-    """
+    """A pull request, and the job that works on it."""
 
     github: GitHub
     repository: str
     number: int
-    run_id: str
-    agents: tuple[str, ...]
+    run_id: str  # the workflow run, or the run at a terminal; the same command has the same one
+    agents: tuple[str, ...]  # the enabled ones, the default first
     clock: Clock
     redact: Redactor
     policy: PostingPolicy
     token: TokenFacts = field(default_factory=TokenFacts)
-    minutes: int = 45
-    max_cost_usd: float | None = None
-    bots: tuple[str, ...] = ()
-    review_workflow: str = ""
-    remote: Remote | None = None
-    is_asked: bool = False
-    commenter: str = ""
-    by_person: bool = False
-    workflow: str = ""
-    log: OperationLog = field(default_factory=OperationLog)
+    minutes: int = 45  # limit of a run that begins
+    max_cost_usd: float | None = None  # limit of all runs on the pull request
+    bots: tuple[str, ...] = ()  # logins whose review threads are answered
+    review_workflow: str = ""  # file of the workflow that reviews
+    remote: Remote | None = None  # the repository for git
+    is_asked: bool = False  # a person requested a verdict
+    commenter: str = ""  # who requested it by a comment
+    by_person: bool = False  # a person's action started this job, so a person reads the result
+    workflow: str = ""  # path of the workflow file of this job
+    log: OperationLog = field(default_factory=OperationLog)  # what the turn writes
     writers: dict[str, bool] = field(default_factory=dict, repr=False)
     stores: dict[str, StateStore] = field(default_factory=dict, repr=False)
 
@@ -92,6 +86,10 @@ class LoopContext:
         if loop not in self.stores:
             self.stores[loop] = StateStore(self.github, self.number, loop, self.identity.counts, self.clock, self.log)
         return self.stores[loop]
+
+    def with_notice(self, state: LoopState, decision: LoopDecision, problem: str = "") -> LoopState:
+        """Put a decision and a problem into a state's notice, safe to post."""
+        return with_notice(state, decision, problem, secrets=self.redact, policy=self.policy)
 
     def pull(self) -> Pull:
         """Read the pull request. Raises BrokenContract when it does not exist."""
@@ -163,31 +161,16 @@ class EndedRun:
 
 @dataclass(frozen=True)
 class CompletedWork:
-    """The work that a run completed; nothing of it is written yet.
+    """The work that a run completed; nothing of it is written yet."""
 
-    ``tasks_done`` counts as progress. ``body`` is the pull request's body with its ticks, None without ticks. ``item``
-    is the work item that gets the same ticks. ``worked_in`` is the newest review that the run worked in.
-    ``decision`` follows where the loop knows it; else the loop decides again, on ``facts`` too. ``verified`` is the
-    commit that has a verdict now. ``problem`` says what of a run that did not fail cannot be used.
-    """
-
-    tasks_done: int = 0
-    body: str | None = None
-    item: int = 0
-    worked_in: int = 0
-    decision: LoopDecision | None = None
-    facts: Mapping[str, object] = field(default_factory=dict)
-    verified: str = ""
-    problem: str = ""
-
-
-@dataclass(frozen=True)
-class EndFacts:
-    """The facts of a run that ended: its work, its iteration, and the budgets of the pull request."""
-
-    work: CompletedWork
-    iteration: Iteration
-    budgets: Budgets
+    tasks_done: int = 0  # counts as progress
+    body: str | None = None  # the pull request's body with its ticks
+    item: int = 0  # the work item that gets the same ticks
+    worked_in: int = 0  # the newest review that the run worked in
+    decision: LoopDecision | None = None  # what follows, where the loop knows it; else it decides again
+    facts: Mapping[str, object] = field(default_factory=dict)  # on which it decides again
+    verified: str = ""  # the commit that has a verdict now
+    problem: str = ""  # what of a run that did not fail cannot be used
 
 
 @dataclass(frozen=True)
@@ -207,8 +190,6 @@ class Gathered:
 
     def decide(self, state: LoopState | None = None) -> LoopDecision:
         """Decide on the facts, or on these facts with another state."""
-        from accord.loops.questions import with_state
-
         facts = self.facts if state is None else with_state(self.facts, state)
         decision = self.loop.decide(facts, self.context.redact)
         found = (self.loop.name, self.context.number, decision.action, decision.reason, decision.message)
@@ -219,43 +200,53 @@ class Gathered:
 Stage: TypeAlias = "Callable[[Gathered], Gathered]"
 
 
-@dataclass(frozen=True)
 class Loop:
-    """The parts of one loop.
+    """One loop: the facts that it reads, its decision, and what it does besides running the agent."""
 
-    ``facts`` is its model; ``first_facts`` adds what the pull request alone tells. ``stages`` read the rest in the
-    order in which ``decide`` asks, ``details`` what only the prompt needs. ``act`` carries out an action that runs no
-    agent, and returns the outcome; ``settle`` changes what no decision depends on. ``complete`` writes nothing;
-    ``apply`` writes what the loop does more at the end of a run, and finds what it wrote before a crash. ``subjects``
-    are what the agent works on or refers to by number. ``schema`` is the kind of the structured result. ``is_swept``:
-    open pull requests are searched for work; ``has_upkeep``: those that accord opened, though no label turns it on.
-    ``changes_code``: the agent's changes are kept.
-    """
-
-    name: LoopName
-    facts: type[LoopFacts]
-    decide: Callable[[Any, Redactor], LoopDecision]
-    stages: tuple[Stage, ...]
-    first_facts: Callable[[LoopContext, Pull], dict[str, Any]] = lambda *_: {}
-    details: tuple[Stage, ...] = ()
-    act: Callable[[Gathered, LoopDecision], LoopDecision] = lambda _, decision: decision
-    settle: Callable[[Gathered], None] = lambda _: None
-    complete: Callable[[EndedRun], CompletedWork] = lambda _: CompletedWork()
-    apply: Callable[[EndedRun, PendingEffects], None] = lambda *_: None
-    subjects: Callable[[Any], tuple[str, ...]] = lambda _: ()
-    schema: str = ""
-    is_swept: bool = True
-    has_upkeep: bool = False
-    changes_code: bool = True
+    name: ClassVar[LoopName]
+    model: ClassVar[type[LoopFacts]]
+    questions: ClassVar[tuple[Question, ...]]
+    stages: ClassVar[tuple[Stage, ...]]  # read facts in the order in which the questions need them
+    details: ClassVar[tuple[Stage, ...]] = ()  # read what only the prompt needs
+    unread: ClassVar[tuple[str, ...]] = ()  # facts that are None until a stage reads them
+    schema: ClassVar[str] = ""  # the kind of the agent's structured result
+    has_upkeep: ClassVar[bool] = False  # pull requests that accord opened have work though no label turns it on
+    changes_code: ClassVar[bool] = True  # on open pull requests, which are searched for work
 
     @property
     def mode(self) -> str:
         """The runner contract's word for this work."""
         return "verifier" if self.name == "verify" else self.name
 
-    def facts_of(self, context: LoopContext, pull: Pull) -> Any:
-        """Return what the pull request alone tells."""
-        return self.facts(**context.base_facts(pull), **self.first_facts(context, pull))
+    def facts_of(self, context: LoopContext, pull: Pull, **more: Any) -> Any:
+        """Return what the pull request alone tells; ``more`` are facts of one loop."""
+        return self.model(**context.base_facts(pull), **dict.fromkeys(self.unread), **more)
+
+    def decide(self, facts: Any, redact: Callable[[str], str] = str) -> LoopDecision:
+        """Decide what the loop does now; ``redact`` removes secrets from the agent's prompt. Pure."""
+        return first_decision(self.questions, situation_of(facts), lambda about: self.run(about, redact))
+
+    def run(self, about: Situation, redact: Callable[[str], str]) -> LoopDecision:
+        """Return the decision to run the agent, with the text that extends its prompt."""
+        raise NotImplementedError
+
+    def subjects(self, _facts: Any) -> tuple[str, ...]:
+        """Return what the agent works on, or refers to by number."""
+        return ()
+
+    def settle(self, gathered: Gathered) -> None:
+        """Change what no decision depends on."""
+
+    def act(self, _gathered: Gathered, decision: LoopDecision) -> LoopDecision:
+        """Carry out an action that runs no agent, and return the outcome."""
+        return decision
+
+    def complete(self, _run: EndedRun) -> CompletedWork:
+        """Return what a run completed; write nothing."""
+        return CompletedWork()
+
+    def apply(self, run: EndedRun, effects: PendingEffects) -> None:
+        """Write what the loop does more at the end of a run, or find what it wrote before a crash."""
 
 
 def gather(
@@ -279,25 +270,22 @@ def gather(
     return gathered, decision
 
 
-def read_end(run: EndedRun, running: ActiveRun) -> EndFacts:
+def read_end(run: EndedRun, running: ActiveRun) -> tuple[CompletedWork, Iteration]:
     """Read what a run did. Files are compared by their tree, so that a revert is recognised."""
-    from accord.loops.questions import settings_of
-
     work, outputs, notice = run.loop.complete(run), run.outputs, run.state.notice
-    before = _tree(run, running.head_sha)
+    before = after = _tree(run, running.head_sha)
+    if outputs.changes_made == "true" and outputs.commit_sha:
+        after = _tree(run, outputs.commit_sha)
     iteration = iteration_of(
         outputs,
         running,
         number=run.state.iterations,
         now=run.context.github.server_time(),
         kind="fix" if notice is not None and notice.action == "fix" else "run",
-        trees=(
-            before,
-            _tree(run, outputs.commit_sha) if outputs.changes_made == "true" and outputs.commit_sha else before,
-        ),
+        trees=(before, after),
         tasks_done=work.tasks_done,
     )
-    return EndFacts(work, iteration, settings_of(run.loop.facts_of(run.context, run.pull)).budgets)
+    return work, iteration
 
 
 def _tree(run: EndedRun, sha: str) -> str:

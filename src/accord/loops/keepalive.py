@@ -1,7 +1,4 @@
-"""Keepalive: run the agent again while tasks are open, the head's checks pass, and no one has stopped it.
-
-``QUESTIONS`` is the ordered list of everything that stops it or makes it wait.
-"""
+"""Keepalive: run the agent again while tasks are open, the head's checks pass, and no one has stopped it."""
 
 from __future__ import annotations
 
@@ -9,22 +6,39 @@ import json
 from collections import Counter
 from contextlib import suppress
 from functools import partial
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from accord.core.errors import Stopped
 from accord.engine.operations import failed_unless, skipped_if
 from accord.github.models import Forbidden, IssueChange
 from accord.github.pulls import closing_references
-from accord.loops import questions
 from accord.loops.checks import appendix as checks_appendix
 from accord.loops.checks import check_settled, names_of, read_checks, read_logs
-from accord.loops.complete import KeepaliveFacts, announce, decide_complete, start_review, was_announced
+from accord.loops.complete import (
+    KeepaliveFacts,
+    announce,
+    decide_complete,
+    start_review,
+    update_branch,
+    was_announced,
+)
 from accord.loops.facts import CompletedWork, Loop, read_state
 from accord.loops.models import LoopDecision, decision_for
+from accord.loops.questions import (
+    BEFORE_A_RUN,
+    KEEPALIVE,
+    check_agent,
+    check_open,
+    check_running,
+    check_stop_labels,
+    check_switch,
+    check_writable,
+    has_label,
+    run_decision,
+)
 from accord.loops.reviews import Opinion, is_complete, read_reviews, read_threads, requested_changes
 from accord.loops.reviews import appendix as reviews_appendix
 from accord.loops.texts import digest, join_parts
-from accord.loops.upkeep import update_branch
 from accord.text.criteria import criteria_boxes, posted_text, with_item_ticks
 from accord.text.outline import tasks, with_ticks
 from accord.text.untrusted import DATA as UNTRUSTED
@@ -33,9 +47,8 @@ from accord.text.untrusted import fenced_data
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from accord.engine.operations import OperationStatus
     from accord.github.models import Pull
-    from accord.loops.facts import EndedRun, Gathered
+    from accord.loops.facts import EndedRun, Gathered, LoopContext
     from accord.loops.models import PendingEffects
     from accord.loops.questions import Situation
     from accord.runner.models import RunOutputs
@@ -49,15 +62,10 @@ TRIES = 5
 _LEFT_OUT = "{n} more parts were left out for their length."
 
 
-def decide(facts: KeepaliveFacts, redact: Callable[[str], str] = str) -> LoopDecision:
-    """Decide what the loop does now; ``redact`` removes secrets from the agent's prompt. Pure."""
-    return questions.first_decision(QUESTIONS, questions.situation_of(facts), lambda about: _run(facts, about, redact))
-
-
 def _check_enabled(situation: Situation) -> LoopDecision | None:
-    if not questions.has_label(situation.facts, questions.KEEPALIVE):
-        return decision_for("not-enabled", f"Keepalive is off. Add the label `{questions.KEEPALIVE}` to start it.")
-    return questions.check_switch(situation, "keepalive")
+    if not has_label(situation.facts, KEEPALIVE):
+        return decision_for("not-enabled", f"Keepalive is off. Add the label `{KEEPALIVE}` to start it.")
+    return check_switch(situation)
 
 
 def _check_tasks(situation: Situation) -> LoopDecision | None:
@@ -73,15 +81,15 @@ def _check_mergeable(situation: Situation) -> LoopDecision | None:
     if not pull.is_ours or pull.is_mergeable is not False or situation.settings.keepalive is False:
         return None
     update = decision_for("unmergeable", "GitHub cannot merge it any more, so its base is merged into it.")
-    return questions.check_writable(situation) or questions.check_running(situation) or update
+    return check_writable(situation) or check_running(situation) or update
 
 
 def _check_complete(situation: Situation) -> LoopDecision | None:
     """Decide what follows when every task is ticked, unless a review requests changes that no run worked in."""
     facts = situation.facts
-    if not isinstance(facts, KeepaliveFacts) or not is_complete(facts) or _reviews_to_work_in(facts):
+    if not is_complete(facts) or _reviews_to_work_in(facts):
         return None
-    return questions.check_running(situation) or decide_complete(facts, situation)
+    return check_running(situation) or decide_complete(facts, situation)
 
 
 def _reviews_to_work_in(facts: KeepaliveFacts) -> tuple[Opinion, ...]:
@@ -91,46 +99,12 @@ def _reviews_to_work_in(facts: KeepaliveFacts) -> tuple[Opinion, ...]:
 
 
 def _check_checks(situation: Situation) -> LoopDecision | None:
-    facts = situation.facts
-    if not isinstance(facts, KeepaliveFacts) or facts.checks is None:
-        return None
-    unsettled = check_settled(situation, facts.checks)
-    if unsettled is None and facts.checks.failing and situation.settings.autofix is False:
-        message = f"Failing: {names_of(facts.checks.failing)}. The settings leave fixing them to people."
+    checks = situation.facts.checks
+    unsettled = check_settled(situation, checks) if checks else None
+    if checks and unsettled is None and checks.failing and situation.settings.autofix is False:
+        message = f"Failing: {names_of(checks.failing)}. The settings leave fixing them to people."
         return decision_for("checks-red", message)
     return unsettled
-
-
-QUESTIONS: tuple[questions.Question, ...] = (
-    questions.check_open,  # merged, closed
-    questions.check_stop_labels,  # paused, needs-human
-    _check_mergeable,  # fork, read-only-token, running, unmergeable
-    _check_enabled,  # not-enabled, disabled
-    questions.check_writable,  # fork, read-only-token
-    questions.check_agent,  # agent-ambiguous, agent-missing
-    _check_tasks,  # no-tasks
-    _check_complete,  # running, announced, tasks-complete, stale-checks, …, merge-unknown, review-due, complete
-    *questions.BEFORE_A_RUN,  # running, budgets, same-error, no-progress, manual-failure, rate-limit, back-off
-    _check_checks,  # stale-checks, checks-pending, checks-held and its like, checks-missing, checks-red
-)
-
-
-def _run(facts: KeepaliveFacts, situation: Situation, redact: Callable[[str], str]) -> LoopDecision:
-    requested = _reviews_to_work_in(facts)
-    parts = reviews_appendix(requested, facts.threads, redact) if requested else []
-    if facts.checks is not None and facts.checks.failing:
-        parts = [checks_appendix(facts.checks, facts.logs, redact), *parts]
-        message = f"Failing for this head: {names_of(facts.checks.failing)}."
-        return questions.run_decision(situation, "checks-failing", message, join_parts(parts, _LEFT_OUT))
-    if requested:
-        names = ", ".join(opinion.author for opinion in requested)
-        message = f"Every task is ticked. Changes are requested by {names}."
-        return questions.run_decision(situation, "changes-requested", message, join_parts(parts, _LEFT_OUT))
-    listed = tasks(facts.pull.body)
-    left = sum(not task.is_checked for task in listed)
-    code = "retry" if situation.state.transient_in_a_row else "tasks-open"
-    message = f"{left} of {len(listed)} tasks are open."
-    return questions.run_decision(situation, code, message, appendix(facts.pull.body, redact))
 
 
 def appendix(body: str, redact: Callable[[str], str]) -> str:
@@ -178,28 +152,10 @@ def _is_confident(text: str) -> bool:
         return False
 
 
-def _complete(run: EndedRun) -> CompletedWork:
-    body, count = tick(run.pull.body, run.outputs)
-    items = closing_references(run.pull.body, run.context.repository)
-    is_of_item = len(items) == 1 and bool(_criteria_done(run))
-    running = run.state.running
-    reviews = [int(number) for number in running.about if number.isdecimal()] if running is not None else []
-    worked_in = max(reviews, default=0) if run.outputs.exit_code == "0" else 0
-    return CompletedWork(count, body, items[0] if is_of_item else 0, worked_in)
-
-
 def _criteria_done(run: EndedRun) -> set[str]:
     """Return the criteria in the pull request's checklist that the run completed, before and after they are ticked."""
     done = completed_tasks(run.outputs.llm_completed_tasks)
     return {box.text for box in criteria_boxes(run.pull.body)}.intersection(done)
-
-
-def _tick(run: EndedRun, effects: PendingEffects) -> None:
-    """Tick completed tasks in the body, and those that are criteria of the work item there, too."""
-    if effects.body:
-        _tick_body(run, effects)
-    if effects.item:
-        _tick_item(run, effects.item)
 
 
 def _tick_item(run: EndedRun, number: int) -> None:
@@ -244,32 +200,85 @@ def _read_state(gathered: Gathered) -> Gathered:
     return gathered.with_facts(is_announced=was_announced(gathered))
 
 
-def _status_of_update(ended: LoopDecision) -> OperationStatus:
-    return failed_unless(ended.reason == "unmergeable")
+class Keepalive(Loop):
+    """The loop that goes on until every task is done. ``questions`` are all that stops it or makes it wait."""
 
+    name = "keepalive"
+    model = KeepaliveFacts
+    questions = (
+        check_open,  # merged, closed
+        check_stop_labels,  # paused, needs-human
+        _check_mergeable,  # fork, read-only-token, running, unmergeable
+        _check_enabled,  # not-enabled, disabled
+        check_writable,  # fork, read-only-token
+        check_agent,  # agent-ambiguous, agent-missing
+        _check_tasks,  # no-tasks
+        _check_complete,  # running, announced, tasks-complete, stale-checks, …, merge-unknown, review-due, complete
+        *BEFORE_A_RUN,  # running, budgets, same-error, no-progress, manual-failure, rate-limit, back-off
+        _check_checks,  # stale-checks, checks-pending, checks-held and its like, checks-missing, checks-red
+    )
+    stages = (read_reviews, _read_state, read_checks)
+    details = (read_logs, read_threads)
+    unread = ("checks", "reviews")
+    has_upkeep = True
 
-def _act(gathered: Gathered, decision: LoopDecision) -> LoopDecision:
-    if decision.action == "update":
-        log, pull = gathered.context.log, gathered.pull
-        update = partial(update_branch, gathered)
-        ended = log.write("update-branch", pull.head_branch, update, number=pull.number, status_of=_status_of_update)
+    def facts_of(self, context: LoopContext, pull: Pull, **more: Any) -> Any:
+        """Return what the pull request alone tells, and the workflow that reviews."""
+        return super().facts_of(context, pull, review_workflow=context.review_workflow, **more)
+
+    def run(self, about: Situation, redact: Callable[[str], str]) -> LoopDecision:
+        """Run the agent on failing checks and requested changes, else on open tasks."""
+        facts, requested = about.facts, _reviews_to_work_in(about.facts)
+        parts = reviews_appendix(requested, facts.threads, redact) if requested else []
+        if facts.checks is not None and facts.checks.failing:
+            parts = [checks_appendix(facts.checks, facts.logs, redact), *parts]
+            message = f"Failing for this head: {names_of(facts.checks.failing)}."
+            return run_decision(about, "checks-failing", message, join_parts(parts, _LEFT_OUT))
+        if requested:
+            names = ", ".join(opinion.author for opinion in requested)
+            message = f"Every task is ticked. Changes are requested by {names}."
+            return run_decision(about, "changes-requested", message, join_parts(parts, _LEFT_OUT))
+        listed = tasks(facts.pull.body)
+        left = sum(not task.is_checked for task in listed)
+        code = "retry" if about.state.transient_in_a_row else "tasks-open"
+        message = f"{left} of {len(listed)} tasks are open."
+        return run_decision(about, code, message, appendix(facts.pull.body, redact))
+
+    def subjects(self, facts: Any) -> tuple[str, ...]:
+        """Return the ids of the reviews that the run works in."""
+        return tuple(str(opinion.id) for opinion in _reviews_to_work_in(facts))
+
+    def act(self, gathered: Gathered, decision: LoopDecision) -> LoopDecision:
+        """Merge the base, start a review, or tell a person that all is done."""
+        if decision.action == "review":
+            return start_review(gathered, decision)
+        if decision.action == "announce":
+            announce(gathered, decision)
+            return decision
+        pull = gathered.pull
+        ended = gathered.context.log.write(
+            "update-branch",
+            pull.head_branch,
+            partial(update_branch, gathered),
+            number=pull.number,
+            status_of=lambda outcome: failed_unless(outcome.reason == "unmergeable"),
+        )
         return ended or decision
-    if decision.action == "review":
-        return start_review(gathered, decision)
-    announce(gathered, decision)
-    return decision
 
+    def complete(self, run: EndedRun) -> CompletedWork:
+        """Tick the completed tasks, and find the work item that gets the same ticks."""
+        body, count = tick(run.pull.body, run.outputs)
+        items = closing_references(run.pull.body, run.context.repository)
+        is_of_item = len(items) == 1 and bool(_criteria_done(run))
+        about = run.state.running.about if run.state.running else ()
+        worked_in = max((int(number) for number in about if number.isdecimal()), default=0)
+        return CompletedWork(
+            count, body, items[0] if is_of_item else 0, worked_in if run.outputs.exit_code == "0" else 0
+        )
 
-LOOP = Loop(
-    "keepalive",
-    KeepaliveFacts,
-    decide,
-    stages=(read_reviews, _read_state, read_checks),
-    first_facts=lambda context, _: {"checks": None, "reviews": None, "review_workflow": context.review_workflow},
-    details=(read_logs, read_threads),
-    act=_act,
-    has_upkeep=True,
-    complete=_complete,
-    apply=_tick,
-    subjects=lambda facts: tuple(str(opinion.id) for opinion in _reviews_to_work_in(facts)),
-)
+    def apply(self, run: EndedRun, effects: PendingEffects) -> None:
+        """Tick completed tasks in the body, and those that are criteria of the work item there, too."""
+        if effects.body:
+            _tick_body(run, effects)
+        if effects.item:
+            _tick_item(run, effects.item)

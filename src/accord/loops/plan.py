@@ -1,28 +1,62 @@
-"""Plan what follows a run that ended: its iteration, the next decision, and the effects. Nothing is written here.
+"""Plan how a turn changes the loop's state: a run begins, none begins, or one ended. Nothing is written here.
 
-The plan becomes part of the loop's state before any of it is applied, so a killed process finds it there and continues.
+Effects of a run become part of the state before any is applied, so a killed process finds them there and continues.
 """
 
 from __future__ import annotations
 
 from dataclasses import replace
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple, TypeVar
 
-from accord.loops.ledger import end_run
-from accord.loops.models import ACTS, NEEDS_HUMAN, Closed, PendingEffects
-from accord.loops.questions import RETRY
-from accord.loops.state import with_notice
+from accord.loops.ledger import begin_run, end_run, settled_state
+from accord.loops.models import ACTS, APPROVALS, NEEDS_HUMAN, PERSONS_STOP, RUNS, LoopFacts, PendingEffects
+from accord.loops.questions import RETRY, with_state
+from accord.loops.state import promises_more, waits_for_approval
 from accord.loops.texts import digest
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
     from accord.github.models import Pull
-    from accord.loops.facts import EndedRun, EndFacts, Gathered
-    from accord.loops.models import Budgets, LoopState
+    from accord.loops.facts import CompletedWork, EndedRun, Gathered
+    from accord.loops.models import ActiveRun, Budgets, Iteration, LoopDecision, LoopState
+
+FactsT = TypeVar("FactsT", bound=LoopFacts)
 
 
-class Aftermath(Closed):
+def start_run(
+    decide: Callable[[FactsT], LoopDecision], facts: FactsT, state: LoopState, running: ActiveRun
+) -> LoopState | None:
+    """Return the state with this run in progress; None where these facts with this state lead to no run."""
+    if state.running is not None and state.running.run_id == running.run_id:
+        return state.model_copy(update={"running": state.running.model_copy(update={"about": running.about})})
+    updated = with_state(facts, state)
+    return begin_run(settled_state(updated), running) if decide(updated).action in RUNS else None
+
+
+def next_state(
+    facts: LoopFacts,
+    state: LoopState,
+    decision: LoopDecision,
+    with_notice: Callable[[LoopState, LoopDecision], LoopState],
+) -> LoopState | None:
+    """Return the state after a decision not to run: a person is asked, a run was lost, or the notice is out of date.
+
+    None where nothing changes that people read.
+    """
+    settled = settled_state(with_state(facts, state))
+    noted = with_notice(settled, decision)
+    is_lost = state.running is not None and settled.running is None
+    if NEEDS_HUMAN in decision.add_labels:
+        is_due = True
+    elif decision.reason in PERSONS_STOP:
+        is_due = promises_more(settled)
+    else:
+        is_due = noted != settled and (decision.reason in APPROVALS or waits_for_approval(settled))
+    return noted if is_due or is_lost else None
+
+
+class Aftermath(NamedTuple):
     """Labels to add and remove after a run, and its ``problem``."""
 
     add_labels: tuple[str, ...] = ()
@@ -47,16 +81,16 @@ def aftermath(state: LoopState, budgets: Budgets, summary: str) -> Aftermath:
 
 
 def plan_end(
-    run: EndedRun, ended: EndFacts, after: Aftermath, gathered: Gathered, workflow: str
+    run: EndedRun, work: CompletedWork, iteration: Iteration, after: Aftermath, gathered: Gathered, workflow: str
 ) -> Callable[[LoopState], LoopState | None]:
     """Return the step that records the run and its effects; it returns None where another run is in progress."""
-    context, work = run.context, ended.work
+    context = run.context
     is_ticked = work.body is not None and work.body != run.pull.body
 
     def step(state: LoopState) -> LoopState | None:
         if state.running is None or state.running.run_id != context.run_id:
             return None
-        recorded = end_run(state, ended.iteration)
+        recorded = end_run(state, iteration)
         decision = work.decision or gathered.decide(recorded)
         labels = (*after.add_labels, *decision.add_labels)
         effects = PendingEffects(
@@ -70,18 +104,16 @@ def plan_end(
             reruns=decision.reruns,
             about=state.running.about,
         )
-        worked_in = max(work.worked_in, state.worked_in)
-        known = {"verified": work.verified or state.verified, "worked_in": worked_in}
+        known = {"verified": work.verified or state.verified, "worked_in": max(work.worked_in, state.worked_in)}
         recorded = recorded.model_copy(update={"pending": effects, **known})
-        problem = after.problem or work.problem
-        return with_notice(recorded, decision, problem, secrets=context.redact, policy=context.policy)
+        return context.with_notice(recorded, decision, after.problem or work.problem)
 
     return step
 
 
-def pull_after(run: EndedRun, ended: EndFacts, after: Aftermath) -> Pull:
+def pull_after(run: EndedRun, work: CompletedWork, iteration: Iteration, after: Aftermath) -> Pull:
     """Return the pull request with the effects applied; GitHub may still report the old head."""
-    pull, running, work, iteration = run.pull, run.state.running, ended.work, ended.iteration
+    pull, running = run.pull, run.state.running
     labels = [label for label in pull.labels if label.casefold() not in after.remove_labels]
     is_behind = running is not None and pull.head_sha == running.head_sha
     is_pushed = iteration.changes_made and bool(iteration.tree)

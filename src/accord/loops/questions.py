@@ -6,24 +6,15 @@ person's word comes first, then dangers, then the budgets, then states that pass
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, NamedTuple, TypeAlias, TypeVar
+from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias, TypeVar
 
 from accord.core.suggest import did_you_mean
-from accord.loops.ledger import (
-    begin_run,
-    repetition_of,
-    seconds_until_retry,
-    settled_state,
-    time_of_loss,
-    waits_for_go_ahead,
-)
+from accord.loops.ledger import repetition_of, seconds_until_retry, settled_state, time_of_loss, waits_for_go_ahead
 from accord.loops.models import NEEDS_HUMAN, PERSONS_STOP, RUNS, LoopDecision, LoopFacts, LoopState, decision_for
 from accord.loops.settings import LoopSettings, read_settings
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
-
-    from accord.loops.models import ActiveRun, LoopName
 
 KEEPALIVE = "agents:keepalive"
 AUTOFIX = "autofix"
@@ -45,11 +36,16 @@ FactsT = TypeVar("FactsT", bound=LoopFacts)
 
 
 class Situation(NamedTuple):
-    """Facts to be judged: the state brought up to now, and the settings of this pull request."""
+    """Facts to be judged, of the model of their loop: the state brought up to now, and the pull request's settings."""
 
-    facts: LoopFacts
+    facts: Any
     state: LoopState
     settings: LoopSettings
+
+    @property
+    def loop(self) -> str:
+        """The name of the loop that asks."""
+        return str(self.facts.kind).removesuffix("-facts")
 
 
 Question: TypeAlias = "Callable[[Situation], LoopDecision | None]"
@@ -185,7 +181,7 @@ def check_budgets(situation: Situation) -> LoopDecision | None:
     return None
 
 
-_UNITS: dict[LoopName, str] = {"bot-comments": "answered no thread", "autofix": "fixed no check"}
+_UNITS = {"bot-comments": "answered no thread", "autofix": "fixed no check"}
 
 
 def check_progress(situation: Situation) -> LoopDecision | None:
@@ -195,7 +191,7 @@ def check_progress(situation: Situation) -> LoopDecision | None:
     if repeated == "error":
         return decision_for("same-error", f"Two runs ended with the same error. {go_on}")
     if repeated == "tree":
-        unit = _UNITS.get(situation.state.loop, "completed no task")
+        unit = _UNITS.get(situation.loop, "completed no task")
         return decision_for("no-progress", f"Two runs left no new files and {unit}. {go_on}")
     return None
 
@@ -239,22 +235,26 @@ BEFORE_A_RUN: tuple[Question, ...] = (
 """Each loop asks these after the questions about its own work."""
 
 
-def check_switch(situation: Situation, loop: LoopName) -> LoopDecision | None:
+def check_switch(situation: Situation) -> LoopDecision | None:
     """Stop where the settings turn this loop off."""
-    is_off = getattr(situation.settings, loop.replace("-", "_")) is False
-    return decision_for("disabled", f"The pull request's settings turn {loop} off.") if is_off else None
+    is_off = getattr(situation.settings, situation.loop.replace("-", "_")) is False
+    return decision_for("disabled", f"The pull request's settings turn {situation.loop} off.") if is_off else None
 
 
-def check_enabled(situation: Situation, loop: LoopName) -> LoopDecision | None:
+def check_enabled(situation: Situation) -> LoopDecision | None:
     """Stop unless the settings turn this loop on, a label does, or one names an agent."""
-    off, name = check_switch(situation, loop), loop.replace("-", "_")
+    off, name = check_switch(situation), situation.loop.replace("-", "_")
     if off is not None or getattr(situation.settings, name):
         return off
-    labels = (KEEPALIVE, AUTOFIX) if loop == "autofix" else (KEEPALIVE,)
+    labels = (KEEPALIVE, AUTOFIX) if situation.loop == "autofix" else (KEEPALIVE,)
     if any(has_label(situation.facts, label) for label in labels) or requested_agents(situation.facts):
         return None
     message = f"The loop is off. Add a label `agent:NAME`, or `{name}_enabled: true` to the settings, to start it."
     return decision_for("not-enabled", message)
+
+
+ON_A_PULL: tuple[Question, ...] = (check_open, check_stop_labels, check_enabled, check_writable, check_agent)
+"""The first questions about an open pull request."""
 
 
 def _has_unreadable_runs(facts: LoopFacts) -> bool:
@@ -277,16 +277,6 @@ def _odd_labels(facts: LoopFacts) -> list[str]:
         for label in facts.pull.labels
         if label.casefold().startswith("agent:") and label.casefold() not in agents.keys() | NOT_AGENTS
     ]
-
-
-def start_run(
-    decide: Callable[[FactsT], LoopDecision], facts: FactsT, state: LoopState, running: ActiveRun
-) -> LoopState | None:
-    """Return the state with this run in progress; None where these facts with this state lead to no run."""
-    if state.running is not None and state.running.run_id == running.run_id:
-        return state.model_copy(update={"running": state.running.model_copy(update={"about": running.about})})
-    updated = with_state(facts, state)
-    return begin_run(settled_state(updated), running) if decide(updated).action in RUNS else None
 
 
 def with_state(facts: FactsT, state: LoopState) -> FactsT:

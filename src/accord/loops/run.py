@@ -1,7 +1,6 @@
 """One turn of a loop: facts, decision, plan, apply. It begins, the agent runs in a job without write access, it ends.
 
-Both phases store what they decided before they apply it; the same command continues after a crash. The
-``QUESTIONS`` of a loop's module stop it.
+Both phases store what they decided before they apply it; the same command continues after a crash.
 """
 
 from __future__ import annotations
@@ -15,9 +14,11 @@ from accord.git.branches import fetch_ref
 from accord.git.program import Git, token_config
 from accord.github.models import Forbidden
 from accord.github.state import Stored
-from accord.loops import autofix, bot_comments, keepalive, verify
 from accord.loops.apply import apply_effects, ask_once, relabel, rerun_held, without_effects
+from accord.loops.autofix import Autofix
+from accord.loops.bot_comments import BotComments
 from accord.loops.facts import EndedRun, gather, read_end, read_state
+from accord.loops.keepalive import Keepalive
 from accord.loops.ledger import end_run, settled_state, state_before
 from accord.loops.models import (
     ACTS,
@@ -29,9 +30,9 @@ from accord.loops.models import (
     LoopDecision,
     decision_for,
 )
-from accord.loops.plan import aftermath, plan_end, pull_after
-from accord.loops.questions import start_run, with_state
-from accord.loops.state import promises_more, waits_for_approval, with_notice
+from accord.loops.plan import aftermath, next_state, plan_end, pull_after, start_run
+from accord.loops.questions import settings_of, with_state
+from accord.loops.verify import Verify
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -43,7 +44,7 @@ if TYPE_CHECKING:
     from accord.loops.models import LoopState
     from accord.runner.models import RunOutputs
 
-LOOPS: dict[str, Loop] = {module.LOOP.name: module.LOOP for module in (keepalive, autofix, verify, bot_comments)}
+LOOPS: dict[str, Loop] = {loop.name: loop() for loop in (Keepalive, Autofix, Verify, BotComments)}
 
 _MAY_NOT_RERUN = "The token may not start held workflow runs. Grant it actions: write, or approve them yourself."
 _FINISHED = "Nothing is left to do for this run."
@@ -133,10 +134,8 @@ def _record_run(gathered: Gathered, decision: LoopDecision) -> Turn:
     )
 
     def step(state: LoopState) -> LoopState | None:
-        started = start_run(lambda facts: loop.decide(facts, context.redact), gathered.facts, state, running)
-        return (
-            None if started is None else with_notice(started, decision, secrets=context.redact, policy=context.policy)
-        )
+        started = start_run(lambda known: loop.decide(known, context.redact), gathered.facts, state, running)
+        return None if started is None else context.with_notice(started, decision)
 
     stored = store.update(gathered.stored or store.load(), step)
     gathered = replace(gathered, stored=stored)
@@ -169,44 +168,25 @@ def _record_act(gathered: Gathered, decision: LoopDecision, **known: str) -> Gat
 
     def step(state: LoopState) -> LoopState:
         settled = settled_state(with_state(gathered.facts, state)).model_copy(update=known)
-        return with_notice(settled, decision, secrets=context.redact, policy=context.policy)
+        return context.with_notice(settled, decision)
 
     store = context.store(gathered.loop.name)
     return replace(gathered, stored=store.update(gathered.stored or store.load(), step))
 
 
 def _record_stop(gathered: Gathered, decision: LoopDecision) -> Turn:
-    """Record what a decision not to run changes: a person is asked, a run was lost, or the notice is out of date."""
-    context, facts = gathered.context, gathered.facts
-    asks = NEEDS_HUMAN in decision.add_labels
-
-    def needs_notice(settled: LoopState) -> bool:
-        if asks or decision.reason in PERSONS_STOP:
-            return asks or promises_more(settled)
-        is_about_approval = decision.reason in APPROVALS or waits_for_approval(settled)
-        return is_about_approval and with_own_notice(settled) != settled
-
-    def with_own_notice(settled: LoopState) -> LoopState:
-        return with_notice(settled, decision, secrets=context.redact, policy=context.policy)
+    """Record what a decision not to run changes; nothing is read where the facts already show that nothing does."""
+    context, facts, asks = gathered.context, gathered.facts, NEEDS_HUMAN in decision.add_labels
 
     def step(state: LoopState) -> LoopState | None:
-        settled = settled_state(with_state(facts, state))
-        return with_own_notice(settled) if needs_notice(settled) or settled != state else None
+        return next_state(facts, state, decision, context.with_notice)
 
-    settled = settled_state(facts)
-    is_lost = facts.state.running is not None and settled.running is None
-    if not (is_lost or needs_notice(settled) or decision.reason in APPROVALS):  # a killed turn may have shown nothing
-        known = gathered.stored
-        if (
-            known and known.link and not (known.is_shown or context.log.is_dry_run)
-        ):  # its writer was killed before it could show it
-            gathered = replace(gathered, stored=context.store(gathered.loop.name).show(known))
-        return _turn(gathered, "idle", decision)
-    store = context.store(gathered.loop.name)
-    stored = store.update(gathered.stored or store.load(), step)
-    if asks:
-        ask_once(context, gathered.loop.name, stored.value, decision.about)
-    return _turn(replace(gathered, stored=stored), "asked" if asks else "idle", decision)
+    if gathered.stored or step(facts.state):
+        store = context.store(gathered.loop.name)
+        gathered = replace(gathered, stored=store.update(gathered.stored or store.load(), step))
+    if asks and gathered.stored:
+        ask_once(context, gathered.loop.name, gathered.stored.value, decision.about)
+    return _turn(gathered, "asked" if asks else "idle", decision)
 
 
 def end(loop: Loop, context: LoopContext, outputs: RunOutputs, *, workflow: str = "", is_dry_run: bool = False) -> Turn:
@@ -218,12 +198,12 @@ def end(loop: Loop, context: LoopContext, outputs: RunOutputs, *, workflow: str 
     is_repeated = True
     if stored.value.running and stored.value.running.run_id == context.run_id:
         is_repeated = False
-        ended = read_end(run, stored.value.running)
-        recorded = end_run(stored.value, ended.iteration)
-        after = aftermath(recorded, ended.budgets, outputs.error_summary)
-        pull, more = pull_after(run, ended, after), ended.work.facts
-        gathered, _ = gather(loop, context, pull, Stored(recorded), for_prompt=False, more=more)
-        stored = store.update(stored, plan_end(run, ended, after, gathered, workflow))
+        work, iteration = read_end(run, stored.value.running)
+        recorded = end_run(stored.value, iteration)
+        after = aftermath(recorded, settings_of(loop.facts_of(context, pull)).budgets, outputs.error_summary)
+        pull = pull_after(run, work, iteration, after)
+        gathered, _ = gather(loop, context, pull, Stored(recorded), for_prompt=False, more=work.facts)
+        stored = store.update(stored, plan_end(run, work, iteration, after, gathered, workflow))
     effects = stored.value.pending
     if effects is None or effects.run_id != context.run_id:
         is_known = any(iteration.run_id == context.run_id for iteration in stored.value.history)

@@ -15,11 +15,18 @@ from pydantic import Field
 
 from accord.core.findings import Finding
 from accord.github.pulls import closing_references
-from accord.loops import questions
 from accord.loops.apply import comment_once
 from accord.loops.facts import CompletedWork, Loop, diff_of, read_state
 from accord.loops.models import Closed, LoopDecision, LoopFacts, LoopState, decision_for
 from accord.loops.outputs import result_of
+from accord.loops.questions import (
+    BEFORE_A_RUN,
+    check_agent,
+    check_stop_labels,
+    first_decision,
+    run_decision,
+    situation_of,
+)
 from accord.loops.texts import digest, join_parts, line_to_post, text_to_post
 from accord.text.criteria import criteria_sections
 from accord.text.markdown import cell, table
@@ -49,7 +56,6 @@ TABLE_CHARACTERS = 40_000
 CLOCKS_DIFFER = timedelta(minutes=10)
 """How long before the end of a run its follow-up is searched for."""
 
-_MERGED = ("verify-merged", "The pull request is merged.")
 _KEPT_LABELS = ("task:", "priority:", "complexity:")
 _SIGNS = {"yes": "✅", "no": "❌", "unclear": "❔"}
 
@@ -118,23 +124,9 @@ def criteria_of(items: Sequence[WorkItem]) -> list[str]:
     ]
 
 
-def decide(facts: VerifyFacts, redact: Callable[[str], str] = str) -> LoopDecision:
-    """Decide whether to verify, or what follows a verdict. Pure."""
-    situation = questions.situation_of(facts)
-    verdict = facts.verdict
-    if verdict is not None:
-        return questions.first_decision((), situation, lambda _: decide_verdict(facts.work_items or (), verdict))
-    code, message = ("verify-asked", "A person requested a verdict.") if facts.is_asked else _MERGED
-    return questions.first_decision(
-        QUESTIONS, situation, lambda about: questions.run_decision(about, code, message, appendix(facts, redact))
-    )
-
-
 def _check_subject(situation: Situation) -> LoopDecision | None:
     """Stop where there is nothing to judge, or judging is not safe."""
     facts = situation.facts
-    if not isinstance(facts, VerifyFacts):
-        return None
     if not facts.pull.is_merged and not facts.is_asked:
         return decision_for("not-merged", "The pull request is not merged, and no person requested a verdict.")
     if facts.pull.is_fork and not facts.pull.is_merged:
@@ -161,15 +153,6 @@ def _check_token(situation: Situation) -> LoopDecision | None:
         return None
     message = "The token can only read. Grant the job issues: write and pull-requests: write."
     return decision_for("read-only-token", message)
-
-
-QUESTIONS: tuple[questions.Question, ...] = (
-    questions.check_stop_labels,
-    _check_subject,
-    _check_token,
-    questions.check_agent,
-    *questions.BEFORE_A_RUN,
-)
 
 
 def appendix(facts: VerifyFacts, redact: Callable[[str], str]) -> str:
@@ -229,14 +212,6 @@ def verdict_findings(verdict: Verdict) -> list[Finding]:
     return [Finding("verdict-inconsistent", message, "/verdict", hint="Correct the verdict or the criterion.")]
 
 
-def _first_facts(context: LoopContext, pull: Pull) -> dict[str, Any]:
-    return {
-        "is_asked": context.is_asked and (not context.commenter or context.is_trusted(context.commenter)),
-        "commit": pull.merge_commit or pull.head_sha,
-        "work_items": None,
-    }
-
-
 def read_work_items(context: LoopContext, pull: Pull) -> tuple[WorkItem, ...]:
     """Read the work items that a pull request closes; numbers of other things are left out."""
     issues = [context.github.issue(number) for number in closing_references(pull.body, context.repository)]
@@ -257,40 +232,6 @@ def read_work_items(context: LoopContext, pull: Pull) -> tuple[WorkItem, ...]:
 def criteria_digest(items: Sequence[WorkItem]) -> str:
     """Return a digest that identifies the criteria: a verdict is about those that the agent saw."""
     return digest("\0".join(criteria_of(items)))
-
-
-def _complete(run: EndedRun) -> CompletedWork:
-    """Decide what the verdict leads to. A failed run has none, and is handled as any failure."""
-    running = run.state.running
-    if run.outputs.exit_code != "0" or running is None:
-        return CompletedWork()
-    verdict = result_of(run.outputs, Verdict)
-    if verdict is None:
-        message = "The agent's answer is not a verdict of the required shape. Judge the change yourself."
-        return CompletedWork(decision=decision_for("verdict-missing", message))
-    commit, *shown = running.about
-    items = read_work_items(run.context, run.pull)
-    if [criteria_digest(items)] != shown:
-        message = "The criteria changed while they were judged. Request a new verdict."
-        decision = decision_for("verdict-inconsistent", message)
-    else:
-        decision = decide_verdict(items, verdict)
-    return CompletedWork(tasks_done=len(verdict.criteria), decision=decision, verified=commit)
-
-
-def _post_verdict(run: EndedRun, effects: PendingEffects) -> None:
-    """Create the follow-up and post the verdict, each unless it exists."""
-    verdict = result_of(run.outputs, Verdict)
-    if verdict is None:
-        return
-    commit, *shown = effects.about
-    items = read_work_items(run.context, run.pull)
-    is_left = run.state.notice is not None and run.state.notice.reason == "verdict-fail"
-    issue = _create_follow_up(run, verdict, items[0]) if is_left and items else None
-    criteria = criteria_of(items) if [criteria_digest(items)] == shown else []
-    follow_up, context = issue.number if issue else None, run.context
-    text = verdict_comment(verdict, criteria, commit, follow_up, context.redact, context.policy)
-    comment_once(run.context, text, VERDICT_MARKER, run=run.context.run_id)
 
 
 def _create_follow_up(run: EndedRun, verdict: Verdict, item: WorkItem) -> Issue | None:
@@ -365,28 +306,86 @@ def verdict_comment(
     return "\n\n".join(filter(None, parts))
 
 
-def _settle(gathered: Gathered) -> None:
-    """Remove the status of work items that the merge closed: closed is a status of its own."""
-    context = gathered.context
-    for item in gathered.facts.work_items or () if gathered.pull.is_merged else ():
-        for label in item.labels if not item.is_open else ():
-            if label.startswith("status:"):
-                remove = partial(context.github.remove_label, item.number, label)
-                context.log.write("remove-label", label, remove, number=item.number)
+class Verify(Loop):
+    """The loop that judges a change."""
 
+    name = "verify"
+    model = VerifyFacts
+    questions = (
+        check_stop_labels,
+        _check_subject,
+        _check_token,
+        check_agent,
+        *BEFORE_A_RUN,
+    )
+    stages = (read_state, lambda known: known.with_facts(work_items=read_work_items(known.context, known.pull)))
+    details = (lambda known: known.with_facts(diff=diff_of(known.context.github.files(known.pull.number))),)
+    unread = ("work_items",)
+    schema = "verdict"
+    changes_code = False
 
-LOOP = Loop(
-    "verify",
-    VerifyFacts,
-    decide,
-    stages=(read_state, lambda known: known.with_facts(work_items=read_work_items(known.context, known.pull))),
-    first_facts=_first_facts,
-    details=(lambda known: known.with_facts(diff=diff_of(known.context.github.files(known.pull.number))),),
-    complete=_complete,
-    apply=_post_verdict,
-    settle=_settle,
-    subjects=lambda facts: (facts.commit, criteria_digest(facts.work_items or ())),
-    schema="verdict",
-    is_swept=False,
-    changes_code=False,
-)
+    def facts_of(self, context: LoopContext, pull: Pull, **more: Any) -> Any:
+        """Return what the pull request alone tells: the commit to judge, and whether a person who may requested it."""
+        is_asked = context.is_asked and (not context.commenter or context.is_trusted(context.commenter))
+        commit = pull.merge_commit or pull.head_sha
+        return super().facts_of(context, pull, is_asked=is_asked, commit=commit, **more)
+
+    def decide(self, facts: VerifyFacts, redact: Callable[[str], str] = str) -> LoopDecision:
+        """Decide whether to verify, or what follows a verdict. Pure."""
+        verdict = facts.verdict
+        if verdict is None:
+            return super().decide(facts, redact)
+        decision = decide_verdict(facts.work_items or (), verdict)
+        return first_decision((), situation_of(facts), lambda _: decision)
+
+    def run(self, about: Situation, redact: Callable[[str], str]) -> LoopDecision:
+        """Run the agent on the criteria and the diff."""
+        code, message = "verify-merged", "The pull request is merged."
+        if about.facts.is_asked:
+            code, message = "verify-asked", "A person requested a verdict."
+        return run_decision(about, code, message, appendix(about.facts, redact))
+
+    def subjects(self, facts: Any) -> tuple[str, ...]:
+        """Return the commit, and a digest of its criteria."""
+        return facts.commit, criteria_digest(facts.work_items or ())
+
+    def settle(self, gathered: Gathered) -> None:
+        """Remove the status of work items that the merge closed: closed is a status of its own."""
+        context = gathered.context
+        for item in gathered.facts.work_items or () if gathered.pull.is_merged else ():
+            for label in item.labels if not item.is_open else ():
+                if label.startswith("status:"):
+                    remove = partial(context.github.remove_label, item.number, label)
+                    context.log.write("remove-label", label, remove, number=item.number)
+
+    def complete(self, run: EndedRun) -> CompletedWork:
+        """Decide what the verdict leads to. A failed run has none, and is handled as any failure."""
+        running = run.state.running
+        if run.outputs.exit_code != "0" or running is None:
+            return CompletedWork()
+        verdict = result_of(run.outputs, Verdict)
+        if verdict is None:
+            message = "The agent's answer is not a verdict of the required shape. Judge the change yourself."
+            return CompletedWork(decision=decision_for("verdict-missing", message))
+        commit, *shown = running.about
+        items = read_work_items(run.context, run.pull)
+        if [criteria_digest(items)] != shown:
+            message = "The criteria changed while they were judged. Request a new verdict."
+            decision = decision_for("verdict-inconsistent", message)
+        else:
+            decision = decide_verdict(items, verdict)
+        return CompletedWork(tasks_done=len(verdict.criteria), decision=decision, verified=commit)
+
+    def apply(self, run: EndedRun, effects: PendingEffects) -> None:
+        """Create the follow-up and post the verdict, each unless it exists."""
+        verdict = result_of(run.outputs, Verdict)
+        if verdict is None:
+            return
+        commit, *shown = effects.about
+        items = read_work_items(run.context, run.pull)
+        is_left = run.state.notice is not None and run.state.notice.reason == "verdict-fail"
+        issue = _create_follow_up(run, verdict, items[0]) if is_left and items else None
+        criteria = criteria_of(items) if [criteria_digest(items)] == shown else []
+        follow_up, context = issue.number if issue else None, run.context
+        text = verdict_comment(verdict, criteria, commit, follow_up, context.redact, context.policy)
+        comment_once(context, text, VERDICT_MARKER, run=context.run_id)
