@@ -10,7 +10,7 @@ from test_variables import CONTEXT, contexts
 from accord.cli.debug import start_log, stop_log
 from accord.cli.options import DEBUG
 from accord.core.log import log
-from accord.results.examples import example_folder
+from accord.results.run import example_folder
 
 LINE = re.compile(r"\d\d:\d\d:\d\d\.\d{3} (?:main|github|git|operation|result|loop|start|runner|analysis): \S.*")
 TOKEN = "ghp_" + "aB3" * 12

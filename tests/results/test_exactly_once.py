@@ -32,7 +32,7 @@ from support.trees import difference_of
 
 from accord.engine.receipts import Outcome, Receipt
 from accord.github.limits import BODY_CHARS
-from accord.results.planner.settings import read_settings
+from accord.results.planner.structure import read_settings
 from accord_sandbox.faults import KINDS, Fault
 from accord_sandbox.planting import INSTALLATION_TOKEN
 

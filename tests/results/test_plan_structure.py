@@ -9,7 +9,7 @@ from support.stage import Stage, codes, staged
 
 from accord.core.errors import BrokenContract
 from accord.engine.receipts import Outcome
-from accord.results.planner.settings import IssueStructure, read_settings
+from accord.results.planner.structure import IssueStructure, read_settings
 
 PLAN = plan(task("a"), task("b", "a"))
 SEED: dict[str, Any] = {

@@ -12,11 +12,11 @@ from accord.core.shapes import read_shape
 from accord.github.models import Identity, Issue
 from accord.results.bodies import BodyParts
 from accord.results.models import PlannerResult
-from accord.results.planner.changes import Comparison, PlanRun, compare, difference, merge_labels, reason_to_keep
-from accord.results.planner.duplicates import near_duplicates, similar_titles
-from accord.results.planner.facts import planned_items
+from accord.results.planner.changes import Comparison, compare, difference, merge_labels, reason_to_keep
+from accord.results.planner.facts import PlanFacts
 from accord.results.planner.match import match_items
 from accord.results.planner.record import body_digest, label_digests, record_for, record_of, with_record
+from accord.results.planner.report import near_duplicates, similar_titles
 from accord.results.planner.rules import Plan, read_plan
 from accord.results.planner.scope import plan_run_key, run_key_of_request, run_key_of_spec
 from accord.results.run_options import PlanOptions
@@ -25,8 +25,20 @@ from accord.text.posting import PostingPolicy
 from accord.text.redaction import Redactor
 
 TOKEN = run_token("o/r", "key")
-RUN = PlanRun(TOKEN, Identity("accord", is_person=False), frozenset("abcd"))
 NOW = datetime(2026, 11, 2, tzinfo=UTC)
+FACTS = PlanFacts(
+    Identity("accord", is_person=False),
+    TOKEN,
+    NOW,
+    {},
+    frozenset(),
+    (),
+    existing={},
+    blockers={},
+    others=(),
+    labels=None,
+    findings=(),
+)
 
 
 def read(*items: dict[str, Any], **more: Any) -> Plan:
@@ -198,21 +210,21 @@ MATCHES: dict[str, tuple[list[dict[str, Any]], list[Issue], dict[str, int], list
 def test_an_item_is_matched_with_its_issue(
     items: list[dict[str, Any]], own: list[Issue], numbers: dict[str, int], vanished: list[int]
 ) -> None:
-    found = match_items(read(*items), own, TOKEN)
+    found = match_items(read(*items), own, TOKEN, {})
     assert {name: issue.number for name, issue in found.items.items()} == numbers
     assert [issue.number for issue in found.vanished] == vanished
     assert found.repeated == ()
 
 
 def test_of_two_issues_of_one_item_the_older_counts_and_the_other_is_named() -> None:
-    found = match_items(read(A), [issue_of(A, 7), issue_of(A, 4)], TOKEN)
+    found = match_items(read(A), [issue_of(A, 7), issue_of(A, 4)], TOKEN, {})
     assert [(kept.number, twin.number) for kept, twin in found.repeated] == [(4, 7)]
     assert (found.items["a"].number, found.vanished) == (4, ())
 
 
 def compared(item: dict[str, Any], issue: Issue) -> Comparison:
-    (planned,) = planned_items(read({**item, "body": item["body"].rstrip()}))
-    return compare(planned, issue, RUN, {"a": issue}, ())
+    read_again = read({**item, "body": item["body"].rstrip()})
+    return compare(read_again.items[0], issue, read_again, FACTS, {"a": issue})
 
 
 CHANGED = task("a", title="New", objective="New.")
@@ -300,7 +312,7 @@ def test_a_record_survives_its_marker() -> None:
 
 
 def test_a_difference_shows_changed_lines_below_their_headings() -> None:
-    shown = difference(compared(CHANGED, issue_of(A, 1)), issue_of(A, 1)).splitlines()
+    shown = difference(compared(CHANGED, issue_of(A, 1))).splitlines()
     assert shown == [
         "- Do a",
         "+ New",

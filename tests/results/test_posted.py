@@ -18,7 +18,7 @@ from support.stage import Stage, codes, staged
 from accord.engine.receipts import Outcome
 from accord.github.limits import BODY_CHARS, TITLE_CHARS
 from accord.results.bodies import read_body
-from accord.results.implementor.scope import audit_scope
+from accord.results.implementor.rules import audit_scope
 from accord.results.texts import posted_body
 from accord.text.hidden import GUARD
 from accord.text.markers import defuse, find_markers, take_markers

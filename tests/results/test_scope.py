@@ -6,7 +6,7 @@ from hypothesis import strategies as st
 
 from accord.core.errors import WrongUsage
 from accord.results.implementor.plan import scope_findings, scope_report
-from accord.results.implementor.scope import ScopeReport, audit_scope, is_test_of
+from accord.results.implementor.rules import ScopeReport, audit_scope, is_test_of
 from accord.results.texts import TextSanitizer
 from accord.text.posting import PostingPolicy
 from accord.text.redaction import Redactor

@@ -15,8 +15,8 @@ from accord_sandbox import calls, pages, rulesets
 
 LOCAL_NAMES = {
     "accord.results.bodies._owner_pattern": [{"known": "a b|a c"}],
-    "accord.results.implementor.scope._test_names": [{"family": (".ts", ".tsx")}],
-    "accord.results.implementor.scope._pattern": [{"escaped": r"([#!\[\]])"}, {"escaped": r"([\\#!\[\]])"}],
+    "accord.results.implementor.rules._test_names": [{"family": (".ts", ".tsx")}],
+    "accord.results.implementor.rules._pattern": [{"escaped": r"([#!\[\]])"}, {"escaped": r"([\\#!\[\]])"}],
     "accord.runner.transcripts.error_rules._pattern": [{"pattern": words.pattern} for words in WORDS.values()],
     "accord.text.markdown.longer_run": [{"char": "`"}],
     "accord.text.markdown._ended": [{"mark": "`"}, {"mark": "``"}],

@@ -46,7 +46,7 @@ if TYPE_CHECKING:
     from accord.core.findings import Finding
     from accord.engine.operations import LedgerEntry
     from accord.github.client import Connection
-    from accord.results.planner.settings import IssueStructure
+    from accord.results.planner.structure import IssueStructure
     from accord.results.run import CheckedResult
     from accord.text.posting import PostingPolicy
 
@@ -129,7 +129,7 @@ def _check_arguments(given: _ApplyArguments) -> None:
 
 def _apply(checked: CheckedResult, given: _ApplyArguments, raw: bytes) -> Receipt:
     """Apply a checked result, and keep its record."""
-    from accord.results.planner.settings import read_settings
+    from accord.results.planner.structure import read_settings
 
     _check_kind(checked.kind, given)
     settings = given.plan_settings

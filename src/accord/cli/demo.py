@@ -22,13 +22,13 @@ from accord.core.shapes import read_shape
 from accord.git.branches import Remote
 from accord.github.client import GitHub
 from accord.github.models import Access
-from accord.results.examples import example_folder
 from accord.results.implementor.run import apply_implementation
 from accord.results.label_sync import apply_labels, plan_labels, shipped_labels
 from accord.results.models import ImplementorResult, PlannerResult, ReviewerResult
 from accord.results.planner.rules import read_plan
 from accord.results.planner.run import apply_plan
 from accord.results.reviewer.run import apply_review
+from accord.results.run import example_folder
 from accord.results.run_options import PlanOptions, ReviewOptions, RevisionOptions
 from accord.results.status import current_status, move_work_item
 from accord.text.posting import PostingPolicy

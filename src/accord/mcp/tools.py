@@ -22,9 +22,8 @@ from accord.git.patch_text import lines_of_files
 from accord.git.program import Git, GitFailed
 from accord.mcp.workspace import Role, Workspace
 from accord.results.bodies import read_body
-from accord.results.examples import example_folder
-from accord.results.implementor.rules import BLOCKERS
-from accord.results.implementor.scope import audit_scope
+from accord.results.implementor.rules import BLOCKERS, audit_scope
+from accord.results.run import example_folder
 
 if TYPE_CHECKING:
     from collections.abc import Iterable

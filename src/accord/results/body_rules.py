@@ -64,8 +64,7 @@ def body_findings(body: Body, kind: ItemKind, path: str) -> Iterator[Finding]:
     reference = body.find(SPEC_REFERENCE)
     if reference and reference.text and not _SPEC_PATH.search(reference.text):
         message = f"`Spec Reference` (line {reference.line} of the body) names no file."
-        hint = "Add a line such as `- Spec: docs/specs/export.md`."
-        yield Finding("spec-path-missing", message, path, hint=hint)
+        yield Finding("spec-path-missing", message, path, hint="Add a line such as `- Spec: docs/specs/export.md`.")
     yield from (_task_findings if kind is ItemKind.TASK else _refinement_findings)(body, path)
 
 
@@ -82,24 +81,21 @@ def _task_findings(body: Body, path: str) -> Iterator[Finding]:
     criteria = body.find(CRITERIA)
     if criteria and not any(item.checked is not None for item in criteria.items):
         message = "`Acceptance Criteria` has no checkbox."
-        hint = "Write each criterion as `- [ ] …`."
-        yield Finding("criteria-missing", message, path, hint=hint)
+        yield Finding("criteria-missing", message, path, hint="Write each criterion as `- [ ] …`.")
 
 
 def _refinement_findings(body: Body, path: str) -> Iterator[Finding]:
-    from accord.results.options import has_trade_off  # imported here: its patterns take as long as ten bodies
+    from accord.results.layouts import has_trade_off  # imported here: its patterns take as long as ten bodies
 
     reference = body.find(SPEC_REFERENCE)
     if reference and not _has_quote(reference):
         message = "`Spec Reference` contains no quote."
-        hint = "Add a line `- Quote: …` with the words of the spec."
-        yield Finding("quote-missing", message, path, hint=hint)
+        yield Finding("quote-missing", message, path, hint="Add a line `- Quote: …` with the words of the spec.")
     options = body.find(OPTIONS)
     found = _options(body, options) if options else []
     if options and len(found) < 2:
         message = f"`Options` lists {len(found)} of at least two options."
-        hint = "List each with its trade-offs."
-        yield Finding("options-too-few", message, path, hint=hint)
+        yield Finding("options-too-few", message, path, hint="List each with its trade-offs.")
     for option in found:
         has_one, name = has_trade_off(option), option.strip().splitlines()[0][:60]
         if has_one is False:
@@ -162,7 +158,7 @@ def _has_quote(section: Section) -> bool:
 
 def _options(body: Body, options: Section) -> list[str]:
     """Return the options with their texts: entries of a list, rows of a table, headings, or paragraphs that count."""
-    from accord.results.options import options_among
+    from accord.results.layouts import options_among
 
     nested = [
         f"{child.title}\n{child.text}"

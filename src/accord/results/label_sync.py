@@ -108,8 +108,7 @@ def _repeated_names(entries: Iterable[LabelEntry]) -> Iterator[Finding]:
             path = pointer(i, "name") if j == 0 else pointer(i, "aliases", j - 1)
             if name.lower() in seen:
                 message = f"`{name}` is already used at {seen[name.lower()]}; names are not case-sensitive."
-                hint = "Rename one."
-                yield Finding("label-repeated", message, path, hint=hint)
+                yield Finding("label-repeated", message, path, hint="Rename one.")
             seen.setdefault(name.lower(), path)
 
 
@@ -156,8 +155,7 @@ def plan_labels(
         kept.update(label.name.lower() for label in (wanted, found) if label)
         for alias in aliases:
             message = f"`{alias.name}` is an alias of `{entry.name}`, but both labels exist, so it cannot be renamed."
-            hint = "Relabel its issues by hand, then delete it."
-            findings.append(warning("alias-left", message, hint=hint))
+            findings.append(warning("alias-left", message, hint="Relabel its issues by hand, then delete it."))
             remaining.add(alias.name.lower())
     for name in named:
         if name.lower() in kept:

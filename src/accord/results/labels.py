@@ -1,12 +1,16 @@
-"""The label taxonomy of work items: four categories, and which labels of each a new item carries."""
+"""The label taxonomy of work items: four categories, which labels of each an item carries, and their rules."""
 
 from __future__ import annotations
 
 from enum import StrEnum
 from typing import TYPE_CHECKING
 
+from accord.core.findings import Finding, pointer, warning
+from accord.core.suggest import did_you_mean
+from accord.github.limits import LABEL_NAME_CHARS, LABELS_PER_ITEM
+
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Collection, Iterable, Iterator, Sequence
 
     from accord.github.models import Issue
 
@@ -36,6 +40,11 @@ class ItemKind(StrEnum):
         """The word for it in messages."""
         return "task" if self is ItemKind.TASK else "refinement"
 
+
+SET_ONCE = (Category.TYPE, Category.STATUS)
+"""The categories of labels that no plan changes once an item exists."""
+
+CHANGEABLE = (Category.PRIORITY, Category.COMPLEXITY)
 
 _BY_PREFIX: dict[str, Category] = {category.value: category for category in Category}
 STATUS_AT_CREATION = "status:pending"
@@ -92,7 +101,7 @@ def status_of(labels: Sequence[str]) -> str | None:
 
 def labels_after_update(issue: Issue, wanted: Sequence[str]) -> tuple[str, ...]:
     """Replace an item's labels, except type and status, and those of categories that the list leaves out."""
-    kept = {Category.TYPE, Category.STATUS}
+    kept = {*SET_ONCE}
     rest = [label for label in wanted if category_of(label) not in kept]
     kept |= {category for category in Category if not in_category(rest, category)}
     old = [label for label in issue.labels if category_of(label) in kept]
@@ -105,3 +114,68 @@ def distinct(labels: Sequence[str]) -> tuple[str, ...]:
     for label in labels:
         first.setdefault(label.lower(), label)
     return tuple(first.values())
+
+
+def check_new_labels(labels: Sequence[str], kind: ItemKind, path: str) -> Iterator[Finding]:
+    """Check the labels at creation: exactly one of each category that the kind carries, such as the type label."""
+    yield from _check_label_names(labels, path)
+    for category, allowed in CREATION_RULES[kind].items():
+        if allowed and not in_category(labels, category):
+            message = f"A {kind.word} needs exactly one {category.word} label."
+            yield Finding("label-missing", message, path, hint=f"Add {_choice(allowed)}.")
+    yield from check_allowed(labels, kind, path, CREATION_RULES[kind])
+
+
+def check_allowed(
+    labels: Sequence[str], kind: ItemKind, path: str, categories: Collection[Category]
+) -> Iterator[Finding]:
+    """Check that an item of this kind may have its labels of some categories."""
+    for i, label in enumerate(labels):
+        category = category_of(label)
+        if category is None or category not in categories:
+            continue
+        allowed = CREATION_RULES[kind][category]
+        if label not in allowed and (label in KNOWN_NAMES or not allowed):
+            message = f"`{label}` is not a label of a {'new ' if category in SET_ONCE else ''}{kind.word}."
+            hint = f"Use {_choice(allowed)}." if allowed else "Remove it."
+            yield Finding("label-forbidden", message, path + pointer(i), hint=hint)
+
+
+def _choice(labels: Iterable[str]) -> str:
+    return " or ".join(f"`{label}`" for label in labels)
+
+
+def check_updated_labels(labels: Sequence[str], path: str) -> Iterator[Finding]:
+    """Check a list that replaces an item's labels; the item keeps its type and status, so they may be absent."""
+    yield from _check_label_names(labels, path)
+    if not in_category(labels, Category.PRIORITY):
+        message = "This list has no priority, so the item keeps its own."
+        yield warning("label-missing", message, path, hint="Add a priority label.")
+
+
+def _check_label_names(labels: Sequence[str], path: str) -> Iterator[Finding]:
+    """Check what holds for every list of labels: one known name of each category, and GitHub's limits."""
+    if len(labels) > LABELS_PER_ITEM:
+        message = f"The item has {len(labels)} labels; GitHub allows {LABELS_PER_ITEM}."
+        yield Finding("labels-too-many", message, path, hint="Remove some.")
+    first: dict[Category, str] = {}
+    for position, label in enumerate(labels):
+        here = path + pointer(position)
+        category = category_of(label)
+        if not label.strip():
+            yield Finding("label-unknown", "A label is empty.", here, hint="Name one or remove it.")
+        elif label != label.strip() or not label.isprintable():
+            message = "A label has whitespace around it or contains invisible characters."
+            yield Finding("label-unknown", message, here, hint="Remove them.")
+        elif len(label) > LABEL_NAME_CHARS:
+            message = f"The label has {len(label)} characters; GitHub allows {LABEL_NAME_CHARS}."
+            yield Finding("label-too-long", message, here, hint="Shorten it.")
+        elif category and label not in KNOWN_NAMES:
+            known = sorted(name for name in KNOWN_NAMES if category_of(name) is category)
+            hint = did_you_mean(label, known) or f"Use {', '.join(f'`{name}`' for name in known)}."
+            yield Finding("label-unknown", f"Unknown {category.word} label `{label}`.", here, hint=hint)
+        if category and category in first:
+            message = f"`{label}` is a second {category.word} label beside `{first[category]}`."
+            yield Finding("label-repeated", message, here, hint="Keep one.")
+        elif category:
+            first[category] = label

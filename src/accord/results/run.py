@@ -1,8 +1,9 @@
-"""Results of every kind, each with its own package of stages: read one from bytes, check it, and apply it."""
+"""Results of every kind: read one from bytes, check it, apply it; and the examples that accord ships."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from accord.core.documents import read_object
@@ -23,6 +24,7 @@ if TYPE_CHECKING:
     from accord.engine.operations import ApplyOptions
     from accord.engine.receipts import Receipt
     from accord.github.client import GitHub
+
 
 APPLICABLE = ("implementor-result", "planner-result", "reviewer-result")
 
@@ -97,3 +99,11 @@ def with_patch(raw: bytes, patch: bytes, name: str) -> dict[str, object]:
         "tried something that left no trace, so the cause is outside accord's view."
     )
     return {**result, "outcome": "validation-failure", "patch": None, "summary": f"{reason}\n\n{result['summary']}"}
+
+
+def example_folder(name: str = "contacts") -> Path:
+    """Return the folder of an example, in the installed package or the checkout."""
+    package = Path(__file__).parents[1]
+    installed = package / "examples"
+    examples = installed if installed.exists() else package.parents[1] / "examples"
+    return examples if name == "contacts" else examples / "repositories" / name

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from accord.core.findings import Finding
     from accord.git.branches import Remote
     from accord.git.sizes import ChangeLimits
-    from accord.results.planner.settings import IssueStructure
+    from accord.results.planner.structure import IssueStructure
 
 MOST_COMMENTS = 50
 """New comments that a review posts on lines and files by default; further ones are listed in its body."""

@@ -178,8 +178,7 @@ def find_work_item(github: GitHub, number: int) -> Issue:
     issue = github.issue(number)
     if issue is None or issue.is_pull:
         message = f"The repository has no work item #{number}."
-        hint = "Use the number of an existing issue."
-        raise BrokenContract.of(Finding("unknown-reference", message, hint=hint))
+        raise BrokenContract.of(Finding("unknown-reference", message, hint="Use the number of an existing issue."))
     return issue
 
 
@@ -250,8 +249,7 @@ def item_closed_by(pull: Pull, repository: str) -> int:
     if len(found) == 1:
         return found[0]
     message = f"Pull request #{pull.number} closes {len(found)} work items."
-    hint = "Write one `Closes #N` into its body."
-    raise BrokenContract.of(Finding("work-item-unknown", message, hint=hint))
+    raise BrokenContract.of(Finding("work-item-unknown", message, hint="Write one `Closes #N` into its body."))
 
 
 def item_of(issue: Issue) -> dict[str, Any]:

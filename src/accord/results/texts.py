@@ -59,8 +59,7 @@ class TextSanitizer:
         self.counts.update(sanitised.counts)
         if sanitised.counts.get("secrets") and path:
             message = "This text contains a secret and is posted without it."
-            hint = "Revoke the secret: an agent saw it."
-            self.findings.append(warning("secret-redacted", message, path, hint=hint))
+            self.findings.append(warning("secret-redacted", message, path, hint="Revoke the secret: an agent saw it."))
         return sanitised.text
 
     @property

@@ -14,7 +14,7 @@ from accord.github.limits import BODY_CHARS, TITLE_CHARS
 from accord.results.bodies import has_marker, read_body
 from accord.results.implementor.commit import runs_before
 from accord.results.implementor.facts import OUTCOME, our_comment, our_pull
-from accord.results.implementor.scope import audit_scope
+from accord.results.implementor.rules import audit_scope
 from accord.results.status import MoveWorkItem, plan_move
 from accord.text.criteria import checklist, criteria_in
 from accord.text.markdown import as_code
@@ -29,7 +29,7 @@ if TYPE_CHECKING:
     from accord.github.commits import Upload
     from accord.github.models import Pull
     from accord.results.implementor.facts import Branch, MergeConflict, RevisionFacts
-    from accord.results.implementor.scope import ScopeReport
+    from accord.results.implementor.rules import ScopeReport
     from accord.results.models import ImplementorResult
     from accord.results.run_options import RevisionOptions
     from accord.results.texts import TextSanitizer
@@ -261,8 +261,7 @@ def scope_findings(scope: ScopeReport, pull: Pull | None) -> list[Finding]:
     if scope.dependencies:
         paths = ", ".join(f"`{path}`" for path in scope.dependencies[:10])
         message = f"The patch changes dependency files: {paths}."
-        hint = "Check what they install."
-        found.append(warning("dependency-file", message, "/patch", hint=hint))
+        found.append(warning("dependency-file", message, "/patch", hint="Check what they install."))
     if scope.records:
         paths = ", ".join(f"`{path}`" for path in scope.records[:10])
         message = f"The patch changes sessions or missions, which later agents read: {paths}."
@@ -324,8 +323,7 @@ def _branch_findings(branch: Branch, name: str) -> list[Finding]:
     """Return the warnings about a conflict, and about earlier results that are replaced."""
     if branch.is_replacement:
         message = f"The patch was not made on `{name}`, so its files replace those of earlier results there."
-        hint = "The history of the branch has the earlier files."
-        return [warning("result-replaced", message, "/patch", hint=hint)]
+        return [warning("result-replaced", message, "/patch", hint="The history of the branch has the earlier files.")]
     if branch.conflict is None:
         return []
     paths = ", ".join(f"`{path}`" for path in branch.conflict.paths[:10])

@@ -1,26 +1,42 @@
-"""The rules of implementor results (workflow contracts, "ImplementorResult" and "Summary Content by Outcome")."""
+"""The rules of implementor results, and of the scope of a work item.
+
+Source: workflow contracts, "ImplementorResult", "Summary Content by Outcome" and "Scope Enforcement Rules".
+"""
 
 from __future__ import annotations
 
+import posixpath
 import re
+from dataclasses import asdict, dataclass
 from textwrap import dedent
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
+from accord.agents.registry import shipped_registry
 from accord.core.findings import Finding, Severity, warning
 from accord.core.suggest import did_you_mean
+from accord.files.patterns import path_patterns
 from accord.git.filters import pointers_replaced
 from accord.git.patch_text import patch_findings
+from accord.git.steering import audit_paths
 from accord.git.unfinished import marked_files, marker_findings
 from accord.results.fixes import recount
-from accord.results.layouts import Reading, read_parts, vocabulary_of
-from accord.results.options import Options, has_trade_off, labelled_options, options_among
+from accord.results.layouts import (
+    Options,
+    Reading,
+    has_trade_off,
+    labelled_options,
+    options_among,
+    read_parts,
+    vocabulary_of,
+)
 from accord.text.markdown import unfenced
 from accord.text.outline import blank_code
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterable, Iterator, Sequence
 
     from accord.results.models import ImplementorResult
+
 
 SPEC_BLOCKERS = ("spec-ambiguity", "spec-contradiction", "spec-gap")
 BLOCKERS = (*SPEC_BLOCKERS, "external-dependency", "technical-constraint", "debugging-limit")
@@ -79,12 +95,10 @@ def _check_patch(result: ImplementorResult) -> Iterator[Finding]:
     has_patch = bool(result.patch and result.patch.strip())
     if result.outcome == "completed" and not has_patch:
         message = "A completed result needs its patch."
-        hint = "Run `accord patch` in the work tree to add it."
-        yield Finding("patch-missing", message, "/patch", hint=hint)
+        yield Finding("patch-missing", message, "/patch", hint="Run `accord patch` in the work tree to add it.")
     if result.outcome != "completed" and result.patch is not None:
         message = f"A result with the outcome `{result.outcome}` has no patch."
-        hint = "Set `patch` to null."
-        yield Finding("patch-unexpected", message, "/patch", hint=hint)
+        yield Finding("patch-unexpected", message, "/patch", hint="Set `patch` to null.")
     if result.patch and has_patch and result.outcome == "completed":
         yield from _check_patch_text(result.patch)
 
@@ -143,8 +157,7 @@ def _check_type(blocker: str | None) -> Iterator[Finding]:
         yield Finding("blocker-type-missing", message, "/summary", hint=hint)
     elif blocker not in BLOCKERS:
         hint = did_you_mean(blocker, BLOCKERS) or f"Use one of {', '.join(BLOCKERS)}."
-        message = f"Unknown blocker type `{blocker[:60]}`."
-        yield Finding("blocker-type-unknown", message, "/summary", hint=hint)
+        yield Finding("blocker-type-unknown", f"Unknown blocker type `{blocker[:60]}`.", "/summary", hint=hint)
 
 
 def _blocker_type(reading: Reading, visible: str) -> str | None:
@@ -224,3 +237,64 @@ def _check_validation(summary: str) -> Iterator[Finding]:
         message = f"The summary does not name {' nor '.join(needed[part] for part in missing)}."
         hint = f"Add the line{'s' if len(missing) > 1 else ''} {lines}."
         yield _missing("validation-step-missing", message, hint, reading, *missing)
+
+
+_TEST_FOLDERS = ("", "__tests__", "tests", "test", "spec", "specs")
+
+
+@dataclass(frozen=True)
+class ScopeReport:
+    """Each changed path in one of three groups; ``protected`` repeats those that only people may approve.
+
+    ``dependencies`` repeats the manifests and lock files, ``records`` the files of sessions and missions.
+    """
+
+    in_scope: tuple[str, ...]
+    tests: tuple[str, ...]
+    outside: tuple[str, ...]
+    protected: tuple[str, ...]
+    dependencies: tuple[str, ...] = ()
+    records: tuple[str, ...] = ()
+
+    def as_json(self) -> dict[str, Any]:
+        """Return the object of a receipt."""
+        return {name: list(paths) for name, paths in asdict(self).items() if name not in ("dependencies", "records")}
+
+
+def audit_scope(changed: Iterable[str], scope: Sequence[str], extra_protected: Sequence[str] = ()) -> ScopeReport:
+    """Group changed paths by the scope of a work item: listed, a test beside a listed file, or outside."""
+    listed = path_patterns(_pattern(path) for path in scope)
+    paths = tuple(dict.fromkeys(changed))
+    inside = {path for path in paths if listed.match_file(path)}
+    tests = {path for path in paths if path not in inside and any(is_test_of(path, subject) for subject in scope)}
+    groups = (inside, tests, {*paths} - inside - tests)
+    in_scope, beside, outside = (tuple(path for path in paths if path in group) for group in groups)
+    audit = audit_paths(paths, extra_protected, agent_files=shipped_registry().steering_patterns)
+    protected = (*audit.steering, *audit.protected)
+    return ScopeReport(in_scope, beside, outside, protected, audit.dependencies, audit.records)
+
+
+def is_test_of(path: str, subject: str) -> bool:
+    """Return whether a file is the co-located test of another by the conventions of the common languages."""
+    folder, name = posixpath.split(subject)
+    stem, extension = posixpath.splitext(name)
+    if not stem or not extension:
+        return False
+    test_folder, test_name = posixpath.split(path)
+    folders = {posixpath.normpath(posixpath.join(folder, name)) for name in _TEST_FOLDERS}
+    folders.add(posixpath.normpath(re.sub(r"(^|/)src/main/", r"\1src/test/", folder + "/")))
+    return posixpath.normpath(test_folder) in folders and test_name in _test_names(stem, extension)
+
+
+def _test_names(stem: str, extension: str) -> set[str]:
+    families = ((".ts", ".tsx", ".mts", ".cts"), (".js", ".jsx", ".mjs", ".cjs"), (".ts", ".js"), (".tsx", ".jsx"))
+    alike = {extension}.union(*(family for family in families if extension in family))
+    after = (".test", ".spec", "_test", "_spec", "-test", "Test", "Tests", "Spec", "IT")
+    names = (f"test_{stem}", *(f"{stem}{word}" for word in after))
+    return {f"{name}{ending}" for name in names for ending in alike}
+
+
+def _pattern(path: str) -> str:
+    """Return the .gitignore pattern for a file, a folder or a glob; brackets are part of a name."""
+    escaped = r"([#!\[\]])" if re.search(r"[*?]", path) else r"([\\#!\[\]])"
+    return "/" + re.sub(escaped, r"\\\1", path).lstrip("/")

@@ -8,17 +8,27 @@ from __future__ import annotations
 
 import difflib
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from accord.github.models import IssueChange
 from accord.results.bodies import has_marker, name_owners, split_body
-from accord.results.labels import KNOWN_NAMES, STATUS_AT_CREATION, Category, category_of, in_category, status_of
+from accord.results.labels import (
+    CHANGEABLE,
+    KNOWN_NAMES,
+    SET_ONCE,
+    STATUS_AT_CREATION,
+    Category,
+    category_of,
+    in_category,
+    status_of,
+)
 from accord.results.planner.match import BEGUN
 from accord.results.planner.record import (
     VANISHED,
     ItemRecord,
     body_digest,
     content_of,
+    is_retired,
     label_digest,
     label_digests,
     latest_record,
@@ -31,45 +41,24 @@ from accord.results.planner.rules import split_temp_id
 from accord.text.outline import sections, tasks, with_ticks, without_ticks
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+    from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 
-    from accord.github.models import Identity, Issue
+    from accord.github.models import Issue
+    from accord.results.planner.facts import PlanFacts
+    from accord.results.planner.rules import Plan, PlannedItem
     from accord.text.outline import Section
 
-_KEPT = frozenset({Category.TYPE, Category.STATUS})
-_MERGED = (Category.PRIORITY, Category.COMPLEXITY)
 _MOST_DIFF_LINES = 40
 
 
 @dataclass(frozen=True)
-class PlanRun:
-    """The facts that all comparisons of a run share; ``names`` are the tempIDs that a body may mention as an owner."""
-
-    token: str
-    identity: Identity
-    names: frozenset[str]
-
-
-@dataclass(frozen=True, slots=True)
-class PlannedItem:
-    """An item of a plan; ``blockers`` are tempIDs, ``numbers`` existing issues that block it."""
-
-    temp_id: str
-    title: str
-    content: str
-    labels: tuple[str, ...]
-    blockers: tuple[str, ...] = ()
-    numbers: tuple[int, ...] = ()
-
-    def blocker_numbers(self, issues: Mapping[str, Issue]) -> frozenset[int]:
-        """Return the numbers of the blockers that have one."""
-        return frozenset([*(issues[name].number for name in self.blockers if name in issues), *self.numbers])
-
-
-@dataclass(frozen=True)
 class Comparison:
-    """``parts`` are to be written, ``kept`` were changed by the plan and by a person. None leaves a text as it is."""
+    """An issue beside its item: ``parts`` are to be written, ``kept`` were changed by the plan and by a person.
 
+    None leaves a text, the labels or the record as they are.
+    """
+
+    issue: Issue
     parts: tuple[str, ...] = ()
     kept: tuple[str, ...] = ()
     title: str | None = None
@@ -83,65 +72,56 @@ class Comparison:
         """All parts that the plan changed."""
         return (*self.parts, *self.kept)
 
+    @property
+    def is_settled(self) -> bool:
+        """Whether the issue stays as it is because it is closed."""
+        return not self.issue.is_open and not self.reopens
 
-def compare(
-    item: PlannedItem, issue: Issue, run: PlanRun, issues: Mapping[str, Issue], existing: Collection[int]
-) -> Comparison:
-    """Compare an item with its issue.
 
-    ``issues`` are those of the plan by tempID, ``existing`` the numbers of issues that block it now.
-    """
-    record = latest_record(issue, run.token, run.identity) or ItemRecord("")
-    numbers = {name: each.number for name, each in issues.items() if name in run.names}
-    content, old = name_owners(item.content, numbers), content_of(issue)
-    parts: list[str] = []
-    kept: list[str] = []
-    new = record
+def compare(item: PlannedItem, issue: Issue, plan: Plan, facts: PlanFacts, issues: Mapping[str, Issue]) -> Comparison:
+    """Compare an item with its issue; ``issues`` are those of the plan by tempID, as far as they exist."""
+    record = latest_record(issue, facts.token, facts.identity) or ItemRecord("")
+    new = dict[str, Any]()
+    parts, kept = list[str](), list[str]()
+
+    def merge(part: str, ours: str, theirs: str, digest: Callable[[str], str]) -> str | None:
+        """Return the text to write; None where it is the same, or a person changed it since accord wrote it."""
+        wanted, present, written = digest(ours), digest(theirs), getattr(record, part)
+        if present not in (wanted, written):
+            kept.extend([part] if wanted != written else [])
+            return None
+        new[part] = wanted
+        if wanted == present:
+            return None
+        parts.append(part)
+        return ours
+
     name, _ = split_temp_id(item.temp_id)
     if record.temp_id != name == item.temp_id:
         parts.append("tempID")
-        new = replace(new, temp_id=name)
-    reopens = is_retired(issue, run.token) and run.identity.counts(issue.closed_by)
+        new["temp_id"] = name
+    reopens = is_retired(issue, facts.token) and facts.identity.counts(issue.closed_by)
     if reopens:
         parts.append("state")
-    title = _merge("title", (item.title.strip(), text_digest), issue.title.strip(), record.title, parts, kept)
-    if title is not None or item.title.strip() == issue.title.strip():
-        new = replace(new, title=text_digest(item.title))
-    body = None
-    if without_ticks(content) != without_ticks(old):
-        body = _merge("body", (content, body_digest), old, record.body, parts, kept)
-    if body is not None or without_ticks(content) == without_ticks(old):
-        new = replace(new, body=body_digest(content))
+    title = merge("title", item.title.strip(), issue.title.strip(), text_digest)
+    numbers = {name: each.number for name, each in issues.items() if name in plan.names}
+    old = content_of(issue)
+    content = merge("body", name_owners(item.content, numbers), old, body_digest)
     labels, has_conflict = merge_labels(record.labels, issue.labels, item.labels)
     if labels is not None:
         parts.append("labels")
     if has_conflict:
         kept.append("labels")
     else:
-        new = replace(new, labels=label_digests(item.labels))
-    wanted = item.blocker_numbers(issues)
-    new = replace(new, blockers=(record.blockers & wanted) | (wanted - frozenset(existing)))
-    if new.blockers != record.blockers or any(name not in issues for name in item.blockers):
+        new["labels"] = label_digests(item.labels)
+    wanted, existing = item.blocker_numbers(issues), frozenset(facts.blockers.get(issue.number, ()))
+    new["blockers"] = (record.blockers & wanted) | (wanted - existing)
+    if new["blockers"] != record.blockers or any(name not in issues for name in item.blockers):
         parts.append("dependencies")
     if reopens and not in_category(issue.labels, Category.STATUS):
         labels = (*(issue.labels if labels is None else labels), STATUS_AT_CREATION)
-    ticked = None if body is None else _with_old_ticks(body, old)
-    return Comparison(tuple(parts), tuple(kept), title, ticked, labels, new, reopens)
-
-
-def _merge(
-    part: str, ours: tuple[str, Callable[[str], str]], theirs: str, written: str, parts: list[str], kept: list[str]
-) -> str | None:
-    """Return the text to write, None for none; record the part as one to write, or as one that a person changed."""
-    text, digest = ours
-    if text == theirs:
-        return None
-    if digest(theirs) == written:
-        parts.append(part)
-        return text
-    if digest(text) != written:
-        kept.append(part)
-    return None
+    ticked = None if content is None else _with_old_ticks(content, old)
+    return Comparison(issue, tuple(parts), tuple(kept), title, ticked, labels, replace(record, **new), reopens)
 
 
 def merge_labels(
@@ -151,24 +131,18 @@ def merge_labels(
 
     ``written`` are the digests of those that accord set last. Labels that people added or removed stay so.
     """
-    has = {label.lower() for label in present if category_of(label) not in _KEPT}
-    want = {label.lower(): label for label in wanted if category_of(label) not in _KEPT}
+    has = {label.lower() for label in present if category_of(label) not in SET_ONCE}
+    want = {label.lower(): label for label in wanted if category_of(label) not in SET_ONCE}
     contested = set()
-    for category in _MERGED:
+    for category in CHANGEABLE:
         was = {name for name in KNOWN_NAMES if category_of(name) is category and label_digest(name) in written}
         now, new = ({name for name in names if category_of(name) is category} for names in (has, want))
         if now not in (was, new) and new != was:
             contested.add(category)
-    added = [
-        label
-        for name, label in want.items()
-        if name not in has and label_digest(name) not in written and category_of(name) not in contested
-    ]
-    removed = {
-        name
-        for name in has
-        if name not in want and label_digest(name) in written and category_of(name) not in contested
-    }
+    is_ours = {name: label_digest(name) in written for name in has | want.keys()}
+    open_names = [name for name in is_ours if category_of(name) not in contested]
+    added = [want[name] for name in want if name in open_names and name not in has and not is_ours[name]]
+    removed = {name for name in open_names if name in has and name not in want and is_ours[name]}
     if not added and not removed:
         return None, bool(contested)
     return (*(label for label in present if label.lower() not in removed), *added), bool(contested)
@@ -180,9 +154,9 @@ def _with_old_ticks(content: str, old: str) -> str:
     return with_ticks(content, [task for task in tasks(content) if task.text in ticked]) if ticked else content
 
 
-def to_issue_change(change: Comparison, issue: Issue, token: str) -> IssueChange:
+def to_issue_change(change: Comparison, token: str) -> IssueChange:
     """Return the one request that writes a comparison, with the new record."""
-    parts = split_body(issue.body)
+    parts = split_body(change.issue.body)
     if change.content is not None:
         parts = replace(parts, content=change.content)
     if change.reopens:
@@ -191,11 +165,6 @@ def to_issue_change(change: Comparison, issue: Issue, token: str) -> IssueChange
         parts = with_record(parts, token, change.record)
     state = "open" if change.reopens else None
     return IssueChange(parts.join(), change.labels, state, title=change.title)
-
-
-def is_retired(issue: Issue, token: str) -> bool:
-    """Return whether an item was closed because its plan had it no longer, by any account."""
-    return not issue.is_open and issue.state_reason == "not_planned" and has_marker(issue.body, VANISHED, token)
 
 
 def reason_to_keep(issue: Issue, token: str) -> str:
@@ -221,9 +190,9 @@ def _edited_parts(issue: Issue, record: ItemRecord) -> Iterator[str]:
         yield "labels"
 
 
-def difference(change: Comparison, issue: Issue) -> str:
+def difference(change: Comparison) -> str:
     """Return what a comparison would write, as lines that begin with + or -, below the heading of their section."""
-    lines: list[str] = []
+    issue, lines = change.issue, list[str]()
     if change.title is not None:
         lines += [f"- {issue.title}", f"+ {change.title}"]
     if change.labels is not None:

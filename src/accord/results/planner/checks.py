@@ -18,10 +18,19 @@ from accord.results.bodies import (
     update_limit,
 )
 from accord.results.body_rules import body_findings
-from accord.results.labels import CREATION_RULES, Category, ItemKind, category_of, in_category, kind_of
+from accord.results.labels import (
+    CHANGEABLE,
+    CREATION_RULES,
+    SET_ONCE,
+    ItemKind,
+    category_of,
+    check_allowed,
+    in_category,
+    kind_of,
+)
 from accord.results.planner.match import same_title
 from accord.results.planner.record import content_limit, latest_record, update_digest
-from accord.results.planner.rules import Plan, check_labels_of_kind, check_length, item_number, split_temp_id
+from accord.results.planner.rules import Plan, check_length, item_number, split_temp_id
 from accord.text.markdown import as_code
 
 if TYPE_CHECKING:
@@ -93,8 +102,7 @@ def check_names(plan: Plan, redact: Callable[[str], str]) -> Iterator[Finding]:
     for name, path in [*names, *_labels(plan)]:
         if redact(name) != name:
             message = "This name contains a secret, or a value that is secret in this process."
-            hint = "Use another name."
-            yield Finding("secret-in-name", message, path, hint=hint)
+            yield Finding("secret-in-name", message, path, hint="Use another name.")
 
 
 def _check_kind(update: PlannedWorkItemUpdate, kind: ItemKind, path: str) -> Iterator[Finding]:
@@ -104,7 +112,7 @@ def _check_kind(update: PlannedWorkItemUpdate, kind: ItemKind, path: str) -> Ite
         if likely_kind(body) is not kind:
             yield from body_findings(body, kind, path + "/body")
     if update.labels is not None:
-        yield from check_labels_of_kind(update.labels, kind, path + "/labels")
+        yield from check_allowed(update.labels, kind, path + "/labels", CHANGEABLE)
 
 
 def existing_issue(reference: str, facts: PlanFacts) -> Issue | None:
@@ -129,16 +137,15 @@ def _closed_by_us(issue: Issue, facts: PlanFacts) -> bool:
 
 def _check_lengths(plan: Plan, facts: PlanFacts) -> Iterator[Finding]:
     """Find bodies that do not fit once owners have numbers, or beside the parts that an item keeps."""
-    names = rewritable(plan)
     for i, item in enumerate(plan.result.create):
         if 2 * len(item.body) > BODY_CHARS:
             limit = content_limit(item.temp_id, len(item.blocked_by), len(item.labels))
-            yield from check_length(longest_length(item.body, names), limit, pointer("create", i, "body"))
+            yield from check_length(longest_length(item.body, plan.names), limit, pointer("create", i, "body"))
     for i, update in enumerate(plan.result.update):
         issue = existing_issue(update.work_item_id, facts)
         if issue and update.body and 2 * len(update.body) > BODY_CHARS:
             limit = update_limit(issue, facts.token, update_digest(update))
-            yield from check_length(longest_length(update.body, names), limit, pointer("update", i, "body"))
+            yield from check_length(longest_length(update.body, plan.names), limit, pointer("update", i, "body"))
 
 
 def _missing(reference: str, facts: PlanFacts, path: str) -> Iterator[Finding]:
@@ -146,12 +153,10 @@ def _missing(reference: str, facts: PlanFacts, path: str) -> Iterator[Finding]:
     issue = facts.existing.get(number) if number else None
     if number and issue is None:
         message = f"The repository has no issue #{number}."
-        hint = "Use the number of an existing issue."
-        yield Finding("unknown-reference", message, path, hint=hint)
+        yield Finding("unknown-reference", message, path, hint="Use the number of an existing issue.")
     elif issue and issue.is_pull:
         message = f"#{number} is a pull request, not a work item."
-        hint = "Use the number of an issue."
-        yield Finding("unknown-reference", message, path, hint=hint)
+        yield Finding("unknown-reference", message, path, hint="Use the number of an issue.")
 
 
 def _check_open(issue: Issue, path: str, facts: PlanFacts) -> Iterator[Finding]:
@@ -160,8 +165,7 @@ def _check_open(issue: Issue, path: str, facts: PlanFacts) -> Iterator[Finding]:
         yield warning("already-closed", f"#{issue.number} was closed after this run began, and stays unchanged.", path)
     elif not issue.is_open:
         message = f"#{issue.number} is closed already."
-        hint = "Leave it out of the result, or reopen it first."
-        yield Finding("already-closed", message, path, hint=hint)
+        yield Finding("already-closed", message, path, hint="Leave it out of the result, or reopen it first.")
 
 
 def _check_labels_exist(plan: Plan, facts: PlanFacts) -> Iterator[Finding]:
@@ -197,24 +201,18 @@ def _labels(plan: Plan) -> Iterator[tuple[str, str]]:
     return ((label, path + pointer(j)) for labels, path in lists for j, label in enumerate(labels))
 
 
-def rewritable(plan: Plan) -> set[str]:
-    """Return the tempIDs that ``owned by #…`` can mean: all that are not spelled like a number."""
-    return {name for name in plan.positions if item_number(name) is None}
-
-
 def _check_status_kept(issue: Issue, labels: Sequence[str], path: str) -> Iterator[Finding]:
     has = {label.lower() for label in issue.labels}
     for i, label in enumerate(labels):
-        if category_of(label) in (Category.TYPE, Category.STATUS) and label.lower() not in has:
+        if category_of(label) in SET_ONCE and label.lower() not in has:
             message = f"An update keeps type and status, so `{label}` is left out."
-            hint = "Move it with `accord items move`."
-            yield warning("label-ignored", message, path + pointer(i), hint=hint)
+            yield warning("label-ignored", message, path + pointer(i), hint="Move it with `accord items move`.")
 
 
 def _check_categories_kept(issue: Issue, labels: Sequence[str], path: str) -> Iterator[Finding]:
     """Warn about each category that a list leaves out: an item never loses its last label of one."""
     kind = kind_of(issue.labels) or ItemKind.TASK
-    for category in (Category.PRIORITY, Category.COMPLEXITY):
+    for category in CHANGEABLE:
         if not CREATION_RULES[kind][category] or in_category(labels, category):
             continue
         if has := in_category(issue.labels, category):

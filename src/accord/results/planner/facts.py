@@ -4,22 +4,22 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
+from functools import partial
 from itertools import islice
-from typing import TYPE_CHECKING
+from types import MappingProxyType
+from typing import TYPE_CHECKING, NamedTuple
 
 from accord.core.findings import Finding, warning
 from accord.github.limits import PAGE_SIZE, SEARCH_LAG_SECONDS
 from accord.github.models import NotThere
 from accord.results.bodies import split_body
-from accord.results.labels import distinct
-from accord.results.planner.changes import PlannedItem, is_retired
-from accord.results.planner.match import Matches, match_items
-from accord.results.planner.record import ItemRecord, record_of
+from accord.results.planner.match import match_items
+from accord.results.planner.record import ItemRecord, is_retired, record_of
 from accord.results.planner.rules import item_number, split_temp_id
 from accord.results.status import foreign_marker, require_writable
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping
+    from collections.abc import Iterable, Mapping, Sequence
 
     from accord.core.clock import Clock
     from accord.github.client import GitHub
@@ -57,15 +57,13 @@ class PlanFacts:
     identified: Mapping[int, Issue | None] = field(default_factory=dict)
 
 
-@dataclass(frozen=True)
-class _Listing:
-    """The issues that were listed, by number, newest first; ``is_whole`` if the repository has no others."""
+class _Run(NamedTuple):
+    """``own`` are the issues of this run key; ``listed`` the newest issues, all of them if ``is_whole``."""
 
-    issues: Mapping[int, Issue]
-    is_whole: bool
-
-
-_NOTHING_LISTED = _Listing({}, is_whole=False)
+    own: Sequence[Issue] = ()
+    findings: Sequence[Finding] = ()
+    listed: Mapping[int, Issue] = MappingProxyType({})
+    is_whole: bool = False
 
 
 def gather_facts(github: GitHub, plan: Plan, token: str, clock: Clock, *, requested: int = 0) -> PlanFacts:
@@ -74,40 +72,34 @@ def gather_facts(github: GitHub, plan: Plan, token: str, clock: Clock, *, reques
     identity = github.identity()
     require_writable(github, identity)
     creates = bool(plan.result.create)
-    listing, own, findings = _issues_of_run(github, token, identity) if creates else (_NOTHING_LISTED, [], [])
-    labels = None
+    run = _read_run(github, token, identity) if creates else _Run()
+    read = partial(_read_issue, github, run.listed)
     numbers = (split_temp_id(item.temp_id)[1] for item in plan.result.create)
-    identified = {number: _read_issue(github, number, listing.issues) for number in filter(None, numbers)}
-    matches = match_items(plan, own, token, identified)
-    findings += map(_repeated, matches.repeated)
+    identified = {number: read(number) for number in numbers if number}
+    matches = match_items(plan, run.own, token, identified)
     items = {name: _with_closer(github, issue, token) for name, issue in matches.items.items()}
-    if creates or any(update.labels for update in plan.result.update):
-        labels = tuple(label.name for label in github.labels())
-    existing = {number: _read_issue(github, number, listing.issues) for number in _referenced_numbers(plan)}
-    is_gone = bool(requested) and _read_issue(github, requested, listing.issues) is None
-    own_numbers = frozenset(issue.number for issue in own)
+    sets_labels = creates or any(update.labels for update in plan.result.update)
+    labels = tuple(label.name for label in github.labels()) if sets_labels else None
+    existing = {number: read(number) for number in _referenced_numbers(plan)}
+    own = frozenset(issue.number for issue in run.own)
     return PlanFacts(
         identity,
         token,
         read_at,
         items,
-        own_numbers,
+        own,
         tuple(issue for issue in matches.vanished if issue.number not in existing),
         existing,
-        _blockers(github, plan, matches, token),
-        tuple(
-            issue
-            for issue in _open_items(github, plan, items, listing)
-            if issue.number not in own_numbers | identified.keys()
-        ),
+        _blockers(github, plan, matches.items, token),
+        tuple(each for each in _open_items(github, plan, items, run) if each.number not in own | identified.keys()),
         labels,
-        tuple(findings),
-        missing_request=requested if is_gone else 0,
+        (*run.findings, *map(_repeated, matches.repeated)),
+        missing_request=requested if requested and read(requested) is None else 0,
         identified=identified,
     )
 
 
-def _issues_of_run(github: GitHub, token: str, identity: Identity) -> tuple[_Listing, list[Issue], list[Finding]]:
+def _read_run(github: GitHub, token: str, identity: Identity) -> _Run:
     """Find what earlier runs created: by search, and by a listing for the minutes that the search index lacks."""
     horizon = github.server_time() - timedelta(seconds=SEARCH_LAG_SECONDS)
     found = github.search(token)
@@ -119,7 +111,7 @@ def _issues_of_run(github: GitHub, token: str, identity: Identity) -> tuple[_Lis
             is_whole = False
             break
     candidates = {issue.number: issue for issue in found.issues} | listed
-    return _Listing(listed, is_whole), *own_issues(candidates.values(), token, identity)
+    return _Run(*own_issues(candidates.values(), token, identity), listed, is_whole)
 
 
 def own_issues(candidates: Iterable[Issue], token: str, identity: Identity) -> tuple[list[Issue], list[Finding]]:
@@ -148,11 +140,11 @@ def _with_closer(github: GitHub, issue: Issue, token: str) -> Issue:
     return github.issue(issue.number) or issue if is_retired(issue, token) else issue
 
 
-def _open_items(github: GitHub, plan: Plan, items: Mapping[str, Issue], listing: _Listing) -> Iterable[Issue]:
+def _open_items(github: GitHub, plan: Plan, items: Mapping[str, Issue], run: _Run) -> Iterable[Issue]:
     """Return the open issues of the kinds that the plan creates; a repository that was listed whole has no others."""
     kinds = {kind for kind, item in zip(plan.kinds, plan.result.create, strict=True) if item.temp_id not in items}
-    if listing.is_whole:
-        return [issue for issue in listing.issues.values() if issue.is_open and not issue.is_pull]
+    if run.is_whole:
+        return [issue for issue in run.listed.values() if issue.is_open and not issue.is_pull]
     return [
         issue
         for kind in sorted(kinds)
@@ -161,48 +153,32 @@ def _open_items(github: GitHub, plan: Plan, items: Mapping[str, Issue], listing:
     ]
 
 
-def planned_items(plan: Plan) -> list[PlannedItem]:
-    """Return the items to create, each label once."""
-    create = plan.result.create
-    return [
-        PlannedItem(
-            item.temp_id,
-            item.title,
-            item.body,
-            distinct(item.labels),
-            tuple(create[j].temp_id for j in plan.blockers(i)),
-            tuple(plan.existing_blockers(i)),
-        )
-        for i, item in enumerate(create)
-    ]
-
-
 def _referenced_numbers(plan: Plan) -> list[int]:
-    numbers = [number for i in range(len(plan.result.create)) for number in plan.existing_blockers(i)]
+    numbers = [number for item in plan.items for number in item.numbers]
     numbers += [number for ref in plan.result.close if (number := item_number(ref))]
     numbers += [number for update in plan.result.update if (number := item_number(update.work_item_id))]
     return list(dict.fromkeys(numbers))
 
 
-def _read_issue(github: GitHub, number: int, seen: Mapping[int, Issue]) -> Issue | None:
+def _read_issue(github: GitHub, seen: Mapping[int, Issue], number: int) -> Issue | None:
     """Return an open issue from the listing; read a closed one, because only that tells who closed it."""
     issue = seen.get(number)
     return issue if issue and issue.is_open else github.issue(number)
 
 
-def _blockers(github: GitHub, plan: Plan, matches: Matches, token: str) -> dict[int, dict[int, int]]:
+def _blockers(github: GitHub, plan: Plan, issues: Mapping[str, Issue], token: str) -> dict[int, dict[int, int]]:
     """Return which dependencies exist. They are read where a planned one may be missing or an old one is to go.
 
     All planned ones exist if the record has just these and the issue has as many.
     """
     found = {}
-    ids = {issue.number: issue.id for issue in matches.items.values()}
-    for item in planned_items(plan):
-        issue = matches.items.get(item.temp_id)
+    ids = {issue.number: issue.id for issue in issues.values()}
+    for item in plan.items:
+        issue = issues.get(item.temp_id)
         if issue is None:
             continue
         record = record_of(issue, token) or ItemRecord("")
-        wanted = item.blocker_numbers(matches.items)
+        wanted = item.blocker_numbers(issues)
         visible = dict.fromkeys(split_body(issue.body).blocked_by, 0)
         edges = visible
         if record.blockers == wanted and (issue.blocker_count or 0) + len(visible) == len(wanted):

@@ -7,30 +7,29 @@ from typing import TYPE_CHECKING, ClassVar
 
 from accord.core.machine import dependency_order
 from accord.engine.operations import Operation, adopted_if, skipped_if
-from accord.results.bodies import CLOSED, name_owners, owners_in, split_body
+from accord.results.bodies import CLOSED, name_owners, owners_in
 from accord.results.labels import labels_after_update
-from accord.results.planner.changes import Comparison, PlannedItem, PlanRun, compare, reason_to_keep
-from accord.results.planner.checks import existing_issue, rewritable, updated_by_us
-from accord.results.planner.facts import planned_items
+from accord.results.planner.changes import Comparison, compare, reason_to_keep
+from accord.results.planner.checks import existing_issue, updated_by_us
 from accord.results.planner.record import VANISHED, content_of, record_of, update_digest
-from accord.results.planner.rules import Plan, item_number
+from accord.results.planner.rules import Plan, PlannedItem, item_number
 from accord.results.planner.structure import StructureOperation
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
 
     from accord.github.models import Issue
+    from accord.results.models import PlannedWorkItemUpdate
     from accord.results.planner.facts import PlanFacts
 
 
 @dataclass(frozen=True, slots=True)
 class CreateWorkItem(Operation):
-    """Create an issue; the key is its tempID. ``adopted`` is the issue of an earlier version of the plan."""
+    """Create an issue; the key is its tempID."""
 
     op: ClassVar[str] = "create-work-item"
     is_content: ClassVar[bool] = True
     item: PlannedItem
-    adopted: Issue | None
 
 
 @dataclass(frozen=True, slots=True)
@@ -101,18 +100,13 @@ PlanOperation = (
 )
 
 
-def plan_run(plan: Plan, facts: PlanFacts) -> PlanRun:
-    """Return the facts that the comparisons of a run share."""
-    return PlanRun(facts.token, facts.identity, frozenset(rewritable(plan)))
-
-
 def compare_items(plan: Plan, facts: PlanFacts) -> dict[str, Comparison]:
     """Compare every item that an earlier version of the plan made, by its tempID."""
-    run = plan_run(plan, facts)
+    issues = facts.items
     return {
-        item.temp_id: compare(item, issue, run, facts.items, facts.blockers.get(issue.number, {}).keys())
-        for item in planned_items(plan)
-        if (issue := facts.items.get(item.temp_id))
+        name: compare(item, issues[name], plan, facts, issues)
+        for item in plan.items
+        if (name := item.temp_id) in issues
     }
 
 
@@ -123,109 +117,86 @@ def plan_operations(
 
     Dependencies are removed before the record of an item forgets them, and recorded before they are added.
     """
-    items = planned_items(plan)
-    order = dependency_order({i: plan.blockers(i) for i in range(len(items))})
+    order = [plan.items[i] for i in dependency_order({i: plan.blockers(i) for i in range(len(plan.items))})]
+    creates = [CreateWorkItem(item.temp_id, adopted_if(item.temp_id in facts.items), item) for item in order]
+    changes = [
+        ChangePlannedItem(item.temp_id, None, item, found.issue, parts=found.parts)
+        for item in plan.items
+        if (found := comparisons.get(item.temp_id)) and found.parts and not found.is_settled
+    ]
+    left = facts.vanished if closes_vanished else ()
+    vanished = [
+        CloseWorkItem(f"#{issue.number}", None, issue, VANISHED)
+        for issue in left
+        if not reason_to_keep(issue, facts.token)
+    ]
     return [
-        *_creates(items, facts, order),
-        *_removals(items, facts, comparisons),
-        *_changes(items, facts, comparisons),
-        *_dependencies(items, facts, comparisons),
+        *creates,
+        *_removals(plan, facts, comparisons),
+        *changes,
+        *_dependencies(plan, facts, comparisons),
         *_names(plan, facts, comparisons, order),
-        *(_closes_of_vanished(facts) if closes_vanished else ()),
+        *vanished,
         *_closes(plan, facts),
         *_updates(plan, facts),
     ]
 
 
-def is_settled(issue: Issue, comparison: Comparison) -> bool:
-    """Return whether an item stays as it is because it is closed."""
-    return not issue.is_open and not comparison.reopens
-
-
-def _creates(items: Sequence[PlannedItem], facts: PlanFacts, order: Sequence[int]) -> Iterator[CreateWorkItem]:
-    for item in (items[i] for i in order):
-        made = facts.items.get(item.temp_id)
-        yield CreateWorkItem(item.temp_id, adopted_if(made is not None), item, made)
-
-
-def _removals(
-    items: Sequence[PlannedItem], facts: PlanFacts, comparisons: Mapping[str, Comparison]
-) -> Iterator[RemoveDependency]:
+def _removals(plan: Plan, facts: PlanFacts, comparisons: Mapping[str, Comparison]) -> Iterator[RemoveDependency]:
     """Plan the removal of dependencies that accord added and the plan has no longer."""
     names = {issue.number: name for name, issue in facts.items.items()}
-    for item in items:
-        issue = facts.items.get(item.temp_id)
-        record = record_of(issue, facts.token) if issue else None
-        if issue is None or record is None or is_settled(issue, comparisons[item.temp_id]):
+    for item in plan.items:
+        comparison = comparisons.get(item.temp_id)
+        record = record_of(comparison.issue, facts.token) if comparison else None
+        if comparison is None or record is None or comparison.is_settled:
             continue
-        existing = facts.blockers.get(issue.number, {})
-        for number in sorted(record.blockers - item.blocker_numbers(facts.items)):
-            if number in existing:
-                key = f"{item.temp_id} blocked by {names.get(number, f'#{number}')}"
-                yield RemoveDependency(key, None, item.temp_id, number, existing[number])
+        existing = facts.blockers.get(comparison.issue.number, {})
+        for number in sorted((record.blockers - item.blocker_numbers(facts.items)) & existing.keys()):
+            key = f"{item.temp_id} blocked by {names.get(number, f'#{number}')}"
+            yield RemoveDependency(key, None, item.temp_id, number, existing[number])
 
 
-def _changes(
-    items: Sequence[PlannedItem], facts: PlanFacts, comparisons: Mapping[str, Comparison]
-) -> Iterator[ChangePlannedItem]:
-    for item in items:
-        issue, comparison = facts.items.get(item.temp_id), comparisons.get(item.temp_id)
-        if issue and comparison and comparison.parts and not is_settled(issue, comparison):
-            yield ChangePlannedItem(item.temp_id, None, item, issue, parts=comparison.parts)
-
-
-def _dependencies(
-    items: Sequence[PlannedItem], facts: PlanFacts, comparisons: Mapping[str, Comparison]
-) -> Iterator[AddDependency]:
-    for item in items:
-        made = facts.items.get(item.temp_id)
-        existing = facts.blockers.get(made.number, {}) if made else {}
+def _dependencies(plan: Plan, facts: PlanFacts, comparisons: Mapping[str, Comparison]) -> Iterator[AddDependency]:
+    for item in plan.items:
+        comparison = comparisons.get(item.temp_id)
+        existing = facts.blockers.get(comparison.issue.number, {}) if comparison else {}
+        record = record_of(comparison.issue, facts.token) if comparison else None
         blockers = [(name, facts.items.get(name), None) for name in item.blockers]
         old = [(f"#{number}", facts.existing[number]) for number in item.numbers]
         for name, issue, other in [*blockers, *((name, issue, issue) for name, issue in old if issue)]:
             found = skipped_if(issue is not None and issue.number in existing)
-            if found is None and made and is_settled(made, comparisons[item.temp_id]):
-                record = record_of(made, facts.token)
-                if issue is None or record is None or issue.number not in record.blockers:
-                    continue
-            yield AddDependency(f"{item.temp_id} blocked by {name}", found, item.temp_id, name, other)
+            is_recorded = issue is not None and record is not None and issue.number in record.blockers
+            if found or is_recorded or comparison is None or not comparison.is_settled:
+                yield AddDependency(f"{item.temp_id} blocked by {name}", found, item.temp_id, name, other)
 
 
 def _names(
-    plan: Plan, facts: PlanFacts, comparisons: Mapping[str, Comparison], order: Sequence[int]
+    plan: Plan, facts: PlanFacts, comparisons: Mapping[str, Comparison], order: Sequence[PlannedItem]
 ) -> list[NameOwners]:
     """Plan a second edit of items whose text names an owner that has no number yet when they are created.
 
     An earlier run may have ended between the creation of an item and that of its owner.
     """
-    names = rewritable(plan)
-    new = names - facts.items.keys()
-    numbered = {name for name in names if name in facts.items}
+    numbered = plan.names & facts.items.keys()
+    new = plan.names - numbered
     late = set()
-    for i in order:
-        item = plan.result.create[i]
-        issue = facts.items.get(item.temp_id)
-        if issue is None:
-            is_late = any(owner not in numbered for owner in owners_in(item.body, names))
+    for item in order:
+        comparison = comparisons.get(item.temp_id)
+        if comparison is None:
+            is_late = not numbered.issuperset(owners_in(item.content, plan.names))
         else:
-            is_kept = is_settled(issue, comparisons[item.temp_id])
-            is_late = bool(new) and not is_kept and any(owner in new for owner in owners_in(content_of(issue), names))
+            is_late = not comparison.is_settled and not new.isdisjoint(
+                owners_in(content_of(comparison.issue), plan.names)
+            )
         if is_late:
             late.add(item.temp_id)
-        numbered.add(item.temp_id)
-    return [NameOwners(item.temp_id, None) for item in plan.result.create if item.temp_id in late]
-
-
-def _closes_of_vanished(facts: PlanFacts) -> Iterator[CloseWorkItem]:
-    for issue in facts.vanished:
-        if not reason_to_keep(issue, facts.token):
-            yield CloseWorkItem(f"#{issue.number}", None, issue, VANISHED)
+        numbered |= {item.temp_id}
+    return [NameOwners(item.temp_id, None) for item in plan.items if item.temp_id in late]
 
 
 def _closes(plan: Plan, facts: PlanFacts) -> Iterator[CloseWorkItem]:
-    for reference in dict.fromkeys(map(item_number, plan.result.close)):
-        issue = facts.existing.get(reference) if reference else None
-        if issue:
+    for number in dict.fromkeys(map(item_number, plan.result.close)):
+        if issue := facts.existing.get(number or 0):
             yield CloseWorkItem(f"#{issue.number}", skipped_if(not issue.is_open), issue)
 
 
@@ -233,18 +204,14 @@ def _updates(plan: Plan, facts: PlanFacts) -> Iterator[UpdateWorkItem]:
     for update in plan.result.update:
         issue = existing_issue(update.work_item_id, facts)
         if issue and (update.body is not None or update.labels is not None):
-            content = update.body
-            labels = None if update.labels is None else labels_after_update(issue, update.labels)
             digest = update_digest(update)
-            done = (
-                not issue.is_open or updated_by_us(issue, facts, digest) or _is_in_state(issue, content, labels, facts)
-            )
-            wanted = None if update.labels is None else tuple(update.labels)
-            yield UpdateWorkItem(f"#{issue.number}", skipped_if(done), issue, content, wanted, digest)
+            is_done = not issue.is_open or updated_by_us(issue, facts, digest) or _is_in_state(issue, update, facts)
+            labels = None if update.labels is None else tuple(update.labels)
+            yield UpdateWorkItem(f"#{issue.number}", skipped_if(is_done), issue, update.body, labels, digest)
 
 
-def _is_in_state(issue: Issue, content: str | None, labels: tuple[str, ...] | None, facts: PlanFacts) -> bool:
+def _is_in_state(issue: Issue, update: PlannedWorkItemUpdate, facts: PlanFacts) -> bool:
     numbers = {name: item.number for name, item in facts.items.items() if item_number(name) is None}
-    same_body = content is None or split_body(issue.body).content == name_owners(content, numbers)
-    same_labels = labels is None or {*map(str.lower, labels)} == {*map(str.lower, issue.labels)}
-    return same_body and same_labels
+    labels = None if update.labels is None else labels_after_update(issue, update.labels)
+    same_body = update.body is None or content_of(issue) == name_owners(update.body, numbers)
+    return same_body and (labels is None or {*map(str.lower, labels)} == {*map(str.lower, issue.labels)})

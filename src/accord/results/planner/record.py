@@ -12,8 +12,8 @@ from functools import cache
 from typing import TYPE_CHECKING
 
 from accord.github.limits import BODY_CHARS
-from accord.results.bodies import CLOSED, LONGEST_NUMBER, LONGEST_TOKEN, UPDATED, BodyParts, split_body
-from accord.results.labels import Category, category_of
+from accord.results.bodies import CLOSED, LONGEST_NUMBER, LONGEST_TOKEN, UPDATED, BodyParts, has_marker, split_body
+from accord.results.labels import SET_ONCE, category_of
 from accord.text.markers import COPY_ROOM, find_markers, write_marker
 
 if TYPE_CHECKING:
@@ -29,7 +29,6 @@ VANISHED = "vanished"
 _TICK = re.compile(r"^([ \t>]*(?:[-*+]|[0-9]{1,9}[.)])[ \t]+)\[[xX]\](?=[ \t])", re.MULTILINE)
 _DIGEST_CHARS = 12
 _LABEL_CHARS = 6
-_KEPT = frozenset({Category.TYPE, Category.STATUS})
 
 
 @dataclass(frozen=True)
@@ -118,7 +117,7 @@ def label_digest(label: str) -> str:
 
 def label_digests(labels: Iterable[str]) -> frozenset[str]:
     """Return the digests of the labels that a plan sets: all but type and status, which move on by themselves."""
-    return frozenset(label_digest(label) for label in labels if category_of(label) not in _KEPT)
+    return frozenset(label_digest(label) for label in labels if category_of(label) not in SET_ONCE)
 
 
 def content_limit(temp_id: str, blockers: int, labels: int) -> int:
@@ -150,3 +149,8 @@ def without_marker(parts: BodyParts, name: str, token: str) -> BodyParts:
 def content_of(issue: Issue) -> str:
     """Return the text of an issue's body without the parts that accord adds."""
     return split_body(issue.body).content
+
+
+def is_retired(issue: Issue, token: str) -> bool:
+    """Return whether an item was closed because its plan had it no longer, by any account."""
+    return not issue.is_open and issue.state_reason == "not_planned" and has_marker(issue.body, VANISHED, token)

@@ -11,19 +11,25 @@ from typing import TYPE_CHECKING
 from accord.core.findings import Finding, pointer, warning
 from accord.core.machine import ancestors, find_cycle
 from accord.core.suggest import did_you_mean
-from accord.github.limits import BODY_CHARS, DEPENDENCIES_PER_DIRECTION, LABEL_NAME_CHARS, LABELS_PER_ITEM, TITLE_CHARS
+from accord.github.limits import BODY_CHARS, DEPENDENCIES_PER_DIRECTION, TITLE_CHARS
 from accord.results.bodies import Body, all_owners, likely_kind, read_body
 from accord.results.body_rules import body_findings
-from accord.results.labels import CREATION_RULES, KNOWN_NAMES, Category, ItemKind, category_of, in_category, kind_of
+from accord.results.labels import (
+    ItemKind,
+    check_new_labels,
+    check_updated_labels,
+    distinct,
+    kind_of,
+)
 from accord.results.planner.record import content_limit
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping, Sequence
+    from collections.abc import Iterator, Mapping
 
+    from accord.github.models import Issue
     from accord.results.models import PlannedWorkItem, PlannerResult
 
 _MOST_SUGGESTIONS = 20
-"""References with a suggestion: each is compared with every name of the plan."""
 
 _NUMBER = re.compile(r"#?([1-9][0-9]{0,17})")
 
@@ -48,6 +54,22 @@ def split_temp_id(temp_id: str) -> tuple[str, int]:
     return (match[1], int(match[2])) if match else (temp_id, 0)
 
 
+@dataclass(frozen=True, slots=True)
+class PlannedItem:
+    """An item to create; ``blockers`` are tempIDs, ``numbers`` existing issues that block it. A tempID wins."""
+
+    temp_id: str
+    title: str
+    content: str
+    labels: tuple[str, ...]
+    blockers: tuple[str, ...] = ()
+    numbers: tuple[int, ...] = ()
+
+    def blocker_numbers(self, issues: Mapping[str, Issue]) -> frozenset[int]:
+        """Return the numbers of the blockers that have one."""
+        return frozenset([*(issues[name].number for name in self.blockers if name in issues), *self.numbers])
+
+
 @dataclass(frozen=True)
 class Plan:
     """A planner result with what its rules derive once: positions by tempID, parsed bodies, kinds."""
@@ -56,6 +78,22 @@ class Plan:
     positions: dict[str, int]
     bodies: tuple[Body, ...]
     kinds: tuple[ItemKind, ...]
+
+    @cached_property
+    def items(self) -> list[PlannedItem]:
+        """The items to create."""
+        items = []
+        for i, item in enumerate(self.result.create):
+            blockers = tuple(self.result.create[j].temp_id for j in self.blockers(i))
+            numbers = filter(None, (item_number(name) for name in item.blocked_by if name not in self.positions))
+            each_once = tuple(dict.fromkeys(numbers))
+            items.append(PlannedItem(item.temp_id, item.title, item.body, distinct(item.labels), blockers, each_once))
+        return items
+
+    @cached_property
+    def names(self) -> frozenset[str]:
+        """The tempIDs that ``owned by #…`` can mean: all that are not spelled like a number."""
+        return frozenset(name for name in self.positions if item_number(name) is None)
 
     @cached_property
     def findings(self) -> list[Finding]:
@@ -77,12 +115,6 @@ class Plan:
         """Return the positions in ``create`` that block this item, each once, without itself."""
         references = dict.fromkeys(self.result.create[position].blocked_by)
         return [self.positions[ref] for ref in references if self.positions.get(ref, position) != position]
-
-    def existing_blockers(self, position: int) -> list[int]:
-        """Return the numbers of existing items that block this item, each once. A tempID wins over a number."""
-        references = dict.fromkeys(self.result.create[position].blocked_by)
-        numbers = (item_number(ref) for ref in references if ref not in self.positions)
-        return list(dict.fromkeys(number for number in numbers if number is not None))
 
 
 def read_plan(result: PlannerResult) -> Plan:
@@ -111,18 +143,13 @@ def result_findings(result: PlannerResult) -> list[Finding]:
 
 def limit_findings(result: PlannerResult, most: int) -> Iterator[Finding]:
     """Refuse a plan that touches more items than the limit."""
-    counts = {
-        "creates": len(result.create),
-        "closes": len(result.close),
-        "updates": len(result.update),
-    }
+    counts = {"creates": len(result.create), "closes": len(result.close), "updates": len(result.update)}
     total = sum(counts.values())
     if total > most:
         shown = ", ".join(f"{word} {count}" for word, count in counts.items() if count)
         message = f"The plan has {total} items ({shown}); the limit is {most}."
-        yield Finding(
-            "items-too-many", message, hint=f"Split the plan, or pass `--max-items {total}` to `accord apply`."
-        )
+        hint = f"Split the plan, or pass `--max-items {total}` to `accord apply`."
+        yield Finding("items-too-many", message, hint=hint)
 
 
 def _check_temp_ids(plan: Plan) -> Iterator[Finding]:
@@ -133,8 +160,7 @@ def _check_temp_ids(plan: Plan) -> Iterator[Finding]:
         elif plan.positions[item.temp_id] != i:
             first = plan.positions[item.temp_id]
             message = f"The tempID `{item.temp_id}` is already used by create/{first}."
-            hint = "Give this item another one."
-            yield Finding("duplicate-temp-id", message, path, hint=hint)
+            yield Finding("duplicate-temp-id", message, path, hint="Give this item another one.")
         elif (other := _spelled_otherwise(item.temp_id, plan.positions)) and plan.positions[other] < i:
             yield _ambiguous(item.temp_id, other, path)
 
@@ -157,11 +183,10 @@ def _check_item(item: PlannedWorkItem, plan: Plan, position: int) -> Iterator[Fi
         yield Finding("title-empty", "The title is empty.", path + "/title", hint="Write what the item achieves.")
     if len(item.title) > TITLE_CHARS:
         message = f"The title has {len(item.title)} characters; GitHub allows {TITLE_CHARS}."
-        hint = "Shorten it."
-        yield Finding("title-too-long", message, path + "/title", hint=hint)
+        yield Finding("title-too-long", message, path + "/title", hint="Shorten it.")
     limit = content_limit(item.temp_id, len(item.blocked_by), len(item.labels))
     yield from check_length(len(item.body), limit, path + "/body")
-    yield from check_labels(item.labels, plan.kinds[position], path + "/labels")
+    yield from check_new_labels(item.labels, plan.kinds[position], path + "/labels")
     if len(item.body) <= BODY_CHARS:
         yield from body_findings(plan.bodies[position], plan.kinds[position], path + "/body")
 
@@ -171,106 +196,31 @@ def check_length(length: int, limit: int, path: str) -> Iterator[Finding]:
     if length > limit:
         allowed = f"GitHub allows {limit} beside accord's marker"
         message = f"The body has {length} characters; {allowed}."
-        hint = "Move details into files and link them."
-        yield Finding("body-too-long", message, path, hint=hint)
-
-
-def check_labels(labels: Sequence[str], kind: ItemKind, path: str) -> Iterator[Finding]:
-    """Check the labels at creation: exactly one of each category that the kind carries, such as the type label."""
-    yield from _check_label_names(labels, path)
-    for category, allowed in CREATION_RULES[kind].items():
-        positions = [i for i, label in enumerate(labels) if category_of(label) is category]
-        if not allowed:
-            for position in positions:
-                message = f"A {kind.word} has no {category.word} label."
-                hint = f"Remove `{labels[position]}`."
-                yield Finding("label-forbidden", message, path + pointer(position), hint=hint)
-            continue
-        choice = " or ".join(f"`{label}`" for label in allowed)
-        if not positions:
-            message = f"A {kind.word} needs exactly one {category.word} label."
-            hint = f"Add {choice}."
-            yield Finding("label-missing", message, path, hint=hint)
-        yield from _check_repeated(labels, positions, category, path)
-        for position in positions:
-            if labels[position] in KNOWN_NAMES and labels[position] not in allowed:
-                message = f"A new {kind.word} cannot have the label `{labels[position]}`."
-                hint = f"Use {choice}."
-                yield Finding("label-forbidden", message, path + pointer(position), hint=hint)
-
-
-def _check_updated_labels(labels: Sequence[str], path: str) -> Iterator[Finding]:
-    """Check a list that replaces an item's labels; the item keeps its type and status, so they may be absent."""
-    yield from _check_label_names(labels, path)
-    for category in Category:
-        positions = [i for i, label in enumerate(labels) if category_of(label) is category]
-        yield from _check_repeated(labels, positions, category, path)
-    if not in_category(labels, Category.PRIORITY):
-        message = "This list has no priority, so the item keeps its own."
-        yield warning("label-missing", message, path, hint="Add a priority label.")
-
-
-def check_labels_of_kind(labels: Sequence[str], kind: ItemKind, path: str) -> Iterator[Finding]:
-    """Check that an existing item of this kind may have the labels of an update."""
-    for category in (Category.PRIORITY, Category.COMPLEXITY):
-        for i, label in enumerate(labels):
-            if category_of(label) is category and label in KNOWN_NAMES.difference(CREATION_RULES[kind][category]):
-                message = f"A {kind.word} cannot have the label `{label}`."
-                hint = "Remove it."
-                yield Finding("label-forbidden", message, path + pointer(i), hint=hint)
-
-
-def _check_label_names(labels: Sequence[str], path: str) -> Iterator[Finding]:
-    """Check what holds for every list of labels: known names in the four categories, and GitHub's limits."""
-    if len(labels) > LABELS_PER_ITEM:
-        message = f"The item has {len(labels)} labels; GitHub allows {LABELS_PER_ITEM}."
-        hint = "Remove some."
-        yield Finding("labels-too-many", message, path, hint=hint)
-    for position, label in enumerate(labels):
-        here = path + pointer(position)
-        category = category_of(label)
-        if not label.strip():
-            yield Finding("label-unknown", "A label is empty.", here, hint="Name one or remove it.")
-        elif label != label.strip() or not label.isprintable():
-            message = "A label has whitespace around it or contains invisible characters."
-            hint = "Remove them."
-            yield Finding("label-unknown", message, here, hint=hint)
-        elif len(label) > LABEL_NAME_CHARS:
-            message = f"The label has {len(label)} characters; GitHub allows {LABEL_NAME_CHARS}."
-            hint = "Shorten it."
-            yield Finding("label-too-long", message, here, hint=hint)
-        elif category and label not in KNOWN_NAMES:
-            known = sorted(name for name in KNOWN_NAMES if category_of(name) is category)
-            hint = did_you_mean(label, known) or f"Use {', '.join(f'`{name}`' for name in known)}."
-            yield Finding("label-unknown", f"Unknown {category.word} label `{label}`.", here, hint=hint)
-
-
-def _check_repeated(labels: Sequence[str], positions: list[int], category: Category, path: str) -> Iterator[Finding]:
-    for position in positions[1:]:
-        message = f"`{labels[position]}` is a second {category.word} label beside `{labels[positions[0]]}`."
-        hint = "Keep one."
-        yield Finding("label-repeated", message, path + pointer(position), hint=hint)
+        yield Finding("body-too-long", message, path, hint="Move details into files and link them.")
 
 
 def _check_references(plan: Plan) -> Iterator[Finding]:
-    suggestions = 0
+    unknown = 0
     for i, item in enumerate(plan.result.create):
         for j, reference in enumerate(item.blocked_by):
             path = pointer("create", i, "blockedBy", j)
             if reference == item.temp_id:
-                message = f"`{reference}` blocks itself."
                 hint = "Remove it from its `blockedBy`."
-                yield Finding("self-reference", message, path, hint=hint)
+                yield Finding("self-reference", f"`{reference}` blocks itself.", path, hint=hint)
             elif reference in plan.positions:
                 continue
             elif other := _spelled_otherwise(reference, plan.positions):
                 yield _ambiguous(reference, other, path)
             elif item_number(reference) is None:
-                suggestions += 1
-                close = did_you_mean(reference, plan.positions) if suggestions <= _MOST_SUGGESTIONS else ""
-                hint = close or "Use a tempID of this result or a number like 42."
-                message = f"`{reference}` is neither a tempID of this result nor a work item number."
-                yield Finding("unknown-reference", message, path, hint=hint)
+                unknown += 1
+                yield _unknown(f"`{reference}`", reference, plan, path, unknown)
+
+
+def _unknown(shown: str, reference: str, plan: Plan, path: str, count: int) -> Finding:
+    """Report an unknown name, the first ones with a suggestion: each of those is compared with every name."""
+    close = did_you_mean(reference, plan.positions) if count <= _MOST_SUGGESTIONS else ""
+    message = f"{shown} is neither a tempID of this result nor a work item number."
+    return Finding("unknown-reference", message, path, hint=close or "Use a tempID of this result or a number like 42.")
 
 
 def _check_owners(plan: Plan) -> Iterator[Finding]:
@@ -279,17 +229,14 @@ def _check_owners(plan: Plan) -> Iterator[Finding]:
     numbered = {str(number): name for name in names if (number := item_number(name))}
     texts = [(item.body, pointer("create", i, "body")) for i, item in enumerate(result.create)]
     texts += [(update.body or "", pointer("update", i, "body")) for i, update in enumerate(result.update)]
-    suggestions = 0
+    unknown = 0
     for text, path in texts:
         for owner in all_owners(text[:BODY_CHARS], names):
             if owner in numbered:
                 yield _ambiguous(f"owned by #{owner}", numbered[owner], path)
             elif not (owner in names or owner.isdigit() or owner.startswith("<")):
-                suggestions += 1
-                close = did_you_mean(owner, names) if suggestions <= _MOST_SUGGESTIONS else ""
-                hint = close or "Use a tempID of this result or a number like 42."
-                message = f"The owner `#{owner}` is neither a tempID of this result nor a work item number."
-                yield Finding("unknown-reference", message, path, hint=hint)
+                unknown += 1
+                yield _unknown(f"The owner `#{owner}`", owner, plan, path, unknown)
 
 
 def _check_closed(plan: Plan) -> Iterator[Finding]:
@@ -307,7 +254,7 @@ def _check_dependency_counts(plan: Plan) -> Iterator[Finding]:
     """Count the dependencies of each new item in both directions; GitHub would refuse one too many part-way."""
     blocked = Counter(j for i in range(len(plan.result.create)) for j in plan.blockers(i))
     for i, item in enumerate(plan.result.create):
-        counts = {"is blocked by": len(plan.blockers(i)) + len(plan.existing_blockers(i)), "blocks": blocked[i]}
+        counts = {"is blocked by": len(plan.blockers(i)) + len(plan.items[i].numbers), "blocks": blocked[i]}
         for words, count in counts.items():
             if count > DEPENDENCIES_PER_DIRECTION:
                 message = f"`{item.temp_id}` {words} {count} items; GitHub allows {DEPENDENCIES_PER_DIRECTION}."
@@ -333,19 +280,17 @@ def _check_changes(result: PlannerResult) -> Iterator[Finding]:
             yield _not_a_number(update.work_item_id, path + "/workItemID")
         elif number in closed:
             message = f"#{number} is both closed and updated."
-            hint = "Keep one of the two."
-            yield Finding("close-and-update", message, path + "/workItemID", hint=hint)
+            yield Finding("close-and-update", message, path + "/workItemID", hint="Keep one of the two.")
         elif times[number] > 1:
             message = f"#{number} has {times[number]} updates."
-            hint = "Merge the updates into one."
-            yield Finding("update-repeated", message, path + "/workItemID", hint=hint)
+            yield Finding("update-repeated", message, path + "/workItemID", hint="Merge the updates into one.")
         if update.body is not None:
             body = read_body(update.body[:BODY_CHARS])
             kind = kind_of(update.labels or ()) or likely_kind(body)
             yield from check_length(len(update.body), content_limit("", 0, 0), path + "/body")
             yield from body_findings(body, kind, path + "/body")
         if update.labels is not None:
-            yield from _check_updated_labels(update.labels, path + "/labels")
+            yield from check_updated_labels(update.labels, path + "/labels")
 
 
 def _not_a_number(reference: str, path: str) -> Finding:

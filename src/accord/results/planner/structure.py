@@ -8,24 +8,66 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field, replace
 from functools import cache
-from typing import TYPE_CHECKING, ClassVar
+from typing import TYPE_CHECKING, ClassVar, Literal
+
+from pydantic import BaseModel, ConfigDict, Field
 
 from accord.agents.registry import shipped_registry
-from accord.core.errors import Refused
-from accord.core.findings import Finding, warning
-from accord.engine.operations import Operation, OperationStatus
+from accord.core.errors import BrokenContract, Refused
+from accord.core.findings import Finding, has_errors, warning
+from accord.core.kinds import KINDS
+from accord.core.numbers import Integer
+from accord.core.shapes import read_shape
+from accord.engine.operations import Operation, OperationStatus, skipped_if
+from accord.files.yaml import read_mapping
 from accord.github.models import IssueChange, NotThere
 from accord.github.once import send_once
 from accord.results.labels import status_of
 from accord.results.planner.match import BEGUN
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping, Sequence, Set
+    from collections.abc import Iterable, Iterator, Mapping, Sequence, Set
 
     from accord.core.clock import Clock
     from accord.github.client import GitHub
     from accord.github.models import Issue
-    from accord.results.planner.settings import IssueStructure
+    from accord.results.planner.facts import PlanFacts
+    from accord.results.planner.rules import Plan
+
+
+class IssueStructure(BaseModel):
+    """The structure of open items whose work has not begun; each part is set where an item has none of it yet."""
+
+    model_config = ConfigDict(extra="forbid", frozen=True, populate_by_name=True, defer_build=True)
+
+    parent: Integer | Literal["request"] | None = Field(
+        None, description="The issue whose sub-issues the items are; request is the issue of `--request`."
+    )
+    milestone: str | None = Field(
+        None, min_length=1, max_length=255, description="Title of a milestone of the repository."
+    )
+    type: str | None = Field(None, min_length=1, max_length=100, description="The issue type of the organisation.")
+    assign: list[str] = Field([], max_length=10, description="Logins to assign, or names of agents with an account.")
+
+
+class PlanSettings(BaseModel):
+    """The settings of plans."""
+
+    model_config = ConfigDict(extra="forbid", frozen=True, defer_build=True)
+
+    version: Literal[1] = Field(1, description="The version of the format.")
+    plan: IssueStructure = Field(description="The structure of the items.")
+
+
+def read_settings(raw: bytes, path: str) -> IssueStructure:
+    """Read the settings of plans. Raises BrokenContract, with findings, for a broken file."""
+    document = read_mapping(raw)
+    findings = KINDS["plan-settings"].check(document)
+    if has_errors(findings):
+        line = f":{findings[0].line}" if findings[0].line else ""
+        raise BrokenContract(f"{path}{line}: {findings[0].text}", findings=findings)
+    return read_shape(PlanSettings, document.value).plan
+
 
 MOST_SUB_ISSUES = 100
 """Source: https://docs.github.com/issues/tracking-your-work-with-issues/using-issues/adding-sub-issues"""
@@ -39,18 +81,14 @@ def _accounts() -> dict[str, str]:
 
 @dataclass(frozen=True)
 class StructureFacts:
-    """``parent`` is the number of the parent, 0 without one; ``children`` are its sub-issues, None without a parent.
-
-    ``milestone`` is the number of the milestone, 0 without one. ``removed`` are the parts that were taken from an
-    issue: milestone, type or assignees, by the issue's number.
-    """
+    """What the structure depends on; ``parent`` and ``milestone`` are numbers, 0 without one."""
 
     wanted: IssueStructure
     parent: int = 0
-    children: frozenset[int] | None = None
+    children: frozenset[int] | None = None  # the sub-issues of the parent; None without a parent
     milestone: int = 0
-    removed: Mapping[int, Set[str]] = field(default_factory=dict)
-    findings: tuple[Finding, ...] = field(default=())
+    removed: Mapping[int, Set[str]] = field(default_factory=dict)  # parts that were taken from an issue, by its number
+    findings: tuple[Finding, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,6 +96,7 @@ class AddSubIssue(Operation):
     """Make an item a sub-issue of the plan's parent."""
 
     op: ClassVar[str] = "add-sub-issue"
+    setting: ClassVar[str] = "parent"
     item: str
     parent: int
 
@@ -67,7 +106,7 @@ class SetMilestone(Operation):
     """Put an item into a milestone."""
 
     op: ClassVar[str] = "set-milestone"
-    part: ClassVar[str] = "milestone"
+    setting: ClassVar[str] = "milestone"
     item: str
     milestone: int
 
@@ -77,7 +116,7 @@ class SetType(Operation):
     """Give an item its issue type."""
 
     op: ClassVar[str] = "set-type"
-    part: ClassVar[str] = "type"
+    setting: ClassVar[str] = "type"
     item: str
     name: str
 
@@ -87,7 +126,7 @@ class AssignItem(Operation):
     """Assign an item."""
 
     op: ClassVar[str] = "assign"
-    part: ClassVar[str] = "assignees"
+    setting: ClassVar[str] = "assign"
     item: str
     logins: tuple[str, ...]
 
@@ -95,172 +134,145 @@ class AssignItem(Operation):
 StructureOperation = AddSubIssue | SetMilestone | SetType | AssignItem
 
 
-def gather_structure(github: GitHub, wanted: IssueStructure, requested: int) -> StructureFacts:
-    """Read the parent of a plan with its sub-issues, and its milestone."""
+def gather_structure(github: GitHub, wanted: IssueStructure, requested: int, issues: Iterable[Issue]) -> StructureFacts:
+    """Read the parent of a plan with its sub-issues, its milestone, and which parts people took from its issues."""
     facts = _gather_parent(github, wanted, requested)
-    if not wanted.milestone:
-        return facts
-    title = wanted.milestone.strip().lower()
-    for milestone in github.milestones():
-        if milestone.title.strip().lower() == title:
-            return replace(facts, milestone=milestone.number)
-    message = f"The repository has no milestone `{wanted.milestone}`."
-    found = Finding("milestone-missing", message, hint="Create it, or correct `milestone` in plan.yml.")
-    return replace(facts, findings=(*facts.findings, found))
-
-
-def _gather_parent(github: GitHub, wanted: IssueStructure, requested: int) -> StructureFacts:
-    parent = requested if wanted.parent == "request" else wanted.parent or 0
-    if wanted.parent == "request" and not parent:
-        message = "`parent: request` needs a request that is an issue."
-        return StructureFacts(wanted, findings=(Finding("parent-missing", message, hint="Pass `--request '#12'`."),))
-    if not parent:
-        return StructureFacts(wanted)
-    issue = github.issue(parent)
-    if issue is None or issue.is_pull:
-        found = Finding(
-            "parent-missing", f"The parent #{parent} is not an issue.", hint="Correct `parent` in plan.yml."
-        )
-        return StructureFacts(wanted, findings=(found,))
-    try:
-        return StructureFacts(wanted, parent, frozenset(each.number for each in github.sub_issues(parent)))
-    except NotThere:
-        return StructureFacts(wanted, findings=(_unavailable("sub-issues", "`parent`"),))
-
-
-def with_removed_parts(
-    github: GitHub, facts: StructureFacts, operations: Sequence[StructureOperation], issues: Mapping[str, Issue]
-) -> StructureFacts:
-    """Read which parts were taken from the existing issues that are to get one: one listing for each."""
-    lacking = {
-        issues[each.item].number
-        for each in operations
-        if not isinstance(each, AddSubIssue) and each.found is None and each.item in issues
-    }
+    if wanted.milestone:
+        title = wanted.milestone.strip().lower()
+        found = (each.number for each in github.milestones() if each.title.strip().lower() == title)
+        facts = replace(facts, milestone=next(found, 0))
+    if wanted.milestone and not facts.milestone:
+        message = f"The repository has no milestone `{wanted.milestone}`."
+        hint = "Create it, or correct `milestone` in plan.yml."
+        facts = replace(facts, findings=(*facts.findings, Finding("milestone-missing", message, hint=hint)))
+    lacking = [issue.number for issue in issues if _can_change(issue) and not _parts_of(issue) >= _wanted_parts(wanted)]
     return replace(facts, removed={number: github.removed_parts(number) for number in sorted(lacking)})
 
 
-def without_removed_parts(
-    operations: Sequence[StructureOperation], facts: StructureFacts, issues: Mapping[str, Issue]
-) -> tuple[list[StructureOperation], list[Finding]]:
-    """Skip parts that someone took from an issue, and warn of each: a person's edit wins. Pure."""
-    kept: list[StructureOperation] = []
-    found = []
-    for each in operations:
-        issue = issues.get(each.item)
-        if issue and not isinstance(each, AddSubIssue) and each.part in facts.removed.get(issue.number, ()):
-            message = (
-                f"Someone removed the {each.part} of #{issue.number} `{each.item}`, so accord does not set it again."
-            )
-            hint = "Set it by hand if the issue is to have it."
-            found.append(warning("structure-removed", message, hint=hint))
-            each = replace(each, found=OperationStatus.SKIPPED)
-        kept.append(each)
-    return kept, found
+def _gather_parent(github: GitHub, wanted: IssueStructure, requested: int) -> StructureFacts:
+    parent = requested if wanted.parent == "request" else wanted.parent
+    if wanted.parent is None:
+        return StructureFacts(wanted)
+    issue = github.issue(parent) if parent else None
+    try:
+        if parent and issue and not issue.is_pull:
+            return StructureFacts(wanted, parent, frozenset(each.number for each in github.sub_issues(parent)))
+    except NotThere as refused:
+        return StructureFacts(wanted, findings=(_unavailable("parent", "", refused),))
+    message, hint = f"The parent #{parent} is not an issue.", "Correct `parent` in plan.yml."
+    if not parent:
+        message, hint = "`parent: request` needs a request that is an issue.", "Pass `--request '#12'`."
+    return StructureFacts(wanted, findings=(Finding("parent-missing", message, hint=hint),))
 
 
-def plan_structure(
-    names: Sequence[str], issues: Mapping[str, Issue], facts: StructureFacts, blocked: Set[str] = frozenset()
-) -> Iterator[StructureOperation]:
-    """Yield the operations for items that are new, or open and not begun. Pure.
+def _can_change(issue: Issue) -> bool:
+    return issue.is_open and status_of(issue.labels) not in BEGUN
 
-    An agent with an account begins to work when it is assigned, so that it gets no item that is ``blocked``.
-    """
-    for name in names:
-        issue = issues.get(name)
-        if issue and (not issue.is_open or status_of(issue.labels) in BEGUN):
+
+def _wanted_parts(wanted: IssueStructure) -> set[str]:
+    parts = {"milestone": wanted.milestone, "type": wanted.type, "assignees": wanted.assign}
+    return {name for name, value in parts.items() if value}
+
+
+def _parts_of(issue: Issue | None) -> set[str]:
+    has = {"milestone": issue.milestone, "type": issue.type_name, "assignees": issue.assignees or None} if issue else {}
+    return {name for name, value in has.items() if value is not None}
+
+
+def plan_structure(plan: Plan, facts: PlanFacts, structure: StructureFacts) -> list[StructureOperation]:
+    """Return the operations for items that are new, or open and not begun; a part that someone removed is skipped."""
+    wanted, accounts = structure.wanted, _accounts() if structure.wanted.assign else {}
+    logins = [accounts.get(login.lower(), login) for login in wanted.assign]
+    operations: list[StructureOperation] = []
+    for i, item in enumerate(plan.items):
+        name, issue = item.temp_id, facts.items.get(item.temp_id)
+        if issue and not _can_change(issue):
             continue
-        if facts.children is not None:
-            found = _done(issue is not None and issue.number in facts.children)
-            if found or issue is None or not (issue.has_parent or issue.number == facts.parent):
-                yield AddSubIssue(f"{name} below #{facts.parent}", found, name, facts.parent)
-        if facts.milestone:
-            found = _done(issue is not None and issue.milestone is not None)
-            yield SetMilestone(f"{name} in {facts.wanted.milestone}", found, name, facts.milestone)
-        if facts.wanted.type:
-            found = _done(issue is not None and issue.type_name is not None)
-            yield SetType(f"{name} is {facts.wanted.type}", found, name, facts.wanted.type)
-        accounts = _accounts() if facts.wanted.assign else {}
-        logins = [accounts.get(login.lower(), login) for login in facts.wanted.assign]
-        logins = [login for login in logins if login not in accounts.values() or name not in blocked]
-        if logins:
-            found = _done(issue is not None and bool(issue.assignees))
-            yield AssignItem(f"{name} to {', '.join(logins)}", found, name, tuple(logins))
+        parts = _parts_of(issue) | (structure.removed.get(issue.number, set()) if issue else set())
+        is_child = issue is not None and issue.number in (structure.children or ())
+        if structure.children is not None and (
+            is_child or issue is None or not (issue.has_parent or issue.number == structure.parent)
+        ):
+            key = f"{name} below #{structure.parent}"
+            operations.append(AddSubIssue(key, skipped_if(is_child), name, structure.parent))
+        if structure.milestone:
+            found = skipped_if("milestone" in parts)
+            operations.append(SetMilestone(f"{name} in {wanted.milestone}", found, name, structure.milestone))
+        if wanted.type:
+            operations.append(SetType(f"{name} is {wanted.type}", skipped_if("type" in parts), name, wanted.type))
+        # an agent with an account begins to work when it is assigned, so it gets no item that is blocked
+        is_blocked = bool(accounts) and _is_blocked(plan, i, facts)
+        some = tuple(login for login in logins if not is_blocked or login not in accounts.values())
+        if some:
+            key = f"{name} to {', '.join(some)}"
+            operations.append(AssignItem(key, skipped_if("assignees" in parts), name, some))
+    return operations
 
 
-def check_structure(operations: Sequence[StructureOperation], facts: StructureFacts) -> list[Finding]:
-    """Check that the parent can take all items."""
+def _is_blocked(plan: Plan, position: int, facts: PlanFacts) -> bool:
+    closed = {name for name, issue in facts.items.items() if not issue.is_open}
+    item = plan.items[position]
+    existing = (facts.existing[number] for number in item.numbers)
+    return not closed.issuperset(item.blockers) or any(issue and issue.is_open for issue in existing)
+
+
+def check_structure(
+    operations: Sequence[StructureOperation], facts: PlanFacts, structure: StructureFacts
+) -> Iterator[Finding]:
+    """Check that the parent can take all items, and warn of parts that someone removed: a person's edit wins."""
+    yield from structure.findings
     coming = sum(isinstance(each, AddSubIssue) and each.found is None for each in operations)
-    total = coming + len(facts.children or ())
-    if not coming or total <= MOST_SUB_ISSUES:
-        return list(facts.findings)
-    message = f"#{facts.parent} would have {total} sub-issues; GitHub allows {MOST_SUB_ISSUES}."
-    return [*facts.findings, Finding("sub-issues-too-many", message, hint="Split the plan, or remove `parent`.")]
+    total = coming + len(structure.children or ())
+    if coming and total > MOST_SUB_ISSUES:
+        message = f"#{structure.parent} would have {total} sub-issues; GitHub allows {MOST_SUB_ISSUES}."
+        yield Finding("sub-issues-too-many", message, hint="Split the plan, or remove `parent`.")
+    for name, issue in facts.items.items():
+        lost = structure.removed.get(issue.number, set()) & (_wanted_parts(structure.wanted) - _parts_of(issue))
+        for part in sorted(lost, key=("milestone", "type", "assignees").index):
+            message = f"Someone removed the {part} of #{issue.number} `{name}`, so accord does not set it again."
+            yield warning("structure-removed", message, hint="Set it by hand if the issue is to have it.")
 
 
 def apply_structure(
-    github: GitHub, operation: StructureOperation, issue: Issue, clock: Clock, findings: list[Finding]
-) -> OperationStatus | None:
-    """Carry out one operation on an item; return ``skipped``, with a warning, where GitHub does not allow it."""
-    match operation:
-        case AddSubIssue(parent=parent):
-            return _add(github, parent, issue, clock, findings)
-        case SetMilestone(milestone=milestone):
-            return _change(github, issue, IssueChange(milestone=milestone), "the milestone", "`milestone`", findings)
-        case SetType(name=name):
-            return _change(github, issue, IssueChange(type_name=name), f"the issue type {name}", "`type`", findings)
-        case AssignItem(logins=logins):
-            return _assign(github, issue, logins, clock, findings)
+    github: GitHub, operation: StructureOperation, issue: Issue, clock: Clock
+) -> tuple[OperationStatus | None, Finding | None]:
+    """Carry out one operation on an item; return ``skipped`` and a warning where GitHub does not allow it."""
 
-
-def _change(
-    github: GitHub, issue: Issue, change: IssueChange, what: str, key: str, findings: list[Finding]
-) -> OperationStatus | None:
-    try:
-        github.change_issue(issue.number, change)
-    except NotThere:
-        raise
-    except Refused:
-        return _skip(findings, _unavailable(what, key))
-    return None
-
-
-def _add(github: GitHub, parent: int, issue: Issue, clock: Clock, findings: list[Finding]) -> OperationStatus | None:
     def find() -> Issue | None:
-        return next((each for each in github.sub_issues(parent) if each.id == issue.id), None)
-
-    try:
-        send_once(lambda: github.add_sub_issue(parent, issue.id), find, clock)
-    except Refused as refused:
-        if find():
-            return None
-        message = f"#{issue.number} did not become a sub-issue of #{parent}: {refused.message}"
-        return _skip(findings, warning("structure-unavailable", message, hint="Check `parent` in plan.yml."))
-    return None
-
-
-def _assign(
-    github: GitHub, issue: Issue, logins: Sequence[str], clock: Clock, findings: list[Finding]
-) -> OperationStatus | None:
-    def find() -> Issue | None:
+        """Return the issue as the operation leaves it."""
+        if isinstance(operation, AddSubIssue):
+            return next((each for each in github.sub_issues(operation.parent) if each.id == issue.id), None)
         now = github.issue(issue.number)
-        return now if now and not _unassigned(now, logins) else None
+        return now if now and isinstance(operation, AssignItem) and not _unassigned(now, operation.logins) else None
 
     try:
-        now = send_once(lambda: github.add_assignees(issue.number, logins), find, clock)
-    except NotThere:
-        raise
+        match operation:
+            case AddSubIssue(parent=parent):
+                send_once(lambda: github.add_sub_issue(parent, issue.id), find, clock)
+            case SetMilestone(milestone=milestone):
+                github.change_issue(issue.number, IssueChange(milestone=milestone))
+            case SetType(name=name):
+                github.change_issue(issue.number, IssueChange(type_name=name))
+            case AssignItem(logins=logins):
+                return _assignment(send_once(lambda: github.add_assignees(issue.number, logins), find, clock), logins)
     except Refused as refused:
-        return _skip(
-            findings, warning("structure-unavailable", f"GitHub refused to assign #{issue.number}: {refused.message}")
-        )
-    if left := _unassigned(now, logins):
-        message = f"GitHub did not assign {', '.join(left)}: not all accounts can be assigned with this token."
-        agents = " or ".join(_accounts()).title()
-        hint = f"Give them access to the repository; {agents} needs a token of a user who has it."
-        findings.append(warning("structure-unavailable", message, hint=hint))
-        return None if now.assignees else OperationStatus.SKIPPED
-    return None
+        if isinstance(operation, AddSubIssue) and find():
+            return None, None
+        if isinstance(refused, NotThere) and not isinstance(operation, AddSubIssue):
+            raise
+        return OperationStatus.SKIPPED, _unavailable(operation.setting, f" for #{issue.number}", refused)
+    return None, None
+
+
+def _assignment(now: Issue, logins: Sequence[str]) -> tuple[OperationStatus | None, Finding | None]:
+    left = _unassigned(now, logins)
+    if not left:
+        return None, None
+    message = f"GitHub did not assign {', '.join(left)}: not all accounts can be assigned with this token."
+    agents = " or ".join(_accounts()).title()
+    hint = f"Give them access to the repository; {agents} needs a token of a user who has it."
+    status = None if now.assignees else OperationStatus.SKIPPED
+    return status, warning("structure-unavailable", message, hint=hint)
 
 
 def _unassigned(issue: Issue, logins: Sequence[str]) -> list[str]:
@@ -270,15 +282,6 @@ def _unassigned(issue: Issue, logins: Sequence[str]) -> list[str]:
     return [login for login in logins if login.lower() not in has]
 
 
-def _done(is_done: bool) -> OperationStatus | None:
-    return OperationStatus.SKIPPED if is_done else None
-
-
-def _skip(findings: list[Finding], found: Finding) -> OperationStatus:
-    findings.append(found)
-    return OperationStatus.SKIPPED
-
-
-def _unavailable(what: str, key: str) -> Finding:
-    message = f"GitHub does not have {what} here, so the items were created without."
-    return warning("structure-unavailable", message, hint=f"Remove {key} from plan.yml.")
+def _unavailable(setting: str, where: str, refused: Refused) -> Finding:
+    message = f"GitHub does not accept `{setting}` of plan.yml{where}: {refused.message}"
+    return warning("structure-unavailable", message, hint=f"Correct or remove `{setting}` in plan.yml.")

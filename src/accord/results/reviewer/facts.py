@@ -297,5 +297,4 @@ def _work_item(pull: Pull, options: ReviewOptions) -> tuple[int | None, Finding 
     names = ", ".join(f"#{number}" for number in numbers[:5])
     problem = f"closes several work items ({names})" if numbers else "closes no work item"
     message = f"#{pull.number} {problem}, so no status changes."
-    hint = "Pass `--work-item N`, or write `Closes #N` into it."
-    return None, warning("work-item-unknown", message, hint=hint)
+    return None, warning("work-item-unknown", message, hint="Pass `--work-item N`, or write `Closes #N` into it.")

@@ -218,8 +218,7 @@ def _not_resolved(reason: str, hint: str = "") -> Finding:
 def plan_findings(facts: ReviewFacts) -> Iterator[Finding]:
     """Return the reasons why operations are left out."""
     if facts.is_superseded:
-        message = "A later review of ours replaced this one, so it changes nothing."
-        yield warning("review-superseded", message)
+        yield warning("review-superseded", "A later review of ours replaced this one, so it changes nothing.")
     elif not facts.may_dismiss and any(review.state in OPPOSABLE for review in facts.standing):
         message = f"{facts.identity.login} has no write access, so earlier reviews are not dismissed."
         yield warning("not-dismissed", message)

@@ -61,12 +61,10 @@ def reviewer_findings(result: ReviewerResult) -> list[Finding]:
 def _check_comment(comment: AgentReviewComment, path: str) -> Iterator[Finding]:
     if comment.line is not None and comment.line < 1:
         message = f"The line {comment.line} is not valid, because lines count from 1."
-        hint = "Use null for the whole file."
-        yield Finding("line-invalid", message, path + "/line", hint=hint)
+        yield Finding("line-invalid", message, path + "/line", hint="Use null for the whole file.")
     if not comment.path.strip() or _OUTSIDE_TREE.search(comment.path):
         message = f"`{comment.path[:80]}` is not a path in the repository."
-        hint = "Use a path relative to its root."
-        yield Finding("path-invalid", message, path + "/path", hint=hint)
+        yield Finding("path-invalid", message, path + "/path", hint="Use a path relative to its root.")
     if not _WORD.search(_WARNING.sub("", comment.body, count=1)):
         yield Finding("comment-empty", "The comment is empty.", path + "/body", hint="Write its text, or remove it.")
 
