@@ -1,27 +1,30 @@
 """GraphQL: review threads and hidden comments, which the REST API does not have.
 
 Docs: https://docs.github.com/graphql. Like on GitHub, a refusal is a 200 with ``errors``.
+
+Types are dictionaries, as graphql-core reads them: ``__typename`` names the type behind an interface, and a field with
+arguments is a function of them.
 """
 
 from __future__ import annotations
 
 import base64
 import binascii
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Mapping, Sequence
 from functools import cache
 from importlib.resources import files
 from typing import TYPE_CHECKING, Any
 
 from accord_sandbox import payloads
-from accord_sandbox.calls import AccessLevel, Area, Call, Grant, grant_of, route
+from accord_sandbox.calls import AccessLevel, Call, Grant, grant_of, route
 from accord_sandbox.database import Row
-from accord_sandbox.pull_state import PULLS
+from accord_sandbox.payloads import Payload
+from accord_sandbox.pull_state import PULLS, pull_by_id
 from accord_sandbox.repositories import find_repository
 from accord_sandbox.responses import ApiResponse, Refusal
 
 if TYPE_CHECKING:
-    from graphql import GraphQLError, GraphQLResolveInfo, GraphQLSchema
+    from graphql import GraphQLError, GraphQLSchema
 
 DOCS = "https://docs.github.com/graphql"
 MOST_ENTRIES = 100
@@ -29,6 +32,11 @@ MOST_TOKENS = 5000
 _CURSOR = "cursor:v2:"
 _THREAD = "PRRT"
 _COMMENT = "PRRC"
+_NOT_BY_INTEGRATION = "Resource not accessible by integration"
+_SUBMITTED = (
+    "SELECT review_comments.* FROM review_comments JOIN reviews ON reviews.id = review_id"
+    " WHERE reviews.state != 'PENDING' AND "
+)
 
 
 class FieldError(Exception):
@@ -37,15 +45,6 @@ class FieldError(Exception):
     def __init__(self, kind: str, message: str) -> None:
         super().__init__(message)
         self.kind = kind
-
-
-@dataclass(frozen=True)
-class Page:
-    """One page of a list, as a connection has it."""
-
-    nodes: Sequence[Row]
-    pageInfo: dict[str, Any]  # noqa: N815 (GraphQL's name)
-    totalCount: int  # noqa: N815
 
 
 def _only_reads(document: Any) -> bool:
@@ -72,14 +71,8 @@ def answer_query(call: Call) -> ApiResponse:
         errors = [GraphQLError("Query is nested too deeply")]
     if errors:
         return ApiResponse(200, {"errors": [_error(error) for error in errors]})
-    result = execute(
-        _schema(),
-        document,
-        context_value=call,
-        variable_values=variables if isinstance(variables, dict) else {},
-        field_resolver=_resolve_column,
-    )
-    assert not hasattr(result, "__await__")  # noqa: S101 (no resolver is asynchronous)
+    result = execute(_schema(), document, _root(call), variable_values=variables if isinstance(variables, dict) else {})
+    assert not hasattr(result, "__await__")  # noqa: S101 (nothing is asynchronous)
     body: dict[str, Any] = {} if result.data is None else {"data": result.data}
     if result.errors:
         body["errors"] = [_error(error) for error in result.errors]
@@ -94,67 +87,124 @@ def _error(error: GraphQLError) -> dict[str, Any]:
 
 @cache
 def _schema() -> GraphQLSchema:
-    from graphql import GraphQLInterfaceType, GraphQLObjectType, build_schema
+    from graphql import build_schema
 
-    schema = build_schema((files("accord_sandbox") / "schema.graphql").read_text(encoding="utf-8"))
-    for owner, resolvers in _RESOLVERS.items():
-        kind = schema.type_map[owner]
-        assert isinstance(kind, GraphQLObjectType)  # noqa: S101 (the schema above says so)
-        for name, resolver in resolvers.items():
-            kind.fields[name].resolve = resolver
-    for name, abstract in schema.type_map.items():
-        if isinstance(abstract, GraphQLInterfaceType):
-            abstract.resolve_type = _TYPES[name]
-    return schema
+    return build_schema((files("accord_sandbox") / "schema.graphql").read_text(encoding="utf-8"))
 
 
-def _resolve_column(source: Any, info: GraphQLResolveInfo[Any]) -> Any:
-    return getattr(source, info.field_name) if isinstance(source, Page) else source[info.field_name]
+def _root(call: Call) -> Payload:
+    """Return the fields of ``Query`` and ``Mutation``."""
+    return {
+        "repository": lambda _info, **given: _repository(call, f"{given['owner']}/{given['name']}"),
+        "node": lambda _info, **given: _thread(call, _review_comment(call, given["id"], _THREAD)),
+        "resolveReviewThread": lambda _info, **given: _change_thread(call, "Resolve", given["input"]),
+        "unresolveReviewThread": lambda _info, **given: _change_thread(call, "Unresolve", given["input"]),
+        "minimizeComment": lambda _info, **given: _minimize_comment(call, given["input"]),
+    }
 
 
-def _actor_type(row: Row, *_: Any) -> str:
-    return str(row["type"])
-
-
-_TYPES: Mapping[str, Any] = {
-    "Actor": _actor_type,
-    "Minimizable": lambda *_: "PullRequestReviewComment",
-    "Node": lambda *_: "PullRequestReviewThread",
-}
-"""How the type behind an interface is found."""
-
-
-def _repository(_source: None, info: GraphQLResolveInfo[Any], owner: str, name: str) -> Row:
-    call: Call = info.context
-    row = find_repository(call.db, f"{owner}/{name}")
+def _repository(call: Call, full_name: str) -> Payload:
+    row = find_repository(call.db, full_name)
     if row is None or not grant_of(call.db, call.actor, row).sees:
-        raise FieldError("NOT_FOUND", f"Could not resolve to a Repository with the name '{owner}/{name}'.")
-    return row
+        raise FieldError("NOT_FOUND", f"Could not resolve to a Repository with the name '{full_name}'.")
+    return {"pullRequest": lambda _info, number: _pull_request(call, row, number)}
 
 
-def _pull_request(repository: Row, info: GraphQLResolveInfo[Any], number: int) -> Row:
-    call: Call = info.context
+def _pull_request(call: Call, repository: Row, number: int) -> Payload:
     if not grant_of(call.db, call.actor, repository).may("pull_requests", AccessLevel.READ):
-        raise FieldError("FORBIDDEN", "Resource not accessible by integration")
+        raise FieldError("FORBIDDEN", _NOT_BY_INTEGRATION)
     pull = call.fetch(f"{PULLS} WHERE repository_id = ? AND number = ?", repository["id"], number)
     if pull is None:
         raise FieldError("NOT_FOUND", f"Could not resolve to a PullRequest with the number of {number}.")
-    return pull
+    condition = "review_comments.issue_id = ? AND in_reply_to_id IS NULL ORDER BY review_comments.id"
+    rows = call.fetch_all(_SUBMITTED + condition, pull["id"])
+    return {"reviewThreads": lambda _info, **page: _page("reviewThreads", rows, lambda row: _thread(call, row), **page)}
 
 
-def _node(_source: None, info: GraphQLResolveInfo[Any], id: str) -> Row:  # noqa: A002 (GraphQL's name)
-    return _review_comment(info.context, id, _THREAD)
+def _thread(call: Call, row: Row) -> Payload:
+    """Return a ``PullRequestReviewThread`` by its first comment; only a ``User``, no bot, has resolved one."""
+    condition = "(review_comments.id = ? OR in_reply_to_id = ?) ORDER BY review_comments.id"
+    rows = call.fetch_all(_SUBMITTED + condition, row["id"], row["id"])
+    resolver = call.fetch(
+        "SELECT users.* FROM users JOIN resolved_threads ON users.id = user_id WHERE comment_id = ?", row["id"]
+    )
+    return {
+        "__typename": "PullRequestReviewThread",
+        "id": payloads.node_id(_THREAD, row["id"]),
+        "path": row["path"],
+        "line": row["line"],
+        "originalLine": row["original_line"],
+        "subjectType": row["subject_type"].upper(),
+        "isOutdated": row["subject_type"] == "line" and row["line"] is None,
+        "isResolved": resolver is not None,
+        "resolvedBy": None if resolver is None or resolver["type"] == "Bot" else _actor(resolver),
+        "viewerCanResolve": resolver is None and _may_resolve(call, row),
+        "comments": lambda _info, **page: _page("comments", rows, lambda found: _comment(call, found), **page),
+    }
+
+
+def _comment(call: Call, row: Row) -> Payload:
+    """Return a ``PullRequestReviewComment``."""
+    pull = pull_by_id(call, row["issue_id"])
+    (author,) = call.fetch_all("SELECT * FROM users WHERE id = ?", row["author_id"])
+    return {
+        "__typename": "PullRequestReviewComment",
+        "id": payloads.node_id(_COMMENT, row["id"]),
+        "fullDatabaseId": str(row["id"]),
+        "url": f"{call.web}/{pull['full_name']}/pull/{pull['number']}#discussion_r{row['id']}",
+        "body": row["body"],
+        "author": _actor(author),
+        "isMinimized": row["minimized"] is not None,
+        "minimizedReason": row["minimized"],
+        "originalCommit": {"oid": row["original_commit_id"]},
+        "pullRequestReview": {"fullDatabaseId": str(row["review_id"])},
+    }
+
+
+def _actor(row: Row) -> Payload:
+    return {"__typename": row["type"], "login": row["login"].removesuffix("[bot]")}
+
+
+def _page(
+    name: str,
+    rows: Sequence[Row],
+    payload: Callable[[Row], Payload],
+    first: int | None = None,
+    after: str | None = None,
+) -> Payload:
+    """Return the requested page of a list, as a connection."""
+    if first is None:
+        message = f"You must provide a `first` or `last` value to properly paginate the `{name}` connection."
+        raise FieldError("MISSING_PAGINATION_BOUNDARIES", message)
+    if first > MOST_ENTRIES:
+        message = f"Requesting {first} records on the `{name}` connection exceeds the `first` limit of 100 records."
+        raise FieldError("EXCESSIVE_PAGINATION", message)
+    start = 0 if after is None else _position(after)
+    nodes = [payload(row) for row in rows[start : start + max(first, 0)]]
+    end = start + len(nodes)
+    cursor = base64.b64encode(f"{_CURSOR}{end}".encode()).decode() if nodes else None
+    page = {"hasNextPage": end < len(rows), "endCursor": cursor}
+    return {"nodes": nodes, "pageInfo": page, "totalCount": len(rows)}
+
+
+def _position(cursor: str) -> int:
+    try:
+        text = base64.b64decode(cursor).decode().removeprefix(_CURSOR)
+    except (binascii.Error, UnicodeDecodeError):
+        text = ""
+    if not text.isdecimal():
+        raise FieldError("INVALID_CURSOR_ARGUMENTS", f"`{cursor}` does not appear to be a valid cursor.")
+    return int(text)
 
 
 def _review_comment(call: Call, name: str, kind: str) -> Row:
     """Return a comment by its global id, or the first comment of a thread by the thread's."""
-    number = _global_number(kind, name)
     row = call.fetch(
-        "SELECT review_comments.* FROM review_comments WHERE (? != 'PRRT' OR in_reply_to_id IS NULL) AND id = ?",
+        "SELECT * FROM review_comments WHERE (? != 'PRRT' OR in_reply_to_id IS NULL) AND id = ?",
         kind,
-        number,
+        _global_number(kind, name),
     )
-    if row is None or not _grant(call, row).may(*_READS):
+    if row is None or not _grant(call, row).may("pull_requests", AccessLevel.READ):
         raise FieldError("NOT_FOUND", f"Could not resolve to a node with the global id of '{name}'")
     return row
 
@@ -191,160 +241,32 @@ def _may_resolve(call: Call, thread: Row) -> bool:
 
 def _require(call: Call, allowed: bool, mutation: str) -> None:
     """Refuse a mutation that the caller may not do, in the words for the kind of token."""
-    if allowed:
-        return
-    integration = call.user.kind == "installation"
-    message = f"{call.user.login} does not have the correct permissions to execute `{mutation}`"
-    raise FieldError("FORBIDDEN", "Resource not accessible by integration" if integration else message)
+    if not allowed:
+        message = f"{call.user.login} does not have the correct permissions to execute `{mutation}`"
+        raise FieldError("FORBIDDEN", _NOT_BY_INTEGRATION if call.user.kind == "installation" else message)
 
 
-def _resolve_thread(_source: None, info: GraphQLResolveInfo[Any], input: Mapping[str, str]) -> dict[str, Any]:  # noqa: A002 (GraphQL's name)
-    call: Call = info.context
-    thread = _review_comment(call, input["threadId"], _THREAD)
-    _require(call, _may_resolve(call, thread), "ResolveReviewThread")
-    call.db.execute("INSERT OR IGNORE INTO resolved_threads VALUES (?, ?)", (thread["id"], call.user.user_id))
-    return {"thread": thread, "clientMutationId": input.get("clientMutationId")}
+def _change_thread(call: Call, change: str, given: Mapping[str, str]) -> Payload:
+    """Resolve or unresolve a thread; the first to resolve it counts."""
+    row = _review_comment(call, given["threadId"], _THREAD)
+    _require(call, _may_resolve(call, row), f"{change}ReviewThread")
+    if change == "Resolve":
+        call.db.execute("INSERT OR IGNORE INTO resolved_threads VALUES (?, ?)", (row["id"], call.user.user_id))
+    else:
+        call.db.execute("DELETE FROM resolved_threads WHERE comment_id = ?", (row["id"],))
+    return {"thread": _thread(call, row), "clientMutationId": given.get("clientMutationId")}
 
 
-def _unresolve_thread(_source: None, info: GraphQLResolveInfo[Any], input: Mapping[str, str]) -> dict[str, Any]:  # noqa: A002 (GraphQL's name)
-    call: Call = info.context
-    thread = _review_comment(call, input["threadId"], _THREAD)
-    _require(call, _may_resolve(call, thread), "UnresolveReviewThread")
-    call.db.execute("DELETE FROM resolved_threads WHERE comment_id = ?", (thread["id"],))
-    return {"thread": thread, "clientMutationId": input.get("clientMutationId")}
-
-
-def _minimize_comment(_source: None, info: GraphQLResolveInfo[Any], input: Mapping[str, str]) -> dict[str, Any]:  # noqa: A002 (GraphQL's name)
+def _minimize_comment(call: Call, given: Mapping[str, str]) -> Payload:
     """Hide a comment, which takes write access.
 
     Docs: https://docs.github.com/communities/moderating-comments-and-conversations/managing-disruptive-comments
     """
-    call: Call = info.context
-    comment = _review_comment(call, input["subjectId"], _COMMENT)
-    grant = _grant(call, comment)
-    level = AccessLevel.WRITE
+    row = _review_comment(call, given["subjectId"], _COMMENT)
+    grant, level = _grant(call, row), AccessLevel.WRITE
     allowed = grant.role >= level if call.user.kind == "user" else grant.may("pull_requests", level)
     _require(call, allowed, "MinimizeComment")
-    reason = input["classifier"].lower().replace("_", "-")
-    call.db.execute("UPDATE review_comments SET minimized = ? WHERE id = ?", (reason, comment["id"]))
-    hidden = _review_comment(call, input["subjectId"], _COMMENT)
-    return {"minimizedComment": hidden, "clientMutationId": input.get("clientMutationId")}
-
-
-_READS: tuple[Area, AccessLevel] = ("pull_requests", AccessLevel.READ)
-_SUBMITTED = (
-    "SELECT review_comments.* FROM review_comments JOIN reviews ON reviews.id = review_id"
-    " WHERE reviews.state != 'PENDING' AND "
-)
-
-
-def _review_threads(
-    pull: Row, info: GraphQLResolveInfo[Any], first: int | None = None, after: str | None = None
-) -> Page:
-    condition = "review_comments.issue_id = ? AND in_reply_to_id IS NULL ORDER BY review_comments.id"
-    rows = info.context.fetch_all(_SUBMITTED + condition, pull["id"])
-    return page_of("reviewThreads", rows, first, after)
-
-
-def _comments(thread: Row, info: GraphQLResolveInfo[Any], first: int | None = None, after: str | None = None) -> Page:
-    condition = "(review_comments.id = ? OR in_reply_to_id = ?) ORDER BY review_comments.id"
-    rows = info.context.fetch_all(_SUBMITTED + condition, thread["id"], thread["id"])
-    return page_of("comments", rows, first, after)
-
-
-def page_of(name: str, rows: Sequence[Row], first: int | None, after: str | None) -> Page:
-    """Return the requested page of a list."""
-    if first is None:
-        message = f"You must provide a `first` or `last` value to properly paginate the `{name}` connection."
-        raise FieldError("MISSING_PAGINATION_BOUNDARIES", message)
-    if first > MOST_ENTRIES:
-        message = f"Requesting {first} records on the `{name}` connection exceeds the `first` limit of 100 records."
-        raise FieldError("EXCESSIVE_PAGINATION", message)
-    start = 0 if after is None else _position(after)
-    part = rows[start : start + max(first, 0)]
-    end = start + len(part)
-    cursor = base64.b64encode(f"{_CURSOR}{end}".encode()).decode() if part else None
-    return Page(part, {"hasNextPage": end < len(rows), "endCursor": cursor}, len(rows))
-
-
-def _position(cursor: str) -> int:
-    try:
-        text = base64.b64decode(cursor).decode().removeprefix(_CURSOR)
-    except (binascii.Error, UnicodeDecodeError):
-        text = ""
-    if not text.isdecimal():
-        raise FieldError("INVALID_CURSOR_ARGUMENTS", f"`{cursor}` does not appear to be a valid cursor.")
-    return int(text)
-
-
-def _author(comment: Row, info: GraphQLResolveInfo[Any]) -> Row | None:
-    row: Row | None = info.context.fetch("SELECT * FROM users WHERE id = ?", comment["author_id"])
-    return row
-
-
-def _is_resolved(thread: Row, info: GraphQLResolveInfo[Any]) -> bool:
-    return bool(info.context.count("resolved_threads WHERE comment_id = ?", thread["id"]))
-
-
-def _resolved_by(thread: Row, info: GraphQLResolveInfo[Any]) -> Row | None:
-    """Return the person who resolved a thread; the field has the type User, which a bot is not."""
-    statement = "SELECT users.* FROM users JOIN resolved_threads ON users.id = user_id WHERE comment_id = ?"
-    row: Row | None = info.context.fetch(statement, thread["id"])
-    return None if row is None or row["type"] == "Bot" else row
-
-
-def _can_resolve(thread: Row, info: GraphQLResolveInfo[Any]) -> bool:
-    return not _is_resolved(thread, info) and _may_resolve(info.context, thread)
-
-
-def _url(comment: Row, info: GraphQLResolveInfo[Any]) -> str:
-    call: Call = info.context
-    (pull,) = call.fetch_all(f"{PULLS} WHERE issues.id = ?", comment["issue_id"])
-    return f"{call.web}/{pull['full_name']}/pull/{pull['number']}#discussion_r{comment['id']}"
-
-
-_ACTOR = {
-    "id": lambda row, _info: payloads.node_id("U", row["id"]),
-    "login": lambda row, _info: row["login"].removesuffix("[bot]"),
-}
-_RESOLVERS: dict[str, dict[str, Any]] = {
-    "Query": {"repository": _repository, "node": _node},
-    "Mutation": {
-        "minimizeComment": _minimize_comment,
-        "resolveReviewThread": _resolve_thread,
-        "unresolveReviewThread": _unresolve_thread,
-    },
-    "Repository": {"pullRequest": _pull_request},
-    "PullRequest": {"reviewThreads": _review_threads},
-    "PullRequestReviewThread": {
-        "id": lambda row, _info: payloads.node_id(_THREAD, row["id"]),
-        "isResolved": _is_resolved,
-        "originalLine": lambda row, _info: row["original_line"],
-        "resolvedBy": _resolved_by,
-        "subjectType": lambda row, _info: row["subject_type"].upper(),
-        "viewerCanResolve": _can_resolve,
-        "isOutdated": lambda row, _info: row["subject_type"] == "line" and row["line"] is None,
-        "comments": _comments,
-    },
-    "PullRequestReviewComment": {
-        "id": lambda row, _info: payloads.node_id(_COMMENT, row["id"]),
-        "fullDatabaseId": lambda row, _info: str(row["id"]),
-        "url": _url,
-        "author": _author,
-        "isMinimized": lambda row, _info: row["minimized"] is not None,
-        "minimizedReason": lambda row, _info: row["minimized"],
-        "originalCommit": lambda row, _info: row,
-        "pullRequestReview": lambda row, _info: row,
-    },
-    "Commit": {
-        "id": lambda comment, _info: payloads.node_id("C", comment["id"]),
-        "oid": lambda comment, _info: comment["original_commit_id"],
-    },
-    "PullRequestReview": {
-        "id": lambda comment, _info: payloads.node_id("PRR", comment["review_id"]),
-        "fullDatabaseId": lambda comment, _info: str(comment["review_id"]),
-    },
-    "Bot": _ACTOR,
-    "User": _ACTOR,
-}
-"""Resolvers by type and field; other fields are columns of their row."""
+    reason = given["classifier"].lower().replace("_", "-")
+    call.db.execute("UPDATE review_comments SET minimized = ? WHERE id = ?", (reason, row["id"]))
+    hidden = _review_comment(call, given["subjectId"], _COMMENT)
+    return {"minimizedComment": _comment(call, hidden), "clientMutationId": given.get("clientMutationId")}

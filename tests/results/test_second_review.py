@@ -220,8 +220,8 @@ def test_a_refusal_to_resolve_that_github_did_not_announce_is_a_warning(
     reader = stage.adapter(token="job-token")
     post(stage, needs_changes(ONE, TWO), adapter=reader)
     later = push(stage, NEW + "one more\n")
-    can_resolve = graphql._schema().type_map["PullRequestReviewThread"].fields["viewerCanResolve"]  # type: ignore[attr-defined]
-    monkeypatch.setattr(can_resolve, "resolve", lambda *_: True)
+    thread = graphql._thread
+    monkeypatch.setattr(graphql, "_thread", lambda *given: {**thread(*given), "viewerCanResolve": True})
     receipt = post(stage, approve(), commit=later, adapter=reader)
     assert (receipt.outcome, "threads-not-resolved" in codes(receipt)) == (Outcome.APPLIED, True)
     assert [entry.status.value for entry in receipt.operations if entry.op == "resolve-thread"] == ["failed"]
@@ -258,9 +258,8 @@ def test_a_token_that_graphql_forbids_posts_the_review_and_ends_no_thread(
     def forbid(*_: object, **__: object) -> None:
         raise graphql.FieldError("FORBIDDEN", "Resource not accessible by integration")
 
-    pull = graphql._schema().type_map["Repository"].fields["pullRequest"]  # type: ignore[attr-defined]
     with monkeypatch.context() as patched:
-        patched.setattr(pull, "resolve", forbid)
+        patched.setattr(graphql, "_pull_request", forbid)
         receipt = post(stage, needs_changes(ONE, THREE), commit=later)
     (finding,) = [found for found in receipt.findings if found.code == "threads-not-resolved"]
     assert "Resource not accessible" in finding.message
