@@ -14,7 +14,6 @@ from functools import cache
 from html import escape
 from itertools import groupby
 from typing import TYPE_CHECKING, Any
-from urllib.parse import quote
 
 from markdown_it import MarkdownIt
 from markdown_it.token import Token
@@ -40,7 +39,6 @@ _VERDICTS = {
     "DISMISSED": "reviewed, and was dismissed",
     "PENDING": "has not submitted this review yet",
 }
-_STANDING = {"APPROVED": "approved", "CHANGES_REQUESTED": "changes requested"}
 
 
 @dataclass
@@ -51,6 +49,11 @@ class Look:
     storage: GitStorage
     query: Mapping[str, str]
     colors: set[str] = field(default_factory=set)
+
+    @property
+    def state(self) -> str:
+        """The state of the items that a list shows."""
+        return "closed" if self.query.get("state") == "closed" else "open"
 
     def all(self, statement: str, *values: Any) -> list[Row]:
         """Return all rows."""
@@ -66,21 +69,17 @@ class Look:
         return rows
 
 
-def list_context(look: Look, repository: Row, state: str) -> dict[str, Any]:
-    """Return the values of the list of pull requests."""
+def listed_pulls(look: Look, repository: Row) -> list[dict[str, Any]]:
+    """Return the pull requests of a list, newest first."""
     rows = look.all(
         "SELECT issues.*, pulls.*, users.login, (SELECT count(*) FROM comments WHERE issue_id = issues.id)"
         " + (SELECT count(*) FROM review_comments WHERE issue_id = issues.id) AS comment_count"
         " FROM pulls JOIN issues ON issues.id = pulls.issue_id JOIN users ON users.id = author_id"
         " WHERE repository_id = ? AND issues.state = ? ORDER BY number DESC",
         repository["id"],
-        state,
+        look.state,
     )
-    items = [
-        {"row": row, "labels": look.labels(row["id"]), "standing": _standing(look, row["id"]), "mark": pull_mark(row)}
-        for row in rows
-    ]
-    return {"state": state, "items": items}
+    return [{"row": row, "labels": look.labels(row["id"]), "mark": pull_mark(row)} for row in rows]
 
 
 def pull_context(look: Look, bare: BareRepository, pull: Row) -> dict[str, Any]:
@@ -114,17 +113,6 @@ def pull_mark(pull: Row) -> str:
     if pull["state"] == "closed":
         return "closed"
     return "draft" if pull["draft"] else "open"
-
-
-def _standing(look: Look, issue_id: int) -> str:
-    """Return the strictest of the reviewers' last verdicts, "" without any."""
-    rows = look.all(
-        "SELECT author_id, state FROM reviews WHERE issue_id = ? AND state IN ('APPROVED', 'CHANGES_REQUESTED')"
-        " ORDER BY id",
-        issue_id,
-    )
-    verdicts = {row["author_id"]: row["state"] for row in rows}.values()
-    return next((words for state, words in reversed(_STANDING.items()) if state in verdicts), "")
 
 
 def _shown_reviews(look: Look, issue_id: int, comments: list[Row]) -> list[dict[str, Any]]:
@@ -241,12 +229,9 @@ _COMMENT = re.compile(r"<!--.*?(?:-->|\Z)", re.DOTALL)
 _BOXES = {"[ ] ": "", "[x] ": " checked", "[X] ": " checked"}
 
 
-def markdown_html(text: str | None, repository: str = "", last_number: int = 0) -> str:
-    """Return the HTML of a Markdown text, safe to put into a page.
-
-    ``#12`` is a link where a repository is given that has such a number.
-    """
-    rendered: str = _parser().render(text or "", {"repository": repository, "last_number": last_number})
+def markdown_html(text: str | None) -> str:
+    """Return the HTML of a Markdown text, safe to put into a page."""
+    rendered: str = _parser().render(text or "")
     return rendered
 
 
@@ -254,44 +239,10 @@ def markdown_html(text: str | None, repository: str = "", last_number: int = 0) 
 def _parser() -> MarkdownIt:
     parser = MarkdownIt("commonmark", {"breaks": True}).enable(["table", "strikethrough"])
     parser.core.ruler.push("checkboxes", _checkboxes)
-    parser.core.ruler.push("references", _references)
     parser.add_render_rule("checkbox", lambda _self, tokens, index, _options, _env: tokens[index].content)
     parser.add_render_rule("html_inline", lambda _self, tokens, index, _options, _env: _inert(tokens[index].content))
     parser.add_render_rule("html_block", lambda _self, tokens, index, _options, _env: _inert_block(tokens[index]))
     return parser
-
-
-_REFERENCE = re.compile(r"(?<![\w&/#])#([1-9][0-9]{0,8})(?!\w)")
-
-
-def _references(state: StateCore) -> None:
-    """Turn ``#12`` in text into a link, but not within a link."""
-    for inline in state.tokens:
-        if inline.type != "inline" or not state.env.get("repository"):
-            continue
-        children: list[Token] = []
-        depth = 0
-        for token in inline.children or []:
-            depth += token.nesting if token.type in ("link_open", "link_close") else 0
-            is_text = token.type == "text" and not depth
-            children += _with_links(token, state.env) if is_text else [token]
-        inline.children = children
-
-
-def _with_links(token: Token, env: Mapping[str, Any]) -> list[Token]:
-    parts: list[Token] = []
-    end = 0
-    for found in _REFERENCE.finditer(token.content):
-        if int(found[1]) <= env["last_number"]:
-            href: dict[str, str | int | float] = {"href": f"/{quote(env['repository'])}/issues/{found[1]}"}
-            parts += [
-                Token("text", "", 0, content=token.content[end : found.start()]),
-                Token("link_open", "a", 1, attrs=href),
-                Token("text", "", 0, content=found[0]),
-                Token("link_close", "a", -1),
-            ]
-            end = found.end()
-    return [*parts, Token("text", "", 0, content=token.content[end:])]
 
 
 def _inert(html: str) -> str:

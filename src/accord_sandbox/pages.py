@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import re
 import secrets
-import textwrap
 from collections import Counter
 from collections.abc import Callable, Mapping
 from contextlib import suppress
@@ -14,24 +13,19 @@ from importlib.resources import files
 from typing import Any
 from urllib.parse import quote
 
-from jinja2 import Environment, PackageLoader, StrictUndefined, pass_context
-from jinja2.runtime import Context
+from jinja2 import Environment, PackageLoader, StrictUndefined
 from markupsafe import Markup
 from starlette.responses import Response
 
-from accord.core import graphs
 from accord_sandbox import page_parts
 from accord_sandbox.database import Connection, Row
 from accord_sandbox.git_storage import GitStorage
-from accord_sandbox.page_parts import Look
+from accord_sandbox.page_parts import MOST_ROWS, Look, markdown_html
 from accord_sandbox.repositories import find_repository
 
 PER_PAGE = 50
-MOST_NODES = 1000
 _STATIC = {"style.css": "text/css; charset=utf-8", "avatar.svg": "image/svg+xml"}
 _HEX = re.compile(r"[0-9a-f]{6}")
-_TEXT_LINE = 27
-"""Characters of a title in one line of a node of the graph."""
 
 
 def respond(db: Connection, storage: GitStorage, path: str, query: Mapping[str, str]) -> Response:
@@ -64,8 +58,7 @@ def _repositories(look: Look, _names: dict[str, str]) -> _Page:
 
 def _issues(look: Look, names: dict[str, str]) -> _Page:
     frame = _frame(look, names, "issues")
-    state = "closed" if look.query.get("state") == "closed" else "open"
-    number = look.query.get("page", "1")
+    state, number = look.state, look.query.get("page", "1")
     page = int(number) if re.fullmatch(r"[1-9][0-9]{0,6}", number) else 1
     rows = look.all(
         "SELECT issues.*, users.login, (SELECT count(*) FROM comments WHERE issue_id = issues.id) AS comment_count,"
@@ -121,66 +114,20 @@ def _issue(look: Look, names: dict[str, str]) -> _Page:
 
 def _pulls(look: Look, names: dict[str, str]) -> _Page:
     frame = _frame(look, names, "pulls")
-    state = "closed" if look.query.get("state") == "closed" else "open"
-    found = page_parts.list_context(look, frame["repository"], state)
-    return "pulls.html", {**frame, "title": f"Pull requests · {frame['name']}", **found}
+    items = page_parts.listed_pulls(look, frame["repository"])
+    return "pulls.html", {**frame, "title": f"Pull requests · {frame['name']}", "state": look.state, "items": items}
 
 
 def _file(look: Look, names: dict[str, str]) -> _Page:
     frame = _frame(look, names, "")
     bare = look.storage.open(frame["name"])
     commit = bare.commit_id(names["ref"])
-    code, content, _ = bare.attempt("cat-file", "blob", f"{commit}:{names['path']}") if commit else (1, b"", b"")
-    if code:
+    (found,) = bare.objects(f"{commit}:{names['path']}")
+    if found is None or found.kind != "blob":
         raise _MissingPage
-    lines = None if b"\0" in content else content.decode(errors="replace").splitlines()[: page_parts.MOST_ROWS]
+    lines = None if b"\0" in found.content else found.content.decode(errors="replace").splitlines()[:MOST_ROWS]
     title = f"{names['path']} · {frame['name']}"
     return "file.html", {**frame, "title": title, "path": names["path"], "commit": commit, "lines": lines}
-
-
-def _labels(look: Look, names: dict[str, str]) -> _Page:
-    frame = _frame(look, names, "labels")
-    rows = look.all(
-        "SELECT labels.*, (SELECT count(*) FROM issue_labels JOIN issues ON issues.id = issue_id"
-        " WHERE label_id = labels.id AND state = 'open') AS uses FROM labels WHERE repository_id = ? ORDER BY folded",
-        frame["repository"]["id"],
-    )
-    look.colors.update(row["color"] for row in rows)
-    return "labels.html", {**frame, "title": f"Labels · {frame['name']}", "labels": rows}
-
-
-def _dependencies(look: Look, names: dict[str, str]) -> _Page:
-    frame = _frame(look, names, "dependencies")
-    edges = look.all(
-        "SELECT blocker_id, blocked_id FROM dependencies JOIN issues ON issues.id = blocked_id"
-        " WHERE repository_id = ? ORDER BY dependencies.rowid",
-        frame["repository"]["id"],
-    )
-    alone = look.all(
-        "SELECT id FROM issues WHERE repository_id = ? AND state = 'open' AND is_pull = 0 ORDER BY number",
-        frame["repository"]["id"],
-    )
-    shown: list[tuple[int, int]] = []
-    keys: set[int] = set()
-    for blocker, blocked in edges:
-        if len(keys | {blocker, blocked}) <= MOST_NODES:
-            keys |= {blocker, blocked}
-            shown.append((blocker, blocked))
-    rest = [row["id"] for row in alone if row["id"] not in keys]
-    drawing = graphs.draw_graph(shown, rest[: MOST_NODES - len(keys)])
-    nodes = {key: _node(look, key) for key in drawing.boxes}
-    context = {"drawing": drawing, "nodes": nodes, "hidden": len(edges) - len(shown), "size": graphs}
-    return "dependencies.html", {**frame, "title": f"Dependencies · {frame['name']}", **context}
-
-
-def _node(look: Look, issue_id: int) -> dict[str, Any]:
-    join = "SELECT issues.*, full_name FROM issues JOIN repositories ON repositories.id = repository_id"
-    row = look.all(f"{join} WHERE issues.id = ?", issue_id)[0]
-    status = [label for label in look.labels(issue_id) if label["name"].startswith("status:")]
-    lines = textwrap.wrap(row["title"], _TEXT_LINE, max_lines=2, placeholder="…")
-    shown = status[0] if status and row["state"] == "open" else None
-    word, color = (shown["name"], shown["color"]) if shown else (_state_word(row), "")
-    return {"row": row, "lines": lines, "status": word, "color": color}
 
 
 def _frame(look: Look, names: dict[str, str], tab: str) -> dict[str, Any]:
@@ -235,15 +182,8 @@ def _environment() -> Environment:
         lstrip_blocks=True,
     )
     environment.filters |= {"day": _day, "ink": _ink, "href": _href, "state_word": _state_word}
-    environment.filters["markdown"] = _markdown
+    environment.filters["markdown"] = lambda text: Markup(markdown_html(text))  # noqa: S704 (page_parts makes it safe)
     return environment
-
-
-@pass_context
-def _markdown(context: Context, text: str | None) -> Markup:
-    repository = context["repository"]
-    html = page_parts.markdown_html(text, repository["full_name"], repository["last_number"])
-    return Markup(html)  # noqa: S704 (page_parts makes it safe)
 
 
 def _day(seconds: float) -> str:
@@ -277,6 +217,4 @@ _VIEWS: tuple[tuple[str, Callable[[Look, dict[str, str]], _Page]], ...] = (
     (rf"{_REPOSITORY}/(?:issues|pull)/(?P<number>[0-9]{{1,18}})", _issue),
     (rf"{_REPOSITORY}/pulls", _pulls),
     (rf"{_REPOSITORY}/blob/(?P<ref>[^/]+)/(?P<path>.+)", _file),
-    (rf"{_REPOSITORY}/labels", _labels),
-    (rf"{_REPOSITORY}/dependencies", _dependencies),
 )

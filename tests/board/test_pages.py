@@ -7,6 +7,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager, nullcontext
 from dataclasses import replace
 from datetime import UTC, datetime
+from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
@@ -23,7 +24,7 @@ from accord.board.server import board_app, check_target, write_board
 from accord.board.snapshot import with_documents
 from accord.board.work import overview_of_work
 from accord.core.errors import Refused, WrongUsage
-from accord.core.graphs import draw_graph, graph_groups, longest_path
+from accord.core.graphs import HEIGHT, WIDTH, draw_graph, graph_groups, longest_path
 from accord.github.models import Identity
 from accord.loops.models import LoopState
 
@@ -165,6 +166,28 @@ def test_items_that_are_connected_are_one_group(edges: Any, groups: list[list[tu
 
 
 @pytest.mark.parametrize(
+    "edges",
+    [
+        [], [(1, 2)], [(1, 2), (2, 3), (1, 3), (4, 3)], [(1, 2), (2, 1)], [(1, 2), (2, 3), (3, 1), (3, 4)],
+        [(number, number + 1) for number in range(1500)],
+        [(blocker, blocked) for blocker in range(12) for blocked in range(12, 24)],
+    ],
+)  # fmt: skip
+def test_the_graph_puts_blockers_to_the_left_and_nothing_on_top_of_another(edges: list[tuple[int, int]]) -> None:
+    drawing = draw_graph(edges)
+    places = drawing.boxes
+    assert places.keys() == {key for edge in edges for key in edge}
+    cyclic = any((blocked, blocker) in edges for blocker, blocked in edges) or (3, 1) in edges
+    if not cyclic:
+        assert all(places[blocker][0] < places[blocked][0] for blocker, blocked in edges)
+    boxes = sorted(places.values())
+    for (x, y), (next_x, next_y) in pairwise(boxes):
+        assert next_x >= x + WIDTH or next_y >= y + HEIGHT
+    assert len(drawing.arrows) == len(edges)
+    assert all(0 <= x <= drawing.width - WIDTH and 0 <= y <= drawing.height - HEIGHT for x, y in boxes)
+
+
+@pytest.mark.parametrize(
     ("edges", "chain"),
     [((), ()), (((1, 2), (2, 3), (1, 3)), (1, 2, 3)), (((1, 2), (3, 2)), (1, 2)), (((1, 2), (2, 1)), None)],
 )
@@ -179,7 +202,7 @@ def test_the_longest_chain_is_found_also_where_there_is_a_cycle(
 def test_four_times_the_items_take_four_times_as_long_to_draw() -> None:
     def drawn(items: int) -> int:
         edges = [(number, number + step) for number in range(1, items) for step in (1, 7) if number + step <= items]
-        return len(draw_graph(edges, range(1, items + 1)).boxes)
+        return len(draw_graph(edges).boxes)
 
     assert drawn(1000) == 1000
     assert not grows_too_fast(drawn, 1000)

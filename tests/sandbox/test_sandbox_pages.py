@@ -1,14 +1,12 @@
 """The pages show what agents wrote, so nothing that agents wrote may do anything there."""
 
 import re
-from itertools import pairwise
 
 import pytest
 from support.code_repository import Client
 from support.stage import insert_issues
 
 from accord.core.clock import ManualClock
-from accord.core.graphs import HEIGHT, WIDTH, draw_graph
 from accord_sandbox.page_parts import markdown_html
 
 HOSTILE = """<!-- accord: secret marker -->
@@ -32,10 +30,6 @@ HOSTILE = """<!-- accord: secret marker -->
         ("/octo/home/issues/2", 200, ["Second", "Blocked by", "First", "No description."]),
         ("/octo/home/issues/1", 200, ["Blocking", "Second", "by <strong>stranger</strong>"]),
         ("/octo/home/pull/3", 200, ["Pull request", "A revision"]),
-        ("/octo/home/labels", 200, ["9 labels", "good first issue"]),
-        ("/octo/home/dependencies", 200, ["<svg", "#1 · open", "marker-end"]),
-        ("/octo/old/dependencies", 200, ["Ancient", "#1 · open"]),
-        ("/octo/code/dependencies", 200, ["Buried"]),
         ("/octo/home/issues/99", 404, ["Nothing here"]),
         ("/octo/nothing", 404, ["Nothing here"]),
         ("/octo/home/labels/deep/er", 404, ["Nothing here"]),
@@ -96,20 +90,6 @@ def test_comments_are_hidden_and_boxes_are_disabled(text: str | None, shown: str
         assert markdown_html(text).strip() == shown
 
 
-@pytest.mark.parametrize(
-    ("text", "shown"),
-    [
-        ("See #2.", 'See <a href="/octo/home/issues/2">#2</a>.'), ("Closes #1", '<a href="/octo/home/issues/1">#1</a>'),
-        ("#9", "<p>#9</p>"), ("`#2`", "<code>#2</code>"), ("[#2](/x)", '<a href="/x">#2</a>'),
-        ("a#2 &#2 ##2 #2x", "a#2"),
-    ],
-)  # fmt: skip
-def test_numbers_of_issues_are_links(text: str, shown: str) -> None:
-    html = markdown_html(text, "octo/home", 4)
-    assert shown in html
-    assert html.count("<a ") == shown.count("<a ")
-
-
 def test_items_and_pull_requests_name_each_other(client: Client) -> None:
     client("PATCH", "issues/3", {"body": "Closes #2"})
     pulls = client("GET", "/octo/home/issues/2", token=None).text
@@ -126,25 +106,3 @@ def test_the_conversation_shows_labels_and_moves_between_the_comments(client: Cl
     client("PATCH", "issues/2", {"state": "closed"})
     page = client("GET", "/octo/home/issues/2", token=None).text
     assert re.search(r"added.*bug.*In between.*closed this", page, re.DOTALL)
-
-
-@pytest.mark.parametrize(
-    "edges",
-    [
-        [], [(1, 2)], [(1, 2), (2, 3), (1, 3), (4, 3)], [(1, 2), (2, 1)], [(1, 2), (2, 3), (3, 1), (3, 4)],
-        [(number, number + 1) for number in range(1500)],
-        [(blocker, blocked) for blocker in range(12) for blocked in range(12, 24)],
-    ],
-)  # fmt: skip
-def test_the_graph_puts_blockers_to_the_left_and_nothing_on_top_of_another(edges: list[tuple[int, int]]) -> None:
-    drawing = draw_graph(edges)
-    places = drawing.boxes
-    assert places.keys() == {key for edge in edges for key in edge}
-    cyclic = any((blocked, blocker) in edges for blocker, blocked in edges) or (3, 1) in edges
-    if not cyclic:
-        assert all(places[blocker][0] < places[blocked][0] for blocker, blocked in edges)
-    boxes = sorted(places.values())
-    for (x, y), (next_x, next_y) in pairwise(boxes):
-        assert next_x >= x + WIDTH or next_y >= y + HEIGHT
-    assert len(drawing.arrows) == len(edges)
-    assert all(0 <= x <= drawing.width - WIDTH and 0 <= y <= drawing.height - HEIGHT for x, y in boxes)

@@ -69,10 +69,8 @@ def demo(given: _DemoArguments) -> None:
     kept = nullcontext(given.directory) if given.directory else tempfile.TemporaryDirectory(prefix="accord-demo-")
     with kept as home, serving(Path(home), seed=seed) as server:
         pull_url = show_all(server, name)
-        home_url = f"{server.url}/{server.repository}"
         click.echo(f"Pull request:  {pull_url}")
-        click.echo(f"Work items:    {home_url}/issues")
-        click.echo(f"Dependencies:  {home_url}/dependencies")
+        click.echo(f"Work items:    {server.url}/{server.repository}/issues")
         if not given.no_stay and sys.stdout.isatty() and sys.stdin.isatty():
             click.echo("\nServing until Ctrl-C.")
             with suppress(KeyboardInterrupt, Stopped):

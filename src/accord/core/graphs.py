@@ -30,10 +30,10 @@ _Slot = int | tuple[int, int, int]
 """A node, or the bend (blocker, blocked, layer) of an arrow that passes a layer."""
 
 
-def draw_graph(edges: Iterable[tuple[int, int]], nodes: Iterable[int] = ()) -> Drawing:
-    """Place the nodes of ``edges`` (blocker, blocked), further ``nodes``, and the arrows."""
+def draw_graph(edges: Iterable[tuple[int, int]]) -> Drawing:
+    """Place the nodes of ``edges`` (blocker, blocked) and the arrows."""
     pairs = sorted(set(edges))
-    layers = graph_layers(pairs) | dict.fromkeys(set(nodes) - {node for pair in pairs for node in pair}, 0)
+    layers = graph_layers(pairs)
     slots: dict[_Slot, int] = dict(layers.items())
     chains: list[list[_Slot]] = []
     before: dict[_Slot, list[_Slot]] = defaultdict(list)
