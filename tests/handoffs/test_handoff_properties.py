@@ -10,10 +10,9 @@ from support.handoffs import DONE, PLAN, PLANNED, QUESTION, REVIEW, VERIFICATION
 
 from accord.core.findings import has_errors
 from accord.handoffs.models import normalise
-from accord.handoffs.next_moves import HandoffCommand, next_moves
 from accord.handoffs.plan import HandoffDecision, decide_move, decide_patch
 from accord.handoffs.rules import APPEND_ONLY, IMMUTABLE, ROLES, field_changes, merge_patch, value_at
-from accord.handoffs.stages import HANDOFF
+from accord.handoffs.stages import HANDOFF, HandoffCommand, next_moves
 
 words = st.sampled_from(["a", "b", "-->", "@all", ""])
 texts = st.lists(words, max_size=3)

@@ -1,12 +1,13 @@
-"""Which moves there are, and what each of them asks for."""
+"""Which moves there are, what each of them asks for, and the next ones with a command."""
 
 from typing import Any
 
 import pytest
-from support.handoffs import DONE, EVERYTHING, QUESTION, REVIEW, VERIFICATION, codes, handoff
+from support.handoffs import DONE, EVERYTHING, QUESTION, REVIEW, VERIFICATION, by, codes, handoff
 
-from accord.handoffs.rules import read_handoff
-from accord.handoffs.stages import HANDOFF, gate_findings
+from accord.handoffs.models import read_handoff
+from accord.handoffs.plan import decide_move
+from accord.handoffs.stages import HANDOFF, HandoffCommand, gate_findings, next_moves
 
 EDGES = {
     "backlog": "planning implementing done cancelled",
@@ -107,3 +108,34 @@ def test_with_every_artifact_each_move_of_the_table_may_be_made_and_others_are_e
     bare = read_handoff(handoff("implementing")).metadata
     assert "reviewArtifact is missing" in HANDOFF.refusal("implementing", "review", bare)
     assert 'Legal moves from "implementing": backlog, review' in HANDOFF.refusal("implementing", "done", bare)
+
+
+REJECTED: dict[str, Any] = {
+    "reviewArtifact": {**REVIEW, "decision": "changes_requested"},
+    "verificationArtifact": VERIFICATION,
+}
+
+
+@pytest.mark.parametrize("status", HANDOFF.states)
+@pytest.mark.parametrize("artifacts", [{}, REJECTED, EVERYTHING], ids=["nothing", "rejected", "everything"])
+def test_exactly_the_moves_without_needs_may_be_made(status: str, artifacts: dict[str, Any]) -> None:
+    task = handoff(status, **artifacts)
+    moves = next_moves(task, HandoffCommand("task.json"))
+    assert [move.to for move in moves] == list(HANDOFF.targets(status))
+    for move in moves:
+        assert decide_move(task, move.to, by("human")).is_ok is not bool(move.missing)
+        verb = f"accord handoff {'patch' if move.missing else 'move'} task.json "
+        assert move.command.startswith(verb)
+
+
+def test_needs_are_named_and_the_command_is_for_who_may_write_the_first() -> None:
+    task = handoff("review", **REJECTED)
+    found = {move.to: move for move in next_moves(task, HandoffCommand("'my task.json'", "reviewer", "rev 1"))}
+    assert found["verification"].missing == ("reviewArtifact.decision approved",)
+    assert found["verification"].command == (
+        "accord handoff patch 'my task.json' PATCH.json --role reviewer --actor 'rev 1'"
+    )
+    assert found["implementing"].command.endswith("--to implementing --role reviewer --actor 'rev 1'")
+    empty = {move.to: move for move in next_moves(handoff(), HandoffCommand("--work-item 12", "reviewer", "rev"))}
+    assert empty["review"].missing == ("reviewArtifact", "verificationArtifact")
+    assert empty["review"].command == "accord handoff patch --work-item 12 PATCH.json --role developer"

@@ -13,10 +13,8 @@ from accord.core.clock import time_of
 from accord.core.documents import MAX_BYTES, read_object
 from accord.core.errors import BrokenContract
 from accord.git.program import Git, split_nul
-from accord.handoffs.models import has_task_id, normalise
-from accord.handoffs.next_moves import HandoffCommand, next_moves
-from accord.handoffs.rules import read_handoff
-from accord.handoffs.stages import AWAITING
+from accord.handoffs.models import has_task_id, normalise, read_handoff
+from accord.handoffs.stages import AWAITING, HandoffCommand, next_moves
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence

@@ -32,11 +32,10 @@ from accord.core.findings import Finding, Severity, has_errors
 from accord.core.kinds import KINDS
 from accord.core.moves import moves_to_json
 from accord.engine.operations import OperationLog
-from accord.handoffs.models import OLD_STATUSES, normalise
-from accord.handoffs.next_moves import HandoffCommand, next_moves
+from accord.handoffs.models import OLD_STATUSES, normalise, read_handoff
 from accord.handoffs.plan import Author, HandoffDecision, as_reason, decide_move, decide_patch
-from accord.handoffs.rules import ROLES, handoff_findings, read_handoff
-from accord.handoffs.stages import HANDOFF
+from accord.handoffs.rules import ROLES, handoff_findings
+from accord.handoffs.stages import HANDOFF, HandoffCommand, next_moves
 from accord.text.redaction import redact_json, redactor_for
 
 if TYPE_CHECKING:

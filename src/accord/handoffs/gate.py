@@ -18,9 +18,9 @@ from accord.core.findings import Finding, Severity
 from accord.engine.operations import OperationStatus
 from accord.github.checks import CommitVerdict, PublishedVerdict, status_line
 from accord.github.models import Forbidden
-from accord.handoffs.models import TaskWorkflow
+from accord.handoffs.models import TaskWorkflow, read_handoff
 from accord.handoffs.plan import HandoffDecision, runtime_of, with_runtime
-from accord.handoffs.rules import handoff_findings, read_handoff
+from accord.handoffs.rules import handoff_findings
 from accord.handoffs.stages import gate_findings
 from accord.handoffs.store import START, HandoffStore
 from accord.text.markdown import table
@@ -86,8 +86,8 @@ def check_work_item(pull: Pull, numbers: Sequence[int]) -> Finding | None:
         return None
     names = ", ".join(f"#{number}" for number in numbers[:5])
     says = f"several work items ({names})" if numbers else "no work item"
-    message = f"#{pull.number} names {says}."
-    return Finding("work-item-unclear", message, hint="Add `Closes #N` for one to its body, or pass `--work-item N`.")
+    hint = "Add `Closes #N` for one to its body, or pass `--work-item N`."
+    return Finding("work-item-unclear", f"#{pull.number} names {says}.", hint=hint)
 
 
 def judge(stored: LoadedHandoff, pull: Pull, number: int, target: str, *, is_independent: bool = False) -> GateVerdict:
@@ -101,11 +101,9 @@ def judge(stored: LoadedHandoff, pull: Pull, number: int, target: str, *, is_ind
     handoff = read_handoff(stored.value)
     gated = gate_findings("", target, handoff.metadata)
     problems = dict.fromkeys([*_ownership_findings(handoff, pull), *handoff_findings(handoff), *gated])
-    reasons = (
-        replace(item, severity=Severity.ERROR) if is_independent and item.code == "not-independent" else item
-        for item in problems
-    )
-    return GateVerdict(target, handoff.status, tuple(item for item in reasons if item.severity is Severity.ERROR))
+    required = "not-independent" if is_independent else ""
+    blocking = [item for item in problems if item.severity is Severity.ERROR or item.code == required]
+    return GateVerdict(target, handoff.status, tuple(replace(item, severity=Severity.ERROR) for item in blocking))
 
 
 def publish_check(
@@ -120,19 +118,15 @@ def publish_check(
     """Set the check on the head; return it, or None where the token cannot, and whether it is new."""
     verdict, sha = verdict_of(judged, redact, policy), pull.head_sha
 
-    def find_run() -> PublishedVerdict | None:
-        found = github.check_run(sha, verdict.name)
-        return found if found and found.mark == verdict.mark else None
-
-    def find_status() -> PublishedVerdict | None:
-        found = github.commit_status(sha, verdict.name)
-        return found if found and (found.is_passed, found.mark) == (verdict.is_passed, verdict.title) else None
-
     def find() -> PublishedVerdict | None:
-        for look in (find_run, find_status):
-            with suppress(Forbidden):
-                if found := look():
-                    return found
+        with suppress(Forbidden):
+            run = github.check_run(sha, verdict.name)
+            if run and run.mark == verdict.mark:
+                return run
+        with suppress(Forbidden):
+            status = github.commit_status(sha, verdict.name)
+            if status and (status.is_passed, status.mark) == (verdict.is_passed, verdict.title):
+                return status
         return None
 
     def send() -> PublishedVerdict:
@@ -225,10 +219,9 @@ def send_action(action: Mapping[str, Any], send: Callable[[], None], clock: Cloc
     for _ in attempts(clock, WAITS_SECONDS):
         try:
             send()
+            error = None
         except (Stopped, Refused) as failed:
             error = failed
-        else:
-            error = None
         if not isinstance(error, Stopped):
             break
     return SentAction(action["id"], action["type"], error)

@@ -18,6 +18,7 @@ from accord.core.clock import parse_timestamp
 from accord.core.errors import BrokenContract
 from accord.core.findings import Finding
 from accord.core.numbers import Integer
+from accord.core.shapes import read_shape
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
@@ -31,39 +32,41 @@ _OLD_KEYS = (
     ("planningArtifact", "implementationSteps", "steps"),
     ("awaitingHumanArtifact", "recommendedDefault", "recommendedOption"),
 )
-_LISTS = {
-    "planned": ("gherkinScenarios", "unitTestIntent", "integrationTestIntent"),
-    "implemented": ("testsAddedOrUpdated", "evidenceLinks", "commandsRun"),
+_TESTS: dict[str, Any] = {
+    "schemaVersion": "1.0",
+    "planned": {"gherkinScenarios": [], "unitTestIntent": [], "integrationTestIntent": [], "notes": None},
+    "implemented": {"testsAddedOrUpdated": [], "evidenceLinks": [], "commandsRun": [], "notes": None},
 }
 
 
 def normalise(task: Mapping[str, Any]) -> dict[str, Any]:
     """Return the task in today's form; the argument stays as it is. Normalising twice changes nothing.
 
-    Only missing parts are filled in, so that no text is lost. Raises BrokenContract ``not-a-handoff``.
+    Only missing parts are filled in, so that no text is lost. Raises BrokenContract ``not-a-handoff`` for an object
+    that is not a task, or that holds several, as a task store does.
     """
-    _check_is_handoff(task)
+    if isinstance(task.get("tasks"), (list, dict)) and "status" not in task:
+        message, hint = "This is a store of tasks, not a handoff.", "Pass one of its tasks as a file of its own."
+        raise BrokenContract.of(Finding("not-a-handoff", message, "/tasks", hint=hint))
+    if "metadata" not in task and "status" not in task:
+        message = "A handoff has `status` or `metadata`, but this has neither."
+        hint = "Add `status`, such as `backlog`, and `metadata`."
+        raise BrokenContract.of(Finding("not-a-handoff", message, hint=hint))
     found = as_patch(task)
     found.setdefault("status", "backlog")
     metadata = found.setdefault("metadata", {})
-    testing = metadata.get("testingArtifacts") if isinstance(metadata, dict) else None
-    if isinstance(testing, dict):
-        _fill_tests(testing)
+    if isinstance(metadata, dict) and metadata.get("testingArtifacts") is not None:
+        metadata["testingArtifacts"] = _with_defaults(metadata["testingArtifacts"], _TESTS)
     return found
 
 
-def _check_is_handoff(task: Mapping[str, Any]) -> None:
-    """Refuse an object that is not a task, or that holds several, as a task store does."""
-    if isinstance(task.get("tasks"), (list, dict)) and "status" not in task:
-        hint = "Pass one of its tasks as a file of its own."
-        raise BrokenContract.of(
-            Finding("not-a-handoff", "This is a store of tasks, not a handoff.", "/tasks", hint=hint)
-        )
-    if "metadata" not in task and "status" not in task:
-        hint = "Add `status`, such as `backlog`, and `metadata`."
-        raise BrokenContract.of(
-            Finding("not-a-handoff", "A handoff has `status` or `metadata`, but this has neither.", hint=hint)
-        )
+def _with_defaults(value: Any, default: Any) -> Any:
+    """Fill in missing parts. Parts of a wrong shape stay, for the schema to refuse."""
+    if value is None:
+        return copy.deepcopy(default)
+    if not (isinstance(value, dict) and isinstance(default, dict)):
+        return value
+    return {**value, **{key: _with_defaults(value.get(key), part) for key, part in default.items()}}
 
 
 def as_patch(patch: Mapping[str, Any]) -> dict[str, Any]:
@@ -71,8 +74,16 @@ def as_patch(patch: Mapping[str, Any]) -> dict[str, Any]:
     found: dict[str, Any] = copy.deepcopy(dict(patch))
     if isinstance(found.get("status"), str):
         found["status"] = OLD_STATUSES.get(found["status"], found["status"])
-    if isinstance(found.get("metadata"), dict):
-        _rename(found["metadata"])
+    metadata = found.get("metadata")
+    artifacts = metadata if isinstance(metadata, dict) else {}
+    for name, old, new in _OLD_KEYS:
+        artifact = artifacts.get(name)
+        if isinstance(artifact, dict) and old in artifact and new not in artifact:
+            artifact[new] = artifact.pop(old)
+    awaiting = artifacts.get("awaitingHumanArtifact")
+    if isinstance(awaiting, dict) and isinstance(awaiting.get("options"), list):
+        texts = awaiting["options"]
+        awaiting["options"] = [{"label": one, "description": ""} if isinstance(one, str) else one for one in texts]
     return found
 
 
@@ -87,34 +98,6 @@ def has_task_id(task: Mapping[str, Any]) -> bool:
     metadata = task.get("metadata")
     found = metadata.get("canonicalTaskId") if isinstance(metadata, dict) else None
     return isinstance(found, str) and bool(TASK_ID.fullmatch(found))
-
-
-def _fill_tests(testing: dict[str, Any]) -> None:
-    """Fill in missing parts. Parts of a wrong shape stay, for the schema to refuse."""
-    if testing.get("schemaVersion") is None:
-        testing["schemaVersion"] = "1.0"
-    for part, lists in _LISTS.items():
-        if testing.get(part) is None:
-            testing[part] = {}
-        if not isinstance(testing[part], dict):
-            continue
-        for name in lists:
-            if testing[part].get(name) is None:
-                testing[part][name] = []
-        testing[part].setdefault("notes", None)
-
-
-def _rename(metadata: dict[str, Any]) -> None:
-    for name, old, new in _OLD_KEYS:
-        artifact = metadata.get(name)
-        if isinstance(artifact, dict) and old in artifact and new not in artifact:
-            artifact[new] = artifact.pop(old)
-    awaiting = metadata.get("awaitingHumanArtifact")
-    if isinstance(awaiting, dict) and isinstance(awaiting.get("options"), list):
-        awaiting["options"] = [
-            {"label": option, "description": ""} if isinstance(option, str) else option
-            for option in awaiting["options"]
-        ]
 
 
 Status = Literal["backlog", "planning", "implementing", "review", "verification", "awaiting_human", "done", "cancelled"]
@@ -315,3 +298,8 @@ class Handoff(_HandoffModel):
     @classmethod
     def _read_old_names(cls, value: Any) -> Any:
         return normalise(value) if isinstance(value, dict) else value
+
+
+def read_handoff(task: Mapping[str, Any]) -> Handoff:
+    """Parse a task. Raises BrokenContract with every part that does not have the required shape."""
+    return read_shape(Handoff, task)

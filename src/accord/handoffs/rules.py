@@ -10,18 +10,12 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from accord.core.documents import short_name
 from accord.core.findings import Finding, pointer, warning
-from accord.core.shapes import read_shape
 from accord.core.suggest import MISSPELLED, nearest
 from accord.handoffs.models import TASK_ID, Handoff, Metadata, has_task_id
 from accord.handoffs.stages import gate_findings
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping
-
-
-def read_handoff(task: Mapping[str, Any]) -> Handoff:
-    """Parse a task. Raises BrokenContract with every part that does not have the required shape."""
-    return read_shape(Handoff, task)
 
 
 def handoff_findings(handoff: Handoff) -> list[Finding]:
@@ -41,8 +35,7 @@ def handoff_findings(handoff: Handoff) -> list[Finding]:
         hint = "Use T- and five digits or more; the next write replaces it."
         missing.append(warning("task-id-invalid", what, "/metadata/canonicalTaskId", hint=hint))
     extra = {**(handoff.model_extra or {}), "metadata": handoff.metadata.model_extra or {}}
-    missing += (warning("key-misspelled", *key[:2], hint=key.hint) for key in misspelled_keys(extra))
-    return missing
+    return [*missing, *misspelled_keys(extra)]
 
 
 def status_findings(handoff: Handoff) -> list[Finding]:
@@ -66,27 +59,15 @@ METADATA_KEYS = frozenset(field.alias or name for name, field in Metadata.model_
 _TASK_KEYS = frozenset(field.alias or name for name, field in Handoff.model_fields.items())
 
 
-class MisspelledKey(NamedTuple):
-    """An unknown key near a known one."""
-
-    message: str
-    path: str
-    hint: str
-
-
-def misspelled_keys(task: Mapping[str, Any], known: Mapping[str, Any] | None = None) -> Iterator[MisspelledKey]:
-    """Yield unknown keys of a task or a patch, and of its metadata, near a known one; those of ``known`` are kept."""
-    metadata = task.get("metadata")
-    for location, part, keys in (
-        ((), task, _TASK_KEYS | METADATA_KEYS),
-        (("metadata",), metadata if isinstance(metadata, dict) else {}, METADATA_KEYS),
-    ):
-        kept = value_at(known, location)
-        for key, value in part.items():
+def misspelled_keys(task: Mapping[str, Any], known: Mapping[str, Any] | None = None) -> Iterator[Finding]:
+    """Warn of unknown keys of a task or a patch, and of its metadata, near a known one; those of ``known`` are kept."""
+    for location, keys in (((), _TASK_KEYS | METADATA_KEYS), (("metadata",), METADATA_KEYS)):
+        part, kept = value_at(task, location), value_at(known, location)
+        for key, value in part.items() if isinstance(part, dict) else ():
             is_kept = value is None or (isinstance(kept, dict) and key in kept)
             if key not in keys and not is_kept and (near := nearest(key, keys, cutoff=MISSPELLED)):
                 message = f"Unknown key `{short_name(key)}`."
-                yield MisspelledKey(message, pointer(*location, key), f"Did you mean `{near}`?")
+                yield warning("key-misspelled", message, pointer(*location, key), hint=f"Did you mean `{near}`?")
 
 
 class FieldChange(NamedTuple):
@@ -142,6 +123,7 @@ def overlaps(location: Location, other: Location) -> bool:
 
 PLAN: Location = ("metadata", "planningArtifact")
 PLANNED: Location = ("metadata", "testingArtifacts", "planned")
+IMPLEMENTED: Location = ("metadata", "testingArtifacts", "implemented")
 REVIEW: Location = ("metadata", "reviewArtifact")
 VERIFICATION: Location = ("metadata", "verificationArtifact")
 DONE: Location = ("metadata", "doneArtifact")
@@ -157,30 +139,25 @@ ENGINE: tuple[Location, ...] = (("metadata", "workflowRuntime"), ("completedAt",
 class HandoffRole:
     """``closed`` are locations that the role must not change, ``open_within`` exceptions inside them."""
 
-    name: str
     closed: tuple[Location, ...] = ()
     open_within: tuple[Location, ...] = ()
 
     def may_change(self, location: Location) -> bool:
         """Tell whether the role may change this location."""
-        if any(is_within(location, exception) for exception in self.open_within):
-            return True
-        return not any(overlaps(location, closed) for closed in self.closed)
+        is_open = any(is_within(location, exception) for exception in self.open_within)
+        return is_open or not any(overlaps(location, closed) for closed in self.closed)
 
 
 DECISION: Location = (*REVIEW, "decision")
 RESULT: Location = (*VERIFICATION, "result")
 ROLES = {
-    role.name: role
-    for role in (
-        HandoffRole("planner", (REVIEW, VERIFICATION, DONE)),
-        HandoffRole("architect", (*PLANNER_OUTPUTS, RESULT), REVIEW_REFERENCES),
-        HandoffRole("tester", (*PLAN_CORE, DECISION)),
-        HandoffRole("developer", (*PLANNER_OUTPUTS, DECISION, RESULT)),
-        HandoffRole("reviewer", (*PLANNER_OUTPUTS, RESULT)),
-        HandoffRole("retrospective", (*PLANNER_OUTPUTS, DECISION, RESULT)),
-        HandoffRole("human"),
-    )
+    "planner": HandoffRole((REVIEW, VERIFICATION, DONE)),
+    "architect": HandoffRole((*PLANNER_OUTPUTS, RESULT), REVIEW_REFERENCES),
+    "tester": HandoffRole((*PLAN_CORE, DECISION)),
+    "developer": HandoffRole((*PLANNER_OUTPUTS, DECISION, RESULT)),
+    "reviewer": HandoffRole((*PLANNER_OUTPUTS, RESULT)),
+    "retrospective": HandoffRole((*PLANNER_OUTPUTS, DECISION, RESULT)),
+    "human": HandoffRole(),
 }
 """``human`` is a person; agents never get that role. Only who judges writes a verdict: ``decision`` or ``result``."""
 
@@ -214,9 +191,9 @@ IMMUTABLE: tuple[Location, ...] = (
     ("metadata", "workflow", "baseBranch"),
 )
 APPEND_ONLY: tuple[Location, ...] = (
-    ("metadata", "reviewArtifact", "changeSummary"),
-    ("metadata", "verificationArtifact", "notes"),
-    ("metadata", "testingArtifacts", "implemented", "commandsRun"),
+    (*REVIEW, "changeSummary"),
+    (*VERIFICATION, "notes"),
+    (*IMPLEMENTED, "commandsRun"),
     *REVIEW_REFERENCES,
 )
 WITH_REASON: tuple[Location, ...] = (*PLAN_CORE, PLANNED)

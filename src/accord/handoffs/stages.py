@@ -1,4 +1,4 @@
-"""The statuses of a task, the moves between them, and the artifacts that a move requires.
+"""The statuses of a task, the moves between them with the artifacts that each requires, and the next moves. Pure.
 
 Source: handoff schema, "Stage-gate validation" and "Partial/In-Progress Representation"; the table is accord's choice
 (docs/handoffs.md). A draft passes a gate when no required part is missing; superseded ones count as absent. Every
@@ -7,15 +7,18 @@ way into review and done is gated, so that no detour avoids a gate; only done it
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, TypeVar
+import shlex
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, TypeVar
 
 from accord.core.findings import Finding
 from accord.core.machine import Edge, Machine
+from accord.core.moves import NextMove
 from accord.core.suggest import did_you_mean
-from accord.handoffs.models import Metadata, StageArtifact
+from accord.handoffs.models import Metadata, StageArtifact, read_handoff
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
+    from collections.abc import Callable, Iterator, Mapping
 
 AWAITING = "awaiting_human"
 DONE = "done"
@@ -58,16 +61,11 @@ def awaiting_human_gate(metadata: Metadata) -> Iterator[Finding]:
     """Into awaiting_human: a question, at least two options, one of them recommended, and the time of the request."""
     name = "awaitingHumanArtifact"
     yield from _missing("missing-awaiting-human-artifact", metadata, name, ["question", "requestedAt"], _ASK)
-    asked = _present(metadata.awaiting_human_artifact)
-    if asked:
+    if asked := _present(metadata.awaiting_human_artifact):
         labels = [option.label for option in asked.options if option.label.strip()]
         if len(set(labels)) < _LEAST_OPTIONS:
-            yield Finding(
-                "missing-awaiting-human-artifact",
-                f"The {name} has fewer than two options.",
-                f"/metadata/{name}/options",
-                hint=_ASK,
-            )
+            message, path = f"The {name} has fewer than two options.", f"/metadata/{name}/options"
+            yield Finding("missing-awaiting-human-artifact", message, path, hint=_ASK)
         if asked.recommended_option not in labels:
             message = "The recommendedOption is not the label of an option."
             hint = did_you_mean(asked.recommended_option or "", labels) or _ASK
@@ -87,13 +85,13 @@ _NEEDS = {
     AWAITING: "a question",
 }
 _MOVES = {
-    "backlog": ("planning", "implementing", DONE),
-    "planning": ("backlog", "implementing", AWAITING),
-    "implementing": ("backlog", "review", AWAITING),
-    "review": ("implementing", "verification", DONE, AWAITING),
-    "verification": ("implementing", DONE, AWAITING),
-    AWAITING: ("planning", "implementing", "review"),
-    DONE: ("review",),
+    "backlog": ("planning", "implementing", DONE, "cancelled"),
+    "planning": ("backlog", "implementing", AWAITING, "cancelled"),
+    "implementing": ("backlog", "review", AWAITING, "cancelled"),
+    "review": ("implementing", "verification", DONE, AWAITING, "cancelled"),
+    "verification": ("implementing", DONE, AWAITING, "cancelled"),
+    AWAITING: ("planning", "implementing", "review", "cancelled"),
+    DONE: ("review", "cancelled"),
     "cancelled": ("backlog",),
 }
 _UNGATED = {(DONE, "review")}
@@ -118,11 +116,7 @@ HANDOFF: Machine[Metadata] = Machine(
     "handoff",
     "backlog",
     frozenset(),
-    tuple(
-        _edge(source, target)
-        for source, targets in _MOVES.items()
-        for target in (*targets, *(() if source == "cancelled" else ("cancelled",)))
-    ),
+    tuple(_edge(source, target) for source, targets in _MOVES.items() for target in targets),
 )
 
 
@@ -140,3 +134,62 @@ def _missing(code: str, metadata: Metadata, name: str, parts: list[str], hint: s
         entries = artifact[part] if isinstance(artifact[part], list) else [artifact[part]]
         if not any(entry and entry.strip() for entry in entries):
             yield Finding(code, f"The {name} has no {part}.", f"/metadata/{name}/{part}", hint=hint)
+
+
+_MOVERS = {
+    "backlog": "planner",
+    "planning": "planner",
+    "implementing": "developer",
+    "review": "reviewer",
+    "verification": "tester",
+    AWAITING: "human",
+    DONE: "human",
+    "cancelled": "human",
+}
+"""The role that usually moves a task out of a status."""
+
+_AUTHORS = {
+    "reviewArtifact": "developer",
+    "reviewArtifact.decision": "reviewer",
+    "verificationArtifact": "tester",
+    "doneArtifact": "retrospective",
+    "awaitingHumanArtifact": "planner",
+}
+"""The role that usually writes an artifact, or one of its fields."""
+
+_VERDICTS = {"review-not-approved": "approved", "verification-not-passed": "passed"}
+
+
+@dataclass(frozen=True)
+class HandoffCommand:
+    """How to name a handoff in a command: its file, or options for its work item. ``actor`` and ``role`` just wrote."""
+
+    place: str
+    role: str = ""
+    actor: str = ""
+
+    def text(self, words: str, role: str) -> str:
+        """Return a command for this handoff; the actor stays where the role does."""
+        verb, _, more = words.partition(" ")
+        actor = f" --actor {shlex.quote(self.actor)}" if self.actor and role == self.role else ""
+        return f"accord handoff {verb} {self.place} {more} --role {role}{actor}"
+
+
+def next_moves(task: Mapping[str, Any], command: HandoffCommand) -> list[NextMove]:
+    """Return the legal moves of a task that has the required shape, each with what it lacks and a command to type.
+
+    Where something is missing, the command is for a role that may write the first of it, with a patch in PATCH.json.
+    """
+    status, metadata = str(task["status"]), read_handoff(task).metadata
+    found = []
+    for target in HANDOFF.targets(status):
+        missing = gate_findings(status, target, metadata)
+        names = [finding.path.removeprefix("/metadata/").replace("/", ".") for finding in missing]
+        verdicts = [_VERDICTS.get(finding.code, "") for finding in missing]
+        needs = dict.fromkeys(f"{name} {verdict}".rstrip() for name, verdict in zip(names, verdicts, strict=True))
+        if missing:
+            typed = command.text("patch PATCH.json", _AUTHORS.get(names[0]) or _AUTHORS[names[0].partition(".")[0]])
+        else:
+            typed = command.text(f"move --to {target}", _MOVERS[status])
+        found.append(NextMove(target, tuple(needs), typed))
+    return found

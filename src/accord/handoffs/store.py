@@ -23,9 +23,8 @@ from accord.files.store import Storage, can_be_written, folder_lock, write_whole
 from accord.github.limits import BODY_CHARS
 from accord.github.models import Issue, IssueChange
 from accord.github.state import Stored, StoredDocument
-from accord.handoffs.models import has_task_id, next_task_id, normalise
+from accord.handoffs.models import has_task_id, next_task_id, normalise, read_handoff
 from accord.handoffs.plan import with_task_id
-from accord.handoffs.rules import read_handoff
 from accord.text.hidden import strip_hidden
 from accord.text.markers import take_copy, with_copy
 from accord.text.redaction import Redactor, redact_json
