@@ -19,7 +19,7 @@ from accord.engine.operations import OperationStatus
 from accord.github.checks import CommitVerdict, PublishedVerdict, status_line
 from accord.github.models import Forbidden
 from accord.handoffs.models import TaskWorkflow, read_handoff
-from accord.handoffs.plan import HandoffDecision, runtime_of, with_runtime
+from accord.handoffs.plan import HandoffDecision, entry_of, runtime_of, with_runtime
 from accord.handoffs.rules import handoff_findings
 from accord.handoffs.stages import gate_findings
 from accord.handoffs.store import START, HandoffStore
@@ -255,17 +255,9 @@ def with_sent(task: dict[str, Any], sent: SentAction, at: str) -> HandoffDecisio
     history = runtime["actionHistory"]
     if any(entry.get("actionId") == sent.id and entry.get("result") == "ok" for entry in history):
         return HandoffDecision(task)
-    entry: dict[str, Any] = {
-        "at": at,
-        "phase": "onEnter",
-        "status": task["status"],
-        "result": "error" if sent.error else "ok",
-        "nextActionCount": len(runtime["nextActions"]),
-        "blockingReasonCount": 0,
-        "actionId": sent.id,
-        "actionType": sent.type,
-        "idempotencyKey": sent.id,
+    entry = {
+        **entry_of(task, at, "onEnter", sent.type, next_actions=len(runtime["nextActions"])),
+        "actionId": sent.id, "idempotencyKey": sent.id, "result": "error" if sent.error else "ok",
+        **({"error": sent.error.message, "isTransient": isinstance(sent.error, Stopped)} if sent.error else {}),
     }
-    if sent.error:
-        entry |= {"error": sent.error.message, "isTransient": isinstance(sent.error, Stopped)}
     return HandoffDecision(with_runtime(task, {**runtime, "actionHistory": [*history, entry]}))

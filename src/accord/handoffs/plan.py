@@ -19,6 +19,7 @@ from accord.core.findings import Finding, Severity, finding_of, pointer
 from accord.handoffs.models import Handoff, Metadata, as_patch, has_task_id, normalise, read_handoff
 from accord.handoffs.rules import (
     DONE,
+    IMPLEMENTED,
     METADATA_KEYS,
     PLAN,
     PLANNED,
@@ -41,15 +42,8 @@ from accord.handoffs.stages import AWAITING, HANDOFF, gate_findings
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
 
-ARTIFACTS: tuple[Location, ...] = (
-    PLAN,
-    PLANNED,
-    ("metadata", "testingArtifacts", "implemented"),
-    REVIEW,
-    VERIFICATION,
-    ("metadata", "awaitingHumanArtifact"),
-    DONE,
-)
+QUESTION: Location = ("metadata", "awaitingHumanArtifact")
+ARTIFACTS: tuple[Location, ...] = (PLAN, PLANNED, IMPLEMENTED, REVIEW, VERIFICATION, QUESTION, DONE)
 ACTIONS = {
     "planning": "dispatch_planner",
     "implementing": "dispatch_developer",
@@ -128,13 +122,14 @@ def decide_patch(
     except BrokenContract as broken:
         return HandoffDecision(dict(task), broken.findings)
     found = list(field_changes(task, merged))
+    touched = [one for one in ARTIFACTS if any(is_within(change.location, one) for change in found)]
     reasons = [*role_findings(author.role, found), *mutability_findings(task, merged, found)]
-    reasons += _author_findings(wanted, [change.location for change in found], author)
+    reasons += _author_findings(wanted, touched, author)
     if target in ("", task["status"]):
         reasons += _removal_findings(task, merged)
     if reasons or not found:
         return HandoffDecision(dict(task), tuple(reasons))
-    return HandoffDecision(_with_stamps(merged, wanted, [change.location for change in found], author))
+    return HandoffDecision(_with_stamps(merged, wanted, touched, author))
 
 
 def decide_move(
@@ -188,8 +183,7 @@ def _with_a_person(
 
 def _with_question(task: Mapping[str, Any], target: str, reasons: list[Finding], author: Author) -> dict[str, Any]:
     """Return the task with the question of a redirect, replacing any older one."""
-    missing = " ".join(reason.text for reason in reasons)
-    source = task["status"]
+    missing, source = " ".join(reason.text for reason in reasons), task["status"]
     back = source if source in HANDOFF.targets(AWAITING) else "implementing"
     on = target if target in HANDOFF.targets(AWAITING) else f"review, and from there to {target}"
     label = f"Go back to {back}"
@@ -226,12 +220,11 @@ def _removal_findings(task: Mapping[str, Any], merged: Mapping[str, Any]) -> lis
     return [replace(reason, message=f"{reason.message} {rests}") for reason in found if reason not in known]
 
 
-def _author_findings(patch: Mapping[str, Any], changed: list[Location], author: Author) -> Iterator[Finding]:
+def _author_findings(patch: Mapping[str, Any], artifacts: list[Location], author: Author) -> Iterator[Finding]:
     """Find artifacts that the patch changes in the name of another actor."""
-    for location in ARTIFACTS:
+    for location in artifacts:
         named = value_at(patch, (*location, "updatedBy"))
-        is_changed = any(is_within(change, location) for change in changed)
-        if is_changed and not is_empty(named) and named != author.name:
+        if not is_empty(named) and named != author.name:
             place = pointer(*location, "updatedBy")
             message = f"{place} is `{short_name(str(named))}`, but `{short_name(author.name)}` writes this patch."
             yield Finding("author-differs", message, place, hint="Remove it, or pass the same `--actor`.")
@@ -245,24 +238,21 @@ def _keep_task_id(task: Mapping[str, Any], merged: dict[str, Any]) -> None:
 
 
 def _with_stamps(
-    task: dict[str, Any], patch: Mapping[str, Any], changed: list[Location], author: Author
+    task: dict[str, Any], patch: Mapping[str, Any], artifacts: list[Location], author: Author
 ) -> dict[str, Any]:
     """Set time and author in each changed artifact, where the patch does not."""
-    for location in ARTIFACTS:
-        artifact = value_at(task, location)
-        if isinstance(artifact, dict) and any(is_within(change, location) for change in changed):
-            given = value_at(patch, location) or {}
-            stamps = {"updatedAt": author.at, "updatedBy": author.name}
-            artifact.update({key: stamp for key, stamp in stamps.items() if is_empty(given.get(key))})
+    for location in artifacts:
+        artifact, given = value_at(task, location), value_at(patch, location) or {}
+        for key, stamp in {"updatedAt": author.at, "updatedBy": author.name}.items():
+            if isinstance(artifact, dict) and is_empty(given.get(key)):
+                artifact[key] = stamp
     return task
 
 
 def runtime_of(task: Mapping[str, Any]) -> dict[str, Any]:
-    """Return a copy of the engine's record, with all of its keys."""
-    stored = task["metadata"].get("workflowRuntime") or {}
+    """Return the engine's record, with all of its keys."""
     empty: dict[str, Any] = {"schemaVersion": "1.0", "lastTransition": None, "nextActions": []}
-    found = {**empty, "blockingReasons": [], "actionHistory": [], **stored}
-    return {**found, "actionHistory": list(found["actionHistory"])}
+    return {**empty, "blockingReasons": [], "actionHistory": [], **(task["metadata"].get("workflowRuntime") or {})}
 
 
 def with_runtime(task: Mapping[str, Any], runtime: Mapping[str, Any]) -> dict[str, Any]:
@@ -289,31 +279,31 @@ def with_move(
     """Return the task after a legal move, or after a redirect from ``wanted`` for these ``reasons``."""
     source, action = task["status"], f"redirect:{wanted}" if wanted else f"move:{target}"
     runtime = runtime_of(task)
-    leaving = _entry(task, at, "onExit", action, reasons)
+    leaving = entry_of(task, at, "onExit", action, reasons)
     result = {**task, "status": target}
     if "done" in (source, target):
         result["completedAt"] = at if target == "done" else None
     actions = _next_actions(result, runtime["actionHistory"])
+    entering = entry_of(result, at, "onEnter", action, next_actions=len(actions))
     changes = {
         "lastTransition": {"from": source, "to": target, "at": at},
         "nextActions": actions,
         "blockingReasons": [as_reason(reason) for reason in reasons],
-        "actionHistory": [*runtime["actionHistory"], leaving, _entry(result, at, "onEnter", action, (), len(actions))],
+        "actionHistory": [*runtime["actionHistory"], leaving, entering],
     }
     return with_runtime(result, runtime | changes)
 
 
 def redirect_target(task: Mapping[str, Any]) -> str:
     """Return the wanted status of the last move if that was a redirect, else an empty string."""
-    entries = [entry for entry in runtime_of(task)["actionHistory"] if _is_entering(entry)]
-    _, is_redirect, wanted = str(entries[-1].get("actionType")).partition("redirect:") if entries else ("", "", "")
-    return wanted if is_redirect else ""
+    actions = [str(entry.get("actionType")) for entry in runtime_of(task)["actionHistory"] if _is_entering(entry)]
+    return actions[-1].removeprefix("redirect:") if actions and actions[-1].startswith("redirect:") else ""
 
 
 def with_refusal(task: Mapping[str, Any], target: str, at: str, reasons: Sequence[Finding]) -> dict[str, Any]:
     """Return the task with a refused move recorded; once, however often the same is tried in a row."""
     runtime = runtime_of(task)
-    entry = _entry(task, at, "onExit", f"move:{target}", reasons)
+    entry = entry_of(task, at, "onExit", f"move:{target}", reasons)
     history = runtime["actionHistory"]
     written = [as_reason(reason) for reason in reasons]
     is_known = bool(history) and all(history[-1].get(key) == entry[key] for key in entry if key != "at")
@@ -334,10 +324,12 @@ def _is_entering(entry: Mapping[str, Any]) -> bool:
     return entry["phase"] == "onEnter" and not entry.get("actionId")
 
 
-def _entry(
-    task: Mapping[str, Any], at: str, phase: str, action: str, reasons: Sequence[Finding], next_actions: int = 0
+def entry_of(
+    task: Mapping[str, Any], at: str, phase: str, action: str, reasons: Sequence[Finding] = (), next_actions: int = 0
 ) -> dict[str, Any]:
-    entry = {
+    """Return the entry of the history about an action; ``reasons`` are why it was refused."""
+    codes = dict.fromkeys(as_reason(reason)["code"] for reason in reasons)
+    return {
         "at": at,
         "phase": phase,
         "status": task["status"],
@@ -346,7 +338,5 @@ def _entry(
         "blockingReasonCount": len(reasons),
         "actionType": action,
         "idempotencyKey": _idempotency_key(task, action),
+        **({"error": ", ".join(codes)} if codes else {}),
     }
-    if reasons:
-        entry["error"] = ", ".join(dict.fromkeys(as_reason(reason)["code"] for reason in reasons))
-    return entry
