@@ -102,7 +102,7 @@ _TABLE = (
         "agent-output",
         {"status": _is(str), "gates": _is(dict)},
         f"{_SESSIONS}:AgentOutput",
-        "sessions.output_rules:output_findings",
+        "sessions.rules:output_findings",
         is_alone=True,
         has_role=True,
     ),

@@ -15,8 +15,8 @@ from accord.core.documents import Document
 from accord.core.kinds import KINDS
 from accord.core.schemas import ADDRESS, json_schema, strict_form, strict_schema
 from accord.runner.analysis.analyse import TaskAnswer
+from accord.sessions.dispatch import output_schema
 from accord.sessions.models import ROLES
-from accord.sessions.prompts import output_schema
 
 ROOT = Path(__file__).parents[2]
 

@@ -13,11 +13,10 @@ from support.sessions import GATES, TASKS, decision, make_session, writer
 from accord.core.errors import BrokenContract
 from accord.core.findings import Finding, has_errors
 from accord.core.kinds import KINDS
-from accord.sessions.dispatch import agent_input
+from accord.sessions.dispatch import CHECKLISTS, FORMS, RULES, agent_input, output_schema, prompt_of
 from accord.sessions.folder import read_session
 from accord.sessions.models import ROLES, ProjectType
-from accord.sessions.policy import OWNERS, WriteContext, check_path
-from accord.sessions.prompts import CHECKLISTS, FORMS, RULES, WRITES, output_schema, prompt_of
+from accord.sessions.policy import OWNERS, WRITERS, WriteContext, check_path
 from accord.sessions.run import answer
 
 DESIGN = "UD-APPROVE-DESIGN"
@@ -127,8 +126,8 @@ def test_a_prompt_names_exactly_the_files_that_the_role_may_write(tmp_path: Path
     session = read_session(make_session(tmp_path, "IMPLEMENT_LOOP", mode="full", user_decisions=GATES))
     prompt = prompt_of({"agent": role, "project_type": "cli"}, session)
     rule = prompt.split("3. Write only")[1].split("Also keep")[0]
-    named = {name for name in FORMS if f"/{name}`" in rule}
-    assert named == set(WRITES.get(role, ()))
+    named = {name for name in FORMS if f"/{name}`" in rule or f"/{name}/`" in rule}
+    assert named == {name for name, roles in WRITERS.items() if role in roles}
     context = WriteContext(session.name, "IMPLEMENT_LOOP")
     for name in named:
         assert check_path(role, f".agents-work/{session.name}/{name}", context) is None
@@ -152,9 +151,8 @@ def test_a_prompt_carries_the_rules_of_its_role_and_the_checklist_of_the_project
     assert set(CHECKLISTS) == set(get_args(ProjectType))
 
 
-def test_every_file_of_a_session_has_a_role_that_writes_it() -> None:
-    theirs = {name.rstrip("/") for names in WRITES.values() for name in names}
-    assert theirs == set(OWNERS) - {"status.json", "approve-design-history.jsonl", "outputs.jsonl"}
+def test_every_file_of_a_session_has_a_role_that_writes_it_and_a_form() -> None:
+    assert set(WRITERS) == set(FORMS) == set(OWNERS) - {"status.json", "approve-design-history.jsonl", "outputs.jsonl"}
 
 
 def test_a_prompt_of_the_creator_names_the_lean_plan_and_the_keys_to_keep_current(tmp_path: Path) -> None:

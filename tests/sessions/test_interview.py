@@ -12,12 +12,11 @@ from support.disks import FaultyDisk, fails
 from support.sessions import make_session, writer
 
 from accord.core.errors import BrokenContract, Stopped
-from accord.sessions.answers import interview
 from accord.sessions.folder import read_session, status_of
 from accord.sessions.folder_rules import check_session
 from accord.sessions.models import UserDecision
 from accord.sessions.questions import UserQuestion
-from accord.sessions.run import ask
+from accord.sessions.run import ask, interview
 
 DESIGN, STRATEGY = "UD-APPROVE-DESIGN", "UD-REVIEW-STRATEGY"
 SILENT = ("cancelled", "no response provided")

@@ -10,15 +10,18 @@ from support.sessions import decision, status
 from accord.core.shapes import read_shape
 from accord.github.comments import Comment
 from accord.github.limits import BODY_CHARS
-from accord.sessions.answers import (
+from accord.sessions.issue import (
+    MOST_OPEN,
     AnswerCommand,
     AskedAt,
     IgnoredCommand,
     authors_to_check,
     parse_commands,
+    questions_on_issue,
+    read_asked,
+    render_questions,
     select_answers,
 )
-from accord.sessions.issue import MOST_OPEN, questions_on_issue, read_asked, render_questions
 from accord.sessions.models import SessionStatus
 from accord.text.posting import PostingPolicy
 from accord.text.redaction import Redactor

@@ -18,9 +18,8 @@ from accord.sessions.folder_rules import check_session
 from accord.sessions.machine import LEAN, LOOP_BASE, ORDER, SESSION, SessionFacts, return_state
 from accord.sessions.models import LOOPS, ROLES, STATES, SessionStatus, SessionTask
 from accord.sessions.moves import facts_of, status_in
-from accord.sessions.reviews import has_final_review, open_gates
+from accord.sessions.reviews import TASK, TaskFacts, has_final_review, open_gates
 from accord.sessions.run import advance, move_task, reopen, start_fix
-from accord.sessions.task_machine import TASK, TaskFacts
 from accord.sessions.texts import read_outputs
 
 READY = SessionFacts(task="meta", blocker="no disk")
@@ -45,7 +44,7 @@ def test_every_legal_move_can_be_made_and_no_other(machine: Any, mode: str) -> N
     legal = way | loops | asks | blocks | {("DONE", "IMPLEMENT_LOOP")}
     for source in machine.states:
         for target in machine.states:
-            facts = replace(READY, returns_to=target, blocked_from=target, reopens=True)
+            facts = replace(READY, mode=mode, returns_to=target, blocked_from=target, reopens=True)
             facts = replace(facts, pending={"UD-1": source}) if target == "ASK_USER" else facts
             assert (machine.refusal(source, target, facts) == "") == ((source, target) in legal), (source, target)
 

@@ -15,8 +15,7 @@ from accord.core.kinds import KINDS
 from accord.files.yaml import read_mapping
 from accord.sessions.decision_rules import is_approval, is_change_request
 from accord.sessions.models import ROLES
-from accord.sessions.output_rules import is_low
-from accord.sessions.rules import is_inside
+from accord.sessions.rules import is_inside, is_low
 
 INPUT, OUTPUT = KINDS["agent-input"], KINDS["agent-output"]
 STATUS, TASKS, ACCEPTANCE = KINDS["session-status"], KINDS["session-tasks"], KINDS["session-acceptance"]

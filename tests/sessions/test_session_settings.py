@@ -7,8 +7,8 @@ import pytest
 from support.sessions import make_session, writer
 
 from accord.core.errors import BrokenContract, WrongUsage
+from accord.sessions.policy import parse_setting
 from accord.sessions.run import set_values
-from accord.sessions.settings import parse_setting
 
 BEFORE = {"known_issues": ["old"], "retry_counts": {"T-001": {"FIX_TESTS": 3, "FIX_BUILD": 1}}}
 

@@ -24,8 +24,8 @@ from accord.sessions.folder_rules import check_documents
 from accord.sessions.models import GATES, LOOPS, ROLES, STATES, AgentOutput
 from accord.sessions.next_moves import next_moves, task_moves
 from accord.sessions.outputs import apply_output
+from accord.sessions.policy import parse_setting
 from accord.sessions.questions import UserQuestion
-from accord.sessions.settings import parse_setting
 
 WALKS = int(os.environ.get("ACCORD_WALKS", "50"))
 SEED = int(os.environ.get("ACCORD_FUZZ_SEED", "0"))

@@ -6,12 +6,11 @@ from pathlib import Path
 import support.disks
 from support.sessions import GATES, agent_output, make_session, writer
 
-import accord.sessions.answers
 from accord.sessions.models import AgentOutput
 from accord.sessions.outputs import apply_output
 from accord.sessions.run import move_task
 
-LATER_NEEDED = (support.disks, accord.sessions.answers)
+LATER_NEEDED = (support.disks,)
 
 with tempfile.TemporaryDirectory() as _root:
     _folder = make_session(Path(_root), "IMPLEMENT_LOOP", user_decisions=GATES)

@@ -120,7 +120,7 @@ def _take(
 def _write_run_files(document: dict[str, Any], session: Session, into: Path) -> None:
     """Write the files of an agent's run: its prompt, and the schema of its output."""
     from accord.files.store import write_whole
-    from accord.sessions.prompts import output_schema, prompt_of
+    from accord.sessions.dispatch import output_schema, prompt_of
 
     write_whole(into / "prompt.md", prompt_of(document, session))
     write_whole(into / "schema.json", json.dumps(output_schema(document["agent"]), indent=2) + "\n")

@@ -23,7 +23,7 @@ def machine_named(name: str) -> Machine[Any]:
     from accord.missions.lifecycle import WORK_PACKAGE
     from accord.results.status import WORK_ITEM
     from accord.sessions.machine import LEAN, SESSION
-    from accord.sessions.task_machine import TASK
+    from accord.sessions.reviews import TASK
 
     machines: tuple[Machine[Any], ...] = (HANDOFF, SESSION, LEAN, TASK, WORK_ITEM, WORK_PACKAGE)
     return dict(zip(MACHINES, machines, strict=True))[name]

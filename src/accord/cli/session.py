@@ -248,7 +248,7 @@ def set_values(given: _SetArguments) -> None:
     retry_counts.T-XXX.LOOP.
     """
     from accord.sessions.run import set_values
-    from accord.sessions.settings import parse_setting
+    from accord.sessions.policy import parse_setting
 
     parsed = [parse_setting(text) for text in given.settings]
     run_change(given, lambda writer: set_values(writer, parsed, role=given.role))

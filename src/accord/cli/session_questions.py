@@ -19,9 +19,8 @@ from accord.sessions.models import APPROVE_DESIGN, REVIEW_STRATEGY
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
-    from accord.sessions.answers import AnswerCommand, SelectedAnswers
     from accord.sessions.apply import SessionWriter
-    from accord.sessions.issue import PostedComment, SessionIssue
+    from accord.sessions.issue import AnswerCommand, PostedComment, SelectedAnswers, SessionIssue
     from accord.sessions.models import UserDecision
 
 _HINTS = {
@@ -110,7 +109,7 @@ def _texts(answers: Sequence[str]) -> dict[str, str]:
 
 
 def _interview(writer: SessionWriter) -> None:
-    from accord.sessions.answers import interview
+    from accord.sessions.run import interview
 
     if not interview(writer, _prompt):
         hint = "Answer on a terminal, pass ID=TEXT, or pass `--final` if no answers will come."

@@ -5,7 +5,7 @@ Source: global agent contract, "ASK_USER protocol" (serialisers, read-after-writ
 
 from __future__ import annotations
 
-from contextlib import contextmanager
+from contextlib import contextmanager, nullcontext
 from typing import TYPE_CHECKING, Any
 
 from accord.core.clock import attempts
@@ -76,11 +76,8 @@ class SessionWriter:
         return all(self._storage.disk.read(self.folder / name) == session.parts[name].raw for name in names)
 
     def _apply(self, operation: FileOperation) -> None:
-        path = self.folder / operation.file
-        if operation.op == "append":
-            append_once(path, operation.content, self._storage)
-        else:
-            write_checked(path, operation.content, self._storage)
+        apply = append_once if operation.op == "append" else write_checked
+        apply(self.folder / operation.file, operation.content, self._storage)
 
     def change_status(
         self, step: StatusStep, *, role: str, reopens: bool = False, history: HistoryStep | None = None
@@ -98,27 +95,23 @@ class SessionWriter:
         now = self.clock.now()
         return self.change(lambda session: plan_tasks(session, wanted, role=role, now=now, waiver=waiver))
 
-    def create(self, value: Mapping[str, Any], *, role: str) -> SessionStatus:
+    def create(self, value: Mapping[str, Any], *, role: str) -> None:
         """Write the first ``status.json``. Raises BrokenContract with ``session-exists`` when there is one already."""
         operation = plan_creation(value, role=role, now=self.clock.now())
-        path = self.folder / STATUS_FILE
-        if self.is_dry_run:
-            self._check_is_new(path)
-            self._planned = with_operations(Session(self.folder, {name: Part(name) for name in FILES}), [operation])
-        else:
+        if not self.is_dry_run:
             self.folder.mkdir(parents=True, exist_ok=True)
-            with self._lock():
-                self._check_is_new(path)
-                write_checked(path, operation.content, self._storage)
+        with nullcontext() if self.is_dry_run else self._lock():
+            if (path := self.folder / STATUS_FILE).exists():
+                finding = Finding(
+                    "session-exists", f"{path} already exists.", hint="Choose another name, or continue that session."
+                )
+                raise refuse("The session already exists.", finding)
+            if self.is_dry_run:
+                empty = Session(self.folder, {name: Part(name) for name in FILES})
+                self._planned = with_operations(empty, [operation])
+            else:
+                self._apply(operation)
         self.operations.append(operation)
-        status: SessionStatus = Part(STATUS_FILE, operation.content).model
-        return status
-
-    def _check_is_new(self, path: Path) -> None:
-        if path.exists():
-            message = f"{path} already exists."
-            hint = "Choose another name, or continue that session."
-            raise refuse("The session already exists.", Finding("session-exists", message, hint=hint))
 
     @contextmanager
     def _lock(self) -> Iterator[None]:

@@ -1,18 +1,19 @@
-"""Rules of a session's questions to the user: their records, gates and answers. All pure.
+"""Rules of a session's questions to the user: their times, records, gates and answers. All pure.
 
-Source: global agent contract; each rule names its section.
+Source: global agent contract, "status.json - minimal schema", "ASK_USER protocol" and "Decision record validity rules".
 """
 
 from __future__ import annotations
 
 import re
+from datetime import datetime
+from functools import lru_cache
 from typing import TYPE_CHECKING
 
 from accord.core.documents import short_name
-from accord.core.findings import Finding
+from accord.core.findings import Finding, warning
 from accord.core.suggest import did_you_mean
 from accord.sessions.models import APPROVE_DESIGN, GATES, REVIEW_STRATEGY
-from accord.sessions.times import is_before
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -25,29 +26,71 @@ SECURITY = "security"
 NO_RESPONSE = "no response provided"
 """The reason of a cancelled decision that got no answer."""
 
+_WITH_TIME = re.compile(r"\d{4}-\d\d-\d\d[T ]\d\d:\d\d(:\d\d([.,]\d+)?)?(Z|[+-]\d\d:?\d\d)?\Z")
+_DAY = re.compile(r"\d{4}-\d\d-\d\d\Z")
+_ZONE = re.compile(r"(Z|[+-]\d\d:?\d\d)\Z")
 _APPROVED = re.compile(r"approved(?![\w-])")
 _CHANGES = re.compile(r"changes-requested:\s*\S")
 _SAID = re.compile(r"(approved|changes[ -]+requested)(?![\w-])[ \t]*(:?)", re.IGNORECASE)
-_STRATEGIES = frozenset({"per-batch", "single-final"})
+_STRATEGIES = ("per-batch", "single-final")
+
+
+@lru_cache(maxsize=4096)
+def parse_lenient_timestamp(text: str) -> datetime | None:
+    """Return an ISO-8601 date, with or without a time and an offset, as tools write it; None for any other text."""
+    if not (_WITH_TIME.match(text) or _DAY.match(text)):
+        return None
+    try:
+        return datetime.fromisoformat(text.replace(",", "."))
+    except ValueError:
+        return None
+
+
+def is_before(timestamp: str, other: str) -> bool:
+    """Return whether a timestamp is earlier; offsets count if both have one, and other texts are never earlier."""
+    first, second = parse_lenient_timestamp(timestamp), parse_lenient_timestamp(other)
+    if first is None or second is None:
+        return False
+    if (first.tzinfo is None) != (second.tzinfo is None):
+        first, second = first.replace(tzinfo=None), second.replace(tzinfo=None)
+    return first < second
+
+
+def timestamp_findings(text: str | None, path: str) -> Iterator[Finding]:
+    """Check one timestamp: any number of fractional digits is fine, a missing time or offset is a warning."""
+    hint = "Write it like `2026-01-31T09:30:00Z`."
+    if text is not None and parse_lenient_timestamp(text) is None:
+        yield Finding("timestamp-invalid", "The value is not an ISO-8601 timestamp.", path, hint=hint)
+    elif text is not None and (_DAY.match(text) or not _ZONE.search(text)):
+        message = "The timestamp lacks a time or an offset, so its order is unknown."
+        yield warning("timestamp-vague", message, path, hint=hint)
 
 
 def decision_findings(decision: UserDecision, place: str) -> Iterator[Finding]:
     """Check one record of ``user_decisions``; ``place`` is its pointer."""
-    yield from _record(decision, place)
-    yield from _context(decision, place)
-    yield from _category(decision, place)
-    yield from _gate_answer(decision, place)
+    yield from _pending(decision, place) if decision.status == "pending" else _resolved(decision, place)
+    gate, context = GATES.get(decision.decision_id), decision.state_context
+    if gate and context != gate:
+        message = f"{decision.decision_id} belongs to the gate {gate}."
+        yield Finding("decision-context", message, f"{place}/state_context", hint=f"Set `state_context` to {gate}.")
+    elif context in ("ASK_USER", "BLOCKED", "DONE"):
+        message, hint = f"A session cannot return to {context}.", "Set `state_context` to the state before it."
+        yield Finding("decision-context", message, f"{place}/state_context", hint=hint)
+    if decision.category is not None and not is_about_security(decision.category):
+        # a misspelt category would let silence cancel a question about security
+        message = f"Unknown category `{short_name(decision.category)}`."
+        hint = did_you_mean(decision.category, [SECURITY]) or f"Use `{SECURITY}`, or remove the key."
+        yield Finding("category-unknown", message, f"{place}/category", hint=hint)
 
 
-def _record(decision: UserDecision, place: str) -> Iterator[Finding]:
-    """Check one record ("Decision record validity rules")."""
-    if decision.status == "pending":
-        for key in ("answer", "resolved_at", "resolution_reason"):
-            if getattr(decision, key) is not None:
-                message = f"A pending decision cannot have `{key}`."
-                hint = "Set it to null, or resolve the decision."
-                yield Finding("decision-record", message, f"{place}/{key}", hint=hint)
-        return
+def _pending(decision: UserDecision, place: str) -> Iterator[Finding]:
+    for key in ("answer", "resolved_at", "resolution_reason"):
+        if getattr(decision, key) is not None:
+            message, hint = f"A pending decision cannot have `{key}`.", "Set it to null, or resolve the decision."
+            yield Finding("decision-record", message, f"{place}/{key}", hint=hint)
+
+
+def _resolved(decision: UserDecision, place: str) -> Iterator[Finding]:
     for key in ("resolved_at", "answer" if decision.status == "answered" else "resolution_reason"):
         if not (getattr(decision, key) or "").strip():
             message = f"The {decision.status} decision has no `{key}`."
@@ -60,14 +103,9 @@ def _record(decision: UserDecision, place: str) -> Iterator[Finding]:
     if is_security and is_silence(decision.resolution_reason or ""):
         message = "A question about security cannot be cancelled for lack of an answer."
         yield Finding("security-cancelled", message, f"{place}/resolution_reason", hint="Ask it again.")
-
-
-def _category(decision: UserDecision, place: str) -> Iterator[Finding]:
-    """Check the category: a misspelt one would let silence cancel a question about security."""
-    if decision.category is not None and not is_about_security(decision.category):
-        message = f"Unknown category `{short_name(decision.category)}`."
-        hint = did_you_mean(decision.category, [SECURITY]) or f"Use `{SECURITY}`, or remove the key."
-        yield Finding("category-unknown", message, f"{place}/category", hint=hint)
+    answer = decision.answer if decision.status == "answered" else None
+    if answer and (problem := gate_answer_problem(decision.decision_id, answer)):
+        yield Finding("gate-answer", f"The answer must {problem}.", f"{place}/answer", hint="Ask again.")
 
 
 def is_about_security(category: str | None) -> bool:
@@ -78,23 +116,6 @@ def is_about_security(category: str | None) -> bool:
 def is_silence(reason: str) -> bool:
     """Return whether the reason of a cancelled decision is the contract's own for no answer, or says nothing."""
     return " ".join(reason.lower().split()).strip(".- ") in (NO_RESPONSE, "no response", "none", "n/a")
-
-
-def _context(decision: UserDecision, place: str) -> Iterator[Finding]:
-    gate, context = GATES.get(decision.decision_id), decision.state_context
-    if gate and context != gate:
-        message = f"{decision.decision_id} belongs to the gate {gate}."
-        yield Finding("decision-context", message, f"{place}/state_context", hint=f"Set `state_context` to {gate}.")
-    elif context in ("ASK_USER", "BLOCKED", "DONE"):
-        message = f"A session cannot return to {context}."
-        hint = "Set `state_context` to the state before it."
-        yield Finding("decision-context", message, f"{place}/state_context", hint=hint)
-
-
-def _gate_answer(decision: UserDecision, place: str) -> Iterator[Finding]:
-    answer = decision.answer if decision.status == "answered" else None
-    if answer and (problem := gate_answer_problem(decision.decision_id, answer)):
-        yield Finding("gate-answer", f"The answer must {problem}.", f"{place}/answer", hint="Ask again.")
 
 
 def gate_answer_problem(decision_id: str, answer: str) -> str:
@@ -118,10 +139,12 @@ def is_change_request(answer: str) -> bool:
 def canonical_approval(answer: str) -> str:
     """Return what a person says to the design, with its first word as the contract writes it: `Approved` passes."""
     match = _SAID.match(answer)
-    if not match or (match[1].lower() != "approved" and not match[2]):
+    if not match:
         return answer
-    word = "approved" if match[1].lower() == "approved" else "changes-requested"
-    return word + answer[match.end(1) :].lstrip(" \t") if word != "approved" else word + answer[match.end(1) :]
+    word, rest = match[1].lower(), answer[match.end(1) :]
+    if word == "approved":
+        return word + rest
+    return "changes-requested" + rest.lstrip(" \t") if match[2] else answer
 
 
 def passes_gate(decision_id: str, answer: str) -> bool:

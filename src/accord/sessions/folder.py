@@ -41,11 +41,7 @@ ACCEPTANCE_FILE = "acceptance.json"
 HISTORY_FILE = "approve-design-history.jsonl"
 OUTPUTS_FILE = "outputs.jsonl"
 
-_DOCUMENTS = {
-    STATUS_FILE: "session-status",
-    TASKS_FILE: "session-tasks",
-    ACCEPTANCE_FILE: "session-acceptance",
-}
+_DOCUMENTS = {STATUS_FILE: "session-status", TASKS_FILE: "session-tasks", ACCEPTANCE_FILE: "session-acceptance"}
 _LINES = {HISTORY_FILE: ("session-history", read_history), OUTPUTS_FILE: ("session-outputs", read_outputs)}
 FILES: tuple[str, ...] = (*_DOCUMENTS, *TEXTS, *_LINES)
 
@@ -64,24 +60,22 @@ class Part:
     @property
     def kind(self) -> str:
         """The kind of the file for ``accord check``."""
-        if self.name in _DOCUMENTS:
-            return _DOCUMENTS[self.name]
-        return _LINES[self.name][0] if self.name in _LINES else "session-text"
+        return _DOCUMENTS.get(self.name) or (_LINES[self.name][0] if self.name in _LINES else "session-text")
 
     @property
     def value(self) -> Any:
         """The document as it was read, with every key; None for texts, and where it is missing or broken."""
-        return self._read[0]
+        return self._contents[0]
 
     @property
     def model(self) -> Any:
         """The document as its model, None where the shape is wrong; the entries of a file of lines."""
-        return self._read[1]
+        return self._contents[1]
 
     @property
     def findings(self) -> tuple[Finding, ...]:
         """The findings of the file by itself."""
-        return tuple(self._read[2])
+        return tuple(self._contents[2])
 
     @property
     def is_missing(self) -> bool:
@@ -97,7 +91,7 @@ class Part:
         return f"{self.name}{errors[0].path and ' ' + errors[0].path}: {errors[0].message}" if errors else ""
 
     @property
-    def _read(self) -> tuple[Any, Any, Sequence[Finding]]:
+    def _contents(self) -> tuple[Any, Any, Sequence[Finding]]:
         if self.raw is None:
             return None, None, [finding_of("file-unreadable", self.unreadable)] if self.unreadable else []
         return _parse(self.name, self.raw)
@@ -107,7 +101,7 @@ class Part:
 def _parse(name: str, raw: bytes) -> tuple[Any, Any, Sequence[Finding]]:
     """Return value, model and findings of a file; one change parses the same bytes many times."""
     if name in TEXTS:
-        return None, None, text_findings(raw, TEXTS[name])
+        return None, None, list(text_findings(raw, TEXTS[name]))
     if name in _LINES:
         return None, *_LINES[name][1](raw)
     kind = KINDS[_DOCUMENTS[name]]
@@ -137,22 +131,22 @@ class Session:
 
     @property
     def status(self) -> SessionStatus | None:
-        """``status.json``, None where it is missing or has another shape."""
+        """``status.json``, None where it is missing or has another shape; so are ``tasks`` and ``acceptance``."""
         return cast("SessionStatus | None", self.parts[STATUS_FILE].model)
 
     @property
     def tasks(self) -> SessionTasks | None:
-        """``tasks.yaml``, None where it is missing or has another shape."""
+        """``tasks.yaml``."""
         return cast("SessionTasks | None", self.parts[TASKS_FILE].model)
+
+    @property
+    def acceptance(self) -> Acceptance | None:
+        """``acceptance.json``."""
+        return cast("Acceptance | None", self.parts[ACCEPTANCE_FILE].model)
 
     def task(self, task_id: str) -> SessionTask | None:
         """Return the task with this id, None also where ``tasks.yaml`` has no shape."""
         return self.tasks.task(task_id) if self.tasks else None
-
-    @property
-    def acceptance(self) -> Acceptance | None:
-        """``acceptance.json``, None where it is missing or has another shape."""
-        return cast("Acceptance | None", self.parts[ACCEPTANCE_FILE].model)
 
     @property
     def history(self) -> Sequence[DecisionHistoryEntry]:
@@ -226,8 +220,7 @@ def changed_sessions(root: Path, start: str) -> list[Path]:
 
 def change_findings(root: Path, name: str, start: str) -> Iterator[Finding]:
     """Find changes since a commit that the session forbids: any after it was done, and lost lines of its history."""
-    git = Git(root)
-    folder = root / WORK / name
+    git, folder = Git(root), root / WORK / name
 
     def content(file: str) -> bytes | None:
         found = git.attempt("cat-file", "blob", f"{start}:./{WORK}/{name}/{file}")
@@ -235,17 +228,14 @@ def change_findings(root: Path, name: str, start: str) -> Iterator[Finding]:
 
     before = content(STATUS_FILE)
     status = Part(STATUS_FILE, before).model if before is not None else None
-    if status and status.current_state == "DONE" and not _is_reopened(status, folder):
-        message = f"{name} was done before this change and is read-only."
-        yield Finding("session-done", message, hint="Create a new session, or reopen this one.")
+    now: SessionStatus | None = _read_part(folder, STATUS_FILE).model
+    if status and status.current_state == "DONE":
+        is_reopened = now is not None and (now.current_state != "DONE" or now.reopened_at != status.reopened_at)
+        if not is_reopened:
+            message = f"{name} was done before this change and is read-only."
+            yield Finding("session-done", message, hint="Create a new session, or reopen this one.")
     for file in (HISTORY_FILE, OUTPUTS_FILE):
         lines = content(file)
         if lines is not None and not (_read_part(folder, file).raw or b"").startswith(lines):
             message = f"This change removes or alters lines of {file}, which may only grow."
             yield Finding("history-shortened", message, hint="Restore them.")
-
-
-def _is_reopened(before: SessionStatus, folder: Path) -> bool:
-    """Return whether a session that was done was reopened since, also when it is done once more."""
-    now: SessionStatus | None = _read_part(folder, STATUS_FILE).model
-    return now is not None and (now.current_state != "DONE" or now.reopened_at != before.reopened_at)

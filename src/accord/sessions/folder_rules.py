@@ -11,7 +11,7 @@ from accord.core.documents import short_name
 from accord.core.findings import Finding, pointer, warning
 from accord.sessions.decision_rules import check_gate, is_change_request
 from accord.sessions.folder import Session, read_session
-from accord.sessions.machine import files_needed, gates_before, is_at_least, working_state
+from accord.sessions.machine import INTEGRATION, files_needed, gates_before, is_at_least, working_state
 from accord.sessions.models import APPROVE_DESIGN, GATES
 from accord.sessions.reviews import has_final_review, strategy_of, unreviewed_tasks
 from accord.sessions.rules import is_inside, session_name_findings
@@ -58,14 +58,12 @@ def folder_findings(session: Session, missing: Collection[str]) -> list[Finding]
     found = [*session_name_findings(session.name)]
     status, tasks = session.status, session.tasks
     if session.parts["status.json"].is_missing:
-        message = "status.json is missing."
         hint = "Create the session with `accord session new`."
-        found.append(Finding("artifact-missing", message, "/status.json", hint=hint))
+        found.append(Finding("artifact-missing", "status.json is missing.", "/status.json", hint=hint))
     if status:
         found += [*_artifacts(session, status), *_gates(session, status), *_history(session, status)]
     if status and tasks:
-        found += [*_tasks_by_state(session, status, tasks), *_counted_tasks(status, tasks)]
-        found += _final_review(session, status)
+        found += [*_tasks_by_state(session, status, tasks), *_final_review(session, status)]
     if tasks:
         found += [*_context_files(tasks, missing), *_reviews(session, tasks)]
     return found
@@ -87,8 +85,7 @@ def _gates(session: Session, status: SessionStatus) -> Iterator[Finding]:
     state = working_state(status)
     passed = gates_before(state, session.mode) if status.current_state != "BLOCKED" else ()
     for decision_id, gate in GATES.items():
-        reason = check_gate(status, decision_id) if decision_id in passed else None
-        if reason:
+        if decision_id in passed and (reason := check_gate(status, decision_id)):
             message = f"The session passed {gate} and is in {state}, but {reason}"
             yield Finding("gate-open", message, "/status.json/user_decisions", hint="Ask the user first.")
         decision = status.decision(decision_id)
@@ -109,31 +106,20 @@ def _history(session: Session, status: SessionStatus) -> Iterator[Finding]:
 
 
 def _tasks_by_state(session: Session, status: SessionStatus, tasks: SessionTasks) -> Iterator[Finding]:
-    state = working_state(status)
+    state, place = working_state(status), "/status.json/current_state"
     unfinished = [task.id for task in tasks.tasks if task.status != "completed"]
     begun = [task.id for task in tasks.tasks if task.status in ("in-progress", "implemented", "completed")]
     if state and begun and not is_at_least(state, "IMPLEMENT_LOOP", session.mode):
         message = f"The session is in {state}, but work has started on {', '.join(begun)}."
-        yield warning("tasks-early", message, "/status.json/current_state", hint="Pass the gates first.")
-    if state in ("INTEGRATE", "RELEASE", "DONE", "FIX_BUILD") and unfinished:
+        yield warning("tasks-early", message, place, hint="Pass the gates first.")
+    if unfinished and state in (*INTEGRATION, "DONE"):
         message = f"The session is in {state}, but these tasks are not completed: {', '.join(unfinished)}."
         hint = "Complete them, or move the session back to IMPLEMENT_LOOP."
-        yield Finding("tasks-open", message, "/status.json/current_state", hint=hint)
-
-
-def _counted_tasks(status: SessionStatus, tasks: SessionTasks) -> Iterator[Finding]:
+        yield Finding("tasks-open", message, place, hint=hint)
     for name in status.retry_counts:
         if name != "meta" and tasks.task(name) is None:
             message = f"`retry_counts` has the unknown task `{short_name(name)}`."
             yield warning("task-unknown", message, pointer("status.json", "retry_counts", name), hint="Correct the id.")
-
-
-def _reviews(session: Session, tasks: SessionTasks) -> Iterator[Finding]:
-    positions = {task.id: i for i, task in enumerate(tasks.tasks)}
-    for name, gates in unreviewed_tasks(tasks.tasks, session.outputs).items():
-        message = f"{name} is completed, but these reviews have not passed: {', '.join(gates)}."
-        hint = "Set it back to implemented and have it reviewed, or waive the reviews with a reason."
-        yield Finding("review-open", message, pointer("tasks.yaml", "tasks", positions[name], "status"), hint=hint)
 
 
 def _final_review(session: Session, status: SessionStatus) -> Iterator[Finding]:
@@ -144,13 +130,18 @@ def _final_review(session: Session, status: SessionStatus) -> Iterator[Finding]:
         yield Finding("review-open", message, "/status.json/current_state", hint="Have the Reviewer review `meta`.")
 
 
+def _reviews(session: Session, tasks: SessionTasks) -> Iterator[Finding]:
+    positions = {task.id: i for i, task in enumerate(tasks.tasks)}
+    for name, gates in unreviewed_tasks(tasks.tasks, session.outputs).items():
+        message = f"{name} is completed, but these reviews have not passed: {', '.join(gates)}."
+        hint = "Set it back to implemented and have it reviewed, or waive the reviews with a reason."
+        yield Finding("review-open", message, pointer("tasks.yaml", "tasks", positions[name], "status"), hint=hint)
+
+
 def _context_files(tasks: SessionTasks, missing: Collection[str]) -> Iterator[Finding]:
     for i, task in enumerate(tasks.tasks):
         for j, path in enumerate(task.context_files):
             if path in missing and is_inside(path):
-                name = short_name(path)
-                message = f"{task.id} needs the file `{name}`, which does not exist."
-                hint = "Write it, or correct the path."
-                yield warning(
-                    "context-file-missing", message, pointer("tasks.yaml", "tasks", i, "context_files", j), hint=hint
-                )
+                message = f"{task.id} needs the file `{short_name(path)}`, which does not exist."
+                place = pointer("tasks.yaml", "tasks", i, "context_files", j)
+                yield warning("context-file-missing", message, place, hint="Write it, or correct the path.")

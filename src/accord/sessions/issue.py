@@ -1,4 +1,4 @@
-"""Questions of a session on an issue or pull request: asked in one comment, answered in later ones.
+"""Questions of a session on an issue or pull request: asked in one comment, answered by commands in later ones.
 
 Source: global agent contract, "ASK_USER protocol". Questions and answers are durable before the comment shows them. The
 comment follows from the session and the thread alone, so that the same command completes it after a crash.
@@ -7,28 +7,31 @@ comment follows from the session and the thread alone, so that the same command 
 from __future__ import annotations
 
 import json
+import re
+from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Any, Literal, NamedTuple, cast
 
+from accord.core.suggest import did_you_mean
 from accord.github.comments import refuse_lost
 from accord.github.once import send_once
-from accord.sessions.answers import AskedAt, authors_to_check, parse_commands, select_answers
 from accord.sessions.decision_rules import is_about_security
 from accord.sessions.folder import status_of
 from accord.sessions.models import APPROVE_DESIGN, GATES, REVIEW_STRATEGY
 from accord.sessions.plan import SessionOperation
-from accord.sessions.run import answer, ask, close_question
+from accord.sessions.run import answer, answer_problem, ask, close_question
 from accord.text.markdown import code_block
 from accord.text.markers import defuse, find_markers, write_marker
+from accord.text.outline import blank_code
 from accord.text.sanitise import cut, sanitise, sanitise_cell
+from accord.text.untrusted import visible_text
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Sequence
+    from collections.abc import Collection, Iterable, Sequence
 
     from accord.github.client import GitHub
     from accord.github.comments import Comment
     from accord.github.models import Identity
-    from accord.sessions.answers import Asked, IgnoredCommand, SelectedAnswers
     from accord.sessions.apply import SessionWriter
     from accord.sessions.models import SessionStatus, UserDecision
     from accord.sessions.questions import UserQuestion
@@ -42,6 +45,116 @@ MOST_OPEN = 10
 MOST_RESOLVED = 50
 NOTES = 10
 _LOOKED_AT = 2 * QUESTION_CHARACTERS
+
+CommandName = Literal["answer", "defer"]
+Reason = Literal[
+    "before-the-question", "unknown", "not-open", "bot", "no-write-permission", "answered-before", "no-answer"
+]
+
+_COMMAND = re.compile(
+    r"^ {0,3}/(answer|defer)(?:[ \t]+(UD-[a-z0-9-]*[a-z0-9])(?:[ \t]*[:=]|(?!\S))|(?!\S))", re.MULTILINE | re.IGNORECASE
+)
+
+
+@dataclass(frozen=True)
+class AnswerCommand:
+    """One command of a comment; ``text`` is the answer, or the reason of a deferral."""
+
+    decision_id: str
+    how: CommandName
+    text: str
+    comment: Comment
+
+
+class AskedAt(NamedTuple):
+    """When a question was asked, and the newest comment (id) of that time; only later comments answer it."""
+
+    at: str
+    after: int
+
+
+Asked = Mapping[str, AskedAt]
+
+
+@dataclass(frozen=True)
+class IgnoredCommand:
+    """A command that changes nothing, and why."""
+
+    command: AnswerCommand
+    reason: Reason
+    message: str
+
+
+@dataclass(frozen=True)
+class SelectedAnswers:
+    """The first valid answer or deferral of each question, and the commands that do not count."""
+
+    accepted: Mapping[str, AnswerCommand]
+    ignored: tuple[IgnoredCommand, ...]
+
+
+def parse_commands(comment: Comment) -> list[AnswerCommand]:
+    """Return the commands of a comment, in their order."""
+    text = comment.body.replace("\r\n", "\n")
+    matches = list(_COMMAND.finditer(blank_code(text)))
+    ends = [*(match.start() for match in matches[1:]), len(text)]
+    found = []
+    for match, end in zip(matches, ends, strict=False):
+        how, said = cast("CommandName", match[1].lower()), visible_text(text[match.end() : end]).strip()
+        found.append(AnswerCommand((match[2] or "").upper(), how, said, comment))
+    return found
+
+
+def authors_to_check(status: SessionStatus, asked: Asked, commands: Iterable[AnswerCommand]) -> set[str]:
+    """Return the accounts whose right to answer has to be looked up."""
+    return {one.comment.author for one in commands if one.comment.author and _check_command(one, status, asked) is None}
+
+
+def select_answers(
+    status: SessionStatus, asked: Asked, commands: Iterable[AnswerCommand], writers: Collection[str]
+) -> SelectedAnswers:
+    """Select the commands that count. ``asked`` are the questions on the issue, ``commands`` come oldest first."""
+    accepted: dict[str, AnswerCommand] = {}
+    ignored = []
+    for one in commands:
+        if problem := _check_command(one, status, asked) or _check_answer(one, accepted, writers):
+            ignored.append(IgnoredCommand(one, *problem))
+        else:
+            accepted[one.decision_id] = one
+    return SelectedAnswers(accepted, tuple(ignored))
+
+
+def _check_command(one: AnswerCommand, status: SessionStatus, asked: Asked) -> tuple[Reason, str] | None:
+    """Return why a command does not concern a pending question or comes from a bot; None when it counts so far."""
+    name, since = one.decision_id, asked.get(one.decision_id)
+    decision = status.decision(name)
+    after = since.after if since else min((other.after for other in asked.values()), default=one.comment.id)
+    if one.comment.id <= after or (decision and since and since.at != decision.asked_at):
+        return "before-the-question", "The comment is older than the question."
+    if decision is None:
+        example = f"Name a question, as in `/{one.how} UD-1 …`."
+        return "unknown", f"Unknown question `{name}`. {did_you_mean(name, asked) or example}" if name else example
+    if decision.status != "pending" or since is None:
+        return "not-open", f"{name} is not waiting for an answer."
+    if one.comment.is_bot:
+        return "bot", "Bots cannot answer for the user."
+    return None
+
+
+def _check_answer(
+    one: AnswerCommand, accepted: Mapping[str, AnswerCommand], writers: Collection[str]
+) -> tuple[Reason, str] | None:
+    """Return why a command on an open question does not count; None when it does."""
+    name = one.decision_id
+    if one.comment.author not in writers:
+        return "no-write-permission", "Only people with write access to this repository can answer."
+    if name in accepted:
+        return "answered-before", f"An earlier comment answered {name}."
+    if one.how == "defer":
+        return None if one.text else ("no-answer", f"No reason given. Write `/defer {name} REASON`.")
+    problem = answer_problem(name, one.text)
+    return ("no-answer", problem) if problem else None
+
 
 _ANSWERS = {
     APPROVE_DESIGN: "approved\n/answer UD-APPROVE-DESIGN changes-requested: what to change",
@@ -63,15 +176,12 @@ def read_asked(body: str, session: str) -> dict[str, AskedAt] | None:
 
 def questions_on_issue(status: SessionStatus, asked: Asked, comments: Iterable[Comment]) -> dict[str, AskedAt]:
     """Return since when each question is asked once the comment shows it; at most ``MOST_OPEN`` are open."""
-    newest = max((comment.id for comment in comments), default=0)
-    never = AskedAt("", 0)
+    newest, never = max((comment.id for comment in comments), default=0), AskedAt("", 0)
     known = {d.decision_id: d for d in status.user_decisions if asked.get(d.decision_id, never).at == d.asked_at}
     waiting = sorted(status.pending, key=lambda decision: decision.decision_id not in known)[:MOST_OPEN]
-    resolved = [name for name, decision in known.items() if decision.status != "pending"][-MOST_RESOLVED:]
-    new = {d.decision_id: AskedAt(d.asked_at, newest) for d in waiting if d.decision_id not in known}
-    return {
-        name: asked[name] if name in known else new[name] for name in (*resolved, *(d.decision_id for d in waiting))
-    }
+    resolved = [decision for decision in known.values() if decision.status != "pending"][-MOST_RESOLVED:]
+    new = {one.decision_id: AskedAt(one.asked_at, newest) for one in waiting if one.decision_id not in known}
+    return {one.decision_id: new.get(one.decision_id) or asked[one.decision_id] for one in (*resolved, *waiting)}
 
 
 def render_questions(
@@ -248,8 +358,8 @@ def _post(issue: SessionIssue, thread: ThreadFacts, ignored: Sequence[IgnoredCom
     for operation in operations if not issue.writer.is_dry_run else ():
         url = _apply_comment(issue, thread, operation) or url
     kinds = {operation.op for operation in operations}
-    action: _Outcome = "created" if "create" in kinds else "updated" if "update" in kinds else "unchanged"
-    return PostedComment(action if kinds or thread.ours else "none", url)
+    none: _Outcome = "unchanged" if kinds or thread.ours else "none"
+    return PostedComment("created" if "create" in kinds else "updated" if "update" in kinds else none, url)
 
 
 def _apply_comment(issue: SessionIssue, thread: ThreadFacts, operation: CommentOperation) -> str:

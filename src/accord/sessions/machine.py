@@ -1,21 +1,22 @@
-"""The states of sessions as tables: their order, the files each needs, and the guard of every move.
+"""The states of sessions as tables: their order, the files each needs, and the guards of every move.
 
 Source: global agent contract, "Artifact content validation (gates)", "ASK_USER protocol"; the edges of the
-session are accord's decision. ``plan`` gathers the facts.
+session are accord's decision. ``moves`` gathers the facts.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
+from functools import partial
 from itertools import pairwise
 from typing import TYPE_CHECKING
 
 from accord.core.machine import Edge, Machine
-from accord.sessions.models import APPROVE_DESIGN, GATES, REVIEW_STRATEGY
+from accord.sessions.decision_rules import is_before
+from accord.sessions.models import APPROVE_DESIGN, GATE_OF, GATES, REVIEW_STRATEGY
 from accord.sessions.reviews import REVIEWS
 from accord.sessions.rules import MOST_RETRIES
-from accord.sessions.times import is_before
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -120,13 +121,12 @@ class Need:
 NEVER = "never"
 """The name of a need that nothing fulfils: the move is not one from where the session is."""
 
-Guard = Callable[["SessionFacts"], Iterator[Need]]
-
 
 @dataclass(frozen=True)
 class SessionFacts:
     """The facts that the guards of a session read."""
 
+    mode: Mode = "full"
     state: str = ""  # the one that work is in
     problems: Mapping[str, str] = field(default_factory=dict)  # by file
     gates: Mapping[str, str] = field(default_factory=dict)  # why decisions do not let the session pass
@@ -145,35 +145,26 @@ class SessionFacts:
     reopens: bool = False
 
 
-def _files(target: str, mode: Mode) -> Guard:
-    names = files_needed(target, mode)
-
-    def guard(facts: SessionFacts) -> Iterator[Need]:
-        for name in names:
-            if problem := facts.problems.get(name):
-                yield Need(problem, name if problem == f"{name} is missing." else problem, name)
-
-    return guard
+Guard = Callable[[SessionFacts, str, str], Iterator[Need]]
+"""Yields what a move from one state to another still needs."""
 
 
-def _check_answers(facts: SessionFacts) -> Iterator[Need]:
+def _files(facts: SessionFacts, _: str, target: str) -> Iterator[Need]:
+    for name in files_needed(target, facts.mode):
+        if problem := facts.problems.get(name):
+            yield Need(problem, name if problem == f"{name} is missing." else problem, name)
+
+
+def _gates(facts: SessionFacts, _: str, target: str) -> Iterator[Need]:
+    for name in gates_before(target, facts.mode):
+        if name in facts.gates:
+            yield Need(facts.gates[name], name, name)
+
+
+def _answers(facts: SessionFacts, *_: str) -> Iterator[Need]:
     if facts.pending:
-        yield Need(
-            f"Questions wait for the user: {', '.join(facts.pending)}. Resolve them first.",
-            f"answers to {', '.join(facts.pending)}",
-            "answer",
-        )
-
-
-def _check_gates(target: str, mode: Mode) -> Guard:
-    names = gates_before(target, mode)
-
-    def guard(facts: SessionFacts) -> Iterator[Need]:
-        for name in names:
-            if name in facts.gates:
-                yield Need(facts.gates[name], name, name)
-
-    return guard
+        names = ", ".join(facts.pending)
+        yield Need(f"Questions wait for the user: {names}. Resolve them first.", f"answers to {names}", "answer")
 
 
 _NAMED = 10
@@ -185,7 +176,7 @@ def _first_names(names: Sequence[str], between: str) -> str:
     return f"{between.join(names[:_NAMED])}{more}"
 
 
-def _check_tasks(facts: SessionFacts) -> Iterator[Need]:
+def _tasks(facts: SessionFacts, *_: str) -> Iterator[Need]:
     if facts.unfinished:
         names = _first_names(facts.unfinished, ", ")
         yield Need(f"These tasks are not completed: {names}.", f"completed tasks: {names}", "tasks")
@@ -194,184 +185,146 @@ def _check_tasks(facts: SessionFacts) -> Iterator[Need]:
         yield Need(f"These tasks are completed without their reviews: {names}.", f"reviews: {names}", "tasks")
 
 
-def _final_review(facts: SessionFacts) -> Iterator[Need]:
+def _final_review(facts: SessionFacts, *_: str) -> Iterator[Need]:
     if facts.lacks_final_review:
         text = "The strategy per-batch needs a final review: an OK of the Reviewer for `meta` after the last work."
         yield Need(text, "final review of meta", "agent Reviewer")
 
 
-def _check_ci(facts: SessionFacts) -> Iterator[Need]:
+def _ci(facts: SessionFacts, *_: str) -> Iterator[Need]:
     if facts.ci_result == "red":
         yield Need("CI is red. Fix the build in FIX_BUILD first.", "CI that is not red", "ci")
 
 
-def _check_agents(source: str) -> Guard:
-    def guard(facts: SessionFacts) -> Iterator[Need]:
-        for role in AGENTS_OF.get(source, ()):
-            if role in facts.held:
-                text = f"The last output of {role} is not OK: {facts.held[role]}. Dispatch it again."
-                yield Need(text, f"OK of {role}", f"agent {role}")
-
-    return guard
+def _agents(facts: SessionFacts, source: str, _: str) -> Iterator[Need]:
+    for role in AGENTS_OF.get(source, ()):
+        if role in facts.held:
+            text = f"The last output of {role} is not OK: {facts.held[role]}. Dispatch it again."
+            yield Need(text, f"OK of {role}", f"agent {role}")
 
 
-def _check_reopened(facts: SessionFacts) -> Iterator[Need]:
+def _reopened(facts: SessionFacts, *_: str) -> Iterator[Need]:
     if not facts.reopens:
         text = "The session is done and read-only. Reopen it with `accord session reopen`."
         yield Need(text, "a reopened session", "reopen")
 
 
-def _open_gate(decision_id: str, mode: Mode) -> Guard:
-    """Return the guard of a way back to a gate that a session passed without its answer."""
-
-    def guard(facts: SessionFacts) -> Iterator[Need]:
-        if decision_id not in facts.gates or decision_id not in gates_before(facts.state, mode):
-            yield Need(f"The session did not pass {GATES[decision_id]} without its answer.", "an open gate", NEVER)
-
-    return guard
+def _has_passed_open(facts: SessionFacts, gate: str) -> bool:
+    """Return whether a session passed a gate without its answer, so that it may go back to it from anywhere."""
+    decision_id = GATE_OF.get(gate, "")
+    return decision_id in facts.gates and decision_id in gates_before(facts.state, facts.mode)
 
 
-def _check_question(source: str) -> Guard:
-    def guard(facts: SessionFacts) -> Iterator[Need]:
-        if source not in facts.pending.values():
-            text = f"No question from {source} is pending. Write it with `accord session ask` first."
-            yield Need(text, "a question", "question")
-
-    return guard
+def _open_gate(facts: SessionFacts, _: str, target: str) -> Iterator[Need]:
+    if not _has_passed_open(facts, target):
+        yield Need(f"The session did not pass {target} without its answer.", "an open gate", NEVER)
 
 
-def _check_return(target: str) -> Guard:
-    def guard(facts: SessionFacts) -> Iterator[Need]:
-        if facts.returns_to != target:
-            state = facts.returns_to or "no state"
-            text = f"The questions came up in {state}. The session can only return there."
-            yield Need(text, f"a question of {target}", NEVER)
-
-    return guard
+def _question(facts: SessionFacts, source: str, _: str) -> Iterator[Need]:
+    if source not in facts.pending.values():
+        text = f"No question from {source} is pending. Write it with `accord session ask` first."
+        yield Need(text, "a question", "question")
 
 
-def _check_block(target: str) -> Guard:
-    def guard(facts: SessionFacts) -> Iterator[Need]:
-        if not facts.blocked_from:
-            yield Need("The state before the block is not recorded. Set `blocked_from` in status.json.", "blocked_from")
-        elif facts.blocked_from != target:
-            text = f"The session was blocked in {facts.blocked_from} and can only return there."
-            yield Need(text, f"a block in {target}", NEVER)
-
-    return guard
+def _return(facts: SessionFacts, _: str, target: str) -> Iterator[Need]:
+    if facts.returns_to != target and not _has_passed_open(facts, target):
+        state = facts.returns_to or "no state"
+        text = f"The questions came up in {state}. The session can only return there."
+        yield Need(text, f"a question of {target}", NEVER)
 
 
-def _has_blocker(facts: SessionFacts) -> Iterator[Need]:
+def _block(facts: SessionFacts, _: str, target: str) -> Iterator[Need]:
+    if facts.blocked_from == target or _has_passed_open(facts, target):
+        return
+    if facts.blocked_from:
+        text = f"The session was blocked in {facts.blocked_from} and can only return there."
+        yield Need(text, f"a block in {target}", NEVER)
+    else:
+        yield Need("The state before the block is not recorded. Set `blocked_from` in status.json.", "blocked_from")
+
+
+def _blocker(facts: SessionFacts, *_: str) -> Iterator[Need]:
     if not facts.blocker.strip():
         yield Need("BLOCKED needs what blocks the session. Say it with `--blocker`.", "a blocker")
 
 
-def _check_unfinished(facts: SessionFacts) -> Iterator[Need]:
+def _failed_review(facts: SessionFacts, *_: str) -> Iterator[Need]:
     if not facts.unfinished:
         yield Need("All tasks are completed. Only a failed review leads back to them.", "a failed review", NEVER)
 
 
-def _fixable(loop: str) -> Guard:
-    statuses = ("in-progress", "implemented", "blocked") if LOOP_BASE[loop] == "IMPLEMENT_LOOP" else ("completed",)
-
-    def guard(facts: SessionFacts) -> Iterator[Need]:
-        if not facts.task:
-            yield Need(f"{loop} needs a task. Enter it with `accord session fix`.", "a task that can be fixed", NEVER)
-        elif facts.task != "meta" and facts.task_status not in statuses:
-            text = f"{facts.task} is {facts.task_status}. {loop} takes a task that is {' or '.join(statuses)}, or meta."
-            yield Need(text, "a task that can be fixed", NEVER)
-        if facts.retries.get(loop, 0) >= MOST_RETRIES:
-            how = "whether to try another approach, accept it with known issues, simplify it, or give guidance"
-            text = f"{facts.task} went through {loop} {MOST_RETRIES} times, the limit. Go to ASK_USER and ask {how}."
-            yield Need(text, "a decision of the user", "question")
-
-    return guard
+def _fixable(facts: SessionFacts, source: str, loop: str) -> Iterator[Need]:
+    statuses = ("completed",) if source == "INTEGRATE" else ("in-progress", "implemented", "blocked")
+    if not facts.task:
+        yield Need(f"{loop} needs a task. Enter it with `accord session fix`.", "a task that can be fixed", NEVER)
+    elif facts.task != "meta" and facts.task_status not in statuses:
+        text = f"{facts.task} is {facts.task_status}. {loop} takes a task that is {' or '.join(statuses)}, or meta."
+        yield Need(text, "a task that can be fixed", NEVER)
+    if facts.retries.get(loop, 0) >= MOST_RETRIES:
+        how = "whether to try another approach, accept it with known issues, simplify it, or give guidance"
+        text = f"{facts.task} went through {loop} {MOST_RETRIES} times, the limit. Go to ASK_USER and ask {how}."
+        yield Need(text, "a decision of the user", "question")
 
 
-def _all(*guards: Guard) -> Guard:
-    return lambda facts: (need for guard in guards for need in guard(facts))
-
-
-def _either(first: Guard, second: Guard) -> Guard:
-    """Return a guard that needs nothing where one of two guards does; else it names the needs of the first."""
-    return lambda facts: iter(() if not list(second(facts)) else first(facts))
-
-
-_LABELS: dict[tuple[str, str], tuple[str, Guard]] = {
-    (APPROVAL, "PLAN"): ("design approved", _all()),
-    (STRATEGY, "IMPLEMENT_LOOP"): ("strategy chosen", _all()),
-    ("IMPLEMENT_LOOP", "INTEGRATE"): ("all tasks completed and reviewed", _all(_check_tasks, _final_review)),
-    ("INTEGRATE", "RELEASE"): ("all tasks completed, CI not red", _all(_check_tasks, _check_ci)),
-    ("INTEGRATE", "DONE"): ("all tasks completed, CI not red, report", _all(_check_tasks, _check_ci)),
-    ("RELEASE", "DONE"): ("all tasks completed, CI not red, report", _all(_check_tasks, _check_ci)),
+_STEPS: dict[tuple[str, str], tuple[str, tuple[Guard, ...]]] = {
+    (APPROVAL, "PLAN"): ("design approved", ()),
+    (STRATEGY, "IMPLEMENT_LOOP"): ("strategy chosen", ()),
+    ("IMPLEMENT_LOOP", "INTEGRATE"): ("all tasks completed and reviewed", (_tasks, _final_review)),
+    ("INTEGRATE", "RELEASE"): ("all tasks completed, CI not red", (_tasks, _ci)),
+    ("INTEGRATE", "DONE"): ("all tasks completed, CI not red, report", (_tasks, _ci)),
+    ("RELEASE", "DONE"): ("all tasks completed, CI not red, report", (_tasks, _ci)),
 }
-"""Requirements of single moves besides valid files, passed gates and no pending question."""
-
-_Edges = dict[tuple[str, str], tuple[str, Guard]]
+"""Labels and guards of single steps forward; every step needs valid files, passed gates and no pending question."""
 
 
-def _edges(mode: Mode) -> _Edges:
-    """Return every move of a mode with its label and its guard."""
-    edges: _Edges = {}
-    for source, target, label, guard in (*_path(mode), *_detours(mode), *_ways_back(mode)):
-        entry = () if target in ("ASK_USER", "BLOCKED") else (_files(target, mode), _check_gates(target, mode))
-        edges[source, target] = (label, _all(guard, *entry))
-    return edges
-
-
-def _working(mode: Mode) -> list[str]:
-    return [*ORDER[mode][:-1], *LOOP_BASE]
-
-
-def _path(mode: Mode) -> Iterator[tuple[str, str, str, Guard]]:
+def _edges(mode: Mode) -> Iterator[tuple[str, str, str, tuple[Guard, ...]]]:
+    """Yield every move of a mode with its label and its guards."""
+    working = [*ORDER[mode][:-1], *LOOP_BASE]
     for source, target in pairwise(ORDER[mode]):
-        label, guard = _LABELS.get((source, target), ("files are valid", _all()))
-        yield source, target, label, _all(_check_answers, guard, _check_agents(source))
+        label, guards = _STEPS.get((source, target), ("files are valid", ()))
+        yield source, target, label, (_answers, *guards, _agents)
     for loop, base in LOOP_BASE.items():
-        yield base, loop, f"at most {MOST_RETRIES} times a task", _all(_check_answers, _fixable(loop))
-        yield loop, base, "", _check_answers
-
-
-def _detours(mode: Mode) -> Iterator[tuple[str, str, str, Guard]]:
-    for state in _working(mode):
-        yield state, "ASK_USER", "a question waits", _check_question(state)
-        yield "ASK_USER", state, "state_context", _all(_check_answers, _check_return(state))
-    for state in (*_working(mode), "ASK_USER"):
-        yield state, "BLOCKED", "", _has_blocker
-        yield "BLOCKED", state, "blocked_from", _check_block(state)
-
-
-def _ways_back(mode: Mode) -> Iterator[tuple[str, str, str, Guard]]:
-    """Yield the moves back: to tasks that a review opened again, and to gates that were passed without an answer."""
-    yield "DONE", "IMPLEMENT_LOOP", "reopened", _check_reopened
+        yield base, loop, f"at most {MOST_RETRIES} times a task", (_answers, _fixable)
+        yield loop, base, "", (_answers,)
+    for state in working:
+        yield state, "ASK_USER", "a question waits", (_question,)
+        yield "ASK_USER", state, "state_context", (_answers, _return)
+    for state in (*working, "ASK_USER"):
+        yield state, "BLOCKED", "", (_blocker,)
+        yield "BLOCKED", state, "blocked_from", (_block,)
+    # back to tasks that a review opened again, and to gates that were passed without an answer
+    yield "DONE", "IMPLEMENT_LOOP", "reopened", (_reopened,)
     for state in INTEGRATION:
-        if state in _working(mode):
-            yield state, "IMPLEMENT_LOOP", "a review failed", _all(_check_answers, _check_unfinished)
+        if state in working:
+            yield state, "IMPLEMENT_LOOP", "a review failed", (_answers, _failed_review)
     for decision_id, gate in GATES.items() if mode == "full" else ():
-        is_open = _open_gate(decision_id, mode)
-        for state in _working(mode):
+        for state in working:
             if decision_id in gates_before(state, mode):
-                yield state, gate, "not answered", _all(_check_answers, is_open)
-        yield "ASK_USER", gate, "state_context", _all(_check_answers, _either(_check_return(gate), is_open))
-        yield "BLOCKED", gate, "blocked_from", _either(_check_block(gate), is_open)
-        yield "DONE", gate, "not answered", _all(_check_reopened, is_open)
+                yield state, gate, "not answered", (_answers, _open_gate)
+        yield "DONE", gate, "not answered", (_reopened, _open_gate)
 
 
-def _text(guard: Guard) -> Callable[[SessionFacts], str]:
-    return lambda facts: " ".join(need.text for need in guard(facts))
+def needs_of(source: str, target: str, facts: SessionFacts) -> tuple[Need, ...]:
+    """Return what a move of the machine still needs; none where it is legal."""
+    entry = () if target in ("ASK_USER", "BLOCKED") else (_files, _gates)
+    return tuple(
+        need for guard in (*_GUARDS[facts.mode, source, target], *entry) for need in guard(facts, source, target)
+    )
+
+
+def _refusal(source: str, target: str, facts: SessionFacts) -> str:
+    return " ".join(need.text for need in needs_of(source, target, facts))
 
 
 def _machine(name: str, mode: Mode) -> Machine[SessionFacts]:
-    edges = (Edge(*move, label, _text(guard)) for move, (label, guard) in _EDGES[mode].items())
+    edges = [
+        Edge(source, target, label, partial(_refusal, source, target)) for source, target, label, _ in _edges(mode)
+    ]
     return Machine(name, ORDER[mode][0], frozenset({"DONE"}), tuple(edges))
 
 
-_EDGES: Mapping[Mode, _Edges] = {"full": _edges("full"), "lean": _edges("lean")}
+_MODES: tuple[Mode, ...] = ("full", "lean")
+_GUARDS = {(mode, source, target): guards for mode in _MODES for source, target, _, guards in _edges(mode)}
 SESSION = _machine("session", "full")
 LEAN = _machine("lean session", "lean")
 MACHINES: Mapping[Mode, Machine[SessionFacts]] = {"full": SESSION, "lean": LEAN}
-
-
-def needs_of(source: str, target: str, mode: Mode, facts: SessionFacts) -> tuple[Need, ...]:
-    """Return what a move of the machine still needs; none where it is legal."""
-    return tuple(_EDGES[mode][source, target][1](facts))

@@ -254,8 +254,7 @@ class RetryCounts(OpenModel):
 
     def of(self, loop: str) -> int:
         """Return the count of one loop."""
-        count: int = getattr(self, loop.lower())
-        return count
+        return int(getattr(self, loop.lower()))
 
 
 class SessionStatus(OpenModel):
@@ -286,10 +285,18 @@ class SessionStatus(OpenModel):
         return tuple(decision for decision in self.user_decisions if decision.status == "pending")
 
     @property
+    def _approval(self) -> DesignApproval:
+        return (self.gate_tracking and self.gate_tracking.approve_design) or DesignApproval()
+
+    @property
     def correction_status(self) -> CorrectionStatus:
         """The status of the correction of the design; none where it is missing."""
-        approval = self.gate_tracking.approve_design if self.gate_tracking else None
-        return (approval.correction_status if approval else None) or "none"
+        return self._approval.correction_status or "none"
+
+    @property
+    def last_correction(self) -> CorrectionDispatch:
+        """The last dispatch of a correction of the design; empty without one."""
+        return self._approval.last_correction_dispatch or CorrectionDispatch()
 
     @property
     def has_gates(self) -> bool:

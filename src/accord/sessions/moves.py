@@ -24,9 +24,16 @@ from accord.sessions.machine import (
     working_state,
 )
 from accord.sessions.models import GATES, LOOPS, ROLES, STATES
-from accord.sessions.policy import refuse, role_unknown, task_unknown
-from accord.sessions.reviews import has_final_review, held_agents, open_gates, strategy_of, unreviewed_tasks
-from accord.sessions.task_machine import TASK, TaskFacts
+from accord.sessions.policy import check_task, refuse, role_unknown, task_unknown
+from accord.sessions.reviews import (
+    TASK,
+    TaskFacts,
+    has_final_review,
+    held_agents,
+    open_gates,
+    strategy_of,
+    unreviewed_tasks,
+)
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
@@ -38,6 +45,11 @@ if TYPE_CHECKING:
 DONE = Finding("session-done", "The session is done and read-only.", hint="Reopen it with `accord session reopen`.")
 """Why a session that is done takes no change."""
 
+_WAYS_ON = {
+    "ASK_USER": "Record the answers, then go on with `accord session resume --apply`.",
+    "BLOCKED": "Resolve what blocks it, then return with `accord session advance`.",
+}
+
 
 def facts_of(session: Session, *, task: str = "", blocker: str = "", reopens: bool = False) -> SessionFacts:
     """Gather the facts for a move of a session; ``task`` is the one that a fix loop is for."""
@@ -45,6 +57,7 @@ def facts_of(session: Session, *, task: str = "", blocker: str = "", reopens: bo
     tasks, outputs = session.tasks.tasks if session.tasks else [], session.outputs
     is_per_batch = session.mode == "full" and strategy_of(status) == "per-batch"
     return SessionFacts(
+        mode=session.mode,
         state=working_state(status),
         problems={name: part.problem for name, part in session.parts.items()},
         gates={decision_id: reason for decision_id in GATES if (reason := check_gate(status, decision_id))},
@@ -93,11 +106,8 @@ def check_state(session: Session, states: Sequence[str], what: str) -> Finding |
     if state == "DONE":
         return DONE
     if state not in states:
-        hint = {
-            "ASK_USER": "Record the answers, then go on with `accord session resume --apply`.",
-            "BLOCKED": "Resolve what blocks it, then return with `accord session advance`.",
-        }.get(state, "Advance the session first.")
         message = f"The session is in {state}, but {what} only in {', '.join(states)}."
+        hint = _WAYS_ON.get(state, "Advance the session first.")
         return Finding("state-forbids", message, "/current_state", hint=hint)
     for decision_id in gates_before(state, session.mode):
         if reason := check_gate(status, decision_id):
@@ -120,11 +130,10 @@ def status_in(
     if source == target and target not in LOOPS:
         return {**value, "blocker": blocker} if target == "BLOCKED" and blocker else value
     if target not in STATES:
-        message = f"Unknown state `{target}`."
-        hint = did_you_mean(target, STATES) or "Use one of " + ", ".join(STATES) + "."
-        raise refuse("The state is unknown.", Finding("illegal-move", message, hint=hint))
-    if target in LOOPS and task not in ("", "meta") and session.task(task) is None:
-        raise refuse("The task is unknown.", task_unknown(session.tasks, task))
+        hint = did_you_mean(target, STATES) or f"Use one of {', '.join(STATES)}."
+        raise refuse("The state is unknown.", Finding("illegal-move", f"Unknown state `{target}`.", hint=hint))
+    if target in LOOPS and task:
+        check_task(session.tasks, task)
     facts = facts_of(session, task=task, blocker=blocker, reopens=reopens)
     if reason := MACHINES[session.mode].refusal(source, target, facts):
         raise refuse(f"The session stays in {source}.", finding_of("illegal-move", reason, "/current_state"))
@@ -151,8 +160,8 @@ def reopened_status(session: Session, *, now: datetime) -> dict[str, Any]:
     state = status.current_state
     if state not in ("DONE", "IMPLEMENT_LOOP"):
         message = f"Only a session in DONE can be reopened. This one is in {state}."
-        hint = "Continue with it."
-        raise refuse("The session is not done.", Finding("illegal-move", message, "/current_state", hint=hint))
+        finding = Finding("illegal-move", message, "/current_state", hint="Continue with it.")
+        raise refuse("The session is not done.", finding)
     is_open = [name for name in gates_before(state, session.mode) if check_gate(status, name)]
     value = status_in(session, GATES[is_open[0]] if is_open else "IMPLEMENT_LOOP", reopens=True)
     return {**value, "reopened_at": timestamp(now)} if state == "DONE" else value
@@ -173,7 +182,7 @@ def refused_tasks(session: Session, wanted: Mapping[str, str], role: str, *, wai
         elif target not in TASK.states:
             hint = did_you_mean(target, TASK.states) or f"Use one of {', '.join(TASK.states)}."
             yield Finding("illegal-move", f"{name}: Unknown status `{short_name(target)}`.", hint=hint)
-        elif found := _check_task(session, task, target, role, waives=waives):
+        elif (target != task.status or waives) and (found := _check_task_move(session, task, target, role, waives)):
             yield found
 
 
@@ -183,9 +192,7 @@ def waiver_forbidden(role: str) -> Finding:
     return Finding("role-forbidden", f"Only the Orchestrator waives reviews, not {role}.", hint=hint)
 
 
-def _check_task(session: Session, task: SessionTask, target: str, role: str, *, waives: bool) -> Finding | None:
-    if target == task.status and not waives:
-        return None
+def _check_task_move(session: Session, task: SessionTask, target: str, role: str, waives: bool) -> Finding | None:
     if found := check_state(session, IMPLEMENTATION, "tasks move"):
         return found
     outputs, facts = session.parts[OUTPUTS_FILE], task_facts(session, task, role, waives=waives)

@@ -12,21 +12,21 @@ from typing import TYPE_CHECKING
 
 from accord.core.moves import NextMove
 from accord.sessions.folder import status_of
-from accord.sessions.machine import (
-    IMPLEMENTATION,
-    INTEGRATION,
-    LOOP_BASE,
-    MACHINES,
-    NEVER,
-    ORDER,
-    needs_of,
-)
+from accord.sessions.machine import IMPLEMENTATION, INTEGRATION, LOOP_BASE, MACHINES, NEVER, ORDER, needs_of
 from accord.sessions.models import APPROVE_DESIGN, GATE_OF, GATES, LOOPS, REVIEW_STRATEGY
 from accord.sessions.moves import check_state, facts_of, facts_of_task, task_facts
+from accord.sessions.policy import WRITERS
 from accord.sessions.questions import dispatched_corrector, next_step
-from accord.sessions.reviews import LOOP_OF, failed_reviews, open_gates, reviews_of, strategy_of, unreviewed_tasks
+from accord.sessions.reviews import (
+    LOOP_OF,
+    TASK,
+    failed_reviews,
+    open_gates,
+    reviews_of,
+    strategy_of,
+    unreviewed_tasks,
+)
 from accord.sessions.rules import MOST_RETRIES
-from accord.sessions.task_machine import TASK
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -36,18 +36,12 @@ if TYPE_CHECKING:
     from accord.sessions.models import SessionTask
 
 INTO = ".accord/dispatch"
+_ORCHESTRATOR = ("--role", "Orchestrator")
 _DETOURS = ("ASK_USER", "BLOCKED")
 _WORK = frozenset(ORDER["full"][:-1])
 _QUESTIONS = {
     APPROVE_DESIGN: "Is the design approved, or which changes are requested?",
     REVIEW_STRATEGY: "Review per-batch, or single-final?",
-}
-_WRITERS = {
-    "spec.md": "SpecAgent",
-    "acceptance.json": "SpecAgent",
-    "architecture.md": "Architect",
-    "tasks.yaml": "Planner",
-    "report.md": "Docs",
 }
 
 
@@ -56,15 +50,14 @@ def next_moves(session: Session) -> list[NextMove]:
     if session.status is None:
         return []
     facts = facts_of(session, blocker="REASON", reopens=True)
-    return [move for target in _targets(session) if (move := _move(session, target, facts))]
+    targets = MACHINES[session.mode].targets(session.status.current_state)
+    return [move for target in targets if (move := _move(session, target, facts))]
 
 
 def main_moves(session: Session) -> list[NextMove]:
     """Return the moves that a person reads: without questions, blocks and fixes, unless these are next."""
-    moves = next_moves(session)
-    status = session.status
-    tasks = session.tasks.tasks if session.tasks else []
-    loops = {LOOP_OF.get(role, "") for task in tasks for role in failed_reviews(task, session.outputs)}
+    moves, status = next_moves(session), session.status
+    loops = {LOOP_OF.get(role, "") for task in _tasks(session) for role in failed_reviews(task, session.outputs)}
     loops |= {"FIX_BUILD"} if status and status.last_ci_result == "red" else set()
     found = [move for move in moves if move.to not in _DETOURS and (move.to not in LOOPS or move.to in loops)]
     return found or moves
@@ -79,13 +72,17 @@ def task_moves(session: Session, task_id: str) -> list[NextMove]:
     return [move for move in moves if move]
 
 
+def _tasks(session: Session) -> list[SessionTask]:
+    return session.tasks.tasks if session.tasks else []
+
+
 def _command(session: Session, name: str, *words: str) -> str:
     first = ["accord", "dispatch"] if name == "dispatch" else ["accord", "session", name]
     return shlex.join([*first, str(session.folder), *words])
 
 
-def _dispatch(session: Session, task: str, role: str) -> str:
-    return _command(session, "dispatch", task, "--role", role, "--into", INTO)
+def _dispatch(session: Session, task: str, role: str, *words: str) -> str:
+    return _command(session, "dispatch", task, "--role", role, *words, "--into", INTO)
 
 
 def taking(session: Session, task: str, role: str) -> str:
@@ -95,12 +92,13 @@ def taking(session: Session, task: str, role: str) -> str:
 
 def following(session: Session, task: str, role: str) -> list[str]:
     """Return the commands after an agent's start: to take its output, or to move on once it wrote the state's files."""
-    targets = [move for move in next_moves(session) if any(_WRITERS.get(name) == role for name in move.missing)]
-    return [taking(session, task, role), *(_entry(session, move.to) for move in targets[:1])]
+    own = {name for name, roles in WRITERS.items() if roles[0] == role}
+    targets = [move.to for move in next_moves(session) if own.intersection(move.missing)]
+    return [taking(session, task, role), *(_entry(session, target) for target in targets[:1])]
 
 
 def _advance(session: Session, target: str, *words: str) -> str:
-    return _command(session, "advance", "--to", target, *words, "--role", "Orchestrator")
+    return _command(session, "advance", "--to", target, *words, *_ORCHESTRATOR)
 
 
 def _entry(session: Session, target: str) -> str:
@@ -110,10 +108,6 @@ def _entry(session: Session, target: str) -> str:
     return _ask_gate(session, gate) if gate and status.decision(gate) is None else _advance(session, target)
 
 
-def _targets(session: Session) -> tuple[str, ...]:
-    return MACHINES[session.mode].targets(status_of(session).current_state)
-
-
 def _move(session: Session, target: str, facts: SessionFacts) -> NextMove | None:
     """Return one move; None where nothing that anyone does makes it legal."""
     state = status_of(session).current_state
@@ -121,54 +115,50 @@ def _move(session: Session, target: str, facts: SessionFacts) -> NextMove | None
     if target in LOOPS and not task:
         return None
     facts = replace(facts, **facts_of_task(session, task)) if task else facts
-    needs = needs_of(state, target, session.mode, facts)
+    needs = needs_of(state, target, facts)
     if any(need.key == NEVER for need in needs):
         return None
-    missing = dict.fromkeys(need.missing for need in needs if need.key not in facts.pending)
     if needs:
         command = _step(session, needs[0])
     elif target == "BLOCKED":
         command = _advance(session, target, "--blocker", "REASON")
     elif target in LOOPS and LOOP_BASE[target] == state:
-        command = _command(session, "fix", task, target, "--role", "Orchestrator")
+        command = _command(session, "fix", task, target, *_ORCHESTRATOR)
     else:
         command = _command(session, "reopen") if state == "DONE" else _entry(session, target)
+    missing = dict.fromkeys(need.missing for need in needs if need.key not in facts.pending)
     return NextMove(target, tuple(missing), command)
 
 
 def _fixable(session: Session, loop: str) -> str:
     """Return the task that a fix loop is entered for: the first whose review failed, else the first that fits."""
-    if status_of(session).current_state != LOOP_BASE[loop]:  # coming back to a loop needs no task
+    if loop == "FIX_BUILD" or status_of(session).current_state != LOOP_BASE[loop]:  # to come back needs no task
         return "meta"
-    tasks = session.tasks.tasks if session.tasks else []
-    if loop == "FIX_BUILD":
-        return "meta"
-    open_ = [task for task in tasks if task.status in ("in-progress", "implemented", "blocked")]
+    open_ = [task for task in _tasks(session) if task.status in ("in-progress", "implemented", "blocked")]
     failed = [one for one in open_ if loop in {LOOP_OF.get(r) for r in failed_reviews(one, session.outputs)}]
     return next((task.id for task in (*failed, *open_)), "")
 
 
 def _step(session: Session, need: Need) -> str:
-    """Return the command that gets what a move needs."""
-    status = status_of(session)
-    if need.key in _WRITERS:
-        is_lean_plan = session.mode == "lean" and need.key == "tasks.yaml"
-        role = "SpecAgent" if is_lean_plan else _WRITERS[need.key]
+    """Return the command that gets what a move needs; one that shows the session where only an edit does."""
+    status, key = status_of(session), need.key
+    if key in WRITERS:
+        role = "SpecAgent" if session.mode == "lean" and key == "tasks.yaml" else WRITERS[key][0]
         goal = ("--goal", "GOAL") if session.acceptance is None and role == "SpecAgent" else ()
-        return _command(session, "dispatch", "meta", "--role", role, *goal, "--into", INTO)
-    if need.key == "answer":
+        return _dispatch(session, "meta", role, *goal)
+    if key in GATES:
+        return _gate_step(session, key)
+    if key.startswith("agent "):
+        return _dispatch(session, "meta", key.removeprefix("agent "))
+    if key == "answer":
         return _command(session, "answer", *(f"{decision.decision_id}=ANSWER" for decision in status.pending))
-    if need.key in GATES:
-        return _gate_step(session, need.key)
-    if need.key == "tasks":
+    if key == "tasks":
         return next_task_step(session)
-    if need.key == "ci" and status.current_state == "INTEGRATE":
-        return _command(session, "fix", "meta", "FIX_BUILD", "--role", "Orchestrator")
-    if need.key == "ci":
+    if key == "ci" and status.current_state == "INTEGRATE":
+        return _command(session, "fix", "meta", "FIX_BUILD", *_ORCHESTRATOR)
+    if key == "ci":
         return _command(session, "set", "last_ci_result=green", "--role", "Integrator")
-    if need.key == "question":
-        return _command(session, "ask", "--question", "QUESTION")
-    return _dispatch(session, "meta", need.key.removeprefix("agent "))
+    return _ask(session) if key == "question" else _command(session, "show")
 
 
 def _gate_step(session: Session, decision_id: str) -> str:
@@ -189,10 +179,13 @@ def _ask_gate(session: Session, decision_id: str) -> str:
     return _command(session, "ask", "--id", decision_id, "--question", question)
 
 
+def _ask(session: Session) -> str:
+    return _command(session, "ask", "--question", "QUESTION")
+
+
 def next_task_step(session: Session) -> str:
     """Return the command for the first task that can go on."""
-    tasks = session.tasks.tasks if session.tasks else []
-    steps = (step for task in tasks if (step := _task_step(session, task)))
+    steps = (step for task in _tasks(session) if (step := _task_step(session, task)))
     return next(steps, _command(session, "show"))
 
 
@@ -216,24 +209,23 @@ def _review_steps(session: Session, task: SessionTask) -> Iterator[str]:
     status, outputs = status_of(session), session.outputs
     results = reviews_of(task, outputs)
     for role in failed_reviews(task, outputs):
-        loop = LOOP_OF.get(role, "")
-        if role == "Coder" or (results[role] in ("FAIL", "BLOCKED") and status.current_state != "IMPLEMENT_LOOP"):
+        has_failed, loop = results[role] in ("FAIL", "BLOCKED"), LOOP_OF.get(role, "")
+        if role == "Coder" or (has_failed and status.current_state != "IMPLEMENT_LOOP"):
             yield _dispatch(session, task.id, "Coder")
-        elif results[role] not in ("FAIL", "BLOCKED"):
+        elif not has_failed:
             yield _dispatch(session, task.id, role)
         elif status.retries(task.id, loop) >= MOST_RETRIES:
-            yield _command(session, "ask", "--question", "QUESTION")
+            yield _ask(session)
         else:
-            yield _command(session, "fix", task.id, loop, "--role", "Orchestrator")
+            yield _command(session, "fix", task.id, loop, *_ORCHESTRATOR)
     is_single = session.mode == "full" and strategy_of(status) == "single-final"
-    others = session.tasks.tasks if session.tasks else []
-    is_early = is_single and any(other.status not in ("implemented", "completed") for other in others)
+    is_early = is_single and any(other.status not in ("implemented", "completed") for other in _tasks(session))
     for role in open_gates(task, outputs):
         yield "" if is_early else _dispatch(session, "meta" if is_single else task.id, role)
 
 
 def _task_command(session: Session, task: SessionTask, target: str) -> str:
-    return _command(session, "task", task.id, "--to", target, "--role", "Orchestrator")
+    return _command(session, "task", task.id, "--to", target, *_ORCHESTRATOR)
 
 
 def _task_move(session: Session, task: SessionTask, target: str) -> NextMove | None:
@@ -242,8 +234,8 @@ def _task_move(session: Session, task: SessionTask, target: str) -> NextMove | N
     facts = task_facts(session, task, role or "Orchestrator")
     if task.status == "completed" and not facts.open_gates:
         return None
-    command = _task_command(session, task, target)
     missing: tuple[str, ...] = ()
+    command = _task_command(session, task, target)
     if target == "in-progress":
         missing, command = facts.waits_for, _dispatch(session, facts.waits_for[0] if facts.waits_for else task.id, role)
     elif role:

@@ -12,18 +12,17 @@ from typing import TYPE_CHECKING
 from accord.core.clock import timestamp
 from accord.core.documents import short_name
 from accord.core.findings import Finding, pointer, warning
-from accord.sessions.decision_rules import SECURITY, is_about_security
+from accord.sessions.decision_rules import SECURITY, is_about_security, is_before
 from accord.sessions.folder import OUTPUTS_FILE, status_of
 from accord.sessions.machine import INTEGRATION, working_state
 from accord.sessions.models import CORRECTORS, OutputEntry
 from accord.sessions.moves import check_work, status_in
-from accord.sessions.output_rules import is_low
 from accord.sessions.plan import is_recorded, plan_entry, plan_status, with_operations, write_tasks
-from accord.sessions.policy import WriteContext, check_path, refuse, task_unknown
+from accord.sessions.policy import WriteContext, check_path, check_task, refuse
 from accord.sessions.questions import UserQuestion, with_completed_correction, with_questions
 from accord.sessions.reviews import REVIEWS, open_gates, unreviewed_tasks
+from accord.sessions.rules import is_low
 from accord.sessions.run import ROLE
-from accord.sessions.times import is_before
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -32,8 +31,7 @@ if TYPE_CHECKING:
     from accord.sessions.apply import SessionWriter
     from accord.sessions.folder import Session
     from accord.sessions.models import AgentOutput, SessionTask
-    from accord.sessions.output_rules import is_low
-from accord.sessions.plan import FileOperation
+    from accord.sessions.plan import FileOperation, StatusStep
 
 
 @dataclass(frozen=True)
@@ -75,17 +73,14 @@ def plan_output(
 
     A record that is there already means that an earlier try was stopped, or succeeded: only what is missing is planned.
     """
-    if session.task(task_id) is None and task_id != "meta":
-        raise refuse("The task is unknown.", task_unknown(session.tasks, task_id))
-    entry = _entry(task_id, role, output, now)
-    forbidden = check_work(session, role, task_id)
-    if forbidden and is_recorded(session, entry):
-        return OutputEffects(findings=tuple(_foreign_files(session, role, output))), []
-    if forbidden:
+    check_task(session.tasks, task_id)
+    entry, foreign = _entry(task_id, role, output, now), tuple(_foreign_files(session, role, output))
+    if forbidden := check_work(session, role, task_id):
+        if is_recorded(session, entry):
+            return OutputEffects(findings=foreign), []
         raise refuse("The output cannot be taken.", forbidden)
     record = plan_entry(session, entry, now=now)
-    known = with_operations(session, record)
-    statuses = _statuses(known, task_id, role, output)
+    statuses = _statuses(with_operations(session, record), task_id, role, output)
     operations = [*write_tasks(session, statuses), *record]
     after = with_operations(session, operations)
     effects = OutputEffects(
@@ -93,7 +88,7 @@ def plan_output(
         question=_question(session, task_id, output) if output.status == "NEEDS_DECISION" else None,
         completes_correction=_completes_correction(session, task_id, role, output),
         returns_to_tasks=_is_behind(after),
-        findings=tuple(_foreign_files(session, role, output)),
+        findings=foreign,
     )
     return effects, [*operations, *_session_operations(after, effects, now)]
 
@@ -116,16 +111,13 @@ def _entry(task_id: str, role: str, output: AgentOutput, now: datetime) -> Outpu
 
 def _statuses(session: Session, task_id: str, role: str, output: AgentOutput) -> dict[str, str]:
     """Return the new statuses of tasks, in a session that has the record of the output."""
-    statuses: dict[str, str] = {}
-    for task in session.tasks.tasks if session.tasks else ():
-        status = _status(session, task, role, output, is_own=task.id == task_id, is_meta=task_id == "meta")
-        if status != task.status:
-            statuses[task.id] = status
-    return statuses
+    tasks = session.tasks.tasks if session.tasks else []
+    statuses = {task.id: _status(session, task, task_id, role, output) for task in tasks}
+    return {task.id: statuses[task.id] for task in tasks if statuses[task.id] != task.status}
 
 
-def _status(session: Session, task: SessionTask, role: str, output: AgentOutput, *, is_own: bool, is_meta: bool) -> str:
-    status: str = task.status
+def _status(session: Session, task: SessionTask, task_id: str, role: str, output: AgentOutput) -> str:
+    is_own, status = task.id == task_id, str(task.status)
     if is_own and role == "Coder" and output.status == "OK":
         status = "implemented" if output.gates.meets_definition_of_done or status == "implemented" else "in-progress"
     elif is_own and (output.status == "BLOCKED" or (role == "Coder" and output.status == "FAIL")):
@@ -135,7 +127,7 @@ def _status(session: Session, task: SessionTask, role: str, output: AgentOutput,
     if unreviewed_tasks([task], session.outputs):
         return "implemented"
     has_passed = status == "implemented" and not open_gates(task, session.outputs)
-    is_reviewed = has_passed and role in REVIEWS and (is_own or is_meta)
+    is_reviewed = has_passed and role in REVIEWS and (is_own or task_id == "meta")
     return "completed" if is_reviewed and output.status == "OK" else status
 
 
@@ -155,16 +147,14 @@ def _is_behind(session: Session) -> bool:
 
 def _session_operations(session: Session, effects: OutputEffects, now: datetime) -> list[FileOperation]:
     """Plan the changes of ``status.json`` as one write."""
+    steps: list[StatusStep] = [with_completed_correction] if effects.completes_correction else []
+    if effects.returns_to_tasks:
+        steps.append(lambda one: status_in(one, "IMPLEMENT_LOOP"))
+    if question := effects.question:
+        steps.append(lambda one: with_questions(one, [question], now=now))
     operations: list[FileOperation] = []
-    question = effects.question
-    for is_wanted, step in (
-        (effects.completes_correction, with_completed_correction),
-        (effects.returns_to_tasks, lambda one: status_in(one, "IMPLEMENT_LOOP")),
-        (question is not None, lambda one: with_questions(one, [question] if question else [], now=now)),
-    ):
-        if is_wanted:
-            before = with_operations(session, operations)
-            operations = plan_status(before, step, role=ROLE, now=now) or operations
+    for step in steps:
+        operations = plan_status(with_operations(session, operations), step, role=ROLE, now=now) or operations
     return operations
 
 
@@ -175,8 +165,8 @@ def _foreign_files(session: Session, role: str, output: AgentOutput) -> Iterator
         inside = path.removeprefix(f"{session.root}/").replace("<session>", session.name)
         if reason := check_path(role, inside, context):
             message = f"{role} reports a change of `{short_name(path)}`. {reason}"
-            hint = "Review that change before you continue."
-            yield warning("role-forbidden", message, pointer("artifacts", "files_changed", i), hint=hint)
+            place = pointer("artifacts", "files_changed", i)
+            yield warning("role-forbidden", message, place, hint="Review that change before you continue.")
 
 
 def _question(session: Session, task_id: str, output: AgentOutput) -> UserQuestion | None:

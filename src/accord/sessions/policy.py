@@ -1,4 +1,4 @@
-"""Which role may write what: every write names its role, and a rule of the contract allows or forbids it. All pure.
+"""What may be written: which role writes which file and key, and the values that people and agents set by hand. Pure.
 
 Source: global agent contract, "Role boundaries (hard constraint)", "Update responsibility", "ASK_USER protocol", "Task
 status lifecycle" and "Required repository artifacts"; the owners of single files are accord's decision.
@@ -6,55 +6,51 @@ status lifecycle" and "Required repository artifacts"; the owners of single file
 
 from __future__ import annotations
 
+import json
 from dataclasses import dataclass
 from pathlib import PurePosixPath
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, get_args
 
+from accord.core.clock import timestamp
 from accord.core.documents import short_name
-from accord.core.errors import BrokenContract
+from accord.core.errors import BrokenContract, WrongUsage
 from accord.core.findings import Finding, pointer
 from accord.core.suggest import did_you_mean
-from accord.sessions.models import ROLES
+from accord.sessions.models import LOOPS, ROLES, CiStatus, ProjectType, SessionStatus
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
+    from datetime import datetime
 
     from accord.sessions.models import SessionTasks
 
 WORK = ".agents-work"
 
-ORCHESTRATOR_KEYS = frozenset(
-    [
-        "current_state",
-        "user_decisions",
-        "gate_tracking",
-        "runtime_flags",
-        "retry_counts",
-        "mode",
-        "blocker",
-        "blocked_from",
-        "reopened_at",
-    ]
-)
+_KEYS_OF_ALL = {"session", "assumptions", "known_issues", "last_ci_result", "last_update"}
+ORCHESTRATOR_KEYS = frozenset(SessionStatus.model_fields) - _KEYS_OF_ALL
 """Keys of ``status.json`` that only the Orchestrator writes; every agent writes the others."""
 
 CREATORS = frozenset({"SpecAgent", "Orchestrator"})
 """The roles that create a session: SpecAgent at the intake, the Orchestrator in lean mode."""
 
-OWNERS: dict[str, frozenset[str]] = {
-    "status.json": frozenset(ROLES),
-    "tasks.yaml": frozenset(ROLES),
-    "spec.md": frozenset({"SpecAgent"}),
-    "acceptance.json": frozenset({"SpecAgent"}),
-    "architecture.md": frozenset({"Architect"}),
-    "adr": frozenset({"Architect"}),
-    "design-specs": frozenset({"Designer"}),
-    "research": frozenset({"Researcher"}),
-    "report.md": frozenset({"Docs", "Integrator", "Orchestrator"}),
-    "approve-design-history.jsonl": frozenset({"Orchestrator"}),
-    "outputs.jsonl": frozenset({"Orchestrator"}),
+WRITERS: Mapping[str, tuple[str, ...]] = {
+    "spec.md": ("SpecAgent",),
+    "acceptance.json": ("SpecAgent",),
+    "architecture.md": ("Architect",),
+    "adr": ("Architect",),
+    "design-specs": ("Designer",),
+    "research": ("Researcher",),
+    "tasks.yaml": ("Planner",),
+    "report.md": ("Docs", "Integrator", "Orchestrator"),
 }
-"""The roles that write each file or folder of a session; every agent writes the others."""
+"""The roles that write the content of each artifact of a session, the usual one first."""
+
+OWNERS: Mapping[str, frozenset[str]] = {
+    **{name: frozenset(roles) for name, roles in WRITERS.items()},
+    **dict.fromkeys(("status.json", "tasks.yaml"), frozenset(ROLES)),
+    **dict.fromkeys(("approve-design-history.jsonl", "outputs.jsonl"), frozenset({"Orchestrator"})),
+}
+"""The roles that may write each file or folder of a session; every agent writes the others."""
 
 _IMPLEMENTERS = ("Coder", "Integrator")
 _INTEGRATION = ("INTEGRATE", "FIX_BUILD")
@@ -130,6 +126,18 @@ def task_unknown(tasks: SessionTasks | None, task_id: str) -> Finding:
     return Finding("task-unknown", f"Unknown task `{short_name(task_id)}`.", hint=_hint(task_id, known))
 
 
+def check_task(tasks: SessionTasks | None, task_id: str) -> None:
+    """Raise BrokenContract for a task that the session does not have; ``meta`` is the session as a whole."""
+    if task_id != "meta" and (tasks is None or tasks.task(task_id) is None):
+        raise refuse("The task is unknown.", task_unknown(tasks, task_id))
+
+
+def check_loop(loop: str) -> None:
+    """Raise WrongUsage for an unknown fix loop."""
+    if loop not in LOOPS:
+        raise WrongUsage(f"Unknown fix loop `{short_name(loop)}`.", hint=_hint(loop, LOOPS))
+
+
 def _hint(word: str, known: Sequence[str]) -> str:
     return did_you_mean(word, known) or (f"Use one of {', '.join(known)}." if known else "The session has no tasks.")
 
@@ -138,3 +146,86 @@ def refuse(message: str, finding: Finding | list[Finding]) -> BrokenContract:
     """Return the error for a write that a rule forbids; nothing was written."""
     findings = finding if isinstance(finding, list) else [finding]
     return BrokenContract(message, findings=findings, hint=" ".join(found.text for found in findings))
+
+
+_LISTS = ("assumptions", "known_issues")
+_CHOICES = {"last_ci_result": get_args(CiStatus), "project_type": get_args(ProjectType)}
+_KEYS = (*_LISTS, *_CHOICES)
+
+
+@dataclass(frozen=True)
+class Setting:
+    """One KEY=VALUE; ``adds`` is KEY+=VALUE, which adds to a list."""
+
+    key: str
+    text: str
+    adds: bool = False
+
+
+def parse_setting(text: str) -> Setting:
+    """Read KEY=VALUE or KEY+=VALUE. Raises WrongUsage."""
+    key, sign, value = text.partition("=")
+    adds = key.endswith("+")
+    key = key.removesuffix("+").strip()
+    if not sign or not key:
+        raise WrongUsage(f"`{short_name(text)}` is not KEY=VALUE.", hint="Write `last_ci_result=green`.")
+    parts = key.split(".")
+    is_nested = len(parts) == {"runtime_flags": 2, "retry_counts": 3}.get(parts[0]) and all(parts)
+    if key not in _KEYS and not is_nested:
+        known = ", ".join((*_KEYS, "runtime_flags.NAME", "retry_counts.T-XXX.LOOP"))
+        hint = did_you_mean(key, _KEYS) or f"Set one of {known}."
+        raise WrongUsage(f"`{short_name(key)}` cannot be set.", hint=hint)
+    if adds and key not in _LISTS:
+        raise WrongUsage(f"`{short_name(key)}` is not a list.", hint=f"Write `{short_name(key)}={value}`.")
+    return Setting(key, value.strip(), adds)
+
+
+def with_settings(
+    value: dict[str, Any], tasks: SessionTasks | None, settings: Sequence[Setting], *, now: datetime
+) -> dict[str, Any]:
+    """Return ``status.json`` with these values. Several values of one list are its entries."""
+    began: set[str] = set()
+    for setting in settings:
+        key, *parts = setting.key.split(".")
+        if key in _LISTS:
+            old = value[key] if setting.adds or key in began else []
+            began.add(key)
+            value[key] = [*old, *(one for one in _entries(setting.text) if one not in old)]
+        elif key == "runtime_flags":
+            flags = value[key] = dict(value.get(key) or {})
+            flags[parts[0]] = _scalar(setting.text)
+            if parts[0] == "copilot_instructions_exists":
+                flags["copilot_checked_at"] = timestamp(now)
+        elif key == "retry_counts":
+            task, loop = parts
+            check_task(tasks, task)
+            check_loop(loop)
+            if not setting.text.isdecimal() or len(setting.text) > 4:
+                message = f"A count cannot be `{short_name(setting.text)}`."
+                raise WrongUsage(message, hint="Write a number, such as 0.")
+            value[key].setdefault(task, {})[loop] = int(setting.text)
+        elif setting.text in _CHOICES[key]:
+            value[key] = setting.text
+        else:
+            hint = _hint(setting.text, _CHOICES[key])
+            raise WrongUsage(f"`{key}` cannot be `{short_name(setting.text)}`.", hint=hint)
+    return value
+
+
+def _entries(text: str) -> list[str]:
+    """Return the entries of a list: a JSON array of texts, else the text itself; none for an empty text."""
+    try:
+        value = json.loads(text)
+    except ValueError:
+        value = None
+    if isinstance(value, list) and all(isinstance(one, str) for one in value):
+        return value
+    return [text] if text else []
+
+
+def _scalar(text: str) -> Any:
+    try:
+        value = json.loads(text)
+    except ValueError:
+        return text
+    return value if isinstance(value, (bool, int)) or value is None else text

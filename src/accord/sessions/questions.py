@@ -20,8 +20,10 @@ from accord.sessions.decision_rules import (
     canonical_approval,
     gate_answer_problem,
     is_about_security,
+    is_before,
     is_change_request,
     is_silence,
+    parse_lenient_timestamp,
     passes_gate,
 )
 from accord.sessions.folder import status_of, status_value
@@ -29,7 +31,6 @@ from accord.sessions.machine import ORDER, return_state, working_state
 from accord.sessions.models import APPROVE_DESIGN, GATE_OF, GATES, REVIEW_STRATEGY
 from accord.sessions.moves import status_in
 from accord.sessions.policy import refuse
-from accord.sessions.times import is_before, parse_lenient_timestamp
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Mapping, Sequence
@@ -82,35 +83,27 @@ def with_questions(session: Session, questions: Sequence[UserQuestion], *, now: 
     The question of a gate that comes next leads the session into the gate.
     """
     status = status_of(session)
-    value = _at_gate(session, questions)
-    state = status.current_state
+    state, value = status.current_state, status_value(session)
     if state in ("BLOCKED", "DONE"):
         raise _refusal("ask-state", f"Questions cannot be asked in {state}.", "Return to a working state first.")
-    context = working_state(status)
+    following = dict(pairwise(ORDER[session.mode])).get(state, "")
+    if following in [GATES[one.decision_id] for one in questions if one.decision_id in GATES]:
+        value = status_in(session, following)
     for question in questions:
-        wanted = question.decision_id or _number_of_same(value, question) or _next_number(value)
+        following_id = _next_number(value)
+        wanted = question.decision_id or _number_of_same(value, question) or following_id
         if wanted in GATES:
             _ask_gate(session, value, wanted, question, now)
-            continue
-        if known := _record(value, wanted):
-            if known["status"] == "pending" and known["question"] == question.full_text:
-                continue
-            raise _refusal("decision-repeated", f"{wanted} was asked already.", "Omit the id to get a new one.")
-        if wanted != _next_number(value):
-            raise _refusal("decision-order", f"The next id is {_next_number(value)}.", "Omit the id to get it.")
-        category = question.category.strip().lower()
-        value["user_decisions"].append(_pending_record(wanted, question.full_text, context, now, category=category))
-    if value["current_state"] in GATE_OF or state == "ASK_USER":
-        return value
-    return {**value, "current_state": "ASK_USER"}
-
-
-def _at_gate(session: Session, questions: Sequence[UserQuestion]) -> Record:
-    """Return the status, in the gate whose question is asked if that is the next state."""
-    value, mode = status_value(session), session.mode
-    names = {GATES[question.decision_id] for question in questions if question.decision_id in GATES}
-    following = set(pairwise(ORDER[mode])) & {(str(value["current_state"]), name) for name in names}
-    return status_in(session, following.pop()[1]) if following else value
+        elif known := _record(value, wanted):
+            if known["status"] != "pending" or known["question"] != question.full_text:
+                raise _refusal("decision-repeated", f"{wanted} was asked already.", "Omit the id to get a new one.")
+        elif wanted == following_id:
+            category = question.category.strip().lower()
+            entry = _pending_record(wanted, question.full_text, working_state(status), now)
+            value["user_decisions"].append({**entry, "category": category} if category else entry)
+        else:
+            raise _refusal("decision-order", f"The next id is {following_id}.", "Omit the id to get it.")
+    return value if value["current_state"] in (*GATE_OF, "ASK_USER") else {**value, "current_state": "ASK_USER"}
 
 
 def _ask_gate(session: Session, value: Record, gate_id: str, question: UserQuestion, now: datetime) -> None:
@@ -135,8 +128,8 @@ def _ask_gate(session: Session, value: Record, gate_id: str, question: UserQuest
     _ask_again(session, entry, question.full_text, now=now)
 
 
-def _pending_record(decision_id: str, question: str, context: str, at: datetime, *, category: str = "") -> Record:
-    entry = {
+def _pending_record(decision_id: str, question: str, context: str, at: datetime) -> Record:
+    return {
         "decision_id": decision_id,
         "question": question,
         "status": "pending",
@@ -146,7 +139,6 @@ def _pending_record(decision_id: str, question: str, context: str, at: datetime,
         "state_context": context,
         "resolution_reason": None,
     }
-    return {**entry, "category": category} if category else entry
 
 
 def _ask_again(session: Session, entry: Record, question: str, *, now: datetime) -> None:
@@ -159,7 +151,7 @@ def _ask_again(session: Session, entry: Record, question: str, *, now: datetime)
 def with_gate_asked_again(session: Session, value: Record, *, now: datetime) -> Record:
     """Return the status with its gate's question pending again, where a cancelled one had blocked the session."""
     entry = _record(value, GATE_OF.get(value["current_state"], ""))
-    if entry is not None and entry["status"] == "cancelled":
+    if entry and entry["status"] == "cancelled":
         _ask_again(session, entry, entry["question"], now=now)
     return value
 
@@ -168,12 +160,14 @@ def with_answers(session: Session, answers: Mapping[str, str], *, now: datetime,
     """Return the status with the answers. ``is_final`` cancels open questions, but no gate and no security question."""
     value = status_value(session)
     for decision_id, text in answers.items():
-        entry = _open_record(value, decision_id, text)
-        if entry["status"] == "pending":
-            said = normalize_answer(decision_id, text)
-            entry.update(status="answered", answer=said, resolved_at=_time_of_resolution(entry, now))
-            if decision_id == APPROVE_DESIGN:
-                _set_correction(value, "queued" if is_change_request(entry["answer"]) else "none")
+        entry = _known_record(value, decision_id)
+        if entry["status"] == "answered" and entry["answer"] == normalize_answer(decision_id, text):
+            continue
+        _check_pending(entry)
+        said = normalize_answer(decision_id, text)
+        entry.update(status="answered", answer=said, resolved_at=_time_of_resolution(entry, now))
+        if decision_id == APPROVE_DESIGN:
+            _set_correction(value, "queued" if is_change_request(said) else "none")
     return _cancel_open(value, [entry["decision_id"] for entry in value["user_decisions"]], now) if is_final else value
 
 
@@ -278,9 +272,7 @@ def with_dispatched_correction(session: Session, agent: str, *, now: datetime) -
 
 def dispatched_corrector(status: SessionStatus) -> str:
     """Return the agent that corrects the design; empty where none was dispatched."""
-    approval = status.gate_tracking.approve_design if status.gate_tracking else None
-    last = approval.last_correction_dispatch if approval else None
-    return (last.agent or "") if last and status.correction_status == "dispatched" else ""
+    return (status.last_correction.agent or "") if status.correction_status == "dispatched" else ""
 
 
 def with_completed_correction(session: Session) -> Record:
@@ -305,19 +297,21 @@ def next_step(session: Session) -> SessionStep:
     return SessionStep((return_state(status) if state == "ASK_USER" else "") or state, "continue")
 
 
+_CORRECTION_STEPS: dict[str, Next] = {
+    "none": "dispatch-correction",
+    "queued": "dispatch-correction",
+    "dispatched": "verify-correction",
+    "completed": "re-ask",
+}
+
+
 def _next_at_gate(status: SessionStatus, gate_id: str) -> SessionStep:
     state, decision = status.current_state, status.decision(gate_id)
     if decision is None:
         return SessionStep(state, "ask", (), f"{gate_id} was never asked.")
     answer = (decision.answer or "") if decision.status == "answered" else ""
     if gate_id == APPROVE_DESIGN and is_change_request(answer):
-        steps: dict[str, Next] = {
-            "none": "dispatch-correction",
-            "queued": "dispatch-correction",
-            "dispatched": "verify-correction",
-            "completed": "re-ask",
-        }
-        return SessionStep(state, steps[status.correction_status], (), answer)
+        return SessionStep(state, _CORRECTION_STEPS[status.correction_status], (), answer)
     return SessionStep(state, "continue" if passes_gate(gate_id, answer) else "re-ask")
 
 
@@ -349,15 +343,6 @@ def _known_record(value: Mapping[str, Any], decision_id: str) -> Record:
         known = [entry["decision_id"] for entry in value["user_decisions"]]
         hint = did_you_mean(decision_id, known) or f"The questions are: {', '.join(known) or 'none'}."
         raise _refusal("decision-unknown", f"Unknown question `{decision_id}`.", hint)
-    return entry
-
-
-def _open_record(value: Mapping[str, Any], decision_id: str, text: str) -> Record:
-    """Return the pending record of a question, or one that has this very answer already."""
-    entry = _known_record(value, decision_id)
-    if entry["status"] == "answered" and entry["answer"] == normalize_answer(decision_id, text):
-        return entry
-    _check_pending(entry)
     return entry
 
 

@@ -1,4 +1,4 @@
-"""Reviews of tasks, from the outputs of agents: which are required, what each said last, and what is missing. Pure.
+"""Statuses of tasks with the guards between them, and the reviews that the outputs of agents give or ask for. Pure.
 
 Source: global agent contract, "Task status lifecycle", "Gates (hard blockers)" and "Universal Output JSON". Which plan
 asks for which review is accord's decision.
@@ -6,12 +6,14 @@ asks for which review is accord's decision.
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+from accord.core.machine import Edge, Machine
 from accord.sessions.models import LOOPS, REVIEW_STRATEGY
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping, Sequence
+    from collections.abc import Callable, Iterator, Mapping, Sequence
 
     from accord.sessions.models import OutputEntry, SessionStatus, SessionTask
 
@@ -93,16 +95,12 @@ def unreviewed_tasks(tasks: Sequence[SessionTask], outputs: Sequence[OutputEntry
 
     A task counts once work on it, a waiver or a failed review is recorded: other tools complete tasks without records.
     """
-
-    def is_recorded(task: SessionTask) -> bool:
-        own = (output for output in outputs if output.task_id == task.id)
-        return any(output.agent == "Coder" or output.waived_reviews for output in own)
-
-    found = {
-        task.id: open_gates(task, outputs)
-        for task in tasks
-        if task.status == "completed" and (is_recorded(task) or failed_reviews(task, outputs))
-    }
+    found = {}
+    for task in tasks:
+        own = [output for output in outputs if output.task_id == task.id]
+        is_recorded = any(output.agent == "Coder" or output.waived_reviews for output in own)
+        if task.status == "completed" and (is_recorded or failed_reviews(task, outputs)):
+            found[task.id] = open_gates(task, outputs)
     return {name: gates for name, gates in found.items() if gates}
 
 
@@ -136,3 +134,57 @@ def held_agents(outputs: Sequence[OutputEntry]) -> dict[str, str]:
             for role in output.waived_reviews:
                 held.pop(role, None)
     return held
+
+
+@dataclass(frozen=True)
+class TaskFacts:
+    """The facts that the guards of a task read: open dependencies, and reviews that have not passed.
+
+    ``waives`` is whether the Orchestrator waives those reviews.
+    """
+
+    role: str = ""
+    waits_for: tuple[str, ...] = ()
+    open_gates: tuple[str, ...] = ()
+    waives: bool = False
+
+
+def _by(*roles: str) -> Callable[[TaskFacts], str]:
+    refusal = f"Only {' or '.join(roles)} may do this, not "
+    return lambda facts: "" if facts.role in roles else f"{refusal}{facts.role or 'no role'}."
+
+
+def _check_start(facts: TaskFacts) -> str:
+    waiting = f"It depends on {', '.join(facts.waits_for)}. Implement that first." if facts.waits_for else ""
+    return _by("Coder")(facts) or waiting
+
+
+def _check_completion(facts: TaskFacts) -> str:
+    if facts.role != "Orchestrator":
+        hint = " Set it to `implemented`." if facts.role == "Coder" else ""
+        return f"Only the Orchestrator completes a task, after all its gates have passed, not {facts.role}.{hint}"
+    names = "" if facts.waives else ", ".join(facts.open_gates)
+    how = "Have the task reviewed and take each output with `accord dispatch --take`, or pass `--waive-reviews REASON`."
+    return f"These gates have not passed: {names}. {how}" if names else ""
+
+
+def _check_reopening(facts: TaskFacts) -> str:
+    passed = "" if facts.open_gates else "Its reviews have passed. Only a failed review reopens it."
+    return _by("Orchestrator", *REVIEWS)(facts) or passed
+
+
+TASK: Machine[TaskFacts] = Machine(
+    "task of a session",
+    "not-started",
+    frozenset({"completed"}),
+    (
+        Edge("not-started", "in-progress", "Coder, dependencies implemented", _check_start),
+        Edge("in-progress", "implemented", "Coder", _by("Coder")),
+        Edge("implemented", "completed", "Orchestrator, all reviews passed or waived", _check_completion),
+        Edge("implemented", "in-progress", "Coder, to fix", _by("Coder")),
+        Edge("completed", "implemented", "a review failed", _check_reopening),
+        *(Edge(source, "blocked") for source in ("not-started", "in-progress", "implemented")),
+        Edge("blocked", "in-progress", "Coder, dependencies implemented", _check_start),
+        Edge("blocked", "not-started", "Orchestrator or Planner", _by("Orchestrator", "Planner")),
+    ),
+)

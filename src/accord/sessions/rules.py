@@ -8,16 +8,14 @@ from __future__ import annotations
 
 import re
 from pathlib import PurePosixPath, PureWindowsPath
-from typing import TYPE_CHECKING, get_args
+from typing import TYPE_CHECKING, Any, get_args
 
 from accord.core.documents import short_name
 from accord.core.findings import Finding, pointer, warning
 from accord.core.machine import find_cycle
 from accord.core.suggest import did_you_mean
-from accord.sessions.decision_rules import decision_findings
-from accord.sessions.models import GATES, LOOPS, RiskFlag
-from accord.sessions.output_rules import named_role
-from accord.sessions.times import parse_lenient_timestamp, timestamp_findings
+from accord.sessions.decision_rules import decision_findings, parse_lenient_timestamp, timestamp_findings
+from accord.sessions.models import GATES, LOOPS, ROLES, RiskFlag
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -25,9 +23,11 @@ if TYPE_CHECKING:
     from accord.sessions.models import (
         Acceptance,
         AgentInput,
+        AgentOutput,
+        Entry,
+        OpenModel,
         SessionStatus,
         SessionTasks,
-        UserDecision,
     )
 
 MOST_RETRIES = 3
@@ -42,6 +42,20 @@ _OTHER_MODE = {
 }
 _STATUS_KEYS = frozenset({"tasks", "task_status", "task_statuses", "tasks_status"})
 
+STATUS_OF_ONE_ROLE = {"NEEDS_INFO": "Researcher", "NEEDS_DECISION": "Security"}
+
+_LOW = frozenset({"low", "info", "informational", "note", "none"})
+_GRAVE = frozenset({"high", "critical"})
+_SEVERITY_KEYS = ("severity", "level", "risk")
+_WORD = "(low|info|medium|moderate|high|critical)"
+_SEVERITIES = (
+    re.compile(rf"\A[\W_]*{_WORD}\b(?:[ -](?:severity|risk))?[\])*`_]*\s*(?:[:\]]|[-\u2013\u2014]\s)"),
+    re.compile(rf"\A[\W_]*{_WORD}[ -](?:severity|risk)\b"),
+    re.compile(rf"\b(?:severity|risk)\b(?: is)?[\s:=*_`\"']{{1,6}}{_WORD}\b"),
+    re.compile(rf"[(\[]{_WORD}(?:[ -](?:severity|risk))?[)\]]"),
+)
+_SENTENCE_END = re.compile(r"[.!?](?=\s|$)")
+
 
 def input_findings(given: AgentInput, role: str = "") -> list[Finding]:
     """Check an agent's input ("Universal Input JSON"); ``role`` is the agent that it is for, where known."""
@@ -53,6 +67,14 @@ def input_findings(given: AgentInput, role: str = "") -> list[Finding]:
         *_relative([file.path for file in given.task.session_changed_files], "/task/session_changed_files"),
         *_risk_flags(given.task.risk_flags, "/task/risk_flags"),
     ]
+
+
+def named_role(document: OpenModel) -> str:
+    """Return the role that an open document names under an extra key, if it is a canonical name."""
+    extra = document.model_extra or {}
+    dispatch = extra.get("dispatch")
+    named: list[Any] = [extra.get("role"), dispatch.get("agent") if isinstance(dispatch, dict) else None]
+    return next((name for name in named if isinstance(name, str) and name in ROLES), "")
 
 
 def _changed_files(given: AgentInput, role: str) -> Iterator[Finding]:
@@ -72,15 +94,17 @@ def _changed_files(given: AgentInput, role: str) -> Iterator[Finding]:
 def _relative(paths: Sequence[str], place: str) -> Iterator[Finding]:
     for i, path in enumerate(paths):
         if not is_inside(path):
-            message = "The path is empty or outside the repository."
-            hint = "Write it relative to the repository's root."
+            message, hint = (
+                "The path is empty or outside the repository.",
+                "Write it relative to the repository's root.",
+            )
             yield Finding("path-outside", message, place + pointer(i), hint=hint)
 
 
 def is_inside(path: str) -> bool:
     """Return whether a path is below the repository's root: relative, and without `..`."""
-    posix, windows = PurePosixPath(path), PureWindowsPath(path)
-    is_absolute = posix.is_absolute() or bool(windows.anchor) or path.startswith("~")
+    windows = PureWindowsPath(path)
+    is_absolute = PurePosixPath(path).is_absolute() or bool(windows.anchor) or path.startswith("~")
     return bool(path.strip()) and not is_absolute and ".." not in windows.parts and "\0" not in path
 
 
@@ -98,23 +122,61 @@ def _risk_flags(flags: Sequence[str], place: str) -> Iterator[Finding]:
     known: tuple[str, ...] = get_args(RiskFlag)
     for i, flag in enumerate(flags):
         if flag not in known:
-            hint = did_you_mean(flag, known) or f"Use {', '.join(known)}."
-            yield warning(
-                "risk-flag-unknown", f"Unknown risk flag `{short_name(flag)}`.", place + pointer(i), hint=hint
-            )
+            message, hint = f"Unknown risk flag `{short_name(flag)}`.", did_you_mean(flag, known)
+            yield warning("risk-flag-unknown", message, place + pointer(i), hint=hint or f"Use {', '.join(known)}.")
+
+
+def output_findings(output: AgentOutput, role: str = "") -> list[Finding]:
+    """Check an agent's output ("Universal Output JSON"); ``role`` is the agent that wrote it, where known."""
+    role, found = role or output.agent or named_role(output), list[Finding]()
+    only = STATUS_OF_ONE_ROLE.get(output.status)
+    if only and not role:
+        message = f"Only {only} returns {output.status}, and the output names no agent."
+        found.append(warning("status-role-unknown", message, "/status", hint="Check it with `--role`."))
+    elif only and role != only:
+        own = "".join(f"{status}, " for status, other in STATUS_OF_ONE_ROLE.items() if other == role)
+        message = f"Only {only} returns {output.status}, not {role}."
+        found.append(Finding("status-of-other-role", message, "/status", hint=f"Return OK, {own}BLOCKED or FAIL."))
+    if output.status != "BLOCKED":
+        found += _grave_entries(output, output.gates.security_concerns, "/gates/security_concerns")
+        found += _grave_entries(output, output.artifacts.findings if role == "Security" else [], "/artifacts/findings")
+    if len(_SENTENCE_END.findall(output.summary)) > 3:
+        message = "The summary has more than three sentences."
+        found.append(warning("summary-long", message, "/summary", hint="Shorten it."))
+    return found
+
+
+def _grave_entries(output: AgentOutput, entries: Sequence[Entry], place: str) -> Iterator[Finding]:
+    """Find high or critical security findings, which block ("Gates (hard blockers)")."""
+    for i, entry in enumerate(entries):
+        if (severity := severity_of(entry)) in _GRAVE:
+            message = f"The security finding is {severity}, but the status is {output.status}."
+            yield Finding("security-severity", message, place + pointer(i), hint="Return BLOCKED.")
+
+
+def severity_of(entry: Entry) -> str:
+    """Return the severity that a finding or concern names, in lower case: by a key, or as `high: …`, `[high] …`."""
+    if isinstance(entry, dict):
+        values = {key.lower(): value for key, value in entry.items()}
+        named = [values[key] for key in _SEVERITY_KEYS if isinstance(values.get(key), str)]
+        return named[0].strip().lower() if named else ""
+    found = (pattern.search(entry.lower()) for pattern in _SEVERITIES)
+    return next((match[1] for match in found if match), "")
+
+
+def is_low(concern: Entry) -> bool:
+    """Return whether a security concern is marked as one that asks for nothing."""
+    return severity_of(concern) in _LOW
 
 
 def status_findings(status: SessionStatus) -> list[Finding]:
     """Check ``status.json`` ("status.json - minimal schema", "ASK_USER protocol")."""
-    return [
-        *session_name_findings(status.session, "/session"),
-        *_timestamps(status),
-        *_decisions(status.user_decisions),
-        *_retries(status),
-        *_state(status),
-        *_correction(status),
-        *_duplicated_task_status(status),
-    ]
+    found = [*session_name_findings(status.session, "/session"), *_timestamps(status)]
+    ids = [decision.decision_id for decision in status.user_decisions]
+    found += _repeated_ids("decision-repeated", ids, "user_decisions")
+    for i, decision in enumerate(status.user_decisions):
+        found += decision_findings(decision, pointer("user_decisions", i))
+    return [*found, *_retries(status), *_state(status), *_records(status)]
 
 
 def session_name_findings(name: str, path: str = "") -> Iterator[Finding]:
@@ -132,16 +194,9 @@ def _timestamps(status: SessionStatus) -> Iterator[Finding]:
         yield from timestamp_findings(decision.resolved_at, pointer("user_decisions", i, "resolved_at"))
     if status.runtime_flags:
         yield from timestamp_findings(status.runtime_flags.copilot_checked_at, "/runtime_flags/copilot_checked_at")
-    approval = status.gate_tracking.approve_design if status.gate_tracking else None
-    if approval and approval.last_correction_dispatch:
-        place = "/gate_tracking/APPROVE_DESIGN/last_correction_dispatch/at"
-        yield from timestamp_findings(approval.last_correction_dispatch.at, place)
-
-
-def _decisions(decisions: Sequence[UserDecision]) -> Iterator[Finding]:
-    yield from _repeated_ids("decision-repeated", [decision.decision_id for decision in decisions], "user_decisions")
-    for i, decision in enumerate(decisions):
-        yield from decision_findings(decision, pointer("user_decisions", i))
+    yield from timestamp_findings(
+        status.last_correction.at, "/gate_tracking/APPROVE_DESIGN/last_correction_dispatch/at"
+    )
 
 
 def _repeated_ids(code: str, ids: Sequence[str], *place: str) -> Iterator[Finding]:
@@ -161,8 +216,8 @@ def _retries(status: SessionStatus) -> Iterator[Finding]:
         for loop in LOOPS:
             if counts.of(loop) > MOST_RETRIES:
                 message = f"{short_name(task)} entered {loop} more than {MOST_RETRIES} times."
-                hint = "Ask the user how to continue."
-                yield Finding("retry-budget", message, pointer("retry_counts", task, loop), hint=hint)
+                place, hint = pointer("retry_counts", task, loop), "Ask the user how to continue."
+                yield Finding("retry-budget", message, place, hint=hint)
 
 
 def _state(status: SessionStatus) -> Iterator[Finding]:
@@ -190,17 +245,13 @@ def _state(status: SessionStatus) -> Iterator[Finding]:
             yield Finding("decision-left", message, pointer("user_decisions", i, "status"), hint="Resolve it first.")
 
 
-def _correction(status: SessionStatus) -> Iterator[Finding]:
-    """Check that a correction that was dispatched says to whom and when, so that it is not dispatched twice."""
-    approval = status.gate_tracking.approve_design if status.gate_tracking else None
-    last = approval.last_correction_dispatch if approval else None
-    if status.correction_status == "dispatched" and not (last and last.agent and last.at):
+def _records(status: SessionStatus) -> Iterator[Finding]:
+    """Check that a dispatched correction says to whom and when, as a guard against a second one; and no task status."""
+    last = status.last_correction
+    if status.correction_status == "dispatched" and not (last.agent and last.at):
         message = "A correction of the design was dispatched, but not recorded with its agent and time."
         hint = "Fill `last_correction_dispatch`, or set `correction_status` to queued."
         yield Finding("correction-record", message, "/gate_tracking/APPROVE_DESIGN", hint=hint)
-
-
-def _duplicated_task_status(status: SessionStatus) -> Iterator[Finding]:
     for key in sorted(_STATUS_KEYS & set(status.model_extra or {})):
         message = "Only tasks.yaml records the status of tasks."
         yield Finding("task-status-duplicated", message, pointer(key), hint="Remove the key.")
@@ -218,13 +269,15 @@ def tasks_findings(tasks: SessionTasks) -> list[Finding]:
 
 def _dependencies(tasks: SessionTasks) -> Iterator[Finding]:
     position = {task.id: i for i, task in enumerate(tasks.tasks)}
+    waits: dict[int, list[int]] = {i: [] for i in range(len(tasks.tasks))}
     for i, task in enumerate(tasks.tasks):
         for name in task.depends_on:
-            if name not in position:
-                hint = did_you_mean(name, position) or "Correct the id."
+            if name in position:
+                waits[i].append(position[name])
+            else:
                 message = f"{task.id} depends on the unknown task `{short_name(name)}`."
+                hint = did_you_mean(name, position) or "Correct the id."
                 yield Finding("dependency-unknown", message, pointer("tasks", i), hint=hint)
-    waits = {i: [position[name] for name in task.depends_on if name in position] for i, task in enumerate(tasks.tasks)}
     if cycle := find_cycle(waits):
         names = " → ".join(tasks.tasks[i].id for i in [*cycle, cycle[0]])
         message = f"The tasks depend on each other in a cycle: {names}."

@@ -1,27 +1,31 @@
 """The commands of a session, each one or a few planned changes: moves, tasks, questions and answers.
 
 Source: global agent contract. ``SessionWriter`` applies the changes, or only plans them in a dry run. Whatever ends the
-process, the same command continues from there.
+process, the same command continues from there. On a terminal, each answer is written and verified before the next
+question ("ASK_USER protocol": partial response, and the exceptions for gates and for security).
 """
 
 from __future__ import annotations
 
+import shlex
 from typing import TYPE_CHECKING, Any, Literal
 
-from accord.core.errors import WrongUsage
+from accord.core.errors import BrokenContract, Stopped
 from accord.core.findings import Finding
-from accord.core.suggest import did_you_mean
 from accord.sessions.apply import SessionWriter
 from accord.sessions.dispatch import agent_input
 from accord.sessions.folder import status_of, status_value
-from accord.sessions.models import CORRECTORS, LOOPS
+from accord.sessions.models import CORRECTORS, GATES
 from accord.sessions.moves import check_work, reopened_status, status_in
 from accord.sessions.plan import plan_meta_waiver, plan_status, plan_tasks
-from accord.sessions.policy import WORK, refuse, task_unknown
+from accord.sessions.policy import WORK, check_loop, check_task, refuse, with_settings
 from accord.sessions.questions import (
+    MAX_REPEATS,
     dispatched_corrector,
     history_line,
+    needs_answer,
     next_step,
+    normalize_answer,
     with_adopted_answer,
     with_answers,
     with_closed_question,
@@ -29,21 +33,24 @@ from accord.sessions.questions import (
     with_dispatched_correction,
     with_gate_asked_again,
     with_questions,
+    with_silence,
     without_ask_user,
 )
-from accord.sessions.settings import with_settings
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Callable, Mapping, Sequence
     from datetime import datetime
     from pathlib import Path
 
     from accord.core.clock import Clock
     from accord.sessions.folder import Session
-    from accord.sessions.models import SessionStatus
+    from accord.sessions.models import SessionStatus, UserDecision
     from accord.sessions.plan import FileOperation
+    from accord.sessions.policy import Setting
     from accord.sessions.questions import SessionStep, UserQuestion
-    from accord.sessions.settings import Setting
+
+    Prompt = Callable[[UserDecision, str], str | None]
+    """Asks the user, with what was wrong with the last answer. Returns None at the end of the input."""
 
 ROLE = "Orchestrator"
 """The single writer of decisions."""
@@ -55,9 +62,9 @@ SUBAGENT_FAILURE = "subagent_failure"
 def create_session(root: Path, slug: str, *, is_lean: bool, clock: Clock, is_dry_run: bool = False) -> SessionWriter:
     """Create a session, named by the day and the slug. Raises ``session-exists``, or ``path-outside`` for a link."""
     if (root / WORK).is_symlink():
-        message = f"{root / WORK} is a link."
         hint = "Replace it with a directory in the repository."
-        raise refuse("The session cannot be created.", Finding("path-outside", message, hint=hint))
+        finding = Finding("path-outside", f"{root / WORK} is a link.", hint=hint)
+        raise refuse("The session cannot be created.", finding)
     folder = root / WORK / f"{clock.now():%Y-%m-%d}_{slug}"
     first: dict[str, Any] = {
         "current_state": "INTAKE_LEAN" if is_lean else "INTAKE",
@@ -89,9 +96,7 @@ def advance(writer: SessionWriter, target: str, *, role: str, blocker: str = "")
 
 def start_fix(writer: SessionWriter, task: str, loop: str, *, role: str) -> SessionStatus:
     """Enter a fix loop for a task, and count it; the fourth time is refused."""
-    if loop not in LOOPS:
-        hint = did_you_mean(loop, LOOPS) or f"Use one of {', '.join(LOOPS)}."
-        raise WrongUsage(f"Unknown fix loop `{loop}`.", hint=hint)
+    check_loop(loop)
     return writer.change_status(lambda session: status_in(session, loop, task=task), role=role)
 
 
@@ -142,7 +147,9 @@ def plan_start(session: Session, task_id: str, role: str, *, now: datetime) -> l
 def set_values(writer: SessionWriter, settings: Sequence[Setting], *, role: str) -> SessionStatus:
     """Set values of ``status.json`` that no other command sets, as far as the role may change them."""
     now = writer.clock.now()
-    return writer.change_status(lambda session: with_settings(session, settings, now=now), role=role)
+    return writer.change_status(
+        lambda session: with_settings(status_value(session), session.tasks, settings, now=now), role=role
+    )
 
 
 def fail_agent(writer: SessionWriter, task: str, role: str, reason: str) -> SessionStatus:
@@ -150,8 +157,7 @@ def fail_agent(writer: SessionWriter, task: str, role: str, reason: str) -> Sess
     if not reason.strip():
         finding = Finding("reason-missing", "No reason given.", hint="Say with `--failed` why the agent failed.")
         raise refuse("The session cannot be blocked.", finding)
-    if task != "meta" and writer.read().task(task) is None:
-        raise refuse("The task is unknown.", task_unknown(writer.read().tasks, task))
+    check_task(writer.read().tasks, task)
     blocker = f"{SUBAGENT_FAILURE}: {role} on {task}: {reason.strip()}"
     return advance(writer, "BLOCKED", role=ROLE, blocker=blocker)
 
@@ -203,3 +209,83 @@ def resume(writer: SessionWriter, *, agent: str) -> SessionStep:
 
     writer.change_status(step, role=ROLE)
     return found
+
+
+DEFER = "/defer"
+"""The command with which a user defers a question, followed by a reason."""
+
+
+def interview(writer: SessionWriter, prompt: Prompt) -> bool:
+    """Ask every pending question; return whether the user wrote anything at all.
+
+    An empty answer does not count. At the end of the input, or of the questions, those without an answer are cancelled,
+    except gates and questions about security. Where the user wrote nothing, nothing changes.
+    """
+    waiting = status_of(writer.read()).pending
+    lines: list[str] = []
+    settled = ""
+
+    def prompt_once(decision: UserDecision, problem: str) -> str | None:
+        line = prompt(decision, problem)
+        lines.extend([] if line is None else [line])
+        return line
+
+    for decision in waiting:
+        settled = _settle(writer, decision, prompt_once)
+        if settled:
+            break
+    if lines and settled != "blocked":
+        names = [decision.decision_id for decision in waiting]
+        writer.change_status(lambda session: with_silence(session, names, now=writer.clock.now()), role=ROLE)
+    return bool(lines)
+
+
+def _settle(writer: SessionWriter, decision: UserDecision, prompt: Prompt) -> Literal["", "blocked", "ended"]:
+    """Ask one question, repeatedly while it needs an answer; a gate without an answer blocks the session.
+
+    Return why no other question follows.
+    """
+    name, problem = decision.decision_id, ""
+    tries = 1 + MAX_REPEATS if needs_answer(name, decision.category) else 1
+    for _ in range(tries):
+        line = prompt(decision, problem)
+        if line is None:
+            return "ended"
+        word, _, rest = line.strip().partition(" ")
+        reason = rest.strip() if word == DEFER else None
+        problem = answer_problem(name, line) if reason is None else "" if reason else _NO_REASON
+        if not problem:
+            _record_answer(writer, name, line.strip(), reason)
+            return "blocked" if name in GATES and reason else ""
+    if name not in GATES:
+        return ""
+    close_question(writer, name, "cancelled", f"no valid answer in {tries} tries")
+    return "blocked"
+
+
+_NO_REASON = f"No reason given. Write `{DEFER} REASON`."
+
+
+def answer_problem(name: str, text: str) -> str:
+    """Return why a text does not answer the question; empty when it does."""
+    try:
+        normalize_answer(name, text)
+    except BrokenContract as broken:
+        return broken.findings[0].text
+    return ""
+
+
+def _record_answer(writer: SessionWriter, name: str, text: str, reason: str | None) -> None:
+    """Write the user's answer. Raises Stopped, with the command that writes it later, when the disk refuses it."""
+    try:
+        if reason is None:
+            answer(writer, {name: text})
+        else:
+            close_question(writer, name, "cancelled", reason)
+    except Stopped as stopped:
+        folder = str(writer.folder)
+        words = ["answer", folder, f"{name}={text}"] if reason is None else ["cancel", folder, name, "--reason", reason]
+        raise Stopped(
+            f"The answer to {name} could not be written. {stopped.message}",
+            hint=f"Fix that, then record the answer with `{shlex.join(['accord', 'session', *words])}`",
+        ) from stopped

@@ -14,9 +14,8 @@ from typing import TYPE_CHECKING, TypeVar
 from accord.core.errors import BrokenContract
 from accord.core.findings import Finding, has_errors, warning
 from accord.core.shapes import read_shape
-from accord.sessions.decision_rules import is_change_request
+from accord.sessions.decision_rules import is_change_request, timestamp_findings
 from accord.sessions.models import APPROVE_DESIGN, DecisionHistoryEntry, OutputEntry
-from accord.sessions.times import timestamp_findings
 from accord.text.outline import sections
 
 if TYPE_CHECKING:
@@ -48,18 +47,16 @@ Line = TypeVar("Line", DecisionHistoryEntry, OutputEntry)
 _NUMBERING = re.compile(r"^[\W\d_]+")
 
 
-def text_findings(raw: bytes, wanted: Mapping[str, re.Pattern[str]]) -> list[Finding]:
-    """Check that a Markdown text has these sections, and text in each."""
+def text_findings(raw: bytes, wanted: Mapping[str, re.Pattern[str]]) -> Iterator[Finding]:
+    """Check that a Markdown text has these sections, and text in each or in one below it."""
     try:
-        text = raw.decode("utf-8-sig")
+        found = sections(raw.decode("utf-8-sig"))
     except UnicodeDecodeError:
-        return [Finding("not-text", "The file is not valid UTF-8.", hint="Save it as UTF-8.")]
-    return list(_section_findings(sections(text), wanted))
-
-
-def _section_findings(found: list[Section], wanted: Mapping[str, re.Pattern[str]]) -> Iterator[Finding]:
+        yield Finding("not-text", "The file is not valid UTF-8.", hint="Save it as UTF-8.")
+        return
+    titles = [_NUMBERING.sub("", one.title.lower()).replace("*", "").replace("`", "") for one in found]
     for name, heading in wanted.items():
-        positions = [i for i, section in enumerate(found) if heading.search(_plain(section.title))]
+        positions = [i for i, title in enumerate(titles) if heading.search(title)]
         if not positions:
             yield Finding("section-missing", f"The section `{name}` is missing.", hint=f"Add the heading `## {name}`.")
         elif not any(_has_text(found, i) for i in positions):
@@ -67,12 +64,7 @@ def _section_findings(found: list[Section], wanted: Mapping[str, re.Pattern[str]
             yield Finding("section-empty", message, line=found[positions[0]].line, hint="Write its text.")
 
 
-def _plain(title: str) -> str:
-    return _NUMBERING.sub("", title.lower()).replace("*", "").replace("`", "")
-
-
 def _has_text(found: list[Section], position: int) -> bool:
-    """Return whether a section, or one below it, has text."""
     level, below = found[position].level, found[position + 1 :]
     parts = itertools.takewhile(lambda section: section.level > level, below)
     return any(section.text for section in (found[position], *parts))
