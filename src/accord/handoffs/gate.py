@@ -257,7 +257,9 @@ def with_sent(task: dict[str, Any], sent: SentAction, at: str) -> HandoffDecisio
         return HandoffDecision(task)
     entry = {
         **entry_of(task, at, "onEnter", sent.type, next_actions=len(runtime["nextActions"])),
-        "actionId": sent.id, "idempotencyKey": sent.id, "result": "error" if sent.error else "ok",
+        "actionId": sent.id,
+        "idempotencyKey": sent.id,
+        "result": "error" if sent.error else "ok",
         **({"error": sent.error.message, "isTransient": isinstance(sent.error, Stopped)} if sent.error else {}),
     }
     return HandoffDecision(with_runtime(task, {**runtime, "actionHistory": [*history, entry]}))
