@@ -247,8 +247,8 @@ def set_values(given: _SetArguments) -> None:
     KEY is assumptions, known_issues (KEY+=VALUE adds an entry), last_ci_result, project_type, runtime_flags.NAME, or
     retry_counts.T-XXX.LOOP.
     """
-    from accord.sessions.run import set_values
     from accord.sessions.policy import parse_setting
+    from accord.sessions.run import set_values
 
     parsed = [parse_setting(text) for text in given.settings]
     run_change(given, lambda writer: set_values(writer, parsed, role=given.role))
