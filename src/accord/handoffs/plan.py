@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any
 
 from accord.core.documents import read_object, short_name
 from accord.core.errors import BrokenContract
-from accord.core.findings import Finding, Severity, finding_of, pointer
+from accord.core.findings import Finding, finding_of, pointer
 from accord.handoffs.models import Handoff, Metadata, as_patch, has_task_id, normalise, read_handoff
 from accord.handoffs.rules import (
     DONE,
@@ -207,7 +207,8 @@ def _with_question(task: Mapping[str, Any], target: str, reasons: list[Finding],
 def _patch_findings(patch: Mapping[str, Any], task: Mapping[str, Any], target: str) -> Iterator[Finding]:
     for key in (key for key in patch if key in _ROLE_KEYS):
         yield Finding("misplaced-artifact", f"`{key}` belongs in `metadata`.", f"/{key}", hint="Move it there.")
-    yield from (replace(found, severity=Severity.ERROR) for found in misspelled_keys(patch, task))
+    for found in misspelled_keys(patch, task):
+        yield Finding("key-misspelled", found.message, found.path, hint=found.hint)
     if "status" in patch and patch["status"] not in (task["status"], target):
         message = "A patch cannot change the status of a task."
         yield Finding("status-in-patch", message, "/status", hint="Use `accord handoff move` with `--to STATUS`.")
