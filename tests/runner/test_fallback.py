@@ -2,13 +2,15 @@
 
 import json
 import sys
+import time
 from collections.abc import Sequence
 from typing import Any
 
 import pytest
 from support.agent_bench import Bench, Left
 
-from accord.runner.fallback import SETBACKS, NextAgent, agents_to_try, next_agent, usd_left
+from accord.runner.attempts import RunBudget
+from accord.runner.chain import SETBACKS, verdict_after
 from accord.runner.record import Attempt
 from accord.runner.transcripts.error_rules import CAUSES
 
@@ -261,31 +263,26 @@ def spent(*costs: float | None) -> list[Attempt]:
 
 
 @pytest.mark.parametrize(
-    ("left", "cause", "costs", "limit", "seconds", "chosen"),
+    ("left", "cause", "costs", "limit", "seconds", "verdict"),
     [
-        (["two"], "quota", [], None, 600, NextAgent("two")),
-        (["two", "three"], "outage", [1.0], None, 600, NextAgent("two")),
-        ([], "quota", [], None, 600, NextAgent()),
-        (["two"], "", [], None, 600, NextAgent()),
-        (["two"], "time", [], None, 600, NextAgent()),
-        (["two"], "budget", [9], 1, 600, NextAgent()),
-        (["two"], "quota", [0.4, 0.5], 1, 600, NextAgent("two")),
-        (["two"], "quota", [0.4, 0.6], 1, 600, NextAgent(is_spent=True)),
-        (["two"], "quota", [None], 1, 600, NextAgent("two")),
-        (["two"], "stall", [], None, 29, NextAgent()),
+        (["two"], "quota", [], None, 600, "next"), (["two", "three"], "outage", [1.0], None, 600, "next"),
+        ([], "quota", [], None, 600, "end"), (["two"], "", [], None, 600, "end"),
+        (["two"], "time", [], None, 600, "end"), (["two"], "budget", [9], 1, 600, "end"),
+        (["two"], "quota", [0.4, 0.5], 1, 600, "next"), (["two"], "quota", [0.4, 0.6], 1, 600, "spent"),
+        (["two"], "quota", [None], 1, 600, "next"), (["two"], "stall", [], None, 29, "end"),
     ],
-)
+)  # fmt: skip
 def test_the_next_agent_follows_from_cause_money_and_time(
-    left: list[str], cause: str, costs: list[float | None], limit: float | None, seconds: float, chosen: NextAgent
+    left: list[str], cause: str, costs: list[float | None], limit: float | None, seconds: float, verdict: str
 ) -> None:
-    assert next_agent(left, cause, spent(*costs), limit, seconds) == chosen
+    assert verdict_after(cause, left, spent(*costs), RunBudget(time.monotonic() + seconds, limit)) == verdict
 
 
-def test_setbacks_are_causes_and_each_agent_is_tried_once() -> None:
+def test_setbacks_are_causes_that_another_agent_would_not_share() -> None:
     assert CAUSES.keys() >= SETBACKS.keys()
     assert not {"time", "memory", "disk", "budget", "cancelled", "context"} & SETBACKS.keys()
-    assert agents_to_try("a", ["b", "a", "b", "c"]) == ("a", "b", "c")
-    assert (usd_left(spent(0.4), 1), usd_left(spent(3), 1), usd_left(spent(3), None)) == (0.6, 0.0, None)
+    limits = [(RunBudget(0, limit), cost) for limit, cost in ((1, 0.4), (1, 3), (None, 3))]
+    assert [budget.usd_left(spent(cost)) for budget, cost in limits] == [0.6, 0.0, None]
 
 
 @pytest.mark.slow

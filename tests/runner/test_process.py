@@ -13,9 +13,10 @@ from pathlib import Path
 
 import pytest
 
+from accord.core.clock import SystemClock
 from accord.runner.isolation import Confinement, Container, choose_confinement
+from accord.runner.models import JobContext
 from accord.runner.process import Program, ProgramEnd, StopSignals, run_program
-from accord.text.redaction import Redactor, redactor_for
 
 SECRET = "correct-horse-battery"
 linux = pytest.mark.skipif(sys.platform != "linux", reason="only Linux has subreapers and no_new_privs")
@@ -60,11 +61,9 @@ def run(tmp_path: Path, request: pytest.FixtureRequest) -> Callable[..., Ran]:
         words = [sys.executable, "-c", script]
         end = run_program(
             Program(words, tmp_path, {"PATH": os.environ["PATH"]}, confinement=confinement),
+            JobContext({"A_SECRET": SECRET}, SystemClock(), show or lines.append, stop or StopSignals()),
             stdout=stdout,
             stderr=stderr,
-            redactor=redactor_for({"A_SECRET": SECRET}),
-            show=show or lines.append,
-            stop=stop or StopSignals(),
             limit_seconds=limit,
         )
         return Ran(end, b"" if out else stdout.read_bytes(), stderr.read_bytes(), lines)
@@ -144,7 +143,8 @@ def test_nothing_that_a_program_started_outlives_it(run: Callable[..., Ran], kin
 RUNS = """
 import os, sys
 from pathlib import Path
-from accord.text.redaction import Redactor
+from accord.core.clock import SystemClock
+from accord.runner.models import JobContext
 from accord.runner.isolation import Confinement, Container, choose_confinement
 from accord.runner.process import Program, StopSignals, run_program
 place = Path(sys.argv[1])
@@ -153,8 +153,8 @@ inside, _ = choose_confinement(container, {"GITHUB_ACTIONS": "true"}, is_require
 ways = {"no rights": Confinement(), "sudo": None, "container": inside}
 run_program(
     Program([sys.executable, "-c", sys.argv[2]], place, {"PATH": os.environ["PATH"]}, confinement=ways[sys.argv[3]]),
-    stdout=place / "out", stderr=place / "err", redactor=Redactor(), show=lambda _: None,
-    stop=StopSignals(), limit_seconds=300,
+    JobContext({}, SystemClock(), lambda _: None, StopSignals()),
+    stdout=place / "out", stderr=place / "err", limit_seconds=300,
 )
 """
 
@@ -258,11 +258,9 @@ def test_a_program_starts_with_the_usual_signals(tmp_path: Path) -> None:
     cat = shutil.which("cat") or "cat"
     run_program(
         Program([cat, "/proc/self/status"], tmp_path, {}),
+        JobContext({}, SystemClock(), lambda _: None, StopSignals()),
         stdout=tmp_path / "out",
         stderr=tmp_path / "err",
-        redactor=Redactor(),
-        show=lambda _: None,
-        stop=StopSignals(),
         limit_seconds=20,
     )
     ignored = (tmp_path / "out").read_text().partition("SigIgn:\t")[2].split()[0]

@@ -22,9 +22,10 @@ from support.providers import Answer, Calls, Fails, Hangs, Provider, Says, provi
 from support.reviews import approve, needs_changes
 
 from accord.agents.registry import shipped_registry
+from accord.core.clock import SystemClock
 from accord.runner.launch import install_program
+from accord.runner.models import JobContext
 from accord.runner.process import StopSignals
-from accord.text.redaction import Redactor
 
 Started = tuple[subprocess.Popen[str], Provider]
 
@@ -87,7 +88,7 @@ MCP_NAMESPACES = {"codex": "mcp__accord"}
 def name(request: pytest.FixtureRequest) -> str:
     """Name an agent, and install it by accord, once per checkout, with the npm settings of the user."""
     agent, show = shipped_registry().agents[request.param], list[str]().append
-    install_program(agent, INSTALLED, os.environ, redactor=Redactor(), show=show, stop=StopSignals())
+    install_program(agent, INSTALLED, JobContext(os.environ, SystemClock(), show, StopSignals()))
     return str(request.param)
 
 

@@ -17,11 +17,12 @@ from support.reviews import approve
 from support.trees import commit, git
 
 from accord.agents.registry import shipped_registry
+from accord.core.clock import SystemClock
 from accord.kit.hooks import hook_settings
 from accord.kit.skills import skill_files
 from accord.runner.launch import install_program
+from accord.runner.models import JobContext
 from accord.runner.process import StopSignals
-from accord.text.redaction import Redactor
 
 CHECKOUT = Path(__file__).parents[2]
 INSTALLED = CHECKOUT / ".accord/agents"
@@ -87,7 +88,7 @@ def work(tmp_path: Path, name: str) -> Path:
 def run(name: str, work: Path, served: Provider) -> subprocess.CompletedProcess[str]:
     """Start the agent as its user would, with an empty HOME and `accord` on the PATH."""
     agent = shipped_registry().agents[name]
-    path = install_program(agent, INSTALLED, os.environ, redactor=Redactor(), show=[].append, stop=StopSignals())
+    path = install_program(agent, INSTALLED, JobContext(os.environ, SystemClock(), [].append, StopSignals()))
     home = work.parent / "home"
     (home / ".gemini").mkdir(parents=True)
     (home / ".gemini/settings.json").write_text(json.dumps(GEMINI))

@@ -231,7 +231,7 @@ def run_with_output(request: RunRequest, stop: StopSignals) -> RunRecord:
     from accord.cli.run_status import showing_status
     from accord.core.clock import SystemClock
     from accord.gha.step import command, inert
-    from accord.runner.context import JobContext
+    from accord.runner.models import JobContext
     from accord.runner.run import run_agent
 
     is_step = is_in_actions(os.environ)

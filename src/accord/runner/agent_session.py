@@ -17,8 +17,15 @@ from accord.files.store import write_whole
 from accord.git.paths import some_of
 from accord.runner import record as layout
 from accord.runner.isolation import confinement_of, container_for
-from accord.runner.launch import agent_environment, command_line, find_program, settings_of, write_home
-from accord.runner.probe import check_sandbox, probe_of
+from accord.runner.launch import (
+    agent_environment,
+    check_sandbox,
+    command_line,
+    find_program,
+    probe_of,
+    settings_of,
+    write_home,
+)  # fmt: skip
 from accord.runner.process import Program, run_program
 from accord.runner.proxy import serve_proxy, through_proxy
 from accord.runner.tool_server import (
@@ -36,9 +43,9 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping
 
     from accord.agents.registry import Agent
-    from accord.runner.context import JobContext, RunProgress
-    from accord.runner.models import RunRequest
+    from accord.runner.models import JobContext, RunRequest
     from accord.runner.process import ProgramEnd
+    from accord.runner.record import RunProgress
     from accord.text.redaction import Redactor
 
 _TOOLS = "tools"
@@ -82,32 +89,20 @@ class AgentSession:
         ``usd_left`` is what the run may still spend. Raises AgentNotStarted if its command cannot be made, OSError if
         a file cannot be used.
         """
-        request, message, submitted = (
-            self.request,
-            self.private / "final-message",
-            self.private / _TOOLS / layout.RESULT,
-        )
+        request, entry = self.request, self.ready.entry
+        message, submitted = self.private / "final-message", self.private / _TOOLS / layout.RESULT
         targets = [request.run_dir / name for name in (layout.FINAL_MESSAGE, layout.SUBMITTED)]
         for path in (message, submitted, *targets):
             _remove(path)
-        entry, schema = self.ready.entry, self.ready.schema
         words = command_line(
-            entry,
-            request,
-            prompt,
-            schema=schema,
-            final_message=message,
-            session=resume,
-            usd_left=usd_left,
+            entry, request, prompt, schema=self.ready.schema, final_message=message, session=resume, usd_left=usd_left,
             mcp_server=self.mcp_server,
-        )
+        )  # fmt: skip
         end = run_program(
             replace(self.program, words=[self.program.words[0], *words[1:]]),
+            self.job,
             stdout=request.run_dir / layout.STDOUT,
             stderr=request.run_dir / layout.STDERR,
-            redactor=self.job.redactor,
-            show=self.job.show,
-            stop=self.job.stop,
             limit_seconds=limit_seconds,
             silent_seconds=entry.silent_seconds,
         )
@@ -167,9 +162,7 @@ def agent_session(
             confinement=confinement,
             output_mib=agent.output_mib,
         )
-        check_sandbox(
-            probe_of(settings), program, private, job.environment, redactor=job.redactor, show=job.show, stop=job.stop
-        )
+        check_sandbox(probe_of(settings), program, private, job)
         progress.has_run = True
         try:
             yield AgentSession(ready, request, job, program, private, tuple(mcp_server))

@@ -16,11 +16,10 @@ from typing import TYPE_CHECKING, Any, Literal
 
 from accord.core.errors import AccordError
 from accord.runner import record as layout
-from accord.runner.agent_session import ReadyAgent, agent_session, turn_warnings
+from accord.runner.agent_session import ReadyAgent, turn_warnings
 from accord.runner.classify import cause_of, classify, contract_exit_code, is_ended_well
 from accord.runner.contract import ContractResult, ResultContract, check_result, repair_prompt, second_prompt
 from accord.runner.credentials import check_credentials
-from accord.runner.fallback import cost_of, is_spent, usd_left
 from accord.runner.launch import can_resume, command_line, install_program
 from accord.runner.models import AgentNotStarted, InternalError
 from accord.runner.process import span
@@ -34,11 +33,11 @@ from accord.runner.transcripts.read import evidence_in
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
-    from accord.agents.registry import Agent, Registry
+    from accord.agents.registry import Agent
     from accord.git.trusted_files import TrustedFiles
     from accord.runner.agent_session import AgentSession
-    from accord.runner.context import JobContext, RunProgress
-    from accord.runner.models import RunRequest
+    from accord.runner.models import JobContext, RunRequest
+    from accord.runner.record import RunProgress
     from accord.runner.transcripts.account import Account, Usage
 
 _LEAST_REPAIR_SECONDS = 60.0
@@ -60,6 +59,14 @@ class RunBudget:
         """The rest, which is never negative."""
         return max(0.0, self.deadline - time.monotonic())
 
+    def usd_left(self, attempts: Sequence[Attempt]) -> float | None:
+        """Return what the attempts left of the money, never less than 0; None without a limit."""
+        return None if self.max_cost_usd is None else max(0.0, self.max_cost_usd - cost_of(attempts))
+
+    def is_spent(self, attempts: Sequence[Attempt]) -> bool:
+        """Return whether the attempts left no money."""
+        return self.usd_left(attempts) == 0.0
+
     def spent_error(self, attempts: Sequence[Attempt]) -> InternalError:
         """Say that the money is spent."""
         count = sum(attempt.outcome != "skipped" for attempt in attempts)
@@ -71,48 +78,31 @@ class RunBudget:
         return InternalError(kind="budget", detail=detail, has_hint=True)
 
 
+def cost_of(attempts: Sequence[Attempt]) -> float:
+    """Return what the attempts cost in US dollars, as far as the agents say so."""
+    return sum(attempt.cost_usd or 0.0 for attempt in attempts)
+
+
 def prepare_agent(
-    name: str,
-    registry: Registry,
-    request: RunRequest,
-    job: JobContext,
-    schema: str,
-    files: TrustedFiles,
-    *,
-    is_first: bool = True,
+    name: str, agent: Agent, request: RunRequest, job: JobContext, schema: str, files: TrustedFiles
 ) -> ReadyAgent:
-    """Make everything ready that an agent needs before its first attempt. Raises AgentNotStarted, WrongUsage."""
-    agent = registry.agent(name)
+    """Make everything ready that an agent needs before its first attempt. Raises AgentNotStarted."""
     if has_tools := offers_tools(agent, request):
         agent = without_enforced_schema(agent)
     prompt = _task_prompt(request, job, agent, schema, files)
-    if is_first:
+    if not (request.run_dir / layout.PROMPT).exists():
         _write_prompt(request, prompt)
     command_line(agent, request, prompt, schema=schema)  # finds unsupported options before anything is installed
     check_credentials(name, agent, job.environment)
     root = request.install_dir or Path(job.environment.get("RUNNER_TEMP") or tempfile.gettempdir()) / "accord-agents"
-    path = install_program(agent, root.absolute(), job.environment, redactor=job.redactor, show=job.show, stop=job.stop)
-    return ReadyAgent(name, agent, prompt, schema, path, has_tools)
-
-
-def run_attempts(
-    ready: ReadyAgent,
-    request: RunRequest,
-    job: JobContext,
-    progress: RunProgress,
-    budget: RunBudget,
-    save_changes: Callable[[], None],
-) -> None:
-    """Let an agent take its turns, and save its changes after each that counts. Raises AgentNotStarted."""
-    with agent_session(ready, request, job, progress) as session:
-        take_turns(session, budget, progress, save_changes)
+    return ReadyAgent(name, agent, prompt, schema, install_program(agent, root.absolute(), job), has_tools)
 
 
 def take_turns(
     session: AgentSession, budget: RunBudget, progress: RunProgress, save_changes: Callable[[], None]
 ) -> None:
     """Let an agent work on the task, and ask it again as long as its result breaks its contract."""
-    ready, request = session.ready, session.request
+    ready = session.ready
     try:
         account, checked = take_attempt(session, ready.prompt, budget, progress)
     except BaseException:
@@ -120,21 +110,16 @@ def take_turns(
             save_changes()
         raise
     save_changes()
-    turns = ready.entry.repair_turns if request.repair_turns is None else request.repair_turns
+    turns = ready.entry.repair_turns if session.request.repair_turns is None else session.request.repair_turns
     for _ in range(turns):
         if not checked.is_broken or session.job.stop or budget.seconds_left < _LEAST_REPAIR_SECONDS:
             return
-        if is_spent(progress.attempts, budget.max_cost_usd):
+        if budget.is_spent(progress.attempts):
             return
         resume = account.session if can_resume(ready.entry, account.session) else ""
         prompt = repair_prompt(checked.findings)
         if not resume:
             prompt = second_prompt(ready.prompt, account.final_message, checked.findings)
-        try:
-            command_line(ready.entry, request, prompt, schema=ready.schema, session=resume)
-        except AgentNotStarted as problem:
-            progress.warn(f"The agent was not asked again: {problem.message}")
-            return
         session.job.show(f"accord: the result breaks its contract ({len(checked.findings)} findings); asking again")
         repaired = _take_repair_turn(session, prompt, budget, progress, resume)
         if repaired is None:
@@ -163,8 +148,8 @@ def _take_repair_turn(
         if progress.attempts[-1].outcome in ("done", "broken") or progress.attempts[-1].cause == "cancelled":
             return taken
     if len(progress.attempts) > count:
-        _keep_files(run_dir, len(progress.attempts))
-    _put_files_back(run_dir, number)
+        _move_files(run_dir, run_dir / f"attempt-{len(progress.attempts)}")
+    _move_files(run_dir / f"attempt-{number}", run_dir)
     progress.exit_code, progress.error = exit_code, error
     progress.warn(f"The turn to correct the result failed, so the turn before it counts: {reason}")
     return None
@@ -180,11 +165,11 @@ def take_attempt(
     ready, run_dir = session.ready, session.request.run_dir
     if progress.attempts:
         if number := last_turn(progress.attempts):
-            _keep_files(run_dir, number)
+            _move_files(run_dir, run_dir / f"attempt-{number}")
         _write_prompt(session.request, prompt)
     began = session.job.clock.now()
-    left = usd_left(progress.attempts, budget.max_cost_usd)
-    end = session.take_turn(prompt, budget.seconds_left, resume=resume, usd_left=left)
+    usd_left = budget.usd_left(progress.attempts)
+    end = session.take_turn(prompt, budget.seconds_left, resume=resume, usd_left=usd_left)
     progress.agent, progress.codec = ready.name, ready.entry.codec
     progress.exit_code, progress.error = end.exit_code, end.error
     if end.error and end.error.kind == "time-limit":
@@ -242,23 +227,12 @@ def _usage_of_turn(account: Account, progress: RunProgress) -> Usage:
     return replace(account.usage, **own)
 
 
-def _keep_files(run_dir: Path, number: int) -> None:
-    """Move the files of an attempt into a folder of their own, before the next one writes its files."""
+def _move_files(source: Path, target: Path) -> None:
+    """Move the files of an attempt to the folder where they are kept, or back; an agent may have put links there."""
     for name in _FILES:
-        source, target = run_dir / name, run_dir / f"attempt-{number}" / name
-        if source.is_file() and not source.is_symlink():
-            layout.make_writable(target)
-            source.replace(target)
-
-
-def _put_files_back(run_dir: Path, number: int) -> None:
-    """Make the files of an attempt those of the run again; the agent may have replaced its folder by a link."""
-    folder = run_dir / f"attempt-{number}"
-    for name in _FILES:
-        source, target = folder / name, run_dir / name
-        if source.is_file() and not (source.is_symlink() or folder.is_symlink()):
-            layout.make_writable(target)
-            source.replace(target)
+        if (source / name).is_file() and not ((source / name).is_symlink() or source.is_symlink()):
+            layout.make_writable(target / name)
+            (source / name).replace(target / name)
 
 
 def _task_prompt(request: RunRequest, job: JobContext, agent: Agent, schema: str, files: TrustedFiles) -> str:

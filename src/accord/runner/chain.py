@@ -8,8 +8,8 @@ from __future__ import annotations
 import hashlib
 import time
 from contextlib import nullcontext
-from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Literal
 
 from accord.core.environment import is_in_actions
 from accord.core.errors import AccordError
@@ -21,21 +21,53 @@ from accord.git.paths import some_of
 from accord.git.refs import RefChanges, guard_refs
 from accord.git.snapshots import restorable
 from accord.runner import record as layout
-from accord.runner.attempts import RunBudget, last_turn, run_attempts
-from accord.runner.fallback import MEANINGS, SETBACKS, cost_of, is_spent, next_agent
+from accord.runner.agent_session import agent_session
+from accord.runner.attempts import RunBudget, cost_of, last_turn, prepare_agent, take_turns
+from accord.runner.credentials import expiry_warnings
 from accord.runner.models import AgentNotStarted, InternalError
 from accord.runner.record import Attempt
 from accord.runner.transcripts.error_rules import INTERNAL_ERRORS
 from accord.text.redaction import redactor_for
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping, Sequence
+    from collections.abc import Mapping, Sequence
 
+    from accord.agents.registry import Registry
     from accord.git.comparison import WorkTreeChanges
     from accord.git.snapshots import Snapshot
+    from accord.git.trusted_files import TrustedFiles
     from accord.runner.agent_session import ReadyAgent
-    from accord.runner.context import JobContext, RunProgress
-    from accord.runner.models import RunRequest
+    from accord.runner.models import JobContext, RunRequest
+    from accord.runner.record import RunProgress
+
+
+_OVERLOAD = "its provider is overloaded or unreachable"
+_CREDENTIAL = "its credential is missing, invalid or refused"
+SETBACKS = {
+    "quota": "its quota is used up",
+    **dict.fromkeys(("rate-limit", "outage", "network", "broken-answer"), _OVERLOAD),
+    **dict.fromkeys(("credential", "credential-missing", "credential-invalid"), _CREDENTIAL),
+    "stall": "it stalled",
+    "install": "it cannot be installed",
+}
+"""Why an agent failed, by causes of ``accord.runner.transcripts.error_rules`` that another agent would not share.
+
+Any other failure ends the run.
+"""
+
+LEAST_SECONDS = 30.0
+"""An agent with less time could only be ended."""
+
+
+def verdict_after(
+    cause: str, left: Sequence[str], attempts: Sequence[Attempt], budget: RunBudget
+) -> Literal["next", "spent", "end"]:
+    """Decide after a failure of this cause: the next agent works, or no money is left for it, or the run ends."""
+    if cause not in SETBACKS or not left:
+        return "end"
+    if budget.is_spent(attempts):
+        return "spent"
+    return "next" if budget.seconds_left >= LEAST_SECONDS else "end"
 
 
 @dataclass
@@ -45,22 +77,24 @@ class AgentChain:
     request: RunRequest
     job: JobContext
     progress: RunProgress
-    prepare: Callable[[str], ReadyAgent]
-    max_cost_usd: float | None = None
+    registry: Registry
+    schema: str
+    files: TrustedFiles
     about_changes: tuple[str, ...] = ()
 
-    def run(self, names: Sequence[str]) -> None:
+    def run(self) -> None:
         """Run agents until one has no setback. Raises AgentNotStarted if none could start."""
-        progress, snapshot = self.progress, self.progress.snapshot
+        progress, snapshot, mode = self.progress, self.progress.snapshot, self.request.context.mode
+        names = tuple(dict.fromkeys((progress.agent, *self.registry.fallback_for(mode))))
         budget: RunBudget | None = None
         with restorable(snapshot) if snapshot and len(names) > 1 else nullcontext(None) as restore:
             for number, name in enumerate(names):
                 left = names[number + 1 :]
                 taken = len(progress.attempts)
                 try:
-                    ready = self.prepare(name)
+                    ready = self._prepare(name, is_first=number == 0)
                     budget = budget or RunBudget(
-                        time.monotonic() + self.request.max_runtime_minutes * 60, self.max_cost_usd
+                        time.monotonic() + self.request.max_runtime_minutes * 60, self.registry.max_cost_for(mode)
                     )
                     if progress.has_run and restore:
                         self._set_aside()
@@ -73,6 +107,13 @@ class AgentChain:
                 if not self._goes_on(name, left, budget):
                     break
         progress.warn(*self.about_changes)
+
+    def _prepare(self, name: str, *, is_first: bool) -> ReadyAgent:
+        """Prepare an agent. The model and the command of the request are those of the first one."""
+        agent, job = self.registry.agent(name), self.job
+        self.progress.warn(*expiry_warnings(agent, job.environment, job.clock.now()))
+        request = self.request if is_first else replace(self.request, model="", command=())
+        return prepare_agent(name, agent, request, job, self.schema, self.files)
 
     def _can_skip(self, problem: AgentNotStarted, name: str, left: Sequence[str]) -> bool:
         """Record an agent that could not start, if the run goes on without it or has the failure of another one."""
@@ -91,20 +132,19 @@ class AgentChain:
         """Decide whether another agent works, and say so."""
         progress = self.progress
         last = progress.attempts[-1] if progress.attempts else None
-        if last is not None and last.outcome in ("done", "broken") and is_spent(progress.attempts, budget.max_cost_usd):
+        if last is not None and last.outcome in ("done", "broken") and budget.is_spent(progress.attempts):
             progress.warn(f"The run spent its whole budget: {cost_of(progress.attempts):.2f} US dollars.")
         has_moved_refs = progress.error is not None and progress.error.kind == "refs-moved"
         if last is None or last.outcome != "failed" or last.turn > 1 or has_moved_refs or self.job.stop:
             return False
-        following = next_agent(left, last.cause, progress.attempts, budget.max_cost_usd, budget.seconds_left)
-        if following.is_spent:
+        verdict = verdict_after(last.cause, left, progress.attempts, budget)
+        if verdict == "spent":
             progress.error = budget.spent_error(progress.attempts)
-        if following.name:
-            why = MEANINGS[SETBACKS[last.cause]]
-            text = f"The agent `{name}` failed, as {why}. The next one is `{following.name}`."
+        if verdict == "next":
+            text = f"The agent `{name}` failed, as {SETBACKS[last.cause]}. The next one is `{left[0]}`."
             progress.warn(text)
             self.job.show(f"accord: {text}")
-        return bool(following.name)
+        return verdict == "next"
 
     def _run_one(self, ready: ReadyAgent, budget: RunBudget, *, is_last: bool) -> None:
         """Run an agent, undo what it must not change, and save its changes."""
@@ -123,15 +163,20 @@ class AgentChain:
         in_job = is_in_actions(job.environment)
         guard = guard_git_settings(snapshot.objects.parent if snapshot else None, with_refs=in_job)
         refs = guard_refs(request.directory) if snapshot and not in_job else nullcontext(RefChanges())
-        with refs as found, guard as changed, guard_step_files(job.environment) as restored:
-            run_attempts(ready, request, job, progress, budget, save_changes)
+        with (
+            refs as found,
+            guard as changed,
+            guard_step_files(job.environment) as restored,
+            agent_session(ready, request, job, progress) as session,
+        ):
+            take_turns(session, budget, progress, save_changes)
         undone = [*changed, *found.undone]
         for name in [*(f"the runner's file {name}" for name in restored), *(f"git's {path}" for path in undone)]:
             job.show(f"accord: {name} was changed while the agent ran. The change was undone.")
         if found.moved and (progress.error is None or INTERNAL_ERRORS[progress.error.kind] in SETBACKS):
             progress.error = _moved_refs(found.moved)
         costs = [attempt.cost_usd for attempt in progress.attempts if attempt.agent == ready.name]
-        if self.max_cost_usd is not None and not ready.entry.max_cost and set(costs) == {None}:
+        if budget.max_cost_usd is not None and not ready.entry.max_cost and set(costs) == {None}:
             progress.warn(f"`{ready.name}` reports no cost, so `max_cost_usd` does not limit it.")
 
     def _set_aside(self) -> None:

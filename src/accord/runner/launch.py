@@ -1,4 +1,4 @@
-"""Everything that an agent needs to start: its command, environment, HOME and program."""
+"""Everything that an agent needs to start: its command, environment, HOME, program, and a machine for its sandbox."""
 
 from __future__ import annotations
 
@@ -7,6 +7,10 @@ import os
 import re
 import secrets
 import shutil
+import subprocess
+import sys
+from contextlib import suppress
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -18,14 +22,13 @@ from accord.runner.models import AgentNotStarted
 from accord.runner.process import Program, run_program
 from accord.runner.prompt import check_argument
 from accord.runner.record import PROMPT, SCHEMA
+from accord.runner.transcripts.lines import cut
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Iterable, Mapping, Sequence
 
     from accord.agents.registry import Agent, AgentChoice, Install
-    from accord.runner.models import RunRequest
-    from accord.runner.process import LineWatcher, StopSignals
-    from accord.text.redaction import Redactor
+    from accord.runner.models import JobContext, RunRequest
 
 _SESSION = re.compile(r"[0-9A-Za-z][0-9A-Za-z_-]{0,99}")
 """Names of sessions come from the output of an agent and become a word of a command line."""
@@ -46,6 +49,17 @@ By RUNNER_TRACKING_ID, the runner finds and ends processes that a job leaves beh
 
 _NPM_VARIABLES = re.compile(
     r"PATH|LANG|LC_[A-Z]+|HOME|(?i:npm_config_\w+|https?_proxy|no_proxy)|NODE_EXTRA_CA_CERTS|SSL_CERT_FILE"
+)
+
+_PROBE_SECONDS = 60
+_SYSCTL_SECONDS = 30
+_REASON_CHARS = 200
+_ALLOWING = ("kernel.unprivileged_userns_clone=1", "kernel.apparmor_restrict_unprivileged_userns=0")
+"""Settings of Linux that allow user namespaces. Either may be missing, so the next probe decides."""
+
+_SANDBOX_HINT = (
+    "Allow user namespaces there, as with `sudo sysctl -w kernel.apparmor_restrict_unprivileged_userns=0`, or pass "
+    "`--sandbox-mode danger-full-access` in a job without anything to protect."
 )
 
 
@@ -181,28 +195,24 @@ def _write_private(path: Path, text: str) -> None:
         file.write(text)
 
 
-def install_program(
-    agent: Agent, root: Path, job: Mapping[str, str], *, redactor: Redactor, show: LineWatcher, stop: StopSignals
-) -> str:
+def install_program(agent: Agent, root: Path, job: JobContext) -> str:
     """Install the agent's npm package below ``root`` if it has one; return the PATH on which its program is found.
 
     Raises AgentNotStarted: ``install-failed`` with the end of npm's output, or ``cancelled``.
     """
-    path = job.get("PATH", "")
+    path = job.environment.get("PATH", "")
     if agent.install is None:
         return path
     target = root / f"{agent.install.package.replace('/', '+')}@{agent.install.version}"
     programs = target / "node_modules/.bin"
     if not programs.is_dir():
-        _install(agent.install, target, job, redactor=redactor, show=show, stop=stop)
+        _install(agent.install, target, job)
     return f"{programs}:{path}"
 
 
-def _install(
-    install: Install, target: Path, job: Mapping[str, str], *, redactor: Redactor, show: LineWatcher, stop: StopSignals
-) -> None:
+def _install(install: Install, target: Path, job: JobContext) -> None:
     package = f"{install.package}@{install.version}"
-    npm = shutil.which("npm", path=job.get("PATH", ""))
+    npm = shutil.which("npm", path=job.environment.get("PATH", ""))
     if npm is None:
         message = f"Cannot install {install.package}: npm is not on the PATH."
         hint = "Set up Node before this step, for example with `actions/setup-node`."
@@ -210,18 +220,11 @@ def _install(
     scratch = target.with_name(f".{target.name}.{secrets.token_hex(8)}")
     scratch.mkdir(parents=True)
     words = [npm, "install", "--prefix", str(scratch), "--no-audit", "--no-fund", "--loglevel=error"]
-    words += [] if install.runs_scripts else ["--ignore-scripts"]
+    words += [package] if install.runs_scripts else ["--ignore-scripts", package]
+    program = Program(words, scratch, install_environment(job.environment))
     log = scratch / "stderr.log"
     try:
-        end = run_program(
-            Program([*words, package], scratch, install_environment(job)),
-            stdout=scratch / "stdout.log",
-            stderr=log,
-            redactor=redactor,
-            show=show,
-            stop=stop,
-            limit_seconds=_INSTALL_SECONDS,
-        )
+        end = run_program(program, job, stdout=scratch / "stdout.log", stderr=log, limit_seconds=_INSTALL_SECONDS)
         if end.error and end.error.kind == "cancelled":
             raise AgentNotStarted("cancelled", end.error.detail)
         if end.exit_code != 0:
@@ -250,3 +253,55 @@ def find_program(word: str, path: str, directory: Path) -> str:
         hint = "Install it in an earlier step, or add `install` to the agent's registry entry."
         raise AgentNotStarted("not-started", f"Program `{word}` not found.", hint=hint)
     return str(Path(found).absolute())
+
+
+def probe_of(settings: Iterable[AgentSettings]) -> list[str]:
+    """Return the command that tries the agent's own sandbox; none where there is nothing to try."""
+    return next((setting.probe for setting in settings if setting.probe), []) if sys.platform == "linux" else []
+
+
+def is_hosted_by_github(job: Mapping[str, str]) -> bool:
+    """Return whether this is a Linux machine of GitHub's that only this job uses."""
+    return (job.get("RUNNER_OS"), job.get("RUNNER_ENVIRONMENT")) == ("Linux", "github-hosted")
+
+
+def check_sandbox(words: list[str], agent: Program, private: Path, job: JobContext) -> None:
+    """Try the agent's own sandbox with the rights of ``agent``, before it costs anything.
+
+    Ubuntu denies user namespaces to programs without an AppArmor profile. On GitHub's own runners, accord allows them
+    for the rest of the job; nowhere else does it change the machine. Source: openai/codex-action, pull request 77.
+    ``private`` is a folder for the output. Raises AgentNotStarted: ``sandbox-unavailable`` if it still fails, or
+    ``cancelled``.
+    """
+    if not words:
+        return
+    words = [find_program(words[0], agent.environment.get("PATH", ""), agent.directory), *words[1:]]
+    program, log = replace(agent, words=words, stdin=None), private / "probe.log"
+    quiet = replace(job, show=lambda _: None)
+
+    def problem() -> str:
+        end = run_program(program, quiet, stdout=private / "probe.out", stderr=log, limit_seconds=_PROBE_SECONDS)
+        if end.error and end.error.kind == "cancelled":
+            raise AgentNotStarted("cancelled", end.error.detail)
+        said = log.read_text("utf-8", "replace").strip().splitlines() or [f"exit code {end.exit_code}"]
+        return "" if end.exit_code == 0 else cut(end.error.detail if end.error else said[-1], _REASON_CHARS)
+
+    found = problem()
+    if found and is_hosted_by_github(job.environment):
+        job.show(f"accord: allowing user namespaces, because the agent's sandbox cannot start ({found})")
+        _allow_user_namespaces(job.environment)
+        found = problem()
+    if found:
+        raise AgentNotStarted("sandbox-unavailable", found.removesuffix(".") + ".", hint=_SANDBOX_HINT)
+
+
+def _allow_user_namespaces(job: Mapping[str, str]) -> None:
+    """Change these settings, by sudo where it exists: on GitHub's runners it needs no password."""
+    path = job.get("PATH", "")
+    sudo = shutil.which("sudo", path=path)
+    words = [sudo, "-n", "--", "sysctl"] if sudo else [shutil.which("sysctl", path=path) or "sysctl"]
+    for setting in _ALLOWING:
+        with suppress(OSError, subprocess.TimeoutExpired):
+            subprocess.run(  # noqa: S603 - a program of the runner, with words of accord
+                [*words, "-q", "-w", setting], env={"PATH": path}, capture_output=True, timeout=_SYSCTL_SECONDS
+            )

@@ -6,18 +6,24 @@ Source: runner output contract, "Required Outputs". The six values of ``error-ca
 
 from __future__ import annotations
 
+import re
 from dataclasses import dataclass, field
+from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
 from pydantic import BaseModel, ConfigDict, Field
 
 from accord.core.errors import AccordError
+from accord.text.redaction import redactor_for
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
+    from accord.core.clock import Clock
     from accord.git.trusted_files import TrustedFiles
+    from accord.runner.process import LineWatcher, StopSignals
+    from accord.text.redaction import Redactor
 
 Category = Literal["transient", "auth", "resource", "logic", "infrastructure", "unknown"]
 Origin = Literal["agent", "infrastructure", "auth", "unknown"]
@@ -42,6 +48,10 @@ and are not pushed unless a person allows it. ``refs-moved``: branches or tags o
 or the patch no longer applies. ``push-unreachable``: a network or server failure. ``stalled``: the agent printed no
 event for too long. ``budget``: the money of the run is spent.
 """
+
+
+_SECRET_VARIABLE = re.compile(r"(?:TOKEN|(?<!CACHE_)(?<!PUBLIC_)KEY|SECRET|PASSWORD)\Z", re.IGNORECASE)
+"""Variables that certainly hold secrets: a change with such a value is refused. Redaction takes a wider view."""
 
 
 class RunContext(BaseModel):
@@ -85,6 +95,28 @@ class RunRequest:
     files: TrustedFiles | None = None
     install_dir: Path | None = None
     skip: bool = False
+
+
+@dataclass(frozen=True)
+class JobContext:
+    """The job around the run. ``declared`` names the variables that the registry declares as secrets."""
+
+    environment: Mapping[str, str]
+    clock: Clock
+    show: LineWatcher
+    stop: StopSignals
+    declared: frozenset[str] = frozenset()
+
+    @cached_property
+    def redactor(self) -> Redactor:
+        """Return a redactor that knows the secrets of the job."""
+        return redactor_for(self.environment, certain=self.secret_names)
+
+    @property
+    def secret_names(self) -> frozenset[str]:
+        """Name the variables that certainly hold secrets; the path of a key file is not a secret."""
+        named = (n for n, value in self.environment.items() if _SECRET_VARIABLE.search(n) and value[:1] != "/")
+        return self.declared.union(named)
 
 
 class InternalError(BaseModel):

@@ -36,7 +36,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from accord.runner.isolation import Confinement
-    from accord.text.redaction import Redactor
+    from accord.runner.models import JobContext
 
 LineWatcher = Callable[[str], None]
 """Is called with each line of a program while it runs: redacted, without the line break."""
@@ -116,12 +116,10 @@ class ProgramEnd:
 
 def run_program(
     program: Program,
+    job: JobContext,
     *,
     stdout: Path,
     stderr: Path,
-    redactor: Redactor,
-    show: LineWatcher,
-    stop: StopSignals,
     limit_seconds: float,
     silent_seconds: float = math.inf,
 ) -> ProgramEnd:
@@ -140,15 +138,15 @@ def run_program(
         watch(started)
         limit = program.output_mib * 1024 * 1024
         sinks = [
-            _Sink(pipe.fileno(), CappedLog(file, limit), RedactedStream(redactor), _Lines(show))  # type: ignore[union-attr]
+            _Sink(pipe.fileno(), CappedLog(file, limit), RedactedStream(job.redactor), _Lines(job.show))  # type: ignore[union-attr]
             for pipe, file in ((started.stdout, out), (started.stderr, err))
         ]
         with started.stdout, started.stderr, selectors.DefaultSelector() as selector:  # type: ignore[union-attr]
             for sink in sinks:
                 selector.register(sink.source, selectors.EVENT_READ, sink)
-            error = _wait_for(started, selector, stop, (limit_seconds, silent_seconds), sinks)
+            error = _wait_for(started, selector, job.stop, (limit_seconds, silent_seconds), sinks)
             patience = _PATIENCE_SECONDS[error.kind if error else ""]
-            error = _terminate(Termination(started, spared, patience), selector, stop, error, sinks)
+            error = _terminate(Termination(started, spared, patience), selector, job.stop, error, sinks)
         code = started.poll()
         if code == NOT_STARTED and (reason := _reason_not_started(err)):
             return ProgramEnd(None, InternalError(kind="not-started", detail=reason))

@@ -19,6 +19,7 @@ import errno
 import os
 import shutil
 import stat
+from dataclasses import dataclass, field
 from typing import IO, TYPE_CHECKING, Literal, TypeVar
 
 from pydantic import BaseModel, ConfigDict, ValidationError
@@ -31,6 +32,8 @@ from accord.runner.transcripts.account import Usage
 if TYPE_CHECKING:
     from collections.abc import Iterable
     from pathlib import Path
+
+    from accord.git.snapshots import Snapshot
 
 Number = TypeVar("Number", int, float)
 
@@ -121,6 +124,31 @@ class RunRecord(BaseModel):
             _sum(attempt.tokens_output for attempt in self.attempts),
             _sum(attempt.cost_usd for attempt in self.attempts),
         )
+
+
+@dataclass
+class RunProgress:
+    """The facts known so far; the record is made of them, however the run ends.
+
+    ``agent``, ``codec``, ``exit_code`` and ``error`` are those of the attempt that counts.
+    """
+
+    agent: str
+    codec: str = "plain"
+    base_sha: str = ""
+    snapshot: Snapshot | None = None
+    exit_code: int | None = None
+    error: InternalError | None = None
+    declared: frozenset[str] = frozenset()
+    has_run: bool = False
+    patch_sha256: str = ""
+    merged: tuple[str, ...] = ()
+    warnings: list[str] = field(default_factory=list)
+    attempts: list[Attempt] = field(default_factory=list)
+
+    def warn(self, *texts: str) -> None:
+        """Add warnings, each once."""
+        self.warnings += [text for text in dict.fromkeys(texts) if text and text not in self.warnings]
 
 
 def _sum(numbers: Iterable[Number | None]) -> Number | None:

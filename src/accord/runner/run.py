@@ -24,24 +24,18 @@ from accord.git.refs import find_killed_run_ref
 from accord.git.snapshots import take_snapshot
 from accord.git.trusted_files import trusted_files
 from accord.runner import record as layout
-from accord.runner.attempts import prepare_agent
 from accord.runner.chain import AgentChain
 from accord.runner.confine import forbid_reading
-from accord.runner.context import RunProgress
 from accord.runner.contract import validator
-from accord.runner.credentials import expiry_warnings
-from accord.runner.fallback import agents_to_try
 from accord.runner.models import AgentNotStarted, InternalError
-from accord.runner.record import RunRecord
+from accord.runner.record import RunProgress, RunRecord
 from accord.runner.trusted_registry import load_registry
 
 if TYPE_CHECKING:
     from datetime import datetime
 
     from accord.git.trusted_files import TrustedFiles
-    from accord.runner.agent_session import ReadyAgent
-    from accord.runner.context import JobContext
-    from accord.runner.models import InternalErrorKind, RunRequest
+    from accord.runner.models import InternalErrorKind, JobContext, RunRequest
 
 _RESERVED_BYTES = 64 * 1024
 _RESERVE = ".reserve"
@@ -147,17 +141,8 @@ def _run(request: RunRequest, job: JobContext, progress: RunProgress) -> None:
     snapshot = progress.snapshot = take_snapshot(request.directory, registry.state_patterns)
     progress.base_sha = snapshot.commit if snapshot else ""
     schema = _write_schema(request, files)
-    names = agents_to_try(progress.agent, registry.fallback_for(context.mode))
-
-    def prepare(name: str) -> ReadyAgent:
-        is_first = name == names[0]
-        progress.warn(*expiry_warnings(registry.agent(name), job.environment, job.clock.now()))
-        asked = request if is_first else replace(request, model="", command=())
-        return prepare_agent(name, registry, asked, job, schema, files, is_first=is_first)
-
-    chain = AgentChain(request, job, progress, prepare, registry.max_cost_for(context.mode))
     try:
-        chain.run(names)
+        AgentChain(request, job, progress, registry, schema, files).run()
     finally:
         progress.warn(files.warning)  # the prompts have been read by now
 
