@@ -18,7 +18,7 @@ from support.workshop import Agent, Workshop, git
 
 from accord.core.errors import BrokenContract
 from accord.engine.operations import OperationLog
-from accord.runner.finish import finish, outputs_without_record
+from accord.runner.finish import finish, outputs_of_error
 from accord.runner.models import InternalError, RunContext
 from accord.runner.outputs import FinishOptions
 from accord.runner.record import FINAL_MESSAGE, PATCH, RECORD, RESULT, SCHEMA, STDERR, STDOUT, RunRecord, read_record
@@ -471,7 +471,9 @@ def test_a_folder_without_a_run_is_refused(tmp_path: Path, run: Run, record: str
 
 
 def test_a_run_of_which_nothing_is_left_may_be_tried_again_and_has_all_outputs_too() -> None:
-    outputs = outputs_without_record("record.json is missing.", redactor_for({}), PostingPolicy()).as_outputs()
+    outputs = outputs_of_error(
+        InternalError(kind="record-missing", detail="record.json is missing."), redactor_for({}), PostingPolicy()
+    ).as_outputs()
     assert (outputs["exit-code"], outputs["changes-made"], outputs["llm-completed-tasks"]) == ("1", "false", "[]")
     assert "record.json is missing" in outputs["error-summary"]
     words = [outputs[f"error-{name}"] for name in ("category", "type", "recovery")]

@@ -12,12 +12,13 @@ from hypothesis import strategies as st
 from support.rotation import NIGHTLY
 
 from accord.cli.run_step import summary_page
+from accord.core.findings import Finding
 from accord.gha.step import OUTPUT_BYTES, utf16_size
 from accord.runner.analysis.analyse import Analysis, ProviderAttempt
 from accord.runner.models import Category, Classification, Evidence, InternalError, Origin, Recovery, Source
 from accord.runner.outputs import BUDGET, SUMMARY_CHARS, TRUNCATION_NOTICE, RunFacts, not_pushed_warning, outputs_of
 from accord.runner.publish import Published
-from accord.runner.record import Attempt, ResultFinding
+from accord.runner.record import Attempt
 from accord.runner.transcripts.account import Account, Usage
 from accord.text.posting import PostingPolicy
 from accord.text.redaction import Redactor, redactor_for
@@ -330,7 +331,7 @@ PUBLISHED = st.sampled_from([None, Published(), Published("a" * 40, 3), REFUSAL]
 TURNS = st.builds(
     Attempt, agent=TEXTS, turn=st.integers(1), outcome=st.just("broken"), cost_usd=NUMBERS,
     duration_seconds=st.floats(0), fixes=SEVERAL,
-    findings=st.lists(st.builds(ResultFinding, code=TEXTS, message=TEXTS, path=TEXTS), max_size=2).map(tuple),
+    findings=st.lists(st.builds(Finding, code=TEXTS, message=TEXTS, path=TEXTS), max_size=2).map(tuple),
 )  # fmt: skip
 FACTS = st.builds(
     RunFacts, agent=TEXTS, exit_code=st.integers(-1, 255), classification=ERRORS, account=ACCOUNTS, published=PUBLISHED,

@@ -19,7 +19,7 @@ from accord.engine.operations import OperationLog
 from accord.git.branches import Remote
 from accord.git.sizes import ChangeLimits
 from accord.github.commits import CommitWay
-from accord.runner.external import push_failure
+from accord.runner.finish import push_failure
 from accord.runner.publish import Publication, Published, publish_patch
 from accord.runner.refs import branch_of
 from accord_sandbox.faults import Fault

@@ -14,10 +14,11 @@ from support.reviews import approve, needs_changes
 from support.sessions import agent_output
 
 from accord.agents.registry import shipped_registry
+from accord.core.findings import Finding
 from accord.runner.launch import can_resume, command_line
 from accord.runner.models import RunRequest
 from accord.runner.outputs import attempts_output
-from accord.runner.record import Attempt, ResultFinding
+from accord.runner.record import Attempt
 from accord.text.posting import PostingPolicy
 from accord.text.redaction import Redactor
 
@@ -235,7 +236,7 @@ def test_a_turn_that_spends_the_budget_keeps_its_result_and_is_the_last(bench: B
 
 
 def test_a_turn_that_failed_repaired_nothing() -> None:
-    finding = ResultFinding(code="schema", message="It is wrong.")
+    finding = Finding(code="schema", message="It is wrong.")
     tries = [Attempt(agent="a", outcome="broken", findings=(finding,)), Attempt(agent="a", turn=2, outcome="budget")]
     assert json.loads(attempts_output(tries, Redactor(), PostingPolicy()))[1]["repaired"] == []
 

@@ -272,7 +272,8 @@ def publish(given: _PublishArguments) -> int:
     from accord.cli.records import leave_run_record
     from accord.cli.run_step import finish_options, report_run
     from accord.git.refs import find_killed_run_ref
-    from accord.runner.finish import finish, outputs_without_record
+    from accord.runner.finish import finish, outputs_of_error
+    from accord.runner.models import InternalError
     from accord.runner.record import RECORD, read_record
     from accord.runner.refs import check_ref, is_special_ref
 
@@ -292,8 +293,10 @@ def publish(given: _PublishArguments) -> int:
     try:
         record = read_record(run_dir)
     except BrokenContract as broken:
-        missing = _missing_branch(given)
-        found = outputs_without_record(broken.message, redactor_for(os.environ), local_policy(), missing)
+        cause = _missing_branch(given)
+        detail = f"{broken.message} {cause}".strip()
+        lost = InternalError(kind="record-missing", detail=detail, has_hint=bool(cause))
+        found = outputs_of_error(lost, redactor_for(os.environ), local_policy())
     else:
         context = {"pr_ref": given.pr_ref, "pull": given.pull, "base_ref": given.base_ref}
         if not is_in_actions(os.environ):
@@ -365,7 +368,7 @@ def outputs(given: _OutputsArguments) -> int:
     from accord.agents.registry import declared_secrets, shipped_registry
     from accord.cli.run_step import report_run
     from accord.core.clock import SystemClock
-    from accord.runner.external import ExternalRun, outputs_of_external_run
+    from accord.runner.finish import ExternalRun, outputs_of_external_run
     from accord.runner.trusted_registry import registry_at
 
     root, pushed = given.root, given.pushed

@@ -18,7 +18,7 @@ from accord.cli.receipts import print_operations
 from accord.cli.step import leave_outputs, leave_summary
 from accord.core.environment import is_in_actions
 from accord.core.errors import AccordError, BrokenContract, WrongUsage
-from accord.core.findings import Finding, Severity, has_errors
+from accord.core.findings import has_errors
 from accord.files.store import can_be_written
 from accord.gha.step import command
 from accord.runner.outputs import files_not_pushed
@@ -70,10 +70,12 @@ def _outputs_of_refusal(name: str, ctx: click.Context | None = None) -> Iterator
         yield
     except (AccordError, click.UsageError) as error:
         if os.environ.get("GITHUB_OUTPUT") and not (ctx and (_REPORTED in ctx.meta or ctx.params.get("dry_run"))):
-            from accord.runner.finish import outputs_of_refusal
+            from accord.runner.finish import outputs_of_error
+            from accord.runner.models import InternalError
 
-            refused = error if isinstance(error, AccordError) else WrongUsage(error.format_message(), hint="")
-            found = outputs_of_refusal(refused, _REFUSALS[name], redactor_for(os.environ), local_policy())
+            detail = str(error) if isinstance(error, AccordError) else error.format_message()
+            refusal = InternalError(kind=_REFUSALS[name], detail=detail, has_hint=True)
+            found = outputs_of_error(refusal, redactor_for(os.environ), local_policy())
             with suppress(OSError, AccordError):
                 leave_outputs(found.as_outputs())
                 leave_summary(summary_page(found))
@@ -101,8 +103,7 @@ def require_result(run_dir: Path, outputs: RunOutputs, record: RunRecord) -> Non
     if outputs.exit_code != "0" or (run_dir / RESULT).is_file():
         return
     counted = (attempt for attempt in reversed(record.attempts) if attempt.outcome in ("done", "broken"))
-    last = next((attempt.findings for attempt in counted), ())
-    findings = [Finding(**{**entry.model_dump(), "severity": Severity(entry.severity)}) for entry in last]
+    findings = next((attempt.findings for attempt in counted), ())
     errors = [f"{BROKEN_RESULT}{placed(finding)}" for finding in findings if has_errors([finding])]
     raise BrokenContract(
         f"The run left no {RESULT}. {' '.join(errors) or 'It could not be written.'}",

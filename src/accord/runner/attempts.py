@@ -24,7 +24,7 @@ from accord.runner.launch import can_resume, command_line, install_program
 from accord.runner.models import AgentNotStarted, InternalError
 from accord.runner.process import span
 from accord.runner.prompt import assemble, prompt_for, read_data
-from accord.runner.record import Attempt, ResultFinding
+from accord.runner.record import Attempt
 from accord.runner.tool_server import PROMPT as TOOLS_PROMPT
 from accord.runner.tool_server import offers_tools, without_enforced_schema
 from accord.runner.transcripts.formats import FORMATS
@@ -198,7 +198,7 @@ def take_attempt(
         tokens_input=usage.input_tokens,
         tokens_output=usage.output_tokens,
         cost_usd=usage.cost_usd,
-        findings=tuple(ResultFinding(**finding.as_json()) for finding in checked.findings),
+        findings=tuple(checked.findings),
         fixes=tuple(fix.text for fix in checked.fixes),
         duration_seconds=round((session.job.clock.now() - began).total_seconds(), 3),
     )

@@ -48,10 +48,13 @@ from accord.text.redaction import Redactor
 from accord.text.words import without_skips
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Iterable, Sequence
 
+    from accord.core.errors import AccordError
+    from accord.core.findings import Finding
     from accord.git.patches import Change
     from accord.git.sizes import ChangeLimits
+    from accord.git.steering import PathAudit
     from accord.github.client import GitHub
     from accord.github.commits import DeliveredCommit
     from accord.runner.models import InternalErrorKind
@@ -91,16 +94,12 @@ class Publication:
     log: OperationLog = field(default_factory=OperationLog)
 
 
-class MergeUnfinished(Refused):
-    """A file of the change has the markers of a conflict."""
+class NotPublished(Refused):
+    """Changes that must not be pushed as they are; ``kind`` says why."""
 
-
-class SteeringRefused(Refused):
-    """The changes touch steering files, and the caller did not allow that."""
-
-
-class ChangeTooLarge(Refused):
-    """The changes exceed the limits on files and bytes."""
+    def __init__(self, kind: InternalErrorKind, message: str, *, hint: str) -> None:
+        super().__init__(message, hint=hint)
+        self.kind = kind
 
 
 @dataclass(frozen=True)
@@ -148,181 +147,205 @@ def publish_patch(remote: Remote, work: Publication, github: GitHub | None = Non
 
     Without a ``github`` the commit is pushed, and so not signed.
     """
-    kind: InternalErrorKind
     try:
         branch = branch_of(work.pr_ref)
         patch_stats(work.patch)
         with scratch_repository(remote, work.lender) as git:
             fetch_ref(git, remote, "HEAD", _DEFAULT)
-            return _commit_and_push(git, remote, branch, work, github)
+            return _Publisher(git, remote, branch, work, github).publish()
     except subprocess.TimeoutExpired as error:
         return Published(failure=InternalError(kind="push-unreachable", detail=str(error)))
     except (Stopped, BrokenContract, Refused) as error:
-        if isinstance(error, PatchConflict):
-            kind = "push-conflict"
-        elif isinstance(error, SteeringRefused):
-            kind = "steering-files"
-        elif isinstance(error, ChangeTooLarge):
-            kind = "changes-too-large"
-        elif isinstance(error, MergeUnfinished):
-            kind = "merge-unfinished"
-        elif isinstance(error, Stopped):
-            kind = "push-unreachable"
-        elif isinstance(error, BrokenContract):
-            kind = "changes-unreadable"
-        else:
-            kind = "disk-full" if _DISK_FULL.search(str(error)) else "push-refused"
-        return Published(failure=InternalError.of(kind, error))
+        return Published(failure=InternalError.of(_kind_of(error), error))
 
 
-def _commit_and_push(git: Git, remote: Remote, branch: str, work: Publication, github: GitHub | None) -> Published:
-    """Commit and push; if the branch has moved in the meantime, try again on its new tip."""
-    for _ in attempts(remote.clock, _PAUSES_SECONDS):
-        facts = _branch_facts(git, remote, branch, work)
-        if facts.applied:
-            before = f"{facts.applied}^"
-            changes = own_changes(git, before, facts.applied)
-            return _result_of(git, before, facts.applied, changes, links_of(git, before), work)
-        merged = _merged_base(git, remote, facts, work)
-        try:
-            commit, changes = _commit(git, remote, facts, work, merged)
-        except PatchConflict as conflict:
-            return _publish_beside(git, remote, branch, facts, work, conflict, github)
-        if not changes:
-            return _pushed_before(git, facts, work)
-        published = _checked_result(git, facts.tip or facts.base, commit, work)
-        left = () if merged else work.merged
-        flattened = tuple(each for each in left if not is_ancestor(git, each, facts.tip or facts.base))
-        published = replace(published, flattened=flattened)
-        delivery = _push(git, remote, commit, branch, facts.tip, work, github)
-        if work.log.is_dry_run:
-            return replace(published, commit_sha="")
-        if delivery:
-            return replace(published, commit_sha=delivery.commit, delivery=delivery)
-    message = f"The branch `{branch}` moved {len(_PAUSES_SECONDS) + 1} times during the push."
-    raise PatchConflict(message, hint="Run it again when no one else pushes to the branch.")
+def _kind_of(error: AccordError) -> InternalErrorKind:
+    if isinstance(error, NotPublished):
+        return error.kind
+    if isinstance(error, PatchConflict):
+        return "push-conflict"
+    if isinstance(error, Stopped):
+        return "push-unreachable"
+    if isinstance(error, BrokenContract):
+        return "changes-unreadable"
+    return "disk-full" if _DISK_FULL.search(str(error)) else "push-refused"
 
 
-def _merged_base(git: Git, remote: Remote, facts: BranchFacts, work: Publication) -> str:
-    """Return the commit of the base that the agent merged, if the branch is still where the agent began; else empty."""
-    start = facts.tip or facts.base
-    if not work.merged or start != work.base_sha:
+@dataclass(frozen=True)
+class _Publisher:
+    """Publishes one run's changes, in a scratch repository."""
+
+    git: Git
+    remote: Remote
+    branch: str
+    work: Publication
+    github: GitHub | None
+
+    def publish(self) -> Published:
+        """Commit and push; if the branch has moved in the meantime, try again on its new tip."""
+        git, work = self.git, self.work
+        for _ in attempts(self.remote.clock, _PAUSES_SECONDS):
+            facts = self._branch_facts()
+            if facts.applied:
+                return self._result_of(f"{facts.applied}^", facts.applied)
+            tip = facts.tip or facts.base
+            merged = self._merged_base(tip)
+            try:
+                commit, changes = self._commit(facts, merged)
+            except PatchConflict as conflict:
+                return self._publish_beside(facts, conflict)
+            if not changes:
+                return self._pushed_before(facts)
+            left = () if merged else work.merged
+            flattened = tuple(each for each in left if not is_ancestor(git, each, tip))
+            published = replace(self._checked_result(tip, commit), flattened=flattened)
+            delivery = self._push(commit, self.branch, facts.tip)
+            if work.log.is_dry_run:
+                return replace(published, commit_sha="")
+            if delivery:
+                return replace(published, commit_sha=delivery.commit, delivery=delivery)
+        message = f"The branch `{self.branch}` moved {len(_PAUSES_SECONDS) + 1} times during the push."
+        raise PatchConflict(message, hint="Run it again when no one else pushes to the branch.")
+
+    def _branch_facts(self) -> BranchFacts:
+        """Fetch the branch, or find where a new one begins.
+
+        A new branch begins at the commit that the agent saw, unless that is on no branch (the merge commit that Actions
+        makes for a pull request): then at the tip of its base.
+        """
+        tip = fetch_branch(self.git, self.remote, self.branch, "work")
+        known = self.work.base_sha if self._is_available(self.work.base_sha) else ""
+        if tip:
+            commits = f"{known}..{tip}" if known else tip
+            return BranchFacts(known or tip, tip, commit_of_run(self.git, self.work.token, commits, self.work.patch))
+        base = self._fetched_base()
+        is_on_base = known and is_ancestor(self.git, known, base)
+        return BranchFacts(known if is_on_base else base, "", "")
+
+    def _fetched_base(self) -> str:
+        """Fetch the branch that the work is for, by default the remote's own; return its commit."""
+        name = self.work.base_ref.strip().removeprefix("refs/heads/").removeprefix("origin/")
+        base = fetch_branch(self.git, self.remote, name, "base") if name and not name.startswith("refs/") else ""
+        return base or fetch_ref(self.git, self.remote, "HEAD", "base")
+
+    def _is_available(self, sha: str) -> bool:
+        """Return whether a commit can be fetched: a 3-way merge needs the one that the patch was made against."""
+        if not _SHA.fullmatch(sha):
+            return False
+        if self.git.attempt("cat-file", "-e", f"{sha}^{{commit}}").returncode == 0:
+            return True
+        words = ("fetch", "--quiet", "--no-tags", "--no-write-fetch-head", self.remote.url, sha)
+        return self.git.attempt(*words).returncode == 0
+
+    def _merged_base(self, tip: str) -> str:
+        """Return the commit of the base that the agent merged, if the branch is where the agent began; else empty."""
+        git, work = self.git, self.work
+        if not work.merged or tip != work.base_sha:
+            return ""
+        base = self._fetched_base()
+        for commit in reversed(work.merged[-_MOST_MERGES:]):
+            is_known = self._is_available(commit) and is_ancestor(git, commit, base)
+            if is_known and not is_ancestor(git, commit, tip):
+                return commit
         return ""
-    base = _fetched_base(git, remote, work)
-    for commit in reversed(work.merged[-_MOST_MERGES:]):
-        is_known = _available_commit(git, remote, commit) and is_ancestor(git, commit, base)
-        if is_known and not is_ancestor(git, commit, start):
-            return commit
-    return ""
 
+    def _commit(self, facts: BranchFacts, merged: str) -> tuple[str, list[Change]]:
+        """Commit the patch. A patch that does not apply to a branch that moved is a conflict, not a broken patch."""
+        work, now = self.work, self.remote.clock.now()
+        try:
+            return commit_patch(self.git, facts, work.patch, work.author, _message(work, merged), now, merged)
+        except BrokenContract as broken:
+            if work.base_sha in (facts.tip, facts.base if not facts.tip else ""):
+                raise
+            raise PatchConflict(broken.message, hint="Run the agent again on the current branch.") from None
 
-def _fetched_base(git: Git, remote: Remote, work: Publication) -> str:
-    """Fetch the branch that the work is for, by default the remote's own; return its commit."""
-    name = work.base_ref.strip().removeprefix("refs/heads/").removeprefix("origin/")
-    base = fetch_branch(git, remote, name, "base") if name and not name.startswith("refs/") else ""
-    return base or fetch_ref(git, remote, "HEAD", "base")
-
-
-def _pushed_before(git: Git, facts: BranchFacts, work: Publication) -> Published:
-    """Return the commit after which the branch had all of the run's changes; nothing was new without one."""
-    if facts.tip in ("", work.base_sha) or not work.base_sha or not is_ancestor(git, work.base_sha, facts.tip):
+    def _pushed_before(self, facts: BranchFacts) -> Published:
+        """Return the commit after which the branch had all of the run's changes; nothing was new without one."""
+        git, base = self.git, self.work.base_sha
+        if facts.tip in ("", base) or not base or not is_ancestor(git, base, facts.tip):
+            return Published()
+        paths = {change.path for change in patch_stats(self.work.patch)}
+        for commit in git.line("rev-list", "--reverse", "--first-parent", f"{base}..{facts.tip}").split():
+            if not paths & {change.path for change in changes_between(git, commit, facts.tip)}:
+                is_of_another_run = bool(runs_of(git, f"{commit}^!"))
+                return Published() if is_of_another_run else replace(self._result_of(base, commit), was_there=True)
         return Published()
-    paths = {change.path for change in patch_stats(work.patch)}
-    for commit in git.line("rev-list", "--reverse", "--first-parent", f"{work.base_sha}..{facts.tip}").split():
-        if not paths & {change.path for change in changes_between(git, commit, facts.tip)}:
-            if runs_of(git, f"{commit}^!"):
-                return Published()  # another run's commit
-            changes = own_changes(git, work.base_sha, commit)
-            found = _result_of(git, work.base_sha, commit, changes, links_of(git, work.base_sha), work)
-            return replace(found, was_there=True)
-    return Published()
 
-
-def _push(
-    git: Git, remote: Remote, commit: str, branch: str, expected: str, work: Publication, github: GitHub | None
-) -> DeliveredCommit | None:
-    """Bring a commit to a branch that must still end at ``expected``; return None if it moved, or in a dry run."""
-    is_bot = github is not None and not github.identity().is_person
-    upload = plan_upload(read_commit(git, commit, is_bot=is_bot, has_author=work.author != DEFAULT_AUTHOR))
-    return work.log.write(
-        "push-branch",
-        branch,
-        lambda: deliver_commit(github, git, remote, upload, branch, expected),
-        status_of=lambda made: failed_unless(made is not None),
-    )
-
-
-def _publish_beside(
-    git: Git,
-    remote: Remote,
-    branch: str,
-    facts: BranchFacts,
-    work: Publication,
-    conflict: PatchConflict,
-    github: GitHub | None,
-) -> Published:
-    """Bring a conflicting patch to a branch of its own, on the commit that it was made on; return the failure with it.
-
-    Raises the conflict if git finds no such commit, or the branch has other commits.
-    """
-    name = conflict_branch("accord/conflict", work.token)
-    tip = fetch_branch(git, remote, name, "beside") if facts.tip else ""
-    if tip:
-        commit = commit_of_run(git, work.token, f"{facts.tip}..{tip}", work.patch)
-    else:
-        tips, now = list(filter(None, [facts.base, facts.tip])), remote.clock.now()
-        _, commit, _ = commit_on_own_base(git, work.patch, tips, work.author, _message(work), now)
-    if not (facts.tip and commit):
-        raise conflict
-    published = _checked_result(git, f"{commit}^", commit, work)
-    try:
-        is_there = bool(tip) or bool(_push(git, remote, commit, name, "", work, github)) or work.log.is_dry_run
-    except Refused as refused:
-        hint = f"{conflict.hint} Git refused the branch `{name}` for it, too: {refused.message}"
-        raise PatchConflict(conflict.message, hint=hint) from refused
-    if not is_there:
-        raise conflict
-    paths = conflict.paths or tuple(change.path for change in changes_between(git, f"{commit}^", commit))
-    kept = PatchConflict(conflict.message, hint=f"The changes are on the branch {name}. Merge {branch} into it.")
-    return replace(
-        published,
-        commit_sha="",
-        files_changed=0,
-        failure=InternalError.of("push-conflict", kept),
-        conflict=ConflictBranch(name, branch, paths),
-    )
-
-
-def _checked_result(git: Git, before: str, commit: str, work: Publication) -> Published:
-    """Return the result of a push before it is done. Raises Refused for what must not be pushed."""
-    links, changes = links_of(git, before), own_changes(git, before, commit)
-    if found := escaping_links(links, links_of(git, commit)):
-        raise Refused(found[0].message, hint="Review the agent's changes.")
-    for finding in size_findings(git, before, commit, changes, work.limits):
-        raise ChangeTooLarge(finding.message, hint=finding.hint)
-    for finding in filtered_findings(git, before, changes):
-        raise Refused(finding.message, hint=finding.hint)
-    for finding in marker_findings([*paths_with_new_markers(git, changes)]):
-        raise MergeUnfinished(finding.message, hint=finding.hint)
-    published = _result_of(git, before, commit, changes, links, work)
-    if published.steering and not work.allows_steering:
-        raise SteeringRefused(
-            f"needs-human: {some_of(published.steering)}.",
-            hint="Review changes.patch of the run. To push it, publish the run with `--allow-steering-files`.",
+    def _push(self, commit: str, branch: str, expected: str) -> DeliveredCommit | None:
+        """Bring a commit to a branch that must still end at ``expected``; None if it moved, or in a dry run."""
+        github, has_author = self.github, self.work.author != DEFAULT_AUTHOR
+        is_bot = github is not None and not github.identity().is_person
+        upload = plan_upload(read_commit(self.git, commit, is_bot=is_bot, has_author=has_author))
+        return self.work.log.write(
+            "push-branch",
+            branch,
+            lambda: deliver_commit(github, self.git, self.remote, upload, branch, expected),
+            status_of=lambda made: failed_unless(made is not None),
         )
-    return published
+
+    def _publish_beside(self, facts: BranchFacts, conflict: PatchConflict) -> Published:
+        """Bring a conflicting patch to a branch of its own, on the commit that it was made on; return the failure too.
+
+        Raises the conflict if git finds no such commit, or the branch has other commits.
+        """
+        git, work = self.git, self.work
+        name = conflict_branch("accord/conflict", work.token)
+        tip = fetch_branch(git, self.remote, name, "beside") if facts.tip else ""
+        if tip:
+            commit = commit_of_run(git, work.token, f"{facts.tip}..{tip}", work.patch)
+        else:
+            tips, now = list(filter(None, [facts.base, facts.tip])), self.remote.clock.now()
+            _, commit, _ = commit_on_own_base(git, work.patch, tips, work.author, _message(work), now)
+        if not (facts.tip and commit):
+            raise conflict
+        published = self._checked_result(f"{commit}^", commit)
+        try:
+            is_there = bool(tip) or bool(self._push(commit, name, "")) or work.log.is_dry_run
+        except Refused as refused:
+            hint = f"{conflict.hint} Git refused the branch `{name}` for it, too: {refused.message}"
+            raise PatchConflict(conflict.message, hint=hint) from refused
+        if not is_there:
+            raise conflict
+        paths = conflict.paths or tuple(change.path for change in changes_between(git, f"{commit}^", commit))
+        hint = f"The changes are on the branch {name}. Merge {self.branch} into it."
+        failure = InternalError.of("push-conflict", PatchConflict(conflict.message, hint=hint))
+        beside = ConflictBranch(name, self.branch, paths)
+        return replace(published, commit_sha="", files_changed=0, failure=failure, conflict=beside)
+
+    def _checked_result(self, before: str, commit: str) -> Published:
+        """Return the result of a push before it is done. Raises NotPublished for what must not be pushed."""
+        git = self.git
+        changes = own_changes(git, before, commit)
+        links = escaping_links(links_of(git, before), links_of(git, commit))
+        checks: tuple[tuple[InternalErrorKind, Iterable[Finding]], ...] = (
+            ("push-refused", (replace(link, hint="Review the agent's changes.") for link in links)),
+            ("changes-too-large", size_findings(git, before, commit, changes, self.work.limits)),
+            ("push-refused", filtered_findings(git, before, changes)),
+            ("merge-unfinished", marker_findings([*paths_with_new_markers(git, changes)])),
+        )
+        for kind, findings in checks:
+            for finding in findings:
+                raise NotPublished(kind, finding.message, hint=finding.hint)
+        published = self._result_of(before, commit)
+        if published.steering and not self.work.allows_steering:
+            hint = "Review changes.patch of the run. To push it, publish the run with `--allow-steering-files`."
+            raise NotPublished("steering-files", f"needs-human: {some_of(published.steering)}.", hint=hint)
+        return published
+
+    def _result_of(self, before: str, commit: str) -> Published:
+        git, changes = self.git, own_changes(self.git, before, commit)
+        obeyed = steering_patterns_in(file_at(git, f"refs/heads/{_DEFAULT}", REGISTRY_PATH.as_posix()))
+        unknown = unknown_dot_files(git, before, changes)
+        audit = audit_changes(changes, links_of(git, before), self.work.patch, agent_files=obeyed, unknown=unknown)
+        count = len(range_stats(git, before, commit)) if not _is_merge(git, commit) else len(changes)
+        return _published(audit, paths_with_tokens(git, changes), commit, count)
 
 
-def _result_of(
-    git: Git, before: str, commit: str, changes: Sequence[Change], links: Mapping[str, str], work: Publication
-) -> Published:
-    obeyed = steering_patterns_in(file_at(git, f"refs/heads/{_DEFAULT}", REGISTRY_PATH.as_posix()))
-    unknown = unknown_dot_files(git, before, changes)
-    audit = audit_changes(changes, links, work.patch, agent_files=obeyed, unknown=unknown)
+def _published(audit: PathAudit, with_tokens: Iterable[str], commit: str = "", count: int = 0) -> Published:
     return Published(
         commit,
-        len(range_stats(git, before, commit)) if not _is_merge(git, commit) else len(changes),
-        with_tokens=tuple(paths_with_tokens(git, changes)),
+        count,
+        with_tokens=tuple(with_tokens),
         steering=(*audit.steering, *audit.protected),
         dependencies=audit.dependencies,
         records=audit.records,
@@ -331,42 +354,6 @@ def _result_of(
 
 def _is_merge(git: Git, commit: str) -> bool:
     return len(git.line("rev-list", "--parents", "--max-count=1", commit).split()) > 2
-
-
-def _branch_facts(git: Git, remote: Remote, branch: str, work: Publication) -> BranchFacts:
-    """Fetch the branch, or find where a new one begins.
-
-    A new branch begins at the commit that the agent saw, unless that is on no branch (the merge commit that Actions
-    makes for a pull request): then at the tip of its base.
-    """
-    tip = fetch_branch(git, remote, branch, "work")
-    known = _available_commit(git, remote, work.base_sha)
-    if tip:
-        commits = f"{known}..{tip}" if known else tip
-        return BranchFacts(known or tip, tip, commit_of_run(git, work.token, commits, work.patch))
-    base = _fetched_base(git, remote, work)
-    is_on_base = known and is_ancestor(git, known, base)
-    return BranchFacts(known if is_on_base else base, "", "")
-
-
-def _available_commit(git: Git, remote: Remote, sha: str) -> str:
-    """Return the commit if it can be fetched: a 3-way merge needs the commit that the patch was made against."""
-    if not _SHA.fullmatch(sha):
-        return ""
-    if git.attempt("cat-file", "-e", f"{sha}^{{commit}}").returncode == 0:
-        return sha
-    fetched = git.attempt("fetch", "--quiet", "--no-tags", "--no-write-fetch-head", remote.url, sha)
-    return sha if fetched.returncode == 0 else ""
-
-
-def _commit(git: Git, remote: Remote, facts: BranchFacts, work: Publication, merged: str) -> tuple[str, list[Change]]:
-    """Commit the patch. A patch that does not apply to a branch that moved is a conflict, not a broken patch."""
-    try:
-        return commit_patch(git, facts, work.patch, work.author, _message(work, merged), remote.clock.now(), merged)
-    except BrokenContract as broken:
-        if work.base_sha in (facts.tip, facts.base if not facts.tip else ""):
-            raise
-        raise PatchConflict(broken.message, hint="Run the agent again on the current branch.") from None
 
 
 def _message(work: Publication, merged: str = "") -> str:
@@ -389,9 +376,4 @@ def audit_patch(patch: bytes, stats: Sequence[FileStat]) -> Published:
         for change, text in zip(stats, added, strict=False)
         if len(parts) == len(stats) and shapes.find(text.decode("utf-8", "replace"))
     ]
-    return Published(
-        with_tokens=tuple(with_tokens),
-        steering=(*audit.steering, *audit.protected),
-        dependencies=audit.dependencies,
-        records=audit.records,
-    )
+    return _published(audit, with_tokens)

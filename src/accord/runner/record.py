@@ -48,19 +48,6 @@ SCHEMA = "schema.json"
 RESULT = "result.json"
 
 
-class ResultFinding(BaseModel):
-    """A finding of a result, with the fields of ``accord.core.findings.Finding``."""
-
-    model_config = ConfigDict(frozen=True, extra="forbid", defer_build=True)
-
-    code: str
-    message: str
-    path: str = ""
-    severity: Literal["error", "warning"] = "error"
-    line: int | None = None
-    hint: str = ""
-
-
 class Attempt(BaseModel):
     """One turn of one agent; ``turn`` counts those of this agent from 1. ``exit_code`` is None if no process ended.
 
@@ -85,7 +72,7 @@ class Attempt(BaseModel):
     tokens_output: int | None = None
     cost_usd: float | None = None
     duration_seconds: float = 0
-    findings: tuple[ResultFinding, ...] = ()
+    findings: tuple[Finding, ...] = ()
     fixes: tuple[str, ...] = ()
 
 
