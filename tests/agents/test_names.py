@@ -8,8 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 import accord
-from accord.agents.codecs import STRUCTURED
-from accord.agents.registry import shipped_registry
+from accord.agents.registry import STRUCTURED, shipped_registry
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

@@ -15,8 +15,8 @@ import pytest
 
 from accord.core.clock import SystemClock
 from accord.runner.isolation import Confinement, Container, choose_confinement
-from accord.runner.models import JobContext
-from accord.runner.process import Program, ProgramEnd, StopSignals, run_program
+from accord.runner.models import JobContext, StopSignals
+from accord.runner.process import Program, ProgramEnd, run_program
 
 SECRET = "correct-horse-battery"
 linux = pytest.mark.skipif(sys.platform != "linux", reason="only Linux has subreapers and no_new_privs")
@@ -144,9 +144,9 @@ RUNS = """
 import os, sys
 from pathlib import Path
 from accord.core.clock import SystemClock
-from accord.runner.models import JobContext
 from accord.runner.isolation import Confinement, Container, choose_confinement
-from accord.runner.process import Program, StopSignals, run_program
+from accord.runner.models import JobContext, StopSignals
+from accord.runner.process import Program, run_program
 place = Path(sys.argv[1])
 container = Container(str(place), writable=(str(place),))
 inside, _ = choose_confinement(container, {"GITHUB_ACTIONS": "true"}, is_required=False)

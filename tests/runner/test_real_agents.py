@@ -24,8 +24,7 @@ from support.reviews import approve, needs_changes
 from accord.agents.registry import shipped_registry
 from accord.core.clock import SystemClock
 from accord.runner.launch import install_program
-from accord.runner.models import JobContext
-from accord.runner.process import StopSignals
+from accord.runner.models import JobContext, StopSignals
 
 Started = tuple[subprocess.Popen[str], Provider]
 

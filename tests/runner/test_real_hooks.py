@@ -21,8 +21,7 @@ from accord.core.clock import SystemClock
 from accord.kit.hooks import hook_settings
 from accord.kit.skills import skill_files
 from accord.runner.launch import install_program
-from accord.runner.models import JobContext
-from accord.runner.process import StopSignals
+from accord.runner.models import JobContext, StopSignals
 
 CHECKOUT = Path(__file__).parents[2]
 INSTALLED = CHECKOUT / ".accord/agents"

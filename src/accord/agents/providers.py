@@ -1,9 +1,18 @@
-"""Providers of models that task analysis asks; an endpoint that speaks one of the two formats is one more entry."""
+"""The formats that agents print, and the providers of models that task analysis asks.
+
+An endpoint that speaks one of the two wire formats is one more provider.
+"""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Literal
+from typing import Literal, get_args
+
+Codec = Literal["codex", "claude", "gemini", "plain"]
+"""The formats in which agents print what they do; ``accord.runner.transcripts`` reads them."""
+
+STRUCTURED: tuple[str, ...] = get_args(Codec)[:-1]
+"""The formats with events; anything else is plain text."""
 
 Wire = Literal["chat-completions", "anthropic-messages"]
 """The format of a provider's requests and responses."""

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal
 from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, StringConstraints
 from pydantic_core import PydanticCustomError
 
-from accord.agents.codecs import Codec
+from accord.agents.providers import Codec
 from accord.core.documents import short_name
 from accord.core.errors import WrongUsage
 from accord.core.findings import Finding, pointer, warning

@@ -11,8 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from accord.agents.codecs import STRUCTURED
-from accord.agents.providers import ALL
+from accord.agents.providers import ALL, STRUCTURED
 from accord.cli.options import FormatArguments, argument, command, option
 from accord.cli.output import one_line, print_json
 from accord.cli.posting import local_policy

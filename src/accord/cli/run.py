@@ -44,8 +44,7 @@ from accord.text.redaction import redactor_for
 
 if TYPE_CHECKING:
     from accord.git.trusted_files import TrustedFiles
-    from accord.runner.models import RunRequest
-    from accord.runner.process import StopSignals
+    from accord.runner.models import RunRequest, StopSignals
     from accord.runner.record import RunRecord
 
 _EXISTING_FILE = click.Path(path_type=Path, exists=True, dir_okay=False, resolve_path=True)

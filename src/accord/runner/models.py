@@ -7,6 +7,7 @@ Source: runner output contract, "Required Outputs". The six values of ``error-ca
 from __future__ import annotations
 
 import re
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
@@ -22,7 +23,6 @@ if TYPE_CHECKING:
 
     from accord.core.clock import Clock
     from accord.git.trusted_files import TrustedFiles
-    from accord.runner.process import LineWatcher, StopSignals
     from accord.text.redaction import Redactor
 
 Category = Literal["transient", "auth", "resource", "logic", "infrastructure", "unknown"]
@@ -49,6 +49,9 @@ or the patch no longer applies. ``push-unreachable``: a network or server failur
 event for too long. ``budget``: the money of the run is spent.
 """
 
+
+LineWatcher = Callable[[str], None]
+"""Is called with each line of a program while it runs: redacted, without the line break."""
 
 _SECRET_VARIABLE = re.compile(r"(?:TOKEN|(?<!CACHE_)(?<!PUBLIC_)KEY|SECRET|PASSWORD)\Z", re.IGNORECASE)
 """Variables that certainly hold secrets: a change with such a value is refused. Redaction takes a wider view."""
@@ -95,6 +98,16 @@ class RunRequest:
     files: TrustedFiles | None = None
     install_dir: Path | None = None
     skip: bool = False
+
+
+@dataclass
+class StopSignals:
+    """How many signals asked this process to stop."""
+
+    count: int = 0
+
+    def __bool__(self) -> bool:
+        return self.count > 0
 
 
 @dataclass(frozen=True)

@@ -15,7 +15,6 @@ import sys
 import tempfile
 import threading
 import time
-from collections.abc import Callable
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, BinaryIO
@@ -27,7 +26,7 @@ from accord.runner.capped import CappedLog
 from accord.runner.confine import CANNOT_START, NOT_STARTED
 from accord.runner.guard import Termination, adopting_orphans, watchdog
 from accord.runner.isolation import WITHOUT_CONTAINER
-from accord.runner.models import InternalError
+from accord.runner.models import InternalError, StopSignals
 from accord.runner.record import restore_if_replaced
 from accord.text.redacted_stream import RedactedStream
 
@@ -36,10 +35,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from accord.runner.isolation import Confinement
-    from accord.runner.models import JobContext
-
-LineWatcher = Callable[[str], None]
-"""Is called with each line of a program while it runs: redacted, without the line break."""
+    from accord.runner.models import JobContext, LineWatcher
 
 SIGNALS = (signal.SIGINT, signal.SIGTERM)
 """A runner that cancels a job sends SIGINT, 7.5 seconds later SIGTERM, and kills 2.5 seconds after that."""
@@ -51,16 +47,6 @@ _PATIENCE_SECONDS = {"": 2.0, "time-limit": 10.0, "stalled": 10.0, "cancelled": 
 """Seconds to tidy up: for leftover processes, at the time limit, and while a runner waits to kill this process."""
 
 _DRAIN_SECONDS = 2.0
-
-
-@dataclass
-class StopSignals:
-    """How many signals asked this process to stop."""
-
-    count: int = 0
-
-    def __bool__(self) -> bool:
-        return self.count > 0
 
 
 @contextmanager
