@@ -8,7 +8,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 import accord
-from accord.agents.registry import STRUCTURED, shipped_registry
+from accord.agents.providers import STRUCTURED
+from accord.agents.registry import shipped_registry
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
