@@ -10,7 +10,7 @@ from click.testing import CliRunner, Result
 from support.reviews import approve
 
 from accord.cli.main import accord
-from accord.kit.hooks import AGENTS, MOST_REFUSALS, hook_settings
+from accord.kit.skills import HOOKED_AGENTS, MOST_REFUSALS, hook_settings
 
 FILE = "reviewer-result.json"
 GOOD = json.dumps(approve())
@@ -31,7 +31,7 @@ def hook(*paths: str, event: str | None = None, **fields: Any) -> Result:
     return CliRunner().invoke(accord, ["hooks", "--run", "--", *paths], input=given)
 
 
-@pytest.mark.parametrize("agent", AGENTS)
+@pytest.mark.parametrize("agent", HOOKED_AGENTS)
 @pytest.mark.parametrize("files", [(), ("out/a b.json", "--x.json")])
 def test_the_settings_run_the_hook_with_the_same_files(agent: str, files: tuple[str, ...], folder: Path) -> None:
     given = CliRunner().invoke(accord, ["hooks", "--agent", agent, "--", *files])

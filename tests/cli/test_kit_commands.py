@@ -6,7 +6,6 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-import yaml
 from support.commands import Accord, Ended
 from support.consumers import CONSUMER, NEW, PLAN, REVIEW, SHIPPED, consumer_stage, edited, installed, older_kit
 from support.stage import Stage
@@ -192,28 +191,16 @@ def test_an_installed_kit_is_in_order_for_doctor_which_tells_when_it_is_behind(a
 
 
 @pytest.mark.slow
-def test_sync_tells_programs_and_people_what_became_of_each_repository(accord: Accord, stage: Stage) -> None:
-    repositories = accord.file("repositories.yml", yaml.safe_dump([CONSUMER, CONSUMER.upper()]))
-    assert accord.document("sync", "--file", repositories, *REF, "--dry-run")["outcome"] == "planned"
-    synced = accord.document("sync", "--file", repositories, *REF)
+def test_sync_tells_programs_and_people_what_became_of_a_repository(accord: Accord, stage: Stage) -> None:
+    words = ("sync", "--repo", CONSUMER, *REF)
+    assert accord.document(*words, "--dry-run")["outcome"] == "planned"
+    synced = accord.document(*words)
     (found,) = synced["repositories"]
     assert (synced["outcome"], found["repository"], found["outcome"]) == ("applied", CONSUMER, "applied")
     assert found["pull"]["url"].endswith(f"/{CONSUMER}/pull/{found['pull']['number']}")
-    shown = accord("sync", "--repo", CONSUMER, *REF)
+    shown = accord(*words)
     assert shown.code == 0
     assert f"{CONSUMER}  unchanged  {found['pull']['url']}" in shown.out
     assert "conflict" in shown.out
-
-
-@pytest.mark.slow
-def test_one_repository_that_is_refused_does_not_keep_others_from_being_synced(accord: Accord, stage: Stage) -> None:
-    synced = accord.document("sync", "--repo", "octo/nowhere", "--repo", CONSUMER, *REF, code=4)
-    assert [synced["outcome"], *(entry["outcome"] for entry in synced["repositories"])] == ["refused"] * 2 + ["applied"]
-    assert "octo/nowhere" in synced["repositories"][0]["error"]["message"]
-
-
-@pytest.mark.parametrize("text", ["- octo/api\n- octo\n", "{}", "[]", "[octo]", "[octo/a b]", "- 1"])
-def test_a_list_with_anything_but_repositories_is_refused_before_any_request(accord: Accord, text: str) -> None:
-    ended = accord("sync", "--file", accord.file("list.yml", text), *REF)
-    assert ended.code == 1
-    assert ('Line 2: Entry 2 is not a repository: "octo".' in ended.err) == text.startswith("- octo")
+    refused = accord.document("sync", "--repo", "octo/nowhere", *REF, code=4)
+    assert (refused["outcome"], "octo/nowhere" in refused["repositories"][0]["error"]["message"]) == ("refused", True)

@@ -16,7 +16,7 @@ from accord.cli.report_output import duration
 from accord.core.clock import SystemClock
 from accord.records.chain import append_record, read_records
 from accord.records.models import PublicRecord
-from accord.starts.reports import JobResult
+from accord.starts.ends import JobResult
 from accord.text.redaction import Redactor
 from accord_sandbox.faults import Fault
 

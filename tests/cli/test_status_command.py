@@ -19,7 +19,7 @@ from accord.board.snapshot import read_snapshot
 from accord.board.timeline import timeline_of
 from accord.cli.status import age, status_lines
 from accord.records.chain import append_record
-from accord.starts.reports import JobResult
+from accord.starts.ends import JobResult
 from accord.text.redaction import Redactor
 
 NOW = datetime(2026, 11, 2, 9, tzinfo=UTC)

@@ -7,9 +7,19 @@ import yaml
 
 from accord.core.errors import WrongUsage
 from accord.kit.manifest import Manifest, manifest_text, read_manifest
-from accord.kit.pins import SOURCE, Pin, with_pin
 from accord.kit.plan import KitPlan, plan_kit
-from accord.kit.templates import LABELS, REGISTRY, Choices, Kit, chosen_kit, given_choices, shipped_kit
+from accord.kit.templates import (
+    LABELS,
+    REGISTRY,
+    SOURCE,
+    Choices,
+    Kit,
+    Pin,
+    chosen_kit,
+    given_choices,
+    shipped_kit,
+    with_pin,
+)
 
 OLD, NEW = Pin("a" * 40, "0.0.1"), Pin("b" * 40, "0.1.0")
 KIT = shipped_kit()

@@ -12,8 +12,7 @@ from accord.files import store
 from accord.kit import install as install_module
 from accord.kit.install import install_kit, kit_check, plan_folder
 from accord.kit.manifest import PLACE
-from accord.kit.pins import Pin, with_pin
-from accord.kit.templates import Choices, Kit, shipped_kit
+from accord.kit.templates import Choices, Kit, Pin, shipped_kit, with_pin
 
 OLD, NEW = Pin("a" * 40, "0.1.0"), Pin("b" * 40, "0.2.0")
 ONE, TWO, THREE, OWN = (f".github/workflows/{name}.yml" for name in ("one", "two", "three", "own"))

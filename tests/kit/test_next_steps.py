@@ -6,9 +6,8 @@ import pytest
 import yaml
 
 from accord.git.origin import RemoteRepository
-from accord.kit.next_steps import FIRST_COMMANDS, SetupStep, next_steps
-from accord.kit.pins import Pin
-from accord.kit.templates import shipped_kit
+from accord.kit.install import FIRST_COMMANDS, SetupStep, next_steps
+from accord.kit.templates import Pin, shipped_kit
 
 PIN = Pin("a" * 40, "0.1.0", "octo/accord")
 ORIGIN = RemoteRepository("https://ghe.example.com", "octo/web")

@@ -8,9 +8,8 @@ from hypothesis import strategies as st
 
 from accord.kit import manifest as written
 from accord.kit.manifest import PLACE, Manifest
-from accord.kit.pins import Pin, with_pin
 from accord.kit.plan import DELETED, OWN, RETIRED, Action, KitPlan, plan_kit
-from accord.kit.templates import Kit, shipped_kit
+from accord.kit.templates import Kit, Pin, shipped_kit, with_pin
 
 PATH = ".github/workflows/accord-plan.yml"
 OLD, NEW = Pin("a" * 40, "0.1.0"), Pin("b" * 40, "0.2.0")

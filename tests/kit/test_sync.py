@@ -30,9 +30,8 @@ from support.stage import Stage
 
 from accord.kit.manifest import PLACE
 from accord.kit.many import ManyOutcome
-from accord.kit.pins import Pin
 from accord.kit.sync import sync_repository
-from accord.kit.templates import Choices, Kit
+from accord.kit.templates import Choices, Kit, Pin
 from accord_sandbox.faults import Fault
 
 

@@ -18,8 +18,7 @@ from support.trees import commit, git
 
 from accord.agents.registry import shipped_registry
 from accord.core.clock import SystemClock
-from accord.kit.hooks import hook_settings
-from accord.kit.skills import skill_files
+from accord.kit.skills import hook_settings, skill_files
 from accord.runner.launch import install_program
 from accord.runner.models import JobContext, StopSignals
 

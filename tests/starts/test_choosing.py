@@ -13,6 +13,7 @@ from accord.loops.questions import PAUSED
 from accord.results.planner.scope import run_key_of_spec
 from accord.starts.choose import Answer, Begin, Choice, Halt, Ignore, ItemFacts, check_event, choose
 from accord.starts.config import CONFIG_PATH, AccordConfig, StartSwitches, config_check, read_config
+from accord.starts.facts import is_approved
 from accord.starts.models import (
     NOT_AGENTS,
     PAUSED_LABEL,
@@ -21,7 +22,6 @@ from accord.starts.models import (
     StatusRow,
     Trigger,
 )
-from accord.starts.specs import is_approved
 from accord.starts.status import StatusView
 
 AT = datetime(2026, 11, 2, 9, 0, tzinfo=UTC)

@@ -13,8 +13,8 @@ from accord.engine.receipts import Outcome
 from accord.github.comments import Comment
 from accord.github.models import Identity
 from accord.runner.models import RunOutputs
+from accord.starts.ends import JobResult, cost_of, read_needs, report_of
 from accord.starts.models import ItemStatus, StatusRow
-from accord.starts.reports import JobResult, cost_of, read_needs, report_of
 from accord.starts.status import read_body, view_of, write_body
 
 DONE = {

@@ -8,7 +8,7 @@ from support.starts import BOT, CONFIG, DRAFT, FILES, PAGE, PENDING, PULL, READY
 from accord.engine.operations import OperationStatus
 from accord.engine.receipts import Outcome
 from accord.github.models import Forbidden
-from accord.starts.reports import JobResult
+from accord.starts.ends import JobResult
 
 SPEC = "---\nstatus: approved\n---\n\n# Export\n"
 

@@ -12,8 +12,8 @@ from support.starts import PAGE, PENDING, PULL, READY, REQUEST, Starts, starts_s
 
 from accord.engine.receipts import Receipt
 from accord.starts.dashboard import write_box
+from accord.starts.ends import JobResult
 from accord.starts.models import Trigger
-from accord.starts.reports import JobResult
 from accord.starts.status import read_body
 
 pytestmark = pytest.mark.slow

@@ -20,7 +20,7 @@ from typing import Any, Self
 
 import yaml
 
-from accord.kit.pins import with_pin
+from accord.kit.templates import with_pin
 
 ROOT = Path(__file__).parents[2]
 TEMPLATES = ROOT / "templates/consumer-repo/.github/workflows"

@@ -8,9 +8,8 @@ from typing import Any
 from support.stage import Stage, staged
 
 from accord.kit.install import install_kit, plan_folder
-from accord.kit.pins import Pin
 from accord.kit.sync import SyncResult, sync_repository
-from accord.kit.templates import Choices, Kit, shipped_kit
+from accord.kit.templates import Choices, Kit, Pin, shipped_kit
 
 CONSUMER = "octo/consumer"
 OLD, NEW = Pin("a" * 40, "0.0.1"), Pin("b" * 40, "0.1.0")

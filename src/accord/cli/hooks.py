@@ -16,7 +16,7 @@ from accord.cli.options import Arguments, Choice, argument, command, option
 from accord.cli.output import one_line, print_json
 from accord.core.errors import WrongUsage
 from accord.files.store import write_whole
-from accord.kit.hooks import AGENTS, MOST_REFUSALS, hook_settings
+from accord.kit.skills import HOOKED_AGENTS, MOST_REFUSALS, hook_settings
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -28,7 +28,7 @@ _REFUSED = 2
 
 class _HooksArguments(Arguments):
     paths: tuple[str, ...] = argument("[PATH]…")
-    agent: str | None = option("--agent", "Print the settings for this agent.", type=Choice(AGENTS))
+    agent: str | None = option("--agent", "Print the settings for this agent.", type=Choice(HOOKED_AGENTS))
     run: bool = option("--run", "Be the hook: exit 2 while a result breaks its contract.", was="RUNS")
 
 
@@ -42,7 +42,7 @@ def hooks(given: _HooksArguments) -> int:
     if given.run:
         return _run_hook(given.paths)
     if given.agent is None:
-        raise WrongUsage("No agent given.", hint=f"Pass `--agent` with one of {', '.join(AGENTS)}.")
+        raise WrongUsage("No agent given.", hint=f"Pass `--agent` with one of {', '.join(HOOKED_AGENTS)}.")
     found = hook_settings(given.agent, given.paths)
     print_json(found.settings)
     click.echo(f"Next: add this to {found.file}. {found.next_step}", err=True)

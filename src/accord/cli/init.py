@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
     from accord.agents.registry import Agent
     from accord.git.origin import RemoteRepository
-    from accord.kit.next_steps import SetupStep
+    from accord.kit.install import SetupStep
     from accord.kit.plan import KitPlan
     from accord.kit.templates import Choices, Kit
     from accord.workflows.requirements import Requirement
@@ -52,8 +52,7 @@ def init(given: _InitArguments) -> None:
     """
     from accord.git.origin import read_origin
     from accord.kit.install import install_kit, plan_folder, read_installed
-    from accord.kit.pins import pin_for
-    from accord.kit.templates import Choices, given_choices, shipped_kit
+    from accord.kit.templates import Choices, given_choices, pin_for, shipped_kit
 
     root, kit = given.root, shipped_kit()
     pin, origin = pin_for(given.ref), read_origin(root)
@@ -121,7 +120,7 @@ def _require_consent(plan: KitPlan, *, asks: bool) -> None:
 def _is_published(plan: KitPlan, origin: RemoteRepository | None) -> bool | None:
     """Ask whether the commit of a changed pin can be fetched from its repository; None where no answer came."""
     from accord.git.origin import has_commit
-    from accord.kit.pins import SOURCE
+    from accord.kit.templates import SOURCE
 
     pin = plan.manifest.pin
     if plan.before and plan.before.pin == pin:
@@ -138,7 +137,7 @@ def _is_new_choice(plan: KitPlan) -> bool:
 def _steps(root: Path, kit: Kit, plan: KitPlan, origin: RemoteRepository | None) -> list[SetupStep]:
     from accord.core.shapes import read_shape
     from accord.files.yaml import read_mapping
-    from accord.kit.next_steps import next_steps
+    from accord.kit.install import next_steps
     from accord.kit.templates import Kit as Files
     from accord.workflows.models import Workflow
     from accord.workflows.requirements import required_settings
@@ -162,7 +161,7 @@ def _steps(root: Path, kit: Kit, plan: KitPlan, origin: RemoteRepository | None)
 
 def _own(name: str, agent: Agent, origin: RemoteRepository | None) -> Iterator[SetupStep]:
     """Yield the steps for the secrets of an agent that no workflow passes on."""
-    from accord.kit.next_steps import SetupStep
+    from accord.kit.install import SetupStep
     from accord.workflows.requirements import secrets_of
 
     if step := _step(secrets_of(name, agent), origin):
@@ -173,7 +172,7 @@ def _own(name: str, agent: Agent, origin: RemoteRepository | None) -> Iterator[S
 
 def _step(need: Requirement, origin: RemoteRepository | None) -> SetupStep | None:
     """Return the step for a secret or a setting; None for a need that another step covers."""
-    from accord.kit.next_steps import REPOSITORY, SetupStep
+    from accord.kit.install import REPOSITORY, SetupStep
 
     if need.kind == "secret":
         usual = next((name for name in need.names if name.endswith("_API_KEY")), need.names[0])

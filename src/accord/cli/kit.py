@@ -1,23 +1,19 @@
-"""``accord sync``: keep the consumer kit of many repositories up to date."""
+"""``accord sync``: keep the consumer kit of a repository up to date."""
 
 from __future__ import annotations
 
-from contextlib import contextmanager
-from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 import click
 
-from accord.cli.options import FormatArguments, Lines, ServerArguments, WritingArguments, command, option
-from accord.cli.output import Progress, one_line, print_json
+from accord.cli.options import FormatArguments, ReadingArguments, WritingArguments, command, option
+from accord.cli.output import one_line, print_json
 from accord.cli.receipts import print_operations
-from accord.cli.sources import github_for, read_bytes
-from accord.core.errors import WrongUsage
+from accord.cli.sources import github_for
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
+    from collections.abc import Sequence
 
-    from accord.github.client import GitHub
     from accord.kit.plan import FilePlan
     from accord.kit.sync import SyncResult
 
@@ -45,58 +41,35 @@ def show_files(files: Sequence[FilePlan], indent: str = "") -> None:
 _COLORS = {"applied": "green", "planned": "cyan", "stopped": "red", "refused": "red", "declined": "yellow"}
 
 
-class _SyncArguments(WritingArguments, ServerArguments, FormatArguments):
-    repos: tuple[str, ...] = option("--repo", "A consumer's repository.", type=Lines(), metavar="OWNER/NAME")
-    file: str | None = option("--file", "A list of consumers' repositories, in YAML or JSON.", metavar="REPOS.yml")
+class _SyncArguments(WritingArguments, ReadingArguments, FormatArguments):
     ref: str | None = option("--ref", "The commit of accord to use. Default: that of this version.", metavar="SHA")
 
 
 @command(_SyncArguments)
 def sync(given: _SyncArguments) -> int:
-    """Update the kit of many repositories by pull requests.
+    """Update the kit of a repository by a pull request.
 
-    Each repository whose kit is not of this version gets one pull request, which keeps its edits. A repository
+    A repository whose kit is not of this version gets one pull request, which keeps its edits. A repository
     without the kit needs `accord init` first. The token must write contents, pull requests and workflows, which a
-    job's own cannot.
+    job's own cannot. For several repositories, use `accord repos run sync`.
     """
     from accord.core.clock import SystemClock
-    from accord.kit.pins import pin_for
-    from accord.kit.sync import overall_outcome, sync_repositories, sync_repository
-    from accord.kit.templates import shipped_kit
+    from accord.kit.sync import sync_repository
+    from accord.kit.templates import pin_for, shipped_kit
 
-    repositories = _repositories(given.repos, given.file)
     pin = pin_for(given.ref)
-
-    @contextmanager
-    def connect(repository: str) -> Iterator[tuple[GitHub, str]]:
-        with github_for(replace(given, repo=repository)) as connection:
-            yield connection.github, connection.repository
-
-    def sync_one(github: GitHub, repository: str) -> SyncResult:
-        return sync_repository(github, repository, shipped_kit(), pin, SystemClock(), is_dry_run=given.dry_run)
-
-    ended = sync_repositories(repositories, connect, sync_one, Progress(len(repositories)))
-    outcome = overall_outcome(ended)
+    with github_for(given) as connection:
+        github, name = connection.github, connection.repository
+        synced = sync_repository(github, name, shipped_kit(), pin, SystemClock(), is_dry_run=given.dry_run)
+    outcome = synced.outcome.value
     if given.is_json:
-        found = [synced.as_json() for synced in ended]
+        found = [synced.as_json()]
         print_json({"outcome": outcome, "version": pin.version, "commit": pin.commit, "repositories": found})
     else:
-        for synced in ended:
-            _show_sync(synced)
-        click.echo(outcome)
-    parts = [(f"{synced.repository}: {synced.outcome}", synced.plan.files if synced.plan else ()) for synced in ended]
-    report_step("sync", outcome, parts, ended)
+        _show_sync(synced)
+    files = synced.plan.files if synced.plan else ()
+    report_step("sync", outcome, [(f"{synced.repository}: {outcome}", files)], [synced])
     return {"stopped": 3, "refused": 4}.get(outcome, 0)
-
-
-def _repositories(repos: Sequence[str], file: str | None) -> list[str]:
-    from accord.kit.many import read_repositories
-
-    listed = read_repositories(read_bytes(file)) if file else []
-    named = {name.lower(): name for name in [*repos, *listed] if name}
-    if not named:
-        raise WrongUsage("No repositories given.", hint="Pass `--repo OWNER/NAME` or `--file REPOS.yml`.")
-    return list(named.values())
 
 
 def _show_sync(synced: SyncResult) -> None:

@@ -25,7 +25,6 @@ if TYPE_CHECKING:
     from accord.core.findings import Finding
     from accord.core.moves import NextMove
     from accord.kit.many import ManyResult
-    from accord.kit.sync import SyncResult
     from accord.plans.links import LinkedDocument
     from accord.results.label_sync import LabelAction
     from accord.text.redaction import Redactor
@@ -164,7 +163,7 @@ class Progress:
         self._total = total
         self._ended = 0
 
-    def __call__(self, step: LabelAction | SyncResult | ManyResult) -> None:
+    def __call__(self, step: LabelAction | ManyResult) -> None:
         """Count a finished step."""
         self.show(step.name, self._ended + 1, self._total)
 

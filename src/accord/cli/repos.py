@@ -157,9 +157,8 @@ def _task(given: _RunRepositoriesArguments) -> Callable[[str], ManyResult]:
 def _sync_task(given: _RunRepositoriesArguments) -> Callable[[Connection], ManyResult]:
     from accord.core.clock import SystemClock
     from accord.kit.many import ManyResult, failed
-    from accord.kit.pins import pin_for
     from accord.kit.sync import sync_repository
-    from accord.kit.templates import shipped_kit
+    from accord.kit.templates import pin_for, shipped_kit
 
     kit, pin = shipped_kit(), pin_for(given.ref)
 

@@ -31,10 +31,9 @@ if TYPE_CHECKING:
     from accord.engine.receipts import Receipt
     from accord.github.client import Connection
     from accord.runner.models import Disposition, RunOutputs
-    from accord.starts.ends import RunOfWork
+    from accord.starts.ends import RunOfWork, WorkReport
     from accord.starts.facts import StartContext
     from accord.starts.models import Work
-    from accord.starts.reports import WorkReport
 
 
 class OptionalNumber(Number):
@@ -115,8 +114,7 @@ def end_command(given: _EndArguments) -> int:
     After an implementation, starts the review of its pull request if the configuration has pull-requests: true.
     """
     from accord.engine.receipts import Outcome, Receipt
-    from accord.starts.ends import end
-    from accord.starts.reports import read_needs, report_of
+    from accord.starts.ends import end, read_needs, report_of
 
     run = _run(given)
     try:

@@ -18,7 +18,7 @@ from accord import __version__
 from accord.agents.registry import shipped_registry
 from accord.core.errors import WrongUsage
 from accord.files.store import write_whole
-from accord.kit.pins import own_commit
+from accord.kit.templates import own_commit
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence

@@ -19,8 +19,7 @@ from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, Fie
 from accord.core.documents import read_object
 from accord.core.errors import BrokenContract, Refused
 from accord.core.shapes import read_shape
-from accord.kit.pins import SOURCE, Pin
-from accord.kit.templates import FOLDER, Choices
+from accord.kit.templates import FOLDER, SOURCE, Choices, Pin
 
 if TYPE_CHECKING:
     from collections.abc import Mapping

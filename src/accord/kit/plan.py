@@ -17,9 +17,8 @@ from typing import TYPE_CHECKING
 
 from accord.git.program import Git
 from accord.kit.manifest import Manifest, bases
-from accord.kit.pins import SOURCE, Pin, with_pin
 from accord.kit.skills import AGENTS_FILE, block_in, has_broken_block, with_block
-from accord.kit.templates import Choices, chosen_kit
+from accord.kit.templates import SOURCE, Choices, Pin, chosen_kit, with_pin
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping

@@ -1,4 +1,4 @@
-"""Sync the kit of consumers' repositories: one branch with one commit, and one pull request that follows it."""
+"""Sync the kit of a consumer's repository: one branch with one commit, and one pull request that follows it."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ import re
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
-from accord.core.errors import AccordError, BrokenContract, Refused, Stopped, WrongUsage
+from accord.core.errors import AccordError, BrokenContract, Refused, Stopped
 from accord.core.refusals import known_refusal
 from accord.engine.operations import OperationLog, skipped_if
 from accord.github.commits import CommitWay, DeliveredCommit
@@ -18,15 +18,13 @@ from accord.github.models import Conflict, Forbidden
 from accord.github.once import send_once, send_until_answered
 from accord.kit.manifest import PLACE, check_version, digest_of, manifest_digest, manifest_text, read_manifest
 from accord.kit.many import ManyOutcome
-from accord.kit.pins import with_pin
 from accord.kit.plan import Action, for_repository, plan_kit, unified_diff
-from accord.kit.templates import FOLDER
+from accord.kit.templates import FOLDER, with_pin
 from accord.text.markdown import cell, code_block, table
 from accord.text.markers import find_markers, write_marker
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Mapping, Sequence
-    from contextlib import AbstractContextManager
+    from collections.abc import Iterable, Mapping, Sequence
 
     from accord.core.clock import Clock
     from accord.engine.operations import LedgerEntry, OperationStatus
@@ -34,9 +32,8 @@ if TYPE_CHECKING:
     from accord.github.git_data import Tree, TreeChange, TreeEntry
     from accord.github.models import Pull
     from accord.kit.manifest import Manifest
-    from accord.kit.pins import Pin
     from accord.kit.plan import KitPlan
-    from accord.kit.templates import Kit
+    from accord.kit.templates import Kit, Pin
 
 BRANCH = "accord/sync"
 REF = f"refs/heads/{BRANCH}"
@@ -97,11 +94,6 @@ class SyncResult:
     delivery: DeliveredCommit | None = None
     operations: Sequence[LedgerEntry] = ()
 
-    @property
-    def name(self) -> str:
-        """The name in a progress bar."""
-        return self.repository
-
     def as_json(self) -> dict[str, Any]:
         """Return the JSON object of this repository."""
         document: dict[str, Any] = {
@@ -116,33 +108,6 @@ class SyncResult:
         if self.error:
             document["error"] = {"message": self.error.message, "hint": self.error.hint}
         return document
-
-
-def sync_repositories(
-    repositories: Sequence[str],
-    connect: Callable[[str], AbstractContextManager[tuple[GitHub, str]]],
-    sync: Callable[[GitHub, str], SyncResult],
-    on_result: Callable[[SyncResult], None],
-) -> list[SyncResult]:
-    """Sync many repositories; an error in one does not end the others. ``on_result`` is called after each."""
-    results = []
-    for repository in repositories:
-        try:
-            with connect(repository) as (github, name):
-                result = sync(github, name)
-        except WrongUsage:
-            raise
-        except AccordError as error:
-            result = SyncResult(repository, _failure(error), error=error)
-        results.append(result)
-        on_result(result)
-    return results
-
-
-def overall_outcome(results: Sequence[SyncResult]) -> str:
-    """Return one outcome for all repositories: the one that needs attention first."""
-    outcomes = {result.outcome.value for result in results}
-    return next((each for each in ("stopped", "refused", "applied", "planned") if each in outcomes), "unchanged")
 
 
 def sync_repository(

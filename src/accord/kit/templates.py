@@ -1,4 +1,6 @@
-"""The shipped kit: the templates of this version, and a repository's choices among them.
+"""The shipped kit: the templates of this version, a repository's choices among them, and the pins in them.
+
+Pins are the commit and the repository of accord in ``uses:`` lines; templates have placeholders for both.
 
 Choices change the templates before they are compared with a repository's files. So a changed choice is a change of the
 template, and not an edit of the user.
@@ -19,10 +21,13 @@ from accord import __version__
 from accord.agents.registry import REGISTRY_PATH, label_entries, shipped_registry
 from accord.core.errors import WrongUsage
 from accord.core.suggest import did_you_mean
-from accord.kit.pins import SOURCE
+from accord.git.program import Git
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Mapping
+    from collections.abc import Collection, Iterable, Iterator, Mapping
+
+SOURCE = "accord-ci/accord"
+"""accord's repository, as the templates name it."""
 
 FOLDER = ".github"
 """The folder of all files of the kit but the skills, so that reading one folder is enough without them."""
@@ -42,6 +47,11 @@ _OF_WORKFLOW = re.compile(rf"{FOLDER}/(?:workflows/accord-(?P<workflow>[\w-]+)\.
 _SECRET = re.compile(r"^ +(?P<name>\w+): \$\{\{ secrets\.(?P=name) \}\}\n", re.MULTILINE)
 _DEFAULT_AGENT = re.compile(r"^default_agent: .*$", re.MULTILINE)
 _NAME = r"[A-Za-z0-9][A-Za-z0-9._-]{0,99}"
+_COMMIT = re.compile(r"[0-9a-f]{40}|[0-9a-f]{64}")
+_PIN = re.compile(
+    r"(?<![\w./@-])(?P<source>\w[\w.-]*/[\w.-]+)(?P<path>(?:/[^@\s]*)?)@(?P<commit>[0-9a-f]{64}|[0-9a-f]{40})\b"
+    r"(?: # v[\w.+-]+)?"
+)
 _REPOSITORY = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,99}/[A-Za-z0-9][A-Za-z0-9._-]{0,99}")
 
 
@@ -143,3 +153,51 @@ def _for_agent(path: str, text: str, kit: Kit, agent: str) -> str:
     if not any(found["name"] in own for found in _SECRET.finditer(text)):
         return text
     return _SECRET.sub(lambda found: "" if found["name"] in others else found[0], text)
+
+
+@dataclass(frozen=True)
+class Pin:
+    """A commit of accord, its version, and the repository that has it."""
+
+    commit: str
+    version: str
+    source: str = SOURCE
+
+    def __str__(self) -> str:
+        return f"{self.commit} # v{self.version}"
+
+
+def with_pin(text: str, pin: Pin | str, *, sources: Collection[str] = (SOURCE,), only: str = "") -> str:
+    """Replace the pin of every ``uses: SOURCE…@COMMIT # vX``; ``only`` limits it to one commit.
+
+    ``sources`` are the repositories that count as accord's. Tags, branches, shortened commits and other repositories
+    are the consumer's choice, and stay.
+    """
+
+    def moved(found: re.Match[str]) -> str:
+        if found["source"] not in sources or (only and found["commit"] != only):
+            return found[0]
+        source = pin.source if isinstance(pin, Pin) else found["source"]
+        return f"{source}{found['path']}@{pin}"
+
+    return _PIN.sub(moved, text)
+
+
+def pin_for(ref: str | None) -> Pin:
+    """Return the pin of a commit, by default of this version. Raises WrongUsage."""
+    commit = ref or own_commit()
+    if not _COMMIT.fullmatch(commit):
+        problem = f"`{ref}` is not a full commit SHA." if ref else "The commit of this version of accord is unknown."
+        raise WrongUsage(problem, hint="Pass `--ref` with the full SHA of the release, 40 hex digits.")
+    return Pin(commit, __version__)
+
+
+@cache
+def own_commit() -> str:
+    """Return the commit of accord's own checkout, or the one that the installed package was built from, if known."""
+    released = Path(__file__).parents[1] / "COMMIT"
+    if released.is_file():
+        return released.read_text(encoding="ascii").strip()
+    if not (_CHECKOUT / ".git").exists() or not (_CHECKOUT / "templates/consumer-repo").is_dir():
+        return ""
+    return Git(_CHECKOUT).attempt("rev-parse", "--verify", "--quiet", "HEAD").stdout.decode("ascii", "replace").strip()

@@ -1,4 +1,4 @@
-"""What keepalive does without an agent: merge the base, and once every task is ticked, start a review or call a person.
+"""Actions of keepalive without an agent: merge the base, and once all is ticked, start a review or call a person.
 
 A merge of the base is a commit on top of the branch, so no commit is lost. A conflict asks a person, once for the two
 commits. A review is started, and a person called, once for each head.

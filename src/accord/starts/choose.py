@@ -127,7 +127,8 @@ def choose(event: StartEvent, facts: ItemFacts) -> Choice:
     elif event.trigger is Trigger.DASHBOARD:
         choice = _command(word, facts)
     elif event.trigger is Trigger.LABEL:
-        choice = _label(word, facts)
+        commands = {PLAN_LABEL: "plan", REVIEW_LABEL: "review"}
+        choice = _command(commands.get(word, "implement"), facts, word.removeprefix(AGENT_PREFIX))
     else:
         choice = _review(facts)
     if isinstance(choice, Begin) and facts.is_busy:
@@ -154,37 +155,20 @@ def _unknown_command(word: str) -> str:
     return " ".join(filter(None, [problem, suggestion, f"Use one of {known}."]))
 
 
-def _command(word: str, facts: ItemFacts) -> Choice:
+def _command(word: str, facts: ItemFacts, agent: str = "", *, is_retry: bool = False) -> Choice:
     last = facts.view.status.last
     if word == "stop":
-        return _stop(facts)
+        is_active = last is not None and last.state in ACTIVE
+        return Halt() if is_active or facts.issue.is_pull else Answer("Nothing runs here, so there is nothing to stop.")
     if word == "retry":
         if last is None:
             return Answer("There is nothing to retry: accord has not started anything here yet.")
-        return _work(last.work, facts, last.agent, is_retry=True)
-    return _work("plan" if word == "plan" else "implement" if word == "implement" else "review", facts)
-
-
-def _stop(facts: ItemFacts) -> Choice:
-    last = facts.view.status.last
-    is_active = last is not None and last.state in ACTIVE
-    return Halt() if is_active or facts.issue.is_pull else Answer("Nothing runs here, so there is nothing to stop.")
-
-
-def _work(work: Work, facts: ItemFacts, agent: str = "", *, is_retry: bool = False) -> Choice:
-    if work == "plan":
+        return _command(last.work, facts, last.agent, is_retry=True)
+    if word == "plan":
         return _plan(facts)
-    if work == "review":
+    if word == "review":
         return _review(facts)
     return _implement(facts, agent or _labelled_agent(facts), is_retry=is_retry)
-
-
-def _label(label: str, facts: ItemFacts) -> Choice:
-    if label == PLAN_LABEL:
-        return _plan(facts)
-    if label == REVIEW_LABEL:
-        return _review(facts)
-    return _implement(facts, label.removeprefix(AGENT_PREFIX))
 
 
 def _labelled_agent(facts: ItemFacts) -> str:

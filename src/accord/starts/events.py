@@ -134,27 +134,24 @@ def _comment(payload: Mapping[str, Any]) -> StartEvent | None:
     )
 
 
+def _of_issue(payload: Mapping[str, Any], trigger: Trigger, name: str, word: str = "", **more: Any) -> StartEvent:
+    number, at = _number(payload, "/issue/number"), _time(payload, "/issue/updated_at")
+    key = key_of(name, number, *filter(None, [word]), payload["issue"]["updated_at"])
+    return StartEvent(trigger, key, at, **_sender(payload), number=number, word=word, **more)
+
+
 def _issue_label(payload: Mapping[str, Any]) -> StartEvent:
-    number, label = _number(payload, "/issue/number"), _text(payload, "/label/name")[:_LABEL_CHARS]
-    at = _time(payload, "/issue/updated_at")
-    key = key_of("label", number, label, payload["issue"]["updated_at"])
-    return StartEvent(Trigger.LABEL, key, at, **_sender(payload), number=number, word=label)
+    return _of_issue(payload, Trigger.LABEL, "label", _text(payload, "/label/name")[:_LABEL_CHARS])
 
 
 def _edit_event(payload: Mapping[str, Any]) -> StartEvent | None:
     before, after = (_value(payload, place, str, type(None)) or "" for place in ("/changes/body/from", "/issue/body"))
     ticks = ticks_between(before, after)
-    if not ticks:
-        return None
-    number, at = _number(payload, "/issue/number"), _time(payload, "/issue/updated_at")
-    key = key_of("edited", number, payload["issue"]["updated_at"])
-    return StartEvent(Trigger.DASHBOARD, key, at, **_sender(payload), number=number, ticks=ticks)
+    return _of_issue(payload, Trigger.DASHBOARD, "edited", ticks=ticks) if ticks else None
 
 
 def _closing_event(payload: Mapping[str, Any]) -> StartEvent:
-    number, at = _number(payload, "/issue/number"), _time(payload, "/issue/updated_at")
-    key = key_of("closed", number, payload["issue"]["updated_at"])
-    return StartEvent(Trigger.CLOSED, key, at, **_sender(payload), number=number)
+    return _of_issue(payload, Trigger.CLOSED, "closed")
 
 
 def _pull(trigger: Trigger) -> Callable[[Mapping[str, Any]], StartEvent]:

@@ -5,11 +5,14 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 from functools import cached_property
+from pathlib import PurePosixPath
 from typing import TYPE_CHECKING
 
 from accord.agents.registry import REGISTRY_PATH
 from accord.agents.registry_rules import registry_from
 from accord.core.clock import attempts, doubling, parse_timestamp
+from accord.core.errors import BrokenContract
+from accord.files.yaml import read_mapping
 from accord.github.models import NotThere
 from accord.results.bodies import split_body
 from accord.results.status import StatusFacts, is_work_item, open_blockers, status_if_clear
@@ -17,7 +20,6 @@ from accord.starts.choose import ItemFacts
 from accord.starts.config import CONFIG_PATH, AccordConfig, read_config
 from accord.starts.dashboard import is_dashboard
 from accord.starts.models import ACTIVE, WORKFLOWS, StatusRow
-from accord.starts.specs import changed_specs, is_approved
 from accord.starts.status import StatusView, view_of
 
 if TYPE_CHECKING:
@@ -32,6 +34,11 @@ if TYPE_CHECKING:
 
 _CLOCKS_DIFFER = timedelta(minutes=5)
 _FIRST_PAUSE_SECONDS = 2.0
+SPECS = "docs/specs/"
+_SUFFIXES = {".md", ".markdown"}
+_MOST_BYTES = 64 * 1024
+"""The longest front matter of a specification that is read."""
+
 APPEARS_WITHIN = timedelta(minutes=10)
 """A run that was started and is not in GitHub's list by then does not exist."""
 
@@ -124,9 +131,31 @@ def find_run(github: GitHub, file: str, key: str, since: datetime) -> WorkflowRu
 
 def approved_specs(context: StartContext, event: StartEvent) -> list[str]:
     """Return the paths of the approved specifications that a push changed."""
-    paths = changed_specs(context.github.files_between(event.before, event.head))
+    paths = [
+        file.path
+        for file in context.github.files_between(event.before, event.head)
+        if file.path.startswith(SPECS)
+        and PurePosixPath(file.path).suffix.lower() in _SUFFIXES
+        and file.status != "removed"
+        and file.path.isprintable()
+    ]
     texts = ((path, context.github.find_file(path, event.head)) for path in paths)
     return [path for path, text in texts if text is not None and is_approved(text)]
+
+
+def is_approved(text: bytes) -> bool:
+    """Return whether the front matter of a specification says ``status: approved``."""
+    lines = text[:_MOST_BYTES].removeprefix(b"\xef\xbb\xbf").replace(b"\r\n", b"\n").split(b"\n")
+    if lines[0].rstrip() != b"---":
+        return False
+    end = next((i for i, line in enumerate(lines[1:], 1) if line.rstrip() == b"---"), None)
+    if end is None:
+        return False
+    try:
+        value = read_mapping(b"\n".join(lines[1:end])).value
+    except BrokenContract:
+        return False
+    return str(value.get("status", "")).strip().lower() == "approved"
 
 
 def unblocked_items(github: GitHub, number: int) -> Iterator[tuple[Issue, StatusFacts]]:

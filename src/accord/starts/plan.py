@@ -10,7 +10,7 @@ from accord.core.errors import BrokenContract
 from accord.engine.operations import Operation, adopted_if, skipped_if
 from accord.results.planner.scope import request_of_spec, run_key_of_spec
 from accord.results.status import plan_move
-from accord.starts.choose import Answer, Begin, Choice, Halt
+from accord.starts.choose import Answer, Begin, Choice, Halt, Ignore
 from accord.starts.models import ACTIVE, ITEM_INPUT, PAUSED_LABEL, WORKFLOWS, ItemStatus, StatusRow, key_of
 from accord.text.markdown import as_code, cell
 
@@ -85,34 +85,38 @@ class PauseLoops(Operation):
     op: ClassVar[str] = "pause-loops"
 
 
-@dataclass(frozen=True)
-class EarlierRuns:
-    """``own`` is the run that this event started already, ``last`` that of the item's newest start."""
-
-    own: WorkflowRun | None = None
-    last: WorkflowRun | None = None
-
-
 def plan_choice(
-    event: StartEvent, choice: Choice, facts: ItemFacts, runs: EarlierRuns, now: datetime
-) -> tuple[Operation, ...]:
-    """Return the operations of a choice, also those that an earlier delivery did."""
+    event: StartEvent, choice: Choice, facts: ItemFacts, run: WorkflowRun | None, now: datetime
+) -> Iterator[Operation]:
+    """Yield the operations of a choice, also those that an earlier delivery did.
+
+    ``run`` is the one that this event started already, or the one to stop.
+    """
+    number = facts.issue.number
+    if event.comment_id and not isinstance(choice, Ignore):
+        row = facts.view.status.row(event.key) if isinstance(choice, Begin) else None
+        is_shown = isinstance(choice, Begin) and _is_shown(row, run)
+        reaction = CONFUSED if isinstance(choice, Answer) else EYES
+        yield React(f"comment {event.comment_id}", skipped_if(is_shown), event.comment_id, reaction)
     if isinstance(choice, Begin):
-        return _begin(event, choice, facts, runs, now)
-    if isinstance(choice, Halt):
-        return _halt(event, facts, runs)
-    if isinstance(choice, Answer):
-        return tuple(_answer(event, choice, facts))
-    return ()
+        yield from _begin(event, choice, facts, run, now)
+    elif isinstance(choice, Halt):
+        yield from _halt(event, facts, run)
+    elif isinstance(choice, Answer):
+        status = facts.view.status.with_answer(event.key, choice.text)
+        yield ShowStatus(f"#{number}", None, status, facts.view.comments, number=number)
+
+
+def _is_shown(row: StatusRow | None, run: WorkflowRun | None) -> bool:
+    return run is not None or (row is not None and (row.run > 0 or row.state in ACTIVE))
 
 
 def _begin(
-    event: StartEvent, choice: Begin, facts: ItemFacts, runs: EarlierRuns, now: datetime
-) -> tuple[Operation, ...]:
+    event: StartEvent, choice: Begin, facts: ItemFacts, run: WorkflowRun | None, now: datetime
+) -> Iterator[Operation]:
     status, number = facts.view.status, facts.issue.number
     row = status.row(event.key)
-    is_started = runs.own is not None or (row is not None and row.run > 0)
-    is_shown = is_started or (row is not None and row.state in ACTIVE)
+    is_linked = row is not None and row.run > 0
     queued = StatusRow(
         key=event.key,
         work=choice.work,
@@ -123,14 +127,11 @@ def _begin(
         cause=event.trigger.value,
     )
     shown = _without_lost(status, event.key).with_row(queued)
-    reaction = [React(f"comment {event.comment_id}", skipped_if(is_shown), event.comment_id, EYES)]
     inputs = {ITEM_INPUT[choice.work]: str(number), "agent": choice.agent, "start": event.key}
-    return (
-        *(reaction if event.comment_id else ()),
-        ShowStatus(f"#{number}", skipped_if(is_shown), shown, facts.view.comments, number=number),
-        start_operation(choice.work, inputs, event.at, is_started=is_started),
-        LinkRun(event.key, skipped_if(row is not None and row.run > 0), runs.own.id if runs.own else 0, number=number),
-    )
+    is_shown = skipped_if(_is_shown(row, run))
+    yield ShowStatus(f"#{number}", is_shown, shown, facts.view.comments, number=number)
+    yield start_operation(choice.work, inputs, event.at, is_started=run is not None or is_linked)
+    yield LinkRun(event.key, skipped_if(is_linked), run.id if run else 0, number=number)
 
 
 def start_operation(work: str, inputs: Mapping[str, str], since: datetime, *, is_started: bool) -> StartWorkflow:
@@ -164,16 +165,13 @@ def _without_lost(status: ItemStatus, key: str) -> ItemStatus:
     return status
 
 
-def _halt(event: StartEvent, facts: ItemFacts, runs: EarlierRuns) -> tuple[Operation, ...]:
-    status, number, run = facts.view.status, facts.issue.number, runs.last
-    operations: list[Operation] = []
-    if event.comment_id:
-        operations.append(React(f"comment {event.comment_id}", None, event.comment_id, EYES))
+def _halt(event: StartEvent, facts: ItemFacts, run: WorkflowRun | None) -> Iterator[Operation]:
+    status, number = facts.view.status, facts.issue.number
     if facts.issue.is_pull:
         is_paused = PAUSED_LABEL in (label.lower() for label in facts.issue.labels)
-        operations.append(PauseLoops(f"#{number}", skipped_if(is_paused), number=number))
+        yield PauseLoops(f"#{number}", skipped_if(is_paused), number=number)
     if run is not None:
-        operations.append(CancelRun(f"run {run.id}", skipped_if(run.has_ended), run.id))
+        yield CancelRun(f"run {run.id}", skipped_if(run.has_ended), run.id)
     row = status.last
     said = f"Stopped by {as_code(event.sender)}."
     if row is not None and row.state in ACTIVE:
@@ -181,15 +179,6 @@ def _halt(event: StartEvent, facts: ItemFacts, runs: EarlierRuns) -> tuple[Opera
         status = status.with_row(row.model_copy(update=update))
     paused = f"{said} Loops leave this pull request alone until the label `{PAUSED_LABEL}` is removed."
     status = status.with_answer(event.key, paused if facts.issue.is_pull else "")
-    operations.append(ShowStatus(f"#{number}", None, status, facts.view.comments, number=number))
-    return tuple(operations)
-
-
-def _answer(event: StartEvent, choice: Answer, facts: ItemFacts) -> Iterator[Operation]:
-    if event.comment_id:
-        yield React(f"comment {event.comment_id}", None, event.comment_id, CONFUSED)
-    number = facts.issue.number
-    status = facts.view.status.with_answer(event.key, choice.text)
     yield ShowStatus(f"#{number}", None, status, facts.view.comments, number=number)
 
 

@@ -15,17 +15,9 @@ from accord.results.status import find_work_item, gather_facts, plan_move
 from accord.starts.apply import apply_operations
 from accord.starts.choose import Answer, Begin, Halt, Ignore, check_event, choose
 from accord.starts.dashboard import is_dashboard
-from accord.starts.facts import (
-    approved_specs,
-    find_begun,
-    find_run,
-    item_facts,
-    run_of,
-    unblocked_items,
-)
+from accord.starts.facts import approved_specs, find_begun, find_run, item_facts, run_of, unblocked_items
 from accord.starts.models import ACTIVE, WORKFLOWS, Trigger, key_of
 from accord.starts.plan import (
-    EarlierRuns,
     ShowStatus,
     StartWorkflow,
     plan_choice,
@@ -34,7 +26,6 @@ from accord.starts.plan import (
     plan_specs,
     spec_key,
 )
-from accord.starts.specs import MOST_SPECS
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -42,6 +33,9 @@ if TYPE_CHECKING:
     from accord.engine.operations import Operation
     from accord.starts.facts import StartContext
     from accord.starts.models import StartEvent
+
+MOST_SPECS = 10
+"""Plans that one push starts; the summary names the rest."""
 
 Planned = tuple[tuple["Operation", ...], str]
 """Operations, and a sentence for the summary."""
@@ -109,19 +103,18 @@ def plan_item(context: StartContext, event: StartEvent) -> Planned:
         found = item_facts(context, named)
         event, facts = (named, found) if found else (event, facts)
     choice = choose(event, facts)
-    runs = EarlierRuns()
+    run, last = None, facts.view.status.last
     if isinstance(choice, Begin):
         row = facts.view.status.row(event.key)
         if row is not None:  # another event with this key may have started it before
             event = replace(event, at=min(event.at, parse_timestamp(row.since)))
         if row is None or not row.run:
             file, is_known = WORKFLOWS[choice.work], row is not None
-            runs = EarlierRuns(own=find_begun(context, file, event.key, event.at, is_known=is_known))
-    last = facts.view.status.last
-    if isinstance(choice, Halt) and last is not None and last.state in ACTIVE:
-        runs = EarlierRuns(last=run_of(context, last))
+            run = find_begun(context, file, event.key, event.at, is_known=is_known)
+    elif isinstance(choice, Halt) and last is not None and last.state in ACTIVE:
+        run = run_of(context, last)
     reason = choice.reason if isinstance(choice, Ignore) else choice.text if isinstance(choice, Answer) else ""
-    return plan_choice(event, choice, facts, runs, context.now()), reason
+    return tuple(plan_choice(event, choice, facts, run, context.now())), reason
 
 
 def _plan_ticks(context: StartContext, event: StartEvent) -> Planned:
