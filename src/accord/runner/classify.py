@@ -18,14 +18,17 @@ from typing import TYPE_CHECKING, Literal, NamedTuple, TypeAlias
 from accord.core.findings import sentence
 from accord.runner.models import Classification, Evidence
 from accord.runner.transcripts.error_rules import (
+    BACKGROUND,
     BROAD_KINDS,
     CAUSES,
     COMMAND_FAILURES,
+    CONVERSATION,
     EXITS,
     GOOGLES_RATE_LIMIT,
     HARD_QUOTA,
     INTERNAL_ERRORS,
     KINDS,
+    VERBATIM,
     WEAK_KINDS,
     WORDS,
     status_cause,
@@ -58,29 +61,8 @@ _REPORT = re.compile(
 )
 """Beginnings of lines in which programs report errors; prose about errors begins otherwise."""
 
-_VERBATIM = re.compile(
-    r"^(?:Invalid auth method selected\.|When using Gemini API, you must specify|Unknown arguments?: |"
-    r"No input provided via stdin|Not inside a trusted directory|Gemini CLI is not running in a trusted directory|"
-    r"Failed to read output schema|--dangerously-skip-permissions cannot be used|Reached max session turns|"
-    r"Invalid API key · |Not logged in · |Credit balance is too low$|Prompt is too long(?: ·|$)|"
-    r"Failed to authenticate\. |"
-    r"You've hit your [\w-]+ limit · |There's an issue with the selected model \(|Request too large \(|"
-    r"(?:stream error: )?unexpected status [45]\d\d [A-Z]|stream disconnected before completion: |"
-    r"No space left on device(?: \(os error 28\))?$|"
-    r"<--- Last few GCs|FATAL ERROR: )"
-)
-"""Error lines of the known CLIs that begin otherwise."""
-
 _STATUS_FIELD = re.compile(r"^\s+\"?(?:status|code)\"?: ([45]\d\d),?$")
 _TRYING = re.compile(r"^Attempt \d+ failed\b")
-_BACKGROUND = re.compile(
-    r"ERROR (?:codex_models_manager|rmcp|codex_core::tools|codex_api::endpoint)|^Error executing tool "
-)
-"""Lines that successful runs have, too: background work of the CLI, tools that the agent called wrongly."""
-
-_CONVERSATION = re.compile(r"^(?:OpenAI Codex v\d.*|user|codex|exec|thinking|tokens used)$", re.MULTILINE)
-"""Lines between which codex prints the whole conversation to stderr, unless it prints events."""
-
 _STATUS_WORDED = re.compile(
     r"(?:^(?:[^\x00-\x7f]{1,3}\s+)?(?:HTTP\S* )?"
     r"|\b(?i:error|failed|returned|responded|received|rejected|got)(?: with)?(?: an?)?(?: code)?(?: HTTP)?:? )"
@@ -292,15 +274,15 @@ def _reported_errors(text: str, source: Source, account: Account) -> list[AgentE
 
 
 def _scope(text: str, source: Source, account: Account) -> _Scope:
-    if source == "text" or account.errors or _CONVERSATION.search(text):
+    if source == "text" or account.errors or CONVERSATION.search(text):
         return "reports"
     return "beginnings" if account.has_worked else "all"
 
 
 def _is_report(line: str, scope: _Scope) -> bool:
-    if not line or _BACKGROUND.search(line):
+    if not line or BACKGROUND.search(line):
         return False
-    if _REPORT.match(line) or _VERBATIM.match(line):
+    if _REPORT.match(line) or VERBATIM.match(line):
         return True
     if scope == "reports" or _NOT_ERRORS.search(line):
         return False

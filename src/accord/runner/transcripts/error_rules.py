@@ -236,6 +236,27 @@ EXITS: dict[str, dict[int, str]] = {
 }  # fmt: skip
 """Exit codes: of any process (128 + signal, ``timeout``, the shell's own), and of some CLIs."""
 
+VERBATIM = re.compile(
+    r"^(?:Invalid auth method selected\.|When using Gemini API, you must specify|Unknown arguments?: |"
+    r"No input provided via stdin|Not inside a trusted directory|Gemini CLI is not running in a trusted directory|"
+    r"Failed to read output schema|--dangerously-skip-permissions cannot be used|Reached max session turns|"
+    r"Invalid API key · |Not logged in · |Credit balance is too low$|Prompt is too long(?: ·|$)|"
+    r"Failed to authenticate\. |"
+    r"You've hit your [\w-]+ limit · |There's an issue with the selected model \(|Request too large \(|"
+    r"(?:stream error: )?unexpected status [45]\d\d [A-Z]|stream disconnected before completion: |"
+    r"No space left on device(?: \(os error 28\))?$|"
+    r"<--- Last few GCs|FATAL ERROR: )"
+)
+"""Error lines of the known CLIs that begin otherwise."""
+
+BACKGROUND = re.compile(
+    r"ERROR (?:codex_models_manager|rmcp|codex_core::tools|codex_api::endpoint)|^Error executing tool "
+)
+"""Lines that successful runs have, too: background work of the CLI, tools that the agent called wrongly."""
+
+CONVERSATION = re.compile(r"^(?:OpenAI Codex v\d.*|user|codex|exec|thinking|tokens used)$", re.MULTILINE)
+"""Lines between which codex prints the whole conversation to stderr, unless it prints events."""
+
 
 def status_cause(status: int) -> str:
     """Return the cause of an HTTP status; empty for a status below 400."""
