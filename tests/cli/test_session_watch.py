@@ -16,7 +16,7 @@ from pathlib import Path
 import pytest
 from support.sessions import GATES, decision, make_session
 
-from accord.cli.session_watch import screen
+from accord.cli.session_output import screen
 from accord.sessions.folder import read_session
 
 ROWS, COLUMNS = 16, 40

@@ -10,7 +10,7 @@ import pytest
 from support.commands import Accord
 from support.stage import staged
 
-from accord.cli.output import CountdownClock, Progress, fitted, tell_wait
+from accord.cli.output import CountdownClock, Progress, cut_text, print_wait
 
 SEED = {
     "repositories": [
@@ -91,7 +91,7 @@ def test_a_wait_counts_down_on_a_line_of_its_own(monkeypatch: pytest.MonkeyPatch
 
     monkeypatch.setattr("accord.core.clock.SystemClock.sleep", pass_time)
     Progress(3).show("a" * 100, 1, 3)
-    tell_wait(3, "GitHub's rate limit")
+    print_wait(3, "GitHub's rate limit")
     clock.sleep(3)
     Progress(3).show("next", 2, 3)
     bar, waiting, *left, last = [part for part in screen.getvalue().split("\r\x1b[K") if part]
@@ -105,12 +105,12 @@ def test_a_log_has_the_wait_and_no_countdown(
     monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     monkeypatch.setattr("accord.core.clock.SystemClock.sleep", lambda *_: None)
-    tell_wait(30, "GitHub's rate limit")
+    print_wait(30, "GitHub's rate limit")
     CountdownClock().sleep(30)
     assert capsys.readouterr().err == "waiting 30 s: GitHub's rate limit\n"
 
 
 def test_a_text_keeps_some_columns_on_any_terminal() -> None:
-    assert fitted("a" * 50, 30) == "a" * 29 + "…"
-    assert len(fitted("a" * 50, 3)) == 16
-    assert fitted("a" * 50, None) == "a" * 50
+    assert cut_text("a" * 50, 30) == "a" * 29 + "…"
+    assert len(cut_text("a" * 50, 3)) == 16
+    assert cut_text("a" * 50, None) == "a" * 50

@@ -3,25 +3,27 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from datetime import timedelta
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from accord.board.documents import read_documents
 from accord.board.facts import read_repository
 from accord.board.history import with_history
-from accord.board.models import BoardSnapshot, Overview, join_overviews
+from accord.board.models import BoardSnapshot, Overview, address_of, join_overviews
 from accord.board.work import overview_of_work
+from accord.kit.many import ManyOutcome, result_of
 from accord.sessions.apply import SessionWriter
 from accord.sessions.run import answer
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
-    from datetime import timedelta
 
     from accord.board.history import KnownPulls
     from accord.board.models import Address, SessionQuestion
     from accord.core.clock import Clock
-    from accord.github.client import GitHub
+    from accord.github.client import Connection, GitHub
+    from accord.kit.many import ManyResult
 
 
 def read_snapshot(
@@ -53,3 +55,12 @@ def answer_question(question: SessionQuestion, text: str, root: Path, clock: Clo
     """
     answer(SessionWriter(Path(question.folder), clock), {question.decision: text})
     return read_documents(root, clock.now())
+
+
+def count_work(connection: Connection, sandbox: str | None) -> ManyResult:
+    """Count the work of a repository for ``accord repos run status``; what needs a person is a finding."""
+    address = address_of(connection.repository, connection.server_url, sandbox)
+    sections = overview_of_work(read_repository(connection.github, address, timedelta(days=7))).sections()
+    found = [f"{len(entries)} {name.replace('_', ' ')}" for name, entries in sections.items() if entries]
+    outcome = ManyOutcome.FINDINGS if sections["needs_you"] else ManyOutcome.UNCHANGED
+    return result_of(connection, outcome, ", ".join(found), address.page)

@@ -30,6 +30,7 @@ from accord.cli.posting import policy_at
 from accord.cli.receipts import report_receipt, show_receipt
 from accord.cli.records import leave_apply_record
 from accord.cli.sources import github_for, read_bytes, read_trusted
+from accord.cli.step import redacted_cell, report_step
 from accord.core.clock import SystemClock
 from accord.core.errors import WrongUsage
 from accord.core.findings import has_errors
@@ -251,12 +252,5 @@ def patch(given: _PatchArguments) -> None:
     result = with_patch(read_bytes(str(into)), extracted.patch, str(into))
     write_whole(into, json.dumps(result, indent=2) + "\n")
     files = sum(line.startswith("diff --git ") for line in str(result["patch"] or "").split("\n"))
-    _report_step(str(result["outcome"]), files)
-
-
-def _report_step(outcome: str, files: int) -> None:
-    """Report ``accord patch --into``: the output ``outcome``, and how many files the patch touches."""
-    from accord.cli.step import leave_redacted, leave_summary, redacted_cell
-
-    leave_redacted({"outcome": outcome})
-    leave_summary(f"### accord patch: {redacted_cell(outcome)}\n\nFiles in the patch: {files}.")
+    outcome = str(result["outcome"])
+    report_step(f"patch: {redacted_cell(outcome)}", {"outcome": outcome}, f"Files in the patch: {files}.")

@@ -24,7 +24,9 @@ from accord.cli.options import (
 )
 from accord.cli.output import one_line
 from accord.cli.posting import posting_to
+from accord.cli.receipts import show_receipt
 from accord.cli.status import PeriodArguments, reading_snapshots
+from accord.cli.step import leave_outputs, leave_summary, redact, redacted_cell
 from accord.core.environment import needs_extra
 from accord.core.errors import WrongUsage
 
@@ -120,7 +122,6 @@ def board_issue(given: BoardIssueArguments) -> int:
     """
     from accord.board.dashboard import show_dashboard
     from accord.board.models import address_of
-    from accord.cli.receipts import show_receipt
     from accord.core.clock import SystemClock
     from accord.engine.operations import ApplyOptions
     from accord.text.redaction import redactor_for
@@ -137,10 +138,9 @@ def board_issue(given: BoardIssueArguments) -> int:
 def _report(receipt: Receipt, overview: Overview | None, issues: str) -> None:
     """Leave the outputs and the summary of a step."""
     from accord.board.dashboard import board_body
-    from accord.cli.step import leave_redacted, leave_summary, redacted_cell
 
     needs = len(overview.needs_you) if overview else ""
     url = receipt.details.get("board", {}).get("url", "")
-    leave_redacted({"outcome": receipt.outcome.value, "url": url, "needs-you": str(needs)})
+    leave_outputs({"outcome": receipt.outcome.value, "url": redact(url), "needs-you": str(needs)})
     if overview:
         leave_summary(board_body(overview, redacted_cell, issues))

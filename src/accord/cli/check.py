@@ -11,12 +11,22 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from accord.cli.options import Choice, FindingsArguments, WritingArguments, argument, command, option
-from accord.cli.output import one_line, print_findings, print_json
+from accord.cli.output import count_of, one_line, print_findings, print_json
+from accord.cli.sarif import sarif_log
 from accord.cli.sources import read_bytes
+from accord.cli.step import (
+    annotate_file,
+    document_output,
+    findings_table,
+    leave_outputs,
+    leave_summary,
+    redacted_cell,
+)
 from accord.core.errors import AccordError, WrongUsage
 from accord.core.findings import Finding, has_errors
 from accord.core.kinds import FOLDERS, KINDS, check_document, check_folder
 from accord.files.store import write_whole
+from accord.text.markdown import table
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -29,8 +39,6 @@ Checked = tuple[str, str | None, list[Finding]]
 
 _MOST_PLACES = 3
 _MOST_TRIED_BYTES = 1_000_000
-_STEP_VARIABLES = ("GITHUB_ACTIONS", "GITHUB_OUTPUT", "GITHUB_STEP_SUMMARY")
-"""A runner sets them for each step; elsewhere there is nothing to report to."""
 
 
 class SessionRole(Choice):
@@ -94,12 +102,10 @@ def check(given: _CheckArguments) -> int:
     print_checks(documents, given.output_format, fixes, dry_run=given.dry_run, most=given.most)
     if can_fix and given.output_format == "text":
         click.echo("`accord check --fix --dry-run` shows the faults that accord can correct.")
-    if any(name in os.environ for name in _STEP_VARIABLES):
-        from accord.cli.step import report_checks
-
-        is_one = is_ok and len(paths) == len(contents) == 1
-        handed_on = KINDS[documents[0][1] or ""].read(contents[paths[0]]).value if is_one else None
-        report_checks(documents, handed_on)
+    output = ""
+    if is_ok and len(paths) == len(contents) == 1 and os.environ.get("GITHUB_OUTPUT"):
+        output = document_output(KINDS[documents[0][1] or ""].read(contents[paths[0]]).value)
+    report_checks(documents, output)
     return 0 if is_ok else 1
 
 
@@ -159,8 +165,6 @@ def print_checks(
     """Print what was corrected and found in each document, as text, as one JSON document, or as SARIF."""
     fixes = fixes or {}
     if output_format == "sarif":
-        from accord.cli.sarif import sarif_log
-
         print_json(sarif_log(click.get_current_context().info_name or "check", [(path, f) for path, _, f in documents]))
         return
     if output_format == "json":
@@ -187,14 +191,27 @@ def print_checks(
     listed = [finding for _, _, findings in documents for finding in findings]
     if listed:
         errors = sum(has_errors([finding]) for finding in listed)
-        counts = [_count(errors, "error"), _count(len(listed) - errors, "warning")]
+        counts = [count_of(errors, "error"), count_of(len(listed) - errors, "warning")]
         left = "" if most is None or printed <= most else f"; {printed - most} of {printed} are not shown (--max)"
-        click.echo(f"{', '.join(counts)} in {_count(len(documents), 'document')}{left}")
+        click.echo(f"{', '.join(counts)} in {count_of(len(documents), 'document')}{left}")
         click.echo(f"Next: `accord explain {listed[0].code}` says more of a code.")
 
 
-def _count(number: int, word: str) -> str:
-    return f"{number} {word}" if number == 1 else f"{number} {word}s"
+def report_checks(documents: Sequence[Checked], document: str = "", name: str = "check") -> None:
+    """Report a check of documents: outputs ``ok`` and ``document``, a table, annotations on the documents."""
+    is_ok = not any(has_errors(findings) for _, _, findings in documents)
+    leave_outputs({"ok": str(is_ok).lower(), "document": document})
+    rows = [[redacted_cell(path), redacted_cell(kind or "unknown"), _verdict(found)] for path, kind, found in documents]
+    details = [findings_table(findings) for _, _, findings in documents]
+    leave_summary(f"### accord {name}", table(["Document", "Kind", "Verdict"], rows), *details)
+    for path, _, findings in documents:
+        annotate_file(findings, path)
+
+
+def _verdict(findings: Sequence[Finding]) -> str:
+    if has_errors(findings):
+        return "❌ rejected"
+    return "⚠️ ok, with warnings" if findings else "✅ ok"
 
 
 def _grouped(findings: Sequence[Finding]) -> list[Finding]:

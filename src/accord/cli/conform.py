@@ -7,10 +7,9 @@ import re
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from accord.cli.check import print_checks
+from accord.cli.check import print_checks, report_checks
 from accord.cli.options import FindingsArguments, argument, command, option
 from accord.cli.sources import read_bytes
-from accord.cli.step import report_checks
 from accord.core.errors import BrokenContract, WrongUsage
 from accord.core.findings import has_errors, with_lines
 from accord.core.shapes import read_shape

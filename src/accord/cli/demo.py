@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 import click
 
 from accord.cli.options import Arguments, Choice, command, option
-from accord.cli.output import Progress, tell_wait
+from accord.cli.output import Progress, print_wait
 from accord.cli.receipts import print_receipt
 from accord.cli.sources import sandbox_server
 from accord.core.clock import SystemClock
@@ -102,7 +102,7 @@ def show_all(server: RunningSandbox, name: str) -> str:
 
 
 def _signed_in(server: RunningSandbox, token: str) -> GitHub:
-    return GitHub(Access(server.repository, token, server.url), SystemClock(), tell_wait)
+    return GitHub(Access(server.repository, token, server.url), SystemClock(), print_wait)
 
 
 def _read(model: type[Model], name: str, role: str) -> Model:

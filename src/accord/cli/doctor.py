@@ -1,42 +1,47 @@
-"""``accord doctor``: whether a repository is ready for agents, and what to fix."""
+"""``accord doctor`` and ``preflight``: whether a repository is ready for agents, and what to fix."""
 
 from __future__ import annotations
 
+import difflib
 import os
+import textwrap
 from contextlib import ExitStack
 from functools import cache
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import click
 
-from accord.cli.doctor_fixes import fix_workflows, print_fixes, template_for
 from accord.cli.options import (
     FindingsArguments,
+    FormatArguments,
+    ReadingArguments,
     RepositoryArguments,
     RootArguments,
     WritingArguments,
     command,
     option,
 )
-from accord.cli.output import one_line, print_findings, print_json, redactor
+from accord.cli.output import count_of, finding_lines, one_line, print_json, redactor
 from accord.cli.sarif import sarif_log
 from accord.cli.sources import find_token, github_for
+from accord.cli.step import annotate_file, findings_table, leave_outputs, present, redacted_cell, report_step
 from accord.core.environment import install_command
-from accord.core.errors import WrongUsage
-from accord.core.findings import Severity, with_lines
-from accord.doctor.checks import doctor_checks
+from accord.core.errors import Refused, WrongUsage
+from accord.core.findings import Severity, has_errors, with_lines
+from accord.doctor.checks import doctor_checks, fix_workflows
+from accord.doctor.settings import ask_before_run
 from accord.results.label_sync import LABELS_ON_GITHUB
+from accord.text.markdown import table
 from accord.workflows.doctor import ZIZMOR
-from accord.workflows.facts import read_repository
-from accord.workflows.settings import NAMES
+from accord.workflows.fixes import TWO_JOBS
+from accord.workflows.settings import NAMES, preflight_findings
 from accord.workflows.zizmor import MISSING
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping, Sequence
+    from collections.abc import Iterator, Mapping, Sequence
 
     from accord.core.findings import DoctorCheck, Finding
-    from accord.github.client import Connection
     from accord.workflows.fixes import Fixed
 
 NEW_FILE = click.Path(path_type=Path, dir_okay=False, writable=True)
@@ -45,6 +50,11 @@ _COLORS = {"ok": "green", "warning": "yellow", "error": "red", "skipped": "brigh
 _SIGNS = {"ok": "✅", "warning": "⚠️", "error": "❌", "skipped": "⏭️"}
 _OFFLINE, _NO_TOKEN = "--offline", "no GITHUB_TOKEN"
 """Notes of checks for which GitHub is not asked."""
+_HINTS = {
+    _OFFLINE: "Run it without `--offline` to compare them.",
+    _NO_TOKEN: "Set `GITHUB_TOKEN` to compare them.",
+}
+_NO_ANSWER = "Run it again when GitHub answers, or with `--offline` to check files only."
 
 
 class _DoctorArguments(RootArguments, WritingArguments, RepositoryArguments, FindingsArguments):
@@ -77,63 +87,63 @@ def doctor(given: _DoctorArguments) -> int:
         hint = "Run it in a repository, or pass `--root DIR`."
         raise WrongUsage(f"`{root}` is not a repository: it has neither `.git` nor `.github`.", hint=hint)
     owner = (given.repo or os.environ.get("GITHUB_REPOSITORY", "")).partition("/")[0]
-    reason = _reason_not_to_ask(given.sandbox, is_offline=given.offline)
+    reason = _OFFLINE if given.offline else "" if given.sandbox is not None or find_token() else _NO_TOKEN
     with ExitStack() as stack:
-        connect = cache(lambda: stack.enter_context(github_for(given, root=root)))
-        fixed = _fix(root, None if reason else connect, is_written=not given.dry_run) if given.fix else {}
-        checks = doctor_checks(root, owner, reason or connect)
+        connect = reason or cache(lambda: stack.enter_context(github_for(given, root=root)))
+        fixed = fix_workflows(root, connect, is_written=not given.dry_run) if given.fix else {}
+        checks = doctor_checks(root, owner, connect)
     documents = _by_file(checks)
     is_ok = all(check.status != "error" for check in checks)
-    found = _as_json(checks, documents)
-    bundled = None
+    found: dict[str, object] = {
+        "checks": [{"name": check.name, "status": check.status, "note": check.note} for check in checks],
+        "documents": [{"path": path, "findings": [each.as_json() for each in documents[path]]} for path in documents],
+    }
+    lines = [*_fix_lines(fixed, is_written=not given.dry_run), *_lines(checks, documents)]
+    more: dict[str, object] = {"fixes": _fixes_as_json(fixed)} if given.fix else {}
+    if template := _template_for(fixed):
+        more["template"] = template
     if given.bundle is not None and not given.dry_run:
         from accord.doctor.bundle import write_bundle
 
         bundled = write_bundle(given.bundle, root, given.include, found, redactor())
-    if given.output_format == "json":
-        more: dict[str, Any] = {"fixes": _fixes_as_json(fixed)} if given.fix else {}
-        if template := template_for(fixed):
-            more["template"] = template
-        if bundled:
-            more["bundle"] = {"path": str(given.bundle), "files": sorted(bundled.texts), "left_out": bundled.left_out}
-        print_json({"ok": is_ok, **found, **more})
-    elif given.output_format == "sarif":
+        more["bundle"] = {"path": str(given.bundle), "files": sorted(bundled.texts), "left_out": bundled.left_out}
+        lines += [f"\nWrote {one_line(str(given.bundle))}:", bundled.manifest()]
+        lines.append("Next: read it, then attach it to an issue: https://github.com/accord-ci/accord/issues/new/choose")
+    if given.output_format == "sarif":
         print_json(sarif_log("doctor", [*documents.items()]))
     else:
-        print_fixes(fixed, is_written=not given.dry_run)
-        _print(checks, documents)
-        if bundled:
-            click.echo(f"\nWrote {one_line(str(given.bundle))}:\n{bundled.manifest()}")
-            click.echo(
-                "Next: read it, then attach it to an issue: https://github.com/accord-ci/accord/issues/new/choose"
-            )
+        present(given, {"ok": is_ok, **found, **more}, lines)
     _report_step(is_ok, checks, documents)
     return 0 if is_ok else 1
 
 
-def _as_json(checks: Sequence[DoctorCheck], documents: Mapping[str, Sequence[Finding]]) -> dict[str, Any]:
-    listed = [{"path": path, "findings": [f.as_json() for f in findings]} for path, findings in documents.items()]
-    shown = [{"name": check.name, "status": check.status, "note": check.note} for check in checks]
-    return {"checks": shown, "documents": listed}
-
-
-def _reason_not_to_ask(sandbox: str | None, *, is_offline: bool) -> str:
-    """Return why GitHub is not asked, as the note of the checks that are skipped; empty where it is."""
-    if is_offline:
-        return _OFFLINE
-    return "" if sandbox is not None or find_token() else _NO_TOKEN
-
-
-def _fix(root: Path, connect: Callable[[], Connection] | None, *, is_written: bool) -> Mapping[str, tuple[str, Fixed]]:
-    facts, _ = read_repository(root)
-    return fix_workflows(root, facts.workflows, facts.programs, connect, is_written=is_written)
-
-
-def _fixes_as_json(fixed: Mapping[str, tuple[str, Fixed]]) -> list[dict[str, Any]]:
+def _fixes_as_json(fixed: Mapping[str, tuple[str, Fixed]]) -> list[dict[str, object]]:
     return [
         {"path": path, "fixed": [fix.as_json() for fix in each.fixes], "left": [fix.as_json() for fix in each.left]}
         for path, (_, each) in fixed.items()
     ]
+
+
+def _template_for(found: Mapping[str, tuple[str, Fixed]]) -> str:
+    """Return the template of two jobs if an agent may write somewhere; empty if not."""
+    is_needed = any(fixed.has_agent_job for _, fixed in found.values())
+    return TWO_JOBS.read_text(encoding="utf-8") if is_needed else ""
+
+
+def _fix_lines(found: Mapping[str, tuple[str, Fixed]], *, is_written: bool) -> Iterator[str]:
+    """Yield what was corrected and what was not; a dry run shows the changes as a diff."""
+    for path, (text, fixed) in found.items():
+        label = click.style("fixed" if is_written else "would fix", fg="green")
+        yield from (f"{one_line(path)}: {label}: {one_line(fix.text)}" for fix in fixed.fixes)
+        label = click.style("not fixed", fg="yellow")
+        yield from (f"{one_line(path)}: {label}: {one_line(fix.text)}" for fix in fixed.left)
+        if not is_written:
+            old, new = text.splitlines(), fixed.text.splitlines()
+            yield from map(one_line, difflib.unified_diff(old, new, path, path, lineterm=""))
+    if template := _template_for(found):
+        yield f"\nThe template:\n\n{textwrap.indent(template, '  ')}".rstrip()
+    if found:
+        yield ""
 
 
 def _by_file(checks: Sequence[DoctorCheck]) -> dict[str, list[Finding]]:
@@ -144,27 +154,26 @@ def _by_file(checks: Sequence[DoctorCheck]) -> dict[str, list[Finding]]:
     return {path: with_lines(findings, {}) for path, findings in sorted(documents.items())}
 
 
-def _print(checks: Sequence[DoctorCheck], documents: Mapping[str, Sequence[Finding]]) -> None:
+def _lines(checks: Sequence[DoctorCheck], documents: Mapping[str, Sequence[Finding]]) -> Iterator[str]:
     width = max(len(check.name) for check in checks)
     reason, unread = _unread(checks)
     for check in checks:
         status = click.style(f"{check.status:<8}", fg=_COLORS[check.status])
-        count = counted(len(check.findings), "finding") if check.findings else ""
+        count = count_of(len(check.findings), "finding") if check.findings else ""
         note = ", ".join(filter(None, [count, "" if check in unread else check.note]))
-        click.echo(f"{check.name:<{width}}  {status} {one_line(note)}".rstrip())
+        yield f"{check.name:<{width}}  {status} {one_line(note)}".rstrip()
     for path, findings in documents.items():
-        click.echo()
-        print_findings(findings, path)
+        yield from ("", *finding_lines(findings, path))
     if unread:
         names = ", ".join(check.name for check in unread)
-        click.echo(f"\nNot compared with GitHub ({one_line(reason)}): {names}.\n  {_hint_for(reason)}")
+        yield f"\nNot compared with GitHub ({one_line(reason)}): {names}.\n  {_HINTS.get(reason, _NO_ANSWER)}"
     for note in (check.note for check in checks if check.name == ZIZMOR and check.is_skipped and ZIZMOR in check.note):
-        click.echo(f"\nNot checked ({one_line(note)}): permissions, pins and other general risks of workflows.")
+        yield f"\nNot checked ({one_line(note)}): permissions, pins and other general risks of workflows."
         if note == MISSING:
-            click.echo(f"  Install it: {install_command('doctor')}")
+            yield f"  Install it: {install_command('doctor')}"
     severities = [finding.severity for findings in documents.values() for finding in findings]
     errors = severities.count(Severity.ERROR)
-    click.echo(f"\n{counted(errors, 'error')}, {counted(len(severities) - errors, 'warning')}")
+    yield f"\n{count_of(errors, 'error')}, {count_of(len(severities) - errors, 'warning')}"
 
 
 def _unread(checks: Sequence[DoctorCheck]) -> tuple[str, list[DoctorCheck]]:
@@ -175,31 +184,39 @@ def _unread(checks: Sequence[DoctorCheck]) -> tuple[str, list[DoctorCheck]]:
     return reason, [check for check in live if reason and check.note == reason]
 
 
-def _hint_for(reason: str) -> str:
-    """Return what to type to have the checks that GitHub's settings need."""
-    if reason == _OFFLINE:
-        return "Run it without `--offline` to compare them."
-    if reason == _NO_TOKEN:
-        return "Set `GITHUB_TOKEN` to compare them."
-    return "Run it again when GitHub answers, or with `--offline` to check files only."
-
-
-def counted(number: int, word: str) -> str:
-    """Return a number with its noun."""
-    return f"{number} {word}{'' if number == 1 else 's'}"
-
-
 def _report_step(is_ok: bool, checks: Sequence[DoctorCheck], documents: Mapping[str, Sequence[Finding]]) -> None:
-    """Report ``accord doctor``: output ``ok``, a table of the checks, and the findings file by file."""
-    from accord.cli.step import annotate_file, findings_table, hints, leave_redacted, leave_summary, redacted_cell
-    from accord.text.markdown import table
-
-    leave_redacted({"ok": str(is_ok).lower()})
-    verdicts = [f"{_SIGNS[check.status]} {check.status}" for check in checks]
-    cells = [(redacted_cell(check.name), redacted_cell(check.note)) for check in checks]
-    rows = [[name, verdict, note] for verdict, (name, note) in zip(verdicts, cells, strict=True)]
-    parts = ["### accord doctor", table(["Check", "Verdict", "Note"], rows)]
+    """Report the step: output ``ok``, a table of the checks, and the findings file by file."""
+    rows = [
+        [redacted_cell(check.name), f"{_SIGNS[check.status]} {check.status}", redacted_cell(check.note)]
+        for check in checks
+    ]
+    parts = [table(["Check", "Verdict", "Note"], rows)]
     for path, findings in documents.items():
-        parts += [f"#### {redacted_cell(path)}", findings_table(findings), *hints(findings)]
+        parts += [f"#### {redacted_cell(path)}", findings_table(findings)]
         annotate_file(findings, path)
-    leave_summary("\n\n".join(parts))
+    report_step("doctor", {"ok": str(is_ok).lower()}, *parts)
+
+
+class _PreflightArguments(WritingArguments, ReadingArguments, FormatArguments):
+    """The arguments of ``accord preflight``."""
+
+
+@command(_PreflightArguments)
+def preflight(given: _PreflightArguments) -> int:
+    """Ask GitHub whether a pull request would be refused.
+
+    Run it with the token that opens the pull request, before an agent runs. Asks for a pull request that GitHub
+    never creates, and reads the rules of accord's branches. Exits 4 where GitHub refuses.
+    """
+    with github_for(given) as connection:
+        facts = ask_before_run(connection, asks=not given.dry_run)
+    findings, repository = preflight_findings(facts), connection.repository
+    outcome = "refused" if has_errors(findings) else "ok"
+    shown = [finding.as_json() for finding in findings]
+    document = {"outcome": outcome, "repository": repository, "login": facts.login, "findings": shown}
+    present(given, document, [*finding_lines(findings, repository), outcome])
+    if findings:
+        report_step(f"preflight: {outcome}", {"outcome": outcome}, findings_table(findings), findings=findings)
+    else:
+        leave_outputs({"outcome": outcome})
+    return Refused.exit_code if outcome == "refused" else 0

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import shlex
+from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -22,9 +23,10 @@ from accord.cli.options import (
     command,
     option,
 )
-from accord.cli.output import document_lines, one_line, print_findings, print_json, print_moves
+from accord.cli.output import document_lines, finding_lines, next_lines, one_line
 from accord.cli.posting import posting_to
 from accord.cli.sources import github_for, read_bytes
+from accord.cli.step import as_output, findings_table, present, report_step
 from accord.core.clock import SystemClock, timestamp
 from accord.core.documents import read_object
 from accord.core.errors import BrokenContract, Stopped, WrongUsage
@@ -36,25 +38,26 @@ from accord.handoffs.models import OLD_STATUSES, normalise, read_handoff
 from accord.handoffs.plan import Author, HandoffDecision, as_reason, decide_move, decide_patch
 from accord.handoffs.rules import ROLES, handoff_findings
 from accord.handoffs.stages import HANDOFF, HandoffCommand, next_moves
+from accord.handoffs.store import HandoffStore, change_file
+from accord.plans.links import documents_of
 from accord.text.redaction import redact_json, redactor_for
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping, Sequence
+    from collections.abc import Callable, Sequence
 
     from accord.core.moves import NextMove
     from accord.github.client import GitHub
     from accord.handoffs.gate import SentAction
-    from accord.plans.links import LinkedDocument
 
     Changer = Callable[[Callable[[dict[str, Any]], HandoffDecision], bool], HandoffDecision]
+
+_NOT_ALLOWED = "This token may set no check, as on a pull request from a fork. This step says it alone."
 
 
 def _changer(
     path: str, number: int | None, github: GitHub | None, log: OperationLog | None = None, *, adopts: bool = False
 ) -> Changer:
     """Return the function that decides about a handoff, in a file or of a work item, and writes it where asked to."""
-    from accord.handoffs.store import HandoffStore, change_file
-
     if github is None or number is None:
         return lambda decide, writes: change_file(Path(path), decide, SystemClock(), writes=writes)
     store = HandoffStore(github, number, SystemClock(), redactor_for(os.environ), adopts=adopts)
@@ -104,24 +107,29 @@ def gate(given: _GateArguments) -> int:
         log = OperationLog(given.dry_run)
         shown, is_new = publish_check(github, found, judged, clock, redact, policy, log)
     outcome = "planned" if given.dry_run else "not-allowed" if shown is None else "applied" if is_new else "unchanged"
-    document = {
+    item = str(numbers[0]) if len(numbers) == 1 else None
+    document: dict[str, object] = {
         "ok": judged.is_open,
         "outcome": outcome,
         "pull": str(pull),
-        "workItem": str(numbers[0]) if len(numbers) == 1 else None,
+        "workItem": item,
         "to": target,
         "status": judged.status or None,
-        "blockingReasons": list(map(_as_json, judged.reasons)),
+        "blockingReasons": (reasons := list(map(_as_json, judged.reasons))),
         "check": {"kind": shown.kind, "url": shown.url} if shown else None,
         "operations": log.as_json(),
     }
-    _report_step(document, judged.reasons)
-    if given.is_json:
-        print_json(document)
-    else:
-        print_findings(judged.reasons, f"#{pull}")
-        color, word = ("green", "open") if judged.is_open else ("red", "blocked")
-        click.echo(f"#{pull}: {click.style(word, fg=color)} for {target}; check {outcome}")
+    color, word = ("green", "open") if judged.is_open else ("red", "blocked")
+    line = f"#{pull}: {click.style(word, fg=color)} for {target}; check {outcome}"
+    present(given, document, [*finding_lines(judged.reasons, f"#{pull}"), line], log)
+    report_step(
+        f"handoff: {'✅ open' if judged.is_open else '❌ blocked'}",
+        {"ok": str(judged.is_open).lower(), "status": judged.status, "blocking-reasons": as_output(reasons)},
+        f"The handoff{f' of #{item}' if item else ''} of pull request #{pull}.",
+        _NOT_ALLOWED if shown is None and not given.dry_run else "",
+        findings_table(judged.reasons),
+        findings=judged.reasons,
+    )
     return 0 if judged.is_open else 1
 
 
@@ -148,13 +156,9 @@ def dispatch(given: _SendArguments) -> None:
         sent = [*filter(None, (send_and_record(github, action, change, issue, log) for action in actions))]
     entries = [{**each, "status": "planned"} for each in actions] if dry_run else [*map(_action_document, sent)]
     outcome = "unchanged" if not actions else "planned" if dry_run else "applied"
-    if given.is_json:
-        is_ok = not any(one.error for one in sent)
-        print_json({"ok": is_ok, "outcome": outcome, "actions": entries, "operations": log.as_json()})
-    else:
-        for entry in entries:
-            click.echo(f"{entry['status']:<8} {one_line(entry['type']):<24} {one_line(entry['id'])}")
-        click.echo(outcome)
+    document = {"ok": not any(one.error for one in sent), "outcome": outcome, "actions": entries}
+    rows = [f"{entry['status']:<8} {one_line(entry['type']):<24} {one_line(entry['id'])}" for entry in entries]
+    present(given, document, [*rows, outcome], log)
     for one in sent:
         if one.error:
             raise one.error
@@ -165,8 +169,11 @@ def _action_document(sent: SentAction) -> dict[str, Any]:
     return {"id": sent.id, "type": sent.type, "status": status, **({"error": sent.error.message} if sent.error else {})}
 
 
-class _ChangeHandoffArguments(WritingArguments, IssueArguments, FormatArguments):
+class _HandoffArguments(IssueArguments, FormatArguments):
     files: tuple[str, ...] = argument("[TASK.json]")
+
+
+class _ChangeHandoffArguments(WritingArguments, _HandoffArguments):
     role: str = option("--role", "Role of the author.", type=Choice(list(ROLES)))
     actor: str = option("--actor", "Author's id; the role by default.", default="", metavar="ID")
     adopt: bool = option("--adopt", "Trust the block in the issue's body where it has no ref.")
@@ -177,8 +184,8 @@ def handoff() -> None:
     """Check, change and move a task's handoff."""
 
 
-class _CheckHandoffArguments(ReadingArguments, IssueArguments, FormatArguments):
-    files: tuple[str, ...] = argument("[TASK.json]")
+class _CheckHandoffArguments(ReadingArguments, _HandoffArguments):
+    """The arguments of ``accord handoff check``."""
 
 
 @command(_CheckHandoffArguments, of=handoff)
@@ -192,16 +199,13 @@ def check(given: _CheckHandoffArguments) -> int:
             document = read_object(read_bytes(path))
             task, findings = normalise(document.value), KINDS["handoff"].check(document)
         else:
-            from accord.handoffs.store import HandoffStore
-
             with github_for(given) as (github, *_):
                 stored = HandoffStore(github, issue, SystemClock()).load()
             task, findings = stored.value, [*handoff_findings(read_handoff(stored.value)), *stored.warnings]
     except BrokenContract as broken:
         findings = list(broken.findings)
     outcome, name = "rejected" if has_errors(findings) else "ok", f"#{issue}" if issue else path
-    named = _command(path, given)
-    _print(task, findings, outcome, name, given, command=named, documents=_documents(given))
+    _present(task, findings, outcome, name, given, command=_command(path, given))
     return 1 if has_errors(findings) else 0
 
 
@@ -276,12 +280,12 @@ def _change(
             with github_for(given) as (github, *_):
                 decision = _changer(path, issue, github, log, adopts=given.adopt)(decide_on, True)
     except BrokenContract as broken:
-        _print(None, broken.findings, "rejected", reading, given)
+        _present(None, broken.findings, "rejected", reading, given)
         return 1
     done = "unchanged" if decision.task in before else "planned" if given.dry_run else "applied"
     outcome = done if decision.is_ok else "rejected"
-    named, documents = _command(path, given, given.role, given.actor), _documents(given)
-    _print(decision.task, decision.reasons, outcome, name, given, decision.is_redirected, named, documents, log)
+    command = _command(path, given, given.role, given.actor)
+    _present(decision.task, decision.reasons, outcome, name, given, decision.is_redirected, command, log)
     return 0 if decision.is_ok else 1
 
 
@@ -301,73 +305,44 @@ def _command(path: str, given: IssueArguments, role: str = "", actor: str = "") 
     return HandoffCommand(place, role, actor)
 
 
-def _documents(given: IssueArguments) -> list[LinkedDocument]:
-    """Return the sessions' tasks and work packages of this checkout that name the work item of a handoff."""
-    from accord.plans.links import documents_of
-
-    return documents_of(Path(), given.issue) if given.issue and not given.repo else []
-
-
-def _moves(task: dict[str, Any] | None, command: HandoffCommand | None) -> list[NextMove]:
-    """Return the next moves of a task; none of one that cannot be read."""
-    try:
-        return next_moves(task, command) if task and command else []
-    except BrokenContract:
-        return []
-
-
-def _print(
+def _present(
     task: dict[str, Any] | None,
-    found: Sequence[Finding],
+    findings: Sequence[Finding],
     outcome: str,
     name: str,
-    given: FormatArguments,
-    redirected: bool = False,
+    given: _HandoffArguments,
+    is_redirected: bool = False,
     command: HandoffCommand | None = None,
-    documents: Sequence[LinkedDocument] = (),
     log: OperationLog | None = None,
 ) -> None:
-    moves = _moves(task, command)
-    reasons = [finding for finding in found if finding.severity is Severity.ERROR]
-    warnings = [finding for finding in found if finding.severity is Severity.WARNING]
+    """Print a handoff with its next moves; without a ``command``, it was not read, and has none."""
+    documents = documents_of(Path(), given.issue) if command and given.issue and not given.repo else []
+    moves: Sequence[NextMove] = ()
+    with suppress(BrokenContract):  # one that cannot be read has no moves
+        moves = next_moves(task, command) if task and command else ()
     status = task.get("status") if task else None
-    if given.is_json:
-        document = {"ok": outcome != "rejected", "outcome": outcome, "status": status, "redirected": redirected}
-        document |= {"blockingReasons": list(map(_as_json, reasons)), "warnings": list(map(_as_json, warnings))}
-        document["documents"] = [each.as_json() for each in documents]
-        document |= {"operations": log.as_json()} if log else {}
-        print_json({**document, "next_moves": moves_to_json(moves), "task": task})
-        return
-    print_findings(found, name)
+    document = {
+        "ok": outcome != "rejected",
+        "outcome": outcome,
+        "status": status,
+        "redirected": is_redirected,
+        "blockingReasons": [_as_json(each) for each in findings if each.severity is Severity.ERROR],
+        "warnings": [_as_json(each) for each in findings if each.severity is Severity.WARNING],
+        "documents": [each.as_json() for each in documents],
+        "next_moves": moves_to_json(moves),
+        "task": task,
+    }
     color = {"rejected": "red", "unchanged": None, "planned": "cyan"}.get(outcome, "green")
     at = f" at {click.style(one_line(str(status)), bold=True)}" if task else ""
-    also = " (redirected to a person)" if redirected else ""
-    click.echo(f"{one_line(name)}{at}: {click.style(outcome, fg=color)}{also}")
-    for line in document_lines(documents):
-        click.echo(line)
-    print_moves(moves)
+    also = " (redirected to a person)" if is_redirected else ""
+    line = f"{one_line(name)}{at}: {click.style(outcome, fg=color)}{also}"
+    lines = [*finding_lines(findings, name), line, *document_lines(documents), *next_lines(moves)]
+    present(given, document, lines, log)
 
 
 def _as_json(finding: Finding) -> dict[str, Any]:
     """Return a finding as a blocking reason, with its hint, and with its line where the file has one."""
     return {**as_reason(finding), "hint": finding.hint, **({"line": finding.line} if finding.line else {})}
-
-
-def _report_step(document: Mapping[str, Any], reasons: Sequence[Finding]) -> None:
-    """Report ``accord handoff gate``: outputs ``ok``, ``status``, ``blocking-reasons``, and a table of the reasons."""
-    from accord.cli.step import annotate_file, as_output, findings_table, leave_redacted, leave_summary
-
-    outputs = {"ok": str(document["ok"]).lower(), "status": document["status"] or ""}
-    leave_redacted({**outputs, "blocking-reasons": as_output(document["blockingReasons"])})
-    item = f" of #{document['workItem']}" if document["workItem"] else ""
-    verdict = "✅ open" if document["ok"] else "❌ blocked"
-    parts = [f"### accord handoff: {verdict}", f"The handoff{item} of pull request #{document['pull']}."]
-    if document["outcome"] == "not-allowed":
-        parts.append("This token may set no check, as on a pull request from a fork. This step says it alone.")
-    if reasons:
-        parts.append(findings_table(reasons))
-    leave_summary("\n\n".join(parts))
-    annotate_file(reasons, None)
 
 
 handoff.add_command(gate)

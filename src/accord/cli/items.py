@@ -20,12 +20,12 @@ from accord.cli.options import (
     format_option,
     option,
 )
-from accord.cli.output import document_lines, fitted, one_line, print_json, print_lines, redactor, screen_columns
+from accord.cli.output import cut_text, document_lines, indented_line, one_line, print_json, print_lines, screen_columns
 from accord.cli.sources import github_for
-from accord.cli.step import leave_outputs, redact
+from accord.cli.step import leave_outputs, present, redact
+from accord.core.clock import SystemClock
 from accord.core.errors import BrokenContract, WrongUsage
 from accord.engine.operations import OperationLog
-from accord.gha.step import inert
 from accord.results.planner.rules import item_number
 from accord.results.status import (
     WORK_ITEM,
@@ -40,7 +40,9 @@ from accord.results.status import (
 )
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Iterator, Mapping, Sequence
+
+    from accord.plans.links import LinkedDocument
 
 _STATUS_COLORS = {"in-progress": "green", "blocked": "red", "needs-refinement": "yellow", "approved": "green"}
 _WIDE_COLUMNS = 60
@@ -88,7 +90,7 @@ def _item_line(item: Mapping[str, Any], columns: int | None) -> str:
     priority = f" {one_line(item['priority'] or ''):<7}"
     before = f"#{item['id']} {colored} " if is_narrow else f"#{item['id']:<6} {colored}{priority} "
     room = columns - len(click.unstyle(before)) if columns else None
-    return f"{before}{fitted(one_line(item['title']), room)}"
+    return f"{before}{cut_text(one_line(item['title']), room)}"
 
 
 class _ExportArguments(ReadingArguments):
@@ -111,10 +113,8 @@ def export(given: _ExportArguments) -> None:
     if given.output_format == "json":
         print_json(export_plan(found))
         return
-    text = export_list(found, repository, is_tasks=given.output_format == "tasks")
-    for line in redactor()(text).splitlines():
-        words = line.lstrip(" ")
-        click.echo(" " * (len(line) - len(words)) + inert(words))
+    for line in redact(export_list(found, repository, is_tasks=given.output_format == "tasks")).splitlines():
+        click.echo(indented_line(line))
 
 
 class _ShowItemArguments(RepositoryArguments, FormatArguments):
@@ -131,7 +131,6 @@ def show(given: _ShowItemArguments) -> int:
     For the number of a pull request, show the work item that it closes. A step also gets the output base: the branch
     into which the pull request is merged.
     """
-    from accord.core.clock import SystemClock
     from accord.plans.links import documents_of, handoff_of
 
     number = _number(given.number)
@@ -155,17 +154,18 @@ def show(given: _ShowItemArguments) -> int:
     folder = given.root or (None if given.repo else Path())
     documents = [*filter(None, [handoff]), *(documents_of(folder, issue.number) if folder else [])]
     item["documents"] = [document.as_json() for document in documents]
-    if given.is_json:
-        print_json(item)
-        return 0
-    click.echo(click.style(f"#{item['id']} {one_line(item['title'])}", bold=True))
-    click.echo(f"{one_line(item['status'] or 'status unclear')} · {one_line(', '.join(item['labels']))}")
-    if item["waits_for"]:
-        click.echo(f"blocked by {', '.join('#' + blocker for blocker in item['waits_for'])}")
-    click.echo(f"may move to {', '.join(item['moves']) or 'nothing'}\n{item['url']}")
-    for line in document_lines(documents):
-        click.echo(line)
+    present(given, item, _detail_lines(item, documents))
     return 0
+
+
+def _detail_lines(item: Mapping[str, Any], documents: Sequence[LinkedDocument]) -> Iterator[str]:
+    yield click.style(f"#{item['id']} {one_line(item['title'])}", bold=True)
+    yield f"{one_line(item['status'] or 'status unclear')} · {one_line(', '.join(item['labels']))}"
+    if item["waits_for"]:
+        yield f"blocked by {', '.join('#' + blocker for blocker in item['waits_for'])}"
+    yield f"may move to {', '.join(item['moves']) or 'nothing'}"
+    yield item["url"]
+    yield from document_lines(documents)
 
 
 class _MoveItemArguments(WritingArguments, RepositoryArguments, FormatArguments):
@@ -176,25 +176,21 @@ class _MoveItemArguments(WritingArguments, RepositoryArguments, FormatArguments)
 @command(_MoveItemArguments, of=items)
 def move(given: _MoveItemArguments) -> int:
     """Move a work item to another status, if that is legal."""
-    number, target = _number(given.number), given.to
-    document: dict[str, Any] = {"id": str(number), "to": target, "findings": []}
-    log = OperationLog(given.dry_run)
+    number, log = _number(given.number), OperationLog(given.dry_run)
+    document: dict[str, object] = {"id": str(number), "to": given.to, "findings": []}
     with github_for(given) as (github, *_):
         try:
-            moved = move_work_item(github, number, target, log)
-            done = "planned" if given.dry_run else "applied"
-            document |= {"outcome": done if moved.is_change else "unchanged", "from": moved.source}
-            document["url"] = moved.issue.url
+            moved = move_work_item(github, number, given.to, log)
         except BrokenContract as broken:
+            if not given.is_json:
+                raise
             document |= {"outcome": "rejected", "findings": [finding.as_json() for finding in broken.findings]}
-    if given.is_json:
-        print_json({**document, "operations": log.as_json()})
-    elif document["outcome"] == "rejected":
-        refused = document["findings"][0]
-        click.echo(f"{one_line(refused['message'])}\n  {one_line(refused['hint'])}".rstrip(), err=True)
-    else:
-        click.echo(f"#{document['id']} {one_line(document['from'])} → {one_line(target)}: {document['outcome']}")
-    return 1 if document["outcome"] == "rejected" else 0
+            present(given, document, (), log)
+            return BrokenContract.exit_code
+    outcome = "unchanged" if not moved.is_change else "planned" if given.dry_run else "applied"
+    document |= {"outcome": outcome, "from": moved.source, "url": moved.issue.url}
+    present(given, document, [f"#{number} {one_line(moved.source)} → {given.to}: {outcome}"], log)
+    return 0
 
 
 def _number(text: str) -> int:

@@ -1,24 +1,44 @@
-"""``accord sync``: keep the consumer kit of a repository up to date."""
+"""``accord init`` and ``sync``: the consumer kit of a repository, in a checkout or by a pull request."""
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+import os
+import sys
+from contextlib import suppress
+from dataclasses import replace
+from pathlib import Path
+from typing import TYPE_CHECKING
 
 import click
 
-from accord.cli.options import FormatArguments, ReadingArguments, WritingArguments, command, option
-from accord.cli.output import one_line, print_json
-from accord.cli.receipts import print_operations
+from accord.agents.registry import REGISTRY_PATH
+from accord.agents.registry_rules import registry_from
+from accord.cli.options import FormatArguments, ReadingArguments, RootArguments, WritingArguments, command, option
+from accord.cli.output import one_line, operation_lines
 from accord.cli.sources import github_for
+from accord.cli.step import as_output, long_table, present, redacted_cell, report_step
+from accord.core.clock import SystemClock
+from accord.core.errors import AccordError, BrokenContract, WrongUsage
+from accord.core.shapes import read_shape
+from accord.files.yaml import read_mapping
+from accord.git.origin import has_commit, read_origin
+from accord.kit.install import REPOSITORY, SetupStep, install_kit, next_steps, plan_folder, read_installed
+from accord.kit.plan import Action, diffs, unified_diff
+from accord.kit.templates import SOURCE, Choices, Kit, given_choices, pin_for, shipped_kit
+from accord.workflows.models import Workflow
+from accord.workflows.requirements import required_settings, secrets_of
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Iterator, Sequence
 
-    from accord.kit.plan import FilePlan
+    from accord.agents.registry import Agent
+    from accord.git.origin import RemoteRepository
+    from accord.kit.plan import FilePlan, KitPlan
     from accord.kit.sync import SyncResult
+    from accord.workflows.requirements import Requirement
 
-
-COLORS = {
+_DIFF_COLORS = {"+": "green", "-": "red", "@": "cyan"}
+_ACTION_COLORS = {
     "add": "green",
     "update": "cyan",
     "merge": "cyan",
@@ -27,18 +47,211 @@ COLORS = {
     "up-to-date": "bright_black",
     "remove": "magenta",
 }
+_OUTCOME_COLORS = {"applied": "green", "planned": "cyan", "stopped": "red", "refused": "red", "declined": "yellow"}
 
 
-def show_files(files: Sequence[FilePlan], indent: str = "") -> None:
-    """List files with what happens to them, one per line."""
+class _InitArguments(RootArguments, WritingArguments, FormatArguments):
+    only: str = option("--only", "Install these workflows: `plan,implement`, or `all`.", default="", metavar="NAMES")
+    agent: str = option(
+        "--agent", "The default agent; the workflows pass only its secrets.", default="", metavar="NAME"
+    )
+    source: str = option("--source", "Use this fork or mirror of accord.", default="", metavar="OWNER/REPO")
+    ref: str | None = option("--ref", "The commit of accord to use. Default: that of this version.", metavar="SHA")
+    skills: bool | None = option(
+        "--skills/--no-skills", "Add skills for agents in an editor, or remove them.", default=None
+    )
+    diff: bool = option("--diff", "Show the differences, too.")
+    yes: bool = option("--yes", "Write without asking.")
+
+
+@command(_InitArguments)
+def init(given: _InitArguments) -> None:
+    """Install or update the consumer kit in a repository.
+
+    Lists what happens to each file, and asks. The choices are remembered. Edited files are merged or stay, and
+    other files never change.
+    """
+    root, kit, pin = given.root, shipped_kit(), pin_for(given.ref)
+    origin, installed = read_origin(root), read_installed(root)
+    has_terminal = bool(sys.stdin) and sys.stdin.isatty()
+    asks = not (given.yes or given.dry_run or given.is_json) and has_terminal
+    if asks and installed is None:
+        given = _ask_choices(kit, given)
+    before = installed.latest_choices if installed else Choices()
+    choices = given_choices(kit, before, only=given.only, agent=given.agent, source=given.source, skills=given.skills)
+    plan = plan_folder(root, kit, pin, choices)
+    is_published = _is_published(plan, origin)
+    if not given.is_json:
+        _show(plan, is_published, shows_diff=given.diff)
+    if plan.is_change and not given.dry_run:
+        if not given.yes:
+            _require_consent(plan, asks=asks)
+        install_kit(root, plan)
+    outcome = ("planned" if given.dry_run else "applied") if plan.is_change else "unchanged"
+    is_new_choice = plan.before is None or plan.before.choices != plan.manifest.choices
+    steps = _steps(root, kit, plan, origin) if plan.is_change and is_new_choice else []
+    lines = [outcome, *(_step_lines(steps) if outcome == "applied" else ())]
+    present(given, _document(plan, outcome, is_published, steps), lines)
+    report_step(f"init: {outcome}", {"outcome": outcome, "repositories": "[]"}, _files_table(plan.files))
+
+
+def _ask_choices(kit: Kit, given: _InitArguments) -> _InitArguments:
+    """Ask for the workflows and the agent of a first install, unless they are given."""
+
+    def ask(name: str, answer: str, question: str, default: str) -> str:
+        def checked(answer: str) -> str:
+            try:
+                given_choices(
+                    kit, Choices(), only=answer if name == "only" else "", agent=answer if name == "agent" else ""
+                )
+            except WrongUsage as error:
+                raise click.BadParameter(f"{error.message} {error.hint}") from None
+            return answer
+
+        return answer or str(click.prompt(question, default=default, value_proc=checked))
+
+    agents = [name for name, secrets in kit.agents.items() if secrets]
+    only = ask("only", given.only, f"Workflows ({', '.join(kit.workflows)})", "all")
+    agent = ask("agent", given.agent, f"Agent ({', '.join(agents)})", agents[0])
+    return replace(given, only=only, agent=agent)
+
+
+def _require_consent(plan: KitPlan, *, asks: bool) -> None:
+    if not asks:
+        raise WrongUsage("No terminal to confirm on, so nothing was written.", hint="Pass `--yes` or `--dry-run`.")
+    answers = click.Choice(["y", "n", "d"], case_sensitive=False)
+    while (answer := click.prompt("Write this? (d: show the differences)", type=answers, default="n")) == "d":
+        _show_diffs(plan)
+    if answer == "n":
+        raise click.Abort
+
+
+def _is_published(plan: KitPlan, origin: RemoteRepository | None) -> bool | None:
+    """Ask whether the commit of a changed pin can be fetched from its repository; None where no answer came."""
+    pin = plan.manifest.pin
+    if plan.before and plan.before.pin == pin:
+        return True
+    own_server = origin.server_url if origin and pin.source != SOURCE else "https://github.com"
+    server_url = os.environ.get("GITHUB_SERVER_URL") or own_server
+    return has_commit(f"{server_url.rstrip('/')}/{pin.source}.git", pin.commit)
+
+
+def _steps(root: Path, kit: Kit, plan: KitPlan, origin: RemoteRepository | None) -> list[SetupStep]:
+    present = {file.path: file.after for file in plan.files if file.after is not None}
+    workflows = {}
+    for path in present:
+        if path.startswith(".github/workflows/"):
+            with suppress(BrokenContract):  # one that the user broke: `accord doctor` reports it
+                workflows[path] = read_shape(Workflow, read_mapping(present[path].encode()).value)
+    agents = _default_agent(root, plan.manifest.choices)
+    required = required_settings(workflows, agents)
+    needs = [step for need in required if (step := _step(need, origin))]
+    if not any(need.kind == "secret" for need in required):  # an agent of the repository's own registry
+        needs += [
+            step for name, agent in agents.items() if agent.required_secrets for step in _own(name, agent, origin)
+        ]
+    tops = sorted({path.partition("/")[0] for path in present})
+    return next_steps(needs, Kit(kit.version, present).workflows, origin, plan.manifest.pin, tops)
+
+
+def _own(name: str, agent: Agent, origin: RemoteRepository | None) -> Iterator[SetupStep]:
+    """Yield the steps for the secrets of an agent that no workflow passes on."""
+    if step := _step(secrets_of(name, agent), origin):
+        yield step
+    secrets = " and ".join(f"`{secret}`" for secret in agent.required_secrets)
+    yield SetupStep(f"Pass {secrets} on in the workflows of `.github/workflows` that run the agent `{name}`.")
+
+
+def _step(need: Requirement, origin: RemoteRepository | None) -> SetupStep | None:
+    """Return the step for a secret or a setting; None for a need that another step covers."""
+    if need.kind == "secret":
+        usual = next((name for name in need.names if name.endswith("_API_KEY")), need.names[0])
+        commands = tuple(f"gh secret set {name}" for name in (need.names if need.needs_all else (usual,)))
+    elif need.kind == "setting":
+        place = f"repos/{origin.repository if origin else REPOSITORY}/actions/permissions/workflow"
+        commands = (f"gh api -X PUT {place} -F can_approve_pull_request_reviews=true",)
+    else:
+        return None
+    return SetupStep(need.step(), commands, f"{origin.url}/{need.page.path}" if origin else "")
+
+
+def _default_agent(root: Path, choices: Choices) -> dict[str, Agent]:
+    """Return the agent that runs by default; that of the choices if the registry is not there yet."""
+    own = root / REGISTRY_PATH
+    try:
+        registry = registry_from(own.read_bytes() if own.is_file() else None)
+    except AccordError:  # the user's own: `accord doctor` reports it
+        return {}
+    name = choices.agent or registry.default_agent
+    return {name: registry.agents[name]} if name in registry.agents else {}
+
+
+def _document(plan: KitPlan, outcome: str, is_published: bool | None, steps: list[SetupStep]) -> dict[str, object]:
+    pin, choices = plan.manifest.pin, plan.manifest.choices
+    return {
+        "outcome": outcome,
+        "version": pin.version,
+        "commit": pin.commit,
+        "source": pin.source,
+        "published": is_published,
+        "only": None if choices.only is None else list(choices.only),
+        "agent": choices.agent,
+        "skills": choices.skills,
+        "files": [file.as_json() for file in plan.files],
+        "diff": "".join(diffs(plan.files)),
+        "next": [step.as_json() for step in steps],
+    }
+
+
+def _show(plan: KitPlan, is_published: bool | None, *, shows_diff: bool) -> None:
+    """Print the action for each file, conflicts with the template's changes, and the differences if wanted."""
+    click.echo("\n".join(_file_lines(plan.files)))
+    for file in plan.of(Action.CONFLICT):
+        click.echo(click.style(f"\n{one_line(file.path)} stays unchanged. The template changed:", fg="red"))
+        _show_diff(unified_diff(*file.template, file.path))
+    if shows_diff:
+        _show_diffs(plan)
+    pin = plan.manifest.pin
+    if is_published is False:
+        click.secho(f"\n{pin.source} does not have the commit {pin.commit}, so workflows cannot start.", fg="yellow")
+        click.echo("Push the commit, or pass `--ref` with one that is there.")
+    elif is_published is None:
+        click.echo(f"\nCould not ask {pin.source} for the commit {pin.commit}. Check that it is there.")
+    if plan.is_change and not shows_diff:
+        click.echo("\nPass `--diff` to see the differences.")
+
+
+def _show_diffs(plan: KitPlan) -> None:
+    for diff in diffs(plan.files):
+        click.echo()
+        _show_diff(diff)
+
+
+def _show_diff(diff: str) -> None:
+    for line in diff.splitlines():
+        click.echo(click.style(one_line(line), fg=_DIFF_COLORS.get(line[:1])))
+
+
+def _step_lines(steps: Sequence[SetupStep]) -> Iterator[str]:
+    if steps:
+        yield "\nNext:"
+    for number, step in enumerate(steps, 1):
+        yield f"  {number}. {one_line(step.text)}"
+        yield from (f"     {click.style(one_line(line), fg='cyan')}" for line in (*step.commands, step.url) if line)
+
+
+def _file_lines(files: Sequence[FilePlan], indent: str = "") -> Iterator[str]:
+    """Yield files with what happens to them, one per line."""
     width = max((len(file.path) for file in files), default=0)
     for file in files:
         padded = f"{file.action.value:<10}" if file.note else file.action.value
-        action = click.style(padded, fg=COLORS[file.action.value])
-        click.echo(f"{indent}{one_line(file.path):<{width}}  {action}  {file.note}".rstrip())
+        action = click.style(padded, fg=_ACTION_COLORS[file.action.value])
+        yield f"{indent}{one_line(file.path):<{width}}  {action}  {file.note}".rstrip()
 
 
-_COLORS = {"applied": "green", "planned": "cyan", "stopped": "red", "refused": "red", "declined": "yellow"}
+def _files_table(files: Sequence[FilePlan]) -> str:
+    rows = [[redacted_cell(file.path), file.action.value, redacted_cell(file.note)] for file in files]
+    return long_table(["File", "Action", "Why"], rows, "in the kit")
 
 
 class _SyncArguments(WritingArguments, ReadingArguments, FormatArguments):
@@ -53,48 +266,32 @@ def sync(given: _SyncArguments) -> int:
     without the kit needs `accord init` first. The token must write contents, pull requests and workflows, which a
     job's own cannot. For several repositories, use `accord repos run sync`.
     """
-    from accord.core.clock import SystemClock
     from accord.kit.sync import sync_repository
-    from accord.kit.templates import pin_for, shipped_kit
 
     pin = pin_for(given.ref)
     with github_for(given) as connection:
         github, name = connection.github, connection.repository
         synced = sync_repository(github, name, shipped_kit(), pin, SystemClock(), is_dry_run=given.dry_run)
-    outcome = synced.outcome.value
-    if given.is_json:
-        found = [synced.as_json()]
-        print_json({"outcome": outcome, "version": pin.version, "commit": pin.commit, "repositories": found})
-    else:
-        _show_sync(synced)
-    files = synced.plan.files if synced.plan else ()
-    report_step("sync", outcome, [(f"{synced.repository}: {outcome}", files)], [synced])
+    outcome, found = synced.outcome.value, [synced.as_json()]
+    document = {"outcome": outcome, "version": pin.version, "commit": pin.commit, "repositories": found}
+    present(given, document, [*_sync_lines(synced), outcome])
+    report_step(
+        f"sync: {outcome}",
+        {"outcome": outcome, "repositories": as_output(found)},
+        f"#### {redacted_cell(f'{synced.repository}: {outcome}')}",
+        _files_table(synced.plan.files) if synced.plan else "",
+        redacted_cell(str(synced.error)) if synced.error else "",
+    )
     return {"stopped": 3, "refused": 4}.get(outcome, 0)
 
 
-def _show_sync(synced: SyncResult) -> None:
-    pull: Any = f"  {synced.pull.url}" if synced.pull else ""
-    outcome = click.style(synced.outcome.value, fg=_COLORS.get(synced.outcome.value))
-    click.echo(f"{one_line(synced.repository)}  {outcome}{pull}")
+def _sync_lines(synced: SyncResult) -> Iterator[str]:
+    pull = f"  {synced.pull.url}" if synced.pull else ""
+    outcome = click.style(synced.outcome.value, fg=_OUTCOME_COLORS.get(synced.outcome.value))
+    yield f"{one_line(synced.repository)}  {outcome}{pull}"
     if synced.error:
-        click.echo(f"  {one_line(synced.error.message)}\n  {one_line(synced.error.hint)}")
+        yield f"  {one_line(synced.error.message)}\n  {one_line(synced.error.hint)}"
     elif synced.plan:
-        show_files([file for file in synced.plan.files if file.action.value != "up-to-date"], "  ")
+        yield from _file_lines([file for file in synced.plan.files if file.action is not Action.UP_TO_DATE], "  ")
         if synced.outcome.value == "planned":
-            print_operations(synced.operations, "  ")
-
-
-def report_step(
-    command: str, outcome: str, parts: Sequence[tuple[str, Sequence[FilePlan]]], synced: Sequence[SyncResult] = ()
-) -> None:
-    """Report ``accord init|sync``: outputs, and a table of the files, one for each repository."""
-    from accord.cli.step import MOST_ROWS, as_output, leave_redacted, leave_summary, redacted_cell
-    from accord.text.markdown import table
-
-    leave_redacted({"outcome": outcome, "repositories": as_output([entry.as_json() for entry in synced])})
-    shown = [f"### accord {command}: {outcome}"]
-    for head, files in parts:
-        rows = [[redacted_cell(file.path), file.action.value, redacted_cell(file.note)] for file in files[:MOST_ROWS]]
-        shown += [f"#### {redacted_cell(head)}" if head else "", table(["File", "Action", "Why"], rows) if rows else ""]
-    shown += [f"{redacted_cell(one.repository)}: {redacted_cell(str(one.error))}" for one in synced if one.error]
-    leave_summary("\n\n".join(filter(None, shown)))
+            yield from operation_lines(synced.operations, "  ")

@@ -4,34 +4,37 @@ from __future__ import annotations
 
 import os
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 from urllib.parse import urlsplit
 
 import click
 
 from accord.cli.options import FormatArguments, Group, Lines, RepositoryArguments, WritingArguments, command, option
-from accord.cli.output import Progress, fitted, one_line, print_findings, print_json, print_lines, screen_columns
+from accord.cli.output import Progress, cut_text, finding_lines, one_line, print_json, print_lines, screen_columns
 from accord.cli.sources import github_for, read_bytes, read_trusted
-from accord.core.errors import AccordError, BrokenContract, WrongUsage
+from accord.cli.step import as_output, long_table, present, redacted_cell, report_step
+from accord.core.clock import SystemClock
+from accord.core.errors import AccordError, BrokenContract, Stopped, WrongUsage
 from accord.engine.operations import OperationLog
 from accord.files.store import can_be_written
 from accord.results.label_sync import (
     FAILED,
     LabelAction,
-    LabelEntry,
     apply_labels,
+    extend_record,
     parse_labels,
     plan_labels,
+    read_record,
     shipped_labels,
 )
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Iterator, Sequence
 
     from accord.core.findings import Finding
+    from accord.results.label_sync import LabelEntry
 
 _COLORS = {"created": "green", "renamed": "cyan", "updated": "cyan", "deleted": "yellow", "failed": "red"}
-_LISTED = "listed"
 
 
 class _LabelFileArguments(FormatArguments):
@@ -58,17 +61,12 @@ def list_labels(given: _LabelFileArguments) -> None:
     """List the labels of the file."""
     entries = label_entries(given.file)
     if given.is_json:
-        print_json({"outcome": _LISTED, "labels": [_listed(entry) for entry in entries]})
+        labels = [{"name": entry.name, "action": "listed", **entry.model_dump(mode="json")} for entry in entries]
+        print_json({"outcome": "listed", "labels": labels})
         return
     width, columns = max((len(one_line(entry.name)) for entry in entries), default=0), screen_columns()
     lines = (f"{one_line(entry.name):<{width}}  #{entry.color}  {one_line(entry.description)}" for entry in entries)
-    print_lines([fitted(line, columns) for line in lines])
-
-
-def _listed(entry: LabelEntry) -> dict[str, Any]:
-    """Return the JSON object of a label, with the keys that ``check`` and ``sync`` use."""
-    fields = {"description": entry.description, "color": entry.color, "aliases": list(entry.aliases)}
-    return {"name": entry.name, "action": _LISTED, **fields}
+    print_lines([cut_text(line, columns) for line in lines])
 
 
 @command(CheckLabelsArguments, of=labels)
@@ -91,9 +89,6 @@ def sync(given: _SyncLabelsArguments) -> int:
 
     Other labels stay.
     """
-    from accord.core.clock import SystemClock
-    from accord.results.label_sync import extend_record, read_record
-
     entries = label_entries(given.file, is_trusted=True)
     with github_for(given) as (github, repository, *_):
         record = given.record or _record_path(repository, given.sandbox)
@@ -138,9 +133,9 @@ def _record_path(repository: str, sandbox: str | None) -> Path:
 
 
 def _outcome(actions: Sequence[LabelAction], problem: AccordError | None) -> str:
-    if problem is not None:
-        return "stopped" if problem.exit_code == 3 else "refused"
-    if any(action.action == FAILED for action in actions):
+    if isinstance(problem, Stopped):
+        return "stopped"
+    if problem is not None or any(action.action == FAILED for action in actions):
         return "refused"
     return "applied" if any(action.is_change for action in actions) else "unchanged"
 
@@ -153,46 +148,40 @@ def _report(
     problem: AccordError | None = None,
     log: OperationLog | None = None,
 ) -> None:
-    if given.is_json:
-        document: dict[str, Any] = {"outcome": outcome, "labels": [_as_json(action) for action in actions]}
-        document["findings"] = [finding.as_json() for finding in findings]
-        document |= {"operations": log.as_json()} if log else {}
-        if problem:
-            document["error"] = {"message": problem.message, "hint": problem.hint}
-        print_json(document)
-    else:
-        width = max((len(one_line(action.name)) for action in actions), default=0)
-        for action in actions:
-            old = f" (was {one_line(action.found.name)})" if action.found and action.action == "renamed" else ""
-            note = f"  {one_line(action.error)}" if action.error else old
-            words = action.description(outcome)
-            styled = click.style(words, fg=_COLORS.get(action.action)) + " " * (16 - len(words))
-            click.echo(f"{one_line(action.name):<{width}}  {styled}{note}".rstrip())
-        print_findings(findings, given.file or "labels")
-        changes = sum(action.is_change for action in actions)
-        click.echo(f"{outcome}: {changes} of {len(actions)} labels differ" if outcome == "drift" else outcome)
-        if problem:
-            click.echo(f"{one_line(problem.message)}\n  {one_line(problem.hint)}", err=True)
-    _report_step(outcome, actions)
+    """Print what becomes of each label, and report it to the step."""
+    document: dict[str, object] = {
+        "outcome": outcome,
+        "labels": [_as_json(action) for action in actions],
+        "findings": [finding.as_json() for finding in findings],
+    }
+    if problem:
+        document["error"] = {"message": problem.message, "hint": problem.hint}
+    changes = [action for action in actions if action.is_change]
+    last = f"{outcome}: {len(changes)} of {len(actions)} labels differ" if outcome == "drift" else outcome
+    lines = [*_action_lines(actions, outcome), *finding_lines(findings, given.file or "labels"), last]
+    present(given, document, lines, log)
+    if problem and not given.is_json:
+        click.echo(f"{one_line(problem.message)}\n  {one_line(problem.hint)}", err=True)
+    names = [{"name": action.name, "action": action.action} for action in actions]
+    rows = [[redacted_cell(one.name), one.description(outcome), redacted_cell(one.error)] for one in changes]
+    table = long_table(["Label", "Action", "Problem"], rows) or "All labels are up to date."
+    report_step(f"labels: {outcome}", {"outcome": outcome, "labels": as_output(names)}, table)
 
 
-def _as_json(action: LabelAction) -> dict[str, Any]:
-    record: dict[str, Any] = {"name": action.name, "action": action.action}
+def _action_lines(actions: Sequence[LabelAction], outcome: str) -> Iterator[str]:
+    width = max((len(one_line(action.name)) for action in actions), default=0)
+    for action in actions:
+        old = f" (was {one_line(action.found.name)})" if action.found and action.action == "renamed" else ""
+        note = f"  {one_line(action.error)}" if action.error else old
+        words = action.description(outcome)
+        styled = click.style(words, fg=_COLORS.get(action.action)) + " " * (16 - len(words))
+        yield f"{one_line(action.name):<{width}}  {styled}{note}".rstrip()
+
+
+def _as_json(action: LabelAction) -> dict[str, str]:
+    record = {"name": action.name, "action": action.action}
     if action.action == "renamed" and action.found:
         record["was"] = action.found.name
     if action.error:
         record["error"] = action.error
     return record
-
-
-def _report_step(outcome: str, actions: Sequence[LabelAction]) -> None:
-    """Report ``accord labels check|sync``: outputs and a table of what changed."""
-    from accord.cli.step import MOST_ROWS, as_output, leave_redacted, leave_summary, redacted_cell
-    from accord.text.markdown import table
-
-    labels = [{"name": action.name, "action": action.action} for action in actions]
-    leave_redacted({"outcome": outcome, "labels": as_output(labels)})
-    changed = [action for action in actions if action.is_change][:MOST_ROWS]
-    rows = [[redacted_cell(one.name), one.description(outcome), redacted_cell(one.error)] for one in changed]
-    shown = table(["Label", "Action", "Problem"], rows) if rows else "All labels are up to date."
-    leave_summary(f"### accord labels: {outcome}\n\n{shown}")

@@ -1,38 +1,27 @@
-"""Options of `accord keepalive|autofix|… run`, and what the commands print and leave for the next steps."""
+"""Output of `accord keepalive|autofix|… run|decide`: for people, for programs, and for the next steps of a job."""
 
 from __future__ import annotations
 
-import os
-from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import click
 
-from accord.cli.options import (
-    Choice,
-    FormatArguments,
-    Number,
-    PostingArguments,
-    SteeringArguments,
-    WritingArguments,
-    option,
-)
-from accord.cli.output import one_line, print_json
-from accord.cli.receipts import print_operations
-from accord.cli.step import leave_outputs, leave_summary, redact
-from accord.core.environment import is_in_actions
-from accord.gha.step import command
+from accord.cli.output import one_line, operation_lines
+from accord.cli.step import annotate_warnings, present, redact, report_step
+from accord.cli.step import redacted_cell as cell
 from accord.loops.models import ACTS
 from accord.loops.state import iteration_row, iterations_table
-from accord.text.markdown import cell
-from accord.text.redaction import redact_json
 
 if TYPE_CHECKING:
-    from accord.engine.operations import OperationLog
+    from collections.abc import Iterator
+    from pathlib import Path
+
+    from accord.cli.options import FormatArguments
+    from accord.loops.facts import LoopContext
     from accord.loops.models import LoopDecision
     from accord.loops.run import Turn
 
-
+HISTORY = "loop-history.ndjson"
 _COLORS = {
     **dict.fromkeys(("run", "fix", "update", "review", "announce", "report"), "green"),
     "stop": "yellow",
@@ -40,134 +29,68 @@ _COLORS = {
 }
 
 
-def print_decision(decision: LoopDecision) -> None:
-    """Print a decision for people, redacted: names of checks and labels are untrusted text."""
+def decision_lines(decision: LoopDecision) -> Iterator[str]:
+    """Yield a decision for people, redacted: names of checks and labels are untrusted text."""
 
     def shown(text: str) -> str:
         return one_line(redact(text))
 
     action = click.style(decision.action, fg=_COLORS.get(decision.action), bold=True)
-    click.echo(f"{action} ({decision.reason}): {shown(decision.message)}")
+    yield f"{action} ({decision.reason}): {shown(decision.message)}"
     if decision.agent:
-        click.echo(f"  agent {shown(decision.agent)}, iteration {decision.iteration}")
+        yield f"  agent {shown(decision.agent)}, iteration {decision.iteration}"
     if decision.wait_seconds is not None:
-        click.echo(f"  look again in {decision.wait_seconds} s")
-    for sign, labels in (("+", decision.add_labels), ("-", decision.remove_labels)):
-        for label in labels:
-            click.echo(f"  {sign} label {shown(label)}")
-    for run_id in decision.reruns:
-        click.echo(f"  start workflow run {run_id} again")
-    for warning in decision.warnings:
-        click.echo(click.style(f"  warning: {shown(warning)}", fg="yellow"))
+        yield f"  look again in {decision.wait_seconds} s"
+    yield from (f"  + label {shown(label)}" for label in decision.add_labels)
+    yield from (f"  - label {shown(label)}" for label in decision.remove_labels)
+    yield from (f"  start workflow run {run_id} again" for run_id in decision.reruns)
+    yield from (click.style(f"  warning: {shown(text)}", fg="yellow") for text in decision.warnings)
     if decision.appendix:
-        click.echo(f"  appendix of {len(decision.appendix)} characters (--format json shows it)")
+        yield f"  appendix of {len(decision.appendix)} characters (--format json shows it)"
 
 
-HISTORY = "loop-history.ndjson"
-
-
-class TurnArguments(WritingArguments, PostingArguments, FormatArguments):
-    """The arguments of a turn of any loop."""
-
-    pull: int | None = option("--pull", "Pull request; all open ones by default.", type=Number(), metavar="N")
-    phase: str = option(
-        "--phase",
-        "Begin a turn, end it, or do both and run the agent here.",
-        type=Choice(["all", "begin", "end"]),
-        default="all",
-    )
-    agent: str = option("--agent", "Agent to use where no label names one.", default="", metavar="NAME")
-    registry: Path | None = option(
-        "--registry", "Registry file; .github/agents/registry.yml if present.", metavar="FILE"
-    )
-    outputs: str | None = option("--outputs", "Outputs of the run as JSON; else ACCORD_RUN_OUTPUTS.", metavar="FILE")
-    run_dir: Path | None = option("--run-dir", "Directory for the run and the loop's history.", metavar="DIR")
-    dispatch_workflow: str = option("--dispatch-workflow", "Workflow that runs this loop.", default="", metavar="FILE")
-    max_runtime_minutes: int = option(
-        "--max-runtime-minutes",
-        "Time limit of the agent.",
-        type=click.IntRange(min=1, max=360),
-        default=45,
-        metavar="N",
-    )
-    prompt_file: str = option(
-        "--prompt-file", "Prompt for the agent; the shipped one by default.", default="", metavar="F"
-    )
-    allow_steering_files: bool = False
-    rerun_held_runs: bool = False
-    review_workflow: str = ""
-
-
-class ChangingArguments(SteeringArguments, TurnArguments):
-    """The arguments of a turn whose agent changes code."""
-
-
-class AutofixArguments(ChangingArguments):
-    """The arguments of a turn that reads checks."""
-
-    rerun_held_runs: bool = option("--rerun-held-runs", "Start held workflow runs again, with an app's token.")
-
-
-class KeepaliveArguments(AutofixArguments):
-    """The arguments of a turn of keepalive."""
-
-    review_workflow: str = option(
-        "--review-workflow", "Workflow that reviews a pull request whose tasks are done.", default="", metavar="FILE"
-    )
-
-
-def report_turn(turn: Turn, given: TurnArguments, run_dir: Path | None) -> None:
+def report_turn(turn: Turn, given: FormatArguments, prompt_file: str, run_dir: Path | None) -> None:
     """Leave outputs and a summary for the next steps, and print the turn."""
-    leave_outputs({name: redact(value) for name, value in step_outputs(turn, given.prompt_file).items()})
-    leave_summary(turn_summary(turn))
-    if is_in_actions(os.environ):
-        warnings = [*turn.decision.warnings]
-        if turn.decision.reason == "read-only-token":
-            warnings.append(turn.decision.message)
-        for text in warnings:
-            click.echo(command("warning", redact(text), title=f"accord {turn.loop.name}"), err=True)
-    if given.is_json:
-        print_json(redact_json({**turn_document(turn), "run_dir": str(run_dir or "")}, redact))
-        return
-    for line in result_lines(turn):
-        click.echo(one_line(redact(line)))
-    print_decision(turn.decision)
+    code = f" (`{cell(turn.decision.reason)}`)" if turn.decision.reason else ""
+    title = f"{turn.loop.name} on #{turn.pull.number}: {turn.decision.action}{code}"
+    report_step(title, step_outputs(turn, prompt_file), turn_summary(turn))
+    is_read_only = turn.decision.reason == "read-only-token"
+    warnings = [*turn.decision.warnings, *([turn.decision.message] if is_read_only else [])]
+    annotate_warnings(warnings, f"accord {turn.loop.name}")
+    present(given, {**turn_document(turn), "run_dir": str(run_dir or "")}, _turn_lines(turn, run_dir))
+
+
+def _turn_lines(turn: Turn, run_dir: Path | None) -> Iterator[str]:
+    yield from (one_line(line) for line in result_lines(turn))
+    yield from decision_lines(turn.decision)
     if turn.outcome == "planned":
-        print_operations(turn.context.log.entries, "  ")
-    click.echo(f"  {turn.outcome}{f': {one_line(turn.note)}' if turn.note else ''}")
+        yield from operation_lines(turn.context.log.entries, "  ")
+    yield f"  {turn.outcome}{f': {one_line(turn.note)}' if turn.note else ''}"
     if turn.started:
         page = f": {turn.context.github.run_page(turn.started_run)}" if turn.started_run else ""
-        click.echo(f"  started {one_line(turn.started)} again{one_line(page)}")
+        yield f"  started {one_line(turn.started)} again{one_line(page)}"
     if run_dir is not None and turn.outcome == "ended":
-        click.echo(f"  files of the run: {one_line(str(run_dir))}")
+        yield f"  files of the run: {one_line(str(run_dir))}"
 
 
-def report_sweep(
-    loop: str, started: dict[int, int], requests: dict[str, int], log: OperationLog, given: TurnArguments
-) -> None:
+def report_sweep(loop: str, started: dict[int, int], context: LoopContext, given: FormatArguments) -> None:
     """Leave outputs and a summary, and print the pull requests that a sweep started the workflow for.
 
     ``started`` has the workflow run of each, 0 where GitHub does not tell.
     """
-    pulls = list(started)
-    line = f"{'due' if given.dry_run else 'started'}: {', '.join(f'#{number}' for number in pulls) or 'none'}"
-    leave_outputs({"action": "sweep", "should-run": "false", "pulls": " ".join(map(str, pulls))})
-    leave_summary(f"### accord {loop}: open pull requests\n\n{line.capitalize()}.")
-    if given.is_json:
-        outcome = "planned" if given.dry_run else "started"
-        runs = {str(number): run_id for number, run_id in started.items() if run_id}
-        print_json(
-            {
-                "loop": loop,
-                "outcome": outcome,
-                "pulls": pulls,
-                "runs": runs,
-                "operations": log.as_json(),
-                "requests": requests,
-            }
-        )
-    else:
-        click.echo(line)
+    log, requests = context.log, context.github.requests
+    outcome, word = ("planned", "due") if log.is_dry_run else ("started", "started")
+    line = f"{word}: {', '.join(f'#{number}' for number in started) or 'none'}"
+    outputs = {"action": "sweep", "should-run": "false", "pulls": " ".join(map(str, started))}
+    report_step(f"{loop}: open pull requests", outputs, f"{line.capitalize()}.")
+    document = {
+        "loop": loop,
+        "outcome": outcome,
+        "pulls": list(started),
+        "runs": {str(number): run_id for number, run_id in started.items() if run_id},
+        "requests": {"read": requests.read, "write": requests.write},
+    }
+    present(given, document, [line], log)
 
 
 def step_outputs(turn: Turn, prompt_file: str = "") -> dict[str, str]:
@@ -193,7 +116,7 @@ def step_outputs(turn: Turn, prompt_file: str = "") -> dict[str, str]:
     }
 
 
-def turn_document(turn: Turn) -> dict[str, Any]:
+def turn_document(turn: Turn) -> dict[str, object]:
     """Return a turn as one document: the decision's keys, and what was done about it."""
     requests = turn.context.github.requests
     return {
@@ -239,18 +162,10 @@ _NEXT = {
 
 
 def turn_summary(turn: Turn) -> str:
-    """Return the step's summary: the decision, its reason, the next step, and a row for each iteration."""
-    decision = turn.decision
-    code = f" (`{cell(decision.reason)}`)" if decision.reason else ""
-    parts = [
-        f"### accord {turn.loop.name} on #{turn.pull.number}: {decision.action}{code}",
-        cell(decision.message),
-        _next_step(turn),
-    ]
-    parts += [f"> {cell(text)}" for text in (turn.note, _problem(turn), *decision.warnings) if text]
-    if turn.state and turn.state.history:
-        parts.append(iterations_table(turn.state))
-    return "\n\n".join(filter(None, parts))
+    """Return the step's summary below its title: the reason, the next step, and a row for each iteration."""
+    notes = [f"> {cell(text)}" for text in (turn.note, _problem(turn), *turn.decision.warnings) if text]
+    iterations = iterations_table(turn.state) if turn.state and turn.state.history else ""
+    return "\n\n".join(filter(None, [cell(turn.decision.message), _next_step(turn), *notes, iterations]))
 
 
 def _problem(turn: Turn) -> str:

@@ -14,7 +14,7 @@ import click
 
 from accord import __version__
 from accord.cli.options import Group
-from accord.cli.output import Printed, one_line, print_moves
+from accord.cli.output import Printed, next_lines, one_line, print_json
 from accord.cli.variables import VARIABLES, unknown_variables
 from accord.core.environment import is_in_actions, wants_color
 from accord.core.errors import AccordError, BrokenContract, Interrupted, Stopped, WrongUsage
@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 
 HEADINGS: dict[str, dict[str, tuple[str, str]]] = {
     "Everyday": {
-        "init": ("accord.cli.init", "Install or update the consumer kit in a repository."),
+        "init": ("accord.cli.kit", "Install or update the consumer kit in a repository."),
         "check": ("accord.cli.check", "Check documents against their contracts."),
         "plan": ("accord.cli.plan", "Make plans from task lists that exist already."),
         "apply": ("accord.cli.apply", "Apply an agent's result to GitHub, exactly once."),
@@ -44,7 +44,7 @@ HEADINGS: dict[str, dict[str, tuple[str, str]]] = {
         "classify": ("accord.cli.analyze", "Explain why an agent's run failed."),
         "analyze": ("accord.cli.analyze", "Find the tasks that an agent completed."),
         "patch": ("accord.cli.apply", "Print the patch from a base to the work tree."),
-        "preflight": ("accord.cli.preflight", "Ask GitHub whether a pull request would be refused."),
+        "preflight": ("accord.cli.doctor", "Ask GitHub whether a pull request would be refused."),
         "artifact": ("accord.cli.artifact", "Download an artifact of a workflow run."),
         "mcp": ("accord.cli.mcp", "Offer an agent tools that check its result while it works."),
         "dispatch": ("accord.cli.dispatch", "Print an agent's input, or apply the agent's output."),
@@ -195,14 +195,13 @@ def _report_error(error: AccordError, args: list[str], printed: Printed) -> int:
     click.echo(f"{head} {one_line(error.message)}", err=True, color=wants_color(os.environ))
     if error.hint:
         click.echo(f"  {one_line(error.hint)}", err=True)
-    print_moves(error.next_moves, err=True)
+    for line in next_lines(error.next_moves):
+        click.echo(line, err=True)
     if is_in_actions(os.environ):
         from accord.cli.step import report_error
 
         report_error(error.message, error.hint)
     if _wants_json(args) and not printed.is_whole:
-        from accord.cli.output import print_json
-
         outcomes = {1: "rejected", 3: "stopped", 4: "refused"}
         findings = [finding.as_json() for finding in error.findings] if isinstance(error, BrokenContract) else None
         document = {"outcome": outcomes.get(error.exit_code, "usage"), "findings": findings}

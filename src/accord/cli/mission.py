@@ -8,21 +8,20 @@ import os
 import shlex
 import sys
 from contextlib import contextmanager
+from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING, Literal, get_args
 
 import click
 
 from accord.cli.mission_output import (
-    show_answer,
-    show_check,
-    show_move,
-    show_overview,
-    show_readiness,
-    show_start,
-    show_status,
-    show_workspace,
+    answer_lines,
+    overview_lines,
+    readiness_lines,
+    report_check,
     stale_text,
+    status_lines,
+    workspace_lines,
 )
 from accord.cli.options import (
     Arguments,
@@ -35,14 +34,27 @@ from accord.cli.options import (
     group,
     option,
 )
-from accord.cli.output import one_line, print_json, print_moves
+from accord.cli.output import next_lines, one_line, print_json, print_lines, screen_columns
+from accord.cli.step import present
+from accord.core.clock import SystemClock
 from accord.core.errors import BrokenContract
 from accord.core.moves import moves_to_json
+from accord.missions.branches import git_of, stale_of
+from accord.missions.check import check_missions
+from accord.missions.dependencies import blockers
+from accord.missions.lifecycle import MoveRequest
+from accord.missions.load import find_root, load_mission, mission_slugs, named_root
 from accord.missions.models import STATUSES, ExecutionMode, WorkPackageStatus
+from accord.missions.move import move as move_package
+from accord.missions.next_moves import mission_moves, next_moves
+from accord.missions.query import answer_query, mission_overview, mission_status, unreadable_statuses
+from accord.missions.start import start as start_package
+from accord.missions.workspace import resolve_workspace
+from accord.plans.links import packages_with_links
 from accord.text.redaction import redactor_for
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterator, Mapping, Sequence
 
     from accord.core.moves import NextMove
     from accord.missions.load import Mission
@@ -150,18 +162,10 @@ def next_(given: _NextArguments) -> int:
     Prints the contract's next-query-response; for a mission that cannot be read, prints {"error": …} and exits with
     1, as it does if the status of a work package is unknown.
     """
-    from accord.core.clock import SystemClock
-    from accord.missions.load import load_mission
-    from accord.missions.query import answer_query, mission_overview
-
     with _refusals(given):
         found = load_mission(_root(), given.slug)
         answer = answer_query(found, given.agent, SystemClock().now())
-    if given.is_json:
-        print_json(answer.model_dump())
-    else:
-        show_answer(answer)
-        show_readiness(mission_overview(found))
+    present(given, answer.model_dump(), [*answer_lines(answer), *readiness_lines(mission_overview(found))])
     return _check_readable(found)
 
 
@@ -171,18 +175,11 @@ def list_(given: FormatArguments) -> int:
 
     Exits with 1 if a status is unknown.
     """
-    from accord.missions.load import load_mission, mission_slugs
-    from accord.missions.query import mission_overview, unreadable_statuses
-
     with _refusals(given):
         root = _root()
         missions = [load_mission(root, slug) for slug in mission_slugs(root)]
     overviews = [mission_overview(one) for one in missions]
-    if given.is_json:
-        print_json({"missions": overviews})
-    else:
-        for overview in overviews:
-            show_overview(overview)
+    present(given, {"missions": overviews}, (line for each in overviews for line in overview_lines(each)))
     return BrokenContract.exit_code if any(map(unreadable_statuses, missions)) else 0
 
 
@@ -192,17 +189,9 @@ def workspace(given: _WorkspaceArguments) -> None:
 
     It is the work tree of its lane, or the root of the repository.
     """
-    from dataclasses import asdict
-
-    from accord.missions.load import load_mission
-    from accord.missions.workspace import resolve_workspace
-
     with _refusals(given):
         found = resolve_workspace(load_mission(_root(), given.slug, given.legacy_default), given.wp)
-    if given.is_json:
-        print_json(asdict(found))
-    else:
-        show_workspace(given.wp, found)
+    present(given, asdict(found), workspace_lines(found))
 
 
 @command(_StaleArguments, of=mission)
@@ -211,10 +200,6 @@ def stale(given: _StaleArguments) -> None:
 
     Prints a stale-status for each, or for WP alone. Reasons why one cannot be judged go to stderr.
     """
-    from accord.core.clock import SystemClock
-    from accord.missions.branches import git_of, stale_of
-    from accord.missions.load import load_mission
-
     now = SystemClock().now()
     with _refusals(given):
         found = load_mission(_root(), given.slug, given.legacy_default)
@@ -223,11 +208,8 @@ def stale(given: _StaleArguments) -> None:
     for name, result in results.items():
         if result.error:
             click.echo(f"{name}: {one_line(result.error)}", err=True)
-    if given.is_json:
-        print_json({name: result.status.model_dump() for name, result in results.items()})
-        return
-    for name, result in results.items():
-        click.echo(f"{name:<6} {stale_text(result.status.model_dump())}")
+    document = {name: result.status.model_dump() for name, result in results.items()}
+    present(given, document, (f"{name:<6} {stale_text(status)}" for name, status in document.items()))
 
 
 @command(_MissionStatusArguments, of=mission)
@@ -236,13 +218,6 @@ def status(given: _MissionStatusArguments) -> int:
 
     Shows status, mode, workspace, blockers and faults, and the next commands. Exits with 1 if a status is unknown.
     """
-    from accord.core.clock import SystemClock
-    from accord.missions.dependencies import blockers
-    from accord.missions.load import load_mission
-    from accord.missions.next_moves import mission_moves, next_moves
-    from accord.missions.query import mission_status
-    from accord.plans.links import packages_with_links
-
     with _refusals(given):
         read = load_mission(_root(), given.slug, given.legacy_default)
         blocked = blockers(read)
@@ -254,18 +229,13 @@ def status(given: _MissionStatusArguments) -> int:
             entry["next_moves"] = moves_to_json(next_moves(read, entry["wp_id"], _command(), blocked))
         print_json({**found, "next_moves": moves_to_json(ahead)})
     else:
-        show_status(found)
-        print_moves(ahead)
+        print_lines([*status_lines(found, screen_columns()), *next_lines(ahead)])
     return _check_readable(read)
 
 
 @command(_MovePackageArguments, of=mission)
 def move(given: _MovePackageArguments) -> None:
     """Move a work package, if its lifecycle allows it."""
-    from accord.core.clock import SystemClock
-    from accord.missions.lifecycle import MoveRequest
-    from accord.missions.move import move as make_move
-
     request = MoveRequest(
         wp_id=given.wp,
         target="in_progress" if given.to == "doing" else given.to,
@@ -276,13 +246,12 @@ def move(given: _MovePackageArguments) -> None:
         override_reason=given.override_reason.strip(),
         reason=given.reason.strip(),
     )
-    redact, how = redactor_for(os.environ), given.legacy_default
-    with _refusals(given, given.slug, given.wp):
-        moved = make_move(
-            _root(), given.slug, request, SystemClock(), redact=redact, legacy_default=how, is_dry_run=given.dry_run
+    redact, mode = redactor_for(os.environ), given.legacy_default
+    with _refusals(given, given):
+        moved = move_package(
+            _root(), given.slug, request, SystemClock(), redact=redact, legacy_default=mode, is_dry_run=given.dry_run
         )
-    moves = _moves(given.slug, given.wp)
-    show_move(given.slug, given.wp, moved, given.output_format, is_dry_run=given.dry_run, moves=moves)
+    _present_change(given, moved.source, moved.target, moved.events, is_change=bool(moved.events))
 
 
 @command(_StartPackageArguments, of=mission)
@@ -291,15 +260,12 @@ def start(given: _StartPackageArguments) -> None:
 
     Moves it to in_progress. The same command continues a start that was interrupted.
     """
-    from accord.core.clock import SystemClock
-    from accord.missions.start import start as make_start
-
-    named, slug, wp = given.actor.strip(), given.slug, given.wp
-    with _refusals(given, slug, wp):
-        started = make_start(
+    named = given.actor.strip()
+    with _refusals(given, given):
+        started = start_package(
             _root(),
-            slug,
-            wp,
+            given.slug,
+            given.wp,
             named or os.environ.get("GITHUB_ACTOR", "") or _login(),
             SystemClock(),
             redact=redactor_for(os.environ),
@@ -307,7 +273,40 @@ def start(given: _StartPackageArguments) -> None:
             is_dry_run=given.dry_run,
             is_named=bool(named),
         )
-    show_start(slug, wp, started, given.output_format, is_dry_run=given.dry_run, moves=_moves(slug, wp))
+    location = {name: getattr(started.workspace, name) for name in ("workspace_path", "branch_name", "lane_id")}
+    operations = [{"op": step.op, "target": step.target} for step in started.operations]
+    branch = f" on {one_line(started.workspace.branch_name)}" if started.workspace.branch_name else ""
+    _present_change(
+        given,
+        started.source,
+        "in_progress",
+        started.events,
+        is_change=bool(started.operations or started.events),
+        more={**location, "operations": operations},
+        lines=[f"  {one_line(started.workspace.workspace_path)}{branch}"],
+    )
+
+
+def _present_change(
+    given: _ChangeMissionArguments,
+    source: str,
+    target: str,
+    events: Sequence[Mapping[str, object]],
+    *,
+    is_change: bool,
+    more: Mapping[str, object] | None = None,
+    lines: Sequence[str] = (),
+) -> None:
+    """Print the change of a work package, and what is legal next."""
+    outcome = "unchanged" if not is_change else "planned" if given.dry_run else "applied"
+    moves = _moves(given.slug, given.wp)
+    document = {"mission_slug": given.slug, "wp_id": given.wp, "from": source, "to": target, "outcome": outcome}
+    steps = " → ".join([source, *(str(event["to_lane"]) for event in events)])
+    present(
+        given,
+        {**document, **(more or {}), "events": list(events), "next_moves": moves_to_json(moves)},
+        [f"{click.style(one_line(given.wp), bold=True)} {steps}: {outcome}", *lines, *next_lines(moves)],
+    )
 
 
 @command(_CheckMissionsArguments, of=mission)
@@ -316,19 +315,14 @@ def check(given: _CheckMissionsArguments) -> int:
 
     Checks all missions where none is named. Exits with 1 on an error.
     """
-    from accord.core.clock import SystemClock
-    from accord.missions.check import check_missions
-
     with _refusals(given):
         found = check_missions(_root(), given.slugs, given.base, given.legacy_default, SystemClock().now())
-    show_check(found, given)
+    report_check(found, given)
     return 0 if found.is_ok else BrokenContract.exit_code
 
 
 def _root() -> Path:
     """Return the project of ``--root``, or the one around the working directory. Raises BrokenContract without one."""
-    from accord.missions.load import find_root, named_root
-
     named = _named_root()
     return named_root(Path(named)) if named else find_root(Path.cwd())
 
@@ -356,9 +350,6 @@ def _command() -> str:
 
 def _moves(slug: str, wp: str) -> list[NextMove]:
     """Return what is legal next for a work package, or for the others of its mission if it has no move."""
-    from accord.missions.load import load_mission
-    from accord.missions.next_moves import mission_moves, next_moves
-
     try:
         found = load_mission(_root(), slug)
         return next_moves(found, wp, _command()) or mission_moves(found, _command())
@@ -368,8 +359,6 @@ def _moves(slug: str, wp: str) -> list[NextMove]:
 
 def _check_readable(found: Mission) -> int:
     """Return 1, and say why on stderr, where the status of a work package cannot be read: the counts lack it."""
-    from accord.missions.query import unreadable_statuses
-
     problems = unreadable_statuses(found)
     for wp_id, problem in problems.items():
         click.echo(f"{wp_id}: status unknown. {one_line(problem)}", err=True)
@@ -377,7 +366,7 @@ def _check_readable(found: Mission) -> int:
 
 
 @contextmanager
-def _refusals(given: FormatArguments, slug: str = "", wp: str = "") -> Iterator[None]:
+def _refusals(given: FormatArguments, package: _PackageArguments | None = None) -> Iterator[None]:
     """End a broken contract with exit code 1: one sentence for people, one object for programs.
 
     A refused move of a work package ends with what is legal instead.
@@ -386,7 +375,7 @@ def _refusals(given: FormatArguments, slug: str = "", wp: str = "") -> Iterator[
         yield
     except BrokenContract as broken:
         is_move = any(finding.code == "illegal-move" for finding in broken.findings)
-        broken.next_moves = _moves(slug, wp) if is_move else []
+        broken.next_moves = _moves(package.slug, package.wp) if package and is_move else []
         if not given.is_json:
             raise
         error = {"error": " ".join(filter(None, (broken.message, broken.hint)))}

@@ -7,7 +7,8 @@ import os
 import shutil
 import sys
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, TextIO
+from itertools import groupby
+from typing import TYPE_CHECKING, TextIO
 
 import click
 
@@ -24,6 +25,7 @@ if TYPE_CHECKING:
 
     from accord.core.findings import Finding
     from accord.core.moves import NextMove
+    from accord.engine.operations import LedgerEntry
     from accord.kit.many import ManyResult
     from accord.plans.links import LinkedDocument
     from accord.results.label_sync import LabelAction
@@ -45,6 +47,7 @@ _LEAST_COLUMNS = 16
 """Columns that a cut text keeps, also on a terminal that is narrower."""
 
 _REDACTOR = "accord.redactor"
+_STATUS_COLORS = {"done": "green", "adopted": "cyan", "skipped": "bright_black", "planned": "blue", "failed": "red"}
 _SEVERITY_COLORS = {Severity.ERROR: "red", Severity.WARNING: "yellow"}
 
 
@@ -64,19 +67,23 @@ def one_line(text: str) -> str:
     return inert(redactor()(as_seen(text)))
 
 
-def print_moves(moves: Iterable[NextMove], *, err: bool = False) -> None:
-    """Print what is legal next, with the commands to type; nothing without moves."""
-    for line in move_lines(moves):
-        indent = line[: len(line) - len(line.lstrip())]
-        click.echo(f"{indent}{one_line(line.lstrip())}", err=err)
+def indented_line(text: str) -> str:
+    """Return a text as one safe line that keeps its indentation."""
+    words = text.lstrip(" ")
+    return " " * (len(text) - len(words)) + one_line(words)
 
 
-def print_json(document: Any) -> None:
+def next_lines(moves: Iterable[NextMove]) -> list[str]:
+    """Return what is legal next, with the commands to type; nothing without moves."""
+    return [indented_line(line) for line in move_lines(moves)]
+
+
+def print_json(document: object) -> None:
     """Print one JSON document without secrets and runner commands."""
     print_clean_json(redact_json(document, redactor()))
 
 
-def print_clean_json(document: Any) -> None:
+def print_clean_json(document: object) -> None:
     """Print a JSON document that is already redacted."""
     click.echo(json.dumps(document, indent=2, ensure_ascii=False).replace("##[", "#\\u0023["))
     context = click.get_current_context(silent=True)
@@ -84,8 +91,14 @@ def print_clean_json(document: Any) -> None:
         context.obj.is_whole = True
 
 
-def print_findings(findings: Sequence[Finding], file: str) -> None:
+def print_findings(findings: Iterable[Finding], file: str) -> None:
     """Print findings like a compiler: place, severity, code, message, hint."""
+    if lines := finding_lines(findings, file):
+        click.echo("\n".join(lines))
+
+
+def finding_lines(findings: Iterable[Finding], file: str) -> list[str]:
+    """Return the lines of ``print_findings``."""
     lines = []
     for finding in findings:
         place = f"{file}:{finding.line}" if finding.line else file
@@ -95,8 +108,34 @@ def print_findings(findings: Sequence[Finding], file: str) -> None:
         for line in finding.hint.splitlines():
             indent = len(line) - len(line.lstrip(" ")) + (4 if finding.has_sentence else 8)
             lines.append(f"{' ' * indent}{click.style(one_line(line), fg='cyan')}")
-    if lines:
-        click.echo("\n".join(lines))
+    return lines
+
+
+def operation_lines(operations: Sequence[LedgerEntry], indent: str = "", *, most: int | None = None) -> Iterator[str]:
+    """Yield how each operation ended, at most ``most`` of a kind in a row (None: all)."""
+    width = max((len(one_line(entry.key)) for entry in operations), default=0)
+    for (status, op), group in groupby(operations, key=lambda entry: (entry.status.value, entry.op)):
+        entries = list(group)
+        shown = entries if most is None or len(entries) <= most + 1 else entries[:most]
+        for entry in shown:
+            colored = click.style(f"{status:<8}", fg=_STATUS_COLORS[status])
+            parts = f"  {', '.join(entry.parts)}" if entry.parts else ""
+            line = f"{colored} {op:<17} {one_line(entry.key):<{width}}  {issue_or_commit(entry.target)}{parts}"
+            yield f"{indent}{line}".rstrip()
+        if len(shown) < len(entries):
+            yield f"{indent}{'':<8} … {len(entries) - len(shown)} more"
+
+
+def issue_or_commit(target: str | None) -> str:
+    """Return the target of an operation: an issue as #12, a commit by the beginning of its id."""
+    if not target:
+        return ""
+    return f"#{target}" if target.isdecimal() and len(target) < 20 else target[:10]
+
+
+def count_of(number: int, noun: str) -> str:
+    """Return a number with its noun."""
+    return f"{number} {noun}{'' if number == 1 else 's'}"
 
 
 def document_lines(documents: Iterable[LinkedDocument]) -> Iterator[str]:
@@ -106,7 +145,7 @@ def document_lines(documents: Iterable[LinkedDocument]) -> Iterator[str]:
         yield f"  {one_line(each.command)}"
 
 
-def tell_wait(seconds: float, reason: str) -> None:
+def print_wait(seconds: float, reason: str) -> None:
     """Report the start of a wait and its reason on stderr, in the place of a progress bar."""
     if is_screen(sys.stderr):
         sys.stderr.write(CLEAR_LINE)
@@ -145,7 +184,7 @@ def screen_columns() -> int | None:
     return shutil.get_terminal_size().columns if is_screen(sys.stdout) else None
 
 
-def fitted(text: str, room: int | None) -> str:
+def cut_text(text: str, room: int | None) -> str:
     """Cut a text to so many columns; None leaves it whole."""
     return text if room is None else shorten(text, max(room, _LEAST_COLUMNS))
 

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-import contextlib
 import shlex
-import sys
+from contextlib import ExitStack
 from dataclasses import replace
+from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -23,17 +23,19 @@ from accord.cli.options import (
     command,
     option,
 )
-from accord.cli.output import one_line, print_findings, print_json
-from accord.cli.receipts import print_operations
+from accord.cli.output import count_of, finding_lines, one_line, operation_lines, print_json
 from accord.cli.sources import github_for
+from accord.core.clock import SystemClock
 from accord.core.errors import BrokenContract, WrongUsage
-from accord.core.findings import Finding, has_errors
+from accord.core.findings import has_errors
 from accord.engine.operations import OperationLog
+from accord.plans.build import Defaults, build_plan
+from accord.plans.read import issue_in
+from accord.plans.write_back import PlanFile, PlanIssue, numbers_of_receipt, numbers_on_github
+from accord.results.run_options import MOST_ITEMS
 
 if TYPE_CHECKING:
-    from accord.github.client import Connection
-    from accord.plans.build import PlacedFindings
-    from accord.plans.models import Source
+    from accord.core.findings import Finding
     from accord.results.models import PlannerResult
 
 
@@ -69,35 +71,29 @@ def plan_from(given: _PlanFromArguments) -> None:
 
     With --write-back, the issues of the plan are also written into the source, so that later plans know them.
     """
-    from accord.plans.read import issue_in, read_issue, read_source
-    from accord.plans.write_back import write_into_issue
-
     path, issue = given.path, given.issue
     named = issue_in(path) if path and not Path(path).exists() else None
     if (path is None) == (issue is None):
         raise WrongUsage("Name one source.", hint="Pass a PATH or `--issue 12`.")
     if (given.receipt or given.dry_run) and not given.write_back:
         raise WrongUsage("`--receipt` and `--dry-run` are for `--write-back`.", hint="Add `--write-back`.")
-    if named or issue:
-        number = named[1] if named else issue or 0
-        place = f"{(path and named and named[0]) or ''}#{number}"
-        with github_for(replace(given, repo=named[0]) if named else given) as connection:
-            source, _ = read_issue(connection.github, number, place)
-            result = _checked(source, given)
-            if given.write_back:
-                numbers = _numbers(given.receipt, result, connection)
-                log = OperationLog(given.dry_run)
-                _report_lines(write_into_issue(connection.github, number, place, numbers, log), log)
-                if not given.dry_run:
-                    source, _ = read_issue(connection.github, number, place)
-                    result = _checked(source, given)
-    else:
-        source = read_source(Path(path or ""), given.root)
-        result = _checked(source, given)
+    repository, number = named or ("", issue)
+    with ExitStack() as stack:
+        to = replace(given, repo=repository) if repository else given
+        connect = cache(lambda: stack.enter_context(github_for(to)))
+        source: PlanFile | PlanIssue = PlanFile(Path(path or ""), given.root)
+        if number:
+            source = PlanIssue(connect().github, number, f"{repository}#{number}")
+        result = _build(source, given)
         if given.write_back:
-            _write_back(Path(path or ""), source, result, given)
+            if given.receipt:
+                numbers = numbers_of_receipt(given.receipt.read_bytes(), str(given.receipt))
+            else:
+                numbers = numbers_on_github(connect(), result, SystemClock())
+            log = OperationLog(given.dry_run)
+            _tell_lines(source.write(numbers, SystemClock(), log), log)
             if not given.dry_run:
-                result = _checked(read_source(Path(path or ""), given.root), given)
+                result = _build(source, given)
     print_json(result.model_dump(by_alias=True))
     named_root = ["--root", str(given.root)] if given.root else []
     click.echo(_next([*([path] if path else ["--issue", str(issue)]), *named_root], result), err=True)
@@ -105,73 +101,34 @@ def plan_from(given: _PlanFromArguments) -> None:
 
 def _next(arguments: list[str], result: PlannerResult) -> str:
     """Return what the plan has, and the command that applies it."""
-    from accord.results.run_options import MOST_ITEMS
-
     count = len(result.create)
     if not count:
         return "Every task of the source is done."
     command = shlex.join(["accord", "plan", "from", *arguments])
     more = f" --max-items {count}" if count > MOST_ITEMS else ""
-    return f"{count} {'item' if count == 1 else 'items'}. Apply: {one_line(command)} | accord apply -{more}"
+    return f"{count_of(count, 'item')}. Apply: {one_line(command)} | accord apply -{more}"
 
 
-def _checked(source: Source, given: _PlanFromArguments) -> PlannerResult:
-    """Return the plan of a source; report its findings, and end where one is an error."""
-    from accord.plans.build import Defaults, build_plan
-
-    result, found = build_plan(source, Defaults(given.priority, given.complexity))
-    _report(found)
-    errors = [each for _, each in found if has_errors([each])]
-    if errors:
+def _build(source: PlanFile | PlanIssue, given: _PlanFromArguments) -> PlannerResult:
+    """Return the plan of a source; report its findings on stderr, and end where one is an error."""
+    result, found = build_plan(source.read(), Defaults(given.priority, given.complexity))
+    by_file: dict[str, list[Finding]] = {}
+    for file, finding in found:
+        by_file.setdefault(file, []).append(finding)
+    for file, findings in by_file.items():
+        for line in finding_lines(sorted(findings, key=lambda each: each.line or 0), file or "plan"):
+            click.echo(line, err=True)
+    if errors := sum(has_errors([each]) for _, each in found):
         if given.is_json:
             rows = [{**finding.as_json(), "file": file} for file, finding in found]
             print_json({"outcome": "rejected", "findings": rows})
-        count = len(errors)
-        click.echo(
-            f"{count} {'error' if count == 1 else 'errors'}. Correct the source, and run the same command again.",
-            err=True,
-        )
+        click.echo(f"{count_of(errors, 'error')}. Correct the source, and run the same command again.", err=True)
         raise click.exceptions.Exit(BrokenContract.exit_code)
     return result
 
 
-def _report(found: PlacedFindings) -> None:
-    by_file: dict[str, list[Finding]] = {}
-    for file, finding in found:
-        by_file.setdefault(file, []).append(finding)
-    with contextlib.redirect_stdout(sys.stderr):
-        for file, findings in by_file.items():
-            print_findings(sorted(findings, key=lambda each: each.line or 0), file or "plan")
-
-
-def _write_back(path: Path, source: Source, result: PlannerResult, given: _PlanFromArguments) -> None:
-    from accord.core.clock import SystemClock
-    from accord.plans.write_back import write_numbers
-
-    if given.receipt:
-        numbers = _numbers(given.receipt, result, None)
-    else:
-        with github_for(given) as connection:
-            numbers = _numbers(None, result, connection)
-    log = OperationLog(given.dry_run)
-    _report_lines(write_numbers(path, source, numbers, SystemClock(), log), log)
-
-
-def _numbers(receipt: Path | None, result: PlannerResult, connection: Connection | None) -> dict[str, int]:
-    """Return the issues of the tasks, from a receipt or else from GitHub."""
-    from accord.core.clock import SystemClock
-    from accord.plans.write_back import numbers_of_receipt, numbers_on_github
-
-    if receipt or connection is None:
-        return numbers_of_receipt(receipt.read_bytes(), str(receipt)) if receipt else {}
-    return numbers_on_github(connection.github, result, connection.repository, SystemClock())
-
-
-def _report_lines(changed: list[str], log: OperationLog) -> None:
-    for line in changed:
-        click.echo(one_line(line), err=True)
-    if log.is_dry_run:
-        with contextlib.redirect_stdout(sys.stderr):
-            print_operations(log.entries)
+def _tell_lines(changed: list[str], log: OperationLog) -> None:
+    planned = operation_lines(log.entries) if log.is_dry_run else ()
     verb = "would change" if log.is_dry_run else "changed"
-    click.echo(f"{len(changed)} {'line' if len(changed) == 1 else 'lines'} {verb}.", err=True)
+    for line in (*map(one_line, changed), *planned, f"{count_of(len(changed), 'line')} {verb}."):
+        click.echo(line, err=True)

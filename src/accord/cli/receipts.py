@@ -2,41 +2,28 @@
 
 from __future__ import annotations
 
-from itertools import groupby
 from typing import TYPE_CHECKING, Any
 
 import click
 
-from accord.cli.output import one_line, print_findings, print_json
-from accord.cli.step import (
-    MOST_ROWS,
-    annotate_file,
-    as_output,
-    findings_table,
-    leave_redacted,
-    leave_summary,
-    redact,
-    rest_line,
-)
+from accord.cli.output import count_of, issue_or_commit, one_line, operation_lines, print_findings, print_json
+from accord.cli.step import as_output, findings_table, long_table, redact, report_step
 from accord.cli.step import redacted_cell as cell
+from accord.core.findings import Severity
 from accord.engine.receipts import Outcome
-from accord.text.markdown import mermaid_text, table
+from accord.results.planner.checks import with_grouped_labels
+from accord.text.markdown import mermaid_text
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Iterator, Mapping, Sequence
     from pathlib import Path
 
     from accord.cli.options import FormatArguments
-    from accord.core.findings import Finding
-    from accord.engine.operations import LedgerEntry
     from accord.engine.receipts import Receipt
 
-_COLORS = {"done": "green", "adopted": "cyan", "skipped": "bright_black", "planned": "blue", "failed": "red"}
 _SIGNS = {"done": "✅", "adopted": "♻️", "skipped": "⏭️", "planned": "📝", "failed": "❌"}
 _DETAILS = ("revision", "review")
 """Details of some kinds of results, which become outputs of the same names."""
-
-_MOST_NODES = 100
 
 
 def show_receipt(receipt: Receipt, file: str, given: FormatArguments) -> int:
@@ -51,7 +38,8 @@ def show_receipt(receipt: Receipt, file: str, given: FormatArguments) -> int:
 def print_receipt(receipt: Receipt, file: str, *, most: int | None = None) -> None:
     """Print findings, at most ``most`` operations of a kind in a row (None: all), and how the run ended."""
     _print_receipt_findings(receipt, file)
-    print_operations(receipt.operations, most=most)
+    for line in operation_lines(receipt.operations, most=most):
+        click.echo(line)
     if receipt.outcome is Outcome.PLANNED:
         _print_differences(receipt.details.get("differences", ()))
     click.echo(click.style(_headline(receipt), bold=True))
@@ -67,39 +55,15 @@ def print_receipt(receipt: Receipt, file: str, *, most: int | None = None) -> No
         click.echo(f"{one_line(receipt.error.message)}\n  {one_line(receipt.error.hint)}", err=True)
 
 
-def print_operations(operations: Sequence[LedgerEntry], indent: str = "", *, most: int | None = None) -> None:
-    """Print how each operation ended, at most ``most`` of a kind in a row (None: all)."""
-    width = max((len(one_line(entry.key)) for entry in operations), default=0)
-    for (status, op), group in groupby(operations, key=lambda entry: (entry.status.value, entry.op)):
-        entries = list(group)
-        shown = entries if most is None or len(entries) <= most + 1 else entries[:most]
-        for entry in shown:
-            colored = click.style(f"{status:<8}", fg=_COLORS[status])
-            parts = f"  {', '.join(entry.parts)}" if entry.parts else ""
-            line = f"{colored} {op:<17} {one_line(entry.key):<{width}}  {_issue_or_commit(entry.target)}{parts}"
-            click.echo(f"{indent}{line}".rstrip())
-        if len(shown) < len(entries):
-            click.echo(f"{indent}{'':<8} … {len(entries) - len(shown)} more")
-
-
 def _print_receipt_findings(receipt: Receipt, file: str) -> None:
     """Print findings; of a run that changed nothing, warnings about the result are only counted, as they repeat."""
-    repeated = [each for each in receipt.findings if receipt.outcome is Outcome.UNCHANGED and _is_about_result(each)]
-    print_findings(_grouped([each for each in receipt.findings if each not in repeated]), file)
+    is_repeat = receipt.outcome is Outcome.UNCHANGED
+    repeated = [each for each in receipt.findings if is_repeat and each.path and not each.code.startswith("item-")]
+    print_findings(with_grouped_labels([each for each in receipt.findings if each not in repeated]), file)
     if repeated:
-        warnings = "1 warning" if len(repeated) == 1 else f"{len(repeated)} warnings"
-        click.secho(f"{warnings} about the result not shown again: see `--format json`.", dim=True)
-
-
-def _grouped(findings: Sequence[Finding]) -> list[Finding]:
-    from accord.results.planner.checks import with_grouped_labels
-
-    return with_grouped_labels(findings)
-
-
-def _is_about_result(finding: Finding) -> bool:
-    """Return whether a finding is about a place in the result, and not about what people did since."""
-    return bool(finding.path) and not finding.code.startswith("item-")
+        click.secho(
+            f"{count_of(len(repeated), 'warning')} about the result not shown again: see `--format json`.", dim=True
+        )
 
 
 def _print_differences(entries: Sequence[Mapping[str, Any]]) -> None:
@@ -122,32 +86,22 @@ def _sanitised_line(counts: Mapping[str, int]) -> str:
     return f"sanitised before posting: {', '.join(f'{kind} {count}' for kind, count in counts.items())}"
 
 
-def _issue_or_commit(target: str | None) -> str:
-    """Return the target of an operation: an issue as #12, a commit by the beginning of its id."""
-    if not target:
-        return ""
-    return f"#{target}" if target.isdecimal() and len(target) < 20 else target[:10]
-
-
 def _headline(receipt: Receipt) -> str:
-    errors = sum(finding.severity.value == "error" for finding in receipt.findings)
+    errors = count_of(sum(finding.severity is Severity.ERROR for finding in receipt.findings), "error")
     counts = _counts(receipt)
     stop = f"part-way: {counts}" if receipt.operations else "before anything was written"
+    is_superseded = any(finding.code.endswith("-superseded") for finding in receipt.findings)
+    reason = "a later result counts" if is_superseded else f"{receipt.repository} has everything already"
     sentences = {
         Outcome.APPLIED: f"applied to {receipt.repository}: {counts}",
-        Outcome.UNCHANGED: f"unchanged: {_reason_for_nothing(receipt)}",
+        Outcome.UNCHANGED: f"unchanged: {reason}",
         Outcome.PLANNED: f"planned for {receipt.repository}: {counts}",
-        Outcome.REJECTED: f"rejected: {errors} error{'s' if errors != 1 else ''}, nothing was written",
+        Outcome.REJECTED: f"rejected: {errors}, nothing was written",
         Outcome.STOPPED: f"stopped {stop}; run the same command again to continue",
         Outcome.REFUSED: f"refused: {counts}" if receipt.operations else "refused, nothing was written",
     }
     requests = f" ({receipt.reads} reads, {receipt.writes} writes)" if receipt.reads or receipt.writes else ""
     return one_line(sentences[receipt.outcome]) + requests
-
-
-def _reason_for_nothing(receipt: Receipt) -> str:
-    is_superseded = any(finding.code.endswith("-superseded") for finding in receipt.findings)
-    return "a later result counts" if is_superseded else f"{receipt.repository} has everything already"
 
 
 def _review_line(review: Mapping[str, Any]) -> str:
@@ -190,85 +144,81 @@ def _counts(receipt: Receipt) -> str:
 
 def _duration(seconds: float) -> str:
     if seconds < 90:
-        return f"{seconds:.0f} second{'s' if round(seconds) != 1 else ''}"
+        return count_of(round(seconds), "second")
     return f"{seconds / 60:.0f} minutes" if seconds < 5400 else f"{seconds / 3600:.1f} hours"
 
 
 def report_receipt(receipt: Receipt, file: str, receipt_path: Path | None) -> None:
     """Report ``accord apply``: outputs, the operations as a table, their dependencies as a graph, findings."""
-    leave_redacted(
-        {
-            "outcome": receipt.outcome.value,
-            "items": as_output(receipt.as_json()["items"]),
-            **{name: as_output(receipt.details[name]) if name in receipt.details else "" for name in _DETAILS},
-            "run-key": receipt.run_key,
-            "receipt": str(receipt_path or ""),
-        }
-    )
-    shown = _grouped(receipt.findings)
-    parts = [
-        f"### accord apply: {receipt.outcome.value}",
+    details, shown = receipt.details, with_grouped_labels(receipt.findings)
+    outputs = {
+        "outcome": receipt.outcome.value,
+        "items": as_output(receipt.as_json()["items"]),
+        **{name: as_output(details[name]) if name in details else "" for name in _DETAILS},
+        "run-key": receipt.run_key,
+        "receipt": str(receipt_path or ""),
+    }
+    report_step(
+        f"apply: {receipt.outcome.value}",
+        outputs,
         cell(str(receipt.error or "")),
-        findings_table(shown) if shown else "",
-        _review_table(receipt.details["review"]) if "review" in receipt.details else "",
-        _operations_table(receipt) if receipt.operations else "",
-        cell(f"Brought to GitHub: {_commit_line(receipt.details['commit'])}") if "commit" in receipt.details else "",
-        _differences_table(receipt.details.get("differences", ())),
+        findings_table(shown),
+        *(_review_parts(details["review"]) if "review" in details else ()),
+        *_operations_parts(receipt),
+        cell(f"Brought to GitHub: {_commit_line(details['commit'])}") if "commit" in details else "",
+        _differences_table(details.get("differences", ())),
         f"{_sanitised_line(receipt.sanitised).capitalize()}." if receipt.sanitised else "",
         _graph(receipt) if receipt.dependencies else "",
-    ]
-    leave_summary("\n\n".join(filter(None, parts)))
-    annotate_file(shown, file)
+        findings=shown,
+        file=file,
+    )
 
 
-def _operations_table(receipt: Receipt) -> str:
+def _operations_parts(receipt: Receipt) -> Iterator[str]:
     rows = []
-    for entry in receipt.operations[:MOST_ROWS]:
+    for entry in receipt.operations:
         item = receipt.items.get(entry.key)
-        target = f"[#{item.id}]({item.url})" if item else _issue_or_commit(entry.target)
+        target = f"[#{item.id}]({item.url})" if item else issue_or_commit(entry.target)
         status, title = entry.status.value, receipt.titles.get(entry.key, "")
         rows.append([f"{_SIGNS[status]} {status}", entry.op, cell(entry.key), target, cell(title)])
-    head = ["Status", "Operation", "Item", "Issue", "Title"]
-    requests = f"\n\n{receipt.reads} reads and {receipt.writes} writes. Run key `{receipt.run_key}`."
-    return table(head, rows) + rest_line(len(receipt.operations), MOST_ROWS) + requests
+    if rows:
+        yield long_table(["Status", "Operation", "Item", "Issue", "Title"], rows)
+        yield f"{receipt.reads} reads and {receipt.writes} writes. Run key `{receipt.run_key}`."
 
 
 def _differences_table(entries: Sequence[Mapping[str, Any]]) -> str:
     """Return how the items of a plan differ from those on GitHub; empty for a plan that only creates items."""
     if all(entry["change"] in ("create", "unchanged") for entry in entries):
         return ""
-    changed = [entry for entry in entries if entry["change"] != "unchanged"]
     rows = [
         [
             cell(entry["item"]),
-            _issue_or_commit(entry["id"]),
+            issue_or_commit(entry["id"]),
             entry["change"],
             ", ".join(entry["parts"]),
             ", ".join(entry["kept"]),
         ]
-        for entry in changed[:MOST_ROWS]
+        for entry in entries
+        if entry["change"] != "unchanged"
     ]
-    head = ["Item", "Issue", "Change", "Written", "Kept as edited"]
-    return table(head, rows) + rest_line(len(changed), MOST_ROWS)
+    return long_table(["Item", "Issue", "Change", "Written", "Kept as edited"], rows)
 
 
-def _review_table(review: Mapping[str, Any]) -> str:
-    """Return the requested and the applied verdict, and where each comment was posted."""
+def _review_parts(review: Mapping[str, Any]) -> Iterator[str]:
+    """Yield the requested and the applied verdict, and where each comment was posted."""
     link = f"[review {review['id']}]({review['url']})" if review["url"] else "no review yet"
-    applied = review["verdict_applied"] or "unknown"
-    verdict = f"Verdict `{review['verdict_requested']}`, applied as `{applied}`: {link}."
-    shown = review["comments"][:MOST_ROWS]
-    rows = [[cell(each["path"]), str(each["line"] or ""), each["place"]] for each in shown]
+    verdict = f"Verdict `{review['verdict_requested']}`, applied as `{review['verdict_applied'] or 'unknown'}`: {link}."
     if review["resolved"]:
         verdict += f" Threads resolved, because their finding is gone: {review['resolved']}."
-    rest = rest_line(len(review["comments"]), MOST_ROWS)
-    return f"{verdict}\n\n{table(['File', 'Line', 'Posted'], rows)}{rest}" if rows else verdict
+    yield verdict
+    rows = [[cell(each["path"]), str(each["line"] or ""), each["place"]] for each in review["comments"]]
+    yield long_table(["File", "Line", "Posted"], rows)
 
 
 def _graph(receipt: Receipt) -> str:
     """Draw the dependencies, with arrows from a blocker to the item that it blocks."""
     names = list(dict.fromkeys(name for pair in receipt.dependencies for name in pair))
-    nodes = {name: f"n{i}" for i, name in enumerate(names[:_MOST_NODES])}
+    nodes = {name: f"n{i}" for i, name in enumerate(names[:100])}
     lines = ["```mermaid", "graph LR"]
     for name, node in nodes.items():
         item = receipt.items.get(name)

@@ -11,11 +11,11 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from accord.cli.options import Command, FormatArguments
-from accord.cli.output import one_line, print_clean_json
+from accord.cli.options import Command
+from accord.cli.output import count_of, one_line, operation_lines, print_clean_json
 from accord.cli.posting import local_policy
-from accord.cli.receipts import print_operations
-from accord.cli.step import leave_outputs, leave_summary
+from accord.cli.step import annotate_warnings, leave_outputs, leave_summary, long_table, warn
+from accord.core.clock import SystemClock
 from accord.core.environment import is_in_actions
 from accord.core.errors import AccordError, BrokenContract, WrongUsage
 from accord.core.findings import has_errors
@@ -118,7 +118,6 @@ def _is_appendable(path: Path) -> bool:
 
 def finish_options(way: Connection | None, policy: PostingPolicy) -> FinishOptions:
     """Return the options of finishing a run. With a connection its changes are pushed and its tasks analyzed."""
-    from accord.core.clock import SystemClock
     from accord.runner.outputs import FinishOptions
 
     common = (redactor_for(os.environ), policy, clock := SystemClock(), os.environ)
@@ -137,31 +136,30 @@ def report_run(
     click.get_current_context().meta[_REPORTED] = True
     planned = log.entries if log and log.is_dry_run else ()
     if not (log and log.is_dry_run):
-        leave_run(outputs)
+        _leave_run(outputs)
     if given.is_json:
         print_clean_json(outputs.as_outputs())
         return
-    _print(outputs)
-    print_operations(planned)
+    lines = [*_output_lines(outputs), *operation_lines(planned)]
     if run_dir:
-        click.echo(f"Run folder: {one_line(str(run_dir))}")
+        lines.append(f"Run folder: {one_line(str(run_dir))}")
     if run_dir and files_not_pushed(outputs):
         folder = shlex.quote(str(run_dir))
         push = f" Push it: accord publish {folder} --pr-ref BRANCH" if outputs.exit_code == "0" else ""
-        click.echo(one_line(f"Next: read {folder}/changes.patch.{push}"))
+        lines.append(one_line(f"Next: read {folder}/changes.patch.{push}"))
+    click.echo("\n".join(lines))
 
 
-def leave_run(outputs: RunOutputs) -> None:
+def _leave_run(outputs: RunOutputs) -> None:
     """Write the outputs for the steps after this one, the summary and the annotations."""
     leave_outputs(outputs.as_outputs())
     with suppress(OSError):  # on a full disk the outputs matter more
         leave_summary(summary_page(outputs))
-    if is_in_actions(os.environ):
-        name = outputs.agent_name or "agent"
-        if outputs.error_category:
-            title = f"{name}: {outputs.error_category}"
-            click.echo(command("error", outputs.error_summary, title=title), err=True)
-        _annotate_warnings(_list(outputs.run_warnings), name)
+    name = outputs.agent_name or "agent"
+    if outputs.error_category and is_in_actions(os.environ):
+        title = f"{name}: {outputs.error_category}"
+        click.echo(command("error", outputs.error_summary, title=title), err=True)
+    annotate_warnings(_list(outputs.run_warnings), name)
 
 
 def report_classification(found: Classification | None, warnings: Sequence[str]) -> None:
@@ -170,29 +168,27 @@ def report_classification(found: Classification | None, warnings: Sequence[str])
 
     outputs = error_outputs(found, redactor_for(os.environ), local_policy())
     leave_outputs(outputs)
-    leave_summary(f"### accord classify: {outputs['error-category'] or 'no error'}\n\n{_error_table(outputs)}")
-    if is_in_actions(os.environ):
-        _annotate_warnings(warnings, "accord")
-    else:
-        for text in warnings:
-            click.echo(f"warning: {one_line(text)}", err=True)
+    category = outputs["error-category"]
+    values = [outputs[name] for name in ("error-type", "error-recovery", "retry-after-seconds", "error-summary")]
+    rows = [list(map(cell, values))] if category else []
+    errors = long_table(["Origin", "Recovery", "Seconds to wait", "Summary"], rows)
+    leave_summary(f"### accord classify: {category or 'no error'}", errors)
+    for text in warnings:
+        warn(text)
 
 
 def report_analysis(outputs: Mapping[str, str], warnings: Sequence[str]) -> None:
     """Write the step files of ``accord analyze``: the outputs ``llm-*`` and a summary."""
     leave_outputs(outputs)
-    leave_summary(_analysis_page(outputs))
-    if is_in_actions(os.environ):
-        _annotate_warnings(warnings, "accord")
+    name = cell(f"{outputs['llm-provider']} {outputs['llm-model']}".strip())
+    answer = f"Answered by {name}, confidence {outputs['llm-confidence']}." if name else "No provider answered."
+    tasks = _task_list(_list(outputs["llm-completed-tasks"])) or "No completed task was found."
+    leave_summary("### accord analyze", answer, tasks, _attempts_table(_list(outputs["llm-attempts"])))
+    annotate_warnings(warnings, "accord")
 
 
-def _annotate_warnings(warnings: Sequence[str], title: str) -> None:
-    for text in warnings:
-        click.echo(command("warning", text, title=title), err=True)
-
-
-def _print(outputs: RunOutputs) -> None:
-    """Print the outputs that are set, one on a line; the error, its hint and the warnings in full."""
+def _output_lines(outputs: RunOutputs) -> Iterator[str]:
+    """Yield the outputs that are set, one on a line; the error, its hint and the warnings in full."""
     values = outputs.as_outputs()
     del values["run-warnings"]
     if unpushed := files_not_pushed(outputs):
@@ -204,9 +200,9 @@ def _print(outputs: RunOutputs) -> None:
         color = {"exit-code": "green" if value == "0" else "red", "error-category": "red"}.get(name)
         label = click.style(f"{name:<{width}}", dim=True)
         text = value if name == "error-summary" else shorten(value, _SHOWN_CHARS)
-        click.echo(f"{label}  {click.style(text, fg=color)}")
+        yield f"{label}  {click.style(text, fg=color)}"
     for text in _list(outputs.run_warnings):
-        click.echo(f"{click.style('warning:', fg='yellow')} {one_line(text)}")
+        yield f"{click.style('warning:', fg='yellow')} {one_line(text)}"
 
 
 def summary_page(outputs: RunOutputs) -> str:
@@ -219,29 +215,12 @@ def summary_page(outputs: RunOutputs) -> str:
     if tasks := _list(outputs.llm_completed_tasks):
         parts.append(f"**Completed tasks**\n\n{_task_list(tasks)}")
     parts.append("\n".join(f"- ⚠️ {cell(text)}" for text in _list(outputs.run_warnings)))
-    attempts = [entry for entry in _list(outputs.llm_attempts) if entry["outcome"] != "answered"]
-    if attempts:
-        parts.append(_attempts_table(attempts))
-    if turns := _list(outputs.attempts):
-        parts.append(_turns_table(turns))
+    parts.append(_attempts_table([each for each in _list(outputs.llm_attempts) if each["outcome"] != "answered"]))
+    parts.append(_turns_table(_list(outputs.attempts)))
     if outputs.final_message_summary:
         quoted = "\n".join(f"> {line}" for line in outputs.final_message_summary.splitlines())
         parts.append(f"**The agent's message**\n\n{quoted}")
     return "\n\n".join(filter(None, parts))
-
-
-def _error_table(outputs: Mapping[str, str]) -> str:
-    if not outputs["error-category"]:
-        return ""
-    values = [outputs[name] for name in ("error-type", "error-recovery", "retry-after-seconds", "error-summary")]
-    return table(["Origin", "Recovery", "Seconds to wait", "Summary"], [[cell(value) for value in values]])
-
-
-def _analysis_page(outputs: Mapping[str, str]) -> str:
-    name = cell(f"{outputs['llm-provider']} {outputs['llm-model']}".strip())
-    answer = f"Answered by {name}, confidence {outputs['llm-confidence']}." if name else "No provider answered."
-    tasks = _task_list(_list(outputs["llm-completed-tasks"])) or "No completed task was found."
-    return "\n\n".join(["### accord analyze", answer, tasks, _attempts_table(_list(outputs["llm-attempts"]))])
 
 
 def _task_list(tasks: Sequence[str]) -> str:
@@ -252,7 +231,7 @@ def _task_list(tasks: Sequence[str]) -> str:
 
 def _attempts_table(attempts: Sequence[Mapping[str, Any]]) -> str:
     rows = [[cell(entry["provider"]), entry["outcome"], str(entry["ms"]), cell(entry["reason"])] for entry in attempts]
-    return table(["Provider", "Outcome", "ms", "Reason"], rows)
+    return long_table(["Provider", "Outcome", "ms", "Reason"], rows)
 
 
 def _turns_table(attempts: Sequence[Mapping[str, Any]]) -> str:
@@ -262,19 +241,16 @@ def _turns_table(attempts: Sequence[Mapping[str, Any]]) -> str:
     rows = []
     for entry in attempts:
         found = [f"{finding['code']} at {finding['path']}" for finding in entry["findings"]]
-        name = f"{entry['agent']}, turn {entry['turn']}" if entry["turn"] else entry["agent"]
-        texts = [name, entry["outcome"], "; ".join(found) or entry["reason"]]
-        texts += [
+        texts = [
+            f"{entry['agent']}, turn {entry['turn']}" if entry["turn"] else entry["agent"],
+            entry["outcome"],
+            "; ".join(found) or entry["reason"],
             "; ".join([*entry["fixed"], *entry["repaired"]]),
-            _shown(entry["seconds"], 1),
-            _shown(entry["cost_usd"], 4),
+            "" if entry["seconds"] is None else f"{entry['seconds']:.1f}",
+            "" if entry["cost_usd"] is None else f"{entry['cost_usd']:.4f}",
         ]
-        rows.append([cell(text) for text in texts])
-    return table(["Attempt", "Outcome", "Found", "Fixed", "Seconds", "US dollars"], rows)
-
-
-def _shown(number: float | None, digits: int) -> str:
-    return "" if number is None else f"{number:.{digits}f}"
+        rows.append(list(map(cell, texts)))
+    return long_table(["Attempt", "Outcome", "Found", "Fixed", "Seconds", "US dollars"], rows)
 
 
 def _headline(outputs: RunOutputs) -> str:
@@ -284,10 +260,10 @@ def _headline(outputs: RunOutputs) -> str:
     if outputs.error_category:
         return f"❌ {agent} failed ({outputs.error_category})"
     if outputs.changes_made == "true":
-        return f"✅ {agent} changed {'1 file' if outputs.files_changed == '1' else f'{outputs.files_changed} files'}"
+        return f"✅ {agent} changed {count_of(int(outputs.files_changed), 'file')}"
     unpushed = files_not_pushed(outputs)
     if unpushed and ended == "no-change":
-        return f"✅ {agent} changed {'1 file' if unpushed == 1 else f'{unpushed} files'}, not pushed yet"
+        return f"✅ {agent} changed {count_of(unpushed, 'file')}, not pushed yet"
     if ended == "failure":
         return f"❌ {agent} ended without a valid result"
     return f"✋ {agent} is blocked" if ended == "blocked" else f"✅ {agent} ended, and nothing was pushed"

@@ -10,8 +10,9 @@ from typing import TYPE_CHECKING
 
 import click
 
+from accord.cli.check import print_checks, report_checks
 from accord.cli.options import Choice, FormatArguments, Group, RootArguments, argument, command, option
-from accord.cli.output import one_line, print_json
+from accord.cli.output import one_line
 from accord.cli.session_output import (
     CLOCK,
     ChangeSessionArguments,
@@ -20,30 +21,36 @@ from accord.cli.session_output import (
     as_document,
     dry_run_keys,
     item_lines,
-    next_lines,
+    leave_session,
+    planned_lines,
     print_change,
-    print_operations,
     refusals,
     run_change,
+    screen,
+    session_next,
+    task_counts,
+    watch,
 )
 from accord.cli.session_questions import answer_questions, ask_question, cancel_question, skip_question
-from accord.cli.session_watch import counts, screen, summary_page, watch
-from accord.cli.step import as_output, leave_outputs, leave_summary, redact
+from accord.cli.step import as_output, leave_outputs, present
 from accord.core.errors import BrokenContract, WrongUsage
 from accord.core.findings import has_errors
 from accord.core.moves import moves_to_json
 from accord.git.extraction import merge_base
 from accord.git.program import Git
+from accord.sessions import run as session_run
 from accord.sessions.apply import SessionWriter
-from accord.sessions.folder import Session, change_findings, changed_sessions, read_session
+from accord.sessions.folder import change_findings, changed_sessions, read_session
 from accord.sessions.folder_rules import check_session
 from accord.sessions.models import CORRECTORS, LOOPS, ROLES, STATES
 from accord.sessions.next_moves import next_moves
+from accord.sessions.policy import parse_setting
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Iterator
 
     from accord.cli.check import Checked
+    from accord.sessions.folder import Session
 
 
 class _CheckSessionsArguments(FormatArguments):
@@ -57,8 +64,6 @@ def check_folders(given: _CheckSessionsArguments) -> int:
 
     With --base, also check what the change did to the sessions. Exits with 1 on an error.
     """
-    from accord.cli.check import print_checks
-
     if not given.folders and not given.base:
         raise WrongUsage("No session given.", hint="Name folders below .agents-work, or pass `--base REF`.")
     root = Path.cwd()
@@ -69,7 +74,14 @@ def check_folders(given: _CheckSessionsArguments) -> int:
     sessions = [read_session(path) for path in paths if path.is_dir()]
     documents = [document for path in paths for document in _checked(path, root, start)]
     print_checks(documents, given.output_format)
-    _report(documents, sessions)
+    report_checks(documents, name="session check")
+    states = {
+        each.name: {"state": each.status.current_state, "tasks": task_counts(each)} if each.status else None
+        for each in sessions
+    }
+    leave_outputs({"sessions": as_output(states)})
+    for each in sessions:
+        leave_session(each)
     return 1 if any(has_errors(found) for _, _, found in documents) else 0
 
 
@@ -79,18 +91,6 @@ def _checked(path: Path, root: Path, start: str) -> list[Checked]:
         return [(str(path), "session", change)]
     found: list[Checked] = [(str(file), kind, findings) for file, kind, findings in check_session(path)]
     return [(*found[0][:2], [*found[0][2], *change]), *found[1:]]
-
-
-def _report(documents: Sequence[Checked], sessions: Sequence[Session]) -> None:
-    from accord.cli.step import report_checks
-
-    report_checks(documents, name="session check")
-    read = {session.name: session.status for session in sessions}
-    tasks = {session.name: counts(session) for session in sessions}
-    states = {name: {"state": one.current_state, "tasks": tasks[name]} if one else None for name, one in read.items()}
-    leave_outputs({"sessions": as_output(states)})
-    for session in sessions:
-        leave_summary(summary_page(session, redact))
 
 
 class _RoleArguments(ChangeSessionArguments):
@@ -114,10 +114,8 @@ class _NewSessionArguments(RootArguments, SessionArguments):
 @command(_NewSessionArguments, "new", of=session)
 def new_session(given: _NewSessionArguments) -> None:
     """Create a session in .agents-work/YYYY-MM-DD_SLUG."""
-    from accord.sessions.run import create_session
-
     with refusals(given, given.root):
-        writer = create_session(
+        writer = session_run.create_session(
             given.root, _slug(given.slug), is_lean=given.lean, clock=CLOCK, is_dry_run=given.dry_run
         )
     if not given.is_json and not given.dry_run:
@@ -144,11 +142,12 @@ def show_session(given: ShowSessionArguments) -> int:
     Exits with 1 where status.json cannot be read.
     """
     found = read_session(given.folder)
-    if given.is_json:
-        print_json(as_document(found))
-    else:
-        click.echo("\n".join([*screen(found), *item_lines(found), *next_lines(found)]))
+    present(given, lambda: as_document(found), _lines(found))
     return 0 if found.status else BrokenContract.exit_code
+
+
+def _lines(found: Session) -> Iterator[str]:
+    yield from (*screen(found), *item_lines(found), *session_next(found))
 
 
 @command(FolderArguments, "watch", of=session)
@@ -165,30 +164,22 @@ class _ResumeArguments(ChangeSessionArguments):
 @command(_ResumeArguments, "resume", of=session)
 def resume_session(given: _ResumeArguments) -> None:
     """Print the next step; record what precedes it with --apply."""
-    from accord.sessions.run import resume
-
     given = replace(given, dry_run=given.dry_run or not given.apply)
     writer = SessionWriter(given.folder, CLOCK, is_dry_run=given.dry_run)
     with refusals(given, given.folder):
-        found = resume(writer, agent=given.role)
+        found = session_run.resume(writer, agent=given.role)
     pending = [decision.model_dump(mode="json", by_alias=True) for decision in found.pending]
-    if given.is_json:
-        document = {"state": found.state, "next": found.next, "pending": pending, "reason": found.reason}
-        document["next_moves"] = moves_to_json(next_moves(writer.read()))
-        print_json({**document, **dry_run_keys(given, writer)})
-        return
+    session = writer.read()
+    document: dict[str, object] = {"state": found.state, "next": found.next, "pending": pending, "reason": found.reason}
+    document |= {"next_moves": moves_to_json(next_moves(session)), **dry_run_keys(given, writer)}
+    lines: list[str] = []
     if given.dry_run and writer.operations:
-        print_operations(writer)
-        click.echo("  To record them, run the command again with `--apply`.")
-    if found.state == "DONE":
-        click.echo("The session is done.")
-    else:
-        reason = found.reason and ": " + one_line(found.reason)
-        click.echo(f"{click.style(found.next, bold=True)} in {found.state}{reason}")
-    for decision in found.pending:
-        click.echo(f"  {decision.decision_id}: {one_line(decision.question)}")
-    for line in next_lines(writer.read()):
-        click.echo(line)
+        lines += [*planned_lines(writer), "  To record them, run the command again with `--apply`."]
+    reason = found.reason and ": " + one_line(found.reason)
+    step = f"{click.style(found.next, bold=True)} in {found.state}{reason}"
+    lines.append("The session is done." if found.state == "DONE" else step)
+    lines += [f"  {decision.decision_id}: {one_line(decision.question)}" for decision in found.pending]
+    present(given, document, [*lines, *session_next(session)])
 
 
 class _AdvanceArguments(_RoleArguments):
@@ -199,17 +190,13 @@ class _AdvanceArguments(_RoleArguments):
 @command(_AdvanceArguments, "advance", of=session)
 def advance_session(given: _AdvanceArguments) -> None:
     """Move a session to a state that its guards allow."""
-    from accord.sessions.run import advance
-
-    run_change(given, lambda writer: advance(writer, given.to, role=given.role, blocker=given.blocker))
+    run_change(given, lambda writer: session_run.advance(writer, given.to, role=given.role, blocker=given.blocker))
 
 
 @command(ChangeSessionArguments, "reopen", of=session)
 def reopen_session(given: ChangeSessionArguments) -> None:
     """Reopen a session that is done, in IMPLEMENT_LOOP."""
-    from accord.sessions.run import reopen
-
-    run_change(given, reopen)
+    run_change(given, session_run.reopen)
 
 
 class _TaskArguments(_RoleArguments):
@@ -227,13 +214,13 @@ def set_task(given: _TaskArguments) -> None:
     With --waive-reviews, the Orchestrator completes it without its reviews, and the reason is recorded. For `meta`,
     that replaces the final review.
     """
-    from accord.sessions.run import move_task
-
     waiver, task, target = given.waive_reviews, given.task, given.to
     reason = (waiver or "").strip()
     if waiver is not None and (target != "completed" or not reason):
         raise WrongUsage("`--waive-reviews` completes a task, with a reason.", hint="Pass `--to completed` with it.")
-    run_change(given, lambda writer: move_task(writer, task, target, role=given.role, waiver=reason), task=task)
+    run_change(
+        given, lambda writer: session_run.move_task(writer, task, target, role=given.role, waiver=reason), task=task
+    )
 
 
 class _SetArguments(_RoleArguments):
@@ -247,11 +234,8 @@ def set_values(given: _SetArguments) -> None:
     KEY is assumptions, known_issues (KEY+=VALUE adds an entry), last_ci_result, project_type, runtime_flags.NAME, or
     retry_counts.T-XXX.LOOP.
     """
-    from accord.sessions.policy import parse_setting
-    from accord.sessions.run import set_values
-
     parsed = [parse_setting(text) for text in given.settings]
-    run_change(given, lambda writer: set_values(writer, parsed, role=given.role))
+    run_change(given, lambda writer: session_run.set_values(writer, parsed, role=given.role))
 
 
 class _FixArguments(_RoleArguments):
@@ -262,6 +246,4 @@ class _FixArguments(_RoleArguments):
 @command(_FixArguments, "fix", of=session)
 def enter_fix(given: _FixArguments) -> None:
     """Enter a fix loop for a task, at most three times each."""
-    from accord.sessions.run import start_fix
-
-    run_change(given, lambda writer: start_fix(writer, given.task, given.loop, role=given.role))
+    run_change(given, lambda writer: session_run.start_fix(writer, given.task, given.loop, role=given.role))

@@ -1,35 +1,59 @@
-"""Output of the commands of ``accord session``: the session after a change, planned operations, or what forbids it."""
+"""Output of the commands of ``accord session``: a session on a terminal and in a summary, its changes and refusals."""
 
 from __future__ import annotations
 
 import os
+import shutil
+import sys
+import time
+from collections import Counter
 from contextlib import contextmanager
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, get_args
 
 import click
 
 from accord.cli.options import Arguments, FormatArguments, WritingArguments, argument
-from accord.cli.output import document_lines, one_line, print_findings, print_json
-from accord.cli.session_watch import screen
+from accord.cli.output import document_lines, finding_lines, is_screen, next_lines, one_line
+from accord.cli.step import leave_summary, long_table, present
+from accord.cli.step import redacted_cell as cell
 from accord.core.clock import SystemClock
-from accord.core.errors import BrokenContract
-from accord.core.moves import move_lines, moves_to_json
+from accord.core.errors import BrokenContract, Stopped
+from accord.core.moves import NextMove, moves_to_json
 from accord.plans.links import documents_by_number, task_numbers
 from accord.sessions.apply import SessionWriter
-from accord.sessions.folder import read_session
+from accord.sessions.folder import FILES, read_session
+from accord.sessions.machine import LOOP_BASE, ORDER, working_state
+from accord.sessions.models import TaskStatus
 from accord.sessions.next_moves import main_moves, next_moves, task_moves
 from accord.sessions.questions import next_step
 from accord.sessions.reviews import reviews_of
+from accord.text.markdown import shorten
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping
 
-    from accord.core.moves import NextMove
     from accord.plans.links import LinkedDocument
     from accord.sessions.folder import Session
 
 CLOCK = SystemClock()
+_SIGNS = {"not-started": "○", "in-progress": "◐", "implemented": "◑", "completed": "●", "blocked": "✖"}
+_COLORS = {"in-progress": "cyan", "implemented": "blue", "completed": "green", "blocked": "red"}
+_BY_INTEREST = ("blocked", "in-progress", "implemented", "not-started", "completed")
+_NEXT = {
+    "ask": "ask the user",
+    "dispatch-correction": "dispatch the correction of the design",
+    "verify-correction": "verify the correction of the design",
+    "re-ask": "ask the user again",
+    "continue": "continue",
+    "blocked": "resolve what blocks it",
+}
+_BAR = 20
+_MOST_ISSUES = 100
+_POLL_SECONDS = 0.5
+_CLEAR = "\x1b[H\x1b[2J"
+_BESIDE = 17
+"""Columns before a task's id: its sign and status."""
 
 
 class FolderArguments(Arguments):
@@ -49,7 +73,7 @@ class ChangeSessionArguments(FolderArguments, SessionArguments):
 def run_change(
     given: ChangeSessionArguments,
     change: Callable[[SessionWriter], object],
-    more: Mapping[str, Any] | None = None,
+    more: Mapping[str, object] | None = None,
     *,
     task: str = "",
 ) -> None:
@@ -63,78 +87,64 @@ def run_change(
         print_change(given, writer, more)
 
 
-def print_change(given: SessionArguments, writer: SessionWriter, more: Mapping[str, Any] | None = None) -> None:
+def print_change(given: SessionArguments, writer: SessionWriter, more: Mapping[str, object] | None = None) -> None:
     """Print the session after a change; after a dry run as it would be, with the planned operations."""
     session = writer.read()
-    if given.is_json:
-        print_json({**as_document(session), **dry_run_keys(given, writer), **(more or {})})
-        return
-    if given.dry_run:
-        print_operations(writer)
-        click.echo(click.style("The session would be:", dim=True))
-    click.echo("\n".join([*screen(session), *next_lines(session)]))
+
+    def document() -> Mapping[str, object]:
+        return {**as_document(session), **dry_run_keys(given, writer), **(more or {})}
+
+    def lines() -> Iterator[str]:
+        if given.dry_run:
+            yield from (*planned_lines(writer), click.style("The session would be:", dim=True))
+        yield from (*screen(session), *session_next(session))
+
+    present(given, document, lines())
 
 
-def next_lines(session: Session) -> list[str]:
+def session_next(session: Session) -> list[str]:
     """Return the lines that end the text of a command: the moves of the session."""
-    lines = move_lines(main_moves(session))
-    return ["", *map(_indented, lines)] if lines else []
+    lines = next_lines(main_moves(session))
+    return ["", *lines] if lines else []
 
 
-def _indented(line: str) -> str:
-    """Return a line of the moves as one line, with its indentation."""
-    return " " * (len(line) - len(line.lstrip())) + one_line(line)
-
-
-def dry_run_keys(given: SessionArguments, writer: SessionWriter) -> dict[str, Any]:
+def dry_run_keys(given: SessionArguments, writer: SessionWriter) -> dict[str, object]:
     """Return the keys that a dry run adds to the JSON document of a command."""
     operations = [operation.as_json() for operation in writer.operations]
     return {"dry_run": True, "operations": operations} if given.dry_run else {}
 
 
-def print_operations(writer: SessionWriter) -> None:
-    """Print the planned operations of a dry run."""
-    click.echo(click.style("Dry run: nothing was written. Planned operations:", dim=True))
+def planned_lines(writer: SessionWriter) -> Iterator[str]:
+    """Yield the planned operations of a dry run."""
+    yield click.style("Dry run: nothing was written. Planned operations:", dim=True)
     for document in (operation.as_json() for operation in writer.operations):
         changed = one_line(", ".join(document.get("changed", ())))
-        click.echo(f"  {document['op']} {document['target']} {changed}".rstrip())
-        for line in document.get("body", "").splitlines():
-            click.echo(f"    {one_line(line)}".rstrip())
+        yield f"  {document['op']} {document['target']} {changed}".rstrip()
+        yield from (f"    {one_line(line)}".rstrip() for line in document.get("body", "").splitlines())
     if not writer.operations:
-        click.echo("  none")
+        yield "  none"
 
 
 @contextmanager
-def refusals(given: SessionArguments, folder: Path, task: str = "") -> Iterator[None]:
-    """Print the rules that forbid a change, and the legal moves of the session or ``task``; exit with 1."""
+def refusals(given: SessionArguments, folder: Path, task: str = "", source: str = "") -> Iterator[None]:
+    """Print the rules that forbid a change, and the legal moves of the session or ``task``; exit with 1.
+
+    ``source`` is the file or folder that breaks the rules; without it, a sentence says what is forbidden.
+    """
     try:
         yield
     except BrokenContract as broken:
-        if given.is_json:
-            findings = [found.as_json() for found in broken.findings]
-            document = {"ok": False, "session": folder.name, "path": str(folder), "findings": findings}
-            print_json({**document, "next_moves": moves_to_json(moves_in(folder, task))})
-        else:
-            click.echo(click.style(one_line(broken.message), fg="red"))
-            print_findings(broken.findings, str(folder))
-            print_moves(folder, task)
+        findings = [found.as_json() for found in broken.findings]
+        moves, shown = list[NextMove](), list[NextMove]()
+        if folder.is_dir():  # else there is no session
+            session = read_session(folder)
+            of_task = task_moves(session, task)
+            moves, shown = of_task or next_moves(session), of_task or main_moves(session)
+        document = {"ok": False, "session": folder.name, "path": str(folder), "findings": findings}
+        lines = [] if source else [click.style(one_line(broken.message), fg="red")]
+        lines += [*finding_lines(broken.findings, source or str(folder)), *next_lines(shown)]
+        present(given, {**document, "next_moves": moves_to_json(moves)}, lines)
         raise click.exceptions.Exit(BrokenContract.exit_code) from None
-
-
-def print_moves(folder: Path, task: str = "") -> None:
-    """Print the lines that end a refusal: the moves of a session, or of one of its tasks."""
-    for line in move_lines(moves_in(folder, task, main_moves)):
-        click.echo(_indented(line))
-
-
-def moves_in(
-    folder: Path, task: str = "", of_session: Callable[[Session], list[NextMove]] = next_moves
-) -> list[NextMove]:
-    """Return the moves of a session, or of one of its tasks, as it is on the disk."""
-    if not folder.is_dir():
-        return []
-    session = read_session(folder)
-    return task_moves(session, task) or of_session(session)
 
 
 def item_lines(session: Session) -> list[str]:
@@ -159,7 +169,7 @@ def linked_documents(session: Session) -> dict[int, list[LinkedDocument]]:
     return {number: documents for number, documents in others.items() if documents}
 
 
-def as_document(session: Session) -> dict[str, Any]:
+def as_document(session: Session) -> dict[str, object]:
     """Return a session as the JSON document of its commands."""
     status, tasks = session.status, session.tasks
     value = status.model_dump(mode="json", by_alias=True) if status else {}
@@ -194,3 +204,144 @@ def as_document(session: Session) -> dict[str, Any]:
         "blocked_from": status.blocked_from if status else None,
         "findings": [found.as_json() for found in session.parts["status.json"].findings],
     }
+
+
+def watch(folder: Path, sleep: Callable[[float], None] = time.sleep) -> None:
+    """Show a session; on a terminal, show it again whenever a file changes, until it is done or interrupted."""
+    if not is_screen(sys.stdout):
+        click.echo("\n".join(screen(read_session(folder))))
+        return
+    seen: object = None
+    try:
+        while True:
+            size = shutil.get_terminal_size()
+            if (marks := (size, _marks(folder))) != seen:
+                seen = marks
+                session = read_session(folder)
+                click.echo(_CLEAR + "\n".join(screen(session, size)))
+                if session.status and session.status.current_state == "DONE":
+                    return
+            sleep(_POLL_SECONDS)
+    except (KeyboardInterrupt, Stopped):
+        click.echo("")
+
+
+def _marks(folder: Path) -> tuple[object, ...]:
+    found = []
+    for name in FILES:
+        try:
+            stat = (folder / name).stat()
+        except OSError:
+            continue
+        found.append((name, stat.st_mtime_ns, stat.st_size, stat.st_ino))
+    return tuple(found)
+
+
+def screen(session: Session, size: os.terminal_size | None = None) -> list[str]:
+    """Return the lines that show a session; with a size, at most one screen of them."""
+    head, questions = _head(session, size), _questions(session, size)
+    room = size.lines - len(head) - len(questions) - 1 if size else None  # without the line of the cursor
+    return [*head, *_tasks(session, size, None if room is None else max(room, 1)), *questions]
+
+
+def _head(session: Session, size: os.terminal_size | None) -> list[str]:
+    status = session.status
+    lines = [click.style(_cut(session.name, size), bold=True)]
+    if status is None:
+        return [*lines, click.style(one_line(session.parts["status.json"].problem), fg="red")]
+    lines.append(f"{click.style(status.current_state, bold=True)} ({session.mode})   next: {_next_text(session)}")
+    if status.blocker:
+        lines.append(click.style(_cut(f"blocked: {status.blocker}", size), fg="red"))
+    if session.tasks:
+        lines += ["", click.style(_progress(session), fg="green")]
+    elif session.parts["tasks.yaml"].raw is not None:
+        lines.append(click.style(_cut(session.parts["tasks.yaml"].problem, size), fg="red"))
+    return lines
+
+
+def _tasks(session: Session, size: os.terminal_size | None, most: int | None) -> list[str]:
+    """Return the lines of the tasks in the order of the plan; if space is short, keep those in progress."""
+    if session.status is None or session.tasks is None:
+        return []
+    tasks = session.tasks.tasks
+    shown = list(tasks)
+    if most is not None and len(tasks) > most:
+        ranked = sorted(range(len(tasks)), key=lambda i: _BY_INTEREST.index(tasks[i].status))
+        shown = [tasks[i] for i in sorted(ranked[: most - 1])]
+    lines = []
+    for task in shown:
+        colored = click.style(f"{_SIGNS[task.status]} {task.status:<12}", fg=_COLORS.get(task.status))
+        lines.append(f"  {colored} {_cut(f'{task.id:<7} {task.title or task.goal}', size, _BESIDE)}")
+    left = len(tasks) - len(shown)
+    return [*lines, click.style(f"  … {left} more", dim=True)] if left else lines
+
+
+def _questions(session: Session, size: os.terminal_size | None) -> list[str]:
+    lines = []
+    for decision in session.status.pending if session.status else []:
+        name = click.style(f"? {decision.decision_id}", fg="yellow", bold=True)
+        lines += ["", f"{name} {_cut(decision.question, size, len(decision.decision_id) + 3)}"]
+    return lines
+
+
+def _cut(text: str, size: os.terminal_size | None, beside: int = 0) -> str:
+    """Return a text as one line, cut at the width of the screen."""
+    line = one_line(text)
+    return shorten(line, max(size.columns - beside - 1, 1)) if size else line
+
+
+def task_counts(session: Session) -> dict[str, int]:
+    """Return the number of tasks by status, in the order of a task's life."""
+    counted = Counter(task.status for task in session.tasks.tasks) if session.tasks else Counter()
+    return {status: counted[status] for status in get_args(TaskStatus)}
+
+
+def _progress(session: Session) -> str:
+    """Return a bar of the completed tasks."""
+    by_status = task_counts(session)
+    done, total = by_status["completed"], sum(by_status.values())
+    filled = _BAR * done // total if total else 0
+    return f"{'█' * filled}{'░' * (_BAR - filled)} {done}/{total}"
+
+
+def _next_text(session: Session) -> str:
+    """Return the next step in words; empty where the status cannot be read."""
+    if session.status is None:
+        return ""
+    return "none, the session is done" if session.status.current_state == "DONE" else _NEXT[next_step(session).next]
+
+
+def leave_session(session: Session) -> None:
+    """Add a session to the summary of the step."""
+    status, tasks = session.status, session.tasks
+    title = f"#### {cell(session.name)}"
+    if status is None:
+        leave_summary(title, cell(session.parts["status.json"].problem))
+        return
+    rows = []
+    for task in tasks.tasks if tasks else ():
+        reviews = ", ".join(f"{role} {result}" for role, result in reviews_of(task, session.outputs).items())
+        rows.append([task.id, f"{_SIGNS[task.status]} {task.status}", reviews, cell(task.title or task.goal)])
+    open_questions = [[item.decision_id, cell(item.question), cell(item.asked_at)] for item in status.pending]
+    issues = [f"- {cell(issue)}" for issue in status.known_issues[:_MOST_ISSUES]]
+    leave_summary(
+        title,
+        f"**{status.current_state}** ({session.mode}), next: {_next_text(session)}",
+        f"Blocked: {cell(status.blocker)}" if status.blocker else "",
+        _mermaid(session),
+        _progress(session) + " tasks completed" if tasks else "",
+        long_table(["Task", "Status", "Reviews", "What"], rows, "in the session"),
+        long_table(["Open question", "What", "Since"], open_questions, "in the session"),
+        "Known issues:\n\n" + "\n".join(issues) if issues else "",
+    )
+
+
+def _mermaid(session: Session) -> str:
+    """Return the states of the session as a diagram that marks the current one."""
+    current = working_state(session.status) if session.status else ""
+    here = LOOP_BASE.get(current, current)
+    order = ORDER[session.mode]
+    lines = ["```mermaid", "graph LR", "    " + " --> ".join(order)]
+    if here in order:
+        lines.append(f"    style {here} stroke-width:4px")
+    return "\n".join([*lines, "```"])

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -21,25 +22,37 @@ from accord.cli.options import (
 )
 from accord.cli.output import one_line
 from accord.cli.posting import policy_at
+from accord.cli.receipts import show_receipt
+from accord.cli.records import agent_facts, job_of, leave_agent_record
 from accord.cli.sources import github_for, read_bytes
+from accord.cli.step import findings_table, redact, redacted_cell, report_step
+from accord.core.clock import SystemClock, time_of
 from accord.core.documents import read_object
 from accord.core.errors import BrokenContract, WrongUsage
+from accord.engine.operations import OperationLog
+from accord.engine.receipts import Outcome, Receipt
+from accord.records.build import Ending, failure_class, trigger_of_start
+from accord.runner.finish import finish
+from accord.runner.outputs import FinishOptions
+from accord.starts.ends import RunOfWork, begin, end, read_needs, report_of
+from accord.starts.events import check_repository, read_event
+from accord.starts.facts import StartContext
+from accord.starts.run import start as start_work
+from accord.text.redaction import redactor_for
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from accord.engine.receipts import Receipt
     from accord.github.client import Connection
     from accord.runner.models import Disposition, RunOutputs
-    from accord.starts.ends import RunOfWork, WorkReport
-    from accord.starts.facts import StartContext
+    from accord.starts.ends import WorkReport
     from accord.starts.models import Work
 
 
 class OptionalNumber(Number):
     """A number that an empty text leaves out: a workflow passes on an input that may be empty."""
 
-    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:
+    def convert(self, value: object, param: click.Parameter | None, ctx: click.Context | None) -> Any:
         """Return the number, None for an empty text."""
         return None if value == "" else super().convert(value, param, ctx)
 
@@ -61,9 +74,6 @@ def run_command(given: _StartArguments) -> int:
     The event is that of the workflow, unless --event and --payload name another. The file
     .github/accord/config.yml of the default branch says which events count.
     """
-    from accord.starts.events import check_repository, read_event
-    from accord.starts.run import start as start_work
-
     if not (given.event and given.payload):
         raise WrongUsage("No event given.", hint="Pass `--event NAME --payload FILE`, or run this in a workflow.")
     document = read_object(read_bytes(given.payload)).value
@@ -99,8 +109,6 @@ class _EndArguments(WorkArguments):
 @command(_BeginArguments, "begin", of=start)
 def begin_command(given: _BeginArguments) -> int:
     """Show in the status comment that a run began."""
-    from accord.starts.ends import begin
-
     run = _run(given)
     with github_for(given) as connection:
         receipt = begin(_context(connection), run, is_dry_run=given.dry_run)
@@ -113,9 +121,6 @@ def end_command(given: _EndArguments) -> int:
 
     After an implementation, starts the review of its pull request if the configuration has pull-requests: true.
     """
-    from accord.engine.receipts import Outcome, Receipt
-    from accord.starts.ends import end, read_needs, report_of
-
     run = _run(given)
     try:
         jobs = read_needs(given.needs)
@@ -138,18 +143,12 @@ def end_command(given: _EndArguments) -> int:
 
 
 def _context(connection: Connection) -> StartContext:
-    from accord.core.clock import SystemClock
-    from accord.starts.facts import StartContext
-    from accord.text.redaction import redactor_for
-
-    page = connection.page
-    return StartContext(connection.github, connection.repository, page, SystemClock(), redactor_for(os.environ))
+    github, repository, page = connection.github, connection.repository, connection.page
+    return StartContext(github, repository, page, SystemClock(), redactor_for(os.environ))
 
 
 def _run(given: WorkArguments) -> RunOfWork:
     """Return the run that is reported. Raises WrongUsage outside of a workflow."""
-    from accord.starts.ends import RunOfWork
-
     run_id, actor = os.environ.get("GITHUB_RUN_ID", ""), os.environ.get("GITHUB_ACTOR", "")
     if not run_id.isdecimal():
         raise WrongUsage("`GITHUB_RUN_ID` is not set.", hint="Run this in a workflow, or set it to the run's number.")
@@ -159,12 +158,6 @@ def _run(given: WorkArguments) -> RunOfWork:
 
 def _outputs(run_dir: Path | None, connection: Connection) -> RunOutputs | None:
     """Conclude the outputs of the agent's run; None where its folder holds no record."""
-    from accord.core.clock import SystemClock
-    from accord.engine.operations import OperationLog
-    from accord.runner.finish import finish
-    from accord.runner.outputs import FinishOptions
-    from accord.text.redaction import redactor_for
-
     if run_dir is None or not run_dir.is_dir():
         return None
     policy = policy_at(connection.github)
@@ -194,12 +187,6 @@ def _leave_record(
     revision: object,
 ) -> None:
     """Keep the record of the run: the agent's part, and what became of its result."""
-    from dataclasses import replace
-
-    from accord.cli.records import agent_facts, job_of, leave_agent_record
-    from accord.core.clock import time_of
-    from accord.records.build import Ending, failure_class, trigger_of_start
-
     shown = receipt.details.get("start") or {}
     cause = shown.get("cause", "") if run.number else "specs"
     trigger = trigger_of_start(cause, shown.get("by", "") or run.by, has_key=bool(run.key))
@@ -222,17 +209,17 @@ def _leave_record(
 
 def _report(receipt: Receipt, given: FormatArguments) -> int:
     """Leave the outputs and the summary of the step, print the receipt, and return the exit code."""
-    from accord.cli.receipts import show_receipt
-    from accord.cli.step import findings_table, leave_redacted, leave_summary, redact, redacted_cell
-
-    reason = str(receipt.details.get("reason", ""))
+    reason, outcome = str(receipt.details.get("reason", "")), receipt.outcome.value
     started = [entry.key for entry in receipt.operations if entry.op == "start-workflow"]
-    leave_redacted({"outcome": receipt.outcome.value, "reason": reason, "started": json.dumps(started)})
     lines = [f"- {entry.status.value}: {entry.op} {redacted_cell(entry.key)}" for entry in receipt.operations]
-    problem = redacted_cell(str(receipt.error)) if receipt.error else ""
-    found = findings_table(receipt.findings) if receipt.findings else ""
-    parts = [f"### accord start: {receipt.outcome.value}", redact(reason), problem, found, "\n".join(lines)]
-    leave_summary("\n\n".join(filter(None, parts)))
+    report_step(
+        f"start: {outcome}",
+        {"outcome": outcome, "reason": reason, "started": json.dumps(started)},
+        reason,
+        redacted_cell(str(receipt.error)) if receipt.error else "",
+        findings_table(receipt.findings),
+        "\n".join(lines),
+    )
     if reason and not given.is_json:
         click.echo(one_line(redact(reason)))
     return show_receipt(receipt, "-", given)

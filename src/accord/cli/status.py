@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 import click
 
 from accord.cli.options import Arguments, FormatArguments, RepositoriesArguments, command, option
-from accord.cli.output import fitted, is_screen, one_line, print_json, print_lines, screen_columns
+from accord.cli.output import cut_text, is_screen, one_line, print_json, print_lines, screen_columns
 from accord.cli.sources import connect_all
 from accord.core.errors import AccordError
 
@@ -149,7 +149,7 @@ def _entry_lines(
 
 
 def _cut(text: str, columns: int | None) -> str:
-    return fitted(text, columns - _MARGIN if columns else None)
+    return cut_text(text, columns - _MARGIN if columns else None)
 
 
 _UNITS: Sequence[tuple[str, int]] = (("days", 86_400), ("h", 3600), ("min", 60))

@@ -2,16 +2,18 @@
 
 from __future__ import annotations
 
-from functools import partial
+from functools import cache, partial
 from typing import TYPE_CHECKING
 
-from accord.core.errors import AccordError, Interrupted, Stopped
+from accord.core.errors import AccordError, BrokenContract, Interrupted, Stopped
 from accord.doctor.settings import gather_settings
+from accord.files.store import read_inside, write_whole
 from accord.kit.install import kit_check
 from accord.results.label_sync import label_checks
 from accord.starts.config import config_check
 from accord.workflows.doctor import examine_workflows
 from accord.workflows.facts import read_repository
+from accord.workflows.fixes import fix_workflow
 from accord.workflows.requirements import required_settings
 from accord.workflows.settings import setting_checks
 
@@ -22,6 +24,7 @@ if TYPE_CHECKING:
     from accord.core.findings import DoctorCheck
     from accord.github.client import Connection
     from accord.github.models import Label
+    from accord.workflows.fixes import Fixed
     from accord.workflows.settings import LiveFacts
 
 
@@ -67,3 +70,39 @@ def _live_facts(connect: Callable[[], Connection] | str) -> LiveFacts | str:
 
 def _without_full_stop(error: AccordError) -> str:
     return error.message.removesuffix(".")
+
+
+def fix_workflows(
+    root: Path, connect: Callable[[], Connection] | str, *, is_written: bool
+) -> dict[str, tuple[str, Fixed]]:
+    """Correct workflow files of a repository; return the old text and the result of each that has something to fix.
+
+    GitHub is asked for no other commit after it did not answer once.
+    """
+
+    @cache
+    def resolve(repository: str, ref: str) -> str | None:
+        nonlocal connect
+        try:
+            return None if isinstance(connect, str) else connect().github.commit_named(repository, ref)
+        except Interrupted:
+            raise
+        except Stopped as stopped:
+            connect = stopped.message
+        except AccordError:
+            pass
+        return None
+
+    found = {}
+    facts, _ = read_repository(root)
+    for path in facts.workflows:
+        try:
+            text = read_inside(root, path).decode("utf-8")
+        except (BrokenContract, UnicodeDecodeError):
+            continue
+        fixed = fix_workflow(text, resolve, facts.programs)
+        if fixed.fixes and is_written:
+            write_whole((root / path).resolve(), fixed.text)
+        if fixed.fixes or fixed.left:
+            found[path] = text, fixed
+    return found

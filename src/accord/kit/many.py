@@ -14,11 +14,15 @@ from typing import TYPE_CHECKING, Any
 
 from accord.core.errors import AccordError, BrokenContract, Stopped, WrongUsage
 from accord.core.findings import Finding, pointer, with_lines
+from accord.files.store import write_whole
 from accord.files.yaml import read_yaml
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping, Sequence
     from pathlib import Path
+
+    from accord.github.client import Connection
+    from accord.github.rest import ListedRepository
 
 MOST_SHARDS = 256
 """Jobs of a matrix ("Running variations of jobs in a workflow")."""
@@ -144,16 +148,28 @@ def _broken(path: Path, why: str) -> WrongUsage:
     return WrongUsage(f"Cannot read the results {path}: {why}.", hint="Pass the files of `accord repos run`.")
 
 
-def append_result(path: Path, result: ManyResult) -> None:
-    """Append a result as a line."""
-    with path.open("a", encoding="utf-8") as file:
-        file.write(json.dumps(result.as_json(), ensure_ascii=False) + "\n")
+def merge_repositories(named: Iterable[str], found: Sequence[ListedRepository]) -> tuple[list[str], list[str]]:
+    """Return the repositories that are named or found, each once and in order, and those that are left out.
+
+    Left out are those that are archived or disabled.
+    """
+    left_out = [each.full_name for each in found if each.is_archived or each.is_disabled]
+    names = [*filter(None, named), *(each.full_name for each in found if each.full_name not in left_out)]
+    return sorted({name.lower(): name for name in names}.values(), key=str.lower), left_out
 
 
 def run_shard(
-    names: Sequence[str], task: Callable[[str], ManyResult], record: Callable[[ManyResult], None]
+    names: Sequence[str],
+    task: Callable[[str], ManyResult],
+    on_result: Callable[[ManyResult], None],
+    file: Path | None = None,
 ) -> list[ManyResult]:
-    """Work on each repository; an error in one does not end the others, but several stops in a row do."""
+    """Work on each repository; an error in one does not end the others, but several stops in a row do.
+
+    Each result becomes a line of the new ``file`` at once. Those that were not reached are pending.
+    """
+    if file is not None:
+        write_whole(file, "")
     results: list[ManyResult] = []
     for name in names:
         try:
@@ -163,11 +179,20 @@ def run_shard(
         except AccordError as error:
             result = failed(name, error)
         results.append(result)
-        record(result)
+        if file is not None:
+            with file.open("a", encoding="utf-8") as lines:
+                lines.write(json.dumps(result.as_json(), ensure_ascii=False) + "\n")
+        on_result(result)
         last = results[-STOPS_IN_A_ROW:]
         if len(last) == STOPS_IN_A_ROW and all(each.outcome is ManyOutcome.STOPPED for each in last):
             break
-    return results
+    return with_pending(names, {result.repository.lower(): result for result in results})
+
+
+def result_of(connection: Connection, outcome: ManyOutcome, note: str = "", url: str = "") -> ManyResult:
+    """Return the result for the repository of a connection, with the requests that it took."""
+    requests = connection.github.requests
+    return ManyResult(connection.repository, outcome, note, url, requests.read, requests.write)
 
 
 def failed(repository: str, error: AccordError) -> ManyResult:

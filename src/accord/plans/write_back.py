@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -16,7 +17,7 @@ from accord.files.store import Storage, change_file, folder_lock
 from accord.github.limits import BODY_CHARS
 from accord.github.models import IssueChange
 from accord.plans.entries import NUMBER
-from accord.plans.read import read_issue
+from accord.plans.read import read_issue, read_source
 from accord.results.planner.facts import gather_facts
 from accord.results.planner.rules import read_plan, split_temp_id
 from accord.results.planner.scope import plan_run_key
@@ -30,7 +31,7 @@ if TYPE_CHECKING:
 
     from accord.core.clock import Clock
     from accord.engine.operations import OperationLog
-    from accord.github.client import GitHub
+    from accord.github.client import Connection, GitHub
     from accord.plans.models import Source, SourceTask
     from accord.results.models import PlannerResult
 
@@ -53,12 +54,45 @@ def numbers_of_receipt(raw: bytes, path: str) -> dict[str, int]:
     return {split_temp_id(name)[0]: number for name, number in found.items() if number}
 
 
-def numbers_on_github(github: GitHub, result: PlannerResult, repository: str, clock: Clock) -> dict[str, int]:
+def numbers_on_github(connection: Connection, result: PlannerResult, clock: Clock) -> dict[str, int]:
     """Return the issues that earlier runs of a plan made, by the ids of their tasks."""
-    plan = read_plan(result)
+    plan, repository = read_plan(result), connection.repository
     key = plan_run_key(plan, PlanOptions(repository, clock, Redactor(), PostingPolicy()))
-    facts = gather_facts(github, plan, run_token(repository, key), clock)
+    facts = gather_facts(connection.github, plan, run_token(repository, key), clock)
     return {split_temp_id(name)[0]: issue.number for name, issue in facts.items.items()}
+
+
+@dataclass(frozen=True)
+class PlanFile:
+    """A file or folder with tasks, and the directory of its repository where that is known."""
+
+    path: Path
+    root: Path | None
+
+    def read(self) -> Source:
+        """Read its tasks."""
+        return read_source(self.path, self.root)
+
+    def write(self, numbers: Mapping[str, int], clock: Clock, log: OperationLog) -> list[str]:
+        """Write the numbers of its tasks as ``write_numbers`` does."""
+        return write_numbers(self.path, self.read(), numbers, clock, log)
+
+
+@dataclass(frozen=True)
+class PlanIssue:
+    """An issue with a checklist; ``place`` names it in the plan."""
+
+    github: GitHub
+    number: int
+    place: str
+
+    def read(self) -> Source:
+        """Read its tasks."""
+        return read_issue(self.github, self.number, self.place)[0]
+
+    def write(self, numbers: Mapping[str, int], _clock: Clock, log: OperationLog) -> list[str]:
+        """Write the numbers of its tasks as ``write_into_issue`` does."""
+        return write_into_issue(self.github, self.number, self.place, numbers, log)
 
 
 def write_numbers(path: Path, source: Source, numbers: Mapping[str, int], clock: Clock, log: OperationLog) -> list[str]:

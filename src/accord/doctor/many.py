@@ -1,0 +1,59 @@
+"""The work of ``accord repos run`` on one repository: examine it, or sync its kit or its labels."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from accord.core.clock import SystemClock
+from accord.core.errors import Refused
+from accord.core.findings import Severity
+from accord.doctor.checks import doctor_checks
+from accord.git.branches import folder_at_head
+from accord.kit.many import ManyOutcome, failed, result_of
+from accord.kit.sync import sync_repository
+from accord.kit.templates import shipped_kit
+from accord.results.label_sync import FAILED, apply_labels, plan_labels, shipped_labels
+
+if TYPE_CHECKING:
+    from accord.github.client import Connection
+    from accord.kit.many import ManyResult
+    from accord.kit.templates import Pin
+
+
+def examine_repository(connection: Connection) -> ManyResult:
+    """Run the checks of ``accord doctor`` on the files at the head of the default branch, and on GitHub."""
+    with folder_at_head(connection.remote(SystemClock()), ".github") as root:
+        checks = doctor_checks(root, connection.repository.partition("/")[0], lambda: connection)
+    severities = [finding.severity for check in checks for _, finding in check.findings]
+    errors, warnings = severities.count(Severity.ERROR), severities.count(Severity.WARNING)
+    counts = [
+        f"{count} {noun}{'' if count == 1 else 's'}" for count, noun in ((errors, "error"), (warnings, "warning"))
+    ]
+    outcome = ManyOutcome.FINDINGS if errors else ManyOutcome.UNCHANGED
+    return result_of(connection, outcome, ", ".join(counts) if severities else "")
+
+
+def sync_kit(connection: Connection, pin: Pin, *, is_dry_run: bool) -> ManyResult:
+    """Sync the consumer kit by a pull request."""
+    repository, clock = connection.repository, SystemClock()
+    synced = sync_repository(connection.github, repository, shipped_kit(), pin, clock, is_dry_run=is_dry_run)
+    if synced.error:
+        return failed(repository, synced.error)
+    changed = len(synced.plan.changes) if synced.plan else 0
+    url = synced.pull.url if synced.pull else ""
+    return result_of(connection, synced.outcome, f"{changed} files" if changed else "", url)
+
+
+def sync_labels(connection: Connection, *, is_dry_run: bool) -> ManyResult:
+    """Create, update and rename the labels that accord ships."""
+    github = connection.github
+    changes = [action for action in plan_labels(shipped_labels(), github.labels(), ())[0] if action.is_change]
+    if not changes:
+        return result_of(connection, ManyOutcome.UNCHANGED)
+    if not is_dry_run:
+        ended, problem = apply_labels(github, changes, SystemClock(), lambda _: None)
+        refused = [f"{action.name}: {action.error}" for action in ended if action.action == FAILED]
+        if problem or refused:
+            return failed(connection.repository, problem or Refused(" ".join(refused)))
+    outcome = ManyOutcome.PLANNED if is_dry_run else ManyOutcome.APPLIED
+    return result_of(connection, outcome, f"{len(changes)} labels")
