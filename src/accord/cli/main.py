@@ -66,7 +66,7 @@ HEADINGS: dict[str, dict[str, tuple[str, str]]] = {
     },
     "Tools": {
         "sandbox": ("accord.cli.sandbox", "Serve and show a local GitHub."),
-        "sync": ("accord.cli.kit", "Update the kit of many repositories by pull requests."),
+        "sync": ("accord.cli.kit", "Update the kit of a repository by a pull request."),
         "hooks": ("accord.cli.hooks", "Let an agent in an editor end with a valid result."),
         "completion": ("accord.cli.completion", "Print completion for your shell."),
         "repos": ("accord.cli.repos", "Work on many repositories at once."),
