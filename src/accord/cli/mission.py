@@ -40,14 +40,13 @@ from accord.core.clock import SystemClock
 from accord.core.errors import BrokenContract
 from accord.core.moves import moves_to_json
 from accord.missions.branches import git_of, stale_of
-from accord.missions.check import check_missions
-from accord.missions.dependencies import blockers
 from accord.missions.lifecycle import MoveRequest
 from accord.missions.load import find_root, load_mission, mission_slugs, named_root
 from accord.missions.models import STATUSES, ExecutionMode, WorkPackageStatus
 from accord.missions.move import move as move_package
 from accord.missions.next_moves import mission_moves, next_moves
 from accord.missions.query import answer_query, mission_overview, mission_status, unreadable_statuses
+from accord.missions.rules import check_missions
 from accord.missions.start import start as start_package
 from accord.missions.workspace import resolve_workspace
 from accord.plans.links import packages_with_links
@@ -220,13 +219,12 @@ def status(given: _MissionStatusArguments) -> int:
     """
     with _refusals(given):
         read = load_mission(_root(), given.slug, given.legacy_default)
-        blocked = blockers(read)
-        found = mission_status(read, SystemClock().now(), given.threshold, blocked)
+        found = mission_status(read, SystemClock().now(), given.threshold)
         found["work_packages"] = packages_with_links(found["work_packages"], read, _root())
-        ahead = mission_moves(read, _command(), blocked)
+        ahead = mission_moves(read, _command())
     if given.is_json:
         for entry in found["work_packages"]:
-            entry["next_moves"] = moves_to_json(next_moves(read, entry["wp_id"], _command(), blocked))
+            entry["next_moves"] = moves_to_json(next_moves(read, entry["wp_id"], _command()))
         print_json({**found, "next_moves": moves_to_json(ahead)})
     else:
         print_lines([*status_lines(found, screen_columns()), *next_lines(ahead)])

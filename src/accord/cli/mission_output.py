@@ -17,8 +17,8 @@ if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
 
     from accord.cli.options import FormatArguments
-    from accord.missions.check import MissionCheck
     from accord.missions.models import NextQueryResponse
+    from accord.missions.rules import MissionCheck
     from accord.missions.workspace import ResolvedWorkspace
 
 _COLORS = {"in_progress": "green", "blocked": "red", "approved": "green", "done": "green", "canceled": "yellow"}

@@ -8,6 +8,18 @@ from typing import Any
 
 
 @dataclass(frozen=True)
+class Need:
+    """One requirement of a move: a sentence for its refusal, its short form, and a name for the way to get it.
+
+    Without the short form, a command says it in its own words.
+    """
+
+    text: str
+    missing: str = ""
+    key: str = ""
+
+
+@dataclass(frozen=True)
 class NextMove:
     """A move to the state or status ``to``.
 

@@ -1,4 +1,4 @@
-"""The lifecycle of a work package: its statuses, and what each move needs. Pure.
+"""The lifecycle of a work package: its statuses, what each move needs, and which others block its start. Pure.
 
 ``approved`` is never skipped or invented: nothing is done without a recorded approval, not even by force, and one actor
 approves its own work only with a recorded reason. Source: mission contracts, "Planning-Artifact Lifecycle".
@@ -6,20 +6,25 @@ approves its own work only with a recorded reason. Source: mission contracts, "P
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, replace
+from functools import partial
+from graphlib import CycleError, TopologicalSorter
 from typing import TYPE_CHECKING
 
+from accord.core.documents import short_name
 from accord.core.errors import BrokenContract
 from accord.core.findings import finding_of
 from accord.core.machine import Edge, Machine
-from accord.missions.models import STATUSES
+from accord.core.moves import Need
+from accord.missions.models import STATUSES, WorkPackageStatus
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable
+    from collections.abc import Collection, Iterable, Mapping
 
-    from accord.missions.models import StatusEvent, WorkPackageStatus
+    from accord.missions.models import StatusEvent
 
-    Step = tuple[WorkPackageStatus, WorkPackageStatus]
+Step = tuple[WorkPackageStatus, WorkPackageStatus]
 
 THROUGH: tuple[WorkPackageStatus, ...] = ("claimed", "in_review")
 """Statuses that a move passes through; each gets its own event."""
@@ -62,33 +67,41 @@ class MoveFacts:
     merge_problem: str = ""
 
 
-def _requires(is_given: Callable[[MoveFacts], object], refusal: str) -> Callable[[MoveFacts], str]:
-    return lambda facts: "" if is_given(facts) else refusal
+Guard = Callable[[MoveFacts], Iterator[Need]]
+"""Yields what an edge still needs: the first text refuses the move."""
 
 
-def _may_start(facts: MoveFacts) -> str:
+def _actor(facts: MoveFacts) -> Iterator[Need]:
+    if not facts.request.actor.strip():
+        yield Need("No actor given. Pass `--actor`.")
+
+
+def _start(facts: MoveFacts) -> Iterator[Need]:
     if facts.dependency_problem:
-        return facts.dependency_problem
-    if facts.waits_for:
-        return f"It depends on {', '.join(facts.waits_for)}, whose review has not passed. Finish that first."
-    return _check_actor(facts)
+        yield Need(facts.dependency_problem)
+    names = ", ".join(facts.waits_for)
+    for name in facts.waits_for:
+        text = f"It depends on {names}, whose review has not passed. Finish that first."
+        yield Need(text, f"approval of {name}")
+    yield from _actor(facts)
 
 
-def _may_continue(facts: MoveFacts) -> str:
-    """Require of blocked work what any start needs: it may never have started."""
-    return _may_start(facts) or facts.workspace_problem
+def _workspace(facts: MoveFacts) -> Iterator[Need]:
+    if facts.workspace_problem:
+        yield Need(facts.workspace_problem, "a lane")
 
 
 def _refers_to_work(facts: MoveFacts) -> bool:
     return bool(facts.request.review_ref or facts.request.feedback)
 
 
-def _check_ready(facts: MoveFacts) -> str:
-    if facts.open_subtasks:
-        return f"These subtasks are open in tasks.md: {', '.join(facts.open_subtasks)}. Finish and tick them."
+def _ready(facts: MoveFacts) -> Iterator[Need]:
+    names = ", ".join(facts.open_subtasks)
+    for name in facts.open_subtasks:
+        yield Need(f"These subtasks are open in tasks.md: {names}. Finish and tick them.", f"subtask {name}")
     if facts.evidence_problem and not _refers_to_work(facts):
-        return f"{facts.evidence_problem} Commit the work, or describe it with `--feedback`."
-    return ""
+        text = f"{facts.evidence_problem} Commit the work, or describe it with `--feedback`."
+        yield Need(text, "an own commit")
 
 
 def is_self_review(facts: MoveFacts) -> bool:
@@ -96,62 +109,77 @@ def is_self_review(facts: MoveFacts) -> bool:
     return facts.request.target not in REOPENED and facts.request.actor in facts.implementers
 
 
-def _check_reviewer(facts: MoveFacts) -> str:
-    if refusal := _check_actor(facts):
-        return refusal
-    if not is_self_review(facts) or facts.request.override_reason:
-        return ""
-    who = facts.request.actor
-    return f"{who} did this work. Let another `--actor` review it, or say why not with `--override-reason TEXT`."
+def _reviewer(facts: MoveFacts) -> Iterator[Need]:
+    yield from _actor(facts)
+    if is_self_review(facts) and not facts.request.override_reason:
+        hint = "Let another `--actor` review it, or say why not with `--override-reason TEXT`."
+        yield Need(f"{facts.request.actor} did this work. {hint}")
 
 
-def _check_approval(facts: MoveFacts) -> str:
+def _evidence(facts: MoveFacts) -> Iterator[Need]:
     if not facts.request.review_ref:
-        return "The move skips the review. Pass `--review-ref` as evidence of one, or move it to for_review."
-    return _check_reviewer(facts)
+        yield Need("The move skips the review. Pass `--review-ref` as evidence of one, or move it to for_review.")
 
 
-def _check_complete(facts: MoveFacts) -> str:
+def _complete(facts: MoveFacts) -> Iterator[Need]:
     if not facts.is_approved:
-        return "No approval of its present state is recorded. Move it to approved first, with or without `--force`."
-    if not facts.merge_problem or facts.request.override_reason:
-        return ""
-    return f"{facts.merge_problem} `--override-reason TEXT` allows it without a merge; `--force` does not."
+        text = "No approval of its present state is recorded. Move it to approved first, with or without `--force`."
+        yield Need(text, "an approval")
+    elif facts.merge_problem and not facts.request.override_reason:
+        hint = "`--override-reason TEXT` allows it without a merge; `--force` does not."
+        yield Need(f"{facts.merge_problem} {hint}", "a merge")
 
 
-_check_actor = _requires(lambda facts: facts.request.actor.strip(), "No actor given. Pass `--actor`.")
-_check_review = _requires(lambda facts: facts.request.review_ref, "No review given. Pass `--review-ref`.")
-_check_findings = _requires(
-    lambda facts: _refers_to_work(facts) or facts.request.reason,
-    "No review findings given. Pass `--review-ref` or `--feedback`.",
-)
-_says_why = _requires(
-    lambda facts: facts.request.reason or facts.request.feedback, "No reason given. Pass `--reason` or `--feedback`."
-)
+def _review(facts: MoveFacts) -> Iterator[Need]:
+    if not facts.request.review_ref:
+        yield Need("No review given. Pass `--review-ref`.")
+
+
+def _findings(facts: MoveFacts) -> Iterator[Need]:
+    if not (_refers_to_work(facts) or facts.request.reason):
+        yield Need("No review findings given. Pass `--review-ref` or `--feedback`.")
+
+
+def _reason(facts: MoveFacts) -> Iterator[Need]:
+    if not (facts.request.reason or facts.request.feedback):
+        yield Need("No reason given. Pass `--reason` or `--feedback`.")
+
+
 _BEFORE_DONE = STATUSES[: STATUSES.index("approved") + 1]
+_EDGES: tuple[tuple[WorkPackageStatus, WorkPackageStatus, str, tuple[Guard, ...]], ...] = (
+    ("planned", "claimed", "an actor, dependencies approved", (_start,)),
+    ("claimed", "in_progress", "a workspace", (_workspace,)),
+    ("in_progress", "for_review", "subtasks done, evidence", (_ready,)),
+    ("for_review", "in_review", "another actor", (_reviewer,)),
+    ("in_review", "approved", "another actor", (_reviewer,)),
+    ("in_review", "in_progress", "review reference or feedback", (_findings,)),
+    ("in_review", "planned", "review reference or feedback", (_findings,)),
+    ("in_progress", "approved", "review reference", (_evidence, _reviewer)),
+    ("in_progress", "planned", "a reason", (_reason,)),
+    ("approved", "done", "merged, or a planning artifact", (_complete,)),
+    ("approved", "in_progress", "review reference", (_review,)),
+    ("approved", "planned", "review reference", (_review,)),
+    *((source, "blocked", "", ()) for source in _BEFORE_DONE),
+    # blocked work needs what any start needs: it may never have started
+    ("blocked", "in_progress", "dependencies approved, a workspace", (_start, _workspace)),
+    *((source, "canceled", "", ()) for source in (*_BEFORE_DONE, "blocked")),
+)
+_GUARDS: dict[Step, tuple[Guard, ...]] = {(source, target): guards for source, target, _, guards in _EDGES}
+
+
+def _needs(edge: Step, facts: MoveFacts) -> Iterator[Need]:
+    return (need for guard in _GUARDS[edge] for need in guard(facts))
+
+
+def _refusal_of(edge: Step, facts: MoveFacts) -> str:
+    return next((need.text for need in _needs(edge, facts)), "")
 
 
 WORK_PACKAGE: Machine[MoveFacts] = Machine(
     "work package",
     "planned",
     frozenset({"done", "canceled"}),
-    (
-        Edge("planned", "claimed", "an actor, dependencies approved", _may_start),
-        Edge("claimed", "in_progress", "a workspace", lambda facts: facts.workspace_problem),
-        Edge("in_progress", "for_review", "subtasks done, evidence", _check_ready),
-        Edge("for_review", "in_review", "another actor", _check_reviewer),
-        Edge("in_review", "approved", "another actor", _check_reviewer),
-        Edge("in_review", "in_progress", "review reference or feedback", _check_findings),
-        Edge("in_review", "planned", "review reference or feedback", _check_findings),
-        Edge("in_progress", "approved", "review reference", _check_approval),
-        Edge("in_progress", "planned", "a reason", _says_why),
-        Edge("approved", "done", "merged, or a planning artifact", _check_complete),
-        Edge("approved", "in_progress", "review reference", _check_review),
-        Edge("approved", "planned", "review reference", _check_review),
-        *(Edge(source, "blocked") for source in _BEFORE_DONE),
-        Edge("blocked", "in_progress", "dependencies approved, a workspace", _may_continue),
-        *(Edge(source, "canceled") for source in (*_BEFORE_DONE, "blocked")),
-    ),
+    tuple(Edge(source, target, label, partial(_refusal_of, (source, target))) for source, target, label, _ in _EDGES),
 )
 
 
@@ -171,39 +199,27 @@ def _refusal(source: WorkPackageStatus, facts: MoveFacts) -> str:
         is_own = source not in THROUGH or not facts.holder or request.actor == facts.holder or request.is_forced
         hint = "Choose another work package, or pass `--force` with `--reason`."
         return "" if is_own else f"{facts.holder} has claimed it. {hint}"
-    if refusal := _check_actor(facts):
-        return refusal
+    if actor := next(_actor(facts), None):
+        return actor.text
     if request.is_forced and not request.reason:
         return "`--force` needs a reason. Pass `--reason`."
     if request.is_forced:
-        return _check_complete(facts) if request.target == "done" else ""
+        return next((need.text for need in _complete(facts)), "") if request.target == "done" else ""
     refusals = (WORK_PACKAGE.refusal(a, b, facts) for a, b in steps_between(source, request.target))
     return next((refusal for refusal in refusals if refusal), "")
 
 
 def needs_of(source: WorkPackageStatus, facts: MoveFacts) -> tuple[str, ...]:
     """Name what a legal move of a complete request still lacks: approvals, a lane, subtasks, commits, a merge."""
-    found: list[str] = []
-    for edge in steps_between(source, facts.request.target):
-        if edge[1] == "claimed" or edge == ("blocked", "in_progress"):
-            found += [f"approval of {name}" for name in facts.waits_for]
-        if edge[1] == "in_progress" and edge[0] in ("claimed", "blocked") and facts.workspace_problem:
-            found.append("a lane")
-        if edge == ("in_progress", "for_review"):
-            found += [f"subtask {name}" for name in facts.open_subtasks]
-            found += ["an own commit"] if facts.evidence_problem and not _refers_to_work(facts) else []
-        if edge[1] == "done":
-            found += ["an approval"] if not facts.is_approved else ["a merge"] if facts.merge_problem else []
-    return tuple(found)
+    edges = steps_between(source, facts.request.target)
+    return tuple(need.missing for edge in edges for need in _needs(edge, facts) if need.missing)
 
 
 def implementers_of(events: Iterable[StatusEvent]) -> frozenset[str]:
     """Return who did the work: the actors that claimed, started or handed it in; one that sends it back did not."""
-    reviewed = ("for_review", "in_review", "approved")
-    worked = (
-        event for event in events if event.to_lane in ("claimed", "in_progress", "for_review") and event.actor.strip()
-    )
-    return frozenset(event.actor for event in worked if event.from_lane not in reviewed)
+    reviewed, worked = ("for_review", "in_review", "approved"), ("claimed", "in_progress", "for_review")
+    by_work = (event.actor for event in events if event.to_lane in worked and event.from_lane not in reviewed)
+    return frozenset(actor for actor in by_work if actor.strip())
 
 
 def approval_of(events: Iterable[StatusEvent]) -> StatusEvent | None:
@@ -224,3 +240,66 @@ def steps_between(source: WorkPackageStatus, target: WorkPackageStatus) -> tuple
             if between in WORK_PACKAGE.targets(source) and target in WORK_PACKAGE.targets(between):
                 return ((source, between), (between, target))
     return ((source, target),)
+
+
+STARTABLE = ("approved", "done")
+"""Statuses of a dependency that let its dependents start."""
+
+WAITING = ("planned", "claimed", "blocked")
+"""Statuses of work that its dependencies can keep from starting."""
+
+
+@dataclass(frozen=True)
+class Blockers:
+    """Direct dependencies whose review has not passed, and why one of them never can: it is unknown, or in a cycle.
+
+    ``first`` ends the chain of first dependencies: nothing blocks that work package, or nothing can unblock it.
+    """
+
+    waits_for: tuple[str, ...] = ()
+    problem: str = ""
+    first: str = ""
+
+
+def blockers_of(waits_for: Mapping[str, tuple[str, ...]], known: Collection[str]) -> dict[str, Blockers]:
+    """Return what blocks the start of each work package, by what each waits for; ``known`` are those with a file."""
+    has_cycle = False
+    try:
+        TopologicalSorter(waits_for).prepare()
+    except CycleError:
+        has_cycle = True
+    found = {
+        wp_id: Blockers(names, _unknown(known, names) or (_cycle(waits_for, wp_id) if has_cycle else ""))
+        for wp_id, names in waits_for.items()
+    }
+    ends: dict[str, str] = {}
+    for start in found:
+        chain = [start]
+        while chain[-1] not in ends and (one := found.get(chain[-1])) and one.waits_for and not one.problem:
+            chain.append(one.waits_for[0])
+        ends.update(dict.fromkeys(chain, ends.get(chain[-1], chain[-1])))
+    return {wp_id: replace(one, first=ends[wp_id]) for wp_id, one in found.items()}
+
+
+def _unknown(known: Collection[str], names: tuple[str, ...]) -> str:
+    unknown = [short_name(name) for name in names if name not in known]
+    what = "has no file" if len(unknown) == 1 else "have no files"
+    hint = "Write it, or correct the name."
+    return f"It depends on {', '.join(unknown)}, which {what} under tasks/. {hint}" if unknown else ""
+
+
+def _cycle(waits_for: Mapping[str, tuple[str, ...]], wp_id: str) -> str:
+    """Name the shortest way of a work package back to itself along its dependencies; empty without one."""
+    came_from: dict[str, str] = {}
+    queue = [wp_id]
+    for name in queue:
+        for other in waits_for.get(name, ()):
+            if other == wp_id:
+                way = [name, wp_id]
+                while way[0] != wp_id:
+                    way.insert(0, came_from[way[0]])
+                return f"It depends on itself: {' → '.join(way)}. Remove one of these dependencies."
+            if other not in came_from:
+                came_from[other] = name
+                queue.append(other)
+    return ""

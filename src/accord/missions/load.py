@@ -19,6 +19,7 @@ from accord.core.findings import Finding, with_lines
 from accord.core.shapes import format_of, read_shape
 from accord.core.suggest import did_you_mean
 from accord.files.yaml import read_mapping
+from accord.missions.lifecycle import STARTABLE, Blockers, blockers_of
 from accord.missions.log import Log, current_status, log_path, read_log
 from accord.missions.models import Frontmatter, Lanes, Meta, WorkspaceContext
 from accord.missions.modes import ModeFacts, settle_mode
@@ -102,6 +103,14 @@ class Mission:
         words = (_FIRST_WORD.match(task.text) for task in listed if not task.is_checked)
         return tuple(word[1] for word in words if word)
 
+    @cached_property
+    def blockers(self) -> dict[str, Blockers]:
+        """What blocks the start of each work package; a dependency with an unknown status blocks it, too."""
+        startable = {wp_id for wp_id in self.ids if self.known_status(wp_id) in STARTABLE}
+        wanted = {wp_id: dict.fromkeys(one.head.dependencies) for wp_id, one in self.work_packages.items()}
+        waits_for = {wp_id: tuple(name for name in names if name not in startable) for wp_id, names in wanted.items()}
+        return blockers_of(waits_for, self.files)
+
     def work_package(self, wp_id: str) -> WorkPackage:
         """Return a work package. Raises BrokenContract when it is broken or missing."""
         self.check_readable(wp_id)
@@ -116,6 +125,13 @@ class Mission:
         if wp_id in self.files and wp_id not in self.written and not self.log.events:
             raise self.broken[wp_id]  # old missions have their statuses in these files alone
         return current_status(self.log, wp_id, self.written.get(wp_id, ""))
+
+    def known_status(self, wp_id: str) -> WorkPackageStatus | None:
+        """Return the status of a work package; None where it cannot be read."""
+        try:
+            return self.status_of(wp_id)
+        except BrokenContract:
+            return None
 
     def check_readable(self, name: str) -> None:
         """Raise BrokenContract where a work package, ``meta.json`` or ``lanes.json`` cannot be used."""
@@ -158,31 +174,21 @@ def load_mission(root: Path, slug: str, legacy_default: ExecutionMode | None = N
 
     Raises BrokenContract ``unknown-mission``; every other problem is in ``broken``.
     """
+    if _ULID.fullmatch(slug) and not (root / SPECS / slug).is_dir():
+        metas = {name: _read_json(root / SPECS / name / "meta.json", Meta, {}) for name in mission_slugs(root)}
+        slug = next((name for name, meta in metas.items() if meta and meta.mission_id == slug), slug)
     folder = root / SPECS / slug
-    if _ULID.fullmatch(slug) and not folder.is_dir():
-        slug = _slug_of(root, slug)
-        folder = root / SPECS / slug
     if not _SLUG.fullmatch(slug) or not folder.is_dir() or folder.is_symlink():
         message = f"Unknown mission `{short_name(slug)}` in {root / SPECS}."
         raise BrokenContract.of(Finding("unknown-mission", message, hint=_hint(slug, mission_slugs(root))))
     broken: dict[str, BrokenContract] = {}
+    written: dict[str, str] = {}
     meta = _read_json(folder / "meta.json", Meta, broken)
     lanes = _read_json(folder / "lanes.json", Lanes, broken)
-    contexts = _contexts(root, slug)
-    written: dict[str, str] = {}
     work_packages, files = _work_packages(folder, lanes, legacy_default, broken, written)
-    log = log_path(folder)
-    events = read_log(log.read_bytes()) if log.is_file() else Log()
-    return Mission(root, slug, meta or Meta(), lanes, contexts, work_packages, events, broken, files, written)
-
-
-def _slug_of(root: Path, mission_id: str) -> str:
-    """Return the slug of the mission with an id; the id itself if none has it."""
-    for slug in mission_slugs(root):
-        meta = _read_json(root / SPECS / slug / "meta.json", Meta, {})
-        if meta and meta.mission_id == mission_id:
-            return slug
-    return mission_id
+    log = read_log(log_path(folder).read_bytes()) if log_path(folder).is_file() else Log()
+    contexts = _contexts(root, slug)
+    return Mission(root, slug, meta or Meta(), lanes, contexts, work_packages, log, broken, files, written)
 
 
 def _hint(word: str, known: Iterable[str]) -> str:
@@ -265,10 +271,15 @@ def lines_of(path: Path) -> Mapping[str, int]:
         raw = path.read_bytes()
         if path.suffix != ".md":
             return (read_mapping(raw) if format_of(path.name) == "yaml" else read_object(raw)).lines
-        parts = _FRONTMATTER.match(raw.removeprefix(b"\xef\xbb\xbf"))
+        parts = _split(raw)
         return _lines_below(read_mapping(parts[1])) if parts else {}
     except (OSError, BrokenContract):
         return {}
+
+
+def _split(raw: bytes) -> re.Match[bytes] | None:
+    """Find the frontmatter of a file."""
+    return _FRONTMATTER.match(raw.removeprefix(b"\xef\xbb\xbf"))
 
 
 def _lines_below(head: YamlDocument) -> dict[str, int]:
@@ -278,11 +289,10 @@ def _lines_below(head: YamlDocument) -> dict[str, int]:
 
 def read_work_package(raw: bytes, wp_id: str) -> tuple[Frontmatter, str, bool]:
     """Read a work package's file: its frontmatter, its text, and whether it declares dependencies."""
-    parts = _FRONTMATTER.match(raw.removeprefix(b"\xef\xbb\xbf"))
+    parts = _split(raw)
     if not parts:
-        message = "The file has no frontmatter."
         hint = "Begin it with `---`, `work_package_id: WP…` and `---`."
-        raise BrokenContract.of(Finding("frontmatter-missing", message, line=1, hint=hint))
+        raise BrokenContract.of(Finding("frontmatter-missing", "The file has no frontmatter.", line=1, hint=hint))
     document = read_mapping(parts[1])
     try:
         head = read_shape(Frontmatter, document.value)

@@ -25,19 +25,6 @@ STATUSES: tuple[WorkPackageStatus, ...] = get_args(WorkPackageStatus)
 SHARED_WORKSPACE = "planning_artifact_repo_root_shared_workspace"
 
 _RFC3339 = re.compile(r"(\d{4}-\d\d-\d\dT\d\d:\d\d:)(\d\d)(\.\d+)?(Z|[+-]\d\d:\d\d)", re.ASCII | re.IGNORECASE)
-_NOT_STARTED: JsonDict = {"properties": {"mission_state": {"const": "not_started"}}, "required": ["mission_state"]}
-_PREVIEWED: JsonDict = {
-    "required": ["preview_step"],
-    "properties": {"preview_step": {"type": "string", "minLength": 1}},
-}
-_NOT_APPLICABLE: JsonDict = {"properties": {"status": {"const": "not_applicable"}}, "required": ["status"]}
-_WITHOUT_TIMES: JsonDict = {
-    "properties": {
-        "reason": {"const": SHARED_WORKSPACE},
-        "minutes_since_commit": {"const": None},
-        "last_commit_time": {"const": None},
-    }
-}
 
 
 def _check_rfc3339(text: str) -> str:
@@ -73,16 +60,33 @@ def _true(value: Any) -> Any:
 Text = Annotated[str, StringConstraints(strict=True, min_length=1)]
 
 
-class NextQueryResponse(BaseModel):
+class _Answer(BaseModel):
+    model_config = ConfigDict(frozen=True, extra="forbid", defer_build=True, strict=True)
+
+
+def _when(key: str, value: str, then: JsonDict) -> JsonDict:
+    """Return the JSON Schema of a rule for documents in which a key has a value."""
+    condition: JsonDict = {"properties": {key: {"const": value}}, "required": [key]}
+    return {"allOf": [{"if": condition, "then": then}]}
+
+
+_PREVIEWED: JsonDict = {
+    "required": ["preview_step"],
+    "properties": {"preview_step": {"type": "string", "minLength": 1}},
+}
+_WITHOUT_TIMES: JsonDict = {
+    "properties": {
+        "reason": {"const": SHARED_WORKSPACE},
+        "minutes_since_commit": {"const": None},
+        "last_commit_time": {"const": None},
+    }
+}
+
+
+class NextQueryResponse(_Answer):
     """The state of a mission, as the query mode of ``next`` answers. It issues no step, so ``action`` is null."""
 
-    model_config = ConfigDict(
-        frozen=True,
-        extra="forbid",
-        defer_build=True,
-        strict=True,
-        json_schema_extra={"allOf": [{"if": _NOT_STARTED, "then": _PREVIEWED}]},
-    )
+    model_config = ConfigDict(json_schema_extra=_when("mission_state", "not_started", _PREVIEWED))
 
     kind: Literal["query"]
     agent: str | None
@@ -114,16 +118,10 @@ class NextQueryResponse(BaseModel):
         return self
 
 
-class StaleStatus(BaseModel):
+class StaleStatus(_Answer):
     """Whether work in a lane is stale; work in the repository's root shares one workspace, so it does not apply."""
 
-    model_config = ConfigDict(
-        frozen=True,
-        extra="forbid",
-        defer_build=True,
-        strict=True,
-        json_schema_extra={"allOf": [{"if": _NOT_APPLICABLE, "then": _WITHOUT_TIMES}]},
-    )
+    model_config = ConfigDict(json_schema_extra=_when("status", "not_applicable", _WITHOUT_TIMES))
 
     status: Literal["fresh", "stale", "not_applicable"]
     reason: str | None

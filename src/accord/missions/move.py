@@ -15,9 +15,9 @@ from accord.core.clock import ulid
 from accord.core.errors import BrokenContract, Refused
 from accord.files.store import Storage, append_once, folder_lock
 from accord.missions.branches import git_of
-from accord.missions.dependencies import Blockers, blockers
 from accord.missions.lifecycle import (
     REOPENED,
+    Blockers,
     MoveFacts,
     approval_of,
     implementers_of,
@@ -29,7 +29,7 @@ from accord.missions.log import log_path
 from accord.missions.workspace import resolve_workspace
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Mapping
+    from collections.abc import Callable, Iterable
     from datetime import datetime
     from pathlib import Path
 
@@ -63,14 +63,9 @@ def move(
     folder = load_mission(root, slug, legacy_default).folder
     check_log(folder)
     storage = Storage(clock)
-    request = replace(
-        request,
-        actor=redact(request.actor),
-        feedback=redact(request.feedback),
-        review_ref=redact(request.review_ref),
-        override_reason=redact(request.override_reason),
-        reason=redact(request.reason),
-    )
+    names = ("actor", "feedback", "review_ref", "override_reason", "reason")
+    texts: dict[str, Any] = {name: redact(getattr(request, name)) for name in names}
+    request = replace(request, **texts)
     with folder_lock(folder, storage):
         mission = load_mission(root, slug, legacy_default)
         source, events = plan_mission_move(mission, request, clock.now())
@@ -99,14 +94,8 @@ def append_events(mission: Mission, events: Iterable[dict[str, Any]], storage: S
         append_once(log_path(mission.folder), json.dumps(event, sort_keys=True).encode(), storage)
 
 
-def move_facts(
-    mission: Mission,
-    request: MoveRequest,
-    source: WorkPackageStatus,
-    git: MissionGit,
-    found: Mapping[str, Blockers] | None = None,
-) -> MoveFacts:
-    """Gather the facts of a move; git reads only what this move needs. ``found`` are the mission's blockers."""
+def move_facts(mission: Mission, request: MoveRequest, source: WorkPackageStatus, git: MissionGit) -> MoveFacts:
+    """Gather the facts of a move; git reads only what this move needs."""
     work_package = mission.work_package(request.wp_id)
     is_code = work_package.mode.value == "code_change"
     events = own_events(mission, request.wp_id)
@@ -121,7 +110,7 @@ def move_facts(
     if needs_evidence and branch:
         own = git.own_commits(branch)
         evidence_problem = own.error or ("" if own.count else f"The branch {branch} has no own commit.")
-    blocked = (blockers(mission) if found is None else found).get(request.wp_id, Blockers())
+    blocked = mission.blockers.get(request.wp_id, Blockers())
     return MoveFacts(
         request,
         holder=latest.actor if latest else "",
@@ -195,11 +184,5 @@ def _evidence(facts: MoveFacts, source: WorkPackageStatus, earlier: list[StatusE
     is_sent_back = request.target in REOPENED and source in ("for_review", "in_review", "approved")
     if not is_accepted and (not is_sent_back or is_taken_back):
         return None
-    verdict = "approved" if is_accepted else "changes_requested"
-    return {
-        "review": {
-            "reviewer": request.actor,
-            "verdict": verdict,
-            "reference": request.review_ref or request.feedback or None,
-        }
-    }
+    verdict, reference = "approved" if is_accepted else "changes_requested", request.review_ref or request.feedback
+    return {"review": {"reviewer": request.actor, "verdict": verdict, "reference": reference or None}}

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
+from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -10,17 +11,15 @@ from accord.core.clock import timestamp
 from accord.core.errors import BrokenContract
 from accord.core.shapes import read_shape
 from accord.missions.branches import DEFAULT_MINUTES, git_of, stale_of
-from accord.missions.dependencies import readiness
+from accord.missions.lifecycle import WAITING, Blockers
 from accord.missions.models import NextQueryResponse
 from accord.missions.runs import DEFAULT_TYPE, RunState, position_of, read_run, steps_of
 from accord.missions.workspace import resolve_workspace
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
     from datetime import datetime
 
     from accord.missions.branches import MissionGit
-    from accord.missions.dependencies import Blockers, Readiness
     from accord.missions.load import Mission
 
 
@@ -34,7 +33,7 @@ def answer_query(mission: Mission, agent: str | None, now: datetime) -> NextQuer
     run = read_run(mission)
     steps, origin = steps_of(mission, run)
     position = position_of(steps, run.state or RunState(), run.mission_type)
-    decision = position.decision
+    decision, counts = position.decision, progress(mission)
     answer = {
         "kind": "query",
         "agent": agent,
@@ -45,7 +44,7 @@ def answer_query(mission: Mission, agent: str | None, now: datetime) -> NextQuer
         "timestamp": timestamp(now),
         "reason": position.reason,
         "guard_failures": guard_failures(mission, position.step_id) if run.mission_type == DEFAULT_TYPE else [],
-        "progress": _progress_ahead(mission),
+        "progress": counts and {**counts, **_ahead(readiness(mission))},
         "origin": origin,
         "run_id": run.run_id,
         "step_id": position.step_id,
@@ -72,16 +71,16 @@ def guard_failures(mission: Mission, step_id: str | None) -> list[str]:
             if wp_id not in mission.work_packages or not mission.work_packages[wp_id].has_dependencies
         ]
     enough = {"implement": ("for_review", "in_review", "approved", "done"), "review": ("approved", "done")}
-    statuses = {wp_id: _status(mission, wp_id) for wp_id in mission.files if step_id in enough}
+    statuses = {wp_id: mission.known_status(wp_id) or "unknown" for wp_id in mission.files if step_id in enough}
     reached = enough.get(step_id or "", ())
     return [f"{wp_id} is {status}, not yet {reached[0]}" for wp_id, status in statuses.items() if status not in reached]
 
 
 def progress(mission: Mission) -> dict[str, Any] | None:
-    """Return the number of work packages with files, by status; None without any. Some may be unknown."""
+    """Return the number of work packages with files, by status; None without any. Unknown ones count in the total."""
     if not mission.files:
         return None
-    counts = Counter(_status(mission, wp_id) for wp_id in mission.files)
+    counts = Counter[str](mission.known_status(wp_id) or "unknown" for wp_id in mission.files)
     weight = sum(WEIGHTS.get(status, 0.0) * count for status, count in counts.items())
     shown = ["done", "approved", "in_progress", "planned", "for_review", *(["unknown"] if counts["unknown"] else [])]
     return {
@@ -91,22 +90,38 @@ def progress(mission: Mission) -> dict[str, Any] | None:
     }
 
 
-def _status(mission: Mission, wp_id: str) -> str:
-    """Return the status of a work package; one that cannot be read counts only in the total."""
+@dataclass(frozen=True)
+class Readiness:
+    """Whether a work package may start now, which others block it, and why it never can; each is empty otherwise."""
+
+    ready: bool = False
+    blocked_by: tuple[str, ...] = ()
+    blocked_reason: str | None = None
+
+
+def readiness(mission: Mission) -> dict[str, Readiness]:
+    """Return the readiness of each work package; only work that did not start yet can be ready or blocked."""
+    return {wp_id: _readiness(mission, wp_id) for wp_id in mission.ids}
+
+
+def _readiness(mission: Mission, wp_id: str) -> Readiness:
+    blocked = mission.blockers.get(wp_id, Blockers())
     try:
-        return mission.status_of(wp_id)
-    except BrokenContract:
-        return "unknown"
+        status = mission.status_of(wp_id)
+        if status not in WAITING:
+            return Readiness()
+        if not blocked.waits_for:
+            resolve_workspace(mission, wp_id)
+    except BrokenContract as broken:
+        return Readiness(blocked_reason=broken.message)
+    is_ready = status == "planned" and not blocked.waits_for
+    return Readiness(is_ready, blocked.waits_for, blocked.problem or None)
 
 
-def _progress_ahead(mission: Mission) -> dict[str, Any] | None:
-    """Return the progress with the work packages that may start now, and what blocks the others."""
-    counts, found = progress(mission), readiness(mission)
-    return counts and {
-        **counts,
-        "ready": [wp_id for wp_id, one in found.items() if one.ready],
-        "blocked": {wp_id: list(one.blocked_by) for wp_id, one in found.items() if one.blocked_by},
-    }
+def _ahead(found: dict[str, Readiness]) -> dict[str, Any]:
+    """Return the work packages that may start now, and what blocks the others."""
+    blocked = {wp_id: list(one.blocked_by) for wp_id, one in found.items() if one.blocked_by}
+    return {"ready": [wp_id for wp_id, one in found.items() if one.ready], "blocked": blocked}
 
 
 def unreadable_statuses(mission: Mission) -> dict[str, str]:
@@ -129,8 +144,7 @@ def mission_overview(mission: Mission) -> dict[str, Any]:
         "mission_id": mission.meta.mission_id or None,
         "mission": mission.meta.mission_type or mission.meta.mission or None,
         "progress": progress(mission),
-        "ready": [wp_id for wp_id, one in found.items() if one.ready],
-        "blocked": {wp_id: list(one.blocked_by) for wp_id, one in found.items() if one.blocked_by},
+        **_ahead(found),
         "problems": {**reasons, **unreadable_statuses(mission)},
     }
 
@@ -138,14 +152,9 @@ def mission_overview(mission: Mission) -> dict[str, Any]:
 _LOCATION = ("execution_mode", "mode_source", "resolution_kind", "workspace_path", "branch_name", "lane_id")
 
 
-def mission_status(
-    mission: Mission,
-    now: datetime,
-    threshold_minutes: float = DEFAULT_MINUTES,
-    found: Mapping[str, Blockers] | None = None,
-) -> dict[str, Any]:
-    """Return the document of ``accord mission status``. ``found`` are the blockers of the mission, if known."""
-    git, ready = git_of(mission), readiness(mission, found)
+def mission_status(mission: Mission, now: datetime, threshold_minutes: float = DEFAULT_MINUTES) -> dict[str, Any]:
+    """Return the document of ``accord mission status``."""
+    git, ready = git_of(mission), readiness(mission)
     return {
         "mission_slug": mission.slug,
         "mission": mission.meta.mission_type or mission.meta.mission or None,

@@ -82,9 +82,8 @@ def position_of(steps: Sequence[MissionStep], state: RunState, mission_type: str
     """Return the position of a run: blocked, asked, or at a step. Raises BrokenContract ``no-first-step``."""
     done = set(state.completed_steps)
     issued = state.issued_step_id if state.issued_step_id and state.issued_step_id not in done else None
-    following = next(
-        (step for step in steps if step.id not in done and step.id != issued and done.issuperset(step.depends_on)), None
-    )
+    open_ = (step for step in steps if step.id not in done and step.id != issued and done.issuperset(step.depends_on))
+    following = next(open_, None)
     preview = following.id if following else None
     decision = _pending(state)
     if state.blocked_reason:
@@ -94,9 +93,8 @@ def position_of(steps: Sequence[MissionStep], state: RunState, mission_type: str
     if issued:
         return RunPosition(issued, issued, preview)
     if following:
-        return RunPosition(
-            following.id if done else "not_started", None, preview, None, _missing_input(following, state)
-        )
+        position = following.id if done else "not_started"
+        return RunPosition(position, None, preview, None, _missing_input(following, state))
     if not done:
         message = f"The mission type `{mission_type}` has no issuable first step."
         raise BrokenContract.of(Finding("no-first-step", message, hint="Fix the steps in its template."))
@@ -159,53 +157,49 @@ class StoredRun:
 
 
 def read_run(mission: Mission) -> StoredRun:
-    """Read the recorded run of a mission. Raises RunBroken: ``run-invalid`` or ``run-mismatch``."""
-    index = mission.root / ".kittify" / "runtime" / "feature-runs.json"
+    """Read the recorded run of a mission. Raises RunBroken: ``run-invalid`` or ``run-mismatch``.
+
+    The mission's type is that of the run's entry, else of its state, else of ``meta.json``.
+    """
+    index, slug = mission.root / ".kittify" / "runtime" / "feature-runs.json", mission.slug
     with _reading(index):
         entries = read_object(index.read_bytes()).value if index.is_file() else {}
-    if mission.slug not in entries:
-        own, key = _own_type(mission)
-        findings: dict[Path, list[Finding]] = {index: []} if entries else {}
-        return StoredRun(None, None, own or DEFAULT_TYPE, mission.folder / "meta.json", pointer(key), findings)
+    findings: dict[Path, list[Finding]] = {index: []} if entries else {}
+    own = (
+        ("mission_type", mission.meta.mission_type) if mission.meta.mission_type else ("mission", mission.meta.mission)
+    )
+    named = [(own[1], mission.folder / "meta.json", pointer(own[0]))]
+    entry, state = None, None
+    if slug in entries:
+        entry, state, path = _read_entry(mission, entries[slug], index)
+        findings[path] = []
+        named.insert(0, (state.mission_key, path, "/mission_key"))
+        named.insert(0, (entry.mission_key, index, pointer(slug, "mission_key")))
+        named.insert(0, (entry.mission_type, index, pointer(slug, "mission_type")))
+    given = [source for source in named if source[0]] or [(DEFAULT_TYPE, *named[-1][1:])]
+    kind, file, place = given[0]
+    for other, where, at in given[1:]:
+        if other != kind:
+            message = f"The type is `{short_name(other)}` here, but `{short_name(kind)}` in {file.name} counts."
+            findings.setdefault(where, []).append(warning("run-type-differs", message, at, hint="Correct one of them."))
+    return StoredRun(state, entry.run_id if entry else None, kind, file, place, findings)
+
+
+def _read_entry(mission: Mission, value: Any, index: Path) -> tuple[_RunEntry, RunState, Path]:
+    """Return the entry of a run in the index, and its state with the file of that."""
     with _reading(index, pointer(mission.slug)):
-        entry = read_shape(_RunEntry, entries[mission.slug])
+        entry = read_shape(_RunEntry, value)
     path = _state_file(mission.root, entry, index, mission.slug)
     with _reading(path):
         state = read_shape(RunState, read_object(path.read_bytes()).value)
     if state.run_id and state.run_id != entry.run_id:
-        message = (
-            f"{path.parent.name}/{path.name} belongs to the run `{short_name(state.run_id)}`, but {index.name} "
-            f"expects `{entry.run_id}`."
+        belongs = f"{path.parent.name}/{path.name} belongs to the run `{short_name(state.run_id)}`"
+        message, hint = (
+            f"{belongs}, but {index.name} expects `{entry.run_id}`.",
+            "Correct one of them, or remove the entry.",
         )
-        hint = "Correct one of them, or remove the entry."
         raise RunBroken(message, path, Finding("run-mismatch", message, "/run_id", hint=hint))
-    return _with_type(mission, index, entry, path, state)
-
-
-def _with_type(mission: Mission, index: Path, entry: _RunEntry, path: Path, state: RunState) -> StoredRun:
-    """Return the run with the mission's type: from the run's entry, else its state, else ``meta.json``."""
-    own, key = _own_type(mission)
-    named = [
-        (entry.mission_type, index, pointer(mission.slug, "mission_type")),
-        (entry.mission_key, index, pointer(mission.slug, "mission_key")),
-        (state.mission_key, path, "/mission_key"),
-        (own, mission.folder / "meta.json", pointer(key)),
-    ]
-    given = [source for source in named if source[0]] or [(DEFAULT_TYPE, *named[-1][1:])]
-    kind, file, key_path = given[0]
-    findings: dict[Path, list[Finding]] = {index: [], path: []}
-    for other, where, at in given[1:]:
-        if other != kind:
-            here, counted = short_name(other), short_name(kind)
-            message = f"The type is `{here}` here, but `{counted}` in {file.name} counts."
-            findings.setdefault(where, []).append(warning("run-type-differs", message, at, hint="Correct one of them."))
-    return StoredRun(state, entry.run_id, kind, file, key_path, findings)
-
-
-def _own_type(mission: Mission) -> tuple[str, str]:
-    """Return the type in ``meta.json``, and its key."""
-    own = mission.meta.mission_type
-    return (own, "mission_type") if own else (mission.meta.mission, "mission")
+    return entry, state, path
 
 
 def _state_file(root: Path, entry: _RunEntry, index: Path, slug: str) -> Path:

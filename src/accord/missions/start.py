@@ -16,8 +16,7 @@ from accord.core.findings import Finding, finding_of
 from accord.files.store import Storage, change_file, folder_lock
 from accord.git.program import Git, GitFailed
 from accord.missions.branches import git_of
-from accord.missions.dependencies import WAITING
-from accord.missions.lifecycle import MoveRequest
+from accord.missions.lifecycle import WAITING, MoveRequest
 from accord.missions.load import load_mission
 from accord.missions.move import append_events, check_log, plan_mission_move
 from accord.missions.workspace import WORKTREES, resolve_workspace

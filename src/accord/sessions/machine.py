@@ -13,6 +13,7 @@ from itertools import pairwise
 from typing import TYPE_CHECKING
 
 from accord.core.machine import Edge, Machine
+from accord.core.moves import Need
 from accord.sessions.decision_rules import is_before
 from accord.sessions.models import APPROVE_DESIGN, GATE_OF, GATES, REVIEW_STRATEGY
 from accord.sessions.reviews import REVIEWS
@@ -107,15 +108,6 @@ AGENTS_OF: Mapping[str, tuple[str, ...]] = {
     "RELEASE": ("Docs", "Integrator"),
 }
 """The agents whose last output on ``meta`` must be OK before a session goes on from a state, if they gave one."""
-
-
-@dataclass(frozen=True)
-class Need:
-    """One requirement of a move: a sentence for its refusal, its short form, and a name for the way to get it."""
-
-    text: str
-    missing: str
-    key: str = ""
 
 
 NEVER = "never"

@@ -31,8 +31,9 @@ from accord.sessions.rules import MOST_RETRIES
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
+    from accord.core.moves import Need
     from accord.sessions.folder import Session
-    from accord.sessions.machine import Need, SessionFacts
+    from accord.sessions.machine import SessionFacts
     from accord.sessions.models import SessionTask
 
 INTO = ".accord/dispatch"
