@@ -9,15 +9,13 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from support.hostile import HOSTILE, KNOWN, TOKEN
 from support.innocent import INNOCENT
-from support.plans import task_body
 from support.renderer import complaints
 from support.rotation import NIGHTLY, some
 
 from accord.text.hidden import GUARD, as_seen, strip_hidden
 from accord.text.posting import PostingPolicy, posting_policy
 from accord.text.redaction import Redactor
-from accord.text.sanitise import KINDS, Sanitised, _round, _settled, cut, sanitise, sanitise_line, sanitise_plain
-from accord.text.words import is_plain
+from accord.text.sanitise import KINDS, Sanitised, cut, sanitise, sanitise_line, sanitise_plain
 
 SECRETS = Redactor((KNOWN,))
 POLICY = PostingPolicy()
@@ -291,76 +289,6 @@ def test_each_kind_is_counted() -> None:
         "fences": 1,
         "tags": 1,
     }
-
-
-PLAIN_PIECES = [
-    *(
-        "fix",
-        "Closes",
-        " ",
-        "\n",
-        "\n\n",
-        "#",
-        "1",
-        "12. ",
-        "- ",
-        "* ",
-        "+",
-        "> ",
-        "# ",
-        "    ",
-        "/",
-        "a",
-        "merge",
-        "GH-",
-    ),
-    *(
-        "[",
-        "]",
-        "(",
-        ")",
-        "](",
-        "https://",
-        "www.",
-        "h.test/",
-        "issues/1",
-        ":",
-        "!",
-        "`",
-        "``",
-        "|",
-        "|-|\n",
-        "---",
-        "===",
-    ),
-    *("_", "**", "~", "é", "م", "字", "?", '"', "'", ";", "=", "%", ",", "{", "}", "x", ".", "\n\n\n", "https://u:p"),
-]
-
-
-@pytest.mark.slow
-@SETTLED
-@given(st.lists(st.sampled_from(PLAIN_PIECES), max_size=40).map("".join))
-def test_a_text_that_passes_for_plain_comes_out_of_the_parser_unchanged(text: str) -> None:
-    if is_plain(text):
-        assert _settled(text, SECRETS, POLICY, _round, str.upper) == Sanitised(text, {})
-
-
-@pytest.mark.slow
-@SETTLED
-@given(RUBBLE)
-def test_rubble_that_passes_for_plain_comes_out_of_the_parser_unchanged(text: str) -> None:
-    if is_plain(text) and not SECRETS.find(text):
-        assert _settled(text, SECRETS, POLICY, _round, str.upper).counts.keys() <= {"secrets"}
-
-
-@pytest.mark.parametrize("deep", ["- " * 8 + "x", "1. " * 5 + "x", "> " * 8 + "x", "[" * 60])
-def test_nesting_that_passes_for_plain_is_within_the_parsers_bounds(deep: str) -> None:
-    assert is_plain(deep)
-    assert _settled(deep, SECRETS, POLICY, _round, str.upper) == Sanitised(deep, {})
-
-
-def test_typical_text_of_agents_is_plain() -> None:
-    assert is_plain(task_body(context="See [the docs](https://x.test/a#b) and `src/a.py`; it was fixed before."))
 
 
 COMMITS = {

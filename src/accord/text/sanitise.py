@@ -36,7 +36,6 @@ from accord.text.words import (
     address_edits,
     chosen_words,
     command_edits,
-    is_plain,
     keyword_edits,
     linked_addresses,
     mention_edits,
@@ -89,8 +88,6 @@ class Sanitised:
 
 def sanitise(text: str, *, secrets: Redactor, policy: PostingPolicy) -> Sanitised:
     """Make Markdown fit to be posted as a body or a comment."""
-    if is_plain(text) and not policy.words and not _secrets_in(text, secrets):
-        return Sanitised(text, {})
     return _settled(text, secrets, policy, _round, _as_code)
 
 

@@ -18,7 +18,7 @@ from itertools import accumulate
 from typing import TYPE_CHECKING
 
 from accord.text.addresses import is_lookalike
-from accord.text.hidden import GUARD, invisible_runs, is_hidden
+from accord.text.hidden import GUARD, is_hidden
 from accord.text.inlines import decoded_entity
 from accord.text.views import Cursor, Edit, View
 
@@ -266,41 +266,3 @@ def _guarded(content: str, start: int, end: int, char: str, kind: str) -> Edit:
     """Set the guard behind a character, which is written as itself where it was an entity."""
     written = char if content.startswith("&", start) and end - start > 1 else content[start:end]
     return Edit(start, end, written + GUARD, kind)
-
-
-_LONGEST = 65_536
-_MOST_BRACKETS = 60
-_ACTIVE = re.compile(
-    r"[<&@\\\t\r\ud800-\udfff]"  # HTML, entities, mentions, hosts with names, escapes, other blanks
-    r"|```|~~~"  # fences may be left open
-    r"|\]:"  # definitions, footnotes, markers
-    r"|!\["  # images
-    r"|^[ >-]*[|:]"  # tables
-    r"|(?:://|www\.)[^\s/?#<]{0,300}[^\x00-\x7f]"  # hosts that may pass for others
-    r"|^[^\S\n]*/[A-Za-z]"  # commands
-    r"|^[ *+>.)0-9-]{17}",  # deep nesting; each level takes two columns
-    re.MULTILINE,
-)
-_PLAIN_LINK = re.compile(r"\[[^\[\].:`]*\]\((?:https?://)?[A-Za-z0-9_./#?%=+,;~-]*\)")
-"""A link whose text shows no host, to an address without markup."""
-
-_KEYWORD_PLAIN = re.compile(r"close|duplicate|fix|resolve", re.IGNORECASE)
-_MARKUP_PLAIN = re.compile(r"\]\([^()\s]*\)|[*_~\[\]!]")
-_REFERENCE_PLAIN = re.compile(r"#[0-9]|GH-[0-9]|(?:issues|pulls?|discussions)/[0-9]", re.IGNORECASE)
-
-
-def is_plain(text: str) -> bool:
-    """Return whether nothing in this text can need a change. Secrets are another question."""
-    return (
-        len(text) <= _LONGEST
-        and not _ACTIVE.search(text)
-        and text.count("[") <= _MOST_BRACKETS
-        and "](" not in _PLAIN_LINK.sub(" ", text)
-        and not next(invisible_runs(text), None)
-        and not _may_close(text)
-    )
-
-
-def _may_close(text: str) -> bool:
-    bare = _MARKUP_PLAIN.sub("", text)
-    return bool(_KEYWORD_PLAIN.search(bare) and (_REFERENCE_PLAIN.search(bare) or _REFERENCE_PLAIN.search(text)))
