@@ -28,15 +28,8 @@ SETFCAP = "80000000"
 
 HIDDEN = [INSTALLATION_TOKEN, *SECRETS.values(), *RUNNERS_OWN.values()]
 HOME_FILES = (
-    ".bashrc",
-    ".profile",
-    ".gitconfig",
-    ".npmrc",
-    ".cache/pip",
-    ".npm/_cacache",
-    ".ssh",
-    ".config/pip/pip.conf",
-)
+    ".bashrc", ".profile", ".gitconfig", ".npmrc", ".cache/pip", ".npm/_cacache", ".ssh", ".config/pip/pip.conf",
+)  # fmt: skip
 
 PREPARE = """
 import json, os, pathlib

@@ -188,24 +188,6 @@ def test_a_plan_that_fails_shows_its_class_and_the_next_step_in_the_status_comme
     assert "- logic (agent):" in status, status
 
 
-@pytest.mark.matrix
-def test_with_a_writers_token_the_pull_request_is_the_writers_and_its_review_is_a_verdict(
-    bench: Bench, github: RunningSandbox, tmp_path: Path
-) -> None:
-    secrets, settings = {"ACCORD_TOKEN": str(WRITER["token"])}, {"ACCORD_LOGIN": str(WRITER["login"])}
-    loop = Loop(bench, github, tmp_path, secrets=secrets, settings=settings)
-    work = {"title": "Greet people by name", "body": task_body(in_scope="- `src/greeting.py`")}
-    loop.api("POST", "issues", json={**work, "labels": ["task:implement", "status:ready", "priority:low"]})
-    runs = {"implement": loop("implement", **{"work-item": "1"})}
-    (pull,) = document(tmp_path / "sandbox")["pulls"]
-    assert pull["author"] == WRITER["login"]
-    runs["review"] = loop("review", pull=str(pull["number"]))
-    (review,) = document(tmp_path / "sandbox")["reviews"]
-    assert (review["author"], review["state"]) == ("github-actions[bot]", "CHANGES_REQUESTED")
-    for role, run in runs.items():
-        assert str(WRITER["token"]) not in (run.artifacts / f"in-reach-of-{role}.txt").read_text()
-
-
 ASKS = re.compile(r" +- name: Ask whether the pull request would be refused\n(?: {8}.*\n)+")
 
 

@@ -1,13 +1,11 @@
 """The loops work in a consumer's repository: their workflows run as they are, with a scripted agent.
 
-One workflow run calls them for everything that can happen to a pull request, a second one races it, and the runs after
-that are those that the loops asked for.
+One workflow run calls them for everything that can happen to a pull request, and the runs after that are those that
+the loops asked for.
 """
 
 import re
-import time
 from collections.abc import Iterator
-from concurrent.futures import Future, ThreadPoolExecutor
 from typing import Any
 
 import pytest
@@ -91,7 +89,7 @@ def consumer(bench: Bench, tmp_path_factory: pytest.TempPathFactory) -> Iterator
     issues = [*WORK_ITEMS, *(pull(name) for name in PULLS)]
     runs = [
         {"id": DEAD_RUN, "name": "Keepalive", "status": "completed", "conclusion": "failure"},
-        *({"id": run_id, "name": "Keepalive", "status": "in_progress"} for run_id in (7001, 7002)),
+        {"id": 7001, "name": "Keepalive", "status": "in_progress"},
     ]
     document = seed({"README.md": "# Demo\n"}, branches=branches, issues=issues, workflow_runs=runs)
     with serving(home / "sandbox", seed=seed_file(home, document)) as github:
@@ -102,29 +100,11 @@ def consumer(bench: Bench, tmp_path_factory: pytest.TempPathFactory) -> Iterator
             "keepalive", "run", "--phase", "begin", "--pull", str(NUMBERS["tasks"]), run_id=DEAD_RUN
         )
         assert began.returncode == 0, began.stderr
-        before = state_of_tasks(consumer)
-        with ThreadPoolExecutor() as pool:
-            every = pool.submit(consumer.calls, "all", {name: (CALLS[name], NUMBERS[name]) for name in CALLS}, 7001)
-            wait_for_a_turn(consumer, before, every)  # so that on a slow machine, too, they are there at once
-            race = pool.submit(consumer.calls, "race", {"tasks": ("keepalive", NUMBERS["tasks"])}, 7002)
-            every.result(), race.result()
+        consumer.calls("all", {name: (loop, NUMBERS[name]) for name, loop in CALLS.items()}, 7001)
         consumer.checks_pass(NUMBERS["tasks"])
         consumer.calls("sweep", {"all": ("keepalive", "")}, 7003)
         consumer.follow("swept", 7004)
-        consumer.follow("restarted", 7005)
         yield consumer
-
-
-def state_of_tasks(consumer: Consumer) -> str:
-    """Name the commit that holds the state of keepalive on the pull request with tasks."""
-    sha: str = consumer.api("GET", f"git/ref/accord/loops/{NUMBERS['tasks']}/keepalive")["object"]["sha"]
-    return sha
-
-
-def wait_for_a_turn(consumer: Consumer, before: str, every: Future[Any]) -> None:
-    """Wait until the first workflow run has begun its turn."""
-    while state_of_tasks(consumer) == before and not every.done():
-        time.sleep(0.2)
 
 
 def of(consumer: Consumer, name: str) -> dict[str, Any]:
@@ -150,29 +130,20 @@ def test_every_run_succeeds_whatever_the_loops_decide(consumer: Consumer) -> Non
         assert not run.forged
 
 
-def test_keepalive_goes_on_until_every_task_is_done(consumer: Consumer) -> None:
+def test_keepalive_goes_on_with_the_tasks_that_are_left(consumer: Consumer) -> None:
     pull = of(consumer, "tasks")
-    assert (pull["body"], pull["labels"]) == (TASKS.format("x", "x", "x"), ["agents:keepalive"])
-    assert files(consumer, "tasks")["one.txt"].endswith("+Write one.txt\n+Write one.txt again\\d")
+    assert (pull["body"], pull["labels"]) == (TASKS.format("x", "x", " "), ["agents:keepalive"])
+    assert files(consumer, "tasks")["one.txt"].startswith("@@ -0,0 +1")
     (comment,) = ours(consumer, "tasks")
-    assert "**Waiting** (`checks-missing`)" in comment  # the announcement needs checks of the last head
     history = re.findall(r"^\| (\d) \| (\S+)", comment, re.MULTILINE)
-    assert history == [("4", "✅"), ("3", "✅"), ("2", "✅"), ("1", "❌")]
+    assert history == [("3", "✅"), ("2", "✅"), ("1", "❌")]
 
 
 def test_a_run_that_died_uses_up_its_iteration_and_is_retried(consumer: Consumer) -> None:
     (comment,) = ours(consumer, "tasks")
     assert "| 1 | ❌ infrastructure, retry | none | 0 |" in comment
-    began = [run["tasks"] for run in (consumer.outputs["all"], consumer.outputs["race"]) if run["tasks"]["exit-code"]]
-    assert [(told["reason"], told["iteration"]) for told in began] == [("retry", "2")]
-
-
-def test_of_two_runs_at_once_one_works_and_the_other_waits(consumer: Consumer) -> None:
-    told = [consumer.outputs[run]["tasks"] for run in ("all", "race")]
-    assert sorted(said["action"] for said in told) == ["run", "wait"]
-    assert sorted(said["exit-code"] for said in told) == ["", "0"]
-    (waiting,) = [said["reason"] for said in told if said["action"] == "wait"]
-    assert waiting in ("running", "checks-missing")  # the other one may be done already
+    began = consumer.outputs["all"]["tasks"]
+    assert (began["reason"], began["iteration"], began["exit-code"]) == ("retry", "2", "0")
 
 
 def test_due_turns_are_started_by_the_sweep_and_by_the_run_before(consumer: Consumer) -> None:
@@ -181,15 +152,14 @@ def test_due_turns_are_started_by_the_sweep_and_by_the_run_before(consumer: Cons
     keepalive = ("accord-keepalive.yml", "main", {"pr_number": str(NUMBERS["tasks"])})
     assert started == [keepalive, keepalive]
     assert consumer.outputs["swept"]["loop"]["changes-made"] == "false"  # so the next was due at once
-    assert consumer.outputs["restarted"]["loop"]["iteration"] == "4"
 
 
 def test_the_history_artifact_has_one_line_per_run_and_the_summary_warns_of_the_jobs_token(consumer: Consumer) -> None:
     assert "until a person approves them" in consumer.runs["swept"].summary
-    kept = (consumer.runs["restarted"].artifacts / "loop-history.ndjson").read_text().splitlines()
+    kept = (consumer.runs["swept"].artifacts / "loop-history.ndjson").read_text().splitlines()
     lines = [HistoryLine.model_validate_json(line) for line in kept]
     seen = [(line.pull, line.loop, line.iteration.number) for line in lines]
-    assert seen == [(NUMBERS["tasks"], "keepalive", number) for number in (1, 2, 3, 4)]
+    assert seen == [(NUMBERS["tasks"], "keepalive", number) for number in (1, 2, 3)]
 
 
 @pytest.mark.matrix

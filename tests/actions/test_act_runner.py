@@ -22,7 +22,7 @@ ALL_CALLS = {
     "no-branch": Call(inputs={"pr_ref": "refs/heads/gone"}),
     "no-credential": Call(inputs={"agent": "gemini"}),
 }  # fmt: skip
-BY_DAY = ("with-changes", "crash", "too-long")
+BY_DAY = ("with-changes", "crash")
 CALLS = {name: call for name, call in ALL_CALLS.items() if NIGHTLY or name in BY_DAY}
 PROTECTED = {"work/protected": {"enforce_admins": True, "required_pull_request_reviews": {}}}
 MODELS = {
@@ -40,11 +40,10 @@ SKIPPED = {
 """The outputs of the contract, in its order, of a run of which nothing is known."""
 
 EXTRA = {
-    *("llm-attempts", "agent-name", "agent-model", "tokens-input", "tokens-output", "cost-usd", "duration-seconds"),
-    *("retry-after-seconds", "error-evidence", "run-warnings", "result-json", "terminal-disposition", "attempts"),
-    *("capability-id", "effect-fingerprint", "evidence-artifact-ref", "supervision-mode"),
-    "capability-evidence-status",
-}
+    "llm-attempts", "agent-name", "agent-model", "tokens-input", "tokens-output", "cost-usd", "duration-seconds",
+    "retry-after-seconds", "error-evidence", "run-warnings", "result-json", "terminal-disposition", "attempts",
+    "capability-id", "effect-fingerprint", "evidence-artifact-ref", "supervision-mode", "capability-evidence-status",
+}  # fmt: skip
 LOOKED = "Inspected codebase. No changes needed."
 WORKED = "Committed changes to 3 files.\n\n- [x] Add unit tests\n- [x] Fix typo in README"
 LEFT = ["The run\u2019s changes were not pushed. 1 file is in changes.patch of the run folder or artifact."]
@@ -156,7 +155,7 @@ def test_only_a_successful_run_is_pushed_to_its_branch(calls: Calls) -> None:
     assert (author, subject) == ("github-actions[bot]", "feat: apply the changes of scripted")
 
 
-@pytest.mark.parametrize("name", ["crash", "too-long"])
+@pytest.mark.parametrize("name", [name for name in ("crash", "too-long") if name in CALLS])
 def test_a_run_that_failed_says_where_its_changes_are(calls: Calls, name: str) -> None:
     assert json.loads(calls.outputs[name]["run-warnings"]) == LEFT
     assert "+a = 2" in "".join(text for path, text in calls.artifacts.items() if path.endswith("changes.patch"))
@@ -165,7 +164,7 @@ def test_a_run_that_failed_says_where_its_changes_are(calls: Calls, name: str) -
 def test_measurements_are_outputs(calls: Calls) -> None:
     outputs = calls.outputs["with-changes"]
     assert (outputs["agent-name"], outputs["tokens-input"], outputs["tokens-output"]) == ("scripted", "1200", "34")
-    assert 1 <= float(calls.outputs["too-long"]["duration-seconds"]) < 60
+    assert 0 < float(outputs["duration-seconds"]) < 60
     assert [attempt["outcome"] for attempt in json.loads(outputs["llm-attempts"])] == ["answered"]
 
 

@@ -10,6 +10,7 @@ from support.act import ROOT
 from support.model_server import serving_models
 from support.networks import CERTIFICATES, Authority, serving_tls
 
+MORE_KEYS = ('"mcp": true', "mcp: True")
 UV_SH = """
 mkdir -p "$1"
 cat > "$1/uv" <<'EOF'
@@ -77,8 +78,11 @@ def test_a_second_set_up_in_a_job_does_nothing(site: Site) -> None:
 @pytest.mark.parametrize(
     ("words", "variables"),
     [
-        (["apply", "a.json", "--sandbox"], {}), (["labels", "check", "--sandbox=x"], {}), (["demo"], {}),
-        (["sandbox", "serve"], {}), (["apply"], {"ACCORD_APPLY_SANDBOX": "x"}), (["board", "--static", "x"], {}),
+        (["apply", "a.json", "--sandbox"], {}), (["apply"], {"ACCORD_APPLY_SANDBOX": "x"}),
+        *(
+            pytest.param(words, {}, marks=pytest.mark.matrix)
+            for words in (["labels", "--sandbox=x"], ["demo"], ["sandbox", "serve"], ["board", "--static", "x"])
+        ),
     ],
 )  # fmt: skip
 def test_the_packages_of_the_sandbox_and_the_pages_are_installed_once_when_they_are_used(
@@ -98,7 +102,7 @@ def test_the_packages_of_the_sandbox_and_the_pages_are_installed_once_when_they_
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("key", ["mcp: true", '"mcp": true', "mcp: True"])
+@pytest.mark.parametrize("key", ["mcp: true", *(pytest.param(key, marks=pytest.mark.matrix) for key in MORE_KEYS)])
 def test_the_packages_of_the_tools_for_agents_are_installed_once_for_an_agent_that_gets_them(
     site: Site, key: str
 ) -> None:

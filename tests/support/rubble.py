@@ -7,42 +7,19 @@ from support.hostile import HOSTILE, KNOWN, TOKEN
 from support.innocent import INNOCENT
 
 PIECES = (
-    *("@a", "@", "user", "octocat", "fixes ", "Fix", "es", "Close", "s", ":", " ", "  ", "#1", "o/r#2", "GH-3"),
-    *(
-        "https://github.com/o/r/issues/4",
-        "\n",
-        "\n\n",
-        "\r\n",
-        "> ",
-        "- ",
-        "1. ",
-        "    ",
-        "\t",
-        "# ",
-        "```",
-        "~~~",
-        "`",
-    ),
-    *("``", "|", "|-|\n", "---", "/merge", "/merge!", "\n|a|b|\n|-|-|\n", "<", ">", "<!--", "-->", "<!-", "<script>"),
-    *("- accord:item", "<b>", "</b>", "<div>", "</div>", "<pre>", "</pre>", "<a href=", '"', "'", "<?", "?>", "<!A"),
-    *("<img src=x onerror=y>", "<![CDATA[", "]]>", "<details>", "=", "/", "[", "]", "(", ")", "](", "]: ", "![", "[x]"),
-    *("\n[x]: ", "[^1]", "[^a ", "\n[^1]: ", "[accord:x]: #", "javascript:", "data:", "https://", "www.", "h.test"),
-    *("github.com", "u@h.test", "//", "\\", "&#64;", "&#64", "&copy", "&#x0000040;", "&#70ix", "&commat;", "&#8203;"),
-    *("&lt;", "&#x6a;", "*", "**", "_", "__", "~", "~~", "!", "\u200b", "\u200d", "\u2060", "\u202e", "\xa0", "\ufe0f"),
-    *("\xe9", "\u0645", "\u0456", "\x00", TOKEN, KNOWN, "[a][1]", "\n[1]: https://github.com/o/r/issues/7\n", "[a]"),
-    *(
-        "](https://evil.test)",
-        "![i](https://evil.test)",
-        '<img src="https://evil.test">',
-        '<a href="https://evil.test">',
-        "</a>",
-        "https://github.com/x",
-        "&#x202E;",
-        "&#x000202E;",
-    ),
-    *("{", "}", "$", "word", "Duplicate of ", "octocat#1", "](/issues/1)", "www.x.test/issues/7", "[^1 ", "\n/merge"),
-    *('<a href="/issues/1">', "\n[1]: /x '\n", "[^"),
-)
+    "@a", "@", "user", "octocat", "fixes ", "Fix", "es", "Close", "s", ":", " ", "  ", "#1", "o/r#2", "GH-3",
+    "https://github.com/o/r/issues/4", "\n", "\n\n", "\r\n", "> ", "- ", "1. ", "    ", "\t", "# ", "```", "~~~", "`",
+    "``", "|", "|-|\n", "---", "/merge", "/merge!", "\n|a|b|\n|-|-|\n", "<", ">", "<!--", "-->", "<!-", "<script>",
+    "- accord:item", "<b>", "</b>", "<div>", "</div>", "<pre>", "</pre>", "<a href=", '"', "'", "<?", "?>", "<!A",
+    "<img src=x onerror=y>", "<![CDATA[", "]]>", "<details>", "=", "/", "[", "]", "(", ")", "](", "]: ", "![", "[x]",
+    "\n[x]: ", "[^1]", "[^a ", "\n[^1]: ", "[accord:x]: #", "javascript:", "data:", "https://", "www.", "h.test",
+    "github.com", "u@h.test", "//", "\\", "&#64;", "&#64", "&copy", "&#x0000040;", "&#70ix", "&commat;", "&#8203;",
+    "&lt;", "&#x6a;", "*", "**", "_", "__", "~", "~~", "!", "\u200b", "\u200d", "\u2060", "\u202e", "\xa0", "\ufe0f",
+    "\xe9", "\u0645", "\u0456", "\x00", TOKEN, KNOWN, "[a][1]", "\n[1]: https://github.com/o/r/issues/7\n", "[a]",
+    "](https://evil.test)", "![i](https://evil.test)", '<img src="https://evil.test">', '<a href="https://evil.test">',
+    "</a>", "https://github.com/x", "&#x202E;", "&#x000202E;", "{", "}", "$", "word", "Duplicate of ", "octocat#1",
+    "](/issues/1)", "www.x.test/issues/7", "[^1 ", "\n/merge", '<a href="/issues/1">', "\n[1]: /x '\n", "[^",
+)  # fmt: skip
 
 
 def rubble(source: random.Random) -> str:

@@ -14,26 +14,12 @@ from accord.text.hidden import as_seen
 from accord.text.markdown import cell, code_block, mermaid_text, table
 
 HOSTILE = [
-    "a | b",
-    "a\n| c | d |\n",
-    "<script>alert(1)</script>",
-    "<!-- hidden -->",
-    "[click](https://evil.example)",
-    "![pixel](https://evil.example/p.png)",
-    "<https://evil.example>",
-    "https://evil.example/x",
-    "HTTP://evil.example/x",
-    "www.evil.example",
-    "&lt;b&gt; &#64;octo &amp;",
-    "`code` **bold** _it_ ~~gone~~ $x$",
-    "``` \n# heading",
-    "@octo/team and @octo",
-    "octo/tools#1 and #12",
-    "\\| \\\\| \\",
-    "a\x1b[31m\x07\u202eb\u200b\ufeff",
-    "[ref]: https://evil.example",
-    "end `",
-]
+    "a | b", "a\n| c | d |\n", "<script>alert(1)</script>", "<!-- hidden -->", "[click](https://evil.example)",
+    "![pixel](https://evil.example/p.png)", "<https://evil.example>", "https://evil.example/x", "HTTP://evil.example/x",
+    "www.evil.example", "&lt;b&gt; &#64;octo &amp;", "`code` **bold** _it_ ~~gone~~ $x$", "``` \n# heading",
+    "@octo/team and @octo", "octo/tools#1 and #12", "\\| \\\\| \\", "a\x1b[31m\x07\u202eb\u200b\ufeff",
+    "[ref]: https://evil.example", "end `",
+]  # fmt: skip
 
 
 def rendered(source: str) -> str:

@@ -7,6 +7,7 @@ import re
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
+from support import rubble
 from support.hostile import HOSTILE, KNOWN, TOKEN
 from support.innocent import INNOCENT
 from support.renderer import complaints
@@ -45,109 +46,7 @@ def test_an_innocent_text_stays_as_it_is(text: str) -> None:
     assert clean(text) == Sanitised(text, {})
 
 
-@pytest.mark.parametrize("text", INNOCENT.values(), ids=INNOCENT)
-def test_an_innocent_text_shows_an_agent_no_less(text: str) -> None:
-    assert strip_hidden(text) == text
-
-
-PIECES = [
-    *("@a", "@", "user", "fixes ", "Close", "s", ":", " ", "#1", "o/r#2", "GH-3", "https://github.com/o/r/issues/4"),
-    *(
-        "\n",
-        "\n\n",
-        "\r\n",
-        "> ",
-        "- ",
-        "1. ",
-        "    ",
-        "\t",
-        "# ",
-        "```",
-        "~~~",
-        "`",
-        "``",
-        "|",
-        "|-|\n",
-        "---",
-        "/merge",
-    ),
-    *(
-        "\n|a|b|\n|-|-|\n",
-        "<",
-        ">",
-        "<!--",
-        "-->",
-        "<!-",
-        "- accord:item",
-        "<b>",
-        "</b>",
-        "<div>",
-        "</div>",
-        "<script>",
-    ),
-    *(
-        "<pre>",
-        "</pre>",
-        "<a href=",
-        '"',
-        "'",
-        "<img src=x onerror=y>",
-        "<?",
-        "?>",
-        "<!A",
-        "<![CDATA[",
-        "]]>",
-        "<details>",
-    ),
-    *(
-        "<source",
-        "=",
-        "/",
-        "[",
-        "]",
-        "(",
-        ")",
-        "](",
-        "]: ",
-        "![",
-        "[x]",
-        "\n[x]: ",
-        "[^1]",
-        "\n[^1]: ",
-        "[accord:x]: #",
-    ),
-    *(
-        "javascript:",
-        "data:",
-        "https://",
-        "www.",
-        "h.test",
-        "u@h.test",
-        "//",
-        ":",
-        "\\",
-        "&#64;",
-        "&commat;",
-        "&#8203;",
-    ),
-    *(
-        "&lt;",
-        "&#x6a;",
-        "*",
-        "_",
-        "~",
-        "!",
-        "\u200b",
-        "\u200d",
-        "\u2060",
-        "\u202e",
-        "\ufe0f",
-        "\U000e0061",
-        "\x00",
-        "\x1b",
-    ),
-    *("é", "م", "👩", "\ud800", TOKEN, KNOWN, KNOWN[:9]),
-]
+PIECES = [*rubble.PIECES, KNOWN[:9], "\u200d", "\U000e0061", "\x1b", "\ud800", "👩"]
 RUBBLE = st.lists(st.one_of(st.sampled_from(PIECES), st.text(max_size=3)), max_size=30).map("".join)
 
 
@@ -157,14 +56,6 @@ RUBBLE = st.lists(st.one_of(st.sampled_from(PIECES), st.text(max_size=3)), max_s
 def test_sanitised_text_is_not_changed_again(text: str) -> None:
     once = clean(text)
     assert clean(once.text) == Sanitised(once.text, {})
-
-
-@pytest.mark.slow
-@SETTLED
-@given(RUBBLE.filter(lambda text: "[^" not in text))
-def test_whatever_is_posted_does_nothing_on_a_page(text: str) -> None:
-    """The judge's parser knows no footnotes; those are in the table."""
-    assert complaints(clean(text).text) == []
 
 
 @pytest.mark.slow
@@ -243,27 +134,16 @@ OWN = {"GITHUB_SERVER_URL": "https://ghe.test", "ACCORD_ALLOWED_HOSTS": "A.test,
 @pytest.mark.parametrize(
     ("address", "is_posted"),
     [
-        ("https://github.com/o/r/raw/main/a.png", True),
-        ("https://user-images.githubusercontent.com/1/a.png", True),
-        ("https://ghe.test/a.png", True),
-        ("https://media.ghe.test/a.png", True),
-        ("./docs/a.png", True),
-        ("/o/r/a.png", True),
-        ("https://a.test:8443/a.png", True),
-        ("HTTPS://WWW.A.TEST/a.png", True),
-        ("https://x.b.test/a.png", True),
-        ("https://c.test/a.png", True),
-        ("https://b.test/a.png", False),
-        ("https://xb.test/a.png", False),
-        ("https://a.test.evil.test/a.png", False),
+        ("https://github.com/o/r/raw/main/a.png", True), ("https://user-images.githubusercontent.com/1/a.png", True),
+        ("https://ghe.test/a.png", True), ("https://media.ghe.test/a.png", True), ("./docs/a.png", True),
+        ("/o/r/a.png", True), ("https://a.test:8443/a.png", True), ("HTTPS://WWW.A.TEST/a.png", True),
+        ("https://x.b.test/a.png", True), ("https://c.test/a.png", True), ("https://b.test/a.png", False),
+        ("https://xb.test/a.png", False), ("https://a.test.evil.test/a.png", False),
         ("https://githubusercontent.com.evil.test/a.png", False),
-        ("https://gist.githubusercontent.com.evil.test", False),
-        ("https://.githubusercontent.com/a.png", False),
-        ("//evil.test/a.png", False),
-        ("https:/\\evil.test/a.png", False),
-        ("http:evil.test/a.png", False),
+        ("https://gist.githubusercontent.com.evil.test", False), ("https://.githubusercontent.com/a.png", False),
+        ("//evil.test/a.png", False), ("https:/\\evil.test/a.png", False), ("http:evil.test/a.png", False),
     ],
-)
+)  # fmt: skip
 def test_images_come_from_hosts_that_are_allowed(address: str, is_posted: bool) -> None:
     result = sanitise(f"![a]({address})", secrets=SECRETS, policy=posting_policy(OWN, hosts=["C.test"]))
     assert (result.text, result.counts) == (

@@ -16,31 +16,15 @@ NO_SECRETS = Redactor()
 PIECES = st.sampled_from(
     [
         *(
-            "`@a`",
-            "``fixes #1``",
-            "word ",
-            "\n",
-            "\n\n",
-            "```\n@b /merge\n```\n",
-            "- ",
-            "> ",
-            "<b>",
-            "</b>",
-            "~",
+            "`@a`", "``fixes #1``", "word ", "\n", "\n\n", "```\n@b /merge\n```\n", "- ", "> ", "<b>", "</b>", "~",
             "````",
         ),
         *(
-            "[x](https://h.t)",
-            "    @c\n",
-            "| a |\n|---|\n| `@d` |\n",
-            "<details>\n\n",
-            "</details>\n\n",
-            "\\`",
-            "é",
+            "[x](https://h.t)", "    @c\n", "| a |\n|---|\n| `@d` |\n", "<details>\n\n", "</details>\n\n", "\\`", "é",
             "&amp;",
         ),
     ]
-)
+)  # fmt: skip
 
 
 @pytest.mark.slow

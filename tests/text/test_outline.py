@@ -48,16 +48,11 @@ def test_a_section_knows_under_which_heading_it_stands() -> None:
 @pytest.mark.parametrize(
     ("body", "text"),
     [
-        ("", ""),
-        ("<!-- only a comment -->", ""),
-        ("words <!-- hidden --> more", "words  more"),
-        ("<!-- never closed\nwords", ""),
-        ("```\n<!-- shown -->\n```", "<!-- shown -->"),
-        ("> quoted", "quoted"),
-        ("\n\n \n", ""),
-        ("- one\n- two", "one\ntwo"),
+        ("", ""), ("<!-- only a comment -->", ""), ("words <!-- hidden --> more", "words  more"),
+        ("<!-- never closed\nwords", ""), ("```\n<!-- shown -->\n```", "<!-- shown -->"), ("> quoted", "quoted"),
+        ("\n\n \n", ""), ("- one\n- two", "one\ntwo"),
     ],
-)
+)  # fmt: skip
 def test_a_section_that_shows_nothing_is_empty(body: str, text: str) -> None:
     (section,) = sections(f"# A\n\n{body}\n")
     assert section.text == text
@@ -144,19 +139,10 @@ def test_plain_text_is_without_markup(text: str, expected: str) -> None:
 @pytest.mark.parametrize(
     "part",
     [
-        "- ",
-        "> ",
-        "1. a\n",
-        "- [ ] `a <!--\n",
-        "# a\n- b\n",
-        "  - a\n\n",
-        "> - a\n",
-        "|a|\n|-|\n",
-        "[a]: b\n",
-        "```\n",
-        "<b\n",
+        "- ", "> ", "1. a\n", "- [ ] `a <!--\n", "# a\n- b\n", "  - a\n\n", "> - a\n", "|a|\n|-|\n", "[a]: b\n",
+        "```\n", "<b\n",
     ],
-)
+)  # fmt: skip
 def test_an_outline_made_to_take_long_does_not(part: str) -> None:
     def read_outline(size: int) -> None:
         text = part * (size // len(part))

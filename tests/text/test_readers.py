@@ -23,27 +23,11 @@ STARTS = (
     *("<!--", "-->", "+ ", "2) ", "10. ", "      ", "\n>", "\n- ", "\r", "\\|", ":-", "<?", "<![CDATA[", "<!X"),
 )
 INSIDE = (
-    *("`", "``", "`", "```", "[", "]", "](", "]()", "[a]", "](x)", "(", ")", "!", "![", "\\", "a", "b", "^", "\n", "<"),
-    *("<b>", "</b>", "<!--", "-->", "<?", "?>", "<![CDATA[", "]]>", "<!A b", ">", "<a@b.c>", "<x:y>", "http://", "]["),
-    *("https://a.b", "www.", "www.a.b", "_", ".", ";", "&amp;", '"x"', ' "', "'", " ", "-", "/", "*", "~", "\xe9", "|"),
-    *(
-        "[a]: ",
-        "&",
-        "w",
-        ":",
-        "//",
-        ")`",
-        "?",
-        "http://x`",
-        "www.a`b",
-        " [a](b)",
-        "][a]",
-        "[]",
-        "](<",
-        "\u2014",
-        "\xa0",
-    ),
-)
+    "`", "``", "`", "```", "[", "]", "](", "]()", "[a]", "](x)", "(", ")", "!", "![", "\\", "a", "b", "^", "\n", "<",
+    "<b>", "</b>", "<!--", "-->", "<?", "?>", "<![CDATA[", "]]>", "<!A b", ">", "<a@b.c>", "<x:y>", "http://", "][",
+    "https://a.b", "www.", "www.a.b", "_", ".", ";", "&amp;", '"x"', ' "', "'", " ", "-", "/", "*", "~", "\xe9", "|",
+    "[a]: ", "&", "w", ":", "//", ")`", "?", "http://x`", "www.a`b", " [a](b)", "][a]", "[]", "](<", "\u2014", "\xa0",
+)  # fmt: skip
 
 
 @pytest.mark.slow
@@ -58,49 +42,12 @@ def test_random_texts_have_the_same_blocks() -> None:
 
 
 ORDINARY = (
-    *(
-        "# A",
-        "## B",
-        "### C #",
-        "A\n===",
-        "two\nlines\n---",
-        "- a",
-        "- [ ] b",
-        "- [x] c",
-        "* [X] d",
-        "1. [ ] e",
-        "2) f",
-    ),
-    *("  - [ ] g", "    - [x] h", "- [ ]", "- [ ] ", "-", "-\t[ ]\ti", "+ [x]  j", "1. - [ ] k", "10. l", "* * [ ] m"),
-    *(
-        "```",
-        "```py",
-        "~~~",
-        "    code",
-        "\tcode",
-        "      deep",
-        "> q",
-        "> - [ ] r",
-        "> # H",
-        "> ```",
-        "text",
-        "  lazy",
-    ),
-    *(
-        "| a | b |",
-        "|---|---|",
-        "| 1 | - [ ] |",
-        "<div>",
-        "</div>",
-        "<!--",
-        "-->",
-        "<!-- c -->",
-        "<b>x</b>",
-        "---",
-        "***",
-    ),
-    *("`code`", "`- [ ] x`", "", "", "", "[ ] y", "\\[ ] z", "<pre>", "</pre>", "    # I", "#no", "- # J", "- ```"),
-)
+    "# A", "## B", "### C #", "A\n===", "two\nlines\n---", "- a", "- [ ] b", "- [x] c", "* [X] d", "1. [ ] e", "2) f",
+    "  - [ ] g", "    - [x] h", "- [ ]", "- [ ] ", "-", "-\t[ ]\ti", "+ [x]  j", "1. - [ ] k", "10. l", "* * [ ] m",
+    "```", "```py", "~~~", "    code", "\tcode", "      deep", "> q", "> - [ ] r", "> # H", "> ```", "text", "  lazy",
+    "| a | b |", "|---|---|", "| 1 | - [ ] |", "<div>", "</div>", "<!--", "-->", "<!-- c -->", "<b>x</b>", "---", "***",
+    "`code`", "`- [ ] x`", "", "", "", "[ ] y", "\\[ ] z", "<pre>", "</pre>", "    # I", "#no", "- # J", "- ```",
+)  # fmt: skip
 
 
 @pytest.mark.parametrize("texts", [300, pytest.param(20_000, marks=pytest.mark.matrix)])
@@ -180,17 +127,11 @@ def test_a_paragraph_has_these_parts(text: str, parts: list[str]) -> None:
 @pytest.mark.parametrize(
     ("text", "address"),
     [
-        ("[a]: b\n", "b"),
-        ("[a]:\n<b c>\n'd'\n", "b c"),
-        ("[a]: b (c\n", None),
-        ("[a]: b\n(c\n", "b"),
-        ("[a]: javascript:(\n", "javascript:("),
-        ("[a]: b 'c' d\n", None),
-        ("[ ]: b\n", None),
-        ("[a]:\n", None),
+        ("[a]: b\n", "b"), ("[a]:\n<b c>\n'd'\n", "b c"), ("[a]: b (c\n", None), ("[a]: b\n(c\n", "b"),
+        ("[a]: javascript:(\n", "javascript:("), ("[a]: b 'c' d\n", None), ("[ ]: b\n", None), ("[a]:\n", None),
         (f"[{'a' * 1001}]: b\n", None),
     ],
-)
+)  # fmt: skip
 def test_a_definition_leads_there(text: str, address: str | None) -> None:
     found = read_definition(text, 0)
     assert (found.address if found else None) == address
@@ -199,14 +140,10 @@ def test_a_definition_leads_there(text: str, address: str | None) -> None:
 @pytest.mark.parametrize(
     ("text", "cells"),
     [
-        ("| a | b |\n", ["a", "b"]),
-        ("a\\|b | c\n", ["a\\|b", "c"]),
-        ("a \\\\| b\n", ["a \\\\| b"]),
-        ("||\n", [""]),
-        ("a\nb|c\n", ["b", "c"]),
-        ("\n", None),
+        ("| a | b |\n", ["a", "b"]), ("a\\|b | c\n", ["a\\|b", "c"]), ("a \\\\| b\n", ["a \\\\| b"]), ("||\n", [""]),
+        ("a\nb|c\n", ["b", "c"]), ("\n", None),
     ],
-)
+)  # fmt: skip
 def test_a_row_has_these_cells(text: str, cells: list[str] | None) -> None:
     row = read_row(text)
     assert (row and [text[start:end].strip() for start, end in row.cells]) == cells

@@ -101,20 +101,14 @@ def test_a_picture_in_base64_is_left_alone(picture: bytes) -> None:
 @pytest.mark.parametrize(
     ("name", "value", "is_secret"),
     [
-        ("DEPLOY_TOKEN", "correct-horse", True),
-        ("db_password", "correct-horse", True),
-        ("OPENAI_API_KEY", "correct-horse", True),
-        ("CLAUDE_API_STRANSKE", "correct-horse", True),
-        ("AWS_SECRET_ACCESS_KEY", "correct-horse", True),
-        ("BASIC_AUTH", "correct-horse", True),
-        ("DEPLOY_TOKEN", "correct-horse\n", True),
-        ("DEPLOY_TOKEN", "short", False),
-        ("DEPLOY_TOKEN", "       x       ", False),
-        ("SSH_AUTH_SOCK", "/run/user/1000/ssh", False),
-        ("GIT_AUTHOR_NAME", "correct-horse", False),
-        ("HOME", "correct-horse", False),
+        ("DEPLOY_TOKEN", "correct-horse", True), ("db_password", "correct-horse", True),
+        ("OPENAI_API_KEY", "correct-horse", True), ("CLAUDE_API_STRANSKE", "correct-horse", True),
+        ("AWS_SECRET_ACCESS_KEY", "correct-horse", True), ("BASIC_AUTH", "correct-horse", True),
+        ("DEPLOY_TOKEN", "correct-horse\n", True), ("DEPLOY_TOKEN", "short", False),
+        ("DEPLOY_TOKEN", "       x       ", False), ("SSH_AUTH_SOCK", "/run/user/1000/ssh", False),
+        ("GIT_AUTHOR_NAME", "correct-horse", False), ("HOME", "correct-horse", False),
     ],
-)
+)  # fmt: skip
 def test_the_environment_tells_which_words_are_secret(name: str, value: str, is_secret: bool) -> None:
     redactor = redactor_for({name: value})
     said = f"he said {value.strip()}!"

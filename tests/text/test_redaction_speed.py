@@ -19,33 +19,12 @@ CHARACTERS, NOTICED = (256 * 1024, 0.5) if NIGHTLY else (64 * 1024, 0.5 / 16)
 REDACTOR = redactor_for({"MY_SECRET": "correct horse battery staple"})
 POLICY = PostingPolicy()
 BEGINNINGS = [
-    "-----BEGIN PRIVATE KEY-----\n",
-    "-----BEGIN PRIVATE KEY-----",
-    '-----BEGIN PRIVATE KEY-----"\n',
-    "-----BEGIN PRIVATE KEY-----\n-----END PRIVATE KEY-----\n",
-    "-----BEGIN A PRIVATE KEY-----\\",
-    "-----BEGIN A ",
-    "-----END A ",
-    "-----BEGIN PRIVATE KEY-----\n-----END A\n",
-    "eyJ-",
-    "eyJabcdefghij.",
-    "eyJabcdefghij.\n",
-    "eyJ-" * 100 + ".eyJ",
-    "-eyJ.",
-    "ghp_",
-    "-ghp_" + "a" * 30,
-    "github_pat_",
-    "sk-",
-    "sk-ant-",
-    "sk-proj-\n",
-    "AIza",
-    "-AIza",
-    "xoxb-",
-    "xoxb-\n",
-    "AKIA",
-    "-AKIAAAAA",
-    "[redacted: ",
-]
+    "-----BEGIN PRIVATE KEY-----\n", "-----BEGIN PRIVATE KEY-----", '-----BEGIN PRIVATE KEY-----"\n',
+    "-----BEGIN PRIVATE KEY-----\n-----END PRIVATE KEY-----\n", "-----BEGIN A PRIVATE KEY-----\\", "-----BEGIN A ",
+    "-----END A ", "-----BEGIN PRIVATE KEY-----\n-----END A\n", "eyJ-", "eyJabcdefghij.", "eyJabcdefghij.\n",
+    "eyJ-" * 100 + ".eyJ", "-eyJ.", "ghp_", "-ghp_" + "a" * 30, "github_pat_", "sk-", "sk-ant-", "sk-proj-\n", "AIza",
+    "-AIza", "xoxb-", "xoxb-\n", "AKIA", "-AKIAAAAA", "[redacted: ",
+]  # fmt: skip
 
 
 def repeated(beginning: str, size: int) -> str:
