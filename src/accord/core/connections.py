@@ -14,14 +14,25 @@ from urllib.parse import urlsplit
 import requests
 from requests.adapters import HTTPAdapter
 from requests.exceptions import InvalidProxyURL, InvalidSchema, ProxyError, RequestException, SSLError
-from requests.utils import get_environ_proxies, select_proxy
+from requests.utils import DEFAULT_CA_BUNDLE_PATH, get_environ_proxies, select_proxy
 
-from accord.core.certificates import certificate_refusal, trusted_context
-from accord.core.errors import AccordError, Refused
-from accord.core.network import is_loopback, proxy_hint, proxy_name, proxy_of, proxy_refusal, proxy_trouble
+from accord.core.errors import AccordError, Refused, WrongUsage
+from accord.core.network import (
+    certificate_files,
+    certificate_refusal,
+    is_loopback,
+    proxy_hint,
+    proxy_name,
+    proxy_of,
+    proxy_refusal,
+    proxy_trouble,
+)
 
 if TYPE_CHECKING:
+    from collections.abc import Mapping
+
     from requests import PreparedRequest, Response
+    from truststore import SSLContext
 
 _TUNNEL = re.compile(r"Tunnel connection failed: (\d{3})")
 
@@ -52,20 +63,34 @@ def settle(session: requests.Session, url: str) -> None:
     Neither does the session use ``~/.netrc``. Raises WrongUsage for a named file that holds no certificates.
     """
     session.trust_env = False
-    session.proxies = _proxies_for(url)
+    session.proxies = {} if is_loopback(urlsplit(url).hostname or "") else get_environ_proxies(url)
     if url.startswith("https:"):
         session.mount("https://", _Adapter(ssl_context=trusted_context(os.environ)))
     elif session.proxies:
         session.mount("http://", _Adapter())
 
 
-def proxy_url(url: str) -> str:
-    """Return the proxy through which a URL is reached, with its password; empty without one."""
-    return select_proxy(url, _proxies_for(url)) or ""
+def trusted_context(environment: Mapping[str, str]) -> SSLContext:
+    """Return a context that trusts the system's store and the files that the environment names.
 
+    Raises WrongUsage for a named file that holds no certificates.
+    """
+    from truststore import SSLContext
 
-def _proxies_for(url: str) -> dict[str, str]:
-    return {} if is_loopback(urlsplit(url).hostname or "") else get_environ_proxies(url)
+    context = SSLContext(ssl.PROTOCOL_TLS_CLIENT)
+    files = certificate_files(environment)
+    for variable, path in files.items():
+        try:
+            context.load_verify_locations(**{"capath" if os.path.isdir(path) else "cafile": path})
+        except OSError as error:
+            reason = "has no certificates" if isinstance(error, ssl.SSLError) else error.strerror
+            raise WrongUsage(
+                f"`{variable}` names `{path}`, which cannot be used: {reason}.",
+                hint=f"Set `{variable}` to a file of certificates in PEM format, or unset it.",
+            ) from None
+    if not files:  # a machine without a store, such as a small container, still reaches GitHub
+        context.load_verify_locations(DEFAULT_CA_BUNDLE_PATH)
+    return context
 
 
 def failure_of(session: requests.Session, url: str) -> AccordError | ProxyDown | None:
@@ -112,15 +137,18 @@ def _explain_failure(error: RequestException, url: str, proxy: str) -> AccordErr
     """Return why a request did not reach its host, as an error that says what to do about it, if that is known."""
     certificate = _certificate_error(error)
     if isinstance(error, SSLError):
-        return certificate_refusal(url, os.environ, proxy, certificate) if certificate else None
+        return certificate_refusal(url, os.environ, certificate.verify_message) if certificate else None
     if not proxy:
         return None
     used = proxy_of(url, os.environ)
     if certificate or not isinstance(error, ProxyError):
+        name = proxy_name(used)
         said = (
-            "The certificate of the proxy {} is not trusted." if certificate else "The proxy {} is not an HTTP proxy."
+            f"The certificate of the proxy {name} is not trusted"
+            if certificate
+            else f"The proxy {name} is not an HTTP proxy"
         )
-        return Refused(said.format(proxy_name(used)), hint=proxy_hint(used, url, os.environ))
+        return Refused(f"{said}.", hint=proxy_hint(used, url, os.environ))
     tunnel = _TUNNEL.search(str(error))
     status = int(tunnel[1]) if tunnel else 0
     return proxy_refusal(url, os.environ, status) or ProxyDown(*proxy_trouble(url, os.environ, status))

@@ -6,14 +6,14 @@ import os
 import re
 from typing import TYPE_CHECKING
 
-from accord.core.network import proxy_of, proxy_refusal, proxy_trouble
+from accord.core.network import certificate_refusal, proxy_of, proxy_refusal, proxy_trouble
 
 if TYPE_CHECKING:
     from accord.core.errors import Refused
 
 _CERTIFICATE = re.compile(
-    r"SSL certificate problem|certificate verification failed|certificate subject name|alternative certificate"
-    r"|SSL CA cert|certificate verify locations",
+    r"(?:SSL certificate problem|certificate verification failed|certificate subject name|alternative certificate"
+    r"|SSL CA cert|certificate verify locations)[^\n]{0,200}",
     re.IGNORECASE,
 )
 """OpenSSL's words and those of GnuTLS, which Debian's git uses."""
@@ -33,10 +33,11 @@ def connection_refusal(said: str, url: str) -> Refused:
     """Say why git did not connect to a URL, after ``is_final``. Raises WrongUsage for an unusable file."""
     if refused := proxy_refusal(url, os.environ, _tunnel_status(said)):
         return refused
-    from accord.core.certificates import certificate_refusal
-    from accord.core.connections import proxy_url
+    from accord.core.connections import trusted_context
 
-    return certificate_refusal(url, os.environ, proxy_url(url))
+    trusted_context(os.environ)
+    reason = _CERTIFICATE.search(said)
+    return certificate_refusal(url, os.environ, reason[0] if reason else "git cannot verify it")
 
 
 def trouble_of_proxy(said: str, url: str) -> tuple[str, str]:
