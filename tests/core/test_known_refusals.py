@@ -1,11 +1,10 @@
 """GitHub's words, over the API and in the report of a push, name the setting that refuses."""
 
 from pathlib import Path
-from typing import get_args
 
 import pytest
 
-from accord.core.refusals import REFUSALS, RefusalCode, known_refusal
+from accord.core.refusals import REFUSALS, known_refusal
 
 URL = "https://github.example/octo/tools"
 PAGE = (Path(__file__).parents[2] / "docs/troubleshooting.md").read_text(encoding="utf-8")
@@ -116,6 +115,5 @@ def test_other_words_are_unknown(words: str) -> None:
 
 def test_every_refusal_has_words_and_a_section_in_troubleshooting() -> None:
     codes = [known.code for known in REFUSALS]
-    assert sorted(codes) == sorted(get_args(RefusalCode))
     sections = {line.removeprefix("### ").lower().replace(" ", "-") for line in PAGE.splitlines() if line[:4] == "### "}
     assert set(codes) <= sections

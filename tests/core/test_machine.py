@@ -2,7 +2,7 @@
 
 import pytest
 
-from accord.core.machine import Edge, Machine
+from accord.core.machine import Edge, Machine, NextMove, move_lines, moves_to_json
 
 FINAL = '"thrown-away" does not lead to "on". Legal moves from "thrown-away": none, it is final.'
 SWITCH_ON: Edge[bool] = Edge("off", "on", "power", lambda has_power: "" if has_power else "Power is missing.")
@@ -40,3 +40,21 @@ def test_the_picture_is_the_table() -> None:
         "    off --> thrown_away\n"
         "    thrown_away --> [*]"
     )
+
+
+DONE = NextMove("done", (), "accord move 1 --to done")
+REVIEW = NextMove("review", ("spec.md", "an answer to UD-1"), "accord answer UD-1=TEXT")
+
+
+def test_next_moves_are_listed_with_their_commands_and_what_they_need() -> None:
+    assert moves_to_json([REVIEW]) == [
+        {"to": "review", "missing": ["spec.md", "an answer to UD-1"], "command": "accord answer UD-1=TEXT"}
+    ]
+    assert move_lines([REVIEW, DONE]) == [
+        "Next:",
+        "  done",
+        "    accord move 1 --to done",
+        "  review (needs spec.md, an answer to UD-1)",
+        "    accord answer UD-1=TEXT",
+    ]
+    assert move_lines([]) == []

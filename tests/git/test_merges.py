@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 from support.trees import git
 
-from accord.git.merges import Merge, merge_into
+from accord.git.conflicts import Merge, merge_into
 from accord.git.program import Git, GitFailed
 
 NOW = datetime(2026, 11, 2, tzinfo=UTC)

@@ -6,9 +6,9 @@ import pytest
 from support.trees import commit, git
 
 from accord.git import sizes
+from accord.git.leaving_out import ChangeLimits, size_findings
 from accord.git.patches import changes_between
 from accord.git.program import Git
-from accord.git.sizes import ChangeLimits, size_findings
 
 
 @pytest.fixture

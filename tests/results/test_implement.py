@@ -25,8 +25,8 @@ from support.stage import Stage, codes
 from support.trees import difference_of, git
 
 from accord.engine.receipts import Outcome
+from accord.git.leaving_out import ChangeLimits
 from accord.git.program import Git
-from accord.git.sizes import ChangeLimits
 from accord.github.limits import BODY_CHARS
 from accord.text.hidden import GUARD
 from accord.text.outline import tasks

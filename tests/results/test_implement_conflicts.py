@@ -13,7 +13,7 @@ from support.stage import Stage, codes
 from support.trees import commit, difference_of, git
 
 from accord.engine.receipts import Outcome, Receipt
-from accord.git.sizes import ChangeLimits
+from accord.git.leaving_out import ChangeLimits
 from accord_sandbox.faults import Fault
 from accord_sandbox.planting import INSTALLATION_TOKEN
 

@@ -17,7 +17,7 @@ from support.workshop import Agent, Workshop, git
 from accord.core.clock import ManualClock
 from accord.engine.operations import OperationLog
 from accord.git.branches import Remote
-from accord.git.sizes import ChangeLimits
+from accord.git.leaving_out import ChangeLimits
 from accord.github.commits import CommitWay
 from accord.runner.finish import push_failure
 from accord.runner.publish import Publication, Published, publish_patch

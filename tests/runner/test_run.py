@@ -359,18 +359,6 @@ def test_a_huge_file_of_an_agent_is_named_and_all_others_are_handed_on(bench: Be
 
 
 @pytest.mark.slow
-def test_a_run_after_a_killed_one_says_where_head_was_and_goes_on(bench: Bench) -> None:
-    start = bench.git("rev-parse", "HEAD")
-    (bench.work / ".git" / "accord-run").write_text(f"999999999 refs/heads/main {start}")
-    bench.git("switch", "-q", "-c", "agents-own")
-    left = bench.script("open('new.txt', 'w').write('new')")
-    assert (left.code, left.outputs["exit-code"]) == (0, "0")
-    said = f"It was on main at {start[:7]}, and is on agents-own at {start[:7]} now. To go back, run `git switch main`."
-    assert said in left.err
-    assert "is on agents-own" in left.outputs["run-warnings"]
-
-
-@pytest.mark.slow
 def test_a_run_that_leaves_markers_fails_and_keeps_its_patch(bench: Bench) -> None:
     left = bench.script("open('new.txt', 'w').write('<<<<<<< a\\n1\\n=======\\n2\\n>>>>>>> b\\n')")
     assert (left.code, kind(left), left.outputs["exit-code"]) == (0, "merge-unfinished", "1")

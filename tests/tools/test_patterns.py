@@ -10,10 +10,12 @@ from support.growth import grows_too_fast, seconds_for
 from support.patterns import Use, misread, pumped, uses
 from support.rotation import NIGHTLY
 
+from accord.core.refusals import REFUSALS
 from accord.runner.transcripts.error_rules import WORDS
 from accord_sandbox import calls, pages, rulesets
 
 LOCAL_NAMES = {
+    "accord.core.refusals.known_refusal": [{"known": known, "text": ""} for known in REFUSALS],
     "accord.results.bodies._owner_pattern": [{"known": "a b|a c"}],
     "accord.results.implementor.rules._test_names": [{"family": (".ts", ".tsx")}],
     "accord.results.implementor.rules._pattern": [{"escaped": r"([#!\[\]])"}, {"escaped": r"([\\#!\[\]])"}],

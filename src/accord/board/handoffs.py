@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
 
     from accord.board.models import Address, ItemHandoff, Placed
-    from accord.core.moves import NextMove
+    from accord.core.machine import NextMove
 
 MOST_HANDOFFS = 50
 _OTHERS = ("tests", "test", "testdata", "fixtures", "samples", "examples")

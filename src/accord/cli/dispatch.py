@@ -25,7 +25,7 @@ from accord.core.documents import read_object
 from accord.core.errors import BrokenContract, WrongUsage
 from accord.core.findings import has_errors
 from accord.core.kinds import KINDS
-from accord.core.moves import moves_to_json
+from accord.core.machine import moves_to_json
 from accord.files.store import write_whole
 from accord.sessions.apply import SessionWriter
 from accord.sessions.dispatch import output_schema, prompt_of

@@ -32,7 +32,7 @@ from accord.core.documents import read_object
 from accord.core.errors import BrokenContract, Stopped, WrongUsage
 from accord.core.findings import Finding, Severity, has_errors
 from accord.core.kinds import KINDS
-from accord.core.moves import moves_to_json
+from accord.core.machine import moves_to_json
 from accord.engine.operations import OperationLog
 from accord.handoffs.models import OLD_STATUSES, normalise, read_handoff
 from accord.handoffs.plan import Author, HandoffDecision, as_reason, decide_move, decide_patch
@@ -45,7 +45,7 @@ from accord.text.redaction import redact_json, redactor_for
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
-    from accord.core.moves import NextMove
+    from accord.core.machine import NextMove
     from accord.github.client import GitHub
     from accord.handoffs.gate import SentAction
 

@@ -38,7 +38,7 @@ from accord.cli.output import next_lines, one_line, print_json, print_lines, scr
 from accord.cli.step import present
 from accord.core.clock import SystemClock
 from accord.core.errors import BrokenContract
-from accord.core.moves import moves_to_json
+from accord.core.machine import moves_to_json
 from accord.missions.branches import git_of, stale_of
 from accord.missions.lifecycle import MoveRequest
 from accord.missions.load import find_root, load_mission, mission_slugs, named_root
@@ -55,7 +55,7 @@ from accord.text.redaction import redactor_for
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
 
-    from accord.core.moves import NextMove
+    from accord.core.machine import NextMove
     from accord.missions.load import Mission
 
 

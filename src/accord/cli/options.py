@@ -18,7 +18,7 @@ import click
 
 from accord.core.errors import WrongUsage
 from accord.core.suggest import did_you_mean
-from accord.git.sizes import DEFAULT_LIMITS, ChangeLimits
+from accord.git.leaving_out import DEFAULT_LIMITS, ChangeLimits
 from accord.text.posting import split_hosts, split_words
 
 SANDBOX_DIRECTORY = ".accord/sandbox"

@@ -14,7 +14,7 @@ import click
 
 from accord.core.clock import SystemClock
 from accord.core.findings import Severity
-from accord.core.moves import move_lines
+from accord.core.machine import move_lines
 from accord.gha.step import inert
 from accord.text.hidden import as_seen
 from accord.text.markdown import shorten
@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence
 
     from accord.core.findings import Finding
-    from accord.core.moves import NextMove
+    from accord.core.machine import NextMove
     from accord.engine.operations import LedgerEntry
     from accord.kit.many import ManyResult
     from accord.plans.links import LinkedDocument

@@ -270,7 +270,6 @@ def publish(given: _PublishArguments) -> int:
     """
     from accord.cli.records import leave_run_record
     from accord.cli.run_step import finish_options, report_run
-    from accord.git.refs import find_killed_run_ref
     from accord.runner.finish import finish, outputs_of_error
     from accord.runner.models import InternalError
     from accord.runner.record import RECORD, read_record
@@ -299,8 +298,6 @@ def publish(given: _PublishArguments) -> int:
     else:
         context = {"pr_ref": given.pr_ref, "pull": given.pull, "base_ref": given.base_ref}
         if not is_in_actions(os.environ):
-            if left := find_killed_run_ref(Path.cwd()):
-                click.echo(f"note: {one_line(left)}", err=True)
             context = {name: value for name, value in context.items() if value}
         record = record.model_copy(update={"context": record.context.model_copy(update=context)})
         with posting_to(given) as (way, policy):

@@ -35,7 +35,7 @@ from accord.cli.session_questions import answer_questions, ask_question, cancel_
 from accord.cli.step import as_output, leave_outputs, present
 from accord.core.errors import BrokenContract, WrongUsage
 from accord.core.findings import has_errors
-from accord.core.moves import moves_to_json
+from accord.core.machine import moves_to_json
 from accord.git.extraction import merge_base
 from accord.git.program import Git
 from accord.sessions import run as session_run

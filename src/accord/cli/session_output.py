@@ -19,7 +19,7 @@ from accord.cli.step import leave_summary, long_table, present
 from accord.cli.step import redacted_cell as cell
 from accord.core.clock import SystemClock
 from accord.core.errors import BrokenContract, Stopped
-from accord.core.moves import NextMove, moves_to_json
+from accord.core.machine import NextMove, moves_to_json
 from accord.plans.links import documents_by_number, task_numbers
 from accord.sessions.apply import SessionWriter
 from accord.sessions.folder import FILES, read_session

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from accord.core.findings import Finding
-    from accord.core.moves import NextMove
+    from accord.core.machine import NextMove
 
 
 class AccordError(Exception):

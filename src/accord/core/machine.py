@@ -1,19 +1,17 @@
-"""State machines as tables (states, edges, and conditions on edges), and orders and cycles in graphs.
+"""State machines as tables (states, edges, and conditions on edges), next moves, and orders and cycles in graphs.
 
 A machine holds no state.
 """
 
 from __future__ import annotations
 
-import heapq
-from dataclasses import dataclass
-from graphlib import CycleError, TopologicalSorter
-from typing import TYPE_CHECKING, Generic, TypeVar
+from dataclasses import asdict, dataclass
+from typing import TYPE_CHECKING, Any, Generic, TypeVar
 
 from accord.core.suggest import did_you_mean
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping, Sequence
+    from collections.abc import Callable, Iterable, Mapping, Sequence
 
 
 MachineFacts = TypeVar("MachineFacts")
@@ -73,8 +71,51 @@ class Machine(Generic[MachineFacts]):
         return "\n".join(lines)
 
 
+@dataclass(frozen=True)
+class Need:
+    """One requirement of a move: a sentence for its refusal, its short form, and a name for the way to get it.
+
+    Without the short form, a command says it in its own words.
+    """
+
+    text: str
+    missing: str = ""
+    key: str = ""
+
+
+@dataclass(frozen=True)
+class NextMove:
+    """A move to the state or status ``to``.
+
+    ``missing`` names what the move still needs (files, reviews, answers); it is empty when the move is legal now.
+    ``command`` is what to type next on the way to ``to``: the move itself, or while something is missing the command
+    that gets the first of it.
+    """
+
+    to: str
+    missing: tuple[str, ...]
+    command: str
+
+
+def moves_to_json(moves: Iterable[NextMove]) -> list[dict[str, Any]]:
+    """Return the value of ``next_moves`` in a JSON document."""
+    return [{**asdict(move), "missing": list(move.missing)} for move in moves]
+
+
+def move_lines(moves: Iterable[NextMove]) -> list[str]:
+    """Return the lines that end a command's text, legal moves first; none for an end state."""
+    ordered = sorted(moves, key=lambda move: bool(move.missing))
+    lines = ["Next:"] if ordered else []
+    for move in ordered:
+        needs = f" (needs {', '.join(move.missing)})" if move.missing else ""
+        lines += [f"  {move.to}{needs}", f"    {move.command}"]
+    return lines
+
+
 def find_cycle(blockers: Mapping[int, Sequence[int]]) -> list[int]:
     """Return one cycle as positions, each blocked by the next and the last by the first; empty without a cycle."""
+    from graphlib import CycleError, TopologicalSorter
+
     try:
         TopologicalSorter(blockers).prepare()
     except CycleError as error:
@@ -85,6 +126,9 @@ def find_cycle(blockers: Mapping[int, Sequence[int]]) -> list[int]:
 
 def dependency_order(blockers: Mapping[int, Sequence[int]]) -> list[int]:
     """Order positions so that blockers come first, then the lowest. All positions are keys; a cycle is not allowed."""
+    import heapq
+    from graphlib import TopologicalSorter
+
     sorter = TopologicalSorter(blockers)
     sorter.prepare()
     ready: list[int] = []

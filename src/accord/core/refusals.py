@@ -7,26 +7,10 @@ of 2026, collected from reports of users; docs/troubleshooting.md has a section 
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass
-from typing import Literal
-
-RefusalCode = Literal[
-    "pull-requests-not-allowed",
-    "push-protection",
-    "unsigned-commits",
-    "workflow-files",
-    "ruleset",
-    "protected-branch",
-    "labels-not-created",
-    "read-only-token",
-    "repository-archived",
-    "conversation-locked",
-    "single-sign-on",
-]
+from typing import NamedTuple
 
 
-@dataclass(frozen=True, slots=True)
-class SettingsPage:
+class SettingsPage(NamedTuple):
     """A page of a repository's settings: how people get there, and its address below the repository's page."""
 
     place: str
@@ -48,12 +32,11 @@ CREATE_PULLS = "Allow GitHub Actions to create and approve pull requests"
 """The name of the setting on its page."""
 
 
-@dataclass(frozen=True, slots=True)
-class KnownRefusal:
-    """A refusal by its words. The hint names the setting; ``{page}`` stands for the page to change it on."""
+class KnownRefusal(NamedTuple):
+    """A refusal by its words, a pattern. The hint names the setting; ``{page}`` is the page to change it on."""
 
-    code: RefusalCode
-    words: re.Pattern[str]
+    code: str
+    words: str
     hint: str
     page: SettingsPage = GENERAL_PAGE
 
@@ -65,19 +48,19 @@ class KnownRefusal:
 REFUSALS = (
     KnownRefusal(
         "pull-requests-not-allowed",
-        re.compile(r"github actions is not permitted to (?:create|approve)", re.IGNORECASE),
+        "github actions is not permitted to (?:create|approve)",
         f'Turn on "{CREATE_PULLS}" under {{page}}, or use the token of an app or a person. Then run the same again; in '
         'GitHub Actions, choose "Re-run failed jobs".',
         ACTIONS_PAGE,
     ),
     KnownRefusal(
         "push-protection",
-        re.compile(r"push protection|push cannot contain secrets", re.IGNORECASE),
+        "push protection|push cannot contain secrets",
         "GitHub found a secret in the commits. Revoke it, and remove it from the changes.",
     ),
     KnownRefusal(
         "unsigned-commits",
-        re.compile(r"commits must have (?:verified|valid) signatures", re.IGNORECASE),
+        "commits must have (?:verified|valid) signatures",
         'The rule "Require signed commits" covers this branch, and a commit is not signed. GitHub signs those of bots: '
         "use `GITHUB_TOKEN` or the token of an app, without an author of your own. Or exclude `accord/**` from it "
         "under {page}.",
@@ -85,53 +68,50 @@ REFUSALS = (
     ),
     KnownRefusal(
         "workflow-files",
-        re.compile(r"refusing to allow [^\n]{1,100} to create or update workflow", re.IGNORECASE),
+        r"refusing to allow [^\n]{1,100} to create or update workflow",
         "The changes contain a workflow file, which `GITHUB_TOKEN` may never push. Use the token of an app with "
         '"workflows: write", or a personal token with the scope `workflow`.',
     ),
     KnownRefusal(
         "ruleset",
-        re.compile(r"\bGH013\b|repository rule violations", re.IGNORECASE),
+        r"\bGH013\b|repository rule violations",
         "A ruleset forbids this change. Exclude `accord/**` from it under {page}, or add the token's owner to its "
         "bypass list.",
         RULES_PAGE,
     ),
     KnownRefusal(
         "protected-branch",
-        re.compile(
-            r"\bGH006\b|protected branch|changes must be made through a pull request|cannot force-push to this branch",
-            re.IGNORECASE,
-        ),
+        r"\bGH006\b|protected branch|changes must be made through a pull request|cannot force-push to this branch",
         "A branch protection rule forbids this change. Exclude `accord/**` from it under {page}, or allow the token's "
         "owner to bypass it.",
         BRANCHES_PAGE,
     ),
     KnownRefusal(
         "labels-not-created",
-        re.compile(r"permission to create labels", re.IGNORECASE),
+        "permission to create labels",
         'A label does not exist, and this token may not create it. Run `accord labels sync` with "issues: write".',
         LABELS_PAGE,
     ),
     KnownRefusal(
         "read-only-token",
-        re.compile(r"\.git denied to |write access to repository not granted", re.IGNORECASE),
+        r"\.git denied to |write access to repository not granted",
         'The token may not push: grant the job "contents: write", also in a workflow that calls it. Runs of pull '
         "requests from forks never get it.",
         ACTIONS_PAGE,
     ),
     KnownRefusal(
         "repository-archived",
-        re.compile(r"repository was archived|\barchived so (?:it )?is read-only", re.IGNORECASE),
+        r"repository was archived|\barchived so (?:it )?is read-only",
         "The repository is archived: unarchive it under {page}.",
     ),
     KnownRefusal(
         "conversation-locked",
-        re.compile(r"\bis locked\b|locked conversation", re.IGNORECASE),
+        r"\bis locked\b|locked conversation",
         "The conversation is locked: unlock it, or use a token with write access.",
     ),
     KnownRefusal(
         "single-sign-on",
-        re.compile(r"\bsaml\b", re.IGNORECASE),
+        r"\bsaml\b",
         "The organisation enforces SAML: authorise the token for single sign-on.",
     ),
 )
@@ -140,4 +120,4 @@ REFUSALS = (
 
 def known_refusal(text: str) -> KnownRefusal | None:
     """Return the refusal that GitHub's words in a text are about, None for any other text."""
-    return next((known for known in REFUSALS if known.words.search(text)), None)
+    return next((known for known in REFUSALS if re.search(known.words, text, re.IGNORECASE)), None)

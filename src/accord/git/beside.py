@@ -19,11 +19,11 @@ from typing import TYPE_CHECKING
 
 from accord.core.errors import AccordError
 from accord.git.extraction import extract
+from accord.git.filters import read_settings
 from accord.git.patches import changes_between, filtered_findings
 from accord.git.paths import some_of
 from accord.git.program import UNTRUSTED, Git, is_ancestor, own_repository, split_nul
 from accord.git.secrets import has_new_secret
-from accord.git.settings import read_settings
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping, Sequence

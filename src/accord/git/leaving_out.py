@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from accord.files.patterns import path_patterns
-from accord.git.sizes import MIB, MOST_FILE_BYTES, MOST_TOTAL_BYTES, too_much
+from accord.git.leaving_out import MIB, MOST_FILE_BYTES, MOST_TOTAL_BYTES, too_much
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence

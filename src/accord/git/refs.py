@@ -6,8 +6,6 @@ those of a person, so they stay, and the caller learns which ones moved.
 
 from __future__ import annotations
 
-import os
-import re
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -21,13 +19,6 @@ if TYPE_CHECKING:
 _FORMAT = "--format=%(refname) %(objectname) %(symref)"
 _TRUSTED = ("refs/remotes/", "refs/heads/main", "refs/heads/master", "refs/replace/")
 """Refs that decide which files count for the next run, also when they are new."""
-
-
-_NOTE = "accord-run"
-"""A file of the git directory while a program works: the process that guards HEAD, its branch, and its commit."""
-_NOTED = re.compile(r"([0-9]{1,9}) ([\w./+-]+) ([0-9a-f]{40,64})")
-_NOTE_CHARS = 1000
-_SHORT = 7
 
 
 @dataclass
@@ -48,14 +39,9 @@ def guard_refs(directory: Path) -> Iterator[RefChanges]:
     locks = [lock for lock in (own / "index.lock", own / "HEAD.lock", shared / f"{branch}.lock") if not lock.exists()]
     commit, top = git.line("rev-parse", "HEAD", "--show-toplevel").split("\n", 1)
     before = _refs(git, top)
-    note = own / _NOTE
-    with suppress(OSError):  # it is for people only
-        note.write_text(f"{os.getpid()} {branch or commit} {commit}")
     try:
         yield changes
     finally:
-        with suppress(OSError):
-            note.unlink()
         for lock in locks:
             with suppress(OSError):
                 lock.unlink()
@@ -67,40 +53,6 @@ def guard_refs(directory: Path) -> Iterator[RefChanges]:
         gone = {name: old for name, old in before.items() if after.get(name) != old}
         new = {name: "" for name in after if name not in before and name.startswith(_TRUSTED)}
         changes.moved = {name: old for name, old in (gone | new).items() if name != branch}
-
-
-def find_killed_run_ref(directory: Path) -> str:
-    """Say where HEAD was before a run that was killed, if it is elsewhere now; once, and empty for any other case."""
-    git = Git(directory)
-    found = git.attempt("rev-parse", "--absolute-git-dir")
-    note = Path(found.stdout.decode("utf-8", "surrogateescape").strip()) / _NOTE
-    try:
-        noted = _NOTED.fullmatch(note.read_text()[:_NOTE_CHARS])
-    except (OSError, ValueError):
-        return ""
-    if found.returncode or noted is None or _is_alive(int(noted[1])):
-        return ""
-    with suppress(OSError):
-        note.unlink()
-    now = git.attempt("rev-parse", "--verify", "--quiet", "HEAD").stdout.decode().strip()
-    branch = git.attempt("symbolic-ref", "--quiet", "HEAD").stdout.decode("utf-8", "replace").strip() or now
-    _, before, commit = noted.groups()
-    if (branch, now) == (before, commit):
-        return ""
-    name = before.removeprefix("refs/heads/")
-    way = f"git reset --keep {commit}" if branch == before else f"git switch {'--detach ' * (name == before)}{name}"
-    places = f"on {name} at {commit[:_SHORT]}, and is on {branch.removeprefix('refs/heads/')} at {now[:_SHORT]} now"
-    return f"An earlier run was killed here, so HEAD was not put back. It was {places}. To go back, run `{way}`."
-
-
-def _is_alive(process: int) -> bool:
-    try:
-        os.kill(process, 0)
-    except (OverflowError, ProcessLookupError):
-        return False
-    except PermissionError:
-        return True
-    return True
 
 
 def _put_back(git: Git, own: Path, head: bytes, branch: str, commit: str, changes: RefChanges) -> None:

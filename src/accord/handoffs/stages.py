@@ -12,8 +12,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from accord.core.findings import Finding
-from accord.core.machine import Edge, Machine
-from accord.core.moves import NextMove
+from accord.core.machine import Edge, Machine, NextMove
 from accord.core.suggest import did_you_mean
 from accord.handoffs.models import Metadata, StageArtifact, read_handoff
 

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Literal
 
 from accord.core.errors import Refused, Stopped
 from accord.git.branches import branch_clone
-from accord.git.merges import merge_into
+from accord.git.conflicts import merge_into
 from accord.github.commits import deliver_commit, plan_upload, read_commit
 from accord.github.pulls import closing_references
 from accord.loops.apply import WorkflowStart, comment_once, dispatch, runs_of
@@ -27,7 +27,7 @@ from accord.text.outline import tasks
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from accord.git.merges import Merge
+    from accord.git.conflicts import Merge
     from accord.git.program import Git
     from accord.loops.facts import Gathered, LoopContext
     from accord.loops.models import LoopDecision

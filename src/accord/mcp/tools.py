@@ -216,7 +216,7 @@ def ask_user(
 
 def next_step(workspace: Workspace) -> dict[str, Any]:
     """Show what the session does next, its open questions, and the legal moves with their commands."""
-    from accord.core.moves import moves_to_json
+    from accord.core.machine import moves_to_json
     from accord.sessions.folder import read_session
     from accord.sessions.next_moves import next_moves
     from accord.sessions.questions import next_step

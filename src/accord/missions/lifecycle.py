@@ -15,8 +15,7 @@ from typing import TYPE_CHECKING
 from accord.core.documents import short_name
 from accord.core.errors import BrokenContract
 from accord.core.findings import finding_of
-from accord.core.machine import Edge, Machine
-from accord.core.moves import Need
+from accord.core.machine import Edge, Machine, Need
 from accord.missions.models import STATUSES, WorkPackageStatus
 
 if TYPE_CHECKING:

@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from accord.core.errors import BrokenContract
-from accord.core.moves import NextMove
+from accord.core.machine import NextMove
 from accord.missions.branches import git_of
 from accord.missions.lifecycle import REOPENED, THROUGH, WAITING, WORK_PACKAGE, MoveRequest, implementers_of, needs_of
 from accord.missions.move import move_facts, own_events

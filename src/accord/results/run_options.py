@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, TypeAlias
 
 from accord.engine.operations import ApplyOptions
-from accord.git.sizes import DEFAULT_LIMITS
+from accord.git.leaving_out import DEFAULT_LIMITS
 from accord.github.limits import CONTENT_PER_HOUR
 
 if TYPE_CHECKING:
@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
     from accord.core.findings import Finding
     from accord.git.branches import Remote
-    from accord.git.sizes import ChangeLimits
+    from accord.git.leaving_out import ChangeLimits
     from accord.results.planner.structure import IssueStructure
 
 MOST_COMMENTS = 50

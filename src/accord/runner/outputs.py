@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any
 from accord.engine.operations import OperationLog
 from accord.gha.step import COMMAND, inert, utf16_size
 from accord.git.branches import DEFAULT_AUTHOR
-from accord.git.sizes import DEFAULT_LIMITS
+from accord.git.leaving_out import DEFAULT_LIMITS
 from accord.runner.models import Classification, Disposition, Evidence, RunOutputs
 from accord.text.hidden import GUARD, as_seen
 from accord.text.redaction import redact_json
@@ -28,7 +28,7 @@ if TYPE_CHECKING:
 
     from accord.core.clock import Clock
     from accord.git.branches import Remote
-    from accord.git.sizes import ChangeLimits
+    from accord.git.leaving_out import ChangeLimits
     from accord.github.client import GitHub
     from accord.runner.analysis.analyse import Analysis
     from accord.runner.publish import Published

@@ -32,12 +32,12 @@ from accord.git.branches import (
     scratch_repository,
 )
 from accord.git.conflicts import commit_on_own_base, conflict_branch
+from accord.git.leaving_out import DEFAULT_LIMITS, size_findings
 from accord.git.patch_text import header_names
 from accord.git.patches import PatchConflict, changes_between, filtered_findings, paths_with_new_markers
 from accord.git.paths import escaping_links, links_of, some_of
 from accord.git.program import Git, file_at, is_ancestor
 from accord.git.secrets import paths_with_tokens
-from accord.git.sizes import DEFAULT_LIMITS, size_findings
 from accord.git.steering import audit_changes, audit_paths, unknown_dot_files
 from accord.git.unfinished import marker_findings
 from accord.github.commits import deliver_commit, plan_upload, read_commit
@@ -52,8 +52,8 @@ if TYPE_CHECKING:
 
     from accord.core.errors import AccordError
     from accord.core.findings import Finding
+    from accord.git.leaving_out import ChangeLimits
     from accord.git.patches import Change
-    from accord.git.sizes import ChangeLimits
     from accord.git.steering import PathAudit
     from accord.github.client import GitHub
     from accord.github.commits import DeliveredCommit

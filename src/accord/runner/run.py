@@ -14,13 +14,11 @@ from typing import TYPE_CHECKING
 
 from accord.agents.registry import declared_secrets
 from accord.core.clock import timestamp
-from accord.core.environment import is_in_actions
 from accord.core.errors import AccordError, WrongUsage
 from accord.core.kinds import KINDS
 from accord.core.log import log
 from accord.core.suggest import did_you_mean
 from accord.files.store import DISK_FULL, write_whole
-from accord.git.refs import find_killed_run_ref
 from accord.git.snapshots import take_snapshot
 from accord.git.trusted_files import trusted_files
 from accord.runner import record as layout
@@ -135,9 +133,6 @@ def _run(request: RunRequest, job: JobContext, progress: RunProgress) -> None:
     job = replace(job, declared=progress.declared)
     progress.agent = request.agent or registry.default_agent or ""
     progress.codec = registry.agent(progress.agent).codec
-    if not is_in_actions(job.environment) and (left := find_killed_run_ref(request.directory)):
-        job.show(f"accord: {left}")
-        progress.warn(left)
     snapshot = progress.snapshot = take_snapshot(request.directory, registry.state_patterns)
     progress.base_sha = snapshot.commit if snapshot else ""
     schema = _write_schema(request, files)

@@ -12,8 +12,7 @@ from functools import partial
 from itertools import pairwise
 from typing import TYPE_CHECKING
 
-from accord.core.machine import Edge, Machine
-from accord.core.moves import Need
+from accord.core.machine import Edge, Machine, Need
 from accord.sessions.decision_rules import is_before
 from accord.sessions.models import APPROVE_DESIGN, GATE_OF, GATES, REVIEW_STRATEGY
 from accord.sessions.reviews import REVIEWS

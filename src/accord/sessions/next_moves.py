@@ -10,7 +10,7 @@ import shlex
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
-from accord.core.moves import NextMove
+from accord.core.machine import NextMove
 from accord.sessions.folder import status_of
 from accord.sessions.machine import IMPLEMENTATION, INTEGRATION, LOOP_BASE, MACHINES, NEVER, ORDER, needs_of
 from accord.sessions.models import APPROVE_DESIGN, GATE_OF, GATES, LOOPS, REVIEW_STRATEGY
@@ -31,7 +31,7 @@ from accord.sessions.rules import MOST_RETRIES
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from accord.core.moves import Need
+    from accord.core.machine import Need
     from accord.sessions.folder import Session
     from accord.sessions.machine import SessionFacts
     from accord.sessions.models import SessionTask

@@ -20,6 +20,7 @@ from accord.git.conflicts import (
     conflict_named_by,
     conflicting_paths,
 )
+from accord.git.leaving_out import size_findings
 from accord.git.patches import (
     changes_between,
     filtered_findings,
@@ -28,7 +29,6 @@ from accord.git.paths import escaping_links, links_of
 from accord.git.program import file_at
 from accord.git.replacing import BASE_TRAILER, ITEM_TRAILER
 from accord.git.secrets import secret_findings
-from accord.git.sizes import size_findings
 from accord.git.steering import audit_changes, unknown_dot_files
 from accord.git.unfinished import marked_files
 from accord.github.commits import read_commit
