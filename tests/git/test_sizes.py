@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 from support.trees import commit, git
 
-from accord.git import sizes
+from accord.git import leaving_out
 from accord.git.leaving_out import ChangeLimits, size_findings
 from accord.git.patches import changes_between
 from accord.git.program import Git
@@ -57,7 +57,7 @@ def test_moved_files_count_once_and_moved_or_removed_contents_not_at_all(tree: P
 def test_a_file_that_github_refuses_is_named_whatever_the_limits_are(
     tree: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(sizes, "MOST_FILE_BYTES", sizes.MIB)
-    (tree / "b\xff.bin".encode("latin-1").decode("utf-8", "surrogateescape")).write_bytes(bytes(sizes.MIB + 1))
-    (message,) = found(tree, size=10 * sizes.MIB)
+    monkeypatch.setattr(leaving_out, "MOST_FILE_BYTES", leaving_out.MIB)
+    (tree / "b\xff.bin".encode("latin-1").decode("utf-8", "surrogateescape")).write_bytes(bytes(leaving_out.MIB + 1))
+    (message,) = found(tree, size=10 * leaving_out.MIB)
     assert message.startswith("`b\ufffd.bin` has 1 MiB. GitHub refuses files of more than 1 MiB.")

@@ -289,7 +289,7 @@ BLOB, TEXT = "b" * 40, "t" * 40
 def facts_of(*changes: Change, is_bot: bool = True, has_author: bool = False, **sizes: int) -> CommitFacts:
     texts = {TEXT: "text"} if any(change.blob == TEXT for change in changes) else {}
     known = {TEXT: 4} if texts else {}
-    return CommitFacts("c", "t", "b", ("p",), "m\n", changes, {**known, **sizes}, texts, is_bot, has_author)
+    return CommitFacts("c", "t", ("p",), "m\n", is_bot, has_author, "b", changes, {**known, **sizes}, texts)
 
 
 def change(path: str, blob: str = TEXT, mode: str = "100644") -> Change:

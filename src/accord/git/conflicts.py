@@ -1,14 +1,14 @@
-"""A patch that conflicts with a branch: its commit on its own base, the branch for it, and the way to resolve it."""
+"""Merges of branches, and patches that conflict: the commit on its own base, the branch, and how to resolve it."""
 
 from __future__ import annotations
 
 import shlex
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 from accord.core.errors import BrokenContract
-from accord.git.branches import BranchFacts, commit_patch
+from accord.git.branches import DEFAULT_AUTHOR, BranchFacts, commit_patch, commit_tree
 from accord.git.patches import PatchConflict, apply_patch, changes_between, own_base
-from accord.git.program import is_ancestor
+from accord.git.program import GitFailed, file_at, is_ancestor
 from accord.git.replacing import trailer
 
 if TYPE_CHECKING:
@@ -23,6 +23,33 @@ CONFLICT_TRAILER = "Accord-Conflict"
 
 _DIGITS = 8
 _PATHS_IN_NOTICE = 10
+
+
+class Merge(NamedTuple):
+    """The commit of a merge, or else the conflicting paths; the branch itself where it has all commits already."""
+
+    commit: str
+    conflicts: tuple[str, ...] = ()
+
+
+def merge_into(git: Git, branch: str, base: str, message: str, now: datetime) -> Merge:
+    """Merge ``base`` into ``branch``, both commits, by the attributes of the base, so that ``merge=union`` counts.
+
+    No program of the repository runs: drivers need a configuration, which a repository cannot bring. Raises GitFailed.
+    """
+    if is_ancestor(git, base, branch):
+        return Merge(branch)
+    attributes = git.directory / "info/attributes"  # a newer git would take those of a commit as an option
+    attributes.parent.mkdir(exist_ok=True)
+    attributes.write_bytes(file_at(git, base, ".gitattributes") or b"")
+    options = ("--write-tree", "--name-only", "--no-messages", "-z")
+    done = git.attempt("merge-tree", *options, branch, base)
+    if done.returncode > 1:
+        raise GitFailed("merge-tree", done.returncode, done.stderr.decode("utf-8", "replace"))
+    tree, *conflicts = done.stdout.decode("utf-8", "replace").rstrip("\0").split("\0")
+    if done.returncode:
+        return Merge("", tuple(conflicts))
+    return Merge(commit_tree(git, tree, [branch, base], DEFAULT_AUTHOR, message, now))
 
 
 def conflict_branch(prefix: str, token: str) -> str:

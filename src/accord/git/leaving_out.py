@@ -1,16 +1,79 @@
-"""The rules by which a changed path is left out of an agent's patch; docs/changes.md has them for users."""
+"""The rules by which a changed path is left out of an agent's patch, and the sizes that a change may have.
+
+docs/changes.md has them for users.
+"""
 
 from __future__ import annotations
 
 import stat
-from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
-from accord.files.patterns import path_patterns
-from accord.git.leaving_out import MIB, MOST_FILE_BYTES, MOST_TOTAL_BYTES, too_much
+from accord.core.errors import Refused
+from accord.core.findings import Finding
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping, Sequence
+    from collections.abc import Iterable, Iterator, Mapping, Sequence
+
+    from accord.git.patches import Change
+    from accord.git.program import Git
+
+MIB = 1024 * 1024
+MOST_FILE_BYTES = 100 * MIB
+"""GitHub refuses larger files (GitHub documentation, "About large files on GitHub")."""
+
+MOST_TOTAL_BYTES = 500 * MIB
+"""More than this, written as text in a patch, does not fit into the memory of a runner."""
+
+
+class ChangeLimits(NamedTuple):
+    """The most files that a change may have, and the most bytes of new contents.
+
+    GitHub shows no more than 3,000 files of a pull request (GitHub documentation, "About comparing branches").
+    """
+
+    files: int = 3_000
+    bytes: int = 50 * MIB
+
+
+DEFAULT_LIMITS = ChangeLimits()
+
+
+def size_findings(
+    git: Git, before: str, after: str, changes: Sequence[Change], limits: ChangeLimits
+) -> Iterator[Finding]:
+    """Find what makes a change too large to be pushed; ``changes`` are those between the two commits.
+
+    A moved file is one file, and a content that was there before has no bytes.
+    """
+    files = len(changes)
+    if files > limits.files:
+        files = git("diff-tree", "-r", "-M", "--name-only", "-z", before, after).count(b"\0")
+    if files > limits.files:
+        message = f"The change has {files:,} files. At most {limits.files:,} are allowed."
+        yield Finding("change-too-large", message, "/patch", hint=f"Split the work, or pass `--max-files {files}`.")
+    known = {change.was for change in changes}
+    new = {change.blob: change.path for change in changes if change.leaves_content and change.blob not in known}
+    asked = "".join(f"{blob}\n" for blob in new).encode()
+    sizes = map(int, git.line("cat-file", "--batch-check=%(objectsize)", data=asked).split()) if new else ()
+    shown = (path.encode("utf-8", "surrogateescape").decode("utf-8", "replace") for path in new.values())
+    by_path = dict(zip(shown, sizes, strict=True))
+    for path, size in by_path.items():
+        if size > MOST_FILE_BYTES:
+            message = f"`{path}` has {size // MIB} MiB. GitHub refuses files of more than {MOST_FILE_BYTES // MIB} MiB."
+            yield Finding("change-too-large", message, "/patch", hint="Remove it, or store it with Git LFS.")
+    total = sum(by_path.values())
+    if total > limits.bytes:
+        largest = max(by_path, key=lambda path: by_path[path])
+        message = f"The new contents have {total:,} bytes, `{largest}` the most. At most {limits.bytes:,} are allowed."
+        yield Finding("change-too-large", message, "/patch", hint=f"Split the work, or pass `--max-bytes {total}`.")
+
+
+def too_much(path: str) -> Refused:
+    """Return the error for more new bytes than a patch can hold, at this path."""
+    shown = path.encode("utf-8", "surrogateescape").decode("utf-8", "replace")
+    message = f"The new files have more than {MOST_TOTAL_BYTES // MIB} MiB in total, at `{shown}`."
+    return Refused(message, hint="Nothing was published. Delete files, or add them to `.gitignore`.")
+
 
 STATE_FILES = (".accord/", "/*.log")
 """Where accord and any agent leave files. A new file there counts only if it was committed or staged."""
@@ -24,8 +87,7 @@ UNREADABLE = "Files that git cannot store were left out"
 _STORABLE = (stat.S_IFREG, stat.S_IFLNK, stat.S_IFDIR)
 
 
-@dataclass(frozen=True, slots=True)
-class ChangedPath:
+class ChangedPath(NamedTuple):
     """A changed path of a work tree with the facts that decide whether it is left out.
 
     ``mode`` is that of the file system, 0 for a path that is gone, and ``size`` is in bytes. ``is_new``: the commit
@@ -45,13 +107,12 @@ class ChangedPath:
 
 
 def reasons_to_leave_out(changes: Iterable[ChangedPath], state_files: Sequence[str]) -> dict[str, str]:
-    """Return the changes that are left out, each with the reason.
-
-    ``state_files`` are the patterns of the files that agents make for themselves.
-
+    """Return the changes that are left out, each with the reason. ``state_files`` are patterns of agents' own files.
 
     Raises Refused if the new files that are left are too large together.
     """
+    from accord.files.patterns import path_patterns
+
     is_state = path_patterns([*STATE_FILES, *state_files]).match_file
     found, total = dict[str, str](), 0
     for change in changes:

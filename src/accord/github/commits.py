@@ -8,7 +8,7 @@ moves, which is the last request. All doors to a branch go through ``plan_upload
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from enum import StrEnum
 from functools import partial
 from typing import TYPE_CHECKING, Any
@@ -23,7 +23,7 @@ from accord.github.models import Conflict
 from accord.github.once import send_until_answered
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping, Sequence
+    from collections.abc import Iterator, Mapping
 
     from accord.core.clock import Clock
     from accord.git.branches import Remote
@@ -49,21 +49,18 @@ class CommitWay(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class CommitFacts:
-    """A local commit: its trees, message and changes, and of the new blobs the sizes and the short texts.
-
-    ``is_bot``: the token is one whose commits GitHub signs. ``has_author``: the caller chose an author.
-    """
+    """A local commit: its trees, message and changes, and of the new blobs the sizes and the short texts."""
 
     commit: str
     tree: str
-    base_tree: str
     parents: tuple[str, ...]
     message: str
-    changes: tuple[Change, ...]
-    sizes: Mapping[str, int]
-    texts: Mapping[str, str]
-    is_bot: bool
-    has_author: bool
+    is_bot: bool  # the token is one whose commits GitHub signs
+    has_author: bool = False  # the caller chose an author
+    base_tree: str = ""
+    changes: tuple[Change, ...] = ()
+    sizes: Mapping[str, int] = field(default_factory=dict)
+    texts: Mapping[str, str] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True)
@@ -73,12 +70,8 @@ class Upload:
     Over the API ``blobs`` are sent first, then a request for each of ``trees``, each on top of the one before.
     """
 
-    way: CommitWay
-    commit: str
-    tree: str
-    base_tree: str
-    parents: tuple[str, ...]
-    message: str
+    facts: CommitFacts
+    way: CommitWay = CommitWay.PUSH
     blobs: tuple[str, ...] = ()
     trees: tuple[Mapping[str, TreeChange], ...] = ()
     reason: str = ""
@@ -121,26 +114,19 @@ def read_commit(git: Git, commit: str, *, is_bot: bool, has_author: bool = False
     shown = git("show", "--no-patch", "--format=%T %P%n%B", commit).decode("utf-8", "replace")
     ids, _, words = shown.partition("\n")
     tree, *parents = ids.split()
-    message = words.rstrip("\n") + "\n"
+    facts = CommitFacts(commit, tree, tuple(parents), words.rstrip("\n") + "\n", is_bot, has_author)
     if not is_bot or has_author:  # it is pushed as it is
-        return CommitFacts(commit, tree, "", tuple(parents), message, (), {}, {}, is_bot=is_bot, has_author=has_author)
+        return facts
     base_tree = git.line("rev-parse", f"{parents[0]}^{{tree}}")
     changes = tuple(changes_between(git, base_tree, tree))
     blobs = {change.blob for change in changes if change.leaves_content}
-    new = blobs - _blobs_of(git, parents) if blobs else blobs
+    trees = [git("ls-tree", "-r", "--format=%(objectname)", parent) for parent in parents] if blobs else []
+    new = blobs.difference(*(tree.decode().split() for tree in trees))
     sizes = _sizes_of(git, new)
     short = [blob for blob, size in sizes.items() if size <= TREE_TEXT_BYTES]
     contents = zip(short, git.contents(short), strict=True)
     texts = {blob: text for blob, content in contents if (text := _text_of(content)) is not None}
-    return CommitFacts(
-        commit, tree, base_tree, tuple(parents), message, changes, sizes, texts, is_bot=is_bot, has_author=has_author
-    )
-
-
-def _blobs_of(git: Git, commits: Sequence[str]) -> set[str]:
-    """Return the blobs of the trees of commits."""
-    listed = (git("ls-tree", "-r", "--format=%(objectname)", commit).decode().split() for commit in commits)
-    return {blob for blobs in listed for blob in blobs}
+    return replace(facts, base_tree=base_tree, changes=changes, sizes=sizes, texts=texts)
 
 
 def _sizes_of(git: Git, blobs: set[str]) -> dict[str, int]:
@@ -161,14 +147,13 @@ def _text_of(content: bytes | None) -> str | None:
 
 def plan_upload(facts: CommitFacts) -> Upload:
     """Choose the way of a commit. Pure."""
-    upload = Upload(CommitWay.PUSH, facts.commit, facts.tree, facts.base_tree, facts.parents, facts.message)
     if reason := _reason_to_push(facts):
-        return replace(upload, reason=reason)
+        return Upload(facts, reason=reason)
     blobs = tuple(sorted(facts.sizes.keys() - facts.texts.keys()))
-    upload = replace(upload, way=CommitWay.API, blobs=blobs, trees=tuple(_trees(facts)))
+    upload = Upload(facts, CommitWay.API, blobs, tuple(_trees(facts)))
     if upload.requests > COMMIT_REQUESTS:
         reason = f"The commit needs {upload.requests} requests over the API; at most {COMMIT_REQUESTS} are sent."
-        return replace(upload, way=CommitWay.PUSH, blobs=(), trees=(), reason=reason)
+        return Upload(facts, reason=reason)
     return upload
 
 
@@ -220,29 +205,24 @@ def deliver_commit(
     """
     if upload.way is CommitWay.PUSH or github is None:
         return _push(git, remote, upload, branch, expected)
+    commit, reason = None, "GitHub made other files of the changes."
     try:
         commit = _create_commit(github, git, upload, remote.clock)
     except Refused as refused:
-        return _pushed_instead(git, remote, replace(upload, reason=refused.message[:300]), branch, expected)
+        reason = refused.message[:300]
     if commit is None:
-        other = replace(upload, reason="GitHub made other files of the changes.")
-        return _pushed_instead(git, remote, other, branch, expected)
+        try:
+            return _push(git, remote, replace(upload, reason=reason), branch, expected)
+        except Refused as refused:
+            raise Refused(f"{refused.message} Over the API: {reason}", hint=refused.hint) from refused
     if not _move_branch(github, f"refs/heads/{branch}", expected, commit.sha, remote.clock):
         return None
     return DeliveredCommit(commit.sha, CommitWay.API, commit.is_verified, upload.requests)
 
 
 def _push(git: Git, remote: Remote, upload: Upload, branch: str, expected: str) -> DeliveredCommit | None:
-    is_pushed = push(git, remote, upload.commit, branch, expected)
-    return DeliveredCommit(upload.commit, CommitWay.PUSH, reason=upload.reason) if is_pushed else None
-
-
-def _pushed_instead(git: Git, remote: Remote, upload: Upload, branch: str, expected: str) -> DeliveredCommit | None:
-    """Push a commit that the API did not make. Raises Refused with both reasons."""
-    try:
-        return _push(git, remote, upload, branch, expected)
-    except Refused as refused:
-        raise Refused(f"{refused.message} Over the API: {upload.reason}", hint=refused.hint) from refused
+    is_pushed = push(git, remote, upload.facts.commit, branch, expected)
+    return DeliveredCommit(upload.facts.commit, CommitWay.PUSH, reason=upload.reason) if is_pushed else None
 
 
 def _create_commit(github: GitHub, git: Git, upload: Upload, clock: Clock) -> Commit | None:
@@ -250,12 +230,12 @@ def _create_commit(github: GitHub, git: Git, upload: Upload, clock: Clock) -> Co
     for blob in upload.blobs:
         (content,) = git.contents([blob])
         send_until_answered(partial(github.create_blob, content or b""), clock)
-    tree = upload.base_tree
+    facts, tree = upload.facts, upload.facts.base_tree
     for changes in upload.trees:
         tree = send_until_answered(partial(github.create_tree, changes, tree), clock)
-    if tree != upload.tree:
+    if tree != facts.tree:
         return None
-    return send_until_answered(partial(github.create_commit, upload.message, tree, upload.parents), clock)
+    return send_until_answered(partial(github.create_commit, facts.message, tree, facts.parents), clock)
 
 
 def _move_branch(github: GitHub, ref: str, expected: str, commit: str, clock: Clock) -> bool:
