@@ -21,19 +21,18 @@ from starlette.responses import JSONResponse, Response
 from starlette.types import Receive, Scope, Send
 
 from accord_sandbox import (  # noqa: F401 (handlers register themselves)
-    actions_settings,
     checks,
     comments,
-    contents,
     git_data,
     git_http,
     graphql,
+    issue_parts,
     issues,
-    labels,
     pulls,
     repositories,
     reviews,
     rulesets,
+    triggers,
     workflow_runs,
 )
 from accord_sandbox.calls import Call, Route, authenticate, match_route
@@ -41,15 +40,15 @@ from accord_sandbox.faults import (
     AFTER,
     Exchange,
     Fault,
+    ServerState,
     drop,
     fault_refusal,
     send_answer,
     wait_until_closed,
 )
-from accord_sandbox.rates import READ_POINTS, WRITE_POINTS, Load
 from accord_sandbox.responses import ApiResponse, Refusal, not_found
-from accord_sandbox.run_approval import approve_pull
-from accord_sandbox.server_state import ServerState
+from accord_sandbox.tokens import READ_POINTS, WRITE_POINTS, Load
+from accord_sandbox.triggers import approve_pull
 
 ENTERPRISE_PREFIX = "/api/v3"
 ENTERPRISE_GRAPHQL = "/api/graphql"

@@ -15,11 +15,10 @@ from functools import cached_property
 from typing import Any, Literal, get_args
 
 from accord.core.clock import Clock, SystemClock
-from accord_sandbox.accounts import TokenOwner
 from accord_sandbox.database import Connection, Row, fetch
 from accord_sandbox.git_storage import BareRepository, GitStorage
-from accord_sandbox.rates import READ_POINTS, WRITE_POINTS, Load, RateLimits
 from accord_sandbox.responses import DOCS, ApiResponse, Fields, PageRequest, Refusal, not_found, token_of
+from accord_sandbox.tokens import READ_POINTS, WRITE_POINTS, Load, RateLimits, TokenOwner
 
 PublicArea = Literal["issues", "pull_requests", "contents", "metadata", "checks", "statuses", "actions", "workflows"]
 HiddenArea = Literal["administration", "secrets", "actions_variables", "environments"]

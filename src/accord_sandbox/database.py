@@ -110,6 +110,16 @@ def fetch(connection: Connection, statement: str, *values: Any) -> Row | None:
     return row
 
 
+def find_repository(connection: Connection, full_name: str) -> Row | None:
+    """Return the repository of that name, in any case, or None."""
+    return fetch(connection, "SELECT * FROM repositories WHERE full_name = ?", full_name)
+
+
+def find_user(connection: Connection, login: str) -> Row | None:
+    """Return the account of that login, in any case, or None."""
+    return fetch(connection, "SELECT * FROM users WHERE login = ?", login)
+
+
 def insert(connection: Connection, table: str, values: Mapping[str, Any]) -> int:
     """Insert a row under a new identifier, unless ``values`` has an ``id``, and return the identifier."""
     row = {"id": values.get("id") or next_id(connection), **values}

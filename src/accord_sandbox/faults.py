@@ -20,7 +20,9 @@ from __future__ import annotations
 
 import math
 import re
+import sys
 import threading
+import traceback
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, fields
 from typing import Any, Literal, TypeAlias
@@ -29,9 +31,11 @@ from starlette.requests import Request
 from starlette.types import Send
 
 from accord.core.suggest import did_you_mean
-from accord_sandbox.accounts import TokenOwner
-from accord_sandbox.rates import primary_refusal, secondary_refusal
+from accord_sandbox.calls import SandboxSettings
+from accord_sandbox.database import Database
+from accord_sandbox.git_storage import GitStorage
 from accord_sandbox.responses import Refusal
+from accord_sandbox.tokens import Meter, TokenOwner, primary_refusal, secondary_refusal
 
 _ERRORS = {"error-500": "Server Error", "error-502": "Server Error", "error-503": "Service Unavailable"}
 _LIMITS = ("secondary-403", "secondary-429", "secondary-403-bare", "secondary-429-bare", "primary-403")
@@ -186,3 +190,25 @@ async def wait_until_closed(request: Request) -> None:
     """Wait until the client closes the connection."""
     while (await request.receive())["type"] != "http.disconnect":
         pass
+
+
+class ServerState:
+    """The data, faults and counters. ``requests`` logs (method, path, status); a dropped connection has status 0."""
+
+    def __init__(self, database: Database, settings: SandboxSettings) -> None:
+        self.database = database
+        self.settings = settings
+        self.faults = Faults()
+        self.meter = Meter(settings.rate_limits)
+        self.storage = GitStorage(database.path.parent / "git")
+        self.observers: list[Observer] = []
+        self.requests: list[tuple[str, str, int]] = []
+
+    def observe(self, exchange: Exchange) -> None:
+        """Call the observers."""
+        for observer in tuple(self.observers):
+            try:
+                observer(exchange)
+            except Exception:  # the client gets a 500; stderr gets the reason
+                traceback.print_exc(file=sys.stderr)
+                raise

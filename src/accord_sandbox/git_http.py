@@ -22,16 +22,15 @@ from urllib.parse import parse_qs
 from starlette.requests import Request
 from starlette.types import Send
 
-from accord_sandbox.accounts import TokenOwner
 from accord_sandbox.calls import AccessLevel, Grant, authenticate, grant_of
-from accord_sandbox.database import Row
-from accord_sandbox.faults import AFTER, Exchange, Fault, drop, fault_refusal, raw_headers, send_answer
+from accord_sandbox.database import Row, find_repository
+from accord_sandbox.faults import AFTER, Exchange, Fault, ServerState, drop, fault_refusal, raw_headers, send_answer
 from accord_sandbox.git_storage import BareRepository, git_environment, http_backend
 from accord_sandbox.pull_state import RefUpdate, follow_branches
-from accord_sandbox.repositories import find_repository, hook_variables, protections
+from accord_sandbox.repositories import hook_variables, protections
 from accord_sandbox.responses import Refusal
 from accord_sandbox.rulesets import rule_variables
-from accord_sandbox.server_state import ServerState
+from accord_sandbox.tokens import TokenOwner
 
 if TYPE_CHECKING:
     Process: TypeAlias = asyncio.subprocess.Process

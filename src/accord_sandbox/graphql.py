@@ -17,10 +17,9 @@ from typing import TYPE_CHECKING, Any
 
 from accord_sandbox import payloads
 from accord_sandbox.calls import AccessLevel, Call, Grant, grant_of, route
-from accord_sandbox.database import Row
+from accord_sandbox.database import Row, find_repository
 from accord_sandbox.payloads import Payload
 from accord_sandbox.pull_state import PULLS, pull_by_id
-from accord_sandbox.repositories import find_repository
 from accord_sandbox.responses import ApiResponse, Refusal
 
 if TYPE_CHECKING:

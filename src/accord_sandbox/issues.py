@@ -17,8 +17,7 @@ from accord_sandbox import payloads
 from accord_sandbox.calls import AccessLevel, Call, grant_of, route
 from accord_sandbox.comments import BODY_LIMIT, record_event
 from accord_sandbox.database import Connection, insert, words
-from accord_sandbox.issue_structure import issue_by_id, list_near, update_milestone, update_type
-from accord_sandbox.labels import replace_labels
+from accord_sandbox.issue_parts import issue_by_id, list_near, replace_labels, update_milestone, update_type
 from accord_sandbox.pull_state import announce, check_reopening, follow_branches, ref_update
 from accord_sandbox.responses import ApiResponse, Refusal, created, invalid, not_found, too_long
 

@@ -23,7 +23,7 @@ from accord_sandbox.database import Connection, Row
 from accord_sandbox.diffs import FileDiff, Hunk, Line
 from accord_sandbox.git_storage import BareRepository, GitStorage
 from accord_sandbox.pull_state import CLOSING
-from accord_sandbox.run_approval import held_runs
+from accord_sandbox.triggers import held_runs
 
 if TYPE_CHECKING:
     from markdown_it.rules_core import StateCore

@@ -18,10 +18,9 @@ from markupsafe import Markup
 from starlette.responses import Response
 
 from accord_sandbox import page_parts
-from accord_sandbox.database import Connection, Row
+from accord_sandbox.database import Connection, Row, find_repository
 from accord_sandbox.git_storage import GitStorage
 from accord_sandbox.page_parts import MOST_ROWS, Look, markdown_html
-from accord_sandbox.repositories import find_repository
 
 PER_PAGE = 50
 _STATIC = {"style.css": "text/css; charset=utf-8", "avatar.svg": "image/svg+xml"}

@@ -9,22 +9,27 @@ from typing import TYPE_CHECKING, Any, Literal
 from accord.core.clock import parse_timestamp
 from accord.core.errors import WrongUsage
 from accord.git.program import GitFailed
-from accord_sandbox import labels
-from accord_sandbox.accounts import BOT, MAINTAINER, TokenOwner
-from accord_sandbox.actions_settings import AS_CREATED, ActionsSettings, save_settings, save_values
 from accord_sandbox.calls import Call, SandboxSettings
 from accord_sandbox.comments import insert_comment, insert_event
 from accord_sandbox.commits import noreply_signature
-from accord_sandbox.database import Connection, Row, insert, set_meta
+from accord_sandbox.database import Connection, Row, find_repository, find_user, insert, set_meta
 from accord_sandbox.diffs import NotInDiff
 from accord_sandbox.git_storage import DEFAULT_BRANCH, HEADS, BareRepository, GitStorage, Signature, is_valid_ref
+from accord_sandbox.issue_parts import IMPLICIT_COLOR, find_label, insert_label
 from accord_sandbox.issues import NewIssue, insert_issue
 from accord_sandbox.pull_state import pull_by_id
 from accord_sandbox.pulls import insert_pull
-from accord_sandbox.repositories import NewRepository, find_repository, find_user, insert_repository
-from accord_sandbox.review_threads import Remark, anchor_remark, insert_reply, insert_review_comment
-from accord_sandbox.reviews import insert_review
+from accord_sandbox.repositories import (
+    AS_CREATED,
+    ActionsSettings,
+    NewRepository,
+    insert_repository,
+    save_settings,
+    save_values,
+)
+from accord_sandbox.reviews import Remark, anchor_remark, insert_reply, insert_review, insert_review_comment
 from accord_sandbox.rulesets import insert_ruleset
+from accord_sandbox.tokens import BOT, MAINTAINER, TokenOwner
 from accord_sandbox.triggers import OLD_SERVER
 from accord_sandbox.workflow_runs import save_job, save_run
 
@@ -129,12 +134,12 @@ class _Planter:
             values = (key, self._account(login), role)
             db.execute("INSERT OR REPLACE INTO collaborators VALUES (?, ?, ?)", values)
         for label in self.seed.labels:
-            row = labels.find_label(db, key, label.name)
+            row = find_label(db, key, label.name)
             if row is not None and label.color is None:
                 continue
             if row is not None:
                 db.execute("DELETE FROM labels WHERE id = ?", (row["id"],))
-            labels.insert_label(db, key, label.name, label.color or labels.IMPLICIT_COLOR, label.description)
+            insert_label(db, key, label.name, label.color or IMPLICIT_COLOR, label.description)
         self._plant_code()
         self._plant_settings()
         identifiers = [self._plant_issue(issue) for issue in self.seed.issues]
@@ -197,8 +202,8 @@ class _Planter:
         new = NewIssue(issue.title, issue.body, author, at, is_pull, issue.state, reason, issue.locked)
         identifier = insert_issue(db, self.row["id"], new)
         for name in issue.labels:
-            label = labels.find_label(db, self.row["id"], name)
-            label = label or labels.insert_label(db, self.row["id"], name, labels.IMPLICIT_COLOR, None)
+            label = find_label(db, self.row["id"], name)
+            label = label or insert_label(db, self.row["id"], name, IMPLICIT_COLOR, None)
             db.execute("INSERT INTO issue_labels VALUES (?, ?)", (identifier, label["id"]))
         for login in issue.assignees:
             db.execute("INSERT INTO assignees VALUES (?, ?)", (identifier, self._account(login)))
@@ -206,7 +211,7 @@ class _Planter:
             insert_comment(db, identifier, self._account(comment.author), comment.body, self._time(comment))
         for event in issue.label_events:
             kind = {"added": "labeled", "removed": "unlabeled"}[event.change]
-            detail = {"label": {"name": event.label, "color": labels.IMPLICIT_COLOR}}
+            detail = {"label": {"name": event.label, "color": IMPLICIT_COLOR}}
             insert_event(db, identifier, kind, self._account(event.author), self._time(event), detail)
         return identifier
 

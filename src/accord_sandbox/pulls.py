@@ -5,7 +5,6 @@ Docs: https://docs.github.com/rest/pulls/pulls
 
 from __future__ import annotations
 
-from accord_sandbox.actions_settings import check_new_pull
 from accord_sandbox.calls import AccessLevel, Call, route
 from accord_sandbox.commits import commit_payload, read_commits
 from accord_sandbox.database import Connection
@@ -21,6 +20,7 @@ from accord_sandbox.pull_state import (
     pull_summary,
     ref_update,
 )
+from accord_sandbox.repositories import check_new_pull
 from accord_sandbox.responses import ApiResponse, created, invalid
 
 MOST_FILES = 3000

@@ -13,10 +13,10 @@ from accord.core.errors import BrokenContract, WrongUsage
 from accord.core.findings import Finding, with_lines
 from accord.core.shapes import read_shape
 from accord.files.yaml import read_yaml
-from accord_sandbox.accounts import BOT, MAINTAINER
 from accord_sandbox.checks import CHECK_STATUSES, CONCLUSIONS, STATUS_STATES
 from accord_sandbox.issues import REASONS
 from accord_sandbox.rulesets import RULES
+from accord_sandbox.tokens import BOT, MAINTAINER
 from accord_sandbox.workflow_runs import RUN_DEFAULTS
 
 _HINT = "`accord sandbox schema` prints the JSON Schema of a seed file."

@@ -24,11 +24,10 @@ from accord.core.clock import SystemClock, attempts
 from accord.core.errors import WrongUsage
 from accord_sandbox.app import Application
 from accord_sandbox.calls import SandboxSettings
-from accord_sandbox.database import Database, get_meta, set_meta, wipe
+from accord_sandbox.database import Database, find_repository, get_meta, set_meta, wipe
 from accord_sandbox.faults import DROP, Exchange, Fault, Faults, Observer
 from accord_sandbox.planting import TOKEN, plant_seed, use_as_home
-from accord_sandbox.rates import RateLimits
-from accord_sandbox.repositories import find_repository
+from accord_sandbox.tokens import RateLimits
 
 if TYPE_CHECKING:
     import asyncio

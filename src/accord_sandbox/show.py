@@ -8,9 +8,8 @@ from typing import Any
 
 from accord.core.errors import WrongUsage
 from accord.core.suggest import did_you_mean
-from accord_sandbox.database import FILE_NAME, Connection, Database, Row, get_meta
+from accord_sandbox.database import FILE_NAME, Connection, Database, Row, find_repository, get_meta
 from accord_sandbox.payloads import timestamp_of
-from accord_sandbox.repositories import find_repository
 
 _LABELS = "SELECT name FROM issue_labels JOIN labels ON labels.id = label_id WHERE issue_id = ? ORDER BY name"
 _BLOCKED_BY = "SELECT number FROM dependencies JOIN issues ON issues.id = blocker_id WHERE blocked_id = ? ORDER BY 1"

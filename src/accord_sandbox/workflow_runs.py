@@ -19,10 +19,8 @@ from accord.core.errors import BrokenContract
 from accord.files.yaml import read_yaml
 from accord_sandbox import payloads
 from accord_sandbox.calls import AccessLevel, Call, route
-from accord_sandbox.database import Connection, Row, fetch, insert
-from accord_sandbox.repositories import find_repository
+from accord_sandbox.database import Connection, Row, fetch, find_repository, insert
 from accord_sandbox.responses import ApiResponse, Refusal, not_found
-from accord_sandbox.triggers import finish_jobs
 
 RETENTION_DAYS = 90
 """GitHub's default ("Configuring the retention period for GitHub Actions artifacts")."""
@@ -63,6 +61,16 @@ def save_run(db: Connection, repository_id: int, run_id: int, entry: Mapping[str
 def save_job(db: Connection, check_run_id: int, run_id: int, log: str | None) -> None:
     """Make a check run a job of a workflow run, with its log."""
     db.execute("INSERT OR REPLACE INTO jobs VALUES (?, ?, ?)", (check_run_id, run_id, log))
+
+
+def finish_jobs(db: Connection, run_id: int, conclusion: str, now: float) -> None:
+    """Complete the unfinished jobs of a run."""
+    values: tuple[Any, ...] = (conclusion, now, run_id)
+    db.execute(
+        "UPDATE check_runs SET status = 'completed', conclusion = ?, completed_at = ?"
+        " WHERE status != 'completed' AND id IN (SELECT id FROM jobs WHERE run_id = ?)",
+        values,
+    )
 
 
 def put_control(db: Connection, path: str, query: Mapping[str, str], content: bytes, now: float) -> ApiResponse:

@@ -15,8 +15,8 @@ from support.rotation import NIGHTLY
 from support.stage import seed_file
 
 from accord.loops.state import HistoryLine
-from accord_sandbox.accounts import BOT
 from accord_sandbox.server import serving
+from accord_sandbox.tokens import BOT
 
 pytestmark = pytest.mark.slow
 

@@ -10,7 +10,7 @@ from accord.cli.loops_output import turn_summary
 from accord.loops.facts import gather
 from accord.loops.models import TokenFacts
 from accord.loops.run import LOOPS, Turn, pulls_due
-from accord_sandbox.rates import RateLimits
+from accord_sandbox.tokens import RateLimits
 
 
 @pytest.mark.slow

@@ -27,10 +27,10 @@ from accord.results.planner.run import apply_plan
 from accord.results.run_options import PlanOptions
 from accord.text.posting import PostingPolicy
 from accord.text.redaction import Redactor
-from accord_sandbox.accounts import MAINTAINER
+from accord_sandbox.database import find_repository, find_user
 from accord_sandbox.issues import NewIssue, insert_issue
-from accord_sandbox.repositories import find_repository, find_user
 from accord_sandbox.server import RunningSandbox, SandboxSettings, serving
+from accord_sandbox.tokens import MAINTAINER
 
 START = datetime(2026, 11, 2, 9, 0, tzinfo=UTC)
 

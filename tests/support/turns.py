@@ -18,7 +18,7 @@ from accord.loops.state import read_view
 from accord.text.posting import PostingPolicy
 from accord.text.redaction import Redactor
 from accord_sandbox.planting import INSTALLATION_TOKEN
-from accord_sandbox.rates import RateLimits
+from accord_sandbox.tokens import RateLimits
 
 BODY = "Intro\n\n- [ ] Add tests\n- [ ] Add docs\n"
 CALLER = """

@@ -49,8 +49,8 @@ def serve(given: _ServeArguments) -> None:
     serving, directory, seed = sandbox_server(), given.directory, given.seed
     from accord_sandbox.calls import SandboxSettings
     from accord_sandbox.database import has_home
-    from accord_sandbox.rates import RateLimits
     from accord_sandbox.server import has_seed
+    from accord_sandbox.tokens import RateLimits
 
     if seed and has_home(directory) and not has_seed(directory, seed):
         message = f"`{directory}` has a sandbox with other content, so `--seed` would have no effect."

@@ -1,18 +1,225 @@
-"""Parents, milestones, types and assignees of issues.
+"""Labels of a repository, and the labels on an issue.
 
-Docs: https://docs.github.com/rest/issues/sub-issues, …/milestones, …/assignees, and "Update an issue" for types, which
-only issues in repositories of organisations have. A server without sub-issues (an older GHES) answers their paths with
-404.
+Docs: https://docs.github.com/rest/issues/labels
 """
 
 from __future__ import annotations
 
+import re
+from collections.abc import Sequence
+
 from accord_sandbox import payloads
 from accord_sandbox.calls import MOST_DIGITS, AccessLevel, Call, grant_of, route
 from accord_sandbox.comments import record_event
-from accord_sandbox.database import Row, insert
-from accord_sandbox.repositories import find_user
-from accord_sandbox.responses import ApiResponse, Refusal, created, invalid, not_found
+from accord_sandbox.database import Connection, Row, fetch, find_user, insert
+from accord_sandbox.responses import ApiResponse, Refusal, created, invalid, not_found, too_long, unique_texts
+
+NAME_LIMIT = 50
+DESCRIPTION_LIMIT = 100
+LABELS_PER_ISSUE = 100
+IMPLICIT_COLOR = "ededed"
+"""The grey of a label that GitHub creates because someone used it."""
+
+DEFAULTS = (
+    ("bug", "d73a4a", "Something isn't working"),
+    ("documentation", "0075ca", "Improvements or additions to documentation"),
+    ("duplicate", "cfd3d7", "This issue or pull request already exists"),
+    ("enhancement", "a2eeef", "New feature or request"),
+    ("good first issue", "7057ff", "Good for newcomers"),
+    ("help wanted", "008672", "Extra attention is needed"),
+    ("invalid", "e4e669", "This doesn't seem right"),
+    ("question", "d876e3", "Further information is requested"),
+    ("wontfix", "ffffff", "This will not be worked on"),
+)
+"""Labels of every new repository on GitHub: name, colour, description."""
+
+COLOR = re.compile(r"[0-9a-fA-F]{6}")
+_ON_ISSUE = f"{payloads.LABELS_OF_ISSUE} ORDER BY issue_labels.rowid"
+
+
+@route("GET", "labels", "issues/labels#list-labels-for-a-repository")
+def list_labels(call: Call) -> ApiResponse:
+    """List the labels by name."""
+    rows = call.fetch_all("SELECT * FROM labels WHERE repository_id = ? ORDER BY folded", call.repository["id"])
+    return call.list_response(rows, lambda row: _payload(call, row))
+
+
+@route("GET", "labels/{name:path}", "issues/labels#get-a-label")
+def get_label(call: Call) -> ApiResponse:
+    """Return a label; the case of its name does not matter."""
+    return ApiResponse(200, _payload(call, _existing_label(call, call.params["name"])))
+
+
+@route("POST", "labels", "issues/labels#create-a-label")
+def create_label(call: Call) -> ApiResponse:
+    """Create a label."""
+    _require_management(call)
+    name = _checked_name(call, call.fields.text("name"))
+    color = _checked_color(call.fields.string("color"))
+    description = _checked_description(call.fields.string("description", null=True))
+    row = insert_label(call.db, call.repository["id"], name, color or IMPLICIT_COLOR, description)
+    return created(_payload(call, row))
+
+
+@route("PATCH", "labels/{name:path}", "issues/labels#update-a-label")
+def update_label(call: Call) -> ApiResponse:
+    """Change a label; a renamed one stays on its issues."""
+    _require_management(call)
+    row = _existing_label(call, call.params["name"])
+    name = call.fields.string("new_name") or call.fields.string("name") or row["name"]
+    if name.casefold() != row["folded"]:
+        _checked_name(call, name)
+    color = _checked_color(call.fields.string("color")) or row["color"]
+    description = row["description"]
+    if "description" in call.fields:
+        description = _checked_description(call.fields.string("description", null=True))
+    call.db.execute(
+        "UPDATE labels SET name = ?, folded = ?, color = ?, description = ? WHERE id = ?",
+        (name, name.casefold(), color.lower(), description, row["id"]),
+    )
+    return ApiResponse(200, _payload(call, _existing_label(call, name)))
+
+
+@route("DELETE", "labels/{name:path}", "issues/labels#delete-a-label")
+def delete_label(call: Call) -> ApiResponse:
+    """Delete a label, also from all issues."""
+    _require_management(call)
+    row = _existing_label(call, call.params["name"])
+    call.db.execute("DELETE FROM issue_labels WHERE label_id = ?", (row["id"],))
+    call.db.execute("DELETE FROM labels WHERE id = ?", (row["id"],))
+    return ApiResponse(204)
+
+
+@route("POST", "issues/{number:int}/labels", "issues/labels#add-labels-to-an-issue")
+def add_labels(call: Call) -> ApiResponse:
+    """Add labels to an issue."""
+    return _relabel(call, [*_names_on_issue(call, call.issue["id"]), *_requested_names(call)])
+
+
+@route("PUT", "issues/{number:int}/labels", "issues/labels#set-labels-for-an-issue")
+def set_labels(call: Call) -> ApiResponse:
+    """Replace the labels of an issue."""
+    return _relabel(call, _requested_names(call))
+
+
+@route("DELETE", "issues/{number:int}/labels/{name:path}", "issues/labels#remove-a-label-from-an-issue")
+def remove_label(call: Call) -> ApiResponse:
+    """Remove a label from an issue; a 404 unless the issue has it."""
+    call.require_on_issue(AccessLevel.TRIAGE)
+    current = _names_on_issue(call, call.issue["id"])
+    rest = [name for name in current if name.casefold() != call.params["name"].casefold()]
+    if rest == current:
+        raise Refusal(404, "Label does not exist")
+    return _relabel(call, rest)
+
+
+def replace_labels(call: Call, issue_id: int, names: Sequence[str]) -> None:
+    """Give the issue exactly these labels, in this order, creating those that the repository lacks."""
+    wanted = {name.casefold(): name for name in reversed(names)}
+    if len(wanted) > LABELS_PER_ISSUE:
+        raise invalid("Issue", "labels", "custom", message=f"labels is too long (maximum is {LABELS_PER_ISSUE})")
+    rows = {folded: _label_to_use(call, name) for folded, name in reversed(wanted.items())}
+    current = {name.casefold() for name in _names_on_issue(call, issue_id)}
+    for folded in current - rows.keys():
+        row = _existing_label(call, folded)
+        call.db.execute("DELETE FROM issue_labels WHERE issue_id = ? AND label_id = ?", (issue_id, row["id"]))
+        _record(call, issue_id, "unlabeled", row)
+    for folded, row in rows.items():
+        if folded not in current:
+            call.db.execute("INSERT INTO issue_labels VALUES (?, ?)", (issue_id, row["id"]))
+            _record(call, issue_id, "labeled", row)
+    if current != rows.keys():
+        call.db.execute("UPDATE issues SET updated_at = ? WHERE id = ?", (call.now, issue_id))
+
+
+def insert_label(
+    db: Connection, repository_id: int, name: str, color: str, description: str | None, default: bool = False
+) -> Row:
+    """Insert a label that was checked before, and return it."""
+    row = {"repository_id": repository_id, "name": name, "folded": name.casefold(), "color": color.lower()}
+    identifier = insert(db, "labels", {**row, "description": description, "is_default": default})
+    found: Row = db.execute("SELECT * FROM labels WHERE id = ?", (identifier,)).fetchone()
+    return found
+
+
+def find_label(db: Connection, repository_id: int, name: str) -> Row | None:
+    """Return the repository's label of that name, in any case, or None."""
+    return fetch(db, "SELECT * FROM labels WHERE repository_id = ? AND folded = ?", repository_id, name.casefold())
+
+
+def _relabel(call: Call, names: Sequence[str]) -> ApiResponse:
+    call.require_on_issue(AccessLevel.TRIAGE)
+    replace_labels(call, call.issue["id"], names)
+    return ApiResponse(200, [_payload(call, row) for row in call.fetch_all(_ON_ISSUE, call.issue["id"])])
+
+
+def _label_to_use(call: Call, name: str) -> Row:
+    row = find_label(call.db, call.repository["id"], name)
+    if row is not None:
+        return row
+    _check_text(name)
+    if not call.grant.may("issues", AccessLevel.WRITE):
+        error = {"resource": "Repository", "field": "label", "code": "unauthorized"}
+        raise Refusal(403, "You do not have permission to create labels on this repository.", errors=[error])
+    return insert_label(call.db, call.repository["id"], name, IMPLICIT_COLOR, None)
+
+
+def _require_management(call: Call) -> None:
+    call.check_writable()
+    if call.user.kind == "user" and not call.grant.may("issues", AccessLevel.WRITE):
+        raise not_found()
+    call.require("issues", AccessLevel.WRITE)
+
+
+def _existing_label(call: Call, name: str) -> Row:
+    row = find_label(call.db, call.repository["id"], name)
+    if row is None:
+        raise not_found()
+    return row
+
+
+def _names_on_issue(call: Call, issue_id: int) -> list[str]:
+    return [row["name"] for row in call.fetch_all(_ON_ISSUE, issue_id)]
+
+
+def _requested_names(call: Call) -> list[str]:
+    document = call.document.get("labels", []) if isinstance(call.document, dict) else call.document
+    return [] if document is None else unique_texts("labels", document, "name")
+
+
+def _checked_name(call: Call, name: str) -> str:
+    _check_text(name)
+    if find_label(call.db, call.repository["id"], name) is not None:
+        raise invalid("Label", "name", "already_exists")
+    return name
+
+
+def _check_text(name: str) -> None:
+    if not name.strip():
+        raise invalid("Label", "name", "missing_field")
+    if len(name) > NAME_LIMIT:
+        raise too_long("Label", "name", NAME_LIMIT)
+
+
+def _checked_color(color: str | None) -> str | None:
+    if color is not None and not COLOR.fullmatch(color):
+        raise invalid("Label", "color", value=color)
+    return color
+
+
+def _checked_description(description: str | None) -> str | None:
+    if description is not None and len(description) > DESCRIPTION_LIMIT:
+        raise too_long("Label", "description", DESCRIPTION_LIMIT)
+    return description
+
+
+def _payload(call: Call, row: Row) -> payloads.Payload:
+    return payloads.label(call, row, call.repository["full_name"])
+
+
+def _record(call: Call, issue_id: int, event: str, row: Row) -> None:
+    record_event(call, issue_id, event, {"label": {"name": row["name"], "color": row["color"]}})
+
 
 MOST_SUB_ISSUES = 100
 """Source: https://docs.github.com/issues/tracking-your-work-with-issues/using-issues/adding-sub-issues"""
