@@ -261,6 +261,10 @@ class Call:
         """Return the number of rows; ``table`` is the part of the statement after FROM."""
         return int(self.db.execute(f"SELECT count(*) FROM {table}", values).fetchone()[0])
 
+    def touch(self, issue_id: int) -> None:
+        """Set when an issue was changed."""
+        self.db.execute("UPDATE issues SET updated_at = ? WHERE id = ?", (self.now, issue_id))
+
     def links(self, total: int) -> dict[str, str]:
         """Return the headers with links to the other pages of this list."""
         return self.page.links(self.api + self.path, self.query, total)

@@ -51,7 +51,7 @@ def create_comment(call: Call) -> ApiResponse:
         raise locked()
     body = _checked_body(call)
     identifier = insert_comment(call.db, issue["id"], call.user.user_id, body, call.now)
-    call.db.execute("UPDATE issues SET updated_at = ? WHERE id = ?", (call.now, issue["id"]))
+    call.touch(issue["id"])
     return created(_payload(call, identifier))
 
 

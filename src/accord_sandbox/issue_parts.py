@@ -1,6 +1,8 @@
-"""Labels of a repository, and the labels on an issue.
+"""What an issue has: labels, sub-issues, assignees, a milestone and a type.
 
-Docs: https://docs.github.com/rest/issues/labels
+Docs: https://docs.github.com/rest/issues/labels, …/sub-issues, …/assignees, …/milestones, and "Update an issue" for
+types, which only issues in repositories of organisations have. A server without sub-issues (an older GHES) answers
+their paths with 404.
 """
 
 from __future__ import annotations
@@ -54,10 +56,9 @@ def get_label(call: Call) -> ApiResponse:
 def create_label(call: Call) -> ApiResponse:
     """Create a label."""
     _require_management(call)
-    name = _checked_name(call, call.fields.text("name"))
-    color = _checked_color(call.fields.string("color"))
-    description = _checked_description(call.fields.string("description", null=True))
-    row = insert_label(call.db, call.repository["id"], name, color or IMPLICIT_COLOR, description)
+    name = call.fields.text("name")
+    _check_new_name(call, name)
+    row = insert_label(call.db, call.repository["id"], name, _color(call) or IMPLICIT_COLOR, _description(call))
     return created(_payload(call, row))
 
 
@@ -68,11 +69,9 @@ def update_label(call: Call) -> ApiResponse:
     row = _existing_label(call, call.params["name"])
     name = call.fields.string("new_name") or call.fields.string("name") or row["name"]
     if name.casefold() != row["folded"]:
-        _checked_name(call, name)
-    color = _checked_color(call.fields.string("color")) or row["color"]
-    description = row["description"]
-    if "description" in call.fields:
-        description = _checked_description(call.fields.string("description", null=True))
+        _check_new_name(call, name)
+    color = _color(call) or row["color"]
+    description = _description(call) if "description" in call.fields else row["description"]
     call.db.execute(
         "UPDATE labels SET name = ?, folded = ?, color = ?, description = ? WHERE id = ?",
         (name, name.casefold(), color.lower(), description, row["id"]),
@@ -129,7 +128,7 @@ def replace_labels(call: Call, issue_id: int, names: Sequence[str]) -> None:
             call.db.execute("INSERT INTO issue_labels VALUES (?, ?)", (issue_id, row["id"]))
             _record(call, issue_id, "labeled", row)
     if current != rows.keys():
-        call.db.execute("UPDATE issues SET updated_at = ? WHERE id = ?", (call.now, issue_id))
+        call.touch(issue_id)
 
 
 def insert_label(
@@ -187,11 +186,10 @@ def _requested_names(call: Call) -> list[str]:
     return [] if document is None else unique_texts("labels", document, "name")
 
 
-def _checked_name(call: Call, name: str) -> str:
+def _check_new_name(call: Call, name: str) -> None:
     _check_text(name)
     if find_label(call.db, call.repository["id"], name) is not None:
         raise invalid("Label", "name", "already_exists")
-    return name
 
 
 def _check_text(name: str) -> None:
@@ -201,13 +199,15 @@ def _check_text(name: str) -> None:
         raise too_long("Label", "name", NAME_LIMIT)
 
 
-def _checked_color(color: str | None) -> str | None:
+def _color(call: Call) -> str | None:
+    color = call.fields.string("color")
     if color is not None and not COLOR.fullmatch(color):
         raise invalid("Label", "color", value=color)
     return color
 
 
-def _checked_description(description: str | None) -> str | None:
+def _description(call: Call) -> str | None:
+    description = call.fields.string("description", null=True)
     if description is not None and len(description) > DESCRIPTION_LIMIT:
         raise too_long("Label", "description", DESCRIPTION_LIMIT)
     return description
@@ -228,6 +228,7 @@ MOST_ASSIGNEES = 10
 COPILOT = "copilot-swe-agent[bot]"
 """The account of Copilot's cloud agent, which can be assigned and has no role in the repository."""
 
+_ASSIGNEES = "issues/{number:int}/assignees"
 _SUB_ISSUES = "issues/{number:int}/sub_issues"
 _REFUSED = "An error occurred while adding the sub-issue to the parent issue. "
 
@@ -259,39 +260,42 @@ def add_sub_issue(call: Call) -> ApiResponse:
     return created(payloads.issue_by_id(call, parent["id"]))
 
 
-@route("POST", "issues/{number:int}/assignees", "issues/assignees#add-assignees-to-an-issue")
+@route("POST", _ASSIGNEES, "issues/assignees#add-assignees-to-an-issue")
 def add_assignees(call: Call) -> ApiResponse:
     """Add assignees; GitHub leaves out accounts that cannot be assigned, without an error."""
-    call.check_writable()
-    call.permit(call.grant.may("issues", AccessLevel.TRIAGE, pull=bool(call.issue["is_pull"])))
-    for login in call.fields.names("assignees", "login") or []:
-        user = find_user(call.db, login)
-        if user is None and login.lower() == COPILOT:
-            insert(call.db, "users", {"login": COPILOT, "type": "Bot", "created_at": call.now})
-            user = find_user(call.db, COPILOT)
-        is_full = call.count("assignees WHERE issue_id = ?", call.issue["id"]) >= MOST_ASSIGNEES
-        if user is None or is_full or not _can_be_assigned(call, user):
-            continue
-        if not call.count("assignees WHERE issue_id = ? AND user_id = ?", call.issue["id"], user["id"]):
-            call.db.execute("INSERT INTO assignees VALUES (?, ?)", (call.issue["id"], user["id"]))
-            record_event(call, call.issue["id"], "assigned", {"assignee": payloads.user(call, user)})
-    call.db.execute("UPDATE issues SET updated_at = ? WHERE id = ?", (call.now, call.issue["id"]))
-    return created(payloads.issue_by_id(call, call.issue["id"]))
+    return created(_change_assignees(call, adds=True))
 
 
-@route("DELETE", "issues/{number:int}/assignees", "issues/assignees#remove-assignees-from-an-issue")
+@route("DELETE", _ASSIGNEES, "issues/assignees#remove-assignees-from-an-issue")
 def remove_assignees(call: Call) -> ApiResponse:
     """Remove assignees; accounts that are not assigned are left out, without an error."""
-    call.check_writable()
-    call.permit(call.grant.may("issues", AccessLevel.TRIAGE, pull=bool(call.issue["is_pull"])))
+    return ApiResponse(200, _change_assignees(call, adds=False))
+
+
+def _change_assignees(call: Call, *, adds: bool) -> payloads.Payload:
+    call.require_on_issue(AccessLevel.TRIAGE)
+    issue_id = call.issue["id"]
     for login in call.fields.names("assignees", "login") or []:
         user = find_user(call.db, login)
-        edge = (call.issue["id"], user["id"] if user else 0)
-        if user and call.count("assignees WHERE issue_id = ? AND user_id = ?", *edge):
-            call.db.execute("DELETE FROM assignees WHERE issue_id = ? AND user_id = ?", edge)
-            record_event(call, call.issue["id"], "unassigned", {"assignee": payloads.user(call, user)})
-    call.db.execute("UPDATE issues SET updated_at = ? WHERE id = ?", (call.now, call.issue["id"]))
-    return ApiResponse(200, payloads.issue_by_id(call, call.issue["id"]))
+        if user is None and login.lower() == COPILOT and adds:
+            insert(call.db, "users", {"login": COPILOT, "type": "Bot", "created_at": call.now})
+            user = find_user(call.db, COPILOT)
+        edge = (issue_id, user["id"] if user else 0)
+        is_assigned = call.count("assignees WHERE issue_id = ? AND user_id = ?", *edge) > 0
+        if user is None or is_assigned is adds or (adds and not _can_be_assigned(call, user)):
+            continue
+        delete = "DELETE FROM assignees WHERE issue_id = ? AND user_id = ?"
+        call.db.execute("INSERT INTO assignees VALUES (?, ?)" if adds else delete, edge)
+        record_event(call, issue_id, "assigned" if adds else "unassigned", {"assignee": payloads.user(call, user)})
+    call.touch(issue_id)
+    return payloads.issue_by_id(call, issue_id)
+
+
+def _can_be_assigned(call: Call, user: Row) -> bool:
+    is_full = call.count("assignees WHERE issue_id = ?", call.issue["id"]) >= MOST_ASSIGNEES
+    home = (call.repository["id"], user["id"])
+    has_role = call.count("collaborators WHERE repository_id = ? AND user_id = ?", *home) > 0
+    return not is_full and (has_role or user["login"].lower() == COPILOT)
 
 
 @route("GET", "milestones", "issues/milestones#list-milestones")
@@ -370,12 +374,6 @@ def update_type(call: Call) -> None:
     call.db.execute("DELETE FROM issue_types WHERE issue_id = ?", (call.issue["id"],))
     if known:
         call.db.execute("INSERT INTO issue_types VALUES (?, ?)", (call.issue["id"], known))
-
-
-def _can_be_assigned(call: Call, user: Row) -> bool:
-    if user["login"].lower() == COPILOT:
-        return True
-    return bool(call.count("collaborators WHERE repository_id = ? AND user_id = ?", call.repository["id"], user["id"]))
 
 
 def list_near(call: Call, table: str, there: str, here: str) -> ApiResponse:

@@ -122,7 +122,7 @@ def update_issue(call: Call) -> ApiResponse:
     update_milestone(call)
     if names is not None and call.grant.may("issues", AccessLevel.TRIAGE, pull=pull):
         replace_labels(call, issue["id"], names)
-    call.db.execute("UPDATE issues SET updated_at = ? WHERE id = ?", (call.now, issue["id"]))
+    call.touch(issue["id"])
     return ApiResponse(200, payloads.issue_by_id(call, issue["id"]))
 
 

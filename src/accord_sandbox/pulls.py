@@ -85,7 +85,7 @@ def update_pull(call: Call) -> ApiResponse:
     call.permit(own or call.grant.may("pull_requests", AccessLevel.WRITE))
     update_text(call)
     update_state(call)
-    call.db.execute("UPDATE issues SET updated_at = ? WHERE id = ?", (call.now, pull["id"]))
+    call.touch(pull["id"])
     return ApiResponse(200, pull_payload(call, pull_by_id(call, pull["id"])))
 
 

@@ -75,7 +75,7 @@ def create_review(call: Call) -> ApiResponse:
     if commit != pull["head_sha"]:
         relocate(call.db, call.bare, pull["id"])
     if event is not None:
-        call.db.execute("UPDATE issues SET updated_at = ? WHERE id = ?", (call.now, pull["id"]))
+        call.touch(pull["id"])
     return _review_response(call, pull, identifier)
 
 
