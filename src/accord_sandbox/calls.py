@@ -257,6 +257,11 @@ class Call:
         """Return the rows of a query."""
         return self.db.execute(statement, values).fetchall()
 
+    def select(self, statement: str, conditions: Sequence[tuple[str, Any]], order: str) -> list[Row]:
+        """Return the rows that meet all conditions, each with one ``?`` for its value."""
+        where = " AND ".join(condition for condition, _ in conditions)
+        return self.fetch_all(f"{statement} WHERE {where} ORDER BY {order}", *(value for _, value in conditions))
+
     def count(self, table: str, *values: Any) -> int:
         """Return the number of rows; ``table`` is the part of the statement after FROM."""
         return int(self.db.execute(f"SELECT count(*) FROM {table}", values).fetchone()[0])

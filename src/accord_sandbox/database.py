@@ -81,14 +81,13 @@ class Database:
             self._connection.execute("COMMIT")
 
 
-def has_home(directory: Path) -> bool:
-    """Return whether a directory holds a sandbox with content: its home repository exists."""
-    if not (directory / FILE_NAME).exists():
-        return False
+@contextmanager
+def opened(directory: Path) -> Iterator[Connection]:
+    """Give a consistent view of the sandbox in a directory."""
     database = Database(directory)
     try:
         with database.reading() as connection:
-            return get_meta(connection, "home") is not None
+            yield connection
     finally:
         database.close()
 

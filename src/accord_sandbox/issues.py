@@ -4,13 +4,15 @@ Docs: https://docs.github.com/rest/issues/issues, …/issue-dependencies, https:
 
 A server without dependencies (an older GHES) answers all their paths with 404. Search finds an item once it is older
 than ``SandboxSettings.search_lag_seconds``. It knows words, phrases in quotes and six qualifiers: ``repo:``,
-``is:issue``, ``is:pr``, ``in:title,body``, ``label:`` with one label, and ``state:``. It refuses GitHub's others.
+``is:issue``, ``is:pr``, ``in:title,body``, ``label:`` with one label, and ``state:``. It refuses all others.
 """
 
 from __future__ import annotations
 
+import json
 import re
 from dataclasses import dataclass
+from typing import Any
 
 from accord.core.clock import parse_timestamp
 from accord_sandbox import payloads
@@ -33,16 +35,10 @@ MOST_CHARACTERS = 256
 """Characters of the search words; qualifiers do not count."""
 
 _TERM = re.compile(r'(?P<not>-?)(?:(?P<key>[A-Za-z-]+):)?(?:"(?P<quoted>[^"]*)"|(?P<plain>\S+))')
-_TYPES = {"issue": "is_pull = 0", "pr": "is_pull = 1", "pull-request": "is_pull = 1"}
-_SOURCES = ("title", "body")
 _HAS_LABEL = "id IN (SELECT issue_id FROM issue_labels JOIN labels ON labels.id = label_id WHERE folded = ?)"
 _FILTERS = {"label": _HAS_LABEL, "state": "state = ?"}
-_HERE = ("repo:", "is:issue", "is:pr", "in:title,body", "label:", "state:")
-_NOT_HERE = re.compile(
-    "archived|assignee|author|base|closed|commenter|comments|created|draft|head|in|involves|is|label|language|linked"
-    "|mentions|merged|milestone|no|org|project|reactions|reason|repo|review|sha|state|status|team|type|updated|user"
-)
-"""Qualifiers that GitHub has; the sandbox has few of them."""
+_KNOWN = "repo:, is:issue, is:pr, in:title,body, label:, state:"
+_HERE = re.compile(r"repo:.*|is:(issue|pr|pull-request)|in:(title|body|title,body|body,title)|(label|state):[^,]*")
 
 
 @dataclass(frozen=True)
@@ -63,22 +59,17 @@ class NewIssue:
 def list_issues(call: Call) -> ApiResponse:
     """List issues and pull requests."""
     call.check_issues()
-    conditions, values = ["repository_id = ?"], [call.repository["id"]]
     state = call.query.get("state", "open")
     if state not in ("open", "closed", "all"):
         raise invalid("Issue", "state", value=state)
-    if state != "all":
-        conditions.append("state = ?")
-        values.append(state)
-    for name in filter(None, call.query.get("labels", "").split(",")):
-        conditions.append(_HAS_LABEL)
-        values.append(name.strip().casefold())
+    conditions: list[tuple[str, Any]] = [("repository_id = ?", call.repository["id"]), ("? IN ('all', state)", state)]
+    names = filter(None, call.query.get("labels", "").split(","))
+    conditions += [(_HAS_LABEL, name.strip().casefold()) for name in names]
     if since := call.query.get("since"):
-        conditions.append("updated_at >= ?")
-        values.append(parse_timestamp(since).timestamp())
+        conditions.append(("updated_at >= ?", parse_timestamp(since).timestamp()))
     sort = "updated_at" if call.query.get("sort") == "updated" else "created_at"
     order = f"{sort}, id" if call.query.get("direction") == "asc" else f"{sort} DESC, id DESC"
-    rows = call.fetch_all(f"SELECT * FROM issues WHERE {' AND '.join(conditions)} ORDER BY {order}", *values)
+    rows = call.select("SELECT * FROM issues", conditions, order)
     return call.list_response(rows, lambda row: payloads.issue(call, row))
 
 
@@ -264,7 +255,7 @@ def search_issues(call: Call) -> ApiResponse:
     text = call.query.get("q", "").strip()
     if not text:
         raise Refusal(422, "Validation Failed", errors=[{"resource": "Search", "field": "q", "code": "missing"}])
-    types, sources, homes, phrases, filters = _parsed_query(text)
+    homes, conditions = _parsed_query(text)
     if call.page.offset >= MOST_RESULTS:
         raise Refusal(422, "Only the first 1000 search results are available")
     places = [row for row in call.fetch_all("SELECT * FROM repositories") if grant_of(call.db, call.actor, row).sees]
@@ -275,49 +266,44 @@ def search_issues(call: Call) -> ApiResponse:
                 "The listed users and repositories cannot be searched either because the resources do not exist "
                 "or you do not have permission to view them."
             )
-    conditions = ["created_at <= ?", *types]
-    values: list[float | str] = [call.now - call.settings.search_lag_seconds]
-    conditions += [condition for condition, _ in filters]
-    values += [value for _, value in filters]
-    for phrase in filter(str.strip, map(words, phrases)):
-        columns = [f"{name}_words LIKE ?" for name in sources]  # words contain neither % nor _
-        conditions.append(f"({' OR '.join(columns)})")
-        values += [f"%{phrase}%"] * len(columns)
-    conditions.append(f"repository_id IN ({', '.join('?' * len(places))})")
-    values += [row["id"] for row in places]
-    order = "ORDER BY created_at DESC, id DESC"
-    rows = call.fetch_all(f"SELECT * FROM issues WHERE {' AND '.join(conditions)} {order}", *values)
+    conditions.append(("created_at <= ?", call.now - call.settings.search_lag_seconds))
+    visible = json.dumps([row["id"] for row in places])
+    conditions.append(("repository_id IN (SELECT value FROM json_each(?))", visible))
+    rows = call.select("SELECT * FROM issues", conditions, "created_at DESC, id DESC")
     found = [payloads.issue(call, row) for row in call.page.cut(rows[:MOST_RESULTS])]
     items = [{**payload, "body": payload["body"] or "", "score": 1.0} for payload in found]
     document = {"total_count": len(rows), "incomplete_results": False, "search_type": "lexical", "items": items}
     return ApiResponse(200, document, call.links(min(len(rows), MOST_RESULTS)))
 
 
-def _parsed_query(text: str) -> tuple[list[str], set[str], set[str], list[str], list[tuple[str, str]]]:
-    """Return conditions on the type, the columns to look in, names of repositories, phrases, conditions with values."""
-    types: list[str] = []
-    filters: list[tuple[str, str]] = []
-    sources, homes, phrases = set(_SOURCES), set[str](), list[str]()
+def _parsed_query(text: str) -> tuple[set[str], list[tuple[str, Any]]]:
+    """Return the names of repositories, and the conditions on an issue."""
+    conditions: list[tuple[str, Any]] = []
+    sources, homes, phrases = ["title", "body"], set[str](), list[str]()
+    has_type = False
     for term in _TERM.finditer(text):
         key, value = term["key"], term["plain"] if term["quoted"] is None else term["quoted"]
-        wanted = set(value.lower().split(","))
-        if key == "repo" and not term["not"]:
+        wanted = value.lower().split(",")
+        if term["not"] or (key and not _HERE.fullmatch(f"{key}:{value}")):
+            raise _invalid(f"The sandbox does not support `{term[0]}`. It knows words, {_KNOWN}.")
+        if key == "repo":
             homes |= {value.lower()}
-        elif key == "is" and value in _TYPES and not term["not"]:
-            types.append(_TYPES[value])
-        elif key == "in" and wanted <= set(_SOURCES) and not term["not"]:
+        elif key == "is":
+            has_type = True
+            conditions.append(("is_pull = ?", value != "issue"))
+        elif key == "in":
             sources = wanted
-        elif key in _FILTERS and len(wanted) == 1 and not term["not"]:
-            filters.append((_FILTERS[key], value.casefold()))
-        elif term["not"] or _NOT_HERE.fullmatch(key or ""):
-            raise _invalid(f"The sandbox does not support `{term[0]}`. It knows words, {', '.join(_HERE)}.")
+        elif key in _FILTERS:
+            conditions.append((_FILTERS[key], value.casefold()))
         else:
-            phrases.append(f"{key}:{value}" if key else value)
-    if not types:
+            phrases.append(value)
+    if not has_type:
         raise Refusal(422, "Query must include 'is:issue' or 'is:pull-request'")
     if sum(map(len, phrases)) > MOST_CHARACTERS:
         raise _invalid(f"The search is longer than {MOST_CHARACTERS} characters.")
-    return types, sources, homes, phrases, filters
+    columns = " || ".join(f"{name}_words" for name in sources)
+    found = filter(str.strip, map(words, phrases))
+    return homes, [*conditions, *((f"({columns}) LIKE ?", f"%{phrase}%") for phrase in found)]
 
 
 def _invalid(message: str) -> Refusal:

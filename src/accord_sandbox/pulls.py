@@ -5,6 +5,8 @@ Docs: https://docs.github.com/rest/pulls/pulls
 
 from __future__ import annotations
 
+from typing import Any
+
 from accord_sandbox.calls import AccessLevel, Call, route
 from accord_sandbox.commits import commit_payload, read_commits
 from accord_sandbox.database import Connection
@@ -31,22 +33,16 @@ MOST_COMMITS = 250
 def list_pulls(call: Call) -> ApiResponse:
     """List pull requests; ``head`` filters only in the form owner:branch."""
     call.require_read("pull_requests")
-    conditions, values = ["repository_id = ?"], [call.repository["id"]]
-    state = call.query.get("state", "open")
-    if state != "all":
-        conditions.append("issues.state = ?")
-        values.append(state)
+    conditions: list[tuple[str, Any]] = [("repository_id = ?", call.repository["id"])]
+    conditions.append(("? IN ('all', issues.state)", call.query.get("state", "open")))
     owner, colon, branch = call.query.get("head", "").partition(":")
     if colon:
-        conditions += ["head_ref = ?", "full_name LIKE ? || '/%'"]
-        values += [branch, owner]
+        conditions += [("head_ref = ?", branch), ("full_name LIKE ? || '/%'", owner)]
     if call.query.get("base"):
-        conditions.append("base_ref = ?")
-        values.append(call.query["base"])
+        conditions.append(("base_ref = ?", call.query["base"]))
     direction = "ASC" if call.query.get("direction") == "asc" else "DESC"
     column = "updated_at" if call.query.get("sort") == "updated" else "created_at"
-    order = f"issues.{column} {direction}, issues.id {direction}"
-    rows = call.fetch_all(f"{PULLS} WHERE {' AND '.join(conditions)} ORDER BY {order}", *values)
+    rows = call.select(PULLS, conditions, f"issues.{column} {direction}, issues.id {direction}")
     return call.list_response(rows, lambda row: pull_summary(call, row))
 
 

@@ -8,18 +8,21 @@ from typing import Any
 
 from accord.core.errors import WrongUsage
 from accord.core.suggest import did_you_mean
-from accord_sandbox.database import FILE_NAME, Connection, Database, Row, find_repository, get_meta
+from accord_sandbox.database import FILE_NAME, Connection, Row, find_repository, get_meta, opened
 from accord_sandbox.payloads import timestamp_of
 
-_LABELS = "SELECT name FROM issue_labels JOIN labels ON labels.id = label_id WHERE issue_id = ? ORDER BY name"
+_ITEMS = "SELECT issues.*, login FROM issues JOIN users ON users.id = author_id WHERE repository_id = ? ORDER BY number"
+_LABELS = "SELECT name, description, color FROM labels WHERE repository_id = ? ORDER BY folded"
+_LABELS_OF_ITEM = "SELECT name FROM issue_labels JOIN labels ON labels.id = label_id WHERE issue_id = ? ORDER BY name"
 _BLOCKED_BY = "SELECT number FROM dependencies JOIN issues ON issues.id = blocker_id WHERE blocked_id = ? ORDER BY 1"
 _COMMENTS = (
     "SELECT login AS author, body, comments.created_at FROM comments JOIN users ON users.id = author_id"
     " WHERE issue_id = ? ORDER BY comments.created_at, comments.id"
 )
 _REVIEWS = (
-    "SELECT reviews.*, number AS pull, login AS author FROM reviews JOIN issues ON issues.id = issue_id"
-    " JOIN users ON users.id = reviews.author_id WHERE repository_id = ? ORDER BY reviews.id"
+    "SELECT reviews.id, number AS pull, login AS author, reviews.state, reviews.body, commit_id, submitted_at"
+    " FROM reviews JOIN issues ON issues.id = issue_id JOIN users ON users.id = reviews.author_id"
+    " WHERE repository_id = ? ORDER BY reviews.id"
 )
 _REVIEW_COMMENTS = (
     "SELECT review_comments.id, login AS author, path, subject_type, side, line, original_line,"
@@ -52,12 +55,8 @@ def document(directory: Path, repository: str | None = None) -> dict[str, Any]:
     """
     if not (directory / FILE_NAME).exists():
         raise WrongUsage(f"No sandbox found in `{directory}`.", hint="Start one with `accord sandbox serve --dir DIR`.")
-    database = Database(directory)
-    try:
-        with database.reading() as connection:
-            return _document(connection, repository or str(get_meta(connection, "home")))
-    finally:
-        database.close()
+    with opened(directory) as connection:
+        return _document(connection, repository or str(get_meta(connection, "home")))
 
 
 def _document(db: Connection, name: str) -> dict[str, Any]:
@@ -68,70 +67,53 @@ def _document(db: Connection, name: str) -> dict[str, Any]:
             f"The sandbox has no repository `{name}`. {did_you_mean(name, names)}".rstrip(),
             hint=f"Pass one of these as `--repo`: {', '.join(names)}.",
         )
-    key = (repository["id"],)
-    items = db.execute(
-        "SELECT issues.*, login FROM issues JOIN users ON users.id = author_id WHERE repository_id = ? ORDER BY number",
-        key,
-    ).fetchall()
-    labels = db.execute(
-        "SELECT name, description, color FROM labels WHERE repository_id = ? ORDER BY folded", key
-    ).fetchall()
+    key = repository["id"]
+    items = db.execute(_ITEMS, (key,)).fetchall()
+    reviews = _rows(db, _REVIEWS, key)
+    dispatches = _rows(db, _DISPATCHES, key)
     return {
         "repository": repository["full_name"],
         "issues": [_item(db, row) for row in items if not row["is_pull"]],
-        "labels": [dict(row) for row in labels],
-        "pulls": [_pull(db, row) for row in items if row["is_pull"]],
-        "reviews": [_review(db, row) for row in db.execute(_REVIEWS, key)],
-        "checks": [dict(row) for row in db.execute(_CHECKS, key)],
-        "statuses": [dict(row) for row in db.execute(_STATUSES, key)],
-        "workflow_runs": [dict(row) for row in db.execute(_RUNS, key)],
-        "dispatches": [_dispatch(row) for row in db.execute(_DISPATCHES, key)],
+        "labels": _rows(db, _LABELS, key),
+        "pulls": [{**_item(db, row), **_pull(db, row)} for row in items if row["is_pull"]],
+        "reviews": [{**review, "comments": _rows(db, _REVIEW_COMMENTS, review["id"])} for review in reviews],
+        "checks": _rows(db, _CHECKS, key),
+        "statuses": _rows(db, _STATUSES, key),
+        "workflow_runs": _rows(db, _RUNS, key),
+        "dispatches": [{**dispatch, "inputs": json.loads(dispatch["inputs"])} for dispatch in dispatches],
+    }
+
+
+def _rows(db: Connection, statement: str, key: int) -> list[dict[str, Any]]:
+    """Return rows as objects, their times as timestamps."""
+    return [
+        {name: timestamp_of(value) if name.endswith("_at") else value for name, value in dict(row).items()}
+        for row in db.execute(statement, (key,))
+    ]
+
+
+def _item(db: Connection, row: Row) -> dict[str, Any]:
+    return {
+        **{name: row[name] for name in ("number", "id", "title", "body", "state", "state_reason")},
+        "labels": [found["name"] for found in db.execute(_LABELS_OF_ITEM, (row["id"],))],
+        "author": row["login"],
+        "created_at": timestamp_of(row["created_at"]),
+        "locked": bool(row["locked"]),
+        "blocked_by": [found["number"] for found in db.execute(_BLOCKED_BY, (row["id"],))],
+        "comments": _rows(db, _COMMENTS, row["id"]),
     }
 
 
 def _pull(db: Connection, row: Row) -> dict[str, Any]:
+    """Return what a pull request has besides its issue; nothing for one of the seed without branches."""
     found = db.execute("SELECT * FROM pulls WHERE issue_id = ?", (row["id"],)).fetchone()
-    if found is None:  # a pull request of the seed without branches
-        return _item(db, row)
-    return {
-        **_item(db, row),
-        "draft": bool(found["draft"]),
-        "merged": found["merged_at"] is not None,
-        "merge_commit": found["merge_sha"],
-        "head": {"ref": found["head_ref"], "sha": found["head_sha"]},
-        "base": {"ref": found["base_ref"], "sha": found["base_sha"]},
-    }
-
-
-def _dispatch(row: Row) -> dict[str, Any]:
-    return {**dict(row), "inputs": json.loads(row["inputs"]), "created_at": timestamp_of(row["created_at"])}
-
-
-def _review(db: Connection, row: Row) -> dict[str, Any]:
-    names = ("id", "pull", "author", "state", "body", "commit_id")
-    comments = db.execute(_REVIEW_COMMENTS, (row["id"],))
-    return {
-        **{name: row[name] for name in names},
-        "submitted_at": timestamp_of(row["submitted_at"]),
-        "comments": [{**dict(found), "created_at": timestamp_of(found["created_at"])} for found in comments],
-    }
-
-
-def _item(db: Connection, row: Row) -> dict[str, Any]:
-    key = (row["id"],)
-    return {
-        "number": row["number"],
-        "id": row["id"],
-        "title": row["title"],
-        "body": row["body"],
-        "state": row["state"],
-        "state_reason": row["state_reason"],
-        "labels": [found["name"] for found in db.execute(_LABELS, key)],
-        "author": row["login"],
-        "created_at": timestamp_of(row["created_at"]),
-        "locked": bool(row["locked"]),
-        "blocked_by": [found["number"] for found in db.execute(_BLOCKED_BY, key)],
-        "comments": [
-            {**dict(found), "created_at": timestamp_of(found["created_at"])} for found in db.execute(_COMMENTS, key)
-        ],
-    }
+    return (
+        {}
+        if found is None
+        else {
+            "draft": bool(found["draft"]),
+            "merged": found["merged_at"] is not None,
+            "merge_commit": found["merge_sha"],
+            **{end: {"ref": found[f"{end}_ref"], "sha": found[f"{end}_sha"]} for end in ("head", "base")},
+        }
+    )

@@ -22,7 +22,7 @@ from accord_sandbox.database import Connection, Row, fetch, get_meta, insert
 from accord_sandbox.git_storage import WORKFLOWS, BareRepository, GitStorage, tree_entries
 from accord_sandbox.responses import ApiResponse, Refusal, not_found
 from accord_sandbox.tokens import BOT
-from accord_sandbox.workflow_runs import find_run, run_payload
+from accord_sandbox.workflow_runs import find_run
 
 Activity = Literal["opened", "synchronize", "reopened"]
 ACTIVITIES = ("opened", "synchronize", "reopened")
@@ -136,29 +136,6 @@ def _listed(value: Any) -> list[Any]:
 
 
 _HELD = "status = 'completed' AND conclusion = 'action_required'"
-
-
-@route("GET", "actions/runs", "actions/workflow-runs#list-workflow-runs-for-a-repository")
-def list_runs(call: Call) -> ApiResponse:
-    """List workflow runs, newest first; ``status`` is a status or a conclusion."""
-    call.require_read("actions")
-    conditions, values = ["repository_id = ?"], [call.repository["id"]]
-    for name, condition in _FILTERS.items():
-        if call.query.get(name):
-            conditions.append(condition)
-            values += [call.query[name]] * condition.count("?")
-    where = " AND ".join(conditions)
-    rows = call.fetch_all(f"SELECT * FROM workflow_runs WHERE {where} ORDER BY created_at DESC, id DESC", *values)
-    return call.list_response(rows, lambda row: run_payload(call, row), "workflow_runs")
-
-
-_FILTERS = {
-    "head_sha": "head_sha = ?",
-    "branch": "head_branch = ?",
-    "event": "event = ?",
-    "status": "(status = ? OR conclusion = ?)",
-    "actor": "actor_id IN (SELECT id FROM users WHERE login = ?)",
-}
 
 
 @route("POST", "actions/runs/{run_id:int}/rerun", "actions/workflow-runs#re-run-a-workflow")

@@ -20,6 +20,7 @@ from accord.files.yaml import read_yaml
 from accord_sandbox import payloads
 from accord_sandbox.calls import AccessLevel, Call, route
 from accord_sandbox.database import Connection, Row, fetch, find_repository, insert
+from accord_sandbox.git_storage import HEADS, WORKFLOWS
 from accord_sandbox.responses import ApiResponse, Refusal, not_found
 
 RETENTION_DAYS = 90
@@ -39,6 +40,13 @@ RUN_DEFAULTS = {
     "title": "",
 }
 MOST_INPUTS = 25
+_FILTERS = {
+    "head_sha": "head_sha = ?",
+    "branch": "head_branch = ?",
+    "event": "event = ?",
+    "status": "? IN (status, conclusion)",
+    "actor": "actor_id IN (SELECT id FROM users WHERE login = ?)",
+}
 _ACTORS = ("actor", "triggering_actor")
 _CONTROL = re.compile(
     r"/_sandbox/(?P<kind>runs|jobs|artifacts)/(?P<repository>[^/]+/[^/]+)/(?P<id>\d{1,18})(?:/(?P<name>[^/]+))?"
@@ -118,14 +126,10 @@ def _save_artifact(
 def list_artifacts(call: Call) -> ApiResponse:
     """List the artifacts of a run, newest first."""
     call.require_read("actions")
-    where, values = "repository_id = ? AND run_id = ?", [call.repository["id"], call.number("run_id")]
-    if "name" in call.query:
-        where, values = f"{where} AND name = ?", [*values, call.query["name"]]
-    rows = call.fetch_all(
-        "SELECT id, run_id, name, digest, length(content) AS size, created_at, expires_at FROM artifacts"
-        f" WHERE {where} ORDER BY id DESC",
-        *values,
-    )
+    conditions = [("repository_id = ?", call.repository["id"]), ("run_id = ?", call.number("run_id"))]
+    conditions += [("name = ?", call.query["name"])] if "name" in call.query else []
+    columns = "id, run_id, name, digest, length(content) AS size, created_at, expires_at"
+    rows = call.select(f"SELECT {columns} FROM artifacts", conditions, "id DESC")
     return call.list_response(rows, lambda row: _artifact_payload(call, row), "artifacts")
 
 
@@ -169,21 +173,30 @@ def find_run(call: Call) -> Row:
     return row
 
 
-@route("GET", "actions/workflows/{workflow_id}/runs", "actions/workflow-runs#list-workflow-runs-for-a-workflow")
+@route("GET", "actions/runs", "actions/workflow-runs#list-workflow-runs-for-a-repository")
 def list_runs(call: Call) -> ApiResponse:
+    """List workflow runs, newest first; ``status`` is a status or a conclusion."""
+    return _list_runs(call)
+
+
+@route("GET", "actions/workflows/{workflow_id}/runs", "actions/workflow-runs#list-workflow-runs-for-a-workflow")
+def list_runs_of_workflow(call: Call) -> ApiResponse:
     """List the runs of a workflow, newest first; ``created`` may be ``>=`` a timestamp."""
-    call.require_read("actions")
-    path = f".github/workflows/{call.params['workflow_id']}"
+    path = f"{WORKFLOWS}{call.params['workflow_id']}"
     if not _file(call, call.repository["default_branch"], path):
         raise not_found()
     created = call.query.get("created", ">=1970-01-01T00:00:00Z")
     if not created.startswith(">="):
         raise Refusal(422, "The sandbox knows `created` with >= only.")
-    where, values = "repository_id = ? AND path = ? AND created_at >= ?", [call.repository["id"], path]
-    values.append(parse_timestamp(created.removeprefix(">=")).timestamp())
-    if "event" in call.query:
-        where, values = f"{where} AND event = ?", [*values, call.query["event"]]
-    rows = call.fetch_all(f"SELECT * FROM workflow_runs WHERE {where} ORDER BY id DESC", *values)
+    since = parse_timestamp(created.removeprefix(">=")).timestamp()
+    return _list_runs(call, ("path = ?", path), ("created_at >= ?", since))
+
+
+def _list_runs(call: Call, *conditions: tuple[str, Any]) -> ApiResponse:
+    call.require_read("actions")
+    wanted = [(condition, call.query[name]) for name, condition in _FILTERS.items() if call.query.get(name)]
+    found = [("repository_id = ?", call.repository["id"]), *conditions, *wanted]
+    rows = call.select("SELECT * FROM workflow_runs", found, "created_at DESC, id DESC")
     return call.list_response(rows, lambda row: run_payload(call, row), "workflow_runs")
 
 
@@ -245,8 +258,8 @@ def dispatch_workflow(call: Call) -> ApiResponse:
     ref, names_run = call.fields.text("ref"), call.fields.flag("return_run_details")
     if "return_run_details" in call.fields and not call.settings.names_started_runs:
         raise Refusal(422, 'Invalid request.\n\n"return_run_details" is not a permitted key.')
-    branch = ref.removeprefix("refs/heads/")
-    path = f".github/workflows/{call.params['workflow_id']}"
+    branch = ref.removeprefix(HEADS)
+    path = f"{WORKFLOWS}{call.params['workflow_id']}"
     if not _file(call, call.repository["default_branch"], path):
         raise not_found()
     if call.bare.branch(branch) is None:
@@ -287,7 +300,7 @@ def _names(workflow: bytes, inputs: Mapping[str, Any]) -> dict[str, str]:
 
 
 def _file(call: Call, branch: str, path: str) -> bytes:
-    (found,) = call.bare.objects(f"refs/heads/{branch}:{path}")
+    (found,) = call.bare.objects(f"{HEADS}{branch}:{path}")
     return found.content if found and found.kind == "blob" else b""
 
 

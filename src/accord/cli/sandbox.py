@@ -48,11 +48,10 @@ def serve(given: _ServeArguments) -> None:
     """
     serving, directory, seed = sandbox_server(), given.directory, given.seed
     from accord_sandbox.calls import SandboxSettings
-    from accord_sandbox.database import has_home
-    from accord_sandbox.server import has_seed
+    from accord_sandbox.server import has_other_content
     from accord_sandbox.tokens import RateLimits
 
-    if seed and has_home(directory) and not has_seed(directory, seed):
+    if seed and has_other_content(directory, seed):
         message = f"`{directory}` has a sandbox with other content, so `--seed` would have no effect."
         hint = f"Pass a new directory as `--dir`, leave out `--seed`, or delete `{directory}` to begin again."
         raise WrongUsage(message, hint=hint)
