@@ -1,4 +1,4 @@
-"""``accord report``: on repositories with records, with only comments of older versions, and with neither."""
+"""``accord report``: on repositories with records and without."""
 
 from collections.abc import Iterator
 from datetime import UTC, datetime, timedelta
@@ -9,14 +9,13 @@ from support.commands import Accord
 from support.plans import plan, task
 from support.records import record
 from support.stage import Stage
-from support.starts import READY, REQUEST, Starts, starts_stage
+from support.starts import REQUEST, Starts, starts_stage
 
 from accord.cli.report import since_of
 from accord.cli.report_output import duration
 from accord.core.clock import SystemClock
 from accord.records.chain import append_record, read_records
 from accord.records.models import PublicRecord
-from accord.starts.ends import JobResult
 from accord.text.redaction import Redactor
 from accord_sandbox.faults import Fault
 
@@ -111,16 +110,6 @@ def test_a_report_only_reads(accord: Accord, starts: Starts) -> None:
     sent = [method for method, *_ in starts.stage.server.requests]
     assert set(sent) == {"GET"}
     assert len(sent) <= 6
-
-
-@pytest.mark.slow
-def test_runs_from_before_records_are_found_in_status_comments(accord: Accord, starts: Starts) -> None:
-    starts.deliver(starts.comment(READY, "/accord implement"))
-    starts.begin("implement", READY, agent="codex", by="wanda")
-    starts.end("implement", READY, {"implement": JobResult("failure", {})})
-    found = accord.document("report", "--since", "2026-10-01")
-    assert (found["runs"], found["failed"], found["failures"]) == (1, 1, {"job": 1})
-    assert found["not_known"][0].startswith("1 run without a record, read from status comments.")
 
 
 @pytest.mark.slow

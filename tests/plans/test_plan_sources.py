@@ -7,9 +7,8 @@ from support.plan_sources import CHECKLIST, PLAN, SESSION, SPEC, TASKS, mission
 
 from accord.plans.build import Defaults, build_plan
 from accord.plans.checklist import read_checklist
-from accord.plans.entries import references_in
+from accord.plans.entries import paths_in, references_in
 from accord.plans.models import Source
-from accord.plans.paths import paths_in
 from accord.plans.read import issue_in, read_source
 from accord.plans.spec_kit import read_spec_kit
 from accord.results.bodies import read_body

@@ -1,19 +1,14 @@
-"""Records from the evidence of a command: the job, the outputs of an agent, a receipt, an older comment."""
+"""Records from the evidence of a command: the job, the outputs of an agent, a receipt."""
 
 import json
 from dataclasses import replace
 from datetime import timedelta
 from pathlib import Path
-from typing import Any
 
 import pytest
 from support.stage import START
 
 from accord.engine.receipts import Outcome, Receipt
-from accord.github.comments import Comment
-from accord.github.models import Identity
-from accord.loops.models import Iteration, LoopState
-from accord.loops.state import write_comment
 from accord.records.build import (
     AgentFacts,
     Ending,
@@ -26,14 +21,11 @@ from accord.records.build import (
     read_inputs,
     trigger_of_start,
 )
-from accord.records.documents import moves_of_task
-from accord.records.history import record_of_iteration, record_of_row, runs_in_comments
+from accord.records.history import moves_of_task
 from accord.records.models import RecordTrigger
 from accord.runner.models import RunOutputs
 from accord.runner.record import Attempt
-from accord.starts.models import ItemStatus, StatusRow
 from accord.starts.plan import LOST
-from accord.starts.status import write_body
 
 JOB = JobFacts("octo/code", "501", RecordTrigger(cause="comment", by="octo"), 501, 1)
 OUTPUTS = RunOutputs(
@@ -189,83 +181,6 @@ def test_the_same_result_has_the_same_record_wherever_it_is_applied() -> None:
 )
 def test_the_class_of_a_failure_is_read_from_a_status_comment(result: str, name: str) -> None:
     assert failure_class(result) == name
-
-
-def row(**more: Any) -> StatusRow:
-    fields = {"key": "accord-1", "work": "implement", "state": "done", "since": "2026-11-02T09:00:00Z", "run": 501}
-    return StatusRow(**fields | more)
-
-
-def test_a_row_of_a_status_comment_becomes_the_record_that_its_run_would_have_left() -> None:
-    said = row(by="octo", cost="0.125 US dollars, 1,000 tokens in, 20 tokens out", result="Opened #9.")
-    found = record_of_row(said, 3, "octo/code")
-    assert found is not None
-    assert found.id == agent_record("implement", 3, JOB, AgentFacts(), Ending(), START).id
-    assert (found.cost_usd, found.tokens_input, found.tokens_output) == (0.125, 1000, 20)
-    assert (found.links.issue, found.links.pull, found.links.workflow_run) == (3, 9, 501)
-    assert (found.result.disposition, found.source) == ("success", "status-comment")
-
-
-@pytest.mark.parametrize(
-    ("more", "disposition", "error"),
-    [
-        ({"state": "nothing"}, "no-change", ""),
-        ({"state": "cancelled"}, "cancelled", ""),
-        ({"state": "failed", "result": "auth (agent): No key."}, "failure", "auth"),
-        ({"result": "The agent opened no pull request."}, "blocked", ""),
-    ],
-)
-def test_the_state_of_a_row_says_how_its_run_ended(more: dict[str, str], disposition: str, error: str) -> None:
-    found = record_of_row(row(**more), 3, "octo/code")
-    assert found is not None
-    assert (found.result.disposition, found.result.error) == (disposition, error)
-
-
-def test_a_row_without_a_time_tells_nothing() -> None:
-    assert record_of_row(row(since="yesterday"), 3, "octo/code") is None
-
-
-def iteration(**more: Any) -> Iteration:
-    return Iteration(**{"run_id": "601", "number": 1, "seconds": 30, "cost_usd": 0.5, "ended_at": START} | more)
-
-
-@pytest.mark.parametrize(
-    ("more", "disposition", "category"),
-    [
-        ({"changes_made": True}, "success", ""),
-        ({}, "no-change", ""),
-        ({"exit_code": "1", "category": "logic", "recovery": "manual"}, "failure", "logic"),
-        ({"exit_code": "1", "category": "transient", "recovery": "ignore"}, "cancelled", ""),
-    ],
-)
-def test_an_iteration_of_a_loop_becomes_a_record(more: dict[str, Any], disposition: str, category: str) -> None:
-    found = record_of_iteration(iteration(**more), "keepalive", 9, "octo/code")
-    assert (found.result.disposition, found.result.error_category) == (disposition, category)
-    assert (found.kind, found.cost_usd, found.seconds, found.links.pull) == ("keepalive", 0.5, 30, 9)
-    assert found.id == agent_record("keepalive", 9, replace(JOB, run_id="601"), AgentFacts(), Ending(), START).id
-
-
-OURS = Identity("github-actions[bot]", is_person=False)
-
-
-def comments(author: str = "github-actions[bot]") -> list[tuple[int, Comment]]:
-    status = write_body(ItemStatus(rows=(row(), row(key="accord-2", run=502, state="running"))), 3, "https://x")
-    loop = write_comment(LoopState(history=(iteration(),)), 9)
-    return [(3, Comment(1, "", status, author)), (9, Comment(2, "", loop, author)), (3, Comment(3, "", "Hi", author))]
-
-
-def test_runs_without_a_record_are_found_in_comments_of_ours() -> None:
-    since = START - timedelta(days=1)
-    found = runs_in_comments(comments(), OURS, "octo/code", since, ())
-    assert sorted(record.kind for record in found) == ["implement", "keepalive"]
-    assert runs_in_comments(comments("stranger"), OURS, "octo/code", since, ()) == []
-    assert runs_in_comments(comments(), OURS, "octo/code", START + timedelta(1), ()) == []
-
-
-def test_a_run_with_a_record_is_not_counted_twice() -> None:
-    known = agent_record("implement", 3, JOB, AgentFacts(), Ending(), START)
-    found = runs_in_comments(comments(), OURS, "octo/code", START - timedelta(days=1), [known])
-    assert [record.kind for record in found] == ["keepalive"]
 
 
 def test_the_actions_of_a_handoff_are_its_moves() -> None:

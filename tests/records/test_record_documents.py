@@ -9,7 +9,7 @@ from support.missions import NOW, Project
 from support.sessions import make_session, outputs
 from support.trees import git
 
-from accord.records.documents import read_moves
+from accord.records.history import read_moves
 
 EVER = datetime(2000, 1, 1, tzinfo=UTC)
 

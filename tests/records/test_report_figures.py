@@ -169,11 +169,10 @@ def test_each_grouping_adds_up_to_the_total(runs: list[tuple[str, bool]]) -> Non
 
 
 def test_a_report_says_what_it_cannot_know() -> None:
-    older = record(1, source="status-comment", agent="", cost_usd=None, tokens_input=None, tokens_output=None)
-    notes = report_of([history(older, record(2), notes=("A note.",))], notes=["Another."]).notes
-    assert notes[:2] == ("A note.", "Another.")
-    assert notes[2].startswith("1 run without a record, read from status comments.")
-    assert [note.partition(" of ")[0] for note in notes[3:]] == ["The cost", "The number", "The agent"]
+    silent = record(1, agent="", cost_usd=None, tokens_input=None, tokens_output=None)
+    notes = report_of([history(silent, record(2))], notes=["A note."]).notes
+    assert notes[0] == "A note."
+    assert [note.partition(" of ")[0] for note in notes[1:]] == ["The cost", "The number", "The agent"]
 
 
 def test_a_report_of_records_with_everything_has_no_notes() -> None:

@@ -82,7 +82,7 @@ def report(given: _ReportArguments) -> None:
     """
     from accord.cli.report_output import report_lines, report_page
     from accord.cli.step import leave_summary
-    from accord.records.documents import read_moves
+    from accord.records.history import read_moves
     from accord.records.otlp import check_installed, endpoint_of
     from accord.records.report import report_of
 

@@ -74,8 +74,9 @@ def build_plan(source: Source, defaults: Defaults) -> tuple[PlannerResult, Place
 
 
 def _item(task: SourceTask, spec: str, defaults: Defaults) -> PlannedWorkItem:
-    labels = list(task.labels) if task.body else []
-    kind = kind_of(labels) or (ItemKind.REFINEMENT if "## Ambiguity" in task.body else ItemKind.TASK)
+    kind = kind_of(list(task.labels) if task.body else []) or (
+        ItemKind.REFINEMENT if "## Ambiguity" in task.body else ItemKind.TASK
+    )
     wanted = {
         Category.TYPE: kind.value,
         Category.STATUS: STATUS_AT_CREATION,
@@ -84,10 +85,9 @@ def _item(task: SourceTask, spec: str, defaults: Defaults) -> PlannedWorkItem:
     }
     if kind is ItemKind.REFINEMENT:
         del wanted[Category.COMPLEXITY]
-    extra = [label for label in task.labels if label]
-    present = {category_of(label) for label in extra if category_of(label) is not Category.STATUS}
-    labels = [label for category, label in wanted.items() if category not in present or category is Category.STATUS]
-    labels += [label for label in extra if category_of(label) is not Category.STATUS]
+    own = [label for label in task.labels if label and category_of(label) is not Category.STATUS]
+    present = set(map(category_of, own))
+    labels = [*(label for category, label in wanted.items() if category not in present), *own]
     body = task.body or _body(task, spec)
     title = shorten(" ".join(task.title.split()), TITLE_CHARS)
     return PlannedWorkItem(temp_id=numbered(task.id, task.number), title=title, body=body, labels=labels, blocked_by=[])

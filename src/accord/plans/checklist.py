@@ -5,10 +5,8 @@ from __future__ import annotations
 import re
 from typing import TYPE_CHECKING
 
-from accord.plans.entries import entries_of, references_in
-from accord.plans.models import Source, SourceTask
-from accord.plans.paths import paths_in
-from accord.plans.spec_kit import priorities_in
+from accord.plans.entries import entries_of, paths_in, references_in
+from accord.plans.models import Source, SourceTask, priority_in
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -42,13 +40,10 @@ def _names(entries: Sequence[ListEntry]) -> list[str]:
     """Return the id of each entry: the one that it states, else one made of its first words."""
     names: list[str] = []
     for entry in entries:
-        stated = _ID.match(entry.text)
-        name = entry.fields.get("id", [""])[0].strip("` ") or (stated[1] if stated else "")
-        if not name:
-            slug = _slug(entry.text)
-            copies = sum(each == slug or each.startswith(f"{slug}-") for each in names)
-            name = f"{slug}-{copies + 1}" if slug in names else slug
-        names.append(name)
+        stated, slug = _ID.match(entry.text), _slug(entry.text)
+        copies = sum(each == slug or each.startswith(f"{slug}-") for each in names)
+        made = f"{slug}-{copies + 1}" if slug in names else slug
+        names.append(entry.fields.get("id", [""])[0].strip("` ") or (stated[1] if stated else made))
     return names
 
 
@@ -82,7 +77,7 @@ def _priority(texts: Sequence[str]) -> Priority:
     """Return the priority of a field: P0 to P3, or the word itself."""
     words = {word for text in texts for word in _WORDS.findall(text.casefold())}
     levels: tuple[Priority, ...] = ("high", "medium", "low")
-    return next((level for level in levels if level in words), "") or priorities_in(texts)
+    return next((level for level in levels if level in words), "") or priority_in(texts)
 
 
 def _references(text: str, names: Sequence[str]) -> tuple[str, ...]:
@@ -92,9 +87,8 @@ def _references(text: str, names: Sequence[str]) -> tuple[str, ...]:
     slug = _slug(text)
     if not _WORDS.search(text.casefold()) or slug == "none":
         return ()
-    return (
-        next((name for name in names if name == slug), next((name for name in names if name.startswith(slug)), slug)),
-    )
+    begun = (name for name in names if name.startswith(slug))
+    return (slug if slug in names else next(begun, slug),)
 
 
 def _slug(text: str) -> str:

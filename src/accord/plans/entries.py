@@ -1,7 +1,8 @@
-"""Entries of Markdown checklists: each outermost box with what is nested below it. Pure."""
+"""Entries of Markdown checklists, each outermost box with what is nested below it, and the paths in a text. Pure."""
 
 from __future__ import annotations
 
+import posixpath
 import re
 import textwrap
 from bisect import bisect_right
@@ -9,9 +10,8 @@ from dataclasses import dataclass, field, replace
 from operator import attrgetter
 from typing import TYPE_CHECKING
 
-from accord.plans.paths import paths_in
 from accord.text.blocks import read_blocks
-from accord.text.outline import list_items, sections, shown_text
+from accord.text.outline import list_items, sections, shown_text, spans
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -157,3 +157,78 @@ def _references(text: str) -> Iterator[str]:
             yield from _REFERENCE.findall(span.group())
         place = span.end()
     yield from _REFERENCE.findall(text[place:])
+
+
+_EXTENSION_WORDS = """
+astro bash bat bicep c cc cfg cjs clj conf cpp cs css csv dart env ex exs fs go gradle graphql groovy h hbs hcl hpp hs
+html ini ipynb java jl js json jsonc jsonl jsx kt kts less lock lua m md mdx mjs ml mts nix php pl plist prisma
+properties proto ps1 py pyi pyx r rb rs rst sass scala scss sh sql svelte svg swift tf tfvars toml ts tsx txt vue xml
+yaml yml zig
+"""
+_FOLDER_WORDS = """
+api app apps backend bin client cmd components config contracts core db deploy docs e2e examples frontend infra internal
+ios android kitty-specs lib libs migrations mobile packages pkg public schemas scripts server services shared specs spec
+src static test tests tools web
+"""
+_EXTENSIONS = frozenset(_EXTENSION_WORDS.split())
+FOLDERS = frozenset(_FOLDER_WORDS.split())
+_NAMES = frozenset(
+    ("Dockerfile", "Makefile", "Gemfile", "Procfile", "Jenkinsfile", "LICENSE", "CODEOWNERS", "Rakefile")
+)
+_WORD = re.compile(r"[^\s,;|]+")
+_CHARACTERS = re.compile(r"[\w.@+~*?\[\]{}()$#-]+(?:/[\w.@+~*?\[\]{}()$#-]*)*", re.UNICODE)
+_PRODUCT = re.compile(r"[A-Z][A-Za-z]*\.(?:js|ts|io|py)")
+_LINES = re.compile(r"(?::\d+(?:-\d+)?|#L\d+(?:-L\d+)?)\Z")
+FEATURE_DOCUMENTS = ("spec.md", "plan.md", "tasks.md", "research.md", "data-model.md", "quickstart.md")
+
+
+def paths_in(text: str, folders: frozenset[str] = frozenset()) -> tuple[str, ...]:
+    """Return the paths that a text names, normalised, each once; ``folders`` are further ones at the top.
+
+    In backticks, anything with a slash or a known extension is a path, and so is a file below a folder whose names
+    contain blanks. Elsewhere a slash may also mean "or", so that the word must end as a file does, or begin with a
+    known folder.
+    """
+    found: list[str] = []
+    for span in spans(text):
+        if span.kind == "code":
+            code = span.text.strip("`").strip()
+            if " " in code:
+                found += [posixpath.normpath(code)] if _is_file_with_blanks(code, folders) else []
+            elif path := _as_path(code, folders, is_code=True):
+                found.append(path)
+        elif span.kind != "comment":
+            words = (word.strip("*_\"'<>:,;!?()").rstrip(".:").removeprefix("./") for word in _WORD.findall(span.text))
+            found += [path for word in words if (path := _as_path(word, folders, is_code=False))]
+    return tuple(dict.fromkeys(found))
+
+
+def _is_file_with_blanks(code: str, folders: frozenset[str]) -> bool:
+    """Return whether a code span is one path such as ``docs/my file.md``, and not a command with arguments."""
+    first, *words = code.split(" ")
+    if "/" not in first or not all(map(_CHARACTERS.fullmatch, (first, *words))) or first.startswith(("/", "./", "~")):
+        return False
+    heads = {word.partition("/")[0] for word in words if "/" in word}
+    is_command = any(word.startswith("-") for word in words) or bool(heads & (FOLDERS | folders))
+    return not is_command and [_has_extension(word) for word in (first, *words)] == [False] * len(words) + [True]
+
+
+def _has_extension(word: str) -> bool:
+    stem, _, extension = word.rpartition(".")
+    return bool(stem and extension.lower() in _EXTENSIONS)
+
+
+def _as_path(word: str, folders: frozenset[str], *, is_code: bool) -> str:
+    word = _LINES.sub("", word)
+    if "://" in word or "@" in word.partition("/")[0] or not _CHARACTERS.fullmatch(word) or word.startswith("$"):
+        return ""
+    head, _, _ = word.partition("/")
+    name = word.rstrip("/").rpartition("/")[2]
+    stem, dot, extension = name.rpartition(".")
+    is_file = name in _NAMES or bool(dot and extension.lower() in _EXTENSIONS and not _PRODUCT.fullmatch(word))
+    is_hidden = word.startswith(".") and len(word) > 2 and word[1].isalpha()
+    if "/" not in word:
+        is_path = (is_file and "(" not in word and bool(stem or not dot or is_hidden)) or (is_hidden and is_code)
+    else:
+        is_path = is_file or is_hidden or head in FOLDERS or head in folders or (is_code and "(" not in word)
+    return posixpath.normpath(word) if is_path and not word.startswith(("/", "..", "~")) else ""

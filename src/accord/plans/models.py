@@ -2,16 +2,19 @@
 
 from __future__ import annotations
 
+import re
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Literal
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Iterable, Mapping
     from pathlib import Path
 
     from accord.core.findings import Finding
 
 Priority = Literal["", "high", "medium", "low"]
+_PRIORITY = re.compile(r"\bP([0-3])\b")
+_PRIORITIES: Mapping[str, Priority] = {"0": "high", "1": "high", "2": "medium", "3": "low"}
 
 
 @dataclass(frozen=True)
@@ -54,3 +57,9 @@ class Source:
     tasks: tuple[SourceTask, ...]
     findings: tuple[tuple[str, Finding], ...] = ()
     numbers_into: Mapping[str, Path] = field(default_factory=dict)
+
+
+def priority_in(texts: Iterable[str]) -> Priority:
+    """Return the priority that the first of some texts states as P0 to P3."""
+    found = next((match for text in texts if (match := _PRIORITY.search(text))), None)
+    return _PRIORITIES[found[1]] if found else ""

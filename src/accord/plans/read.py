@@ -43,11 +43,11 @@ def read_source(path: Path, root: Path | None = None) -> Source:
     path = Path(os.path.abspath(path))
     if path.is_dir():
         if path.parent.name == "kitty-specs":
-            from accord.plans.mission import read_mission
+            from accord.plans.documents import read_mission
 
             return read_mission(path.parent.parent, path.name)
         if (path / "tasks.yaml").is_file() or path.parent.name == ".agents-work":
-            from accord.plans.session import read_session_tasks
+            from accord.plans.documents import read_session_tasks
 
             return read_session_tasks(path, _relative(path, root))
         if not (path / "tasks.md").is_file():

@@ -11,17 +11,16 @@ from __future__ import annotations
 import posixpath
 import re
 from dataclasses import dataclass, field, replace
-from itertools import pairwise
+from itertools import groupby, pairwise
 from typing import TYPE_CHECKING
 
 from accord.core.findings import Finding
-from accord.plans.entries import entries_of, references_in
-from accord.plans.models import Priority, Source, SourceTask
-from accord.plans.paths import FEATURE_DOCUMENTS, FOLDERS, paths_in
+from accord.plans.entries import FEATURE_DOCUMENTS, FOLDERS, entries_of, paths_in, references_in
+from accord.plans.models import Source, SourceTask, priority_in
 from accord.text.outline import code_of, sections, shown_text
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Mapping, Sequence
+    from collections.abc import Iterator, Mapping, Sequence
 
     from accord.plans.entries import ListEntry
     from accord.text.outline import Section
@@ -30,7 +29,6 @@ _TASK = re.compile(r"[*_`]*(T[0-9X]{3,6}[a-z]?)[*_`]*[:.]?\s+(.*)", re.DOTALL)
 _TAG = re.compile(r"\s*\[(P|(?:US|Story ?)\d+|[A-Z]{2,6}\d*)\](?=\s)")
 _PHASE = re.compile(r"Phase\s+(\d+|N)\b[^\w]*(.*)", re.IGNORECASE)
 _STORY = re.compile(r"\bUser Stor(?:y|ies)\s+(\d+)|\bUS(\d+)\b", re.IGNORECASE)
-_PRIORITY = re.compile(r"\bP([0-3])\b")
 _DEPENDS = re.compile(r"\((?:[^()]*?\b)?(?:depends? on|after|requires|needs|blocked by)\b([^()]*)\)", re.IGNORECASE)
 _LABELLED = re.compile(
     r"^[ \t>]{0,9}\*\*(Purpose|Goal|Independent Test(?: Criteria)?|Checkpoint)(?::\*\*|\*\*:)[ \t]*(\S.*)$",
@@ -49,7 +47,6 @@ _WHOLE_STRUCTURE = re.compile(
     r"\b(?:per|from|in|following|according to)\s+(?:the\s+)?(?:implementation\s+)?plan\b|\bproject structure\b",
     re.IGNORECASE,
 )
-PRIORITIES: Mapping[str, Priority] = {"0": "high", "1": "high", "2": "medium", "3": "low"}
 
 
 @dataclass
@@ -74,18 +71,15 @@ def read_spec_kit(text: str, file: str, beside: Mapping[str, str]) -> Source:
     tree = _tree_of(beside.get("plan.md", ""))
     phases = _phases(text)
     findings: list[tuple[str, Finding]] = []
-    by_line = sorted(phases, key=lambda pair: pair[0])
-    placed = []
-    for entry in entries_of(text):
-        phase = next((phase for line, phase in reversed(by_line) if line <= entry.line), None)
-        if phase is None:
-            phase = _Phase("Tasks")
-            by_line.insert(0, (0, phase))
-        placed.append((entry, phase, _TASK.fullmatch(entry.text)))
+    placed = [
+        (entry, next(phase for line, phase in reversed(phases) if line <= entry.line), _TASK.fullmatch(entry.text))
+        for entry in entries_of(text)
+    ]
     with_tasks = {id(phase) for _, phase, match in placed if match}
     for entry, phase, match in placed:
         if match is None or "X" in match[1]:
-            if match or not _is_note(entry, phase, has_tasks=id(phase) in with_tasks):
+            is_note = not match and not phase.number and id(phase) not in with_tasks and entry.text
+            if not is_note:  # one of a checklist before or after the phases
                 hint = "Write `- [ ] T001 What to do in path/to/file`."
                 message = f"The entry `{entry.text[:60]}` has no id such as T001."
                 findings.append((file, Finding("task-id-missing", message, line=entry.line, hint=hint)))
@@ -94,7 +88,7 @@ def read_spec_kit(text: str, file: str, beside: Mapping[str, str]) -> Source:
         phase.tasks.append(task)
         if is_parallel:
             phase.parallel.add(task.id)
-    used = [phase for _, phase in by_line if phase.tasks]
+    used = [phase for _, phase in phases if phase.tasks]
     _add_stories(used, beside.get("spec.md", ""))
     waits = _order(used)
     for later, earlier in _stated_edges(text, used):
@@ -107,14 +101,9 @@ def read_spec_kit(text: str, file: str, beside: Mapping[str, str]) -> Source:
     return Source(spec, tasks, tuple(findings))
 
 
-def _is_note(entry: ListEntry, phase: _Phase, *, has_tasks: bool) -> bool:
-    """Return whether a box is not a task, such as those of a checklist before or after the phases."""
-    return not phase.number and not has_tasks and bool(entry.text)
-
-
 def _phases(text: str) -> list[tuple[int, _Phase]]:
-    """Return the phases with the lines of their headings; other headings of level 2 end a phase."""
-    found: list[tuple[int, _Phase]] = []
+    """Return the phases with the lines of their headings, first the text before them; level 2 headings end a phase."""
+    found = [(0, _Phase("Tasks"))]
     for section in sections(text):
         title = _PHASE.match(section.title)
         if title or section.level <= 2:
@@ -122,7 +111,7 @@ def _phases(text: str) -> list[tuple[int, _Phase]]:
             name = title[2] or section.title if title else section.title
             number = title[1] if title else ("-" if story else "")
             found.append((section.line, _Phase(name, number, next(filter(None, story.groups()), "") if story else "")))
-        if found:
+        if len(found) > 1:
             for label, words in _LABELLED.findall(section.text):
                 found[-1][1].labelled.setdefault(label.lower().split(" criteria")[0], []).append(words)
     return found
@@ -190,8 +179,7 @@ def _add_stories(phases: Sequence[_Phase], spec: str) -> None:
     last = {phase.story: phase for phase in phases if phase.story}
     for phase in phases:
         story = stories.get(phase.story)
-        priority = _PRIORITY.search(phase.title) or (_PRIORITY.search(story.title) if story else None)
-        rank = PRIORITIES.get(priority[1], "") if priority else ""
+        rank = priority_in([phase.title, *([story.title] if story else [])])
         goals = phase.labelled.get("goal", []) + phase.labelled.get("purpose", [])
         phase.tasks[:] = [
             replace(task, priority=rank, context=(*(f"Goal: {goal}" for goal in goals), *task.context))
@@ -239,17 +227,9 @@ def _order(phases: Sequence[_Phase]) -> dict[str, list[str]]:
 
 
 def _groups(phase: _Phase) -> Iterator[list[str]]:
-    group: list[str] = []
-    for task in phase.tasks:
-        if task.id in phase.parallel:
-            group.append(task.id)
-            continue
-        if group:
-            yield group
-        group = []
-        yield [task.id]
-    if group:
-        yield group
+    for is_parallel, tasks in groupby(phase.tasks, key=lambda task: task.id in phase.parallel):
+        names = [task.id for task in tasks]
+        yield from [names] if is_parallel else ([name] for name in names)
 
 
 def _stated_edges(text: str, phases: Sequence[_Phase]) -> Iterator[tuple[str, list[str]]]:
@@ -323,9 +303,3 @@ def _tree_of(plan: str) -> tuple[str, ...]:
             is_root = len(top) == 1 and top[0] not in FOLDERS
             return tuple(dict.fromkeys(below if is_root or not top else top))
     return ()
-
-
-def priorities_in(texts: Iterable[str]) -> Priority:
-    """Return the priority that the first of some texts states as P0 to P3."""
-    found = next((match for text in texts if (match := _PRIORITY.search(text))), None)
-    return PRIORITIES.get(found[1], "") if found else ""

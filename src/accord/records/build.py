@@ -159,7 +159,7 @@ def agent_record(
         started = now - timedelta(seconds=seconds)
     disposition = ending.disposition or _disposition(outputs)
     category = outputs.error_category if outputs and outputs.error_category in CATEGORIES else ""
-    findings = [attempt.findings for attempt in facts.attempts] or [entry["findings"] for entry in _attempts(outputs)]
+    attempts = [{**dict(one), "seconds": one.duration_seconds} for one in facts.attempts] or _attempts(outputs)
     commit = outputs.commit_sha if outputs else ""
     began = timestamp(facts.started_at) if facts.started_at else ""
     subject = began if kind == "run" or not number else number
@@ -177,13 +177,13 @@ def agent_record(
         started_at=started,
         ended_at=now,
         seconds=seconds,
-        attempts=_record_attempts(facts),
+        attempts=tuple(map(_record_attempt, attempts[-MOST_ATTEMPTS:])),
         result=RecordResult(
             disposition=disposition,
             outcome=name_of(ending.outcome),
             error_category=category if disposition == "failure" else "",
             error=name_of(ending.error) if disposition == "failure" else "",
-            findings=len(findings[-1]) if findings else None,
+            findings=len(attempts[-1]["findings"]) if attempts else None,
         ),
         links=job.links(**{"commit": commit, **ending.links}),
     )
@@ -196,34 +196,19 @@ def _disposition(outputs: RunOutputs | None) -> Disposition:
     return "success" if outputs and outputs.exit_code == "0" else "failure"
 
 
-def _record_attempts(facts: AgentFacts) -> tuple[RecordAttempt, ...]:
-    """Return the attempts from the agent's folder, else what the outputs have of them."""
-    if facts.attempts:
-        return tuple(
-            RecordAttempt(
-                agent=name_of(one.agent),
-                model=name_of(one.model),
-                turn=max(one.turn, 0),
-                outcome=one.outcome,
-                cause=name_of(one.cause),
-                tokens_input=_to_count(one.tokens_input),
-                tokens_output=_to_count(one.tokens_output),
-                cost_usd=_number(one.cost_usd),
-                seconds=_number(one.duration_seconds),
-                findings=len(one.findings),
-            )
-            for one in facts.attempts[-MOST_ATTEMPTS:]
-        )
-    return tuple(
-        RecordAttempt(
-            agent=name_of(str(entry["agent"])),
-            turn=_to_count(entry["turn"]) or 0,
-            outcome=entry["outcome"],
-            cost_usd=_number(entry["cost_usd"]),
-            seconds=_number(entry["seconds"]),
-            findings=len(entry["findings"]),
-        )
-        for entry in _attempts(facts.outputs)[-MOST_ATTEMPTS:]
+def _record_attempt(entry: Mapping[str, Any]) -> RecordAttempt:
+    """Return an attempt of the agent's folder, or one of the outputs, which have less of it."""
+    return RecordAttempt(
+        agent=name_of(str(entry["agent"])),
+        model=name_of(entry.get("model", "")),
+        turn=_to_count(entry["turn"]) or 0,
+        outcome=entry["outcome"],
+        cause=name_of(entry.get("cause", "")),
+        tokens_input=_to_count(entry.get("tokens_input")),
+        tokens_output=_to_count(entry.get("tokens_output")),
+        cost_usd=_number(entry["cost_usd"]),
+        seconds=_number(entry["seconds"]),
+        findings=len(entry["findings"]),
     )
 
 

@@ -35,8 +35,8 @@ Cause = Literal[
 ]  # fmt: skip
 """Why a run began. ``workflow``: another workflow or a loop started it. ``event``: an event, it is unknown which."""
 
-Source = Literal["record", "status-comment", "loop-comment", "pull-request", "log"]
-"""Where a record was read: at the ref, or from what older versions and documents left."""
+Source = Literal["record", "log"]
+"""Where a record was read: at the ref, or from the log of a document."""
 
 AttemptOutcome = Literal["done", "broken", "failed", "budget", "skipped"]
 

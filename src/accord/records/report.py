@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 import shlex
 from collections import Counter, defaultdict
-from dataclasses import dataclass, field
+from dataclasses import asdict, dataclass, field, replace
 from statistics import median
 from typing import TYPE_CHECKING, Any
 
@@ -22,8 +22,6 @@ if TYPE_CHECKING:
 
 UNKNOWN = "unknown"
 """The group of runs whose agent, model or class of failure is not recorded."""
-
-GROUPINGS = ("repository", "kind", "agent", "model", "cause")
 
 
 @dataclass(frozen=True)
@@ -45,10 +43,6 @@ class Figures:
     seconds: float | None = None
     median_seconds: float | None = None
 
-    def as_json(self) -> dict[str, Any]:
-        """Return the JSON object of the figures."""
-        return {name: getattr(self, name) for name in self.__dataclass_fields__}
-
 
 @dataclass(frozen=True)
 class Results:
@@ -65,15 +59,6 @@ class Results:
         """Return the share of merged pull requests among those that ended; None before one ended."""
         ended = self.merged + self.closed
         return self.merged / ended if ended else None
-
-    def as_json(self) -> dict[str, Any]:
-        """Return the JSON object of the results."""
-        fields = {name: getattr(self, name) for name in ("merged", "closed", "pending")}
-        return {
-            **fields,
-            "accepted_share": self.accepted_share,
-            "hours_to_merge": {"median": self.median_hours, "p90": self.p90_hours},
-        }
 
 
 @dataclass(frozen=True)
@@ -114,11 +99,17 @@ class Report:
             "repositories": list(self.repositories),
             "since": timestamp(self.since),
             "until": timestamp(self.until),
-            **self.total.as_json(),
+            **asdict(self.total),
             "by": {
-                name: {key: figures.as_json() for key, figures in group.items()} for name, group in self.groups.items()
+                name: {key: asdict(figures) for key, figures in group.items()} for name, group in self.groups.items()
             },
-            "results": self.results.as_json(),
+            "results": {
+                "merged": self.results.merged,
+                "closed": self.results.closed,
+                "pending": self.results.pending,
+                "accepted_share": self.results.accepted_share,
+                "hours_to_merge": {"median": self.results.median_hours, "p90": self.results.p90_hours},
+            },
             "failures": self.failures,
             "retries": self.retries,
             "repeated_runs": self.repeated,
@@ -126,7 +117,7 @@ class Report:
             "turns_without_agent": self.turns,
             "moves": self.moves,
             "not_known": list(self.notes),
-            "next": [{"text": step.text, "command": step.command} for step in self.next_steps],
+            "next": [asdict(step) for step in self.next_steps],
         }
 
 
@@ -144,7 +135,7 @@ def report_of(histories: Sequence[RunHistory], moves: Iterable[PublicRecord] = (
         since,
         max(history.until for history in histories),
         figures_of(runs),
-        {name: _figures_by(runs, name) for name in GROUPINGS},
+        {name: _figures_by(runs, name_of) for name, name_of in GROUPINGS.items()},
         results,
         dict(failed.most_common()),
         sum(max(len(record.attempts) - 1, 0) for record in runs),
@@ -152,9 +143,9 @@ def report_of(histories: Sequence[RunHistory], moves: Iterable[PublicRecord] = (
         dict(Counter(record.result.outcome for record in applies).most_common()),
         sum(record.kind == "turn" for record in records),
         dict(Counter(record.kind for record in (*records, *moves) if record.kind in MOVE_KINDS)),
-        (*(note for history in histories for note in history.notes), *notes, *unknowns_of(runs)),
+        (*notes, *unknowns_of(runs)),
     )
-    return Report(**{**report.__dict__, "next_steps": next_steps_of(report, histories)})
+    return replace(report, next_steps=next_steps_of(report, histories))
 
 
 def has_failed(record: PublicRecord) -> bool:
@@ -186,7 +177,7 @@ def figures_of(runs: Sequence[PublicRecord]) -> Figures:
     )
 
 
-_NAME_OF: dict[str, Callable[[PublicRecord], str]] = {
+GROUPINGS: dict[str, Callable[[PublicRecord], str]] = {
     "repository": lambda run: run.repository,
     "kind": lambda run: run.kind,
     "agent": lambda run: run.agent,
@@ -195,11 +186,11 @@ _NAME_OF: dict[str, Callable[[PublicRecord], str]] = {
 }
 
 
-def _figures_by(runs: Iterable[PublicRecord], grouping: str) -> dict[str, Figures]:
+def _figures_by(runs: Iterable[PublicRecord], name_of: Callable[[PublicRecord], str]) -> dict[str, Figures]:
     """Return the figures by a property of the runs, that with the most runs first."""
     groups: dict[str, list[PublicRecord]] = defaultdict(list)
     for run in runs:
-        groups[_NAME_OF[grouping](run) or UNKNOWN].append(run)
+        groups[name_of(run) or UNKNOWN].append(run)
     ordered = sorted(groups.items(), key=lambda group: (-len(group[1]), group[0]))
     return {name: figures_of(members) for name, members in ordered}
 
@@ -244,14 +235,6 @@ def percentile(values: Sequence[float], share: float) -> float:
 def unknowns_of(runs: Sequence[PublicRecord]) -> list[str]:
     """Say in sentences what the runs leave open."""
     notes = []
-    older = [run for run in runs if run.source != "record"]
-    if older:
-        places = {"status-comment": "status comments", "loop-comment": "comments of loops"}
-        named = " and ".join(sorted({places[run.source] for run in older if run.source in places}))
-        notes.append(
-            f"{_count_of(len(older), 'run')} without a record, read from {named}. These name no model and no attempts, "
-            "those of a status comment no duration either, and an item shows only its last runs."
-        )
     questions = {
         "cost": lambda run: run.cost_usd is None,
         "number of tokens": lambda run: run.tokens_input is None and run.tokens_output is None,

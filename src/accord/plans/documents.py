@@ -1,0 +1,155 @@
+"""Read the tasks of a session's folder, and the work packages of a mission. Folders are only read."""
+
+from __future__ import annotations
+
+import re
+from typing import TYPE_CHECKING
+
+from accord.core.errors import BrokenContract
+from accord.core.findings import Finding, has_errors
+from accord.files.yaml import read_mapping
+from accord.missions.load import lines_of, load_mission
+from accord.plans.entries import paths_in
+from accord.plans.links import task_numbers
+from accord.plans.models import Source, SourceTask, priority_in
+from accord.sessions.folder import TASKS_FILE, read_session
+from accord.text.outline import sections, shown_text
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from accord.missions.load import Mission, WorkPackage
+    from accord.sessions.models import SessionTask
+    from accord.text.outline import Section
+
+_CRITERIA = re.compile(r"\b(?:success|acceptance) criteria\b|\bdefinition of done\b", re.IGNORECASE)
+_OBJECTIVE = re.compile(r"\bobjectives?\b|\bgoal\b", re.IGNORECASE)
+_CONSTRAINTS = re.compile(r"\A(?:constraints?|non-goals|out of scope)\b", re.IGNORECASE)
+_WORK_PACKAGE = re.compile(r"\b(WP[0-9]{2,})\b")
+_STATED = re.compile(
+    r"^[ \t]{0,9}\*\*(Goal|Independent Test|Priority)(?::\*\*|\*\*:)[ \t]*(\S.*)$", re.IGNORECASE | re.MULTILINE
+)
+_OVER = frozenset({"approved", "done", "canceled"})
+
+
+def read_session_tasks(folder: Path, place: str) -> Source:
+    """Read ``tasks.yaml`` of a session; ``place`` is the folder's path in the repository."""
+    session = read_session(folder)
+    part = session.parts[TASKS_FILE]
+    file = f"{place}/{TASKS_FILE}"
+    spec = f"{place}/spec.md" if not session.parts["spec.md"].is_missing else file
+    problems = [each for each in part.findings if has_errors([each])]
+    if session.tasks is None or problems:
+        message = part.problem or f"{TASKS_FILE} cannot be read."
+        problems = problems or [Finding("artifact-missing", message, hint="Write the tasks first.")]
+        return Source(spec, (), tuple((file, each) for each in problems))
+    lines, numbers = read_mapping(part.raw or b"").lines, task_numbers(session)
+    tasks = tuple(
+        _session_task(task, numbers.get(task.id, 0), file, lines.get(f"/tasks/{i}/id", 1))
+        for i, task in enumerate(session.tasks.tasks)
+    )
+    return Source(spec, tasks, numbers_into={task.id: folder / TASKS_FILE for task in tasks})
+
+
+def _session_task(task: SessionTask, number: int, file: str, line: int) -> SourceTask:
+    return SourceTask(
+        task.id,
+        task.title or task.goal,
+        line,
+        file,
+        section=task.id,
+        objective=task.goal,
+        scope=tuple(task.files_expected),
+        criteria=(*map(str, task.acceptance_checks), *task.done_when),
+        context=(
+            *(f"Read `{path}`" for path in task.context_files),
+            *(f"Risk: {risk}" for risk in task.risk_flags if risk != "none"),
+        ),
+        constraints=tuple(f"Not a goal: {text}" for text in task.non_goals),
+        blockers=tuple(task.depends_on),
+        is_done=task.status == "completed",
+        number=number,
+        hint=f"Add `files_expected: [src/export.py]` to `{task.id}`.",
+    )
+
+
+def read_mission(root: Path, slug: str) -> Source:
+    """Read the work packages of a mission; those that are approved, done or canceled count as done."""
+    mission = load_mission(root, slug, "code_change")
+    folder = f"kitty-specs/{mission.slug}"
+    names = (name for name in ("spec.md", "plan.md", "tasks.md") if (mission.folder / name).is_file())
+    spec = next((f"{folder}/{name}" for name in names), folder)
+    try:
+        overview = (mission.folder / "tasks.md").read_text(encoding="utf-8", errors="replace")
+    except OSError:
+        overview = ""
+    stated = _overview(overview)
+    broken = tuple(
+        (f"{folder}/tasks/{mission.files[name].name}" if name in mission.files else folder, finding)
+        for name, error in mission.broken.items()
+        for finding in error.findings
+    )
+    tasks = tuple(_package(mission, one, folder, stated.get(name, [])) for name, one in mission.work_packages.items())
+    return Source(spec, tasks, broken, {name: package.path for name, package in mission.work_packages.items()})
+
+
+def _overview(text: str) -> dict[str, list[Section]]:
+    """Return the sections of ``tasks.md`` by work package: that of its heading, and those below it."""
+    found: dict[str, list[Section]] = {}
+    name, level = "", 0
+    for section in sections(text):
+        heading = _WORK_PACKAGE.search(section.title)
+        if heading and section.level <= 3:
+            name, level = heading[1], section.level
+        elif section.level <= level:
+            name = ""
+        if name:
+            found.setdefault(name, []).append(section)
+    return found
+
+
+def _package(mission: Mission, package: WorkPackage, folder: str, overview: list[Section]) -> SourceTask:
+    own = sections(package.body)
+    stated: dict[str, list[str]] = {}
+    for label, words in _STATED.findall("\n".join(section.text for section in overview)):
+        stated.setdefault(label.lower(), []).append(words)
+    heading = overview[0].title if overview else package.id
+    subtasks = [text for section in overview if "subtask" in section.title.lower() for text in _entries(section)]
+    named = dict.fromkeys(path for text in subtasks for path in paths_in(text))
+    listed = (section for section in own if _CRITERIA.search(section.title))
+    criteria = [text for section in listed for text in _entries(section) or _paragraphs(section)]
+    criteria += [f"Independent test: {words}" for words in stated.get("independent test", [])]
+    goals = (text for section in own if _OBJECTIVE.search(section.title) for text in _paragraphs(section))
+    return SourceTask(
+        package.id,
+        package.title or package.id,
+        lines_of(package.path).get("/work_package_id", 1),
+        f"{folder}/tasks/{package.path.name}",
+        section=heading,
+        objective=next(iter(stated.get("goal", [])), "") or next(goals, "") or package.title,
+        scope=tuple(package.head.owned_files) or tuple(named),
+        criteria=tuple(criteria or subtasks),
+        context=tuple(f"Subtask: {text}" for text in subtasks) if criteria else (),
+        constraints=tuple(text for one in own if _CONSTRAINTS.search(one.title) for text in _entries(one)),
+        blockers=tuple(package.head.dependencies),
+        priority=priority_in([heading, *stated.get("priority", [])]),
+        is_done=_is_over(mission, package.id),
+        number=package.head.work_item,
+        hint="Add `owned_files:` with its files to the frontmatter.",
+    )
+
+
+def _entries(section: Section) -> list[str]:
+    return [item.text for item in section.items if item.depth <= 1 and item.text]
+
+
+def _paragraphs(section: Section) -> list[str]:
+    texts = (shown_text(block.content) for block in section.blocks if block.kind == "paragraph" and block.level == 1)
+    return [text for text in texts if text]
+
+
+def _is_over(mission: Mission, name: str) -> bool:
+    try:
+        return mission.status_of(name) in _OVER
+    except BrokenContract:
+        return False
