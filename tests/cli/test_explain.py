@@ -7,7 +7,7 @@ import pytest
 from reference.source import codes_of
 from support.commands import Accord
 
-from accord.cli.explain import explanations
+from accord.cli.reference import explanations
 from accord.loops.models import REASONS
 from accord.runner.transcripts.error_rules import CAUSES
 

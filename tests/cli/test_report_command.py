@@ -11,8 +11,8 @@ from support.records import record
 from support.stage import Stage
 from support.starts import REQUEST, Starts, starts_stage
 
+from accord.cli.output import duration
 from accord.cli.report import since_of
-from accord.cli.report_output import duration
 from accord.core.clock import SystemClock
 from accord.records.chain import append_record, read_records
 from accord.records.models import PublicRecord
@@ -67,7 +67,7 @@ def test_other_texts_are_refused_as_periods(text: str) -> None:
 
 @pytest.mark.parametrize(
     ("seconds", "text"),
-    [(None, ""), (0, "0 s"), (59.6, "1 min"), (61, "1 min 1 s"), (7200, "2 h"), (90_061, "1 d 1 h")],
+    [(None, ""), (0.4, "0 s"), (59.6, "1 min"), (61, "1 min 1 s"), (7200, "2 h"), (90_061, "1 d 1 h")],
 )
 def test_durations_have_two_units(seconds: float | None, text: str) -> None:
     assert duration(seconds) == text

@@ -17,7 +17,7 @@ from support.trees import git
 from accord.board.models import Entry, Overview, address_of
 from accord.board.snapshot import read_snapshot
 from accord.board.timeline import timeline_of
-from accord.cli.status import age, status_lines
+from accord.cli.board import age, status_lines
 from accord.records.chain import append_record
 from accord.starts.ends import JobResult
 from accord.text.redaction import Redactor

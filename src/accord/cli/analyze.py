@@ -14,8 +14,7 @@ import click
 from accord.agents.providers import ALL, STRUCTURED
 from accord.cli.options import FormatArguments, argument, command, option
 from accord.cli.output import one_line, print_json
-from accord.cli.posting import local_policy
-from accord.cli.sources import read_bytes, standard_input, unreadable
+from accord.cli.sources import local_policy, read_bytes, standard_input, unreadable
 from accord.text.redaction import redactor_for
 
 if TYPE_CHECKING:

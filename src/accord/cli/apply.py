@@ -26,10 +26,9 @@ from accord.cli.options import (
     option,
 )
 from accord.cli.output import Progress, one_line
-from accord.cli.posting import policy_at
 from accord.cli.receipts import report_receipt, show_receipt
 from accord.cli.records import leave_apply_record
-from accord.cli.sources import github_for, read_bytes, read_trusted
+from accord.cli.sources import github_for, policy_at, read_bytes, read_trusted
 from accord.cli.step import redacted_cell, report_step
 from accord.core.clock import SystemClock
 from accord.core.errors import WrongUsage

@@ -24,8 +24,7 @@ from accord.cli.options import (
     option,
 )
 from accord.cli.output import document_lines, finding_lines, next_lines, one_line
-from accord.cli.posting import posting_to
-from accord.cli.sources import github_for, read_bytes
+from accord.cli.sources import github_for, posting_to, read_bytes
 from accord.cli.step import as_output, findings_table, present, report_step
 from accord.core.clock import SystemClock, timestamp
 from accord.core.documents import read_object

@@ -28,9 +28,8 @@ from accord.cli.options import (
     option,
 )
 from accord.cli.output import finding_lines
-from accord.cli.posting import posting_to
 from accord.cli.records import agent_facts, job_of, leave_agent_record, leave_record
-from accord.cli.sources import read_bytes
+from accord.cli.sources import posting_to, read_bytes
 from accord.cli.step import present, warn
 from accord.core.clock import SystemClock
 from accord.core.documents import read_object

@@ -41,6 +41,7 @@ class Printed:
 
 CLEAR_LINE = "\r\x1b[K"
 """Empties the line of a terminal that the cursor is on."""
+CLEAR_SCREEN = "\x1b[H\x1b[2J"
 
 _COUNTED_SECONDS = 2.0
 _LEAST_COLUMNS = 16
@@ -131,6 +132,18 @@ def issue_or_commit(target: str | None) -> str:
     if not target:
         return ""
     return f"#{target}" if target.isdecimal() and len(target) < 20 else target[:10]
+
+
+def duration(seconds: float | None) -> str:
+    """Return a time span in its two largest units; empty for an unknown one."""
+    if seconds is None:
+        return ""
+    minutes, rest = divmod(round(seconds), 60)
+    hours, minutes = divmod(minutes, 60)
+    days, hours = divmod(hours, 24)
+    units = [(days, "d"), (hours, "h"), (minutes, "min"), (rest, "s")]
+    first = next((at for at, (count, _) in enumerate(units) if count), len(units) - 1)
+    return " ".join(f"{count} {unit}" for count, unit in units[first : first + 2] if count) or "0 s"
 
 
 def count_of(number: int, noun: str) -> str:

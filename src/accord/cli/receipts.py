@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from accord.cli.output import count_of, issue_or_commit, one_line, operation_lines, print_findings, print_json
+from accord.cli.output import count_of, duration, issue_or_commit, one_line, operation_lines, print_findings, print_json
 from accord.cli.step import as_output, findings_table, long_table, redact, report_step
 from accord.cli.step import redacted_cell as cell
 from accord.core.findings import Severity
@@ -50,7 +50,7 @@ def print_receipt(receipt: Receipt, file: str, *, most: int | None = None) -> No
     if receipt.sanitised:
         click.secho(_sanitised_line(receipt.sanitised), dim=True)
     if receipt.estimated_seconds and receipt.estimated_seconds >= 1:
-        click.echo(f"GitHub's rate limits will make this take about {_duration(receipt.estimated_seconds)}.")
+        click.echo(f"GitHub's rate limits will make this take about {duration(receipt.estimated_seconds)}.")
     if receipt.error:
         click.echo(f"{one_line(receipt.error.message)}\n  {one_line(receipt.error.hint)}", err=True)
 
@@ -140,12 +140,6 @@ def _commit_line(commit: Mapping[str, Any]) -> str:
 def _counts(receipt: Receipt) -> str:
     statuses = [entry.status.value for entry in receipt.operations]
     return ", ".join(f"{statuses.count(status)} {status}" for status in dict.fromkeys(statuses)) or "nothing to do"
-
-
-def _duration(seconds: float) -> str:
-    if seconds < 90:
-        return count_of(round(seconds), "second")
-    return f"{seconds / 60:.0f} minutes" if seconds < 5400 else f"{seconds / 3600:.1f} hours"
 
 
 def report_receipt(receipt: Receipt, file: str, receipt_path: Path | None) -> None:

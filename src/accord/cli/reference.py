@@ -1,19 +1,31 @@
-"""``accord machine``: the state machines of the contracts, drawn from the tables that judge the moves."""
+"""``accord explain``, ``schema``, ``machine`` and ``completion``: what accord knows of its own codes and contracts."""
 
 from __future__ import annotations
 
+import os
+from dataclasses import asdict, dataclass
+from functools import cache
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
+from click.shell_completion import CompletionItem, get_completion_class
 
-from accord.cli.options import Arguments, Choice, Group, argument, command, option
+from accord.cli.options import Arguments, Choice, FormatArguments, Group, argument, command, option
 from accord.cli.output import print_json
+from accord.core.errors import WrongUsage
+from accord.core.findings import page_of
 from accord.core.kinds import KINDS
+from accord.core.suggest import did_you_mean
+from accord.files.yaml import read_yaml
 
 if TYPE_CHECKING:
+    from collections.abc import Iterator
+
     from accord.core.machine import Machine
 
-
+_FINDINGS = Path(__file__).with_name("findings.yml")
+_SHELLS = ("bash", "fish", "zsh")
 MACHINES = ("handoff", "session", "session-lean", "session-task", "work-item", "work-package")
 
 
@@ -75,3 +87,108 @@ def schema(given: _SchemaArguments) -> None:
     if form.missing:
         names = " and ".join(f"`{name}`" for name in form.missing)
         click.echo(f"warning: {names} must be given, so no document of this form passes `accord check`.", err=True)
+
+
+@dataclass(frozen=True)
+class Explanation:
+    """The meaning of a code and its fix. ``subject`` says who reports it, ``url`` leads to its line in a page."""
+
+    code: str
+    subject: str
+    means: str
+    hint: str
+    url: str
+
+
+@cache
+def explanations() -> dict[str, tuple[Explanation, ...]]:
+    """Return all explanations by code; the same code may stand for a finding, a cause and a reason."""
+    found: dict[str, tuple[Explanation, ...]] = {}
+    for explanation in _listed():
+        found[explanation.code] = (*found.get(explanation.code, ()), explanation)
+    return found
+
+
+def _listed() -> Iterator[Explanation]:
+    from accord.loops.models import REASONS
+    from accord.runner.transcripts.error_rules import CAUSES
+
+    for group in read_yaml(_FINDINGS.read_bytes()).value:
+        for code, text in group["codes"].items():
+            yield Explanation(
+                code, f"finding: {group['title']}", text["means"], text["hint"], page_of("findings", code)
+            )
+    for code, cause in CAUSES.items():
+        subject = f"cause of failed runs: {cause.category}, {cause.type}, {cause.recovery}"
+        yield Explanation(code, subject, f"{cause.means}.", cause.hint, page_of("errors", code))
+    for code, reason in REASONS.items():
+        subject = f"reason of loops: {', '.join(reason.loops)}; action {reason.action}"
+        hint = "Remove the label `needs-human` when it is settled." if reason.asks else ""
+        yield Explanation(code, subject, reason.meaning, hint, page_of("loops", code))
+
+
+def _complete(ctx: click.Context, param: click.Parameter, incomplete: str) -> list[CompletionItem]:
+    return [CompletionItem(code) for code in explanations() if code.startswith(incomplete)]
+
+
+class _ExplainArguments(FormatArguments):
+    code: str | None = argument("[CODE]", shell_complete=_complete)
+
+
+@command(_ExplainArguments)
+def explain(given: _ExplainArguments) -> None:
+    """Explain a code that accord printed.
+
+    CODE is that of a finding, of the cause of a failed run, or the reason of a loop. Without it, lists all codes.
+    """
+    known, code = explanations(), given.code
+    code = code if code is None or code in known else code.lower().replace("_", "-")  # as JSON has those of handoffs
+    if code is not None and code not in known:
+        message = f"Unknown code `{code}`. {did_you_mean(code, known)}".rstrip()
+        raise WrongUsage(message, hint="`accord explain` lists all codes.")
+    chosen = known[code] if code is not None else tuple(one for found in known.values() for one in found)
+    if given.is_json:
+        print_json({"codes": [asdict(explanation) for explanation in chosen]})
+    elif code is None:
+        _print_all(chosen)
+    else:
+        for explanation in chosen:
+            click.echo(f"{click.style(explanation.code, bold=True)}  ({explanation.subject})")
+            for line in (explanation.means, explanation.hint, explanation.url):
+                if line:
+                    click.echo(f"    {line}")
+
+
+def _print_all(explanations: tuple[Explanation, ...]) -> None:
+    """List codes by subject, then the command that explains one."""
+    subjects: dict[str, list[tuple[str, str]]] = {}
+    for explanation in sorted(explanations, key=lambda found: found.subject.partition(":")[0]):
+        kind, _, title = explanation.subject.partition(": ")
+        heading = title if kind == "finding" else f"{kind[0].upper()}{kind[1:]}"
+        subjects.setdefault(heading, []).append((explanation.code, explanation.means))
+    width = max(len(explanation.code) for explanation in explanations)
+    formatter = click.HelpFormatter(max_width=100)
+    for subject, rows in subjects.items():
+        with formatter.section(click.style(subject, bold=True)):
+            formatter.write_dl([(code.ljust(width), means) for code, means in rows], col_max=width)
+    click.echo_via_pager(formatter.getvalue())
+    click.echo("\nNext: `accord explain CODE` adds the fix and the page.")
+
+
+class _CompletionArguments(Arguments):
+    shell: str | None = argument("[bash|zsh|fish]", type=Choice(_SHELLS))
+
+
+@command(_CompletionArguments)
+def completion(given: _CompletionArguments) -> None:
+    """Print completion for your shell.
+
+    Without a name, the shell is that of the variable SHELL. For bash, add `eval "$(accord completion bash)"` to
+    ~/.bashrc.
+    """
+    name = given.shell or Path(os.environ.get("SHELL", "")).name
+    found = get_completion_class(name) if name in _SHELLS else None
+    if found is None:
+        message = f"No completion for the shell `{name}`." if name else "No shell given."
+        raise WrongUsage(message, hint=f"Pass one of {', '.join(_SHELLS)}.")
+    click.echo(found(click.get_current_context().find_root().command, {}, "accord", "_ACCORD_COMPLETE").source())

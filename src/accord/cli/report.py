@@ -6,23 +6,28 @@ import os
 import re
 from contextlib import ExitStack
 from datetime import UTC, datetime, timedelta
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import click
 
 from accord.cli.options import RepositoriesArguments, command, format_option, option
-from accord.cli.output import one_line, print_json
+from accord.cli.output import count_of, duration, one_line, print_json
 from accord.cli.sources import connect_all
+from accord.cli.step import leave_summary
 from accord.core.clock import parse_timestamp
+from accord.text.markdown import as_code, cell, table
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Iterator, Mapping, Sequence
 
     from accord.records.history import RunHistory
+    from accord.records.report import Figures, Report
 
 _UNITS = {"h": "hours", "d": "days", "w": "weeks"}
 _PERIOD = re.compile(r"([1-9][0-9]{0,3})([hdw])")
 _LONGEST = timedelta(days=3660)
+_TITLES = {"repository": "Repository", "kind": "Kind", "agent": "Agent", "model": "Model", "cause": "Started by"}
+_HEAD = ["Runs", "Ended well", "Failed", "Cost", "Tokens in", "Tokens out", "Median time"]
 
 
 class Since(click.ParamType[datetime]):
@@ -30,7 +35,7 @@ class Since(click.ParamType[datetime]):
 
     name = "d"
 
-    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> datetime:
+    def convert(self, value: object, param: click.Parameter | None, ctx: click.Context | None) -> datetime:
         """Return the time. Raises BadParameter for anything else, and for a time in the future."""
         if isinstance(value, datetime):
             return value
@@ -80,8 +85,6 @@ def report(given: _ReportArguments) -> None:
     Reads GitHub, and the logs of sessions, missions and handoffs below --root. A step also gets the report as its
     summary.
     """
-    from accord.cli.report_output import report_lines, report_page
-    from accord.cli.step import leave_summary
     from accord.records.history import read_moves
     from accord.records.otlp import check_installed, endpoint_of
     from accord.records.report import report_of
@@ -93,15 +96,15 @@ def report(given: _ReportArguments) -> None:
     histories = _read(given)
     moves, notes = read_moves(given.root, given.since)
     found = report_of(histories, moves, notes)
-    page = report_page(found)
+    page = _report_page(found)
     leave_summary(page)
     if given.output_format == "json":
         print_json(found.as_json())
     else:
-        click.echo(page if given.output_format == "markdown" else "\n".join(report_lines(found)))
+        click.echo(page if given.output_format == "markdown" else "\n".join(_report_lines(found)))
     if endpoint:
         sent = _send(histories, endpoint)
-        click.echo(f"Sent {sent} span{'' if sent == 1 else 's'} to {one_line(endpoint)}.", err=True)
+        click.echo(f"Sent {count_of(sent, 'span')} to {one_line(endpoint)}.", err=True)
 
 
 def _read(given: _ReportArguments) -> list[RunHistory]:
@@ -123,3 +126,96 @@ def _send(histories: Sequence[RunHistory], endpoint: str) -> int:
     spans = spans_of(record for history in histories for record in history.records)
     send_spans(spans, endpoint)
     return len(spans)
+
+
+def _report_lines(report: Report) -> list[str]:
+    """Return the report as text."""
+    names = ", ".join(map(one_line, report.repositories))
+    lines = [click.style(f"{names}: {report.since:%Y-%m-%d} to {report.until:%Y-%m-%d}", bold=True), ""]
+    lines += [f"  {name:<16} {value}" for name, value in _facts(report) if value]
+    for name, title in _TITLES.items():
+        if group := _worth_showing(report, name):
+            lines += ["", *_columns(title, group)]
+    if report.notes:
+        lines += ["", click.style("Not known", bold=True), *(f"  {one_line(note)}" for note in report.notes)]
+    lines += ["", click.style("Next", bold=True)]
+    for step in report.next_steps:
+        lines.append(f"  {one_line(step.text)}")
+        lines += [click.style(f"    {one_line(step.command)}", fg="cyan")] if step.command else []
+    return lines
+
+
+def _report_page(report: Report) -> str:
+    """Return the report as Markdown."""
+    names = ", ".join(as_code(name) for name in report.repositories)
+    parts = [
+        "### accord report",
+        f"{names}, {report.since:%Y-%m-%d} to {report.until:%Y-%m-%d}.",
+        table(["Figure", "Value"], [[name, value] for name, value in _facts(report) if value]),
+    ]
+    for name, title in _TITLES.items():
+        if group := _worth_showing(report, name):
+            rows = [[cell(key), *_cells(figures)] for key, figures in group.items()]
+            parts.append(table([title, *_HEAD], rows))
+    if report.notes:
+        parts.append("**Not known**\n\n" + "\n".join(f"- {cell(note)}" for note in report.notes))
+    steps = [f"- {step.text}{f' {as_code(step.command)}' if step.command else ''}" for step in report.next_steps]
+    parts.append("**Next**\n\n" + "\n".join(steps))
+    return "\n\n".join(parts)
+
+
+def _worth_showing(report: Report, name: str) -> Mapping[str, Figures]:
+    """Return a group of figures, unless it repeats the total under a name that says nothing."""
+    group = report.groups.get(name, {})
+    return {} if name == "repository" and len(group) < 2 else group
+
+
+def _facts(report: Report) -> Iterator[tuple[str, str]]:
+    total, results = report.total, report.results
+    yield "Runs", f"{total.runs} ({total.ended_well} ended well, {total.failed} failed)" if total.runs else "0"
+    yield "Cost", _of_those(_dollars(total.cost_usd), total.with_cost, total.runs)
+    tokens = f"{total.tokens_input:,} in, {total.tokens_output:,} out" if total.tokens_input is not None else ""
+    yield "Tokens", _of_those(tokens, total.with_tokens, total.runs)
+    yield "Time of agents", duration(total.seconds)
+    yield "Pull requests", f"{results.merged} merged, {results.closed} closed, {results.pending} pending"
+    share = results.accepted_share
+    yield "Accepted", "" if share is None else f"{share:.0%} of those that ended"
+    if results.median_hours is not None and results.p90_hours is not None:
+        times = (duration(hours * 3600) for hours in (results.median_hours, results.p90_hours))
+        yield "Time to merge", "median {}, 90% within {}".format(*times)
+    yield "Failures", ", ".join(f"{count} {name}" for name, count in report.failures.items())
+    retries = [f"{report.retries} turns beyond the first"] if report.retries else []
+    retries += [f"{report.repeated} runs after a failed one"] if report.repeated else []
+    yield "Retries", ", ".join(retries)
+    yield "Applied results", ", ".join(f"{count} {name}" for name, count in report.applies.items())
+    yield "Turns", f"{report.turns} without an agent" if report.turns else ""
+    yield "Moves", ", ".join(f"{count} {name.removesuffix('-move')}" for name, count in report.moves.items())
+
+
+def _of_those(text: str, known: int, runs: int) -> str:
+    return f"{text}, known of {known} of {runs} runs" if text and known < runs else text
+
+
+def _columns(title: str, group: Mapping[str, Figures]) -> Iterator[str]:
+    """Yield a table for a terminal: names to the left, numbers to the right."""
+    rows = [[title, *_HEAD], *([one_line(name), *_cells(figures)] for name, figures in group.items())]
+    widths = [max(len(row[at]) for row in rows) for at in range(len(rows[0]))]
+    for number, row in enumerate(rows):
+        name, *values = (
+            text.ljust(width) if not at else text.rjust(width)
+            for at, (text, width) in enumerate(zip(row, widths, strict=True))
+        )
+        line = "  ".join([name, *values]).rstrip()
+        yield click.style(f"  {line}", bold=not number)
+
+
+def _cells(figures: Figures) -> list[str]:
+    numbers = (figures.tokens_input, figures.tokens_output)
+    tokens = ["" if number is None else f"{number:,}" for number in numbers]
+    counts = [str(figures.runs), str(figures.ended_well), str(figures.failed)]
+    return [*counts, _dollars(figures.cost_usd), *tokens, duration(figures.median_seconds)]
+
+
+def _dollars(amount: float | None) -> str:
+    """Return an amount of US dollars; empty for an unknown one."""
+    return "" if amount is None else f"${amount:,.2f}"

@@ -30,10 +30,9 @@ from accord.cli.options import (
     option,
 )
 from accord.cli.output import one_line
-from accord.cli.posting import local_policy, posting_to
 from accord.cli.receipts import show_receipt
 from accord.cli.run_step import RunnerCommand
-from accord.cli.sources import github_for, read_bytes
+from accord.cli.sources import github_for, local_policy, posting_to, read_bytes
 from accord.core.environment import is_in_actions
 from accord.core.errors import AccordError, BrokenContract, WrongUsage
 from accord.engine.operations import LedgerEntry, OperationLog, OperationStatus

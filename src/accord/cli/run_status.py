@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, TextIO
 
 import click
 
-from accord.cli.output import CLEAR_LINE, is_screen, one_line
+from accord.cli.output import CLEAR_LINE, duration, is_screen, one_line
 from accord.runner.transcripts.formats import LiveRun
 from accord.text.markdown import shorten
 
@@ -63,7 +63,9 @@ class RunStatus:
                 self._is_drawn = True
             elif not self._is_screen and now - max(self._heard, self._told) >= _HEARTBEAT_SECONDS:
                 self._told = now
-                click.echo(f"accord: the agent runs for {span(elapsed)}, quiet for {span(quiet)}", file=self._stream)
+                click.echo(
+                    f"accord: the agent runs for {duration(elapsed)}, quiet for {duration(quiet)}", file=self._stream
+                )
 
     def end(self) -> None:
         """Remove the line."""
@@ -100,17 +102,9 @@ def status_text(elapsed: float, quiet: float, last: str, usage: Usage) -> str:
     """Return the line: the time so far, the last event and how long ago it was, and what the agent reported to cost."""
     counts = [count for count in (usage.input_tokens, usage.output_tokens) if count is not None]
     parts = [
-        f"{span(elapsed)}",
-        f"{f'{last}, ' if last else 'quiet '}{span(quiet)}{' ago' if last else ''}",
+        duration(elapsed),
+        f"{f'{last}, ' if last else 'quiet '}{duration(quiet)}{' ago' if last else ''}",
         f"{sum(counts):,} tokens" if counts else "",
         f"{usage.cost_usd:.2f} US dollars" if usage.cost_usd is not None else "",
     ]
     return " · ".join(filter(None, parts))
-
-
-def span(seconds: float) -> str:
-    """Return a time as 42 s, 3 min 05 s or 2 h 10 min."""
-    minutes, rest = divmod(int(seconds), 60)
-    if minutes >= 60:
-        return f"{minutes // 60} h {minutes % 60:02} min"
-    return f"{minutes} min {rest:02} s" if minutes else f"{rest} s"

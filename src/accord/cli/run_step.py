@@ -13,7 +13,7 @@ import click
 
 from accord.cli.options import Command
 from accord.cli.output import count_of, one_line, operation_lines, print_clean_json
-from accord.cli.posting import local_policy
+from accord.cli.sources import local_policy
 from accord.cli.step import annotate_warnings, leave_outputs, leave_summary, long_table, warn
 from accord.core.clock import SystemClock
 from accord.core.environment import is_in_actions

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, get_args
 import click
 
 from accord.cli.options import Arguments, FormatArguments, WritingArguments, argument
-from accord.cli.output import document_lines, finding_lines, is_screen, next_lines, one_line
+from accord.cli.output import CLEAR_SCREEN, document_lines, finding_lines, is_screen, next_lines, one_line
 from accord.cli.step import leave_summary, long_table, present
 from accord.cli.step import redacted_cell as cell
 from accord.core.clock import SystemClock
@@ -51,7 +51,6 @@ _NEXT = {
 _BAR = 20
 _MOST_ISSUES = 100
 _POLL_SECONDS = 0.5
-_CLEAR = "\x1b[H\x1b[2J"
 _BESIDE = 17
 """Columns before a task's id: its sign and status."""
 
@@ -218,7 +217,7 @@ def watch(folder: Path, sleep: Callable[[float], None] = time.sleep) -> None:
             if (marks := (size, _marks(folder))) != seen:
                 seen = marks
                 session = read_session(folder)
-                click.echo(_CLEAR + "\n".join(screen(session, size)))
+                click.echo(CLEAR_SCREEN + "\n".join(screen(session, size)))
                 if session.status and session.status.current_state == "DONE":
                     return
             sleep(_POLL_SECONDS)

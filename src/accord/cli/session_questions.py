@@ -10,9 +10,8 @@ import click
 
 from accord.cli.options import Choice, PostingArguments, argument, command, option
 from accord.cli.output import one_line
-from accord.cli.posting import posting_to
 from accord.cli.session_output import ChangeSessionArguments, run_change
-from accord.cli.sources import standard_input
+from accord.cli.sources import posting_to, standard_input
 from accord.core.errors import WrongUsage
 from accord.sessions.models import APPROVE_DESIGN, REVIEW_STRATEGY
 

@@ -1,4 +1,4 @@
-"""Where commands read from: files, stdin, and GitHub as the environment names it."""
+"""Where commands read from and post to: files, stdin, and GitHub as the environment names it."""
 
 from __future__ import annotations
 
@@ -7,30 +7,36 @@ import shutil
 import subprocess
 import sys
 from collections.abc import Callable
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, BinaryIO
 from urllib.parse import urlsplit
 
+from accord.cli.options import why_read_only
+from accord.cli.output import CountdownClock, print_wait
+from accord.cli.step import warn
 from accord.core.documents import MAX_BYTES
 from accord.core.environment import is_in_actions, needs_extra
-from accord.core.errors import WrongUsage
+from accord.core.errors import AccordError, BrokenContract, WrongUsage
+from accord.text.posting import posting_policy
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterator, Sequence
     from contextlib import AbstractContextManager, ExitStack
 
-    from accord.cli.options import RepositoriesArguments, RepositoryArguments, ServerArguments
-    from accord.github.client import Connection
+    from accord.agents.registry import Registry
+    from accord.cli.options import PostingArguments, RepositoriesArguments, RepositoryArguments, ServerArguments
+    from accord.git.trusted_files import TrustedFiles
+    from accord.github.client import Connection, GitHub
     from accord.github.pacing import Pacer
     from accord.github.rest import RepositoryLists
+    from accord.text.posting import PostingPolicy
     from accord_sandbox.server import RunningSandbox
 
 
 def read_trusted(source: str) -> bytes:
     """Read a file that decides what runs do: in a job, as the default branch has it. Standard input stays as it is."""
-    from accord.cli.step import warn
     from accord.git.trusted_files import trusted_files
 
     raw = read_bytes(source)
@@ -83,8 +89,6 @@ def github_for(
     A ``pacer`` is shared by the connections of one token. Outside of GitHub Actions, the remote of the checkout in
     ``root`` names the repository where nothing else does.
     """
-    from accord.cli.options import why_read_only
-    from accord.cli.output import CountdownClock, print_wait
     from accord.github.client import Connection, GitHub
     from accord.github.models import Access
 
@@ -114,7 +118,6 @@ def connect_all(given: RepositoriesArguments, stack: ExitStack) -> list[Connecti
 @contextmanager
 def lists_for(given: ServerArguments) -> Iterator[RepositoryLists]:
     """Connect to a server for its lists of repositories."""
-    from accord.cli.output import CountdownClock, print_wait
     from accord.github.models import Access
     from accord.github.rest import RepositoryLists
 
@@ -200,3 +203,80 @@ def _host(url: str) -> tuple[str, str]:
     parts = urlsplit(url)
     port = {"https": ":443", "http": ":80"}.get(parts.scheme, "")
     return parts.scheme, parts.netloc.lower().removesuffix(port)
+
+
+_UNREADABLE = (
+    "The token may not read the agent registry, so only `--allowed-hosts` and `--break-words` count. "
+    "To add the registry's, grant the job `contents: read`."
+)
+
+
+@contextmanager
+def posting_to(given: PostingArguments, registry: Registry | None = None) -> Iterator[tuple[Connection, PostingPolicy]]:
+    """Connect to a repository, and yield the policy for texts that are posted there.
+
+    The policy comes from the registry (the given one, or else the repository's own), options and the environment.
+    """
+    with github_for(given) as connection:
+        yield connection, policy_at(connection.github, given.allowed_hosts, given.break_words, registry)
+
+
+def policy_at(
+    github: GitHub,
+    allowed_hosts: Sequence[str] = (),
+    break_words: Sequence[str] = (),
+    registry: Registry | None = None,
+) -> PostingPolicy:
+    """Read the policy for texts that are posted to a repository. Raises BrokenContract for an invalid registry."""
+    try:
+        own = registry or _own_registry(github)
+    except BrokenContract as broken:
+        found = [replace(one, message=f"In the agent registry: {one.message}", line=None) for one in broken.findings]
+        raise BrokenContract(broken.message, findings=found) from None
+    return policy_of(own, allowed_hosts, break_words)
+
+
+def policy_of(
+    registry: Registry | None, allowed_hosts: Sequence[str] = (), break_words: Sequence[str] = ()
+) -> PostingPolicy:
+    """Return the policy of a registry, with the hosts and words of options and the environment."""
+    hosts, words = (registry.allowed_hosts, registry.break_words) if registry else ([], [])
+    return posting_policy(os.environ, hosts=[*hosts, *allowed_hosts], words=[*words, *break_words])
+
+
+def local_policy(files: TrustedFiles | None = None, registry: Path | None = None) -> PostingPolicy:
+    """Return the policy without a connection: of the checkout's registry, if that can be read and is valid.
+
+    ``files`` are those of the checkout where the caller has them.
+    """
+    from accord.git.trusted_files import trusted_files
+    from accord.runner.trusted_registry import load_registry
+
+    with suppress(AccordError, OSError):
+        return policy_of(load_registry(files or trusted_files(Path.cwd(), os.environ), registry))
+    return policy_of(None)
+
+
+def _own_registry(github: GitHub) -> Registry | None:
+    """Read the registry from the checkout, or from GitHub's default branch where that has none to trust.
+
+    Without one, the policy needs none: accord's own registry has neither hosts nor words.
+    """
+    from accord.agents.registry import REGISTRY_PATH
+    from accord.agents.registry_rules import registry_from
+    from accord.git.trusted_files import WorkTreeFiles, trusted_files
+    from accord.github.models import Forbidden
+
+    files = trusted_files(Path.cwd(), os.environ)
+    path = files.top / REGISTRY_PATH
+    is_checkout = not isinstance(files, WorkTreeFiles) or (files.top / ".git").exists()
+    if is_checkout or path.is_file():
+        with suppress(WrongUsage, OSError):  # the checkout does not have the default branch
+            raw = files.read(path)
+            return None if raw is None else registry_from(raw, path)
+    try:
+        raw = github.find_file(str(REGISTRY_PATH))
+    except Forbidden:
+        warn(_UNREADABLE)
+        return None
+    return None if raw is None else registry_from(raw, REGISTRY_PATH)

@@ -21,10 +21,9 @@ from accord.cli.options import (
     option,
 )
 from accord.cli.output import one_line
-from accord.cli.posting import policy_at
 from accord.cli.receipts import show_receipt
 from accord.cli.records import agent_facts, job_of, leave_agent_record
-from accord.cli.sources import github_for, read_bytes
+from accord.cli.sources import github_for, policy_at, read_bytes
 from accord.cli.step import findings_table, redact, redacted_cell, report_step
 from accord.core.clock import SystemClock, time_of
 from accord.core.documents import read_object
