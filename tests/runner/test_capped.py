@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from accord.runner.capped import CappedLog
+from accord.runner.process import CappedLog
 
 MIB = 1024 * 1024
 

@@ -14,7 +14,7 @@ from accord.agents.registry import Agent, McpServer
 from accord.core.environment import install_command
 from accord.runner import tool_server
 from accord.runner.models import AgentNotStarted, RunRequest
-from accord.runner.tool_server import home_files, offers_tools, server_arguments, server_entry, submitted_result
+from accord.runner.tool_server import offers_tools, server_entry, server_settings, submitted_result
 
 AGENT = """
 import json, pathlib, sys
@@ -102,9 +102,8 @@ def test_the_settings_of_an_agent_keep_what_they_have(tmp_path: Path) -> None:
     agent = Agent(mcp=True, mcp_server=server, home_files={"s.json": {"a": 1, "mcpServers": {"own": {}}}, "b": "text"})
     request = RunRequest("mine", Path("run"), Path("work"), kind="planner-result")
     entry = server_entry(agent, request, tmp_path, "1" * 40)
-    files = home_files(agent, entry)
+    (_, toml), files = server_settings(agent, entry, tmp_path)
     assert files == {"s.json": {"a": 1, "mcpServers": {"own": {}, "accord": entry}}, "b": "text"}
-    toml = server_arguments(agent, entry, tmp_path)[1]
     assert tomllib.loads(toml) == {"x": entry}
     assert (entry["trust"], "env" in entry) == (True, False), "Gemini CLI refuses variables such as PYTHONPATH"
 

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 from accord.agents.registry import REGISTRY_PATH, Registry, over_shipped, shipped_registry, unknown_keys
 from accord.core.documents import short_name
 from accord.core.errors import BrokenContract, WrongUsage
-from accord.core.findings import Finding, Severity, has_errors, pointer, warning
+from accord.core.findings import Finding, Severity, finding_of, has_errors, pointer, warning
 from accord.core.kinds import Contents, Kind
 from accord.core.shapes import read_shape
 from accord.core.suggest import did_you_mean
@@ -27,21 +27,10 @@ if TYPE_CHECKING:
 
 PLACEHOLDER = re.compile(r"\{([a-z_]+)\}")
 
-PLACEHOLDERS = frozenset(
-    {
-        "sandbox",
-        "safety_strategy",
-        "model",
-        "result_schema",
-        "final_message",
-        "arguments",
-        "prompt",
-        "command",
-        "resume",
-        "max_cost",
-        "mcp_server",
-    }
-)
+PLACEHOLDERS = frozenset({
+    "sandbox", "safety_strategy", "model", "result_schema", "final_message", "arguments", "prompt", "command", "resume",
+    "max_cost", "mcp_server",
+})  # fmt: skip
 _FORBIDDEN = re.compile(
     r"ACTIONS_.*|(GITHUB|GH|GH_ENTERPRISE|GITHUB_ENTERPRISE)_TOKEN|GITHUB_(OUTPUT|ENV|PATH|STATE|STEP_SUMMARY)|LD_PRELOAD"
 )
@@ -72,9 +61,7 @@ def registry_findings(registry: Registry) -> list[Finding]:
     """Check a complete registry: the shipped one, or a repository's merged with it."""
     found = []
     if registry.default_agent is not None and registry.default_agent not in registry.agents:
-        message = f"Unknown default agent `{short_name(registry.default_agent)}`."
-        hint = _one_of(registry.default_agent, registry.agents)
-        found.append(Finding("default-unknown", message, "/default_agent", hint=hint))
+        found.append(_unknown("default agent", registry.default_agent, "/default_agent", registry.agents))
     found += unknown_keys(type(registry), registry.model_extra or ())
     found += _fallback_findings(registry)
     found += _pattern_findings("steering_files", registry.steering_files)
@@ -85,6 +72,10 @@ def registry_findings(registry: Registry) -> list[Finding]:
         place = f"/agents{pointer(name)}"
         found += [replace(finding, path=place + finding.path) for finding in _agent_findings(agent)]
     return found
+
+
+def _unknown(what: str, name: str, path: str, known: Iterable[str]) -> Finding:
+    return Finding("default-unknown", f"Unknown {what} `{short_name(name)}`.", path, hint=_one_of(name, known))
 
 
 def _fallback_findings(registry: Registry) -> Iterator[Finding]:
@@ -104,15 +95,20 @@ def _one_of(word: str, known: Iterable[str]) -> str:
     return f"{did_you_mean(word, names)} Use one of: {', '.join(names)}.".strip()
 
 
+def _choices_of(agent: Agent) -> dict[str, AgentChoice]:
+    choices = {"sandbox": agent.sandbox, "safety_strategy": agent.safety_strategy}
+    return {key: choice for key, choice in choices.items() if choice}
+
+
 def _agent_findings(agent: Agent) -> Iterator[Finding]:
     yield from unknown_keys(type(agent), agent.model_extra or ())
     if agent.enabled and not agent.command and not agent.runner_workflow:
-        message = "The agent has no command."
-        hint = "Add `command` with the words that start it."
-        yield Finding("command-missing", message, "/command", hint=hint)
+        text = "The agent has no command. Add `command` with the words that start it."
+        yield finding_of("command-missing", text, "/command")
     yield from _command_findings(agent)
-    for key, choice in (("sandbox", agent.sandbox), ("safety_strategy", agent.safety_strategy)):
-        yield from _choice_findings(key, choice)
+    for key, choice in _choices_of(agent).items():
+        if choice.default not in choice.values:
+            yield _unknown("default", choice.default, f"/{key}/default", choice.values)
     yield from _isolation_findings(agent)
     yield from _mcp_findings(agent)
     yield from _secret_findings(agent)
@@ -137,55 +133,45 @@ def _command_findings(agent: Agent) -> Iterator[Finding]:
             if name not in PLACEHOLDERS:
                 message = f"Unknown placeholder `{{{name}}}`."
                 yield Finding("place-unknown", message, f"/command/{i}", hint=_one_of(name, sorted(PLACEHOLDERS)))
+    if not agent.command:
+        return
     needed = {name for name in ("model", "result_schema", "final_message", "arguments") if getattr(agent, name)}
     needed |= {"prompt"} if agent.prompt != "stdin" else set()
     needed |= {"mcp_server"} if agent.mcp and agent.mcp_server and agent.mcp_server.arguments else set()
-    for name, choice in (("sandbox", agent.sandbox), ("safety_strategy", agent.safety_strategy)):
-        needed |= {name} if choice and any(value.arguments for value in choice.values.values()) else set()
-    if agent.command:
-        for name in sorted(needed - used):
-            message = f"The command has no placeholder `{{{name}}}`, so `{name}` has no effect."
-            hint = "Add it."
-            yield Finding("place-missing", message, "/command", hint=hint)
-        if agent.resume and "resume" not in used:
-            message = "The command has no placeholder `{resume}`, so the agent cannot go on with a session."
+    choices = _choices_of(agent).items()
+    needed |= {key for key, choice in choices if any(value.arguments for value in choice.values.values())}
+    for name in sorted(needed - used):
+        message = f"The command has no placeholder `{{{name}}}`, so `{name}` has no effect."
+        yield Finding("place-missing", message, "/command", hint="Add it.")
+    effects = {"resume": "cannot go on with a session", "max_cost": "does not stop at the run's budget"}
+    for name, effect in effects.items():
+        if getattr(agent, name) and name not in used:
+            message = f"The command has no placeholder `{{{name}}}`, so the agent {effect}."
             yield warning("place-missing", message, "/command", hint="Add it.")
-        if agent.max_cost and "max_cost" not in used:
-            message = "The command has no placeholder `{max_cost}`, so the agent does not stop at the run's budget."
-            yield warning("place-missing", message, "/command", hint="Add it.")
-
-
-def _choice_findings(key: str, choice: AgentChoice | None) -> Iterator[Finding]:
-    if choice and choice.default not in choice.values:
-        message = f"Unknown default `{short_name(choice.default)}`."
-        yield Finding("default-unknown", message, f"/{key}/default", hint=_one_of(choice.default, choice.values))
 
 
 def _isolation_findings(agent: Agent) -> Iterator[Finding]:
     if agent.network is not None and agent.isolation == "none":
-        message = "`network` needs a container, and `isolation` is `none`."
-        yield Finding("isolation-contradiction", message, "/isolation", hint="Remove one of the two keys.")
+        text = "`network` needs a container, and `isolation` is `none`. Remove one of the two keys."
+        yield finding_of("isolation-contradiction", text, "/isolation")
     if agent.network is None and agent.isolation != "container":
         return
-    for key, choice in (("sandbox", agent.sandbox), ("safety_strategy", agent.safety_strategy)):
-        if choice and choice.default in choice.values and choice.values[choice.default].keeps_sudo:
+    for key, choice in _choices_of(agent).items():
+        if choice.default in choice.values and choice.values[choice.default].keeps_sudo:
             message = f"The default `{short_name(choice.default)}` keeps sudo, so the agent cannot be isolated."
             hint = "Use another default, or remove `isolation` and `network`."
             yield Finding("isolation-contradiction", message, f"/{key}/default", hint=hint)
 
 
 def _mcp_findings(agent: Agent) -> Iterator[Finding]:
-    if not agent.mcp:
-        return
-    server = agent.mcp_server
-    if server is None or not (server.arguments or server.home_file):
+    server, file = agent.mcp_server, (agent.mcp_server.home_file if agent.mcp_server else None) or ""
+    if agent.mcp and (server is None or not (server.arguments or file)):
         message = "accord does not know how this agent learns of an MCP server."
         hint = "Add `mcp_server` with `arguments` or `home_file`, or remove `mcp`."
         yield Finding("mcp-unsupported", message, "/mcp", hint=hint)
-    elif isinstance(agent.home_files.get(server.home_file or "", {}), str):
-        message = f"`{short_name(server.home_file or '')}` is a text, so the MCP server cannot be added to it."
-        hint = "Write its content as a mapping."
-        yield Finding("mcp-unsupported", message, f"/home_files{pointer(server.home_file or '')}", hint=hint)
+    elif agent.mcp and isinstance(agent.home_files.get(file, {}), str):
+        message = f"`{short_name(file)}` is a text, so the MCP server cannot be added to it."
+        yield Finding("mcp-unsupported", message, f"/home_files{pointer(file)}", hint="Write its content as a mapping.")
 
 
 def _secret_findings(agent: Agent) -> Iterator[Finding]:
@@ -193,12 +179,10 @@ def _secret_findings(agent: Agent) -> Iterator[Finding]:
         for i, name in enumerate(getattr(agent, key)):
             if _FORBIDDEN.fullmatch(name):
                 message = f"`{name}` would let the agent act as the job or steer later steps."
-                hint = "Remove it."
-                yield Finding("environment-forbidden", message, f"/{key}/{i}", hint=hint)
+                yield Finding("environment-forbidden", message, f"/{key}/{i}", hint="Remove it.")
             elif key == "environment_from" and is_secret_name(name):
-                message = f"`{name}` looks like a secret."
                 hint = "Move it to `required_secrets`, or remove it."
-                yield Finding("secret-undeclared", message, f"/{key}/{i}", hint=hint)
+                yield Finding("secret-undeclared", f"`{name}` looks like a secret.", f"/{key}/{i}", hint=hint)
     for name, delivery in agent.secret_delivery.items():
         if (delivery.variable is None) == (delivery.file is None):
             message = "The delivery of this secret names both a variable and a file, or neither."
@@ -216,21 +200,12 @@ def _path_findings(agent: Agent) -> Iterator[Finding]:
         parts = PurePosixPath(path).parts
         if not parts or path.startswith("/") or ".." in parts:
             message = f"`{short_name(path)}` is outside the agent's HOME."
-            hint = "Use a path below it."
-            yield Finding("path-outside", message, place, hint=hint)
+            yield Finding("path-outside", message, place, hint="Use a path below it.")
 
 
 def own_findings(own: Registry) -> list[Finding]:
     """Check a file merged with the shipped registry; return the findings about the file's own entries."""
-    value = own.model_dump(exclude_unset=True)
-    merged = read_shape(Registry, over_shipped(value))
-    ours = [
-        "/default_agent",
-        "/allowed_hosts",
-        "/fallback",
-        "/modes",
-        "/steering_files",
-        *map(pointer, own.model_extra or {}),
-        *(f"/agents{pointer(name)}/" for name in own.agents),
-    ]
+    merged = read_shape(Registry, over_shipped(own.model_dump(exclude_unset=True)))
+    ours = ["/default_agent", "/allowed_hosts", "/fallback", "/modes", "/steering_files"]
+    ours += [*map(pointer, own.model_extra or {}), *(f"/agents{pointer(name)}/" for name in own.agents)]
     return [finding for finding in registry_findings(merged) if finding.path.startswith(tuple(ours))]

@@ -29,11 +29,10 @@ from accord.runner.launch import (
 from accord.runner.process import Program, run_program
 from accord.runner.proxy import serve_proxy, through_proxy
 from accord.runner.tool_server import (
-    home_files,
     prepare_folder,
     programs_of_server,
-    server_arguments,
     server_entry,
+    server_settings,
     submitted_result,
 )
 from accord.text.redacted_stream import RedactedStream
@@ -129,17 +128,14 @@ def agent_session(
 ) -> Iterator[AgentSession]:
     """Make an agent's HOME, rights and network, and check that its sandbox can start. Raises AgentNotStarted."""
     agent = ready.entry
-    settings = (
-        settings_of(agent.sandbox, request.sandbox_mode, "sandbox mode"),
-        settings_of(agent.safety_strategy, request.safety_strategy, "safety strategy"),
-    )
+    settings = settings_of(agent, request)
     with _private_folder(job) as private, ExitStack() as services:
         home, temporary = private / "home", private / "tmp"
         files, mcp_server = agent.home_files, list[str]()
         if ready.has_tools:
             prepare_folder(private / _TOOLS, request, job.redactor)
             entry = server_entry(agent, request, private / _TOOLS, progress.base_sha)
-            files, mcp_server = home_files(agent, entry), server_arguments(agent, entry, private)
+            mcp_server, files = server_settings(agent, entry, private)
         write_home(agent, files, job.environment, home)
         words = command_line(agent, request, ready.prompt, schema=ready.schema, mcp_server=mcp_server)
         words[0] = find_program(words[0], ready.path, request.directory)

@@ -17,22 +17,7 @@ from typing import TYPE_CHECKING, Literal, NamedTuple, TypeAlias
 
 from accord.core.findings import sentence
 from accord.runner.models import Classification, Evidence
-from accord.runner.transcripts.error_rules import (
-    BACKGROUND,
-    BROAD_KINDS,
-    CAUSES,
-    COMMAND_FAILURES,
-    CONVERSATION,
-    EXITS,
-    GOOGLES_RATE_LIMIT,
-    HARD_QUOTA,
-    INTERNAL_ERRORS,
-    KINDS,
-    VERBATIM,
-    WEAK_KINDS,
-    WORDS,
-    status_cause,
-)
+from accord.runner.transcripts import error_rules as rules
 from accord.runner.transcripts.formats import FORMATS
 from accord.runner.transcripts.lines import cut, evidence_line
 from accord.runner.transcripts.wording import delay_in, error_from
@@ -129,7 +114,7 @@ def classify(evidence: RunEvidence) -> Classification | None:
 
 
 def cause_of(evidence: RunEvidence) -> str:
-    """Return the cause of a failure, a key of ``CAUSES``; empty without one."""
+    """Return the cause of a failure, a key of ``rules.CAUSES``; empty without one."""
     hit = _deciding_hit(evidence)
     return hit.cause if hit else ""
 
@@ -137,7 +122,7 @@ def cause_of(evidence: RunEvidence) -> str:
 def _deciding_hit(evidence: RunEvidence) -> _Hit | None:
     if error := evidence.error:
         line = evidence_line(error.detail)
-        return _Hit(error.kind, INTERNAL_ERRORS[error.kind], "own", line, error.detail, has_hint=error.has_hint)
+        return _Hit(error.kind, rules.INTERNAL_ERRORS[error.kind], "own", line, error.detail, has_hint=error.has_hint)
     if not contract_exit_code(evidence) and (evidence.exit_code == 0 or evidence.account.is_structured):
         return None
     hit = next(_hits(evidence), None)
@@ -150,7 +135,7 @@ def _hits(evidence: RunEvidence) -> Iterator[_Hit]:
     if is_ended_well(evidence) and (failure := _command_failure(evidence)):
         last = evidence.account.commands[-1]
         said = last.output.partition("\n")[0] if failure == "sandbox" else f"the last one was `{last.command}`"
-        yield _Hit(*COMMAND_FAILURES[failure], "event", evidence_line(last.command), evidence_line(said))
+        yield _Hit(*rules.COMMAND_FAILURES[failure], "event", evidence_line(last.command), evidence_line(said))
     for error in evidence.account.errors:
         yield from _by_error(error, "event", evidence)
     printed: dict[Source, str] = {"stderr": evidence.stderr, "text": evidence.text}
@@ -170,8 +155,8 @@ def _by_error(error: AgentError, source: Source, evidence: RunEvidence) -> Itera
     worded = (error.status or 0) if error.is_status_worded else 0
     by_exit = (_exit_status(evidence) or 0) if source == "event" else 0
     status = (0 if worded else error.status or 0) or by_exit
-    (rule, cause), kind = _status_rule(status, error.message), KINDS.get(error.kind, "")
-    if "rate-limit" in {cause, kind, status_cause(worded)} and _is_hard_quota(error):
+    (rule, cause), kind = _status_rule(status, error.message), rules.KINDS.get(error.kind, "")
+    if "rate-limit" in {cause, kind, rules.status_cause(worded)} and _is_hard_quota(error):
         yield hit("hard-quota", "quota")
     if kind and kind != cause:
         yield hit(error.kind, kind)
@@ -179,40 +164,40 @@ def _by_error(error: AgentError, source: Source, evidence: RunEvidence) -> Itera
         yield hit(rule, cause)
     if cause:
         yield hit(rule, cause, "exit", _exit_line(evidence))
-    if error.kind in BROAD_KINDS:
-        yield hit(error.kind, BROAD_KINDS[error.kind])
+    if error.kind in rules.BROAD_KINDS:
+        yield hit(error.kind, rules.BROAD_KINDS[error.kind])
     rule, cause = _status_rule(worded, error.message)
     if cause:
         yield hit(rule, cause)
-    if worded_cause := next((cause for cause, words in WORDS.items() if words.search(error.message)), ""):
+    if worded_cause := next((cause for cause, words in rules.WORDS.items() if words.search(error.message)), ""):
         is_hard = worded_cause == "rate-limit" and _is_hard_quota(error)
         yield hit("hard-quota", "quota") if is_hard else hit(f"says-{worded_cause}", worded_cause)
-    if error.kind in WEAK_KINDS:
-        yield hit(error.kind, WEAK_KINDS[error.kind])
+    if error.kind in rules.WEAK_KINDS:
+        yield hit(error.kind, rules.WEAK_KINDS[error.kind])
 
 
 def _status_rule(status: int, message: str) -> tuple[str, str]:
     """Return the rule and the cause of a status; a refused request may say that it was too large."""
-    cause = status_cause(status)
-    if cause == "request" and WORDS["context"].search(message):
+    cause = rules.status_cause(status)
+    if cause == "request" and rules.WORDS["context"].search(message):
         return "says-context", "context"
     return f"http-{status}", cause
 
 
 def _is_hard_quota(error: AgentError) -> bool:
     """Return whether waiting does not lift a rate limit: its message says so and names no delay."""
-    message = GOOGLES_RATE_LIMIT.sub("", error.message) if "ai.google.dev" in error.message else error.message
-    return error.retry_after_seconds is None and bool(HARD_QUOTA.search(message))
+    message = rules.GOOGLES_RATE_LIMIT.sub("", error.message) if "ai.google.dev" in error.message else error.message
+    return error.retry_after_seconds is None and bool(rules.HARD_QUOTA.search(message))
 
 
 def _by_exit(evidence: RunEvidence) -> Iterator[_Hit]:
     code, account = evidence.exit_code, evidence.account
     line = _exit_line(evidence)
     for codec in (account.codec, ""):
-        if code and code in EXITS.get(codec, {}):
-            yield _Hit(f"exit-{code}", EXITS[codec][code], "exit", line, line)
+        if code and code in rules.EXITS.get(codec, {}):
+            yield _Hit(f"exit-{code}", rules.EXITS[codec][code], "exit", line, line)
     if status := _exit_status(evidence):
-        yield _Hit(f"http-{status}", status_cause(status), "exit", line, line)
+        yield _Hit(f"http-{status}", rules.status_cause(status), "exit", line, line)
     has_crashed = bool(code and _reported_errors(evidence.stderr, "stderr", account))
     if account.is_structured and account.ending == "cut" and (account.has_begun or not code) and not has_crashed:
         yield _Hit("no-terminal-event", "interrupted", "exit", line, "its transcript ends without a result")
@@ -245,7 +230,7 @@ def _last_words(evidence: RunEvidence) -> str:
 
 
 def _classification(hit: _Hit) -> Classification:
-    cause = CAUSES[hit.cause]
+    cause = rules.CAUSES[hit.cause]
     message = cut(hit.message, SUMMARY_CHARS if hit.has_hint else _MESSAGE_CHARS)
     what = f"{cause.means}: {message}" if message else cause.means
     return Classification(
@@ -274,22 +259,22 @@ def _reported_errors(text: str, source: Source, account: Account) -> list[AgentE
 
 
 def _scope(text: str, source: Source, account: Account) -> _Scope:
-    if source == "text" or account.errors or CONVERSATION.search(text):
+    if source == "text" or account.errors or rules.CONVERSATION.search(text):
         return "reports"
     return "beginnings" if account.has_worked else "all"
 
 
 def _is_report(line: str, scope: _Scope) -> bool:
-    if not line or BACKGROUND.search(line):
+    if not line or rules.BACKGROUND.search(line):
         return False
-    if _REPORT.match(line) or VERBATIM.match(line):
+    if _REPORT.match(line) or rules.VERBATIM.match(line):
         return True
     if scope == "reports" or _NOT_ERRORS.search(line):
         return False
     if scope == "beginnings":
-        return bool(_STATUS_WORDED.match(line)) or any(words.match(line) for words in WORDS.values())
+        return bool(_STATUS_WORDED.match(line)) or any(words.match(line) for words in rules.WORDS.values())
     error = _error_in(line)
-    return bool(error.status) or any(words.search(error.message) for words in WORDS.values())
+    return bool(error.status) or any(words.search(error.message) for words in rules.WORDS.values())
 
 
 def _error_in(line: str) -> AgentError:

@@ -14,6 +14,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from accord.core.environment import is_in_actions
+from accord.git.paths import some_of
 from accord.runner import confine
 from accord.runner.models import AgentNotStarted
 
@@ -122,7 +123,7 @@ def choose_confinement(
             others = [path for path in reachable_sockets({0, user}) if path != container.proxy]
             found = Confinement(via, others, container)
             problem, reached = found.trial()
-            problem = problem or (f"it still reached {_some(reached)}" if reached else "")
+            problem = problem or (f"it still reached {some_of(reached)}" if reached else "")
             if not problem:
                 return found, ""
         if is_required:
@@ -139,11 +140,7 @@ def choose_confinement(
 
 
 def _with_sockets(warning: str, reached: Sequence[str]) -> str:
-    return f"{warning} It also reached {_some(reached)}." if warning and reached else warning
-
-
-def _some(paths: Sequence[str]) -> str:
-    return ", ".join(paths[:5])
+    return f"{warning} It also reached {some_of(reached)}." if warning and reached else warning
 
 
 def reachable_sockets(owners: Collection[int] = (0,)) -> list[str]:

@@ -80,10 +80,10 @@ def command_line(
     ``session`` the conversation to go on with, if ``can_resume`` allows it; ``usd_left`` the rest of the run's budget;
     ``mcp_server`` the words that tell it of accord's tools.
     """
-    strategy = settings_of(agent.safety_strategy, request.safety_strategy, "safety strategy")
+    sandbox, strategy = settings_of(agent, request)
     prompt_file = (request.run_dir / PROMPT).absolute()
     words = {
-        "sandbox": settings_of(agent.sandbox, request.sandbox_mode, "sandbox mode").arguments,
+        "sandbox": sandbox.arguments,
         "safety_strategy": strategy.arguments,
         "model": _model(agent, request.model),
         "result_schema": _result_schema(agent, schema, (request.run_dir / SCHEMA).absolute()),
@@ -108,8 +108,13 @@ def can_resume(agent: Agent, session: str) -> bool:
     return bool(agent.resume and has_place and _SESSION.fullmatch(session))
 
 
-def settings_of(choice: AgentChoice | None, value: str, what: str) -> AgentSettings:
-    """Return the settings of a value, or of the default. Raises AgentNotStarted with the known values."""
+def settings_of(agent: Agent, request: RunRequest) -> tuple[AgentSettings, AgentSettings]:
+    """Return the settings of the sandbox mode and of the safety strategy. Raises AgentNotStarted for unknown ones."""
+    strategy = _setting(agent.safety_strategy, request.safety_strategy, "safety strategy")
+    return _setting(agent.sandbox, request.sandbox_mode, "sandbox mode"), strategy
+
+
+def _setting(choice: AgentChoice | None, value: str, what: str) -> AgentSettings:
     if choice is None:
         if value:
             raise _unsupported(f"The agent has no {what}, so `{value}` cannot be set.", "Leave it empty.")

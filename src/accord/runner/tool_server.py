@@ -84,21 +84,8 @@ def server_entry(agent: Agent, request: RunRequest, folder: Path, base: str) -> 
     """Return the entry of the server in an agent's settings; ``base`` is the commit that the run began at."""
     role = request.kind.removesuffix("-result")
     compared = _reviewed_base(request) if role == "reviewer" else base
-    words = [
-        "-I",
-        "-c",
-        _START,
-        str(_SOURCES),
-        "mcp",
-        "--no-session",
-        "--role",
-        role,
-        "--run-dir",
-        str(folder),
-        "--root",
-        str(request.directory),
-    ]
-    words += ["--base", compared] if compared else []
+    words = ["-I", "-c", _START, str(_SOURCES), "mcp", "--no-session", "--role", role]
+    words += ["--run-dir", str(folder), "--root", str(request.directory), *(["--base", compared] if compared else [])]
     options = agent.mcp_server.options if agent.mcp_server else {}
     return {"command": sys.executable, "args": words, **options}
 
@@ -116,29 +103,20 @@ def _reviewed_base(request: RunRequest) -> str:
     return ""
 
 
-def server_arguments(agent: Agent, entry: dict[str, Any], private: Path) -> list[str]:
-    """Return the words that tell an agent of the server, and write the file that they may name."""
-    if agent.mcp_server is None:
-        return []
+def server_settings(agent: Agent, entry: dict[str, Any], private: Path) -> tuple[list[str], dict[str, Any]]:
+    """Return the words that tell an agent of the server, and the files of its HOME with the server among them.
+
+    Writes the file that the words may name into the ``private`` folder.
+    """
+    server, files = agent.mcp_server, dict(agent.home_files)
+    if server is None:
+        return [], files
     file = private / _FILE
     file.write_text(json.dumps({"mcpServers": {NAME: entry}}), encoding="utf-8")
-    places = {"{file}": str(file), "{toml}": _toml(entry)}
-    words = []
-    for word in agent.mcp_server.arguments:
-        for place, value in places.items():
-            word = word.replace(place, value)
-        words.append(word)
-    return words
-
-
-def home_files(agent: Agent, entry: dict[str, Any]) -> dict[str, Any]:
-    """Return the files of the agent's HOME, the settings with the server among them."""
-    name = agent.mcp_server.home_file if agent.mcp_server else None
-    if name is None:
-        return agent.home_files
-    settings = agent.home_files.get(name, {})
-    servers = {**settings.get("mcpServers", {}), NAME: entry}
-    return {**agent.home_files, name: {**settings, "mcpServers": servers}}
+    if server.home_file is not None:
+        settings = files.get(server.home_file, {})
+        files[server.home_file] = {**settings, "mcpServers": {**settings.get("mcpServers", {}), NAME: entry}}
+    return [word.replace("{file}", str(file)).replace("{toml}", _toml(entry)) for word in server.arguments], files
 
 
 def submitted_result(path: Path, kind: str) -> dict[str, Any] | None:
