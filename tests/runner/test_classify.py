@@ -45,6 +45,7 @@ def ran(output: str) -> dict[str, Any]:
         ),
         *((kind, f"{'infrastructure ' * 2}retry") for kind in ("record-missing", "push-conflict", "push-unreachable")),
         ("disk-full", "resource infrastructure manual"),
+        ("stalled", "transient infrastructure retry"),
     ],
 )
 def test_an_internal_error_decides_first(reader: Reader, kind: InternalErrorKind, words: str) -> None:

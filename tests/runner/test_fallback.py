@@ -2,18 +2,13 @@
 
 import json
 import sys
-import time
 from collections.abc import Sequence
 from typing import Any
 
 import pytest
 from support.agent_bench import Bench, Left
 
-from accord.runner.attempts import RunBudget
-from accord.runner.chain import SETBACKS, verdict_after
-from accord.runner.record import Attempt
-from accord.runner.transcripts.error_rules import CAUSES
-
+pytestmark = pytest.mark.slow
 AGENT = r"""
 import json, pathlib, subprocess, sys, time
 name, does = sys.argv[1:3]
@@ -37,16 +32,15 @@ if does == "branches":
     for words in (["switch", "-qc", "aside"], ["add", "-A"], ["commit", "-qm", "Aside"], ["switch", "-q", "main"]):
         subprocess.run(["git", "-c", "user.name=A", "-c", "user.email=a@example.org", *words], check=True)
     does = "overloaded"
-if does.startswith("moves"):
+if does == "moves":
     head = subprocess.run(["git", "rev-parse", "HEAD"], check=True, capture_output=True, text=True).stdout.strip()
     subprocess.run(["git", "update-ref", "refs/heads/main2", head], check=True)
     subprocess.run(["git", "update-ref", "-d", "refs/heads/side"], check=True)
-    does = "hangs" if does == "moves-and-hangs" else "overloaded"
+    does = "hangs"
 if does == "hangs":
     time.sleep(300)
 ends = {"exhausted": (429, "You've hit your weekly limit. Your credits are exhausted."),
-    "overloaded": (529, "Overloaded"), "unavailable": (503, "Service unavailable"), "refused": (401, "Invalid API key"),
-    "confused": (400, "prompt is odd")}
+    "overloaded": (529, "Overloaded")}
 status, text = ends.get(does, (None, "Done by " + name))
 subtype = "error_max_budget_usd" if does == "spends" else "success"
 failed = status is not None or does == "spends"
@@ -102,14 +96,10 @@ def outcomes(left: Left) -> list[tuple[str, str, str]]:
     ("does", "cause"),
     [
         ("exhausted", "quota"),
-        ("overloaded", "outage"),
-        ("unavailable", "outage"),
-        ("refused", "credential"),
         ("keyless", "credential-missing"),
         ("commits", "outage"),
     ],
 )
-@pytest.mark.slow
 def test_the_next_agent_starts_from_the_same_files_and_nothing_is_lost(tree: Bench, does: str, cause: str) -> None:
     before = tree.git("rev-parse", "HEAD")
     left = ran(tree, f"one:{does}", "two:works")
@@ -136,46 +126,26 @@ def test_the_next_agent_starts_from_the_same_files_and_nothing_is_lost(tree: Ben
         assert outputs["run-warnings"].count("already uncommitted") == 1
 
 
-@pytest.mark.slow
 def test_work_beside_the_tree_is_kept_with_the_changes_of_the_agent_that_did_it(tree: Bench) -> None:
     left = ran(tree, "one:branches", "two:works")
     assert (left.folder / "attempt-1/beside.bundle").is_file()
     assert "new-of-two.txt" in left.text("changes.patch")
 
 
-@pytest.mark.slow
 def test_an_agent_without_an_event_is_ended_and_replaced(tree: Bench) -> None:
     left = ran(tree, "one:hangs", "two:works", entry={"stall_minutes": 0.03})
     assert outcomes(left) == [("one", "failed", "stall"), ("two", "done", "")]
     assert left.outputs["agent-name"] == "two"
 
 
-@pytest.mark.slow
-def test_a_stall_without_another_agent_is_a_transient_failure(bench: Bench) -> None:
-    left = ran(bench, "one:hangs", entry={"stall_minutes": 0.03})
-    assert left.record["error"]["kind"] == "stalled"
-    assert (left.outputs["error-category"], left.outputs["error-recovery"]) == ("transient", "retry")
-    assert "stall_minutes" in left.outputs["error-summary"]
-
-
-@pytest.mark.parametrize("does", ["moves", "moves-and-hangs"])
-@pytest.mark.slow
-def test_moved_branches_end_the_run_though_another_agent_is_left(bench: Bench, does: str) -> None:
+def test_moved_branches_end_the_run_though_another_agent_is_left(bench: Bench) -> None:
     bench.git("branch", "side")
-    left = ran(bench, f"one:{does}", "two:works", entry={"stall_minutes": 0.05})
+    left = ran(bench, "one:moves", "two:works", entry={"stall_minutes": 0.05})
     assert [entry["agent"] for entry in left.record["attempts"]] == ["one"]
     assert left.record["error"]["kind"] == "refs-moved"
     assert "refs/heads/side" in left.record["error"]["detail"]
 
 
-@pytest.mark.slow
-def test_a_failure_that_another_agent_would_share_ends_the_run(bench: Bench) -> None:
-    left = ran(bench, "one:confused", "two:works")
-    assert [entry["agent"] for entry in left.record["attempts"]] == ["one"]
-    assert left.outputs["error-category"] == "logic"
-
-
-@pytest.mark.slow
 def test_the_last_failure_counts_and_an_agent_without_its_secret_is_named(bench: Bench) -> None:
     left = ran(bench, "one:overloaded", "two:exhausted", "three:keyless")
     assert [entry[:2] for entry in outcomes(left)] == [("one", "failed"), ("two", "failed"), ("three", "skipped")]
@@ -183,7 +153,6 @@ def test_the_last_failure_counts_and_an_agent_without_its_secret_is_named(bench:
     assert "NO_SUCH_KEY" in left.outputs["run-warnings"]
 
 
-@pytest.mark.slow
 def test_files_of_attempts_have_their_numbers(tree: Bench) -> None:
     left = ran(tree, "one:keyless", "two:exhausted", "three:keyless", "four:works")
     assert [entry["outcome"] for entry in left.record["attempts"]] == ["skipped", "failed", "skipped", "done"]
@@ -193,22 +162,13 @@ def test_files_of_attempts_have_their_numbers(tree: Bench) -> None:
     assert left.text("prompt.md").startswith("Add a file.")
 
 
-@pytest.mark.slow
 def test_without_any_credential_the_first_problem_counts(bench: Bench) -> None:
     left = ran(bench, "one:keyless", "two:keyless")
     assert left.record["error"]["kind"] == "credential-missing"
     assert "`one`" in left.record["error"]["detail"]
 
 
-@pytest.mark.slow
-def test_a_mode_has_agents_of_its_own(bench: Bench) -> None:
-    more = {"modes": {"verifier": {"fallback": []}}}
-    left = ran(bench, "one:overloaded", "two:works", more=more, words=["--mode", "verifier"])
-    assert [entry["agent"] for entry in left.record["attempts"]] == ["one"]
-
-
 @pytest.mark.parametrize("more", [{"max_cost_usd": 0.5}, {"max_cost_usd": 9, "modes": {"fix": {"max_cost_usd": 0.5}}}])
-@pytest.mark.slow
 def test_a_spent_budget_ends_the_run_as_an_outcome_of_its_own(bench: Bench, more: dict[str, Any]) -> None:
     left = ran(bench, "one:overloaded", "two:works", more=more, words=["--mode", "fix"])
     assert left.record["error"]["kind"] == "budget"
@@ -219,73 +179,25 @@ def test_a_spent_budget_ends_the_run_as_an_outcome_of_its_own(bench: Bench, more
     assert json.loads(outputs["error-evidence"])["rule"] == "budget"
 
 
-@pytest.mark.slow
 def test_an_agent_that_stops_at_its_own_limit_ends_the_run_the_same_way(bench: Bench) -> None:
     left = ran(bench, "one:spends", "two:works")
     assert outcomes(left) == [("one", "budget", "budget")]
     assert left.outputs["error-category"] == "resource"
 
 
-@pytest.mark.slow
 def test_an_agent_gets_the_rest_of_the_budget(bench: Bench) -> None:
     entry = {"command": [sys.executable, "-c", "import sys; print(sys.argv)", "{max_cost}"], "codec": "plain"}
     left = ran(bench, "one:x", entry={**entry, "max_cost": ["--max", "{value}"]}, more={"max_cost_usd": 2})
     assert "'--max', '2.00'" in left.text("stdout.log")
 
 
-@pytest.mark.parametrize(
-    ("entry", "more", "is_warned"),
-    [
-        ({"codec": "plain"}, {"max_cost_usd": 2}, True),
-        ({"codec": "plain"}, {}, False),
-        ({"codec": "claude"}, {"max_cost_usd": 2}, False),
-        ({"codec": "plain", "max_cost": ["--max", "{value}"]}, {"max_cost_usd": 2}, False),
-    ],
-)
-@pytest.mark.slow
-def test_people_learn_that_a_budget_does_not_limit_an_agent(
-    bench: Bench, entry: dict[str, Any], more: dict[str, Any], *, is_warned: bool
-) -> None:
-    command = [
-        sys.executable,
-        str(bench.top / "agent.py"),
-        "one",
-        "works",
-        *(["{max_cost}"] if "max_cost" in entry else []),
-    ]
-    left = ran(bench, "one:works", entry={"command": command, **entry}, more=more)
+@pytest.mark.parametrize("codec", ["plain", "claude"])
+def test_people_learn_that_a_budget_does_not_limit_an_agent(bench: Bench, codec: str) -> None:
+    left = ran(bench, "one:works", entry={"codec": codec}, more={"max_cost_usd": 2})
     warning = "`one` reports no cost, so `max_cost_usd` does not limit it."
-    assert left.record["warnings"].count(warning) == is_warned
+    assert (warning in left.record["warnings"]) == (codec == "plain")
 
 
-def spent(*costs: float | None) -> list[Attempt]:
-    return [Attempt(agent="one", outcome="failed", cost_usd=cost) for cost in costs]
-
-
-@pytest.mark.parametrize(
-    ("left", "cause", "costs", "limit", "seconds", "verdict"),
-    [
-        (["two"], "quota", [], None, 600, "next"), (["two", "three"], "outage", [1.0], None, 600, "next"),
-        ([], "quota", [], None, 600, "end"), (["two"], "", [], None, 600, "end"),
-        (["two"], "time", [], None, 600, "end"), (["two"], "budget", [9], 1, 600, "end"),
-        (["two"], "quota", [0.4, 0.5], 1, 600, "next"), (["two"], "quota", [0.4, 0.6], 1, 600, "spent"),
-        (["two"], "quota", [None], 1, 600, "next"), (["two"], "stall", [], None, 29, "end"),
-    ],
-)  # fmt: skip
-def test_the_next_agent_follows_from_cause_money_and_time(
-    left: list[str], cause: str, costs: list[float | None], limit: float | None, seconds: float, verdict: str
-) -> None:
-    assert verdict_after(cause, left, spent(*costs), RunBudget(time.monotonic() + seconds, limit)) == verdict
-
-
-def test_setbacks_are_causes_that_another_agent_would_not_share() -> None:
-    assert CAUSES.keys() >= SETBACKS.keys()
-    assert not {"time", "memory", "disk", "budget", "cancelled", "context"} & SETBACKS.keys()
-    limits = [(RunBudget(0, limit), cost) for limit, cost in ((1, 0.4), (1, 3), (None, 3))]
-    assert [budget.usd_left(spent(cost)) for budget, cost in limits] == [0.6, 0.0, None]
-
-
-@pytest.mark.slow
 def test_people_read_why_each_agent_did_not_work(bench: Bench) -> None:
     from accord.cli.run_step import summary_page
     from accord.runner.models import RunOutputs

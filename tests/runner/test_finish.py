@@ -18,7 +18,7 @@ from support.workshop import Agent, Workshop, git
 
 from accord.core.errors import BrokenContract
 from accord.engine.operations import OperationLog
-from accord.runner.finish import finish, outputs_of_error
+from accord.runner.finish import finish
 from accord.runner.models import InternalError, RunContext
 from accord.runner.outputs import FinishOptions
 from accord.runner.record import FINAL_MESSAGE, PATCH, RECORD, RESULT, SCHEMA, STDERR, STDOUT, RunRecord, read_record
@@ -27,6 +27,7 @@ from accord.text.redaction import redactor_for
 from accord_sandbox.faults import Fault
 from accord_sandbox.planting import INSTALLATION_TOKEN
 
+pytestmark = pytest.mark.slow
 SECRET = "correct-horse-battery-staple"
 DONE = "All done.\n\n- [x] Add the thing\n- [ ] Test it"
 NEW = {"new.txt": "new\n"}
@@ -90,7 +91,6 @@ def run(workshop: Workshop, agent: Agent, tmp_path: Path) -> Run:
     return Run(workshop, agent, tmp_path / "run")
 
 
-@pytest.mark.slow
 def test_a_successful_run_is_pushed_and_its_tasks_are_reported(run: Run) -> None:
     run.leave(transcript(DONE), files={"src/a.py": "a = 2\n", **NEW})
     outputs = run.outputs()
@@ -106,7 +106,6 @@ def test_a_successful_run_is_pushed_and_its_tasks_are_reported(run: Run) -> None
     assert (run.outputs(), run.workshop.commits()) == (outputs, commits), "finished twice"
 
 
-@pytest.mark.slow
 def test_a_run_in_which_every_command_failed_is_a_failure_unless_it_changed_something(run: Run) -> None:
     command = {"type": "command_execution", "command": "make", "aggregated_output": "no", "exit_code": 2}
     failing = json.dumps({"type": "item.completed", "item": {**command, "status": "failed"}})
@@ -122,27 +121,25 @@ def test_a_run_in_which_every_command_failed_is_a_failure_unless_it_changed_some
     assert "Every command that the agent ran failed." in outputs["run-warnings"]
 
 
-@pytest.mark.slow
-def test_a_pushed_text_that_looks_like_a_token_is_a_warning_each_time(run: Run) -> None:
-    token = f"ghp_{'a1' * 18}"
-    run.leave(transcript(DONE), files={"settings.py": f"KEY = 'AKIA{'Z' * 16}'\n", f"{token}.txt": f"{token}\n"})
+def test_pushed_sessions_and_texts_that_look_like_tokens_are_a_warning_each_time(run: Run) -> None:
+    token, session = f"ghp_{'a1' * 18}", ".agents-work/2026-01-31_csv/status.json"
+    files = {session: "{}\n", "settings.py": f"KEY = 'AKIA{'Z' * 16}'\n", f"{token}.txt": f"{token}\n", **NEW}
+    run.leave(transcript(DONE), files=files)
     outputs = run.outputs()
-    assert outputs["changes-made"] == "true"
-    warning = json.loads(outputs["run-warnings"])[-1]
-    assert "look like tokens" in warning
-    assert "settings.py" in warning
-    assert "a1a1" not in warning
+    assert (outputs["exit-code"], outputs["changes-made"]) == ("0", "true")
+    records, tokens = json.loads(outputs["run-warnings"])
+    assert (session in records, "look like tokens" in tokens, "settings.py" in tokens) == (True, True, True)
+    assert "new.txt" not in records + tokens
+    assert "a1a1" not in tokens
     assert run.outputs() == outputs
 
 
-@pytest.mark.slow
 def test_a_secret_that_only_the_registry_declares_reaches_no_output(run: Run) -> None:
     run.leave(transcript("It is correct-zebra-battery."), files={}, secret_names=["QWEN_PAT"])
     outputs = run.outputs(environment={"QWEN_PAT": "correct-zebra-battery"})
     assert outputs["final-message-summary"] == "It is [redacted: secret of the environment]."
 
 
-@pytest.mark.slow
 def test_a_run_without_changes_pushes_nothing_and_has_done_well(run: Run) -> None:
     run.leave(transcript("Nothing to do."), files={})
     outputs = run.outputs()
@@ -156,8 +153,6 @@ def test_a_run_without_changes_pushes_nothing_and_has_done_well(run: Run) -> Non
     [
         ({"exit_code": 1}, transcript("", fails="unexpected status 401 Unauthorized: no"), "auth"),
         ({"exit_code": 0}, transcript("Half", fails="stream disconnected before completion"), "transient"),
-        ({"exit_code": 0}, transcript("Half").rsplit("{", 1)[0], "transient"),
-        ({"exit_code": None, "error": InternalError(kind="time-limit", detail="45 minutes")}, "", "resource"),
         ({"exit_code": None, "error": InternalError(kind="credential-missing", detail="No key")}, "", "auth"),
     ],
 )
@@ -194,7 +189,6 @@ def drafts(run: Run) -> list[dict[str, Any]]:
     return [pull for pull in run.workshop.stage.listed("/pulls", state="all") if pull["number"] != 1]
 
 
-@pytest.mark.slow
 def test_changes_that_conflict_become_a_draft_for_the_pull_requests_branch(run: Run) -> None:
     outputs, branch = conflict_of(run)
     words = [outputs[name] for name in ("exit-code", "error-category", "error-type", "changes-made", "commit-sha")]
@@ -215,7 +209,6 @@ def test_changes_that_conflict_become_a_draft_for_the_pull_requests_branch(run: 
     assert (run.outputs(), drafts(run)) == (outputs, before), "finished twice"
 
 
-@pytest.mark.slow
 def test_a_draft_that_a_person_closed_stays_closed(run: Run) -> None:
     conflict_of(run)
     (draft,) = drafts(run)
@@ -228,7 +221,6 @@ def test_a_draft_that_a_person_closed_stays_closed(run: Run) -> None:
     assert drafts(run) == before
 
 
-@pytest.mark.slow
 def test_a_draft_without_its_label_is_named_and_gets_the_label_later(run: Run) -> None:
     run.workshop.stage.server.faults.add(Fault("lost-before", times=99, method="POST", path=r"/labels$"))
     outputs, _ = conflict_of(run)
@@ -243,24 +235,11 @@ def test_a_draft_without_its_label_is_named_and_gets_the_label_later(run: Run) -
     assert [[label["name"] for label in draft["labels"]] for draft in drafts(run)] == [["needs-human"]]
 
 
-@pytest.mark.parametrize("fault", ["lost-before", "lost-after"])
-@pytest.mark.slow
-def test_a_draft_whose_answer_is_lost_is_opened_once(run: Run, fault: str) -> None:
-    run.workshop.stage.server.faults.add(Fault(fault, times=1, method="POST", path=r"/pulls$"))
+def test_a_draft_whose_answer_is_lost_is_opened_once(run: Run) -> None:
+    run.workshop.stage.server.faults.add(Fault("lost-after", times=1, method="POST", path=r"/pulls$"))
     conflict_of(run)
     run.workshop.stage.server.faults.clear()
     assert len(drafts(run)) == 1
-
-
-@pytest.mark.slow
-def test_a_draft_that_an_interrupted_publication_left_out_is_opened_by_the_next_one(run: Run) -> None:
-    run.workshop.stage.server.faults.add(Fault("lost-before", times=99, method="POST", path=r"/pulls$"))
-    first, branch = conflict_of(run)
-    run.workshop.stage.server.faults.clear()
-    assert (drafts(run), "/compare/" in first["run-warnings"]) == ([], True)
-    assert branch in run.outputs()["run-warnings"]
-    (draft,) = drafts(run)
-    assert (draft["head"]["ref"], [label["name"] for label in draft["labels"]]) == (branch, ["needs-human"])
 
 
 class Killed(BaseException):
@@ -294,9 +273,12 @@ OBJECTS = ("/git/trees", "/git/commits", "/git/refs")
 
 
 @pytest.mark.parametrize(
-    ("token", "writes"), [("", ("push", "/pulls", "/labels")), (INSTALLATION_TOKEN, (*OBJECTS, "/pulls", "/labels"))]
+    ("token", "writes"),
+    [
+        ("", ("push", "/pulls", "/labels")),
+        pytest.param(INSTALLATION_TOKEN, (*OBJECTS, "/pulls", "/labels"), marks=pytest.mark.matrix),
+    ],
 )
-@pytest.mark.slow
 def test_a_publication_that_is_killed_at_any_write_of_a_conflict_leaves_one_draft(
     run: Run, token: str, writes: tuple[str, ...]
 ) -> None:
@@ -317,7 +299,6 @@ def test_a_publication_that_is_killed_at_any_write_of_a_conflict_leaves_one_draf
     )
 
 
-@pytest.mark.slow
 def test_without_the_right_to_open_a_draft_the_branch_and_its_comparison_are_named(run: Run) -> None:
     run.workshop.person_commits("src/a.py", "a = 3\n")
     run.leave(transcript("Did it."), files={"src/a.py": "a = 2\n"})
@@ -329,15 +310,7 @@ def test_without_the_right_to_open_a_draft_the_branch_and_its_comparison_are_nam
     assert rehearsed[0].startswith("Dry run: the changes would be pushed to accord/conflict-")
 
 
-def test_changes_without_a_branch_stay_where_they_are(run: Run) -> None:
-    run.leave(transcript(DONE), pr_ref="")
-    for outputs in (run.outputs(), run.outputs(remote=None)):
-        assert (outputs["exit-code"], outputs["changes-made"]) == ("0", "false")
-        assert "not pushed" in outputs["run-warnings"]
-
-
 @pytest.mark.parametrize(("pull", "warning"), [("99", "Pull request 99 not found"), ("1; id", "1; id")])
-@pytest.mark.slow
 def test_a_pull_request_that_cannot_be_read_costs_only_the_tasks(run: Run, pull: str, warning: str) -> None:
     run.leave(transcript(DONE), pull=pull)
     outputs = run.outputs()
@@ -352,15 +325,6 @@ def test_a_body_that_is_given_is_the_one_that_counts(run: Run) -> None:
     assert json.loads(outputs["llm-completed-tasks"]) == ["Another thing"]
 
 
-def test_a_skipped_run_succeeds_without_a_look_at_anything(run: Run) -> None:
-    run.leave("", is_skipped=True, exit_code=None)
-    run.workshop.stage.server.requests.clear()
-    outputs = run.outputs()
-    assert (outputs["exit-code"], outputs["changes-made"], outputs["files-changed"]) == ("0", "false", "0")
-    assert run.workshop.stage.server.requests == []
-
-
-@pytest.mark.slow
 def test_no_secret_leaves_by_output_commit_or_file(run: Run) -> None:
     run.leave(transcript(f"The key is {SECRET}, and in two lines {SECRET[:12]}\n{SECRET[12:]}."))
     outputs = run.outputs()
@@ -369,34 +333,28 @@ def test_no_secret_leaves_by_output_commit_or_file(run: Run) -> None:
         assert SECRET not in text.replace("\n", "")
 
 
-@pytest.mark.slow
-def test_a_message_that_had_to_be_cut_is_whole_in_the_folder(run: Run) -> None:
-    message = "word " * 90_000
+def test_a_message_and_a_result_too_long_for_outputs_are_whole_in_the_folder(run: Run) -> None:
+    message = json.dumps({"verdict": "long " * 100_000})
     run.leave(transcript(message))
+    (run.folder / SCHEMA).write_text('{"type": "object"}')
     outputs = run.outputs()
-    assert len(base64.b64decode(outputs["final-message"])) < len(message)
-    assert ((run.folder / FINAL_MESSAGE).read_text(), run.outputs()) == (message, outputs)
+    assert (outputs["result-json"], len(base64.b64decode(outputs["final-message"])) < len(message)) == ("", True)
+    assert [(run.folder / name).read_text() for name in (FINAL_MESSAGE, RESULT)] == [message, f"{message}\n"]
+    assert run.outputs() == outputs
 
 
-@pytest.mark.slow
-@pytest.mark.parametrize(
-    ("case", "hint"),
-    [("ref", "Pass a branch"), ("pull", "github.head_ref"), ("link", "Review the agent"), ("token", "contents: write")],
-)
-def test_a_push_that_is_refused_is_the_runs_failure_with_the_hint_that_fixes_it(run: Run, case: str, hint: str) -> None:
-    if case == "link":
-        (run.agent.tree / "link").symlink_to("/etc/passwd")
-    run.leave(transcript(DONE), pr_ref={"ref": "two..dots", "pull": "refs/pull/1/merge"}.get(case, "feature"))
-    outputs = run.outputs(token="reader" if case == "token" else "")
+def test_a_push_that_is_refused_is_the_runs_failure_with_the_hint_that_fixes_it(run: Run) -> None:
+    (run.agent.tree / "link").symlink_to("/etc/passwd")
+    run.leave(transcript(DONE))
+    outputs = run.outputs()
     assert (outputs["exit-code"], outputs["changes-made"], outputs["commit-sha"]) == ("1", "false", "")
     words = [outputs[f"error-{name}"] for name in ("category", "type", "recovery")]
     assert (words, outputs["llm-analysis-run"]) == (["infrastructure", "infrastructure", "manual"], "false")
     assert outputs["final-message-summary"].startswith("All done.")
-    assert hint in outputs["error-summary"]
+    assert "Review the agent" in outputs["error-summary"]
     assert run.workshop.tip() == run.agent.base
 
 
-@pytest.mark.slow
 def test_changes_of_steering_files_are_not_pushed_unless_allowed(run: Run) -> None:
     git(run.agent.tree, "mv", "README.md", "AGENTS.md")
     run.leave(transcript(DONE), files={".vscode/tasks.json": "{}\n", "uv.lock": "\n", **NEW})
@@ -415,16 +373,6 @@ def test_changes_of_steering_files_are_not_pushed_unless_allowed(run: Run) -> No
     assert "new.txt" not in outputs["run-warnings"]
     assert outputs["commit-sha"] == run.workshop.tip()
     assert run.outputs() == outputs, "pushed already"
-
-
-@pytest.mark.slow
-def test_changed_sessions_and_missions_are_pushed_and_reported(run: Run) -> None:
-    run.leave(transcript(DONE), files={".agents-work/2026-01-31_csv/status.json": "{}\n", **NEW})
-    outputs = run.outputs()
-    assert (outputs["exit-code"], outputs["changes-made"]) == ("0", "true")
-    (warning,) = json.loads(outputs["run-warnings"])
-    assert ".agents-work/2026-01-31_csv/status.json" in warning
-    assert "new.txt" not in warning
 
 
 @pytest.mark.parametrize("left", ["nothing", "a link", "another patch", "nonsense"])
@@ -447,7 +395,6 @@ def test_a_patch_that_is_not_the_runs_own_is_a_failure_and_not_a_run_without_cha
 
 
 @pytest.mark.parametrize("name", [FINAL_MESSAGE, STDERR, STDOUT, RECORD])
-@pytest.mark.slow
 def test_no_link_in_the_folder_is_followed(run: Run, name: str) -> None:
     run.leave(transcript(DONE))
     stolen = run.folder.parent / "stolen"
@@ -470,17 +417,6 @@ def test_a_folder_without_a_run_is_refused(tmp_path: Path, run: Run, record: str
         finish(tmp_path, run.options())
 
 
-def test_a_run_of_which_nothing_is_left_may_be_tried_again_and_has_all_outputs_too() -> None:
-    outputs = outputs_of_error(
-        InternalError(kind="record-missing", detail="record.json is missing."), redactor_for({}), PostingPolicy()
-    ).as_outputs()
-    assert (outputs["exit-code"], outputs["changes-made"], outputs["llm-completed-tasks"]) == ("1", "false", "[]")
-    assert "record.json is missing" in outputs["error-summary"]
-    words = [outputs[f"error-{name}"] for name in ("category", "type", "recovery")]
-    assert words == ["infrastructure", "infrastructure", "retry"]
-
-
-@pytest.mark.slow
 def test_where_to_push_is_what_the_caller_says_and_not_what_the_folder_says(run: Run) -> None:
     before = run.workshop.tip("main"), run.workshop.tip()
     run.leave(transcript(DONE), pr_ref="refs/heads/main", pull="99")
@@ -496,7 +432,6 @@ def test_where_to_push_is_what_the_caller_says_and_not_what_the_folder_says(run:
     assert json.loads(outputs["llm-completed-tasks"]) == ["Add the thing"]
 
 
-@pytest.mark.slow
 def test_a_schema_nested_too_deep_costs_the_result_and_not_the_run(run: Run) -> None:
     run.leave(transcript("Done."))
     (run.folder / SCHEMA).write_text("[" * 100_000)
@@ -509,12 +444,9 @@ def test_a_schema_nested_too_deep_costs_the_result_and_not_the_run(run: Run) -> 
     ("message", "result", "warning"),
     [
         ('{"verdict": "pass"}', '{"verdict": "pass"}', ""),
-        ('Here it is:\n```json\n{"verdict": "pass"}\n```', '{"verdict": "pass"}', ""),
         ('{"verdict": 3}', "", "3 is not of type"),
-        ("It passes.", "", "No complete JSON object found"),
     ],
 )
-@pytest.mark.slow
 def test_a_structured_result_counts_if_it_fits_its_schema(run: Run, message: str, result: str, warning: str) -> None:
     run.leave(transcript(message))
     schema = {"type": "object", "required": ["verdict"], "properties": {"verdict": {"type": "string"}}}
@@ -527,15 +459,6 @@ def test_a_structured_result_counts_if_it_fits_its_schema(run: Run, message: str
     assert bool(outputs["run-warnings"]) == bool(warning)
 
 
-@pytest.mark.slow
-def test_a_structured_result_that_is_too_long_for_an_output_is_kept_as_a_file(run: Run) -> None:
-    run.leave(transcript(json.dumps({"verdict": "long " * 100_000})))
-    (run.folder / SCHEMA).write_text('{"type": "object"}')
-    assert run.outputs()["result-json"] == ""
-    assert len(json.loads((run.folder / RESULT).read_text())["verdict"]) == 500_000
-
-
-@pytest.mark.slow
 def test_an_agents_last_words_do_nothing_in_a_commit_message(run: Run) -> None:
     run.leave(transcript("Done. `Fixes #12`, thanks `@octocat` [skip ci]"), mode="[skip ci]")
     run.outputs()

@@ -61,15 +61,12 @@ def attack(bench: Bench, entry: dict[str, Any], job: dict[str, str]) -> Left:
     (bench.top / "home/.ssh").mkdir()
     (bench.top / "home/.ssh/id_ed25519").write_text(JOBS["OTHER_KEY"])
     (bench.top / "temp/creds.config").write_text(JOBS["GITHUB_TOKEN"])
-    places = [
-        bench.top / name for name in ("env.sh", "home", "home/.bashrc", "tools", "temp", "run", "run/record.json")
-    ]
     (bench.top / "tools").mkdir()
     (bench.top / "tools/node.js").write_text("run()")
     (bench.top / "env.sh").touch()
     wanted = {
         "hashes": [hashlib.sha256(value.encode()).hexdigest() for value in JOBS.values()],
-        "places": [str(place) for place in places],
+        "places": [str(bench.top / name) for name in PLACES],
         "sleep": f"600.{time.monotonic_ns()}",
     }
     (bench.top / "wanted.json").write_text(json.dumps(wanted))
@@ -176,23 +173,18 @@ def is_open(target):
     except OSError:
         return False
     return True
-allowed, other = sys.argv[1:]
 print(json.dumps({"allowed": ask(allowed), "other": ask(other), "directly": is_open(allowed)}))
 """
 
 
 @pytest.mark.slow
 def test_an_agent_reaches_the_hosts_of_its_network_and_no_other(bench: Bench, own_server: str) -> None:
-    (bench.top / "agent.py").write_text(CONNECTS)
     temporary = bench.top / ("long-" * 20)  # longer than the address of a socket
     temporary.mkdir()
-    entry = {"command": ["{command}"], "network": [own_server]}
     other = f"localhost:{int(own_server.split(':')[1]) + 1}"
-    command = shlex.join([sys.executable, str(bench.top / "agent.py"), str(own_server), str(other)])
-    registry = bench.registry({"agents": {"mine": entry}})
-    left = bench.run(
-        *("--agent", "mine", "--command", command, "--prompt-file", "prompt.md", "--registry", registry),
-        job={"HTTPS_PROXY": "", "RUNNER_TEMP": str(temporary)},
+    job = {"HTTPS_PROXY": "", "RUNNER_TEMP": str(temporary)}
+    left = bench.script_of_mine(
+        f"allowed, other = {own_server!r}, {other!r}\n{CONNECTS}", {"network": [own_server]}, job
     )
     assert left.record["error"] is None
     answers = json.loads(left.text("stdout.log"))
@@ -299,8 +291,7 @@ def test_programs_on_the_path_stay_readable_with_their_prefix(tmp_path: Path, en
 
 
 LOOKS_AT_HOME = """
-import json, os, pathlib, sys
-home = pathlib.Path(sys.argv[1])
+import json, os, pathlib
 def look(path):
     try:
         return path.read_text() if path.is_file() else sorted(each.name for each in path.iterdir())
@@ -325,13 +316,9 @@ def test_the_runners_home_is_hidden_whole_apart_from_programs_without_their_logi
         (home / folder).mkdir()
     (home / ".store/1.0/bin/other").touch()
     (home / ".tool/bin/other").symlink_to(home / ".store/1.0/bin/other")
-    (bench.top / "look.py").write_text(LOOKS_AT_HOME)
-    registry = bench.registry({"agents": {"mine": {"command": ["{command}"], "isolation": "container"}}})
-    command = shlex.join([sys.executable, str(bench.top / "look.py"), str(home)])
     job = {"PATH": f"{home}/.tool/bin:{os.environ['PATH']}", "JAVA_HOME": str(home / "sdk")}
-    left = bench.run(
-        *("--agent", "mine", "--command", command, "--prompt-file", "prompt.md", "--registry", registry), job=job
-    )
+    program = f"import pathlib\nhome = pathlib.Path({str(home)!r})\n{LOOKS_AT_HOME}"
+    left = bench.script_of_mine(program, {"isolation": "container"}, job)
     added = [line[1:] for line in left.text("changes.patch").splitlines() if line.startswith("+{")]
     assert json.loads("".join(added)) == {
         "": [".store", ".tool", "sdk"],
@@ -552,17 +539,14 @@ def test_sockets_of_root_are_found(shared_folder: Path) -> None:
 @pytest.mark.slow
 def test_an_agent_in_a_container_reaches_no_socket_of_its_user_and_cannot_rewrite_its_prompt(bench: Bench) -> None:
     program = (
-        "import os, socket, sys\n"
-        "try:\n    socket.socket(socket.AF_UNIX).connect(sys.argv[1])\n    print('reached')\n"
+        "import socket\n"
+        f"try:\n    socket.socket(socket.AF_UNIX).connect({str(bench.top / 'agent.sock')!r})\n    print('reached')\n"
         "except OSError as error:\n    print(error.strerror)\n"
         "with open('/proc/self/fd/0', 'w') as file: file.write('forged')\n"
     )
     with socket.socket(socket.AF_UNIX) as listener:
         listener.bind(str(bench.top / "agent.sock"))
         listener.listen()
-        (bench.top / "agent.py").write_text(program)
-        registry = bench.registry({"agents": {"mine": {"command": ["{command}"], "isolation": "container"}}})
-        command = shlex.join([sys.executable, str(bench.top / "agent.py"), str(bench.top / "agent.sock")])
-        left = bench.run("--agent", "mine", "--command", command, "--prompt-file", "prompt.md", "--registry", registry)
+        left = bench.script_of_mine(program, {"isolation": "container"}, {})
     assert (left.text("stdout.log"), left.outputs["exit-code"]) == ("Connection refused\n", "0")
     assert "Add a file." in left.text("prompt.md")

@@ -16,7 +16,15 @@ from accord.core.findings import Finding
 from accord.gha.step import OUTPUT_BYTES, utf16_size
 from accord.runner.analysis.analyse import Analysis, ProviderAttempt
 from accord.runner.models import Category, Classification, Evidence, InternalError, Origin, Recovery, Source
-from accord.runner.outputs import BUDGET, SUMMARY_CHARS, TRUNCATION_NOTICE, RunFacts, not_pushed_warning, outputs_of
+from accord.runner.outputs import (
+    BUDGET,
+    SUMMARY_CHARS,
+    TRUNCATION_NOTICE,
+    RunFacts,
+    attempts_output,
+    not_pushed_warning,
+    outputs_of,
+)
 from accord.runner.publish import Published
 from accord.runner.record import Attempt
 from accord.runner.transcripts.account import Account, Usage
@@ -365,6 +373,12 @@ def test_whatever_happened_the_outputs_keep_the_contract(facts: RunFacts) -> Non
         assert SECRET not in text
         assert ODD_SECRET not in text
         assert "ghp_" + "a1B2" * 9 not in text
+
+
+def test_a_turn_that_failed_repaired_nothing() -> None:
+    finding = Finding(code="schema", message="It is wrong.")
+    tries = [Attempt(agent="a", outcome="broken", findings=(finding,)), Attempt(agent="a", turn=2, outcome="budget")]
+    assert json.loads(attempts_output(tries, Redactor(), PostingPolicy()))[1]["repaired"] == []
 
 
 PUSHED = Published("c" * 40, 1)

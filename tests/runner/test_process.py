@@ -18,6 +18,7 @@ from accord.runner.isolation import Confinement, Container, choose_confinement
 from accord.runner.models import JobContext, StopSignals
 from accord.runner.process import Program, ProgramEnd, run_program
 
+pytestmark = pytest.mark.slow
 SECRET = "correct-horse-battery"
 linux = pytest.mark.skipif(sys.platform != "linux", reason="only Linux has subreapers and no_new_privs")
 
@@ -78,7 +79,6 @@ def is_running(pid: int) -> bool:
         return False
 
 
-@pytest.mark.slow
 @in_container_too
 def test_the_exit_code_and_both_outputs_are_kept_byte_for_byte_and_the_input_is_empty(run: Callable[..., Ran]) -> None:
     ran = run(
@@ -89,7 +89,6 @@ def test_the_exit_code_and_both_outputs_are_kept_byte_for_byte_and_the_input_is_
     assert len(ran.lines) == 2
 
 
-@pytest.mark.slow
 @in_container_too
 def test_a_program_that_ignores_sigterm_is_killed(run: Callable[..., Ran], monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("accord.runner.process._PATIENCE_SECONDS", {"time-limit": 0.3})
@@ -104,7 +103,6 @@ def test_a_program_that_ignores_sigterm_is_killed(run: Callable[..., Ran], monke
     assert ran.out == b"ready\nasked\n"
 
 
-@pytest.mark.slow
 @in_container_too
 def test_a_program_that_is_asked_to_end_may_say_its_last_words(run: Callable[..., Ran]) -> None:
     script = (
@@ -121,21 +119,29 @@ ORPHANS = {
     "a child in a session of its own": "subprocess.Popen(['sleep', '300'], start_new_session=True)",
     "a grandchild whose parent is gone": "subprocess.Popen(['sh', '-c', 'setsid sleep 300 & echo $!']).wait()",
 }
+ENDINGS = {
+    "by itself": ("", 0), "by SIGKILL": ("os.kill(os.getpid(), 9)", 137), "at the limit": ("time.sleep(300)", 143),
+}  # fmt: skip
 
 
-@pytest.mark.slow
 @linux
 @in_container_too
-@pytest.mark.parametrize("kind", ORPHANS)
-@pytest.mark.parametrize("ending", ["by itself", "by SIGKILL", "at the limit"])
+@pytest.mark.parametrize(
+    ("ending", "kind"),
+    [
+        pytest.param(ending, kind, marks=() if i == j else pytest.mark.matrix)
+        for i, ending in enumerate(ENDINGS)
+        for j, kind in enumerate(ORPHANS)
+    ],
+)
 def test_nothing_that_a_program_started_outlives_it(run: Callable[..., Ran], kind: str, ending: str) -> None:
-    last = {"by itself": "", "by SIGKILL": "os.kill(os.getpid(), 9)", "at the limit": "time.sleep(300)"}[ending]
+    last, code = ENDINGS[ending]
     seconds = f"300.{os.getpid()}{time.monotonic_ns()}"
     child = ORPHANS[kind].replace("300", seconds)
     began = time.monotonic()
     ran = run(f"import os, subprocess, time\n{child}\nprint('ready', flush=True)\n{last}", limit=1)
     assert b"ready\n" in ran.out
-    assert ran.end.exit_code == {"by itself": 0, "by SIGKILL": 137, "at the limit": 143}[ending]
+    assert ran.end.exit_code == code
     assert running_with(seconds) == 0
     assert time.monotonic() - began < 100
 
@@ -159,7 +165,6 @@ run_program(
 """
 
 
-@pytest.mark.slow
 @linux
 @pytest.mark.parametrize("kind", ["a child", "a child in a session of its own"])
 @pytest.mark.parametrize("way", ["no rights", "sudo", "container"])
@@ -184,7 +189,6 @@ def running_with(word: str) -> int:
     return found
 
 
-@pytest.mark.slow
 @linux
 def test_an_agent_ends_when_a_person_interrupts_accord_for_good(run: Callable[..., Ran]) -> None:
     shown: list[str] = []
@@ -216,7 +220,6 @@ def test_being_told_to_stop_ends_the_program(run: Callable[..., Ran]) -> None:
     assert (ran.end.exit_code, ran.kind) == (143, "cancelled")
 
 
-@pytest.mark.slow
 def test_a_secret_split_over_writes_is_in_no_file_and_no_line(run: Callable[..., Ran]) -> None:
     half = len(SECRET) // 2
     script = (
@@ -228,7 +231,6 @@ def test_a_secret_split_over_writes_is_in_no_file_and_no_line(run: Callable[...,
     assert ran.lines == ["[redacted: secret of the environment]"]
 
 
-@pytest.mark.slow
 def test_a_huge_line_is_kept_whole_and_shown_in_part(run: Callable[..., Ran]) -> None:
     ran = run("print('y' * 3_000_000)")
     assert (ran.out, len(ran.lines)) == (b"y" * 3_000_000 + b"\n", 1)
@@ -236,14 +238,12 @@ def test_a_huge_line_is_kept_whole_and_shown_in_part(run: Callable[..., Ran]) ->
     assert "more bytes" in ran.lines[0]
 
 
-@pytest.mark.slow
 @pytest.mark.skipif(not Path("/dev/full").exists(), reason="only Linux has a device that is always full")
 def test_a_full_disk_ends_the_program_and_is_reported(run: Callable[..., Ran]) -> None:
     ran = run("import time\nprint('x', flush=True)\ntime.sleep(300)", out=Path("/dev/full"))
     assert (ran.kind, ran.lines) == ("disk-full", ["x"])
 
 
-@pytest.mark.slow
 @in_container_too
 @linux
 def test_a_program_can_gain_no_privileges(run: Callable[..., Ran]) -> None:
@@ -251,7 +251,6 @@ def test_a_program_can_gain_no_privileges(run: Callable[..., Ran]) -> None:
     assert ran.out.split() == [b"NoNewPrivs:", b"1"]
 
 
-@pytest.mark.slow
 @linux
 def test_a_program_starts_with_the_usual_signals(tmp_path: Path) -> None:
     """Python ignores SIGPIPE, and a program that it starts would do the same."""

@@ -14,10 +14,11 @@ from accord.core.errors import BrokenContract, WrongUsage
 from accord.core.kinds import check_document
 from accord.git.trusted_files import WorkTreeFiles
 from accord.runner.credentials import check_credentials
-from accord.runner.launch import agent_environment, command_line, install_environment
+from accord.runner.launch import agent_environment, can_resume, command_line, install_environment
 from accord.runner.models import AgentNotStarted, RunRequest
 from accord.runner.trusted_registry import load_registry
 
+SESSION = "0199a213-81c0-7800-8aa1-bbab2a035a53"
 IN_USE = """\
 version: 1
 default_agent: codex
@@ -209,6 +210,14 @@ def test_each_agent_is_started_as_its_cli_wants_it() -> None:
     assert line(agents["aider"])[-2:] == ["--message-file", "/run/prompt.md"]
 
 
+@pytest.mark.parametrize("session", ["--dangerously-skip-permissions", "a b", "$(id)", "x" * 200, ""])
+def test_a_session_that_is_not_a_name_stays_out_of_the_command_line(session: str) -> None:
+    claude = shipped_registry().agents["claude"]
+    assert not can_resume(claude, session)
+    assert command_line(claude, RunRequest("claude", Path("/r"), Path("/w")), "", session=session)[-1] == "acceptEdits"
+    assert command_line(claude, RunRequest("claude", Path("/r"), Path("/w")), "", session=SESSION)[-1] == SESSION
+
+
 @pytest.mark.parametrize(("left", "word"), [(None, ""), (2.5, "2.50"), (0.004, "0.01"), (0.0, "0.01")])
 def test_claude_gets_the_rest_of_the_budget(left: float | None, word: str) -> None:
     request = RunRequest("claude", Path("/run"), Path("/work"))
@@ -266,6 +275,17 @@ def test_each_shipped_agent_gets_its_own_key_and_no_other() -> None:
     several = {key: {"ANTHROPIC_API_KEY", "OPENAI_API_KEY"} for key in ("opencode", "aider")}
     none: dict[str, set[str]] = {name: set() for name in ("command", "copilot", "cursor")}
     assert seen == {"codex": {"CODEX_API_KEY"}, "claude": claude, "gemini": {"GEMINI_API_KEY"}, **several, **none}
+
+
+def test_of_the_shipped_agents_codex_is_tried_unless_it_has_no_sandbox() -> None:
+    tried = {
+        f"{name} {mode}": setting.probe
+        for name, agent in shipped_registry().agents.items()
+        for mode, setting in (agent.sandbox.values if agent.sandbox else {}).items()
+        if setting.probe
+    }
+    probe = ["codex", "sandbox", "--", "true"]
+    assert tried == {"codex read-only": probe, "codex workspace-write": probe}
 
 
 def test_the_installer_gets_npms_settings_and_no_secret() -> None:

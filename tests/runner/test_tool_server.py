@@ -57,22 +57,6 @@ def test_the_submitted_result_is_the_runs_and_its_change_is_the_runs_patch(bench
 
 
 @pytest.mark.slow
-def test_secrets_in_a_submitted_result_are_redacted(bench: Bench) -> None:
-    token = "ghp_" + "b2C3" * 9
-    left = play(bench, approve(summary=f"It has {token}."), "--schema", "reviewer-result")
-    assert "It has " in left.text("submitted-result.json")
-    assert not any(token in path.read_text(errors="replace") for path in left.folder.iterdir())
-
-
-@pytest.mark.slow
-def test_a_result_that_was_refused_is_not_the_runs(bench: Bench) -> None:
-    left = play(bench, {"role": "reviewer"}, "--schema", "reviewer-result", "--fail")
-    assert left.code == 1
-    assert "Nothing was written" in left.text("stdout.log")
-    assert (left.text("submitted-result.json"), left.outputs["result-json"]) == ("", "")
-
-
-@pytest.mark.slow
 def test_a_link_in_the_place_of_the_result_is_not_followed(bench: Bench) -> None:
     left = play(bench, approve(), "--schema", "reviewer-result", wanted="link")
     assert left.record["exit_code"] == 0
