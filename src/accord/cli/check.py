@@ -12,7 +12,6 @@ import click
 
 from accord.cli.options import Choice, FindingsArguments, WritingArguments, argument, command, option
 from accord.cli.output import count_of, one_line, print_findings, print_json
-from accord.cli.sarif import sarif_log
 from accord.cli.sources import read_bytes
 from accord.cli.step import (
     annotate_file,
@@ -165,6 +164,8 @@ def print_checks(
     """Print what was corrected and found in each document, as text, as one JSON document, or as SARIF."""
     fixes = fixes or {}
     if output_format == "sarif":
+        from accord.cli.sarif import sarif_log
+
         print_json(sarif_log(click.get_current_context().info_name or "check", [(path, f) for path, _, f in documents]))
         return
     if output_format == "json":
@@ -201,11 +202,13 @@ def report_checks(documents: Sequence[Checked], document: str = "", name: str = 
     """Report a check of documents: outputs ``ok`` and ``document``, a table, annotations on the documents."""
     is_ok = not any(has_errors(findings) for _, _, findings in documents)
     leave_outputs({"ok": str(is_ok).lower(), "document": document})
+    for path, _, findings in documents:
+        annotate_file(findings, path)
+    if "GITHUB_STEP_SUMMARY" not in os.environ:
+        return
     rows = [[redacted_cell(path), redacted_cell(kind or "unknown"), _verdict(found)] for path, kind, found in documents]
     details = [findings_table(findings) for _, _, findings in documents]
     leave_summary(f"### accord {name}", table(["Document", "Kind", "Verdict"], rows), *details)
-    for path, _, findings in documents:
-        annotate_file(findings, path)
 
 
 def _verdict(findings: Sequence[Finding]) -> str:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 import shutil
-import subprocess
 import sys
 from collections.abc import Callable
 from contextlib import contextmanager, suppress
@@ -171,6 +170,8 @@ def find_token(server_url: str = "") -> str:
     if gh is None:
         return ""
     command = [gh, "auth", "token", "--hostname", host]
+    import subprocess
+
     try:
         done = subprocess.run(command, capture_output=True, text=True, timeout=_GH_SECONDS, check=False)  # noqa: S603
     except (OSError, subprocess.TimeoutExpired):
