@@ -134,12 +134,12 @@ def test_an_agent_whose_answer_is_parsed_gets_its_schema(name: str) -> None:
     assert ("schema" in found["Run the agent"]["with"]) == (name in JUDGES)
 
 
-def test_the_actions_of_the_loops_differ_in_words_and_in_three_inputs() -> None:
+def test_the_actions_of_the_loops_differ_in_words_and_in_two_inputs() -> None:
     keepalive = ACTIONS["keepalive"]
     without = {
         "autofix": ("review-workflow",),
-        "bot-comments": ("review-workflow", "rerun-held-runs"),
-        "verifier": ("review-workflow", "rerun-held-runs", "allow-steering-files"),
+        "bot-comments": ("review-workflow",),
+        "verifier": ("review-workflow", "allow-steering-files"),
     }
     for name, action in ACTIONS.items():
         command = name.removesuffix("ifier") + "ify" if name == "verifier" else name

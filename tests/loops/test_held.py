@@ -8,13 +8,10 @@ from support.loops import BODY, NOW, held, keepalive
 
 from accord.github.checks import Check, CheckState
 from accord.loops.checks import may_be_held
-from accord.loops.models import NEEDS_HUMAN, RUNS, LoopState, TokenFacts
+from accord.loops.models import NEEDS_HUMAN, RUNS, LoopState
 from accord.loops.run import LOOPS
 
 decide = LOOPS["keepalive"].decide
-
-APP = TokenFacts(reruns_held=True)
-"""The token of an app, and a workflow that lets the loop start held runs."""
 
 PAGE = "https://github.com/octo/code/pull/7"
 
@@ -60,31 +57,9 @@ def test_the_oldest_run_says_how_long_they_have_waited() -> None:
     assert decide(waiting(held(1, created_at=NOW + timedelta(days=400)))).reason == "checks-held"
 
 
-def test_an_apps_token_starts_them_again_where_the_workflow_lets_it() -> None:
-    decision = decide(waiting(held(), held(id=42), checks={"steering": ()}, token=APP))
-    assert (decision.reason, decision.reruns) == ("checks-rerun", (41, 42))
-
-
-@pytest.mark.parametrize(
-    ("parts", "run", "words"),
-    [
-        ({"token": TokenFacts()}, {}, ""),  # not turned on
-        ({"token": TokenFacts(reruns_held=True, triggers_workflows=False)}, {}, ""),  # GITHUB_TOKEN
-        ({"checks": {"steering": None}}, {}, ""),  # too many files
-        ({"checks": {"steering": (".github/workflows/ci.yml",)}}, {}, ".github/workflows/ci.yml"),
-        ({}, {"attempt": 2}, ""),  # held again
-    ],
-)  # fmt: skip
-def test_a_person_has_to_approve_them_otherwise(parts: dict[str, Any], run: dict[str, Any], words: str) -> None:
-    given = {"token": APP, **parts, "checks": {"steering": (), **parts.get("checks", {})}}
-    decision = decide(waiting(held(**run), **given))
-    assert (decision.reason, decision.reruns) == ("checks-held", ())
-    assert words in decision.message
-
-
 def test_names_that_a_branch_gives_its_workflows_and_files_are_shortened() -> None:
     runs = tuple(held(id=number, name="n" * 5000) for number in range(1, 100))
-    decision = decide(waiting(*runs, checks={"steering": ("x" * 5000,) * 100}, token=APP, pull={"url": PAGE}))
+    decision = decide(waiting(*runs, pull={"url": PAGE}))
     assert decision.reason == "checks-held"
     assert "and 94 more" in decision.message
     assert len(decision.message) < 1200
@@ -99,22 +74,19 @@ def test_a_token_that_cannot_read_runs_leads_to_a_warning() -> None:
 
 
 @pytest.mark.parametrize(
-    ("checks", "alone", "with_reruns"),
+    ("checks", "are_read"),
     [
-        ([], True, True),
-        ([("github-actions", "passing")], False, True),
-        ([("github-actions", "failing"), ("", "passing")], False, True),
-        ([("github-actions", "skipped")], True, True),
-        ([("some-app", "passing"), ("", "failing")], True, True),
-        ([("some-app", "pending")], False, False),
-        ([("github-actions", "pending")], False, False),
+        ([], True),
+        ([("github-actions", "passing")], False),
+        ([("github-actions", "failing"), ("", "passing")], False),
+        ([("github-actions", "skipped")], True),
+        ([("some-app", "passing"), ("", "failing")], True),
+        ([("some-app", "pending")], False),
+        ([("github-actions", "pending")], False),
     ],
-)  # fmt: skip
-def test_they_are_read_only_where_they_decide(
-    checks: list[tuple[str, CheckState]], alone: bool, with_reruns: bool
-) -> None:
-    found = [Check("test", state, app=app) for app, state in checks]
-    assert (may_be_held(found, reruns_held=False), may_be_held(found, reruns_held=True)) == (alone, with_reruns)
+)
+def test_they_are_read_only_where_they_decide(checks: list[tuple[str, CheckState]], are_read: bool) -> None:
+    assert may_be_held([Check("test", state, app=app) for app, state in checks]) == are_read
 
 
 def test_budgets_and_labels_come_before_them() -> None:

@@ -47,24 +47,11 @@ def held(turns: Turns) -> None:
     turns.push("new", token=INSTALLATION_TOKEN)
 
 
-def held_for_an_app(turns: Turns) -> None:
-    turns.use_app()
-    held(turns)
-
-
-def begun_by_an_app(turns: Turns) -> None:
-    turns.use_app()
-    turns.begin("local-1")
-    held(turns)
-
-
 PHASES: dict[str, Phase] = {
     "begin": (nothing, lambda turns: turns.begin("local-1")),
     "end well": (begun, lambda turns: turns.end(DONE, "local-1", workflow=WORKFLOW)),
     "end badly": (begun_with_a_retry_label, lambda turns: turns.end(FAILED, "local-1", workflow=WORKFLOW)),
     "begin, runs held": (held, lambda turns: turns.begin("local-1")),
-    "begin, runs started": (held_for_an_app, lambda turns: turns.begin("local-1")),
-    "end, runs started": (begun_by_an_app, lambda turns: turns.end(DONE, "local-1", workflow=WORKFLOW)),
 }
 
 
@@ -101,8 +88,6 @@ def test_a_turn_killed_at_any_write_is_continued_when_repeated(turns_stage: Stag
     told.write_text(json.dumps(FAILED if phase == "end badly" else DONE))
     words = ["keepalive", "run", "--pull", "1", "--run-dir", str(tmp_path / "run"), "--dispatch-workflow", WORKFLOW]
     words += ["--phase", "begin"] if phase.startswith("begin") else ["--phase", "end", "--outputs", str(told)]
-    if case.turns.identity:
-        words += ["--identity", case.turns.identity, "--rerun-held-runs"]
     for nth in killed(case.writes):
         case.put_back()
         kill_at(nth, words, turns_stage, GITHUB_RUN_ID="local-1", GITHUB_TOKEN=case.turns.token)

@@ -10,7 +10,6 @@ from support.turns import BODY, CI, WORKFLOW, Turns, did, opened, seed
 
 from accord.cli.loops_output import turn_summary
 from accord.loops.facts import gather
-from accord.loops.models import TokenFacts
 from accord.loops.run import LOOPS
 from accord_sandbox.planting import INSTALLATION_TOKEN
 
@@ -111,80 +110,6 @@ def test_autofix_waits_too(held: Turns) -> None:
     held.control("approvals/1")
     finish(held, "failure")
     assert held.begin("3").decision.reason == "checks-failing"
-
-
-@pytest.mark.slow
-def test_an_apps_token_starts_held_runs_once(held: Turns) -> None:
-    held.use_app()
-    planned = held.begin("1", is_dry_run=True)
-    (run,) = held.runs
-    assert (planned.decision.reruns, planned.context.github.requests.write) == ((run["id"],), 0)
-    started = held.begin("1")
-    assert (started.decision.reason, started.note) == ("checks-rerun", "")
-    (run,) = held.runs
-    assert (run["status"], run["run_attempt"], run["triggering_actor"]["login"]) == ("queued", 2, "my-app[bot]")
-    assert held.begin("2").decision.reason == "checks-pending"
-    before = held.seen()
-    assert held.begin("3").context.github.requests.write == 0
-    assert held.seen() == before
-    finish(held)
-    assert held.begin("4").should_run
-
-
-@pytest.mark.slow
-def test_runs_that_are_left_after_a_kill_are_started_by_the_next_turn(tmp_path: Path) -> None:
-    with staged(tmp_path, seed=seed({**FILES, ".github/workflows/lint.yml": CI.replace("test", "lint")})) as stage:
-        turns = Turns(stage)
-        turns.use_app()
-        turns.push("new", token=INSTALLATION_TOKEN)
-        first, second = (run["id"] for run in turns.runs)
-        stage.send("POST", f"{turns.root}/actions/runs/{first}/rerun", token="app")
-        assert turns.begin("1").decision.reason == "checks-pending"
-        turns.control(f"runs/{first}", status="completed", conclusion="success")
-        assert turns.begin("2").decision.reruns == (second,)
-        assert [run["run_attempt"] for run in turns.runs] == [2, 2]
-
-
-@pytest.mark.slow
-def test_the_end_of_a_run_starts_held_runs_once(turns: Turns) -> None:
-    turns.use_app()
-    turns.begin("1")
-    outputs = did("Add tests", **{"changes-made": "true", "commit-sha": turns.push("new", token=INSTALLATION_TOKEN)})
-    assert turns.end(outputs, "1", is_dry_run=True).state.pending.reruns == tuple(run["id"] for run in turns.runs)
-    for _ in range(2):
-        assert turns.end(outputs, "1").decision.reason == "checks-rerun"
-        assert [(run["status"], run["run_attempt"]) for run in turns.runs] == [("queued", 2)]
-
-
-@pytest.mark.slow
-def test_a_change_of_files_that_steer_ci_is_left_to_a_person(turns: Turns) -> None:
-    turns.use_app()
-    turns.push("anything", ".github/workflows/notes.md")
-    turns.push("new", token=INSTALLATION_TOKEN)
-    turn = turns.begin("1")
-    assert (turn.decision.reason, turn.decision.reruns) == ("checks-held", ())
-    assert ".github/workflows/notes.md" in turn.decision.message
-    assert all(run["run_attempt"] == 1 for run in turns.runs)
-
-
-@pytest.mark.slow
-def test_the_jobs_token_starts_no_held_run(held: Turns) -> None:
-    held.facts = TokenFacts(triggers_workflows=False, reruns_held=True)
-    assert held.begin("1").decision.reason == "checks-held"
-    assert held.runs[0]["run_attempt"] == 1
-
-
-@pytest.mark.slow
-def test_a_token_that_may_not_start_runs_says_what_to_grant(tmp_path: Path) -> None:
-    document = seed(FILES)
-    document["tokens"][-1]["permissions"]["actions"] = "read"
-    with staged(tmp_path, seed=document) as stage:
-        turns = Turns(stage)
-        turns.use_app()
-        turns.push("new", token=INSTALLATION_TOKEN)
-        turn = turns.begin("1")
-        assert "actions: write" in turn.note
-        assert turns.runs[0]["run_attempt"] == 1
 
 
 @pytest.mark.slow

@@ -54,7 +54,6 @@ def held_rows(make: Callable[..., Any]) -> list[tuple[str, Any]]:
     return [
         ("checks-held", make(checks={"held": (held(),)})),
         ("checks-not-approved", make(checks={"held": (held(), held(25, id=42))})),
-        ("checks-rerun", make(checks={"held": (held(),), "steering": ()}, token=TokenFacts(reruns_held=True))),
     ]
 
 

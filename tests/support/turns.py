@@ -182,10 +182,6 @@ class Turns:
         url = f"{self.stage.server.url}/_sandbox/{path.replace('/', f'/{self.stage.repository}/', 1)}"
         assert self.stage.session.put(url, json=body, timeout=20).status_code == 204
 
-    def use_app(self) -> None:
-        """Take the next turns with an app's token, and start held runs with it."""
-        self.token, self.identity, self.facts = APP["token"], APP["login"], TokenFacts(reruns_held=True)
-
     def push(self, text: str, path: str = "b.txt", token: str = "") -> str:
         """Put a commit on the head, and return it."""
         path = f"{path}.{text}"

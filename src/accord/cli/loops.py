@@ -98,7 +98,6 @@ class TurnArguments(WritingArguments, PostingArguments, FormatArguments):
         "--prompt-file", "Prompt for the agent; the shipped one by default.", default="", metavar="F"
     )
     allow_steering_files: bool = False
-    rerun_held_runs: bool = False
     review_workflow: str = ""
 
 
@@ -106,13 +105,7 @@ class ChangingArguments(SteeringArguments, TurnArguments):
     """The arguments of a turn whose agent changes code."""
 
 
-class AutofixArguments(ChangingArguments):
-    """The arguments of a turn that reads checks."""
-
-    rerun_held_runs: bool = option("--rerun-held-runs", "Start held workflow runs again, with an app's token.")
-
-
-class KeepaliveArguments(AutofixArguments):
+class KeepaliveArguments(ChangingArguments):
     """The arguments of a turn of keepalive."""
 
     review_workflow: str = option(
@@ -229,7 +222,7 @@ def _context(
         clock=SystemClock(),
         redact=redactor_for(os.environ),
         policy=policy,
-        token=token_facts(os.environ).model_copy(update={"reruns_held": given.rerun_held_runs}),
+        token=token_facts(os.environ),
         minutes=given.max_runtime_minutes,
         max_cost_usd=registry.max_item_cost_usd,
         bots=tuple(registry.review_bots),
@@ -385,7 +378,7 @@ keepalive = _loop_group(
     KeepaliveArguments,
 )
 autofix = _loop_group(
-    "autofix", "Let the agent fix failing checks.", "whether the agent fixes checks", AutofixArguments
+    "autofix", "Let the agent fix failing checks.", "whether the agent fixes checks", ChangingArguments
 )
 verify = _loop_group(
     "verify", "Judge a change by its work item's acceptance criteria.", "whether to verify", TurnArguments

@@ -43,7 +43,6 @@ def decision_lines(decision: LoopDecision) -> Iterator[str]:
         yield f"  look again in {decision.wait_seconds} s"
     yield from (f"  + label {shown(label)}" for label in decision.add_labels)
     yield from (f"  - label {shown(label)}" for label in decision.remove_labels)
-    yield from (f"  start workflow run {run_id} again" for run_id in decision.reruns)
     yield from (click.style(f"  warning: {shown(text)}", fg="yellow") for text in decision.warnings)
     if decision.appendix:
         yield f"  appendix of {len(decision.appendix)} characters (--format json shows it)"

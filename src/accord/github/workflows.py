@@ -101,10 +101,6 @@ class WorkflowMethods(Rest):
         """List the runs in a status or with a conclusion, newest first. Raises Forbidden without ``actions: read``."""
         return self._list_items("/actions/runs", _run, key="workflow_runs", status=status)
 
-    def rerun(self, run_id: int) -> None:
-        """Start a run again; by an app's token it needs no approval then. Raises Forbidden for one in progress too."""
-        self._call("POST", f"/actions/runs/{run_id}/rerun")
-
     def job_log(self, job_id: int) -> str:
         """Read the end of a job's log, ``MOST_LOG_BYTES`` at most; empty when GitHub has no log any more.
 

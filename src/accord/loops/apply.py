@@ -6,8 +6,7 @@ from datetime import datetime, timedelta
 from functools import partial
 from typing import TYPE_CHECKING, NamedTuple
 
-from accord.engine.operations import failed_unless
-from accord.github.models import Forbidden, NotThere
+from accord.github.models import NotThere
 from accord.github.once import send_once
 from accord.loops.models import NEEDS_HUMAN
 from accord.text.markdown import cell
@@ -37,7 +36,6 @@ def apply_effects(run: EndedRun, effects: PendingEffects, workflow: str, *, is_r
     if effects.asks:
         ask_once(context, run.loop.name, run.state)
     relabel(context, run.pull.labels, effects.add_labels, effects.remove_labels)
-    rerun_held(context, effects.reruns)
     if not (effects.is_due and workflow):
         return 0
     since = run.state.last.ended_at if run.state.last else context.github.server_time()
@@ -85,27 +83,6 @@ def relabel(context: LoopContext, current: Sequence[str], added: Sequence[str], 
     for label in dict.fromkeys(removed):
         if label.casefold() in names - wanted:
             context.log.write("remove-label", label, partial(github.remove_label, number, label), number=number)
-
-
-def rerun_held(context: LoopContext, runs: Sequence[int]) -> bool:
-    """Start held workflow runs again, each once; return False if the token may not."""
-    write, rerun = partial(context.log.write, status_of=failed_unless), partial(_rerun_once, context)
-    sent = (write("rerun-workflow", f"{run_id}", partial(rerun, run_id)) for run_id in runs)
-    return all(may is not False for may in sent)
-
-
-def _rerun_once(context: LoopContext, run_id: int) -> bool:
-    def find() -> WorkflowRun | None:
-        run = context.github.workflow_run(run_id)
-        return run if run is not None and not run.is_held else None
-
-    try:
-        send_once(lambda: context.github.rerun(run_id), find, context.clock)
-    except NotThere:  # GitHub deletes runs that are never approved
-        return True
-    except Forbidden:  # the answer for a run that is already in progress, too
-        return find() is not None
-    return True
 
 
 class WorkflowStart(NamedTuple):

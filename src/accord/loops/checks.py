@@ -1,8 +1,7 @@
 """The checks of a pull request's head: read them and their logs, wait for them, and show failures to the agent.
 
 GitHub holds workflow runs that GITHUB_TOKEN caused: such a run has no jobs until a person approves it, so the head
-looks like one without checks. Only a run that an app's token starts again needs no approval. That is off by default,
-and left to a person where the pull request changes files that steer agents or CI.
+looks like one without checks.
 """
 
 from __future__ import annotations
@@ -13,7 +12,6 @@ from datetime import timedelta
 from typing import TYPE_CHECKING
 
 from accord.core.errors import Refused
-from accord.github.limits import COMPARED_FILES
 from accord.github.models import Forbidden
 from accord.loops.models import CheckFacts, Closed, HeldRun, decision_for
 from accord.loops.texts import join_parts
@@ -102,13 +100,11 @@ def read_checks(gathered: Gathered) -> Gathered:
     """
     context, github, pull = gathered.context, gathered.context.github, gathered.pull
     checks = tuple(check for check in github.check_runs(pull.head_sha) if not is_own(check, context.run_id))
-    held = read_held(context, pull) if may_be_held(checks, reruns_held=context.token.reruns_held) else ()
-    may_rerun = held and context.token.reruns_held and context.token.triggers_workflows
-    steering = read_steering(context, pull) if may_rerun else None
+    held = read_held(context, pull) if may_be_held(checks) else ()
     checks = checks if held else (*checks, *github.statuses(pull.head_sha))
     now = github.server_time()
     quiet = 0 if pull.updated_at is None else max(0, int((now - pull.updated_at).total_seconds()))
-    facts = check_facts(checks, pull.head_sha, quiet).model_copy(update={"held": held, "steering": steering})
+    facts = check_facts(checks, pull.head_sha, quiet).model_copy(update={"held": held})
     return replace(gathered, checks=checks).with_facts(checks=facts, now=now)
 
 
@@ -133,14 +129,13 @@ def check_facts(checks: Sequence[Check], sha: str, quiet_seconds: int) -> CheckF
     )
 
 
-def may_be_held(checks: Sequence[Check], *, reruns_held: bool) -> bool:
+def may_be_held(checks: Sequence[Check]) -> bool:
     """Tell whether held runs decide: no check is pending, and no job of GitHub Actions has run.
 
-    Where jobs have run, people started them in another way, and what is still held does not count. The loop starts held
-    runs one by one, so it looks for the rest.
+    Where jobs have run, people started them in another way, and what is still held does not count.
     """
     states = {check.state for check in checks if check.app == ACTIONS} - {"skipped"}
-    return all(check.state != "pending" for check in checks) and (reruns_held or not states)
+    return not states and all(check.state != "pending" for check in checks)
 
 
 def read_held(context: LoopContext, pull: Pull) -> tuple[HeldRun, ...] | None:
@@ -150,40 +145,20 @@ def read_held(context: LoopContext, pull: Pull) -> tuple[HeldRun, ...] | None:
     except Forbidden:
         return None
     return tuple(
-        HeldRun(id=run.id, name=run.name or run.path, created_at=run.created_at, attempt=run.attempt)
+        HeldRun(id=run.id, name=run.name or run.path, created_at=run.created_at)
         for run in runs
         if run.path not in (context.workflow, STARTS)
     )
 
 
-def read_steering(context: LoopContext, pull: Pull) -> tuple[str, ...] | None:
-    """Return the files of the head that steer agents or CI, or that only people change; None if too many changed."""
-    from accord.agents.registry import shipped_registry
-    from accord.git.steering import audit_paths
-
-    files = context.github.files_between(pull.base_sha, pull.head_sha)
-    if len(files) >= COMPARED_FILES:
-        return None
-    paths = (path for file in files for path in (file.path, file.previous_path) if path)
-    audit = audit_paths(paths, agent_files=shipped_registry().steering_patterns)
-    return (*audit.steering, *audit.protected)
-
-
 def check_held(situation: Situation, checks: CheckFacts) -> LoopDecision | None:
-    """Wait for a person's approval of held runs, ask after a while, or start them again."""
+    """Wait for a person's approval of held runs, and ask after a while."""
     facts, held = situation.facts, checks.held
     if not held:
         return None
     names = names_of([run.name[:60] for run in held], 5)
-    may_rerun = facts.token.reruns_held and facts.token.triggers_workflows
-    if may_rerun and checks.steering == () and all(run.attempt == 1 for run in held):
-        message = f"GitHub held these workflow runs, and the loop starts them again: {names}."
-        return decision_for("checks-rerun", message, reruns=tuple(run.id for run in held))
     where = facts.pull.url or "the page of the pull request"
     message = f"GitHub holds workflow runs of this head. A person has to press Approve workflows to run on {where}."
-    if may_rerun and checks.steering:
-        paths = names_of([path[:60] for path in checks.steering], 5)
-        message = f"{message} The loop does not start them, since these files changed: {paths}."
     allowed = timedelta(hours=situation.settings.budgets.approval_hours)
     left = min(run.created_at for run in held) + allowed - facts.now
     if left <= timedelta():

@@ -80,19 +80,17 @@ class PullFacts(Closed):
 
 
 class HeldRun(Closed):
-    """A workflow run that GitHub holds until a person approves it; ``attempt`` is more than 1 if it was held again."""
+    """A workflow run that GitHub holds until a person approves it."""
 
     id: int = Field(ge=1)
     name: str
     created_at: AwareDatetime
-    attempt: int = Field(1, ge=1)
 
 
 class CheckFacts(Closed):
     """The checks of one commit, by name, without the loop's own; ``seconds_since_push`` is the commit's age.
 
-    ``held`` are the workflow runs that wait for approval, None if the token may not read them. ``steering`` are the
-    changed files that steer agents or CI, None if they were not read: they are only needed to start held runs again.
+    ``held`` are the workflow runs that wait for approval, None if the token may not read them.
     """
 
     head_sha: Word
@@ -101,7 +99,6 @@ class CheckFacts(Closed):
     pending: tuple[str, ...] = ()
     seconds_since_push: int = Field(0, ge=0)
     held: tuple[HeldRun, ...] | None = ()
-    steering: tuple[str, ...] | None = None
 
 
 class RateFacts(Closed):
@@ -114,12 +111,11 @@ class RateFacts(Closed):
 class TokenFacts(Closed):
     """Permissions of the loop's token. Workflow runs that the job's own token causes wait for a person's approval.
 
-    On Enterprise Server versions without that rule it causes none. ``reruns_held``: the loop may start held runs again.
+    On Enterprise Server versions without that rule it causes none.
     """
 
     triggers_workflows: bool = True
     may_write: bool = True
-    reruns_held: bool = False
 
 
 class GoAhead(Closed):
@@ -180,8 +176,8 @@ class PendingEffects(Closed):
     """Effects of a finished run that are not written yet; stored before any of it is written, removed afterwards.
 
     ``body`` is the digest of the ticked body, empty without ticks. ``item`` is the work item whose criteria are ticked,
-    too; 0 without one. ``asks``: a comment asks a person. ``is_due``: start the loop again. ``reruns`` are workflow
-    runs that GitHub holds, to start again. ``about`` is that of the run.
+    too; 0 without one. ``asks``: a comment asks a person. ``is_due``: start the loop again. ``about`` is that of the
+    run.
     """
 
     run_id: Word
@@ -191,7 +187,6 @@ class PendingEffects(Closed):
     remove_labels: tuple[Word, ...] = ()
     asks: bool = False
     is_due: bool = False
-    reruns: tuple[int, ...] = ()
     about: tuple[Word, ...] = Field((), max_length=50)
 
 
@@ -253,9 +248,8 @@ class LoopDecision(Closed):
     """What to do and why. ``reason`` is a key of ``REASONS``, ``message`` a sentence for people.
 
     ``wait_seconds`` says when to look again; None when an event will tell. Labels change before the agent runs.
-    ``reruns`` are held workflow runs to start again. ``appendix`` extends the agent's prompt.
-    ``about`` names the subject of a question to a person, who is asked once about each. ``started_run`` is the workflow
-    run that was started for it, 0 where GitHub does not tell.
+    ``appendix`` extends the agent's prompt. ``about`` names the subject of a question to a person, who is asked once
+    about each. ``started_run`` is the workflow run that was started for it, 0 where GitHub does not tell.
     """
 
     action: Action
@@ -267,7 +261,6 @@ class LoopDecision(Closed):
     add_labels: tuple[str, ...] = ()
     remove_labels: tuple[str, ...] = ()
     warnings: tuple[str, ...] = ()
-    reruns: tuple[int, ...] = ()
     appendix: str = ""
     about: str = ""
     started_run: int = 0
@@ -279,7 +272,7 @@ PULLS: tuple[LoopName, ...] = ("keepalive", "autofix", "bot-comments")
 """The loops that change an open pull request."""
 
 CHECKS: tuple[LoopName, ...] = ("keepalive", "autofix")
-APPROVALS = ("checks-held", "checks-rerun", "checks-not-approved")
+APPROVALS = ("checks-held", "checks-not-approved")
 """Reasons about workflow runs that GitHub holds."""
 
 PERSONS_STOP = ("paused", "needs-human", "not-enabled", "disabled")
@@ -326,7 +319,6 @@ REASONS: dict[str, Reason] = {
     "stale-checks": Reason("wait", "The checks belong to another commit.", CHECKS),
     "checks-pending": Reason("wait", "Checks are not finished.", CHECKS),
     "checks-held": Reason("wait", "Workflow runs wait for a person's approval.", CHECKS),
-    "checks-rerun": Reason("wait", "The loop started held runs again.", CHECKS),
     "checks-not-approved": Reason("stop", "Held runs waited longer than `approval_hours`.", CHECKS, asks=True),
     "checks-missing": Reason("wait", "No check has started yet.", CHECKS),
     "checks-red": Reason("wait", "Checks fail, and fixing is off.", ("keepalive",)),

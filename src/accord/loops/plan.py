@@ -101,7 +101,6 @@ def plan_end(
             remove_labels=(*after.remove_labels, *decision.remove_labels),
             asks=NEEDS_HUMAN in labels,
             is_due=bool(workflow) and decision.action in ACTS,
-            reruns=decision.reruns,
             about=state.running.about,
         )
         known = {"verified": work.verified or state.verified, "worked_in": max(work.worked_in, state.worked_in)}

@@ -14,7 +14,7 @@ from accord.git.branches import fetch_ref
 from accord.git.program import Git, token_config
 from accord.github.models import Forbidden
 from accord.github.state import Stored
-from accord.loops.apply import apply_effects, ask_once, relabel, rerun_held, without_effects
+from accord.loops.apply import apply_effects, ask_once, relabel, without_effects
 from accord.loops.autofix import Autofix
 from accord.loops.bot_comments import BotComments
 from accord.loops.facts import EndedRun, gather, read_end, read_state
@@ -46,7 +46,6 @@ if TYPE_CHECKING:
 
 LOOPS: dict[str, Loop] = {loop.name: loop() for loop in (Keepalive, Autofix, Verify, BotComments)}
 
-_MAY_NOT_RERUN = "The token may not start held workflow runs. Grant it actions: write, or approve them yourself."
 _FINISHED = "Nothing is left to do for this run."
 _NOT_RUNNING = "This run is not in progress: it was given up as lost, or never began."
 
@@ -99,8 +98,6 @@ def begin(
         else:
             turn = _record_stop(gathered, decision)
         relabel(context, gathered.pull.labels, turn.decision.add_labels, turn.decision.remove_labels)
-        if not rerun_held(context, turn.decision.reruns):
-            turn = replace(turn, note=_MAY_NOT_RERUN)
     except Forbidden as refused:
         _undo_begin(loop, context)
         return Turn(loop, context, gathered.pull, "idle", decision_for("read-only-token", f"{refused}"))
