@@ -1,6 +1,6 @@
-"""Refs, trees, blobs and commits of git.
+"""Refs, trees, blobs and commits of git, and the files and folders of a commit.
 
-Docs: https://docs.github.com/rest/git/refs, …/git/commits, …/git/trees, …/git/blobs
+Docs: https://docs.github.com/rest/git/refs, …/git/commits, …/git/trees, …/git/blobs, …/repos/contents
 """
 
 from __future__ import annotations
@@ -23,20 +23,16 @@ from accord_sandbox.commits import (
     read_commit,
     readable_bare,
 )
-from accord_sandbox.git_storage import HEADS, WORKFLOWS, ZERO, BareRepository, Signature, is_valid_ref
+from accord_sandbox.git_storage import EMPTY_TREE, HEADS, WORKFLOWS, ZERO, Signature, is_valid_ref
 from accord_sandbox.pull_state import follow_branches, ref_update
-from accord_sandbox.repositories import THROUGH_A_PULL, check_update, protections
 from accord_sandbox.responses import ApiResponse, Refusal, created, not_found, schema_violation, unique_texts
-from accord_sandbox.rulesets import check_rules
+from accord_sandbox.rulesets import THROUGH_A_PULL, check_rules, check_update, protections
 
 MOST_BLOB_BYTES = 40 * 1024 * 1024
 """Larger files are reported to be refused."""
 
 MOST_TREE_ENTRIES = 100_000
 """Larger trees are refused ("Get a tree", limits of the tree array)."""
-
-UNUSABLE_TREE = "4b825dc642cb6eb9a060e54bf8d69288fbee4904"
-"""The empty tree, which git knows without storing it; GitHub's API refuses it (r-lib/gert issue 149)."""
 
 _SHA = re.compile(r"[0-9a-f]{40}")
 _KINDS = {"blob": "blobs", "tree": "trees", "commit": "commits"}
@@ -103,10 +99,11 @@ def delete_ref(call: Call) -> ApiResponse:
     """Delete a ref; pull requests from that branch are closed."""
     call.require("contents", AccessLevel.WRITE)
     ref = f"refs/{call.params['ref']}"
-    if ref not in call.bare.refs(ref):
+    current = call.bare.refs(ref).get(ref)
+    if current is None:
         raise Refusal(422, "Reference does not exist")
     check_update(call, ref, deleted=True)
-    check_rules(call, ref, (call.bare.refs(ref)[ref], ZERO))
+    check_rules(call, ref, (current, ZERO))
     if ref == HEADS + call.repository["default_branch"]:
         raise Refusal(422, "Cannot delete the default branch")
     call.bare.delete_ref(ref)
@@ -118,9 +115,9 @@ def delete_ref(call: Call) -> ApiResponse:
 def get_git_commit(call: Call) -> ApiResponse:
     """Return a commit object."""
     sha = call.params["sha"]
-    if not _is_object(call, sha, "commit"):
+    if _kinds(call, [sha]) != ["commit"]:
         raise not_found()
-    return ApiResponse(200, _commit_payload(call, sha))
+    return ApiResponse(200, git_commit_payload(call, read_commit(call.bare, sha)))
 
 
 @route("POST", "git/commits", "git/commits#create-a-commit")
@@ -135,7 +132,7 @@ def create_commit(call: Call) -> ApiResponse:
     message, tree = call.fields.text("message"), call.fields.text("tree")
     parents = unique_texts("parents", call.document.get("parents", []), "sha")
     kinds = _kinds(call, [tree, *parents])
-    if tree == UNUSABLE_TREE or kinds[0] != "tree":
+    if tree == EMPTY_TREE or kinds[0] != "tree":  # GitHub's API refuses the empty one (r-lib/gert issue 149)
         raise Refusal(422, "Tree SHA does not exist")
     if any(kind != "commit" for kind in kinds[1:]):
         raise Refusal(422, "Parent SHA does not exist or is not a commit object")
@@ -152,7 +149,7 @@ def create_blob(call: Call) -> ApiResponse:
     content = decoded(text) if call.fields.string("encoding") == "base64" else text.encode()
     if len(content) > MOST_BLOB_BYTES:
         raise Refusal(422, "Sorry, your input was too large to process. Consider creating the blob in a local clone.")
-    sha = write_blob(call.bare, content)
+    sha = call.bare.write("blob", content)
     return created({"url": f"{call.repository_url}/git/blobs/{sha}", "sha": sha})
 
 
@@ -163,7 +160,7 @@ def get_tree(call: Call) -> ApiResponse:
     name = call.params["sha"]
     commit = bare.commit_id(name)
     sha = read_commit(bare, commit).tree if commit else name
-    if not commit and not _is_object(call, sha, "tree"):
+    if not commit and _kinds(call, [sha]) != ["tree"]:
         raise not_found()
     return ApiResponse(200, _tree_payload(call, sha, is_deep="recursive" in call.query))
 
@@ -175,7 +172,7 @@ def create_tree(call: Call) -> ApiResponse:
     check_not_empty(call)
     call.fields.require("tree")
     base = call.fields.string("base_tree")
-    if base is not None and not _is_object(call, base, "tree"):
+    if base is not None and _kinds(call, [base]) != ["tree"]:
         raise Refusal(422, "base_tree is not a valid tree oid")
     entries = call.document["tree"]
     if not isinstance(entries, list) or not entries or not all(isinstance(entry, dict) for entry in entries):
@@ -201,53 +198,37 @@ def _may_hold_workflows(path: object) -> bool:
 
 
 def write_tree(call: Call, base: str | None, entries: Sequence[dict[str, Any]]) -> str:
-    """Write a tree from another one and the entries of a request."""
-    _check_entries(call, entries)
+    """Write a tree from another one and the entries of a request: contents, known objects, or null to remove a file."""
+    shas = [entry["sha"] for entry in entries if isinstance(entry.get("sha"), str)]
+    known = dict(zip(shas, _kinds(call, shas), strict=True))
     changes = dict[str, tuple[str, str] | None]()
-    for entry in entries:
-        text, sha = _content_of(entry), entry.get("sha")
-        blob = sha if text is None else write_blob(call.bare, text.encode())
-        changes[entry["path"]] = (entry.get("mode", "100644"), blob) if blob else None
-    return call.bare.changed_tree(base, changes)
-
-
-def _content_of(entry: dict[str, Any]) -> str | None:
-    """Return the text of an entry; None for one that names an object or removes a file."""
-    content = entry.get("content")
-    return None if content is None or entry.get("sha", "") is None else str(content)
-
-
-def _check_entries(call: Call, entries: Sequence[dict[str, Any]]) -> None:
-    kinds = iter(_kinds(call, [entry["sha"] for entry in entries if isinstance(entry.get("sha"), str)]))
     for entry in entries:
         path, mode, sha = entry.get("path"), entry.get("mode", "100644"), entry.get("sha")
         if not isinstance(path, str) or mode not in _MODES or BAD_PARTS & set(path.split("/")):
             raise Refusal(422, "tree.path contains a malformed path component")
-        found = next(kinds) if isinstance(sha, str) else None
         kind = {"160000": "commit", _FOLDER: "tree"}.get(mode, "blob")
-        is_removed = "sha" in entry and sha is None
-        has_content = _content_of(entry) is not None and kind == "blob"
-        is_known = isinstance(sha, str) and (kind == "commit" or found == kind)
-        if not (is_removed or has_content or is_known):
+        if "sha" in entry and sha is None:
+            changes[path] = None
+        elif entry.get("content") is not None and kind == "blob":
+            changes[path] = mode, call.bare.write("blob", str(entry["content"]).encode())
+        elif isinstance(sha, str) and kind in ("commit", known[sha]):
+            changes[path] = mode, sha
+        else:
             raise Refusal(422, f"tree.sha {sha} is not a valid {kind}")
+    return call.bare.changed_tree(base, changes)
 
 
 def create_git_commit(call: Call, tree: str, parents: Sequence[str], message: str) -> payloads.Payload:
     """Write a commit, and return it as a ``git-commit``; one of an app is signed."""
     write = call.bare.signed_commit if call.user.kind == "installation" else call.bare.commit
     people = author_signature(call), Signature(*GITHUB, call.now)
-    return _commit_payload(call, write(tree, parents, message, *people))
-
-
-def write_blob(bare: BareRepository, content: bytes) -> str:
-    """Write a blob and return its id."""
-    return bare.write("blob", content)
+    return git_commit_payload(call, read_commit(call.bare, write(tree, parents, message, *people)))
 
 
 def _check_commit(call: Call, sha: str) -> None:
     if not _SHA.fullmatch(sha):
         raise Refusal(422, "The sha parameter must be exactly 40 characters and contain only [0-9a-f].")
-    if _object_type(call, sha) != "commit":
+    if _kinds(call, [sha]) != ["commit"]:
         raise Refusal(422, "Object does not exist")
 
 
@@ -260,32 +241,18 @@ def _check_workflows(call: Call, sha: str) -> None:
     call.permit(call.user.may_write_workflows or not call.bare.adds_workflows(sha))
 
 
-def _is_object(call: Call, sha: str, kind: str) -> bool:
-    """Tell whether a full sha names an existing commit, tree or blob."""
-    return _object_type(call, sha) == kind
-
-
-def _object_type(call: Call, sha: str) -> str | None:
-    return _kinds(call, [sha])[0]
-
-
 def _kinds(call: Call, shas: Sequence[str]) -> list[str | None]:
     """Return the kinds of the objects with these full shas; None for anything else."""
-    known = readable_bare(call).objects(*(sha for sha in shas if _SHA.fullmatch(sha)))
-    found = iter(known)
-    kinds = [next(found) if _SHA.fullmatch(sha) else None for sha in shas]
-    return [None if each is None else each.kind for each in kinds]
+    full = [sha for sha in shas if _SHA.fullmatch(sha)]
+    found = dict(zip(full, readable_bare(call).objects(*full), strict=True))
+    return [each.kind if (each := found.get(sha)) else None for sha in shas]
 
 
 def _ref_payload(call: Call, ref: str, sha: str) -> payloads.Payload:
     url = f"{call.repository_url}/git"
-    kind = _object_type(call, sha) or "commit"
+    kind = _kinds(call, [sha])[0] or "commit"
     target = {"sha": sha, "type": kind, "url": f"{url}/{_KINDS.get(kind, 'tags')}/{sha}"}
     return {"ref": ref, "node_id": f"REF_{quote(ref, safe='')}", "url": f"{url}/{quote(ref)}", "object": target}
-
-
-def _commit_payload(call: Call, sha: str) -> payloads.Payload:
-    return git_commit_payload(call, read_commit(call.bare, sha))
 
 
 def _tree_payload(call: Call, sha: str, *, is_deep: bool = False) -> payloads.Payload:
@@ -340,7 +307,7 @@ def put_contents(call: Call) -> ApiResponse:
     (found,) = call.bare.objects(f"{tip}:{path}") if tip else (None,)
     old = found.sha if found else None
     _check_put(call, path, branch, tip, old)
-    tree = write_tree(call, tip, [{"path": path, "sha": write_blob(call.bare, content)}])
+    tree = write_tree(call, tip, [{"path": path, "sha": call.bare.write("blob", content)}])
     commit = create_git_commit(call, tree, [tip] if tip else [], call.fields.text("message"))
     check_rules(call, f"{HEADS}{branch}", (tip or ZERO, commit["sha"]), status=409)
     call.bare.set_ref(f"{HEADS}{branch}", commit["sha"], tip or ZERO)

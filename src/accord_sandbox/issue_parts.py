@@ -22,7 +22,7 @@ LABELS_PER_ISSUE = 100
 IMPLICIT_COLOR = "ededed"
 """The grey of a label that GitHub creates because someone used it."""
 
-DEFAULTS = (
+DEFAULT_LABELS = (
     ("bug", "d73a4a", "Something isn't working"),
     ("documentation", "0075ca", "Improvements or additions to documentation"),
     ("duplicate", "cfd3d7", "This issue or pull request already exists"),

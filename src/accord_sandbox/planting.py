@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping, Sequence
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Any
 
 from accord.core.clock import parse_timestamp
 from accord.core.errors import WrongUsage
@@ -15,15 +15,12 @@ from accord_sandbox.commits import noreply_signature
 from accord_sandbox.database import Connection, Row, find_repository, find_user, insert, set_meta
 from accord_sandbox.diffs import NotInDiff
 from accord_sandbox.git_storage import DEFAULT_BRANCH, HEADS, BareRepository, GitStorage, Signature, is_valid_ref
-from accord_sandbox.issue_parts import IMPLICIT_COLOR, find_label, insert_label
+from accord_sandbox.issue_parts import DEFAULT_LABELS, IMPLICIT_COLOR, find_label, insert_label
 from accord_sandbox.issues import NewIssue, insert_issue
 from accord_sandbox.pull_state import pull_by_id
 from accord_sandbox.pulls import insert_pull
 from accord_sandbox.repositories import (
-    AS_CREATED,
     ActionsSettings,
-    NewRepository,
-    insert_repository,
     save_settings,
     save_values,
 )
@@ -34,7 +31,7 @@ from accord_sandbox.triggers import OLD_SERVER
 from accord_sandbox.workflow_runs import save_job, save_run
 
 if TYPE_CHECKING:
-    from accord_sandbox.seed import Seed, SeedCheck, SeedComment, SeedIssue, SeedRepository, SeedSettings, SeedThread
+    from accord_sandbox.seed import Seed, SeedCheck, SeedComment, SeedIssue, SeedRepository, SeedThread
 
 HOME = "accord/sandbox"
 STRANGER = "stranger"
@@ -74,18 +71,32 @@ def use_as_home(db: Connection, full_name: str, now: float) -> None:
     db.execute("UPDATE tokens SET repositories = ? WHERE token = ?", (json.dumps(reach), INSTALLATION_TOKEN))
 
 
-def ensure_repository(db: Connection, full_name: str, now: float, *, default_labels: bool = True) -> Row:
+def ensure_repository(db: Connection, full_name: str, now: float) -> Row:
     """Return the repository of that name; create it if it does not exist."""
-    row = find_repository(db, full_name)
-    return row or _create_repository(db, NewRepository(full_name), now, default_labels=default_labels)
+    return find_repository(db, full_name) or _create_repository(db, full_name, now)
 
 
-def _create_repository(db: Connection, new: NewRepository, now: float, *, default_labels: bool) -> Row:
-    owner = _account(db, new.full_name.partition("/")[0], now, "Organization")
-    row = insert_repository(db, new, owner, now, default_labels=default_labels)
+def _create_repository(
+    db: Connection,
+    full_name: str,
+    now: float,
+    *,
+    description: str | None = None,
+    private: bool = False,
+    archived: bool = False,
+    has_issues: bool = True,
+    default_labels: bool = True,
+) -> Row:
+    owner = _account(db, full_name.partition("/")[0], now, "Organization")
+    values = {"description": description, "private": private, "archived": archived, "has_issues": has_issues}
+    names = {"owner_id": owner, "full_name": full_name}
+    identifier = insert(db, "repositories", {**names, **values, "created_at": now})
+    for name, color, text in DEFAULT_LABELS if default_labels else ():
+        insert_label(db, identifier, name, color, text, default=True)
     maintainer = _account(db, MAINTAINER, now)
     if maintainer != owner:
-        db.execute("INSERT INTO collaborators VALUES (?, ?, 'admin')", (row["id"], maintainer))
+        db.execute("INSERT INTO collaborators VALUES (?, ?, 'admin')", (identifier, maintainer))
+    row: Row = db.execute("SELECT * FROM repositories WHERE id = ?", (identifier,)).fetchone()
     return row
 
 
@@ -124,9 +135,8 @@ class _Planter:
         self.storage = storage
         self.seed = seed
         self.now = now
-        fields = ("description", "private", "archived", "has_issues")
-        new = NewRepository(seed.name, **{name: getattr(seed, name) for name in fields})
-        self.row = _create_repository(db, new, now, default_labels=seed.default_labels)
+        fields = ("description", "private", "archived", "has_issues", "default_labels")
+        self.row = _create_repository(db, seed.name, now, **{name: getattr(seed, name) for name in fields})
 
     def plant(self) -> None:
         db, key = self.db, self.row["id"]
@@ -182,14 +192,19 @@ class _Planter:
 
     def _plant_settings(self) -> None:
         db, key, seed = self.db, self.row["id"], self.seed
-        if seed.settings is not None:
-            save_settings(db, key, _settings_of(seed.settings))
-        for scope, names in (("repository", seed.secrets), ("organization", seed.organization_secrets)):
+        if seed.settings == "default":
+            save_settings(db, key, ActionsSettings(may_create_pulls=False))
+        elif seed.settings is not None:
+            may_create, level = (
+                seed.settings.can_approve_pull_request_reviews,
+                seed.settings.default_workflow_permissions,
+            )
+            save_settings(db, key, ActionsSettings(may_create, level))
+        environments = {f"environment {name.lower()}": found.secrets for name, found in seed.environments.items()}
+        secrets = {"repository": seed.secrets, "organization": seed.organization_secrets, **environments}
+        for scope, names in secrets.items():
             save_values(db, key, scope, "secret", dict.fromkeys(names, ""), self.now)
-        for name, environment in seed.environments.items():
-            save_values(db, key, "repository", "environment", {name: ""}, self.now)
-            scope = f"environment {name.lower()}"
-            save_values(db, key, scope, "secret", dict.fromkeys(environment.secrets, ""), self.now)
+        save_values(db, key, "repository", "environment", dict.fromkeys(seed.environments, ""), self.now)
         save_values(db, key, "repository", "variable", seed.variables, self.now)
         save_values(db, key, "organization", "variable", seed.organization_variables, self.now)
         for ruleset in seed.rulesets:
@@ -235,7 +250,8 @@ class _Planter:
         for thread in issue.threads:
             self._plant_thread(identifier, thread)
         if issue.fork is not None:
-            fork = ensure_repository(db, issue.fork, self.now, default_labels=False)
+            fork = find_repository(db, issue.fork)
+            fork = fork or _create_repository(db, issue.fork, self.now, default_labels=False)
             db.execute("UPDATE pulls SET fork_id = ? WHERE issue_id = ?", (fork["id"], identifier))
             bare.delete_ref(HEADS + head)
 
@@ -283,12 +299,6 @@ class _Planter:
         params = {"owner": owner, "repo": name}
         at = self._time(comment)
         return Call(self.db, SandboxSettings(), at, "", "", "", {}, self.storage, actor=actor, params=params)
-
-
-def _settings_of(seed: Literal["default"] | SeedSettings) -> ActionsSettings:
-    if seed == "default":
-        return AS_CREATED
-    return ActionsSettings(seed.can_approve_pull_request_reviews, seed.default_workflow_permissions)
 
 
 def _copy_git(bare: BareRepository, source: str) -> str:

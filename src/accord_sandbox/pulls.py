@@ -22,8 +22,8 @@ from accord_sandbox.pull_state import (
     pull_summary,
     ref_update,
 )
-from accord_sandbox.repositories import check_new_pull
-from accord_sandbox.responses import ApiResponse, created, invalid
+from accord_sandbox.repositories import check_pulls_allowed
+from accord_sandbox.responses import ApiResponse, Refusal, created, invalid
 
 MOST_FILES = 3000
 MOST_COMMITS = 250
@@ -57,7 +57,7 @@ def create_pull(call: Call) -> ApiResponse:
     """Create a pull request."""
     call.check_writable()
     call.permit(call.grant.may_review() and (call.user.kind != "user" or call.grant.role >= AccessLevel.WRITE))
-    check_new_pull(call)
+    check_pulls_allowed(call, Refusal(403, "GitHub Actions is not permitted to create or approve pull requests."))
     call.fields.require("head", "base")
     title, body = checked_title(call.fields.title(), "PullRequest"), checked_body(call, "PullRequest")
     head, base = _branch(call, "head"), _branch(call, "base")

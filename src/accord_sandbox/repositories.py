@@ -1,33 +1,29 @@
-"""Repositories, the signed-in user, roles, branches and their protection, and events that start workflows.
+"""Repositories, the signed-in user, roles, branches, events that start workflows, and the settings of GitHub Actions.
 
-Docs: https://docs.github.com/rest/repos/repos, …/branches/branches and
-https://docs.github.com/repositories/configuring-branches-and-merges-in-your-repository
-
-A protection is stored in the shape of GitHub's PUT …/protection; a missing rule is off. Force pushes and deletions are
-off for everyone unless allowed; the other rules do not bind administrators unless ``enforce_admins`` is set.
+Docs: https://docs.github.com/rest/repos/repos, …/branches/branches, …/actions/permissions, …/actions/secrets and
+…/actions/variables
 """
 
 from __future__ import annotations
 
-import json
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from functools import partial
 from typing import Any
 
 from accord_sandbox import payloads
-from accord_sandbox.calls import AccessLevel, Call, Grant, HiddenArea, grant_of, role_of, route
+from accord_sandbox.calls import AccessLevel, Call, HiddenArea, grant_of, role_of, route
 from accord_sandbox.commits import readable_bare
-from accord_sandbox.database import Connection, Row, find_user, insert
+from accord_sandbox.database import Connection, Row, find_user
 from accord_sandbox.git_storage import HEADS
-from accord_sandbox.issue_parts import DEFAULTS, insert_label
 from accord_sandbox.payloads import timestamp_of
 from accord_sandbox.responses import ApiResponse, Refusal, not_found, schema_violation
+from accord_sandbox.rulesets import protections
 
 MOST_PROPERTIES = 10
 MOST_EVENT_CHARACTERS = 100
 MOST_FOUND = 1000
 """Results of a search that GitHub lists."""
-THROUGH_A_PULL = "Changes must be made through a pull request."
 _USER_EXTRAS = {
     **dict.fromkeys(("name", "company", "location", "email", "hireable", "bio")),
     **dict.fromkeys(("public_gists", "followers", "following", "private_gists", "total_private_repos"), 0),
@@ -36,17 +32,6 @@ _USER_EXTRAS = {
     "two_factor_authentication": True,
     "user_view_type": "private",
 }
-
-
-@dataclass(frozen=True)
-class NewRepository:
-    """A repository to insert."""
-
-    full_name: str
-    description: str | None = None
-    private: bool = False
-    archived: bool = False
-    has_issues: bool = True
 
 
 @route("GET", "/user", "users/users#get-the-authenticated-user")
@@ -151,17 +136,6 @@ def create_dispatch_event(call: Call) -> ApiResponse:
     return ApiResponse(204)
 
 
-def insert_repository(
-    db: Connection, new: NewRepository, owner_id: int, now: float, *, default_labels: bool = True
-) -> Row:
-    """Insert a repository and return it."""
-    identifier = insert(db, "repositories", {"owner_id": owner_id, **vars(new), "created_at": now})
-    for name, color, description in DEFAULTS if default_labels else ():
-        insert_label(db, identifier, name, color, description, default=True)
-    row: Row = db.execute("SELECT * FROM repositories WHERE id = ?", (identifier,)).fetchone()
-    return row
-
-
 @route("GET", "branches", "branches/branches#list-branches")
 def list_branches(call: Call) -> ApiResponse:
     """List branches by name."""
@@ -179,65 +153,11 @@ def list_branches(call: Call) -> ApiResponse:
 
 
 @dataclass(frozen=True)
-class Protection:
-    """The rules of one branch."""
-
-    rules: Mapping[str, Any]
-
-    def allows(self, rule: str) -> bool:
-        """Tell whether ``allow_force_pushes`` or ``allow_deletions`` is on."""
-        return bool(self.rules.get(rule))
-
-    def needs_pull(self, grant: Grant) -> bool:
-        """Tell whether changes need a pull request; administrators are free unless the rules include them."""
-        binds = bool(self.rules.get("enforce_admins")) or grant.level("contents") < AccessLevel.ADMIN
-        return binds and self.rules.get("required_pull_request_reviews") is not None
-
-
-def protections(db: Connection, repository: Row) -> dict[str, Protection]:
-    """Return the protected branches of a repository by their names."""
-    rows = db.execute("SELECT branch, rules FROM protections WHERE repository_id = ?", (repository["id"],))
-    return {row["branch"]: Protection(json.loads(row["rules"])) for row in rows}
-
-
-def hook_variables(grant: Grant, protected: Mapping[str, Protection]) -> dict[str, str]:
-    """Return the variables that tell the update hook which changes the rules refuse to the caller."""
-    lists = {
-        "SANDBOX_NO_FORCE": [name for name, rules in protected.items() if not rules.allows("allow_force_pushes")],
-        "SANDBOX_NO_DELETE": [name for name, rules in protected.items() if not rules.allows("allow_deletions")],
-        "SANDBOX_NO_PUSH": [name for name, rules in protected.items() if rules.needs_pull(grant)],
-    }
-    return {name: " ".join(["", *(HEADS + branch for branch in found), ""]) for name, found in lists.items()}
-
-
-def check_update(call: Call, ref: str, *, forced: bool = False, deleted: bool = False) -> None:
-    """Refuse a change of a ref over the API where the rules refuse the same push."""
-    rules = protections(call.db, call.repository).get(ref.removeprefix(HEADS))
-    if rules is None or not ref.startswith(HEADS):
-        return
-    if deleted and not rules.allows("allow_deletions"):
-        raise Refusal(422, "Cannot delete a protected branch")
-    if forced and not rules.allows("allow_force_pushes"):
-        raise Refusal(422, "Cannot force-push to this branch")
-    if not deleted and rules.needs_pull(call.grant):
-        raise Refusal(422, THROUGH_A_PULL)
-
-
-NO_PULLS = "GitHub Actions is not permitted to create or approve pull requests."
-NO_APPROVALS = "GitHub Actions is not permitted to approve pull requests."
-"""GitHub's words: a 403 for a new pull request, an error in a 422 for an approval (cpp-linter/cpp-linter issue 51)."""
-
-
-@dataclass(frozen=True)
 class ActionsSettings:
     """The page "Actions, General" of a repository. The defaults are those of one that was set up for accord."""
 
     may_create_pulls: bool = True
     workflow_permissions: str = "read"
-
-
-AS_CREATED = ActionsSettings(may_create_pulls=False)
-"""The settings with which GitHub makes a repository."""
 
 
 def settings_of(db: Connection, repository_id: int) -> ActionsSettings:
@@ -261,16 +181,10 @@ def save_values(
     db.executemany("INSERT OR REPLACE INTO actions_values VALUES (?, ?, ?, ?, ?, ?)", rows)
 
 
-def check_new_pull(call: Call) -> None:
-    """Refuse a pull request of GITHUB_TOKEN where the settings do not allow it, before anything else is looked at."""
+def check_pulls_allowed(call: Call, refusal: Refusal) -> None:
+    """Refuse GITHUB_TOKEN a pull request or an approval where the settings of the repository do not allow it."""
     if call.user.is_actions and not settings_of(call.db, call.repository["id"]).may_create_pulls:
-        raise Refusal(403, NO_PULLS)
-
-
-def check_approval(call: Call) -> None:
-    """Refuse an approval of GITHUB_TOKEN where the settings do not allow it."""
-    if call.user.is_actions and not settings_of(call.db, call.repository["id"]).may_create_pulls:
-        raise Refusal(422, "Unprocessable Entity", errors=[NO_APPROVALS])
+        raise refusal
 
 
 _PERMISSIONS = "actions/permissions/workflow"
@@ -301,16 +215,16 @@ def set_workflow_permissions(call: Call) -> ApiResponse:
     return ApiResponse(204)
 
 
-@route("GET", "actions/secrets", "actions/secrets#list-repository-secrets")
-def list_secrets(call: Call) -> ApiResponse:
-    """List the names of the repository's secrets."""
-    return _listed(call, "secrets", "repository")
+def _list_values(call: Call, key: str, scope: str) -> ApiResponse:
+    """List the secrets (by name) or variables of the repository, or those of the organisation that it may use."""
+    _admit(call, "secrets" if key == "secrets" else "actions_variables", AccessLevel.WRITE)
+    return _values_response(call, key, scope)
 
 
-@route("GET", "actions/organization-secrets", "actions/secrets#list-repository-organization-secrets")
-def list_organization_secrets(call: Call) -> ApiResponse:
-    """List the names of the organisation's secrets that the repository may use."""
-    return _listed(call, "secrets", "organization")
+for _key in ("secrets", "variables"):
+    for _scope, _prefix in (("repository", ""), ("organization", "organization-")):
+        _route = route("GET", f"actions/{_prefix}{_key}", f"actions/{_key}#list-repository-{_prefix}{_key}")
+        _route(partial(_list_values, key=_key, scope=_scope))
 
 
 @route("GET", "environments/{environment_name}/secrets", "actions/secrets#list-environment-secrets")
@@ -321,19 +235,7 @@ def list_environment_secrets(call: Call) -> ApiResponse:
     found = "actions_values WHERE repository_id = ? AND kind = 'environment' AND lower(name) = lower(?)"
     if not call.count(found, call.repository["id"], name):
         raise not_found()
-    return _listed(call, "secrets", f"environment {name.lower()}", admitted=True)
-
-
-@route("GET", "actions/variables", "actions/variables#list-repository-variables")
-def list_variables(call: Call) -> ApiResponse:
-    """List the repository's variables."""
-    return _listed(call, "variables", "repository")
-
-
-@route("GET", "actions/organization-variables", "actions/variables#list-repository-organization-variables")
-def list_organization_variables(call: Call) -> ApiResponse:
-    """List the organisation's variables that the repository may use."""
-    return _listed(call, "variables", "organization")
+    return _values_response(call, "secrets", f"environment {name.lower()}")
 
 
 def _admit(call: Call, area: HiddenArea, role: AccessLevel) -> None:
@@ -344,9 +246,7 @@ def _admit(call: Call, area: HiddenArea, role: AccessLevel) -> None:
     call.permit(may and (not is_person or call.grant.role >= role))
 
 
-def _listed(call: Call, key: str, scope: str, *, admitted: bool = False) -> ApiResponse:
-    if not admitted:
-        _admit(call, "secrets" if key == "secrets" else "actions_variables", AccessLevel.WRITE)
+def _values_response(call: Call, key: str, scope: str) -> ApiResponse:
     rows = call.fetch_all(
         "SELECT * FROM actions_values WHERE repository_id = ? AND scope = ? AND kind = ? ORDER BY name",
         call.repository["id"],

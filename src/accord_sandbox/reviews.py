@@ -14,7 +14,7 @@ from accord_sandbox.comments import BODY_LIMIT, record_event
 from accord_sandbox.database import Row, insert
 from accord_sandbox.diffs import SIDES, DiffLocation, NotInDiff, fork_point, locate, pull_diff, relocate
 from accord_sandbox.pull_state import find_pull
-from accord_sandbox.repositories import check_approval
+from accord_sandbox.repositories import check_pulls_allowed
 from accord_sandbox.responses import ApiResponse, Fields, Refusal, created, locked, not_found, schema_violation
 
 EVENTS = ("APPROVE", "REQUEST_CHANGES", "COMMENT")
@@ -65,7 +65,7 @@ def create_review(call: Call) -> ApiResponse:
     if event in _OWN and pull["author_id"] == call.user.user_id:
         raise _refusal(_OWN[event])
     if event == "APPROVE":
-        check_approval(call)
+        check_pulls_allowed(call, _refusal("GitHub Actions is not permitted to approve pull requests."))
     if event in _BLANK and not body.strip() and not remarks:
         raise _refusal(_BLANK[event])
     anchors = [(_anchor(call, pull, remark, commit), _checked_body(remark.body, required=True)) for remark in remarks]

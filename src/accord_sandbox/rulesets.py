@@ -1,4 +1,7 @@
-"""Rulesets of branches: which rules apply to a branch, and how GitHub refuses a push or a request that breaks one.
+"""Rulesets and protected branches, and how GitHub refuses a push or a request that breaks a rule.
+
+A protection is stored in the shape of GitHub's PUT …/protection; a missing rule is off. Force pushes and deletions are
+off for everyone unless allowed; the other rules do not bind administrators unless ``enforce_admins`` is set.
 
 Docs: https://docs.github.com/rest/repos/rules and …/managing-rulesets/available-rules-for-rulesets. A refused push gets
 GH013 in GitHub's words (py-cov-action/python-coverage-comment-action issue 561), a refused request the broken rules.
@@ -8,20 +11,22 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from typing import Any
 
-from accord_sandbox.calls import Call, route
+from accord_sandbox.calls import AccessLevel, Call, Grant, route
 from accord_sandbox.database import Connection, Row, insert
 from accord_sandbox.git_storage import HEADS, ZERO, BareRepository, signed_text
 from accord_sandbox.responses import ApiResponse, Refusal
 
+THROUGH_A_PULL = "Changes must be made through a pull request."
 RULES = {
     "creation": "Cannot create ref due to creations being restricted.",
     "update": "Cannot update this protected ref.",
     "deletion": "Cannot delete this protected ref.",
     "non_fast_forward": "Cannot force-push to this branch",
-    "pull_request": "Changes must be made through a pull request.",
+    "pull_request": THROUGH_A_PULL,
     "required_signatures": "Commits must have verified signatures.",
 }
 """The rules that the sandbox enforces, with GitHub's words."""
@@ -122,3 +127,48 @@ def _expression(pattern: str, default_branch: str) -> str:
         return named[pattern]
     parts = re.split(r"(\*\*/|\*\*|\*|\?)", pattern)
     return "".join(_WILDCARDS.get(part, re.sub(r"([.+(){}^$|\[\]\\])", r"\\\1", part)) for part in parts)
+
+
+@dataclass(frozen=True)
+class Protection:
+    """The rules of one branch."""
+
+    rules: Mapping[str, Any]
+
+    def allows(self, rule: str) -> bool:
+        """Tell whether ``allow_force_pushes`` or ``allow_deletions`` is on."""
+        return bool(self.rules.get(rule))
+
+    def needs_pull(self, grant: Grant) -> bool:
+        """Tell whether changes need a pull request; administrators are free unless the rules include them."""
+        binds = bool(self.rules.get("enforce_admins")) or grant.level("contents") < AccessLevel.ADMIN
+        return binds and self.rules.get("required_pull_request_reviews") is not None
+
+
+def protections(db: Connection, repository: Row) -> dict[str, Protection]:
+    """Return the protected branches of a repository by their names."""
+    rows = db.execute("SELECT branch, rules FROM protections WHERE repository_id = ?", (repository["id"],))
+    return {row["branch"]: Protection(json.loads(row["rules"])) for row in rows}
+
+
+def hook_variables(grant: Grant, protected: Mapping[str, Protection]) -> dict[str, str]:
+    """Return the variables that tell the update hook which changes the rules refuse to the caller."""
+    lists = {
+        "SANDBOX_NO_FORCE": [name for name, rules in protected.items() if not rules.allows("allow_force_pushes")],
+        "SANDBOX_NO_DELETE": [name for name, rules in protected.items() if not rules.allows("allow_deletions")],
+        "SANDBOX_NO_PUSH": [name for name, rules in protected.items() if rules.needs_pull(grant)],
+    }
+    return {name: " ".join(["", *(HEADS + branch for branch in found), ""]) for name, found in lists.items()}
+
+
+def check_update(call: Call, ref: str, *, forced: bool = False, deleted: bool = False) -> None:
+    """Refuse a change of a ref over the API where the rules refuse the same push."""
+    rules = protections(call.db, call.repository).get(ref.removeprefix(HEADS))
+    if rules is None or not ref.startswith(HEADS):
+        return
+    if deleted and not rules.allows("allow_deletions"):
+        raise Refusal(422, "Cannot delete a protected branch")
+    if forced and not rules.allows("allow_force_pushes"):
+        raise Refusal(422, "Cannot force-push to this branch")
+    if not deleted and rules.needs_pull(call.grant):
+        raise Refusal(422, THROUGH_A_PULL)

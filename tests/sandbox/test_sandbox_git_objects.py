@@ -5,7 +5,7 @@ from typing import Any
 import pytest
 from support.code_repository import ADMIN, CODE, INSTALLATION, Client
 
-from accord_sandbox.git_data import UNUSABLE_TREE
+from accord_sandbox.git_storage import EMPTY_TREE
 
 SEED = CODE
 REF = "refs/accord/test"
@@ -74,7 +74,7 @@ def test_a_tree_holds_what_was_put_over_another_one(api: API) -> None:
 @pytest.mark.parametrize(
     ("path", "body"),
     [
-        ("commits", {"message": "x", "tree": UNUSABLE_TREE}),
+        ("commits", {"message": "x", "tree": EMPTY_TREE}),
         ("commits", {"message": "x", "tree": "0" * 40}),
         ("commits", {"message": "x", "tree": "{tree}", "parents": ["0" * 40]}),
         ("trees", {"tree": []}),
@@ -88,4 +88,4 @@ def test_invalid_trees_and_commits_are_refused(api: API, path: str, body: dict[s
 
 
 def test_a_reader_cannot_create_a_commit(api: API) -> None:
-    api("POST", "commits", 403, token="reader", message="x", tree=UNUSABLE_TREE)
+    api("POST", "commits", 403, token="reader", message="x", tree=EMPTY_TREE)
