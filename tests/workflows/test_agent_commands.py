@@ -6,7 +6,7 @@ from hypothesis import strategies as st
 from support.growth import grows_too_fast
 
 from accord.agents.registry import Registry
-from accord.workflows.agent_commands import agent_programs, shipped_programs, starts_agent
+from accord.workflows.agents import agent_programs, shipped_programs, starts_agent
 
 STARTS = [
     "gemini --yolo", "gemini < prompt.md", "claude --dangerously-skip-permissions 'fix it'", "sudo -u a claude -p x",

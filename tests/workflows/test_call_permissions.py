@@ -8,7 +8,7 @@ from support.runner_workflows import SHA, workflow
 
 from accord.core.findings import Finding
 from accord.workflows.facts import RepositoryFacts, read_repository
-from accord.workflows.permissions import check_grants
+from accord.workflows.requirements import check_grants
 
 ROOT = Path(__file__).parents[2]
 PLACE = ".github/workflows/"

@@ -4,8 +4,7 @@ import pytest
 from support.runner_workflows import RUNNER, SHA, edited, workflow
 
 from accord.agents.registry import Agent
-from accord.workflows.agent_commands import shipped_programs
-from accord.workflows.agents import runs_agent
+from accord.workflows.agents import runs_agent, shipped_programs
 from accord.workflows.doctor import CHECKS
 from accord.workflows.facts import RepositoryFacts
 from accord.workflows.models import Step

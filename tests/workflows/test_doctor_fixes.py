@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from accord.files.yaml import read_yaml
-from accord.workflows.agent_commands import shipped_programs
+from accord.workflows.agents import shipped_programs
 from accord.workflows.fixes import PINS, TWO_JOBS, Fixed, fix_workflow
 
 ROOT = Path(__file__).parents[2]

@@ -9,10 +9,10 @@ import pytest
 from accord.agents.registry import shipped_registry
 from accord.core.findings import DoctorCheck
 from accord.core.shapes import read_shape
+from accord.doctor.settings import NAMES, WORK_BRANCH, LiveFacts, setting_checks
 from accord.files.yaml import read_mapping
 from accord.workflows.models import Workflow
 from accord.workflows.requirements import required_settings
-from accord.workflows.settings import NAMES, WORK_BRANCH, LiveFacts, setting_checks
 
 KIT = Path(__file__).parents[2] / "templates/consumer-repo/.github/workflows"
 URL = "https://github.example/octo/tools"

@@ -9,7 +9,7 @@ from accord.core.shapes import read_shape
 from accord.workflows import rules as contract
 from accord.workflows.facts import WORKFLOWS
 from accord.workflows.models import Workflow
-from accord.workflows.permissions import needed_permissions
+from accord.workflows.requirements import needed_permissions
 from reference.text import default, entry, yaml_value
 
 if TYPE_CHECKING:

@@ -13,7 +13,7 @@ from accord.missions.lifecycle import WORK_PACKAGE
 from accord.results.models import ImplementorResult, PlannerResult, ReviewerResult
 from accord.results.status import WORK_ITEM
 from accord.sessions.reviews import TASK
-from accord.workflows.permissions import NEEDED_FILE
+from accord.workflows.requirements import NEEDED_FILE
 from accord_sandbox.seed import Seed
 from reference.actions import (
     contract_inputs,

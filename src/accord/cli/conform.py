@@ -14,8 +14,7 @@ from accord.core.errors import BrokenContract, WrongUsage
 from accord.core.findings import has_errors, with_lines
 from accord.core.shapes import read_shape
 from accord.files.yaml import YamlDocument, read_mapping
-from accord.workflows.called_files import CalledFiles
-from accord.workflows.facts import WORKFLOWS
+from accord.workflows.facts import WORKFLOWS, CalledFiles
 from accord.workflows.interpolation import script_findings
 from accord.workflows.models import Workflow
 from accord.workflows.rules import breaking_findings, contract_findings, resembles_runner

@@ -30,12 +30,11 @@ from accord.core.environment import install_command
 from accord.core.errors import Refused, WrongUsage
 from accord.core.findings import Severity, has_errors, with_lines
 from accord.doctor.checks import doctor_checks, fix_workflows
-from accord.doctor.settings import ask_before_run
+from accord.doctor.settings import NAMES, ask_before_run, preflight_findings
 from accord.results.label_sync import LABELS_ON_GITHUB
 from accord.text.markdown import table
 from accord.workflows.doctor import ZIZMOR
 from accord.workflows.fixes import TWO_JOBS
-from accord.workflows.settings import NAMES, preflight_findings
 from accord.workflows.zizmor import MISSING
 
 if TYPE_CHECKING:

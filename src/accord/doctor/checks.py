@@ -6,7 +6,7 @@ from functools import cache, partial
 from typing import TYPE_CHECKING
 
 from accord.core.errors import AccordError, BrokenContract, Interrupted, Stopped
-from accord.doctor.settings import gather_settings
+from accord.doctor.settings import gather_settings, setting_checks
 from accord.files.store import read_inside, write_whole
 from accord.kit.install import kit_check
 from accord.results.label_sync import label_checks
@@ -15,17 +15,16 @@ from accord.workflows.doctor import examine_workflows
 from accord.workflows.facts import read_repository
 from accord.workflows.fixes import fix_workflow
 from accord.workflows.requirements import required_settings
-from accord.workflows.settings import setting_checks
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
     from pathlib import Path
 
     from accord.core.findings import DoctorCheck
+    from accord.doctor.settings import LiveFacts
     from accord.github.client import Connection
     from accord.github.models import Label
     from accord.workflows.fixes import Fixed
-    from accord.workflows.settings import LiveFacts
 
 
 def doctor_checks(root: Path, owner: str, connect: Callable[[], Connection] | str) -> list[DoctorCheck]:

@@ -1,18 +1,77 @@
-"""Facts of a repository's settings, as far as a token may read them."""
+"""A repository's settings on GitHub, as far as a token may read them, and the checks of them.
+
+A fact that could not be read is None, and ``unread`` says why. The check is skipped then, and names the page instead.
+"""
 
 from __future__ import annotations
 
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from accord.core.errors import AccordError, Refused, Stopped
+from accord.core.findings import DoctorCheck, Finding, warning
+from accord.core.refusals import ACTIONS_PAGE, BRANCHES_PAGE, CREATE_PULLS, RULES_PAGE, SECRETS_PAGE, VARIABLES_PAGE
 from accord.github.models import Forbidden, NotThere
-from accord.workflows.requirements import ENVIRONMENT
-from accord.workflows.settings import WORK_BRANCH, LiveFacts
+from accord.workflows.facts import WORKFLOWS
+from accord.workflows.requirements import ENVIRONMENT, secrets_of_callers
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Iterator, Mapping, Sequence
 
+    from accord.core.findings import PlacedFinding
+    from accord.core.refusals import SettingsPage
     from accord.github.client import Connection
+    from accord.workflows.models import Workflow
+    from accord.workflows.requirements import Requirement
+
+
+WORK_BRANCH = "accord/1"
+"""Stands for the branches of work items, to which rules may apply before they exist."""
+
+SIGNATURES = "required_signatures"
+"""The rule that the commits of people's tokens break. GitHub signs those of bots."""
+
+_REFUSING = {
+    "creation": "Restrict creations",
+    "update": "Restrict updates",
+    "pull_request": "Require a pull request before merging",
+    SIGNATURES: "Require signed commits",
+    "required_status_checks": "Require status checks to pass",
+    "required_deployments": "Require deployments to succeed",
+    "branch_name_pattern": "Restrict branch names",
+    "commit_message_pattern": "Restrict commit messages",
+    "commit_author_email_pattern": "Restrict authors' addresses",
+    "committer_email_pattern": "Restrict committers' addresses",
+}
+"""Rules that may refuse a push of accord, by the name that people see."""
+
+_AT_MERGE = {SIGNATURES: _REFUSING[SIGNATURES]}
+"""Rules of the default branch that keep accord's pull requests from being merged."""
+
+
+@dataclass(frozen=True)
+class LiveFacts:
+    """Settings of a repository, as far as a token could read them.
+
+    ``login`` is the account that the token writes as. ``secrets`` and ``variables`` are names in the repository and its
+    organisation, ``environment_secrets`` those of the environment of agents. ``rules`` are types of rules by branch;
+    ``protected`` the branches that older protection rules cover.
+    """
+
+    repository_url: str
+    default_branch: str = ""
+    login: str = ""
+    is_person: bool = False
+    is_private: bool | None = None
+    may_create_pulls: bool | None = None
+    workflow_permissions: str | None = None
+    secrets: frozenset[str] | None = None
+    environment_secrets: frozenset[str] | None = None
+    variables: frozenset[str] | None = None
+    rules: Mapping[str, Sequence[str]] | None = None
+    protected: Sequence[str] | None = None
+    unread: Mapping[str, str] = field(default_factory=dict)
+
 
 Read = TypeVar("Read")
 _NEEDS = {
@@ -89,3 +148,179 @@ def ask_before_run(connection: Connection, *, asks: bool) -> LiveFacts:
         may_create_pulls=None if refuses is None else not refuses,
         rules=rules,
     )
+
+
+# Checks
+
+NAMES = ("token", "pull requests", "job permissions", "agent secrets", "logins", "branch rules")
+"""The checks by their names in the report."""
+
+
+def setting_checks(
+    facts: LiveFacts | str, needed: Sequence[Requirement], workflows: Mapping[str, Workflow]
+) -> list[DoctorCheck]:
+    """Compare what workflows need with the repository; a text instead of facts says why nothing could be read."""
+    if isinstance(facts, str):
+        return [DoctorCheck(name, facts, is_skipped=True) for name in NAMES]
+    return [
+        _token_check(facts),
+        _pulls_check(facts, needed),
+        _permissions_check(facts),
+        _secrets_check(facts, needed, workflows),
+        _logins_check(facts, needed),
+        _rules_check(facts),
+    ]
+
+
+def _skipped(facts: LiveFacts, fact: str, name: str, page: SettingsPage) -> DoctorCheck:
+    reason = facts.unread.get(fact, "not read")
+    return DoctorCheck(name, f"{reason}; look under {page.at(facts.repository_url)}", is_skipped=True)
+
+
+def _token_check(facts: LiveFacts) -> DoctorCheck:
+    if not facts.login:
+        return DoctorCheck(NAMES[0], facts.unread.get("login", "not read"), is_skipped=True)
+    kind = "a person or machine account" if facts.is_person else "an app's token, such as that of a job"
+    return DoctorCheck(NAMES[0], f"writes as {facts.login}, {kind}")
+
+
+def _pulls_check(facts: LiveFacts, needed: Sequence[Requirement]) -> DoctorCheck:
+    wanted = [each for each in needed if each.kind == "setting"]
+    name = NAMES[1]
+    if not wanted:
+        return DoctorCheck(name, "no workflow opens or approves pull requests with the job's token")
+    if facts.may_create_pulls:
+        return DoctorCheck(name, "GitHub Actions may create and approve them")
+    given = [each for each in wanted if each.unless and each.unless in (facts.secrets or ())]
+    if len(given) == len(wanted):
+        return DoctorCheck(name, f"opened with the secret {given[0].unless}")
+    if facts.may_create_pulls is None:
+        return _skipped(facts, "may_create_pulls", name, ACTIONS_PAGE)
+    found = [(path, _pulls_finding(facts, each)) for each in wanted if each not in given for path in each.paths]
+    return DoctorCheck(name, f'"{CREATE_PULLS}" is off', found)
+
+
+def _pulls_finding(facts: LiveFacts, requirement: Requirement) -> Finding:
+    hint = requirement.step(facts.repository_url)
+    message = f"GitHub Actions may not create and approve pull requests. {requirement.why}"
+    if requirement.is_required and (facts.secrets is not None or not requirement.unless):
+        return Finding("pulls-not-allowed", message, hint=hint)
+    return warning("pulls-not-allowed", message, hint=hint)
+
+
+def _permissions_check(facts: LiveFacts) -> DoctorCheck:
+    if facts.workflow_permissions is None:
+        return _skipped(facts, "may_create_pulls", NAMES[2], ACTIONS_PAGE)
+    return DoctorCheck(NAMES[2], f"{facts.workflow_permissions}, for jobs that declare none; those of the kit do")
+
+
+def _secrets_check(facts: LiveFacts, needed: Sequence[Requirement], workflows: Mapping[str, Workflow]) -> DoctorCheck:
+    wanted = [each for each in needed if each.kind == "secret"]
+    if not wanted:
+        return DoctorCheck(NAMES[3], "no workflow reads secrets of the default agent")
+    if facts.secrets is None:
+        return _skipped(facts, "secrets", NAMES[3], SECRETS_PAGE)
+    found: list[PlacedFinding] = []
+    for each in wanted:
+        found += _secret_findings(facts, facts.secrets, each, workflows)
+    note = ", ".join(sorted({name for each in wanted for name in each.names} & _all_secrets(facts)))
+    return DoctorCheck(NAMES[3], note, found)
+
+
+def _all_secrets(facts: LiveFacts) -> frozenset[str]:
+    return (facts.secrets or frozenset()) | (facts.environment_secrets or frozenset())
+
+
+def _secret_findings(
+    facts: LiveFacts, secrets: frozenset[str], requirement: Requirement, workflows: Mapping[str, Workflow]
+) -> Iterator[PlacedFinding]:
+    """Find what agents would sign in with in none of the places that their jobs can read."""
+    if _is_given(requirement, secrets):
+        return
+    hint = requirement.step(facts.repository_url)
+    if not _is_given(requirement, _all_secrets(facts)):
+        message = f"GitHub has no secret for the agent. {requirement.why}"
+        is_sure = facts.environment_secrets is not None
+        finding = Finding("agent-secret-missing", message, hint=hint)
+        yield requirement.paths[0], finding if is_sure else warning("agent-secret-missing", message, hint=hint)
+        return
+    wanted = {name.lower() for name in requirement.names}
+    for path in requirement.paths:
+        if path in workflows and wanted & secrets_of_callers(workflows[path]):
+            message = f"The agent's secret is in the environment `{ENVIRONMENT}` only, which this workflow cannot read."
+            place = SECRETS_PAGE.at(facts.repository_url)
+            advice = (
+                f"Add it to the repository under {place}: GitHub passes no secrets of environments to called workflows."
+            )
+            yield path, warning("agent-secret-out-of-reach", message, hint=advice)
+
+
+def _is_given(requirement: Requirement, secrets: frozenset[str]) -> bool:
+    present = [name.upper() in secrets for name in requirement.names]
+    return all(present) if requirement.needs_all else any(present)
+
+
+def _logins_check(facts: LiveFacts, needed: Sequence[Requirement]) -> DoctorCheck:
+    wanted = [each for each in needed if each.kind == "variable"]
+    if not wanted:
+        return DoctorCheck(NAMES[4], "no workflow takes a token from a secret")
+    if facts.variables is None:
+        return _skipped(facts, "variables", NAMES[4], VARIABLES_PAGE)
+    if facts.secrets is None:
+        return _skipped(facts, "secrets", NAMES[4], SECRETS_PAGE)
+    found: list[PlacedFinding] = []
+    for each in wanted:
+        (variable,) = each.names
+        if variable in facts.variables and each.unless not in facts.secrets:
+            message = f"The variable {variable} names an account, but its token, the secret {each.unless}, is missing."
+            hint = f"Add the secret {each.unless}, or delete the variable: it does not name the job's own token."
+            found.append((each.paths[0], Finding("login-without-token", message, hint=hint)))
+    given = sorted(each.unless for each in wanted if each.unless in facts.secrets)
+    return DoctorCheck(NAMES[4], f"tokens: {', '.join(given)}" if given else "the job's own token writes", found)
+
+
+def _rules_check(facts: LiveFacts) -> DoctorCheck:
+    if facts.rules is None:
+        return _skipped(facts, "rules", NAMES[5], RULES_PAGE)
+    found = [
+        *_rule_findings(facts, WORK_BRANCH, _REFUSING, _COVERS),
+        *_rule_findings(facts, facts.default_branch, _AT_MERGE, "keeps accord's pull requests from being merged into"),
+    ]
+    for branch in facts.protected or ():
+        if branch.startswith("accord/"):
+            hint = f"Exclude `accord/**` under {BRANCHES_PAGE.at(facts.repository_url)}."
+            message = f"A branch protection rule covers `{branch}`, so pushes to it may be refused."
+            found.append((WORKFLOWS, warning("branch-protected", message, hint=hint)))
+    if facts.protected is None:
+        reason = facts.unread.get("protected", "not read")
+        return DoctorCheck(NAMES[5], f"rulesets only; protection rules: {reason}", found)
+    return DoctorCheck(NAMES[5], "rulesets, and protection rules of existing branches", found)
+
+
+def preflight_findings(facts: LiveFacts) -> list[Finding]:
+    """Find reasons for which GitHub would refuse the branch or the pull request of a result."""
+    found = [finding for _, finding in _rule_findings(facts, WORK_BRANCH, _REFUSING, _COVERS)]
+    place = ACTIONS_PAGE.at(facts.repository_url)
+    if facts.may_create_pulls is None:
+        message = f"The token of {facts.login} may not ask whether pull requests are allowed."
+        hint = f'Grant the job "pull-requests: write", or check "{CREATE_PULLS}" under {place}.'
+        found.insert(0, warning("pulls-unknown", message, hint=hint))
+    elif not facts.may_create_pulls:
+        message = f"{facts.login} may not create pull requests in this repository, so no agent should run."
+        hint = f'Turn on "{CREATE_PULLS}" under {place}, or set the secret `ACCORD_TOKEN`. Then start again.'
+        found.insert(0, Finding("pulls-not-allowed", message, hint=hint))
+    return found
+
+
+_COVERS = "covers branches of work items, such as"
+
+
+def _rule_findings(facts: LiveFacts, branch: str, rules: Mapping[str, str], says: str) -> Iterator[PlacedFinding]:
+    for rule in (facts.rules or {}).get(branch, ()):
+        if rule in rules and not (rule == SIGNATURES and facts.login.endswith("[bot]")):
+            message = f'The rule "{rules[rule]}" {says} `{branch}`.'
+            place = RULES_PAGE.at(facts.repository_url)
+            hint = f"Exclude the branches under {place}, or let the account that pushes bypass the rule."
+            if rule == SIGNATURES:
+                hint = f"GitHub signs only commits of bots: use `GITHUB_TOKEN` or the token of an app. {hint}"
+            yield WORKFLOWS, warning("branch-rule", message, hint=hint)

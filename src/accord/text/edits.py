@@ -10,8 +10,7 @@ from typing import TYPE_CHECKING
 
 from accord.text.addresses import is_misleading, is_safe_address
 from accord.text.hidden import hidden_runs, in_place_of
-from accord.text.html import html_parts, is_allowed_tag, link_of_tag, without_tags
-from accord.text.images import image_edits
+from accord.text.html import html_parts, image_edits, is_allowed_tag, link_of_tag, without_tags
 from accord.text.inlines import plain_address
 from accord.text.regions import ODD_NOTE, TABLE_RULE, Prose, is_odd_label
 from accord.text.views import Cursor, Edit, View

@@ -7,12 +7,13 @@ from functools import cache
 from typing import TYPE_CHECKING
 
 from accord.agents.registry import shipped_registry
-from accord.workflows.agent_commands import starts_agent
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Iterator, Sequence
 
+    from accord.agents.registry import Registry
     from accord.workflows.models import Job, Step, Workflow
+
 
 _RUN_AGENT = re.compile(r"(?:\.|\$|[\w.-]+/[\w.-]+)/actions/run-agent", re.IGNORECASE)
 _OF_RUN = frozenset(
@@ -73,3 +74,166 @@ def written_scopes(workflow: Workflow, job: Job) -> Sequence[str]:
     if isinstance(granted, dict):
         return [scope for scope, level in granted.items() if level == "write" and scope not in HARMLESS_SCOPES]
     return []
+
+
+_HARMLESS = frozenset({
+    "agents", "auth", "completion", "config", "doctor", "extensions", "features", "help", "install", "login", "logout",
+    "mcp", "models", "plugin", "plugins", "setup-token", "uninstall", "update", "upgrade",
+})  # fmt: skip
+"""First words after an agent's name that only set it up or look at it."""
+
+_ASKS = frozenset({"-v", "-V", "--version", "-h", "--help"})
+_KEYWORDS = frozenset(
+    {"if", "then", "elif", "else", "do", "while", "until", "!", "time", "coproc", "exec", "builtin", "nohup", "eval"}
+)
+_WRAPPER_TABLE = """
+awf::0 bash:oO:0 bun::0 bunx:p:0 chroot::1 command:vV:0 dash:o:0 doas:uC:0 docker::2 env:uC:0 flock:wE:1 ionice:cnp:0
+nice:n:0 node:r:0 npm:wp:0 npx:wp:0 parallel:jS:0 pipx::0 pnpm:C:0 pnpx::0 podman::2 python:WX:0 python3:WX:0
+runuser:uglw:0 script:IOBTm:0 setsid::0 sh:o:0 ssh:iplFoJ:1 stdbuf:ioe:0 su:sgG:1 sudo:CDRTUghpru:0 timeout:ks:1
+unbuffer::0 uv::0 uvx:p:0 xargs:EILPadns:0 yarn::0 zsh:o:0
+"""
+"""Programs that start another one, as NAME:OPTIONS:WORDS: short options with a value, words before that program."""
+
+_WRAPPERS = {
+    name: (options, int(words)) for name, options, words in (entry.split(":") for entry in _WRAPPER_TABLE.split())
+}
+
+_RUNNING = {
+    "bun": {"x", "run"}, "docker": {"run", "exec"}, "npm": {"exec", "x"}, "pipx": {"run"}, "pnpm": {"dlx", "exec"},
+    "podman": {"run", "exec"}, "uv": {"run", "tool"}, "yarn": {"dlx", "exec", "run"},
+}  # fmt: skip
+"""Wrappers that start a program only after one of these words."""
+
+_TOKEN = re.compile(
+    r"""(?P<blank>(?:[ \t]|\\\r?\n|(?<![^\s;|&(])\#[^\n]*)+)
+    |(?P<redirection>\d*(?:&>>?|<<<|<<-?|>>|[<>]&|>\||[<>])[ \t]*)
+    |(?P<end>[\r\n;|&()`])
+    |(?P<word>(?:\\.|'[^']*'|"(?:\\.|[^"\\])*"|[^\s;|&()<>`'"\\]|['"\\])+)
+    |(?P<other>.)""",
+    re.VERBOSE | re.DOTALL,
+)
+_CASE = re.compile(r"""^[ \t]*[^\s()|]+(?:[ \t]*\|[ \t]*[^\s()|]+)*\)""", re.MULTILINE)
+_ASSIGNMENT = re.compile(r"\A\w+\+?=.*", re.DOTALL)
+_QUOTES = re.compile(r"""\\(.)|'([^']*)'|"((?:\\.|[^"\\])*)\"""", re.DOTALL)
+_SUBSTITUTION = re.compile(r"\$\(|`")
+_DEEPEST = 8
+
+
+def agent_programs(registry: Registry) -> frozenset[str]:
+    """Return the programs of a registry's agents, their packages as ``npx`` names them, and their actions."""
+    named = set[str]()
+    for agent in registry.agents.values():
+        named.update(agent.programs, map(str.lower, agent.actions))
+        words = [word for word in agent.command if not word.startswith("{")]
+        command = next(_wrapped(words), None)
+        if command and not _program(command[0]).startswith("-"):
+            named.add(_program(command[0]))
+        if agent.install:
+            named.add(_program(agent.install.package))
+    return frozenset(named)
+
+
+@cache
+def shipped_programs() -> frozenset[str]:
+    """Return the programs of the agents that accord ships."""
+    return agent_programs(shipped_registry())
+
+
+def starts_agent(script: str, programs: frozenset[str]) -> bool:
+    """Return whether a command of a script starts one of these programs, or ``accord run``, to do work."""
+    return any(_is_agent([_program(command[0]), *command[1:]], programs) for command in commands_of(script))
+
+
+def _split(script: str) -> Iterator[list[str]]:
+    """Split a script into simple commands without redirections and comments; words keep their quotes."""
+    words: list[str] = []
+    is_target = False
+    for token in _TOKEN.finditer(script):
+        if token.lastgroup == "word" and not is_target:
+            words.append(token[0])
+        elif token.lastgroup == "end":
+            if words:
+                yield words
+            words = []
+        if token.lastgroup != "blank":
+            is_target = token.lastgroup == "redirection"
+    if words:
+        yield words
+
+
+def _unquoted(word: str) -> str:
+    return _QUOTES.sub(lambda hit: hit[1] or hit[2] or re.sub(r"\\(.)", r"\1", hit[3] or ""), word)
+
+
+def commands_of(script: str, depth: int = 0) -> Iterator[Sequence[str]]:
+    """Yield the words of each command of a script, unquoted, also behind wrappers and in substitutions."""
+    for words in _split(_CASE.sub("", script)) if depth <= _DEEPEST else ():
+        nested = [word[at.end() :].rstrip('"') for word in words if (at := _SUBSTITUTION.search(word))]
+        for command in _wrapped([_unquoted(word) for word in words]):
+            yield command
+            if _program(command[0]) in _WRAPPERS:
+                nested += [word for word in command if re.search(r"\s", word)]
+        for text in dict.fromkeys(nested):
+            yield from commands_of(text, depth + 1)
+
+
+def _wrapped(words: Sequence[str]) -> Iterator[Sequence[str]]:
+    """Yield the commands that a simple command may start: behind each wrapper the inner one, innermost first."""
+    start = 0
+    while start < len(words) and (words[start] in _KEYWORDS or words[start] in "{}" or _is_assignment(words[start])):
+        start += 1
+    command = words[start:]
+    if not command:
+        return
+    if (wrapper := _program(command[0])) in _WRAPPERS:
+        for inner in _behind(wrapper, command[1:]):
+            yield from _wrapped(inner)
+    yield command
+
+
+def _behind(wrapper: str, words: Sequence[str]) -> Iterator[Sequence[str]]:
+    """Yield the words from where the command behind a wrapper may begin."""
+    valued, before = _WRAPPERS[wrapper]
+    running = _RUNNING.get(wrapper)
+    is_value, may_be_value = False, False
+    for i, word in enumerate(words):
+        if is_value:
+            is_value = False
+        elif word == "--":
+            may_be_value = False
+        elif word.startswith("-"):
+            is_value = len(word) == 2 and word[1] in valued
+            may_be_value = not is_value and "=" not in word
+        elif running is not None:
+            if word in running:
+                running = None
+                before = max(before - 1, 0)
+            elif not may_be_value:
+                return
+            may_be_value = False
+        elif before and not may_be_value:
+            before -= 1
+        else:
+            yield words[i:]
+            if not may_be_value and not _is_assignment(word):
+                return
+            may_be_value = False
+
+
+def _is_assignment(word: str) -> bool:
+    return _ASSIGNMENT.fullmatch(word) is not None
+
+
+def _program(word: str) -> str:
+    """Return a program's name without its folder, npm scope and version."""
+    at = word.rfind("@")
+    return (word[:at] if at > 0 else word).replace("\\", "/").rpartition("/")[2].removesuffix(".exe")
+
+
+def _is_agent(command: Sequence[str], programs: frozenset[str]) -> bool:
+    first = next((word for word in command[1:] if not word.startswith("-")), "")
+    if command[0] == "accord":
+        return first == "run"
+    if command[0].startswith("$") or command[0] == "node":  # a script in front, which starts what it is given
+        return any(word.startswith("/") and _program(word) in programs for word in command[2:])
+    return command[0] in programs and first not in _HARMLESS and not (command[1:2] and command[1] in _ASKS)

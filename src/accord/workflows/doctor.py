@@ -15,7 +15,7 @@ from accord.workflows.checkouts import check_checkouts
 from accord.workflows.expressions import all_reads
 from accord.workflows.facts import WORKFLOWS, read_repository
 from accord.workflows.interpolation import script_findings
-from accord.workflows.permissions import check_grants
+from accord.workflows.requirements import check_grants
 from accord.workflows.rules import contract_findings, is_runner
 from accord.workflows.zizmor import MISSING, AuditReport, audit_files, audit_findings, find_zizmor, flagged_scripts
 

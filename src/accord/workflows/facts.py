@@ -1,29 +1,37 @@
-"""Facts of a repository's directory: its workflows, its agent registry and its owner."""
+"""Facts of a repository's directory: its workflows with the files that they call, its agent registry and its owner.
+
+The steps of a composite action become steps inside of the one that uses it; a shell script becomes part of the step
+that runs it. Source: GitHub documentation, "Creating a composite action".
+"""
 
 from __future__ import annotations
 
+import os
+import posixpath
+import re
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from accord.agents.registry import REGISTRY_PATH, shipped_registry
 from accord.agents.registry_rules import registry_from
 from accord.core.errors import BrokenContract
-from accord.core.findings import has_errors, with_lines
+from accord.core.findings import has_errors, pointer, warning, with_lines
 from accord.core.kinds import KINDS
 from accord.core.shapes import read_shape
 from accord.files.store import LINK_OUT, is_inside, read_inside
 from accord.files.yaml import read_mapping
 from accord.git.origin import read_origin
-from accord.workflows.agent_commands import agent_programs, shipped_programs
-from accord.workflows.called_files import CalledFiles
-from accord.workflows.models import Workflow
+from accord.workflows.agents import agent_programs, commands_of, shipped_programs
+from accord.workflows.models import CompositeAction, Step, Workflow
 
 if TYPE_CHECKING:
-    from collections.abc import Collection, Iterable, Mapping, Sequence
+    from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
     from pathlib import Path
 
     from accord.agents.registry import Agent, Registry
     from accord.core.findings import PlacedFinding
+    from accord.workflows.models import Job, Workflow
+
 
 WORKFLOWS = ".github/workflows"
 REGISTRY = REGISTRY_PATH.as_posix()
@@ -119,3 +127,114 @@ def _read_registry(root: Path, files: RepositoryFiles) -> tuple[Registry | None,
     names = [name for name in document.value["agents"] if registry.agents[name].enabled]
     files.registry_note = f"{len(names)} agents in {REGISTRY}, merged with those that accord ships"
     return registry, names
+
+
+_LOCAL = ("./", "$/")
+_MOST_CHARACTERS = 100_000
+_MOST_LEVELS = 10
+"""GitHub's limit for actions inside of actions."""
+
+_SHELL_FILE = re.compile(r"\.(?:ba|z|da|k)?sh\Z")
+_SHEBANG = re.compile(r"\A#!.*\b(?:ba|z|da|k)?sh\b")
+_EXPRESSION = re.compile(r"\$\{\{\s*github\.(workspace|action_path)\s*\}\}")
+_FOLDER = re.compile(r"\$\{?GITHUB_(WORKSPACE|ACTION_PATH)\}?/")
+
+
+class CalledFiles:
+    """The composite actions and scripts below ``root`` that workflows call, each read once.
+
+    ``lines`` are added the lines of each pointer by path; ``missing`` is what is called and not there, or unreadable.
+    """
+
+    def __init__(self, root: Path, lines: dict[str, Mapping[str, int]]) -> None:
+        self.missing: list[PlacedFinding] = []
+        self._root, self._lines = root, lines
+        self._actions: dict[str, CompositeAction | None] = {}
+
+    @property
+    def paths(self) -> frozenset[str]:
+        """The paths of the actions that could be read."""
+        return frozenset(path for path, action in self._actions.items() if action)
+
+    def filled(self, path: str, workflow: Workflow) -> Workflow:
+        """Return a workflow whose steps have those of the actions and the scripts that they call."""
+        jobs = {}
+        for job_id, job in workflow.jobs.items():
+            place = pointer("jobs", job_id)
+            if job.uses.startswith(_LOCAL) and not (self._root / job.uses[2:]).is_file():
+                self._add_missing(path, job.uses, f"{place}/uses")
+            steps = [self._filled_step(path, job, step, place, ()) for step in job.steps]
+            jobs[job_id] = job.model_copy(update={"steps": steps})
+        return workflow.model_copy(update={"jobs": jobs})
+
+    def _filled_step(self, path: str, job: Job, step: Step, place: str, users: tuple[str, ...]) -> Step:
+        update: dict[str, Any] = {"scripts": dict(self._scripts(path, step)), "file": path if users else ""}
+        if step.uses.startswith(_LOCAL):
+            file = self._action_file(step.uses)
+            action = self._read_action(file) if file else None
+            if action and file and file not in users and len(users) < _MOST_LEVELS:
+                within = (*users, file)
+                inner = [self._filled_step(file, job, each, "/runs", within) for each in action.runs.steps]
+                defaults = {name: given.default for name, given in action.inputs.items() if given.default is not None}
+                update |= {"inner": tuple(inner), "defaults": defaults}
+            elif not file and not any(_is_checked_out(step.uses[2:], each) for each in job.steps):
+                self._add_missing(path, step.uses, f"{place}{step.place}/uses")
+        return step.model_copy(update=update)
+
+    def _add_missing(self, path: str, uses: str, place: str) -> None:
+        """Say once for each file that a call leads nowhere."""
+        message = f"`{uses}` is not in the repository, so it was not checked."
+        if (path, message) not in {(other, each.message) for other, each in self.missing}:
+            hint = "Correct the path, or add the file."
+            self.missing.append((path, warning("called-file-missing", message, place, hint=hint)))
+
+    def _action_file(self, uses: str) -> str | None:
+        paths = (posixpath.normpath(f"{uses[2:]}/action.{end}") for end in ("yml", "yaml"))
+        return next((path for path in paths if self._is_file(path)), None)
+
+    def _is_file(self, path: str) -> bool:
+        return os.path.isfile(self._root / path) and is_inside(self._root, self._root / path)
+
+    def _read_action(self, path: str) -> CompositeAction | None:
+        """Read an action; None for one that cannot be read, which is a finding."""
+        if path not in self._actions:
+            self._actions[path] = None
+            try:
+                document = read_mapping(read_inside(self._root, path))
+                self._lines[path] = document.lines
+                self._actions[path] = read_shape(CompositeAction, document.value)
+            except BrokenContract as broken:
+                found = with_lines(broken.findings, self._lines.get(path, {}))
+                self.missing += [(path, finding) for finding in found]
+        return self._actions[path]
+
+    def _scripts(self, path: str, step: Step) -> Iterator[tuple[str, str]]:
+        """Yield the shell scripts of the repository that a step's script runs, by path."""
+        folders = {"WORKSPACE": "", "ACTION_PATH": posixpath.dirname(path)}
+        below = str((step.model_extra or {}).get("working-directory", ""))
+        for words in commands_of(_EXPRESSION.sub(lambda at: f"$GITHUB_{at[1].upper()}", step.run)):
+            word = words[1] if words[0] in {"source", "."} and words[1:] else words[0]
+            named = _FOLDER.match(word)
+            found = [folders[named[1]] + "/" + word[named.end() :]] if named else [posixpath.join(below, word), word]
+            for name in (posixpath.normpath(each.lstrip("/") if named else each) for each in found):
+                text = self._read_script(name, is_sourced=word != words[0])
+                if text is not None:
+                    yield name, text
+                    break
+
+    def _read_script(self, path: str, *, is_sourced: bool) -> str | None:
+        """Read a shell script; None if it is elsewhere or in another language."""
+        if path.startswith(("..", "/")) or not self._is_file(path):
+            return None
+        try:
+            text = read_inside(self._root, path).decode()
+        except (BrokenContract, UnicodeDecodeError):
+            return None
+        is_shell = is_sourced or _SHELL_FILE.search(path) or _SHEBANG.match(text)
+        return text.replace("${{", "$ {{") if is_shell and len(text) <= _MOST_CHARACTERS else None
+
+
+def _is_checked_out(path: str, step: Step) -> bool:
+    """Return whether a step checks out something at a path or above it."""
+    folder = posixpath.normpath(str(step.given.get("path") or "-"))
+    return "checkout" in step.uses and f"{posixpath.normpath(path)}/".startswith(f"{folder}/")

@@ -15,7 +15,7 @@ from accord.core.findings import Finding, pointer, warning
 from accord.runner.models import RunOutputs
 from accord.workflows.expressions import Wiring, all_reads, reads
 from accord.workflows.interpolation import pin_findings, script_findings
-from accord.workflows.permissions import LEVELS
+from accord.workflows.requirements import LEVELS
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
