@@ -24,14 +24,9 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 
 CONFIGURATION = (
-    ".github/workflows/*.y*ml",
-    ".github/actions/*/action.y*ml",
-    ".github/agents/*",
-    ".github/prompts/*",
-    ".github/accord/*.yml",
-    ".github/labels.y*ml",
-    ".github/plan.y*ml",
-)
+    ".github/workflows/*.y*ml", ".github/actions/*/action.y*ml", ".github/agents/*", ".github/prompts/*",
+    ".github/accord/*.yml", ".github/labels.y*ml", ".github/plan.y*ml",
+)  # fmt: skip
 """Files of a repository that accord reads, and workflows."""
 
 _PROGRAMS = ("git", "node", "npm", "gh", "zizmor")

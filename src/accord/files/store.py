@@ -177,53 +177,30 @@ def folder_lock(folder: Path, storage: Storage) -> Iterator[tuple[int, ...]]:
         yield ()
         return
     import fcntl
+    import logging
 
     handle = os.open(folder, os.O_RDONLY | os.O_DIRECTORY)
     try:
         start = storage.clock.monotonic()
         is_told = False
-        while not _is_taken(fcntl.flock, handle, fcntl.LOCK_EX | fcntl.LOCK_NB):
+        while True:
+            with suppress(BlockingIOError):
+                fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
+                break
             waited = storage.clock.monotonic() - start
             if waited >= _PATIENCE_SECONDS:
                 raise Stopped(
-                    f"{_holder(handle)} has been writing in {folder} for {_PATIENCE_SECONDS:.0f} seconds.",
+                    f"Another process has been writing in {folder} for {_PATIENCE_SECONDS:.0f} seconds.",
                     hint="Wait until it has ended, and run the same command again.",
                 )
             if waited >= _SILENCE_SECONDS and not is_told:
                 is_told = True
-                _tell_wait(f"{_holder(handle)} is writing in {str(folder)!r}", _PATIENCE_SECONDS - waited)
+                seconds, why = _PATIENCE_SECONDS - waited, f"another process is writing in {str(folder)!r}"
+                logging.getLogger(__name__).warning("waiting, for %.0f seconds at most: %s", seconds, why)
             storage.clock.sleep(_LOCK_POLL_SECONDS)
         yield (handle,)
     finally:
         os.close(handle)
-
-
-def _tell_wait(why: str, seconds: float) -> None:
-    """Log that a wait began; without a handler of the program's own that is a line on stderr."""
-    import logging
-
-    logging.getLogger(__name__).warning("waiting, for %.0f seconds at most: %s", seconds, why)
-
-
-def _holder(handle: int) -> str:
-    """Name the process that holds the lock on an open folder, where the system tells it (Linux, ``/proc/locks``)."""
-    there = os.fstat(handle)
-    place = f"{os.major(there.st_dev):02x}:{os.minor(there.st_dev):02x}:{there.st_ino}"
-    with suppress(OSError, ValueError):
-        for line in Path("/proc/locks").read_text(encoding="ascii").splitlines():
-            words = line.split()
-            if words[1] == "FLOCK" and words[5] == place:
-                name = Path(f"/proc/{int(words[4])}/comm").read_text(encoding="utf-8", errors="replace").strip()
-                return f"Process {words[4]} ({name!r})"
-    return "Another process"
-
-
-def _is_taken(flock: Callable[[int, int], None], handle: int, operation: int) -> bool:
-    try:
-        flock(handle, operation)
-    except BlockingIOError:
-        return False
-    return True
 
 
 def sweep(folder: Path, names: frozenset[str]) -> None:

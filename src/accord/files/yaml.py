@@ -5,9 +5,11 @@ YAML 1.1 reads ``on`` as true and ``12:30`` as 750. Files of GitHub and of the c
 
 from __future__ import annotations
 
+import copy
 import json
 import re
 from codecs import BOM_UTF8
+from collections import Counter
 from dataclasses import dataclass
 from functools import cache, lru_cache
 from typing import TYPE_CHECKING, Any, ClassVar, Literal
@@ -16,7 +18,7 @@ from accord.core.errors import BrokenContract
 from accord.core.findings import Finding, pointer
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping
+    from collections.abc import Mapping
 
     import yaml
 
@@ -186,51 +188,29 @@ def with_scalars(raw: bytes, changes: Mapping[str, str]) -> bytes:
     """
     mark = BOM_UTF8 if raw.startswith(BOM_UTF8) else b""
     raw = raw.removeprefix(mark)
-    before, top = _read(raw)
+    before = read_yaml(raw)
     text = raw.decode("utf-8")
-    spans = _spans(top, changes)
-    for path, (start, end) in sorted(spans.items(), key=lambda item: item[1], reverse=True):
-        if "\n" in text[start:end]:
-            raise _broken_yaml("not-yaml", _NOT_PLAIN, _WRITE_OUT, before.lines[path])
-        quote = text[start] if text[start] in "\"'" else ""
-        text = text[:start] + quote + changes[path] + quote + text[end:]
+    places = places_in(text)
+    for path in sorted(changes, key=lambda path: places[path].start if path in places else -1, reverse=True):
+        place = places.get(path)
+        if place is None or place.kind != "scalar" or place.is_shared or "\n" in text[place.start : place.end]:
+            raise _not_plain(before, path)
+        quote = text[place.start] if text[place.start] in "\"'" else ""
+        text = text[: place.start] + quote + changes[path] + quote + text[place.end :]
     try:
         after = read_yaml(text.encode("utf-8")).value
     except BrokenContract:
         after = None
     if _with_values(before, changes) != after:
-        path = min(changes)  # what a merge key brings has no line of its own
-        raise _broken_yaml(
-            "not-yaml", _NOT_PLAIN, _WRITE_OUT, before.lines.get(path, before.lines.get(path.rpartition("/")[0]))
-        )
+        raise _not_plain(before, min(changes))
     return mark + text.encode("utf-8")
 
 
-def _spans(top: yaml.Node | None, paths: Iterable[str]) -> dict[str, tuple[int, int]]:
-    """Return where these scalars begin and end, in characters."""
-    spans = {}
-    for path in paths:
-        node = top
-        for step in path.split("/")[1:]:
-            node = _child(node, step)
-        if node is not None and isinstance(node.value, str):
-            spans[path] = (node.start_mark.index, node.end_mark.index)
-    return spans
-
-
-def _child(node: yaml.Node | None, step: str) -> yaml.Node | None:
-    """Return the node below another by one step of a pointer."""
-    from yaml.nodes import SequenceNode
-
-    if node is None or isinstance(node.value, str):
-        return None
-    if isinstance(node, SequenceNode):
-        return node.value[int(step)] if step.isdecimal() and int(step) < len(node.value) else None
-    return next((child for key, child in node.value if pointer(str(key.value)) == f"/{step}"), None)
-
-
-_NOT_PLAIN = "A value that is to be changed is shared by an anchor, or is written over lines."
-_WRITE_OUT = "Write it out in its line."
+def _not_plain(document: YamlDocument, path: str) -> BrokenContract:
+    """Make the error for a value; what a merge key brings has no line of its own."""
+    line = document.lines.get(path, document.lines.get(path.rpartition("/")[0]))
+    message = "A value that is to be changed is shared by an anchor, or is written over lines."
+    return _broken_yaml("not-yaml", message, "Write it out in its line.", line)
 
 
 NodeKind = Literal["scalar", "sequence", "mapping"]
@@ -250,38 +230,37 @@ class Place:
 
 
 def places_in(text: str) -> dict[str, Place]:
-    """Map the JSON pointer of every node to its place; empty if only libyaml can read the text."""
-    import yaml
+    """Map the JSON pointer of every node to its place. Raises BrokenContract as ``read_yaml`` does."""
+    from yaml.nodes import MappingNode, SequenceNode
 
-    places: dict[str, Place] = {}
-    seen: dict[int, int] = {}
+    found: dict[str, tuple[yaml.Node, int]] = {}
 
     def visit(node: yaml.Node, path: str, key: int) -> None:
-        seen[id(node)] = seen.get(id(node), 0) + 1
-        is_mapping = isinstance(node, yaml.MappingNode)
-        kind: NodeKind = "mapping" if is_mapping else "sequence" if isinstance(node, yaml.SequenceNode) else "scalar"
-        is_flow = bool(getattr(node, "flow_style", False))
-        places[path] = Place(kind, node.start_mark.index, node.end_mark.index, key, is_flow, seen[id(node)] > 1)
-        if isinstance(node, yaml.SequenceNode):
+        found[path] = node, key
+        if isinstance(node, SequenceNode):
             for i, child in enumerate(node.value):
                 visit(child, path + pointer(i), child.start_mark.index)
-        elif isinstance(node, yaml.MappingNode):
+        elif isinstance(node, MappingNode):
             for name, child in node.value:
                 visit(child, path + pointer(str(name.value)), name.start_mark.index)
 
-    # the loader in Python, whose places are in characters, takes no tab between values; a space is as long
-    try:
-        node = yaml.compose(text.replace("\t", " ").encode("utf-8"), Loader=_loader(yaml.SafeLoader))
-    except yaml.YAMLError:  # what libyaml alone can read has no places, and is not changed
-        return {}
-    if node is not None:
-        visit(node, "", 0)
-    return places
+    _, top = _read(text.encode("utf-8"))
+    if top is not None:
+        visit(top, "", 0)
+    uses = Counter(id(node) for node, _ in found.values())
+    kinds: dict[str, NodeKind] = {"ScalarNode": "scalar", "SequenceNode": "sequence", "MappingNode": "mapping"}
+    return {
+        path: Place(
+            kinds[type(node).__name__], node.start_mark.index, node.end_mark.index, key,
+            is_flow=bool(getattr(node, "flow_style", False)), is_shared=uses[id(node)] > 1,
+        )
+        for path, (node, key) in found.items()
+    }  # fmt: skip
 
 
 def _with_values(document: YamlDocument, changes: Mapping[str, str]) -> Any:
-    """Return the value that a document has after these changes."""
-    value = _without_sharing(document.value)
+    """Return the value that a document has after these changes, of values that nothing else refers to."""
+    value = copy.deepcopy(document.value)
     for path, wanted in changes.items():
         *way, last = [step.replace("~1", "/").replace("~0", "~") for step in path.split("/")[1:]]
         parent = value
@@ -289,10 +268,3 @@ def _with_values(document: YamlDocument, changes: Mapping[str, str]) -> Any:
             parent = parent[int(step)] if isinstance(parent, list) else parent[step]
         parent[int(last) if isinstance(parent, list) else last] = wanted
     return value
-
-
-def _without_sharing(value: Any) -> Any:
-    """Copy a value so that what an alias made one becomes two."""
-    if isinstance(value, dict):
-        return {key: _without_sharing(child) for key, child in value.items()}
-    return [_without_sharing(child) for child in value] if isinstance(value, list) else value

@@ -49,20 +49,9 @@ if TYPE_CHECKING:
 
 
 KINDS = (
-    "mentions",
-    "closing-keywords",
-    "commands",
-    "html",
-    "comments",
-    "hidden",
-    "links",
-    "images",
-    "markers",
-    "secrets",
-    "fences",
-    "tags",
-    "unreadable",
-)
+    "mentions", "closing-keywords", "commands", "html", "comments", "hidden", "links", "images", "markers", "secrets",
+    "fences", "tags", "unreadable",
+)  # fmt: skip
 """The kinds of changes, in the order of reports.
 
 ``fences`` and ``tags`` were left open and are closed; ``unreadable`` is a text shown whole as code.

@@ -83,26 +83,25 @@ _HARMLESS = frozenset({
 """First words after an agent's name that only set it up or look at it."""
 
 _ASKS = frozenset({"-v", "-V", "--version", "-h", "--help"})
-_KEYWORDS = frozenset(
-    {"if", "then", "elif", "else", "do", "while", "until", "!", "time", "coproc", "exec", "builtin", "nohup", "eval"}
-)
-_WRAPPER_TABLE = """
-awf::0 bash:oO:0 bun::0 bunx:p:0 chroot::1 command:vV:0 dash:o:0 doas:uC:0 docker::2 env:uC:0 flock:wE:1 ionice:cnp:0
-nice:n:0 node:r:0 npm:wp:0 npx:wp:0 parallel:jS:0 pipx::0 pnpm:C:0 pnpx::0 podman::2 python:WX:0 python3:WX:0
-runuser:uglw:0 script:IOBTm:0 setsid::0 sh:o:0 ssh:iplFoJ:1 stdbuf:ioe:0 su:sgG:1 sudo:CDRTUghpru:0 timeout:ks:1
-unbuffer::0 uv::0 uvx:p:0 xargs:EILPadns:0 yarn::0 zsh:o:0
-"""
-"""Programs that start another one, as NAME:OPTIONS:WORDS: short options with a value, words before that program."""
-
-_WRAPPERS = {
-    name: (options, int(words)) for name, options, words in (entry.split(":") for entry in _WRAPPER_TABLE.split())
-}
+_KEYWORDS = frozenset({"if", "then", "elif", "else", "do", "while", "until", "!"})
+_WRAPPERS = frozenset({
+    "awf", "bash", "builtin", "bun", "bunx", "chroot", "coproc", "dash", "doas", "docker", "env", "eval", "exec",
+    "flock", "ionice", "nice", "node", "nohup", "npm", "npx", "parallel", "pipx", "pnpm", "pnpx", "podman", "python",
+    "python3", "runuser", "script", "setsid", "sh", "ssh", "stdbuf", "su", "sudo", "time", "timeout", "unbuffer", "uv",
+    "uvx", "xargs", "yarn", "zsh",
+})  # fmt: skip
+"""Programs that start another one."""
 
 _RUNNING = {
     "bun": {"x", "run"}, "docker": {"run", "exec"}, "npm": {"exec", "x"}, "pipx": {"run"}, "pnpm": {"dlx", "exec"},
-    "podman": {"run", "exec"}, "uv": {"run", "tool"}, "yarn": {"dlx", "exec", "run"},
+    "podman": {"run", "exec"}, "uv": {"run"}, "yarn": {"dlx", "exec", "run"},
 }  # fmt: skip
 """Wrappers that start a program only after one of these words."""
+
+_WITH_ARGUMENT = frozenset({"chroot", "docker", "flock", "podman", "ssh", "timeout"})
+"""Wrappers with a word before that program: an image, a host, a time."""
+
+_NAMES_PERSON = frozenset({"-u", "-g", "--user", "--group"})
 
 _TOKEN = re.compile(
     r"""(?P<blank>(?:[ \t]|\\\r?\n|(?<![^\s;|&(])\#[^\n]*)+)
@@ -125,9 +124,7 @@ def agent_programs(registry: Registry) -> frozenset[str]:
     for agent in registry.agents.values():
         named.update(agent.programs, map(str.lower, agent.actions))
         words = [word for word in agent.command if not word.startswith("{")]
-        command = next(_wrapped(words), None)
-        if command and not _program(command[0]).startswith("-"):
-            named.add(_program(command[0]))
+        named.update(_program(command[0]) for command in [*_wrapped(words)][-1:])
         if agent.install:
             named.add(_program(agent.install.package))
     return frozenset(named)
@@ -178,46 +175,32 @@ def commands_of(script: str, depth: int = 0) -> Iterator[Sequence[str]]:
 
 
 def _wrapped(words: Sequence[str]) -> Iterator[Sequence[str]]:
-    """Yield the commands that a simple command may start: behind each wrapper the inner one, innermost first."""
+    """Yield the commands that a simple command may start: itself, and those behind wrappers."""
     start = 0
     while start < len(words) and (words[start] in _KEYWORDS or words[start] in "{}" or _is_assignment(words[start])):
         start += 1
     command = words[start:]
-    if not command:
-        return
-    if (wrapper := _program(command[0])) in _WRAPPERS:
-        for inner in _behind(wrapper, command[1:]):
-            yield from _wrapped(inner)
-    yield command
-
-
-def _behind(wrapper: str, words: Sequence[str]) -> Iterator[Sequence[str]]:
-    """Yield the words from where the command behind a wrapper may begin."""
-    valued, before = _WRAPPERS[wrapper]
-    running = _RUNNING.get(wrapper)
-    is_value, may_be_value = False, False
-    for i, word in enumerate(words):
-        if is_value:
-            is_value = False
-        elif word == "--":
-            may_be_value = False
-        elif word.startswith("-"):
-            is_value = len(word) == 2 and word[1] in valued
-            may_be_value = not is_value and "=" not in word
-        elif running is not None:
-            if word in running:
-                running = None
-                before = max(before - 1, 0)
-            elif not may_be_value:
-                return
-            may_be_value = False
-        elif before and not may_be_value:
-            before -= 1
+    while command:
+        yield command
+        wrapper, command = _program(command[0]), command[1:]
+        if wrapper not in _WRAPPERS:
+            return
+        if wrapper in _RUNNING:
+            run = next((i for i, word in enumerate(command) if word in _RUNNING[wrapper]), len(command))
+            command = command[run + 1 :]
+        skipped = wrapper in _WITH_ARGUMENT
+        for i, word in enumerate(command):
+            before = command[i - 1] if i else ""
+            if word.startswith("-") or _is_assignment(word) or before in _NAMES_PERSON:
+                continue
+            may_be_value = before.startswith("-") and _program(word) not in _WRAPPERS
+            if not skipped and not may_be_value:
+                command = command[i:]
+                break
+            yield command[i:]
+            skipped = skipped and may_be_value
         else:
-            yield words[i:]
-            if not may_be_value and not _is_assignment(word):
-                return
-            may_be_value = False
+            return
 
 
 def _is_assignment(word: str) -> bool:

@@ -85,9 +85,10 @@ class Fixed:
 
 def fix_workflow(text: str, resolve: Resolve, programs: frozenset[str]) -> Fixed:
     """Return the text of a workflow with its corrections; ``resolve`` returns the commit of a repository's ref."""
-    workflow, places = _read(text), places_in(text)
-    if workflow is None or not places:
+    workflow = _read(text)
+    if workflow is None:
         return Fixed(text)
+    places = places_in(text)
     found = [
         *_pins(text, workflow, places, resolve),
         *_checkouts(text, workflow, places),

@@ -58,6 +58,11 @@ _HEAD = re.compile(
 )
 """A script names the head or the merge of a pull request."""
 
+_HEAD_OF_EVENT = re.compile(
+    r"pull_request\.(?:head(?!\.user)|merge_commit_sha)\b|(?:workflow_run|check_run|check_suite)\.(?:.*\.)?head(?:_|\b)"
+)
+"""A part of an event names the head or the merge of a pull request."""
+
 _NAMED_HEAD = re.compile(
     r"(?:^|_)(?:pr|pull|pull_request|source|fork)?_?(?:head|fork)(?:_?(?:sha|ref|branch|repo\w*|name|oid))?$"
     r"|^(?:pr|pull|pull_request)_(?:sha|ref|branch|repo)$|^merge_(?:commit_)?sha$|source_?head\w*",
@@ -229,25 +234,13 @@ def _of_event(ref: Reference, event: str) -> Origin:
         return _OWN
     if part[0] == "client_payload":
         return _WRITERS | (_CODE if re.search(r"head|pull_request", ".".join(part)) else _OWN)
-    code = _CODE if _names_head(part) else _OWN
+    code = _CODE if _HEAD_OF_EVENT.match(".".join(part)) else _OWN
     is_fixed = part[:2] in {("issue", "pull_request"), ("workflow_run", "name")}
     if is_fixed or _FIXED.fullmatch(part[-1]) or part[0] in {"number", "repository"}:
         return code
     if set(part) & _OF_WRITERS and "head" not in part:
         return code | _WRITERS
     return code | (_OUTSIDERS if event in {*OUTSIDERS, CALLED} else _WRITERS)
-
-
-def _names_head(part: Reference) -> bool:
-    """Return whether a part of an event names the head or the merge of a pull request."""
-    match part:
-        case ("pull_request", "head", "user", *_):
-            return False
-        case ("pull_request", "head" | "merge_commit_sha", *_):
-            return True
-        case ("workflow_run" | "check_run" | "check_suite", *rest):
-            return bool({"head_sha", "head_branch", "head_commit", "head_repository", "head"} & set(rest))
-    return False
 
 
 def _is_listed(workflow: Workflow, event: str) -> bool:

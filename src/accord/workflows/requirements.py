@@ -81,7 +81,9 @@ class Requirement:
 def required_settings(workflows: Mapping[str, Workflow], agents: Mapping[str, Agent]) -> list[Requirement]:
     """Return what workflows, by path, need on GitHub with these agents, by name; the most important first."""
     found = [*_settings(workflows), *_agent_secrets(workflows, agents), *_logins(workflows)]
-    using = tuple(path for path, workflow in workflows.items() if any(_uses_accord(job) for _, job in _jobs(workflow)))
+    using = tuple(
+        path for path, workflow in workflows.items() if any(_uses_accord(job) for job in workflow.jobs.values())
+    )
     if using:
         why = "Work items and loops are driven by labels, and GitHub creates missing ones in grey."
         found.append(Requirement("labels", (), why, LABELS_PAGE, using))
@@ -132,17 +134,13 @@ def named_secrets(workflow: Workflow) -> set[str]:
 
 def secrets_of_callers(workflow: Workflow) -> set[str]:
     """Return the secrets that jobs pass to called workflows; those of an environment are not among them for GitHub."""
-    jobs = (job for _, job in _jobs(workflow) if job.uses and isinstance(job.secrets, dict))
+    jobs = (job for job in workflow.jobs.values() if job.uses and isinstance(job.secrets, dict))
     return {read[1] for job in jobs for read in all_reads(job.secrets) if read[0] == "secrets" and read[1:]}
 
 
 def _calls(workflows: Mapping[str, Workflow], is_meant: Callable[[Job], bool]) -> dict[str, Sequence[Job]]:
-    found = {path: [job for _, job in _jobs(workflow) if is_meant(job)] for path, workflow in workflows.items()}
+    found = {path: [job for job in workflow.jobs.values() if is_meant(job)] for path, workflow in workflows.items()}
     return {path: jobs for path, jobs in found.items() if jobs}
-
-
-def _jobs(workflow: Workflow) -> Sequence[tuple[str, Job]]:
-    return list(workflow.jobs.items())
 
 
 def _opens_pulls(job: Job) -> bool:
