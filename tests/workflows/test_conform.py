@@ -394,12 +394,6 @@ def test_an_output_that_becomes_a_constant_breaks_callers(old: str, new: str, pa
     assert broken(constant, RUNNER) == []
 
 
-def test_a_renamed_output_is_called_renamed() -> None:
-    new = edited(RUNNER, ("exit-code:\n        value", "exit-status:\n        value"))
-    message = breaking_findings(workflow(RUNNER), workflow(new))[0].message
-    assert "renamed to `exit-status`" in message
-
-
 def test_secrets_of_callers_are_compared_too() -> None:
     secrets = "    secrets:\n      KEY: {{required: {}}}\n      OLD: {{required: false}}\npermissions: {{}}\n"
     optional, required = (edited(RUNNER, ("permissions: {}\n", secrets.format(needed))) for needed in ("false", "true"))

@@ -16,6 +16,7 @@ from accord.core.findings import pointer
 from accord.core.fixes import Fix
 from accord.core.shapes import read_shape
 from accord.files.yaml import places_in, read_mapping
+from accord.text.views import Edit, View
 from accord.workflows.agents import runs_agent, written_scopes
 from accord.workflows.interpolation import is_pinned, uses_of
 from accord.workflows.models import Workflow
@@ -39,16 +40,7 @@ PINS = {
 """Commits of releases that are known without asking GitHub."""
 
 
-@dataclass(frozen=True)
-class FileEdit:
-    """A new text for a part of a text."""
-
-    start: int
-    end: int
-    text: str
-
-
-_Found = tuple[FileEdit | None, Fix]
+_Found = tuple[Edit | None, Fix]
 """An edit with what it corrects, or none with the reason."""
 
 Resolve = Callable[[str, str], str | None]
@@ -134,7 +126,7 @@ def _pins(text: str, workflow: Workflow, places: Mapping[str, Place], resolve: R
         rest = text[place.end : line_end if line_end >= 0 else len(text)]
         comment = "" if rest.strip() else f" # {version}"
         new = written.replace(f"@{named['ref']}", f"@{commit}") + comment
-        yield FileEdit(place.start, place.end, new), Fix(f"Pinned `{uses}` to its commit.", path)
+        yield Edit(place.start, place.end, new), Fix(f"Pinned `{uses}` to its commit.", path)
 
 
 def _known_commit(repository: str, ref: str) -> tuple[str, str | None]:
@@ -153,7 +145,7 @@ def _checkouts(text: str, workflow: Workflow, places: Mapping[str, Place]) -> It
             if user := _token_user(job, i):
                 yield None, Fix(f"This checkout keeps its token, because {user} may need it.", path)
                 continue
-            edit = _add_setting(text, path, places, "persist-credentials: false")
+            edit = _without_token(text, path, places)
             done, by_hand = "Kept the token of this checkout out of `.git/config`.", "Add `persist-credentials: false`."
             yield edit, Fix(done if edit else by_hand, path)
 
@@ -182,7 +174,7 @@ def _permissions(workflow: Workflow, places: Mapping[str, Place]) -> Iterator[_F
         yield None, Fix(message, "/jobs")
         return
     at = places["/jobs"].key
-    yield FileEdit(at, at, "permissions:\n  contents: read\n\n"), Fix("Declared `contents: read`.", "/permissions")
+    yield Edit(at, at, "permissions:\n  contents: read\n\n"), Fix("Declared `contents: read`.", "/permissions")
 
 
 def _may_write(job: Job) -> bool:
@@ -193,13 +185,10 @@ def _may_write(job: Job) -> bool:
     return not is_known or any(_WRITES.search(text) for text in texts)
 
 
-def _with_edits(text: str, edits: Iterable[FileEdit]) -> str:
+def _with_edits(text: str, edits: Iterable[Edit]) -> str:
     """Return a text with all edits, in the line ends that it has."""
-    has_returns = "\r\n" in text
-    for edit in sorted(edits, key=lambda edit: edit.start, reverse=True):
-        added = edit.text.replace("\r\n", "\n").replace("\n", "\r\n") if has_returns else edit.text
-        text = text[: edit.start] + added + text[edit.end :]
-    return text
+    line_end = "\r\n" if "\r\n" in text else "\n"
+    return View(text, (edit._replace(new=edit.new.replace("\n", line_end)) for edit in edits)).text
 
 
 def _column(text: str, index: int) -> int:
@@ -207,22 +196,21 @@ def _column(text: str, index: int) -> int:
     return index - text.rfind("\n", 0, index) - 1
 
 
-def _add_setting(text: str, path: str, places: Mapping[str, Place], setting: str) -> FileEdit | None:
-    """Add an entry to the ``with`` of the step at a pointer; None where its form leaves no sure place."""
+def _without_token(text: str, path: str, places: Mapping[str, Place]) -> Edit | None:
+    """Add ``persist-credentials: false`` to the checkout at a pointer; None where its form leaves no sure place."""
+    setting = "persist-credentials: false"
     step, given, uses = places.get(path), places.get(path + "/with"), places.get(path + "/uses")
     if step is None or uses is None or step.is_shared or (given and (given.is_shared or given.kind != "mapping")):
         return None
-    plain = setting.partition(" #")[0]
     if given:
-        first = min(
-            (place.key for key, place in places.items() if key.rpartition("/")[0] == path + "/with"), default=-1
-        )
-        if first < 0:
+        keys = [place.key for key, place in places.items() if key.rpartition("/")[0] == path + "/with"]
+        if not keys:
             return None
-        return FileEdit(first, first, f"{plain}, " if given.is_flow else f"{setting}\n{' ' * _column(text, first)}")
+        first = min(keys)
+        return Edit(first, first, f"{setting}, " if given.is_flow else f"{setting}\n{' ' * _column(text, first)}")
     if step.is_flow:
-        return FileEdit(uses.end, uses.end, f", with: {{{plain}}}")
+        return Edit(uses.end, uses.end, f", with: {{{setting}}}")
     end = text.find("\n", uses.end)
     end = len(text) if end < 0 else end - (text[end - 1] == "\r")
-    indent = _column(text, uses.key)
-    return FileEdit(end, end, f"\n{' ' * indent}with:\n{' ' * (indent + 2)}{setting}")
+    indent = " " * _column(text, uses.key)
+    return Edit(end, end, f"\n{indent}with:\n{indent}  {setting}")

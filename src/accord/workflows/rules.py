@@ -272,18 +272,17 @@ def is_deprecated(part: Input | Output | WorkflowSecret) -> bool:
 def _broken_calls(what: str, before: _Parts, after: _Parts) -> Iterator[Finding]:
     """Find removed and newly required parts. Names are compared like GitHub does, ignoring case."""
     kept = {name.lower() for name in after}
-    known = {name.lower() for name in before}
     path = _CALL + pointer(f"{what}s")
     for name, part in before.items():
         if name.lower() in kept:
             continue
-        heirs = [other for other, given in after.items() if other.lower() not in known and _is_same(part, given)]
-        change = f"was renamed to `{heirs[0]}`" if len(heirs) == 1 else "was removed"
         if is_deprecated(part):
-            message = f"The deprecated {what} `{name}` {change}, which breaks callers that still use it: major version."
+            message = (
+                f"The deprecated {what} `{name}` was removed, which breaks callers that still use it: major version."
+            )
             yield warning("breaking-change", message, path)
             continue
-        message = f"The {what} `{name}` {change}, which breaks callers that use it."
+        message = f"The {what} `{name}` was removed, which breaks callers that use it."
         hint = "Keep it."
         yield Finding("breaking-change", message, path, hint=hint)
         message = (
@@ -296,13 +295,6 @@ def _broken_calls(what: str, before: _Parts, after: _Parts) -> Iterator[Finding]
         if getattr(part, "required", False) and name.lower() not in needed:
             message = f"The {what} `{name}` is now required, which breaks callers that leave it out. Make it optional."
             yield Finding("breaking-change", message, path + pointer(name), hint="required: false")
-
-
-def _is_same(old: Any, new: Any) -> bool:
-    """Return whether a part under another name is the old one: same value, else same description."""
-    if getattr(old, "value", None) is not None:
-        return bool(old.value == new.value)
-    return bool(old.description) and old.description == new.description
 
 
 def _changed_inputs(before: WorkflowCall, after: WorkflowCall) -> Iterator[Finding]:
