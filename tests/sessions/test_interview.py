@@ -2,12 +2,9 @@
 
 import errno
 import shlex
-import tempfile
 from pathlib import Path
 
 import pytest
-from hypothesis import given, settings
-from hypothesis import strategies as st
 from support.disks import FaultyDisk, fails
 from support.sessions import make_session, writer
 
@@ -164,23 +161,3 @@ def test_an_answer_that_cannot_be_written_is_handed_back_with_the_command_to_kee
     else:
         assert words == ["accord", "session", "answer", str(folder), f"UD-1={said}"]
     assert "could not be written" in caught.value.message
-
-
-LINES = st.lists(
-    st.sampled_from(["", "yes", "approved", "per-batch", "/defer", "/defer later", "changes-requested: x"]), max_size=12
-)
-
-
-@pytest.mark.slow
-@given(lines=LINES, categories=st.lists(st.sampled_from(["", "security"]), max_size=3), at_gate=st.booleans())
-@settings(max_examples=40, deadline=None)
-def test_whatever_a_user_says_the_session_stays_valid(lines: list[str], categories: list[str], at_gate: bool) -> None:
-    with tempfile.TemporaryDirectory() as root:
-        folder = gate(Path(root)) if at_gate else make_session(Path(root), "DESIGN", mode="full")
-        if categories:
-            ask(writer(folder), [UserQuestion(f"{i}?", category=name) for i, name in enumerate(categories)])
-        interview(writer(folder), User(*lines))
-        assert [finding.code for _, _, findings in check_session(folder) for finding in findings] == []
-        for entry in status_of(read_session(folder)).user_decisions:
-            if entry.decision_id == DESIGN or entry.category == "security":
-                assert entry.resolution_reason != "no response provided"

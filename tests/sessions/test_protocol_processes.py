@@ -77,7 +77,7 @@ def test_changes_that_the_user_asked_for_are_not_asked_for_again_once_a_line_say
 
 @pytest.mark.slow
 def test_two_processes_that_answer_and_move_at_once_lose_no_answer_and_break_no_file(tmp_path: Path) -> None:
-    rounds = 200
+    rounds = 40
     first = decision("UD-1", "answered", state_context="DESIGN")
     folder = make_session(tmp_path, "DESIGN", mode="full", user_decisions=[first])
     processes = [asker(folder, rounds), mover(folder, rounds)]

@@ -1,14 +1,11 @@
 """The states of sessions and tasks: which moves are legal, and what each asks for."""
 
-from contextlib import suppress
 from dataclasses import replace
 from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
 import pytest
-from hypothesis import given, settings
-from hypothesis import strategies as st
 from support.sessions import GATES, SINGLE, TASKS, decision, done, make_session, outputs, status, writer
 
 from accord.core.errors import BrokenContract
@@ -16,7 +13,7 @@ from accord.core.findings import has_errors
 from accord.sessions.folder import read_session
 from accord.sessions.folder_rules import check_session
 from accord.sessions.machine import LEAN, LOOP_BASE, ORDER, SESSION, SessionFacts, return_state
-from accord.sessions.models import LOOPS, ROLES, STATES, SessionStatus, SessionTask
+from accord.sessions.models import ROLES, STATES, SessionStatus, SessionTask
 from accord.sessions.moves import facts_of, status_in
 from accord.sessions.reviews import TASK, TaskFacts, has_final_review, open_gates
 from accord.sessions.run import advance, move_task, reopen, start_fix
@@ -319,25 +316,3 @@ def test_facts_say_which_file_is_broken_and_where(tmp_path: Path) -> None:
     assert facts.problems["spec.md"] == ""
     with pytest.raises(BrokenContract, match="Unknown state `NOWHERE`"):
         status_in(read_session(folder), "NOWHERE")
-
-
-WORDS = st.sampled_from([*STATES, "T-001", "T-002"])
-
-
-@pytest.mark.slow
-@settings(max_examples=15, deadline=None)
-@given(steps=st.lists(st.tuples(WORDS, WORDS, st.sampled_from(["Orchestrator", "Coder"])), max_size=12))
-def test_no_sequence_of_moves_breaks_a_document(tmp_path_factory: pytest.TempPathFactory, steps: Any) -> None:
-    folder = make_session(tmp_path_factory.mktemp("s"), "IMPLEMENT_LOOP", user_decisions=GATES)
-    for first, second, role in steps:
-        with suppress(BrokenContract):
-            if first.startswith("T-") and second in LOOPS:
-                start_fix(writer(folder), first, second, role=role)
-            elif first.startswith("T-"):
-                status = ("in-progress", "implemented", "completed", "blocked")[len(second) % 4]
-                move_task(writer(folder), first, status, role=role)
-            else:
-                advance(writer(folder), first, role=role)
-        session = read_session(folder)
-        assert [session.parts[name].problem for name in ("status.json", "tasks.yaml")] == ["", ""]
-        assert not has_errors(check_session(folder)[0][2])

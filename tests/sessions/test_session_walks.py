@@ -16,7 +16,7 @@ from support.sessions import GATES as GATES_PASSED
 from support.sessions import SINGLE, TASKS, agent_output, clock, make_session, writer
 
 from accord.core.errors import BrokenContract, WrongUsage
-from accord.core.findings import Severity
+from accord.core.findings import has_errors
 from accord.sessions import run
 from accord.sessions.apply import SessionWriter
 from accord.sessions.folder import Session, read_session, status_of
@@ -25,7 +25,7 @@ from accord.sessions.models import GATES, LOOPS, ROLES, STATES, AgentOutput
 from accord.sessions.next_moves import next_moves, task_moves
 from accord.sessions.outputs import apply_output
 from accord.sessions.policy import parse_setting
-from accord.sessions.questions import UserQuestion
+from accord.sessions.questions import UserQuestion, with_completed_correction
 
 WALKS = int(os.environ.get("ACCORD_WALKS", "50"))
 SEED = int(os.environ.get("ACCORD_FUZZ_SEED", "0"))
@@ -54,6 +54,7 @@ class Walk:
         self.folder = make_session(root, state, mode=self.mode, user_decisions=decisions, texts={"tasks.yaml": PLAN})
         self.planned = writer(self.folder, self.clock, is_dry_run=True) if is_in_memory else None
         self.steps: list[str] = []
+        self.answers: dict[str, str] = {}
 
     def read(self) -> Session:
         return self.planned.read() if self.planned else read_session(self.folder)
@@ -73,25 +74,27 @@ class Walk:
             self.clock.sleep(self.chance.choice((0, 1, 90)))
             try:
                 change(self.writer())
-            except (BrokenContract, WrongUsage):
+            except (BrokenContract, WrongUsage) as refused:
                 self.steps.append(f"{name}: refused")
                 assert self.files() == before, self.steps
+                assert isinstance(refused, WrongUsage) or refused.findings, "a refusal names its rule"
             else:
                 self.steps.append(name)
                 self.check()
 
     def check(self) -> None:
         session = self.read()
-        errors = [
-            found
-            for _, _, findings in check_documents(session)
-            for found in findings
-            if found.severity is Severity.ERROR
-        ]
-        assert errors == [], self.steps
+        found = [one for _, _, findings in check_documents(session) for one in findings]
+        assert not has_errors(found), (found, self.steps)
         status = json.loads(session.parts["status.json"].raw or b"")
         said = {one["decision_id"]: one["answer"] or "" for one in status["user_decisions"]}
-        state = status["current_state"]
+        state, history = status["current_state"], [line.answer for line in session.history]
+        asked = {name for name in GATES if not said.get(name)}  # a gate that is asked again, which keeps its history
+        kept = {name: text for name, text in self.answers.items() if text and name not in asked}
+        assert {name: said[name] for name in kept} == kept, self.steps
+        design = self.answers.get("UD-APPROVE-DESIGN", "")
+        assert not design.startswith("changes-requested") or design in history, self.steps
+        self.answers = said
         if self.mode == "full" and state in ("PLAN", "REVIEW_STRATEGY", *WORKING):
             assert said.get("UD-APPROVE-DESIGN", "").startswith("approved"), self.steps
         if self.mode == "full" and state in WORKING:
@@ -120,7 +123,7 @@ class Walk:
             f"close {decision}": lambda w: run.close_question(w, decision, pick(("cancelled", "skipped")), "later"),
             "resume": lambda w: run.resume(w, agent="Architect"),
             "reopen": run.reopen,
-            "correct": run.complete_correction,
+            "correct": lambda w: w.change_status(with_completed_correction, role="Orchestrator"),
             f"set {setting}": lambda w: run.set_values(w, [parse_setting(setting)], role=role),
             f"failed {task}": lambda w: run.fail_agent(w, task, role, "no output"),
             f"start {role} {task}": lambda w: run.start_agent(w, task, role),

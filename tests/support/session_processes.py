@@ -63,7 +63,7 @@ STEPS = ("ask", "answer", "changes", "again", "silence", "cancel", "resume", "co
 
 def step(name: str, folder: Path, disk: Disk, now: Clock) -> None:
     """Make one step of the protocol of questions, by its name."""
-    from accord.sessions.questions import UserQuestion
+    from accord.sessions.questions import UserQuestion, with_completed_correction
 
     gate = HISTORY["decision_id"]
     if name in ("ask", "again"):
@@ -77,7 +77,7 @@ def step(name: str, folder: Path, disk: Disk, now: Clock) -> None:
     elif name in ("work", "finding"):
         _apply_output(name, folder, disk, now)
     elif name == "correct":
-        run.complete_correction(_writer(folder, now, disk=disk))
+        _writer(folder, now, disk=disk).change_status(with_completed_correction, role="Orchestrator")
     else:
         run.resume(_writer(folder, now, disk=disk), agent="Architect")
 

@@ -29,7 +29,6 @@ from accord.sessions.questions import (
     with_adopted_answer,
     with_answers,
     with_closed_question,
-    with_completed_correction,
     with_dispatched_correction,
     with_gate_asked_again,
     with_questions,
@@ -185,11 +184,6 @@ def close_question(
     return writer.change_status(
         lambda session: with_closed_question(session, decision_id, how, reason, now=writer.clock.now()), role=ROLE
     )
-
-
-def complete_correction(writer: SessionWriter) -> SessionStatus:
-    """Record that the correction of the design is complete."""
-    return writer.change_status(with_completed_correction, role=ROLE)
 
 
 def resume(writer: SessionWriter, *, agent: str) -> SessionStep:
