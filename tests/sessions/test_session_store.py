@@ -11,7 +11,14 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from support.disks import CrashImages, FaultyDisk, contents, fails
-from support.session_processes import act, copied, crashes, issue_writer, killed, record
+from support.session_processes import (
+    act,
+    copied,
+    crashes,
+    issue_writer,
+    killed,
+    record,
+)  # fmt: skip
 from support.sessions import AT, GATES, NAME, TASKS, agent_output, make_session, status, writer
 
 from accord.core.errors import BrokenContract, Stopped, WrongUsage
