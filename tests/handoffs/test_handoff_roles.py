@@ -1,5 +1,7 @@
 """Artifacts that each role may write, and fields that no role may change."""
 
+import re
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -114,3 +116,9 @@ def test_a_plan_is_changed_only_with_a_new_reason(content: dict[str, Any]) -> No
 )
 def test_a_first_plan_and_its_status_need_no_reason(before: dict[str, Any], content: dict[str, Any]) -> None:
     assert decide_patch(handoff(**before), patch(**content), by("planner")).reasons == ()
+
+
+def test_the_page_lists_every_role() -> None:
+    page = (Path(__file__).parents[2] / "docs/handoffs.md").read_text(encoding="utf-8")
+    part = page.partition("Each role must leave")[2].partition("\n\n")[2].partition("\n\n")[0]
+    assert set(re.findall(r"`(\w+)`", " ".join(re.findall(r"^- (`.*?):", part, re.MULTILINE)))) == set(ROLES)

@@ -35,9 +35,8 @@ RESPONSES: list[dict[str, Any]] = [
 STALE: list[dict[str, Any]] = [
     {"status": status, "reason": reason, "minutes_since_commit": minutes, "last_commit_time": time}
     for status in ("fresh", "stale", "not_applicable")
-    for reason in (None, "x", SHARED_WORKSPACE)
-    for minutes in (None, 3, 2.5)
-    for time in (None, DATES[0])
+    for reason in (None, SHARED_WORKSPACE)
+    for minutes, time in ((None, None), (2.5, DATES[0]))
 ]
 SEEDS = {"next-query-response": RESPONSES, "stale-status": STALE}
 

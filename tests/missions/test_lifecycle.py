@@ -61,13 +61,6 @@ def test_exactly_the_edges_of_the_rules_are_legal_and_the_others_name_them(sourc
         assert all(legal in str(broken.value) for legal in EDGES[source])
 
 
-def test_the_table_draws_itself_with_its_ends() -> None:
-    drawn = WORK_PACKAGE.mermaid()
-    assert "[*] --> planned" in drawn
-    assert "done --> [*]" in drawn
-    assert set(STATUSES) == set(WORK_PACKAGE.states)
-
-
 @pytest.mark.parametrize(
     ("source", "target", "lacking", "said", "fixed"),
     [

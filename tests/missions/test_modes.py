@@ -9,7 +9,7 @@ from support.missions import NOW, Project
 from accord.core.errors import BrokenContract
 from accord.core.findings import Severity
 from accord.missions import load
-from accord.missions.modes import ModeFacts, is_planning_path, settle_mode
+from accord.missions.modes import ModeFacts, settle_mode
 from accord.missions.query import mission_status
 from accord.missions.rules import mission_findings
 
@@ -29,6 +29,7 @@ def facts(**more: Any) -> ModeFacts:
         ({"owned_files": ["kitty-specs/m/**", "./kitty-specs/n/a.py"], "text": "src/"}, PLANNING, "owned_files"),
         ({"owned_files": ["kitty-specs/m/spec.md", "src/a.py"]}, CODE, "code"),
         ({"owned_files": ["kitty-specs/../src/a"]}, CODE, "src/"),
+        ({"owned_files": ["kitty-specs\\\\a", ".//kitty-specs//b", "kitty-specs"]}, PLANNING, "owned_files"),
         ({"text": "Update spec.md and plan.md."}, PLANNING, "spec.md"),
         ({"text": "Write kitty-specs/m/research"}, PLANNING, "kitty-specs/"),
         ({"text": "Update tasks.md, then tests/unit"}, CODE, "tests/"),
@@ -89,15 +90,6 @@ def test_a_check_warns_of_a_lane_that_contradicts_the_declared_mode(tmp_path: Pa
     project.lanes(lane_planning=["WP01"])
     found = mission_findings(project.load())["kitty-specs/078-ships/tasks/WP01-part.md"]
     assert [(item.code, item.severity) for item in found] == [("mode-contradiction", Severity.WARNING)]
-
-
-@pytest.mark.parametrize(
-    "path", ["kitty-specs/a", "./kitty-specs//a", "kitty-specs", "kitty-specs\\a", "kitty-specs/**"]
-)
-def test_paths_below_the_folder_of_missions_are_planning(path: str) -> None:
-    assert is_planning_path(path)
-    assert not is_planning_path(f"src/{path}")
-    assert not is_planning_path("kitty-specs/../src/a")
 
 
 @pytest.mark.slow

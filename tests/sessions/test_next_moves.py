@@ -29,66 +29,39 @@ def full(decisions: list[Any], tasks: str = TASKS, recorded: str = "", **more: A
 
 ASK = f"session ask DIR --id {DESIGN} --question"
 ADVANCE = "session advance DIR --to %s --role Orchestrator"
-BOTH = ["completed tasks: T-001, T-002"]
-LAST = ["final review of meta"]
+WORK, GATE, RED = "IMPLEMENT_LOOP", "APPROVE_DESIGN", "CI that is not red"
+BOTH, LAST = ["completed tasks: T-001, T-002"], ["final review of meta"]
+STUCK = full([decision(state_context="DESIGN")])
+SENT_TO, CORRECTED = (full([CHANGES], **tracked(status)) for status in ("dispatched", "completed"))
 MOVES: list[tuple[str, dict[str, Any], str, list[str], str]] = [
     ("INTAKE", {"texts": {"spec.md": None}}, "DESIGN", ["spec.md"], "dispatch DIR meta --role SpecAgent --into"),
     ("INTAKE", {}, "DESIGN", [], ADVANCE % "DESIGN"),
     ("INTAKE", {}, "BLOCKED", [], ADVANCE % "BLOCKED --blocker REASON"),
     ("INTAKE", {}, "ASK_USER", ["a question"], "session ask DIR --question QUESTION"),
-    ("DESIGN", {}, "APPROVE_DESIGN", [], ASK),
-    ("APPROVE_DESIGN", {}, "PLAN", [DESIGN], ASK),
-    (
-        "APPROVE_DESIGN",
-        full([decision(DESIGN)]),
-        "PLAN",
-        [f"answers to {DESIGN}"],
-        f"session answer DIR {DESIGN}=ANSWER",
-    ),
-    ("APPROVE_DESIGN", full([CHANGES]), "PLAN", [DESIGN], "dispatch DIR meta --role Architect --into"),
-    (
-        "APPROVE_DESIGN",
-        full([CHANGES], **tracked("dispatched")),
-        "PLAN",
-        [DESIGN],
-        "dispatch DIR meta --role Designer --take",
-    ),
-    ("APPROVE_DESIGN", full([CHANGES], **tracked("completed")), "PLAN", [DESIGN], ASK),
-    ("IMPLEMENT_LOOP", full(GATES), "INTEGRATE", BOTH + LAST, "dispatch DIR T-001 --role Coder --into"),
-    ("IMPLEMENT_LOOP", full(GATES, done()), "INTEGRATE", LAST, "dispatch DIR meta --role Reviewer --into"),
-    ("IMPLEMENT_LOOP", full(SINGLE, ONE), "INTEGRATE", BOTH, "dispatch DIR T-002 --role Coder --into"),
-    ("IMPLEMENT_LOOP", full(SINGLE, IMPLEMENTED), "INTEGRATE", BOTH, "dispatch DIR meta --role Reviewer --into"),
-    (
-        "IMPLEMENT_LOOP",
-        full(GATES, ONE, outputs(("QA", "FAIL"))),
-        "FIX_TESTS",
-        [],
-        "session fix DIR T-001 FIX_TESTS --role",
-    ),
-    (
-        "IMPLEMENT_LOOP",
-        full(GATES, ONE, REVIEWED),
-        "INTEGRATE",
-        BOTH + LAST,
-        "session task DIR T-001 --to completed --role",
-    ),
+    ("DESIGN", {}, GATE, [], ASK),
+    (GATE, {}, "PLAN", [DESIGN], ASK),
+    (GATE, full([decision(DESIGN)]), "PLAN", [f"answers to {DESIGN}"], f"session answer DIR {DESIGN}=ANSWER"),
+    (GATE, full([CHANGES]), "PLAN", [DESIGN], "dispatch DIR meta --role Architect --into"),
+    (GATE, SENT_TO, "PLAN", [DESIGN], "dispatch DIR meta --role Designer --take OUTPUT.json"),
+    (GATE, CORRECTED, "PLAN", [DESIGN], ASK),
+    (WORK, full(GATES), "INTEGRATE", BOTH + LAST, "dispatch DIR T-001 --role Coder --into"),
+    (WORK, full(GATES, done()), "INTEGRATE", LAST, "dispatch DIR meta --role Reviewer --into"),
+    (WORK, full(SINGLE, ONE), "INTEGRATE", BOTH, "dispatch DIR T-002 --role Coder --into"),
+    (WORK, full(SINGLE, IMPLEMENTED), "INTEGRATE", BOTH, "dispatch DIR meta --role Reviewer --into"),
+    (WORK, full(GATES, ONE, outputs(("QA", "FAIL"))), "FIX_TESTS", [], "session fix DIR T-001 FIX_TESTS --role Orch"),
+    (WORK, full(GATES, ONE, REVIEWED), "INTEGRATE", BOTH + LAST, "session task DIR T-001 --to completed --role Orch"),
     (
         "INTEGRATE",
         full(SINGLE, done(), last_ci_result="red"),
         "RELEASE",
-        ["CI that is not red"],
-        "session fix DIR meta FIX_BUILD",
+        [RED],
+        "session fix DIR meta FIX_BUILD --role",
     ),
-    ("INTEGRATE", full([], done()), "RELEASE", [DESIGN, "UD-REVIEW-STRATEGY"], ADVANCE % "APPROVE_DESIGN"),
-    ("DONE", full(SINGLE, done()), "IMPLEMENT_LOOP", [], "session reopen DIR"),
-    (
-        "ASK_USER",
-        full([decision(state_context="DESIGN")]),
-        "DESIGN",
-        ["answers to UD-1"],
-        "session answer DIR UD-1=ANSWER",
-    ),
+    ("INTEGRATE", full([], done()), "RELEASE", [DESIGN, "UD-REVIEW-STRATEGY"], ADVANCE % GATE),
+    ("DONE", full(SINGLE, done()), WORK, [], "session reopen DIR"),
+    ("ASK_USER", STUCK, "DESIGN", ["answers to UD-1"], "session answer DIR UD-1=ANSWER"),
     ("BLOCKED", full(GATES, blocked_from="PLAN", blocker="x"), "PLAN", [], ADVANCE % "PLAN"),
+    ("BLOCKED", full(GATES, blocker="x"), "PLAN", ["blocked_from"], "session show DIR"),
 ]
 
 

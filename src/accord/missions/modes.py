@@ -77,7 +77,7 @@ def settle_mode(facts: ModeFacts, legacy_default: ExecutionMode | None = None) -
 
 
 def _infer_mode(facts: ModeFacts, legacy_default: ExecutionMode | None) -> tuple[ExecutionMode, str]:
-    if facts.owned_files and all(map(is_planning_path, facts.owned_files)):
+    if facts.owned_files and all(map(_is_planning_path, facts.owned_files)):
         return "planning_artifact", "all its owned_files are below kitty-specs/"
     text = "\n".join([*facts.owned_files, facts.text])
     code, planning = _CODE.search(text), _PLANNING.search(text)
@@ -94,8 +94,7 @@ def _infer_mode(facts: ModeFacts, legacy_default: ExecutionMode | None) -> tuple
     )
 
 
-def is_planning_path(path: str) -> bool:
-    """Return whether a path of a repository, or a pattern of paths, is below ``kitty-specs/``."""
+def _is_planning_path(path: str) -> bool:
     return posixpath.normpath(path.replace("\\", "/") + "/").split("/")[0] == "kitty-specs"
 
 
