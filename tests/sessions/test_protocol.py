@@ -1,19 +1,23 @@
 """Questions to the user, step by step: what is written, what is refused by which rule, and what survives."""
 
+import errno
 import json
+import shlex
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
 import pytest
-from support.disks import Hasty
+from support.disks import FaultyDisk, Hasty, fails
 from support.sessions import clock, decision, make_session, status, writer
 
 from accord.core.clock import ManualClock
-from accord.core.errors import BrokenContract
+from accord.core.errors import BrokenContract, Stopped
 from accord.files.store import Disk
 from accord.sessions import run
 from accord.sessions.folder import read_session, status_of
+from accord.sessions.folder_rules import check_session
+from accord.sessions.models import UserDecision
 from accord.sessions.questions import (
     UserQuestion,
     next_step,
@@ -22,6 +26,7 @@ from accord.sessions.questions import (
     with_completed_correction,
     with_dispatched_correction,
 )
+from accord.sessions.run import interview
 
 HASTY = Hasty()
 DESIGN, STRATEGY = "UD-APPROVE-DESIGN", "UD-REVIEW-STRATEGY"
@@ -42,10 +47,10 @@ def entry(folder: Path, decision_id: str) -> dict[str, Any]:
     return dict(found)
 
 
-def gate(root: Path) -> Path:
-    """A session whose design waits for approval."""
-    folder = make_session(root, "APPROVE_DESIGN", mode="full")
-    ask(folder, "Approve?", decision_id=DESIGN)
+def gate(root: Path, name: str = DESIGN) -> Path:
+    """A session that waits at a gate for its answer."""
+    folder = make_session(root, name.removeprefix("UD-").replace("-", "_"), mode="full")
+    ask(folder, "Well?", decision_id=name)
     return folder
 
 
@@ -252,3 +257,149 @@ def test_a_question_about_security_stays_one_however_it_is_written(tmp_path: Pat
     run.answer(writer(folder), {}, is_final=True)
     status = status_of(read_session(folder))
     assert [item.status for item in status.user_decisions] == ["cancelled", "pending"]
+
+
+DESIGN, STRATEGY = "UD-APPROVE-DESIGN", "UD-REVIEW-STRATEGY"
+SILENT = ("cancelled", "no response provided")
+
+
+class User:
+    """Says these lines one after the other, then nothing more; remembers what was put, and with which complaint."""
+
+    def __init__(self, *lines: str) -> None:
+        self.lines = list(lines)
+        self.put: list[tuple[str, str]] = []
+
+    def __call__(self, decision: UserDecision, wrong: str) -> str | None:
+        self.put.append((decision.decision_id, wrong))
+        return self.lines.pop(0) if self.lines else None
+
+
+def questions(root: Path, *categories: str) -> Path:
+    folder = make_session(root, "DESIGN", mode="full")
+    wanted = [UserQuestion(f"Number {i}?", category=category) for i, category in enumerate(categories, start=1)]
+    run.ask(writer(folder), wanted)
+    return folder
+
+
+def talk(folder: Path, *lines: str) -> User:
+    user = User(*lines)
+    assert interview(writer(folder), user)
+    return user
+
+
+def recorded_answers(folder: Path) -> dict[str, tuple[str, str | None]]:
+    status = status_of(read_session(folder))
+    return {item.decision_id: (item.status, item.answer or item.resolution_reason) for item in status.user_decisions}
+
+
+def test_each_question_is_asked_once_and_its_answer_recorded(tmp_path: Path) -> None:
+    folder = questions(tmp_path, "", "", "security")
+    user = talk(folder, "/deferred jobs", "", " it may ")
+    assert user.put == [("UD-1", ""), ("UD-2", ""), ("UD-3", "")]
+    assert recorded_answers(folder) == {
+        "UD-1": ("answered", "/deferred jobs"),
+        "UD-2": SILENT,
+        "UD-3": ("answered", "it may"),
+    }
+
+
+def test_the_end_of_the_input_cancels_open_questions_except_security_if_there_was_any_line(tmp_path: Path) -> None:
+    folder = questions(tmp_path, "", "security", "")
+    before = (folder / "status.json").read_bytes()
+    assert not interview(writer(folder), User())
+    assert (folder / "status.json").read_bytes() == before
+    talk(folder, "the first")
+    assert recorded_answers(folder) == {"UD-1": ("answered", "the first"), "UD-2": ("pending", None), "UD-3": SILENT}
+
+
+def test_a_security_question_without_an_answer_is_repeated_and_stays_open(tmp_path: Path) -> None:
+    folder = questions(tmp_path, "security", "")
+    user = talk(folder, "", "", " ", "", "yes")
+    assert [name for name, _ in user.put] == ["UD-1"] * 4 + ["UD-2"]
+    assert all(wrong for name, wrong in user.put[1:4])
+    assert recorded_answers(folder) == {"UD-1": ("pending", None), "UD-2": ("answered", "yes")}
+    talk(folder, "/defer user deferred: will address in next sprint")
+    assert recorded_answers(folder)["UD-1"] == ("cancelled", "user deferred: will address in next sprint")
+
+
+@pytest.mark.parametrize("name", [DESIGN, STRATEGY])
+def test_a_gate_is_repeated_three_times_then_cancelled_and_the_session_blocked(tmp_path: Path, name: str) -> None:
+    folder = gate(tmp_path, name)
+    user = talk(folder, "yes", "", "changes-requested:", "perhaps", "approved", "per-batch")
+    assert [name for name, _ in user.put] == [name] * 4
+    assert all("Ask again" in wrong for _, wrong in user.put[1:])
+    assert recorded_answers(folder) == {name: ("cancelled", "no valid answer in 4 tries")}
+    status = status_of(read_session(folder))
+    assert (status.current_state, status.blocker) == ("BLOCKED", "mandatory_user_decision_missing")
+    assert all(not found for _, _, found in check_session(folder))
+
+
+@pytest.mark.parametrize(
+    ("name", "said", "answer"),
+    [
+        (DESIGN, "approved", "approved"),
+        (DESIGN, "changes-requested: smaller", "changes-requested: smaller"),
+        (STRATEGY, "Single final.", "single-final"),
+    ],
+)
+def test_the_last_try_of_a_gate_counts_and_is_one_entry(tmp_path: Path, name: str, said: str, answer: str) -> None:
+    folder = gate(tmp_path, name)
+    user = talk(folder, "yes", "no", "well", said)
+    assert len(user.put) == 4
+    assert recorded_answers(folder) == {name: ("answered", answer)}
+    assert len(read_session(folder).history) == answer.startswith("changes-requested")
+
+
+def test_repetitions_of_a_gate_are_counted_per_process(tmp_path: Path) -> None:
+    folder = gate(tmp_path)
+    for _ in range(3):
+        talk(folder, "yes", "no", "well")
+        assert recorded_answers(folder) == {DESIGN: ("pending", None)}
+    talk(folder, "approved")
+    assert recorded_answers(folder) == {DESIGN: ("answered", "approved")}
+
+
+def test_a_gate_that_the_user_puts_off_is_cancelled_for_that_reason_and_ends_the_talk(tmp_path: Path) -> None:
+    folder = gate(tmp_path)
+    run.ask(writer(folder), [UserQuestion("More?")])
+    user = talk(folder, "/defer", "/defer not before May", "x")
+    assert [name for name, _ in user.put] == [DESIGN, DESIGN]
+    assert recorded_answers(folder)[DESIGN] == ("cancelled", "not before May")
+    assert recorded_answers(folder)["UD-1"] == ("pending", None)
+
+
+def test_a_question_or_an_answer_that_another_process_adds_meanwhile_stays(tmp_path: Path) -> None:
+    folder = questions(tmp_path, "")
+
+    def put(decision: UserDecision, wrong: str) -> str:
+        run.ask(writer(folder), [UserQuestion("And this?")])
+        return ""
+
+    interview(writer(folder), put)
+    assert recorded_answers(folder) == {"UD-1": SILENT, "UD-2": ("pending", None)}
+
+    def put_late(decision: UserDecision, wrong: str) -> str:
+        talk(folder, "theirs")
+        return "ours"
+
+    with pytest.raises(BrokenContract):
+        interview(writer(folder), put_late)
+    assert recorded_answers(folder)["UD-2"] == ("answered", "theirs")
+
+
+@pytest.mark.parametrize("said", ['it\'s "so" $HOME; rm', "/defer user's choice"])
+def test_an_answer_that_cannot_be_written_is_handed_back_with_the_command_to_keep_it(tmp_path: Path, said: str) -> None:
+    folder = questions(tmp_path, "", "")
+    before = (folder / "status.json").read_bytes()
+    disk = FaultyDisk(fails("create", errno.ENOSPC))
+    with pytest.raises(Stopped) as caught:
+        interview(writer(folder, disk=disk), User(said))
+    assert (folder / "status.json").read_bytes() == before
+    assert disk.calls.count("create") == 4, "one try, and three more with what was captured"
+    words = shlex.split(caught.value.hint.partition("record the answer with `")[2].rstrip("`"))
+    if said.startswith("/defer"):
+        assert words == ["accord", "session", "cancel", str(folder), "UD-1", "--reason", "user's choice"]
+    else:
+        assert words == ["accord", "session", "answer", str(folder), f"UD-1={said}"]
+    assert "could not be written" in caught.value.message
