@@ -223,24 +223,6 @@ def test_publishing_what_is_not_there_leaves_and_prints_all_outputs(on_github: A
     assert "record.json is missing" in on_github.document(*nowhere, "--pr-ref", "gone")["error-summary"]
 
 
-@pytest.mark.parametrize(
-    ("ref", "said"),
-    [
-        ("gone", "no branch \u2019gone\u2019"),
-        ("refs/heads/gone", "no branch"),
-        ("refs/heads//x", "is not a valid"),
-        ("feature", "Run it again"),
-        ("refs/heads/feature", "Run it again"),
-        ("0" * 40, "Run it again"),
-    ],
-)
-def test_a_missing_branch_is_named_as_what_may_have_ended_the_job(on_github: Accord, ref: str, said: str) -> None:
-    on_github.in_step(annotates=False)
-    outputs = on_github.document("publish", on_github.home / "nowhere", "--pr-ref", ref)
-    assert said in outputs["error-summary"]
-    assert (outputs["error-category"], outputs["error-recovery"]) == ("infrastructure", "retry")
-
-
 @pytest.mark.parametrize("ref", ["HEAD", "refs/heads/HEAD", "@", "FETCH_HEAD"])
 def test_nothing_is_published_to_head(on_github: Accord, workshop: Workshop, ref: str) -> None:
     refused = on_github("publish", on_github.home / "nowhere", "--pr-ref", ref)

@@ -20,8 +20,7 @@ from accord.agents.providers import ALL
 from accord.core.clock import ManualClock, SystemClock
 from accord.core.errors import WrongUsage
 from accord.runner.analysis import providers as asking
-from accord.runner.analysis.analyse import Analysis, analyse, answer_in
-from accord.runner.analysis.prompt import TaskEvidence
+from accord.runner.analysis.analyse import Analysis, TaskEvidence, analyse, answer_in
 from accord.runner.analysis.providers import ProviderFailed, reply_in
 from accord.runner.outputs import analysis_outputs
 from accord.text.posting import PostingPolicy

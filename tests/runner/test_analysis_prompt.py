@@ -8,8 +8,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 from support.hostile import HOSTILE
 
-from accord.runner.analysis import prompt as analysis_prompt
-from accord.runner.analysis.prompt import TaskEvidence, TaskPrompt, task_prompt
+from accord.runner.analysis import analyse as analysis_prompt
+from accord.runner.analysis.analyse import TaskEvidence, task_prompt
+from accord.runner.analysis.providers import TaskPrompt
 from accord.runner.transcripts.account import Todo
 from accord.text.outline import tasks
 from accord.text.redaction import Redactor

@@ -5,8 +5,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from support.growth import grows_too_fast
 
-from accord.runner.analysis.analyse import completed_by_boxes
-from accord.runner.analysis.prompt import TaskEvidence
+from accord.runner.analysis.analyse import TaskEvidence, completed_by_boxes
 from accord.runner.transcripts.account import Todo
 from accord.text.outline import tasks
 

@@ -65,8 +65,7 @@ def test_a_registry_as_it_is_in_use_is_read_and_its_keys_are_kept(tmp_path: Path
     registry = load_registry(*written(tmp_path, IN_USE))
     codex = registry.agent("codex")
     assert codex.capabilities["pr_keepalive"] is True
-    assert codex.capacity is not None
-    assert (codex.capacity.window, codex.capacity.limit) == ("24h", 3)
+    assert codex.capacity == {"window": "24h", "limit": 3}
     assert codex.command == shipped_registry().agents["codex"].command
     assert codex.required_secrets == ["CODEX_AUTH_JSON"]
 
@@ -85,7 +84,7 @@ MISTAKES = {
     "path-outside": "{command: [x], home_files: {../.bashrc: ls}}",
     "agent-key-misspelled": "{command: [x], isolaton: container}",
     "agent-key-unknown": "{command: [x], colour: red}",
-    "schema": "{command: [x], prompt: telepathy}",
+    "schema": "{command: [x], isolation: user}",
 }
 
 
@@ -119,12 +118,6 @@ def test_a_server_for_tools_needs_its_place_and_settings_that_can_be_extended() 
     assert check(f"agents: {{mine: {{command: [x, '{{mcp_server}}'], {text}}}}}") == [("mcp-unsupported", 1)]
     outside = server.replace("s.json", "../s.json")
     assert check(f"agents: {{mine: {{command: [x, '{{mcp_server}}'], {outside}}}}}") == [("path-outside", 1)]
-
-
-def test_isolation_by_another_user_is_refused_with_the_reason() -> None:
-    _, findings = check_document(b"agents: {mine: {command: [x], isolation: user}}", None, "registry.yml")
-    assert [(finding.code, finding.hint) for finding in findings] == [("schema", "Write `isolation: container`.")]
-    assert "would still see the machine's files and processes" in findings[0].message
 
 
 @pytest.mark.parametrize("name", ["ACTIONS_RUNTIME_TOKEN", "GITHUB_ENV", "GH_TOKEN", "LD_PRELOAD"])

@@ -7,8 +7,7 @@ from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Literal
 
-from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, StringConstraints
-from pydantic_core import PydanticCustomError
+from pydantic import BaseModel, ConfigDict, Field, StringConstraints
 
 from accord.agents.providers import Codec
 from accord.core.documents import short_name
@@ -34,14 +33,6 @@ Word = Annotated[str, StringConstraints(pattern=r"^[^\x00]*$")]
 
 STALL_MINUTES = 15.0
 """Longer than the commands that the known CLIs let an agent run; an agent at work prints something before that."""
-
-
-def _refuse_user(isolation: object) -> object:
-    """Refuse another user of the machine with the reason; the type refuses other unknown values."""
-    if isolation == "user":
-        message = "`isolation` cannot be another user, who would still see the machine's files and processes"
-        raise PydanticCustomError("isolation", message, {"hint": "Write `isolation: container`."})
-    return isolation
 
 
 def unknown_keys(model: type[BaseModel], keys: Iterable[object], place: str = "") -> Iterator[Finding]:
@@ -137,15 +128,6 @@ class Mode(_ClosedModel):
     max_cost_usd: Usd | None = Field(None, description="Budget of a run. Default: that of the whole registry.")
 
 
-class Capacity(BaseModel):
-    """How many runs at once; kept for other tools."""
-
-    model_config = ConfigDict(frozen=True, extra="allow", defer_build=True)
-
-    window: Any = None
-    limit: int | None = None
-
-
 class Agent(BaseModel):
     """One agent. Unknown keys are kept and reported."""
 
@@ -195,7 +177,7 @@ class Agent(BaseModel):
     environment: dict[VariableName, Word] = Field({}, description="Variables to set for it.")
     environment_from: list[VariableName] = Field([], description="More variables of the job that it may see.")
     home_files: dict[str, Any] = Field({}, description="Files to write below its HOME: text, or a mapping for JSON.")
-    isolation: Annotated[Literal["auto", "container", "none"], BeforeValidator(_refuse_user)] = Field(
+    isolation: Literal["auto", "container", "none"] = Field(
         "auto", description="Whether it runs in a container of its own: auto means in GitHub Actions, where possible."
     )
     network: list[Host] | None = Field(
@@ -216,7 +198,7 @@ class Agent(BaseModel):
     model_names: list[str] = Field([], description="How the names of these models begin, apart from the agent's name.")
     runner_workflow: str | None = Field(None, description="A workflow that runs it instead; kept for other tools.")
     branch_prefix: str | None = Field(None, description="Kept for other tools.")
-    capacity: Capacity | None = Field(None, description="Kept for other tools.")
+    capacity: dict[str, Any] = Field({}, description="How many runs at once; kept for other tools.")
     ui_mentions_allowed: bool | None = Field(None, description="Kept for other tools.")
     automation_logins: list[str] = Field([], description="Kept for other tools.")
     preflight: dict[str, Any] = Field({}, description="Kept for other tools.")

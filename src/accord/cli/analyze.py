@@ -46,8 +46,7 @@ def analyze(given: _AnalyzeArguments) -> None:
     """
     from accord.cli.run_step import report_analysis
     from accord.core.clock import SystemClock
-    from accord.runner.analysis.analyse import analyse
-    from accord.runner.analysis.prompt import TaskEvidence
+    from accord.runner.analysis.analyse import TaskEvidence, analyse
     from accord.runner.outputs import analysis_outputs
 
     body = _text(given.pr_body)

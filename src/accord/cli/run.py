@@ -6,7 +6,6 @@ import json
 import math
 import os
 import shlex
-import subprocess
 import sys
 import tempfile
 from contextlib import nullcontext, suppress
@@ -290,9 +289,7 @@ def publish(given: _PublishArguments) -> int:
     try:
         record = read_record(run_dir)
     except BrokenContract as broken:
-        cause = _missing_branch(given)
-        detail = f"{broken.message} {cause}".strip()
-        lost = InternalError(kind="record-missing", detail=detail, has_hint=bool(cause))
+        lost = InternalError(kind="record-missing", detail=broken.message)
         found = outputs_of_error(lost, redactor_for(os.environ), local_policy())
     else:
         context = {"pr_ref": given.pr_ref, "pull": given.pull, "base_ref": given.base_ref}
@@ -320,18 +317,6 @@ def publish(given: _PublishArguments) -> int:
 
 def _text(path: str | Path | None) -> str | None:
     return None if path is None else read_bytes(str(path)).decode("utf-8", "replace")
-
-
-def _missing_branch(given: _PublishArguments) -> str:
-    """Say so if the branch does not exist: then the agent's job ended at its checkout and left nothing."""
-    from accord.core.clock import SystemClock
-    from accord.runner.refs import check_exists
-
-    try:
-        with github_for(given) as way:
-            return (check_exists(way.remote(SystemClock()), given.pr_ref) or "") if given.pr_ref else ""
-    except (AccordError, subprocess.TimeoutExpired):
-        return ""
 
 
 class _OutputsArguments(FormatArguments):

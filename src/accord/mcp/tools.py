@@ -191,7 +191,6 @@ def _shown_lines(workspace: Workspace, path: str) -> list[int]:
 
 
 def _ranges(numbers: Iterable[int]) -> list[str]:
-    """Return numbers as ranges such as ``3-9``."""
     found = []
     for _, group in groupby(enumerate(numbers), key=lambda pair: pair[1] - pair[0]):
         run = [number for _, number in group]

@@ -236,7 +236,6 @@ def _move_files(source: Path, target: Path) -> None:
 
 
 def _task_prompt(request: RunRequest, job: JobContext, agent: Agent, schema: str, files: TrustedFiles) -> str:
-    """Assemble the prompt of the first attempt, without secrets."""
     run = request.context
     facts = {"Mode": run.mode, "Iteration": run.iteration, "Pull request": run.pull, "Base branch": run.base_ref}
     prompt = prompt_for(request.prompt_file, run.mode, _workspace(request, job), files)

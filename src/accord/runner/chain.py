@@ -147,7 +147,6 @@ class AgentChain:
         return verdict == "next"
 
     def _run_one(self, ready: ReadyAgent, budget: RunBudget, *, is_last: bool) -> None:
-        """Run an agent, undo what it must not change, and save its changes."""
         request, job, progress, snapshot = self.request, self.job, self.progress, self.progress.snapshot
 
         def save_changes() -> None:

@@ -104,7 +104,6 @@ def _mask(plan: dict[str, Any]) -> None:
 
 
 def _build(plan: dict[str, Any]) -> None:
-    """Mount what the container sees."""
     writable = [(_clone(place), place) for place in plan["writable"]]
     readable = [(_clone(place), place) for place in plan["readable"]]
     _make_read_only(_AT_FDCWD, "/")

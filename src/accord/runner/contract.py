@@ -27,13 +27,10 @@ MOST_FINDINGS = 50
 
 _MOST_WARNINGS = 10
 _PROBLEM_CHARS = 300
+_BEFORE = "You worked on this task before, and your changes are in the work tree. "
 _REPAIR = (
-    "Your result breaks its contract. Correct every finding below, and answer again with the whole result, in the form "
-    "that was asked for."
-)
-_AGAIN = (
-    "You worked on this task before, and your changes are in the work tree. Your result breaks its contract. Correct "
-    "every finding below, and answer with the whole result, in the form that was asked for."
+    "Your result breaks its contract. Correct every finding below, and answer with the whole result, in the form that "
+    "was asked for."
 )
 
 
@@ -151,7 +148,7 @@ def repair_prompt(findings: Iterable[Finding]) -> str:
 def second_prompt(task: str, message: str, findings: Iterable[Finding]) -> str:
     """Give the whole task again, with the result and its findings as data, to an agent that remembers nothing."""
     data = data_section({"findings": _listed(findings), "your result": message})
-    return f"{task.rstrip()}\n\n## Correct your result\n\n{_AGAIN}\n\n{data}\n"
+    return f"{task.rstrip()}\n\n## Correct your result\n\n{_BEFORE}{_REPAIR}\n\n{data}\n"
 
 
 def _listed(findings: Iterable[Finding]) -> str:

@@ -20,8 +20,7 @@ from accord.git.extraction import extract_patch
 from accord.git.paths import some_of
 from accord.git.program import Git, GitFailed
 from accord.runner import record as layout
-from accord.runner.analysis.analyse import Analysis, analyse
-from accord.runner.analysis.prompt import TaskEvidence
+from accord.runner.analysis.analyse import Analysis, TaskEvidence, analyse
 from accord.runner.classify import RunEvidence, classify, contract_exit_code, is_ended_well
 from accord.runner.conflicts import report_conflict
 from accord.runner.contract import ResultContract, check_result

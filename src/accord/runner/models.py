@@ -37,18 +37,11 @@ InternalErrorKind = Literal[
     "refs-moved", "merge-unfinished", "push-refused", "push-conflict", "push-unreachable", "disk-full", "stalled",
     "budget",
 ]  # fmt: skip
-"""Kinds of errors that accord itself detects.
+"""Kinds of errors that accord itself detects; ``INTERNAL_ERRORS`` of the error rules has their causes.
 
-``credential-invalid``: a secret cannot be what the agent needs. ``sandbox-unavailable``: the machine does not let the
-agent's own sandbox start. ``record-missing``: the agent's job ended before it wrote a record. ``changes-too-large``:
-the changes exceed the limits on files and bytes. ``steering-files``: the changes touch files that steer agents or CI,
-and are not pushed unless a person allows it. ``refs-moved``: branches or tags other than the run's own changed.
-``merge-unfinished``: a merge waits to be continued, or a file has the markers of a conflict.
-``push-refused``: a permission or a protection that a person must change. ``push-conflict``: the branch kept moving,
-or the patch no longer applies. ``push-unreachable``: a network or server failure. ``stalled``: the agent printed no
-event for too long. ``budget``: the money of the run is spent.
+``push-refused``: a permission or a protection that a person must change. ``push-conflict``: the branch kept moving, or
+the patch no longer applies. ``push-unreachable``: a network or server failure.
 """
-
 
 LineWatcher = Callable[[str], None]
 """Is called with each line of a program while it runs: redacted, without the line break."""

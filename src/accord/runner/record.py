@@ -139,7 +139,6 @@ class RunProgress:
 
 
 def _sum(numbers: Iterable[Number | None]) -> Number | None:
-    """Add up the numbers that are known; None if none is."""
     known = [number for number in numbers if number is not None]
     return sum(known[1:], known[0]) if known else None
 

@@ -4,14 +4,9 @@ from __future__ import annotations
 
 import re
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 from accord.core.errors import Refused, WrongUsage
-from accord.git.branches import refs_of, scratch_repository
 from accord.git.program import Git
-
-if TYPE_CHECKING:
-    from accord.git.branches import Remote
 
 _SHA = re.compile(r"[0-9a-f]{40}|[0-9a-f]{64}")
 _PULL_REF = re.compile(r"\A(?:(?:refs/)?pull/\d+/.+|\d+/merge)")
@@ -50,20 +45,6 @@ def check_ref(ref: str, *, is_pushed: bool) -> None:
             raise WrongUsage(refused.message, hint=refused.hint) from None
     elif ref.strip() and not _is_valid_name(ref.strip()):
         raise WrongUsage(f"`{ref}` is not a valid name of a branch or another ref.", hint=_BRANCH_HINT)
-
-
-def check_exists(remote: Remote, ref: str) -> str | None:
-    """Return why a job cannot check out this ref, and the fix. Raises Refused or Unreachable for the remote."""
-    name = ref.strip()
-    if not name or _SHA.fullmatch(name):
-        return None
-    if not _is_valid_name(name):
-        return f"`{name}` is not a valid branch name. {_BRANCH_HINT}"
-    names = (name,) if name.startswith("refs/") else (f"refs/heads/{name}", f"refs/tags/{name}")
-    with scratch_repository(remote, None) as git:
-        if refs_of(git, remote, *names):
-            return None
-    return f"The repository has no branch `{name}`, so the agent's job fails at its checkout. Push the branch first."
 
 
 def _is_valid_name(name: str) -> bool:

@@ -26,7 +26,6 @@ if TYPE_CHECKING:
     import requests
 
     from accord.agents.providers import Provider, Wire
-    from accord.runner.analysis.prompt import TaskPrompt
 
 ANTHROPIC_VERSION = "2023-06-01"
 MOST_ANSWER_TOKENS = 4096
@@ -44,6 +43,15 @@ class Unavailable(Exception):
 
 class ProviderFailed(Exception):
     """An attempt without an answer."""
+
+
+@dataclass(frozen=True)
+class TaskPrompt:
+    """accord's instructions, the untrusted evidence, and the tasks in it, in the body's wording."""
+
+    instructions: str
+    evidence: str
+    tasks: tuple[str, ...]
 
 
 @dataclass(frozen=True)
@@ -191,7 +199,6 @@ def reply_in(wire: Wire, document: dict[str, Any]) -> tuple[str, str]:
 
 
 def _request(endpoint: Endpoint, prompt: TaskPrompt, schema: dict[str, Any]) -> tuple[str, dict[str, str], Any]:
-    """Return the path, the headers and the body of a request."""
     question = {"role": "user", "content": prompt.evidence}
     if endpoint.wire == "anthropic-messages":
         headers = {"x-api-key": endpoint.key, "anthropic-version": ANTHROPIC_VERSION}

@@ -187,6 +187,5 @@ def _usage(event: dict[str, Any]) -> Usage:
 
 
 def _model(usage: dict[str, Any]) -> str:
-    """Return the model that wrote the most."""
     written = {name: integer_of(object_of(usage, name), "outputTokens") or 0 for name in usage}
     return max(written, key=lambda name: written[name], default="")

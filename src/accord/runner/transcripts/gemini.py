@@ -89,7 +89,6 @@ class GeminiReader(TranscriptReader):
             self._pieces, self._length = [], 0
 
     def _add_piece(self, piece: str) -> None:
-        """Keep a piece of the message, up to a limit."""
         self._reported = ""
         if self._length <= _MOST_CHARS:
             self._pieces.append(piece)
@@ -150,7 +149,6 @@ class GeminiReader(TranscriptReader):
             self.account.fail(error_from(self._reported, line, kind=INVALID_STREAM))
 
     def _take_document(self, document: dict[str, Any]) -> None:
-        """Take the document of ``json`` mode."""
         self.account.start()
         error = object_of(document, "error")
         models = object_of(object_of(document, "stats"), "models")
