@@ -10,6 +10,7 @@ from pathlib import Path
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from support.trees import write
 
 from accord.gha.step import (
     OUTPUT_BYTES,
@@ -159,8 +160,7 @@ def test_a_summary_takes_any_text(tmp_path: Path) -> None:
 
 def _replace_by_folder(path: Path) -> None:
     path.unlink()
-    (path / "a" / "b").mkdir(parents=True)
-    (path / "a" / "b" / "file").write_text("x")
+    write(path, {"a/b/file": "x"})
     (path / "a" / "b").chmod(0)
     (path / "a").chmod(0)
 

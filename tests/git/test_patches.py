@@ -5,7 +5,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
-from support.trees import commit, git
+from support.trees import commit, git, write
 
 from accord.agents.registry import shipped_registry
 from accord.core.errors import BrokenContract, Refused, WrongUsage
@@ -106,8 +106,7 @@ def test_a_change_survives_byte_for_byte(tree: Path, tmp_path: Path, name: str) 
 
 
 def test_ignored_files_and_agent_artifacts_are_left_out(tree: Path) -> None:
-    (tree / "ignored").mkdir()
-    (tree / "ignored" / "x").write_text("x")
+    write(tree, {"ignored/x": "x"})
     for path in (".codex/history", ".claude/state.json", ".gemini/tmp", "agent.log", ".accord/run"):
         (tree / path).parent.mkdir(exist_ok=True)
         (tree / path).write_text("x")
@@ -144,8 +143,7 @@ def test_the_result_that_gets_the_patch_is_not_part_of_it(tree: Path, place: str
 
 
 def test_a_tracked_file_of_an_agents_folder_is_taken_when_it_changes(tree: Path) -> None:
-    (tree / ".claude").mkdir()
-    (tree / ".claude" / "commands.md").write_text("x\n")
+    write(tree, {".claude/commands.md": "x\n"})
     git(tree, "add", "-fA")
     git(tree, "commit", "-qm", "ours")
     git(tree, "branch", "-f", "base")

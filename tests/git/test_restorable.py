@@ -4,7 +4,7 @@ import os
 from pathlib import Path
 
 import pytest
-from support.trees import commit, git
+from support.trees import commit, git, write
 
 from accord.git.comparison import changes_since
 from accord.git.snapshots import restorable, take_snapshot
@@ -16,18 +16,14 @@ def tree(tmp_path: Path) -> Path:
     tree = tmp_path / "tree"
     (tree / "src").mkdir(parents=True)
     git(tree, "init", "-q", "-b", "main")
-    (tree / ".gitignore").write_text("out/\n*.log\n")
-    (tree / "src" / "a.py").write_text("a = 1\n")
-    (tree / "run.sh").write_text("true\n")
+    write(tree, {".gitignore": "out/\n*.log\n", "src/a.py": "a = 1\n", "run.sh": "true\n"})
     (tree / "run.sh").chmod(0o755)
     (tree / "link").symlink_to("src/a.py")
     (tree / "data.bin").write_bytes(bytes(range(256)))
     commit(tree)
-    (tree / "mine é.txt").write_text("not committed")
-    (tree / "staged.txt").write_text("staged")
+    write(tree, {"mine é.txt": "not committed", "staged.txt": "staged"})
     git(tree, "add", "staged.txt")
-    (tree / "out").mkdir()
-    (tree / "out" / "cache").write_text("cache")
+    write(tree, {"out/cache": "cache"})
     return tree
 
 
@@ -92,8 +88,7 @@ def test_an_ignored_file_that_was_there_stays_as_the_program_left_it(tree: Path)
 
 
 def test_one_file_that_git_cannot_store_keeps_no_other_from_being_restored(tree: Path) -> None:
-    (tree / ".gitattributes").write_text("odd.txt working-tree-encoding=UTF-16\n")
-    (tree / "odd.txt").write_text("no byte order mark")
+    write(tree, {".gitattributes": "odd.txt working-tree-encoding=UTF-16\n", "odd.txt": "no byte order mark"})
     git(tree, "add", ".gitattributes")
     git(tree, "commit", "-qm", "attributes")
     snapshot = take_snapshot(tree)

@@ -5,7 +5,7 @@ import time
 from pathlib import Path
 
 import pytest
-from support.trees import commit, git
+from support.trees import commit, git, write
 
 from accord.core.errors import Refused
 from accord.git.comparison import changes_since
@@ -22,9 +22,7 @@ def repository(tmp_path: Path) -> Path:
     work = tmp_path / "work"
     work.mkdir()
     git(work, "init", "-q", "-b", "main")
-    (work / "kept.txt").write_text("as it was\n")
-    (work / "src").mkdir()
-    (work / "src/code.py").write_text("x = 1\n")
+    write(work, {"kept.txt": "as it was\n", "src/code.py": "x = 1\n"})
     commit(work, "one")
     (work / "kept.txt").write_text("as it is\n")
     git(work, "commit", "-qam", "two")
@@ -48,8 +46,7 @@ def test_commits_changes_and_new_files_are_in_it(repository: Path, tmp_path: Pat
     before = snapshot(repository / "src")
     (repository / "committed.txt").write_text("by the agent\n")
     commit(repository, "the agent's own")
-    (repository / "src/code.py").write_text("x = 2\n")
-    (repository / "new é.txt").write_text("")
+    write(repository, {"src/code.py": "x = 2\n", "new é.txt": ""})
     patch = changes_since(before).patch
     came = applied(repository, before.commit, patch, tmp_path / "there")
     assert came["committed.txt"] == "by the agent\n"
@@ -213,8 +210,7 @@ def test_many_large_files_are_refused_in_total(repository: Path) -> None:
 
 @pytest.mark.slow
 def test_huge_files_that_did_not_change_stop_nothing(repository: Path) -> None:
-    (repository / ".gitignore").write_text("*.ignored\n")
-    (repository / "mine.bin").write_bytes(b"x" * 101 * 1024**2)
+    write(repository, {".gitignore": "*.ignored\n", "mine.bin": b"x" * 101 * 1024**2})
     before = snapshot(repository)
     (repository / ".codex").mkdir()
     for name in (".codex/history", "a.ignored"):

@@ -7,7 +7,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
-from support.trees import commit, git
+from support.trees import commit, git, write
 
 from accord.core.errors import Refused
 from accord.git.beside import Search, keep_work_beside
@@ -58,8 +58,7 @@ def hide(work: Path, how: str) -> Path:
     if path.name == "a.txt":
         git(work, "update-index", f"--{how}", "a.txt")
     elif how == "exclude":
-        (work / ".git/info").mkdir(exist_ok=True)
-        (work / ".git/info/exclude").write_text("*.local\n")
+        write(work, {".git/info/exclude": "*.local\n"})
     else:
         patterns = work.parent / "patterns"
         patterns.write_text("*.local\n")
@@ -84,8 +83,7 @@ def test_a_file_that_was_ignored_stays_private_when_the_agent_deletes_the_rule(w
     def agent() -> None:
         (work / ".gitignore").write_text("")
         (work / "old.gen").chmod(0o600)
-        (work / "new.gen").write_text("new\n")
-        (work / "private/new").write_text("new\n")
+        write(work, {"new.gen": "new\n", "private/new": "new\n"})
 
     assert paths(ran(work, agent).patch) == [".gitignore", "new.gen", "private/new"]
 
@@ -118,9 +116,7 @@ def test_a_change_outside_of_the_sparse_cone_is_in_it_and_absent_files_are_not_d
     git(work, "sparse-checkout", "set", "src")
 
     def agent() -> None:
-        (work / "c").mkdir(exist_ok=True)
-        (work / "c/new.txt").write_text("new\n")
-        (work / "src/b.py").write_text("b = 2\n")
+        write(work, {"c/new.txt": "new\n", "src/b.py": "b = 2\n"})
 
     assert paths(ran(work, agent).patch) == ["c/new.txt", "src/b.py"]
     assert paths(extract(work, "HEAD").patch) == ["c/new.txt", "src/b.py"]
@@ -172,9 +168,7 @@ def test_new_files_that_git_does_not_list_are_named_unless_ignored(work: Path) -
     def agent() -> None:
         os.mkfifo(work / "pipe")
         os.mkfifo(work / "pipe.log")
-        (work / "deep/.GIT").mkdir(parents=True)
-        (work / "deep/.GIT/config").write_text("[core]\n")
-        (work / "new.txt").write_text("new\n")
+        write(work, {"deep/.GIT/config": "[core]\n", "new.txt": "new\n"})
 
     changes = ran(work, agent)
     assert paths(changes.patch) == ["new.txt"]
@@ -445,8 +439,7 @@ def test_a_merge_takes_filtered_files_of_the_base_as_they_are_stored_there(
 ) -> None:
     """Without them, the pushed merge would undo what the base did to them."""
     origin = tmp_path / "origin"
-    (origin / ".gitattributes").write_text("*.key filter=upper\n")
-    (origin / "one.key").write_text("STORED\n")
+    write(origin, {".gitattributes": "*.key filter=upper\n", "one.key": "STORED\n"})
     commit(origin, "stored through a filter")
     git(work, "config", "filter.upper.clean", "tr a-z A-Z")
     git(work, "config", "filter.upper.smudge", "tr A-Z a-z")
@@ -637,9 +630,7 @@ def test_adding_all_by_an_agent_that_does_not_know_the_users_settings_publishes_
 @needs_crypt
 def test_moved_files_with_a_filter_stay_where_they_are(work: Path) -> None:
     subprocess.run(["git-crypt", "init"], cwd=work, check=True, capture_output=True)
-    (work / ".gitattributes").write_text("keys/** filter=git-crypt diff=git-crypt\n")
-    (work / "keys").mkdir()
-    (work / "keys/one").write_text("password\n")
+    write(work, {".gitattributes": "keys/** filter=git-crypt diff=git-crypt\n", "keys/one": "password\n"})
     commit(work, "encrypted")
     changes = ran(work, lambda: (work / "keys").rename(work / "vault"))
     assert (changes.patch, sorted(changes.left_out)) == (b"", ["keys/one", "vault/one"])
@@ -790,8 +781,7 @@ def test_a_link_that_becomes_a_folder_while_its_like_is_made_elsewhere_can_be_ap
 
     def agent() -> None:
         (work / "link").unlink()
-        (work / "link").mkdir()
-        (work / "link/inner").write_text("inner\n")
+        write(work, {"link/inner": "inner\n"})
         (work / "another").symlink_to("a.txt")
 
     patch = ran(work, agent).patch

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 from support.implementations import clone, remote_of
 from support.stage import Stage, staged
-from support.trees import commit, git
+from support.trees import commit, git, write
 
 from accord.core.errors import Refused
 from accord.git.branches import fetch_ref, scratch_repository
@@ -265,8 +265,7 @@ def test_a_commit_that_the_api_does_not_make_is_pushed_and_the_reason_is_kept(
 
 @pytest.mark.slow
 def test_a_workflow_file_is_refused_with_the_permission_that_is_missing(stage: Stage, tree: Path) -> None:
-    (tree / ".github/workflows").mkdir(parents=True)
-    (tree / ".github/workflows/ci.yml").write_text("on: push\n")
+    write(tree, {".github/workflows/ci.yml": "on: push\n"})
     local = committed(tree)
     with pytest.raises(Refused, match=r"ci\.yml.*Over the API: .*not accessible by integration") as refused:
         deliver(stage, tree, local, "work")

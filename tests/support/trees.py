@@ -4,6 +4,7 @@ import os
 import shutil
 import subprocess
 import tempfile
+from collections.abc import Mapping
 from functools import partial
 from pathlib import Path
 
@@ -27,6 +28,23 @@ def commit(tree: Path, message: str = "Work") -> str:
     git(tree, "add", "-A")
     git(tree, "commit", "-qm", message)
     return git(tree, "rev-parse", "HEAD")
+
+
+def write(folder: Path, files: Mapping[str, str | bytes]) -> None:
+    """Write files, and the folders that they are in."""
+    for name, content in files.items():
+        (folder / name).parent.mkdir(parents=True, exist_ok=True)
+        (folder / name).write_bytes(content if isinstance(content, bytes) else content.encode("utf-8"))
+
+
+def repository(folder: Path, files: Mapping[str, str | bytes]) -> Path:
+    """Make a repository with the branch main, and commit files if any are given; return its folder."""
+    folder.mkdir(exist_ok=True)
+    git(folder, "init", "-q", "-b", "main")
+    write(folder, files)
+    if files:
+        commit(folder)
+    return folder
 
 
 def difference_of(tree: Path, base: str) -> bytes:
