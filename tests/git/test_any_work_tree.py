@@ -1,19 +1,48 @@
 """Changes in random repositories: one judge tells which paths differ, a plain clone how they are stored."""
 
+import hashlib
 import os
 import random
 import shutil
+import stat
 import subprocess
 from collections.abc import Callable
 from pathlib import Path
 
 import pytest
-from support.judge import differing, view
 from support.rotation import NIGHTLY
 from support.trees import git
 
 from accord.git.comparison import changes_since
 from accord.git.snapshots import take_snapshot
+
+View = dict[str, tuple[str, bytes]]
+"""Files and links by path, each with its kind (``file``, ``program`` or ``link``) and a digest."""
+
+
+def view(top: Path) -> View:
+    """Return all files and links below a folder, but those of git directories."""
+    found: View = {}
+    for place, folders, files in os.walk(top):
+        links = [name for name in folders if (Path(place) / name).is_symlink()]
+        folders[:] = [name for name in folders if name != ".git" and name not in links]
+        for name in [*files, *links]:
+            path = Path(place, name)
+            if name == ".git":
+                continue
+            status = path.lstat()
+            if stat.S_ISLNK(status.st_mode):
+                found[str(path.relative_to(top))] = ("link", os.fsencode(path.readlink()))
+            elif stat.S_ISREG(status.st_mode):
+                kind = "program" if status.st_mode & stat.S_IXUSR else "file"
+                found[str(path.relative_to(top))] = (kind, hashlib.sha256(path.read_bytes()).digest())
+    return found
+
+
+def differing(before: View, after: View) -> set[str]:
+    """Return the paths whose bytes, mode or kind are not the same."""
+    return {path for path in {*before, *after} if before.get(path) != after.get(path)}
+
 
 SEEDS = range(2000) if NIGHTLY else range(0, 2000, 100)
 TEXTS = ["one\ntwo\nthree\n", "one\r\ntwo\r\n", "mixed\r\nends\n", "", "no end", "h\xe9llo\n", "\0binary\0", "$Id$\n"]

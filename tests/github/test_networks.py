@@ -71,17 +71,6 @@ def test_a_company_s_certificate_is_trusted_through_its_proxy(
 
 
 @pytest.mark.slow
-def test_the_environment_is_read_once(
-    stage: Stage, authority: Authority, served: Tunnels, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setenv("REQUESTS_CA_BUNDLE", str(authority.file))
-    client = github(stage)
-    for name in ("REQUESTS_CA_BUNDLE", "HTTPS_PROXY"):
-        monkeypatch.delenv(name)
-    client.labels()
-
-
-@pytest.mark.slow
 def test_git_trusts_the_file_that_is_named_for_git(
     stage: Stage, authority: Authority, served: Tunnels, monkeypatch: pytest.MonkeyPatch
 ) -> None:
