@@ -77,20 +77,11 @@ def ensure_repository(db: Connection, full_name: str, now: float) -> Row:
 
 
 def _create_repository(
-    db: Connection,
-    full_name: str,
-    now: float,
-    *,
-    description: str | None = None,
-    private: bool = False,
-    archived: bool = False,
-    has_issues: bool = True,
-    default_labels: bool = True,
+    db: Connection, full_name: str, now: float, *, default_labels: bool = True, **columns: str | bool | None
 ) -> Row:
     owner = _account(db, full_name.partition("/")[0], now, "Organization")
-    values = {"description": description, "private": private, "archived": archived, "has_issues": has_issues}
-    names = {"owner_id": owner, "full_name": full_name}
-    identifier = insert(db, "repositories", {**names, **values, "created_at": now})
+    values = {"owner_id": owner, "full_name": full_name, "created_at": now, **columns}
+    identifier = insert(db, "repositories", values)
     for name, color, text in DEFAULT_LABELS if default_labels else ():
         insert_label(db, identifier, name, color, text, default=True)
     maintainer = _account(db, MAINTAINER, now)

@@ -18,9 +18,9 @@ CREATE TABLE IF NOT EXISTS repositories (
     owner_id INTEGER NOT NULL REFERENCES users (id),
     full_name TEXT NOT NULL UNIQUE COLLATE NOCASE,
     description TEXT,
-    private INTEGER NOT NULL,
-    archived INTEGER NOT NULL,
-    has_issues INTEGER NOT NULL,
+    private INTEGER NOT NULL DEFAULT 0,
+    archived INTEGER NOT NULL DEFAULT 0,
+    has_issues INTEGER NOT NULL DEFAULT 1,
     last_number INTEGER NOT NULL DEFAULT 0,
     default_branch TEXT NOT NULL DEFAULT 'main',
     created_at REAL NOT NULL
