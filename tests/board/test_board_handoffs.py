@@ -11,9 +11,8 @@ from support.handoffs import EVERYTHING, PLAN, PLANNED, QUESTION, REVIEW, VERIFI
 from support.stage import Stage, staged
 from support.trees import git
 
-from accord.board.documents import read_documents
+from accord.board.documents import place_handoff, place_item_handoff, read_documents
 from accord.board.facts import read_repository
-from accord.board.handoffs import place_handoff, place_item_handoff
 from accord.board.models import address_of
 from accord.handoffs.plan import decide_move
 from accord.handoffs.store import HandoffStore, with_block

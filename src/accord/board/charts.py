@@ -6,6 +6,7 @@ import re
 from collections import defaultdict
 from dataclasses import dataclass
 from datetime import date, timedelta
+from functools import partial
 from statistics import median
 from typing import TYPE_CHECKING, NamedTuple
 
@@ -17,7 +18,6 @@ if TYPE_CHECKING:
     from datetime import datetime
 
     from accord.board.models import BoardRepository
-    from accord.starts.models import StatusRow
 
 WIDTH, HEIGHT = 720, 200
 """Pixels of the area of the bars."""
@@ -95,19 +95,12 @@ class Chart:
 def charts_of(repositories: Sequence[BoardRepository]) -> list[Chart]:
     """Return the charts of what is known about some repositories."""
     runs = [run for facts in repositories for run in runs_of(facts)]
-    merged = [one.issue.merged_at for facts in repositories for one in facts.ended if one.issue.merged_at]
-    closed = [
-        one.issue.closed_at
-        for facts in repositories
-        for one in facts.ended
-        if one.issue.closed_at and not one.issue.merged_at
-    ]
+    ended = [one.issue for facts in repositories for one in facts.ended]
+    merged = [one.merged_at for one in ended if one.merged_at]
+    closed = [one.closed_at for one in ended if one.closed_at and not one.merged_at]
     pending = [one.pull.created_at for facts in repositories for one in facts.pulls if one.pull.created_at]
     starts = _periods([*(run.at for run in runs), *merged, *closed, *pending], repositories[0].now)
-
-    def totals(found: Iterable[tuple[datetime, float]], total: Callable[[list[float]], float]) -> list[float]:
-        return _by_period(starts, found, total)
-
+    totals = partial(_by_period, starts)
     costs = totals(((run.at, run.dollars) for run in runs if run.dollars is not None), sum)
     times = totals(((run.at, run.seconds / 60) for run in runs if run.seconds), median)
     counts = {
@@ -115,19 +108,12 @@ def charts_of(repositories: Sequence[BoardRepository]) -> list[Chart]:
         for name, found in (("merged", merged), ("closed", closed), ("pending", pending))
     }
     every = "week" if len(starts) > 1 and starts[1] - starts[0] > timedelta(days=1) else "day"
+    cost = f"Cost of runs as the agents report it, by {every}."
+    acceptance = f"By the {every} of the merge or close; those that are still open by that of their start."
     return [
-        Chart(
-            "Cost", "US dollars", f"Cost of runs as the agents report it, by {every}.", starts, {"US dollars": costs}
-        ),
+        Chart("Cost", "US dollars", cost, starts, {"US dollars": costs}),
         Chart("Duration", "minutes", f"Median of the runs of agents, by {every}.", starts, {"minutes": times}),
-        Chart(
-            "Acceptance",
-            "pull requests",
-            f"By the {every} of the merge or close; those that are still open by that of their start.",
-            starts,
-            counts,
-            is_whole=True,
-        ),
+        Chart("Acceptance", "pull requests", acceptance, starts, counts, is_whole=True),
     ]
 
 
@@ -135,7 +121,10 @@ def runs_of(facts: BoardRepository) -> Iterator[Run]:
     """Yield the finished runs of a repository: its records, and what only status comments and loops know."""
     yield from (Run(one.ended_at, one.seconds, one.cost_usd) for one in facts.records if one.is_agent_run)
     recorded = {one.links.workflow_run for one in facts.records if one.links.workflow_run}
-    yield from _of_rows([row for row in facts.rows if row.run not in recorded])
+    for row in facts.rows:
+        at = time_of(row.since)
+        if at is not None and row.run not in recorded and row.state not in ACTIVE:
+            yield Run(at, None, dollars_in(row.cost))
     for loop in facts.loops:
         runs = (run for run in loop.history if not run.run_id.isdecimal() or int(run.run_id) not in recorded)
         yield from (Run(run.ended_at, run.seconds or None, run.cost_usd) for run in runs)
@@ -145,13 +134,6 @@ def dollars_in(cost: str) -> float | None:
     """Return the US dollars in the words of a status comment; None where it names none."""
     said = _DOLLARS.search(cost)
     return float(said[1]) if said else None
-
-
-def _of_rows(rows: Sequence[StatusRow]) -> Iterator[Run]:
-    for row in rows:
-        at = time_of(row.since)
-        if at is not None and row.state not in ACTIVE:
-            yield Run(at, None, dollars_in(row.cost))
 
 
 def _periods(times: Iterable[datetime], now: datetime) -> list[date]:

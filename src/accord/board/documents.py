@@ -1,26 +1,31 @@
-"""The overview of the sessions, missions and handoffs in a repository's folder."""
+"""The overview of the sessions, missions and handoffs in a repository's folder, and of handoffs stored with issues."""
 
 from __future__ import annotations
 
 import shlex
+from contextlib import suppress
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from accord.board.handoffs import read_handoffs
 from accord.board.models import Entry, SessionQuestion, overview_from
 from accord.core.clock import time_of
-from accord.core.errors import AccordError
+from accord.core.documents import MAX_BYTES, read_object
+from accord.core.errors import AccordError, BrokenContract
 from accord.core.findings import has_errors
+from accord.git.program import Git, split_nul
+from accord.handoffs.models import has_task_id, normalise, read_handoff
+from accord.handoffs.stages import AWAITING, HandoffCommand, next_moves
 from accord.sessions.folder import is_session, read_session
 from accord.sessions.folder_rules import check_session
 from accord.sessions.next_moves import main_moves
 from accord.sessions.policy import WORK
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
+    from collections.abc import Iterator, Mapping, Sequence
     from datetime import datetime
 
-    from accord.board.models import Overview, Placed
+    from accord.board.models import Address, ItemHandoff, Overview, Placed
     from accord.sessions.folder import Session
 
 _OVER = ("done", "canceled")
@@ -28,6 +33,22 @@ _OVER = ("done", "canceled")
 
 MOST_SESSIONS = 50
 """The newest sessions; their names begin with their date."""
+
+MOST_HANDOFFS = 50
+_OTHERS = ("tests", "test", "testdata", "fixtures", "samples", "examples")
+"""Directories, at any depth, whose files are not work."""
+
+_ENDED = ("done", "cancelled")
+"""Statuses of handoffs on which nothing is left to do."""
+
+_ONWARD = {
+    "backlog": "planning",
+    "planning": "implementing",
+    "implementing": "review",
+    "review": "verification",
+    "verification": "done",
+}
+"""The status that usually follows."""
 
 
 def read_documents(root: Path, now: datetime) -> Overview:
@@ -55,18 +76,8 @@ def place_session(session: Session, *, is_broken: bool) -> Iterator[Placed]:
     for decision in status.pending:
         command = _type("session", "answer", folder, f"{decision.decision_id}=ANSWER")
         question = SessionQuestion(folder, decision.decision_id)
-        yield (
-            "needs_you",
-            Entry(
-                "question",
-                session.name,
-                decision.decision_id,
-                decision.question,
-                time_of(decision.asked_at),
-                command=command,
-                question=question,
-            ),
-        )
+        entry = Entry("question", session.name, decision.decision_id, decision.question, time_of(decision.asked_at))
+        yield "needs_you", replace(entry, command=command, question=question)
     if status.current_state == "BLOCKED":
         why = status.blocker or "It is blocked."
         yield "needs_you", Entry("question", session.name, "BLOCKED", why, since, command=command)
@@ -149,3 +160,55 @@ def _type(*words: str) -> str:
 
 def _of_mission(root: Path, *words: str) -> str:
     return _type("mission", *(() if root == Path() else ("--root", str(root))), *words)
+
+
+def read_handoffs(root: Path) -> Iterator[Placed]:
+    """Yield the entries of the handoffs below a folder that git knows; none for a folder outside of a repository."""
+    left_out = [f":(exclude,glob)**/{name}/**" for name in _OTHERS]
+    found = Git(root).attempt(
+        "grep", "-l", "-z", "-I", "--untracked", "-F", '"canonicalTaskId"', "--", "*.json", *left_out
+    )
+    for name in split_nul(found.stdout)[:MOST_HANDOFFS]:
+        path = root / name
+        with suppress(OSError, BrokenContract):  # other documents may hold the word, too
+            with path.open("rb") as file:
+                task = normalise(read_object(file.read(MAX_BYTES + 1)).value)
+            if has_task_id(task):
+                name, title = str(task["metadata"]["canonicalTaskId"]), str(task.get("title") or path.name)
+                yield from place_handoff(task, name, title, shlex.quote(str(path)))
+
+
+def place_item_handoff(handoff: ItemHandoff, address: Address) -> Iterator[Placed]:
+    """Yield the entry of a handoff that is stored with an issue; none for a task that is over. Pure."""
+    issue, place = handoff.issue, shlex.join(["--work-item", str(handoff.issue.number), *address.options])
+    for section, entry in place_handoff(handoff.task, f"#{issue.number}", issue.title, place):
+        yield section, replace(entry, url=issue.url)
+
+
+def place_handoff(task: Mapping[str, Any] | None, name: str, title: str, place: str) -> Iterator[Placed]:
+    """Yield the entry of a handoff; none for a task that is over. Pure.
+
+    ``place`` names it in a command: its file, or options. Without a task, it cannot be read.
+    """
+    command = HandoffCommand(place)
+    broken = Entry("broken", name, title, "The handoff breaks its contract.", command=f"accord handoff check {place}")
+    if task is None:
+        yield "needs_you", broken
+        return
+    status = str(task["status"])
+    try:
+        moves = next_moves(task, command) if status not in _ENDED else ()
+        question = read_handoff(task).metadata.awaiting_human_artifact
+    except BrokenContract:
+        yield "needs_you", broken
+        return
+    if status == AWAITING and moves:
+        why = question.question if question and question.question else "It waits for a person."
+        asked = time_of(question.requested_at) if question else None
+        first = min(moves, key=lambda move: (move.to in _ENDED, bool(move.missing)))
+        yield "needs_you", Entry("question", name, title, why, asked, command=first.command)
+    for move in moves:
+        if move.to == _ONWARD.get(status):
+            why = f"It cannot move from {status} to {move.to} without {', '.join(move.missing)}."
+            why = why if move.missing else f"It may move from {status} to {move.to}."
+            yield "needs_you" if move.missing else "ready", Entry("handoff", name, title, why, command=move.command)

@@ -5,7 +5,8 @@ from __future__ import annotations
 import shlex
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
-from datetime import UTC, datetime
+from datetime import datetime
+from math import inf
 from typing import Any, Literal, get_args
 from urllib.parse import urlsplit
 
@@ -124,29 +125,36 @@ Placed = tuple[str, Entry]
 """A section of the overview, and an entry for it."""
 
 
-def overview_from(placed: Iterable[Placed], notes: tuple[str, ...] = ()) -> Overview:
+def overview_from(
+    placed: Iterable[Placed], notes: tuple[str, ...] = (), repositories: tuple[str, ...] = ()
+) -> Overview:
     """Return the overview of entries with their sections."""
-    found: dict[str, list[Entry]] = {name: [] for name in SECTIONS}
-    for section, entry in placed:
-        found[section].append(entry)
-    needs, running, waiting, ready, done = (tuple(found[name]) for name in SECTIONS)
-    return Overview(needs, running, waiting, ready, done, notes)
+    found = list(placed)
+    needs, running, waiting, ready, done = (tuple(one for where, one in found if where == name) for name in SECTIONS)
+    return Overview(needs, running, waiting, ready, done, notes, repositories)
 
 
 def join_overviews(*overviews: Overview) -> Overview:
     """Return one overview of several sources; what needs a person comes by kind, the oldest first."""
-
-    def all_of(name: str) -> list[Entry]:
-        return [entry for overview in overviews for entry in overview.sections()[name]]
-
-    latest = datetime.max.replace(tzinfo=UTC)
-    needs = sorted(all_of("needs_you"), key=lambda entry: (_NEEDS.index(entry.kind), entry.since or latest))
-    running = sorted(all_of("running"), key=lambda entry: entry.since or latest)
-    done = sorted(all_of("done"), key=lambda entry: entry.since or latest.min.replace(tzinfo=UTC), reverse=True)
+    found = [(name, entries) for overview in overviews for name, entries in overview.sections().items()]
+    placed = [(name, entry) for name, entries in found for entry in entries]
     notes = tuple(note for overview in overviews for note in overview.notes)
     names = tuple(name for overview in overviews for name in overview.repositories)
-    waiting, ready = tuple(all_of("waiting")), tuple(all_of("ready"))
-    return Overview(tuple(needs), tuple(running), waiting, ready, tuple(done), notes, names)
+    return overview_from(sorted(placed, key=_rank), notes, names)
+
+
+def _rank(placed: Placed) -> tuple[int, float]:
+    """Return the place in a section: by kind and time, running entries the oldest first, ended ones the newest first.
+
+    Entries without a time come last.
+    """
+    section, entry = placed
+    seconds = entry.since.timestamp() if entry.since else inf
+    if section == "needs_you":
+        return _NEEDS.index(entry.kind), seconds
+    if section == "done":
+        return 0, -seconds if entry.since else inf
+    return 0, seconds if section == "running" else 0
 
 
 @dataclass(frozen=True)

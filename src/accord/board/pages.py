@@ -99,28 +99,25 @@ def render_page(
     found = _context(name, snapshot, items)
     if found is None:
         return None
-    return _render(found[0], found[1], name, snapshot, clean, items, mark, token)
+    template, context = found
+    return _render(template, {**context, "name": name, "mark": mark, "token": token}, snapshot, clean, items)
 
 
 def render_refusal(error: AccordError, snapshot: BoardSnapshot, clean: Callable[[str], str]) -> str:
     """Return the page that says why an answer was not recorded."""
-    findings = getattr(error, "findings", ())
-    return _render("refusal.html", {"error": error, "findings": findings}, "", snapshot, clean, items_of(snapshot))
+    context = {"error": error, "findings": getattr(error, "findings", ()), "name": "", "mark": None, "token": ""}
+    return _render("refusal.html", context, snapshot, clean, items_of(snapshot))
 
 
 def _render(
     template: str,
     context: dict[str, Any],
-    name: str,
     snapshot: BoardSnapshot,
     clean: Callable[[str], str],
     items: Iterable[PlacedItem],
-    mark: str | None = None,
-    token: str = "",
 ) -> str:
     common = {
         "tabs": TABS,
-        "name": name,
         "headings": HEADINGS,
         "addresses": [facts.address for facts in snapshot.repositories],
         "counts": {section: len(entries) for section, entries in snapshot.overview.sections().items()},
@@ -128,8 +125,6 @@ def _render(
         "problem": snapshot.problem,
         "notes": snapshot.overview.notes,
         "pages": {(placed.facts.address.repository, placed.number): placed.page for placed in items},
-        "mark": mark,
-        "token": token,
         "with_command": WITH_COMMAND,
         "clean": clean,
     }

@@ -3,27 +3,35 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from datetime import timedelta
+from datetime import datetime, timedelta
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from accord.board.documents import read_documents
-from accord.board.facts import read_repository
-from accord.board.history import with_history
+from accord.board.facts import is_shown, loops_in, read_repository, reader_of, rows_in
 from accord.board.models import BoardSnapshot, Overview, address_of, join_overviews
 from accord.board.work import overview_of_work
+from accord.github.models import EmptyRepository, Forbidden, NotThere
 from accord.kit.many import ManyOutcome, result_of
+from accord.records.chain import read_records
 from accord.sessions.apply import SessionWriter
 from accord.sessions.run import answer
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from accord.board.history import KnownPulls
-    from accord.board.models import Address, SessionQuestion
+    from accord.board.facts import Reader
+    from accord.board.models import Address, BoardRepository, EndedPull, SessionQuestion
     from accord.core.clock import Clock
     from accord.github.client import Connection, GitHub
     from accord.kit.many import ManyResult
+
+
+MOST_ENDED = 20
+"""Ended pull requests that are read in full, the last changed first."""
+
+KnownPulls = dict[tuple[str, int, datetime | None], "EndedPull"]
+"""Ended pull requests by repository, number and last change."""
 
 
 def read_snapshot(
@@ -64,3 +72,37 @@ def count_work(connection: Connection, sandbox: str | None) -> ManyResult:
     found = [f"{len(entries)} {name.replace('_', ' ')}" for name, entries in sections.items() if entries]
     outcome = ManyOutcome.FINDINGS if sections["needs_you"] else ManyOutcome.UNCHANGED
     return result_of(connection, outcome, ", ".join(found), address.page)
+
+
+def with_history(facts: BoardRepository, github: GitHub, period: timedelta, known: KnownPulls) -> BoardRepository:
+    """Read the history of a repository.
+
+    Takes one request for each hundred records and one more, and two for each ended pull request that is not ``known``.
+    """
+    reader = reader_of(github, facts.address.repository, facts.identity)
+    ended = [_read_ended(one, reader, facts.now, known) for one in facts.ended[:MOST_ENDED]]
+    return _with_records(replace(facts, ended=(*ended, *facts.ended[MOST_ENDED:])), github, period)
+
+
+def _read_ended(ended: EndedPull, reader: Reader, now: datetime, known: KnownPulls) -> EndedPull:
+    issue = ended.issue
+    key = (reader.repository, issue.number, issue.updated_at)
+    if key not in known:
+        comments = list(reader.github.comments(issue.number))
+        known[key] = replace(
+            ended,
+            rows=rows_in(reader, comments, issue.number, now),
+            loops=loops_in(comments, reader.identity, issue.number, now),
+            reviews=tuple(one for one in reader.github.reviews(issue.number) if is_shown(one, reader)),
+        )
+    return known[key]
+
+
+def _with_records(facts: BoardRepository, github: GitHub, period: timedelta) -> BoardRepository:
+    try:
+        return replace(facts, records=read_records(github, facts.now - period))
+    except EmptyRepository:
+        return facts
+    except (Forbidden, NotThere):
+        note = "The token cannot read the repository's contents, so records of runs are not shown."
+        return replace(facts, notes=(*facts.notes, note))

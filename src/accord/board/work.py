@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from typing import TYPE_CHECKING, Literal
+from typing import TYPE_CHECKING
 
-from accord.board.handoffs import place_item_handoff
+from accord.board.documents import place_item_handoff
 from accord.board.models import Entry, overview_from
 from accord.core.clock import time_of
 from accord.loops.models import NEEDS_HUMAN, REASONS
@@ -15,13 +15,10 @@ from accord.results.status import is_work_item, status_if_clear
 from accord.starts.models import ACTIVE, PLAN_LABEL
 
 if TYPE_CHECKING:
-    from datetime import datetime
-
-    from accord.board.models import BoardItem, BoardPull, BoardRepository, EntryKind, NeedKind, Overview, Placed
+    from accord.board.models import BoardItem, BoardPull, BoardRepository, NeedKind, Overview, Placed
     from accord.github.checks import CheckState
     from accord.github.models import Issue
     from accord.loops.models import LoopState
-    from accord.starts.dashboard import BoxWord
     from accord.starts.models import StatusRow
 
 _NOUNS = {"plan": "plan", "implement": "implementation", "review": "review"}
@@ -48,10 +45,8 @@ def overview_of_work(facts: BoardRepository) -> Overview:
     placed += [found for handoff in facts.handoffs for found in place_item_handoff(handoff, facts.address)]
     placed += [("done", _done_entry(item)) for item in facts.closed]
     repository = facts.address.repository
-    overview = overview_from(
-        ((section, replace(entry, repository=repository)) for section, entry in placed), facts.notes
-    )
-    return replace(overview, repositories=(repository,))
+    named = ((section, replace(entry, repository=repository)) for section, entry in placed)
+    return overview_from(named, facts.notes, (repository,))
 
 
 def _rank(item: BoardItem) -> tuple[int, int]:
@@ -62,133 +57,130 @@ def _rank(item: BoardItem) -> tuple[int, int]:
 def _place_item(facts: BoardRepository, item: BoardItem, pull: BoardPull | None) -> Placed | None:
     """Return the entry of an open issue; None for a request of which nothing runs, failed or is asked for."""
     issue, last = item.issue, item.rows[-1] if item.rows else None
-    retry = _comment(facts, "issue", issue.number, "/accord retry")
+    entry = Entry("item", f"#{issue.number}", issue.title, "", url=issue.url)
     if last and last.state in ACTIVE:
-        return "running", _running(facts, f"#{issue.number}", issue.title, last)
+        return "running", _running(facts, entry, last)
     status = status_if_clear(issue)
     if last and last.state == "failed" and status in (None, "pending", "ready", "in-progress"):
-        return "needs_you", _entry(
-            item, "failure", last.result, since=time_of(last.since), command=retry, start="retry"
-        )
+        return "needs_you", _failed(entry, last, _comment(facts, "issue", issue.number, "/accord retry"))
     if NEEDS_HUMAN in issue.labels:
-        why, command = f"It carries the label `{NEEDS_HUMAN}`.", _unlabel(facts, "issue", issue.number)
-        return "needs_you", _entry(item, "needs-human", why, command=command)
+        return "needs_you", _needs_human(facts, entry, "issue", issue.number)
     if is_work_item(issue):
-        return _place_idle(facts, item, status, pull)
-    return ("waiting", _entry(item, "item", "A plan was asked for.")) if PLAN_LABEL in issue.labels else None
+        return _place_idle(facts, item, entry, status, pull)
+    return ("waiting", replace(entry, why="A plan was asked for.")) if PLAN_LABEL in issue.labels else None
 
 
-def _place_idle(facts: BoardRepository, item: BoardItem, status: str | None, pull: BoardPull | None) -> Placed:
-    """Return the entry of a work item on which nothing runs and nothing failed."""
-    issue = item.issue
+def _place_idle(
+    facts: BoardRepository, item: BoardItem, entry: Entry, status: str | None, pull: BoardPull | None
+) -> Placed:
+    """Place a work item on which nothing runs and nothing failed."""
+    issue, address = item.issue, facts.address
     if status is None:
         labels = " and ".join(f"`{label}`" for label in in_category(issue.labels, Category.STATUS)) or "no status label"
-        command = _one_status(facts, issue)
-        return "needs_you", _entry(item, "broken", f"It has {labels}; it needs exactly one.", command=command)
+        why, command = f"It has {labels}; it needs exactly one.", _one_status(facts, issue)
+        return "needs_you", replace(entry, kind="broken", why=why, command=command)
     if pull and status not in ("pending", "ready"):
-        return "waiting", _entry(item, "item", f"Its status is {status}: see #{pull.pull.number}.")
+        return "waiting", replace(entry, why=f"Its status is {status}: see #{pull.pull.number}.")
     if status in ("blocked", "needs-refinement"):
-        command = facts.address.accord("items", "move", issue.number, "--to", "pending")
-        return "needs_you", _entry(item, "question", f"Its status is {status}: a person decides.", command=command)
+        why = f"Its status is {status}: a person decides."
+        command = address.accord("items", "move", issue.number, "--to", "pending")
+        return "needs_you", replace(entry, kind="question", why=why, command=command)
     if kind_of(issue.labels) is ItemKind.REFINEMENT:
-        command = facts.address.gh_command("issue", "close", issue.number, "--comment", "ANSWER")
-        return "needs_you", _entry(
-            item, "question", "It asks about the specification.", since=issue.created_at, command=command
-        )
+        close = address.gh_command("issue", "close", issue.number, "--comment", "ANSWER")
+        why = "It asks about the specification."
+        return "needs_you", replace(entry, kind="question", why=why, since=issue.created_at, command=close)
     if item.open_blockers and status in ("pending", "ready"):
-        return "waiting", _entry(item, "item", _blockers_text(item))
+        return "waiting", replace(entry, why=_blockers_text(item))
     if status == "ready":
         command = _comment(facts, "issue", issue.number, "/accord implement")
-        return "ready", _entry(item, "item", "Nothing blocks it.", command=command, start="implement")
+        return "ready", replace(entry, why="Nothing blocks it.", command=command, start="implement")
     if status == "pending":
-        command = facts.address.accord("items", "move", issue.number, "--to", "ready")
+        command = address.accord("items", "move", issue.number, "--to", "ready")
         why = "Nothing blocks it; it is not marked as ready yet."
-        return "ready", _entry(item, "item", why, command=command, start="ready")
-    return "waiting", _entry(item, "item", f"Its status is {status}: no open pull request closes it.")
+        return "ready", replace(entry, why=why, command=command, start="ready")
+    return "waiting", replace(entry, why=f"Its status is {status}: no open pull request closes it.")
 
 
 def _place_pull(facts: BoardRepository, pull: BoardPull) -> Placed:
-    """Return the entry of an open pull request: what runs there, else what it needs before it can be merged."""
-    number, last = pull.pull.number, pull.rows[-1] if pull.rows else None
+    """Place an open pull request: by what runs there, else by what it needs before it can be merged."""
+    one, last = pull.pull, pull.rows[-1] if pull.rows else None
+    cost = "; ".join(filter(None, map(_cost, pull.loops)))
+    entry = Entry("pull", f"#{one.number}", one.title, "", url=one.url, cost=cost)
     active = next((loop for loop in pull.loops if loop.running), None)
     if active and active.running:
         run = active.running
-        url = f"{facts.address.page}/actions/runs/{run.run_id}" if run.run_id.isdecimal() else pull.pull.url
+        url = f"{facts.address.page}/actions/runs/{run.run_id}" if run.run_id.isdecimal() else one.url
         why = f"{active.loop}, run {active.iterations}"
-        return "running", Entry("loop", f"#{number}", pull.pull.title, why, run.started_at, url, cost=_cost(active))
+        return "running", replace(entry, kind="loop", why=why, since=run.started_at, url=url, cost=_cost(active))
     if last and last.state in ACTIVE:
-        return "running", _running(facts, f"#{number}", pull.pull.title, last)
-    return _place_held(facts, pull) or _asks(facts, pull) or _place_unfinished(facts, pull, last) or _open(facts, pull)
+        return "running", _running(facts, entry, last)
+    if pull.held:
+        names = _list([run.name or run.path for run in pull.held])
+        why = f"GitHub holds workflow runs until you approve them: {names}."
+        command = facts.address.gh_command("run", "rerun", pull.held[-1].id)
+        since = min(run.created_at for run in pull.held)
+        return "needs_you", replace(entry, kind="approval", why=why, since=since, command=command)
+    if NEEDS_HUMAN in one.labels:
+        return "needs_you", _asked(facts, pull, entry)
+    if last and last.state == "failed":
+        return "needs_you", _failed(entry, last, _comment(facts, "pr", one.number, "/accord retry"))
+    return _place_unfinished(facts, pull, entry) or _place_open(facts, pull, entry)
 
 
-def _place_held(facts: BoardRepository, pull: BoardPull) -> Placed | None:
-    if not pull.held:
-        return None
-    names = _list([run.name or run.path for run in pull.held])
-    command = facts.address.gh_command("run", "rerun", pull.held[-1].id)
-    since = min(run.created_at for run in pull.held)
-    why = f"GitHub holds workflow runs until you approve them: {names}."
-    return "needs_you", _pull_entry(pull, "approval", why, since=since, command=command)
-
-
-def _asks(facts: BoardRepository, pull: BoardPull) -> Placed | None:
+def _asked(facts: BoardRepository, pull: BoardPull, entry: Entry) -> Entry:
     """Return what a loop or the label ``needs-human`` asks for."""
-    number = pull.pull.number
-    if NEEDS_HUMAN not in pull.pull.labels:
-        return None
-    unlabel = _unlabel(facts, "pr", number)
+    one, address = pull.pull, facts.address
+    asks = _needs_human(facts, entry, "pr", one.number)
     for loop in reversed(pull.loops):
         reason = REASONS.get(loop.notice.reason) if loop.notice else None
         if loop.notice and reason and reason.asks:
             kind = _KINDS.get(loop.notice.reason) or ("question" if reason.action == "ask" else "failure")
             ended = loop.last.ended_at if loop.last else None
-            return "needs_you", _pull_entry(pull, kind, loop.notice.message, since=ended, command=unlabel)
-    if pull.pull.is_draft and pull.pull.is_mergeable is False:
-        command = facts.address.gh_command("pr", "checkout", number)
-        return "needs_you", _pull_entry(pull, "conflict", "It conflicts with its base.", command=command)
-    if pull.pull.is_draft:
+            return replace(asks, kind=kind, why=loop.notice.message, since=ended)
+    if one.is_draft and one.is_mergeable is False:
+        command = address.gh_command("pr", "checkout", one.number)
+        return replace(asks, kind="conflict", why="It conflicts with its base.", command=command)
+    if one.is_draft:
         why = "It is a draft: a person reads what it changes before it is reviewed."
-        return "needs_you", _pull_entry(pull, "protected", why, command=facts.address.gh_command("pr", "ready", number))
-    return "needs_you", _pull_entry(pull, "needs-human", f"It carries the label `{NEEDS_HUMAN}`.", command=unlabel)
+        return replace(asks, kind="protected", why=why, command=address.gh_command("pr", "ready", one.number))
+    return asks
 
 
-def _place_unfinished(facts: BoardRepository, pull: BoardPull, last: StatusRow | None) -> Placed | None:
-    """Return what keeps a pull request from being reviewed: a failed run, its checks, a conflict, requested changes."""
-    number, has_loop = pull.pull.number, KEEPALIVE in pull.pull.labels
-    if last and last.state == "failed":
-        command = _comment(facts, "pr", number, "/accord retry")
-        return "needs_you", _pull_entry(
-            pull, "failure", last.result, since=time_of(last.since), command=command, start="retry"
-        )
-    problems: list[tuple[str, NeedKind] | None] = [
-        (f"Checks fail: {_list(_checks(pull, 'failing'))}.", "failure") if _checks(pull, "failing") else None,
-        ("It conflicts with its base.", "conflict") if pull.pull.is_mergeable is False else None,
-        ("A review requests changes.", "needs-human") if pull.wants_changes else None,
+def _place_unfinished(facts: BoardRepository, pull: BoardPull, entry: Entry) -> Placed | None:
+    """Place a pull request that cannot be reviewed: by its checks, a conflict, requested changes."""
+    failing, pending = _checks(pull, "failing"), _checks(pull, "pending")
+    if pending:
+        return "waiting", replace(entry, why=f"Checks are not finished: {_list(pending)}.")
+    problems: list[tuple[bool, str, NeedKind]] = [
+        (bool(failing), f"Checks fail: {_list(failing)}.", "failure"),
+        (pull.pull.is_mergeable is False, "It conflicts with its base.", "conflict"),
+        (pull.wants_changes, "A review requests changes.", "needs-human"),
     ]
-    if pending := _checks(pull, "pending"):
-        return "waiting", _pull_entry(pull, "pull", f"Checks are not finished: {_list(pending)}.")
-    for why, kind in filter(None, problems):
-        if has_loop:
-            return "waiting", _pull_entry(pull, "pull", f"{why} Keepalive works on it.")
-        command = facts.address.gh_command("pr", "edit", number, "--add-label", KEEPALIVE)
-        return "needs_you", _pull_entry(pull, kind, why, command=command)
+    for is_so, why, kind in problems:
+        if is_so and KEEPALIVE in pull.pull.labels:
+            return "waiting", replace(entry, why=f"{why} Keepalive works on it.")
+        if is_so:
+            command = facts.address.gh_command("pr", "edit", pull.pull.number, "--add-label", KEEPALIVE)
+            return "needs_you", replace(entry, kind=kind, why=why, command=command)
     return None
 
 
-def _open(facts: BoardRepository, pull: BoardPull) -> Placed:
+def _place_open(facts: BoardRepository, pull: BoardPull, entry: Entry) -> Placed:
     number = pull.pull.number
     if pull.pull.is_draft:
-        return "waiting", _pull_entry(pull, "pull", "It is a draft.")
+        return "waiting", replace(entry, why="It is a draft.")
     if pull.is_approved and pull.pull.is_mergeable:
         closes = f" Merging it closes {_list([f'#{item}' for item in pull.items])}." if pull.items else ""
         why = f"The review approves it, and its checks pass.{closes}"
-        return "needs_you", _pull_entry(pull, "merge", why, command=facts.address.gh_command("pr", "merge", number))
+        return "needs_you", replace(
+            entry, kind="merge", why=why, command=facts.address.gh_command("pr", "merge", number)
+        )
     if pull.is_approved:
-        return "waiting", _pull_entry(pull, "pull", "GitHub has not computed yet whether it can be merged.")
+        return "waiting", replace(entry, why="GitHub has not computed yet whether it can be merged.")
     if KEEPALIVE in pull.pull.labels:
-        return "waiting", _pull_entry(pull, "pull", "Keepalive works on it.")
+        return "waiting", replace(entry, why="Keepalive works on it.")
     command = _comment(facts, "pr", number, "/accord review")
-    return "ready", _pull_entry(pull, "pull", "No review approves its head.", command=command, start="review")
+    return "ready", replace(entry, why="No review approves its head.", command=command, start="review")
 
 
 def _done_entry(item: BoardItem) -> Entry:
@@ -198,40 +190,21 @@ def _done_entry(item: BoardItem) -> Entry:
     return Entry("item", f"#{issue.number}", issue.title, why, issue.closed_at, issue.url, cost=costs)
 
 
-def _running(facts: BoardRepository, name: str, title: str, row: StatusRow) -> Entry:
+def _running(facts: BoardRepository, entry: Entry, row: StatusRow) -> Entry:
     agent = f" by {row.agent}" if row.agent else ""
     why = f"{_NOUNS[row.work]}{agent}" + (f", asked for by {row.by}" if row.by else "")
-    url = (
-        f"{facts.address.page}/actions/runs/{row.run}" if row.run else f"{facts.address.page}/issues/{name.lstrip('#')}"
-    )
-    return Entry("run", name, title, why, time_of(row.since), url, cost=row.cost)
+    place = f"actions/runs/{row.run}" if row.run else f"issues/{entry.id.removeprefix('#')}"
+    url = f"{facts.address.page}/{place}"
+    return replace(entry, kind="run", why=why, since=time_of(row.since), url=url, cost=row.cost)
 
 
-def _entry(
-    item: BoardItem,
-    kind: EntryKind,
-    why: str,
-    *,
-    since: datetime | None = None,
-    command: str = "",
-    start: BoxWord | Literal[""] = "",
-) -> Entry:
-    issue = item.issue
-    return Entry(kind, f"#{issue.number}", issue.title, why, since, issue.url, command, start=start)
+def _failed(entry: Entry, row: StatusRow, command: str) -> Entry:
+    return replace(entry, kind="failure", why=row.result, since=time_of(row.since), command=command, start="retry")
 
 
-def _pull_entry(
-    pull: BoardPull,
-    kind: EntryKind,
-    why: str,
-    *,
-    since: datetime | None = None,
-    command: str = "",
-    start: BoxWord | Literal[""] = "",
-) -> Entry:
-    one = pull.pull
-    cost = "; ".join(filter(None, map(_cost, pull.loops)))
-    return Entry(kind, f"#{one.number}", one.title, why, since, one.url, command, cost, start)
+def _needs_human(facts: BoardRepository, entry: Entry, kind: str, number: int) -> Entry:
+    command = facts.address.gh_command(kind, "edit", number, "--remove-label", NEEDS_HUMAN)
+    return replace(entry, kind="needs-human", why=f"It carries the label `{NEEDS_HUMAN}`.", command=command)
 
 
 def _cost(loop: LoopState) -> str:
@@ -262,7 +235,3 @@ def _one_status(facts: BoardRepository, issue: Issue) -> str:
 
 def _comment(facts: BoardRepository, kind: str, number: int, text: str) -> str:
     return facts.address.gh_command(kind, "comment", number, "--body", text)
-
-
-def _unlabel(facts: BoardRepository, kind: str, number: int) -> str:
-    return facts.address.gh_command(kind, "edit", number, "--remove-label", NEEDS_HUMAN)

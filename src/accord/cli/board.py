@@ -38,8 +38,8 @@ from accord.text.redaction import redactor_for
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
 
-    from accord.board.history import KnownPulls
     from accord.board.models import BoardSnapshot, Entry, Overview
+    from accord.board.snapshot import KnownPulls
     from accord.engine.receipts import Receipt
 
 _COLORS = {"needs_you": "red", "running": "green", "waiting": "yellow", "ready": "cyan", "done": "white"}
