@@ -36,21 +36,6 @@ def accord(accord: Accord, stage: Stage) -> Accord:
     return accord
 
 
-@pytest.mark.slow
-def test_a_plan_that_is_applied_again_only_counts_the_warnings_about_it(accord: Accord, stage: Stage) -> None:
-    shared = [task(name, in_scope="- src/same.py") for name in "abc"]
-    file = accord.file("plan.json", plan(*shared))
-    assert accord("apply", file, "--request", "docs/a.md").out.count("warning shared-scope") == 2
-    again = accord("apply", file, "--request", "docs/a.md").out
-    assert "shared-scope" not in again
-    assert "2 warnings about the result not shown again: see `--format json`." in again
-    assert "shared-scope" in accord("apply", file, "--request", "docs/a.md", "--format", "json").out
-    stage.send("PATCH", f"/repos/{stage.repository}/issues/1", title="Mine")
-    changed = accord.file("plan.json", plan({**shared[0], "title": "Another"}, *shared[1:]))
-    edited = accord("apply", changed, "--request", "docs/a.md").out
-    assert ("unchanged: " in edited, "item-edited" in edited) == (True, True)
-
-
 def test_labels_that_a_new_repository_lacks_are_one_line_with_the_command(accord: Accord, stage: Stage) -> None:
     file = accord.file("plan.json", GOOD)
     step = accord.in_step(annotates=False)

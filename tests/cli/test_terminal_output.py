@@ -10,7 +10,7 @@ import pytest
 from support.commands import Accord
 from support.stage import staged
 
-from accord.cli.output import CountdownClock, Progress, cut_text, print_wait
+from accord.cli.output import Progress, cut_text, print_wait
 
 SEED = {
     "repositories": [
@@ -70,44 +70,22 @@ class Screen(io.StringIO):
         return True
 
 
-class FastClock(CountdownClock):
-    """Counts down without waiting."""
-
-    def __init__(self) -> None:
-        self.time = 0.0
-
-    def monotonic(self) -> float:
-        return self.time
-
-
-def test_a_wait_counts_down_on_a_line_of_its_own(monkeypatch: pytest.MonkeyPatch) -> None:
-    screen, clock = Screen(), FastClock()
+def test_a_wait_is_a_line_of_its_own_in_the_place_of_the_bar(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    print_wait(30, "GitHub's rate limit")
+    assert capsys.readouterr().err == "waiting 30 s: GitHub's rate limit\n"
+    screen = Screen()
     monkeypatch.setenv("TERM", "xterm")
     monkeypatch.setenv("COLUMNS", "60")
     monkeypatch.setattr(sys, "stderr", screen)
-
-    def pass_time(_: object, seconds: float) -> None:
-        clock.time += seconds
-
-    monkeypatch.setattr("accord.core.clock.SystemClock.sleep", pass_time)
     Progress(3).show("a" * 100, 1, 3)
     print_wait(3, "GitHub's rate limit")
-    clock.sleep(3)
     Progress(3).show("next", 2, 3)
-    bar, waiting, *left, last = [part for part in screen.getvalue().split("\r\x1b[K") if part]
+    bar, waiting, last = [part for part in screen.getvalue().split("\r\x1b[K") if part]
     assert len(bar) < 60
     assert waiting == "waiting 3 s: GitHub's rate limit\n"
-    assert left == ["3 s left", "2 s left", "1 s left"]
     assert last.endswith("2/3 next")
-
-
-def test_a_log_has_the_wait_and_no_countdown(
-    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
-) -> None:
-    monkeypatch.setattr("accord.core.clock.SystemClock.sleep", lambda *_: None)
-    print_wait(30, "GitHub's rate limit")
-    CountdownClock().sleep(30)
-    assert capsys.readouterr().err == "waiting 30 s: GitHub's rate limit\n"
 
 
 def test_a_text_keeps_some_columns_on_any_terminal() -> None:

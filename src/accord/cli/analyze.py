@@ -14,7 +14,14 @@ import click
 from accord.agents.providers import ALL, STRUCTURED
 from accord.cli.options import FormatArguments, argument, command, option
 from accord.cli.output import one_line, print_json
+from accord.cli.run_step import report_analysis, report_classification
 from accord.cli.sources import local_policy, read_bytes, standard_input, unreadable
+from accord.core.clock import SystemClock
+from accord.runner.analysis.analyse import TaskEvidence, analyse
+from accord.runner.classify import classify as classify_run
+from accord.runner.outputs import analysis_outputs
+from accord.runner.transcripts.read import codec_of, read_evidence
+from accord.text.outline import tasks
 from accord.text.redaction import redactor_for
 
 if TYPE_CHECKING:
@@ -44,11 +51,6 @@ def analyze(given: _AnalyzeArguments) -> None:
     Asks the providers that have a key until one answers, and reads the agent's own words last. Exits 0 even if none
     answered.
     """
-    from accord.cli.run_step import report_analysis
-    from accord.core.clock import SystemClock
-    from accord.runner.analysis.analyse import TaskEvidence, analyse
-    from accord.runner.outputs import analysis_outputs
-
     body = _text(given.pr_body)
     ran = tuple(line for line in _text(given.commands).splitlines() if line.strip())
     evidence = TaskEvidence(body, _text(given.message), ran, _text(given.diff_stat))
@@ -68,8 +70,6 @@ def _text(path: str) -> str:
 
 
 def _open_tasks(body: str) -> list[str]:
-    from accord.text.outline import tasks
-
     return [task.text for task in tasks(body) if task.text and not task.is_checked]
 
 
@@ -114,10 +114,6 @@ def classify(given: _ClassifyArguments) -> None:
     LOG is the agent's standard output; use - for stdin. A run without an error has an empty category. Without
     --exit-code, plain text has an error only if a line of it reports one.
     """
-    from accord.cli.run_step import report_classification
-    from accord.runner.classify import classify as classify_run
-    from accord.runner.transcripts.read import codec_of, read_evidence
-
     agent = given.agent
     with _file(given.log) as stdout:
         beside = _existing(given.stderr) if given.stderr else None

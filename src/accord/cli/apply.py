@@ -35,9 +35,14 @@ from accord.core.errors import WrongUsage
 from accord.core.findings import has_errors
 from accord.engine.operations import ApplyOptions
 from accord.engine.receipts import Receipt, reporting
+from accord.files.patterns import path_patterns
 from accord.files.store import can_be_written, write_whole
+from accord.git.branches import check_author
+from accord.git.extraction import extract
+from accord.results.planner.structure import read_settings
 from accord.results.run import APPLICABLE, apply_result, read_result, with_patch
 from accord.results.run_options import MOST_COMMENTS, MOST_ITEMS, PlanOptions, ReviewOptions, RevisionOptions
+from accord.runner.trusted_registry import registry_at
 from accord.text.redaction import redact_json, redactor_for
 
 if TYPE_CHECKING:
@@ -129,8 +134,6 @@ def _check_arguments(given: _ApplyArguments) -> None:
 
 def _apply(checked: CheckedResult, given: _ApplyArguments, raw: bytes) -> Receipt:
     """Apply a checked result, and keep its record."""
-    from accord.results.planner.structure import read_settings
-
     _check_kind(checked.kind, given)
     settings = given.plan_settings
     structure = read_settings(read_trusted(str(settings)), str(settings)) if settings else None
@@ -208,9 +211,6 @@ def _name_duplicates(findings: Sequence[Finding]) -> None:
 
 def _check_kind(kind: str, given: _ApplyArguments) -> None:
     """Raise WrongUsage where an argument that this kind of results needs is missing or wrong."""
-    from accord.files.patterns import path_patterns
-    from accord.git.branches import check_author
-
     needed = {"implementor-result": ("--work-item", given.work_item), "reviewer-result": ("--pull", given.pull)}
     flag, number = needed.get(kind, ("", 0))
     if number is None:
@@ -238,9 +238,6 @@ def patch(given: _PatchArguments) -> None:
     and agent artifacts are left out. With --into, the patch replaces the one in an implementor result, and a
     completed result without a change becomes a validation failure.
     """
-    from accord.git.extraction import extract
-    from accord.runner.trusted_registry import registry_at
-
     into, agents_own = given.into, registry_at(given.root).state_patterns
     extracted = extract(given.root, given.base, without=into, state_files=agents_own)
     for remark in extracted.remarks:

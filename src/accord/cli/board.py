@@ -15,6 +15,9 @@ from typing import TYPE_CHECKING
 import click
 from click.core import ParameterSource
 
+from accord.board.dashboard import board_body, show_dashboard
+from accord.board.models import HEADINGS, address_of
+from accord.board.snapshot import answer_question, read_snapshot
 from accord.cli.options import (
     FOLDER,
     Arguments,
@@ -33,6 +36,7 @@ from accord.cli.step import leave_outputs, leave_summary, redact, redacted_cell
 from accord.core.clock import SystemClock
 from accord.core.environment import needs_extra
 from accord.core.errors import AccordError, WrongUsage
+from accord.engine.operations import ApplyOptions
 from accord.text.redaction import redactor_for
 
 if TYPE_CHECKING:
@@ -89,9 +93,6 @@ def reading_snapshots(
 
     The pause grows with the requests of a read, so that watching takes at most a quarter of the token's hourly limit.
     """
-    from accord.board.models import address_of
-    from accord.board.snapshot import read_snapshot
-
     with ExitStack() as stack:
         sources = [
             (one.github, address_of(one.repository, one.server_url, given.sandbox)) for one in connect_all(given, stack)
@@ -135,8 +136,6 @@ def _watch(
 
 def status_lines(overview: Overview, limit: int, now: datetime, columns: int | None = None) -> list[str]:
     """Return the overview as text; lines are cut at the width of a terminal."""
-    from accord.board.models import HEADINGS
-
     sections, names_repository = overview.sections(), len(overview.repositories) > 1
     lines = [click.style("Nothing needs you.", fg="green", bold=True)] if not overview.needs_you else []
     for name, entries in sections.items():
@@ -227,7 +226,6 @@ def _serve(
 
     from accord.board.live import LiveBoard
     from accord.board.server import HOST, board_app
-    from accord.board.snapshot import answer_question
 
     record = partial(answer_question, root=root, clock=SystemClock()) if root is not None else None
     live = LiveBoard(read, one_line, pause, record)
@@ -263,10 +261,6 @@ def board_issue(given: BoardIssueArguments) -> int:
 
     A step also gets it as its summary. A dashboard that a person closed is left alone.
     """
-    from accord.board.dashboard import show_dashboard
-    from accord.board.models import address_of
-    from accord.engine.operations import ApplyOptions
-
     with posting_to(given) as (connection, policy):
         address = address_of(connection.repository, connection.server_url, given.sandbox)
         redact = redactor_for(os.environ)
@@ -278,8 +272,6 @@ def board_issue(given: BoardIssueArguments) -> int:
 
 def _report(receipt: Receipt, overview: Overview | None, issues: str) -> None:
     """Leave the outputs and the summary of a step."""
-    from accord.board.dashboard import board_body
-
     needs = len(overview.needs_you) if overview else ""
     url = receipt.details.get("board", {}).get("url", "")
     leave_outputs({"outcome": receipt.outcome.value, "url": redact(url), "needs-you": str(needs)})

@@ -6,7 +6,7 @@ import os
 from contextlib import suppress
 from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import click
 
@@ -28,7 +28,7 @@ from accord.files.store import write_whole
 from accord.text.markdown import table
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Iterable, Mapping, Sequence
 
     from accord.core.fixes import Fix
 
@@ -84,7 +84,8 @@ def check(given: _CheckArguments) -> int:
     paths, kind = given.paths, given.kind
     if given.fix and "-" in paths and not given.dry_run:
         raise WrongUsage("`--fix` cannot write to stdin.", hint="Pass a file, or add `--dry-run`.")
-    contents, unreadable = _contents([path for path in paths if not _is_folder(path, kind)])
+    is_file = {path: kind not in FOLDERS and (path == "-" or bool(kind) or not Path(path).is_dir()) for path in paths}
+    contents, unreadable = _read_files(path for path in paths if is_file[path])
     if len(unreadable) == len({*paths}):
         raise next(iter(unreadable.values()))
     fixes = _fix(contents, kind, is_written=not given.dry_run) if given.fix else {}
@@ -95,7 +96,7 @@ def check(given: _CheckArguments) -> int:
         elif path in contents:
             documents.append((path, *check_document(contents[path], kind, path, given.role or "")))
         else:
-            documents += _checked(path, kind)
+            documents += _check_folder(path, kind)
     is_ok = not any(has_errors(findings) for _, _, findings in documents)
     can_fix = not (given.fix or is_ok) and _can_fix(contents, kind)
     print_checks(documents, given.output_format, fixes, dry_run=given.dry_run, most=given.most)
@@ -108,7 +109,7 @@ def check(given: _CheckArguments) -> int:
     return 0 if is_ok else 1
 
 
-def _contents(paths: Sequence[str]) -> tuple[dict[str, bytes], dict[str, WrongUsage]]:
+def _read_files(paths: Iterable[str]) -> tuple[dict[str, bytes], dict[str, WrongUsage]]:
     """Read files; return their contents, and the errors of those that cannot be read."""
     contents, unreadable = dict[str, bytes](), dict[str, WrongUsage]()
     for path in paths:
@@ -142,11 +143,7 @@ def _fix(contents: dict[str, bytes], kind: str | None, *, is_written: bool) -> d
     return fixes
 
 
-def _is_folder(path: str, kind: str | None) -> bool:
-    return kind in FOLDERS or (path != "-" and kind is None and Path(path).is_dir())
-
-
-def _checked(path: str, kind: str | None) -> list[Checked]:
+def _check_folder(path: str, kind: str | None) -> list[Checked]:
     """Check a folder whose documents belong together: the folder itself first, then each document."""
     if not Path(path).is_dir():
         raise WrongUsage(f"`{path}` is not a folder.", hint=f"Name the folder, or leave out `--kind {kind}`.")
@@ -170,10 +167,15 @@ def print_checks(
         return
     if output_format == "json":
         is_ok = not any(has_errors(findings) for _, _, findings in documents)
-        shown = [_as_json(*document) for document in documents]
-        for entry in shown:
-            if found := fixes.get(entry["path"]):
-                entry["fixes"] = [fix.as_json() for fix in found]
+        shown = [
+            {
+                "path": path,
+                "kind": kind,
+                "findings": [finding.as_json() for finding in findings],
+                **({"fixes": [fix.as_json() for fix in fixes[path]]} if fixes.get(path) else {}),
+            }
+            for path, kind, findings in documents
+        ]
         print_json({"ok": is_ok, "documents": shown})
         return
     printed = 0
@@ -181,7 +183,7 @@ def print_checks(
         for fix in fixes.get(path, ()):
             label = click.style("would fix" if dry_run else "fixed", fg="green")
             click.echo(f"{one_line(path)}: {label}: {one_line(fix.text)}")
-        groups = _grouped(findings)
+        groups = _group_equal(findings)
         print_findings(groups[: most if most is None else max(0, most - printed)], path)
         printed += len(groups)
         if not findings:
@@ -217,23 +219,14 @@ def _verdict(findings: Sequence[Finding]) -> str:
     return "⚠️ ok, with warnings" if findings else "✅ ok"
 
 
-def _grouped(findings: Sequence[Finding]) -> list[Finding]:
+def _group_equal(findings: Sequence[Finding]) -> list[Finding]:
     """Return equal findings of several places as one, which names the first places."""
     groups: dict[tuple[str, ...], list[Finding]] = {}
     for finding in findings:
         groups.setdefault((finding.code, finding.message, finding.severity, finding.hint), []).append(finding)
-    return [
-        replace(first, message=f"{first.message} The same at {_places([each.path for each in others])}.")
-        if others
-        else first
-        for first, *others in groups.values()
-    ]
-
-
-def _places(paths: Sequence[str]) -> str:
-    more = f" and {len(paths) - _MOST_PLACES} more places" if len(paths) > _MOST_PLACES else ""
-    return ", ".join(path or "the top" for path in paths[:_MOST_PLACES]) + more
-
-
-def _as_json(path: str, kind: str | None, findings: Sequence[Finding]) -> dict[str, Any]:
-    return {"path": path, "kind": kind, "findings": [finding.as_json() for finding in findings]}
+    grouped = []
+    for first, *others in groups.values():
+        places = ", ".join(each.path or "the top" for each in others[:_MOST_PLACES])
+        more = f" and {len(others) - _MOST_PLACES} more places" if len(others) > _MOST_PLACES else ""
+        grouped.append(replace(first, message=f"{first.message} The same at {places}{more}.") if others else first)
+    return grouped

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import re
+from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -84,7 +85,9 @@ def _check_file(path: str) -> Iterator[Checked]:
     files = CalledFiles(root, lines) if root else None
     if files:
         workflow = files.filled(path, workflow)
-    found: list[PlacedFinding] = [(path, finding) for finding in contract_findings(workflow, _called(workflow, path))]
+    found: list[PlacedFinding] = [
+        (path, finding) for finding in contract_findings(workflow, _read_called(workflow, path))
+    ]
     found += [*script_findings(path, {path: workflow}), *(files.missing if files else ())]
     for place in dict.fromkeys([path, *(place for place, _ in found)]):
         findings = [finding for where, finding in found if where == place]
@@ -111,31 +114,26 @@ def _read(path: str) -> tuple[Workflow, YamlDocument]:
         raise BrokenContract(broken.message, findings=with_lines(broken.findings, document.lines)) from None
 
 
-def _called(workflow: Workflow, path: str) -> dict[str, Workflow]:
-    """Read the workflows of the same repository that one calls; what cannot be read is not at hand."""
+def _read_called(workflow: Workflow, path: str) -> dict[str, Workflow]:
+    """Read the workflows of the same repository that one calls: where ``uses`` says, or beside it among copies.
+
+    What cannot be read is not at hand.
+    """
     found = {}
     for job in workflow.jobs.values():
-        named = _LOCAL_WORKFLOW.fullmatch(job.uses)
-        file = _beside(Path(path), named["path"]) if named else None
-        if file:
-            try:
-                found[job.uses], _ = _read(str(file))
-            except BrokenContract:
-                continue
+        if named := _LOCAL_WORKFLOW.fullmatch(job.uses):
+            caller = Path(path)
+            root = _root_of(caller)
+            file = root / named["path"] if root else caller.parent / Path(named["path"]).name
+            with suppress(BrokenContract):
+                if file.is_file():
+                    found[job.uses], _ = _read(str(file))
     return found
-
-
-def _beside(caller: Path, name: str) -> Path | None:
-    """Find a workflow of the caller's repository: where ``uses`` says, or beside the caller in a folder of copies."""
-    root = _root_of(caller)
-    file = root / name if root else caller.parent / Path(name).name
-    return file if file.is_file() else None
 
 
 def _root_of(workflow: Path) -> Path | None:
     """Return the root of the repository that a workflow file is in; None in a folder of copies."""
     folder = workflow.absolute().parent
-    is_in_place = (folder.name, folder.parent.name) == ("workflows", ".github")
-    if not is_in_place:
+    if (folder.name, folder.parent.name) != ("workflows", ".github"):
         return None
     return folder.parents[1] if workflow.is_absolute() else Path(os.path.relpath(folder.parents[1]))

@@ -16,19 +16,12 @@ from accord.cli.output import Progress, print_wait
 from accord.cli.receipts import print_receipt
 from accord.cli.sources import sandbox_server
 from accord.core.clock import SystemClock
-from accord.core.documents import read_object
 from accord.core.errors import Stopped
-from accord.core.shapes import read_shape
 from accord.git.branches import Remote
 from accord.github.client import GitHub
 from accord.github.models import Access
-from accord.results.implementor.run import apply_implementation
 from accord.results.label_sync import apply_labels, plan_labels, shipped_labels
-from accord.results.models import ImplementorResult, PlannerResult, ReviewerResult
-from accord.results.planner.rules import read_plan
-from accord.results.planner.run import apply_plan
-from accord.results.reviewer.run import apply_review
-from accord.results.run import example_folder
+from accord.results.run import apply_result, example_folder, read_result
 from accord.results.run_options import PlanOptions, ReviewOptions, RevisionOptions
 from accord.results.status import current_status, move_work_item
 from accord.text.posting import PostingPolicy
@@ -36,12 +29,9 @@ from accord.text.redaction import Redactor
 from accord_sandbox.planting import INSTALLATION_TOKEN
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
-
-    from accord.core.shapes import Model
+    from accord.engine.operations import ApplyOptions
     from accord.engine.receipts import Receipt
     from accord_sandbox.server import RunningSandbox
-
 
 ITEMS = {
     "contacts": "csv-writer",
@@ -80,54 +70,43 @@ def demo(given: _DemoArguments) -> None:
 
 def show_all(server: RunningSandbox, name: str) -> str:
     """Run all steps and return the address of the pull request. Exits with an error if a result is not applied."""
-    app, person = _signed_in(server, INSTALLATION_TOKEN), _signed_in(server, server.token)
+
+    def sign_in(token: str) -> GitHub:
+        return GitHub(Access(server.repository, token, server.url), SystemClock(), print_wait)
+
+    def apply_twice(step: int, role: str, github: GitHub, options: ApplyOptions) -> Receipt:
+        """Apply an example, show its receipt, and show that applying it again writes nothing."""
+        file = f"{role}-result.json"
+        _say(f"{step}. Apply the {role}'s result: {file}")
+        result = read_result((example_folder(name) / file).read_bytes())
+        receipt = apply_result(github, result, options)
+        print_receipt(receipt, file, most=1)
+        if receipt.exit_code:
+            raise click.exceptions.Exit(receipt.exit_code)
+        again = apply_result(github, result, options)
+        click.echo(f"and again: {again.outcome} ({again.reads} reads, {again.writes} writes)\n")
+        return receipt
+
+    app, person = sign_in(INSTALLATION_TOKEN), sign_in(server.token)
     setting = (server.repository, SystemClock(), Redactor(), PostingPolicy())
-    _say(f"1. Synchronise the labels: {_sync(person)}\n")
-
-    plan = read_plan(_read(PlannerResult, name, "planner"))
-    planned = _apply_twice("2", "planner", lambda: apply_plan(app, plan, PlanOptions(*setting)))
-
+    _say(f"1. Synchronise the labels: {_sync_labels(person)}\n")
+    planned = apply_twice(2, "planner", app, PlanOptions(*setting))
     number = int(planned.items[ITEMS[name]].id)
     _say(f"3. Take up #{number}: {_take_up(person, number)}\n")
-
-    work = _read(ImplementorResult, name, "implementor")
     remote = Remote(f"{server.url}/{server.repository}.git", server.url, INSTALLATION_TOKEN, SystemClock())
-    implement = RevisionOptions(*setting, work_item=number, remote=remote)
-    made = _apply_twice("4", "implementor", lambda: apply_implementation(app, work, implement))
-
-    review = _read(ReviewerResult, name, "reviewer")
-    pull = ReviewOptions(*setting, pull=int(made.details["revision"]["id"]))
-    _apply_twice("5", "reviewer", lambda: apply_review(person, review, pull))
-    return str(made.details["revision"]["url"])
+    made = apply_twice(4, "implementor", app, RevisionOptions(*setting, work_item=number, remote=remote))
+    revision = made.details["revision"]
+    apply_twice(5, "reviewer", person, ReviewOptions(*setting, pull=int(revision["id"])))
+    return str(revision["url"])
 
 
-def _signed_in(server: RunningSandbox, token: str) -> GitHub:
-    return GitHub(Access(server.repository, token, server.url), SystemClock(), print_wait)
-
-
-def _read(model: type[Model], name: str, role: str) -> Model:
-    return read_shape(model, read_object((example_folder(name) / f"{role}-result.json").read_bytes()).value)
-
-
-def _sync(github: GitHub) -> str:
+def _sync_labels(github: GitHub) -> str:
     """Synchronise the labels, and return how many were created."""
     actions, _ = plan_labels(shipped_labels(), github.labels(), ())
     ended, problem = apply_labels(github, actions, SystemClock(), Progress(len(actions)))
     if problem:
         raise problem
     return f"{sum(action.is_change for action in ended)} of {len(ended)} created"
-
-
-def _apply_twice(step: str, role: str, apply: Callable[[], Receipt]) -> Receipt:
-    """Apply an example, show its receipt, and show that applying it again writes nothing."""
-    _say(f"{step}. Apply the {role}'s result: {role}-result.json")
-    receipt = apply()
-    print_receipt(receipt, f"{role}-result.json", most=1)
-    if receipt.exit_code:
-        raise click.exceptions.Exit(receipt.exit_code)
-    again = apply()
-    click.echo(f"and again: {again.outcome} ({again.reads} reads, {again.writes} writes)\n")
-    return receipt
 
 
 def _take_up(github: GitHub, number: int) -> str:

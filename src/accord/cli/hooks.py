@@ -14,9 +14,12 @@ import click
 
 from accord.cli.options import Arguments, Choice, argument, command, option
 from accord.cli.output import one_line, print_json
+from accord.cli.sources import read_bytes
 from accord.core.errors import WrongUsage
+from accord.core.findings import Severity
+from accord.core.kinds import KINDS, check_document
 from accord.files.store import write_whole
-from accord.kit.skills import HOOKED_AGENTS, MOST_REFUSALS, hook_settings
+from accord.kit.skills import HOOKED_AGENTS, MOST_REFUSALS, RESULT_FILES, hook_settings
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -51,7 +54,7 @@ def hooks(given: _HooksArguments) -> int:
 
 def _run_hook(paths: Sequence[str]) -> int:
     """Check the files, and report what is wrong to the agent on stderr; return the exit code."""
-    problems = [line for path in paths or _result_files() for line in _problems(path)]
+    problems = [line for path in paths or RESULT_FILES for line in _problems(path)]
     event = _read_event()
     count = Path(tempfile.gettempdir(), f"accord-hook-{_session_digest(event)}")
     if not problems:
@@ -68,19 +71,8 @@ def _run_hook(paths: Sequence[str]) -> int:
     return _REFUSED
 
 
-def _result_files() -> Sequence[str]:
-    from accord.kit.skills import RESULT_FILES
-
-    return RESULT_FILES
-
-
 def _problems(path: str) -> list[str]:
     """Return a line for each error of a file; none for a file that does not exist."""
-    from accord.cli.sources import read_bytes
-    from accord.core.findings import Severity
-    from accord.core.kinds import KINDS, check_document
-    from accord.kit.skills import RESULT_FILES
-
     if not Path(path).exists():
         return []
     kind = Path(path).stem if path in RESULT_FILES else None

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import getpass
-import math
 import os
 import shlex
 import sys
@@ -27,6 +26,7 @@ from accord.cli.options import (
     Arguments,
     Choice,
     FormatArguments,
+    Minutes,
     WritingArguments,
     argument,
     command,
@@ -59,13 +59,6 @@ if TYPE_CHECKING:
     from accord.missions.load import Mission
 
 
-def _number(_: click.Context, __: click.Parameter, value: float) -> float:
-    """Refuse ``nan``: every comparison with it is false, so nothing would be stale."""
-    if math.isnan(value):
-        raise click.BadParameter("nan is not a number of minutes.")
-    return value
-
-
 class _MissionArguments(Arguments):
     root: str | None = option("--root", "Directory of kitty-specs/. Default: found from here upwards.", metavar="DIR")
 
@@ -85,8 +78,7 @@ class _ThresholdArguments(Arguments):
     threshold: float = option(
         "--threshold",
         "Minutes without a commit after which work is stale.",
-        type=click.FloatRange(min=0),
-        callback=_number,
+        type=Minutes(min=0),
         default=10.0,
         metavar="MIN",
     )

@@ -6,6 +6,7 @@ Options that commands share are classes to inherit from, so that one concept has
 from __future__ import annotations
 
 import inspect
+import math
 import os
 import re
 from collections.abc import Callable, Iterable
@@ -45,7 +46,7 @@ class Choice(click.Choice[str]):
         name = param.opts[-1].lstrip("-").upper()
         return values if len(values) <= _LONGEST_METAVAR else {"TO": "STATUS"}.get(name, name)
 
-    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> str:
+    def convert(self, value: object, param: click.Parameter | None, ctx: click.Context | None) -> str:
         """Return the choice. Raises BadParameter with a suggestion."""
         try:
             return super().convert(value, param, ctx)
@@ -59,12 +60,23 @@ class Number(click.ParamType[int]):
 
     name = "n"
 
-    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> int:
+    def convert(self, value: object, param: click.Parameter | None, ctx: click.Context | None) -> int:
         """Return the number. Raises BadParameter for anything else."""
         match = re.fullmatch(r"#?([1-9][0-9]{0,9})", str(value))
         if match is None:
             self.fail(f"`{str(value)[:80]}` is not a number. Use `42` or `#42`.", param, ctx)
         return int(match[1])
+
+
+class Minutes(click.FloatRange):
+    """A number of minutes in a range, to which ``nan`` does not belong: every comparison with it is false."""
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> float:
+        """Return the minutes. Raises BadParameter for anything else."""
+        minutes = float(super().convert(value, param, ctx))
+        if not math.isfinite(minutes):
+            self.fail(f"{minutes} is not a number of minutes.", param, ctx)
+        return minutes
 
 
 class Lines(click.types.StringParamType):
@@ -96,7 +108,7 @@ class Arguments:
     Generating those of all classes takes longer than a quick command.
     """
 
-    def __init__(self, **values: Any) -> None:
+    def __init__(self, **values: object) -> None:
         self.__dict__.update(values)
 
     def __init_subclass__(cls) -> None:
@@ -188,7 +200,7 @@ def group(arguments: type[Given], **settings: Any) -> Callable[[Work[Given]], Gr
 
 
 def _callback(arguments: type[Given], work: Work[Given]) -> Callable[..., None]:
-    def callback(**values: Any) -> None:
+    def callback(**values: object) -> None:
         if code := work(arguments(**values)):
             raise click.exceptions.Exit(code)
 

@@ -12,7 +12,6 @@ from typing import TYPE_CHECKING, TextIO
 
 import click
 
-from accord.core.clock import SystemClock
 from accord.core.findings import Severity
 from accord.core.machine import move_lines
 from accord.gha.step import inert
@@ -43,7 +42,6 @@ CLEAR_LINE = "\r\x1b[K"
 """Empties the line of a terminal that the cursor is on."""
 CLEAR_SCREEN = "\x1b[H\x1b[2J"
 
-_COUNTED_SECONDS = 2.0
 _LEAST_COLUMNS = 16
 """Columns that a cut text keeps, also on a terminal that is narrower."""
 
@@ -163,25 +161,6 @@ def print_wait(seconds: float, reason: str) -> None:
     if is_screen(sys.stderr):
         sys.stderr.write(CLEAR_LINE)
     click.echo(f"waiting {seconds:.0f} s: {one_line(reason)}", err=True)
-
-
-class CountdownClock(SystemClock):
-    """The clock of the machine, which counts a wait down on a terminal."""
-
-    def sleep(self, seconds: float) -> None:
-        """Block this thread, and show on stderr how long it still lasts."""
-        if seconds < _COUNTED_SECONDS or not is_screen(sys.stderr):
-            super().sleep(seconds)
-            return
-        end = self.monotonic() + seconds
-        try:
-            while (left := end - self.monotonic()) > 0:
-                sys.stderr.write(f"{CLEAR_LINE}{left:.0f} s left")
-                sys.stderr.flush()
-                super().sleep(min(left, 1.0))
-        finally:
-            sys.stderr.write(CLEAR_LINE)
-            sys.stderr.flush()
 
 
 def print_lines(lines: Sequence[str]) -> None:

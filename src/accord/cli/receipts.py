@@ -37,7 +37,7 @@ def show_receipt(receipt: Receipt, file: str, given: FormatArguments) -> int:
 
 def print_receipt(receipt: Receipt, file: str, *, most: int | None = None) -> None:
     """Print findings, at most ``most`` operations of a kind in a row (None: all), and how the run ended."""
-    _print_receipt_findings(receipt, file)
+    print_findings(with_grouped_labels(receipt.findings), file)
     for line in operation_lines(receipt.operations, most=most):
         click.echo(line)
     if receipt.outcome is Outcome.PLANNED:
@@ -53,17 +53,6 @@ def print_receipt(receipt: Receipt, file: str, *, most: int | None = None) -> No
         click.echo(f"GitHub's rate limits will make this take about {duration(receipt.estimated_seconds)}.")
     if receipt.error:
         click.echo(f"{one_line(receipt.error.message)}\n  {one_line(receipt.error.hint)}", err=True)
-
-
-def _print_receipt_findings(receipt: Receipt, file: str) -> None:
-    """Print findings; of a run that changed nothing, warnings about the result are only counted, as they repeat."""
-    is_repeat = receipt.outcome is Outcome.UNCHANGED
-    repeated = [each for each in receipt.findings if is_repeat and each.path and not each.code.startswith("item-")]
-    print_findings(with_grouped_labels([each for each in receipt.findings if each not in repeated]), file)
-    if repeated:
-        click.secho(
-            f"{count_of(len(repeated), 'warning')} about the result not shown again: see `--format json`.", dim=True
-        )
 
 
 def _print_differences(entries: Sequence[Mapping[str, Any]]) -> None:

@@ -15,14 +15,21 @@ import click
 
 from accord.cli.output import one_line
 from accord.cli.step import redact, warn
+from accord.core.clock import SystemClock, time_of
 from accord.core.errors import AccordError, BrokenContract, Interrupted
+from accord.files.store import write_whole
+from accord.github.models import EmptyRepository, Forbidden, NotThere
+from accord.records.build import AgentFacts, Ending, agent_record, apply_record, digest_of, job_facts, read_inputs
+from accord.records.chain import append_record, redact_record
+from accord.runner.record import make_writable, read_record
+from accord.text.redaction import redactor_for
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
     from accord.engine.receipts import Receipt
     from accord.github.client import Connection
-    from accord.records.build import AgentFacts, Ending, JobFacts
+    from accord.records.build import JobFacts
     from accord.records.models import AgentKind, PublicRecord
     from accord.runner.models import RunOutputs
     from accord.runner.record import RunRecord
@@ -32,8 +39,6 @@ FILE = "run-record.json"
 
 def job_of(repository: str, local_id: str) -> JobFacts:
     """Return the facts of this job; ``local_id`` names the run outside of GitHub Actions."""
-    from accord.records.build import job_facts
-
     return job_facts(os.environ, repository, local_id, _action())
 
 
@@ -52,11 +57,6 @@ def leave_record(build: Callable[[], PublicRecord], connection: Connection | Non
     A token that may not write contents only causes a note: the job has its permissions for a reason, and a later job
     of the run may leave the record.
     """
-    from accord.core.clock import SystemClock
-    from accord.github.models import EmptyRepository, Forbidden, NotThere
-    from accord.records.chain import append_record, redact_record
-    from accord.text.redaction import redactor_for
-
     try:
         redactor = redactor_for(os.environ)
         record = build()
@@ -77,9 +77,6 @@ def leave_record(build: Callable[[], PublicRecord], connection: Connection | Non
 
 
 def _write(folder: Path, record: PublicRecord) -> None:
-    from accord.files.store import write_whole
-    from accord.runner.record import make_writable
-
     path = folder / FILE
     make_writable(path)
     write_whole(path, record.as_json() + "\n")
@@ -87,10 +84,6 @@ def _write(folder: Path, record: PublicRecord) -> None:
 
 def agent_facts(run_dir: Path | None, outputs: RunOutputs | None, record: RunRecord | None = None) -> AgentFacts:
     """Return the evidence of an agent's run; ``record`` replaces the folder's, which the agent may have changed."""
-    from accord.core.clock import time_of
-    from accord.records.build import AgentFacts, read_inputs
-    from accord.runner.record import read_record
-
     if run_dir is None or not run_dir.is_dir():
         return AgentFacts(outputs)
     if record is None:
@@ -113,9 +106,6 @@ def leave_agent_record(
     """Leave the record of a run of an agent that ended now."""
 
     def build() -> PublicRecord:
-        from accord.core.clock import SystemClock
-        from accord.records.build import agent_record
-
         now = SystemClock().now() if connection is None else connection.github.server_time()
         return agent_record(kind, number, job, facts(), ending, now)
 
@@ -129,8 +119,6 @@ def leave_run_record(
 
     The turn of a loop that the run belongs to adds to it.
     """
-    from accord.records.build import Ending
-
     if record.is_skipped:
         return
     repository = connection.repository if connection else os.environ.get("GITHUB_REPOSITORY", "")
@@ -159,9 +147,6 @@ def leave_apply_record(
     """Leave the record of an apply that ended now, in its receipt too."""
 
     def build() -> PublicRecord:
-        from accord.core.clock import SystemClock
-        from accord.records.build import apply_record, digest_of
-
         job, result = job_of(receipt.repository, "local"), digest_of(receipt.kind, content)
         links = {"issue": work_item, "pull": pull}
         record = apply_record(receipt, job, result, links, (began, SystemClock().now()))

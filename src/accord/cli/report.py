@@ -10,11 +10,15 @@ from typing import TYPE_CHECKING
 
 import click
 
+from accord.board.models import address_of
 from accord.cli.options import RepositoriesArguments, command, format_option, option
 from accord.cli.output import count_of, duration, one_line, print_json
 from accord.cli.sources import connect_all
 from accord.cli.step import leave_summary
 from accord.core.clock import parse_timestamp
+from accord.records.history import read_history, read_moves
+from accord.records.otlp import check_installed, endpoint_of, send_spans, spans_of
+from accord.records.report import report_of
 from accord.text.markdown import as_code, cell, table
 
 if TYPE_CHECKING:
@@ -85,10 +89,6 @@ def report(given: _ReportArguments) -> None:
     Reads GitHub, and the logs of sessions, missions and handoffs below --root. A step also gets the report as its
     summary.
     """
-    from accord.records.history import read_moves
-    from accord.records.otlp import check_installed, endpoint_of
-    from accord.records.report import report_of
-
     endpoint = ""
     if given.otlp is not None:
         endpoint = endpoint_of(given.otlp, os.environ)
@@ -108,9 +108,6 @@ def report(given: _ReportArguments) -> None:
 
 
 def _read(given: _ReportArguments) -> list[RunHistory]:
-    from accord.board.models import address_of
-    from accord.records.history import read_history
-
     histories = []
     with ExitStack() as stack:
         for connection in connect_all(given, stack):
@@ -121,8 +118,6 @@ def _read(given: _ReportArguments) -> list[RunHistory]:
 
 def _send(histories: Sequence[RunHistory], endpoint: str) -> int:
     """Send the runs as spans; return how many spans these are."""
-    from accord.records.otlp import send_spans, spans_of
-
     spans = spans_of(record for history in histories for record in history.records)
     send_spans(spans, endpoint)
     return len(spans)

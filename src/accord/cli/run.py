@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import math
 import os
 import shlex
 import sys
@@ -15,12 +14,14 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from accord.agents.registry import declared_secrets, shipped_registry
 from accord.cli.options import (
     EXISTING_FOLDER,
     ChangeArguments,
     Choice,
     FormatArguments,
     Lines,
+    Minutes,
     PostingArguments,
     RepositoryArguments,
     WritingArguments,
@@ -30,31 +31,39 @@ from accord.cli.options import (
 )
 from accord.cli.output import one_line
 from accord.cli.receipts import show_receipt
-from accord.cli.run_step import RunnerCommand
+from accord.cli.records import leave_run_record
+from accord.cli.run_status import showing_status
+from accord.cli.run_step import RunnerCommand, check_step, finish_options, report_run, require_result
 from accord.cli.sources import github_for, local_policy, posting_to, read_bytes
+from accord.core.clock import SystemClock
 from accord.core.environment import is_in_actions
 from accord.core.errors import AccordError, BrokenContract, WrongUsage
+from accord.core.kinds import KINDS
+from accord.core.schemas import strict_form
 from accord.engine.operations import LedgerEntry, OperationLog, OperationStatus
+from accord.engine.receipts import Receipt
 from accord.files.store import can_be_written, write_whole
+from accord.gha.step import command as workflow_command
+from accord.gha.step import inert
 from accord.git.branches import DEFAULT_AUTHOR, check_author
 from accord.git.trusted_files import trusted_files
+from accord.runner.finish import ExternalRun, finish, outputs_of_error, outputs_of_external_run
+from accord.runner.models import InternalError, JobContext, RunContext, RunRequest
+from accord.runner.process import counting_stop_signals
+from accord.runner.record import RECORD, read_record
+from accord.runner.refs import check_ref, is_special_ref
+from accord.runner.run import run_agent
+from accord.runner.trusted_registry import load_registry, registry_at
 from accord.text.redaction import redactor_for
 
 if TYPE_CHECKING:
     from accord.git.trusted_files import TrustedFiles
-    from accord.runner.models import RunRequest, StopSignals
+    from accord.runner.models import StopSignals
     from accord.runner.record import RunRecord
 
 _EXISTING_FILE = click.Path(path_type=Path, exists=True, dir_okay=False, resolve_path=True)
 _OWN_REPOSITORY = RepositoryArguments(repo=None, sandbox=None, identity="", max_wait=900)
 """The repository that the environment names."""
-
-
-def _check_finite(_context: click.Context, _option: click.Parameter, minutes: float) -> float:
-    """Refuse ``nan``, which is in every range."""
-    if not math.isfinite(minutes):
-        raise WrongUsage("The time limit is not a number of minutes.", hint="Pass `--max-runtime-minutes 45`.")
-    return minutes
 
 
 class _RunArguments(WritingArguments, ChangeArguments, FormatArguments):
@@ -83,8 +92,7 @@ class _RunArguments(WritingArguments, ChangeArguments, FormatArguments):
     max_runtime_minutes: float = option(
         "--max-runtime-minutes",
         "Time limit of the agent.",
-        type=click.FloatRange(min=0, min_open=True, max=360),
-        callback=_check_finite,
+        type=Minutes(min=0, min_open=True, max=360),
         default=45,
         metavar="N",
     )
@@ -104,12 +112,6 @@ def run(given: _RunArguments) -> int:
     file it gets .github/prompts/MODE.md, or accord's own for plan, implement, review and the loops. Exits 0
     whenever the outputs were written, however the run ended. A dry run starts no agent.
     """
-    from accord.cli.records import leave_run_record
-    from accord.cli.run_step import check_step, finish_options, report_run, require_result
-    from accord.runner.finish import finish
-    from accord.runner.process import counting_stop_signals
-    from accord.runner.refs import check_ref
-
     is_published = bool(given.pr_ref) and not (given.no_publish or given.skip)
     check_step(is_published=is_published)
     if not given.skip:
@@ -123,7 +125,10 @@ def run(given: _RunArguments) -> int:
     with counting_stop_signals() as stop:
         request = replace(_request(given), files=files)
         record = run_with_output(request, stop)
-        is_connected = _has_github_work(record) and not given.no_publish
+        target = record.context.pr_ref or record.context.pull  # what may be pushed or read on GitHub
+        is_connected = bool(os.environ.get("GITHUB_REPOSITORY") and target) and not (
+            record.is_skipped or given.no_publish
+        )
         with github_for(_OWN_REPOSITORY) if is_connected else nullcontext() as way:
             finishing = replace(
                 finish_options(way, policy), allows_steering=given.allow_steering_files, limits=given.limits
@@ -138,9 +143,6 @@ def run(given: _RunArguments) -> int:
 
 def _print_plan(files: TrustedFiles | None, given: _RunArguments, *, is_published: bool) -> int:
     """Print the operations of a run: the agent that it starts, and the branch to which it pushes the changes."""
-    from accord.engine.receipts import Receipt
-    from accord.runner.trusted_registry import load_registry
-
     receipt = Receipt("run", os.environ.get("GITHUB_REPOSITORY", ""), "")
     planned: list[tuple[str, str]] = []
     if not given.skip:
@@ -153,16 +155,8 @@ def _print_plan(files: TrustedFiles | None, given: _RunArguments, *, is_publishe
     return show_receipt(receipt, "", given)
 
 
-def _has_github_work(record: RunRecord) -> bool:
-    """Return whether there may be something to read or push on GitHub."""
-    has_target = bool(record.context.pr_ref or record.context.pull)
-    return bool(os.environ.get("GITHUB_REPOSITORY")) and not record.is_skipped and has_target
-
-
 def _request(given: _RunArguments) -> RunRequest:
     """Build the request of a run. Raises WrongUsage."""
-    from accord.runner.models import RunContext, RunRequest
-
     try:
         words = shlex.split(given.command)
     except ValueError as error:
@@ -200,8 +194,6 @@ def _request(given: _RunArguments) -> RunRequest:
 
 def kind_of(name: str) -> str:
     """Return the name of a document kind; that of a schema's file is empty."""
-    from accord.core.kinds import KINDS
-
     return name if name in KINDS else ""
 
 
@@ -209,9 +201,6 @@ def schema_of(name: str) -> Path | dict[str, Any] | None:
     """Return the strict schema of a document kind; any other name is that of a file. Raises WrongUsage."""
     if not name:
         return None
-    from accord.core.kinds import KINDS
-    from accord.core.schemas import strict_form
-
     if name not in KINDS:
         return Path(name)
     form = strict_form(KINDS[name].model)
@@ -225,15 +214,9 @@ def schema_of(name: str) -> Path | dict[str, Any] | None:
 
 def run_with_output(request: RunRequest, stop: StopSignals) -> RunRecord:
     """Run an agent and show its output on stderr."""
-    from accord.cli.run_status import showing_status
-    from accord.core.clock import SystemClock
-    from accord.gha.step import command, inert
-    from accord.runner.models import JobContext
-    from accord.runner.run import run_agent
-
     is_step = is_in_actions(os.environ)
     if is_step:
-        click.echo(command("group", f"Output of {one_line(request.agent or 'the agent')}"), err=True)
+        click.echo(workflow_command("group", f"Output of {one_line(request.agent or 'the agent')}"), err=True)
     try:
         with showing_status(sys.stderr) as status:
 
@@ -243,7 +226,7 @@ def run_with_output(request: RunRequest, stop: StopSignals) -> RunRecord:
             return run_agent(request, JobContext(os.environ, SystemClock(), show, stop))
     finally:
         if is_step:
-            click.echo(command("endgroup", ""), err=True)
+            click.echo(workflow_command("endgroup", ""), err=True)
 
 
 class _PublishArguments(WritingArguments, ChangeArguments, PostingArguments, FormatArguments):
@@ -266,13 +249,6 @@ def publish(given: _PublishArguments) -> int:
     terminal, a missing RUN_DIR or an invalid branch exits 2. There, and never in a workflow, RUN_DIR supplies the
     branch and the pull request that no option names.
     """
-    from accord.cli.records import leave_run_record
-    from accord.cli.run_step import finish_options, report_run
-    from accord.runner.finish import finish, outputs_of_error
-    from accord.runner.models import InternalError
-    from accord.runner.record import RECORD, read_record
-    from accord.runner.refs import check_ref, is_special_ref
-
     run_dir = given.run_dir
     log = OperationLog(given.dry_run)
     check_author(given.author)
@@ -345,12 +321,6 @@ def outputs(given: _OutputsArguments) -> int:
 
     Runs and pushes nothing. Exits 0 whenever the outputs were written, even if the agent failed.
     """
-    from accord.agents.registry import declared_secrets, shipped_registry
-    from accord.cli.run_step import report_run
-    from accord.core.clock import SystemClock
-    from accord.runner.finish import ExternalRun, outputs_of_external_run
-    from accord.runner.trusted_registry import registry_at
-
     root, pushed = given.root, given.pushed
     if (root is None) != (given.base is None) or (pushed == "true" and root is None):
         message = "`--root` and `--base` belong together, and `--pushed true` needs both."

@@ -21,7 +21,10 @@ from accord.core.errors import AccordError, BrokenContract, WrongUsage
 from accord.core.findings import has_errors
 from accord.files.store import can_be_written
 from accord.gha.step import command
-from accord.runner.outputs import files_not_pushed
+from accord.runner.contract import BROKEN_RESULT, placed
+from accord.runner.models import InternalError
+from accord.runner.outputs import FinishOptions, error_outputs, files_not_pushed
+from accord.runner.record import FINAL_MESSAGE, RESULT
 from accord.text.markdown import cell, shorten, table
 from accord.text.redaction import redactor_for
 
@@ -32,7 +35,6 @@ if TYPE_CHECKING:
     from accord.engine.operations import OperationLog
     from accord.github.client import Connection
     from accord.runner.models import Classification, InternalErrorKind, RunOutputs
-    from accord.runner.outputs import FinishOptions
     from accord.runner.record import RunRecord
     from accord.text.posting import PostingPolicy
 
@@ -71,7 +73,6 @@ def _outputs_of_refusal(name: str, ctx: click.Context | None = None) -> Iterator
     except (AccordError, click.UsageError) as error:
         if os.environ.get("GITHUB_OUTPUT") and not (ctx and (_REPORTED in ctx.meta or ctx.params.get("dry_run"))):
             from accord.runner.finish import outputs_of_error
-            from accord.runner.models import InternalError
 
             detail = str(error) if isinstance(error, AccordError) else error.format_message()
             refusal = InternalError(kind=_REFUSALS[name], detail=detail, has_hint=True)
@@ -97,9 +98,6 @@ def check_step(*, is_published: bool) -> None:
 
 def require_result(run_dir: Path, outputs: RunOutputs, record: RunRecord) -> None:
     """Raise BrokenContract if a successful run left no valid result, which a later step would miss."""
-    from accord.runner.contract import BROKEN_RESULT, placed
-    from accord.runner.record import FINAL_MESSAGE, RESULT
-
     if outputs.exit_code != "0" or (run_dir / RESULT).is_file():
         return
     counted = (attempt for attempt in reversed(record.attempts) if attempt.outcome in ("done", "broken"))
@@ -118,8 +116,6 @@ def _is_appendable(path: Path) -> bool:
 
 def finish_options(way: Connection | None, policy: PostingPolicy) -> FinishOptions:
     """Return the options of finishing a run. With a connection its changes are pushed and its tasks analyzed."""
-    from accord.runner.outputs import FinishOptions
-
     common = (redactor_for(os.environ), policy, clock := SystemClock(), os.environ)
     if way is None:
         return FinishOptions("", *common)
@@ -164,8 +160,6 @@ def _leave_run(outputs: RunOutputs) -> None:
 
 def report_classification(found: Classification | None, warnings: Sequence[str]) -> None:
     """Write the step files of ``accord classify``: the contract's error outputs, all empty without an error."""
-    from accord.runner.outputs import error_outputs
-
     outputs = error_outputs(found, redactor_for(os.environ), local_policy())
     leave_outputs(outputs)
     category = outputs["error-category"]

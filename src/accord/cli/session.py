@@ -68,11 +68,9 @@ def check_folders(given: _CheckSessionsArguments) -> int:
         raise WrongUsage("No session given.", hint="Name folders below .agents-work, or pass `--base REF`.")
     root = Path.cwd()
     start = merge_base(Git(root), given.base) if given.base else ""
-    paths = [Path(folder) for folder in given.folders] or [
-        path.relative_to(root) for path in changed_sessions(root, start)
-    ]
+    paths = [*map(Path, given.folders)] or [path.relative_to(root) for path in changed_sessions(root, start)]
     sessions = [read_session(path) for path in paths if path.is_dir()]
-    documents = [document for path in paths for document in _checked(path, root, start)]
+    documents = [document for path in paths for document in _check_session(path, root, start)]
     print_checks(documents, given.output_format)
     report_checks(documents, name="session check")
     states = {
@@ -85,7 +83,7 @@ def check_folders(given: _CheckSessionsArguments) -> int:
     return 1 if any(has_errors(found) for _, _, found in documents) else 0
 
 
-def _checked(path: Path, root: Path, start: str) -> list[Checked]:
+def _check_session(path: Path, root: Path, start: str) -> list[Checked]:
     change = list(change_findings(root, path.name, start)) if start else []
     if start and not path.is_dir():
         return [(str(path), "session", change)]

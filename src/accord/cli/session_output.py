@@ -69,21 +69,16 @@ class ChangeSessionArguments(FolderArguments, SessionArguments):
     """The arguments of a command that changes a session."""
 
 
-def run_change(
-    given: ChangeSessionArguments,
-    change: Callable[[SessionWriter], object],
-    more: Mapping[str, object] | None = None,
-    *,
-    task: str = "",
-) -> None:
-    """Make a change and print the session after it, in JSON with ``more``; or print what forbids it, and exit.
+def run_change(given: ChangeSessionArguments, change: Callable[[SessionWriter], object], *, task: str = "") -> None:
+    """Make a change and print the session after it; or print what forbids it, and exit.
 
-    ``task`` is the one that moves: a refusal names its moves.
+    A mapping that the change returns has more keys for the JSON document. ``task`` is the one that moves: a refusal
+    names its moves.
     """
     writer = SessionWriter(given.folder, CLOCK, is_dry_run=given.dry_run)
     with refusals(given, given.folder, task):
-        change(writer)
-        print_change(given, writer, more)
+        more = change(writer)
+        print_change(given, writer, more if isinstance(more, dict) else None)
 
 
 def print_change(given: SessionArguments, writer: SessionWriter, more: Mapping[str, object] | None = None) -> None:

@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 import os
-from contextlib import contextmanager
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Literal
 
 import click
 
@@ -12,14 +11,19 @@ from accord.cli.options import Choice, PostingArguments, argument, command, opti
 from accord.cli.output import one_line
 from accord.cli.session_output import ChangeSessionArguments, run_change
 from accord.cli.sources import posting_to, standard_input
+from accord.cli.step import leave_outputs
 from accord.core.errors import WrongUsage
+from accord.sessions.issue import SessionIssue, answer_from, ask_on
 from accord.sessions.models import APPROVE_DESIGN, REVIEW_STRATEGY
+from accord.sessions.questions import UserQuestion, next_step
+from accord.sessions.run import answer, ask, close_question, interview
+from accord.text.redaction import redactor_for
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
+    from collections.abc import Callable, Mapping, Sequence
 
     from accord.sessions.apply import SessionWriter
-    from accord.sessions.issue import AnswerCommand, PostedComment, SelectedAnswers, SessionIssue
+    from accord.sessions.issue import AnswerCommand, PostedComment
     from accord.sessions.models import UserDecision
 
 _HINTS = {
@@ -48,25 +52,29 @@ def ask_question(given: _AskArguments) -> None:
 
     The question of the gate that comes next leads the session into that gate.
     """
-    from accord.sessions.questions import UserQuestion
-    from accord.sessions.run import ask
-
     if given.decision_id and len(given.questions) > 1:
         raise WrongUsage("`--id` names one question, but several are given.", hint="Omit `--id`, or ask one by one.")
     wanted = [UserQuestion(text, given.decision_id, given.category or "", given.choices) for text in given.questions]
-    issue = given.issue
-    if issue is None:
+    if given.issue is None:
         run_change(given, lambda writer: ask(writer, wanted))
-        return
-    from accord.sessions.issue import ask_on
+    else:
+        _run_on_issue(given, given.issue, lambda session_issue: (ask_on(session_issue, wanted), {}))
 
-    document: dict[str, Any] = {}
 
-    def change(writer: SessionWriter) -> None:
-        with _issue(writer, issue, given) as session_issue:
-            document["issue"] = _comment_document(issue, ask_on(session_issue, wanted))
+def _run_on_issue(
+    given: _AskArguments | _AnswerArguments,
+    number: int,
+    change: Callable[[SessionIssue], tuple[PostedComment, Mapping[str, object]]],
+) -> None:
+    """Make a change of a session on the issue on which it asks, and print the session, the comment and more keys."""
 
-    run_change(given, change, document)
+    def work(writer: SessionWriter) -> Mapping[str, object]:
+        with posting_to(given) as (connection, policy):
+            issue = SessionIssue(writer, connection.github, number, redactor_for(os.environ), policy)
+            comment, more = change(issue)
+        return {"issue": {"number": number, "action": comment.action, "url": comment.url, **more}}
+
+    run_change(given, work)
 
 
 class _AnswerArguments(ChangeSessionArguments, PostingArguments):
@@ -84,12 +92,10 @@ def answer_questions(given: _AnswerArguments) -> None:
     Without ID=TEXT, every pending question is asked on the terminal, and each line of stdin answers one. `/defer
     REASON` defers a question. A gate is asked up to 4 times; then it is cancelled, and the session is blocked.
     """
-    from accord.sessions.run import answer
-
     if given.from_issue is not None:
         if given.answers or given.final:
             raise WrongUsage("`--from-issue` excludes ID=TEXT and `--final`.", hint="Use one or the other.")
-        _answer_from_issue(given, given.from_issue)
+        _run_on_issue(given, given.from_issue, _answers_on)
     elif given.answers or given.final:
         texts = _texts(given.answers)
         run_change(given, lambda writer: answer(writer, texts, is_final=given.final))
@@ -108,8 +114,6 @@ def _texts(answers: Sequence[str]) -> dict[str, str]:
 
 
 def _interview(writer: SessionWriter) -> None:
-    from accord.sessions.run import interview
-
     if not interview(writer, _prompt):
         hint = "Answer on a terminal, pass ID=TEXT, or pass `--final` if no answers will come."
         raise WrongUsage("The input ended before the first answer, so nothing was changed.", hint=hint)
@@ -130,47 +134,21 @@ def _prompt(decision: UserDecision, problem: str) -> str | None:
         raise WrongUsage("The answer is not valid UTF-8.", hint=hint) from None
 
 
-def _answer_from_issue(given: _AnswerArguments, issue: int) -> None:
-    from accord.cli.step import leave_outputs
-    from accord.sessions.issue import answer_from
-    from accord.sessions.questions import next_step
+def _answers_on(session_issue: SessionIssue) -> tuple[PostedComment, Mapping[str, object]]:
+    """Record the answers in the comments of an issue, and report those that are ignored on stderr."""
 
-    more: dict[str, Any] = {}
-
-    def change(writer: SessionWriter) -> None:
-        with _issue(writer, issue, given) as session_issue:
-            selected, comment = answer_from(session_issue)
-        more["issue"] = {**_comment_document(issue, comment), **_answers_document(selected)}
-        found = next_step(writer.read())
-        leave_outputs({"state": found.state, "next": found.next, "taken": str(len(selected.accepted))})
-        for one in more["issue"]["ignored"]:
-            text = f"{one['by']}, {one['id'] or 'no question'}: {one['message']} ({one['reason']}) {one['url']}"
-            click.echo(one_line(f"ignored: {text}"), err=True)
-
-    run_change(given, change, more)
-
-
-@contextmanager
-def _issue(writer: SessionWriter, number: int, given: PostingArguments) -> Iterator[SessionIssue]:
-    """Open the issue on which the session asks."""
-    from accord.sessions.issue import SessionIssue
-    from accord.text.redaction import redactor_for
-
-    with posting_to(given) as (connection, policy):
-        yield SessionIssue(writer, connection.github, number, redactor_for(os.environ), policy)
-
-
-def _comment_document(issue: int, comment: PostedComment) -> dict[str, Any]:
-    return {"number": issue, "action": comment.action, "url": comment.url}
-
-
-def _answers_document(selected: SelectedAnswers) -> dict[str, Any]:
     def document(given: AnswerCommand, **more: str) -> dict[str, str]:
         return {"id": given.decision_id, **more, "by": given.comment.author, "url": given.comment.url}
 
+    selected, comment = answer_from(session_issue)
+    found = next_step(session_issue.writer.read())
+    leave_outputs({"state": found.state, "next": found.next, "taken": str(len(selected.accepted))})
     accepted = [document(command, how=command.how) for command in selected.accepted.values()]
     ignored = [document(one.command, reason=one.reason, message=one.message) for one in selected.ignored]
-    return {"taken": accepted, "ignored": ignored}
+    for one in ignored:
+        text = f"{one['by']}, {one['id'] or 'no question'}: {one['message']} ({one['reason']}) {one['url']}"
+        click.echo(one_line(f"ignored: {text}"), err=True)
+    return comment, {"taken": accepted, "ignored": ignored}
 
 
 class _CloseArguments(ChangeSessionArguments):
@@ -180,8 +158,6 @@ class _CloseArguments(ChangeSessionArguments):
 
 def _closing_command(name: str, how: Literal["cancelled", "skipped"], help_: str) -> click.Command:
     def close(given: _CloseArguments) -> None:
-        from accord.sessions.run import close_question
-
         run_change(given, lambda writer: close_question(writer, given.decision_id, how, given.reason))
 
     return command(_CloseArguments, name, help=help_)(close)

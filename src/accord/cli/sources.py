@@ -13,8 +13,9 @@ from typing import TYPE_CHECKING, BinaryIO
 from urllib.parse import urlsplit
 
 from accord.cli.options import why_read_only
-from accord.cli.output import CountdownClock, print_wait
+from accord.cli.output import print_wait
 from accord.cli.step import warn
+from accord.core.clock import SystemClock
 from accord.core.documents import MAX_BYTES
 from accord.core.environment import is_in_actions, needs_extra
 from accord.core.errors import AccordError, BrokenContract, WrongUsage
@@ -96,7 +97,7 @@ def github_for(
         with sandbox_server()(Path(given.sandbox), repository=given.repo, creates=False) as server:
             access = Access(server.repository, server.token, server.url, given.identity, given.max_wait, read_only)
             yield Connection(
-                GitHub(access, CountdownClock(), print_wait, pacer), server.repository, server.url, server.token
+                GitHub(access, SystemClock(), print_wait, pacer), server.repository, server.url, server.token
             )
         if sys.stderr.isatty():
             sys.stderr.write(f"To look at the pages: accord sandbox serve --dir {given.sandbox}\n")
@@ -105,7 +106,7 @@ def github_for(
     repository = given.repo or os.environ.get("GITHUB_REPOSITORY", "") or _repository_of(root or Path(), server_url)
     token = find_token(server_url)
     access = Access(repository, token, api_url, given.identity, given.max_wait, read_only)
-    yield Connection(GitHub(access, CountdownClock(), print_wait, pacer), repository, server_url, token)
+    yield Connection(GitHub(access, SystemClock(), print_wait, pacer), repository, server_url, token)
 
 
 def connect_all(given: RepositoriesArguments, stack: ExitStack) -> list[Connection]:
@@ -123,11 +124,11 @@ def lists_for(given: ServerArguments) -> Iterator[RepositoryLists]:
     if given.sandbox is not None:
         with sandbox_server()(Path(given.sandbox), creates=False) as server:
             access = Access("", server.token, server.url, max_wait_seconds=given.max_wait)
-            yield RepositoryLists(access, CountdownClock(), print_wait)
+            yield RepositoryLists(access, SystemClock(), print_wait)
         return
     api_url, server_url = addresses(os.environ.get("GITHUB_API_URL", ""), os.environ.get("GITHUB_SERVER_URL", ""))
     access = Access("", find_token(server_url), api_url, max_wait_seconds=given.max_wait)
-    yield RepositoryLists(access, CountdownClock(), print_wait)
+    yield RepositoryLists(access, SystemClock(), print_wait)
 
 
 def _repository_of(root: Path, server_url: str) -> str:
