@@ -226,7 +226,7 @@ def as_code(text: str) -> str:
     return f"```\n{text}\n```"
 
 
-MANY = 1_000_000 if NIGHTLY else 500_000
+MANY = 1_000_000 if NIGHTLY else 300_000
 ENORMOUS = ["[", "![", "<", "****", "@", "@a", "> ", "<!--", "&#", "\\", "[a](", "`a", "1. ", "fix #1 "]
 
 

@@ -81,9 +81,7 @@ class Requirement:
 def required_settings(workflows: Mapping[str, Workflow], agents: Mapping[str, Agent]) -> list[Requirement]:
     """Return what workflows, by path, need on GitHub with these agents, by name; the most important first."""
     found = [*_settings(workflows), *_agent_secrets(workflows, agents), *_logins(workflows)]
-    using = tuple(
-        path for path, workflow in workflows.items() if any(_uses_accord(job) for job in workflow.jobs.values())
-    )
+    using = tuple(_calls(workflows, _uses_accord))
     if using:
         why = "Work items and loops are driven by labels, and GitHub creates missing ones in grey."
         found.append(Requirement("labels", (), why, LABELS_PAGE, using))

@@ -277,14 +277,11 @@ def _broken_calls(what: str, before: _Parts, after: _Parts) -> Iterator[Finding]
         if name.lower() in kept:
             continue
         if is_deprecated(part):
-            message = (
-                f"The deprecated {what} `{name}` was removed, which breaks callers that still use it: major version."
-            )
+            message = f"The deprecated {what} `{name}` was removed, which breaks callers that use it: major version."
             yield warning("breaking-change", message, path)
             continue
         message = f"The {what} `{name}` was removed, which breaks callers that use it."
-        hint = "Keep it."
-        yield Finding("breaking-change", message, path, hint=hint)
+        yield Finding("breaking-change", message, path, hint="Keep it.")
         message = (
             f"The {what} `{name}` was never deprecated. Keep it and mark it as deprecated for at least three months."
         )
@@ -309,8 +306,7 @@ def _changed_inputs(before: WorkflowCall, after: WorkflowCall) -> Iterator[Findi
             yield Finding("breaking-change", message, path + "/type", hint=f"type: {old.type}")
         elif not old.required and not new.required and _default(old) != _default(new):
             message = f"The default of `{name}` changed from {_default(old)!r} to {_default(new)!r}."
-            hint = "Keep the default."
-            yield Finding("breaking-change", message, path + "/default", hint=hint)
+            yield Finding("breaking-change", message, path + "/default", hint="Keep the default.")
 
 
 def _unwired_outputs(old: Wiring, new: Wiring, before: WorkflowCall, after: WorkflowCall) -> Iterator[Finding]:
@@ -323,8 +319,7 @@ def _unwired_outputs(old: Wiring, new: Wiring, before: WorkflowCall, after: Work
             continue
         if found := new.break_of(given.value, path + pointer(name, "value")):
             message = f"The output `{name}` no longer comes from the run: {found.reason}."
-            hint = "Keep its source."
-            yield Finding("breaking-change", message, found.path, hint=hint)
+            yield Finding("breaking-change", message, found.path, hint="Keep its source.")
 
 
 def _default(given: Input) -> Any:
