@@ -46,91 +46,52 @@ def output(*lines: str, env: str = "") -> str:
 
 SCRIPT = "uses: actions/github-script@v8\nid: pr\nwith:\n  script: |\n    "
 OF_OUTPUT = "${{ steps.pr.outputs.ref }}"
+FORK = "${{ github.event.pull_request.head.repo.full_name }}"
+FORK_URL = "${{ github.event.pull_request.head.repo.clone_url }}"
+REFS = [
+    HEAD, "${{ github.head_ref }}", "${{ github.event.pull_request.head.sha || github.sha }}",
+    "${{ github['event']['pull_request'].head.sha }}", "${{ github.event.pull_request.merge_commit_sha }}",
+    "refs/pull/${{ github.event.number }}/merge", "${{ format('refs/pull/{0}/merge', github.event.number) }}",
+]  # fmt: skip
+SCRIPTS = [
+    f"git fetch origin; git checkout {HEAD}", f"git checkout \\\n    {HEAD}", f"git merge --no-edit {HEAD}",
+    f"git -C work --no-pager checkout --detach {HEAD}", f"git reset --hard {HEAD}", f"git worktree add pr {HEAD}",
+    f'ref={HEAD}; git checkout "$ref"', 'git checkout "$GITHUB_HEAD_REF"', "git pull origin pull/$N/head",
+    "git fetch origin pull/${{ github.event.number }}/head\n  git checkout FETCH_HEAD",
+    "git fetch origin pull/$N/head:pr; git checkout pr", 'git fetch origin "pull/$N/head:pr-$N"; git checkout "pr-$N"',
+    f"git remote add fork {FORK_URL}\n  git fetch fork; git checkout fork/x", f"git clone {FORK_URL} pr",
+    f"gh repo clone {FORK}", "gh pr diff $N | git apply", "gh pr checkout $N",
+    f"curl -L https://codeload.github.com/o/r/tar.gz/{HEAD} | tar xz",
+]  # fmt: skip
+OUTPUTS_OF = [
+    output(f"echo ref={HEAD} >> $GITHUB_OUTPUT"), output("{", f'  echo "ref={HEAD}"', '} >> "$GITHUB_OUTPUT"'),
+    output('echo "ref=$SHA" >> "$GITHUB_OUTPUT"', env=f'{{SHA: "{HEAD}"}}'),
+    output("f.write(f\"ref={os.environ['HEAD']}\")  # GITHUB_OUTPUT", env=f'{{HEAD: "{HEAD}"}}'),
+    output('ref=$(gh pr view "$N" --json headRefOid --jq .headRefOid)', 'echo "ref=$ref" >> $GITHUB_OUTPUT'),
+    output('echo "ref=$(gh api repos/o/r/pulls/$N --jq .head.sha)" >> $GITHUB_OUTPUT'),
+    SCRIPT + "const { data: pull } = await github.rest.pulls.get({ pull_number: 1 });\n"
+    "    core.setOutput('ref', pull.head.sha);",
+]  # fmt: skip
 ATTACKS = {
-    "the head's commit": TARGET + job(checkout(HEAD)),
-    "the head's branch": TARGET + job(checkout("${{ github.head_ref }}")),
-    "the head as an alternative": TARGET + job(checkout("${{ github.event.pull_request.head.sha || github.sha }}")),
-    "the merge": TARGET + job(checkout("refs/pull/${{ github.event.number }}/merge")),
-    "the merge, put together": TARGET + job(checkout("${{ format('refs/pull/{0}/merge', github.event.number) }}")),
-    "the merge commit": TARGET + job(checkout("${{ github.event.pull_request.merge_commit_sha }}")),
-    "the fork without a ref": TARGET
-    + job(f"uses: {CHECKOUT}\nwith:\n  repository: ${{{{ github.event.pull_request.head.repo.full_name }}}}"),
-    "the head in quotes": TARGET + job(checkout("${{ github['event']['pull_request'].head.sha }}")),
+    **{ref: TARGET + job(checkout(ref)) for ref in REFS},
+    **{script: TARGET + job(run(script)) for script in SCRIPTS},
+    **{step: TARGET + job(step, checkout(OF_OUTPUT)) for step in OUTPUTS_OF},
+    "the fork without a ref": TARGET + job(f"uses: {CHECKOUT}\nwith:\n  repository: {FORK}"),
     "an action that checks out": TARGET + job(f"uses: some/git-checkout@v1\nwith:\n  ref: {HEAD}"),
-    "git in a script": TARGET + job(run("git fetch origin", f"git checkout {HEAD}")),
-    "git over lines": TARGET + job(run("git checkout \\", f"  {HEAD}")),
-    "git with options": TARGET + job(run(f"git -C work --no-pager checkout --detach {HEAD}")),
-    "git merge": TARGET + job(run(f"git merge --no-edit {HEAD}")),
-    "git reset": TARGET + job(run(f"git reset --hard {HEAD}")),
-    "git worktree": TARGET + job(run(f"git worktree add pr {HEAD}")),
     "a variable of the step": TARGET + job(run('git checkout "$SHA"', env=f'{{SHA: "{HEAD}"}}')),
     "a variable of the job": TARGET + job(run("git switch --detach $SHA"), head=f"    env:\n      SHA: {HEAD}\n"),
     "a variable of the workflow": f"{TARGET}env:\n  SHA: {HEAD}\n" + job(checkout("${{ env.SHA }}")),
-    "a variable of the script": TARGET + job(run(f"ref={HEAD}", 'git checkout "$ref"')),
-    "a variable of the runner": TARGET + job(run('git checkout "$GITHUB_HEAD_REF"')),
-    "a fetch of the pull request": TARGET
-    + job(run("git fetch origin pull/${{ github.event.number }}/head", "git checkout FETCH_HEAD")),
-    "a fetch into a branch": TARGET + job(run("git fetch origin pull/$N/head:pr", "git checkout pr")),
-    "a fetch into a branch with its number": TARGET
-    + job(run('git fetch origin "pull/$N/head:pr-$N"', 'git checkout "pr-$N"')),
-    "an output of Python": TARGET
-    + job(
-        output("f.write(f\"ref={os.environ['HEAD']}\")  # GITHUB_OUTPUT", env=f'{{HEAD: "{HEAD}"}}'),
-        checkout(OF_OUTPUT),
-    ),
     "a fetch in an earlier step": TARGET
     + job(run("git fetch origin refs/pull/$N/merge"), run("git checkout -b work FETCH_HEAD")),
-    "a pull": TARGET + job(run("git pull origin pull/$N/head")),
-    "a remote of the fork": TARGET
-    + job(
-        run(
-            "git remote add fork ${{ github.event.pull_request.head.repo.clone_url }}",
-            "git fetch fork",
-            "git checkout fork/x",
-        )
-    ),
-    "a clone of the fork": TARGET + job(run("git clone ${{ github.event.pull_request.head.repo.clone_url }} pr")),
-    "a clone of the fork by its name": TARGET
-    + job(
-        run(
-            'git clone "https://github.com/$FORK"', env='{FORK: "${{ github.event.pull_request.head.repo.full_name }}"}'
-        )
-    ),
-    "gh repo clone": TARGET + job(run("gh repo clone ${{ github.event.pull_request.head.repo.full_name }}")),
-    "gh pr checkout": COMMENT + job(run("gh pr checkout ${{ github.event.issue.number }}")),
-    "a tarball": TARGET + job(run(f"curl -L https://codeload.github.com/o/r/tar.gz/{HEAD} | tar xz")),
-    "a patch": TARGET + job(run("gh pr diff $N | git apply")),
-    "an output of a step": TARGET + job(output(f"echo ref={HEAD} >> $GITHUB_OUTPUT"), checkout(OF_OUTPUT)),
-    "an output through variables": TARGET
-    + job(output("sha=$SHA", 'echo "ref=$sha" >> "$GITHUB_OUTPUT"', env=f'{{SHA: "{HEAD}"}}'), checkout(OF_OUTPUT)),
-    "an output in a group": TARGET
-    + job(output("{", '  echo "a=1"', f'  echo "ref={HEAD}"', '} >> "$GITHUB_OUTPUT"'), checkout(OF_OUTPUT)),
-    "an output of gh": COMMENT
-    + job(
-        output('ref=$(gh pr view "$N" --json headRefOid --jq .headRefOid)', 'echo "ref=$ref" >> $GITHUB_OUTPUT'),
-        checkout(OF_OUTPUT),
-    ),
-    "an output of the API": COMMENT
-    + job(output('echo "ref=$(gh api repos/o/r/pulls/$N --jq .head.sha)" >> $GITHUB_OUTPUT'), checkout(OF_OUTPUT)),
-    "an output of a script": COMMENT
-    + job(
-        SCRIPT
-        + "const { data: pull } = await github.rest.pulls.get({ pull_number: 1 });\n"
-        + "    core.setOutput('ref', pull.head.sha);",
-        checkout(OF_OUTPUT),
-    ),
     "an output of an action": COMMENT
     + job("uses: some/pull-request-comment-branch@v2\nid: pr", checkout("${{ steps.pr.outputs.head_ref }}")),
     "a script that runs git": TARGET
     + job(SCRIPT + "await exec.exec('git', ['checkout', context.payload.pull_request.head.sha]);"),
     "the commit of a run": AFTER + job(checkout("${{ github.event.workflow_run.head_sha }}")),
     "the branch of a run": AFTER + job(checkout("${{ github.event.workflow_run.head_branch }}")),
-    "the fork of a run": AFTER
-    + job(f"uses: {CHECKOUT}\nwith:\n  repository: ${{{{ github.event.workflow_run.head_repository.full_name }}}}"),
     "a checkout that says so": TARGET
     + job(checkout("${{ steps.unknown.outputs.x }}", "\n  allow-unsafe-pr-checkout: true")),
     "steps at once": TARGET + job(f"parallel:\n    - uses: {CHECKOUT}\n      with: {{ref: '{HEAD}'}}"),
-    "a step in the background": TARGET + job(f"background: true\n{checkout(HEAD)}"),
     "an author's name does not help": TARGET + job(checkout(HEAD), head="    if: github.actor == 'dependabot[bot]'\n"),
     "a condition on the branch does not help": AFTER
     + job(
@@ -173,56 +134,47 @@ def test_an_input_is_followed_to_the_workflows_that_pass_it(event: str, given: s
     assert found(CALLED + job(checkout("${{ inputs.what }}")), caller) == expected
 
 
+OWN_REFS = [
+    "${{ github.event.pull_request.base.sha }}", "${{ github.base_ref }}", "${{ github.sha }}",
+    "${{ github.event.pull_request.base.sha || github.sha || github.event.repository.default_branch }}",
+    "${{ github.head_ref == 'main' && 'main' || github.base_ref }}",
+]  # fmt: skip
+OWN_SCRIPTS = [
+    f"git fetch origin {HEAD}; git diff --stat origin/main {HEAD}", f"echo 'run git checkout {HEAD}'",
+    "git fetch origin pull/$N/head; git log FETCH_HEAD", "git checkout -b fix-$GITHUB_HEAD_REF",
+    "git checkout ${{ github.event.pull_request.base.sha }}",
+]  # fmt: skip
+LIMITS = [
+    "github.event.pull_request.head.repo.full_name == github.repository",
+    "${{ !github.event.pull_request.head.repo.fork }}", "github.event.pull_request.user.login == 'dependabot[bot]'",
+    "contains(fromJSON('[\"OWNER\",\"MEMBER\"]'), github.event.pull_request.author_association)",
+    "github.event.pull_request.merged == true", "github.event_name == 'push'", "false",
+]  # fmt: skip
+RUN_LIMITS = [
+    "github.event.workflow_run.event == 'push'",
+    "github.event.workflow_run.head_repository.full_name == github.repository",
+]
 SAFE = {
+    **{ref: TARGET + job(checkout(ref)) for ref in OWN_REFS},
+    **{script: TARGET + job(run(script)) for script in OWN_SCRIPTS},
+    **{limit: TARGET + job(checkout(HEAD), head=f"    if: {limit}\n") for limit in LIMITS},
+    **{
+        limit: AFTER + job(checkout("${{ github.event.workflow_run.head_sha }}"), head=f"    if: {limit}\n")
+        for limit in RUN_LIMITS
+    },
+    "a step for the repository's own": TARGET + job(f"if: {LIMITS[0]}\n{checkout(HEAD)}"),
     "no ref": TARGET + job(f"uses: {CHECKOUT}"),
-    "the base's commit": TARGET + job(checkout("${{ github.event.pull_request.base.sha }}")),
-    "the base's branch": TARGET + job(checkout("${{ github.base_ref }}")),
-    "alternatives of the base": TARGET
-    + job(
-        checkout("${{ github.event.pull_request.base.sha || github.sha || github.event.repository.default_branch }}")
-    ),
-    "the workflow's commit": TARGET + job(checkout("${{ github.sha }}")),
+    "another repository": TARGET + job(f"uses: {CHECKOUT}\nwith:\n  repository: octo/tools"),
     "a run of the fork itself": "on: pull_request\n" + job(checkout(HEAD)),
     "a review": "on: pull_request_review\n" + job(checkout(HEAD)),
     "a person's choice": "on: workflow_dispatch\n" + job(run("gh pr checkout $N")),
-    "a comparison": TARGET + job(checkout("${{ github.head_ref == 'main' && 'main' || github.base_ref }}")),
-    "another repository": TARGET + job(f"uses: {CHECKOUT}\nwith:\n  repository: octo/tools"),
-    "a diff": TARGET + job(run(f"git fetch origin {HEAD}", f"git diff --stat origin/main {HEAD}")),
-    "a fetch alone": TARGET + job(run("git fetch origin pull/$N/head", "git log FETCH_HEAD")),
-    "the base in a script": TARGET + job(run("git checkout ${{ github.event.pull_request.base.sha }}")),
-    "a text about git": TARGET + job(run(f"echo 'run git checkout {HEAD}'")),
-    "a new branch with the head's name": TARGET + job(run("git checkout -b fix-$GITHUB_HEAD_REF")),
+    "another event of the workflow": "on: [pull_request, issue_comment]\n"
+    + job(checkout(HEAD), head="    if: github.event_name == 'pull_request'\n"),
+    "an event without the value": "on: [push, issue_comment]\n" + job(checkout("${{ github.head_ref || github.ref }}")),
     "the base as an output": TARGET
     + job(output("echo ref=${{ github.event.pull_request.base.sha }} >> $GITHUB_OUTPUT"), checkout(OF_OUTPUT)),
     "another output of that step": TARGET
     + job(output(f"echo head={HEAD} >> $GITHUB_OUTPUT", "echo ref=main >> $GITHUB_OUTPUT"), checkout(OF_OUTPUT)),
-    "a pull request of the repository": TARGET
-    + job(checkout(HEAD), head="    if: github.event.pull_request.head.repo.full_name == github.repository\n"),
-    "no fork": TARGET + job(checkout(HEAD), head="    if: ${{ !github.event.pull_request.head.repo.fork }}\n"),
-    "a known author": TARGET
-    + job(checkout(HEAD), head="    if: github.event.pull_request.user.login == 'dependabot[bot]'\n"),
-    "a member's pull request": TARGET
-    + job(
-        checkout(HEAD),
-        head='    if: contains(fromJSON(\'["OWNER","MEMBER"]\'), github.event.pull_request.author_association)\n',
-    ),
-    "a merged pull request": TARGET + job(checkout(HEAD), head="    if: github.event.pull_request.merged == true\n"),
-    "a step for the repository's own": TARGET
-    + job(f"if: github.event.pull_request.head.repo.full_name == github.repository\n{checkout(HEAD)}"),
-    "a job that is off": TARGET + job(checkout(HEAD), head="    if: false\n"),
-    "another event of the workflow": "on: [pull_request, issue_comment]\n"
-    + job(checkout(HEAD), head="    if: github.event_name == 'pull_request'\n"),
-    "an event without the value": "on: [push, issue_comment]\n" + job(checkout("${{ github.head_ref || github.ref }}")),
-    "a run of a push": AFTER
-    + job(
-        checkout("${{ github.event.workflow_run.head_sha }}"),
-        head="    if: github.event.workflow_run.event == 'push'\n",
-    ),
-    "a run of the repository": AFTER
-    + job(
-        checkout("${{ github.event.workflow_run.head_sha }}"),
-        head="    if: github.event.workflow_run.head_repository.full_name == github.repository\n",
-    ),
 }
 
 
