@@ -36,13 +36,9 @@ SPEC = "---\nstatus: approved\n---\n\n# Greeting\n\n## Names\n\nA name is greete
 
 SPEC_PATH, CONFIG = "docs/specs/greeting.md", ".github/accord/config.yml"
 WRITES = {
-    "contents": "write",
-    "issues": "write",
-    "pull_requests": "write",
-    "actions": "write",
-    "checks": "read",
+    "contents": "write", "issues": "write", "pull_requests": "write", "actions": "write", "checks": "read",
     "statuses": "read",
-}
+}  # fmt: skip
 APPS = {"writer": "accord-writer[bot]", "reviewer": "accord-reviewer[bot]"}
 
 

@@ -19,20 +19,12 @@ def boxes(text: str) -> list[tuple[str, bool, int]]:
 @pytest.mark.parametrize(
     ("text", "expected"),
     [
-        ("- [ ] a", [("a", False, 1)]),
-        ("* [x] a", [("a", True, 1)]),
-        ("+ [X] a", [("a", True, 1)]),
-        ("1. [ ] a", [("a", False, 1)]),
-        ("2) [x] a", [("a", True, 1)]),
-        ("-\t[ ]\ta", [("a", False, 1)]),
-        ("- a\n  - [ ] b\n    1. [x] c", [("b", False, 2), ("c", True, 3)]),
-        ("words\n- [ ] a", [("a", False, 2)]),
-        ("- [ ] \n  a", [("a", False, 1)]),
-        ("- [ ] a [x]", [("a [x]", False, 1)]),
-        ("- [ ] a\n\n  - [x] b", [("a", False, 1), ("b", True, 3)]),
-        ("- [ ] a | b\n  -|-", [("a b", False, 1)]),
-        ("- [ ] # a", [("# a", False, 1)]),
-        ("- [ ] \n- [ ] [a]: /u", [("", False, 1), ("", False, 2)]),
+        ("- [ ] a", [("a", False, 1)]), ("* [x] a", [("a", True, 1)]), ("+ [X] a", [("a", True, 1)]),
+        ("1. [ ] a", [("a", False, 1)]), ("2) [x] a", [("a", True, 1)]), ("-\t[ ]\ta", [("a", False, 1)]),
+        ("- a\n  - [ ] b\n    1. [x] c", [("b", False, 2), ("c", True, 3)]), ("words\n- [ ] a", [("a", False, 2)]),
+        ("- [ ] \n  a", [("a", False, 1)]), ("- [ ] a [x]", [("a [x]", False, 1)]),
+        ("- [ ] a\n\n  - [x] b", [("a", False, 1), ("b", True, 3)]), ("- [ ] a | b\n  -|-", [("a b", False, 1)]),
+        ("- [ ] # a", [("# a", False, 1)]), ("- [ ] \n- [ ] [a]: /u", [("", False, 1), ("", False, 2)]),
         ("- [ ] a\n  b\nc", [("a b c", False, 1)]),
         ("a\r\n\r\n- [ ] b\r\n- [x] c\r", [("b", False, 3), ("c", True, 4)]),
         ("<details>\n\n- [ ] a\n\n</details>", [("a", False, 3)]),
@@ -42,7 +34,7 @@ def boxes(text: str) -> list[tuple[str, bool, int]]:
         ("- [ ] a <!-- hidden --> b `<!-- code -->`", [("a b `<!-- code -->`", False, 1)]),
         ("- [ ] <!-- hidden -->", [("", False, 1)]),
     ],
-)
+)  # fmt: skip
 def test_every_box_that_github_shows_is_a_task(text: str, expected: list[tuple[str, bool, int]]) -> None:
     assert boxes(text) == expected
     assert check_outline(text) is None

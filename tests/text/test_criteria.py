@@ -72,15 +72,12 @@ def test_the_checklist_begins_unticked_and_keeps_the_ticks_of_texts_that_stay() 
 @pytest.mark.parametrize(
     ("text", "posted"),
     [
-        ("ask @octocat", f"ask @{GUARD}octocat"),
-        ("Fixes #3", f"F{GUARD}ixes #3"),
+        ("ask @octocat", f"ask @{GUARD}octocat"), ("Fixes #3", f"F{GUARD}ixes #3"),
         ("<details><summary>x", "`<details><summary>x`"),
         ("the password correct-horse", "the password [redacted: secret of the environment]"),
-        ("<!-- accord:criteria-end -->x", "x"),
-        ("```", "```"),
-        ("[skip ci] now", "(skip ci) now"),
+        ("<!-- accord:criteria-end -->x", "x"), ("```", "```"), ("[skip ci] now", "(skip ci) now"),
     ],
-)
+)  # fmt: skip
 def test_a_criterion_is_posted_as_one_box_that_triggers_nothing(text: str, posted: str) -> None:
     assert posted_line(text, safe) == f"- [ ] {posted}"
     assert with_item_ticks(f"# Acceptance criteria\n- [ ] {text}\n", {posted}, safe).count("[x]") == 1

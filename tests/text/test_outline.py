@@ -17,23 +17,15 @@ def outline(text: str) -> list[tuple[int, str, int]]:
 @pytest.mark.parametrize(
     ("text", "expected"),
     [
-        ("# A\ntext\n## B\n", [(1, "A", 1), (2, "B", 3)]),
-        ("A\n=\n\nB\n---\n", [(1, "A", 1), (2, "B", 4)]),
-        ("# A\r\n\r\n## B\r\n", [(1, "A", 1), (2, "B", 3)]),
-        ("# A\r\r## B\r", [(1, "A", 1), (2, "B", 3)]),
-        ("#A\n####### B\n", []),
-        ("   # A #\n", [(1, "A", 1)]),
-        ("    # A\n", []),
-        ("```\n# A\n```\n# B", [(1, "B", 4)]),
-        ("~~~~ md\n# A\n~~~\n# B\n~~~~\n", []),
-        ("> # A\n\n# B", [(1, "B", 3)]),
-        ("<!--\n# A\n-->\n# B", [(1, "B", 4)]),
-        ("- # A\n\n# B", [(1, "B", 3)]),
-        ("# A <!-- hidden -->\n", [(1, "A", 1)]),
-        ("#   Acceptance \t Criteria  \n", [(1, "Acceptance Criteria", 1)]),
+        ("# A\ntext\n## B\n", [(1, "A", 1), (2, "B", 3)]), ("A\n=\n\nB\n---\n", [(1, "A", 1), (2, "B", 4)]),
+        ("# A\r\n\r\n## B\r\n", [(1, "A", 1), (2, "B", 3)]), ("# A\r\r## B\r", [(1, "A", 1), (2, "B", 3)]),
+        ("#A\n####### B\n", []), ("   # A #\n", [(1, "A", 1)]), ("    # A\n", []),
+        ("```\n# A\n```\n# B", [(1, "B", 4)]), ("~~~~ md\n# A\n~~~\n# B\n~~~~\n", []), ("> # A\n\n# B", [(1, "B", 3)]),
+        ("<!--\n# A\n-->\n# B", [(1, "B", 4)]), ("- # A\n\n# B", [(1, "B", 3)]),
+        ("# A <!-- hidden -->\n", [(1, "A", 1)]), ("#   Acceptance \t Criteria  \n", [(1, "Acceptance Criteria", 1)]),
         ("```\n# never closed\n\n## nor this", []),
     ],
-)
+)  # fmt: skip
 def test_a_heading_counts_only_where_github_shows_one(text: str, expected: list[tuple[int, str, int]]) -> None:
     assert outline(text) == expected
 

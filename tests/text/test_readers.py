@@ -73,27 +73,17 @@ def test_random_paragraphs_have_the_same_parts() -> None:
 @pytest.mark.parametrize(
     ("text", "kinds"),
     {
-        "a\n    b": ["paragraph"],
-        ">|`\n-|-\n|`@c`": ["paragraph"],
-        ">\n    >```\n><b>": ["code", "html"],
-        " 11. \n     * r\n    + @c": ["paragraph"],
-        "- a\n\n  1x [ ] b": ["paragraph", "paragraph"],
-        "[a]: /u\nb\n-": ["heading"],
-        "[a]: /u\n===": ["paragraph"],
-        "[a]: /u\nb | c\n-|-": ["paragraph", "table"],
-        "a \\| b\nc | d\n-|-\n<b>": ["paragraph", "table", "html"],
-        "- a\n***\n    b": ["paragraph", "rule", "code"],
-        "```\n```\n~~~ `\n": ["fence", "fence"],
-        "``` `\n": ["paragraph"],
+        "a\n    b": ["paragraph"], ">|`\n-|-\n|`@c`": ["paragraph"], ">\n    >```\n><b>": ["code", "html"],
+        " 11. \n     * r\n    + @c": ["paragraph"], "- a\n\n  1x [ ] b": ["paragraph", "paragraph"],
+        "[a]: /u\nb\n-": ["heading"], "[a]: /u\n===": ["paragraph"], "[a]: /u\nb | c\n-|-": ["paragraph", "table"],
+        "a \\| b\nc | d\n-|-\n<b>": ["paragraph", "table", "html"], "- a\n***\n    b": ["paragraph", "rule", "code"],
+        "```\n```\n~~~ `\n": ["fence", "fence"], "``` `\n": ["paragraph"],
         "`" * 300 + "\n" + "`" * 255 + "\na": ["fence", "paragraph"],
         "[^a]: b\n\n    c\n\n\td\n\ne": ["paragraph", "paragraph", "paragraph", "paragraph"],
-        "<pre>\n\n</pre>\na": ["html", "paragraph"],
-        "# a #\n#b": ["heading", "paragraph"],
-        ">\t\ta": ["code"],
-        "-\t\ta": ["code"],
-        "": [],
+        "<pre>\n\n</pre>\na": ["html", "paragraph"], "# a #\n#b": ["heading", "paragraph"], ">\t\ta": ["code"],
+        "-\t\ta": ["code"], "": [],
     }.items(),
-)
+)  # fmt: skip
 def test_a_text_consists_of_these_blocks(text: str, kinds: list[str]) -> None:
     assert [block.kind for block in read_blocks(text).leaves] == kinds
     assert check_blocks(text) is None
@@ -102,24 +92,16 @@ def test_a_text_consists_of_these_blocks(text: str, kinds: list[str]) -> None:
 @pytest.mark.parametrize(
     ("text", "parts"),
     {
-        "`a` ``b`c``": ["`a`", "``b`c``"],
-        "``` `` a `` ` `b`": ["`` a ``", "` `"],
-        "[a](b) [c][A] [c]": ["[a](b)", "[c][A]"],
-        "[a [b](c) d](e)": ["[b](c)"],
-        "![a [b](c)](d)": ["![a [b](c)](d)", "[b](c)"],
-        "http://x` [a](b)`": ["http://x`", "[a](b)"],
-        "[http://x` a](b)`": ["` a](b)`"],
-        "www.a.b`c` `d`": ["www.a.b`c`", "`d`"],
+        "`a` ``b`c``": ["`a`", "``b`c``"], "``` `` a `` ` `b`": ["`` a ``", "` `"],
+        "[a](b) [c][A] [c]": ["[a](b)", "[c][A]"], "[a [b](c) d](e)": ["[b](c)"],
+        "![a [b](c)](d)": ["![a [b](c)](d)", "[b](c)"], "http://x` [a](b)`": ["http://x`", "[a](b)"],
+        "[http://x` a](b)`": ["` a](b)`"], "www.a.b`c` `d`": ["www.a.b`c`", "`d`"],
         "(http://x/(a).), [http://y] xhttp://z www.a": ["http://x/(a)", "www.a"],
-        "<!-- a --- b --> <?c??>": ["<!-- a --- b -->"],
-        "<!-- a --->": [],
-        "[^a `b`] `c`": ["`c`"],
-        "[\\^a `b`] [&#94;a `b`] `c`": ["`c`"],
-        '[a](<b c> "d") [b](b c)': ['[a](<b c> "d")'],
-        "\\`a` b`": ["` b`"],
+        "<!-- a --- b --> <?c??>": ["<!-- a --- b -->"], "<!-- a --->": [], "[^a `b`] `c`": ["`c`"],
+        "[\\^a `b`] [&#94;a `b`] `c`": ["`c`"], '[a](<b c> "d") [b](b c)': ['[a](<b c> "d")'], "\\`a` b`": ["` b`"],
         "http://\xe9_!) http://a_!": ["http://\xe9"],
     }.items(),
-)
+)  # fmt: skip
 def test_a_paragraph_has_these_parts(text: str, parts: list[str]) -> None:
     assert [text[span.start : span.end] for span in read_inlines(text, {"a": "/u"})] == parts
 

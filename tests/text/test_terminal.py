@@ -23,21 +23,14 @@ SPLIT = f"{TOKEN[:9]}\x1b[01;31m\x1b[K{TOKEN[9:]}\x1b[m\x1b[K"
 @pytest.mark.parametrize(
     ("text", "seen"),
     [
-        ("\x1b[31mred\x1b[0m", "red"),
-        ("\x1b[38;2;10;20;30mred\x1b[K", "red"),
-        ("\x1b[?25lhidden cursor\x1b[?25h", "hidden cursor"),
-        ("\x1b]0;title\x07shown", "shown"),
-        ("\x1b]8;;https://evil.example\x1b\\link\x1b]8;;\x1b\\", "link"),
-        ("\x1bP1$r0m\x1b\\after", "after"),
-        ("\x1b(Bplain\x1b7\x1b8\x1b=", "plain"),
-        ("cut off\x1b[3", "cut off"),
-        ("cut off\x1b", "cut off"),
-        ("\x1b]0;never ended\nnext line", "0;never ended\nnext line"),
-        ("\x1b\x1b[0m[31mred", "[31mred"),
-        ("one\x1b\ntwo", "one\ntwo"),
-        ("[31m is text", "[31m is text"),
+        ("\x1b[31mred\x1b[0m", "red"), ("\x1b[38;2;10;20;30mred\x1b[K", "red"),
+        ("\x1b[?25lhidden cursor\x1b[?25h", "hidden cursor"), ("\x1b]0;title\x07shown", "shown"),
+        ("\x1b]8;;https://evil.example\x1b\\link\x1b]8;;\x1b\\", "link"), ("\x1bP1$r0m\x1b\\after", "after"),
+        ("\x1b(Bplain\x1b7\x1b8\x1b=", "plain"), ("cut off\x1b[3", "cut off"), ("cut off\x1b", "cut off"),
+        ("\x1b]0;never ended\nnext line", "0;never ended\nnext line"), ("\x1b\x1b[0m[31mred", "[31mred"),
+        ("one\x1b\ntwo", "one\ntwo"), ("[31m is text", "[31m is text"),
     ],
-)
+)  # fmt: skip
 def test_a_sequence_goes_as_a_whole_and_nothing_else(text: str, seen: str) -> None:
     assert as_seen(text) == seen
 

@@ -12,49 +12,10 @@ import sys
 from pathlib import Path
 from typing import Any
 
-BODY = """## Objective
-
-{objective}
-
-## Spec Reference
-
-- Spec: `{spec}`
-- Section(s): {section}
-
-## Scope
-
-### In Scope
-
-- `src/greeting.py`
-
-### Out of Scope
-
-None
-
-## Acceptance Criteria
-
-- [ ] A name is part of the greeting
-
-## Context
-
-None
-
-## Constraints
-
-None
-"""
-LABELS = ["task:implement", "status:pending", "priority:high", "complexity:low"]
-
 
 def plan() -> None:
-    """Make a task of a section of the spec that is asked for, unless it is there, and print the result."""
-    spec = Path(re.findall(r"^## Added by the workflow\n\n(.+)$", PROMPT, re.MULTILINE)[0])
-    section, objective = re.findall(r"^## (.+)\n\n(.+)$", spec.read_text(), re.MULTILINE)[0]
-    body = BODY.format(objective=objective, spec=spec, section=section)
-    item = {"tempID": "by-name", "title": "Greet people by name", "body": body, "labels": LABELS, "blockedBy": []}
-    planned = [planned["title"] for planned in json.loads(given("work-items.json"))["items"]]
-    create = [item] if item["title"] not in planned else []
-    show({"role": "planner", "create": create, "close": [], "update": []})
+    """Look for the specification that is asked for, which is not there."""
+    Path(re.findall(r"^## Added by the workflow\n\n(.+)$", PROMPT, re.MULTILINE)[0]).read_text()
 
 
 def implement() -> None:
@@ -67,20 +28,6 @@ def implement() -> None:
     Path("agent.log").write_text("not needed\n")
     result = {"role": "implementor", "outcome": "completed", "patch": None}
     show({**result, "summary": f"Implements #{item['id']}, {item['title']}, and tests it."})
-
-
-def review() -> None:
-    """Find the line of the change, and of the file, that greets without a blank; print the result."""
-    item, diff = json.loads(given("work-item.json")), given("change.diff")
-    change = diff[diff.index("+++ b/src/greeting.py") :]
-    first = int(re.findall(r"^@@ -\S+ \+(\d+)", change, re.MULTILINE)[0])
-    new = [line for line in change.split("\n")[2:] if line[:1] in "+ "]
-    line = first + next(n for n, text in enumerate(new) if text.startswith("+") and '"Hello" + name' in text)
-    assert '"Hello" + name' in Path("revision/src/greeting.py").read_text().split("\n")[line - 1]
-    body = "**What:** A blank before the name is missing.\n\n**Why:** It reads HelloAda.\n\n**Fix:** Add `, `."
-    comment = {"path": "src/greeting.py", "line": line, "body": body}
-    summary = f"For #{item['id']}, one blank is missing."
-    show({"role": "reviewer", "review": {"verdict": "needs-changes", "summary": summary, "comments": [comment]}})
 
 
 def given(name: str) -> str:
@@ -107,7 +54,7 @@ def git(*arguments: str, folder: str = ".") -> str:
     return subprocess.run(["git", *arguments], cwd=folder, check=True, capture_output=True, text=True).stdout
 
 
-ROLES = {"Plan work items": plan, "Implement this work item": implement, "Review this pull request": review}
+ROLES = {"Plan work items": plan, "Implement this work item": implement}
 
 if __name__ == "__main__":
     PROMPT = sys.stdin.read()
