@@ -14,7 +14,6 @@ from accord.sessions.issue import (
     MOST_OPEN,
     AnswerCommand,
     AskedAt,
-    IgnoredCommand,
     authors_to_check,
     parse_commands,
     questions_on_issue,
@@ -138,7 +137,7 @@ def test_a_resolved_question_takes_no_answer_and_the_right_to_write_is_asked_for
     assert authors_to_check(WAITING, ASKED, said) == {"rita"}
 
 
-def body_of(known: SessionStatus, *ignored: IgnoredCommand, secrets: Redactor | None = None) -> str:
+def body_of(known: SessionStatus, *ignored: AnswerCommand, secrets: Redactor | None = None) -> str:
     return render_questions(
         NAME, known, questions_on_issue(known, {}, []), ignored, secrets=secrets or Redactor(), policy=PostingPolicy()
     )
@@ -157,18 +156,10 @@ def test_the_comment_remembers_since_when_each_question_is_asked() -> None:
 
 def test_the_comment_shows_questions_how_to_answer_and_ignored_answers() -> None:
     known = asking(decision("UD-1", "answered"), decision("UD-2", question="Which\n\n# one?", category="security"))
-    said = AnswerCommand("UD-2", "answer", "x", comment("", author="mallory"))
-    ignored = IgnoredCommand(
-        said, "no-write-permission", "Only people with write access to this repository can answer."
-    )
-    body = render_questions(
-        NAME,
-        known,
-        {"UD-1": AskedAt(AT, 1), "UD-2": AskedAt(AT, 1)},
-        [ignored],
-        secrets=Redactor(),
-        policy=PostingPolicy(),
-    )
+    message = "Only people with write access to this repository can answer."
+    ignored = AnswerCommand("UD-2", "answer", "x", comment("", author="mallory"), "no-write-permission", message)
+    asked = {"UD-1": AskedAt(AT, 1), "UD-2": AskedAt(AT, 1)}
+    body = render_questions(NAME, known, asked, [ignored], secrets=Redactor(), policy=PostingPolicy())
     assert "**UD-2** (security)\n\n> Which\n>\n> # one?\n" in body
     assert "```text\n/answer UD-2 your answer\n```" in body
     assert "- The answer from mallory to UD-2 does not count. Only people with write access" in body

@@ -144,7 +144,7 @@ def _answers_on(session_issue: SessionIssue) -> tuple[PostedComment, Mapping[str
     found = next_step(session_issue.writer.read())
     leave_outputs({"state": found.state, "next": found.next, "taken": str(len(selected.accepted))})
     accepted = [document(command, how=command.how) for command in selected.accepted.values()]
-    ignored = [document(one.command, reason=one.reason, message=one.message) for one in selected.ignored]
+    ignored = [document(one, reason=one.reason or "", message=one.message) for one in selected.ignored]
     for one in ignored:
         text = f"{one['by']}, {one['id'] or 'no question'}: {one['message']} ({one['reason']}) {one['url']}"
         click.echo(one_line(f"ignored: {text}"), err=True)

@@ -1,4 +1,1 @@
-"""Agent sessions: the documents of a session folder, its states, and what people are asked.
-
-Source: global agent contract.
-"""
+"""Agent sessions: the documents of a session folder, its states, and what people are asked (global agent contract)."""

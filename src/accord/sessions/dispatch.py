@@ -1,6 +1,6 @@
-"""The input of an agent for a task, from the session's folder and the repository: facts, document and prompt.
+"""What an agent gets: its input from a session and its repository, its prompt, and the schema of its output.
 
-Source: global agent contract, "Universal Input JSON" and "Context files enforcement".
+Source: global agent contract, "Universal Input JSON", "Context files enforcement" and the rules for each role.
 """
 
 from __future__ import annotations
@@ -18,10 +18,9 @@ from accord.git.program import Git
 from accord.sessions.folder import HISTORY_FILE, STATUS_FILE, Session, status_of
 from accord.sessions.folder_rules import missing_files
 from accord.sessions.machine import files_needed, working_state
-from accord.sessions.models import AgentOutput
+from accord.sessions.models import REVIEWS, AgentOutput
 from accord.sessions.moves import check_work
 from accord.sessions.policy import OWNERS, WORK, WRITERS, check_task, refuse
-from accord.sessions.reviews import REVIEWS
 from accord.sessions.rules import STATUS_OF_ONE_ROLE
 from accord.text.markdown import code_block
 
@@ -57,10 +56,7 @@ OPTIONAL: Mapping[str, tuple[str, ...]] = {
     "Reviewer": ("architecture.md", "design-specs"),
     "Security": ("architecture.md",),
 }
-"""The files that each agent also reads where they exist; of a directory, all its files.
-
-Agents that correct the design read the requested changes. Every agent reads the user's decisions in ``status.json``.
-"""
+"""The files that each agent also reads where they exist, such as requested changes; of a directory all its files."""
 
 _CHANGES = {"A": "added", "M": "modified", "T": "modified", "D": "deleted", "R": "renamed"}
 
@@ -133,10 +129,7 @@ def _task(session: Session, task_id: str) -> dict[str, Any]:
 
 
 def _check_dispatch(session: Session, task_id: str, role: str) -> None:
-    """Raise BrokenContract where the state, a gate, a dependency or a document keeps the agent from starting.
-
-    Its documents follow from role and state; one that it writes itself may be broken.
-    """
+    """Raise BrokenContract where a state, a gate, a dependency or a document that it does not write stops the agent."""
     if forbidden := check_work(session, role, task_id):
         raise refuse(f"{role} cannot be dispatched.", forbidden)
     of_state = files_needed(working_state(status_of(session)), session.mode)

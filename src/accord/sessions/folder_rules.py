@@ -50,10 +50,9 @@ def missing_files(session: Session, paths: Iterable[str]) -> frozenset[str]:
 
 
 def folder_findings(session: Session, missing: Collection[str]) -> list[Finding]:
-    """Check what concerns more than one file; files of the wrong shape are left out.
+    """Check what concerns more than one file; ``missing`` are the context files of its tasks that do not exist.
 
-    ``missing`` are the context files of its tasks that do not exist. A finding's path is a pointer into the folder: the
-    name of a file, and the place in it.
+    A finding's path is a pointer into the folder: the name of a file, and the place in it.
     """
     found = [*session_name_findings(session.name)]
     status, tasks = session.status, session.tasks

@@ -9,7 +9,7 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, Literal, NamedTuple, cast
 
 from accord.core.suggest import did_you_mean
@@ -58,12 +58,17 @@ _COMMAND = re.compile(
 
 @dataclass(frozen=True)
 class AnswerCommand:
-    """One command of a comment; ``text`` is the answer, or the reason of a deferral."""
+    """One command of a comment; ``text`` is the answer, or the reason of a deferral.
+
+    ``reason`` and ``message`` are why it does not count.
+    """
 
     decision_id: str
     how: CommandName
     text: str
     comment: Comment
+    reason: Reason | None = None
+    message: str = ""
 
 
 class AskedAt(NamedTuple):
@@ -77,20 +82,11 @@ Asked = Mapping[str, AskedAt]
 
 
 @dataclass(frozen=True)
-class IgnoredCommand:
-    """A command that changes nothing, and why."""
-
-    command: AnswerCommand
-    reason: Reason
-    message: str
-
-
-@dataclass(frozen=True)
 class SelectedAnswers:
     """The first valid answer or deferral of each question, and the commands that do not count."""
 
     accepted: Mapping[str, AnswerCommand]
-    ignored: tuple[IgnoredCommand, ...]
+    ignored: tuple[AnswerCommand, ...]
 
 
 def parse_commands(comment: Comment) -> list[AnswerCommand]:
@@ -118,7 +114,7 @@ def select_answers(
     ignored = []
     for one in commands:
         if problem := _check_command(one, status, asked) or _check_answer(one, accepted, writers):
-            ignored.append(IgnoredCommand(one, *problem))
+            ignored.append(replace(one, reason=problem[0], message=problem[1]))
         else:
             accepted[one.decision_id] = one
     return SelectedAnswers(accepted, tuple(ignored))
@@ -188,7 +184,7 @@ def render_questions(
     session: str,
     status: SessionStatus,
     asked: Asked,
-    ignored: Sequence[IgnoredCommand],
+    ignored: Sequence[AnswerCommand],
     *,
     secrets: Redactor,
     policy: PostingPolicy,
@@ -231,13 +227,12 @@ def _question(decision: UserDecision, secrets: Redactor, policy: PostingPolicy) 
     return f"**{name}**{mark}\n\n{quoted}\n\n{example}"
 
 
-def _note(ignored: IgnoredCommand, secrets: Redactor, policy: PostingPolicy) -> str:
+def _note(command: AnswerCommand, secrets: Redactor, policy: PostingPolicy) -> str:
     def safe(text: str) -> str:
         return sanitise_cell(text, secrets=secrets, policy=policy)
 
-    command = ignored.command
     what = f" to {safe(command.decision_id)}" if command.decision_id else ""
-    return f"- The answer from {safe(command.comment.author)}{what} does not count. {safe(ignored.message)}"
+    return f"- The answer from {safe(command.comment.author)}{what} does not count. {safe(command.message)}"
 
 
 CommentAction = Literal["create", "update", "delete"]
@@ -333,7 +328,7 @@ def _select(issue: SessionIssue, thread: ThreadFacts) -> SelectedAnswers:
 
 
 def plan_comment(
-    issue: SessionIssue, thread: ThreadFacts, status: SessionStatus, ignored: Sequence[IgnoredCommand]
+    issue: SessionIssue, thread: ThreadFacts, status: SessionStatus, ignored: Sequence[AnswerCommand]
 ) -> list[CommentOperation]:
     """Plan what brings the comment in step with the session; none where it is."""
     if not thread.ours and not status.pending:
@@ -350,7 +345,7 @@ def plan_comment(
     return operations
 
 
-def _post(issue: SessionIssue, thread: ThreadFacts, ignored: Sequence[IgnoredCommand]) -> PostedComment:
+def _post(issue: SessionIssue, thread: ThreadFacts, ignored: Sequence[AnswerCommand]) -> PostedComment:
     """Plan what becomes of the comment and, unless in a dry run, apply it."""
     operations = plan_comment(issue, thread, status_of(issue.writer.read()), ignored)
     issue.writer.operations += operations

@@ -14,8 +14,7 @@ from typing import TYPE_CHECKING
 
 from accord.core.machine import Edge, Machine, Need
 from accord.sessions.decision_rules import is_before
-from accord.sessions.models import APPROVE_DESIGN, GATE_OF, GATES, REVIEW_STRATEGY
-from accord.sessions.reviews import REVIEWS
+from accord.sessions.models import APPROVE_DESIGN, GATE_OF, GATES, REVIEW_STRATEGY, REVIEWS
 from accord.sessions.rules import MOST_RETRIES
 
 if TYPE_CHECKING:

@@ -12,42 +12,15 @@ from pydantic import AfterValidator, AliasChoices, BaseModel, BeforeValidator, C
 
 from accord.core.numbers import Integer
 
-Role = Literal[
-    "SpecAgent",
-    "Architect",
-    "Planner",
-    "Designer",
-    "Researcher",
-    "Coder",
-    "Reviewer",
-    "QA",
-    "Security",
-    "Integrator",
-    "Docs",
-    "Orchestrator",
-]
+_Maker = Literal["SpecAgent", "Architect", "Planner", "Designer", "Researcher", "Coder"]
+Review = Literal["Reviewer", "QA", "Security"]
+Role = Literal[_Maker, Review, "Integrator", "Docs", "Orchestrator"]
 """The canonical names of agents."""
 
-State = Literal[
-    "INTAKE",
-    "INTAKE_LEAN",
-    "DESIGN",
-    "APPROVE_DESIGN",
-    "PLAN",
-    "REVIEW_STRATEGY",
-    "IMPLEMENT_LOOP",
-    "INTEGRATE",
-    "RELEASE",
-    "DONE",
-    "ASK_USER",
-    "FIX_REVIEW",
-    "FIX_TESTS",
-    "FIX_SECURITY",
-    "FIX_BUILD",
-    "BLOCKED",
-]
-Corrector = Literal["SpecAgent", "Architect", "Designer"]
+_Planning = Literal["INTAKE", "INTAKE_LEAN", "DESIGN", "APPROVE_DESIGN", "PLAN", "REVIEW_STRATEGY"]
 Loop = Literal["FIX_REVIEW", "FIX_TESTS", "FIX_SECURITY", "FIX_BUILD"]
+State = Literal[_Planning, "IMPLEMENT_LOOP", "INTEGRATE", "RELEASE", "DONE", "ASK_USER", Loop, "BLOCKED"]
+Corrector = Literal["SpecAgent", "Architect", "Designer"]
 Mode = Literal["full", "lean"]
 TaskStatus = Literal["not-started", "in-progress", "implemented", "completed", "blocked"]
 DecisionStatus = Literal["pending", "answered", "cancelled", "skipped"]
@@ -58,6 +31,7 @@ ProjectType = Literal["web", "api", "cli", "lib", "mixed"]
 CiStatus = Literal["unknown", "green", "red"]
 
 ROLES: tuple[str, ...] = get_args(Role)
+REVIEWS: tuple[str, ...] = get_args(Review)
 STATES: tuple[str, ...] = get_args(State)
 LOOPS: tuple[str, ...] = get_args(Loop)
 CORRECTORS: tuple[str, ...] = get_args(Corrector)
@@ -89,15 +63,15 @@ def _check_as_text(value: Any) -> Any:
     return f"{key}: {text}"
 
 
-def _as_list(value: Any) -> Any:
-    return [] if value is None else [value] if isinstance(value, str) else value
-
-
 def _with_text(value: str) -> str:
     if not value.strip():
         raise ValueError("The text is empty")
     return value
 
+
+_AS_LIST = BeforeValidator(lambda value: [] if value is None else [value] if isinstance(value, str) else value)
+Texts = Annotated[list[str], _AS_LIST]
+"""A list of texts; a single one or none is read as a list."""
 
 Check = Annotated[str, BeforeValidator(_check_as_text)]
 """One acceptance check: ``cmd: …`` is run, ``manual: …`` is done by a person."""
@@ -325,14 +299,14 @@ class SessionTask(OpenModel):
     acceptance_checks: list[Check] = Field(min_length=1, description="Checks, each cmd: or manual:.")
     title: str | None = Field(None, description="A short title.")
     type: str | None = Field(None, description="feat, fix, refactor, chore, test or docs.")
-    depends_on: Annotated[list[str], BeforeValidator(_as_list)] = Field(
+    depends_on: Texts = Field(
         [], validation_alias=AliasChoices("depends_on", "deps"), description="Tasks that this one depends on."
     )
-    non_goals: Annotated[list[str], BeforeValidator(_as_list)] = Field([], description="Excluded goals.")
-    context_files: Annotated[list[str], BeforeValidator(_as_list)] = Field([], description="Files to read first.")
-    files_expected: Annotated[list[str], BeforeValidator(_as_list)] = Field([], description="Files that will change.")
-    risk_flags: Annotated[list[str], BeforeValidator(_as_list)] = Field([], description="Risks.")
-    done_when: Annotated[list[str], BeforeValidator(_as_list)] = Field([], description="Criteria for a finished task.")
+    non_goals: Texts = Field([], description="Excluded goals.")
+    context_files: Texts = Field([], description="Files to read first.")
+    files_expected: Texts = Field([], description="Files that will change.")
+    risk_flags: Texts = Field([], description="Risks.")
+    done_when: Texts = Field([], description="Criteria for a finished task.")
 
 
 class SessionTasks(OpenModel):
@@ -356,7 +330,7 @@ class AcceptanceCriterion(OpenModel):
 
     id: Text = Field(description="The criterion's id, AC-XXX.")
     description: Text = Field(description="The criterion.")
-    verify: Annotated[list[Check], BeforeValidator(_as_list)] = Field(min_length=1, description="Its checks.")
+    verify: Annotated[list[Check], _AS_LIST] = Field(min_length=1, description="Its checks.")
 
 
 class Acceptance(OpenModel):

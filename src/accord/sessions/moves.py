@@ -1,7 +1,6 @@
 """Moves of a session and of its tasks: the facts that judge them, and why one is refused. Pure.
 
-Source: global agent contract, "Gates (hard blockers)", "Role boundaries" and "Task status lifecycle". Every command
-that moves a state or a task, dispatches an agent or takes its output asks here.
+Source: global agent contract, "Gates (hard blockers)", "Role boundaries" and "Task status lifecycle".
 """
 
 from __future__ import annotations

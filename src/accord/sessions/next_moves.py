@@ -46,6 +46,10 @@ _QUESTIONS = {
 }
 
 
+def _task_command(session: Session, task: SessionTask, target: str) -> str:
+    return _command(session, "task", task.id, "--to", target, *_ORCHESTRATOR)
+
+
 def next_moves(session: Session) -> list[NextMove]:
     """Return the moves of a session from its state; none where its status cannot be read."""
     if session.status is None:
@@ -223,10 +227,6 @@ def _review_steps(session: Session, task: SessionTask) -> Iterator[str]:
     is_early = is_single and any(other.status not in ("implemented", "completed") for other in _tasks(session))
     for role in open_gates(task, outputs):
         yield "" if is_early else _dispatch(session, "meta" if is_single else task.id, role)
-
-
-def _task_command(session: Session, task: SessionTask, target: str) -> str:
-    return _command(session, "task", task.id, "--to", target, *_ORCHESTRATOR)
 
 
 def _task_move(session: Session, task: SessionTask, target: str) -> NextMove | None:

@@ -1,7 +1,6 @@
 """Effects of an agent's output on its session: a pure table, and the changes that it leads to.
 
-Source: global agent contract, "Status enum - usage guide", "Task status lifecycle", "Gates" and "ASK_USER protocol". A
-session changes only as far as the agent's role may change it.
+Source: global agent contract, "Status enum - usage guide", "Task status lifecycle", "Gates" and "ASK_USER protocol".
 """
 
 from __future__ import annotations
@@ -15,12 +14,12 @@ from accord.core.findings import Finding, pointer, warning
 from accord.sessions.decision_rules import SECURITY, is_about_security, is_before
 from accord.sessions.folder import OUTPUTS_FILE, status_of
 from accord.sessions.machine import INTEGRATION, working_state
-from accord.sessions.models import CORRECTORS, OutputEntry
+from accord.sessions.models import CORRECTORS, REVIEWS, OutputEntry
 from accord.sessions.moves import check_work, status_in
 from accord.sessions.plan import is_recorded, plan_entry, plan_status, with_operations, write_tasks
 from accord.sessions.policy import WriteContext, check_path, check_task, refuse
 from accord.sessions.questions import UserQuestion, with_completed_correction, with_questions
-from accord.sessions.reviews import REVIEWS, open_gates, unreviewed_tasks
+from accord.sessions.reviews import open_gates, unreviewed_tasks
 from accord.sessions.rules import is_low
 from accord.sessions.run import ROLE
 

@@ -33,8 +33,6 @@ if TYPE_CHECKING:
 Value = Mapping[str, Any]
 
 Plan = Callable[["Session"], "Sequence[FileOperation]"]
-"""From a session to the operations of a change. Pure."""
-
 StatusStep = Callable[["Session"], Value]
 """From a session to the whole new ``status.json``. Pure; begin with ``folder.status_value``."""
 

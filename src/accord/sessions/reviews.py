@@ -10,14 +10,13 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from accord.core.machine import Edge, Machine
-from accord.sessions.models import LOOPS, REVIEW_STRATEGY
+from accord.sessions.models import LOOPS, REVIEW_STRATEGY, REVIEWS
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping, Sequence
 
     from accord.sessions.models import OutputEntry, SessionStatus, SessionTask
 
-REVIEWS = ("Reviewer", "QA", "Security")
 LOOP_OF: Mapping[str, str] = dict(zip(REVIEWS, LOOPS, strict=False))
 """The fix loop that follows a failed review."""
 
@@ -91,10 +90,7 @@ def failed_reviews(task: SessionTask, outputs: Sequence[OutputEntry]) -> tuple[s
 
 
 def unreviewed_tasks(tasks: Sequence[SessionTask], outputs: Sequence[OutputEntry]) -> dict[str, tuple[str, ...]]:
-    """Return the completed tasks with the reviews that they have not passed.
-
-    A task counts once work on it, a waiver or a failed review is recorded: other tools complete tasks without records.
-    """
+    """Return the completed tasks with reviews that they have not passed; tasks without any record are other tools'."""
     found = {}
     for task in tasks:
         own = [output for output in outputs if output.task_id == task.id]
@@ -138,15 +134,12 @@ def held_agents(outputs: Sequence[OutputEntry]) -> dict[str, str]:
 
 @dataclass(frozen=True)
 class TaskFacts:
-    """The facts that the guards of a task read: open dependencies, and reviews that have not passed.
-
-    ``waives`` is whether the Orchestrator waives those reviews.
-    """
+    """The facts that the guards of a task read."""
 
     role: str = ""
     waits_for: tuple[str, ...] = ()
-    open_gates: tuple[str, ...] = ()
-    waives: bool = False
+    open_gates: tuple[str, ...] = ()  # reviews that have not passed
+    waives: bool = False  # the Orchestrator waives them
 
 
 def _by(*roles: str) -> Callable[[TaskFacts], str]:

@@ -1,7 +1,6 @@
 """Rules of a session's single documents, beyond their shape. All pure.
 
-Source: global agent contract; each rule names its section. ``accord.sessions.folder_rules`` has the rules across
-documents.
+Source: global agent contract; each rule names its section. ``folder_rules`` has the rules across documents.
 """
 
 from __future__ import annotations

@@ -1,8 +1,6 @@
 """The commands of a session, each one or a few planned changes: moves, tasks, questions and answers.
 
-Source: global agent contract. ``SessionWriter`` applies the changes, or only plans them in a dry run. Whatever ends the
-process, the same command continues from there. On a terminal, each answer is written and verified before the next
-question ("ASK_USER protocol": partial response, and the exceptions for gates and for security).
+Source: global agent contract, "ASK_USER protocol". Whatever ends the process, the same command continues from there.
 """
 
 from __future__ import annotations
@@ -235,10 +233,7 @@ def interview(writer: SessionWriter, prompt: Prompt) -> bool:
 
 
 def _settle(writer: SessionWriter, decision: UserDecision, prompt: Prompt) -> Literal["", "blocked", "ended"]:
-    """Ask one question, repeatedly while it needs an answer; a gate without an answer blocks the session.
-
-    Return why no other question follows.
-    """
+    """Ask one question, repeatedly while it needs an answer; return why no other question follows."""
     name, problem = decision.decision_id, ""
     tries = 1 + MAX_REPEATS if needs_answer(name, decision.category) else 1
     for _ in range(tries):
