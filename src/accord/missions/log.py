@@ -71,21 +71,21 @@ def read_log(raw: bytes) -> Log:
     """Read a log. Text after the last line break that is not JSON was cut off by a crash, and is not an event."""
     *lines, tail = raw.split(b"\n")
     is_torn = bool(tail.strip()) and not is_json(tail)
-    events: list[StatusEvent] = []
+    events: dict[str, StatusEvent] = {}
     problems: dict[str, list[Finding]] = {}
     others: dict[str, list[int]] = {}
     for number, line in enumerate(lines if is_torn else [*lines, tail], start=1):
-        if not line.strip():
-            continue
-        read = _read_line(line, number)
+        read = _read_line(line, number) if line.strip() else None
         if isinstance(read, StatusEvent):
-            events.append(read)
+            known = events.get(read.event_id)  # an id counts once; of two that differ always the same one
+            if known is None or read.model_dump_json() < known.model_dump_json():
+                events[read.event_id] = read
         elif isinstance(read, str):
             others.setdefault(read, []).append(number)
-        else:
+        elif read:
             problems.setdefault(read[0], []).append(read[1])
-    distinct = _distinct(events)
-    return Log(distinct, _latest(distinct), problems, len(lines) + 1 if is_torn else None, others)
+    ordered = tuple(sorted(events.values(), key=lambda event: (event.at, event.event_id)))
+    return Log(ordered, _latest(ordered), problems, len(lines) + 1 if is_torn else None, others)
 
 
 def _read_line(line: bytes, number: int) -> StatusEvent | str | tuple[str, Finding]:
@@ -95,12 +95,10 @@ def _read_line(line: bytes, number: int) -> StatusEvent | str | tuple[str, Findi
         if not isinstance(value, dict):
             raise ValueError
     except (ValueError, RecursionError):
-        message = "The line is not a JSON object."
-        hint = "Restore it from git, or remove it."
+        message, hint = "The line is not a JSON object.", "Restore it from git, or remove it."
         named = set(_WP_ID.findall(line))
-        return (named.pop().decode() if len(named) == 1 else ""), Finding(
-            "event-invalid", message, line=number, hint=hint
-        )
+        wp_id = named.pop().decode() if len(named) == 1 else ""
+        return wp_id, Finding("event-invalid", message, line=number, hint=hint)
     kind = _other_kind(value)
     if kind is not None:
         return kind
@@ -110,12 +108,10 @@ def _read_line(line: bytes, number: int) -> StatusEvent | str | tuple[str, Findi
             raise BrokenContract.of(Finding("event-invalid", message, "/kind", hint="Correct or remove the line."))
         return read_shape(StatusEvent, value)
     except BrokenContract as broken:
-        first = broken.findings[0]
+        first, wp_id = broken.findings[0], value.get("wp_id")
         message = f"The line is not an event. {first.path}: {first.message}"
-        wp_id = value.get("wp_id")
-        return (wp_id if isinstance(wp_id, str) else ""), Finding(
-            "event-invalid", message, line=number, hint=first.hint
-        )
+        found = Finding("event-invalid", message, line=number, hint=first.hint)
+        return (wp_id if isinstance(wp_id, str) else ""), found
 
 
 def _other_kind(value: Mapping[str, Any]) -> str | None:
@@ -124,16 +120,6 @@ def _other_kind(value: Mapping[str, Any]) -> str | None:
     kind = next(named, "")
     is_known = "event_type" in value or kind == "annotation" or kind.lower().startswith("retrospective")
     return kind if is_known or not any(name in value for name in _LANES) else None
-
-
-def _distinct(events: Iterable[StatusEvent]) -> tuple[StatusEvent, ...]:
-    """Return one event of each id, in the order of time; of two that differ always the same one."""
-    kept: dict[str, StatusEvent] = {}
-    for event in events:
-        other = kept.get(event.event_id)
-        if other is None or event.model_dump_json() < other.model_dump_json():
-            kept[event.event_id] = event
-    return tuple(sorted(kept.values(), key=lambda event: (event.at, event.event_id)))
 
 
 def _latest(events: Iterable[StatusEvent]) -> dict[str, StatusEvent]:

@@ -37,17 +37,13 @@ def _check_rfc3339(text: str) -> str:
         time = parse_timestamp(f"{parts[1]}{'59' if is_leap else parts[2]}{parts[4]}".upper())
         if is_leap and time.strftime("%H:%M") != "23:59":
             raise ValueError
-    except (ValueError, OverflowError):
+    except ValueError:
         raise ValueError("The value is not an RFC 3339 timestamp such as 2026-11-22T05:00:00Z") from None
     return text
 
 
-DateTime = Annotated[
-    str,
-    StringConstraints(strict=True),
-    AfterValidator(_check_rfc3339),
-    Field(json_schema_extra={"format": "date-time"}),
-]
+_FORMAT = Field(json_schema_extra={"format": "date-time"})
+DateTime = Annotated[str, StringConstraints(strict=True), AfterValidator(_check_rfc3339), _FORMAT]
 
 
 def _true(value: Any) -> Any:
@@ -197,9 +193,9 @@ class ExecutionLane(MissionFileModel):
 def _distinct_lanes(lanes: list[ExecutionLane]) -> list[ExecutionLane]:
     """Refuse two lanes of one name, which would share a work tree by accident."""
     names = [lane.lane_id for lane in lanes]
-    repeated = next((name for i, name in enumerate(names) if name in names[:i]), None)
-    if repeated:
-        raise ValueError(f"Two lanes are named {repeated}")
+    for i, name in enumerate(names):
+        if name in names[:i]:
+            raise ValueError(f"Two lanes are named {name}")
     return lanes
 
 
@@ -236,10 +232,7 @@ def _status(value: Any) -> Any:
 def _event_time(value: Any) -> Any:
     if not isinstance(value, str):
         raise ValueError("The value is not a text")
-    try:
-        time = parse_timestamp(value)
-    except OverflowError:
-        raise ValueError("The year is out of range") from None
+    time = parse_timestamp(value)
     if not 1970 <= time.year < 9000:
         raise ValueError("The year is out of range")
     return time

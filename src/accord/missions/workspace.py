@@ -6,16 +6,14 @@ artifacts run in the root of the repository, without branch, lane and context fi
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Literal
 
 from accord.core.errors import BrokenContract
 from accord.core.findings import Finding
 
 if TYPE_CHECKING:
-    from pathlib import Path
-
-    from accord.missions.load import Mission, WorkPackage
+    from accord.missions.load import Mission
     from accord.missions.models import ExecutionMode, WorkspaceContext
     from accord.missions.modes import ModeSource
 
@@ -36,76 +34,68 @@ class ResolvedWorkspace:
     resolution_kind: Literal["lane_workspace", "repo_root"]
     workspace_name: str
     workspace_path: str
-    branch_name: str | None
-    lane_id: str | None
-    lane_wp_ids: tuple[str, ...]
-    context_file: str | None
-    diagnostics: tuple[str, ...]
-
-
-@dataclass(frozen=True)
-class _Lane:
-    """The lane of a work package, with the file that names it."""
-
-    id: str
-    wp_ids: tuple[str, ...]
-    branch: str
-    context_file: Path | None
+    branch_name: str | None = None
+    lane_id: str | None = None
+    lane_wp_ids: tuple[str, ...] = ()
+    context_file: str | None = None
     diagnostics: tuple[str, ...] = ()
 
 
 def resolve_workspace(mission: Mission, wp_id: str) -> ResolvedWorkspace:
     """Return the workspace of a work package. Raises BrokenContract where the files do not tell."""
-    work_package = mission.work_package(wp_id)
-    mode = work_package.mode
-    lane = _lane_of(mission, work_package) if mode.value == "code_change" else None
-    name = f"{mission.slug}-{lane.id if lane else 'repo-root'}"
-    return ResolvedWorkspace(
+    mode = mission.work_package(wp_id).mode
+    in_root = ResolvedWorkspace(
         mission.slug,
         wp_id,
         mode.value,
         mode.source,
-        "lane_workspace" if lane else "repo_root",
-        name,
-        str(mission.root / WORKTREES / name if lane else mission.root),
-        branch_name=lane.branch if lane else None,
-        lane_id=lane.id if lane else None,
-        lane_wp_ids=lane.wp_ids if lane else (),
-        context_file=str(lane.context_file) if lane and lane.context_file else None,
-        diagnostics=(*mode.diagnostics, *(lane.diagnostics if lane else ())),
+        "repo_root",
+        f"{mission.slug}-repo-root",
+        str(mission.root),
+        diagnostics=mode.diagnostics,
     )
+    return in_root if mode.value == "planning_artifact" else _in_lane(mission, in_root)
 
 
-def _lane_of(mission: Mission, work_package: WorkPackage) -> _Lane:
-    """Return the lane: from a context file, else from ``lanes.json``."""
-    recorded = [(path, context) for path, context in mission.contexts.values() if _is_about(context, work_package.id)]
-    planned = mission.lanes.lane_of.get(work_package.id) if mission.lanes else None
+def _in_lane(mission: Mission, known: ResolvedWorkspace) -> ResolvedWorkspace:
+    """Return the workspace in the lane that a context file names, else ``lanes.json``."""
+    wp_id, slug = known.wp_id, mission.slug
+    recorded = [(path, one) for path, one in mission.contexts.values() if _is_about(one, wp_id)]
+    planned = mission.lanes.lane_of.get(wp_id) if mission.lanes else None
     if len(recorded) > 1:
-        files = " and ".join(path.name for path, _ in recorded)
-        message = f"{work_package.id} is in two context files: {files}."
+        message = f"{wp_id} is in two context files: {' and '.join(path.name for path, _ in recorded)}."
         raise BrokenContract.of(Finding("lane-unclear", message, hint="Remove the older one."))
-    if recorded:
+    if not recorded:
+        mission.check_readable("lanes.json")
+    if not recorded and planned is None:
+        why = "is not in a lane of lanes.json" if mission.lanes else "needs a lane, but the mission has no lanes.json"
+        hint = "Add it to a lane, or set `execution_mode: planning_artifact` if it changes no code."
+        raise BrokenContract.of(Finding("lane-missing", f"{wp_id} is a code_change and {why}.", hint=hint))
+    lane_id, wp_ids = (planned.lane_id, planned.wp_ids) if planned else ("", [])
+    path, notes = mission.contexts[lane_id][0] if lane_id in mission.contexts else None, list[str]()
+    branch = lane_branch(slug, lane_id)
+    if recorded:  # else the file may be older than the lane's work package
         path, context = recorded[0]
-        notes = []
-        if planned and planned.lane_id != context.lane_id:
-            notes.append(f"{path.name} has it in {context.lane_id}, lanes.json in {planned.lane_id}. The first counts.")
-        branch = lane_branch(mission.slug, context.lane_id)
+        if planned is None or lane_id != context.lane_id:
+            wp_ids = context.lane_wp_ids or [wp_id]
+        if planned and lane_id != context.lane_id:
+            notes.append(f"{path.name} has it in {context.lane_id}, lanes.json in {lane_id}. The first counts.")
+        lane_id, branch = context.lane_id, lane_branch(slug, context.lane_id)
         if context.branch_name.startswith(_BRANCHES):
             branch = context.branch_name
         elif context.branch_name:
             notes.append(f"{path.name} names a branch that is not a mission's. {branch} counts.")
-        is_same = planned is not None and planned.lane_id == context.lane_id
-        wp_ids = planned.wp_ids if planned and is_same else context.lane_wp_ids or [work_package.id]
-        return _Lane(context.lane_id, tuple(wp_ids), branch, path, tuple(notes))
-    mission.check_readable("lanes.json")
-    if planned is None:
-        why = "is not in a lane of lanes.json" if mission.lanes else "needs a lane, but the mission has no lanes.json"
-        hint = "Add it to a lane, or set `execution_mode: planning_artifact` if it changes no code."
-        raise BrokenContract.of(Finding("lane-missing", f"{work_package.id} is a code_change and {why}.", hint=hint))
-    # the file may be older than the lane's work package
-    context_file = mission.contexts[planned.lane_id][0] if planned.lane_id in mission.contexts else None
-    branch = lane_branch(mission.slug, planned.lane_id)
-    return _Lane(planned.lane_id, tuple(planned.wp_ids), branch, context_file)
+    return replace(
+        known,
+        resolution_kind="lane_workspace",
+        workspace_name=f"{slug}-{lane_id}",
+        workspace_path=str(mission.root / WORKTREES / f"{slug}-{lane_id}"),
+        branch_name=branch,
+        lane_id=lane_id,
+        lane_wp_ids=tuple(wp_ids),
+        context_file=str(path) if path else None,
+        diagnostics=(*known.diagnostics, *notes),
+    )
 
 
 def _is_about(context: WorkspaceContext, wp_id: str) -> bool:

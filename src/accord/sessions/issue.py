@@ -58,16 +58,13 @@ _COMMAND = re.compile(
 
 @dataclass(frozen=True)
 class AnswerCommand:
-    """One command of a comment; ``text`` is the answer, or the reason of a deferral.
-
-    ``reason`` and ``message`` are why it does not count.
-    """
+    """One command of a comment; ``text`` is the answer, or the reason of a deferral."""
 
     decision_id: str
     how: CommandName
     text: str
     comment: Comment
-    reason: Reason | None = None
+    reason: Reason | None = None  # why it does not count
     message: str = ""
 
 
