@@ -131,19 +131,9 @@ def test_a_wrong_shape_is_named_with_its_path(artifact: str, content: Any, path:
     assert [(finding.code, finding.path) for finding in findings] == [("schema", path)]
 
 
-@pytest.mark.parametrize(
-    ("task", "paths"),
-    [
-        ({"statu": "planning", "metadata": {}}, ["/statu"]),
-        (
-            {"metadata": {"reviewArtefact": {}, "designArtifact": {}, "x": 1}},
-            ["/metadata/reviewArtefact"],
-        ),
-    ],
-)
-def test_a_misspelled_key_is_a_warning_and_other_keys_are_free(task: dict[str, Any], paths: list[str]) -> None:
-    _, findings = checked(task)
-    assert [finding.path for finding in findings] == paths
+def test_a_misspelled_key_is_a_warning_and_other_keys_are_free() -> None:
+    _, findings = checked({"statu": "planning", "metadata": {"reviewArtefact": {}, "designArtifact": {}, "x": 1}})
+    assert [finding.path for finding in findings] == ["/statu", "/metadata/reviewArtefact"]
     assert all(finding.severity == "warning" and finding.hint.startswith("Did you mean") for finding in findings)
 
 
@@ -153,8 +143,6 @@ def test_a_malformed_id_is_a_warning_since_the_next_write_fixes_it(task_id: str,
     assert [(item.code, item.severity) for item in findings] == [("task-id-invalid", "warning")] * found
 
 
-@pytest.mark.parametrize("status", ["review", "verification", "done", "awaiting_human"])
-def test_a_status_without_what_it_rests_on_is_an_error(status: str) -> None:
-    _, findings = checked({"status": status})
-    assert findings
-    assert all(finding.severity == "error" for finding in findings)
+def test_a_status_without_what_it_rests_on_is_an_error() -> None:
+    for status in ("review", "verification", "done", "awaiting_human"):
+        assert {finding.severity for finding in checked({"status": status})[1]} == {"error"}

@@ -33,16 +33,13 @@ def test_from_each_status_the_task_goes_where_the_table_says_and_nowhere_else() 
     assert {source: " ".join(HANDOFF.targets(source)) for source in HANDOFF.states} == EDGES
 
 
-@pytest.mark.parametrize("source", ["implementing", "awaiting_human"])
-def test_every_way_into_review_asks_for_both_artifacts(source: str) -> None:
+def test_every_way_into_review_asks_for_both_artifacts() -> None:
     review, verification = ("missing-review-artifacts", R), ("missing-review-artifacts", V)
-    assert reasons(source, "review") == [review, verification]
-    assert reasons(source, "review", **{R: REVIEW}) == [verification]
-    assert reasons(source, "review", **{V: VERIFICATION}) == [review]
-    assert reasons(source, "review", **{R: REVIEW, V: VERIFICATION}) == []
-
-
-def test_a_done_task_and_requested_changes_may_go_into_review() -> None:
+    for source in ("implementing", "awaiting_human"):
+        assert reasons(source, "review") == [review, verification]
+        assert reasons(source, "review", **{R: REVIEW}) == [verification]
+        assert reasons(source, "review", **{V: VERIFICATION}) == [review]
+        assert reasons(source, "review", **{R: REVIEW, V: VERIFICATION}) == []
     asked = {R: {**REVIEW, "decision": "changes_requested"}, V: {**VERIFICATION, "result": "failed"}}
     assert reasons("implementing", "review", **asked) == reasons("done", "review") == []
 
@@ -89,22 +86,16 @@ def test_verification_and_done_ask_for_the_decision_approved() -> None:
         assert reasons(source, target, **{**refused, R: REVIEW}) == []
 
 
-def test_every_way_into_done_asks_for_verification_that_passed() -> None:
+def test_every_way_into_done_asks_for_verification_that_passed_and_to_a_person_for_a_question() -> None:
     failed = {R: REVIEW, V: {**VERIFICATION, "result": "failed"}, D: DONE}
     for source in ("backlog", "review", "verification"):
         assert reasons(source, "done", **failed) == [("verification-not-passed", f"{V}/result")]
-
-
-def test_every_way_to_a_person_asks_for_a_question() -> None:
     for source in ("planning", "implementing", "review", "verification"):
         assert reasons(source, "awaiting_human") == [("missing-awaiting-human-artifact", A)]
         assert reasons(source, "awaiting_human", **{A: QUESTION}) == []
 
 
-def test_with_every_artifact_each_move_of_the_table_may_be_made_and_others_are_explained() -> None:
-    for source, targets in EDGES.items():
-        metadata = read_handoff(handoff(source, **EVERYTHING)).metadata
-        assert {HANDOFF.refusal(source, target, metadata) for target in targets.split()} == {""}
+def test_a_refused_move_is_explained() -> None:
     bare = read_handoff(handoff("implementing")).metadata
     assert "reviewArtifact is missing" in HANDOFF.refusal("implementing", "review", bare)
     assert 'Legal moves from "implementing": backlog, review' in HANDOFF.refusal("implementing", "done", bare)

@@ -250,15 +250,6 @@ def test_an_answered_session_goes_back_to_where_it_asked(tmp_path: Path, state: 
     assert status_of(read_session(folder)).current_state == state
 
 
-@pytest.mark.parametrize("category", ["security", "Security", " SECURITY "])
-def test_a_question_about_security_stays_one_however_it_is_written(tmp_path: Path, category: str) -> None:
-    folder = make_session(tmp_path, "DESIGN", mode="full")
-    run.ask(writer(folder), [UserQuestion("Risk?"), UserQuestion("Risk?", category=category)])
-    run.answer(writer(folder), {}, is_final=True)
-    status = status_of(read_session(folder))
-    assert [item.status for item in status.user_decisions] == ["cancelled", "pending"]
-
-
 DESIGN, STRATEGY = "UD-APPROVE-DESIGN", "UD-REVIEW-STRATEGY"
 SILENT = ("cancelled", "no response provided")
 
