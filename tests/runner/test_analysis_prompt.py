@@ -4,7 +4,7 @@ import re
 from typing import Any
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 from support.hostile import HOSTILE
 
@@ -96,6 +96,7 @@ def test_long_parts_are_cut_with_a_notice_and_the_tasks_come_first() -> None:
     assert len(found.evidence) < BUDGET + 2_000
 
 
+@settings(max_examples=40)
 @given(st.text(), st.text(), st.lists(st.text()), st.text())
 @pytest.mark.slow
 def test_every_question_fits_into_the_budget(task: str, message: str, commands: list[str], diff_stat: str) -> None:

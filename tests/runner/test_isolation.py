@@ -270,14 +270,10 @@ def test_a_program_behind_the_proxy_does_not_see_the_jobs_own() -> None:
 @pytest.mark.parametrize(
     ("entry", "back"),
     [
-        ("temp/venv/bin", ["temp/venv"]),
-        ("temp/tools", ["temp/tools"]),
-        ("temp/bin", ["temp/bin"]),
-        ("temp", []),
-        ("home/.claude/local", ["home/.claude/local"]),
-        ("home/bin", ["home/bin"]),
+        ("temp/venv/bin", ["temp/venv"]), ("temp/tools", ["temp/tools"]), ("temp/bin", ["temp/bin"]), ("temp", []),
+        ("home/.claude/local", ["home/.claude/local"]), ("home/bin", ["home/bin"]),
     ],
-)
+)  # fmt: skip
 def test_programs_on_the_path_stay_readable_with_their_prefix(tmp_path: Path, entry: str, back: list[str]) -> None:
     (tmp_path / entry).mkdir(parents=True)
     for name in ("private", "temp", "home/.claude", "home/.codex"):
@@ -352,18 +348,12 @@ def test_programs_come_back_only_where_they_would_be_hidden(tmp_path: Path) -> N
 @pytest.mark.parametrize(
     ("target", "is_reached"),
     [
-        ("api.example.com:443", True),
-        ("API.example.com:443", True),
-        ("api.example.com:80", False),
-        ("evil-api.example.com:443", False),
-        ("api.example.com.evil.test:443", False),
-        ("a.b.example.org:443", True),
-        ("example.org:443", False),
-        ("evilexample.org:443", False),
-        ("localhost:8080", True),
+        ("api.example.com:443", True), ("API.example.com:443", True), ("api.example.com:80", False),
+        ("evil-api.example.com:443", False), ("api.example.com.evil.test:443", False), ("a.b.example.org:443", True),
+        ("example.org:443", False), ("evilexample.org:443", False), ("localhost:8080", True),
         ("localhost:443", False),
     ],
-)
+)  # fmt: skip
 def test_a_host_is_allowed_by_its_whole_name_and_port(target: str, is_reached: bool) -> None:
     host, _, port = target.lower().rpartition(":")
     assert is_allowed(host, port, ["api.example.com", "*.example.org", "localhost:8080"]) is is_reached

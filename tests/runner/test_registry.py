@@ -97,13 +97,10 @@ def test_a_mistake_is_found_on_its_line(code: str) -> None:
 @pytest.mark.parametrize(
     ("entry", "is_contradiction"),
     [
-        ("isolation: container", True),
-        ("network: []", True),
-        ("network: [], isolation: none", True),
-        ("isolation: none", False),
-        ("isolation: auto", False),
+        ("isolation: container", True), ("network: []", True), ("network: [], isolation: none", True),
+        ("isolation: none", False), ("isolation: auto", False),
     ],
-)
+)  # fmt: skip
 def test_a_default_that_keeps_sudo_contradicts_a_container(entry: str, is_contradiction: bool) -> None:
     strategy = "safety_strategy: {default: unsafe, values: {unsafe: {keeps_sudo: true}}}"
     found = check(f"agents: {{mine: {{command: [x], {strategy}, {entry}}}}}")

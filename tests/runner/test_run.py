@@ -360,3 +360,11 @@ def test_kept_work_follows_no_link_of_the_agent(bench: Bench, tmp_path: Path) ->
     left = bench.script(script)
     assert "Work on side is not in the changes." in left.outputs["run-warnings"]
     assert target.read_text() == "as it was"
+
+
+@pytest.mark.slow
+def test_a_huge_file_of_an_agent_is_named_and_all_others_are_handed_on(bench: Bench) -> None:
+    left = bench.script("open('new.txt', 'w').write('x'); open('core.bin', 'wb').truncate(3 * 1024**3)")
+    assert (left.code, left.outputs["exit-code"]) == (0, "0")
+    assert "Files of more than 100 MiB, which GitHub refuses, were left out: core.bin." in left.outputs["run-warnings"]
+    assert re.findall(r"^diff --git a/(\S+)", left.text("changes.patch"), re.MULTILINE) == ["new.txt"]

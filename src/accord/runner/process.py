@@ -132,9 +132,11 @@ def run_program(
         with started.stdout, started.stderr, selectors.DefaultSelector() as selector:  # type: ignore[union-attr]
             for sink in sinks:
                 selector.register(sink.source, selectors.EVENT_READ, sink)
-            error = _wait_for(started, selector, job.stop, (limit_seconds, silent_seconds), sinks)
+            running = _Running(started, selector, job.stop, sinks)
+            error = running.wait(limit_seconds, silent_seconds)
             patience = _PATIENCE_SECONDS[error.kind if error else ""]
-            error = _terminate(Termination(started, spared, patience), selector, job.stop, error, sinks)
+            disk_error = running.end(Termination(started, spared, patience))
+            error = error or disk_error
         code = started.poll()
         if code == NOT_STARTED and (reason := _reason_not_started(err)):
             return ProgramEnd(None, InternalError(kind="not-started", detail=reason))
@@ -170,72 +172,66 @@ def _reason_not_started(stderr: BinaryIO) -> str:
     return f"Cannot start {line.removeprefix(CANNOT_START)}." if line.startswith(CANNOT_START) else ""
 
 
-def _wait_for(
-    started: subprocess.Popen[bytes],
-    selector: selectors.BaseSelector,
-    stop: StopSignals,
-    limits: tuple[float, float],
-    sinks: Sequence[_Sink],
-) -> InternalError | None:
-    """Pass output on until the program ends; return why it must be ended before that."""
-    limit_seconds, silent_seconds = limits
-    deadline = time.monotonic() + limit_seconds
-    while started.poll() is None:
-        _pass_on(selector)
-        if stop:
-            return InternalError(kind="cancelled", detail="The run was cancelled by a signal.")
-        if time.monotonic() > deadline:
-            return InternalError(
-                kind="time-limit", detail=f"The agent reached its time limit of {span(limit_seconds)}."
-            )
-        if time.monotonic() > sinks[0].heard_at + silent_seconds:
-            return InternalError(kind="stalled", detail=f"The agent printed no event for {span(silent_seconds)}.")
-        if any(sink.is_full for sink in sinks):
-            return _disk_full()
-    return None
-
-
 def span(seconds: float) -> str:
     """Return a time in minutes, or in seconds below a minute, rounded."""
     number, unit = (seconds / 60, "minutes") if seconds >= 59.95 else (seconds, "seconds")
     return f"{round(number, 1 if number >= 1 else 2):g} {unit}"
 
 
-def _terminate(
-    termination: Termination,
-    selector: selectors.BaseSelector,
-    stop: StopSignals,
-    error: InternalError | None,
-    sinks: Sequence[_Sink],
-) -> InternalError | None:
-    """End the processes that are left and pass their last output on; a further stop signal kills them at once."""
-    count = stop.count
-    while not termination.step():
-        if stop.count > count:
-            termination.patience_seconds = 0
-        _pass_on(selector)
-    deadline = time.monotonic() + _DRAIN_SECONDS
-    while selector.get_map() and time.monotonic() < deadline:
-        _pass_on(selector)
-    for sink in sinks:
-        sink.finish()
-    return error or (_disk_full() if any(sink.is_full for sink in sinks) else None)
+@dataclass(frozen=True)
+class _Running:
+    """A program that runs, and where its output goes."""
 
+    started: subprocess.Popen[bytes]
+    selector: selectors.BaseSelector
+    stop: StopSignals
+    sinks: Sequence[_Sink]
 
-def _disk_full() -> InternalError:
-    return InternalError(kind="disk-full", detail="The disk is full, so the agent's output could not be saved.")
+    def wait(self, limit_seconds: float, silent_seconds: float) -> InternalError | None:
+        """Pass output on until the program ends; return why it must be ended before that."""
+        deadline = time.monotonic() + limit_seconds
+        while self.started.poll() is None:
+            self._pass_on()
+            if self.stop:
+                return InternalError(kind="cancelled", detail="The run was cancelled by a signal.")
+            if time.monotonic() > deadline:
+                detail = f"The agent reached its time limit of {span(limit_seconds)}."
+                return InternalError(kind="time-limit", detail=detail)
+            if time.monotonic() > self.sinks[0].heard_at + silent_seconds:
+                return InternalError(kind="stalled", detail=f"The agent printed no event for {span(silent_seconds)}.")
+            if error := self._disk_error():
+                return error
+        return None
 
+    def end(self, termination: Termination) -> InternalError | None:
+        """End the processes that are left and pass their last output on; a further stop signal kills them at once."""
+        count = self.stop.count
+        while not termination.step():
+            if self.stop.count > count:
+                termination.patience_seconds = 0
+            self._pass_on()
+        deadline = time.monotonic() + _DRAIN_SECONDS
+        while self.selector.get_map() and time.monotonic() < deadline:
+            self._pass_on()
+        for sink in self.sinks:
+            sink.finish()
+        return self._disk_error()
 
-def _pass_on(selector: selectors.BaseSelector) -> None:
-    """Wait shortly for output and pass it on; without an open source, just wait."""
-    if not selector.get_map():
-        time.sleep(_POLL_SECONDS)
-        return
-    for key, _ in selector.select(_POLL_SECONDS):
-        data = os.read(key.fd, _CHUNK_BYTES)
-        key.data.take(data)
-        if not data:
-            selector.unregister(key.fd)
+    def _disk_error(self) -> InternalError | None:
+        if not any(sink.is_full for sink in self.sinks):
+            return None
+        return InternalError(kind="disk-full", detail="The disk is full, so the agent's output could not be saved.")
+
+    def _pass_on(self) -> None:
+        """Wait shortly for output and pass it on; without an open source, just wait."""
+        if not self.selector.get_map():
+            time.sleep(_POLL_SECONDS)
+            return
+        for key, _ in self.selector.select(_POLL_SECONDS):
+            data = os.read(key.fd, _CHUNK_BYTES)
+            key.data.take(data)
+            if not data:
+                self.selector.unregister(key.fd)
 
 
 @dataclass

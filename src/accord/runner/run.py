@@ -52,16 +52,10 @@ def run_agent(request: RunRequest, job: JobContext) -> RunRecord:
     try:
         if not request.skip:
             _run(request, job, progress)
-    except AgentNotStarted as failure:
-        progress.error = progress.error or failure.error
-    except AccordError as error:
-        progress.error = progress.error or InternalError(kind="not-started", detail=str(error), has_hint=True)
-    except OSError as error:
-        progress.error = progress.error or _file_error(error, progress)
     except Exception as error:
-        detail = f"Internal error of accord: {type(error).__name__}: {error}"
-        progress.error = progress.error or InternalError(kind="not-started", detail=detail, has_hint=True)
-        raise
+        progress.error = progress.error or _error_of(error, progress)
+        if not isinstance(error, (AccordError, OSError)):
+            raise
     finally:
         record = _write_record(_record(request, job, progress, began), request.run_dir, progress)
         outcomes = [f"{attempt.agent} {attempt.outcome}" for attempt in record.attempts]
@@ -69,8 +63,15 @@ def run_agent(request: RunRequest, job: JobContext) -> RunRecord:
     return record
 
 
-def _file_error(error: OSError, progress: RunProgress) -> InternalError:
-    """Say that a file cannot be used: before the agent ran, or in what it left."""
+def _error_of(error: Exception, progress: RunProgress) -> InternalError:
+    """Return the error of a run that an exception ended; a file can be in the way before the agent ran, or after."""
+    if isinstance(error, AgentNotStarted):
+        return error.error
+    if isinstance(error, AccordError):
+        return InternalError(kind="not-started", detail=str(error), has_hint=True)
+    if not isinstance(error, OSError):
+        detail = f"Internal error of accord: {type(error).__name__}: {error}"
+        return InternalError(kind="not-started", detail=detail, has_hint=True)
     detail = f"{error.filename or 'A file'} cannot be used: {error.strerror or error}."
     if error.errno in DISK_FULL:
         return InternalError(kind="disk-full", detail=detail)
@@ -86,7 +87,7 @@ def _write_record(record: RunRecord, folder: Path, progress: RunProgress) -> Run
         (folder / _RESERVE).unlink(missing_ok=True)
         write_whole(path, record.model_dump_json(indent=2) + "\n")
     except OSError as error:
-        return record.model_copy(update={"error": record.error or _file_error(error, progress)})
+        return record.model_copy(update={"error": record.error or _error_of(error, progress)})
     return record
 
 
