@@ -219,11 +219,8 @@ def run_with_output(request: RunRequest, stop: StopSignals) -> RunRecord:
         click.echo(workflow_command("group", f"Output of {one_line(request.agent or 'the agent')}"), err=True)
     try:
         with showing_status(sys.stderr) as status:
-
-            def show(line: str) -> None:
-                status.show(line, inert(line))
-
-            return run_agent(request, JobContext(os.environ, SystemClock(), show, stop))
+            job = JobContext(os.environ, SystemClock(), lambda line: status.show(inert(line)), stop)
+            return run_agent(request, job)
     finally:
         if is_step:
             click.echo(workflow_command("endgroup", ""), err=True)

@@ -10,14 +10,11 @@ from typing import TYPE_CHECKING, TextIO
 
 import click
 
-from accord.cli.output import CLEAR_LINE, duration, is_screen, one_line
-from accord.runner.transcripts.formats import LiveRun
+from accord.cli.output import CLEAR_LINE, duration, is_screen
 from accord.text.markdown import shorten
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
-
-    from accord.runner.transcripts.account import Usage
 
 _TICK_SECONDS = 1.0
 _QUIET_SECONDS = 2.0
@@ -35,20 +32,15 @@ class RunStatus:
         self._now = now
         self._is_screen = is_screen(stream)
         self._began = self._heard = self._told = now()
-        self._run = LiveRun()
-        self._last = ""
         self._is_drawn = False
         self._lock = threading.Lock()
 
-    def show(self, line: str, shown: str) -> None:
-        """Write a line of output as it is to be ``shown``."""
-        if self._is_screen:
-            self._run.add(line)
-            self._last = one_line(self._run.last)
+    def show(self, line: str) -> None:
+        """Write a line of output."""
         with self._lock, suppress(OSError, ValueError):  # a closed stream must not end the agent
             self._heard = self._now()
             self._erase()
-            click.echo(shown, file=self._stream)
+            click.echo(line, file=self._stream)
 
     def tick(self) -> None:
         """Show how the run goes on, if the agent is quiet."""
@@ -56,7 +48,7 @@ class RunStatus:
             now = self._now()
             elapsed, quiet = now - self._began, now - self._heard
             if self._is_screen and quiet >= _QUIET_SECONDS:
-                text = status_text(elapsed, quiet, self._last, self._run.usage)
+                text = f"{duration(elapsed)} · quiet {duration(quiet)}"
                 width = shutil.get_terminal_size().columns - 1
                 self._stream.write(f"{CLEAR_LINE}{shorten(text, max(width, 1))}")
                 self._stream.flush()
@@ -96,15 +88,3 @@ def showing_status(stream: TextIO) -> Iterator[RunStatus]:
         ended.set()
         thread.join()
         status.end()
-
-
-def status_text(elapsed: float, quiet: float, last: str, usage: Usage) -> str:
-    """Return the line: the time so far, the last event and how long ago it was, and what the agent reported to cost."""
-    counts = [count for count in (usage.input_tokens, usage.output_tokens) if count is not None]
-    parts = [
-        duration(elapsed),
-        f"{f'{last}, ' if last else 'quiet '}{duration(quiet)}{' ago' if last else ''}",
-        f"{sum(counts):,} tokens" if counts else "",
-        f"{usage.cost_usd:.2f} US dollars" if usage.cost_usd is not None else "",
-    ]
-    return " · ".join(filter(None, parts))

@@ -111,11 +111,10 @@ class Account:
 
 
 class AccountBuilder:
-    """Takes what a transcript tells, event by event; ``last`` is its last event in a few words."""
+    """Takes what a transcript tells, event by event."""
 
     def __init__(self) -> None:
-        self.last = ""
-        self.usage = Usage()
+        self._usage = Usage()
         self.has_begun = False
         self._ending: TranscriptEnding = "cut"
         self._has_worked = False
@@ -132,24 +131,23 @@ class AccountBuilder:
 
     def start(self, model: str = "", session: str = "") -> None:
         """Note that the CLI or a turn started: only a later terminal event says how the run ends."""
-        self.last = "started"
         self._ending, self._model = "cut", cut(model, 100) or self._model
         self._session = session or self._session
 
-    def work(self, last: str = "at work") -> None:
+    def work(self) -> None:
         """Note that the agent did something, and so recovered from its trouble."""
-        self._has_worked, self._trouble, self.last = True, None, last
+        self._has_worked, self._trouble = True, None
 
     def set_message(self, text: str) -> None:
         """Replace the agent's message."""
-        self.work("message")
+        self.work()
         self._message = text[:MAX_MESSAGE_CHARS]
         if len(text) > MAX_MESSAGE_CHARS:
             self.warn(f"The message is longer than {MAX_MESSAGE_CHARS:,} characters. The transcript has the rest.")
 
     def add_command(self, command: str, exit_code: int | None, output: str, *, is_failed: bool) -> None:
         """Add a command that ended."""
-        self.work(f"command {command}")
+        self.work()
         self._command_count += 1
         self._failed_commands += is_failed
         self._unsandboxed += is_failed and output.startswith(_NO_SANDBOX)
@@ -160,7 +158,6 @@ class AccountBuilder:
         self._failed_changes += is_failed
         for file in () if is_failed else files:
             path = file.path[:_TEXT_CHARS]
-            self.last = f"changed {path}"
             if path in self._files or len(self._files) < MAX_FILES:
                 kind = "add" if path in self._files and self._files[path].kind == "add" else cut(file.kind, 20)
                 self._files[path] = FileChange(path, kind)
@@ -168,11 +165,12 @@ class AccountBuilder:
     def set_todos(self, todos: Iterable[Todo]) -> None:
         """Replace the agent's to-do list."""
         self._todos = tuple(replace(todo, text=cut(todo.text, _TEXT_CHARS)) for todo in [*todos][:MAX_TODOS])
-        self.last = f"{sum(todo.is_done for todo in self._todos)} of {len(self._todos)} to-dos done"
 
     def set_usage(self, usage: Usage, model: str = "") -> None:
         """Set the usage of the run so far, without impossible numbers, and the model if none is known yet."""
-        self.usage = Usage(**{name: count for name, count in asdict(usage).items() if count is not None and count >= 0})
+        self._usage = Usage(
+            **{name: count for name, count in asdict(usage).items() if count is not None and count >= 0}
+        )
         self._model = self._model or cut(model, 100)
 
     def deny(self, tool: str) -> None:
@@ -191,13 +189,12 @@ class AccountBuilder:
 
     def report_trouble(self, error: AgentError) -> None:
         """Note an error that the CLI tries to recover from; work after it means that it did."""
-        self._trouble, self.last = error, f"error {error.message}"
+        self._trouble = error
 
     def fail(self, error: AgentError) -> None:
         """End with a failure."""
         backoff = self._trouble.backoff_seconds if self._trouble else error.backoff_seconds
         self._ending, self._failure = "failure", replace(error, backoff_seconds=backoff)
-        self.last = f"error {error.message}"
 
     def succeed(self, message: str | None = None, structured: Any = None) -> None:
         """End with a success. Without a ``message`` the last one counts."""
@@ -207,7 +204,6 @@ class AccountBuilder:
         self._structured = structured if is_shallow(structured) else None
         if self._structured is not structured:
             self.warn("The structured result is nested too deeply to be read.")
-        self.last = "done"
 
     def account(self, agent: str, codec: str) -> Account:
         """Return the account of the events so far."""
@@ -224,7 +220,7 @@ class AccountBuilder:
             files=tuple(self._files.values()),
             todos=self._todos,
             errors=(error,) if error and self._ending != "success" else (),
-            usage=self.usage,
+            usage=self._usage,
             warnings=self._warnings(),
             codec=codec,
             has_begun=self.has_begun,

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
-from accord.runner.transcripts.account import AccountBuilder, TranscriptReader, Usage
+from accord.runner.transcripts.account import AccountBuilder, TranscriptReader
 from accord.runner.transcripts.claude import ClaudeReader, is_claude
 from accord.runner.transcripts.codex import CodexReader, is_codex
 from accord.runner.transcripts.gemini import GeminiReader, is_gemini
@@ -74,30 +74,3 @@ def account_of(codec: str, found: Iterable[bytes | None], agent: str) -> Account
 def format_of(event: dict[str, Any]) -> str:
     """Return the codec of an event; empty for an object that is not one."""
     return next((codec for codec, form in FORMATS.items() if form.is_event(event)), "")
-
-
-class LiveRun:
-    """A running agent as far as its output tells by now: its last event in a few words, and its usage."""
-
-    def __init__(self) -> None:
-        self._account = AccountBuilder()
-        self._readers: dict[str, TranscriptReader] = {}
-
-    @property
-    def last(self) -> str:
-        """The last event, empty before the first."""
-        return self._account.last
-
-    @property
-    def usage(self) -> Usage:
-        """The usage that was last reported."""
-        return self._account.usage
-
-    def add(self, line: str) -> None:
-        """Take one more line of output; one that is not an event changes nothing."""
-        raw = line.encode("utf-8", "replace")
-        for event in events_in(raw):
-            if codec := format_of(event):
-                if codec not in self._readers:
-                    self._readers[codec] = FORMATS[codec].reader(self._account)
-                self._readers[codec].take(event, raw)
