@@ -52,18 +52,3 @@ def test_a_dispatch_is_a_run_with_a_title_until_it_is_cancelled(stage: Stage) ->
     assert status_of(stage, "POST", f"actions/runs/{run['id']}/cancel") == 202
     assert status_of(stage, "POST", f"actions/runs/{run['id']}/cancel") == 409
     assert status_of(stage, "GET", "actions/workflows/none.yml/runs") == 404
-
-
-def test_a_dispatch_names_its_run_where_that_is_asked_for(stage: Stage) -> None:
-    path = f"/repos/{stage.repository}/actions/workflows/accord-plan.yml/dispatches"
-    told = stage.send("POST", path, token="writer", ref="main", inputs={}, return_run_details=True)
-    (run,) = Starts(stage).runs
-    assert told == {"workflow_run_id": run["id"], "run_url": run["url"], "html_url": run["html_url"]}
-    assert stage.send("POST", path, token="writer", ref="main", inputs={}, return_run_details=False) is None
-
-
-def test_an_older_server_refuses_to_name_the_run(tmp_path: Path) -> None:
-    with starts_stage(tmp_path, names_started_runs=False) as stage:
-        path = "actions/workflows/accord-plan.yml/dispatches"
-        assert status_of(stage, "POST", path, ref="main", return_run_details=True) == 422
-        assert status_of(stage, "POST", path, ref="main") == 204
