@@ -91,26 +91,6 @@ def test_items_that_vanish_are_named_and_closed_only_on_request(stage: Stage) ->
     assert issues[1]["blocked_by"] == []
 
 
-def test_a_new_item_with_the_scope_of_one_that_vanished_is_named(stage: Stage) -> None:
-    first = [task(name, title=f"Write {name}", in_scope=f"- src/{name}.py") for name in ("wombat", "heron", "ibex")]
-    stage.apply(plan(*first), run_key="k")
-    renamed = task("eins", title="Export everything", in_scope="- src/new.py\n- src/wombat.py")
-    messages = [
-        [found.message for found in receipt.findings if found.code == "item-vanished"]
-        for receipt in (
-            stage.apply(plan(*first[1:], renamed), run_key="k", is_dry_run=True),
-            stage.apply(plan(first[2], renamed), run_key="k", is_dry_run=True),
-            stage.apply(plan(*first[:1], *first[2:]), run_key="k", is_dry_run=True),
-        )
-    ]
-    twin = " may be `eins` now: both have `src/wombat.py` in scope."
-    assert messages == [
-        [f"#1 `wombat` is no longer in the plan and stays open. It{twin}"],
-        [f"#1 `wombat`, #2 `heron` are no longer in the plan and stay open. #1 `wombat`{twin}"],
-        ["#2 `heron` is no longer in the plan and stays open."],
-    ]
-
-
 def test_an_item_that_a_person_reopens_is_not_closed_again(stage: Stage) -> None:
     stage.apply(plan(task("a"), task("b")))
     stage.apply(plan(task("b")), closes_vanished=True)

@@ -43,7 +43,11 @@ if TYPE_CHECKING:
 
 def check_facts(plan: Plan, facts: PlanFacts) -> list[Finding]:
     """Check what only GitHub knows: that issues of the result exist, are open, fit, and keep their kind."""
-    found = [*facts.findings, *_check_request(facts.missing_request)]
+    found = [*facts.findings]
+    if facts.missing_request:
+        message = f"The request is issue #{facts.missing_request}, which the repository does not have."
+        hint = "Pass `--request` with the number of an existing issue, or the path of the specification."
+        found.append(Finding("unknown-reference", message, hint=hint))
     for i, item in enumerate(plan.result.create):
         found += _check_identified(item, plan.kinds[i], facts, pointer("create", i, "tempID"))
         for j, reference in enumerate(item.blocked_by):
@@ -55,16 +59,7 @@ def check_facts(plan: Plan, facts: PlanFacts) -> list[Finding]:
         if issue and not _closed_by_us(issue, facts):
             found += _check_open(issue, pointer("close", i), facts)
     for i, update in enumerate(plan.result.update):
-        path = pointer("update", i)
-        found += _missing(update.work_item_id, facts, path + "/workItemID")
-        issue = existing_issue(update.work_item_id, facts)
-        if issue and not updated_by_us(issue, facts, update_digest(update)):
-            found += _check_open(issue, path + "/workItemID", facts)
-        if issue and update.labels is not None:
-            found += _check_status_kept(issue, update.labels, path + "/labels")
-            found += _check_categories_kept(issue, update.labels, path + "/labels")
-        if issue and (kind := kind_of(issue.labels)):
-            found += _check_kind(update, kind, path)
+        found += _check_update(update, facts, pointer("update", i))
     return [*found, *_check_lengths(plan, facts), *_check_labels_exist(plan, facts)]
 
 
@@ -77,9 +72,7 @@ def _check_identified(item: PlannedWorkItem, kind: ItemKind, facts: PlanFacts, p
     hint = f"Remove `#{number}` from the tempID, or `(#{number})` from its source, to create a new item."
     if issue is None or issue.is_pull:
         yield Finding("unknown-reference", f"`{name}` says it is #{number}, which is not an issue.", path, hint=hint)
-    elif latest_record(issue, facts.token, facts.identity) is None and same_title(issue.title) != same_title(
-        item.title
-    ):
+    elif not latest_record(issue, facts.token, facts.identity) and same_title(issue.title) != same_title(item.title):
         message = f"`{name}` says it is #{number}, but no plan made that issue, and its title is another."
         yield Finding("item-identity", message, path, hint=hint)
     elif (kind_of(issue.labels) or kind) is not kind:
@@ -87,13 +80,6 @@ def _check_identified(item: PlannedWorkItem, kind: ItemKind, facts: PlanFacts, p
         yield Finding("item-identity", message, path, hint=hint)
     elif facts.items.get(item.temp_id) is None:
         yield Finding("item-identity", f"Two items say that they are #{number}.", path, hint=hint)
-
-
-def _check_request(missing: int) -> Iterator[Finding]:
-    if missing:
-        message = f"The request is issue #{missing}, which the repository does not have."
-        hint = "Pass `--request` with the number of an existing issue, or the path of the specification."
-        yield Finding("unknown-reference", message, hint=hint)
 
 
 def check_names(plan: Plan, redact: Callable[[str], str]) -> Iterator[Finding]:
@@ -105,20 +91,41 @@ def check_names(plan: Plan, redact: Callable[[str], str]) -> Iterator[Finding]:
             yield Finding("secret-in-name", message, path, hint="Use another name.")
 
 
-def _check_kind(update: PlannedWorkItemUpdate, kind: ItemKind, path: str) -> Iterator[Finding]:
-    """Check an update against the kind of the item."""
-    if update.body is not None:
-        body = read_body(update.body)
-        if likely_kind(body) is not kind:
-            yield from body_findings(body, kind, path + "/body")
-    if update.labels is not None:
-        yield from check_allowed(update.labels, kind, path + "/labels", CHANGEABLE)
+def _check_update(update: PlannedWorkItemUpdate, facts: PlanFacts, path: str) -> Iterator[Finding]:
+    """Check that an update reaches an open item, and fits its kind. An item never loses its last label of a category."""
+    yield from _missing(update.work_item_id, facts, path + "/workItemID")
+    issue = existing_issue(update.work_item_id, facts)
+    if issue is None:
+        return
+    if not updated_by_us(issue, facts, update_digest(update)):
+        yield from _check_open(issue, path + "/workItemID", facts)
+    kind, labels = kind_of(issue.labels), update.labels
+    if kind and update.body is not None and likely_kind(body := read_body(update.body)) is not kind:
+        yield from body_findings(body, kind, path + "/body")
+    if labels is None:
+        return
+    path += "/labels"
+    has = {label.lower() for label in issue.labels}
+    for i, label in enumerate(labels):
+        if category_of(label) in SET_ONCE and label.lower() not in has:
+            message = f"An update keeps type and status, so `{label}` is left out."
+            yield warning("label-ignored", message, path + pointer(i), hint="Move it with `accord items move`.")
+    for category in CHANGEABLE:
+        if not CREATION_RULES[kind or ItemKind.TASK][category] or in_category(labels, category):
+            continue
+        if kept := in_category(issue.labels, category):
+            message = f"The list has no {category.word}, so #{issue.number} keeps `{kept[0]}`."
+            yield warning("label-kept", message, path, hint="Add the label that the item is to have.")
+        else:
+            message = f"#{issue.number} has no {category.word} label, and the list adds none."
+            yield warning("label-missing", message, path, hint=f"Add a {category.word} label.")
+    if kind:
+        yield from check_allowed(labels, kind, path, CHANGEABLE)
 
 
 def existing_issue(reference: str, facts: PlanFacts) -> Issue | None:
     """Return the issue that a result refers to; None without one, and for a pull request."""
-    number = item_number(reference)
-    issue = facts.existing.get(number) if number else None
+    issue = facts.existing.get(item_number(reference) or 0)
     return None if issue is None or issue.is_pull else issue
 
 
@@ -150,20 +157,19 @@ def _check_lengths(plan: Plan, facts: PlanFacts) -> Iterator[Finding]:
 
 def _missing(reference: str, facts: PlanFacts, path: str) -> Iterator[Finding]:
     number = item_number(reference)
-    issue = facts.existing.get(number) if number else None
-    if number and issue is None:
-        message = f"The repository has no issue #{number}."
+    if number and existing_issue(reference, facts) is None:
+        is_pull = facts.existing.get(number) is not None
+        message = f"#{number} is a pull request." if is_pull else f"The repository has no issue #{number}."
         yield Finding("unknown-reference", message, path, hint="Use the number of an existing issue.")
-    elif issue and issue.is_pull:
-        message = f"#{number} is a pull request, not a work item."
-        yield Finding("unknown-reference", message, path, hint="Use the number of an issue.")
 
 
 def _check_open(issue: Issue, path: str, facts: PlanFacts) -> Iterator[Finding]:
     """Report an item that was closed by others: an error at first, a warning when a run continues."""
-    if not issue.is_open and facts.items:
+    if issue.is_open:
+        return
+    if facts.items:
         yield warning("already-closed", f"#{issue.number} was closed after this run began, and stays unchanged.", path)
-    elif not issue.is_open:
+    else:
         message = f"#{issue.number} is closed already."
         yield Finding("already-closed", message, path, hint="Leave it out of the result, or reopen it first.")
 
@@ -199,25 +205,3 @@ def _labels(plan: Plan) -> Iterator[tuple[str, str]]:
     lists = [(item.labels, pointer("create", i, "labels")) for i, item in enumerate(plan.result.create)]
     lists += [(update.labels or [], pointer("update", i, "labels")) for i, update in enumerate(plan.result.update)]
     return ((label, path + pointer(j)) for labels, path in lists for j, label in enumerate(labels))
-
-
-def _check_status_kept(issue: Issue, labels: Sequence[str], path: str) -> Iterator[Finding]:
-    has = {label.lower() for label in issue.labels}
-    for i, label in enumerate(labels):
-        if category_of(label) in SET_ONCE and label.lower() not in has:
-            message = f"An update keeps type and status, so `{label}` is left out."
-            yield warning("label-ignored", message, path + pointer(i), hint="Move it with `accord items move`.")
-
-
-def _check_categories_kept(issue: Issue, labels: Sequence[str], path: str) -> Iterator[Finding]:
-    """Warn about each category that a list leaves out: an item never loses its last label of one."""
-    kind = kind_of(issue.labels) or ItemKind.TASK
-    for category in CHANGEABLE:
-        if not CREATION_RULES[kind][category] or in_category(labels, category):
-            continue
-        if has := in_category(issue.labels, category):
-            message = f"The list has no {category.word}, so #{issue.number} keeps `{has[0]}`."
-            yield warning("label-kept", message, path, hint="Add the label that the item is to have.")
-        else:
-            message = f"#{issue.number} has no {category.word} label, and the list adds none."
-            yield warning("label-missing", message, path, hint=f"Add a {category.word} label.")
