@@ -92,7 +92,7 @@ def check_names(plan: Plan, redact: Callable[[str], str]) -> Iterator[Finding]:
 
 
 def _check_update(update: PlannedWorkItemUpdate, facts: PlanFacts, path: str) -> Iterator[Finding]:
-    """Check that an update reaches an open item, and fits its kind. An item never loses its last label of a category."""
+    """Check that an update reaches an open item, and fits its kind."""
     yield from _missing(update.work_item_id, facts, path + "/workItemID")
     issue = existing_issue(update.work_item_id, facts)
     if issue is None:
@@ -102,16 +102,22 @@ def _check_update(update: PlannedWorkItemUpdate, facts: PlanFacts, path: str) ->
     kind, labels = kind_of(issue.labels), update.labels
     if kind and update.body is not None and likely_kind(body := read_body(update.body)) is not kind:
         yield from body_findings(body, kind, path + "/body")
-    if labels is None:
-        return
-    path += "/labels"
+    if labels is not None:
+        yield from _check_kept(issue, labels, path + "/labels")
+    if labels is not None and kind:
+        yield from check_allowed(labels, kind, path + "/labels", CHANGEABLE)
+
+
+def _check_kept(issue: Issue, labels: Sequence[str], path: str) -> Iterator[Finding]:
+    """Warn of labels that an update keeps: type and status, and the last one of each category."""
+    kind = kind_of(issue.labels) or ItemKind.TASK
     has = {label.lower() for label in issue.labels}
     for i, label in enumerate(labels):
         if category_of(label) in SET_ONCE and label.lower() not in has:
             message = f"An update keeps type and status, so `{label}` is left out."
             yield warning("label-ignored", message, path + pointer(i), hint="Move it with `accord items move`.")
     for category in CHANGEABLE:
-        if not CREATION_RULES[kind or ItemKind.TASK][category] or in_category(labels, category):
+        if not CREATION_RULES[kind][category] or in_category(labels, category):
             continue
         if kept := in_category(issue.labels, category):
             message = f"The list has no {category.word}, so #{issue.number} keeps `{kept[0]}`."
@@ -119,8 +125,6 @@ def _check_update(update: PlannedWorkItemUpdate, facts: PlanFacts, path: str) ->
         else:
             message = f"#{issue.number} has no {category.word} label, and the list adds none."
             yield warning("label-missing", message, path, hint=f"Add a {category.word} label.")
-    if kind:
-        yield from check_allowed(labels, kind, path, CHANGEABLE)
 
 
 def existing_issue(reference: str, facts: PlanFacts) -> Issue | None:

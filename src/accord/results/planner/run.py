@@ -6,12 +6,12 @@ from dataclasses import dataclass, field, replace
 from datetime import timedelta
 from typing import TYPE_CHECKING
 
-from accord.core.errors import AccordError, Refused
-from accord.engine.operations import LedgerEntry, OperationStatus, apply_in_order, planned_seconds
+from accord.core.errors import Refused
+from accord.engine.operations import OperationStatus, apply_in_order, planned_seconds
 from accord.engine.receipts import Item, Outcome, Receipt, reporting
 from accord.github.models import IssueChange, NotThere
 from accord.github.once import send_once
-from accord.results.bodies import CLOSED, BodyParts, closing_body, name_owners, split_body, updated_body
+from accord.results.bodies import BodyParts, closing_body, name_owners, split_body, updated_body
 from accord.results.labels import Category, category_of, labels_after_update
 from accord.results.planner.changes import compare, reason_to_keep, to_issue_change
 from accord.results.planner.checks import check_facts, check_names
@@ -46,8 +46,6 @@ from accord.results.texts import TextSanitizer, errors_as_posted, with_safe_text
 from accord.text.markers import run_token
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Sequence
-
     from accord.core.findings import Finding
     from accord.github.client import GitHub
     from accord.github.models import Issue
@@ -59,8 +57,7 @@ if TYPE_CHECKING:
 
 def apply_plan(github: GitHub, plan: Plan, options: PlanOptions) -> Receipt:
     """Apply a plan exactly once, and report it. Raises no AccordError: the receipt has it."""
-    run_key = plan_run_key(plan, options)
-    closes = options.closes_vanished
+    run_key, closes = plan_run_key(plan, options), options.closes_vanished
     receipt = Receipt("planner-result", options.repository, run_key)
     with reporting(github, receipt):
         receipt.require([*plan.findings, *limit_findings(plan.result, options.most_items)])
@@ -80,16 +77,20 @@ def apply_plan(github: GitHub, plan: Plan, options: PlanOptions) -> Receipt:
         if not options.is_dry_run:
             options.on_warnings(receipt.findings)
         ledger = Ledger(plan, facts)
-        receipt.end(*apply_operations(github, operations, ledger, options), is_dry_run=options.is_dry_run)
+        entries, problem = apply_in_order(
+            operations,
+            lambda operation: _apply(github, operation, ledger, options),
+            is_dry_run=options.is_dry_run,
+            on_entry=options.on_entry,
+            target=lambda operation: _target(operation, ledger),
+        )
+        receipt.end(entries, problem, is_dry_run=options.is_dry_run)
         known = {finding.message for finding in receipt.findings}
         receipt.findings += [finding for finding in ledger.findings if finding.message not in known]
         receipt.estimated_seconds = planned_seconds(operations) if options.is_dry_run else None
-        receipt.titles = {item.temp_id: item.title for item in plan.result.create}
-        receipt.items = {
-            key: Item(str(ledger.issues[key].number), ledger.issues[key].url)
-            for key in receipt.titles
-            if key in ledger.issues
-        }
+        receipt.titles = {item.temp_id: item.title for item in plan.items}
+        made = {name: ledger.issues[name] for name in receipt.titles if name in ledger.issues}
+        receipt.items = {name: Item(str(issue.number), issue.url) for name, issue in made.items()}
         receipt.dependencies = [(each.blocker, each.item) for each in operations if isinstance(each, AddDependency)]
     return receipt
 
@@ -112,15 +113,10 @@ def _sanitised(plan: Plan, receipt: Receipt, options: PlanOptions) -> Plan:
     names = check_names(plan, options.redact)
     plan = with_texts(plan, with_safe_texts(plan.result, sanitizer))
     receipt.sanitised = sanitizer.sanitised
-    receipt.require(
-        [*names, *sanitizer.findings, *(errors_as_posted(_of_texts(plan.findings)) if sanitizer.sanitised else [])]
-    )
+    of_names = ("unknown-reference", "ambiguous-reference")  # of an owner, of which sanitising changes only the look
+    of_texts = [found for found in plan.findings if found.code not in of_names] if sanitizer.sanitised else []
+    receipt.require([*names, *sanitizer.findings, *errors_as_posted(of_texts)])
     return plan
-
-
-def _of_texts(findings: Iterable[Finding]) -> Iterable[Finding]:
-    """Return the findings without those of names: an owner whose name was sanitised is only shown otherwise."""
-    return (finding for finding in findings if finding.code not in ("unknown-reference", "ambiguous-reference"))
 
 
 STALE_SECONDS = 30
@@ -152,19 +148,6 @@ class Ledger:
         return next((each for each in self.issues.values() if each.number == issue.number), issue)
 
 
-def apply_operations(
-    github: GitHub, operations: Sequence[PlanOperation], ledger: Ledger, options: PlanOptions
-) -> tuple[list[LedgerEntry], AccordError | None]:
-    """Apply the operations; return an entry for each, and the error that ended the run."""
-    return apply_in_order(
-        operations,
-        lambda operation: _apply(github, operation, ledger, options),
-        is_dry_run=options.is_dry_run,
-        on_entry=options.on_entry,
-        target=lambda operation: _target(operation, ledger),
-    )
-
-
 def _apply(github: GitHub, operation: PlanOperation, ledger: Ledger, options: PlanOptions) -> OperationStatus | None:
     match operation:
         case AddSubIssue() | SetMilestone() | SetType() | AssignItem():
@@ -183,10 +166,8 @@ def _apply(github: GitHub, operation: PlanOperation, ledger: Ledger, options: Pl
         case NameOwners():
             issue = _current(github, ledger.issues[operation.key], ledger, options)
             ledger.issues[operation.key] = _name_owners(github, issue, ledger)
-        case CloseWorkItem(marker=marker) if marker == VANISHED:
-            _close_vanished(github, operation.issue, ledger)
         case CloseWorkItem():
-            _close(github, _current(github, ledger.newest(operation.issue), ledger, options), ledger.facts.token)
+            _close(github, operation, ledger, options)
         case UpdateWorkItem():
             _update(github, operation, _current(github, ledger.newest(operation.issue), ledger, options), ledger)
     return None
@@ -212,11 +193,9 @@ def _create(github: GitHub, operation: CreateWorkItem, ledger: Ledger, options: 
 
     made = send_once(lambda: github.create_issue(item.title, body, item.labels), find, options.clock)
     if not identity.counts(made.author):
-        raise Refused(
-            f"GitHub created #{made.number} as {made.author}, not as {identity.login}, so another run would not "
-            "find it.",
-            hint=f"Run the same command again with `--identity '{made.author}'`.",
-        )
+        found = f"GitHub created #{made.number} as {made.author}, not as {identity.login}"
+        hint = f"Run the same command again with `--identity '{made.author}'`."
+        raise Refused(f"{found}, so another run would not find it.", hint=hint)
     return made
 
 
@@ -273,14 +252,15 @@ def _name_owners(github: GitHub, issue: Issue, ledger: Ledger) -> Issue:
     return _write_body(github, issue, replace(parts, content=content))
 
 
-def _close_vanished(github: GitHub, issue: Issue, ledger: Ledger) -> None:
-    """Close an item that vanished from its plan, unless a person took it up since the facts were read."""
-    issue = github.issue(issue.number) or issue
-    if issue.is_open and not reason_to_keep(issue, ledger.facts.token):
-        _close(github, issue, ledger.facts.token, VANISHED)
-
-
-def _close(github: GitHub, issue: Issue, token: str, marker: str = CLOSED) -> None:
+def _close(github: GitHub, operation: CloseWorkItem, ledger: Ledger, options: PlanOptions) -> None:
+    """Close an item; one that vanished from its plan stays if a person took it up since the facts were read."""
+    token, marker = ledger.facts.token, operation.marker
+    if marker == VANISHED:
+        issue = github.issue(operation.issue.number) or operation.issue
+        if not issue.is_open or reason_to_keep(issue, token):
+            return
+    else:
+        issue = _current(github, ledger.newest(operation.issue), ledger, options)
     labels = tuple(label for label in issue.labels if category_of(label) is not Category.STATUS)
     github.change_issue(issue.number, IssueChange(closing_body(issue, token, marker), labels, "closed", "not_planned"))
 
