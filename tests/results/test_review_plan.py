@@ -37,7 +37,6 @@ from accord.results.reviewer.plan import (
     initial_state,
     plan_operations,
     without_anchors,
-    without_file,
 )
 from accord.results.texts import TextSanitizer, posted_body, with_safe_texts
 from accord.text.markdown import unfenced
@@ -193,7 +192,7 @@ def test_every_text_is_posted_exactly_once(
     if files_refused:
         for note in known.draft.notes:
             if state.marks and state.marks.places[note.at] is Placement.FILE:
-                state = without_file(state, note, "")
+                state = without_anchors(state, "", note)
     operations = plan_operations(known, state)
     post = next(op for op in operations if isinstance(op, PostReview))
     assert state.marks

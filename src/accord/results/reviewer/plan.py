@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, ClassVar, TypeAlias
+from typing import TYPE_CHECKING, Any, ClassVar, TypeAlias
 
 from accord.core.errors import BrokenContract, Refused
 from accord.core.findings import Finding, pointer, sentence, warning
@@ -140,79 +140,67 @@ class ReviewState:
     may_resolve: bool = True
     findings: tuple[Finding, ...] = ()
 
+    @property
+    def known_marks(self) -> ReviewMarks:
+        """The marks of a review that has them. Raises ValueError."""
+        if self.marks is None:
+            raise ValueError("the review has no marker, so its comments have no placements")
+        return self.marks
+
+    def with_finding(self, finding: Finding, **changes: Any) -> ReviewState:
+        """Return the state after what a finding reports."""
+        return replace(self, findings=(*self.findings, finding), **changes)
+
 
 def initial_state(facts: ReviewFacts) -> ReviewState:
     """Return the state from which this run goes on: that of an earlier run, or nothing posted."""
     if facts.mine:
         return ReviewState(facts.marks, facts.mine)
-    verdict = facts.draft.verdict
-    findings: tuple[Finding, ...] = ()
-    if facts.pull.author.lower() == facts.identity.login.lower():
-        verdict, findings = (
-            COMMENT_ONLY,
-            (_as_comment("GitHub does not let you approve your own pull request or request changes on it."),),
-        )
     places = place_comments(facts.draft.notes, facts.anchors, facts.matches, facts.most)
+    gone = tuple(thread.comment_id for thread in facts.gone)
     if facts.repeated:
-        verdict, findings = _verdict_of(facts.repeated), ()
-    marks = ReviewMarks(verdict, places, tuple(thread.comment_id for thread in facts.gone))
-    return ReviewState(marks, facts.repeated, findings=findings)
+        verdict = next(fields.get("verdict", "") for fields in find_markers(facts.repeated.body, REVIEW))
+        return ReviewState(ReviewMarks(verdict, places, gone), facts.repeated)
+    state = ReviewState(ReviewMarks(facts.draft.verdict, places, gone), None)
+    is_own = facts.pull.author.lower() == facts.identity.login.lower()
+    reason = "GitHub does not let you approve your own pull request or request changes on it."
+    return without_verdict(state, reason) if is_own else state
 
 
-def _verdict_of(review: Review) -> str:
-    """Return the verdict with which an earlier review was posted."""
-    return next(fields.get("verdict", "") for fields in find_markers(review.body, REVIEW))
+def without_verdict(state: ReviewState, reason: str, hint: str = "") -> ReviewState:
+    """Post a comment where GitHub accepts no verdict: it is in the text and in the label, not in GitHub's own field."""
+    message = f"{sentence(reason)} The review is posted as a comment."
+    finding = warning("verdict-as-comment", message, pointer("review", "verdict"), hint=hint)
+    return state.with_finding(finding, marks=replace(state.known_marks, verdict=COMMENT_ONLY))
 
 
-def _as_comment(reason: str, hint: str = "") -> Finding:
-    """Return the warning that the verdict is in the review's text and in the label, but not in GitHub's own field."""
-    message = f"{reason} The review is posted as a comment."
-    return warning("verdict-as-comment", message, pointer("review", "verdict"), hint=hint)
-
-
-def without_verdict(state: ReviewState, refused: Refused) -> ReviewState:
-    """Fall back to a comment after GitHub refused an approval or a request for changes."""
-    marks = replace(_marks(state), verdict=COMMENT_ONLY)
-    return replace(state, marks=marks, findings=(*state.findings, _as_comment(sentence(refused.message), refused.hint)))
-
-
-def without_anchors(state: ReviewState, reason: str) -> ReviewState:
-    """Move all inline comments into the body after GitHub refused the review for a line without naming it."""
-    marks = _marks(state)
-    places = tuple(Placement.BODY if place is Placement.INLINE else place for place in marks.places)
-    message = f"No comment could be posted on its line, so they are in the review's body. {reason}"
-    finding = warning("anchors-refused", message, pointer("review", "comments"))
-    return replace(state, marks=replace(marks, places=places), findings=(*state.findings, finding))
-
-
-def without_file(state: ReviewState, note: Note, reason: str) -> ReviewState:
-    """Move a comment into the body after GitHub refused it on its file."""
-    places = tuple(Placement.BODY if at == note.at else place for at, place in enumerate(_marks(state).places))
-    message = f"The comment could not be posted on its file, so it is in the review's body. {reason}"
-    finding = warning("anchors-refused", message, pointer("review", "comments", note.at))
-    marks = replace(_marks(state), places=places)
-    return replace(state, marks=marks, is_stale=True, findings=(*state.findings, finding))
+def without_anchors(state: ReviewState, reason: str, note: Note | None = None) -> ReviewState:
+    """Move the comment on a file into the body after GitHub refused it; without one, all that are on lines."""
+    marks, path = state.known_marks, pointer("review", "comments", *([note.at] if note else []))
+    moved = {note.at} if note else {at for at, place in enumerate(marks.places) if place is Placement.INLINE}
+    places = tuple(Placement.BODY if at in moved else place for at, place in enumerate(marks.places))
+    lines = "No comment could be posted on its line, so they are"
+    what = "The comment could not be posted on its file, so it is" if note else lines
+    finding = warning("anchors-refused", f"{what} in the review's body. {reason}", path)
+    return state.with_finding(finding, marks=replace(marks, places=places), is_stale=state.is_stale or note is not None)
 
 
 def without_resolving(state: ReviewState, refused: Refused) -> ReviewState:
     """Leave all further threads open after GitHub refused to resolve one."""
-    findings = (*state.findings, _not_resolved(refused.message, refused.hint))
-    return replace(state, may_resolve=False, findings=findings)
+    return state.with_finding(_not_resolved(refused.message, refused.hint), may_resolve=False)
 
 
-def without_reply(state: ReviewState, operation: ReplyToThread, refused: Refused) -> ReviewState:
+def without_reply(state: ReviewState, thread: OwnThread, refused: Refused) -> ReviewState:
     """Go on after GitHub refused a reply; the first refusal is a warning, the receipt has them all."""
-    findings = state.findings
-    if all(finding.code != "thread-not-answered" for finding in findings):
-        message = f"A thread whose finding is gone has no reply: {operation.thread.url}. {refused.message}"
-        findings = (*findings, warning("thread-not-answered", message, hint=refused.hint))
-    return replace(state, findings=findings)
+    if any(finding.code == "thread-not-answered" for finding in state.findings):
+        return state
+    message = f"A thread whose finding is gone has no reply: {thread.url}. {refused.message}"
+    return state.with_finding(warning("thread-not-answered", message, hint=refused.hint))
 
 
 def _not_resolved(reason: str, hint: str = "") -> Finding:
-    message = f"Threads whose finding is gone stay open. {reason}"
     hint = hint or 'Grant the job "contents: write" and "pull-requests: write", or resolve them by hand.'
-    return warning("threads-not-resolved", message, hint=hint)
+    return warning("threads-not-resolved", f"Threads whose finding is gone stay open. {reason}", hint=hint)
 
 
 def plan_findings(facts: ReviewFacts) -> Iterator[Finding]:
@@ -238,17 +226,19 @@ def planned_move(facts: ReviewFacts) -> tuple[MoveWorkItem | None, Finding | Non
     if facts.item is None:
         return None, None
     number, target = facts.item.number, TARGETS[facts.draft.verdict]
+    reason, move = "", None
     try:
         move = plan_move(facts.item, target, facts.item_facts or StatusFacts())
     except BrokenContract as broken:
-        return None, warning("status-not-review", f"{broken.message} Its status label stays unchanged.")
-    if move.source not in ("review", target):
-        message = f"#{number} is in {move.source}, not in review. Its status label stays unchanged."
-        return None, warning("status-not-review", message)
-    if move.is_change and target == "approved" and facts.draft.commit != facts.pull.head_sha:
-        read, head = facts.draft.commit[:12], facts.pull.head_sha[:12]
-        pull = facts.pull.number
-        message = f"#{number} is not approved: the review is of {read}, but the head of #{pull} is {head} now."
+        reason = broken.message
+    if move and move.source not in ("review", target):
+        reason = f"#{number} is in {move.source}, not in review."
+    if move is None or reason:
+        return None, warning("status-not-review", f"{reason} Its status label stays unchanged.")
+    read, head = facts.draft.commit, facts.pull.head_sha
+    if move.is_change and target == "approved" and read != head:
+        head_now = f"the head of #{facts.pull.number} is {head[:12]} now"
+        message = f"#{number} is not approved: the review is of {read[:12]}, but {head_now}."
         return None, warning("head-moved", message)
     return move, None
 
@@ -274,10 +264,8 @@ def plan_operations(
 ) -> list[ReviewOperation]:
     """Return all operations in order, with how each ended so far; ``entries`` are those of this run."""
     ended = {(entry.op, entry.key): entry.status for entry in entries}
-    return [
-        replace(operation, found=ended.get((operation.op, operation.key), operation.found))
-        for operation in _plan_operations(facts, state, ended)
-    ]
+    planned = _plan_operations(facts, state, ended)
+    return [replace(each, found=ended.get((each.op, each.key), each.found)) for each in planned]
 
 
 def _plan_operations(facts: ReviewFacts, state: ReviewState, ended: Ended) -> Iterator[ReviewOperation]:
@@ -301,7 +289,7 @@ def _plan_operations(facts: ReviewFacts, state: ReviewState, ended: Ended) -> It
 
 def _comments(facts: ReviewFacts, state: ReviewState, ended: Ended) -> Iterator[ReviewOperation]:
     """Plan what follows the posted review: comments on files, an amended body, follow-ups."""
-    draft, marks, number = facts.draft, _marks(state), facts.pull.number
+    draft, marks, number = facts.draft, state.known_marks, facts.pull.number
     for note, place in zip(draft.notes, marks.places, strict=True):
         if place is Placement.FILE:
             anchor = facts.anchors.find(note.path, None) if facts.anchors else None
@@ -345,9 +333,3 @@ def _new_review(facts: ReviewFacts, state: ReviewState) -> NewReview:
             comments.append(InlineComment(anchor.path, anchor.line, anchor.side, note.text))
     body = bodies(facts.draft, marks, "", earlier_list(facts.draft.notes, facts.matches))[0]
     return NewReview(EVENTS[marks.verdict], body, facts.draft.commit, tuple(comments))
-
-
-def _marks(state: ReviewState) -> ReviewMarks:
-    if state.marks is None:
-        raise ValueError("the review has no marker, so its comments have no placements")
-    return state.marks

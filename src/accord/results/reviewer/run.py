@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from accord.core.errors import Refused
@@ -31,7 +32,6 @@ from accord.results.reviewer.plan import (
     plan_operations,
     require_allowed,
     without_anchors,
-    without_file,
     without_reply,
     without_resolving,
     without_verdict,
@@ -40,10 +40,10 @@ from accord.results.reviewer.rules import reviewer_findings
 from accord.results.reviewer.threads import COMMENT
 from accord.results.status import MoveWorkItem, apply_move
 from accord.results.texts import TextSanitizer, require_postable, with_safe_texts
-from accord.text.markers import REVIEW, REVIEW_GONE, find_markers, run_token
+from accord.text.markers import REVIEW, REVIEW_GONE, run_token
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
+    from collections.abc import Sequence
 
     from accord.core.clock import Clock
     from accord.core.errors import AccordError
@@ -79,20 +79,23 @@ def apply_review(github: GitHub, result: ReviewerResult, options: ReviewOptions)
         state = initial_state(facts)
         if options.is_dry_run:
             receipt.estimated_seconds = planned_seconds(plan_operations(facts, state))
-        state, entries, problem = apply_operations(github, facts, state, options)
+        state, entries, problem = _apply_all(github, facts, state, options)
         receipt.end(entries, problem, is_dry_run=options.is_dry_run)
         receipt.findings += state.findings
         receipt.details = {"review": _details(facts, state, entries, is_dry_run=options.is_dry_run)}
     return receipt
 
 
+_COUNTS = {"inline": Placement.INLINE, "file_level": Placement.FILE, "in_body": Placement.BODY}
+_COUNTS |= {"kept": Placement.KEPT, "settled": Placement.SETTLED}
+
+
 def _details(
     facts: ReviewFacts, state: ReviewState, entries: Sequence[LedgerEntry], *, is_dry_run: bool
 ) -> dict[str, Any]:
     """Return how verdict and comments were posted; counts are None for a review whose marker is gone."""
-    marks = state.marks
+    marks, review = state.marks, state.review
     places = marks.places if marks else ()
-    review = state.review
     resolved = [entry for entry in entries if entry.op == ResolveThread.op and entry.status.value != "failed"]
     return {
         "id": str(review.id) if review else None,
@@ -100,11 +103,7 @@ def _details(
         "commit": facts.draft.commit,
         "verdict_requested": facts.draft.verdict,
         "verdict_applied": marks.verdict if marks and (review or is_dry_run) else None,
-        "inline": places.count(Placement.INLINE) if marks else None,
-        "file_level": places.count(Placement.FILE) if marks else None,
-        "in_body": places.count(Placement.BODY) if marks else None,
-        "kept": places.count(Placement.KEPT) if marks else None,
-        "settled": places.count(Placement.SETTLED) if marks else None,
+        **{name: places.count(place) if marks else None for name, place in _COUNTS.items()},
         "resolved": len(resolved),
         "follow_ups": len(lay_out(facts.draft, marks)) - 1 if marks else None,
         "comments": [
@@ -114,7 +113,7 @@ def _details(
     }
 
 
-def apply_operations(
+def _apply_all(
     github: GitHub, facts: ReviewFacts, state: ReviewState, options: ApplyOptions
 ) -> tuple[ReviewState, list[LedgerEntry], AccordError | None]:
     """Apply what is to do, unless it is a dry run; return an entry for each operation, and the error that ended it."""
@@ -124,126 +123,100 @@ def apply_operations(
         state, status = _apply(github, operation, facts, state, options.clock)
         return status
 
-    def plan(entries: Sequence[LedgerEntry]) -> list[ReviewOperation]:
-        return plan_operations(facts, state, entries)
-
     entries, problem = apply_in_order(
-        plan(()), apply, is_dry_run=options.is_dry_run, on_entry=options.on_entry, plan_again=plan
+        plan_operations(facts, state),
+        apply,
+        is_dry_run=options.is_dry_run,
+        on_entry=options.on_entry,
+        plan_again=lambda entries: plan_operations(facts, state, entries),
     )
     return state, entries, problem
 
 
-_Applied = tuple[ReviewState, OperationStatus]
-
-
 def _apply(
     github: GitHub, operation: ReviewOperation, facts: ReviewFacts, state: ReviewState, clock: Clock
-) -> _Applied:
-    number = facts.pull.number
+) -> tuple[ReviewState, OperationStatus]:
+    try:
+        return _send(github, operation, facts, state, clock), OperationStatus.DONE
+    except Refused as refused:
+        if isinstance(refused, NotThere) and isinstance(operation, (ResolveThread, ReplyToThread)):
+            return state, OperationStatus.DONE  # the thread was deleted meanwhile
+        return _after_refusal(github, operation, facts, state, refused)
+
+
+def _send(
+    github: GitHub, operation: ReviewOperation, facts: ReviewFacts, state: ReviewState, clock: Clock
+) -> ReviewState:
+    """Send one operation, what GitHub would post twice only once; return the state after it."""
+    number, review = facts.pull.number, state.review
     match operation:
         case DeletePending():
             github.delete_pending_review(number, operation.review.id)
         case PostReview():
-            return _post(github, operation, facts, state, clock)
+            find = partial(_posted_review, github, facts)
+            return replace(state, review=send_once(lambda: github.create_review(number, operation.review), find, clock))
         case CommentOnFile():
-            return _comment_on_file(github, operation, facts, state, clock)
-        case AmendReview():
-            review = state.review
-            changed = github.change_review(number, review.id, operation.body) if review else None
-            state = replace(state, review=changed, is_stale=False)
+            send_once(
+                lambda: github.comment_on_file(number, facts.draft.commit, operation.path, operation.body),
+                lambda: operation.note.at in posted_numbers(github.review_comments(number), COMMENT, facts) or None,
+                clock,
+            )
+        case AmendReview() if review:
+            return replace(state, review=github.change_review(number, review.id, operation.body), is_stale=False)
         case FollowUpComment():
-            _post_comment(
-                lambda: github.create_comment(number, operation.body).url,
-                lambda: operation.part in posted_numbers(github.comments(number), PART, facts),
+            send_once(
+                lambda: github.create_comment(number, operation.body),
+                lambda: operation.part in posted_numbers(github.comments(number), PART, facts) or None,
                 clock,
             )
         case DismissReview():
-            return _dismiss(github, operation, facts, state)
+            github.dismiss_review(number, operation.review.id, f"Superseded by {review.url if review else ''}")
         case ResolveThread():
-            return _resolve(github, operation, state)
+            github.resolve_thread(operation.thread.id)
         case ReplyToThread():
-            return _reply(github, operation, facts, state, clock)
+            send_once(
+                lambda: github.reply(number, operation.thread.comment_id, operation.body),
+                lambda: _has_reply(github, operation, facts) or None,
+                clock,
+            )
         case MoveWorkItem():
             apply_move(github, operation)
-    return state, OperationStatus.DONE
+    return state
 
 
-def _post(github: GitHub, operation: PostReview, facts: ReviewFacts, state: ReviewState, clock: Clock) -> _Applied:
-    number, token = facts.pull.number, facts.draft.token
-
-    def find() -> Review | None:
-        _, reviews, _ = own_reviews(github.reviews(number), token, facts.identity)
-        return next((review for review in reviews if has_marker(review.body, REVIEW, token)), None)
-
-    try:
-        review = send_once(lambda: github.create_review(number, operation.review), find, clock)
-    except VerdictRefused as refused:
-        if operation.review.event == "COMMENT":
-            raise
-        return without_verdict(state, refused), OperationStatus.PLANNED
-    except AnchorRefused as refused:
-        if not operation.review.comments:
-            raise
-        return without_anchors(state, refused.message), OperationStatus.PLANNED
-    return replace(state, review=review), OperationStatus.DONE
+def _posted_review(github: GitHub, facts: ReviewFacts) -> Review | None:
+    _, reviews, _ = own_reviews(github.reviews(facts.pull.number), facts.draft.token, facts.identity)
+    return next((review for review in reviews if has_marker(review.body, REVIEW, facts.draft.token)), None)
 
 
-def _post_comment(send: Callable[[], str], exists: Callable[[], bool], clock: Clock) -> None:
-    send_once(send, lambda: "there" if exists() else None, clock)
+def _has_reply(github: GitHub, operation: ReplyToThread, facts: ReviewFacts) -> bool:
+    ours = (each for each in github.review_comments(facts.pull.number) if facts.identity.counts(each.author))
+    thread = str(operation.thread.comment_id)
+    return any(has_marker(comment.body, REVIEW_GONE, facts.draft.token, thread=thread) for comment in ours)
 
 
-def _comment_on_file(
-    github: GitHub, operation: CommentOnFile, facts: ReviewFacts, state: ReviewState, clock: Clock
-) -> _Applied:
-    number, at = facts.pull.number, operation.note.at
-    try:
-        _post_comment(
-            lambda: github.comment_on_file(number, facts.draft.commit, operation.path, operation.body),
-            lambda: at in posted_numbers(github.review_comments(number), COMMENT, facts),
-            clock,
-        )
-    except AnchorRefused as refused:
-        return without_file(state, operation.note, refused.message), OperationStatus.PLANNED
-    return state, OperationStatus.DONE
+def _after_refusal(
+    github: GitHub, operation: ReviewOperation, facts: ReviewFacts, state: ReviewState, refused: Refused
+) -> tuple[ReviewState, OperationStatus]:
+    """Return the state from which the rest is planned again. Raises what the review cannot go on without.
 
-
-def _resolve(github: GitHub, operation: ResolveThread, state: ReviewState) -> _Applied:
-    try:
-        github.resolve_thread(operation.thread.id)
-    except NotThere:  # deleted meanwhile
-        pass
-    except Refused as refused:
-        return without_resolving(state, refused), OperationStatus.FAILED
-    return state, OperationStatus.DONE
-
-
-def _reply(github: GitHub, operation: ReplyToThread, facts: ReviewFacts, state: ReviewState, clock: Clock) -> _Applied:
-    """Reply in a thread. A refusal is a warning: the review and the label matter more than an old thread."""
-    number, comment_id = facts.pull.number, operation.thread.comment_id
-    marker = {"run": facts.draft.token, "thread": str(comment_id)}
-
-    def exists() -> bool:
-        ours = (one for one in github.review_comments(number) if facts.identity.counts(one.author))
-        found = (fields for comment in ours for fields in find_markers(comment.body, REVIEW_GONE))
-        return any(marker.items() <= fields.items() for fields in found)
-
-    try:
-        _post_comment(lambda: github.reply(number, comment_id, operation.body).url, exists, clock)
-    except NotThere:  # the thread was deleted meanwhile
-        pass
-    except Refused as refused:
-        return without_reply(state, operation, refused), OperationStatus.FAILED
-    return state, OperationStatus.DONE
-
-
-def _dismiss(github: GitHub, operation: DismissReview, facts: ReviewFacts, state: ReviewState) -> _Applied:
-    """Dismiss a review. A refusal is a warning, as the label has the verdict, unless a lost request dismissed it."""
-    url = state.review.url if state.review else ""
-    try:
-        github.dismiss_review(facts.pull.number, operation.review.id, f"Superseded by {url}")
-    except Refused as refused:
-        reviews = github.reviews(facts.pull.number)
-        if any(review.id == operation.review.id and review.state in OPPOSABLE for review in reviews):
+    Old reviews and threads matter less than the review and its label: there a refusal is a warning.
+    """
+    match operation, refused:
+        case PostReview(), VerdictRefused() if operation.review.event != "COMMENT":
+            return without_verdict(state, refused.message, refused.hint), OperationStatus.PLANNED
+        case PostReview(), AnchorRefused() if operation.review.comments:
+            return without_anchors(state, refused.message), OperationStatus.PLANNED
+        case CommentOnFile(), AnchorRefused():
+            return without_anchors(state, refused.message, operation.note), OperationStatus.PLANNED
+        case ResolveThread(), _:
+            return without_resolving(state, refused), OperationStatus.FAILED
+        case ReplyToThread(), _:
+            return without_reply(state, operation.thread, refused), OperationStatus.FAILED
+        case DismissReview(), _:
+            now = next((each for each in github.reviews(facts.pull.number) if each.id == operation.review.id), None)
+            if now is None or now.state not in OPPOSABLE:  # a lost request dismissed it
+                return state, OperationStatus.DONE
             finding = warning("not-dismissed", f"An earlier review could not be dismissed. {refused.message}")
-            return replace(state, findings=(*state.findings, finding)), OperationStatus.FAILED
-    return state, OperationStatus.DONE
+            return state.with_finding(finding), OperationStatus.FAILED
+    raise refused
