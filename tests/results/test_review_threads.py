@@ -372,16 +372,16 @@ def test_changes_are_read_only_for_threads_that_need_them() -> None:
     texts = {finding_text(FINDING)}
     outdated = began(line=None, is_outdated=True)
     threads = [began(), outdated, replace(outdated, original_commit="c" * 40), began("What: else", line=None)]
-    assert unlocated_commits(threads, texts, [], NEW, NEW) == ("c" * 40, OLD)
+    assert unlocated_commits(threads, texts, [], NEW, NEW) == ["c" * 40, OLD]
     assert read(outdated, files=None).location == Location("a.py", None)
 
 
-def test_changes_are_read_for_the_same_text_first_then_for_threads_of_the_same_file() -> None:
+def test_changes_are_read_for_threads_of_the_same_text_or_file_the_open_ones_first() -> None:
     outdated = began("What: else", line=None, is_outdated=True)
     ended = replace(outdated, original_commit="d" * 40, is_resolved=True)
     same = replace(began(line=None), original_commit="c" * 40, path="b.py")
     threads = [same, outdated, ended, replace(outdated, path="c.py", original_commit="e" * 40)]
-    assert unlocated_commits(threads, {finding_text(FINDING)}, {"a.py"}, NEW, NEW) == ("c" * 40, OLD, "d" * 40)
+    assert unlocated_commits(threads, {finding_text(FINDING)}, {"a.py"}, NEW, NEW) == [OLD, "c" * 40, "d" * 40]
 
 
 def test_a_comment_on_a_file_is_read_without_what_was_put_before_it() -> None:

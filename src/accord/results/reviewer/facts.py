@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field, replace
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from accord.core.errors import BrokenContract, Refused
 from accord.core.findings import Finding, warning
@@ -37,11 +37,11 @@ from accord.results.status import gather_facts as gather_status_facts
 from accord.text.markers import REVIEW, find_markers
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping, Sequence
+    from collections.abc import Iterable, Iterator, Mapping, Sequence
 
     from accord.github.client import GitHub
     from accord.github.comments import Comment
-    from accord.github.models import Identity, Issue, Pull, PullFile, Repository, Review
+    from accord.github.models import Identity, Issue, Pull, PullFile, Review
     from accord.github.threads import ReviewThread
     from accord.results.reviewer.threads import OwnThread
     from accord.results.run_options import ReviewOptions
@@ -86,6 +86,10 @@ class ReviewFacts:
     item_facts: StatusFacts | None = None
     findings: tuple[Finding, ...] = ()
 
+    def with_finding(self, finding: Finding, **changes: Any) -> ReviewFacts:
+        """Return the facts with a finding, and what it tells."""
+        return replace(self, findings=(*self.findings, finding), **changes)
+
     @property
     def is_superseded(self) -> bool:
         """Whether a later review of ours replaced this one, which then changes nothing more."""
@@ -101,7 +105,11 @@ def gather_facts(github: GitHub, draft: DraftReview, options: ReviewOptions) -> 
         message = f"The repository has no pull request #{options.pull}."
         hint = "Use the number of an existing pull request."
         raise BrokenContract.of(Finding("unknown-reference", message, hint=hint))
-    _require_access(repository, identity, pull)
+    require_unarchived(repository)
+    if pull.is_locked and identity.is_person and repository.may_push is False:
+        message = f"The conversation of #{pull.number} is locked, and {identity.login} has no write access."
+        hint = "Unlock the conversation, or use a token of a person with the role Write or higher."
+        raise Refused(message, hint=hint)
     pending, reviews, findings = own_reviews(github.reviews(pull.number), draft.token, identity)
     mine, token = _posted_before(reviews, draft, options.commit)
     commit = (mine.commit if mine else "") or options.commit or pull.head_sha
@@ -151,30 +159,17 @@ def own_reviews(
     return pending, sorted(own, key=lambda review: review.id), findings
 
 
-def _require_access(repository: Repository, identity: Identity, pull: Pull) -> None:
-    """Raise Refused where GitHub would refuse later."""
-    require_unarchived(repository)
-    if pull.is_locked and identity.is_person and repository.may_push is False:
-        raise Refused(
-            f"The conversation of #{pull.number} is locked, and {identity.login} has no write access.",
-            hint="Unlock the conversation, or use a token of a person with the role Write or higher.",
-        )
-
-
-def _pull_findings(pull: Pull, commit: str, mine: Review | None, options: ReviewOptions) -> list[Finding]:
-    found = []
+def _pull_findings(pull: Pull, commit: str, mine: Review | None, options: ReviewOptions) -> Iterator[Finding]:
     if pull.state != "open" and mine is None:
         state = "merged" if pull.is_merged else "closed"
-        found.append(warning("pull-closed", f"#{pull.number} is {state} already. The review is posted anyway."))
-    if commit != pull.head_sha:
-        moved = f"the head of #{pull.number} is {pull.head_sha[:12]} now"
-        if mine and not options.commit:
-            hint = f"If the reviewer read the new head, pass `--commit {pull.head_sha}`."
-            message = f"This review was posted at {commit[:12]} already, but {moved}."
-            found.append(warning("already-reviewed", message, hint=hint))
-        else:
-            found.append(warning("head-moved", f"The review is posted at {commit[:12]}, but {moved}."))
-    return found
+        yield warning("pull-closed", f"#{pull.number} is {state} already. The review is posted anyway.")
+    moved = f"the head of #{pull.number} is {pull.head_sha[:12]} now"
+    if commit != pull.head_sha and mine and not options.commit:
+        hint = f"If the reviewer read the new head, pass `--commit {pull.head_sha}`."
+        message = f"This review was posted at {commit[:12]} already, but {moved}."
+        yield warning("already-reviewed", message, hint=hint)
+    elif commit != pull.head_sha:
+        yield warning("head-moved", f"The review is posted at {commit[:12]}, but {moved}.")
 
 
 def _with_comments(github: GitHub, facts: ReviewFacts) -> ReviewFacts:
@@ -212,7 +207,7 @@ def _with_threads(github: GitHub, facts: ReviewFacts) -> ReviewFacts:
         every: Sequence[ReviewThread] = github.review_threads(number)
     except Refused as refused:
         every = github.threads_without_state(number)
-        facts = replace(facts, findings=(*facts.findings, _without_state(number, refused)))
+        facts = facts.with_finding(_without_state(number, refused))
     ours = threads_of_ours(every, facts.standing, facts.identity)
     if facts.mine and facts.marks:
         threads = read_threads(ours, facts.standing, facts.identity, commit, head, {})
@@ -229,11 +224,11 @@ def _with_threads(github: GitHub, facts: ReviewFacts) -> ReviewFacts:
 
 
 def _without_state(number: int, refused: Refused) -> Finding:
-    who = "The token may not read" if isinstance(refused, Forbidden) else "This server does not tell"
+    is_forbidden = isinstance(refused, Forbidden)
+    who = "The token may not read" if is_forbidden else "This server does not tell"
     message = f"{who} which threads of #{number} are resolved, so none is resolved."
-    if isinstance(refused, Forbidden):
-        return warning("threads-not-resolved", f"{message} {refused.message}", hint=refused.hint)
-    return warning("threads-not-resolved", message)
+    reason, hint = (f" {refused.message}", refused.hint) if is_forbidden else ("", "")
+    return warning("threads-not-resolved", message + reason, hint=hint)
 
 
 def _files_since(github: GitHub, old: str, commit: str) -> Sequence[PullFile] | None:
@@ -255,46 +250,37 @@ def _is_repeated(facts: ReviewFacts, newest: Review) -> bool:
 def _with_anchors(github: GitHub, facts: ReviewFacts) -> ReviewFacts:
     """Read the diff at the reviewed commit; the files of the pull request are those of its head."""
     pull, commit = facts.pull, facts.draft.commit
-    files: Sequence[PullFile] | None = None
-    limit = PULL_FILES
-    if commit != pull.head_sha:
-        try:
-            files, limit = github.files_between(pull.base_sha, commit), COMPARED_FILES
-        except NotThere:
-            files = None
-    if files is None:
-        files = github.files(pull.number)
+    try:
+        is_head = commit == pull.head_sha
+        files = github.files(pull.number) if is_head else github.files_between(pull.base_sha, commit)
+        limit = PULL_FILES if is_head else COMPARED_FILES
+    except NotThere:
+        files, limit = github.files(pull.number), PULL_FILES
     anchors = anchors_of(files)
     facts = replace(facts, anchors=anchors)
     if len(files) < limit or all(anchors.find(note.path, None) for note in facts.draft.notes):
         return facts
     message = f"GitHub lists only {limit} files of this diff. Comments on other files are posted in the body."
-    return replace(facts, findings=(*facts.findings, warning("files-unknown", message)))
+    return facts.with_finding(warning("files-unknown", message))
 
 
 def _with_work_item(github: GitHub, facts: ReviewFacts, options: ReviewOptions) -> ReviewFacts:
     """Read the work item and the facts of its move. Raises BrokenContract when the user named one that is missing."""
-    number, finding = _work_item(facts.pull, options)
-    item = item_facts = None
-    if number and not facts.is_superseded:
-        try:
-            item = find_work_item(github, number)
-            item_facts = gather_status_facts(github, item, TARGETS[facts.draft.verdict])
-        except BrokenContract as broken:
-            if number == options.work_item:
-                raise
-            finding = warning("status-not-review", f"{broken.message} Its status label stays unchanged.")
-    findings = (*facts.findings, *([finding] if finding else []))
-    return replace(facts, item=item, item_facts=item_facts, findings=findings)
-
-
-def _work_item(pull: Pull, options: ReviewOptions) -> tuple[int | None, Finding | None]:
-    if options.work_item is not None:
-        return options.work_item, None
-    numbers = closing_references(pull.body, options.repository)
-    if len(numbers) == 1:
-        return numbers[0], None
-    names = ", ".join(f"#{number}" for number in numbers[:5])
-    problem = f"closes several work items ({names})" if numbers else "closes no work item"
-    message = f"#{pull.number} {problem}, so no status changes."
-    return None, warning("work-item-unknown", message, hint="Pass `--work-item N`, or write `Closes #N` into it.")
+    numbers = closing_references(facts.pull.body, options.repository)
+    number = options.work_item or (numbers[0] if len(numbers) == 1 else None)
+    if number is None:
+        names = ", ".join(f"#{number}" for number in numbers[:5])
+        problem = f"closes several work items ({names})" if numbers else "closes no work item"
+        message = f"#{facts.pull.number} {problem}, so no status changes."
+        hint = "Pass `--work-item N`, or write `Closes #N` into it."
+        return facts.with_finding(warning("work-item-unknown", message, hint=hint))
+    if facts.is_superseded:
+        return facts
+    try:
+        item = find_work_item(github, number)
+        return replace(facts, item=item, item_facts=gather_status_facts(github, item, TARGETS[facts.draft.verdict]))
+    except BrokenContract as broken:
+        if number == options.work_item:
+            raise
+        message = f"{broken.message} Its status label stays unchanged."
+        return facts.with_finding(warning("status-not-review", message))

@@ -8,7 +8,6 @@ too if most of their words are the same. A thread is settled when a person resol
 from __future__ import annotations
 
 import re
-from bisect import bisect_left
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 
@@ -123,79 +122,57 @@ def threads_of_ours(
 
 def unlocated_commits(
     threads: Sequence[ReviewThread], texts: Collection[str], paths: Collection[str], commit: str, head: str
-) -> tuple[str, ...]:
-    """Return the commits whose changes up to ``commit`` tell where threads are now, newest thread first.
+) -> list[str]:
+    """Return the commits whose changes up to ``commit`` tell where threads are now, those of open threads first.
 
-    Threads with one of the ``texts`` go first; one with another text may be the same finding in one of the ``paths``.
+    Only threads count that may hold a finding: with one of the ``texts``, or in one of the ``paths``. The newest first.
     """
-    unlocated = [
-        thread
-        for thread in reversed(threads)
-        if _known_line(thread, commit, head) is None and thread.original_line and thread.original_commit
-    ]
-    same = [thread for thread in unlocated if _text_of(thread) in texts]
-    maybe = [thread for thread in unlocated if thread.path in paths]
-    maybe.sort(key=lambda thread: thread.is_resolved)
-    return tuple(dict.fromkeys(thread.original_commit for thread in (*same, *maybe)))
+    known = [thread for thread in reversed(threads) if thread.original_line and thread.original_commit]
+    unlocated = [thread for thread in known if _known_line(thread, commit, head) is None]
+    unlocated.sort(key=lambda thread: thread.is_resolved)
+    found = (each.original_commit for each in unlocated if each.path in paths or _text_of(each) in texts)
+    return list(dict.fromkeys(found))
 
 
 def read_threads(
     threads: Iterable[ReviewThread],
-    reviews: Sequence[Review],
+    reviews: Iterable[Review],
     identity: Identity,
     commit: str,
     head: str,
     changes: Mapping[str, Sequence[PullFile] | None],
-) -> tuple[OwnThread, ...]:
+) -> list[OwnThread]:
     """Return our threads as the plan needs them; ``changes`` has the files changed since a commit, None for unknown."""
-    return tuple(_read(thread, reviews, identity, commit, head, changes) for thread in threads)
-
-
-def _read(
-    thread: ReviewThread,
-    reviews: Sequence[Review],
-    identity: Identity,
-    commit: str,
-    head: str,
-    changes: Mapping[str, Sequence[PullFile] | None],
-) -> OwnThread:
-    first, *rest = thread.comments
-    replies = {
-        fields.get("run", ""): fields.get("done", "")
-        for comment in rest
-        if identity.counts(comment.author)
-        for fields in find_markers(comment.body, REVIEW_GONE)
-    }
-    line = thread.original_line
-    if line is None:
-        number = next((fields.get("line", "") for fields in find_markers(first.body, COMMENT)), "")
-        line = int(number) if number.isdecimal() else None
-    return OwnThread(
-        thread.id,
-        first.id,
-        first.url,
-        _location_of(thread, commit, head, changes),
-        line,
-        _text_of(thread),
-        is_resolved=thread.is_resolved,
-        resolved_by=thread.resolved_by,
-        is_by_us=_is_resolved_by(reviews, first.id, replies),
-        is_hidden=first.is_hidden,
-        can_resolve=thread.can_resolve,
-        has_people=any(not comment.is_bot and "<!-- accord:" not in comment.body for comment in rest),
-        replies=replies,
-    )
-
-
-def _is_resolved_by(reviews: Iterable[Review], comment_id: int, replies: Mapping[str, str]) -> bool:
-    """Return whether one of our reviews resolved a thread, or was stopped before it said so."""
-    runs = {
-        fields.get("run", "")
-        for review in reviews
-        for fields in find_markers(review.body, REVIEW)
-        if comment_id in read_ids(fields.get("gone", ""))
-    }
-    return any(replies.get(run, "resolved") == "resolved" for run in runs)
+    runs_by_gone: dict[int, set[str]] = {}
+    for review in reviews:
+        for fields in find_markers(review.body, REVIEW):
+            for comment_id in read_ids(fields.get("gone", "")):
+                runs_by_gone.setdefault(comment_id, set()).add(fields.get("run", ""))
+    found = []
+    for thread in threads:
+        first, *rest = thread.comments
+        ours = (find_markers(each.body, REVIEW_GONE) for each in rest if identity.counts(each.author))
+        replies = {fields.get("run", ""): fields.get("done", "") for markers in ours for fields in markers}
+        line = next((fields.get("line", "") for fields in find_markers(first.body, COMMENT)), "")
+        found.append(
+            OwnThread(
+                thread.id,
+                first.id,
+                first.url,
+                _location_of(thread, commit, head, changes),
+                int(line) if thread.original_line is None and line.isdecimal() else thread.original_line,
+                _text_of(thread),
+                is_resolved=thread.is_resolved,
+                resolved_by=thread.resolved_by,
+                # resolved by one of our reviews, or by one that was stopped before it said so
+                is_by_us=any(replies.get(run, "resolved") == "resolved" for run in runs_by_gone.get(first.id, ())),
+                is_hidden=first.is_hidden,
+                can_resolve=thread.can_resolve,
+                has_people=any(not comment.is_bot and "<!-- accord:" not in comment.body for comment in rest),
+                replies=replies,
+            )
+        )
+    return found
 
 
 def _text_of(thread: ReviewThread) -> str:
@@ -270,47 +247,36 @@ def match_threads(notes: Sequence[Note], threads: Sequence[OwnThread]) -> dict[i
     by_text: dict[str, list[OwnThread]] = {}
     for thread in usable:
         by_text.setdefault(thread.text, []).append(thread)
-    found = _pair_up(
-        (*rank, thread.comment_id, note.at, thread)
-        for note in notes
-        for thread in by_text.get(finding_text(note.text), ())
-        if (rank := _rank(note, thread)) is not None
-    )
-    kept = {thread.comment_id for thread in found.values()}
-    rest = [thread for thread in usable if thread.comment_id not in kept]
-    return found | _pair_up(_reworded([note for note in notes if note.at not in found], rest))
+    pairs = ((note, thread) for note in notes for thread in by_text.get(finding_text(note.text), ()))
+    found = _pair_up(((rank, note, thread) for note, thread in pairs if (rank := _rank(note, thread))), {})
+    return _pair_up(_reworded([note for note in notes if note.at not in found], usable), found)
 
 
-def _pair_up(pairs: Iterable[tuple[Any, ...]]) -> dict[int, OwnThread]:
-    """Return the thread of each comment; pairs are ranks, a thread's number, a comment's position, and the thread."""
-    found: dict[int, OwnThread] = {}
-    taken: set[int] = set()
-    for *_, comment_id, at, thread in sorted(pairs, key=lambda pair: pair[:-1]):
-        if at not in found and comment_id not in taken:
-            found[at] = thread
-            taken.add(comment_id)
-    return found
+def _pair_up(pairs: Iterable[tuple[Any, Note, OwnThread]], found: Mapping[int, OwnThread]) -> dict[int, OwnThread]:
+    """Return the thread of each comment, those that are found already among them; the pairs begin with their rank."""
+    after = {**found}
+    taken = {thread.comment_id for thread in found.values()}
+    for _, note, thread in sorted(pairs, key=lambda pair: (pair[0], pair[2].comment_id, pair[1].at)):
+        if note.at not in after and thread.comment_id not in taken:
+            after[note.at] = thread
+            taken.add(thread.comment_id)
+    return after
 
 
-def _reworded(notes: Iterable[Note], threads: Iterable[OwnThread]) -> Iterator[tuple[Any, ...]]:
+def _reworded(notes: Iterable[Note], threads: Iterable[OwnThread]) -> Iterator[tuple[Any, Note, OwnThread]]:
     """Yield the pairs at one place that share enough words; a comment on the whole file is at line 0."""
-    by_path: dict[str, list[tuple[int, int, frozenset[str]]]] = {}
+    by_path: dict[str, list[tuple[Note, frozenset[str]]]] = {}
     for note in notes:
-        row = (note.line or 0, note.at, words_of(finding_text(note.text)))
-        by_path.setdefault(note.path.removeprefix("./"), []).append(row)
-    for rows in by_path.values():
-        rows.sort(key=lambda row: row[:2])
+        by_path.setdefault(note.path.removeprefix("./"), []).append((note, words_of(finding_text(note.text))))
     for thread in threads:
         path, lines = thread.location
-        if lines is None:  # nothing tells where it moved
-            lines = range(thread.line or 0, (thread.line or 0) + 1)
-        rows = by_path.get(path, [])
-        begin, end = (bisect_left(rows, edge, key=lambda row: row[0]) for edge in (lines.start, lines.stop))
-        words = words_of(thread.text) if begin < end else frozenset()
-        for _, at, others in rows[begin:end]:
-            shared = len(words & others) / (len(words | others) or 1)
-            if shared >= LEAST_SHARED:
-                yield (-shared, thread.is_settled, thread.comment_id, at, thread)
+        start = thread.line or 0
+        words = words_of(thread.text)
+        for note, others in by_path.get(path, ()):
+            if (note.line or 0) in (range(start, start + 1) if lines is None else lines):
+                shared = len(words & others) / (len(words | others) or 1)
+                if shared >= LEAST_SHARED:
+                    yield (-shared, thread.is_settled), note, thread
 
 
 def _rank(note: Note, thread: OwnThread) -> tuple[int, bool, int] | None:
@@ -333,19 +299,18 @@ def gone_threads(threads: Iterable[OwnThread], matched: Collection[OwnThread]) -
     again was opened by a person.
     """
     kept = {thread.comment_id for thread in matched}
-    gone = [thread for thread in threads if thread.id and thread.is_open and thread.comment_id not in kept]
-    return [
-        thread
-        for thread in gone
-        if not thread.replies
-        or (thread.can_resolve and not thread.has_people and "resolved" not in thread.replies.values())
-    ][:MOST_GONE]
+    gone = []
+    for thread in threads:
+        can_resolve = thread.can_resolve and not thread.has_people and "resolved" not in thread.replies.values()
+        if thread.id and thread.is_open and thread.comment_id not in kept and (can_resolve or not thread.replies):
+            gone.append(thread)
+    return gone[:MOST_GONE]
 
 
 def gone_reply(thread: OwnThread, run: str, commit: str, done: Done) -> str:
     """Return the reply that the finding of a thread is gone."""
-    texts = {"resolved": "", "left": " The token may not resolve this thread."}
-    text = " Resolve this thread if you agree." if thread.has_people else texts[done]
+    text = " The token may not resolve this thread." if done == "left" else ""
+    text = " Resolve this thread if you agree." if thread.has_people else text
     marker = write_marker(REVIEW_GONE, run=run, thread=str(thread.comment_id), done=done)
     return f"No longer found at {commit[:7]}.{text}\n\n{marker}"
 
