@@ -8,14 +8,15 @@ from __future__ import annotations
 
 import re
 from collections import deque
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from enum import StrEnum
+from functools import lru_cache
 from itertools import groupby
 from typing import TYPE_CHECKING
 from urllib.parse import quote
 
 from accord.core.findings import pointer
-from accord.github.limits import BODY_CHARS
+from accord.github.limits import BODY_CHARS, PULL_FILES
 from accord.results.reviewer.rules import is_warning
 from accord.results.reviewer.threads import COMMENT, Note, read_ids, write_ids
 from accord.text.markdown import as_code
@@ -48,7 +49,6 @@ COMMENT_ONLY = "comment"
 EVENTS = {"approve": "APPROVE", "needs-changes": "REQUEST_CHANGES", COMMENT_ONLY: "COMMENT"}
 """GitHub's event for each verdict."""
 
-_VERDICTS = {"approve": "approve", "needs-changes": "needs changes"}
 _MOST_PARTS = 9_999
 _LONGEST_LINK = 300
 _LONGEST_PATH = 1_000
@@ -126,9 +126,8 @@ class Anchor:
 class Anchors:
     """The files and lines of a diff. ``renamed`` maps old paths to new ones."""
 
-    files: dict[str, PullFile] = field(default_factory=dict)
-    renamed: dict[str, str] = field(default_factory=dict)
-    _lines: dict[str, frozenset[int]] = field(default_factory=dict, repr=False, compare=False)
+    files: dict[str, PullFile]
+    renamed: dict[str, str]
 
     def find(self, path: str, line: int | None) -> Anchor | None:
         """Return the line; the file for a renamed one or a line that the diff does not show; None without the file."""
@@ -136,14 +135,8 @@ class Anchors:
         file = self.files.get(path)
         if file is None:
             return Anchor(self.renamed[path]) if path in self.renamed else None
-        if line is None or line not in self._lines_of(file):
-            return Anchor(path)
-        return Anchor(path, line, _side(file))
-
-    def _lines_of(self, file: PullFile) -> frozenset[int]:
-        if file.path not in self._lines:
-            self._lines[file.path] = shown_lines(file.patch or "", _side(file))
-        return self._lines[file.path]
+        side = LEFT if file.status == "removed" else RIGHT
+        return Anchor(path, line, side) if line in shown_lines(file.patch or "", side) else Anchor(path)
 
 
 def anchors_of(files: Iterable[PullFile]) -> Anchors:
@@ -153,14 +146,14 @@ def anchors_of(files: Iterable[PullFile]) -> Anchors:
     return Anchors(by_path, renamed)
 
 
+@lru_cache(maxsize=PULL_FILES)
 def shown_lines(patch: str, side: str) -> frozenset[int]:
     """Return the numbers of the rows that the hunks of a patch show on one side; a bare row is an empty line."""
     skipped = "-" if side == RIGHT else "+"
     shown: set[int] = set()
     following = 0
     for row in patch.removesuffix("\n").split("\n"):
-        header = _HUNK.match(row)
-        if header:
+        if header := _HUNK.match(row):
             following = int(header.group(2 if side == RIGHT else 1))
         elif following and row[:1] in ("+", "-", " ", "") and row[:1] != skipped:
             shown.add(following)
@@ -168,25 +161,14 @@ def shown_lines(patch: str, side: str) -> frozenset[int]:
     return frozenset(shown)
 
 
-def _side(file: PullFile) -> str:
-    return LEFT if file.status == "removed" else RIGHT
-
-
 def draft_review(result: ReviewerResult, sanitizer: TextSanitizer, token: str, same: str) -> DraftReview:
     """Return the draft of a result whose texts are sanitised; paths are sanitised here, as names to show."""
     review = result.review
-    notes = tuple(
-        Note(
-            at,
-            each.path,
-            sanitizer.path(each.path, pointer("review", "comments", at, "path")),
-            each.line,
-            each.body,
-            is_warning(each),
-        )
-        for at, each in enumerate(review.comments)
-    )
-    return DraftReview(review.verdict, review.summary, notes, token, same)
+    notes = []
+    for at, each in enumerate(review.comments):
+        name = sanitizer.path(each.path, pointer("review", "comments", at, "path"))
+        notes.append(Note(at, each.path, name, each.line, each.body, is_warning(each)))
+    return DraftReview(review.verdict, review.summary, tuple(notes), token, same)
 
 
 def place_comments(
@@ -295,20 +277,13 @@ def lay_out(draft: DraftReview, marks: ReviewMarks) -> list[list[BodyText]]:
     """Distribute texts over the body and its follow-ups, in order, each within GitHub's limit."""
     texts = []
     if marks.verdict == COMMENT_ONLY:
-        verdict = _VERDICTS[draft.verdict]
-        texts.append(
-            BodyText(
-                f"**Verdict: {verdict}.** It is posted as a comment, because GitHub does not accept a verdict here."
-            )
-        )
+        reason = "It is posted as a comment, because GitHub does not accept a verdict here."
+        texts.append(BodyText(f"**Verdict: {draft.verdict.replace('-', ' ')}.** {reason}"))
     texts.append(BodyText(draft.summary))
     in_body = [note for note, place in zip(draft.notes, marks.places, strict=True) if place is Placement.BODY]
-    by_name: dict[tuple[bool, str], list[Note]] = {}
-    for note in by_severity(in_body):
-        by_name.setdefault((note.is_warning, note.name), []).append(note)
-    texts += [
-        BodyText(note.text, note.name, _label(draft, note), note.at) for notes in by_name.values() for note in notes
-    ]
+    first = {(note.is_warning, note.name): note.at for note in reversed(in_body)}  # comments on a file come together
+    in_body.sort(key=lambda note: (note.is_warning, first[note.is_warning, note.name], note.at))
+    texts += [BodyText(note.text, note.name, _label(draft, note), note.at) for note in in_body]
     longest = len(_marker(draft, "needs-changes", marks)) + (_EARLIER_CHARS if marks.has_earlier else 0)
     continued = _continued(draft, _MOST_PARTS, _MOST_PARTS, "x" * _LONGEST_LINK)
     return pack(texts, BODY_CHARS - longest - 2, BODY_CHARS - len(continued) - len(write_marker(PART)) - 200)
