@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import posixpath
 import re
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from functools import cached_property, lru_cache
 from typing import TYPE_CHECKING
 
@@ -77,11 +77,19 @@ _LINES = re.compile(r"(?::\d+(?:[-\u2013]\d+)?|#L\d+(?:-L\d+)?)$")
 
 @dataclass(frozen=True)
 class Body:
-    """A parsed body: its sections, and the paths of its scope."""
+    """A parsed body."""
 
     sections: tuple[Section, ...]
-    in_scope: tuple[str, ...] = field(default=())
-    out_of_scope: tuple[str, ...] = field(default=())
+
+    @cached_property
+    def in_scope(self) -> tuple[str, ...]:
+        """The paths of the scope."""
+        return _paths(self.find(IN_SCOPE))
+
+    @cached_property
+    def out_of_scope(self) -> tuple[str, ...]:
+        """The paths that are out of scope."""
+        return _paths(self.find(OUT_OF_SCOPE))
 
     def find(self, heading: Heading) -> Section | None:
         """Return the section of a required heading, with its level and its parent."""
@@ -89,23 +97,14 @@ class Body:
 
     def find_all(self, heading: Heading) -> list[Section]:
         """Return all sections of a required heading."""
-        found = self._by_title.get((heading.title.casefold(), heading.level), ())
+        found = (each for each in self.sections if each.level == heading.level and is_same(each.title, heading.title))
         return [each for each in found if not heading.parent or is_same(each.parent, heading.parent)]
-
-    @cached_property
-    def _by_title(self) -> dict[tuple[str, int], list[Section]]:
-        """The sections by title, without case, and level."""
-        found: dict[tuple[str, int], list[Section]] = {}
-        for section in self.sections:
-            found.setdefault((section.title.casefold(), section.level), []).append(section)
-        return found
 
 
 @lru_cache(maxsize=128)
 def read_body(text: str) -> Body:
     """Parse a body once for all rules, and for a text that sanitising left as it was."""
-    body = Body(tuple(sections(text)))
-    return Body(body.sections, _paths(body.find(IN_SCOPE)), _paths(body.find(OUT_OF_SCOPE)))
+    return Body(tuple(sections(text)))
 
 
 def likely_kind(body: Body) -> ItemKind:
@@ -256,15 +255,9 @@ def _owner(match: re.Match[str], names: Set[str]) -> tuple[str, str]:
     return name, word[len(name) :]
 
 
-def closing_body(issue: Issue, token: str, marker: str = CLOSED) -> str | None:
-    """Return the issue's body with the marker that this run closed it; None where the marker does not fit."""
-    body = split_body(issue.body).with_marker(marker, run=token).join()
-    return body if len(body) <= BODY_CHARS else None
-
-
-def updated_body(issue: Issue, content: str | None, token: str, digest: str) -> str | None:
-    """Return the issue's body with new content and the marker of this run; None where only a marker would not fit."""
-    parts = split_body(issue.body).with_marker(UPDATED, run=token, sum=digest)
+def marked_body(issue: Issue, name: str, content: str | None = None, **fields: str) -> str | None:
+    """Return the issue's body with a marker and, if given, new content; None where only a marker would not fit."""
+    parts = split_body(issue.body).with_marker(name, **fields)
     if content is not None:
         return replace(parts, content=content).join()
     body = parts.join()

@@ -37,24 +37,19 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class PushBranch(Operation):
-    """Bring a commit to the work item's branch, which must still end at ``expected`` (empty: must not exist).
-
-    ``upload`` is None for a commit that is there.
-    """
+    """Bring a commit to the branch of this key."""
 
     op: ClassVar[str] = "push-branch"
-    branch: str
     commit: str
-    expected: str
-    upload: Upload | None
+    expected: str  # where the branch must still end; empty: it must not exist
+    upload: Upload | None  # None for a commit that is there
 
 
 @dataclass(frozen=True, slots=True)
 class CreateRevision(Operation):
-    """Open the pull request."""
+    """Open the pull request of the branch of this key."""
 
     op: ClassVar[str] = "create-revision"
-    branch: str
     base: str
     title: str
     body: str
@@ -73,18 +68,16 @@ class UpdateRevision(Operation):
 
 @dataclass(frozen=True, slots=True)
 class LabelRevision(Operation):
-    """Add a label to the pull request."""
+    """Add a label, the key, to the pull request."""
 
     op: ClassVar[str] = "label-revision"
-    label: str
 
 
 @dataclass(frozen=True, slots=True)
 class LabelWorkItem(Operation):
-    """Add a label to the work item."""
+    """Add a label, the key, to the work item."""
 
     op: ClassVar[str] = "label-work-item"
-    label: str
 
 
 @dataclass(frozen=True, slots=True)
@@ -170,14 +163,14 @@ def _plan_pull(
     revision: CreateRevision | UpdateRevision = (
         UpdateRevision(name, None, pull, title, body)
         if pull and not is_written
-        else CreateRevision(name, adopted_if(is_written), name, facts.base, title, body, is_draft)
+        else CreateRevision(name, adopted_if(is_written), facts.base, title, body, is_draft)
     )
     upload = plan_upload(branch.made) if branch.made else None
-    push = PushBranch(name, adopted_if(branch.is_pushed), name, branch.commit, branch.tip, upload)
+    push = PushBranch(name, adopted_if(branch.is_pushed), branch.commit, branch.tip, upload)
     operations: list[ImplementOperation] = [push, revision]
     if is_draft:
         found = skipped_if(pull is not None and NEEDS_HUMAN in pull.labels)
-        operations.append(LabelRevision(NEEDS_HUMAN, found, NEEDS_HUMAN))
+        operations.append(LabelRevision(NEEDS_HUMAN, found))
     if branch.conflict:
         report = conflict_report(branch.conflict, facts, sanitizer)
         operations += _plan_comment(facts, "conflict", report, branch.item_runs).operations
@@ -185,10 +178,9 @@ def _plan_pull(
     if options.keepalive and isinstance(revision, CreateRevision):
         is_over = not any(move.is_change for move in moves)  # a person may have removed the label since
         found = skipped_if(is_over or (pull is not None and KEEPALIVE in pull.labels))
-        operations.append(LabelRevision(KEEPALIVE, found, KEEPALIVE))
-    operations += moves
+        operations.append(LabelRevision(KEEPALIVE, found))
     findings = (*branch.findings, *_branch_findings(branch, name), *scope_findings(scope, pull))
-    return RevisionPlan(tuple(operations), findings, scope, pull, is_draft=is_draft)
+    return RevisionPlan((*operations, *moves), findings, scope, pull, is_draft=is_draft)
 
 
 def _plan_refusal(
@@ -196,14 +188,13 @@ def _plan_refusal(
 ) -> RevisionPlan:
     """Plan to ask a person on the work item. Its status stays, so that the result can be applied once allowed."""
     _plan_move(facts, TARGETS["completed"], is_settled=False)  # rejects an illegal move
-    shown = "\n".join(f"- {_path_as_code(path, sanitizer)}" for path in paths[:_PATHS_SHOWN])
-    shown += f"\n- and {len(paths) - _PATHS_SHOWN} more" if len(paths) > _PATHS_SHOWN else ""
-    reason = sanitizer.message(f"The patch changes files that steer agents or tools, so it was not pushed:\n\n{shown}")
+    reason = "The patch changes files that steer agents or tools, so it was not pushed:"
+    reason = sanitizer.message(f"{reason}\n\n{_listed(paths, sanitizer)}")
     asked = _plan_comment(facts, "refused", f"{reason}\n\n{_ALLOW}")
     if not asked.operations:
         return asked
-    label = LabelWorkItem(NEEDS_HUMAN, skipped_if(NEEDS_HUMAN in facts.issue.labels), NEEDS_HUMAN)
-    message = f"The patch changes steering files: {', '.join(f'`{path}`' for path in paths[:10])}. Nothing was pushed."
+    label = LabelWorkItem(NEEDS_HUMAN, skipped_if(NEEDS_HUMAN in facts.issue.labels))
+    message = f"The patch changes steering files: {_named(paths)}. Nothing was pushed."
     finding = warning("steering-file", message, "/patch", hint=_ALLOW)
     asks = "would ask" if options.is_dry_run else "asks"
     refusal = Refused(f"{message} The work item {asks} for a person (`{NEEDS_HUMAN}`).", hint=_ALLOW)
@@ -247,26 +238,31 @@ def _plan_move(facts: RevisionFacts, target: str, *, is_settled: bool) -> list[M
 
 def scope_findings(scope: ScopeReport, pull: Pull | None) -> list[Finding]:
     """Return the warnings about paths; none of them stops the result."""
+    warnings = (
+        ("outside-scope", scope.outside, "paths outside the scope: {}.", ""),
+        ("protected-path", scope.protected, "protected paths: {}. A person must approve the pull request.", ""),
+        ("dependency-file", scope.dependencies, "dependency files: {}.", "Check what they install."),
+        ("record-file", scope.records, "sessions or missions, which later agents read: {}.", "Check who wrote what."),
+    )
     found = []
-    if scope.outside:
-        paths = ", ".join(f"`{path}`" for path in scope.outside[:10]) + (" …" if len(scope.outside) > 10 else "")
-        found.append(warning("outside-scope", f"The patch changes paths outside the scope: {paths}.", "/patch"))
-    if scope.protected:
-        paths = ", ".join(f"`{path}`" for path in scope.protected[:10])
-        message = f"The patch changes protected paths: {paths}. A person must approve the pull request."
-        found.append(warning("protected-path", message, "/patch"))
-        if pull and pull.state == "open" and not pull.is_draft:
-            message = f"#{pull.number} is open for review already, and GitHub's REST API cannot make it a draft."
-            found.append(warning("draft-not-set", message, "/patch"))
-    if scope.dependencies:
-        paths = ", ".join(f"`{path}`" for path in scope.dependencies[:10])
-        message = f"The patch changes dependency files: {paths}."
-        found.append(warning("dependency-file", message, "/patch", hint="Check what they install."))
-    if scope.records:
-        paths = ", ".join(f"`{path}`" for path in scope.records[:10])
-        message = f"The patch changes sessions or missions, which later agents read: {paths}."
-        found.append(warning("record-file", message, "/patch", hint="Check who wrote what."))
+    for code, paths, text, hint in warnings:
+        if paths:
+            found.append(warning(code, f"The patch changes {text.format(_named(paths))}", "/patch", hint=hint))
+    if scope.protected and pull and pull.state == "open" and not pull.is_draft:
+        message = f"#{pull.number} is open for review already, and GitHub's REST API cannot make it a draft."
+        found.append(warning("draft-not-set", message, "/patch"))
     return found
+
+
+def _named(paths: Sequence[str]) -> str:
+    return ", ".join(f"`{path}`" for path in paths[:10]) + (" …" if len(paths) > 10 else "")
+
+
+def _listed(paths: Sequence[str], sanitizer: TextSanitizer) -> str:
+    """Return a list of paths in Markdown."""
+    lines = [f"- {_path_as_code(path, sanitizer)}" for path in paths[:_PATHS_SHOWN]]
+    more = len(paths) - _PATHS_SHOWN
+    return "\n".join([*lines, *([f"- and {more} more"] if more > 0 else [])])
 
 
 def pull_body(
@@ -309,9 +305,7 @@ def _notice_of(branch: Branch, sanitizer: TextSanitizer) -> str:
 
 def conflict_report(conflict: MergeConflict, facts: RevisionFacts, sanitizer: TextSanitizer) -> str:
     """Return what a person reads on the work item: the conflicting paths, and how to resolve the conflict."""
-    shown = "\n".join(f"- {_path_as_code(path, sanitizer)}" for path in conflict.paths[:_PATHS_SHOWN])
-    more = len(conflict.paths) - _PATHS_SHOWN
-    shown += f"\n- and {more} more" if more > 0 else ""
+    shown = _listed(conflict.paths, sanitizer)
     head = sanitizer.message(f"The patch conflicts with {as_code(conflict.onto)}:\n\n{shown}")
     kept = f"Nothing is lost: the branch `{facts.branch_name}` and a draft pull request have the agent's work."
     commands = f"```bash\n{resolution(facts.branch_name, conflict.onto)}\n```"
@@ -326,8 +320,7 @@ def _branch_findings(branch: Branch, name: str) -> list[Finding]:
         return [warning("result-replaced", message, "/patch", hint="The history of the branch has the earlier files.")]
     if branch.conflict is None:
         return []
-    paths = ", ".join(f"`{path}`" for path in branch.conflict.paths[:10])
-    paths += " …" if len(branch.conflict.paths) > 10 else ""
+    paths = _named(branch.conflict.paths)
     message = f"The patch conflicts with `{branch.conflict.onto}`: {paths}. The pull request is a draft."
     return [warning("conflict", message, "/patch", hint="Resolve the conflict as the work item's comment shows.")]
 
@@ -354,13 +347,9 @@ def scope_report(scope: ScopeReport, sanitizer: TextSanitizer) -> str:
         ("Dependencies: check what they install", scope.dependencies),
         ("Sessions and missions: later agents read them", scope.records),
     )
-    lines = ["### Scope", ""]
-    for head, paths in groups:
-        if paths:
-            lines += [f"**{head}**", "", *(f"- {_path_as_code(path, sanitizer)}" for path in paths[:_PATHS_SHOWN])]
-            lines += [f"- and {len(paths) - _PATHS_SHOWN} more"] if len(paths) > _PATHS_SHOWN else []
-            lines.append("")
-    return "\n".join(lines).rstrip()
+    return "\n\n".join(
+        ["### Scope", *(f"**{head}**\n\n{_listed(paths, sanitizer)}" for head, paths in groups if paths)]
+    )
 
 
 def _path_as_code(path: str, sanitizer: TextSanitizer) -> str:

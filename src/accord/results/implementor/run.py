@@ -6,8 +6,8 @@ from contextlib import ExitStack
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from accord.core.errors import AccordError, Stopped
-from accord.engine.operations import LedgerEntry, apply_in_order
+from accord.core.errors import Stopped
+from accord.engine.operations import apply_in_order
 from accord.engine.receipts import Receipt, default_run_key, reporting
 from accord.github.commits import deliver_commit
 from accord.github.models import PullsNotAllowed
@@ -29,8 +29,6 @@ from accord.results.texts import TextSanitizer, require_postable, with_safe_text
 from accord.text.markers import run_token
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
-
     from accord.core.clock import Clock
     from accord.github.client import GitHub
     from accord.github.commits import DeliveredCommit
@@ -57,13 +55,20 @@ def apply_implementation(github: GitHub, result: ImplementorResult, options: Rev
         receipt.findings += plan.findings
         receipt.sanitised = sanitizer.sanitised
         receipt.titles = {"": facts.title}
-        applied = apply_operations(github, plan, facts, options)
-        receipt.end(applied.entries, applied.problem or plan.refusal, is_dry_run=options.is_dry_run)
+        applied = _Applied(plan.pull)
+        entries, problem = apply_in_order(
+            plan.operations,
+            lambda operation: _apply(github, operation, facts, applied, options.clock),
+            is_dry_run=options.is_dry_run,
+            on_entry=options.on_entry,
+            target=lambda operation: _target(operation, facts, applied),
+        )
+        receipt.end(entries, problem or plan.refusal, is_dry_run=options.is_dry_run)
         receipt.details = _details(plan, facts, applied)
     return receipt
 
 
-def _details(plan: RevisionPlan, facts: RevisionFacts, applied: AppliedRevision) -> dict[str, Any]:
+def _details(plan: RevisionPlan, facts: RevisionFacts, applied: _Applied) -> dict[str, Any]:
     if plan.scope is None or facts.branch is None:
         return {}
     pull, delivery = applied.pull, applied.delivery
@@ -79,79 +84,59 @@ def _details(plan: RevisionPlan, facts: RevisionFacts, applied: AppliedRevision)
     return {"scope": plan.scope.as_json(), "revision": revision, **({"commit": commit.as_json()} if commit else {})}
 
 
-@dataclass(frozen=True)
-class AppliedRevision:
-    """The pull request, the commit that was brought to its branch now, and how the operations ended."""
+@dataclass
+class _Applied:
+    """The pull request and the commit of a run, as far as they exist."""
 
     pull: Pull | None
-    delivery: DeliveredCommit | None
-    entries: Sequence[LedgerEntry]
-    problem: AccordError | None
+    delivery: DeliveredCommit | None = None
 
 
-def apply_operations(
-    github: GitHub, plan: RevisionPlan, facts: RevisionFacts, options: RevisionOptions
-) -> AppliedRevision:
-    """Apply the operations; return the results, with an entry for each operation."""
-    pull, delivery = plan.pull, None
-
-    def apply(operation: ImplementOperation) -> None:
-        nonlocal pull, delivery
-        match operation:
-            case PushBranch():
-                delivery = _push(github, operation, facts)
-            case CreateRevision():
-                pull = _create_revision(github, operation, facts, options.clock)
-            case UpdateRevision():
-                pull = github.change_pull(operation.pull.number, title=operation.title, body=operation.body)
-            case LabelRevision():
-                if pull:
-                    github.add_labels(pull.number, [operation.label])
-            case LabelWorkItem():
-                github.add_labels(facts.issue.number, [operation.label])
-            case WriteComment():
-                _write_comment(github, operation, facts, options.clock)
-            case MoveWorkItem():
-                apply_move(github, operation)
-
-    entries, problem = apply_in_order(
-        plan.operations,
-        apply,
-        is_dry_run=options.is_dry_run,
-        on_entry=options.on_entry,
-        target=lambda operation: _target(operation, facts, pull, delivery),
-    )
-    return AppliedRevision(pull, delivery, entries, problem)
+def _apply(
+    github: GitHub, operation: ImplementOperation, facts: RevisionFacts, applied: _Applied, clock: Clock
+) -> None:
+    match operation:
+        case PushBranch():
+            applied.delivery = _push(github, operation, facts)
+        case CreateRevision():
+            applied.pull = _create_revision(github, operation, facts, clock)
+        case UpdateRevision():
+            number = operation.pull.number
+            applied.pull = github.change_pull(number, title=operation.title, body=operation.body)
+        case LabelRevision() if applied.pull:
+            github.add_labels(applied.pull.number, [operation.key])
+        case LabelWorkItem():
+            github.add_labels(facts.issue.number, [operation.key])
+        case WriteComment():
+            _write_comment(github, operation, facts, clock)
+        case MoveWorkItem():
+            apply_move(github, operation)
 
 
 def _push(github: GitHub, operation: PushBranch, facts: RevisionFacts) -> DeliveredCommit:
     if facts.branch is None or operation.upload is None:
         raise ValueError("a push needs a commit")
     git, remote = facts.branch.git, facts.branch.remote
-    delivery = deliver_commit(github, git, remote, operation.upload, operation.branch, operation.expected)
+    delivery = deliver_commit(github, git, remote, operation.upload, operation.key, operation.expected)
     if delivery is None:
-        raise Stopped(
-            f"The branch {operation.branch} moved while the patch was applied.",
-            hint="Run the same command again. It applies the patch on top of the new commits.",
-        )
+        hint = "Run the same command again. It applies the patch on top of the new commits."
+        raise Stopped(f"The branch {operation.key} moved while the patch was applied.", hint=hint)
     return delivery
 
 
 def _create_revision(github: GitHub, operation: CreateRevision, facts: RevisionFacts, clock: Clock) -> Pull:
     def find() -> Pull | None:
-        pull, is_written = our_pull(facts, github.pulls_from(operation.branch, state="open"))
+        pull, is_written = our_pull(facts, github.pulls_from(operation.key, state="open"))
         return pull if is_written else None
 
+    def send() -> Pull:
+        texts = operation.title, operation.body
+        return github.create_pull(*texts, operation.key, operation.base, draft=operation.is_draft)
+
     try:
-        return send_once(
-            lambda: github.create_pull(
-                operation.title, operation.body, operation.branch, operation.base, draft=operation.is_draft
-            ),
-            find,
-            clock,
-        )
+        return send_once(send, find, clock)
     except PullsNotAllowed as refused:
-        kept = f"The branch `{operation.branch}` is pushed, so the agent does not need to run again."
+        kept = f"The branch `{operation.key}` is pushed, so the agent does not need to run again."
         raise PullsNotAllowed(refused.message, hint=f"{refused.hint} {kept}") from refused
 
 
@@ -166,13 +151,11 @@ def _write_comment(github: GitHub, operation: WriteComment, facts: RevisionFacts
     )
 
 
-def _target(
-    operation: ImplementOperation, facts: RevisionFacts, pull: Pull | None, delivery: DeliveredCommit | None
-) -> str | None:
+def _target(operation: ImplementOperation, facts: RevisionFacts, applied: _Applied) -> str | None:
     match operation:
         case PushBranch():
-            return (delivery.commit if delivery else operation.commit) or None
+            return (applied.delivery.commit if applied.delivery else operation.commit) or None
         case CreateRevision() | UpdateRevision() | LabelRevision():
-            return str(pull.number) if pull else None
+            return str(applied.pull.number) if applied.pull else None
         case WriteComment() | LabelWorkItem() | MoveWorkItem():
             return str(facts.issue.number)

@@ -10,10 +10,10 @@ from accord.github.limits import BODY_CHARS
 from accord.results.bodies import (
     CLOSED,
     UPDATED,
-    closing_body,
     has_marker,
     likely_kind,
     longest_length,
+    marked_body,
     read_body,
     update_limit,
 )
@@ -142,7 +142,7 @@ def _closed_by_us(issue: Issue, facts: PlanFacts) -> bool:
     return (
         facts.identity.counts(issue.closed_by)
         and issue.state_reason == "not_planned"
-        and (has_marker(issue.body, CLOSED, facts.token) or not closing_body(issue, facts.token))
+        and (has_marker(issue.body, CLOSED, facts.token) or not marked_body(issue, CLOSED, run=facts.token))
     )
 
 

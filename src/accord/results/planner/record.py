@@ -8,7 +8,6 @@ from __future__ import annotations
 import hashlib
 import re
 from dataclasses import dataclass, replace
-from functools import cache
 from typing import TYPE_CHECKING
 
 from accord.github.limits import BODY_CHARS
@@ -49,10 +48,8 @@ def record_for(temp_id: str, title: str, content: str, labels: Iterable[str], bl
 
 def record_of(issue: Issue, token: str) -> ItemRecord | None:
     """Read the record that this run key left in an issue; None without one."""
-    for fields in find_markers(issue.body, ITEM):
-        if fields.get("run") == token:
-            return _read_record(fields)
-    return None
+    found = (fields for fields in find_markers(issue.body, ITEM) if fields.get("run") == token)
+    return next(map(_read_record, found), None)
 
 
 def latest_record(issue: Issue, token: str, identity: Identity) -> ItemRecord | None:
@@ -86,10 +83,10 @@ def with_record(parts: BodyParts, token: str, record: ItemRecord) -> BodyParts:
         labels=".".join(sorted(record.labels)),
         by=".".join(map(str, sorted(record.blockers))),
     )
-    old = [each for each in parts.markers if any(fields.get("run") == token for fields in find_markers(each, ITEM))]
-    if not old:
+    old = next((each for each in parts.markers if has_marker(each, ITEM, token)), None)
+    if old is None:
         return replace(parts, markers=(marker, *parts.markers))
-    return replace(parts, markers=tuple(marker if each == old[0] else each for each in parts.markers))
+    return replace(parts, markers=tuple(marker if each == old else each for each in parts.markers))
 
 
 def text_digest(text: str) -> str:
@@ -122,28 +119,18 @@ def label_digests(labels: Iterable[str]) -> frozenset[str]:
 
 def content_limit(temp_id: str, blockers: int, labels: int) -> int:
     """Return how many characters an agent's body may have, so that all that accord may ever add still fits."""
-    named, unnamed = (len(write_marker(ITEM, id=name)) for name in (temp_id, ""))
-    return _content_limit(blockers, labels) - (named - unnamed)
-
-
-@cache
-def _content_limit(blockers: int, labels: int) -> int:
-    """Return the limit for an item without a tempID."""
     kept = BodyParts("", (LONGEST_NUMBER,) * blockers)
-    kept = kept.with_marker(UPDATED, run=LONGEST_TOKEN, sum="x" * _DIGEST_CHARS).with_marker(CLOSED, run=LONGEST_TOKEN)
-    kept = kept.with_marker(VANISHED, run=LONGEST_TOKEN)
+    kept = kept.with_marker(UPDATED, run=LONGEST_TOKEN, sum="x" * _DIGEST_CHARS)
+    kept = kept.with_marker(CLOSED, run=LONGEST_TOKEN).with_marker(VANISHED, run=LONGEST_TOKEN)
     digests = frozenset(f"{n:0{_LABEL_CHARS}}" for n in range(labels))
     numbers = frozenset(LONGEST_NUMBER - n for n in range(blockers))
-    record = ItemRecord("", "x" * _DIGEST_CHARS, "x" * _DIGEST_CHARS, digests, numbers)
+    record = ItemRecord(temp_id, "x" * _DIGEST_CHARS, "x" * _DIGEST_CHARS, digests, numbers)
     return BODY_CHARS - COPY_ROOM - len(with_record(kept, LONGEST_TOKEN, record).join()) - 2
 
 
 def without_marker(parts: BodyParts, name: str, token: str) -> BodyParts:
     """Return a body without the markers of this name and run key."""
-    kept = (
-        each for each in parts.markers if not any(fields.get("run") == token for fields in find_markers(each, name))
-    )
-    return replace(parts, markers=tuple(kept))
+    return replace(parts, markers=tuple(each for each in parts.markers if not has_marker(each, name, token)))
 
 
 def content_of(issue: Issue) -> str:

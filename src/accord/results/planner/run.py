@@ -11,7 +11,7 @@ from accord.engine.operations import OperationStatus, apply_in_order, planned_se
 from accord.engine.receipts import Item, Outcome, Receipt, reporting
 from accord.github.models import IssueChange, NotThere
 from accord.github.once import send_once
-from accord.results.bodies import BodyParts, closing_body, name_owners, split_body, updated_body
+from accord.results.bodies import BodyParts, name_owners, split_body
 from accord.results.labels import Category, category_of, labels_after_update
 from accord.results.planner.changes import compare, reason_to_keep, to_issue_change
 from accord.results.planner.checks import check_facts, check_names
@@ -262,13 +262,14 @@ def _close(github: GitHub, operation: CloseWorkItem, ledger: Ledger, options: Pl
     else:
         issue = _current(github, ledger.newest(operation.issue), ledger, options)
     labels = tuple(label for label in issue.labels if category_of(label) is not Category.STATUS)
-    github.change_issue(issue.number, IssueChange(closing_body(issue, token, marker), labels, "closed", "not_planned"))
+    body = marked_body(issue, marker, run=token)
+    github.change_issue(issue.number, IssueChange(body, labels, "closed", "not_planned"))
 
 
 def _update(github: GitHub, operation: UpdateWorkItem, issue: Issue, ledger: Ledger) -> None:
     content = None if operation.content is None else name_owners(operation.content, ledger.numbers(), ledger.plan.names)
     labels = None if operation.labels is None else labels_after_update(issue, operation.labels)
-    body = updated_body(issue, content, ledger.facts.token, operation.digest)
+    body = marked_body(issue, UPDATED, content, run=ledger.facts.token, sum=operation.digest)
     github.change_issue(issue.number, IssueChange(body, labels))
 
 
