@@ -11,7 +11,7 @@ from accord.engine.operations import OperationStatus, apply_in_order, planned_se
 from accord.engine.receipts import Item, Outcome, Receipt, reporting
 from accord.github.models import IssueChange, NotThere
 from accord.github.once import send_once
-from accord.results.bodies import BodyParts, name_owners, split_body
+from accord.results.bodies import UPDATED, BodyParts, marked_body, name_owners, split_body
 from accord.results.labels import Category, category_of, labels_after_update
 from accord.results.planner.changes import compare, reason_to_keep, to_issue_change
 from accord.results.planner.checks import check_facts, check_names
