@@ -36,30 +36,26 @@ def skipped_if(is_done: bool) -> OperationStatus | None:
     return OperationStatus.SKIPPED if is_done else None
 
 
-def failed_unless(is_done: bool) -> OperationStatus:
-    """Return the status of an operation that may have been refused without an error."""
-    return OperationStatus.DONE if is_done else OperationStatus.FAILED
-
-
 def adopted_if(exists: bool) -> OperationStatus | None:
     """Return the status of an operation whose object an earlier run may have created."""
     return OperationStatus.ADOPTED if exists else None
 
 
+def failed_unless(is_done: bool) -> OperationStatus:
+    """Return the status of an operation that may have been refused without an error."""
+    return OperationStatus.DONE if is_done else OperationStatus.FAILED
+
+
 @dataclass(frozen=True, slots=True)
 class Operation:
-    """One write of the object ``key``; ``found`` is how it ended already, ``is_content`` what GitHub limits more.
-
-    ``number`` is that of the issue or pull request that it changes, 0 where it changes none or the number is not known
-    yet. ``parts`` are what it changes of a planned item, such as its title.
-    """
+    """One write of the object ``key``."""
 
     op: ClassVar[str]
-    is_content: ClassVar[bool] = False
+    is_content: ClassVar[bool] = False  # GitHub limits those more
     key: str
-    found: OperationStatus | None
-    number: int = field(default=0, kw_only=True)
-    parts: tuple[str, ...] = field(default=(), kw_only=True)
+    found: OperationStatus | None  # how an earlier run ended it
+    number: int = field(default=0, kw_only=True)  # of the issue or pull request that it changes, if that is known
+    parts: tuple[str, ...] = field(default=(), kw_only=True)  # what it changes of a planned item, such as its title
 
 
 @dataclass(frozen=True, slots=True)
@@ -80,8 +76,6 @@ class LedgerEntry:
 
 Op = TypeVar("Op", bound=Operation)
 Answer = TypeVar("Answer")
-
-
 OnEntry: TypeAlias = "Callable[[LedgerEntry, int, int], None]"
 """Called with the entry of each operation that ended, how many ended, and how many there are."""
 
@@ -101,9 +95,8 @@ class ApplyOptions:
 
 def planned_seconds(operations: Sequence[Operation]) -> float:
     """Estimate how long GitHub's rate limits make the operations take that are still to do."""
-    coming = [operation for operation in operations if operation.found is None]
-    content = sum(operation.is_content for operation in coming)
-    return estimate_seconds(content, len(coming) - content)
+    coming = [operation.is_content for operation in operations if operation.found is None]
+    return estimate_seconds(sum(coming), len(coming) - sum(coming))
 
 
 def target_of(operation: Operation) -> str | None:
@@ -137,11 +130,12 @@ def apply_in_order(
     while len(entries) < len(operations):
         operation = operations[len(entries)]
         status = operation.found or OperationStatus.PLANNED
-        if status is OperationStatus.PLANNED and problem is None:
-            try:
+        try:
+            if status is OperationStatus.PLANNED and problem is None:
+                status = OperationStatus.FAILED
                 status = apply(operation) or OperationStatus.DONE
-            except AccordError as error:
-                problem, status = error, OperationStatus.FAILED
+        except AccordError as error:
+            problem = error
         if plan_again is None or status is not OperationStatus.PLANNED or problem is not None:
             entries.append(entry(operation, status))
             log("operation", "%s %s: %s", operation.op, operation.key, status)
@@ -171,10 +165,7 @@ class OperationLog:
         found: OperationStatus | None = None,
         status_of: Callable[[Answer], OperationStatus] = lambda _: OperationStatus.DONE,
     ) -> Answer | None:
-        """Call ``send`` where there is something to do, and return its answer; None where nothing was sent.
-
-        ``status_of`` says by the answer how the operation ended.
-        """
+        """Call ``send`` where there is something to do, and return its answer; ``status_of`` says how that ended it."""
         status, answer = found or OperationStatus.PLANNED, None
         try:
             if found is None and not self.is_dry_run:

@@ -34,14 +34,7 @@ class Outcome(StrEnum):
     REFUSED = "refused"
 
 
-EXIT_CODES = {
-    Outcome.APPLIED: 0,
-    Outcome.UNCHANGED: 0,
-    Outcome.PLANNED: 0,
-    Outcome.REJECTED: 1,
-    Outcome.STOPPED: 3,
-    Outcome.REFUSED: 4,
-}
+EXIT_CODES = dict.fromkeys(Outcome, 0) | {Outcome.REJECTED: 1, Outcome.STOPPED: 3, Outcome.REFUSED: 4}
 
 
 @dataclass(frozen=True)
@@ -125,10 +118,8 @@ def reporting(github: GitHub, receipt: Receipt) -> Iterator[None]:
 
 def outcome_of(entries: Sequence[LedgerEntry], error: AccordError | None) -> Outcome:
     """Return the outcome of a run that got as far as its operations."""
-    if isinstance(error, Refused):
-        return Outcome.REFUSED
     if error is not None:
-        return Outcome.STOPPED
+        return Outcome.REFUSED if isinstance(error, Refused) else Outcome.STOPPED
     wrote = any(entry.status is OperationStatus.DONE for entry in entries)
     return Outcome.APPLIED if wrote else Outcome.UNCHANGED
 

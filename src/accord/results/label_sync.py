@@ -32,12 +32,8 @@ if TYPE_CHECKING:
     from accord.github.models import Label
 
 
-CREATED = "created"
-UPDATED = "updated"
-RENAMED = "renamed"
-DELETED = "deleted"
-UP_TO_DATE = "up-to-date"
-FAILED = "failed"
+CREATED, UPDATED, RENAMED, DELETED = "created", "updated", "renamed", "deleted"
+UP_TO_DATE, FAILED = "up-to-date", "failed"
 
 _COLOR = re.compile(r"[0-9a-fA-F]{6}")
 
@@ -143,27 +139,24 @@ def plan_labels(
     by_name = {label.name.lower(): label for label in current}
     actions: list[LabelAction] = []
     findings: list[Finding] = []
-    kept: set[str] = set()
-    remaining: set[str] = set()
+    kept, left = set[str](), set[str]()
     for entry in entries:
-        wanted = Label(entry.name, entry.description, entry.color)
-        aliases = [by_name[alias.lower()] for alias in entry.aliases if alias.lower() in by_name]
-        found = by_name.get(entry.name.lower())
-        if found is None and aliases:
-            found = aliases.pop(0)
-        actions.append(_action(wanted, found))
-        kept.update(label.name.lower() for label in (wanted, found) if label)
-        for alias in aliases:
+        names = [name.lower() for name in (entry.name, *entry.aliases)]
+        here = [by_name[name] for name in names if name in by_name]
+        found, others = (here[0] if here else None), here[1:]
+        actions.append(_action(Label(entry.name, entry.description, entry.color), found))
+        kept |= {entry.name.lower(), found.name.lower() if found else ""}
+        for alias in others:
             message = f"`{alias.name}` is an alias of `{entry.name}`, but both labels exist, so it cannot be renamed."
             findings.append(warning("alias-left", message, hint="Relabel its issues by hand, then delete it."))
-            remaining.add(alias.name.lower())
+            left.add(alias.name.lower())
     for name in named:
         if name.lower() in kept:
             findings.append(warning("not-removed", f"`{name}` is not removed, because the file lists it."))
         elif name.lower() not in by_name:
             advice = did_you_mean(name, [label.name for label in current])
             findings.append(warning("not-removed", f"The repository has no label `{name}`.", hint=advice))
-    gone = ({name.lower() for name in ours} - remaining | {name.lower() for name in named}) - kept
+    gone = ({name.lower() for name in ours} - left | {name.lower() for name in named}) - kept
     actions += [LabelAction(by_name[name].name, DELETED, None, by_name[name]) for name in sorted(gone & by_name.keys())]
     return actions, findings
 
@@ -171,9 +164,8 @@ def plan_labels(
 def _action(wanted: Label, found: Label | None) -> LabelAction:
     if found is None:
         return LabelAction(wanted.name, CREATED, wanted)
-    if found.name != wanted.name:
-        return LabelAction(wanted.name, RENAMED, wanted, found)
-    return LabelAction(wanted.name, UP_TO_DATE if found == wanted else UPDATED, wanted, found)
+    action = RENAMED if found.name != wanted.name else UPDATED if found != wanted else UP_TO_DATE
+    return LabelAction(wanted.name, action, wanted, found)
 
 
 def apply_labels(
@@ -187,17 +179,15 @@ def apply_labels(
     ended, log = list[LabelAction](), log or OperationLog()
     problem: AccordError | None = None
     for action in actions:
-        result = action
-        if action.is_change and problem is None:
-            try:
+        result, refusal = action, problem
+        try:
+            if action.is_change and problem is None:
                 log.write("sync-label", action.name, partial(_apply, github, action, clock))
-            except Stopped as stopped:
-                problem = stopped
-            except Refused as refused:
-                result = replace(action, action=FAILED, error=refused.message)
-                problem = refused if isinstance(refused, (Forbidden, NotThere)) else None
-        if problem is not None and action.is_change:
-            result = replace(action, action=FAILED, error=problem.message)
+        except (Stopped, Refused) as error:
+            refusal = error
+            problem = error if isinstance(error, (Stopped, Forbidden, NotThere)) else None
+        if refusal is not None and action.is_change:
+            result = replace(action, action=FAILED, error=refusal.message)
         ended.append(result)
         on_action(result)
     return ended, problem
@@ -206,20 +196,15 @@ def apply_labels(
 def _apply(github: GitHub, action: LabelAction, clock: Clock) -> None:
     wanted, found = action.wanted, action.found
     if wanted and found:
-        _change(github, found.name, wanted)
+        try:
+            github.change_label(found.name, wanted)
+        except NotThere:  # a rename that is sent again after a lost answer does not find the old name
+            if github.label(wanted.name) != wanted:
+                raise
     elif wanted:
         send_once(lambda: github.create_label(wanted), lambda: github.label(wanted.name), clock)
     elif found:
         github.delete_label(found.name)
-
-
-def _change(github: GitHub, name: str, wanted: Label) -> None:
-    """Change a label. A rename that is sent again after a lost answer does not find the old name, and is done."""
-    try:
-        github.change_label(name, wanted)
-    except NotThere:
-        if github.label(wanted.name) != wanted:
-            raise
 
 
 def read_record(path: Path) -> set[str]:
@@ -287,10 +272,11 @@ def _compare_labels(
     except WrongUsage as error:
         return DoctorCheck(LABELS_ON_GITHUB, error.message, is_skipped=True)
     except AccordError as error:
-        return DoctorCheck(
-            LABELS_ON_GITHUB, "not readable", [(path, warning("labels-unknown", error.message, hint=error.hint))]
-        )
+        found = [(path, warning("labels-unknown", error.message, hint=error.hint))]
+        return DoctorCheck(LABELS_ON_GITHUB, "not readable", found)
     changes = [action for action in plan_labels(entries, labels, ())[0] if action.is_change]
     texts = [f"The label `{one.name}` would be {one.action}." for one in changes]
-    found = [warning("label-drift", text, hint="Run `accord labels sync`.") for text in texts]
-    return DoctorCheck(LABELS_ON_GITHUB, repository, [(path, finding) for finding in found])
+    hint = "Run `accord labels sync`."
+    return DoctorCheck(
+        LABELS_ON_GITHUB, repository, [(path, warning("label-drift", each, hint=hint)) for each in texts]
+    )
