@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from dataclasses import dataclass
 from datetime import timedelta
-from typing import TYPE_CHECKING, ClassVar
+from typing import TYPE_CHECKING
 
 from accord.board.facts import read_repository
 from accord.board.models import HEADINGS, WITH_COMMAND, join_overviews
@@ -58,20 +58,16 @@ _ISSUES_BESIDE = "../issues"
 
 
 @dataclass(frozen=True, slots=True)
-class WriteBoard(Operation):
+class WriteBoard(Operation, op="write-board", is_content=True):
     """Write the dashboard: into ``issue``, or into a new one if it is None."""
 
-    op: ClassVar[str] = "write-board"
-    is_content: ClassVar[bool] = True
     issue: Issue | None
     body: str
 
 
 @dataclass(frozen=True, slots=True)
-class WithdrawBoard(Operation):
+class WithdrawBoard(Operation, op="withdraw-board"):
     """Close a dashboard that was just created by an account that was not named."""
-
-    op: ClassVar[str] = "withdraw-board"
 
 
 BoardOperation = WriteBoard | WithdrawBoard

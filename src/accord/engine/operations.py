@@ -48,14 +48,19 @@ def failed_unless(is_done: bool) -> OperationStatus:
 
 @dataclass(frozen=True, slots=True)
 class Operation:
-    """One write of the object ``key``."""
+    """One write of the object ``key``. A class below names its ``op``, and tells if GitHub limits it as content."""
 
     op: ClassVar[str]
-    is_content: ClassVar[bool] = False  # GitHub limits those more
+    is_content: ClassVar[bool] = False
     key: str
     found: OperationStatus | None  # how an earlier run ended it
     number: int = field(default=0, kw_only=True)  # of the issue or pull request that it changes, if that is known
     parts: tuple[str, ...] = field(default=(), kw_only=True)  # what it changes of a planned item, such as its title
+
+    def __init_subclass__(cls, op: str = "", *, is_content: bool = False) -> None:
+        """Set what all operations of a class have; without ``op``, dataclass makes a class with slots again."""
+        if op:
+            cls.op, cls.is_content = op, is_content
 
 
 @dataclass(frozen=True, slots=True)

@@ -6,7 +6,7 @@ import heapq
 from dataclasses import dataclass
 from functools import partial
 from itertools import groupby, islice
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import TYPE_CHECKING, Any
 
 from accord.core.errors import BrokenContract, Refused
 from accord.core.findings import Finding, finding_of, warning
@@ -74,10 +74,9 @@ WORK_ITEM: Machine[StatusFacts] = Machine(
 
 
 @dataclass(frozen=True, slots=True)
-class MoveWorkItem(Operation):
+class MoveWorkItem(Operation, op="move-work-item"):
     """Make a legal move of a work item. ``labels`` is the whole new list."""
 
-    op: ClassVar[str] = "move-work-item"
     issue: Issue
     source: str
     target: str

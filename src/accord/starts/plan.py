@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, ClassVar
+from typing import TYPE_CHECKING
 
 from accord.core.clock import timestamp
 from accord.core.errors import BrokenContract
@@ -34,55 +34,47 @@ LOST = "The run ended without a report."
 
 
 @dataclass(frozen=True, slots=True)
-class React(Operation):
+class React(Operation, op="react"):
     """React to the comment that asked."""
 
-    op: ClassVar[str] = "react"
     comment_id: int
     reaction: str
 
 
 @dataclass(frozen=True, slots=True)
-class ShowStatus(Operation):
+class ShowStatus(Operation, op="show-status", is_content=True):
     """Write the status comment of an item: in the place of the first of ``comments``, which are ours."""
 
-    op: ClassVar[str] = "show-status"
-    is_content: ClassVar[bool] = True
     status: ItemStatus
     comments: tuple[Comment, ...]
 
 
 @dataclass(frozen=True, slots=True)
-class StartWorkflow(Operation):
+class StartWorkflow(Operation, op="start-workflow"):
     """Start a workflow of the default branch; a run of an earlier delivery is looked for ``since`` then."""
 
-    op: ClassVar[str] = "start-workflow"
     file: str
     inputs: Mapping[str, str]
     since: datetime
 
 
 @dataclass(frozen=True, slots=True)
-class LinkRun(Operation):
+class LinkRun(Operation, op="link-run"):
     """Link the run of a start in the status comment: ``run_id``, or else the one that GitHub names as it starts."""
 
-    op: ClassVar[str] = "link-run"
     run_id: int
 
 
 @dataclass(frozen=True, slots=True)
-class CancelRun(Operation):
+class CancelRun(Operation, op="cancel-run"):
     """Cancel a run of a workflow."""
 
-    op: ClassVar[str] = "cancel-run"
     run_id: int
 
 
 @dataclass(frozen=True, slots=True)
-class PauseLoops(Operation):
+class PauseLoops(Operation, op="pause-loops"):
     """Keep the loops away from a pull request."""
-
-    op: ClassVar[str] = "pause-loops"
 
 
 def plan_choice(

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, ClassVar
+from typing import TYPE_CHECKING
 
 from accord.core.errors import BrokenContract, Refused
 from accord.core.findings import has_errors, warning
@@ -36,20 +36,18 @@ if TYPE_CHECKING:
 
 
 @dataclass(frozen=True, slots=True)
-class PushBranch(Operation):
+class PushBranch(Operation, op="push-branch"):
     """Bring a commit to the branch of this key."""
 
-    op: ClassVar[str] = "push-branch"
     commit: str
     expected: str  # where the branch must still end; empty: it must not exist
     upload: Upload | None  # None for a commit that is there
 
 
 @dataclass(frozen=True, slots=True)
-class CreateRevision(Operation):
+class CreateRevision(Operation, op="create-revision"):
     """Open the pull request of the branch of this key."""
 
-    op: ClassVar[str] = "create-revision"
     base: str
     title: str
     body: str
@@ -57,34 +55,28 @@ class CreateRevision(Operation):
 
 
 @dataclass(frozen=True, slots=True)
-class UpdateRevision(Operation):
+class UpdateRevision(Operation, op="update-revision"):
     """Update title and body of the open pull request."""
 
-    op: ClassVar[str] = "update-revision"
     pull: Pull
     title: str
     body: str
 
 
 @dataclass(frozen=True, slots=True)
-class LabelRevision(Operation):
+class LabelRevision(Operation, op="label-revision"):
     """Add a label, the key, to the pull request."""
 
-    op: ClassVar[str] = "label-revision"
-
 
 @dataclass(frozen=True, slots=True)
-class LabelWorkItem(Operation):
+class LabelWorkItem(Operation, op="label-work-item"):
     """Add a label, the key, to the work item."""
 
-    op: ClassVar[str] = "label-work-item"
-
 
 @dataclass(frozen=True, slots=True)
-class WriteComment(Operation):
+class WriteComment(Operation, op="comment-work-item"):
     """Write our one comment on the work item, which reports why it is not done."""
 
-    op: ClassVar[str] = "comment-work-item"
     comment: Comment | None
     body: str
 

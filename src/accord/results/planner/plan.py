@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, ClassVar
+from typing import TYPE_CHECKING
 
 from accord.core.machine import dependency_order
 from accord.engine.operations import Operation, adopted_if, skipped_if
@@ -24,64 +24,55 @@ if TYPE_CHECKING:
 
 
 @dataclass(frozen=True, slots=True)
-class CreateWorkItem(Operation):
+class CreateWorkItem(Operation, op="create-work-item", is_content=True):
     """Create an issue; the key is its tempID."""
 
-    op: ClassVar[str] = "create-work-item"
-    is_content: ClassVar[bool] = True
     item: PlannedItem
 
 
 @dataclass(frozen=True, slots=True)
-class ChangePlannedItem(Operation):
+class ChangePlannedItem(Operation, op="update-work-item"):
     """Change the issue of an item that a later version of the plan changed; the key is its tempID."""
 
-    op: ClassVar[str] = "update-work-item"
     item: PlannedItem
     issue: Issue
 
 
 @dataclass(frozen=True, slots=True)
-class AddDependency(Operation):
+class AddDependency(Operation, op="add-dependency"):
     """Block an item by another: a tempID of this result, or an ``existing`` issue by its number (``#12``)."""
 
-    op: ClassVar[str] = "add-dependency"
     item: str
     blocker: str
     existing: Issue | None
 
 
 @dataclass(frozen=True, slots=True)
-class RemoveDependency(Operation):
+class RemoveDependency(Operation, op="remove-dependency"):
     """Remove a dependency that accord added; ``blocker_id`` is 0 where only the body of the item has it."""
 
-    op: ClassVar[str] = "remove-dependency"
     item: str
     blocker: int
     blocker_id: int
 
 
 @dataclass(frozen=True, slots=True)
-class NameOwners(Operation):
+class NameOwners(Operation, op="name-owners"):
     """Rewrite ``owned by #temp-3`` in an item that was created before that item had a number."""
-
-    op: ClassVar[str] = "name-owners"
 
 
 @dataclass(frozen=True, slots=True)
-class CloseWorkItem(Operation):
+class CloseWorkItem(Operation, op="close-work-item"):
     """Close an issue as not planned and remove its status label; ``marker`` says why."""
 
-    op: ClassVar[str] = "close-work-item"
     issue: Issue
     marker: str = CLOSED
 
 
 @dataclass(frozen=True, slots=True)
-class UpdateWorkItem(Operation):
+class UpdateWorkItem(Operation, op="update-work-item"):
     """Change an issue; None leaves body or labels unchanged. ``labels`` are those that the result asks for."""
 
-    op: ClassVar[str] = "update-work-item"
     issue: Issue
     content: str | None
     labels: tuple[str, ...] | None

@@ -92,40 +92,36 @@ class StructureFacts:
 
 
 @dataclass(frozen=True, slots=True)
-class AddSubIssue(Operation):
+class AddSubIssue(Operation, op="add-sub-issue"):
     """Make an item a sub-issue of the plan's parent."""
 
-    op: ClassVar[str] = "add-sub-issue"
     setting: ClassVar[str] = "parent"
     item: str
     parent: int
 
 
 @dataclass(frozen=True, slots=True)
-class SetMilestone(Operation):
+class SetMilestone(Operation, op="set-milestone"):
     """Put an item into a milestone."""
 
-    op: ClassVar[str] = "set-milestone"
     setting: ClassVar[str] = "milestone"
     item: str
     milestone: int
 
 
 @dataclass(frozen=True, slots=True)
-class SetType(Operation):
+class SetType(Operation, op="set-type"):
     """Give an item its issue type."""
 
-    op: ClassVar[str] = "set-type"
     setting: ClassVar[str] = "type"
     item: str
     name: str
 
 
 @dataclass(frozen=True, slots=True)
-class AssignItem(Operation):
+class AssignItem(Operation, op="assign"):
     """Assign an item."""
 
-    op: ClassVar[str] = "assign"
     setting: ClassVar[str] = "assign"
     item: str
     logins: tuple[str, ...]

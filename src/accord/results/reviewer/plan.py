@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Any, ClassVar, TypeAlias
+from typing import TYPE_CHECKING, Any, TypeAlias
 
 from accord.core.errors import BrokenContract, Refused
 from accord.core.findings import Finding, pointer, sentence, warning
@@ -35,73 +35,61 @@ if TYPE_CHECKING:
 
 
 @dataclass(frozen=True, slots=True)
-class DeletePending(Operation):
+class DeletePending(Operation, op="delete-pending-review"):
     """Delete a review of ours that was never submitted and blocks this one."""
 
-    op: ClassVar[str] = "delete-pending-review"
     review: Review
 
 
 @dataclass(frozen=True, slots=True)
-class PostReview(Operation):
+class PostReview(Operation, op="post-review", is_content=True):
     """Post the review with all its inline comments in one request."""
 
-    op: ClassVar[str] = "post-review"
-    is_content: ClassVar[bool] = True
     review: NewReview
 
 
 @dataclass(frozen=True, slots=True)
-class CommentOnFile(Operation):
+class CommentOnFile(Operation, op="comment-on-file", is_content=True):
     """Post a comment on a file as a whole."""
 
-    op: ClassVar[str] = "comment-on-file"
-    is_content: ClassVar[bool] = True
     note: Note
     path: str
     body: str
 
 
 @dataclass(frozen=True, slots=True)
-class AmendReview(Operation):
+class AmendReview(Operation, op="amend-review"):
     """Add comments to the body of the posted review."""
 
-    op: ClassVar[str] = "amend-review"
     body: str
 
 
 @dataclass(frozen=True, slots=True)
-class FollowUpComment(Operation):
+class FollowUpComment(Operation, op="follow-up", is_content=True):
     """Post a part of the body that does not fit as a comment in the conversation; ``part`` counts from 1."""
 
-    op: ClassVar[str] = "follow-up"
-    is_content: ClassVar[bool] = True
     part: int
     body: str
 
 
 @dataclass(frozen=True, slots=True)
-class DismissReview(Operation):
+class DismissReview(Operation, op="dismiss-review"):
     """Dismiss an earlier review of ours that this one replaces."""
 
-    op: ClassVar[str] = "dismiss-review"
     review: Review
 
 
 @dataclass(frozen=True, slots=True)
-class ResolveThread(Operation):
+class ResolveThread(Operation, op="resolve-thread"):
     """Resolve a thread whose finding is gone."""
 
-    op: ClassVar[str] = "resolve-thread"
     thread: OwnThread
 
 
 @dataclass(frozen=True, slots=True)
-class ReplyToThread(Operation):
+class ReplyToThread(Operation, op="reply-to-thread", is_content=True):
     """Say in a thread that its finding is gone."""
 
-    op: ClassVar[str] = "reply-to-thread"
-    is_content: ClassVar[bool] = True
     thread: OwnThread
     body: str
 
