@@ -230,19 +230,24 @@ def _plan_move(facts: RevisionFacts, target: str, *, is_settled: bool) -> list[M
 
 def scope_findings(scope: ScopeReport, pull: Pull | None) -> list[Finding]:
     """Return the warnings about paths; none of them stops the result."""
-    warnings = (
-        ("outside-scope", scope.outside, "paths outside the scope: {}.", ""),
-        ("protected-path", scope.protected, "protected paths: {}. A person must approve the pull request.", ""),
-        ("dependency-file", scope.dependencies, "dependency files: {}.", "Check what they install."),
-        ("record-file", scope.records, "sessions or missions, which later agents read: {}.", "Check who wrote what."),
-    )
     found = []
-    for code, paths, text, hint in warnings:
-        if paths:
-            found.append(warning(code, f"The patch changes {text.format(_named(paths))}", "/patch", hint=hint))
-    if scope.protected and pull and pull.state == "open" and not pull.is_draft:
-        message = f"#{pull.number} is open for review already, and GitHub's REST API cannot make it a draft."
-        found.append(warning("draft-not-set", message, "/patch"))
+    if scope.outside:
+        message = f"The patch changes paths outside the scope: {_named(scope.outside)}."
+        found.append(warning("outside-scope", message, "/patch"))
+    if scope.protected:
+        message = (
+            f"The patch changes protected paths: {_named(scope.protected)}. A person must approve the pull request."
+        )
+        found.append(warning("protected-path", message, "/patch"))
+        if pull and pull.state == "open" and not pull.is_draft:
+            message = f"#{pull.number} is open for review already, and GitHub's REST API cannot make it a draft."
+            found.append(warning("draft-not-set", message, "/patch"))
+    if scope.dependencies:
+        message = f"The patch changes dependency files: {_named(scope.dependencies)}."
+        found.append(warning("dependency-file", message, "/patch", hint="Check what they install."))
+    if scope.records:
+        message = f"The patch changes sessions or missions, which later agents read: {_named(scope.records)}."
+        found.append(warning("record-file", message, "/patch", hint="Check who wrote what."))
     return found
 
 
