@@ -212,19 +212,9 @@ HELPED = {
         SCRIPT + "await github.rest.repos.getCollaboratorPermissionLevel({ username: 'x' });",
         run("gh pr checkout ${{ github.event.issue.number }}"),
     ),
-    "a round over all pull requests": "on: schedule\n" + job(run("gh pr checkout $N")),
-    "a dispatch of another program": "on: repository_dispatch\n"
-    + job(checkout("${{ github.event.client_payload.pull_request.head.sha }}")),
-    "an unknown caller": "on:\n  workflow_call:\n    inputs:\n      head_sha: {type: string}\n"
-    + job(checkout("${{ inputs.head_sha }}"), head="    permissions:\n      contents: write\n"),
 }
 
 
 @pytest.mark.parametrize("name", HELPED)
 def test_code_that_runs_only_with_a_writers_help_is_a_warning(name: str) -> None:
     assert found(HELPED[name]) == ["warning"]
-
-
-def test_an_unknown_caller_gives_a_job_no_more_than_it_asks_for() -> None:
-    text = "on:\n  workflow_call:\n    inputs:\n      head_sha: {type: string}\npermissions: {}\n"
-    assert found(text + job(checkout("${{ inputs.head_sha }}"))) == []

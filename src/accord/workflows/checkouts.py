@@ -23,9 +23,6 @@ if TYPE_CHECKING:
     from accord.workflows.models import Workflow
     from accord.workflows.trust import Start
 
-_OTHERS = frozenset({"schedule", "repository_dispatch", "check_run", "check_suite", CALLED})
-"""Events of the repository or of apps whose runs may meet pull requests of outsiders."""
-
 _CHECKOUT_ACTION = re.compile(r"checkout|git-clone|clone-repo", re.IGNORECASE)
 _ALLOW = "allow-unsafe-pr-checkout"
 
@@ -46,16 +43,16 @@ _PRINTS = re.compile(r"\s*(?:echo|printf|core\.\w+|console\.\w+)\b(?!.*(?:\$\(|\
 
 
 def check_checkouts(facts: RepositoryFacts) -> Iterator[PlacedFinding]:
-    """Find steps that check out the code of a pull request in runs with secrets or a token that writes."""
+    """Find steps that check out the code of a pull request in runs with secrets that outsiders start."""
     files, known = facts.workflows, set[tuple[str, str]]()
     for path, workflow in files.items():
-        found = [start for start in dict.fromkeys(starts_of(path, files)) if start.event in STRANGERS | _OTHERS]
+        found = [start for start in dict.fromkeys(starts_of(path, files)) if start.event in STRANGERS]
         starts = [start for start in found if _may_be_foreign(files, path, start)]
         for job_id, job in workflow.jobs.items() if starts else ():
             for step, users in job.nested_steps():
                 places = [RunPlace(files, path, start, job_id, step, users) for start in starts]
                 graded = [(severity, place) for place in places if (severity := _severity(place))]
-                for severity, place in sorted(graded, key=lambda each: (each[0], each[1].start.event not in STRANGERS)):
+                for severity, place in sorted(graded, key=lambda each: each[0]):
                     if named := _checked_out(place):
                         finding = _finding(place, *named, severity)
                         if (step.file, finding.path) not in known:
@@ -66,18 +63,9 @@ def check_checkouts(facts: RepositoryFacts) -> Iterator[PlacedFinding]:
 
 def _severity(place: RunPlace) -> Severity | None:
     """Return an error if an outsider alone gets the step to run, and a warning if a writer has to help."""
-    event = place.start.event
-    if event == CALLED and not _may_write(place):
-        return None  # callers cannot give the job more than it asks for
-    graded = {Actor.ALONE: Severity.ERROR, Actor.HELPED: Severity.WARNING}
-    actors = graded if event in STRANGERS else {Actor.WRITER: Severity.WARNING}
-    return next((severity for actor, severity in actors.items() if place.is_reached_by(actor)), None)
-
-
-def _may_write(place: RunPlace) -> bool:
-    """Return whether a job's token may write, as far as its workflow tells."""
-    granted = place.workflow.permissions if place.job.permissions is None else place.job.permissions
-    return "write" in granted.values() if isinstance(granted, dict) else granted not in {"read-all", ""}
+    if place.is_reached_by(Actor.ALONE):
+        return Severity.ERROR
+    return Severity.WARNING if place.is_reached_by(Actor.HELPED) else None
 
 
 def _may_be_foreign(files: Mapping[str, Workflow], path: str, start: Start) -> bool:
@@ -109,9 +97,8 @@ def _checked_out(place: RunPlace) -> tuple[str, str] | None:
 
 
 def _is_foreign(place: RunPlace, text: str, *, is_script: bool = False) -> bool:
-    """Return whether a text names foreign code: a pull request, or what an outsider of a known event chose."""
-    wanted = Origin.CODE if place.start.event == CALLED else Origin.CODE | Origin.OUTSIDERS
-    return bool(origin_of(place, text, is_script=is_script) & wanted)
+    """Return whether a text names foreign code: a pull request, or what an outsider chose."""
+    return bool(origin_of(place, text, is_script=is_script) & (Origin.CODE | Origin.OUTSIDERS))
 
 
 def _foreign_command(place: RunPlace, script: str) -> str:
@@ -168,14 +155,9 @@ def _refs(words: str) -> set[str]:
 def _finding(place: RunPlace, what: str, where: str, severity: Severity) -> Finding:
     event = place.start.event
     shown = what if len(what) <= 100 else f"{what[:100]}…"
-    if event == CALLED:
-        why = "callers may start it with secrets"
-    elif severity is Severity.ERROR:
+    why = f"a writer's approval starts it with `{event}`, and the code may have changed since"
+    if severity is Severity.ERROR:
         why = f"outsiders start it with `{event}`, with secrets and the repository's own token"
-    elif event in STRANGERS:
-        why = f"a writer's approval starts it with `{event}`, and the code may have changed since"
-    else:
-        why = f"`{event}` starts it with secrets and the repository's own token"
     job = f"action, used in the job `{place.job_id}` of `{place.path}`," if place.users else f"job `{place.job_id}`"
     message = f"The {job} checks out code of a pull request (`{shown}`), but {why}."
     hint = (

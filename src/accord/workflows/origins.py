@@ -58,9 +58,7 @@ _HEAD = re.compile(
 )
 """A script names the head or the merge of a pull request."""
 
-_HEAD_OF_EVENT = re.compile(
-    r"pull_request\.(?:head(?!\.user)|merge_commit_sha)\b|(?:workflow_run|check_run|check_suite)\.(?:.*\.)?head(?:_|\b)"
-)
+_HEAD_OF_EVENT = re.compile(r"pull_request\.(?:head(?!\.user)|merge_commit_sha)\b|workflow_run\.(?:.*\.)?head(?:_|\b)")
 """A part of an event names the head or the merge of a pull request."""
 
 _NAMED_HEAD = re.compile(
@@ -68,7 +66,7 @@ _NAMED_HEAD = re.compile(
     r"|^(?:pr|pull|pull_request)_(?:sha|ref|branch|repo)$|^merge_(?:commit_)?sha$|source_?head\w*",
     re.IGNORECASE,
 )
-"""Names that outputs of actions and inputs of called workflows have for the head of a pull request."""
+"""Names that outputs of actions have for the head of a pull request."""
 
 _VARIABLE = re.compile(r"\$\{?!?(?:env:)?([A-Za-z_]\w*)|environ(?:\.get\(|\[)['\"](\w+)|process\.env\.(\w+)")
 _CARRIES_TEXT = frozenset({"pr_ref", "appendix"})
@@ -161,7 +159,7 @@ def _of_input(at: RunPlace, name: str) -> Origin | list[_Source]:
         return [_Source(caller, str(_lowered(caller.job.given).get(name, default)))]
     if "prompt_file" in declared:
         return _OUTSIDERS if name in _CARRIES_TEXT else _WRITERS
-    return _WRITERS | (_CODE if is_called and _NAMED_HEAD.search(name) else _OWN)
+    return _WRITERS
 
 
 def _lowered(values: Mapping[str, Any]) -> dict[str, Any]:
@@ -233,7 +231,7 @@ def _of_event(ref: Reference, event: str) -> Origin:
     if not has_part(ref, event):
         return _OWN
     if part[0] == "client_payload":
-        return _WRITERS | (_CODE if re.search(r"head|pull_request", ".".join(part)) else _OWN)
+        return _WRITERS
     code = _CODE if _HEAD_OF_EVENT.match(".".join(part)) else _OWN
     is_fixed = part[:2] in {("issue", "pull_request"), ("workflow_run", "name")}
     if is_fixed or _FIXED.fullmatch(part[-1]) or part[0] in {"number", "repository"}:
