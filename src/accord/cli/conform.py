@@ -16,9 +16,9 @@ from accord.core.findings import has_errors, with_lines
 from accord.core.shapes import read_shape
 from accord.files.yaml import YamlDocument, read_mapping
 from accord.workflows.facts import WORKFLOWS, CalledFiles
-from accord.workflows.interpolation import script_findings
 from accord.workflows.models import Workflow
 from accord.workflows.rules import breaking_findings, contract_findings, resembles_runner
+from accord.workflows.untrusted import script_findings
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping

@@ -11,12 +11,11 @@ from typing import TYPE_CHECKING
 
 from accord.core.findings import DoctorCheck, Finding, Severity, pointer, warning
 from accord.workflows.agents import runs_agent, written_scopes
-from accord.workflows.checkouts import check_checkouts
 from accord.workflows.expressions import all_reads
 from accord.workflows.facts import WORKFLOWS, read_repository
-from accord.workflows.interpolation import script_findings
 from accord.workflows.requirements import check_grants
 from accord.workflows.rules import contract_findings, is_runner
+from accord.workflows.untrusted import check_checkouts, script_findings
 from accord.workflows.zizmor import MISSING, AuditReport, audit_files, audit_findings, find_zizmor, flagged_scripts
 
 if TYPE_CHECKING:

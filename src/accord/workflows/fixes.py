@@ -18,8 +18,8 @@ from accord.core.shapes import read_shape
 from accord.files.yaml import places_in, read_mapping
 from accord.text.views import Edit, View
 from accord.workflows.agents import runs_agent, written_scopes
-from accord.workflows.interpolation import is_pinned, uses_of
 from accord.workflows.models import Workflow
+from accord.workflows.rules import is_pinned, uses_of
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping

@@ -14,8 +14,8 @@ from typing import TYPE_CHECKING, Any, Literal
 from accord.core.findings import Finding, pointer, warning
 from accord.runner.models import RunOutputs
 from accord.workflows.expressions import Wiring, all_reads, reads
-from accord.workflows.interpolation import pin_findings, script_findings
 from accord.workflows.requirements import LEVELS
+from accord.workflows.untrusted import script_findings
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
@@ -349,3 +349,43 @@ def _permissions_of(workflow: Workflow) -> dict[str, tuple[str, str]]:
         for scope, level in job.permissions.items()
     ]
     return {scope: (level, path) for scope, level, path in sorted(granted, key=lambda each: LEVELS.get(each[1], 0))}
+
+
+# Pins
+
+_COMMIT = re.compile(r"[0-9a-f]{40}(?:[0-9a-f]{24})?", re.IGNORECASE)
+_DIGEST = re.compile(r"@sha256:[0-9a-f]{64}\Z", re.IGNORECASE)
+_LOCAL = ("./", "../", "$/")
+"""``$/`` is the workflow's own repository at its own commit (GitHub, 2026-07)."""
+
+
+def uses_of(workflow: Workflow) -> Iterator[tuple[str, str]]:
+    """Yield the JSON pointer and the value of every ``uses``."""
+    for job_id, job in workflow.jobs.items():
+        if job.uses:
+            yield pointer("jobs", job_id, "uses"), job.uses
+        for step in job.steps:
+            if step.uses:
+                yield pointer("jobs", job_id) + step.place + "/uses", step.uses
+
+
+def pin_findings(workflow: Workflow) -> Iterator[Finding]:
+    """Find actions, workflows and images that are not pinned."""
+    for path, uses in uses_of(workflow):
+        name, _, ref = uses.partition("@")
+        what, hint = "the commit by its 40 digits", f"<40 digits of the commit of {ref or 'a release'}>"
+        hint = f"uses: {name}@{hint} # {ref or 'vX.Y.Z'}"
+        if uses.startswith("docker://"):
+            what, hint = "the image by its digest", f"uses: {name}@sha256:<digest>"
+        if not is_pinned(uses):
+            message = f"`{uses}` is not pinned, so its owner can change what runs here. Pin {what}."
+            yield Finding("unpinned-action", message, path, hint=hint)
+
+
+def is_pinned(uses: str) -> bool:
+    """Return whether ``uses`` names code that cannot change: local, at a commit, or an image by digest."""
+    if uses.startswith(_LOCAL) or uses == ".":
+        return True
+    if uses.startswith("docker://"):
+        return _DIGEST.search(uses) is not None
+    return _COMMIT.fullmatch(uses.rpartition("@")[2]) is not None and "@" in uses

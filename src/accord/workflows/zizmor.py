@@ -1,6 +1,6 @@
 """Findings of zizmor, which audits workflows and actions: one call for all files of a repository, without a network.
 
-Its audit of text in scripts says which scripts to look at; who chooses the text is for ``interpolation`` to say. Other
+Its audit of text in scripts says which scripts to look at; who chooses the text is for ``untrusted`` to say. Other
 audits are shown by file, as warnings: only what outsiders can use at once is an error. Source: zizmor's documentation,
 "Usage" and "Audits".
 """

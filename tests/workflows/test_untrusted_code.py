@@ -3,8 +3,8 @@
 import pytest
 from support.runner_workflows import SHA, workflow
 
-from accord.workflows.checkouts import check_checkouts
 from accord.workflows.facts import RepositoryFacts
+from accord.workflows.untrusted import check_checkouts
 
 CHECKOUT = f"actions/checkout@{SHA}"
 HEAD = "${{ github.event.pull_request.head.sha }}"

@@ -3,7 +3,7 @@
 import pytest
 from support.runner_workflows import SHA, workflow
 
-from accord.workflows.interpolation import script_findings
+from accord.workflows.untrusted import script_findings
 
 
 def grade(text: str, *others: str) -> list[str]:
