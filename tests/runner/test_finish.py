@@ -4,17 +4,13 @@ import base64
 import hashlib
 import json
 import re
-import subprocess
-from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
 import pytest
-import requests
-from requests.adapters import HTTPAdapter
-from support.workshop import Agent, Workshop, git
+from support.workshop import Agent, Killed, Workshop, git, killed_after
 
 from accord.core.errors import BrokenContract
 from accord.engine.operations import OperationLog
@@ -240,33 +236,6 @@ def test_a_draft_whose_answer_is_lost_is_opened_once(run: Run) -> None:
     conflict_of(run)
     run.workshop.stage.server.faults.clear()
     assert len(drafts(run)) == 1
-
-
-class Killed(BaseException):
-    """The process ended here."""
-
-
-@contextmanager
-def killed_after(write: str) -> Iterator[None]:
-    """End the process after its first request of a kind was carried out: a push, or a write of the API to a path."""
-
-    def sent(adapter: HTTPAdapter, request: requests.PreparedRequest, **more: Any) -> requests.Response:
-        answer = send(adapter, request, **more)
-        if request.method != "GET" and (request.url or "").endswith(write):
-            raise Killed
-        return answer
-
-    def done(command: list[str], **more: Any) -> subprocess.CompletedProcess[bytes]:
-        ended = run(command, **more)
-        if command[1] == write:
-            raise Killed
-        return ended
-
-    send, run = HTTPAdapter.send, subprocess.run
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(HTTPAdapter, "send", sent)
-        patch.setattr(subprocess, "run", done)
-        yield
 
 
 OBJECTS = ("/git/trees", "/git/commits", "/git/refs")

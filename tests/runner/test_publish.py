@@ -2,17 +2,13 @@
 
 from __future__ import annotations
 
-import os
-import signal
-import subprocess
-import sys
 from dataclasses import replace
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
 import pytest
 from support.stage import START
-from support.workshop import Agent, Workshop, git
+from support.workshop import Agent, Killed, Workshop, git, killed_after
 
 from accord.core.clock import ManualClock
 from accord.engine.operations import OperationLog
@@ -25,7 +21,6 @@ from accord_sandbox.faults import Fault
 if TYPE_CHECKING:
     from collections.abc import Callable
     from datetime import datetime
-    from pathlib import Path
 
     from accord.github.client import GitHub
 
@@ -260,53 +255,22 @@ def test_a_push_whose_answer_is_lost_is_made_once(workshop: Workshop, agent: Age
     assert len([text for text in workshop.commits() if TOKEN in text]) == 1
 
 
-KINDS_MADE = ("blob", "tree", "commit")
-KILLED = """
-import os, signal, sys
-from datetime import datetime, UTC
-from pathlib import Path
-from accord.git.branches import Remote
-from accord.core.clock import ManualClock
-from accord.github import commits
-from accord.github.client import GitHub
-from accord.github.models import Access
-from accord.runner import publish
-
-url, server, token, patch, base, name = sys.argv[1:]
-owner = commits if name == "push" else GitHub
-call = getattr(owner, name)
-def call_and_die(*arguments):
-    call(*arguments)
-    os.kill(os.getpid(), signal.SIGKILL)
-setattr(owner, name, call_and_die)
-clock = ManualClock(datetime(2026, 1, 1, tzinfo=UTC))
-github = GitHub(Access("accord/sandbox", token, server), clock, print)
-work = publish.Publication(Path(patch).read_bytes(), "feature", base, "TOKEN", "feat: do the work")
-publish.publish_patch(Remote(url, server, token, clock), work, github)
-"""
+OBJECTS = ("/git/blobs", "/git/trees", "/git/commits")
 
 
-@pytest.mark.parametrize(
-    ("token", "name"), [("", "push"), *(("job", f"create_{made}") for made in KINDS_MADE), ("job", "forward_ref")]
-)
-def test_a_run_that_is_killed_after_a_request_makes_one_commit(
-    workshop: Workshop, agent: Agent, tmp_path: Path, token: str, name: str
+@pytest.mark.parametrize(("token", "writes"), [("", ["push"]), ("job", [*OBJECTS, "/git/refs/heads/feature"])])
+def test_a_run_that_is_killed_after_any_write_makes_one_commit(
+    workshop: Workshop, agent: Agent, token: str, writes: list[str]
 ) -> None:
     (agent.tree / "new.dat").write_bytes(b"\0new")
-    (tmp_path / "patch").write_bytes(agent.patch())
-    remote = workshop.remote(token)
-    script = KILLED.replace("TOKEN", TOKEN)
-    command = [sys.executable, "-c", script, remote.url, remote.server_url, remote.token, str(tmp_path / "patch")]
-    ended = subprocess.run(
-        [*command, agent.base, name], check=False, capture_output=True, env={**os.environ}, text=True
-    )
-    assert ended.returncode == -signal.SIGKILL, ended.stderr
+    remote, github = workshop.remote(token), workshop.stage.adapter(token=token)
+    for write in writes:
+        assert workshop.tip() == agent.base
+        with killed_after(write), pytest.raises(Killed):
+            publish_patch(remote, publication(agent), github)
     tip = workshop.tip()
-    assert (tip == agent.base) == (name not in ("push", "forward_ref"))
-    published = publish_patch(remote, publication(agent), workshop.stage.adapter(token=token))
-    assert published == Published(workshop.tip(), 1)
-    assert tip in (agent.base, workshop.tip())
-    assert len([text for text in workshop.commits() if TOKEN in text]) == 1
+    assert publish_patch(remote, publication(agent), github) == Published(tip, 1)
+    assert (workshop.tip(), [TOKEN in text for text in workshop.commits()].count(True)) == (tip, 1)
 
 
 def test_the_commit_of_a_bot_is_made_by_github_and_signed(workshop: Workshop, agent: Agent) -> None:

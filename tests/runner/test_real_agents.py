@@ -122,15 +122,8 @@ def started(
             yield process, served
 
 
-def run(
-    bench: Bench,
-    name: str,
-    *answers: Answer,
-    more: Sequence[str] = (),
-    below: Sequence[str] = (),
-    tools: bool = False,
-) -> tuple[Left, Provider]:
-    with started(bench, name, *answers, more=more, below=below, tools=tools) as (process, served):
+def run(bench: Bench, name: str, *answers: Answer, **more: Any) -> tuple[Left, Provider]:
+    with started(bench, name, *answers, **more) as (process, served):
         return bench.wait(process), served
 
 

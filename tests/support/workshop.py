@@ -1,11 +1,16 @@
 """The local GitHub with a pull request, and an agent's work tree beside it: the stage for publishing runs."""
 
 import shutil
+import subprocess
 from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from pathlib import Path
+from typing import Any
 
 import pytest
+import requests
+from requests.adapters import HTTPAdapter
 from support.implementations import clone
 from support.stage import Stage, staged
 from support.trees import commit, difference_of, git
@@ -109,3 +114,30 @@ def agent(workshop: Workshop, first_agent: Agent) -> Agent:
     tree = workshop.folder / "agent"
     shutil.copytree(first_agent.tree, tree, symlinks=True)
     return replace(first_agent, tree=tree)
+
+
+class Killed(BaseException):
+    """The process ended here."""
+
+
+@contextmanager
+def killed_after(write: str) -> Iterator[None]:
+    """End the process after its first request of a kind was carried out: a push, or a write of the API to a path."""
+
+    def sent(adapter: HTTPAdapter, request: requests.PreparedRequest, **more: Any) -> requests.Response:
+        answer = send(adapter, request, **more)
+        if request.method != "GET" and (request.url or "").endswith(write):
+            raise Killed
+        return answer
+
+    def done(command: list[str], **more: Any) -> subprocess.CompletedProcess[bytes]:
+        ended = run(command, **more)
+        if command[1] == write:
+            raise Killed
+        return ended
+
+    send, run = HTTPAdapter.send, subprocess.run
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(HTTPAdapter, "send", sent)
+        patch.setattr(subprocess, "run", done)
+        yield
