@@ -10,6 +10,7 @@ from pathlib import Path
 
 import pytest
 from support.environment import clean_environment
+from support.progress import minutes, seconds_left
 
 ROOT = Path(__file__).parents[2]
 
@@ -57,12 +58,18 @@ def test_odd(): pytest.skip("no Chromium: apt install chromium")
 def test_a_run_prints_each_failure_with_its_command_and_what_was_skipped(tmp_path: Path) -> None:
     (tmp_path / "test_played.py").write_text(PLAYED)
     (tmp_path / "conftest.py").write_text((ROOT / "tests/conftest.py").read_text())
-    (tmp_path / "pytest.ini").write_text(f"[pytest]\npythonpath = '{ROOT / 'tests'}'\naddopts = -q -rsfE\n")
+    (tmp_path / "pytest.ini").write_text(f"[pytest]\npythonpath = '{ROOT / 'tests'}'\naddopts = -q\n")
     command = [sys.executable, "-m", "pytest", "-n", "1", "-p", "no:anyio"]
     own = {name: value for name, value in os.environ.items() if not name.startswith(("PYTEST_", "COVERAGE_"))}
     done = subprocess.run(command, cwd=tmp_path, env=own, capture_output=True, text=True)
     assert done.returncode == 1
     assert "Repeat it with: ./dev quick test_played.py::test_bad\n" in done.stdout
-    assert "no Chromium: apt install chromium\n" in done.stdout
+    assert "1 skipped: no Chromium: apt install chromium\n" in done.stdout
     assert len(re.findall(r"^E +.*'a b' == 'c'$", done.stdout, re.MULTILINE)) == 1
     assert "FAILED test_played.py::test_bad" in done.stdout
+
+
+def test_the_time_left_follows_what_this_machine_needs() -> None:
+    assert minutes(125.4) == "2:05"
+    assert seconds_left(elapsed=60, done=20, left=40) == 120
+    assert seconds_left(elapsed=1, done=0, left=40) == 40
