@@ -16,10 +16,10 @@ def plain(monkeypatch: pytest.MonkeyPatch) -> None:
 
 @pytest.mark.slow
 @pytest.mark.parametrize("kept", ["other.example", pytest.param("", marks=pytest.mark.matrix)])
-def test_the_demo_needs_no_proxy(accord: Accord, monkeypatch: pytest.MonkeyPatch, kept: str) -> None:
+def test_a_sandbox_needs_no_proxy(accord: Accord, monkeypatch: pytest.MonkeyPatch, kept: str) -> None:
     for name in VARIABLES:
         monkeypatch.setenv(name, kept if name.lower() == "no_proxy" else DEAD)
-    ended = accord.process("demo", "--no-stay", "--dir", accord.home / "sandbox")
+    ended = accord.process("items", "list", "--sandbox", accord.home / "sandbox")
     assert (ended.code, ended.err) == (0, "")
 
 

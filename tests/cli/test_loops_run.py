@@ -44,8 +44,14 @@ def take(accord: Accord, turns: Turns) -> Callable[..., Any]:
     return partial(accord.document, "keepalive", "run", "--pull", 1, "--registry", accord.home / "registry.yml")
 
 
+def kept(turns: Turns) -> list[PublicRecord]:
+    return list(read_records(turns.stage.adapter(), datetime(2020, 1, 1, tzinfo=UTC)))
+
+
 @pytest.mark.slow
-def test_one_command_a_turn_leads_to_completed_tasks(accord: Accord, turns: Turns, take: Any) -> None:
+def test_one_command_a_turn_leads_to_completed_tasks_and_leaves_one_record(
+    accord: Accord, turns: Turns, take: Any
+) -> None:
     for number in (1, 2):
         turn = take("--run-dir", accord.home / f"run-{number}")
         assert (turn["outcome"], turn["iterations"]) == ("ended", number)
@@ -58,19 +64,6 @@ def test_one_command_a_turn_leads_to_completed_tasks(accord: Accord, turns: Turn
     assert [json.loads(line)["iteration"]["number"] for line in history] == [1, 2]
     again = take("--run-dir", accord.home / "run-2")
     assert (again["reason"], again["requests"]) == ("tasks-complete", {"read": 2, "write": 0})
-
-
-def kept(turns: Turns) -> list[PublicRecord]:
-    return list(read_records(turns.stage.adapter(), datetime(2020, 1, 1, tzinfo=UTC)))
-
-
-@pytest.mark.slow
-def test_each_turn_with_an_agent_leaves_one_record_and_a_turn_without_work_none(
-    accord: Accord, turns: Turns, take: Any
-) -> None:
-    for number in (1, 2, 2):
-        take("--run-dir", accord.home / f"run-{number}")
-        turns.check()
     first, second = kept(turns)
     for record, number in ((first, 1), (second, 2)):
         assert (record.kind, record.agent, record.result.disposition) == ("keepalive", "script", "success")
@@ -99,19 +92,6 @@ def test_the_end_of_a_turn_whose_record_failed_leaves_it_the_next_time(accord: A
         (record,) = kept(turns)
         assert (record.links.workflow_run, record.trigger.cause) == (900, "schedule")
         assert record.result.disposition == "failure"
-
-
-@pytest.mark.slow
-def test_the_token_of_a_forks_event_starts_no_agent_and_the_summary_names_the_permissions(
-    accord: Accord, turns: Turns, take: Any
-) -> None:
-    step = accord.in_step(annotates=False)
-    accord.on(turns.stage, GITHUB_TOKEN="reading")
-    turn = take("--phase", "begin", "--run-dir", accord.home / "run")
-    assert (turn["outcome"], turn["reason"], turn["should_run"]) == ("idle", "read-only-token", False)
-    assert step.outputs["should-run"] == "false"
-    assert "contents" in step.summary
-    assert (turns.comments, turns.body) == ([], BODY)
 
 
 @pytest.mark.slow
@@ -146,16 +126,6 @@ def test_a_step_leaves_outputs_and_a_page(accord: Accord, turns: Turns, take: An
     assert f"[Started run]({page})" in turns.comments[0]
     assert turns.stage.get(f"{turns.root}/actions/runs/{turn['started_run']}")["display_title"] == "Loop 1"
     assert "succeeded" in step.summary
-
-
-@pytest.mark.slow
-def test_two_processes_at_once_begin_one_run(accord: Accord, turns: Turns) -> None:
-    words = ("keepalive", "run", "--pull", 1, "--phase", "begin", "--format", "json", "--run-dir")
-    started = [accord.start(*words, accord.home / f"run-{number}") for number in (1, 2)]
-    told = [json.loads(process.communicate(timeout=60)[0]) for process in started]
-    assert sorted(turn["should_run"] for turn in told) == [False, True]
-    assert {turn["reason"] for turn in told if not turn["should_run"]} == {"running"}
-    assert turns.state.iterations == 1
 
 
 def test_without_a_pull_request_the_workflow_starts_for_each_that_has_work(accord: Accord, turns: Turns) -> None:

@@ -55,19 +55,6 @@ def test_a_start_goes_from_ready_to_running_to_what_needs_you(accord: Accord, st
 
 
 @pytest.mark.slow
-def test_a_pull_request_of_accord_shows_its_held_runs(accord: Accord, starts: Starts) -> None:
-    stage = starts.stage
-    stage.send("POST", f"{starts.root}/issues/{PULL}/labels", labels=["agents:keepalive"])
-    head = stage.get(f"{starts.root}/pulls/{PULL}")["head"]["sha"]
-    run = f"{stage.server.url}/_sandbox/runs/{stage.repository}/77"
-    body = {"head_sha": head, "conclusion": "action_required", "name": "CI"}
-    assert stage.session.put(run, json=body, timeout=20).status_code == 204
-    (need,) = accord.document("status")["needs_you"]
-    assert (need["kind"], need["id"]) == ("approval", f"#{PULL}")
-    assert need["command"].startswith("gh run rerun 77 --repo ")
-
-
-@pytest.mark.slow
 def test_facts_that_the_token_may_not_read_are_noted(accord: Accord, tmp_path: Path) -> None:
     permissions = {"issues": "read", "pull_requests": "read"}
     token = {"token": "narrow", "login": "app[bot]", "kind": "installation", "permissions": permissions}
@@ -81,13 +68,6 @@ def test_facts_that_the_token_may_not_read_are_noted(accord: Accord, tmp_path: P
     assert [note in page for note in (*notes, "so records of runs are not shown")] == [True, True]
 
 
-def test_closed_items_are_done(accord: Accord, starts: Starts) -> None:
-    starts.closed(READY)
-    document = accord.document("status")
-    assert [(entry["id"], entry["why"]) for entry in document["done"]] == [(f"#{READY}", "Completed.")]
-    assert [entry["id"] for entry in document["ready"]] == [f"#{PENDING}"]
-
-
 def test_a_look_only_reads_and_takes_few_requests(accord: Accord, starts: Starts) -> None:
     starts.stage.server.requests.clear()
     accord.document("status")
@@ -96,9 +76,8 @@ def test_a_look_only_reads_and_takes_few_requests(accord: Accord, starts: Starts
     assert len(sent) <= 7
 
 
-@pytest.mark.parametrize("form", ["text", "json"])
-def test_watching_without_a_terminal_says_that_it_shows_once(accord: Accord, starts: Starts, form: str) -> None:
-    ended = accord("status", "--watch", "--format", form)
+def test_watching_without_a_terminal_says_that_it_shows_once(accord: Accord, starts: Starts) -> None:
+    ended = accord("status", "--watch")
     assert (ended.code, ended.err) == (0, "`--watch` needs text on a terminal. The status is shown once.\n")
     assert f"#{READY}" in ended.out
 

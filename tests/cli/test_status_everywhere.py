@@ -101,32 +101,19 @@ def assert_says(text: str, document: dict[str, Any]) -> None:
                 assert entry["command"] in shown[at:], (name, entry, shown)
 
 
-@pytest.fixture
-def document(accord: Accord, world: Stage) -> dict[str, Any]:
-    found: dict[str, Any] = accord.document("status", "--limit", "0")
-    shown = [(name, entry["kind"], entry["id"]) for name in HEADINGS for entry in found[name]]
+@pytest.mark.slow
+def test_the_text_the_board_and_the_dashboard_say_what_the_document_says(accord: Accord, world: Stage) -> None:
+    document = accord.document("status", "--limit", "0")
+    shown = [(name, entry["kind"], entry["id"]) for name in HEADINGS for entry in document[name]]
     assert {kind for _, kind, _ in shown} >= {"question", "approval", "protected", "needs-human", "broken", "handoff"}
     assert len(shown) == 13
     assert ("ready", "handoff", "#7") in shown
-    return found
-
-
-@pytest.mark.slow
-def test_the_text_says_what_the_document_says(accord: Accord, document: dict[str, Any]) -> None:
     assert_says(" ".join(accord("status", "--limit", "0").out.split()), document)
 
-
-@pytest.mark.slow
-def test_the_board_says_what_the_document_says(accord: Accord, document: dict[str, Any]) -> None:
     assert accord("board", "--static", "board").code == 0
     page = (accord.home / "board" / "index.html").read_text(encoding="utf-8")
     assert_says(plain(page.partition("<main")[2].partition("</main>")[0]), document)
 
-
-@pytest.mark.slow
-def test_the_dashboard_says_what_the_document_says_of_the_repository(
-    accord: Accord, world: Stage, document: dict[str, Any]
-) -> None:
     assert accord("board", "issue").code == 0
     (board,) = [issue for issue in world.issues() if issue["title"] == TITLE]
     page = plain(MarkdownIt("gfm-like", {"linkify": False}).render(board["body"]))

@@ -63,9 +63,10 @@ def test_results_survive_a_line_that_was_cut_off(tmp_path: Path) -> None:
     assert read_results(file) == {"octo/a": first}
 
 
-def test_a_file_that_holds_no_results_is_refused(tmp_path: Path) -> None:
+@pytest.mark.parametrize("line", ["{}", '{"repository": "octo/web", "outcome": "applied", "reads": "many"}'])
+def test_a_file_that_holds_no_results_is_refused(tmp_path: Path, line: str) -> None:
     file = tmp_path / "results.jsonl"
-    file.write_text("{}\n")
+    file.write_text(f"{line}\n")
     with pytest.raises(WrongUsage, match="line 1 is not a result"):
         read_results(file)
 
