@@ -126,7 +126,7 @@ def _is_submodule(top: Path, path: str, shared: Path) -> bool:
 
 def _log_of(git: Git, ref: str) -> list[tuple[str, str]]:
     """Return the commits of a log, newest first, each with the words about what moved the ref there."""
-    text = _read_small(Path(git.line("rev-parse", "--path-format=absolute", "--git-path", f"logs/{ref}")))
+    text = _read_small(git.path_of(f"logs/{ref}"))
     entries = (_LOGGED.match(line) for line in reversed(text.split("\n")))
     return [(entry[1], entry[2]) for entry in entries if entry]
 
@@ -163,10 +163,8 @@ def _keep(git: Git, start: str, before: Beside, folder: Path, search: Search) ->
         with suppress(OSError):
             old.unlink()
     now = look_beside(git, before.starts, before.state_files)
-    objects = git.line("rev-parse", "--path-format=absolute", "--git-path", "objects")
-    head = git.attempt("rev-parse", "--verify", "--quiet", "HEAD").stdout.decode().strip()
-    with own_repository([objects], git.line("rev-parse", "--show-object-format")) as own:
-        known = {*before.commits.values(), *before.fetched, *now.fetched, *filter(None, [start, head])}
+    with own_repository(git) as own:
+        known = {*before.commits.values(), *before.fetched, *now.fetched, *filter(None, [start, git.commit_of("HEAD")])}
         places = _new_places(own, known, now)
         kept = {name: commit for name, commit in [*places.items()][:_MOST_PLACES] if is_ancestor(own, start, commit)}
         if kept:

@@ -1,7 +1,11 @@
-"""A branch on a remote, and one more commit on it, never a forced one, made in a bare repository of our own."""
+"""A branch on a remote, and one more commit on it, never a forced one, made in a bare repository of our own.
+
+Git's own words say why it could not read or push.
+"""
 
 from __future__ import annotations
 
+import os
 import re
 import tempfile
 from contextlib import contextmanager
@@ -11,10 +15,10 @@ from typing import TYPE_CHECKING, Literal
 
 from accord.core.clock import attempts, timestamp
 from accord.core.errors import AccordError, Refused, Stopped, WrongUsage
+from accord.core.network import certificate_refusal, proxy_of, proxy_refusal, proxy_trouble
 from accord.core.refusals import known_refusal
-from accord.git.connections import connection_refusal, is_final, trouble_of_proxy
 from accord.git.patches import Change, apply_patch, changes_between
-from accord.git.program import Git, GitFailed, split_nul, token_config
+from accord.git.program import Git, GitFailed, own_repository, split_nul, token_config
 from accord.git.replacing import ITEM_TRAILER, replaced_base, replacing_tree, trailer, with_tree
 
 if TYPE_CHECKING:
@@ -57,6 +61,18 @@ _BUSY = re.compile(r"rate limit|returned error: (?:408|429)|internal server erro
 _ADDRESS = re.compile(r"(?:(?<!\w)\w+://|(?<![\w.-])[\w.-]+@[\w.-]+:)[^\s']+")
 """Where a remote is. Git quotes it in what it says, and a repository may be called anything, access-denied too."""
 
+_CERTIFICATE = re.compile(
+    r"(?:SSL certificate problem|certificate verification failed|certificate subject name|alternative certificate"
+    r"|SSL CA cert|certificate verify locations)[^\n]{0,200}",
+    re.IGNORECASE,
+)
+"""OpenSSL's words and those of GnuTLS, which Debian's git uses."""
+
+_TUNNEL = re.compile(r"HTTP code (\d{3}) from proxy|tunnel failed, response (\d{3})", re.IGNORECASE)
+_PROXY = re.compile(r"resolve proxy|from proxy|proxy CONNECT|tunnel failed|SOCKS|unsupported proxy", re.IGNORECASE)
+_PLACE = re.compile(r"connect to (\S{1,300}) port (\d+)(?: via (\S{1,300}))?")
+"""Where git could not connect; since version 8, curl names the host and then the proxy."""
+
 
 class Unreachable(Stopped):
     """The remote did not answer, however often it was asked."""
@@ -94,13 +110,8 @@ class BranchFacts:
 @contextmanager
 def scratch_repository(remote: Remote, lender: Path | None) -> Iterator[Git]:
     """Make a bare repository that exists for this block, with the way into the remote and what the lender has."""
-    with tempfile.TemporaryDirectory(prefix="accord-branch-") as scratch:
-        git = Git(Path(scratch), config=token_config(remote.server_url, remote.token))
-        git("init", "--quiet", "--bare", "--template=", "--initial-branch", "none")
-        objects = _objects_of(lender)
-        if objects:
-            Path(scratch, "objects", "info", "alternates").write_text(f"{objects}\n")
-        yield git
+    with own_repository(_complete(lender)) as git:
+        yield replace(git, config=token_config(remote.server_url, remote.token))
 
 
 @contextmanager
@@ -256,7 +267,7 @@ def push_trouble(said: str) -> Trouble:
         return "conflict"
     if _is_passing(words):
         return "unreachable"
-    return "refused" if _FINAL.search(words) or is_final(words) else "unknown"
+    return "refused" if _FINAL.search(words) or _is_final(words) else "unknown"
 
 
 def push_refusal(said: str, repository_url: str = "") -> Refused:
@@ -295,8 +306,8 @@ def _patiently(git: Git, remote: Remote, *arguments: str) -> bytes:
         if done.returncode == 0:
             return done.stdout
         said = done.stderr.decode("utf-8", "replace")
-        if is_final(said):
-            raise connection_refusal(said, remote.url)
+        if _is_final(said):
+            raise _connection_refusal(said, remote.url)
         if not _is_passing(said):
             raise Refused(
                 f"Git cannot read {remote.url}: {' '.join(said.split())[:500]}",
@@ -306,7 +317,7 @@ def _patiently(git: Git, remote: Remote, *arguments: str) -> bytes:
 
 
 def _unreachable(remote: Remote, said: str) -> Unreachable:
-    trouble, hint = trouble_of_proxy(said, remote.url)
+    trouble, hint = _trouble_of_proxy(said, remote.url)
     return Unreachable(
         f"Git could not reach {remote.url} in {len(PAUSES) + 1} tries{f' ({trouble})' if trouble else ''}.",
         hint=hint or "Run the same command again to continue.",
@@ -316,23 +327,51 @@ def _unreachable(remote: Remote, said: str) -> Unreachable:
 def _is_passing(said: str) -> bool:
     """Return whether a failure is temporary."""
     words = _without_addresses(said)
-    if is_final(words):
+    if _is_final(words):
         return False
     return bool(_BUSY.search(words) or (_PASSING.search(words) and not _FINAL.search(words)))
+
+
+def _is_final(said: str) -> bool:
+    """Return whether git could not connect for a reason that another try does not change."""
+    return bool(_CERTIFICATE.search(said)) or proxy_refusal("", {}, _tunnel_status(said)) is not None
+
+
+def _connection_refusal(said: str, url: str) -> Refused:
+    """Say why git did not connect to a URL, after ``is_final``. Raises WrongUsage for an unusable file."""
+    if refused := proxy_refusal(url, os.environ, _tunnel_status(said)):
+        return refused
+    from accord.core.connections import trusted_context
+
+    trusted_context(os.environ)
+    reason = _CERTIFICATE.search(said)
+    return certificate_refusal(url, os.environ, reason[0] if reason else "git cannot verify it")
+
+
+def _trouble_of_proxy(said: str, url: str) -> tuple[str, str]:
+    """Return what is wrong with the proxy for a URL, and the hint; empty where git does not speak of it."""
+    proxy = proxy_of(url, os.environ)
+    if not proxy:
+        return "", ""
+    place = _PLACE.search(said)
+    is_proxy = place and (place[3] == proxy.host or (place[1], place[2]) == (proxy.host, str(proxy.port)))
+    speaks = is_proxy or _PROXY.search(said)
+    return proxy_trouble(url, os.environ, _tunnel_status(said)) if speaks else ("", "")
+
+
+def _tunnel_status(said: str) -> int:
+    found = _TUNNEL.search(said)
+    return int(found[1] or found[2]) if found else 0
 
 
 def _without_addresses(said: str) -> str:
     return _ADDRESS.sub("", said)
 
 
-def _objects_of(lender: Path | None) -> str:
-    """Find the object store of the caller's checkout, if it is a complete one."""
-    if lender is None:
-        return ""
-    git = Git(lender)
+def _complete(lender: Path | None) -> Git | None:
+    """Return git in the caller's checkout, if that has all objects of its commits."""
+    git = Git(lender) if lender else None
     try:
-        if git.line("rev-parse", "--is-shallow-repository") != "false":
-            return ""
-        return git.line("rev-parse", "--path-format=absolute", "--git-path", "objects")
+        return git if git and git.line("rev-parse", "--is-shallow-repository") == "false" else None
     except (GitFailed, OSError):
-        return ""
+        return None

@@ -168,7 +168,7 @@ class _Comparison:
         if before is None and now is not None:
             digest = self.before.digests.get(path)
             is_old = now.changed <= self.before.taken_at or digest == content_digest(self.before.top / path, now)
-            return not (is_old and is_below(path, self.before.hidden_places))
+            return not (is_old and is_below(path, self.before.ignored))
         if now is None and self._is_put_aside(path):
             return False
         if before is None or now is None:
@@ -282,7 +282,7 @@ def _unlisted_paths(comparison: _Comparison) -> list[str]:
                 if path in comparison.seen or entry.name == ".git":
                     continue
                 if entry.is_dir(follow_symlinks=False):
-                    folders += [f"{path}/"] if f"{path}/" not in before.hidden_places else []
+                    folders += [f"{path}/"] if f"{path}/" not in before.ignored else []
                 elif entry.stat(follow_symlinks=False).st_ctime_ns > before.taken_at:
                     found.append(path)
     ignored = ignored_paths(comparison.ours, found)

@@ -85,7 +85,7 @@ def _stage_changes(
     start, settings = merge_base(git, base), read_settings(work_tree)
     _refuse_unfinished(replace(git, directory=Path(git.line("rev-parse", "--show-toplevel"))))
     with _scratch_index(git, settings) as scratch:
-        own = Path(git.line("rev-parse", "--path-format=absolute", "--git-path", "index"))
+        own = git.path_of("index")
         if own.is_file():
             shutil.copy2(own, dict(scratch.environment)["GIT_INDEX_FILE"])  # its time tells git what may have changed
         else:
@@ -190,7 +190,7 @@ def merge_base(git: Git, base: str) -> str:
 def _scratch_index(git: Git, settings: Settings) -> Iterator[Git]:
     """Give git an index and an object store that vanish, on top of the repository's own objects."""
     top = Path(git.line("rev-parse", "--show-toplevel"))
-    objects = git.line("rev-parse", "--path-format=absolute", "--git-path", "objects")
+    objects = git.path_of("objects")
     with tempfile.TemporaryDirectory(prefix="accord-patch-") as scratch:
         environment = {
             **dict(git.environment),

@@ -80,22 +80,19 @@ def untracked_files(git: Git, real: Git, rule: str) -> tuple[list[str], list[str
     The files of a repository within count, except those of a submodule, which is one entry itself, and of another work
     tree of this repository, which is ``real``.
     """
-    listed, known, linked = (
-        split_nul(git("ls-files", "--others", rule, "-z")),
-        submodules(git),
-        linked_work_trees(real),
-    )
+    listed, known, linked = split_nul(git("ls-files", "--others", rule, "-z")), submodules(git), linked_work_trees(real)
     places = [path[:-1] for path in listed if path.endswith("/")]
     nested = [path for path in places if path not in known and path not in linked]
     files = [path for path in listed if not path.endswith("/")]
-    return [*files, *(path for path in places if path in known), *_files_within(git, nested)], nested
+    within = [path for folder in nested for path in files_below(git.directory, folder)]
+    within = sorted({*within} - ignored_paths(git, within))
+    return [*files, *(path for path in places if path in known), *within], nested
 
 
 def is_only_here(folder: Path) -> bool:
     """Return whether a submodule is at a commit that none of its remotes, and no tag, is known to have."""
     git = Git(folder, UNTRUSTED)
-    head = git.attempt("rev-parse", "--verify", "--quiet", "HEAD").stdout.decode().strip()
-    places = ("refs/remotes", "refs/tags")
+    head, places = git.commit_of("HEAD"), ("refs/remotes", "refs/tags")
     return bool(head) and not git.attempt("for-each-ref", "--count=1", f"--contains={head}", *places).stdout
 
 
@@ -111,12 +108,6 @@ def linked_work_trees(git: Git) -> list[str]:
     top = git.directory.resolve()
     places = [Path(entry[len("worktree ") :]) for entry in listed if entry.startswith("worktree ")]
     return [str(place.relative_to(top)) for place in places if place != top and place.is_relative_to(top)]
-
-
-def _files_within(git: Git, folders: Sequence[str]) -> list[str]:
-    """Return the files below these folders that are not ignored."""
-    found = [path for folder in folders for path in files_below(git.directory, folder)]
-    return sorted({*found} - ignored_paths(git, found))
 
 
 def ignored_paths(git: Git, paths: Sequence[str], *patterns: bytes) -> set[str]:

@@ -4,11 +4,10 @@ from __future__ import annotations
 
 import re
 import subprocess
-import tempfile
 from dataclasses import dataclass
 from pathlib import Path
 
-from accord.git.program import Git
+from accord.git.program import Git, own_repository
 
 _ORIGIN = re.compile(
     r"(?:(?P<scheme>https?|ssh|git)://)?(?:[^@/\s]{1,500}@)?(?P<host>[\w.-]{1,253})(?P<port>:\d{1,5}(?=/))?[:/]"
@@ -55,9 +54,7 @@ def read_origin(root: Path) -> RemoteRepository | None:
 
 def has_commit(url: str, commit: str) -> bool | None:
     """Ask a public repository for a commit, without its files; None where it cannot be reached."""
-    with tempfile.TemporaryDirectory(prefix="accord-commit-") as scratch:
-        git = Git(Path(scratch))
-        git("init", "--quiet", "--bare", "--template=")
+    with own_repository() as git:
         try:
             done = git.attempt("fetch", "--quiet", "--depth=1", "--filter=tree:0", url, commit, timeout=_SECONDS)
         except subprocess.TimeoutExpired:

@@ -113,8 +113,7 @@ def difference(git: Git, start: str, tree: str) -> bytes:
     below = {place for path in paths for place in _folders_of(path)}
     renames = "--no-renames" if below & {*paths} else "-M"  # git applies no rename away from what is a folder then
     arguments = ("diff-tree", "-r", "-p", "--binary", "--full-index", renames, f"{start}^{{tree}}", tree)
-    objects = git.line("rev-parse", "--path-format=absolute", "--git-path", "objects")
-    with own_repository([objects], git.line("rev-parse", "--show-object-format")) as own:
+    with own_repository(git) as own:
         inside = replace(own, config={"core.quotePath": "true"})
         patch = inside(*arguments)
         for lines in (_binary_attributes(inside, patch, start, tree), "* -diff\n"):

@@ -17,7 +17,6 @@ from accord.core.network import certificate_files, direct_loopback
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping, Sequence
-    from pathlib import Path
 
 
 _STEADY = {
@@ -75,6 +74,14 @@ class Git:
     def line(self, *arguments: str, data: bytes | None = None) -> str:
         """Run git for an answer of one line."""
         return self(*arguments, data=data).decode("utf-8", "surrogateescape").strip()
+
+    def commit_of(self, ref: str) -> str:
+        """Return the commit of a ref; empty without one."""
+        return self.attempt("rev-parse", "--verify", "--quiet", ref).stdout.decode().strip()
+
+    def path_of(self, name: str) -> Path:
+        """Return the path of a part of the git directory, such as ``index``."""
+        return Path(self.line("rev-parse", "--path-format=absolute", "--git-path", name))
 
     def attempt(
         self, *arguments: str, data: bytes | None = None, timeout: float = 600
@@ -143,14 +150,18 @@ def ask_as_caller(directory: Path, *arguments: str) -> bytes:
 
 
 @contextmanager
-def own_repository(objects: Sequence[str], object_format: str) -> Iterator[Git]:
-    """Make a bare repository that vanishes, with these objects and settings of its own; yield git in it."""
+def own_repository(lender: Git | None = None) -> Iterator[Git]:
+    """Make a bare repository that vanishes, with settings of its own and a lender's objects; yield git in it."""
     with tempfile.TemporaryDirectory(prefix="accord-git-") as folder:
-        make_repository(Path(folder), object_format, objects)
+        if lender:
+            objects = lender.path_of("objects")
+            make_repository(Path(folder), lender.line("rev-parse", "--show-object-format"), objects)
+        else:
+            make_repository(Path(folder), "sha1")
         yield Git(Path(folder), {"GIT_DIR": folder})
 
 
-def make_repository(folder: Path, object_format: str, objects: Sequence[str]) -> None:
+def make_repository(folder: Path, object_format: str, *objects: Path) -> None:
     """Write the files of an empty bare repository that reads these objects, too, faster than ``git init`` does.
 
     Source: gitrepository-layout(5); git-config(1), "extensions.objectFormat".

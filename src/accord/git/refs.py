@@ -63,7 +63,7 @@ def _put_back(git: Git, own: Path, head: bytes, branch: str, commit: str, change
         with suppress(OSError):  # without `.git`; reading the changes refuses that
             file.write_bytes(head)
         changes.undone.append("HEAD")
-    is_moved = git.attempt("rev-parse", "--verify", "--quiet", "HEAD").stdout.decode().strip() != commit
+    is_moved = git.commit_of("HEAD") != commit
     if is_moved and not git.attempt("update-ref", "--no-deref", branch or "HEAD", commit).returncode:
         changes.undone.append(branch or "HEAD")
 

@@ -14,7 +14,6 @@ import tempfile
 import time
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
-from functools import cached_property
 from itertools import islice
 from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
@@ -65,7 +64,7 @@ class Snapshot:
     settings: Settings = field(default_factory=lambda: Settings({}))
     index: Mapping[str, IndexEntry] = field(default_factory=dict)
     seen: Mapping[str, Seen] = field(default_factory=dict)  # all files but the ignored ones
-    ignored: tuple[str, ...] = ()  # the files and folders that a .gitignore hides
+    ignored: frozenset[str] = frozenset()  # the files and folders that a .gitignore hides
     # of files that git cannot tell apart from a change by itself: untracked, uncommitted, hidden, and filtered ones
     digests: Mapping[str, bytes] = field(default_factory=dict)
     uncommitted: frozenset[str] = frozenset()
@@ -78,23 +77,13 @@ class Snapshot:
     taken_at: int = 0
     state_files: Sequence[str] = ()  # the patterns of the files that agents make for themselves
 
-    @cached_property
-    def hidden_places(self) -> Collection[str]:
-        """The files and folders that a ``.gitignore`` hid."""
-        return frozenset(self.ignored)
-
     def is_private(self, path: str) -> bool:
         """Return whether a path was hidden from git."""
-        return path in self.hidden or is_below(path, self.hidden_places)
+        return path in self.hidden or is_below(path, self.ignored)
 
     def agents_git(self) -> Git:
         """Return git in the repository to which the agent could write: it runs no filter, and fetches nothing."""
         return Git(self.top, UNTRUSTED, self.settings.without_filters)
-
-    @property
-    def absent(self) -> list[str]:
-        """The paths that are not checked out."""
-        return [path for path, entry in self.index.items() if entry.flag in "Ss" and path not in self.seen]
 
 
 def take_snapshot(directory: Path, state_files: Sequence[str] = ()) -> Snapshot | None:
@@ -129,19 +118,19 @@ def take_snapshot(directory: Path, state_files: Sequence[str] = ()) -> Snapshot 
     stored = dict(zip(smudged, git.contents([index[path].blob for path in smudged]), strict=True))
     same = {path for path in smudged if stays_as_stored(top / path, stored[path])}
     changed = [path for path in changed if path not in as_stored and path not in same]
-    ignored = _ignored_places(git)
+    ignored = split_nul(git("ls-files", "--others", "--ignored", BY_TREE, "--directory", "-z"))
     before_hidden = look(top, _first_files(top, ignored))
     digests |= {path: digest for path, each in before_hidden.items() if (digest := content_digest(top / path, each))}
     heads = {path: head_of(top / path) for path, entry in index.items() if entry.mode == SUBMODULE}
     return Snapshot(
         top,
         commit,
-        Path(git.line("rev-parse", "--path-format=absolute", "--git-path", "objects")),
+        git.path_of("objects"),
         object_format,
         settings,
         index,
         seen,
-        tuple(ignored),
+        frozenset(ignored),
         digests,
         frozenset([*changed, *staged, *(path for path in untracked if path not in private)]),
         frozenset(private | edited),
@@ -153,11 +142,6 @@ def take_snapshot(directory: Path, state_files: Sequence[str] = ()) -> Snapshot 
         taken_at,
         state_files,
     )
-
-
-def _ignored_places(git: Git) -> list[str]:
-    """List what a ``.gitignore`` hides: files, and folders with a slash at the end."""
-    return split_nul(git("ls-files", "--others", "--ignored", BY_TREE, "--directory", "-z"))
 
 
 def _first_files(top: Path, places: Sequence[str]) -> list[str]:
@@ -179,10 +163,7 @@ def _stored_paths(
 
 def head_of(folder: Path) -> str:
     """Return the commit of a submodule; empty where it is not checked out."""
-    if not (folder / ".git").exists():
-        return ""
-    done = Git(folder).attempt("rev-parse", "--verify", "--quiet", "HEAD")
-    return done.stdout.decode().strip()
+    return Git(folder).commit_of("HEAD") if (folder / ".git").exists() else ""
 
 
 def look(top: Path, paths: Iterable[str]) -> dict[str, Seen]:
@@ -254,11 +235,12 @@ def restorable(snapshot: Snapshot) -> Iterator[Callable[[], None]]:
 
     Ignored files that were there stay as they are. The index of the repository comes back, too. Raises GitFailed.
     """
-    index = Path(Git(snapshot.top).line("rev-parse", "--path-format=absolute", "--git-path", "index"))
+    index = Git(snapshot.top).path_of("index")
     staged = index.read_bytes() if index.is_file() else b""
     with lay_over(snapshot) as ours:
-        if snapshot.absent:
-            ours("update-index", "-z", "--skip-worktree", "--stdin", data=join_nul(snapshot.absent))
+        absent = [path for path, entry in snapshot.index.items() if entry.flag in "Ss" and path not in snapshot.seen]
+        if absent:
+            ours("update-index", "-z", "--skip-worktree", "--stdin", data=join_nul(absent))
         nested = set(stage_all(ours))
         tree, ignored = ours.line("write-tree"), set(_hidden_files(ours))
 
@@ -294,7 +276,7 @@ def lay_over(snapshot: Snapshot) -> Iterator[Git]:
     """Lay an index of our own, which has the commit, over the work tree; yield git with it."""
     with tempfile.TemporaryDirectory(prefix="accord-changes-") as scratch:
         folder, settings = Path(scratch), snapshot.settings
-        make_repository(folder, snapshot.object_format, [str(snapshot.objects)])
+        make_repository(folder, snapshot.object_format, snapshot.objects)
         (folder / "info/attributes").write_bytes(settings.attributes[1])
         (folder / "attributes").write_bytes(settings.attributes[0])
         environment = {"GIT_DIR": scratch, "GIT_WORK_TREE": str(snapshot.top), "GIT_INDEX_FILE": f"{scratch}/index"}
