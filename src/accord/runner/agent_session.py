@@ -134,7 +134,7 @@ def agent_session(
         files, mcp_server = agent.home_files, list[str]()
         if ready.has_tools:
             prepare_folder(private / _TOOLS, request, job.redactor)
-            entry = server_entry(agent, request, private / _TOOLS, progress.base_sha)
+            entry = server_entry(agent, request, private / _TOOLS, progress.record.base_sha)
             mcp_server, files = server_settings(agent, entry, private)
         write_home(agent, files, job.environment, home)
         words = command_line(agent, request, ready.prompt, schema=ready.schema, mcp_server=mcp_server)

@@ -114,7 +114,7 @@ def take_turns(
     for _ in range(turns):
         if not checked.is_broken or session.job.stop or budget.seconds_left < _LEAST_REPAIR_SECONDS:
             return
-        if budget.is_spent(progress.attempts):
+        if budget.is_spent(progress.record.attempts):
             return
         resume = account.session if can_resume(ready.entry, account.session) else ""
         prompt = repair_prompt(checked.findings)
@@ -135,8 +135,9 @@ def _take_repair_turn(
 
     A cancelled turn ends the run as cancelled.
     """
-    run_dir, number = session.request.run_dir, last_turn(progress.attempts)
-    exit_code, error, count = progress.exit_code, progress.error, len(progress.attempts)
+    record = progress.record
+    run_dir, number = session.request.run_dir, last_turn(record.attempts)
+    exit_code, error, count = record.exit_code, record.error, len(record.attempts)
     try:
         taken = take_attempt(session, prompt, budget, progress, resume=resume)
     except AgentNotStarted as problem:
@@ -144,13 +145,14 @@ def _take_repair_turn(
     except OSError as problem:
         reason = f"{problem.filename or 'A file'} cannot be used: {problem.strerror or problem}."
     else:
-        reason = progress.attempts[-1].reason
-        if progress.attempts[-1].outcome in ("done", "broken") or progress.attempts[-1].cause == "cancelled":
+        last = record.attempts[-1]
+        if last.outcome in ("done", "broken") or last.cause == "cancelled":
             return taken
-    if len(progress.attempts) > count:
-        _move_files(run_dir, run_dir / f"attempt-{len(progress.attempts)}")
+        reason = last.reason
+    if len(record.attempts) > count:
+        _move_files(run_dir, run_dir / f"attempt-{len(record.attempts)}")
     _move_files(run_dir / f"attempt-{number}", run_dir)
-    progress.exit_code, progress.error = exit_code, error
+    record.exit_code, record.error = exit_code, error
     progress.warn(f"The turn to correct the result failed, so the turn before it counts: {reason}")
     return None
 
@@ -162,33 +164,33 @@ def take_attempt(
 
     ``resume`` is the conversation to go on with. A failed turn has no result.
     """
-    ready, run_dir = session.ready, session.request.run_dir
-    if progress.attempts:
-        if number := last_turn(progress.attempts):
+    ready, run_dir, record = session.ready, session.request.run_dir, progress.record
+    if record.attempts:
+        if number := last_turn(record.attempts):
             _move_files(run_dir, run_dir / f"attempt-{number}")
         _write_prompt(session.request, prompt)
     began = session.job.clock.now()
-    usd_left = budget.usd_left(progress.attempts)
+    usd_left = budget.usd_left(record.attempts)
     end = session.take_turn(prompt, budget.seconds_left, resume=resume, usd_left=usd_left)
-    progress.agent, progress.codec = ready.name, ready.entry.codec
-    progress.exit_code, progress.error = end.exit_code, end.error
+    record.agent, record.codec = ready.name, ready.entry.codec
+    record.exit_code, record.error = end.exit_code, end.error
     if end.error and end.error.kind == "time-limit":
         detail = f"The agent reached its time limit of {span(session.request.max_runtime_minutes * 60)}."
-        progress.error = end.error.model_copy(update={"detail": detail})
+        record.error = end.error.model_copy(update={"detail": detail})
     progress.warn(*turn_warnings(end, ready.entry))
-    evidence = evidence_in(run_dir, ready.entry.codec, ready.name, end.exit_code, progress.error)
+    evidence = evidence_in(run_dir, ready.entry.codec, ready.name, end.exit_code, record.error)
     checked = ContractResult(None)
     if is_ended_well(evidence) and ready.schema:
         contract = ResultContract(json.loads(ready.schema), session.request.kind)
         checked = check_result(contract, evidence.account.structured, evidence.account.final_message)
         evidence = replace(evidence, account=replace(evidence.account, structured=checked.value))
     account = evidence.account
-    usage = _usage_of_turn(account, progress)
+    usage = _usage_of_turn(account, record.attempts)
     failure = classify(evidence)
     cause = cause_of(evidence)
     attempt = Attempt(
         agent=ready.name,
-        turn=1 + sum(earlier.agent == ready.name for earlier in progress.attempts),
+        turn=1 + sum(earlier.agent == ready.name for earlier in record.attempts),
         outcome="broken" if checked.is_broken else _outcome(contract_exit_code(evidence), cause),
         cause=cause,
         reason=session.job.redactor(failure.summary) if failure else "",
@@ -202,7 +204,7 @@ def take_attempt(
         fixes=tuple(fix.text for fix in checked.fixes),
         duration_seconds=round((session.job.clock.now() - began).total_seconds(), 3),
     )
-    progress.attempts.append(attempt)
+    record.attempts += (attempt,)
     return account, checked
 
 
@@ -215,9 +217,9 @@ def _outcome(exit_code: int, cause: str) -> Literal["done", "failed", "budget"]:
     return "done" if not exit_code else "budget" if cause == "budget" else "failed"
 
 
-def _usage_of_turn(account: Account, progress: RunProgress) -> Usage:
+def _usage_of_turn(account: Account, attempts: Sequence[Attempt]) -> Usage:
     """Take the earlier turns out of what a CLI counts over its whole conversation."""
-    earlier = [attempt for attempt in progress.attempts if account.session and attempt.session == account.session]
+    earlier = [attempt for attempt in attempts if account.session and attempt.session == account.session]
     fields = {"input_tokens": "tokens_input", "output_tokens": "tokens_output", "cost_usd": "cost_usd"}
     own: dict[str, Any] = {}
     for name in FORMATS[account.codec].session_totals if account.codec in FORMATS else ():

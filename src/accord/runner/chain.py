@@ -84,13 +84,14 @@ class AgentChain:
 
     def run(self) -> None:
         """Run agents until one has no setback. Raises AgentNotStarted if none could start."""
-        progress, snapshot, mode = self.progress, self.progress.snapshot, self.request.context.mode
-        names = tuple(dict.fromkeys((progress.agent, *self.registry.fallback_for(mode))))
+        progress, record, mode = self.progress, self.progress.record, self.request.context.mode
+        snapshot = progress.snapshot
+        names = tuple(dict.fromkeys((record.agent, *self.registry.fallback_for(mode))))
         budget: RunBudget | None = None
         with restorable(snapshot) if snapshot and len(names) > 1 else nullcontext(None) as restore:
             for number, name in enumerate(names):
                 left = names[number + 1 :]
-                taken = len(progress.attempts)
+                taken = len(record.attempts)
                 try:
                     ready = self._prepare(name, is_first=number == 0)
                     budget = budget or RunBudget(
@@ -101,7 +102,7 @@ class AgentChain:
                         restore()
                     self._run_one(ready, budget, is_last=not left)
                 except AgentNotStarted as problem:
-                    if len(progress.attempts) > taken or not self._can_skip(problem, name, left):
+                    if len(record.attempts) > taken or not self._can_skip(problem, name, left):
                         raise
                     continue
                 if not self._goes_on(name, left, budget):
@@ -117,29 +118,29 @@ class AgentChain:
 
     def _can_skip(self, problem: AgentNotStarted, name: str, left: Sequence[str]) -> bool:
         """Record an agent that could not start, if the run goes on without it or has the failure of another one."""
-        cause = INTERNAL_ERRORS[problem.error.kind]
-        has_failed = any(attempt.outcome != "skipped" for attempt in self.progress.attempts)
+        cause, record = INTERNAL_ERRORS[problem.error.kind], self.progress.record
+        has_failed = any(attempt.outcome != "skipped" for attempt in record.attempts)
         if problem.error.kind == "cancelled" or not (has_failed or (cause in SETBACKS and left)):
             return False
         if not has_failed:
-            self.progress.error = self.progress.error or problem.error
+            record.error = record.error or problem.error
         reason = self.job.redactor(problem.message)
-        self.progress.attempts.append(Attempt(agent=name, turn=0, outcome="skipped", cause=cause, reason=reason))
+        record.attempts += (Attempt(agent=name, turn=0, outcome="skipped", cause=cause, reason=reason),)
         self.progress.warn(f"The agent `{name}` was skipped: {reason}")
         return True
 
     def _goes_on(self, name: str, left: Sequence[str], budget: RunBudget) -> bool:
         """Decide whether another agent works, and say so."""
-        progress = self.progress
-        last = progress.attempts[-1] if progress.attempts else None
-        if last is not None and last.outcome in ("done", "broken") and budget.is_spent(progress.attempts):
-            progress.warn(f"The run spent its whole budget: {cost_of(progress.attempts):.2f} US dollars.")
-        has_moved_refs = progress.error is not None and progress.error.kind == "refs-moved"
+        progress, record = self.progress, self.progress.record
+        last = record.attempts[-1] if record.attempts else None
+        if last is not None and last.outcome in ("done", "broken") and budget.is_spent(record.attempts):
+            progress.warn(f"The run spent its whole budget: {cost_of(record.attempts):.2f} US dollars.")
+        has_moved_refs = record.error is not None and record.error.kind == "refs-moved"
         if last is None or last.outcome != "failed" or last.turn > 1 or has_moved_refs or self.job.stop:
             return False
-        verdict = verdict_after(last.cause, left, progress.attempts, budget)
+        verdict = verdict_after(last.cause, left, record.attempts, budget)
         if verdict == "spent":
-            progress.error = budget.spent_error(progress.attempts)
+            record.error = budget.spent_error(record.attempts)
         if verdict == "next":
             text = f"The agent `{name}` failed, as {SETBACKS[last.cause]}. The next one is `{left[0]}`."
             progress.warn(text)
@@ -148,6 +149,7 @@ class AgentChain:
 
     def _run_one(self, ready: ReadyAgent, budget: RunBudget, *, is_last: bool) -> None:
         request, job, progress, snapshot = self.request, self.job, self.progress, self.progress.snapshot
+        record = progress.record
 
         def save_changes() -> None:
             if snapshot is None:
@@ -155,7 +157,7 @@ class AgentChain:
             try:
                 self.about_changes = _save_changes(request, job, snapshot, progress)
             except AgentNotStarted as unreadable:
-                if is_last or not progress.attempts or progress.attempts[-1].outcome != "failed":
+                if is_last or not record.attempts or record.attempts[-1].outcome != "failed":
                     raise
                 progress.warn(f"The changes of the agent `{ready.name}` were not kept: {unreadable.message}")
 
@@ -172,17 +174,18 @@ class AgentChain:
         undone = [*changed, *found.undone]
         for name in [*(f"the runner's file {name}" for name in restored), *(f"git's {path}" for path in undone)]:
             job.show(f"accord: {name} was changed while the agent ran. The change was undone.")
-        if found.moved and (progress.error is None or INTERNAL_ERRORS[progress.error.kind] in SETBACKS):
-            progress.error = _moved_refs(found.moved)
-        costs = [attempt.cost_usd for attempt in progress.attempts if attempt.agent == ready.name]
+        if found.moved and (record.error is None or INTERNAL_ERRORS[record.error.kind] in SETBACKS):
+            record.error = _moved_refs(found.moved)
+        costs = [attempt.cost_usd for attempt in record.attempts if attempt.agent == ready.name]
         if budget.max_cost_usd is not None and not ready.entry.max_cost and set(costs) == {None}:
             progress.warn(f"`{ready.name}` reports no cost, so `max_cost_usd` does not limit it.")
 
     def _set_aside(self) -> None:
         """Keep the changes of the failed agent in the folder of its attempt; they are not those of the run."""
-        run_dir, number = self.request.run_dir, last_turn(self.progress.attempts)
+        run_dir, record = self.request.run_dir, self.progress.record
+        number = last_turn(record.attempts)
         patch, kept = run_dir / layout.PATCH, run_dir / f"attempt-{number}" / layout.PATCH
-        self.progress.patch_sha256, self.about_changes = "", ()
+        record.patch_sha256, self.about_changes = "", ()
         for beside in run_dir.glob("beside*"):
             layout.make_writable(kept)
             beside.replace(kept.with_name(beside.name))
@@ -190,7 +193,7 @@ class AgentChain:
             if patch.stat().st_size:
                 layout.make_writable(kept)
                 patch.replace(kept)
-                name = self.progress.attempts[number - 1].agent
+                name = record.attempts[number - 1].agent
                 self.progress.warn(f"The changes of `{name}` are in {kept.relative_to(run_dir)}.")
             else:
                 patch.unlink()
@@ -216,7 +219,7 @@ def _merge_error(changes: WorkTreeChanges) -> InternalError | None:
 
 def _save_changes(request: RunRequest, job: JobContext, snapshot: Snapshot, progress: RunProgress) -> tuple[str, ...]:
     """Write the patch, unless it cannot be read or contains a secret; return warnings about it."""
-    names = job.secret_names
+    names, record = job.secret_names, progress.record
     known = {name: value for name, value in job.environment.items() if name in names}
     secrets = redactor_for(known, certain=names).values
     try:
@@ -227,14 +230,14 @@ def _save_changes(request: RunRequest, job: JobContext, snapshot: Snapshot, prog
     layout.make_writable(path)
     path.unlink(missing_ok=True)
     path.write_bytes(changes.patch)
-    progress.merged = changes.merged
-    progress.patch_sha256 = hashlib.sha256(changes.patch).hexdigest()
+    record.merged = changes.merged
+    record.patch_sha256 = hashlib.sha256(changes.patch).hexdigest()
     warnings = [f"{reason}: {some_of(paths)}." for reason, paths in changes.reasons.items()]
     search = Search([secret.encode("utf-8", "surrogateescape") for secret in secrets], snapshot.is_private)
     git, start = snapshot.agents_git(), snapshot.commit
     warnings += keep_work_beside(git, start, snapshot.beside, request.run_dir, search)
-    if (trouble := _merge_error(changes)) and progress.error is None:
-        progress.error = trouble
+    if (trouble := _merge_error(changes)) and record.error is None:
+        record.error = trouble
     inputs = {(request.directory / path).resolve() for path in (request.prompt_file, *request.data) if path}
     if untouched := [path for path in changes.untouched if (snapshot.top / path).resolve() not in inputs]:
         message = "Files that were already uncommitted before the run were left out"

@@ -19,7 +19,7 @@ import errno
 import os
 import shutil
 import stat
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import IO, TYPE_CHECKING, Literal, TypeVar
 
 from pydantic import BaseModel, ConfigDict, ValidationError
@@ -84,11 +84,11 @@ class RunRecord(BaseModel):
     as secrets. ``patch_sha256`` is empty without a patch. ``merged`` are commits that the agent merged.
     """
 
-    model_config = ConfigDict(frozen=True, extra="forbid", defer_build=True)
+    model_config = ConfigDict(extra="forbid", defer_build=True)
 
     version: Literal[1] = 1
     agent: str
-    codec: str
+    codec: str = "plain"
     kind: str = ""
     context: RunContext = RunContext()
     base_sha: str = ""
@@ -115,27 +115,16 @@ class RunRecord(BaseModel):
 
 @dataclass
 class RunProgress:
-    """The facts known so far; the record is made of them, however the run ends.
+    """A run under way: its record so far, and the work tree before it. ``has_run``: an agent was started."""
 
-    ``agent``, ``codec``, ``exit_code`` and ``error`` are those of the attempt that counts.
-    """
-
-    agent: str
-    codec: str = "plain"
-    base_sha: str = ""
+    record: RunRecord
     snapshot: Snapshot | None = None
-    exit_code: int | None = None
-    error: InternalError | None = None
-    declared: frozenset[str] = frozenset()
     has_run: bool = False
-    patch_sha256: str = ""
-    merged: tuple[str, ...] = ()
-    warnings: list[str] = field(default_factory=list)
-    attempts: list[Attempt] = field(default_factory=list)
 
     def warn(self, *texts: str) -> None:
         """Add warnings, each once."""
-        self.warnings += [text for text in dict.fromkeys(texts) if text and text not in self.warnings]
+        new = dict.fromkeys(text for text in texts if text and text not in self.record.warnings)
+        self.record.warnings += tuple(new)
 
 
 def _sum(numbers: Iterable[Number | None]) -> Number | None:

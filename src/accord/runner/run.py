@@ -30,8 +30,6 @@ from accord.runner.record import RunProgress, RunRecord
 from accord.runner.trusted_registry import load_registry
 
 if TYPE_CHECKING:
-    from datetime import datetime
-
     from accord.git.trusted_files import TrustedFiles
     from accord.runner.models import InternalErrorKind, JobContext, RunRequest
 
@@ -47,17 +45,25 @@ def run_agent(request: RunRequest, job: JobContext) -> RunRecord:
     """
     forbid_reading()
     _prepare_folder(request)
-    progress = RunProgress(request.agent)
     began = job.clock.now()
+    record = RunRecord(
+        agent=request.agent,
+        kind=request.kind,
+        context=request.context,
+        is_skipped=request.skip,
+        started_at=timestamp(began),
+    )
+    progress = RunProgress(record)
     try:
         if not request.skip:
             _run(request, job, progress)
     except Exception as error:
-        progress.error = progress.error or _error_of(error, progress)
+        record.error = record.error or _error_of(error, progress)
         if not isinstance(error, (AccordError, OSError)):
             raise
     finally:
-        record = _write_record(_record(request, job, progress, began), request.run_dir, progress)
+        record.duration_seconds = round((job.clock.now() - began).total_seconds(), 3)
+        record = _write_record(_redacted(record, job), request.run_dir, progress)
         outcomes = [f"{attempt.agent} {attempt.outcome}" for attempt in record.attempts]
         log("runner", "attempts %s, error %s", outcomes, record.error)
     return record
@@ -91,26 +97,10 @@ def _write_record(record: RunRecord, folder: Path, progress: RunProgress) -> Run
     return record
 
 
-def _record(request: RunRequest, job: JobContext, progress: RunProgress, began: datetime) -> RunRecord:
-    redact = replace(job, declared=progress.declared).redactor
-    error = progress.error and progress.error.model_copy(update={"detail": redact(progress.error.detail)})
-    return RunRecord(
-        agent=progress.agent,
-        codec=progress.codec,
-        kind=request.kind,
-        context=request.context,
-        base_sha=progress.base_sha,
-        is_skipped=request.skip,
-        exit_code=progress.exit_code,
-        error=error,
-        secret_names=tuple(sorted(progress.declared)),
-        started_at=timestamp(began),
-        duration_seconds=round((job.clock.now() - began).total_seconds(), 3),
-        patch_sha256=progress.patch_sha256,
-        merged=progress.merged,
-        warnings=tuple(redact(text) for text in progress.warnings),
-        attempts=tuple(progress.attempts),
-    )
+def _redacted(record: RunRecord, job: JobContext) -> RunRecord:
+    redact = replace(job, declared=frozenset(record.secret_names)).redactor
+    error = record.error and record.error.model_copy(update={"detail": redact(record.error.detail)})
+    return record.model_copy(update={"error": error, "warnings": tuple(redact(text) for text in record.warnings)})
 
 
 def _prepare_folder(request: RunRequest) -> None:
@@ -125,17 +115,17 @@ def _prepare_folder(request: RunRequest) -> None:
 
 
 def _run(request: RunRequest, job: JobContext, progress: RunProgress) -> None:
-    context = request.context
+    context, record = request.context, progress.record
     files = request.files or trusted_files(
         request.directory, job.environment, branch=context.pr_ref, base=context.base_ref
     )
     registry = load_registry(files, request.registry)
-    progress.declared = declared_secrets(registry)
-    job = replace(job, declared=progress.declared)
-    progress.agent = request.agent or registry.default_agent or ""
-    progress.codec = registry.agent(progress.agent).codec
+    job = replace(job, declared=declared_secrets(registry))
+    record.secret_names = tuple(sorted(job.declared))
+    record.agent = request.agent or registry.default_agent or ""
+    record.codec = registry.agent(record.agent).codec
     snapshot = progress.snapshot = take_snapshot(request.directory, registry.state_patterns)
-    progress.base_sha = snapshot.commit if snapshot else ""
+    record.base_sha = snapshot.commit if snapshot else ""
     schema = _write_schema(request, files)
     try:
         AgentChain(request, job, progress, registry, schema, files).run()
