@@ -96,9 +96,7 @@ def answers(*rows: tuple[int, str, str]) -> ThreadAnswers:
 
 def test_each_thread_gets_one_reply_that_is_fit_to_be_posted() -> None:
     said = answers((1, "fixed", "Made it a set, @ada. Closes #4 -->"), (1, "declined", "no"), (9, "fixed", "what"))
-    ((thread, body),) = replies_to(
-        ["T1", "T2"], said, commit=HEAD, run_id="5/1", secrets=Redactor(), policy=PostingPolicy()
-    ).items()
+    ((thread, body),) = replies_to(["T1", "T2"], said, HEAD, "5/1", Redactor(), PostingPolicy()).items()
     assert thread == "T1"
     assert body.startswith(f"Fixed in {HEAD}.")
     assert "@ada" not in body
@@ -108,7 +106,5 @@ def test_each_thread_gets_one_reply_that_is_fit_to_be_posted() -> None:
 
 
 def test_nothing_is_called_fixed_that_was_not_pushed() -> None:
-    replies = replies_to(
-        ["T1"], answers((1, "fixed", "done")), commit="", run_id="5", secrets=Redactor(), policy=PostingPolicy()
-    )
+    replies = replies_to(["T1"], answers((1, "fixed", "done")), "", "5", Redactor(), PostingPolicy())
     assert replies["T1"].startswith("The agent reports")

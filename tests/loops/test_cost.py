@@ -61,7 +61,7 @@ def test_people_learn_that_a_budget_does_not_limit_a_loop(
 )
 def test_a_run_that_spent_its_budget_differs_from_other_failures(rule: str, is_over: bool) -> None:
     outputs = read_outputs(json.dumps({**OVER, "error-evidence": json.dumps({"rule": rule})}))
-    iteration = iteration_of(outputs, running(), number=1, now=well("1").ended_at)
+    iteration = iteration_of(outputs, running(), number=1, ended_at=well("1").ended_at)
     assert (iteration.is_over_budget, iteration.category) == (is_over, "resource")
 
 

@@ -16,7 +16,7 @@ def failing(summary: str, **more: str) -> RunOutputs:
 
 def test_outputs_become_an_iteration() -> None:
     outputs = RunOutputs(changes_made="true", commit_sha="abc", duration_seconds="61.5", cost_usd="0.25")
-    found = iteration_of(outputs, running("9"), number=2, now=NOW, trees=("t1", "t2"), tasks_done=1)
+    found = iteration_of(outputs, running("9"), number=2, ended_at=NOW, tree_before="t1", tree="t2", tasks_done=1)
     assert found == Iteration(
         run_id="9", number=2, changes_made=True, head_sha="abc", tree_before="t1", tree="t2", tasks_done=1,
         seconds=61.5, cost_usd=0.25, ended_at=NOW,
@@ -38,5 +38,5 @@ def test_the_same_error_is_known_again_by_its_words(one: str, other: str, is_sam
 @pytest.mark.slow
 @given(st.builds(RunOutputs, **{name: st.text(max_size=200) for name in RunOutputs.model_fields}))
 def test_no_outputs_break_the_count(outputs: RunOutputs) -> None:
-    found = iteration_of(outputs, running(), number=1, now=NOW)
+    found = iteration_of(outputs, running(), number=1, ended_at=NOW)
     assert found == Iteration.model_validate_json(found.model_dump_json())

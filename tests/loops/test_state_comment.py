@@ -48,17 +48,11 @@ def test_a_copy_of_a_comment_says_nothing_on_another_pull_request() -> None:
     assert read_view(both, "keepalive", 8) == (LoopState(iterations=1), "", "")
 
 
-def test_a_comment_of_an_earlier_version_which_names_no_pull_request_is_read() -> None:
-    old = write_comment(LoopState(iterations=4), 7).replace(" pull=7", "")
-    assert "pull" not in old
-    assert read_view(old, "keepalive", 7) == (LoopState(iterations=4), "", "")
-
-
 @pytest.mark.parametrize(
     "state", ["", "state=%7B", "state=%7B%22version%22%3A2%7D", "state=%7B%22loop%22%3A%22verify%22%7D"]
 )
 def test_an_unreadable_state_is_recognised(state: str) -> None:
-    found = read_view(f"<!-- accord:loop loop=keepalive {state} -->", "keepalive", 7)
+    found = read_view(f"<!-- accord:loop loop=keepalive pull=7 {state} -->", "keepalive", 7)
     assert found.state is None
 
 

@@ -8,6 +8,7 @@ from support.loops import running, state_of, well
 from support.stage import Stage
 
 from accord.core.errors import Refused, Stopped
+from accord.engine.operations import OperationLog
 from accord.github.client import GitHub
 from accord.loops.ledger import begin_run, end_run
 from accord.loops.models import LoopState
@@ -30,7 +31,7 @@ repositories:
 
 def store(stage: Stage, github: GitHub | None = None, pull: int = 1) -> StateStore:
     github = github or stage.adapter()
-    return StateStore(github, pull, "keepalive", github.identity().counts, stage.clock)
+    return StateStore(github, pull, "keepalive", github.identity().counts, stage.clock, OperationLog())
 
 
 def begin(run_id: str) -> Callable[[LoopState], LoopState | None]:
@@ -100,7 +101,7 @@ def test_a_comment_that_was_deleted_or_spoiled_resets_nothing(stage: Stage) -> N
     where.update(where.load(), lambda state: state.model_copy(update={"iterations": 4}))
     number = stage.get(f"/repos/{stage.repository}/issues/1/comments")[0]["id"]
     path = f"/repos/{stage.repository}/issues/comments/{number}"
-    stage.send("PATCH", path, body="<!-- accord:loop loop=keepalive -->")
+    stage.send("PATCH", path, body="<!-- accord:loop loop=keepalive pull=1 -->")
     assert where.load().value.iterations == 4
     where.update(where.load(), begin("5"))
     assert shown(stage).iterations == 5

@@ -51,8 +51,8 @@ def plan_folder(root: Path, kit: Kit, pin: Pin, choices: Choices | None = None) 
     manifest = read_installed(root)
     if manifest:
         check_version(manifest, kit.version)
-    chosen, _ = for_repository(kit, pin, manifest, choices)
-    paths = chosen.files.keys() | (manifest.files.keys() | manifest.pending.keys() if manifest else set())
+    wanted, *_ = for_repository(kit, pin, manifest, choices)
+    paths = wanted.files.keys() | (manifest.files.keys() | manifest.pending.keys() if manifest else set())
     found = {path: text for path in sorted(paths) if (text := _read(root, path)) is not None}
     return plan_kit(kit, pin, manifest, found, choices)
 
@@ -76,14 +76,15 @@ def kit_check(root: Path) -> DoctorCheck:
         plan = plan_folder(root, kit, Pin(manifest.commit, kit.version))
     except AccordError as error:
         return DoctorCheck("kit", PLACE, [(PLACE, Finding("kit-unreadable", error.message, hint=error.hint))])
-    behind = [file for file in plan.files if file.is_change or file.action is Action.CONFLICT]
     findings = []
-    for file in behind:
+    for file in plan.files:
         is_conflict = file.action is Action.CONFLICT
-        problem = "conflicts with the template's changes" if is_conflict else f"is behind the kit ({file.action.value})"
-        message = f"This file {problem}."
-        hint = "Run `accord init` to see the difference."
-        findings.append((file.path, warning("kit-drift", message, hint=hint)))
+        if file.is_change or is_conflict:
+            state = (
+                "conflicts with the template's changes" if is_conflict else f"is behind the kit ({file.action.value})"
+            )
+            hint = "Run `accord init` to see the difference."
+            findings.append((file.path, warning("kit-drift", f"This file {state}.", hint=hint)))
     note = f"version {manifest.version}, {len(plan.of(Action.KEEP))} files edited or left out"
     return DoctorCheck("kit", note, findings)
 

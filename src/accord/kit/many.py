@@ -12,6 +12,8 @@ from dataclasses import asdict, dataclass
 from enum import StrEnum
 from typing import TYPE_CHECKING, Any
 
+from pydantic import TypeAdapter, ValidationError
+
 from accord.core.errors import AccordError, BrokenContract, Stopped, WrongUsage
 from accord.core.findings import Finding, pointer, with_lines
 from accord.files.store import write_whole
@@ -128,20 +130,11 @@ def read_results(path: Path) -> dict[str, ManyResult]:
     results: dict[str, ManyResult] = {}
     for number, line in enumerate(lines[:-1], 1):
         try:
-            entry = json.loads(line)
-            result = ManyResult(**{**entry, "outcome": ManyOutcome(entry["outcome"])})
-            _check_types(result)
-            results[result.repository.lower()] = result
-        except (ValueError, TypeError, KeyError):
+            result = TypeAdapter(ManyResult).validate_json(line, strict=True)
+        except ValidationError:
             raise _broken(path, f"line {number} is not a result") from None
+        results[result.repository.lower()] = result
     return results
-
-
-def _check_types(result: ManyResult) -> None:
-    """Raise TypeError where a field of a line has another type than a result writes."""
-    texts, numbers = (result.repository, result.note, result.url), (result.reads, result.writes)
-    if not all(isinstance(text, str) for text in texts) or not all(type(number) is int for number in numbers):
-        raise TypeError("not a result")
 
 
 def _broken(path: Path, why: str) -> WrongUsage:
@@ -195,10 +188,14 @@ def result_of(connection: Connection, outcome: ManyOutcome, note: str = "", url:
     return ManyResult(connection.repository, outcome, note, url, requests.read, requests.write)
 
 
+def outcome_of(error: AccordError) -> ManyOutcome:
+    """Return how the work on a repository ended that an error ended."""
+    return ManyOutcome.STOPPED if isinstance(error, Stopped) else ManyOutcome.REFUSED
+
+
 def failed(repository: str, error: AccordError) -> ManyResult:
     """Return the result for a repository that an error ended."""
-    outcome = ManyOutcome.STOPPED if isinstance(error, Stopped) else ManyOutcome.REFUSED
-    return ManyResult(repository, outcome, f"{error.message} {error.hint}".strip())
+    return ManyResult(repository, outcome_of(error), f"{error.message} {error.hint}".strip())
 
 
 def with_pending(repositories: Iterable[str], results: Mapping[str, ManyResult]) -> list[ManyResult]:

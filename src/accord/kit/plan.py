@@ -21,7 +21,7 @@ from accord.kit.skills import AGENTS_FILE, block_in, has_broken_block, with_bloc
 from accord.kit.templates import SOURCE, Choices, Pin, chosen_kit, with_pin
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping
+    from collections.abc import Callable, Iterator, Mapping
 
     from accord.kit.templates import Kit
 
@@ -91,14 +91,12 @@ class KitPlan:
         return tuple(file for file in self.files if file.action is action)
 
 
-def for_repository(kit: Kit, pin: Pin, manifest: Manifest | None, choices: Choices | None = None) -> tuple[Kit, Pin]:
-    """Return kit and pin as a repository chose them, now or when its kit was installed."""
-    made = _choices(manifest, choices)
-    return chosen_kit(kit, made), replace(pin, source=made.source or SOURCE)
-
-
-def _choices(manifest: Manifest | None, choices: Choices | None) -> Choices:
-    return choices or (manifest.latest_choices if manifest else Choices())
+def for_repository(
+    kit: Kit, pin: Pin, manifest: Manifest | None, choices: Choices | None = None
+) -> tuple[Kit, Pin, Choices]:
+    """Return kit and pin as a repository chose them, now or when its kit was installed, and its choices."""
+    made = choices or (manifest.latest_choices if manifest else Choices())
+    return chosen_kit(kit, made), replace(pin, source=made.source or SOURCE), made
 
 
 def plan_kit(
@@ -108,7 +106,7 @@ def plan_kit(
 
     Without ``choices``, those of the manifest stay. Planning again after applying changes nothing.
     """
-    kit, pin = for_repository(kit, pin, manifest, choices)
+    kit, pin, chosen = for_repository(kit, pin, manifest, choices)
     known = bases(manifest, found) if manifest else {}
     last = manifest.pin if manifest else pin
     files = []
@@ -120,7 +118,6 @@ def plan_kit(
             files.append(file)
             if template is not None and file.note not in (OWN, BROKEN):
                 templates[path] = template
-    chosen = _choices(manifest, choices)
     after = Manifest(version=pin.version, commit=pin.commit, choices=chosen, files=templates)
     return KitPlan(tuple(files), after, manifest)
 
@@ -132,8 +129,7 @@ def plan_file(path: str, texts: tuple[str | None, str | None, str | None], pin: 
     Texts are compared with the same pin, and with LF where all lines end in CR LF.
     """
     base, found, template = texts
-    ends_in_crlf = found is not None and "\r\n" in found and found.count("\n") == found.count("\r\n")
-    lines = found.replace("\r\n", "\n") if found and ends_in_crlf else found
+    lines, with_ends = _lines_of(found)
     then, now = [None if text is None else with_pin(text, pin) for text in (base, template)]
     own = None if lines is None else with_pin(lines, pin, sources=(last.source, pin.source))
     if own is None and now is None:
@@ -141,10 +137,7 @@ def plan_file(path: str, texts: tuple[str | None, str | None, str | None], pin: 
     action, after, note = _decide(then, own, now)
     if note == EDITED and action is Action.KEEP and lines is not None:
         after = with_pin(lines, pin, sources=(last.source,), only=last.commit)
-    if action is Action.CONFLICT or note in (OWN, RETIRED):
-        after = found
-    elif after is not None and ends_in_crlf:
-        after = after.replace("\n", "\r\n")
+    after = found if action is Action.CONFLICT or note in (OWN, RETIRED) else with_ends(after)
     if after is not None and not _is_text(after):
         after = found
     if action is Action.MERGE and after == found:
@@ -159,8 +152,8 @@ def plan_file(path: str, texts: tuple[str | None, str | None, str | None], pin: 
 def plan_block(path: str, texts: tuple[str | None, str | None, str | None], pin: Pin, last: Pin) -> FilePlan | None:
     """Plan accord's block of the user's file, as ``plan_file`` plans a file. The rest of the text stays."""
     base, found, template = texts
-    ends_in_crlf = found is not None and "\r\n" in found and found.count("\n") == found.count("\r\n")
-    text = (found or "").replace("\r\n", "\n") if ends_in_crlf else found or ""
+    lines, with_ends = _lines_of(found)
+    text = lines or ""
     if has_broken_block(text) or not _is_text(text):
         return FilePlan(path, Action.KEEP, found, found, BROKEN)
     block = plan_file(path, (base, block_in(text), template), pin, last)
@@ -168,10 +161,14 @@ def plan_block(path: str, texts: tuple[str | None, str | None, str | None], pin:
         return None
     if not block.is_change:
         return replace(block, before=found, after=found)
-    after = with_block(text, block.after)
-    if after is not None and ends_in_crlf:
-        after = after.replace("\n", "\r\n")
-    return replace(block, before=found, after=after)
+    return replace(block, before=found, after=with_ends(with_block(text, block.after)))
+
+
+def _lines_of(text: str | None) -> tuple[str | None, Callable[[str | None], str | None]]:
+    """Return a text with LF where all its lines end in CR LF, and the function that gives another text its ends."""
+    if not text or "\r\n" not in text or text.count("\n") != text.count("\r\n"):
+        return text, lambda other: other
+    return text.replace("\r\n", "\n"), lambda other: other and other.replace("\n", "\r\n")
 
 
 def _decide(then: str | None, own: str | None, now: str | None) -> tuple[Action, str | None, str]:

@@ -17,7 +17,7 @@ from accord.github.limits import BODY_CHARS
 from accord.github.models import Conflict, Forbidden
 from accord.github.once import send_once, send_until_answered
 from accord.kit.manifest import PLACE, check_version, digest_of, manifest_digest, manifest_text, read_manifest
-from accord.kit.many import ManyOutcome
+from accord.kit.many import ManyOutcome, outcome_of
 from accord.kit.plan import Action, for_repository, plan_kit, unified_diff
 from accord.kit.templates import FOLDER, with_pin
 from accord.text.markdown import cell, code_block, table
@@ -117,9 +117,7 @@ def sync_repository(
     plan, log = None, OperationLog(is_dry_run)
     try:
         installed = github.find_file(PLACE, "HEAD")
-        if installed is not None and is_installed(
-            read_manifest(installed.decode("utf-8", "surrogateescape")), kit, pin
-        ):
+        if installed is not None and is_installed(read_manifest(_decode(installed)), kit, pin):
             return SyncResult(repository, ManyOutcome.UNCHANGED)
         consumer = read_consumer(github, kit, pin)
         plan = plan_kit(kit, pin, consumer.manifest, consumer.files)
@@ -137,22 +135,15 @@ def sync_repository(
         pull = shown or proposal.open_pull or pull
         outcome = ManyOutcome.PLANNED if is_dry_run else ManyOutcome.APPLIED
         return SyncResult(repository, outcome, plan, pull, delivery=delivery, operations=log.entries)
-    except Forbidden as error:
-        hint = error.hint if known_refusal(error.message) else _PERMISSIONS
-        return SyncResult(
-            repository, ManyOutcome.REFUSED, plan, error=Refused(error.message, hint=hint), operations=log.entries
-        )
     except AccordError as error:
-        return SyncResult(repository, _failure(error), plan, error=error, operations=log.entries)
-
-
-def _failure(error: AccordError) -> ManyOutcome:
-    return ManyOutcome.STOPPED if isinstance(error, Stopped) else ManyOutcome.REFUSED
+        if isinstance(error, Forbidden) and not known_refusal(error.message):
+            error.hint = _PERMISSIONS
+        return SyncResult(repository, outcome_of(error), plan, error=error, operations=log.entries)
 
 
 def is_installed(manifest: Manifest, kit: Kit, pin: Pin) -> bool:
     """Return whether a manifest names this very kit; edits of its files are the repository's."""
-    kit, pin = for_repository(kit, pin, manifest)
+    kit, pin, _ = for_repository(kit, pin, manifest)
     is_same = all(kit.files.get(path) == text for path, text in manifest.files.items())
     return manifest.pin == pin and is_same and not manifest.pending
 
@@ -176,7 +167,7 @@ def read_consumer(github: GitHub, kit: Kit, pin: Pin) -> Consumer:
         raise Refused(message, hint="Run `accord init` in a checkout of it, and commit the files.")
     manifest = read_manifest(_text(github, PLACE, commit))
     check_version(manifest, kit.version)
-    kit, pin = for_repository(kit, pin, manifest)
+    kit, pin, _ = for_repository(kit, pin, manifest)
     texts = [with_pin(text, manifest.pin) for text in manifest.files.values()]
     known = {blob_of(text): text for text in [*texts, *(with_pin(text, pin) for text in kit.files.values())]}
     files = {}
@@ -218,7 +209,11 @@ def blob_of(text: str) -> str:
 
 
 def _text(github: GitHub, path: str, commit: str) -> str:
-    return github.file(path, commit).decode("utf-8", "surrogateescape")
+    return _decode(github.file(path, commit))
+
+
+def _decode(raw: bytes) -> str:
+    return raw.decode("utf-8", "surrogateescape")
 
 
 def _read_proposal(github: GitHub, repository: str, plan: KitPlan) -> Proposal:

@@ -87,17 +87,14 @@ class ThreadAnswers(Closed):
 def waiting_threads(facts: BotCommentFacts) -> tuple[Thread, ...]:
     """Return the open threads of listed bots without a comment of a person and without our reply at the end."""
     listed = {_login(bot) for bot in facts.bots}
-    return tuple(
-        thread
-        for thread in facts.threads or ()
-        if not thread.is_resolved
-        and thread.id not in facts.answered
-        and thread.comments[0].is_bot
-        and not thread.comments[0].is_ours
-        and _login(thread.comments[0].author) in listed
-        and all(comment.is_bot or comment.is_ours for comment in thread.comments)
-        and not thread.comments[-1].is_ours
-    )[:MOST_THREADS]
+    found = []
+    for thread in facts.threads or ():
+        first, last = thread.comments[0], thread.comments[-1]
+        is_of_bot = first.is_bot and not first.is_ours and _login(first.author) in listed
+        is_open = not (thread.is_resolved or thread.id in facts.answered or last.is_ours)
+        if is_of_bot and is_open and all(comment.is_bot or comment.is_ours for comment in thread.comments):
+            found.append(thread)
+    return tuple(found[:MOST_THREADS])
 
 
 def _login(name: str) -> str:
@@ -133,13 +130,7 @@ def thread_part(number: int, thread: Thread, redact: Callable[[str], str]) -> st
 
 
 def replies_to(
-    threads: Sequence[str],
-    answers: ThreadAnswers,
-    *,
-    commit: str,
-    run_id: str,
-    secrets: Redactor,
-    policy: PostingPolicy,
+    threads: Sequence[str], answers: ThreadAnswers, commit: str, run_id: str, secrets: Redactor, policy: PostingPolicy
 ) -> dict[str, str]:
     """Return a reply by thread id; ``threads`` are those that the agent saw, ``commit`` is empty without a push."""
     heads = {
@@ -149,11 +140,10 @@ def replies_to(
     }
     found: dict[str, str] = {}
     for answer in answers.threads:
-        thread = threads[answer.number - 1] if answer.number <= len(threads) else ""
-        if thread and thread not in found:
+        for thread in threads[answer.number - 1 : answer.number]:
             text = text_to_post(answer.what, secrets, policy, REPLY_CHARACTERS)
             marker = write_marker(MARKER, thread=thread, run=run_id)
-            found[thread] = f"{heads[answer.done]}\n\n{text}\n\n{marker}"
+            found.setdefault(thread, f"{heads[answer.done]}\n\n{text}\n\n{marker}")
     return found
 
 
@@ -198,9 +188,7 @@ def _replies(run: EndedRun, threads: tuple[str, ...]) -> dict[str, str]:
         return {}
     commit = run.outputs.commit_sha if run.outputs.changes_made == "true" else ""
     context = run.context
-    return replies_to(
-        threads, answers, commit=commit, run_id=context.run_id, secrets=context.redact, policy=context.policy
-    )
+    return replies_to(threads, answers, commit, context.run_id, context.redact, context.policy)
 
 
 def _our_reply(context: LoopContext, thread: ReviewThread) -> Comment | None:

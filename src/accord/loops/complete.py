@@ -57,19 +57,18 @@ def decide_complete(facts: KeepaliveFacts, situation: Situation) -> LoopDecision
     """Decide about a pull request whose tasks are all ticked, and on which no review requests more. Pure."""
     count, head = len(tasks(facts.pull.body)), facts.pull.head_sha
     done = f"All {count} tasks are done"
-    complete = decision_for("complete", f"{done}, the checks are green, and a review approves {head[:12]}.")
+    due = decision_for("complete", f"{done}, the checks are green, and a review approves {head[:12]}.")
     if facts.reviews is None:
-        return complete
+        return due
     has_approval = is_approved(facts.reviews, head)
     if has_approval and facts.is_announced:
         return decision_for("announced", f"{done}, and a person was notified that {head[:12]} can be merged.")
     if not has_approval and (not facts.review_workflow or situation.state.review_of == head):
         return decision_for("tasks-complete", f"{done}. No review approves {head[:12]} yet.")
-    due = complete
     if not has_approval:
         message = f"{done} and the checks are green. {facts.review_workflow} was started to review {head[:12]}."
         due = decision_for("review-due", message)
-    return due if facts.checks is None else _check_head(facts, situation, done) or due
+    return _check_head(facts, situation, done) or due
 
 
 def _check_head(facts: KeepaliveFacts, situation: Situation, done: str) -> LoopDecision | None:
@@ -122,10 +121,8 @@ def announce(gathered: Gathered, decision: LoopDecision) -> None:
 
 def person_to_tell(context: LoopContext, items: tuple[int, ...]) -> str:
     """Return the first person with write access: who is assigned the work item, turned keepalive on, or set a label."""
-    for login in dict.fromkeys(_candidates(context, items)):
-        if _LOGIN.fullmatch(login) and context.is_trusted(login):
-            return login
-    return ""
+    logins = (login for login in dict.fromkeys(_candidates(context, items)) if _LOGIN.fullmatch(login))
+    return next(filter(context.is_trusted, logins), "")
 
 
 def _candidates(context: LoopContext, items: tuple[int, ...]) -> Iterator[str]:

@@ -7,7 +7,7 @@ known. A decision not to run the agent is final, and nothing more is read: a pau
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
 from functools import cached_property
@@ -31,7 +31,7 @@ if TYPE_CHECKING:
     from accord.git.branches import Remote
     from accord.github.checks import Check
     from accord.github.client import GitHub
-    from accord.github.models import Identity, Pull, PullFile
+    from accord.github.models import Identity, Pull
     from accord.github.state import Stored
     from accord.loops.models import ActiveRun, Iteration, LoopDecision, LoopFacts, LoopState, PendingEffects
     from accord.loops.questions import Question, Situation
@@ -40,7 +40,6 @@ if TYPE_CHECKING:
     from accord.text.redaction import Redactor
 
 
-DIFF_CHARACTERS = 60_000
 BOT = "[bot]"
 """How the logins of apps end; a person's login cannot."""
 
@@ -280,9 +279,10 @@ def read_end(run: EndedRun, running: ActiveRun) -> tuple[CompletedWork, Iteratio
         outputs,
         running,
         number=run.state.iterations,
-        now=run.context.github.server_time(),
+        ended_at=run.context.github.server_time(),
         kind="fix" if notice is not None and notice.action == "fix" else "run",
-        trees=(before, after),
+        tree_before=before,
+        tree=after,
         tasks_done=work.tasks_done,
     )
     return work, iteration
@@ -328,18 +328,3 @@ def _read_go_ahead(context: LoopContext, after: datetime | None) -> GoAhead | No
         if context.may_write(event.login):
             return GoAhead(by=event.login, at=event.at)
     return None
-
-
-def diff_of(files: Sequence[PullFile]) -> str:
-    """Return the files of a pull request as one diff of at most ``DIFF_CHARACTERS``; GitHub omits some contents."""
-    parts: list[str] = []
-    size = 0
-    for file in files:
-        old = file.previous_path or file.path
-        head = f"--- {old if file.status != 'added' else '/dev/null'}\n"
-        head += f"+++ {file.path if file.status != 'removed' else '/dev/null'}\n"
-        parts.append(head + (f"{file.patch}\n" if file.patch is not None else f"({file.status}; content not shown)\n"))
-        size += len(parts[-1])
-        if size > DIFF_CHARACTERS:
-            break
-    return "".join(parts)[:DIFF_CHARACTERS]

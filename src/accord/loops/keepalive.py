@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-import json
 from collections import Counter
 from contextlib import suppress
 from functools import partial
 from typing import TYPE_CHECKING, Any
+
+from pydantic import TypeAdapter, ValidationError
 
 from accord.core.errors import Stopped
 from accord.engine.operations import failed_unless, skipped_if
@@ -138,11 +139,9 @@ def tick(body: str, outputs: RunOutputs) -> tuple[str, int]:
 def completed_tasks(text: str) -> tuple[str, ...]:
     """Read ``llm-completed-tasks``; empty where it is not a JSON array of strings."""
     try:
-        value = json.loads(text)
-    except (ValueError, RecursionError):
+        return tuple(TypeAdapter(list[str]).validate_json(text, strict=True))
+    except ValidationError:
         return ()
-    is_list = isinstance(value, list) and all(isinstance(entry, str) for entry in value)
-    return tuple(value) if is_list else ()
 
 
 def _is_confident(text: str) -> bool:

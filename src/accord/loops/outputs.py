@@ -9,7 +9,7 @@ import hashlib
 import json
 import math
 import re
-from typing import TYPE_CHECKING, Literal, TypeVar, get_args
+from typing import TYPE_CHECKING, Any, TypeVar, get_args
 
 from pydantic import BaseModel
 
@@ -20,8 +20,6 @@ from accord.loops.models import Iteration
 from accord.runner.models import Category, Recovery, RunOutputs
 
 if TYPE_CHECKING:
-    from datetime import datetime
-
     from accord.loops.models import ActiveRun
 
 
@@ -66,36 +64,22 @@ def result_of(outputs: RunOutputs, shape: type[Result]) -> Result | None:
         return None
 
 
-def iteration_of(
-    outputs: RunOutputs,
-    running: ActiveRun,
-    *,
-    number: int,
-    now: datetime,
-    kind: Literal["run", "fix"] = "run",
-    trees: tuple[str, str] = ("", ""),
-    tasks_done: int = 0,
-) -> Iteration:
-    """Describe a run that ended; ``trees`` are those before and after it. An unknown category is empty."""
+def iteration_of(outputs: RunOutputs, running: ActiveRun, **known: Any) -> Iteration:
+    """Describe a run that ended; ``known`` are the fields that no output tells. An unknown category is empty."""
     failed = outputs.exit_code != "0"
     return Iteration(
         run_id=running.run_id,
-        number=number,
-        kind=kind,
         exit_code=outputs.exit_code[:100] or "1",
         changes_made=outputs.changes_made == "true",
         head_sha=outputs.commit_sha[:100],
-        tree_before=trees[0],
-        tree=trees[1],
-        category=_one_of(outputs.error_category, get_args(Category)) if failed else "",
-        recovery=_one_of(outputs.error_recovery, get_args(Recovery)) if failed else "",
+        category=outputs.error_category if failed and outputs.error_category in get_args(Category) else "",
+        recovery=outputs.error_recovery if failed and outputs.error_recovery in get_args(Recovery) else "",
         error=error_identity(outputs) if failed else "",
         retry_after_seconds=_number(outputs.retry_after_seconds),
-        tasks_done=tasks_done,
         seconds=_number(outputs.duration_seconds) or 0,
         cost_usd=_number(outputs.cost_usd),
         is_over_budget=failed and _rule(outputs.error_evidence) in _BUDGET_RULES,
-        ended_at=now,
+        **known,
     )
 
 
@@ -112,10 +96,6 @@ def _rule(evidence: str) -> str:
     except (ValueError, RecursionError):
         return ""
     return str(value.get("rule", "")) if isinstance(value, dict) else ""
-
-
-def _one_of(word: str, words: tuple[str, ...]) -> str:
-    return word if word in words else ""
 
 
 def _number(text: str) -> float | None:

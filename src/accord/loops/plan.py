@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, NamedTuple, TypeVar
 from accord.loops.ledger import begin_run, end_run, settled_state
 from accord.loops.models import ACTS, APPROVALS, NEEDS_HUMAN, PERSONS_STOP, RUNS, LoopFacts, PendingEffects
 from accord.loops.questions import RETRY, with_state
-from accord.loops.state import promises_more, waits_for_approval
+from accord.loops.state import promises_more
 from accord.loops.texts import digest
 
 if TYPE_CHECKING:
@@ -47,13 +47,13 @@ def next_state(
     settled = settled_state(with_state(facts, state))
     noted = with_notice(settled, decision)
     is_lost = state.running is not None and settled.running is None
-    if NEEDS_HUMAN in decision.add_labels:
-        is_due = True
-    elif decision.reason in PERSONS_STOP:
-        is_due = promises_more(settled)
-    else:
-        is_due = noted != settled and (decision.reason in APPROVALS or waits_for_approval(settled))
-    return noted if is_due or is_lost else None
+    promises = promises_more(settled)
+    if NEEDS_HUMAN in decision.add_labels or is_lost:
+        return noted
+    if decision.reason in PERSONS_STOP:
+        return noted if promises else None
+    waits_for_approval = promises and settled.notice is not None and settled.notice.reason == "checks-held"
+    return noted if noted != settled and (decision.reason in APPROVALS or waits_for_approval) else None
 
 
 class Aftermath(NamedTuple):

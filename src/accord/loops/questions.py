@@ -14,7 +14,7 @@ from accord.loops.models import NEEDS_HUMAN, PERSONS_STOP, RUNS, LoopDecision, L
 from accord.loops.settings import LoopSettings, read_settings
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable
+    from collections.abc import Callable, Iterable, Iterator
 
 KEEPALIVE = "agents:keepalive"
 AUTOFIX = "autofix"
@@ -27,10 +27,6 @@ NOT_AGENTS = frozenset({RETRY, ATTENTION})
 
 REQUESTS_KEPT = 50
 """Requests that must be left: one evaluation and one publishing need fewer."""
-
-UNREADABLE_RUNS = (
-    "The token cannot read workflow runs, so runs that wait for approval were not seen. Grant the job actions: read."
-)
 
 FactsT = TypeVar("FactsT", bound=LoopFacts)
 
@@ -69,17 +65,7 @@ def first_decision(
     decision = decision or otherwise(situation)
     facts = situation.facts
     warnings = [*decision.warnings, *(finding.text for finding in situation.settings.findings)]
-    if decision.action in RUNS:
-        warnings += _odd_labels(facts)
-        if not facts.token.triggers_workflows:
-            warnings.append(
-                "GitHub holds the workflow runs that a push with this token causes until a person approves them on the "
-                "pull request. Use the token of a GitHub App, or start the checks by workflow_dispatch."
-            )
-        if _has_unreadable_runs(facts):
-            warnings.append(UNREADABLE_RUNS)
-        if facts.max_cost_usd is not None and _has_no_cost(situation.state):
-            warnings.append("The agent's runs report no cost, so `max_item_cost_usd` does not limit them.")
+    warnings += _warnings_of_run(facts, situation.state) if decision.action in RUNS else ()
     is_over = decision.action in RUNS or NEEDS_HUMAN in decision.add_labels or decision.reason in PERSONS_STOP
     removed = (*decision.remove_labels, RETRY) if is_over and has_label(facts, RETRY) else decision.remove_labels
     return decision.model_copy(update={"warnings": tuple(warnings), "remove_labels": removed})
@@ -257,26 +243,27 @@ ON_A_PULL: tuple[Question, ...] = (check_open, check_stop_labels, check_enabled,
 """The first questions about an open pull request."""
 
 
-def _has_unreadable_runs(facts: LoopFacts) -> bool:
-    """Tell whether the checks were read, and the workflow runs that may be held were not."""
-    checks = getattr(facts, "checks", None)
-    return checks is not None and checks.held is None
-
-
-def _has_no_cost(state: LoopState) -> bool:
-    """Tell whether a run succeeded and none reported a cost; a run that failed may have had no time to."""
-    is_free = not state.cost_usd and all(run.cost_usd is None for run in state.history)
-    return is_free and any(run.exit_code == "0" for run in state.history)
-
-
-def _odd_labels(facts: LoopFacts) -> list[str]:
+def _warnings_of_run(facts: Any, state: LoopState) -> Iterator[str]:
     agents = {f"agent:{name}".casefold(): f"agent:{name}" for name in facts.agents}
-    return [
-        f"The label {label} names no enabled agent of the registry and was ignored. "
-        f"{did_you_mean(label, agents.values())}".strip()
-        for label in facts.pull.labels
-        if label.casefold().startswith("agent:") and label.casefold() not in agents.keys() | NOT_AGENTS
-    ]
+    for label in facts.pull.labels:
+        if label.casefold().startswith("agent:") and label.casefold() not in agents.keys() | NOT_AGENTS:
+            message = f"The label {label} names no enabled agent of the registry and was ignored."
+            yield f"{message} {did_you_mean(label, agents.values())}".strip()
+    if not facts.token.triggers_workflows:
+        yield (
+            "GitHub holds the workflow runs that a push with this token causes until a person approves them on the "
+            "pull request. Use the token of a GitHub App, or start the checks by workflow_dispatch."
+        )
+    checks = getattr(facts, "checks", None)
+    if checks is not None and checks.held is None:
+        yield (
+            "The token cannot read workflow runs, so runs that wait for approval were not seen. Grant the job "
+            "actions: read."
+        )
+    is_free = not state.cost_usd and all(run.cost_usd is None for run in state.history)
+    has_succeeded = any(run.exit_code == "0" for run in state.history)  # a run that failed may have had no time to tell
+    if facts.max_cost_usd is not None and is_free and has_succeeded:
+        yield "The agent's runs report no cost, so `max_item_cost_usd` does not limit them."
 
 
 def with_state(facts: FactsT, state: LoopState) -> FactsT:

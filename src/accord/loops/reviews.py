@@ -6,6 +6,7 @@ accord's own review has its verdict, because GitHub accepts none on one's own pu
 
 from __future__ import annotations
 
+from itertools import islice
 from typing import TYPE_CHECKING, Literal
 
 from pydantic import Field
@@ -100,24 +101,16 @@ def read_threads(gathered: Gathered) -> Gathered:
     context = gathered.context
     if gathered.decide().reason != "changes-requested":
         return gathered
-    found = [thread for thread in context.github.review_threads(context.number) if thread.comments]
-    counting = [
-        thread_facts(context, thread)
-        for thread in found
-        if _is_open(thread, context) and _counts(context, thread.comments[0].author)
-    ]
-    return gathered.with_facts(threads=tuple(counting[:MOST_THREADS]))
+    found = (one for one in context.github.review_threads(context.number) if one.comments and _counts(context, one))
+    return gathered.with_facts(threads=tuple(thread_facts(context, one) for one in islice(found, MOST_THREADS)))
 
 
-def _is_open(thread: ReviewThread, context: LoopContext) -> bool:
+def _counts(context: LoopContext, thread: ReviewThread) -> bool:
     """Return whether a thread still asks for something: no one ended it, and no later review found it gone."""
-    last = thread.comments[-1]
-    is_gone = context.identity.counts(last.author) and bool(find_markers(last.body, REVIEW_GONE))
-    return not (thread.is_resolved or thread.comments[0].is_hidden or is_gone)
-
-
-def _counts(context: LoopContext, author: str) -> bool:
-    return context.identity.counts(author) or context.is_trusted(author)
+    first, last, ours = thread.comments[0], thread.comments[-1], context.identity.counts
+    is_gone = ours(last.author) and bool(find_markers(last.body, REVIEW_GONE))
+    is_over = thread.is_resolved or first.is_hidden or is_gone
+    return not is_over and (ours(first.author) or context.is_trusted(first.author))
 
 
 def appendix(requested: Sequence[Opinion], threads: Sequence[Thread], redact: Callable[[str], str]) -> list[str]:

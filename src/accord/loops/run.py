@@ -46,9 +46,6 @@ if TYPE_CHECKING:
 
 LOOPS: dict[str, Loop] = {loop.name: loop() for loop in (Keepalive, Autofix, Verify, BotComments)}
 
-_FINISHED = "Nothing is left to do for this run."
-_NOT_RUNNING = "This run is not in progress: it was given up as lost, or never began."
-
 
 @dataclass(frozen=True)
 class Turn:
@@ -99,7 +96,9 @@ def begin(
             turn = _record_stop(gathered, decision)
         relabel(context, gathered.pull.labels, turn.decision.add_labels, turn.decision.remove_labels)
     except Forbidden as refused:
-        _undo_begin(loop, context)
+        store = context.store(loop.name)
+        with suppress(Forbidden):  # no agent runs where only half of its beginning may be written: the commits count
+            store.update(store.newest() or store.load(), lambda state: state_before(state, context.run_id))
         return Turn(loop, context, gathered.pull, "idle", decision_for("read-only-token", f"{refused}"))
     return planned if is_dry_run else turn
 
@@ -109,13 +108,6 @@ def _turn(
 ) -> Turn:
     state = gathered.stored.value if gathered.stored else None
     return Turn(gathered.loop, gathered.context, gathered.pull, outcome, decision, state)
-
-
-def _undo_begin(loop: Loop, context: LoopContext) -> None:
-    """Take the run back: no agent runs where only half of its beginning may be written."""
-    store = context.store(loop.name)
-    with suppress(Forbidden):  # the token may not write the comment; the commits count
-        store.update(store.newest() or store.load(), lambda state: state_before(state, context.run_id))
 
 
 def _record_run(gathered: Gathered, decision: LoopDecision) -> Turn:
@@ -203,8 +195,10 @@ def end(loop: Loop, context: LoopContext, outputs: RunOutputs, *, workflow: str 
         stored = store.update(stored, plan_end(run, work, iteration, after, gathered, workflow))
     effects = stored.value.pending
     if effects is None or effects.run_id != context.run_id:
-        is_known = any(iteration.run_id == context.run_id for iteration in stored.value.history)
-        return _end_turn(run, "unchanged", stored.value, _FINISHED if is_known else _NOT_RUNNING)
+        note = "This run is not in progress: it was given up as lost, or never began."
+        if any(iteration.run_id == context.run_id for iteration in stored.value.history):
+            note = "Nothing is left to do for this run."
+        return _end_turn(run, "unchanged", stored.value, note)
     started_run = apply_effects(replace(run, state=stored.value), effects, workflow, is_repeated=is_repeated)
     kept = store.update(stored, lambda state: without_effects(state, context.run_id, started_run))
     if is_dry_run:

@@ -7,7 +7,8 @@ default, with a warning. No value leaves the bounds of ``Budgets``.
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass
+from functools import partial
 from typing import Any
 
 from accord.core.documents import short_name
@@ -30,6 +31,7 @@ COUNTS = {
 _LOOPS = ("keepalive", "autofix", "bot_comments")
 SWITCHES = {**{name: name for name in _LOOPS}, **{f"{name}_enabled": name for name in _LOOPS}}
 _WORDS = {"true": True, "yes": True, "on": True, "false": False, "no": False, "off": False}
+NAME = "keepalive-config"
 
 
 @dataclass(frozen=True)
@@ -40,10 +42,7 @@ class LoopSettings:
     keepalive: bool | None = None
     autofix: bool | None = None
     bot_comments: bool | None = None
-    findings: tuple[Finding, ...] = field(default=())
-
-
-NAME = "keepalive-config"
+    findings: tuple[Finding, ...] = ()
 
 
 def read_settings(body: str, defaults: Budgets, *, is_trusted: bool = True) -> LoopSettings:
@@ -65,65 +64,48 @@ def read_settings(body: str, defaults: Budgets, *, is_trusted: bool = True) -> L
         problem += " ".join(finding.text for finding in broken.findings)
     if not isinstance(value, dict):
         return LoopSettings(defaults, findings=(*findings, warning("settings-unreadable", problem)))
-    settings = _settings(value, defaults, findings)
-    return settings if is_trusted else _switches_off(settings, defaults)
-
-
-def _switches_off(settings: LoopSettings, defaults: Budgets) -> LoopSettings:
-    """Keep only what turns loops off."""
-    off = {name: False for name in set(SWITCHES.values()) if getattr(settings, name) is False}
-    kept = LoopSettings(defaults, findings=settings.findings, **off)
-    if settings == kept:
-        return settings
-    message = "Settings that do not turn a loop off were ignored: the author of the pull request has no write access."
-    hint = "Turn a loop on by a label."
-    return replace(kept, findings=(*settings.findings, warning("settings-untrusted", message, hint=hint)))
-
-
-def _settings(value: dict[Any, Any], defaults: Budgets, findings: list[Finding]) -> LoopSettings:
-    counts: dict[str, int] = {}
-    switches: dict[str, bool] = {}
-    known = [*COUNTS, *SWITCHES]
-    for key, given in value.items():
-        name = _snake_case(str(key))
-        if name in COUNTS:
-            number = _number(COUNTS[name], given)
-            if number is None:
-                findings.append(_invalid(key, given, "a whole number"))
-            else:
-                counts[COUNTS[name]] = number[0]
-                if number[0] != number[1]:
-                    setting, text = short_name(str(key)), short_name(str(given))
-                    message = f"The setting `{setting}` is {text}; the bound {number[0]} applies."
-                    findings.append(warning("setting-invalid", message))
-        elif name in SWITCHES:
-            flag = given if isinstance(given, bool) else _WORDS.get(str(given).lower())
-            if flag is None:
-                findings.append(_invalid(key, given, "true or false"))
-            else:
-                switches[SWITCHES[name]] = flag
-        else:
-            message = f"The setting `{short_name(str(key))}` is unknown and was ignored. {did_you_mean(name, known)}"
-            findings.append(warning("setting-unknown", message.rstrip()))
+    counts, switches = _read_values(value, findings)
+    off = {name: False for name, is_on in switches.items() if not is_on}
+    if not is_trusted and (counts or switches != off):
+        message = (
+            "Settings that do not turn a loop off were ignored: the author of the pull request has no write access."
+        )
+        findings.append(warning("settings-untrusted", message, hint="Turn a loop on by a label."))
+        counts, switches = {}, off
     return LoopSettings(defaults.model_copy(update=counts), findings=tuple(findings), **switches)
 
 
-def _snake_case(key: str) -> str:
-    """Spell ``maxIterations`` and ``max-iterations`` as ``max_iterations``."""
-    return re.sub(r"(?<=[a-z])(?=[A-Z])", "_", key).replace("-", "_").lower()
+def _read_values(value: dict[Any, Any], findings: list[Finding]) -> tuple[dict[str, int], dict[str, bool]]:
+    """Return the budgets and the switches that are valid; ``maxIterations`` and ``max-iterations`` count, too."""
+    counts: dict[str, int] = {}
+    switches: dict[str, bool] = {}
+    for key, given in value.items():
+        name = re.sub(r"(?<=[a-z])(?=[A-Z])", "_", str(key)).replace("-", "_").lower()
+        setting, text = short_name(str(key)), short_name(str(given))
+        invalid = partial("The setting `{}` is `{}`, not {}; the default applies.".format, setting, text)
+        if name in COUNTS:
+            if isinstance(given, bool) or not re.fullmatch(r"-?[0-9]{1,9}", str(given).strip()):
+                findings.append(warning("setting-invalid", invalid("a whole number")))
+                continue
+            number = _bounded(COUNTS[name], int(given))
+            counts[COUNTS[name]] = number
+            if number != int(given):
+                message = f"The setting `{setting}` is {text}; the bound {number} applies."
+                findings.append(warning("setting-invalid", message))
+        elif name in SWITCHES:
+            flag = given if isinstance(given, bool) else _WORDS.get(str(given).lower())
+            if flag is None:
+                findings.append(warning("setting-invalid", invalid("true or false")))
+            else:
+                switches[SWITCHES[name]] = flag
+        else:
+            message = f"The setting `{setting}` is unknown and was ignored. {did_you_mean(name, [*COUNTS, *SWITCHES])}"
+            findings.append(warning("setting-unknown", message.rstrip()))
+    return counts, switches
 
 
-def _number(name: str, given: Any) -> tuple[int, int] | None:
-    """Return the number inside its bounds, and as given; None where it is not a whole number."""
-    if isinstance(given, bool) or not re.fullmatch(r"-?[0-9]{1,9}", str(given).strip()):
-        return None
-    number = int(given)
-    bounds = Budgets.model_fields[name].metadata
-    least = next(bound.ge for bound in bounds if hasattr(bound, "ge"))
-    most = next(bound.le for bound in bounds if hasattr(bound, "le"))
-    return max(least, min(number, most)), number
-
-
-def _invalid(key: Any, given: Any, wanted: str) -> Finding:
-    message = f"The setting `{short_name(str(key))}` is `{short_name(str(given))}`, not {wanted}; the default applies."
-    return warning("setting-invalid", message)
+def _bounded(name: str, number: int) -> int:
+    for bound in Budgets.model_fields[name].metadata:
+        number = max(number, getattr(bound, "ge", number))
+        number = min(number, getattr(bound, "le", number))
+    return number

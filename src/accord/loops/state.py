@@ -12,7 +12,6 @@ from pydantic import ValidationError
 
 from accord.core.clock import attempts
 from accord.core.errors import Refused
-from accord.engine.operations import OperationLog
 from accord.github.comments import Comment, refuse_lost
 from accord.github.models import NotThere
 from accord.github.once import send_once
@@ -25,6 +24,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
 
     from accord.core.clock import Clock
+    from accord.engine.operations import OperationLog
     from accord.github.client import GitHub
     from accord.loops.models import LoopDecision
     from accord.text.posting import PostingPolicy
@@ -76,17 +76,10 @@ class StateStore(StoredDocument[LoopState]):
     """
 
     def __init__(
-        self,
-        github: GitHub,
-        pull: int,
-        loop: LoopName,
-        is_ours: Callable[[str], bool],
-        clock: Clock,
-        log: OperationLog | None = None,
+        self, github: GitHub, pull: int, loop: LoopName, is_ours: Callable[[str], bool], clock: Clock, log: OperationLog
     ) -> None:
         super().__init__(github, f"refs/accord/loops/{pull}/{loop}", README, clock, f"the state of {loop} on #{pull}")
-        self.github, self.pull, self.loop, self.is_ours = github, pull, loop, is_ours
-        self.log = log or OperationLog()
+        self.github, self.pull, self.loop, self.is_ours, self.log = github, pull, loop, is_ours, log
         self.comments: tuple[Comment, ...] | None = None
         self.own_comments: tuple[Comment, ...] = ()
 
@@ -111,14 +104,14 @@ class StateStore(StoredDocument[LoopState]):
     def load(self) -> Stored[LoopState]:
         """Read the state: one request, and one or two more unless exactly one comment of ours shows it."""
         self.comments = self._our_comments()
-        shown = [view for comment in self.comments if (view := self._view(comment)) and view.state]
+        views = (read_view(comment.body, self.loop, self.pull) for comment in self.comments)
+        shown = [(view.state, view) for view in views if view and view.state]
         if len(self.comments) != 1 or not shown:
             stored = self.newest()
             if stored or not shown:
                 return stored or Stored(LoopState(loop=self.loop))
-        last = max(shown, key=lambda view: view.state.revision if view.state else 0)
-        link = Link(last.commit, last.tree) if last.commit else None
-        return Stored(last.state or LoopState(loop=self.loop), link, is_shown=True)
+        state, last = max(shown, key=lambda pair: pair[0].revision)
+        return Stored(state, Link(last.commit, last.tree) if last.commit else None, is_shown=True)
 
     def update(self, stored: Stored[LoopState], step: Callable[[LoopState], LoopState | None]) -> Stored[LoopState]:
         """Write ``step(state)`` of the newest state as the next revision, unless it is None or the state itself.
@@ -166,11 +159,8 @@ class StateStore(StoredDocument[LoopState]):
 
     def _our_comments(self) -> tuple[Comment, ...]:
         self.own_comments = tuple(one for one in self.github.comments(self.pull) if self.is_ours(one.author))
-        ours = (comment for comment in self.own_comments if self._view(comment))
+        ours = (comment for comment in self.own_comments if read_view(comment.body, self.loop, self.pull))
         return tuple(sorted(ours, key=lambda comment: comment.id))
-
-    def _view(self, comment: Comment) -> StateView | None:
-        return read_view(comment.body, self.loop, self.pull)
 
     def _body(self, stored: Stored[LoopState]) -> str:
         commit, tree = (stored.link.sha, stored.link.tree) if stored.link else ("", "")
@@ -182,7 +172,7 @@ class StateStore(StoredDocument[LoopState]):
 def read_view(body: str, loop: str, pull: int) -> StateView | None:
     """Read a comment; None where it does not belong to this loop on this pull request."""
     for fields in find_markers(body, MARKER):
-        if fields.get("loop") == loop and fields.get("pull", str(pull)) == str(pull):
+        if fields.get("loop") == loop and fields.get("pull") == str(pull):
             state = parse_state(fields.get("state", ""), loop)
             return StateView(state, fields.get("commit", ""), fields.get("tree", "")) if state else StateView(None)
     return None
@@ -200,11 +190,6 @@ def parse_state(text: str, loop: str) -> LoopState | None:
 def promises_more(state: LoopState) -> bool:
     """Tell whether the comment says that the loop continues by itself, though no run is in progress."""
     return state.running is None and state.notice is not None and state.notice.action in _CONTINUES
-
-
-def waits_for_approval(state: LoopState) -> bool:
-    """Tell whether the comment says that workflow runs wait for a person's approval."""
-    return promises_more(state) and state.notice is not None and state.notice.reason == "checks-held"
 
 
 def with_notice(
@@ -237,7 +222,14 @@ def write_comment(state: LoopState, pull: int, commit: str = "", tree: str = "",
         parts.append(f"**{title}** (`{cell(notice.reason)}`). {cell(notice.message)}{link}")
         parts += [f"> {cell(text)}" for text in (notice.problem, *notice.warnings) if text]
     parts += [iterations_table(state)] if state.history else []
-    return "\n\n".join([*parts, _state_marker(state, pull, commit, tree)])
+    marker = ""
+    for kept in range(len(state.history), -1, -1):  # as many of the newest iterations as fit
+        newest = state.model_copy(update={"history": state.history[len(state.history) - kept :]})
+        text = newest.model_dump_json(exclude_defaults=True)
+        marker = write_marker(MARKER, loop=state.loop, pull=str(pull), commit=commit, tree=tree, state=text)
+        if len(marker) <= STATE_CHARACTERS:
+            break
+    return "\n\n".join([*parts, marker])
 
 
 def iterations_table(state: LoopState) -> str:
@@ -256,19 +248,8 @@ def iteration_row(iteration: Iteration) -> list[str]:
     return [str(iteration.number), result, changes, str(iteration.tasks_done), f"{minutes}:{seconds:02}", cost]
 
 
-def _state_marker(state: LoopState, pull: int, commit: str, tree: str) -> str:
-    """Return the marker, with as many of the newest iterations as fit."""
-    for kept in range(len(state.history), -1, -1):
-        history = state.history[len(state.history) - kept :]
-        text = state.model_copy(update={"history": history}).model_dump_json(exclude_defaults=True)
-        marker = write_marker(MARKER, loop=state.loop, pull=str(pull), commit=commit, tree=tree, state=text)
-        if len(marker) <= STATE_CHARACTERS or not kept:
-            return marker
-    raise AssertionError("range ends with 0")
-
-
 class HistoryLine(Closed):
-    """One run of a loop; every line has this shape."""
+    """One run of a loop, as a line."""
 
     version: int = 1
     pull: int

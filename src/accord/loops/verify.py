@@ -16,7 +16,7 @@ from pydantic import Field
 from accord.core.findings import Finding
 from accord.github.pulls import closing_references
 from accord.loops.apply import comment_once
-from accord.loops.facts import CompletedWork, Loop, diff_of, read_state
+from accord.loops.facts import CompletedWork, Loop, read_state
 from accord.loops.models import Closed, LoopDecision, LoopFacts, LoopState, decision_for
 from accord.loops.outputs import result_of
 from accord.loops.questions import (
@@ -35,9 +35,9 @@ from accord.text.untrusted import DATA as UNTRUSTED
 from accord.text.untrusted import fenced_data
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
+    from collections.abc import Callable, Iterable, Sequence
 
-    from accord.github.models import Issue, Pull
+    from accord.github.models import Issue, Pull, PullFile
     from accord.loops.facts import EndedRun, Gathered, LoopContext
     from accord.loops.models import PendingEffects
     from accord.loops.questions import Situation
@@ -46,6 +46,7 @@ if TYPE_CHECKING:
 
 VERDICT_MARKER = "verdict"
 FOLLOW_UP_MARKER = "follow-up"
+DIFF_CHARACTERS = 60_000
 SHOWN_DIFF_CHARACTERS = 20_000
 TITLE_CHARACTERS = 200
 BODY_CHARACTERS = 30_000
@@ -115,13 +116,8 @@ class VerifyFacts(LoopFacts):
 
 def criteria_of(items: Sequence[WorkItem]) -> list[str]:
     """Return the acceptance criteria of work items, as their checklists list them, in order."""
-    return [
-        entry.text
-        for item in items
-        for section in criteria_sections(item.body)
-        for entry in section.items
-        if entry.text
-    ]
+    sections = (section for item in items for section in criteria_sections(item.body))
+    return [entry.text for section in sections for entry in section.items if entry.text]
 
 
 def _check_subject(situation: Situation) -> LoopDecision | None:
@@ -229,6 +225,17 @@ def read_work_items(context: LoopContext, pull: Pull) -> tuple[WorkItem, ...]:
     )
 
 
+def diff_of(files: Iterable[PullFile]) -> str:
+    """Return the files of a pull request as one diff of at most ``DIFF_CHARACTERS``; GitHub omits some contents."""
+    diff = ""
+    for file in files:
+        old = file.previous_path or file.path
+        diff += f"--- {old if file.status != 'added' else '/dev/null'}\n"
+        diff += f"+++ {file.path if file.status != 'removed' else '/dev/null'}\n"
+        diff += f"({file.status}; content not shown)\n" if file.patch is None else f"{file.patch}\n"
+    return diff[:DIFF_CHARACTERS]
+
+
 def criteria_digest(items: Sequence[WorkItem]) -> str:
     """Return a digest that identifies the criteria: a verdict is about those that the agent saw."""
     return digest("\0".join(criteria_of(items)))
@@ -288,10 +295,9 @@ def verdict_comment(
         return sanitise_cell(text, secrets=secrets, policy=policy)
 
     shown: list[list[str]] = []
-    left = TABLE_CHARACTERS
-    for judged in sorted(verdict.criteria, key=lambda judged: judged.number):
-        text = criteria[judged.number - 1] if judged.number <= len(criteria) else ""
-        row = [_SIGNS[judged.met], str(judged.number), safe(text), safe(judged.evidence)]
+    left, texts = TABLE_CHARACTERS, dict(enumerate(criteria, 1))
+    for one in sorted(verdict.criteria, key=lambda one: one.number):
+        row = [_SIGNS[one.met], str(one.number), safe(texts.get(one.number, "")), safe(one.evidence)]
         left -= sum(len(part) + 3 for part in row)
         if left < 0:
             break
