@@ -67,33 +67,6 @@ def test_a_result_may_come_by_stdin(accord: Accord) -> None:
 
 
 @pytest.mark.parametrize(
-    ("content", "kind", "code"),
-    [
-        ("just words", None, "not-json"),
-        ('{"a": 1}\n{"a": 2}', None, "several-objects"),
-        ('{"title": "x"}', None, "schema"),
-        ('{"role": ["x"]}', None, "schema"),
-        ('{"role": "planner"}', "planner-result", "schema"),
-        ('{"title": "x"}', "planner-result", "schema"),
-    ],
-)
-def test_anything_an_agent_may_write_is_a_finding(accord: Accord, content: str, kind: str | None, code: str) -> None:
-    options = ["--kind", kind] if kind else []
-    (document,) = accord.document("check", *options, accord.file("x.json", content), code=1)["documents"]
-    assert {finding["code"] for finding in document["findings"]} == {code}
-
-
-@pytest.mark.parametrize("command", ["check", "apply"])
-def test_a_result_of_another_role_is_one_finding(accord: Accord, command: str) -> None:
-    accord.monkeypatch.setenv("GITHUB_REPOSITORY", "o/r")
-    result = {"role": "implementor", "outcome": "completed", "patch": None, "summary": "Did it."}
-    document = accord.document(command, accord.file("r.json", result), "--kind", "planner-result", code=1)
-    (finding,) = (document["documents"][0] if command == "check" else document)["findings"]
-    assert (finding["code"], finding["path"]) == ("schema", "/role")
-    assert "implementor-result, not planner-result" in finding["message"]
-
-
-@pytest.mark.parametrize(
     "arguments",
     [
         ["check"],
@@ -314,14 +287,6 @@ def test_small_faults_are_corrected_in_the_file_and_shown_before_that(accord: Ac
     assert good.read_text() == before
     assert "fixes" not in accord.document("check", "--fix", file)["documents"][0]
     assert accord("check", "--fix", "-").code == 2
-
-
-def test_findings_that_need_the_author_remain_after_a_fix(accord: Accord) -> None:
-    file = accord.file("plan.json", plan({**task("a", body="x"), "labels": task("a")["labels"][:1]}))
-    (document,) = accord.document("check", "--fix", file, code=1)["documents"]
-    assert [fix["path"] for fix in document["fixes"]] == ["/create/0/labels"]
-    assert {"section-missing", "label-missing"} <= {finding["code"] for finding in document["findings"]}
-    assert "status:pending" in file.read_text()
 
 
 def test_equal_findings_are_one_and_a_count_ends_the_text(accord: Accord) -> None:

@@ -17,11 +17,12 @@ PAGE = "https://github.com/accord-ci/accord/blob/main/"
 
 @pytest.mark.slow
 def test_each_code_of_the_source_has_an_explanation_with_a_line_in_a_page() -> None:
-    found = explanations()
+    found, pages = explanations(), dict[str, str]()
     assert found.keys() == codes_of(ROOT / "src/accord").keys() | CAUSES.keys() | REASONS.keys()
     for explanation in (one for several in found.values() for one in several):
         page, _, anchor = explanation.url.removeprefix(PAGE).partition("#")
-        assert f'<a id="{anchor}"></a>`{explanation.code}`' in (ROOT / page).read_text(encoding="utf-8")
+        pages[page] = pages.get(page) or (ROOT / page).read_text(encoding="utf-8")
+        assert f'<a id="{anchor}"></a>`{explanation.code}`' in pages[page]
         assert explanation.means.endswith((".", "?", "!"))
 
 

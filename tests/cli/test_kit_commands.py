@@ -180,6 +180,7 @@ def test_a_conflict_is_shown_with_what_the_template_changed(accord: Accord, root
 
 @pytest.mark.slow
 def test_an_installed_kit_is_in_order_for_doctor_which_tells_when_it_is_behind(accord: Accord, root: Path) -> None:
+    accord.monkeypatch.setattr("accord.workflows.doctor.find_zizmor", lambda: None)
     accord("init", "--root", root, "--yes", *REF)
     ended = accord("doctor", "--root", root, "--repo", CONSUMER)
     assert ended.code == 0, ended.out

@@ -63,6 +63,7 @@ def test_patch_leaves_its_state_out_whatever_the_agents_branch_says(accord: Acco
 
 @pytest.mark.parametrize("step", ["run: duck-cli work prompt.md", "uses: duck-inc/duck-action@v1"])
 def test_doctor_knows_its_program_and_its_action(accord: Accord, root: Path, step: str) -> None:
+    accord.monkeypatch.setattr("accord.workflows.doctor.find_zizmor", lambda: None)
     (root / ".github/workflows").mkdir()
     file = root / ".github/workflows/work.yml"
     file.write_text(WORKFLOW.replace("STEP", step))

@@ -107,25 +107,6 @@ def test_a_number_of_another_issue_is_refused(accord: Accord, github: Stage, tmp
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("form", ["checklist", "tasks", "json"])
-def test_exported_items_are_read_again(accord: Accord, github: Stage, tmp_path: Path, form: str) -> None:
-    apply(accord, spec_kit_folder(tmp_path))
-    apply(accord, mission(tmp_path))
-    exported = accord("items", "export", "--format", form)
-    path = tmp_path / ("items.json" if form == "json" else "items.md")
-    path.write_text(exported.out)
-
-    assert apply(accord, path)["outcome"] == "unchanged"
-
-    path.write_text(exported.out.replace("Model contacts in src/model.py", "Model people in src/model.py"))
-    changed = apply(accord, path)
-    done = [entry for entry in changed["operations"] if entry["status"] == "done"]
-    assert [(entry["op"], entry["target"], entry["parts"]) for entry in done] == [
-        ("update-work-item", "4", ["title", "body"])
-    ]
-
-
-@pytest.mark.slow
 def test_a_plan_of_an_issue_is_scoped_to_that_issue(accord: Accord, github: Stage) -> None:
     body = "Do:\r\n\r\n- [ ] Write src/a.py\r\n- [ ] Write src/b.py  \r\n  - Depends on: Write src/a.py\r\n\r\nThanks! "
     github.send("POST", f"/repos/{github.repository}/issues", title="Two files", body=body)
@@ -164,99 +145,69 @@ def test_a_source_that_lacks_something_prints_no_plan(accord: Accord, tmp_path: 
     assert accord("plan", "from", tmp_path / "missing.md").code == 2
 
 
-def linked(accord: Accord, number: int, *options: object) -> set[tuple[str, str, str]]:
-    documents = accord.document("items", "show", number, *options)["documents"]
-    return {(each["kind"], each["id"], each["status"]) for each in documents}
-
-
 @pytest.mark.slow
-def test_a_work_item_shows_the_documents_that_name_it(accord: Accord, github: Stage, tmp_path: Path) -> None:
-    sources = [session_folder(tmp_path), mission(tmp_path)]
-    for source in sources:
-        apply(accord, source)
-        accord("plan", "from", source, "--write-back")
-
-    assert linked(accord, 1) == {("session-task", "T-002", "not-started")}
-    assert linked(accord, 3) == {("work-package", "WP02", "planned")}
-    assert linked(accord, 1, "--repo", github.repository) == set()
-    assert linked(accord, 1, "--repo", github.repository, "--root", tmp_path) != set()
-    text = accord("items", "show", 1).out
-    assert "session-task T-002 of 2026-11-02_export: not-started" in text
-    (entry,) = [
-        each for each in accord.document("mission", "status", "001-sort")["work_packages"] if each["wp_id"] == "WP02"
+def test_exported_items_are_read_again(accord: Accord, github: Stage, tmp_path: Path) -> None:
+    apply(accord, spec_kit_folder(tmp_path))
+    apply(accord, mission(tmp_path))
+    for form in ("checklist", "tasks", "json"):
+        exported = accord("items", "export", "--format", form).out
+        path = accord.file("items.json" if form == "json" else "items.md", exported)
+        assert apply(accord, path)["outcome"] == "unchanged"
+    path.write_text(exported.replace("Model contacts in src/model.py", "Model people in src/model.py"))
+    done = [entry for entry in apply(accord, path)["operations"] if entry["status"] == "done"]
+    assert [(entry["op"], entry["target"], entry["parts"]) for entry in done] == [
+        ("update-work-item", "4", ["title", "body"])
     ]
-    assert entry["work_item"] == "3"
-    assert "work item #3" in accord("mission", "status", "001-sort").out
-    shown = accord("session", "show", sources[0], "--format", "json")
-    assert {task["id"]: task["work_item"] for task in shown.document["tasks"]} == {"T-001": None, "T-002": "1"}
-    assert "Work items: T-002 #1" in accord("session", "show", sources[0]).out
 
 
 @pytest.mark.slow
-def test_documents_of_one_work_item_name_each_other_with_their_statuses(
+def test_the_documents_that_name_a_work_item_name_each_other_with_their_statuses(
     accord: Accord, github: Stage, tmp_path: Path
 ) -> None:
-    sources = [session_folder(tmp_path), mission(tmp_path)]
-    for source in sources:
+    session, kitty = session_folder(tmp_path), mission(tmp_path)
+    for source in (session, kitty):
         apply(accord, source)
         accord("plan", "from", source, "--write-back")
-    (package,) = [path for path in sources[1].rglob("*.md") if "work_item: 3" in path.read_text()]
-    package.write_text(package.read_text().replace("work_item: 3", "work_item: 1"))
-    (entry,) = [each for each in sources_of(accord, "mission", "status", "001-sort") if each["wp_id"] == "WP02"]
-    task = sources_of(accord, "session", "show", sources[0])[1]
-    assert [(each["id"], each["status"]) for each in entry["documents"]] == [("T-002", "not-started")]
-    assert [(each["id"], each["status"]) for each in task["documents"]] == [("WP02", "planned")]
-    assert "  work-package WP02 of 001-sort: planned" in accord("session", "show", sources[0]).out
-    assert "session-task T-002 of 2026-11-02_export: not-started" in accord("mission", "status", "001-sort").out
+
+    def linked(number: int, *options: object) -> set[tuple[str, str, str]]:
+        documents = accord.document("items", "show", number, *options)["documents"]
+        return {(each["kind"], each["id"], each["status"]) for each in documents}
+
+    task, package = ("session-task", "T-002", "not-started"), ("work-package", "WP02", "planned")
+    assert (linked(1), linked(3)) == ({task}, {package})
+    assert linked(1, "--repo", github.repository) == set()
+    assert linked(1, "--repo", github.repository, "--root", tmp_path) == {task}
+    assert "Work items: T-002 #1" in accord("session", "show", session).out
+    assert "work item #3" in accord("mission", "status", "001-sort").out
+    (file,) = [path for path in kitty.rglob("*.md") if "work_item: 3" in path.read_text()]
+    file.write_text(file.read_text().replace("work_item: 3", "work_item: 1"))
+    packages = {each["wp_id"]: each for each in accord.document("mission", "status", "001-sort")["work_packages"]}
+    tasks = {each["id"]: each for each in accord.document("session", "show", session, code=1)["tasks"]}
+    assert [(packages["WP02"]["work_item"], tasks[name]["work_item"]) for name in tasks] == [("1", None), ("1", "1")]
+    assert [each["id"] for each in packages["WP02"]["documents"]] == ["T-002"]
+    assert [each["id"] for each in tasks["T-002"]["documents"]] == ["WP02"]
+    (session / "tasks.yaml").write_text((session / "tasks.yaml").read_text().replace("not-started", "in-progress"))
+    of_task, of_package = (
+        "session-task T-002 of 2026-11-02_export: in-progress",
+        "work-package WP02 of 001-sort: planned",
+    )
+    assert of_package in accord("session", "show", session).out
+    assert of_task in accord("mission", "status", "001-sort").out
     github.send("PUT", f"/repos/{github.repository}/contents/README.md", message="Begin", content="QQ==")
     patch = accord.file("patch.json", {"status": "planning"})
-    moved = ("handoff", "move", "--work-item", 1, "--to", "planning", "--role", "architect")
-    for words in (moved, ("handoff", "check", "--work-item", 1),
-                  ("handoff", "patch", patch, "--work-item", 1, "--role", "architect")):  # fmt: skip
-        ended = accord(*words)
-        assert "session-task T-002 of 2026-11-02_export: not-started" in ended.out, (words, ended.out, ended.err)
-        assert "work-package WP02 of 001-sort: planned" in ended.out
-    shown = accord("handoff", "check", "--work-item", 1, "--format", "json").document["documents"]
-    assert {each["id"] for each in shown} == {"T-002", "WP02"}
-    assert (
-        accord("handoff", "check", "--work-item", 1, "--repo", github.repository, "--format", "json").document[
-            "documents"
-        ]
-        == []
-    )
+    for words in (("move", "--to", "planning"), ("patch", patch)):
+        ended = accord("handoff", *words, "--work-item", 1, "--role", "architect")
+        assert (of_task in ended.out, of_package in ended.out) == (True, True), (words, ended)
+    assert linked(1) == {("session-task", "T-002", "in-progress"), package, ("handoff", "#1", "planning")}
+    assert accord.document("handoff", "check", "--work-item", 1, "--repo", github.repository)["documents"] == []
+    assert accord.document("items", "show", 1)["status"] == "pending", "no status follows from another"
 
 
-def sources_of(accord: Accord, *words: object) -> list[dict[str, Any]]:
-    document = accord(*words, "--format", "json").document
-    found: list[dict[str, Any]] = document.get("work_packages") or document["tasks"]
-    return found
-
-
-@pytest.mark.slow
-def test_a_status_that_moves_in_a_document_shows_and_moves_nothing_else(
-    accord: Accord, github: Stage, tmp_path: Path
-) -> None:
-    folder = session_folder(tmp_path)
-    apply(accord, folder)
-    accord("plan", "from", folder, "--write-back")
-    tasks = folder / "tasks.yaml"
-    tasks.write_text(tasks.read_text().replace("not-started", "in-progress"))
-    github.send("PUT", f"/repos/{github.repository}/contents/README.md", message="Begin", content="QQ==")
-    accord.document("handoff", "move", "--work-item", 1, "--to", "planning", "--role", "architect")
-
-    assert linked(accord, 1) == {("session-task", "T-002", "in-progress"), ("handoff", "#1", "planning")}
-    assert accord.document("items", "show", 1)["status"] == "pending"
-
-
-@pytest.mark.slow
 def test_a_plan_of_more_items_than_apply_takes_names_the_command_that_takes_them(
-    accord: Accord, github: Stage, tmp_path: Path
+    accord: Accord, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    source = tmp_path / "TODO.md"
-    source.write_text("\n".join(f"- [ ] Write part {n} in src/part_{n}.py" for n in range(1, 502)))
-    printed = accord("plan", "from", source)
-    assert "The plan has 501 items (creates 501); the limit is 500." in printed.err
-    assert printed.err.rstrip().endswith("| accord apply - --max-items 501")
-    plan = accord.file("many.json", printed.out)
-    assert accord("apply", plan, "--dry-run").code == 1
-    assert accord("apply", plan, "--dry-run", "--max-items", 501).code == 0
+    for module in ("cli.plan", "plans.build"):
+        monkeypatch.setattr(f"accord.{module}.MOST_ITEMS", 1)
+    printed = accord("plan", "from", accord.file("TODO.md", "- [ ] Write src/a.py\n- [ ] Write src/b.py\n"))
+    assert "The plan has 2 items (creates 2); the limit is 1." in printed.err
+    assert printed.err.rstrip().endswith("| accord apply - --max-items 2")

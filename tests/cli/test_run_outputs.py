@@ -190,18 +190,6 @@ def test_two_jobs_run_and_publish(on_github: Accord, workshop: Workshop, running
     assert (record.links.pull, record.links.commit) == (1, second["commit-sha"])
 
 
-@pytest.mark.slow
-def test_a_run_beyond_the_limits_is_published_when_a_person_raises_them(
-    on_github: Accord, workshop: Workshop, running: Any
-) -> None:
-    before = workshop.tip()
-    found = running("--max-bytes", 1).document
-    assert (found["exit-code"], found["error-recovery"], workshop.tip()) == ("1", "manual", before)
-    publish = partial(on_github.document, "publish", on_github.home / "run")
-    assert "The change has 2 files." in publish("--max-files", 1)["error-summary"]
-    assert publish()["commit-sha"] == workshop.tip() != before
-
-
 def test_publishing_what_is_not_there_leaves_and_prints_all_outputs(on_github: Accord) -> None:
     step = on_github.in_step(annotates=False)
     file = on_github.home / "left" / "outputs.json"
@@ -259,14 +247,14 @@ def test_a_folder_that_no_run_wrote_is_wrong_usage_at_a_terminal(accord: Accord)
     assert (refused.code, "it has no record.json" in refused.err) == (2, True), refused.err
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize("missing", ["GITHUB_REPOSITORY", "GITHUB_TOKEN", "GITHUB_OUTPUT"])
-def test_no_agent_does_what_cannot_be_handed_on(on_github: Accord, agent: Agent, running: Any, missing: str) -> None:
-    on_github.monkeypatch.setenv(missing, str(on_github.home) if missing == "GITHUB_OUTPUT" else "")
-    ended = running()
+def test_no_agent_does_what_cannot_be_handed_on(accord: Accord, missing: str) -> None:
+    for name in ("GITHUB_REPOSITORY", "GITHUB_TOKEN"):
+        accord.monkeypatch.setenv(name, "x")
+    accord.monkeypatch.setenv(missing, str(accord.home) if missing == "GITHUB_OUTPUT" else "")
+    ended = accord("run", "--agent", "command", "--command", "true", "--pr-ref", "a", "--run-dir", accord.home / "run")
     assert (ended.code, missing in ended.err) == (2, True)
-    assert not (on_github.home / "run").exists()
-    assert not (agent.tree / "new.txt").exists()
+    assert not (accord.home / "run").exists()
 
 
 def test_no_agent_starts_for_an_invalid_branch_name(on_github: Accord, running: Any) -> None:

@@ -101,9 +101,8 @@ def test_a_full_session_of_two_tasks_takes_at_most_25_commands(repository: Accor
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("mode", [[], ["--lean"]])
-def test_a_session_ends_by_typing_the_first_proposed_command(repository: Accord, mode: list[str]) -> None:
-    player = Player(repository, *mode)
+def test_a_lean_session_ends_by_typing_the_first_proposed_command(repository: Accord) -> None:
+    player = Player(repository, "--lean")
     player.play(first)
     assert repository("session", "check", player.folder).code == 0
     outputs = [json.loads(line) for line in (player.folder / "outputs.jsonl").read_text().splitlines()]

@@ -21,6 +21,7 @@ from accord.cli.board import age, status_lines
 from accord.records.chain import append_record
 from accord.starts.ends import JobResult
 from accord.text.redaction import Redactor
+from accord_sandbox.server import serving
 
 NOW = datetime(2026, 11, 2, 9, tzinfo=UTC)
 
@@ -235,11 +236,8 @@ def test_options_before_the_name_of_a_command_of_the_board_are_refused(accord: A
 @pytest.mark.slow
 def test_the_dashboard_of_a_sandbox_is_the_same_at_another_port(accord: Accord) -> None:
     seed = {"repositories": [{"name": "octo/web", "issues": [{"title": "Which?", "labels": ["task:refinement"]}]}]}
-    served = accord.start("sandbox", "serve", "--dir", "sb", "--seed", accord.file("seed.json", seed))
-    assert served.stdout
-    assert served.stdout.readline()
-    served.terminate()
-    assert served.communicate(timeout=20)
+    with serving(accord.home / "sb", seed=accord.file("seed.json", seed)):
+        pass
     for outcome in ("applied", "unchanged"):
         assert accord.document("board", "issue", "--sandbox", "sb")["outcome"] == outcome
 
