@@ -8,8 +8,8 @@ from typing import Any
 import pytest
 
 from accord.agents.registry import shipped_registry
-from accord.runner.credentials import check_credentials, expiry_warnings
 from accord.runner.models import AgentNotStarted
+from accord.runner.registry import check_credentials, expiry_warnings
 
 NOW = datetime(2026, 11, 23, 9, tzinfo=UTC)
 CODEX = shipped_registry().agent("codex")

@@ -13,10 +13,9 @@ from accord.agents.registry_rules import registry_findings
 from accord.core.errors import BrokenContract, WrongUsage
 from accord.core.kinds import check_document
 from accord.git.trusted_files import WorkTreeFiles
-from accord.runner.credentials import check_credentials
 from accord.runner.launch import agent_environment, can_resume, command_line, install_environment
 from accord.runner.models import AgentNotStarted, RunRequest
-from accord.runner.trusted_registry import load_registry
+from accord.runner.registry import check_credentials, load_registry
 
 SESSION = "0199a213-81c0-7800-8aa1-bbab2a035a53"
 IN_USE = """\

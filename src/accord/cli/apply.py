@@ -42,7 +42,7 @@ from accord.git.extraction import extract
 from accord.results.planner.structure import read_settings
 from accord.results.run import APPLICABLE, apply_result, read_result, with_patch
 from accord.results.run_options import MOST_COMMENTS, MOST_ITEMS, PlanOptions, ReviewOptions, RevisionOptions
-from accord.runner.trusted_registry import registry_at
+from accord.runner.registry import registry_at
 from accord.text.redaction import redact_json, redactor_for
 
 if TYPE_CHECKING:

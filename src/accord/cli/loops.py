@@ -45,7 +45,7 @@ from accord.loops.outputs import read_outputs
 from accord.loops.run import LOOPS, begin, check_out, end, pulls_due
 from accord.loops.state import write_history
 from accord.records.build import Ending, turn_record
-from accord.runner.trusted_registry import load_registry
+from accord.runner.registry import load_registry
 from accord.text.redaction import redactor_for
 
 if TYPE_CHECKING:
@@ -303,9 +303,9 @@ def _sweep(loop: Loop, context: LoopContext, given: TurnArguments) -> None:
 
 def _prepare(agent: str, registry: Registry, run_dir: Path) -> None:
     """Raise WrongUsage, before a run is recorded, for an unwritable directory or missing secrets of the agent."""
-    from accord.runner.credentials import check_credentials
     from accord.runner.models import AgentNotStarted
     from accord.runner.record import RECORD
+    from accord.runner.registry import check_credentials
 
     _claim(run_dir)
     if (run_dir / "agent" / RECORD).is_file():

@@ -52,8 +52,8 @@ from accord.runner.models import InternalError, JobContext, RunContext, RunReque
 from accord.runner.process import counting_stop_signals
 from accord.runner.record import RECORD, read_record
 from accord.runner.refs import check_ref, is_special_ref
+from accord.runner.registry import load_registry, registry_at
 from accord.runner.run import run_agent
-from accord.runner.trusted_registry import load_registry, registry_at
 from accord.text.redaction import redactor_for
 
 if TYPE_CHECKING:

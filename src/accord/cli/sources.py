@@ -252,7 +252,7 @@ def local_policy(files: TrustedFiles | None = None, registry: Path | None = None
     ``files`` are those of the checkout where the caller has them.
     """
     from accord.git.trusted_files import trusted_files
-    from accord.runner.trusted_registry import load_registry
+    from accord.runner.registry import load_registry
 
     with suppress(AccordError, OSError):
         return policy_of(load_registry(files or trusted_files(Path.cwd(), os.environ), registry))

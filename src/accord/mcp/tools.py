@@ -121,7 +121,7 @@ def _checked(workspace: Workspace, result: dict[str, Any]) -> tuple[dict[str, An
     if workspace.role == "implementor" and workspace.base and result.get("outcome") == "completed":
         from accord.git.extraction import extract_patch
         from accord.results.run import with_patch
-        from accord.runner.trusted_registry import registry_at
+        from accord.runner.registry import registry_at
 
         own = registry_at(workspace.root).state_patterns
         patch = extract_patch(workspace.root, workspace.base, without=workspace.result, state_files=own)

@@ -17,14 +17,14 @@ from typing import TYPE_CHECKING, Any, Literal
 from accord.core.errors import AccordError
 from accord.runner import record as layout
 from accord.runner.agent_session import ReadyAgent, turn_warnings
-from accord.runner.classify import cause_of, classify, contract_exit_code, is_ended_well
+from accord.runner.classify import classify, contract_exit_code, is_ended_well
 from accord.runner.contract import ContractResult, ResultContract, check_result, repair_prompt, second_prompt
-from accord.runner.credentials import check_credentials
 from accord.runner.launch import can_resume, command_line, install_program
 from accord.runner.models import AgentNotStarted, InternalError
 from accord.runner.process import span
 from accord.runner.prompt import assemble, prompt_for, read_data
 from accord.runner.record import Attempt
+from accord.runner.registry import check_credentials
 from accord.runner.tool_server import PROMPT as TOOLS_PROMPT
 from accord.runner.tool_server import offers_tools, without_enforced_schema
 from accord.runner.transcripts.formats import FORMATS
@@ -187,7 +187,7 @@ def take_attempt(
     account = evidence.account
     usage = _usage_of_turn(account, record.attempts)
     failure = classify(evidence)
-    cause = cause_of(evidence)
+    cause = failure.cause if failure else ""
     attempt = Attempt(
         agent=ready.name,
         turn=1 + sum(earlier.agent == ready.name for earlier in record.attempts),

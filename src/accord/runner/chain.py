@@ -23,9 +23,9 @@ from accord.git.snapshots import restorable
 from accord.runner import record as layout
 from accord.runner.agent_session import agent_session
 from accord.runner.attempts import RunBudget, cost_of, last_turn, prepare_agent, take_turns
-from accord.runner.credentials import expiry_warnings
 from accord.runner.models import AgentNotStarted, InternalError
 from accord.runner.record import Attempt
+from accord.runner.registry import expiry_warnings
 from accord.runner.transcripts.error_rules import INTERNAL_ERRORS
 from accord.text.redaction import redactor_for
 

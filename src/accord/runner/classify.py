@@ -113,12 +113,6 @@ def classify(evidence: RunEvidence) -> Classification | None:
     return _classification(hit) if hit else None
 
 
-def cause_of(evidence: RunEvidence) -> str:
-    """Return the cause of a failure, a key of ``rules.CAUSES``; empty without one."""
-    hit = _deciding_hit(evidence)
-    return hit.cause if hit else ""
-
-
 def _deciding_hit(evidence: RunEvidence) -> _Hit | None:
     if error := evidence.error:
         line = evidence_line(error.detail)
@@ -240,6 +234,7 @@ def _classification(hit: _Hit) -> Classification:
         summary=cut(f"{sentence(what)} {'' if hit.has_hint else cause.hint}".strip(), SUMMARY_CHARS),
         retry_after_seconds=hit.delay if cause.recovery == "retry" else None,
         evidence=Evidence(rule=hit.rule, source=hit.source, line=hit.line),
+        cause=hit.cause,
     )
 
 

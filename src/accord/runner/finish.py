@@ -28,10 +28,10 @@ from accord.runner.models import InternalError
 from accord.runner.outputs import RunFacts, not_pushed_warning, outputs_of, safe_line, to_valid_text
 from accord.runner.publish import Publication, Published, audit_patch, is_delivered, publish_patch
 from accord.runner.record import RunRecord, make_writable, open_regular, read_record
+from accord.runner.registry import registry_at
 from accord.runner.stats import diff_stat, patch_stats, range_stats
 from accord.runner.transcripts.account import Account
 from accord.runner.transcripts.read import codec_of, evidence_in, read_evidence
-from accord.runner.trusted_registry import registry_at
 from accord.text.markers import run_token
 from accord.text.redaction import redact_json, redactor_for
 from accord.text.sanitise import sanitise_plain

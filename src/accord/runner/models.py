@@ -169,6 +169,7 @@ class Classification(BaseModel):
     summary: str
     retry_after_seconds: float | None = None
     evidence: Evidence
+    cause: str = Field("", exclude=True)  # a key of ``CAUSES`` of the error rules
 
 
 class RunOutputs(BaseModel):

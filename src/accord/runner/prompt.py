@@ -38,15 +38,14 @@ _MOST_CONTEXT_CHARS = 200
 
 def prompt_for(path: Path | None, mode: str, workspace: Path, files: TrustedFiles) -> str:
     """Read the prompt file, else the repository's prompt of the mode, else the shipped one. Raises AgentNotStarted."""
-    if path is None:
-        shipped = shipped_prompt(mode)
-        own = REPOSITORY_PROMPTS / f"{mode}.md"
-        raw = _read(own, workspace, files, is_named=False)
-        return shipped if raw is None else _checked(raw, own)
-    raw = _read(path, workspace, files, is_named=True)
-    if raw is None:
+    own, is_named = path or REPOSITORY_PROMPTS / f"{mode}.md", path is not None
+    shipped = "" if is_named else shipped_prompt(mode)
+    raw = _read(own, workspace, files, is_named=is_named)
+    if raw is not None:
+        return _checked(raw, own)
+    if is_named:
         raise _invalid(f"Prompt file {path} not found.", "Pass a file of the workspace, and check it out first.")
-    return _checked(raw, path)
+    return shipped
 
 
 def _read(path: Path, workspace: Path, files: TrustedFiles, *, is_named: bool) -> bytes | None:

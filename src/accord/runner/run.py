@@ -27,7 +27,7 @@ from accord.runner.confine import forbid_reading
 from accord.runner.contract import validator
 from accord.runner.models import AgentNotStarted, InternalError
 from accord.runner.record import RunProgress, RunRecord
-from accord.runner.trusted_registry import load_registry
+from accord.runner.registry import load_registry
 
 if TYPE_CHECKING:
     from accord.git.trusted_files import TrustedFiles

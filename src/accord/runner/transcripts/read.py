@@ -14,12 +14,12 @@ from accord.core.suggest import did_you_mean
 from accord.runner import record as layout
 from accord.runner.classify import RunEvidence
 from accord.runner.record import open_regular
+from accord.runner.registry import registry_at
 from accord.runner.transcripts.account import MAX_MESSAGE_CHARS, Account
 from accord.runner.transcripts.claude import NO_STRUCTURED_RESULT
 from accord.runner.transcripts.formats import FORMATS, account_of, format_of
 from accord.runner.transcripts.gemini import is_document
 from accord.runner.transcripts.lines import MAX_LINE_BYTES, events_in, is_shallow, json_prefix, json_value, lines
-from accord.runner.trusted_registry import registry_at
 
 if TYPE_CHECKING:
     from accord.runner.models import InternalError

@@ -1,22 +1,57 @@
-"""Credentials of an agent, checked before it starts: they are set and readable, and do not expire soon."""
+"""What a run takes from the registry: the entries, from files that no agent has written, and their credentials.
+
+Credentials are checked before an agent starts: they are set and readable, and do not expire soon.
+"""
 
 from __future__ import annotations
 
 import base64
 import json
+import os
+from contextlib import suppress
 from datetime import UTC, datetime, timedelta
 from typing import TYPE_CHECKING, Any
 
+from accord.agents.registry import REGISTRY_PATH, shipped_registry
+from accord.agents.registry_rules import registry_from
 from accord.core.clock import timestamp
+from accord.core.errors import AccordError, WrongUsage
+from accord.git.trusted_files import trusted_files
 from accord.runner.models import AgentNotStarted
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
+    from pathlib import Path
 
-    from accord.agents.registry import Agent
+    from accord.agents.registry import Agent, Registry
+    from accord.git.trusted_files import TrustedFiles
+
 
 _SOON = timedelta(days=3)
 _RENEW = "Log in again and store the new file in the secret."
+
+
+def load_registry(files: TrustedFiles, named: Path | None = None) -> Registry:
+    """Read the shipped registry, merged with the named one, or else with the repository's own if it has one.
+
+    An agent's keys replace those of the shipped one. Raises BrokenContract with findings if the file breaks a rule,
+    WrongUsage if it cannot be read.
+    """
+    path, reason = named or files.top / REGISTRY_PATH, "File not found"
+    try:
+        raw = files.read(path, is_named=named is not None)
+        if raw is not None or not named:
+            return registry_from(raw, path)
+    except OSError as error:
+        reason = str(error.strerror)
+    raise WrongUsage(f"Cannot read the registry {path}: {reason}.", hint="Pass an existing file as `--registry`.")
+
+
+def registry_at(directory: Path) -> Registry:
+    """Return the registry of the checkout around a directory; the shipped one where its own cannot be read."""
+    with suppress(AccordError, OSError):
+        return load_registry(trusted_files(directory, os.environ))
+    return shipped_registry()
 
 
 def check_credentials(name: str, agent: Agent, job: Mapping[str, str]) -> None:
