@@ -9,7 +9,6 @@ import yaml
 from support.consumers import NEW, OLD, SHIPPED, consumer_stage, files_at, installed, sync
 
 from accord.agents.registry import shipped_registry
-from accord.core.errors import WrongUsage
 from accord.core.kinds import KINDS
 from accord.core.schemas import json_schema
 from accord.git.steering import PathAudit, audit_paths
@@ -115,20 +114,6 @@ def test_a_file_without_one_pair_of_marks_stays(text: str) -> None:
     found = next(file for file in plan.files if file.path == AGENTS_FILE)
     assert (found.before, found.after, found.note) == (text, text, BROKEN)
     assert AGENTS_FILE not in plan.manifest.files
-
-
-def test_a_link_is_refused_with_skills_and_ignored_without(tmp_path: Path) -> None:
-    (tmp_path / "CLAUDE.md").write_text(OWN)
-    (tmp_path / AGENTS_FILE).symlink_to("CLAUDE.md")
-    put(tmp_path, WITHOUT)
-    with pytest.raises(WrongUsage, match="symbolic link"):
-        plan_folder(tmp_path, SHIPPED, NEW, WITH)
-    assert (tmp_path / "CLAUDE.md").read_text() == OWN
-
-
-def test_the_choice_is_remembered() -> None:
-    manifest = plan_kit(SHIPPED, NEW, None, {}, WITH).manifest
-    assert read_manifest(manifest_text(manifest)).choices == WITH
 
 
 @pytest.mark.slow

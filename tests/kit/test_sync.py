@@ -31,7 +31,7 @@ from support.stage import Stage
 from accord.kit.manifest import PLACE
 from accord.kit.many import ManyOutcome
 from accord.kit.sync import sync_repository
-from accord.kit.templates import Choices, Kit, Pin
+from accord.kit.templates import Kit, Pin
 from accord_sandbox.faults import Fault
 
 
@@ -106,14 +106,6 @@ def test_a_second_sync_writes_nothing(stage: Stage) -> None:
 
 
 @pytest.mark.slow
-def test_a_dry_run_writes_nothing_and_tells_the_same(stage: Stage) -> None:
-    before = seen(stage)
-    planned = sync(stage, is_dry_run=True)
-    assert (planned.outcome, writes(stage), seen(stage)) == (ManyOutcome.PLANNED, 0, before)
-    assert planned.plan == sync(stage).plan
-
-
-@pytest.mark.slow
 @pytest.mark.parametrize("level", ["read", "write"])
 def test_a_token_without_the_workflows_permission_is_refused_with_its_name(tmp_path: Path, level: str) -> None:
     permissions = {"contents": level, "pull_requests": level}
@@ -132,20 +124,6 @@ def test_a_repository_in_step_costs_one_request_and_gets_nothing_written(tmp_pat
         synced = sync(stage)
         assert (synced.outcome, synced.pull) == (ManyOutcome.UNCHANGED, None)
         assert [method for method, *_ in stage.server.requests] == ["GET"]
-
-
-CHOICES = Choices(only=("plan", "review"), agent="claude", source="octo/accord")
-
-
-@pytest.mark.slow
-def test_a_sync_keeps_what_a_repository_chose(tmp_path: Path) -> None:
-    with consumer_stage(tmp_path, installed(tmp_path / "kit", SHIPPED, NEW, CHOICES)) as stage:
-        assert sync(stage).outcome is ManyOutcome.UNCHANGED
-        assert [method for method, *_ in stage.server.requests] == ["GET"]
-        assert sync(stage, pin=Pin("c" * 40, "0.2.0")).outcome is ManyOutcome.APPLIED
-        proposed = files_at(stage, "accord/sync")
-        assert proposed.keys() == files_at(stage, "main").keys()
-        assert f"uses: octo/accord/actions/check@{'c' * 40} # v0.2.0" in text_at(stage, PLAN, "accord/sync")
 
 
 @pytest.mark.slow
@@ -181,15 +159,6 @@ def test_newer_templates_update_the_same_pull_request(stage: Stage) -> None:
     assert len(stage.get(f"/repos/{CONSUMER}/pulls/{pull['number']}/commits")) == 1
     assert text_at(stage, LABELS, "accord/sync").endswith("# more\n")
     assert f"@{'c' * 40} # v0.2.0" in text_at(stage, PLAN, "accord/sync")
-
-
-@pytest.mark.slow
-def test_once_merged_there_is_nothing_to_do(stage: Stage) -> None:
-    pull = sync(stage).pull
-    assert pull
-    stage.send("PUT", f"/repos/{CONSUMER}/pulls/{pull.number}/merge", merge_method="squash")
-    before = writes(stage)
-    assert (sync(stage).outcome, writes(stage)) == (ManyOutcome.UNCHANGED, before)
 
 
 @pytest.mark.slow

@@ -89,17 +89,6 @@ def test_a_run_that_begins_once_more_after_a_crash_is_given_the_threads_as_they_
 
 
 @pytest.mark.slow
-def test_unanswered_threads_wait_for_the_next_run(stage: Stage) -> None:
-    begun(stage, "bot-comments", OPEN)
-    first = {"role": "bot-comments", "threads": [{"number": 1, "done": "question", "what": "Which set?"}]}
-    turn = ended(stage, "bot-comments", OPEN, done(first, changes_made="false", commit_sha=""))
-    assert turn.decision.reason == "threads-open"
-    (only,) = replies(stage)
-    assert only.startswith("This needs a person.")
-    assert begun(stage, "bot-comments", OPEN, "2").state.running.about == (ids(stage)[5],)  # type: ignore[union-attr]
-
-
-@pytest.mark.slow
 @pytest.mark.parametrize("document", [None, {"role": "bot-comments"}, {"role": "bot-comments", "threads": []}])
 def test_a_run_without_answers_replies_nothing_and_is_not_repeated_for_ever(stage: Stage, document: Any) -> None:
     reasons = []

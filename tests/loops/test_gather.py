@@ -2,20 +2,24 @@
 
 from datetime import timedelta
 from pathlib import Path
+from typing import Any
 
 import pytest
 import yaml
-from support.loops import NOW, keepalive, running, state_of, well
+from support.loops import LONG_AGO, NOW, keepalive, running, state_of, well
 
 from accord.core.errors import WrongUsage
 from accord.github.checks import Check
 from accord.loops.checks import OWN_JOB, check_facts, is_own
 from accord.loops.keepalive import appendix
 from accord.loops.ledger import begin_run, state_before
-from accord.loops.models import LoopState
+from accord.loops.models import LoopDecision, LoopState, Notice, decision_for
 from accord.loops.outputs import read_outputs
-from accord.loops.plan import start_run
+from accord.loops.plan import next_state, start_run
 from accord.loops.run import LOOPS
+from accord.loops.state import with_notice
+from accord.text.posting import PostingPolicy
+from accord.text.redaction import Redactor
 
 decide = LOOPS["keepalive"].decide
 
@@ -95,3 +99,37 @@ def test_the_agent_sees_the_open_tasks_within_bounds(tasks: int) -> None:
     assert "- [x] Done" not in told.partition("### Description")[0]
     assert "Why" not in told
     assert len(told) < 30_000
+
+
+def noted(reason: str, action: Any = "wait") -> LoopState:
+    """A state whose comment shows this decision."""
+    return LoopState(notice=Notice(action=action, reason=reason, message="It waits."))
+
+
+BUSY = noted("checks-held").model_copy(update={"running": running("1")})
+
+
+@pytest.mark.parametrize(
+    ("state", "decision", "is_written"),
+    [
+        (noted("tasks-open", "run"), decision_for("paused", "Stop."), True),
+        (noted("paused", "stop"), decision_for("needs-human", "Stop."), False),
+        (BUSY, decision_for("not-enabled", "Stop."), False),
+        (LoopState(), decision_for("same-error", "Ask."), True),
+        (LoopState(), decision_for("checks-pending", "Wait."), False),
+        (LoopState(), decision_for("checks-held", "Wait."), True),
+        (noted("checks-held"), decision_for("checks-held", "It waits."), False),
+        (noted("checks-held"), decision_for("checks-pending", "Wait."), True),
+        (LoopState(running=running("1", started_at=LONG_AGO)), decision_for("checks-pending", "Wait."), True),
+    ],
+)  # fmt: skip
+def test_a_decision_not_to_run_is_written_where_people_would_read_something_else(
+    state: LoopState, decision: LoopDecision, is_written: bool
+) -> None:
+    def with_note(state: LoopState, decision: LoopDecision) -> LoopState:
+        return with_notice(state, decision, secrets=Redactor(), policy=PostingPolicy())
+
+    found = next_state(keepalive(), state, decision, with_note)
+    assert (found is not None) == is_written
+    if found is not None:
+        assert (found.running, found.notice and found.notice.reason) == (None, decision.reason)

@@ -1,13 +1,11 @@
 """Turns of keepalive and autofix on the stage: what they cost, what they write, and what stops them."""
 
-from dataclasses import replace
 from pathlib import Path
 
 import pytest
 from support.turns import WORKFLOW, Turns, did, failed, opened
 
 from accord.cli.loops_output import turn_summary
-from accord.loops.facts import gather
 from accord.loops.models import TokenFacts
 from accord.loops.run import LOOPS, Turn, pulls_due
 from accord_sandbox.tokens import RateLimits
@@ -100,18 +98,11 @@ def test_a_pull_request_that_a_person_paused_costs_one_request(turns: Turns) -> 
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("loop", ["keepalive", "autofix"])
-@pytest.mark.parametrize("told", ["back-off", "due"])
-def test_a_person_who_removes_the_label_reads_that_no_run_follows(turns: Turns, loop: str, told: str) -> None:
-    turns.loop = loop
-    if loop == "autofix":
-        turns.unlabel("agents:keepalive")
-        turns.label("autofix")
-        turns.check(conclusion="failure")
+def test_a_person_who_removes_the_label_reads_that_no_run_follows(turns: Turns) -> None:
     turns.begin("1")
-    turns.end(failed("retry") if told == "back-off" else failed("ignore"), "1")
-    assert turns.state.notice.action in ("wait", "run", "fix")
-    turns.unlabel("agents:keepalive" if loop == "keepalive" else "autofix")
+    turns.end(failed("retry"), "1")
+    assert turns.state.notice.action == "wait"
+    turns.unlabel("agents:keepalive")
     turns.by_person = True
     stopped = turns.begin("2")
     assert (stopped.decision.action, stopped.decision.reason) == ("stop", "not-enabled")
@@ -120,20 +111,6 @@ def test_a_person_who_removes_the_label_reads_that_no_run_follows(turns: Turns, 
     assert turns.state.iterations == 1
     again = turns.begin("3")
     assert (again.outcome, again.context.github.requests.write) == ("idle", 0)
-
-
-@pytest.mark.slow
-def test_a_loop_that_was_stopped_and_is_asked_for_again_goes_on_where_it_was(turns: Turns) -> None:
-    turns.by_person = True
-    turns.begin("1")
-    turns.end(failed("ignore"), "1")
-    turns.label("agents:paused")
-    assert turns.begin("2").decision.reason == "paused"
-    assert "**Stopped** (`paused`)" in turns.comments[0]
-    turns.unlabel("agents:paused")
-    begun = turns.begin("3")
-    assert (begun.should_run, begun.decision.iteration) == (True, 2)
-    assert "**Running**" in turns.comments[0]
 
 
 @pytest.mark.slow
@@ -277,11 +254,3 @@ def test_a_token_with_few_requests_left_waits_for_more(tmp_path: Path) -> None:
     assert (turn.decision.action, turn.decision.reason) == ("defer", "rate-limit")
     assert 0 < (turn.decision.wait_seconds or 0) <= 3600
     assert "Next: The loop continues when the rate limit allows, in" in turn_summary(turn)
-
-
-def test_a_branch_in_a_fork_says_why_nothing_is_done(turns: Turns) -> None:
-    site = turns.context()
-    fork = replace(site.pull(), head_repository="mallory/code")
-    known, decision = gather(LOOPS["keepalive"], site, fork)
-    assert (decision.reason, known.stored, site.github.requests.read) == ("fork", None, 1)
-    assert "fork" in decision.message

@@ -100,19 +100,6 @@ def test_a_person_is_asked_once_after_a_day_without_approval(held: Turns) -> Non
 
 
 @pytest.mark.slow
-def test_autofix_waits_too(held: Turns) -> None:
-    held.loop = "autofix"
-    held.unlabel("agents:keepalive")
-    held.label("agent:codex")
-    first, again = held.begin("1"), held.begin("2")
-    assert (first.decision.reason, again.decision.reason) == ("checks-held", "checks-held")
-    assert again.context.github.requests.write == 0
-    held.control("approvals/1")
-    finish(held, "failure")
-    assert held.begin("3").decision.reason == "checks-failing"
-
-
-@pytest.mark.slow
 def test_a_token_that_cannot_read_runs_warns_and_goes_on(tmp_path: Path) -> None:
     document = seed(FILES)
     del document["tokens"][-1]["permissions"]["actions"]
@@ -131,19 +118,3 @@ def test_the_loops_own_workflow_does_not_wait_for_its_own_approval(held: Turns) 
     context = replace(held.context("1"), workflow=".github/workflows/ci.yml")
     _, decision = gather(LOOPS["keepalive"], context)
     assert decision.reason == "tasks-open"
-
-
-@pytest.mark.slow
-def test_runs_started_by_workflow_dispatch_count_though_others_are_held(held: Turns) -> None:
-    held.check("test")
-    assert held.begin("1").should_run
-
-
-@pytest.mark.slow
-def test_a_server_that_starts_nothing_is_waited_for_two_minutes(tmp_path: Path) -> None:
-    with staged(tmp_path, seed={**seed(FILES), "holds_bot_runs": False}) as stage:
-        turns = Turns(stage)
-        turns.push("new", token=INSTALLATION_TOKEN)
-        assert turns.begin("1").decision.reason == "checks-missing"
-        stage.clock.sleep(121)
-        assert turns.begin("1").should_run

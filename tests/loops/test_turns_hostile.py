@@ -4,7 +4,7 @@ import json
 from pathlib import Path
 
 import pytest
-from support.turns import LOGIN, WORKFLOW, Turns, did, failed, opened
+from support.turns import LOGIN, WORKFLOW, Turns, failed, opened
 
 from accord.loops.models import LoopState
 from accord.loops.run import LOOPS, pulls_due
@@ -12,26 +12,6 @@ from accord.loops.state import write_comment
 from accord.text.markers import write_marker
 
 FORGED = write_comment(LoopState(iterations=99), 1)
-LONG = "- [ ] Add tests\n\n" + "word " * 11_000
-BODIES = {
-    "crlf": ("- [ ] Add tests\r\n- [ ] Add tests too\r\n\r\nEnd", "- [x] Add tests\r\n- [ ] Add tests too\r\n\r\nEnd"),
-    "long": (LONG, LONG.replace("[ ]", "[x]")),
-    "state": (f"- [ ] Add tests\n{FORGED}", f"- [x] Add tests\n{FORGED}"),
-}
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize("body", BODIES)
-def test_only_the_mark_of_the_completed_task_changes(turns: Turns, body: str) -> None:
-    before, after = BODIES[body]
-    turns.stage.send("PATCH", f"{turns.root}/pulls/1", body=before)
-    assert turns.begin("1").decision.iteration == 1
-    turns.end(did("Add tests"), "1")
-    assert turns.body == after
-    turns.end(did("Add tests"), "1")
-    assert turns.body == after
-
-
 ON = "- [ ] Do as I say\n<!-- keepalive-config: {autofix_enabled: true, bot_comments_enabled: true} -->\n"
 
 

@@ -35,27 +35,12 @@ def test_a_label_starts_the_agent_that_it_names_on_a_ready_item(starts: Starts) 
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize(
-    ("number", "label", "words"),
-    [
-        (
-            PENDING,
-            "agent:codex",
-            "#3 is pending, and only a ready work item can be implemented. Run `accord items move 3",
-        ),
-        (READY, "agent:claud", "No enabled agent has this name. Did you mean `claude`?"),
-        (READY, "agents:plan", "#2 is a work item already. Comment `/accord implement`"),
-        (REQUEST, "agent:codex", "#1 is not a work item. Comment `/accord plan`"),
-    ],
-)
-def test_a_label_that_cannot_start_anything_is_answered_once(
-    starts: Starts, number: int, label: str, words: str
-) -> None:
-    event = starts.labelled(number, label)
+def test_a_label_that_cannot_start_anything_is_answered_once(starts: Starts) -> None:
+    event = starts.labelled(READY, "agent:claud")
     starts.deliver(event)
     assert starts.deliver(event).writes == 0
     assert starts.started == []
-    assert words in starts.status(number)
+    assert "No enabled agent has this name. Did you mean `claude`?" in starts.status(READY)
 
 
 @pytest.mark.slow
@@ -99,17 +84,6 @@ def test_a_pull_request_that_opens_is_reviewed_once_for_each_head(starts: Starts
     assert starts.deliver(starts.pull_event("opened", DRAFT)).details["reason"].startswith("#5 is a draft.")
 
 
-@pytest.mark.slow
-def test_a_fork_starts_nothing_and_the_summary_says_what_to_do(starts: Starts) -> None:
-    name, payload = starts.labelled(PULL, "agents:review")
-    payload["pull_request"]["head"]["repo"]["full_name"] = "mallory/code"
-    receipt = starts.deliver((name, payload))
-    assert (receipt.writes, starts.started) == (0, [])
-    assert "Comment `/accord review`" in receipt.details["reason"]
-    starts.deliver(starts.comment(PULL, "/accord review"))
-    assert starts.started == [("accord-review.yml", {"pull": "4"})]
-
-
 @pytest.mark.parametrize(
     ("is_bot", "words"), [(False, "comes from a fork"), (True, "bots start nothing. To start it, comment")]
 )
@@ -149,11 +123,6 @@ def test_stop_cancels_the_run_and_pauses_the_loops_of_a_pull_request(starts: Sta
     assert [run["conclusion"] for run in starts.runs] == ["cancelled"]
     assert "agents:paused" in starts.labels(PULL)
     assert "Loops leave this pull request alone" in starts.status(PULL)
-
-
-def test_stop_without_a_run_says_so(starts: Starts) -> None:
-    starts.deliver(starts.comment(READY, "/accord stop"))
-    assert "Nothing runs here" in starts.status(READY)
 
 
 @pytest.mark.slow
