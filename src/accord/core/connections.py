@@ -58,10 +58,7 @@ def session_for(url: str) -> requests.Session:
 
 
 def settle(session: requests.Session, url: str) -> None:
-    """Let a session reach the host of a URL. Reads the environment once: requests would read it for every request.
-
-    Neither does the session use ``~/.netrc``. Raises WrongUsage for a named file that holds no certificates.
-    """
+    """Let a session reach a URL's host by the environment, read once, without ``~/.netrc``. Raises WrongUsage."""
     session.trust_env = False
     session.proxies = {} if is_loopback(urlsplit(url).hostname or "") else get_environ_proxies(url)
     if url.startswith("https:"):
@@ -71,10 +68,7 @@ def settle(session: requests.Session, url: str) -> None:
 
 
 def trusted_context(environment: Mapping[str, str]) -> SSLContext:
-    """Return a context that trusts the system's store and the files that the environment names.
-
-    Raises WrongUsage for a named file that holds no certificates.
-    """
+    """Trust the system's store and the files of the environment. Raises WrongUsage for a file without certificates."""
     from truststore import SSLContext
 
     context = SSLContext(ssl.PROTOCOL_TLS_CLIENT)

@@ -21,10 +21,7 @@ def is_in_actions(environment: Mapping[str, str]) -> bool:
 
 
 def wants_color(environment: Mapping[str, str]) -> bool | None:
-    """Return whether to print colors; None leaves it to whether a terminal reads.
-
-    ``NO_COLOR`` and ``FORCE_COLOR`` count if they are not empty (no-color.org, force-color.org), the first one first.
-    """
+    """Return whether to print colors (no-color.org, force-color.org); None leaves it to whether a terminal reads."""
     if environment.get("NO_COLOR") or environment.get("TERM") == "dumb":
         return False
     return True if environment.get("FORCE_COLOR", "0") not in ("", "0", "false") else None

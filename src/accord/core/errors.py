@@ -21,10 +21,7 @@ if TYPE_CHECKING:
 
 
 class AccordError(Exception):
-    """The root of what accord raises on purpose. ``message`` says what went wrong, ``hint`` what the reader can do.
-
-    ``next_moves`` are what is legal instead of a refused move.
-    """
+    """What accord raises on purpose: ``message``, ``hint`` what to do, and legal moves instead of a refused one."""
 
     exit_code: ClassVar[int] = 1
 

@@ -87,10 +87,7 @@ def fix_text(raw: bytes, name: str | None, path: str = "-") -> tuple[bytes, list
 
 
 def read_corrected(raw: bytes, name: str | None) -> tuple[Document, list[Fix]]:
-    """Read a JSON document of a kind, None if the document tells, with what kept its kind from being read corrected.
-
-    Raises BrokenContract.
-    """
+    """Read a document with what hid its kind (None: the document tells) corrected. Raises BrokenContract."""
     document, commas = _read_without_commas(raw)
     if not _needs_role(name, document):
         return document, commas

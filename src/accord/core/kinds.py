@@ -25,10 +25,7 @@ READERS: dict[Format, Callable[[bytes], Located]] = {"json": read_object}
 
 
 class Contents(NamedTuple):
-    """The model of a kind, its rules, and a correction of small faults that returns the value and each ``Fix``.
-
-    The rules take the model, and a role where the kind has one.
-    """
+    """The model of a kind, its rules (for the model, and a role if it has one), and its own correction of faults."""
 
     model: type[BaseModel]
     rules: Callable[..., list[Finding]] | None = None

@@ -1,7 +1,4 @@
-"""State machines as tables (states, edges, and conditions on edges), next moves, and orders and cycles in graphs.
-
-A machine holds no state.
-"""
+"""State machines as tables of states, edges and conditions on edges; next moves; orders and cycles in graphs."""
 
 from __future__ import annotations
 

@@ -15,10 +15,7 @@ _LONGEST_WORD = 100
 
 
 def nearest(word: str, known: Iterable[str], *, cutoff: float = 0.6) -> str | None:
-    """Return the known word that is closest to ``word``, ignoring case; None where none is close.
-
-    ``cutoff`` is the least similarity that is close, from 0 to 1.
-    """
+    """Return the known word closest to ``word``, ignoring case; None if none is as similar as ``cutoff`` (0 to 1)."""
     from difflib import get_close_matches
 
     if len(word) > _LONGEST_WORD:

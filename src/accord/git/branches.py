@@ -232,10 +232,7 @@ def commit_tree(git: Git, tree: str, parents: Sequence[str], author: str, messag
 
 
 def push(git: Git, remote: Remote, commit: str, branch: str, expected: str) -> bool:
-    """Push a commit unless the branch moved (False). A push whose answer is lost is looked up.
-
-    Raises Refused, and Unreachable if the remote does not answer.
-    """
+    """Push a commit unless the branch moved (False); a lost answer is looked up. Raises Refused and Unreachable."""
     said = ""
     for _ in attempts(remote.clock, PAUSES):
         done = git.attempt("push", "--quiet", "--no-verify", remote.url, f"{commit}:refs/heads/{branch}")

@@ -55,10 +55,7 @@ class WorkTreeChanges:
 
 
 def changes_since(snapshot: Snapshot, *, secrets: Sequence[str] = ()) -> WorkTreeChanges:
-    """Return what differs from the snapshot. Raises GitFailed; Refused for ``secrets`` in a change.
-
-    A path that causes trouble is left out by its name, and no other.
-    """
+    """Return what differs from the snapshot. Raises GitFailed; Refused for ``secrets`` in a change."""
     with lay_over(snapshot) as ours:
         comparison = _Comparison.of(snapshot, ours)
         changed, untouched = comparison.changed_paths()
@@ -85,10 +82,7 @@ def changes_since(snapshot: Snapshot, *, secrets: Sequence[str] = ()) -> WorkTre
 
 
 def _merged_commits(real: Git, start: str) -> tuple[str, ...]:
-    """Return the commits of elsewhere that HEAD has since the start, oldest first; none where HEAD went elsewhere.
-
-    They are the agent's word: its history, and its refs of remotes.
-    """
+    """Return the commits of elsewhere that HEAD has since the start, by the agent's word, oldest first."""
     if not is_ancestor(real, start, "HEAD"):
         return ()
     listed = real.attempt("rev-list", "--reverse", "--topo-order", "--ancestry-path", "--parents", f"{start}..HEAD")
@@ -290,10 +284,7 @@ def _unlisted_paths(comparison: _Comparison) -> list[str]:
 
 
 def _of_merge(comparison: _Comparison, left: Mapping[str, str]) -> dict[str, IndexEntry]:
-    """Return the filtered paths that were merged as they are elsewhere: without them, a merge would undo that.
-
-    Clear text of a filter that is known is never among them.
-    """
+    """Return the filtered paths that were merged as stored elsewhere, which a merge must not undo."""
     entries, staged = comparison.merged_entries, comparison.staged
     filtered = [path for path, reason in left.items() if reason == BY_FILTER and path in entries and path in staged]
     same = {path: entries[path] for path in filtered if staged[path][1:] == entries[path][1:]}

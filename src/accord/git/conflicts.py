@@ -60,10 +60,7 @@ def conflict_branch(prefix: str, token: str) -> str:
 def commit_on_own_base(
     git: Git, patch: bytes, tips: Sequence[str], author: str, message: str, now: datetime
 ) -> tuple[str, str, list[Change]]:
-    """Commit a patch on the commit that it was made on; return that commit, the new one, and its changes.
-
-    ``tips`` end the histories to search. The values are empty for a patch that applies nowhere.
-    """
+    """Commit a patch where it was made, before one of ``tips``; return base, commit and changes, or empty values."""
     base, _ = own_base(git, patch, *tips)
     if not base:
         return "", "", []

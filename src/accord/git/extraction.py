@@ -77,10 +77,7 @@ def changed_paths(work_tree: Path, base: str, state_files: Sequence[str]) -> lis
 def _stage_changes(
     work_tree: Path, base: str, without: Path | None, state_files: Sequence[str], *, is_trusted: bool = True
 ) -> Iterator[tuple[Git, str, list[str]]]:
-    """Put all that the work tree has since its merge base into an index; yield git with that index, base and remarks.
-
-    The index begins as a copy of the caller's, so that what was staged or hidden there counts.
-    """
+    """Put all that the work tree has since its merge base into a copy of its index; yield git, base and remarks."""
     git = Git(work_tree, {} if is_trusted else UNTRUSTED)
     start, settings = merge_base(git, base), read_settings(work_tree)
     _refuse_unfinished(replace(git, directory=Path(git.line("rev-parse", "--show-toplevel"))))

@@ -1,7 +1,4 @@
-"""How git stores files: its settings, and filters, which make pointers of Git LFS, encrypted blobs and others of bytes.
-
-The settings are read before an untrusted program can change them.
-"""
+"""How git stores files: settings, read before an untrusted program changes them, and filters, such as Git LFS."""
 
 from __future__ import annotations
 

@@ -111,10 +111,7 @@ def linked_work_trees(git: Git) -> list[str]:
 
 
 def ignored_paths(git: Git, paths: Sequence[str], *patterns: bytes) -> set[str]:
-    """Return which of these paths the tree's ``.gitignore`` files ignore, or these texts of patterns.
-
-    Git would read a name such as ``:!x`` as more than a name.
-    """
+    """Return which of these paths the tree's ``.gitignore`` files, or these texts of patterns, ignore."""
     if not paths:
         return set()
     with tempfile.NamedTemporaryFile(prefix="accord-ignores-") as file:

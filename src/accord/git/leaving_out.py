@@ -1,7 +1,4 @@
-"""The rules by which a changed path is left out of an agent's patch, and the sizes that a change may have.
-
-docs/changes.md has them for users.
-"""
+"""The rules by which changes are left out of an agent's patch (docs/changes.md), and the sizes that one may have."""
 
 from __future__ import annotations
 
@@ -26,10 +23,7 @@ MOST_TOTAL_BYTES = 500 * MIB
 
 
 class ChangeLimits(NamedTuple):
-    """The most files that a change may have, and the most bytes of new contents.
-
-    GitHub shows no more than 3,000 files of a pull request (GitHub documentation, "About comparing branches").
-    """
+    """The most files that a change may have, as GitHub shows no more ("About comparing branches"), and new bytes."""
 
     files: int = 3_000
     bytes: int = 50 * MIB
@@ -41,10 +35,7 @@ DEFAULT_LIMITS = ChangeLimits()
 def size_findings(
     git: Git, before: str, after: str, changes: Sequence[Change], limits: ChangeLimits
 ) -> Iterator[Finding]:
-    """Find what makes a change too large to be pushed; ``changes`` are those between the two commits.
-
-    A moved file is one file, and a content that was there before has no bytes.
-    """
+    """Find what makes changes between two commits too large. A moved file is one, old contents have no bytes."""
     files = len(changes)
     if files > limits.files:
         files = git("diff-tree", "-r", "-M", "--name-only", "-z", before, after).count(b"\0")

@@ -100,10 +100,7 @@ def header_names(patch: bytes) -> Iterator[tuple[bytes, str]]:
 
 
 def lines_of_files(patch: bytes) -> dict[str, list[int]]:
-    """Return the line numbers that the hunks of each file show: of the new file, or of the old one if it is deleted.
-
-    A file without hunks, such as a renamed or a binary one, shows none.
-    """
+    """Return the line numbers that the hunks of each file show: of the new file, or of the old one if it is deleted."""
     found: dict[str, list[int]] = {}
     names: dict[bytes, bytes] = {}
     sides: dict[bytes, list[int]] = {b"-": [], b"+": []}

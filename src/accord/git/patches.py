@@ -194,10 +194,7 @@ def _merge_patch(inside: Git, patch: bytes, onto: str, base: str) -> str:
 
 
 def merge_trees(git: Git, base: str, ours: str, theirs: str) -> tuple[str, list[str]]:
-    """Merge two trees or commits by the changes since a third one; return the new tree, or else the conflicting paths.
-
-    Both are empty where git cannot merge them.
-    """
+    """Merge two trees or commits by the changes since a third; return the new tree, conflicting paths, or neither."""
     root = _nameless(git, f"{base}^{{tree}}")
     sides = [_nameless(git, f"{side}^{{tree}}", "-p", root) for side in (ours, theirs)]
     merge = git.attempt("merge-tree", "--write-tree", "-z", "--name-only", "--no-messages", *sides)

@@ -44,10 +44,7 @@ def replacement(git: Git, patch: bytes, base: str, tip: str, item: str) -> tuple
 
 
 def replacing_tree(git: Git, patch: bytes, start: str, tip: str, item: str) -> str:
-    """Return what a patch for ``start`` makes of a branch when it replaces accord's first commits; empty if it cannot.
-
-    Raises PatchConflict or BrokenContract for a patch that does not fit ``start``.
-    """
+    """Return what a patch for ``start`` makes of a branch in place of accord's first commits; empty if it cannot."""
     last = _last_own_commit(git, start, tip, item)
     if not last:
         return ""

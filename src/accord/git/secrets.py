@@ -40,10 +40,7 @@ def refuse_secrets(git: Git, changes: Iterable[Change], secrets: Sequence[str]) 
 
 
 def secret_findings(git: Git, changes: Iterable[Change], redactor: Redactor) -> Iterator[Finding]:
-    """Find new secrets of this process in changes (errors), and texts that look like tokens (warnings).
-
-    The findings name the file, never the secret.
-    """
+    """Find new secrets of this process in changes (errors), and texts like tokens (warnings); none is shown."""
     for change, new, old in contents_of(git, changes):
         shown = redactor(change.path)
         named = change.path if not old else ""

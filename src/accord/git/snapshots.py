@@ -87,10 +87,7 @@ class Snapshot:
 
 
 def take_snapshot(directory: Path, state_files: Sequence[str] = ()) -> Snapshot | None:
-    """Record the state of the repository around a directory; None without a repository or a commit.
-
-    ``state_files`` are the patterns of the files that agents make for themselves.
-    """
+    """Record the state of the repository around a directory; None without one. ``state_files``: agents' own files."""
     git = Git(directory)
     facts = git.attempt(
         "rev-parse", "--is-inside-work-tree", "--show-object-format", "HEAD^{commit}", "--show-toplevel"

@@ -154,10 +154,7 @@ def _is_beside(path: str, names: set[str]) -> bool:
 
 
 def audit_paths(paths: Iterable[str], extra: Sequence[str] = (), *, agent_files: Sequence[str]) -> PathAudit:
-    """Sort paths; ``extra`` are more patterns for protected ones, ``agent_files`` those of files that agents obey.
-
-    Raises WrongUsage for an invalid pattern.
-    """
+    """Sort paths by the tables, ``extra`` protected ones, and files that agents obey. Raises WrongUsage."""
     protected, dependencies, records = (_spec_of(*table.split()) for table in (PROTECTED, DEPENDENCIES, RECORDS))
     steering = _spec_of(*STEERING.split(), *agent_files)
     more, folded = path_patterns(extra), path_patterns(map(_comparable_path, extra))
@@ -181,10 +178,7 @@ def _spec_of(*patterns: str) -> GitIgnoreSpec:
 
 
 def _folded_path(path: str) -> str:
-    """Write a path as file systems compare it: case, ignored code points, and ends of names do not count.
-
-    A line end becomes a blank, because no pattern matches one.
-    """
+    """Write a path as file systems compare it: without case, ignored code points and ends of names; no line ends."""
     parts = _comparable_path(path.replace("\\", "/").replace("\n", " ")).split("/")
     return "/".join(part.partition(":")[0].rstrip(". ") or part for part in parts)
 

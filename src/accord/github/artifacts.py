@@ -183,10 +183,7 @@ def fetch_artifact(github: ArtifactMethods, name: str, run_id: int, into: Path, 
 
 
 def fetch_matching(github: ArtifactMethods, prefix: str, run_id: int, into: Path) -> list[Fetched]:
-    """Download the artifacts whose names begin with ``prefix``, each into a folder of its name below ``into``.
-
-    Raises Refused where the run has none, and what ``fetch_artifact`` raises.
-    """
+    """Fetch artifacts whose names begin with ``prefix``, each into its folder. Raises as ``fetch_artifact``."""
     every = github.artifacts(run_id)
     names = sorted({artifact.name for artifact in every if artifact.name.startswith(prefix)})
     if not names:

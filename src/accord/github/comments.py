@@ -15,10 +15,7 @@ from accord.github.rest import Rest
 
 @dataclass(frozen=True, slots=True)
 class Comment:
-    """A comment in the conversation of an issue or pull request, or in a thread of the review ``review_id``.
-
-    ``is_hidden`` (GitHub: minimized) is known of comments that GraphQL read.
-    """
+    """A comment of a conversation, or of a thread of the review ``review_id``; only GraphQL knows ``is_hidden``."""
 
     id: int
     url: str
@@ -61,10 +58,7 @@ class CommentMethods(Rest):
 
 
 def refuse_lost(github: CommentMethods, made: Comment, *, is_ours: bool) -> None:
-    """Take back a comment that was just made where its author is not us. Raises Refused then.
-
-    No run would find it again by its marker, so each would make another.
-    """
+    """Take back a comment that no run would find again, as its author is not us. Raises Refused then."""
     if is_ours:
         return
     github.delete_comment(made.id)

@@ -107,10 +107,7 @@ class DeliveredCommit:
 
 
 def read_commit(git: Git, commit: str, *, is_bot: bool, has_author: bool = False) -> CommitFacts:
-    """Read a local commit whose parents GitHub has; the content of large files stays where it is.
-
-    Of a commit that GitHub would not sign anyway, only the tree, parents and message are read.
-    """
+    """Read a local commit whose parents GitHub has, without its changes where GitHub would not sign it anyway."""
     shown = git("show", "--no-patch", "--format=%T %P%n%B", commit).decode("utf-8", "replace")
     ids, _, words = shown.partition("\n")
     tree, *parents = ids.split()

@@ -23,10 +23,7 @@ from accord.github.rest import Rest, optional_timestamp
 
 @dataclass(frozen=True, slots=True)
 class Commit:
-    """A commit object; ``is_verified`` says that GitHub shows its signature as verified.
-
-    ``at`` is when it was committed; only listings tell.
-    """
+    """A commit object; GitHub shows whether it is verified, and only listings ``at`` what time it was committed."""
 
     sha: str
     message: str
@@ -139,10 +136,7 @@ class GitDataMethods(Rest):
         return answer.read(_tree)
 
     def file(self, path: str, commit: str) -> bytes:
-        """Read a file of a commit, at most 1 MB (GitHub documentation, "Get repository content").
-
-        GET …/contents/{path}. Raises Refused without such a file.
-        """
+        """Read a file of a commit, at most 1 MB ("Get repository content"). Raises Refused without such a file."""
         try:
             return self._file(path, commit)
         except NotThere as absent:

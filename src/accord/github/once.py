@@ -36,8 +36,5 @@ def send_once(send: Callable[[], T], find: Callable[[], T | None], clock: Clock)
 
 
 def send_until_answered(send: Callable[[], T], clock: Clock) -> T:
-    """Call ``send`` again whenever its answer is lost: for requests that do no harm twice.
-
-    An object of git that no ref names yet is one. Raises Stopped after four lost answers.
-    """
+    """Call ``send`` until it is answered, as it does no harm twice. Raises Stopped after four lost answers."""
     return send_once(send, lambda: None, clock)

@@ -93,10 +93,7 @@ class RepositoryLists(Server):
     """The lists of one server that a token can read."""
 
     def of_organisation(self, name: str) -> list[ListedRepository]:
-        """List the repositories of an organisation that the token can see. GET /orgs/{org}/repos, all pages.
-
-        Raises NotThere for a name that is not one of an organisation.
-        """
+        """List the repositories of an organisation that the token can see. GET /orgs/{org}/repos. Raises NotThere."""
         try:
             return list(self._list_items(f"/orgs/{quote(name, safe='')}/repos", _listed_repository))
         except NotThere as refused:

@@ -39,10 +39,7 @@ class Link:
 
 @dataclass(frozen=True)
 class Stored(Generic[Value]):
-    """A value with the version that holds it, None where it is not stored yet.
-
-    ``is_shown`` says that the visible copy is known to show this value.
-    """
+    """A value with its version, None if not stored yet; ``is_shown``: the visible copy is known to show it."""
 
     value: Value
     link: Link | None = None

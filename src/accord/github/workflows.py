@@ -89,10 +89,7 @@ class WorkflowMethods(Rest):
         return True
 
     def held_runs(self, sha: str) -> tuple[WorkflowRun, ...]:
-        """List the runs for pull requests with this head that wait for a person's approval, newest first.
-
-        GET …/actions/runs. Raises Forbidden without ``actions: read``.
-        """
+        """List the runs for pull requests with this head that wait for approval, newest first. Raises Forbidden."""
         params = {"head_sha": sha, "event": "pull_request", "status": "action_required"}
         listed = self._list_items("/actions/runs", _run, key="workflow_runs", **params)
         return tuple(run for run in listed if run.is_held)
@@ -102,10 +99,7 @@ class WorkflowMethods(Rest):
         return self._list_items("/actions/runs", _run, key="workflow_runs", status=status)
 
     def job_log(self, job_id: int) -> str:
-        """Read the end of a job's log, ``MOST_LOG_BYTES`` at most; empty when GitHub has no log any more.
-
-        GET …/actions/jobs/{job_id}/logs, which redirects to GitHub's storage; the token is not sent there.
-        """
+        """Read the end of a job's log, ``MOST_LOG_BYTES`` at most; empty without one. The storage gets no token."""
 
         def place() -> str:
             return str(self._call("GET", f"/actions/jobs/{job_id}/logs", takes_location=True).data)
