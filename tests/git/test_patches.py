@@ -5,7 +5,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
-from support.trees import commit, git, write
+from support.trees import commit, git, repository, write
 
 from accord.agents.registry import shipped_registry
 from accord.core.errors import BrokenContract, Refused, WrongUsage
@@ -19,20 +19,18 @@ NEW_FILE = "diff --git a/PATH b/PATH\nnew file mode 100644\n--- /dev/null\n+++ b
 
 @pytest.fixture
 def tree(tmp_path: Path) -> Path:
-    tree = tmp_path / "tree"
-    tree.mkdir()
-    git(tree, "init", "-q", "-b", "main")
-    (tree / "keep.txt").write_text("keep\n")
-    (tree / "long.txt").write_text("".join(f"line {i}\n" for i in range(10_000)))
-    (tree / "windows.txt").write_bytes(b"a\r\nb\r\n")
-    (tree / "unended.txt").write_bytes(b"no end")
-    (tree / "binary.bin").write_bytes(bytes(range(256)) * 40)
-    (tree / "script.sh").write_text("#!/bin/sh\n")
-    (tree / "latin.txt").write_bytes("caf\xe9\n".encode("latin-1"))
-    (tree / "folder").mkdir()
-    (tree / "folder" / "inner.txt").write_text("inner\n" * 20)
-    (tree / ".gitignore").write_text("ignored/\n")
-    commit(tree, "base")
+    files: dict[str, str | bytes] = {
+        "keep.txt": "keep\n",
+        "windows.txt": "a\r\nb\r\n",
+        "unended.txt": "no end",
+        "script.sh": "#!/bin/sh\n",
+        "binary.bin": bytes(range(256)) * 40,
+        "latin.txt": b"caf\xe9\n",
+        "folder/inner.txt": "inner\n" * 20,
+        "long.txt": "".join(f"line {i}\n" for i in range(10_000)),
+        ".gitignore": "ignored/\n",
+    }
+    tree = repository(tmp_path / "tree", files)
     git(tree, "branch", "base")
     return tree
 
@@ -42,11 +40,7 @@ def rename(tree: Path) -> None:
 
 
 def submodule(tree: Path) -> None:
-    other = tree.parent / "other"
-    other.mkdir()
-    git(other, "init", "-q", "-b", "main")
-    (other / "x").write_text("x")
-    commit(other, "x")
+    other = repository(tree.parent / "other", {"x": "x"})
     git(tree, "-c", "protocol.file.allow=always", "submodule", "add", "-q", str(other), "sub")
 
 

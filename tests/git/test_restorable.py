@@ -4,7 +4,7 @@ import os
 from pathlib import Path
 
 import pytest
-from support.trees import commit, git, write
+from support.trees import commit, git, repository, write
 
 from accord.git.comparison import changes_since
 from accord.git.snapshots import restorable, take_snapshot
@@ -13,9 +13,7 @@ from accord.git.snapshots import restorable, take_snapshot
 @pytest.fixture
 def tree(tmp_path: Path) -> Path:
     """A work tree with committed, uncommitted, staged and ignored files."""
-    tree = tmp_path / "tree"
-    (tree / "src").mkdir(parents=True)
-    git(tree, "init", "-q", "-b", "main")
+    tree = repository(tmp_path / "tree", {})
     write(tree, {".gitignore": "out/\n*.log\n", "src/a.py": "a = 1\n", "run.sh": "true\n"})
     (tree / "run.sh").chmod(0o755)
     (tree / "link").symlink_to("src/a.py")

@@ -3,7 +3,7 @@
 from pathlib import Path
 
 import pytest
-from support.trees import commit, git
+from support.trees import commit, repository
 
 from accord.git import leaving_out
 from accord.git.leaving_out import ChangeLimits, size_findings
@@ -13,11 +13,7 @@ from accord.git.program import Git
 
 @pytest.fixture
 def tree(tmp_path: Path) -> Path:
-    git(tmp_path, "init", "-q", "-b", "main")
-    for number in range(4):
-        (tmp_path / f"{number}.txt").write_text(f"{number}" * 1000)
-    commit(tmp_path)
-    return tmp_path
+    return repository(tmp_path, {f"{number}.txt": f"{number}" * 1000 for number in range(4)})
 
 
 def found(tree: Path, files: int = 3, size: int = 1000) -> list[str]:

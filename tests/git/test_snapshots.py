@@ -5,6 +5,7 @@ import time
 from pathlib import Path
 
 import pytest
+from support import trees
 from support.trees import commit, git, write
 
 from accord.core.errors import Refused
@@ -19,11 +20,7 @@ SECRET = "correct-horse-battery"
 
 @pytest.fixture
 def repository(tmp_path: Path) -> Path:
-    work = tmp_path / "work"
-    work.mkdir()
-    git(work, "init", "-q", "-b", "main")
-    write(work, {"kept.txt": "as it was\n", "src/code.py": "x = 1\n"})
-    commit(work, "one")
+    work = trees.repository(tmp_path / "work", {"kept.txt": "as it was\n", "src/code.py": "x = 1\n"})
     (work / "kept.txt").write_text("as it is\n")
     git(work, "commit", "-qam", "two")
     return work

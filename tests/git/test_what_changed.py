@@ -7,7 +7,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
-from support.trees import commit, git, write
+from support.trees import commit, git, repository, write
 
 from accord.core.errors import Refused
 from accord.git.beside import Search, keep_work_beside
@@ -25,16 +25,9 @@ needs_crypt = pytest.mark.skipif(shutil.which("git-crypt") is None, reason="no g
 
 @pytest.fixture
 def work(tmp_path: Path) -> Path:
-    origin, tree = tmp_path / "origin", tmp_path / "work"
-    origin.mkdir()
-    git(origin, "init", "-q", "-b", "main")
-    for name, text in {"a.txt": "a\n", "src/b.py": "b = 1\n", "c/d.txt": "d\n"}.items():
-        (origin / name).parent.mkdir(exist_ok=True)
-        (origin / name).write_text(text)
-    (origin / ".gitignore").write_text("*.gen\nprivate/\n")
-    commit(origin, "one")
-    git(tmp_path, "clone", "-q", str(origin), str(tree))
-    return tree
+    files = {"a.txt": "a\n", "src/b.py": "b = 1\n", "c/d.txt": "d\n", ".gitignore": "*.gen\nprivate/\n"}
+    git(tmp_path, "clone", "-q", str(repository(tmp_path / "origin", files)), "work")
+    return tmp_path / "work"
 
 
 def ran(work: Path, agent: Callable[[], object]) -> WorkTreeChanges:
@@ -310,18 +303,16 @@ def beside(work: Path, folder: Path, agent: Callable[[], object], secrets: list[
     return keep_work_beside(before.agents_git(), before.commit, before.beside, folder, search)
 
 
-def on_branch(work: Path) -> None:
-    git(work, "switch", "-qc", "side-work")
-    (work / "new.txt").write_text("beside\n")
-    commit(work)
+def on_branch(work: Path, *names: str, text: str = "beside\n", message: str = "Work") -> None:
+    """Commit on another branch, which git switches to by these words, and come back."""
+    git(work, "switch", "-q", *(names or ("-c", "side-work")))
+    (work / "new.txt").write_text(text)
+    commit(work, message)
     git(work, "switch", "-q", "main")
 
 
 def on_detached_head(work: Path) -> None:
-    git(work, "switch", "-q", "--detach")
-    (work / "new.txt").write_text("beside\n")
-    commit(work)
-    git(work, "switch", "-q", "main")
+    on_branch(work, "--detach")
 
 
 def in_stash(work: Path) -> None:
@@ -363,9 +354,13 @@ def test_an_amended_commit_and_old_places_are_not_work_beside_the_tree(work: Pat
     assert beside(work, tmp_path / "run", agent) == []
 
 
-def test_edits_in_a_submodule_and_another_work_tree_are_kept_as_patches(work: Path, tmp_path: Path) -> None:
+def add_submodule(work: Path, tmp_path: Path) -> None:
     git(work, "-c", "protocol.file.allow=always", "submodule", "--quiet", "add", str(tmp_path / "origin"), "part")
     commit(work, "a submodule")
+
+
+def test_edits_in_a_submodule_and_another_work_tree_are_kept_as_patches(work: Path, tmp_path: Path) -> None:
+    add_submodule(work, tmp_path)
 
     def agent() -> None:
         (work / "part/a.txt").write_text("edited\n")
@@ -381,9 +376,19 @@ def test_edits_in_a_submodule_and_another_work_tree_are_kept_as_patches(work: Pa
     assert paths(ran(work, lambda: None).patch) == []
 
 
-def test_work_beside_the_tree_with_a_secret_is_named_and_not_kept(work: Path, tmp_path: Path) -> None:
-    (said,) = beside(work, tmp_path / "run", lambda: on_branch(work), ["beside"])
-    assert "a secret of the job" in said
+@pytest.mark.parametrize(
+    ("made", "secret"),
+    [
+        ({}, "beside"),
+        ({"text": "a-secret-\n  of-the-job\n"}, "a-secret-of-the-job"),
+        ({"message": "the password is tr0ub4dor"}, "tr0ub4dor"),
+    ],
+)
+def test_work_beside_the_tree_with_a_secret_is_named_and_not_kept(
+    work: Path, tmp_path: Path, made: dict[str, str], secret: str
+) -> None:
+    (said,) = beside(work, tmp_path / "run", lambda: on_branch(work, **made), [secret])
+    assert "holds a secret of the job" in said
     assert list((tmp_path / "run").iterdir()) == []
 
 
@@ -475,22 +480,9 @@ def test_a_link_has_no_filter(work: Path) -> None:
     assert paths(extract(work, "HEAD").patch) == ["link.key"]
 
 
-def test_a_secret_that_is_wrapped_over_lines_is_not_kept_beside_the_tree(work: Path, tmp_path: Path) -> None:
-    def agent() -> None:
-        git(work, "switch", "-qc", "side-work")
-        (work / "new.txt").write_text("a-secret-\n  of-the-job\n")
-        commit(work)
-        git(work, "switch", "-q", "main")
-
-    (said,) = beside(work, tmp_path / "run", agent, ["a-secret-of-the-job"])
-    assert "a secret of the job" in said
-    assert list((tmp_path / "run").iterdir()) == []
-
-
 def test_an_agents_repository_runs_no_program_and_lends_no_other_repository(work: Path, tmp_path: Path) -> None:
     """A missing object is not fetched, no filter of a submodule runs, and no work tree of elsewhere is read."""
-    git(work, "-c", "protocol.file.allow=always", "submodule", "--quiet", "add", str(tmp_path / "origin"), "part")
-    commit(work, "a submodule")
+    add_submodule(work, tmp_path)
     program, mark, other = tmp_path / "program", tmp_path / "ran", tmp_path / "other"
     program.write_text(f"#!/bin/sh\ntouch {mark}\n")
     program.chmod(0o755)
@@ -582,23 +574,11 @@ def test_an_empty_filter_and_a_deep_folder_stop_nothing(work: Path) -> None:
         subprocess.run(["rm", "-rf", str(work / "d")], check=True)  # Python's own way is too deep for it
 
 
-def add_submodule(work: Path, tmp_path: Path) -> None:
-    git(work, "-c", "protocol.file.allow=always", "submodule", "--quiet", "add", str(tmp_path / "origin"), "part")
-    commit(work, "a submodule")
-
-
-def test_secrets_in_messages_and_hidden_files_are_not_kept(work: Path, tmp_path: Path) -> None:
-    def agent() -> None:
-        git(work, "switch", "-qc", "side")
-        git(work, "commit", "-q", "--allow-empty", "-m", "the password is tr0ub4dor")
-        git(work, "switch", "-q", "main")
-
-    (said,) = beside(work, tmp_path / "run", agent, ["tr0ub4dor"])
-    assert "holds a secret of the job" in said
+def test_hidden_files_in_a_stash_are_not_kept(work: Path, tmp_path: Path) -> None:
     hide(work, "exclude")
-    (said,) = beside(work, tmp_path / "again", lambda: git(work, "stash", "push", "-q", "--all"))
+    (said,) = beside(work, tmp_path / "run", lambda: git(work, "stash", "push", "-q", "--all"))
     assert "private" in said
-    assert list((tmp_path / "again").iterdir()) == []
+    assert list((tmp_path / "run").iterdir()) == []
 
 
 @pytest.mark.parametrize("command", ["mv src lib", "git mv src lib; git add -A"])
@@ -675,25 +655,13 @@ def test_branches_from_elsewhere_are_named(work: Path, tmp_path: Path) -> None:
     (work / "n.txt").write_text("n\n")
     commit(work, "two")
 
-    def agent() -> None:
-        git(work, "switch", "-qc", "older", "HEAD~1")
-        (work / "w.txt").write_text("w\n")
-        commit(work)
-        git(work, "switch", "-q", "main")
-
-    (said,) = beside(work, tmp_path / "run", agent)
+    (said,) = beside(work, tmp_path / "run", lambda: on_branch(work, "-c", "older", "HEAD~1"))
     assert "older" in said
     assert "not kept" in said
 
 
 def test_a_branch_whose_name_is_not_utf8_stops_nothing(work: Path, tmp_path: Path) -> None:
-    def agent() -> None:
-        git(work, "switch", "-qc", os.fsdecode(b"b\xff"))
-        (work / "w.txt").write_text("w\n")
-        commit(work)
-        git(work, "switch", "-q", "main")
-
-    (said,) = beside(work, tmp_path / "run", agent)
+    (said,) = beside(work, tmp_path / "run", lambda: on_branch(work, "-c", os.fsdecode(b"b\xff")))
     assert said.encode()
 
 
