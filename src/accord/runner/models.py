@@ -64,31 +64,25 @@ class RunContext(BaseModel):
 
 @dataclass(frozen=True)
 class RunRequest:
-    """A request to run an agent in ``directory`` and to keep the run in ``run_dir``.
+    """A request to run an agent in ``directory`` and to keep the run in ``run_dir``."""
 
-    An empty ``agent`` is the registry's default. ``data`` are files with untrusted text for the prompt; ``schema`` is
-    the JSON Schema of the result, or its file, and ``kind`` the kind of document that it is of. ``repair_turns`` is how
-    often an agent is asked again when its result breaks its contract; None for the registry's number. ``files`` reads
-    registry and prompt; by default, from the checkout of ``directory``.
-    """
-
-    agent: str
+    agent: str  # empty for the registry's default
     run_dir: Path
     directory: Path
     context: RunContext = field(default_factory=RunContext)
     prompt_file: Path | None = None
     appendix: str = ""
-    data: Sequence[Path] = ()
+    data: Sequence[Path] = ()  # files with untrusted text for the prompt
     sandbox_mode: str = ""
     safety_strategy: str = ""
     model: str = ""
-    schema: Path | Mapping[str, Any] | None = None
+    schema: Path | Mapping[str, Any] | None = None  # the JSON Schema of the result, or its file
     command: Sequence[str] = ()
-    kind: str = ""
-    repair_turns: int | None = None
+    kind: str = ""  # of the document that the result is
+    repair_turns: int | None = None  # how often a broken result is asked for again; None: the registry's number
     max_runtime_minutes: float = 45
     registry: Path | None = None
-    files: TrustedFiles | None = None
+    files: TrustedFiles | None = None  # reads registry and prompt; by default from the checkout of ``directory``
     install_dir: Path | None = None
     skip: bool = False
 

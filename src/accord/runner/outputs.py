@@ -87,46 +87,37 @@ def files_not_pushed(outputs: RunOutputs) -> int:
 
 @dataclass(frozen=True)
 class FinishOptions:
-    """Options of finishing a run. Without a ``remote`` nothing is pushed.
-
-    Tasks are read from ``pr_body``, or from the pull request if there is a ``github``. ``environment`` holds the
-    endpoints and keys of the analysis. ``lender`` is a checkout that no agent could write to. Changes to steering
-    files are pushed only with ``allows_steering``, and changes beyond the ``limits`` never.
-    """
+    """Options of finishing a run."""
 
     repository: str
     redact: Redactor
     policy: PostingPolicy
     clock: Clock
-    environment: Mapping[str, str]
-    remote: Remote | None = None
+    environment: Mapping[str, str]  # endpoints and keys of the analysis
+    remote: Remote | None = None  # without one nothing is pushed
     github: GitHub | None = None
-    pr_body: str | None = None
+    pr_body: str | None = None  # the body with the tasks; None: that of the pull request, if there is a ``github``
     author: str = DEFAULT_AUTHOR
-    lender: Path | None = None
+    lender: Path | None = None  # a checkout that no agent could write to
     log: OperationLog = field(default_factory=OperationLog)
-    allows_steering: bool = False
-    limits: ChangeLimits = DEFAULT_LIMITS
+    allows_steering: bool = False  # push changes to steering files
+    limits: ChangeLimits = DEFAULT_LIMITS  # changes beyond them are never pushed
 
 
 @dataclass(frozen=True)
 class RunFacts:
-    """The facts that the outputs follow from. ``classification`` is None without an error.
-
-    The other None values: no transcript, publishing not attempted, no analysis, unknown duration. ``is_result_broken``:
-    the caller asked for a result, and the run left no valid one.
-    """
+    """The facts that the outputs follow from."""
 
     agent: str
     exit_code: int = 0
-    classification: Classification | None = None
-    account: Account | None = None
-    published: Published | None = None
+    classification: Classification | None = None  # None without an error
+    account: Account | None = None  # None without a transcript
+    published: Published | None = None  # None if publishing was not attempted
     analysis: Analysis | None = None
     duration_seconds: float | None = None
     warnings: tuple[str, ...] = ()
     attempts: tuple[Attempt, ...] = ()
-    is_result_broken: bool = False
+    is_result_broken: bool = False  # the caller asked for a result, and the run left no valid one
 
 
 def outputs_of(facts: RunFacts, redact: Redactor, policy: PostingPolicy) -> RunOutputs:

@@ -75,31 +75,24 @@ def counting_stop_signals() -> Iterator[StopSignals]:
 
 @dataclass(frozen=True)
 class Program:
-    """A program to run. ``words[0]`` is its path; ``stdin`` is a file, None for an empty input.
+    """A program to run."""
 
-    Without a ``confinement`` it keeps every right.
-    """
-
-    words: Sequence[str]
+    words: Sequence[str]  # the first is its path
     directory: Path
     environment: Mapping[str, str]
-    stdin: Path | None = None
-    confinement: Confinement | None = WITHOUT_CONTAINER
+    stdin: Path | None = None  # a file, None for an empty input
+    confinement: Confinement | None = WITHOUT_CONTAINER  # None: it keeps every right
     output_mib: int = OUTPUT_MIB
 
 
 @dataclass(frozen=True)
 class ProgramEnd:
-    """How a program ended: ``exit_code`` as a shell reports it (128 + signal), ``error`` if accord ended it.
+    """How a program ended."""
 
-    ``replaced`` names output files that the program removed or replaced, and that were written again; ``shortened``
-    those without the middle of a very long output.
-    """
-
-    exit_code: int | None
-    error: InternalError | None = None
-    replaced: tuple[str, ...] = ()
-    shortened: tuple[str, ...] = ()
+    exit_code: int | None  # as a shell reports it (128 + signal)
+    error: InternalError | None = None  # if accord ended it
+    replaced: tuple[str, ...] = ()  # output files that it removed or replaced, and that were written again
+    shortened: tuple[str, ...] = ()  # output files without the middle of a very long output
 
 
 def run_program(

@@ -72,25 +72,20 @@ _MOST_MERGES = 20
 
 @dataclass(frozen=True)
 class Publication:
-    """Changes to publish. ``token`` is one word that names the run; the patch was made against ``base_sha``.
-
-    ``subject`` and ``body`` of the commit are safe texts; ``lender`` is a trusted checkout with objects to reuse.
-    Without ``allows_steering``, changes to steering files and other protected files are not pushed, and changes beyond
-    the ``limits`` never. ``merged`` are commits that the agent merged, as it says.
-    """
+    """Changes to publish; the patch was made against ``base_sha``."""
 
     patch: bytes
     pr_ref: str
     base_sha: str
-    token: str
-    subject: str
+    token: str  # one word that names the run
+    subject: str  # a safe text, and so is the body
     body: str = ""
     base_ref: str = ""
     author: str = DEFAULT_AUTHOR
-    lender: Path | None = None
-    allows_steering: bool = False
-    limits: ChangeLimits = DEFAULT_LIMITS
-    merged: tuple[str, ...] = ()
+    lender: Path | None = None  # a trusted checkout with objects to reuse
+    allows_steering: bool = False  # without it, steering and other protected files are not pushed
+    limits: ChangeLimits = DEFAULT_LIMITS  # changes beyond them are never pushed
+    merged: tuple[str, ...] = ()  # commits that the agent merged, as it says
     log: OperationLog = field(default_factory=OperationLog)
 
 
@@ -113,28 +108,19 @@ class ConflictBranch:
 
 @dataclass(frozen=True)
 class Published:
-    """The result of publishing. Without a commit and a failure nothing was pushed (dry run), or nothing was new.
-
-    ``conflict`` is set if the changes conflict with their branch and are on one of their own.
-
-    ``files_changed`` counts the paths of the commit, a renamed file once; ``with_tokens`` are those with a text that
-    looks like a token, ``steering`` those that steer agents or CI, ``dependencies`` manifests and lock files,
-    ``records`` files of sessions and missions. ``delivery`` is the way of a commit that was brought there now; a commit
-    without one ``was_there`` already, pushed by the agent or by others. ``flattened`` are commits that the agent merged
-    and the branch does not have.
-    """
+    """The result of publishing. Without a commit and a failure nothing was pushed (dry run), or nothing was new."""
 
     commit_sha: str = ""
-    files_changed: int = 0
+    files_changed: int = 0  # paths of the commit, a renamed file once
     failure: InternalError | None = None
-    conflict: ConflictBranch | None = None
-    with_tokens: tuple[str, ...] = ()
-    steering: tuple[str, ...] = ()
-    dependencies: tuple[str, ...] = ()
-    records: tuple[str, ...] = ()
-    delivery: DeliveredCommit | None = field(default=None, compare=False)
-    was_there: bool = False
-    flattened: tuple[str, ...] = ()
+    conflict: ConflictBranch | None = None  # set if the changes are on a branch of their own
+    with_tokens: tuple[str, ...] = ()  # paths with a text that looks like a token
+    steering: tuple[str, ...] = ()  # paths that steer agents or CI
+    dependencies: tuple[str, ...] = ()  # manifests and lock files
+    records: tuple[str, ...] = ()  # files of sessions and missions
+    delivery: DeliveredCommit | None = field(default=None, compare=False)  # None if it was there before
+    was_there: bool = False  # pushed by the agent or by others
+    flattened: tuple[str, ...] = ()  # commits that the agent merged and the branch does not have
 
 
 def is_delivered(published: Published | None, *, has_changes: bool) -> bool:

@@ -1,13 +1,8 @@
 """The folder of a run: everything that the second job, which may write to GitHub, knows about the run.
 
-``accord run`` writes ``prompt.md``, ``stdout.log`` and ``stderr.log``, ``final-message.md`` (if the agent wrote one to
-a file), ``submitted-result.json`` (if it submitted a result by accord's tools), ``changes.patch`` (git's binary-safe
-patch against ``base_sha``), ``schema.json`` (the JSON Schema of the result, if one was requested) and last
-``record.json``: without it the run did not end. Finishing adds ``result.json``. ``attempt-1`` and so on have the files
-of the other attempts than the one that counts: the last one, or the one before it if the last one was to repair a
-result and failed.
-
-Secrets are redacted while the files are written; a patch that contains a secret of the job is not written.
+``attempt-1`` and so on have the files of the other attempts than the one that counts: the last one, or the one before
+it if the last one was to repair a result and failed. Secrets are redacted while the files are written; a patch that
+contains a secret of the job is not written.
 
 The agent runs as the same user and can change anything in the folder. So its files are opened only by
 ``open_regular``, which follows no link, and written only after ``make_writable``.
@@ -37,69 +32,61 @@ if TYPE_CHECKING:
 
 Number = TypeVar("Number", int, float)
 
-RECORD = "record.json"
+RECORD = "record.json"  # written last: without it the run did not end
 STDOUT = "stdout.log"
 STDERR = "stderr.log"
-FINAL_MESSAGE = "final-message.md"
-SUBMITTED = "submitted-result.json"
+FINAL_MESSAGE = "final-message.md"  # if the agent wrote one to a file
+SUBMITTED = "submitted-result.json"  # if it submitted a result by accord's tools
 PROMPT = "prompt.md"
-PATCH = "changes.patch"
-SCHEMA = "schema.json"
-RESULT = "result.json"
+PATCH = "changes.patch"  # git's binary-safe patch against ``base_sha``
+SCHEMA = "schema.json"  # the JSON Schema of the result, if one was requested
+RESULT = "result.json"  # added when the run is finished
 
 
 class Attempt(BaseModel):
-    """One turn of one agent; ``turn`` counts those of this agent from 1. ``exit_code`` is None if no process ended.
+    """One turn of one agent, with its own tokens and cost.
 
     ``outcome`` is ``failed`` if the agent failed or was ended, ``broken`` if its result breaks its contract, ``budget``
-    if its money was spent, ``skipped`` if it could not start, else ``done``. ``cause`` is why it failed, a key of
-    ``accord.runner.transcripts.error_rules.CAUSES``, and ``reason`` says it for people. ``session`` is the
-    conversation, as the CLI names it. ``findings`` are those of its result, and ``fixes`` the small faults that accord
-    corrected in it. Tokens and cost are those of this turn.
+    if its money was spent, ``skipped`` if it could not start, else ``done``.
     """
 
     model_config = ConfigDict(frozen=True, extra="forbid", defer_build=True)
 
     agent: str
-    turn: int = 1
+    turn: int = 1  # counts those of this agent from 1
     outcome: Literal["done", "broken", "failed", "budget", "skipped"]
-    cause: str = ""
-    reason: str = ""
-    exit_code: int | None = None
+    cause: str = ""  # why it failed, a key of ``accord.runner.transcripts.error_rules.CAUSES``
+    reason: str = ""  # the cause for people
+    exit_code: int | None = None  # None if no process ended
     model: str = ""
-    session: str = ""
+    session: str = ""  # the conversation, as the CLI names it
     tokens_input: int | None = None
     tokens_output: int | None = None
     cost_usd: float | None = None
     duration_seconds: float = 0
-    findings: tuple[Finding, ...] = ()
-    fixes: tuple[str, ...] = ()
+    findings: tuple[Finding, ...] = ()  # of its result
+    fixes: tuple[str, ...] = ()  # small faults that accord corrected in its result
 
 
 class RunRecord(BaseModel):
-    """The facts of one run. ``agent``, ``codec``, ``exit_code`` and ``error`` are those of the attempt that counts.
-
-    ``kind`` is the kind of document that the result must be, empty without one. ``base_sha`` is the commit checked out
-    before the agent started, empty outside a repository. ``secret_names`` are the variables that the registry declares
-    as secrets. ``patch_sha256`` is empty without a patch. ``merged`` are commits that the agent merged.
-    """
+    """The facts of one run. ``agent``, ``codec``, ``exit_code`` and ``error`` are those of the attempt that counts."""
 
     model_config = ConfigDict(extra="forbid", defer_build=True)
 
     version: Literal[1] = 1
     agent: str
     codec: str = "plain"
-    kind: str = ""
+    kind: str = ""  # of the document that the result must be, empty without one
     context: RunContext = RunContext()
-    base_sha: str = ""
+    base_sha: str = ""  # the commit checked out before the agent started, empty outside a repository
     is_skipped: bool = False
     exit_code: int | None = None
     error: InternalError | None = None
-    secret_names: tuple[str, ...] = ()
+    secret_names: tuple[str, ...] = ()  # variables that the registry declares as secrets
     started_at: str = ""
     duration_seconds: float = 0
-    patch_sha256: str = ""
-    merged: tuple[str, ...] = ()
+    patch_sha256: str = ""  # empty without a patch
+    merged: tuple[str, ...] = ()  # commits that the agent merged
     warnings: tuple[str, ...] = ()
     attempts: tuple[Attempt, ...] = ()
 

@@ -19,20 +19,15 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class Format:
-    """A format of events.
-
-    ``exits`` are causes by exit code, ``statuses`` HTTP statuses by exit code. ``session_totals`` are the numbers that
-    are of the whole conversation after it was resumed; all others are of the turn. ``ends_with_result``: the last
-    message is the structured result. ``may_be_document``: the output may also be one document over many lines.
-    """
+    """A format of events."""
 
     reader: type[TranscriptReader]
     is_event: Callable[[dict[str, Any]], bool]
-    exits: Mapping[int, str] = field(default_factory=dict)
-    statuses: Mapping[int, int] = field(default_factory=dict)
-    session_totals: tuple[str, ...] = ()
-    ends_with_result: bool = False
-    may_be_document: bool = False
+    exits: Mapping[int, str] = field(default_factory=dict)  # causes by exit code
+    statuses: Mapping[int, int] = field(default_factory=dict)  # HTTP statuses by exit code
+    session_totals: tuple[str, ...] = ()  # numbers that are of the whole conversation after it was resumed
+    ends_with_result: bool = False  # the last message is the structured result
+    may_be_document: bool = False  # the output may also be one document over many lines
 
 
 FORMATS = {
